@@ -1,0 +1,260 @@
+//! The contract between the endpoint and a congestion control: Linux's `tcp_congestion_ops`.
+
+use crate::Window;
+use dragstrip_units::{Duration, Instant};
+
+/// The loss-recovery state of the connection (`tcp_ca_state`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CaState {
+    /// Nothing unusual.
+    #[default]
+    Open,
+    /// Duplicate ACKs or SACKs seen, no loss declared yet.
+    Disorder,
+    /// Window is being reduced after an ECN echo or a local drop.
+    Cwr,
+    /// Fast recovery.
+    Recovery,
+    /// After a retransmission timeout.
+    Loss,
+}
+
+/// What happened besides an ACK (`tcp_ca_event`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// First transmission with nothing in flight (`CA_EVENT_TX_START`).
+    TxStart,
+    /// The window is restarted after an idle time (`CA_EVENT_CWND_RESTART`).
+    CwndRestart,
+    /// A reduction has ended and `cwnd` has been set to `ssthresh` (`CA_EVENT_COMPLETE_CWR`).
+    CompleteCwr,
+    /// A retransmission timeout was entered (`CA_EVENT_LOSS`).
+    Loss,
+}
+
+/// Who spaces the packets out (`sk_pacing_status`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PacingStatus {
+    /// Nobody: packets leave as the window allows. The pacing rate is still computed.
+    #[default]
+    None,
+    /// The endpoint itself, because the algorithm asked for it.
+    Needed,
+    /// An `fq` queue discipline at the sender.
+    Fq,
+}
+
+/// What one ACK told about round-trip times (`struct ack_sample`).
+#[derive(Clone, Copy, Debug)]
+pub struct Ack {
+    /// Packets newly acknowledged, cumulatively or selectively.
+    pub packets: u32,
+    /// RTT of the most recently sent of them that was never retransmitted, in µs.
+    pub rtt_us: Option<u32>,
+    /// Packets in flight when the acknowledged one was sent.
+    pub in_flight: u32,
+}
+
+/// A delivery-rate sample (`struct rate_sample`; draft-cheng-iccrg-delivery-rate-estimation).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RateSample {
+    /// `delivered` counter when the sampled packet was sent.
+    pub prior_delivered: u64,
+    /// Packets delivered over the interval; `None` when the sample is invalid.
+    pub delivered: Option<u32>,
+    /// The longer of the send and the ACK interval, µs; 0 when the sample is invalid.
+    pub interval_us: u64,
+    /// RTT of this ACK in µs.
+    pub rtt_us: Option<u32>,
+    /// Packets newly marked lost while this ACK was processed.
+    pub losses: u32,
+    /// Packets newly acknowledged or SACKed by this ACK.
+    pub acked_sacked: u32,
+    /// Packets in flight before this ACK.
+    pub prior_in_flight: u32,
+    /// The sampled packet was sent while the application, not the window, was the limit.
+    pub is_app_limited: bool,
+    /// The sampled packet was a retransmission.
+    pub is_retrans: bool,
+    /// The ACK may have been delayed by the receiver.
+    pub is_ack_delayed: bool,
+}
+
+/// What the endpoint shows an algorithm: the read-only part of `tcp_sock`.
+///
+/// Sequence positions are bytes since the start of the connection and do not wrap.
+#[derive(Clone, Debug)]
+pub struct View {
+    /// The time of the hook.
+    pub now: Instant,
+    /// Kernel ticks per second of this host.
+    pub hz: u32,
+    /// First unacknowledged byte.
+    pub snd_una: u64,
+    /// Next byte to send.
+    pub snd_nxt: u64,
+    /// Payload bytes of a full segment (`mss_cache`).
+    pub mss: u32,
+    /// Packets sent and not cumulatively acknowledged.
+    pub packets_out: u32,
+    /// Of those, SACKed.
+    pub sacked_out: u32,
+    /// Of those, marked lost.
+    pub lost_out: u32,
+    /// Of those, retransmitted and not yet (S)ACKed.
+    pub retrans_out: u32,
+    /// Largest `packets_out` in the current window's round (`max_packets_out`).
+    pub max_packets_out: u32,
+    /// Whether the last transmissions were held back by `cwnd` (`is_cwnd_limited`).
+    pub is_cwnd_limited: bool,
+    /// Packets delivered so far (`delivered`).
+    pub delivered: u64,
+    /// Packets marked lost so far (`lost`).
+    pub lost: u64,
+    /// When `delivered` last changed.
+    pub delivered_at: Instant,
+    /// `delivered` + in flight at the moment the application ran dry; 0 when it has not.
+    pub app_limited: u64,
+    /// Smoothed RTT in 1/8 µs (`srtt_us`); 0 before the first sample.
+    pub srtt_us_x8: u32,
+    /// Windowed minimum RTT in µs; `u32::MAX` before the first sample.
+    pub min_rtt_us: u32,
+    /// Recovery state before the hook.
+    pub state: CaState,
+    /// `cwnd` when the current reduction began.
+    pub prior_cwnd: u32,
+    /// When the last data segment was sent (`lsndtime`).
+    pub last_data_sent: Instant,
+    /// Departure time of the last paced packet (`tcp_wstamp_ns`); at most `now` when unpaced.
+    pub departure: Instant,
+    /// Who paces.
+    pub pacing_status: PacingStatus,
+    /// log2 of the fraction of a second that one burst may hold (`sk_pacing_shift`, 10 ≈ 1 ms).
+    pub pacing_shift: u8,
+    /// Largest burst the host builds, bytes (`sk_gso_max_size`; 65536 − headers).
+    pub gso_max_bytes: u32,
+    /// Initial window of the stack profile, packets.
+    pub initial_cwnd: u32,
+}
+
+impl View {
+    /// Packets in the network: sent, not delivered, not lost (`tcp_packets_in_flight`).
+    #[inline]
+    #[must_use]
+    pub fn in_flight(&self) -> u32 {
+        self.packets_out - (self.sacked_out + self.lost_out) + self.retrans_out
+    }
+
+    /// Kernel ticks since the start of the run (`tcp_jiffies32`, without the wrap).
+    #[inline]
+    #[must_use]
+    pub fn jiffies(&self) -> u64 {
+        self.now.as_nanos() / (1_000_000_000 / u64::from(self.hz))
+    }
+
+    /// `now` in µs (`tcp_mstamp`).
+    #[inline]
+    #[must_use]
+    pub fn now_us(&self) -> u64 {
+        self.now.as_micros_floor()
+    }
+
+    /// Ticks in a span, cut.
+    #[inline]
+    #[must_use]
+    pub fn to_jiffies_floor(&self, span: Duration) -> u64 {
+        span.as_nanos() / (1_000_000_000 / u64::from(self.hz))
+    }
+
+    /// Whether growth is justified: the window, not the application, was the limit
+    /// (`tcp_is_cwnd_limited`; Linux 6.1: in slow start up to twice what was used).
+    #[inline]
+    #[must_use]
+    pub fn cwnd_limited(&self, window: &Window) -> bool {
+        self.is_cwnd_limited || (window.in_slow_start() && window.cwnd < 2 * self.max_packets_out)
+    }
+}
+
+/// What an algorithm asks of the endpoint in return.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[must_use]
+pub enum Response {
+    /// Nothing.
+    #[default]
+    None,
+    /// Begin a window reduction now, as after an ECN echo (`tcp_enter_cwr`): the endpoint calls
+    /// [`CongestionControl::ssthresh`] and reduces over one round trip.
+    EnterCwr,
+}
+
+/// A congestion control. Each method names the kernel hook it stands for.
+///
+/// Hooks are called in the order of the kernel's `tcp_ack`: [`acked`](Self::acked),
+/// then (if the ACK is unusual) [`ssthresh`](Self::ssthresh) and
+/// [`set_state`](Self::set_state), then either [`cong_control`](Self::cong_control) or, when
+/// the window may grow, [`cong_avoid`](Self::cong_avoid).
+pub trait CongestionControl {
+    /// `init`: the handshake has ended; `window.cwnd` is the initial window.
+    fn init(&mut self, view: &View, window: &mut Window) {
+        let _ = (view, window);
+    }
+
+    /// `ssthresh`: a reduction begins; the answer is the new slow-start threshold in packets.
+    fn ssthresh(&mut self, view: &View, window: &mut Window) -> u32;
+
+    /// `cong_avoid`: `acked` packets were delivered and the window may grow.
+    fn cong_avoid(&mut self, view: &View, window: &mut Window, acked: u32) -> Response;
+
+    /// `set_state`: the recovery state is about to become `new` (`view.state` is the old one).
+    fn set_state(&mut self, view: &View, window: &mut Window, new: CaState) {
+        let _ = (view, window, new);
+    }
+
+    /// `cwnd_event`.
+    fn cwnd_event(&mut self, view: &View, window: &mut Window, event: Event) {
+        let _ = (view, window, event);
+    }
+
+    /// `pkts_acked`: called for every ACK that (S)ACKs something, before loss detection.
+    fn acked(&mut self, view: &View, window: &mut Window, ack: &Ack) {
+        let _ = (view, window, ack);
+    }
+
+    /// `undo_cwnd`: a reduction turned out to be spurious; the answer is the window to restore.
+    fn undo_cwnd(&mut self, view: &View, window: &mut Window) -> u32 {
+        window.cwnd.max(view.prior_cwnd)
+    }
+
+    /// Whether [`cong_control`](Self::cong_control) replaces `cong_avoid`, PRR and the default
+    /// pacing rate.
+    fn has_cong_control(&self) -> bool {
+        false
+    }
+
+    /// `cong_control`: called for every ACK instead of the default window engine.
+    fn cong_control(&mut self, view: &View, window: &mut Window, sample: &RateSample) {
+        let _ = (view, window, sample);
+    }
+
+    /// Whether the algorithm must be paced even without an `fq` queue discipline.
+    fn needs_pacing(&self) -> bool {
+        false
+    }
+
+    /// `min_tso_segs`: the smallest burst, packets.
+    fn min_tso_segs(&self, view: &View, window: &Window) -> u32 {
+        let _ = (view, window);
+        2
+    }
+
+    /// `sndbuf_expand`: send buffer as a multiple of the window.
+    fn sndbuf_factor(&self) -> u32 {
+        2
+    }
+
+    /// The phase the algorithm is in, for the recording (`state` column) and for people.
+    fn phase(&self, view: &View, window: &Window) -> &'static str {
+        let _ = view;
+        if window.in_slow_start() { "slow_start" } else { "congestion_avoidance" }
+    }
+}

@@ -1,0 +1,113 @@
+//! From a name to an algorithm.
+
+use crate::algorithms::{fixed, reno};
+use crate::{Ack, CaState, CongestionControl, Event, RateSample, Response, View, Window};
+use dragstrip_units::Stream;
+use std::collections::BTreeMap;
+
+/// Parameters of an algorithm as the scenario gives them: module parameter name → value.
+pub type Options = BTreeMap<String, f64>;
+
+/// There is no algorithm of that name, or it has no parameter of that name.
+#[derive(Clone, Debug, PartialEq)]
+pub enum UnknownAlgorithm {
+    /// The name; `nearest` is the registered name most like it.
+    Name {
+        /// What was asked for.
+        name: String,
+        /// The registered name most like it.
+        nearest: &'static str,
+    },
+    /// The algorithm exists, the parameter does not, or its value is out of range.
+    Parameter {
+        /// The algorithm.
+        algorithm: &'static str,
+        /// The parameter asked for.
+        parameter: String,
+        /// What would be right.
+        expected: String,
+    },
+}
+
+/// Registers algorithms: one line each. The order is the order of the reference page.
+macro_rules! algorithms {
+    ($($name:literal => $variant:ident($module:ident::$type:ident)),+ $(,)?) => {
+        /// Any registered congestion control, without a pointer or an allocation in between.
+        #[derive(Clone, Debug)]
+        pub enum Algorithm {
+            $(#[doc = concat!("`", $name, "`")] $variant($module::$type),)+
+        }
+
+        /// The names of all registered algorithms.
+        #[must_use]
+        pub const fn names() -> &'static [&'static str] {
+            &[$($name),+]
+        }
+
+        impl Algorithm {
+            /// The algorithm called `name` with these options; `stream` is its source of chance.
+            ///
+            /// # Errors
+            /// An unknown name (with the nearest known one) or an unknown or absurd parameter.
+            pub fn new(name: &str, options: &Options, stream: Stream) -> Result<Self, UnknownAlgorithm> {
+                match name {
+                    $($name => Ok(Self::$variant($module::$type::new(options, stream)?)),)+
+                    _ => Err(UnknownAlgorithm::Name { name: name.to_owned(), nearest: nearest(name) }),
+                }
+            }
+        }
+
+        impl CongestionControl for Algorithm {
+            algorithms!(@each [$($variant)+]
+                fn init self (&mut self, view: &View, window: &mut Window) (view, window) -> ();
+                fn ssthresh self (&mut self, view: &View, window: &mut Window) (view, window) -> u32;
+                fn cong_avoid self (&mut self, view: &View, window: &mut Window, acked: u32) (view, window, acked) -> Response;
+                fn set_state self (&mut self, view: &View, window: &mut Window, new: CaState) (view, window, new) -> ();
+                fn cwnd_event self (&mut self, view: &View, window: &mut Window, event: Event) (view, window, event) -> ();
+                fn acked self (&mut self, view: &View, window: &mut Window, ack: &Ack) (view, window, ack) -> ();
+                fn undo_cwnd self (&mut self, view: &View, window: &mut Window) (view, window) -> u32;
+                fn has_cong_control self (&self) () -> bool;
+                fn cong_control self (&mut self, view: &View, window: &mut Window, sample: &RateSample) (view, window, sample) -> ();
+                fn needs_pacing self (&self) () -> bool;
+                fn min_tso_segs self (&self, view: &View, window: &Window) (view, window) -> u32;
+                fn sndbuf_factor self (&self) () -> u32;
+                fn phase self (&self, view: &View, window: &Window) (view, window) -> &'static str;
+            );
+        }
+    };
+    (@each $variants:tt $(fn $method:ident $this:ident $args:tt $call:tt -> $ret:ty;)+) => {
+        $(algorithms!(@method $variants fn $method $this $args $call -> $ret);)+
+    };
+    (@method [$($variant:ident)+] fn $method:ident $this:ident $args:tt $call:tt -> $ret:ty) => {
+        #[inline]
+        fn $method $args -> $ret {
+            match $this { $(Self::$variant(algorithm) => algorithm.$method $call,)+ }
+        }
+    };
+}
+
+algorithms! {
+    "reno" => Reno(reno::Reno),
+    "fixed" => Fixed(fixed::Fixed),
+}
+
+/// The registered name with the smallest edit distance to `name`.
+fn nearest(name: &str) -> &'static str {
+    names().iter().copied().min_by_key(|known| edit_distance(name, known)).unwrap_or("reno")
+}
+
+/// Levenshtein distance, one row at a time.
+fn edit_distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, y) in b.iter().enumerate() {
+            let replaced = diagonal + usize::from(x != *y);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}

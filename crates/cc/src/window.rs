@@ -1,0 +1,108 @@
+//! The congestion window and the two growth rules every classic algorithm is built from.
+
+/// What an algorithm may change, in packets as the kernel counts them.
+#[derive(Clone, Debug)]
+pub struct Window {
+    /// Congestion window (`snd_cwnd`).
+    pub cwnd: u32,
+    /// Slow-start threshold (`snd_ssthresh`); [`Window::INFINITE`] before the first reduction.
+    pub ssthresh: u32,
+    /// Fraction of the next additive step (`snd_cwnd_cnt`).
+    pub cwnd_cnt: u32,
+    /// Upper bound (`snd_cwnd_clamp`).
+    pub clamp: u32,
+    /// Pacing rate, bytes per second (`sk_pacing_rate`); `u64::MAX` until first computed.
+    pub pacing_rate: u64,
+}
+
+impl Window {
+    /// `TCP_INFINITE_SSTHRESH`.
+    pub const INFINITE: u32 = 0x7fff_ffff;
+
+    /// The window at the end of the handshake.
+    #[must_use]
+    pub const fn new(initial_cwnd: u32) -> Self {
+        Self {
+            cwnd: initial_cwnd,
+            ssthresh: Self::INFINITE,
+            cwnd_cnt: 0,
+            clamp: u32::MAX,
+            pacing_rate: u64::MAX,
+        }
+    }
+
+    /// `tcp_in_slow_start`: strictly below the threshold (L6.1; 2.6 used `<=`).
+    #[inline]
+    #[must_use]
+    pub const fn in_slow_start(&self) -> bool {
+        self.cwnd < self.ssthresh
+    }
+
+    /// `tcp_slow_start`: grow by every packet delivered, up to the threshold; what is left over
+    /// is for congestion avoidance. There is no limit on a stretch ACK.
+    #[inline]
+    pub fn slow_start(&mut self, acked: u32) -> u32 {
+        let cwnd = (self.cwnd + acked).min(self.ssthresh);
+        let left = acked - (cwnd - self.cwnd);
+        self.cwnd = cwnd.min(self.clamp);
+        left
+    }
+
+    /// `tcp_cong_avoid_ai`: one more packet per `w` packets delivered.
+    #[inline]
+    pub fn additive_increase(&mut self, w: u32, acked: u32) {
+        // A divisor that has shrunk since the last ACK pays out first, one packet at most.
+        if self.cwnd_cnt >= w {
+            self.cwnd_cnt = 0;
+            self.cwnd += 1;
+        }
+        self.cwnd_cnt += acked;
+        if self.cwnd_cnt >= w {
+            let delta = self.cwnd_cnt / w;
+            self.cwnd_cnt -= delta * w;
+            self.cwnd += delta;
+        }
+        self.cwnd = self.cwnd.min(self.clamp);
+    }
+
+    /// `tcp_current_ssthresh`: what would be remembered as the threshold now.
+    #[must_use]
+    pub fn current_ssthresh(&self, state: crate::CaState) -> u32 {
+        match state {
+            crate::CaState::Cwr | crate::CaState::Recovery => self.ssthresh,
+            crate::CaState::Open | crate::CaState::Disorder | crate::CaState::Loss => {
+                self.ssthresh.max((self.cwnd >> 1) + (self.cwnd >> 2))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Window;
+
+    #[test]
+    fn a_stretch_ack_in_slow_start_counts_whole_and_hands_on_the_rest() {
+        let mut window = Window::new(10);
+        window.ssthresh = 30;
+        assert_eq!(window.slow_start(40), 20);
+        assert_eq!(window.cwnd, 30);
+    }
+
+    #[test]
+    fn reno_grows_by_one_after_a_window_of_packets() {
+        let mut window = Window::new(10);
+        for _ in 0..5 {
+            window.additive_increase(10, 2);
+        }
+        assert_eq!((window.cwnd, window.cwnd_cnt), (11, 0));
+    }
+
+    #[test]
+    fn a_shrunken_divisor_pays_out_first() {
+        let mut window = Window::new(10);
+        window.additive_increase(100, 50);
+        window.additive_increase(20, 2);
+        assert_eq!((window.cwnd, window.cwnd_cnt), (11, 2));
+    }
+}

@@ -1,0 +1,13 @@
+//! The scenario: one concrete run, defined once, here.
+//!
+//! What lives here: the typed scenario, its validation, its JSON Schema, and the translation of tc(8)
+//! text into it. The Python classes and the reference pages are generated from these types
+//! (`cargo xtask generate`). What must not: lists of alternatives (that is an experiment, in Python)
+//! or anything that runs.
+
+mod types;
+
+pub use types::{
+    Application, DelayDistribution, FlowSpec, GsoMode, HostSpec, LinkSpec, LossModel, NetemSpec,
+    NodeSpec, ProbeSpec, QdiscSpec, Record, Route, Scenario, StackProfile, Transport,
+};

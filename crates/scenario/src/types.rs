@@ -1,0 +1,457 @@
+//! The types. Every quantity is in base units and says so in its name.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// One concrete run: hosts, links, flows, probes, duration and seed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Scenario {
+    /// Name for people; has no influence on the run.
+    pub name: String,
+    /// Every random element derives its own stream from this and its name.
+    #[serde(default)]
+    pub seed: u64,
+    /// How long the run lasts.
+    pub duration_ns: u64,
+    /// Hosts and routers.
+    pub nodes: Vec<NodeSpec>,
+    /// Directed links.
+    pub links: Vec<LinkSpec>,
+    /// Static routes that differ from the shortest path.
+    #[serde(default)]
+    pub routes: Vec<Route>,
+    /// TCP and UDP flows.
+    pub flows: Vec<FlowSpec>,
+    /// Pings.
+    #[serde(default)]
+    pub probes: Vec<ProbeSpec>,
+    /// What to record.
+    #[serde(default)]
+    pub record: Record,
+}
+
+/// A host or a router.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum NodeSpec {
+    /// Sends and receives.
+    Host(HostSpec),
+    /// Forwards.
+    Router {
+        /// Unique among the nodes.
+        name: String,
+    },
+}
+
+/// A host and its TCP stack.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HostSpec {
+    /// Unique among the nodes.
+    pub name: String,
+    /// Which kernel's TCP.
+    #[serde(default)]
+    pub profile: StackProfile,
+    /// Kernel settings by their sysctl names, e.g. `net.ipv4.tcp_sack` → `0`. An unknown name is an error.
+    #[serde(default)]
+    pub sysctl: BTreeMap<String, String>,
+    /// Whether TCP builds bursts of several segments.
+    #[serde(default)]
+    pub gso: GsoMode,
+    /// IP packet size limit; a full TCP segment with timestamps carries 52 bytes less.
+    #[serde(default = "default_mtu")]
+    pub mtu_bytes: u32,
+    /// Kernel ticks per second: 100, 250, 300 or 1000.
+    #[serde(default = "default_hz")]
+    pub tick_hz: u32,
+}
+
+fn default_mtu() -> u32 {
+    1500
+}
+
+fn default_hz() -> u32 {
+    250
+}
+
+/// A kernel's TCP as data: initial window, minimum RTO, recovery style ...
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum StackProfile {
+    /// A stock Linux 6.1.
+    #[default]
+    #[serde(rename = "linux-6")]
+    Linux6,
+}
+
+/// Generic segmentation offload in the socket layer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum GsoMode {
+    /// One segment at a time.
+    #[default]
+    Off,
+    /// Bursts sized from the pacing rate (`tcp_tso_autosize`), cut before the first link.
+    Auto,
+}
+
+/// A directed link: a queue discipline, then a transmitter, then a delay.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LinkSpec {
+    /// Unique among the links.
+    pub name: String,
+    /// Node it leaves.
+    pub from: String,
+    /// Node it enters.
+    pub to: String,
+    /// Store-and-forward transmitter behind the queue; none: as fast as the queue discipline lets go.
+    #[serde(default)]
+    pub rate_bps: Option<u64>,
+    /// Propagation delay, one way.
+    #[serde(default)]
+    pub delay_ns: u64,
+    /// Added to every frame at the transmitter (24: Ethernet's FCS, preamble and gap).
+    #[serde(default)]
+    pub overhead_bytes: u32,
+    /// Queue discipline of the interface.
+    #[serde(default)]
+    pub qdisc: QdiscSpec,
+    /// Impairments behind the transmitter, as a host of its own with this netem would make them.
+    #[serde(default)]
+    pub netem: Option<NetemSpec>,
+}
+
+/// A queue discipline, as tc(8) would configure it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum QdiscSpec {
+    /// Unlimited FIFO.
+    #[default]
+    Noqueue,
+    /// FIFO limited in bytes.
+    Bfifo {
+        /// Bytes that may wait.
+        limit_bytes: u64,
+    },
+    /// FIFO limited in packets.
+    Pfifo {
+        /// Packets that may wait.
+        limit_packets: u32,
+    },
+    /// Token bucket filter.
+    Tbf {
+        /// Token rate.
+        rate_bps: u64,
+        /// Bucket.
+        burst_bytes: u64,
+        /// Bytes that may wait.
+        limit_bytes: u64,
+        /// Second bucket's rate.
+        #[serde(default)]
+        peakrate_bps: Option<u64>,
+        /// Second bucket's size.
+        #[serde(default)]
+        mtu_bytes: Option<u64>,
+    },
+    /// Hierarchical token bucket with one class.
+    Htb {
+        /// Token rate.
+        rate_bps: u64,
+        /// Ceiling; the rate when absent.
+        #[serde(default)]
+        ceil_bps: Option<u64>,
+        /// Bucket.
+        burst_bytes: u64,
+        /// Ceiling's bucket.
+        cburst_bytes: u64,
+        /// Added to every packet's charge; may be negative.
+        #[serde(default)]
+        overhead_bytes: i32,
+        /// Least charge per packet.
+        #[serde(default)]
+        mpu_bytes: u32,
+        /// Charge in whole ATM cells (48 bytes of payload cost 53).
+        #[serde(default)]
+        linklayer_atm: bool,
+        /// Queue discipline of the class.
+        leaf: Box<QdiscSpec>,
+    },
+    /// Controlled delay (RFC 8289).
+    Codel {
+        /// Packets that may wait.
+        limit_packets: u32,
+        /// Acceptable standing delay.
+        target_ns: u64,
+        /// Sliding window.
+        interval_ns: u64,
+        /// Mark instead of drop.
+        ecn: bool,
+    },
+    /// Flow queueing with CoDel (RFC 8290).
+    FqCodel {
+        /// Packets that may wait.
+        limit_packets: u32,
+        /// Bytes of memory that may be used.
+        memory_limit_bytes: u64,
+        /// Number of queues.
+        flows: u32,
+        /// Acceptable standing delay.
+        target_ns: u64,
+        /// Sliding window.
+        interval_ns: u64,
+        /// Bytes a queue may send in turn.
+        quantum_bytes: u32,
+        /// Most packets dropped at once on overflow.
+        drop_batch_packets: u32,
+        /// Mark instead of drop.
+        ecn: bool,
+    },
+    /// Stochastic fairness queueing.
+    Sfq {
+        /// Packets that may wait.
+        limit_packets: u32,
+        /// Number of queues.
+        flows: u32,
+        /// Hash buckets.
+        divisor: u32,
+        /// Packets that may wait in one queue.
+        depth_packets: u32,
+        /// Bytes a queue may send in turn.
+        quantum_bytes: u32,
+        /// Time between changes of the hash; 0: never.
+        perturb_ns: u64,
+    },
+    /// Network emulator: delay, jitter, loss, reordering, duplication.
+    Netem(NetemSpec),
+}
+
+/// netem's settings.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NetemSpec {
+    /// Packets that may be inside.
+    pub limit_packets: u32,
+    /// Mean delay.
+    #[serde(default)]
+    pub delay_ns: u64,
+    /// Half width (uniform) or standard deviation (normal ...) of the delay.
+    #[serde(default)]
+    pub jitter_ns: u64,
+    /// Correlation of successive delays, 0 to 1.
+    #[serde(default)]
+    pub delay_correlation: f64,
+    /// Shape of the delay.
+    #[serde(default)]
+    pub distribution: DelayDistribution,
+    /// Loss.
+    #[serde(default)]
+    pub loss: LossModel,
+    /// Probability of a copy, 0 to 1.
+    #[serde(default)]
+    pub duplicate: f64,
+    /// Correlation of successive duplications.
+    #[serde(default)]
+    pub duplicate_correlation: f64,
+    /// Probability of a corrupted packet (dropped by the receiver's checksum), 0 to 1.
+    #[serde(default)]
+    pub corrupt: f64,
+    /// Probability that a packet overtakes the delay, 0 to 1.
+    #[serde(default)]
+    pub reorder: f64,
+    /// Correlation of successive reorderings.
+    #[serde(default)]
+    pub reorder_correlation: f64,
+    /// Only every `gap`-th packet may overtake; 0: no reordering.
+    #[serde(default)]
+    pub gap: u32,
+    /// netem's own rate.
+    #[serde(default)]
+    pub rate_bps: Option<u64>,
+    /// Mark ECN-capable packets instead of losing them.
+    #[serde(default)]
+    pub ecn: bool,
+}
+
+/// Shape of netem's delay.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum DelayDistribution {
+    /// Uniform in ±jitter.
+    #[default]
+    Uniform,
+    /// Normal.
+    Normal,
+    /// Pareto.
+    Pareto,
+    /// A quarter normal, three quarters Pareto.
+    Paretonormal,
+}
+
+/// netem's loss models.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "model", rename_all = "snake_case", deny_unknown_fields)]
+pub enum LossModel {
+    /// No loss.
+    #[default]
+    None,
+    /// Each packet with this probability.
+    Random {
+        /// 0 to 1.
+        probability: f64,
+        /// Correlation of successive draws.
+        #[serde(default)]
+        correlation: f64,
+    },
+    /// Gilbert–Elliott.
+    Gemodel {
+        /// Good to bad.
+        p: f64,
+        /// Bad to good.
+        r: f64,
+        /// Loss in the bad state (tc's 1-h).
+        one_minus_h: f64,
+        /// Loss in the good state (tc's 1-k).
+        one_minus_k: f64,
+    },
+}
+
+/// A static route.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Route {
+    /// At this node ...
+    pub node: String,
+    /// ... packets for this host ...
+    pub destination: String,
+    /// ... take this link.
+    pub link: String,
+}
+
+/// A flow from one host to another.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FlowSpec {
+    /// Unique; figures and plots use it.
+    pub label: String,
+    /// Host that sends (in request/response: the one that asks).
+    pub sender: String,
+    /// Host that receives.
+    pub receiver: String,
+    /// TCP with which congestion control, or UDP.
+    pub transport: Transport,
+    /// What the application does.
+    pub application: Application,
+    /// When the connection is opened.
+    #[serde(default)]
+    pub start_ns: u64,
+    /// When the application stops; the end of the run when absent.
+    #[serde(default)]
+    pub stop_ns: Option<u64>,
+}
+
+/// TCP or UDP.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "protocol", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Transport {
+    /// TCP.
+    Tcp {
+        /// Congestion control of the sender.
+        cc: String,
+        /// Its module parameters.
+        #[serde(default)]
+        cc_options: BTreeMap<String, f64>,
+    },
+    /// UDP.
+    Udp,
+}
+
+/// What the sending application does.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Application {
+    /// Writes as fast as the socket takes it, until stopped or until `bytes` are written.
+    Bulk {
+        /// All there is to send; endless when absent.
+        #[serde(default)]
+        bytes: Option<u64>,
+    },
+    /// Bulk for `on_ns`, silent for `off_ns`, and again.
+    OnOff {
+        /// Sending time.
+        on_ns: u64,
+        /// Silent time.
+        off_ns: u64,
+    },
+    /// The sender asks, the receiver answers, the sender thinks, and again.
+    RequestResponse {
+        /// Size of a request.
+        request_bytes: u64,
+        /// Size of an answer.
+        response_bytes: u64,
+        /// Time between the end of an answer and the next request.
+        think_ns: u64,
+    },
+    /// A datagram at regular times (UDP only).
+    ConstantRate {
+        /// Payload rate.
+        rate_bps: u64,
+        /// Payload of a datagram.
+        datagram_bytes: u32,
+    },
+}
+
+/// A ping.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ProbeSpec {
+    /// Unique; figures and plots use it.
+    pub label: String,
+    /// Host that asks.
+    pub from: String,
+    /// Host or router that answers.
+    pub target: String,
+    /// Time between requests.
+    pub interval_ns: u64,
+    /// ICMP payload and header (64: what ping prints for its default).
+    #[serde(default = "default_probe_size")]
+    pub size_bytes: u32,
+    /// First request.
+    #[serde(default)]
+    pub start_ns: u64,
+}
+
+fn default_probe_size() -> u32 {
+    64
+}
+
+/// What to record.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Record {
+    /// Spacing of `samples`, `received` and `queues`.
+    #[serde(default = "default_interval")]
+    pub interval_ns: u64,
+    /// `samples` has a row for every ACK instead.
+    #[serde(default)]
+    pub every_ack: bool,
+    /// Write `rtts`: every RTT sample the sender takes.
+    #[serde(default = "yes")]
+    pub rtts: bool,
+}
+
+impl Default for Record {
+    fn default() -> Self {
+        Self { interval_ns: default_interval(), every_ack: false, rtts: true }
+    }
+}
+
+fn default_interval() -> u64 {
+    100_000_000
+}
+
+fn yes() -> bool {
+    true
+}

@@ -1,0 +1,1 @@
+//! Models, random scenarios and fixtures that the other crates test with; never a dependency of shipped code.

@@ -1,0 +1,16 @@
+//! Quantities: instants, durations, bytes, rates; named streams of randomness; tc(8)'s grammar.
+//!
+//! What lives here: integer newtypes with only the operators that make dimensional sense, the
+//! parser of quantities as people write them, and the seeded generator every random element
+//! draws from. What must not: anything that knows about packets, queues or TCP.
+//!
+//! Rounding is in the method's name (`_floor`, `_ceil`). Inside the simulator an [`Instant`]
+//! counts nanoseconds since the start of the run.
+
+mod quantity;
+mod random;
+mod time;
+
+pub use quantity::{ByteCount, Rate};
+pub use random::Stream;
+pub use time::{Duration, Instant};

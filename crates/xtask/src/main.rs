@@ -1,0 +1,2 @@
+//! Maintenance commands: generate, new-algorithm, tidy.
+fn main() {}
