@@ -5,8 +5,13 @@
 //! (`cargo xtask generate`). What must not: lists of alternatives (that is an experiment, in Python)
 //! or anything that runs.
 
+mod nearest;
+mod problem;
+mod sysctl;
 mod types;
 
+pub use problem::Problem;
+pub use sysctl::{BufferSizes, Kind as SysctlKind, Support, Sysctl, Sysctls, sysctl_table};
 pub use types::{
     Application, DelayDistribution, FlowSpec, GsoMode, HostSpec, LinkSpec, LossModel, NetemSpec,
     NodeSpec, ProbeSpec, QdiscSpec, Record, Route, Scenario, StackProfile, Transport,

@@ -1,0 +1,56 @@
+//! "Did you mean ...": the known word most like an unknown one.
+
+/// The candidate most like `word`, when it is like it at all: at most a third of the longer one's
+/// letters differ (one for very short words).
+pub(crate) fn nearest<'a>(
+    word: &str,
+    candidates: impl IntoIterator<Item = &'a str>,
+) -> Option<&'a str> {
+    candidates
+        .into_iter()
+        .map(|known| (distance(word, known), known))
+        .min_by_key(|(distance, _)| *distance)
+        .filter(|(distance, known)| {
+            *distance <= (word.chars().count().max(known.chars().count()) / 3).max(1)
+        })
+        .map(|(_, known)| known)
+}
+
+/// `expected`, with the nearest of `candidates` in front when there is one.
+pub(crate) fn suggest<'a>(
+    word: &str,
+    candidates: impl IntoIterator<Item = &'a str>,
+    expected: &str,
+) -> String {
+    match nearest(word, candidates) {
+        Some(known) => format!("{expected}; did you mean {known:?}?"),
+        None => expected.to_owned(),
+    }
+}
+
+/// Levenshtein distance, one row at a time.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, y) in b.iter().enumerate() {
+            let replaced = diagonal + usize::from(x != *y);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::nearest;
+
+    #[test]
+    fn a_slip_finds_its_word_and_nonsense_finds_none() {
+        assert_eq!(nearest("dely_ns", ["delay_ns", "rate_bps"]), Some("delay_ns"));
+        assert_eq!(nearest("zzzz", ["delay_ns", "rate_bps"]), None);
+    }
+}
