@@ -8,6 +8,16 @@
 //! sink, because a discipline may drop another packet than the one in hand (FQ-CoDel) and at another
 //! time (CoDel drops at dequeue).
 
+mod computed;
 mod contract;
+mod fifo;
+pub mod htb;
+mod line;
+pub mod tbf;
+mod token_rate;
 
+pub use computed::{ComputedFifo, Server};
 pub use contract::{Backlog, Dequeue, DropReason, Ecn, Item, PacketId, Qdisc, Sink};
+pub use fifo::{Fifo, Limit};
+pub use line::Line;
+pub use token_rate::Framing;

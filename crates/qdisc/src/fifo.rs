@@ -1,0 +1,95 @@
+//! Tail-drop FIFOs: bfifo, pfifo (`sch_fifo.c`) and the queue without a limit.
+//!
+//! The arriving packet is dropped when it does not fit: bfifo takes it while `backlog + len <=
+//! limit`, pfifo while fewer than `limit` packets wait. The packet a shaper is transmitting has
+//! left the queue, so a path stores one packet more than the limit.
+
+use crate::contract::{Backlog, Dequeue, DropReason, Item, Qdisc, Sink};
+use dragstrip_units::Instant;
+use std::collections::VecDeque;
+
+/// What a tail-drop queue may hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// Everything.
+    None,
+    /// bfifo: bytes of `len`.
+    Bytes(u64),
+    /// pfifo: packets.
+    Packets(u32),
+}
+
+impl Limit {
+    /// Whether a packet of `len` may join `backlog`.
+    #[inline]
+    #[must_use]
+    pub const fn admits(self, len: u32, backlog: Backlog) -> bool {
+        match self {
+            Self::None => true,
+            Self::Bytes(limit) => backlog.bytes + len as u64 <= limit,
+            Self::Packets(limit) => backlog.packets < limit,
+        }
+    }
+}
+
+/// A tail-drop FIFO.
+#[derive(Clone, Debug)]
+pub struct Fifo {
+    limit: Limit,
+    queue: VecDeque<Item>,
+    bytes: u64,
+}
+
+impl Fifo {
+    /// A FIFO with any limit.
+    #[must_use]
+    pub fn new(limit: Limit) -> Self {
+        Self { limit, queue: VecDeque::new(), bytes: 0 }
+    }
+
+    /// bfifo.
+    #[must_use]
+    pub fn bytes(limit: u64) -> Self {
+        Self::new(Limit::Bytes(limit))
+    }
+
+    /// pfifo.
+    #[must_use]
+    pub fn packets(limit: u32) -> Self {
+        Self::new(Limit::Packets(limit))
+    }
+
+    /// The limit it was made with.
+    #[must_use]
+    pub fn limit(&self) -> Limit {
+        self.limit
+    }
+
+    /// The packet that leaves next.
+    #[must_use]
+    pub fn peek(&self) -> Option<Item> {
+        self.queue.front().copied()
+    }
+}
+
+impl Qdisc for Fifo {
+    fn enqueue<S: Sink>(&mut self, item: Item, _now: Instant, sink: &mut S) {
+        if self.limit.admits(item.len, self.backlog()) {
+            self.bytes += u64::from(item.len);
+            self.queue.push_back(item);
+        } else {
+            sink.dropped(item, DropReason::Overlimit);
+        }
+    }
+
+    fn dequeue<S: Sink>(&mut self, _now: Instant, _sink: &mut S) -> Dequeue {
+        self.queue.pop_front().map_or(Dequeue::Empty, |item| {
+            self.bytes -= u64::from(item.len);
+            Dequeue::Packet(item)
+        })
+    }
+
+    fn backlog(&self) -> Backlog {
+        Backlog { bytes: self.bytes, packets: self.queue.len() as u32 }
+    }
+}

@@ -1,0 +1,138 @@
+//! Hierarchical token bucket with one class (`sch_htb.c`, no hysteresis).
+//!
+//! Two buckets, one filled at the rate and one at the ceiling, both counted in nanoseconds of
+//! transmission time and both full at the start. The class may send while **both** hold zero or
+//! more; the packet is charged **after** it has left, so a bucket may go negative, and the next
+//! packet waits until it is back at zero. A 1600-byte bucket therefore lets two full frames go back to
+//! back after an idle time. A packet leaves at the *start* of its transmission time.
+//!
+//! ```text
+//!   tokens' = min(tokens + elapsed, burst) - cost(len)      elapsed <= 60 s (mbuffer)
+//!   next    = checkpoint + max(0, -tokens, -ctokens)
+//! ```
+//!
+//! Left out: the hierarchy (one class has nobody to borrow from, so between rate and ceiling it
+//! simply waits), DRR between siblings, the direct queue for unclassified packets.
+
+use crate::contract::{Backlog, Dequeue, Item, Qdisc, Sink};
+use crate::token_rate::{Framing, TokenRate, bucket_in_ticks};
+use dragstrip_units::{Duration, Instant, Rate};
+
+/// Most time that counts as elapsed, and most debt: `mbuffer`, 60 s in the kernel.
+const MBUFFER_NS: i64 = 60_000_000_000;
+
+/// An htb class as `tc class add ... htb` describes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// Token rate.
+    pub rate: Rate,
+    /// Ceiling; without a parent to borrow from only the smaller of the two rates matters.
+    pub ceil: Rate,
+    /// Bucket in bytes.
+    pub burst: u64,
+    /// Ceiling's bucket in bytes.
+    pub cburst: u64,
+    /// What is charged for a packet.
+    pub framing: Framing,
+}
+
+impl Config {
+    /// What tc computes when only `rate` is given, on kernels with high-resolution timers:
+    /// ceiling = rate, `burst = cburst = rate / 10^9 + 1600` bytes (1600: tc's default mtu).
+    #[must_use]
+    pub fn with_rate(rate: Rate) -> Self {
+        let burst = rate.bits_per_second() / 8 / 1_000_000_000 + 1600;
+        Self { rate, ceil: rate, burst, cburst: burst, framing: Framing::default() }
+    }
+}
+
+/// The two buckets of a class.
+#[derive(Clone, Debug)]
+pub struct Shaper {
+    rate: TokenRate,
+    ceil: TokenRate,
+    buffer_ns: i64,
+    cbuffer_ns: i64,
+    tokens_ns: i64,
+    ctokens_ns: i64,
+    checkpoint: Instant,
+}
+
+impl Shaper {
+    /// Buckets as configured, full.
+    #[must_use]
+    pub fn new(config: Config) -> Self {
+        let Config { rate, ceil, burst, cburst, framing } = config;
+        let buffer_ns = bucket_in_ticks(burst, rate);
+        let cbuffer_ns = bucket_in_ticks(cburst, ceil);
+        Self {
+            rate: TokenRate::new(rate, framing),
+            ceil: TokenRate::new(ceil, framing),
+            buffer_ns,
+            cbuffer_ns,
+            tokens_ns: buffer_ns,
+            ctokens_ns: cbuffer_ns,
+            checkpoint: Instant::ZERO,
+        }
+    }
+
+    /// The earliest instant at which the next packet may leave; in the past when it may at once.
+    #[inline]
+    #[must_use]
+    pub fn ready(&self) -> Instant {
+        let deficit = -self.tokens_ns.min(self.ctokens_ns).min(0);
+        self.checkpoint + Duration::from_nanos(deficit as u64)
+    }
+
+    /// A packet of `len` has left at `now`.
+    #[inline]
+    pub fn charge(&mut self, len: u32, now: Instant) {
+        let elapsed = (now.since(self.checkpoint).as_nanos()).min(MBUFFER_NS as u64) as i64;
+        let pay = |tokens: i64, buffer: i64, cost: i64| {
+            ((tokens + elapsed).min(buffer) - cost).max(1 - MBUFFER_NS)
+        };
+        self.tokens_ns = pay(self.tokens_ns, self.buffer_ns, self.rate.cost_ns(len));
+        self.ctokens_ns = pay(self.ctokens_ns, self.cbuffer_ns, self.ceil.cost_ns(len));
+        self.checkpoint = now;
+    }
+}
+
+/// The class with its leaf discipline.
+#[derive(Clone, Debug)]
+pub struct Htb<L> {
+    shaper: Shaper,
+    leaf: L,
+}
+
+impl<L: Qdisc> Htb<L> {
+    /// A class shaping what `leaf` lets go.
+    #[must_use]
+    pub fn new(config: Config, leaf: L) -> Self {
+        Self { shaper: Shaper::new(config), leaf }
+    }
+}
+
+impl<L: Qdisc> Qdisc for Htb<L> {
+    fn enqueue<S: Sink>(&mut self, item: Item, now: Instant, sink: &mut S) {
+        self.leaf.enqueue(item, now, sink);
+    }
+
+    fn dequeue<S: Sink>(&mut self, now: Instant, sink: &mut S) -> Dequeue {
+        if self.leaf.backlog().packets == 0 {
+            return Dequeue::Empty;
+        }
+        let ready = self.shaper.ready();
+        if ready > now {
+            return Dequeue::Wait(ready);
+        }
+        let answer = self.leaf.dequeue(now, sink);
+        if let Dequeue::Packet(item) = answer {
+            self.shaper.charge(item.len, now);
+        }
+        answer
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.leaf.backlog()
+    }
+}
