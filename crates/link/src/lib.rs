@@ -2,3 +2,7 @@
 //!
 //! What lives here: one file per medium (so far the store-and-forward wire), with its sources. What must not:
 //! queueing (`dragstrip-qdisc`), topology (`dragstrip-sim`).
+
+mod wire;
+
+pub use wire::Wire;
