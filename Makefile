@@ -1,0 +1,53 @@
+# The two commands a newcomer needs: `make demo` and `make test`.
+# Needed beforehand: Rust 1.88 or newer, a C compiler (its linker), Python 3.11 or newer.
+
+SHELL := /bin/sh
+UV := $(shell command -v uv 2>/dev/null || echo $(CURDIR)/.tools/uv/bin/uv)
+export PYO3_PYTHON := $(CURDIR)/.venv/bin/python
+RUST_MINOR_MIN := 88
+
+.PHONY: demo test test-rust test-python python check-rust clean-demo
+
+demo: python clean-demo  ## Compares five congestion controls on a published path.
+	@$(UV) run --no-sync dragstrip run caia-110729a/adsl1 --out demo
+
+clean-demo:
+	@rm -rf demo
+
+test: test-rust test-python  ## Everything that .ci/run checks; pytest's summary comes last.
+
+test-rust: python
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --quiet -- -D warnings
+# The bindings have no tests of their own and would need libpython to link: pytest tests them.
+	cargo test --workspace --exclude dragstrip-py --quiet
+	cargo run --quiet -p dragstrip-xtask -- generate --check
+
+test-python: python
+	$(UV) run --no-sync ruff check .
+	$(UV) run --no-sync ruff format --check .
+	$(UV) run --no-sync mypy
+	$(UV) run --no-sync pytest
+
+python: check-rust $(UV)  ## The environment in .venv, with the extension compiled and current.
+	@$(UV) sync --quiet
+
+check-rust:
+	@command -v cc >/dev/null 2>&1 || { \
+	  echo "A C compiler is missing (Rust links with it). On Debian: apt-get install build-essential"; exit 1; }
+	@minor=$$(cargo --version 2>/dev/null | sed -n 's/^cargo 1\.\([0-9]*\)\..*/\1/p'); \
+	if [ -z "$$minor" ]; then \
+	  echo "Rust is missing. Install it from https://rustup.rs and open a new shell."; exit 1; \
+	elif [ "$$minor" -lt $(RUST_MINOR_MIN) ]; then \
+	  echo "Rust 1.$$minor is too old (Debian 12's is); 1.$(RUST_MINOR_MIN) or newer is needed. Install it from https://rustup.rs"; exit 1; \
+	fi
+
+# uv from PyPI, in an environment of its own, when there is none on the PATH.
+$(CURDIR)/.tools/uv/bin/uv:
+	@command -v python3 >/dev/null 2>&1 || { \
+	  echo "Python is missing. On Debian: apt-get install python3 python3-venv"; exit 1; }
+	@python3 -c 'import ensurepip' 2>/dev/null \
+	|| { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -q && apt-get install -q -y python3-venv; } \
+	|| { echo "Python's venv module is missing. On Debian: apt-get install python3-venv (or install uv yourself)"; exit 1; }
+	@python3 -m venv .tools/uv
+	@.tools/uv/bin/python -m pip install --quiet --disable-pip-version-check uv

@@ -1,0 +1,1 @@
+"""Race TCP congestion controls over a described path."""
