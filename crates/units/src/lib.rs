@@ -9,8 +9,13 @@
 
 mod quantity;
 mod random;
+pub mod tc;
 mod time;
 
 pub use quantity::{ByteCount, Rate};
 pub use random::Stream;
+pub use tc::{
+    ParseError, format_percent, format_rate, format_size, format_time, parse_percent, parse_rate,
+    parse_size, parse_time,
+};
 pub use time::{Duration, Instant};
