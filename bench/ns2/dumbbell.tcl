@@ -6,8 +6,8 @@
 #
 # CC reno is Agent/TCP/Sack1, everything else Agent/TCP/Linux with Linux's own module of that name.
 # SECONDS 0 builds everything, routes included, and stops: the set-up that is subtracted.
-# Written against ns-2.35 as Debian packages it. Prints one JSON object (CPU and memory are measured
-# from outside).
+# Written against ns-2.35 as Debian packages it. Prints one JSON object to stderr (CPU and
+# memory are measured from outside).
 
 if {$argc != 6} {
     puts stderr "usage: ns dumbbell.tcl FLOWS CC MBPS RTT_MS SECONDS LAYOUT"
@@ -52,14 +52,6 @@ Agent/TCP set tcpTick_ 0.001
 Agent/TCPSink set packetSize_ [expr {$header_bytes + $option_bytes}]
 Agent/TCPSink/Sack1/DelAck set interval_ 40ms
 
-proc start {index ftp linux_cc} {
-    global tcp
-    if {$linux_cc ne ""} {
-        $tcp($index) select_ca $linux_cc
-    }
-    $ftp start
-}
-
 proc report {} {
     global tcp flows cc layout queue_packets seconds mss_bytes
     set packets 0
@@ -68,7 +60,8 @@ proc report {} {
         incr packets [expr {int([$tcp($i) set ack_]) + 1}]
     }
     set goodput_mbps [expr {$seconds > 0 ? $packets * $mss_bytes * 8 / double($seconds) / 1e6 : 0}]
-    puts "{\"program\": \"ns-2\", \"flows\": $flows, \"cc\": \"$cc\", \"layout\": \"$layout\",\
+    # Not to stdout: TCP/Linux chatters there, through a buffer of its own.
+    puts stderr "{\"program\": \"ns-2\", \"flows\": $flows, \"cc\": \"$cc\", \"layout\": \"$layout\",\
         \"queue_packets\": $queue_packets, \"seconds\": $seconds, \"data_packets\": $packets,\
         \"goodput_mbps\": [format %.3f $goodput_mbps]}"
     exit 0
@@ -77,10 +70,9 @@ proc report {} {
 for {set i 0} {$i < $flows} {incr i} {
     if {$cc eq "reno"} {
         set tcp($i) [new Agent/TCP/Sack1]
-        set linux_cc ""
     } else {
         set tcp($i) [new Agent/TCP/Linux]
-        set linux_cc $cc
+        $tcp($i) select_ca $cc
     }
     set sink [new Agent/TCPSink/Sack1/DelAck]
     $sim attach-agent $sender([expr {$i % $sender_count}]) $tcp($i)
@@ -89,7 +81,7 @@ for {set i 0} {$i < $flows} {incr i} {
     set ftp [new Application/FTP]
     $ftp attach-agent $tcp($i)
     # Starts are spread over one RTT, the same in all programs.
-    $sim at [expr {$rtt_ms / 1e3 * $i / $flows}] "start $i $ftp {$linux_cc}"
+    $sim at [expr {$rtt_ms / 1e3 * $i / $flows}] "$ftp start"
 }
 $sim at $seconds report
 $sim run

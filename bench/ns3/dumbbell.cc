@@ -30,7 +30,7 @@ namespace
 // 1500-byte IP packet less 20 of IP, 20 of TCP and 12 of the timestamp option.
 constexpr uint32_t kMssBytes = 1448;
 constexpr uint32_t kIpPacketBytes = 1500;
-constexpr uint64_t kLeastBufferBytes = 1 << 20;
+constexpr uint64_t kLeastBufferBytes = 256 << 10;
 
 struct Options
 {

@@ -1,2 +1,48 @@
-//! The dumbbell that `make bench` races against ns-3 and ns-2.
-fn main() {}
+//! The dumbbell that `make bench` races against ns-3 and ns-2 (docs/performance.md).
+//!
+//! What lives here: the scenario that the other programs' scripts describe too, a command that runs
+//! it in process, and the floor: the bare event loop moving the same packets. What must not: the
+//! comparison itself (bench/run).
+//!
+//!     dragstrip-bench sim   --flows 30 --cc reno --mbps 100 --rtt-ms 300 --seconds 60 --record 100ms
+//!     dragstrip-bench floor --flows 30 --mbps 100 --rtt-ms 300 --seconds 60 --variant fused
+//!
+//! Each prints one JSON object.
+
+mod floor;
+mod options;
+mod sim;
+mod usage;
+mod winner_tree;
+
+use options::Options;
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+usage: dragstrip-bench sim   [--flows N] [--cc NAME] [--mbps M] [--rtt-ms MS] [--seconds S]
+                             [--layout hub|lump] [--record none|100ms|default|every-ack]
+                             [--repeat K] [--scenario]
+       dragstrip-bench floor [--flows N] [--mbps M] [--rtt-ms MS] [--seconds S]
+                             [--variant lazy|fused] [--repeat K]
+--repeat runs the same K times in one process; --scenario prints the scenario and runs nothing.";
+
+fn main() -> ExitCode {
+    let mut arguments = std::env::args().skip(1);
+    let command = arguments.next().unwrap_or_default();
+    let outcome = Options::parse(arguments).and_then(|options| match command.as_str() {
+        "sim" => sim::command(&options),
+        "floor" => Ok(floor::command(&options)),
+        "--help" | "-h" => Ok(USAGE.to_owned()),
+        other => Err(format!("unknown command {other:?}: sim or floor\n{USAGE}")),
+    });
+    match outcome {
+        Ok(text) => {
+            println!("{text}");
+            ExitCode::SUCCESS
+        }
+        Err(message) => {
+            eprintln!("dragstrip-bench: {message}");
+            ExitCode::from(2)
+        }
+    }
+}
