@@ -8,10 +8,14 @@
 mod nearest;
 mod problem;
 mod sysctl;
+mod tc_format;
+mod tc_text;
 mod types;
 
 pub use problem::Problem;
 pub use sysctl::{BufferSizes, Kind as SysctlKind, Support, Sysctl, Sysctls, sysctl_table};
+pub use tc_format::{format_netem, format_qdisc};
+pub use tc_text::{htb_default_burst_bytes, parse_netem, parse_qdisc};
 pub use types::{
     Application, DelayDistribution, FlowSpec, GsoMode, HostSpec, LinkSpec, LossModel, NetemSpec,
     NodeSpec, ProbeSpec, QdiscSpec, Record, Route, Scenario, StackProfile, Transport,

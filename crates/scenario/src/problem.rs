@@ -33,8 +33,8 @@ impl Problem {
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let field = if self.field.is_empty() { "scenario" } else { &self.field };
-        write!(f, "{field}: got {}, expected {}", self.value, self.expected)
+        let colon = if self.field.is_empty() { "" } else { ": " };
+        write!(f, "{}{colon}got {}, expected {}", self.field, self.value, self.expected)
     }
 }
 

@@ -455,3 +455,25 @@ fn default_interval() -> u64 {
 fn yes() -> bool {
     true
 }
+
+impl Default for NetemSpec {
+    /// netem without any words: nothing happens to a packet, and tc's limit of 1000 packets holds.
+    fn default() -> Self {
+        Self {
+            limit_packets: 1000,
+            delay_ns: 0,
+            jitter_ns: 0,
+            delay_correlation: 0.0,
+            distribution: DelayDistribution::default(),
+            loss: LossModel::default(),
+            duplicate: 0.0,
+            duplicate_correlation: 0.0,
+            corrupt: 0.0,
+            reorder: 0.0,
+            reorder_correlation: 0.0,
+            gap: 0,
+            rate_bps: None,
+            ecn: false,
+        }
+    }
+}
