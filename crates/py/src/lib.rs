@@ -5,8 +5,9 @@
 
 mod tables;
 
-use dragstrip_scenario::Scenario;
+use dragstrip_scenario::{Problem, Scenario};
 use dragstrip_sim::SetupError;
+use dragstrip_units::{ByteCount, Duration, ParseError, Rate, tc};
 use pyo3::create_exception;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -14,9 +15,9 @@ use pyo3::types::PyDict;
 
 create_exception!(
     _core,
-    ScenarioError,
+    InputError,
     PyValueError,
-    "A scenario that cannot be run; `args` are the field's JSON path and what is wrong with it."
+    "An input that cannot be right; `args` are the field, the value and what would be right."
 );
 
 /// Runs a scenario given as JSON and answers with its tables (see `tables.rs` for their form).
@@ -61,11 +62,19 @@ fn report(py: Python<'_>, progress: Option<&Py<PyAny>>, now_ns: u64) -> PyResult
 
 fn parse(scenario_json: &str) -> PyResult<Scenario> {
     serde_json::from_str(scenario_json)
-        .map_err(|error| ScenarioError::new_err(("scenario".to_owned(), error.to_string())))
+        .map_err(|error| InputError::new_err(("scenario", "", error.to_string())))
 }
 
 fn setup_error(error: SetupError) -> PyErr {
-    ScenarioError::new_err((error.field, error.message))
+    InputError::new_err((error.field, "", error.message))
+}
+
+fn problem(problem: Problem) -> PyErr {
+    InputError::new_err((problem.field, problem.value, problem.expected))
+}
+
+fn parse_error(error: ParseError) -> PyErr {
+    InputError::new_err(("", error.value, error.expected))
 }
 
 /// The names of all congestion controls, in the order of the reference page.
@@ -74,12 +83,48 @@ fn algorithms() -> Vec<&'static str> {
     dragstrip_cc::names().to_vec()
 }
 
+/// A queue discipline in the words of tc(8), as the scenario's JSON.
+#[pyfunction]
+fn parse_qdisc(text: &str) -> PyResult<String> {
+    let qdisc = dragstrip_scenario::parse_qdisc(text).map_err(problem)?;
+    serde_json::to_string(&qdisc).map_err(|error| PyValueError::new_err(error.to_string()))
+}
+
+/// A rate with its unit, in bits per second.
+#[pyfunction]
+fn parse_rate(text: &str) -> PyResult<u64> {
+    tc::parse_rate(text).map(Rate::bits_per_second).map_err(parse_error)
+}
+
+/// A size with its unit, in bytes.
+#[pyfunction]
+fn parse_size(text: &str) -> PyResult<u64> {
+    tc::parse_size(text).map(ByteCount::get).map_err(parse_error)
+}
+
+/// A time with its unit, in nanoseconds.
+#[pyfunction]
+fn parse_time(text: &str) -> PyResult<u64> {
+    tc::parse_time(text).map(Duration::as_nanos).map_err(parse_error)
+}
+
+/// A share with its per cent sign, from 0 to 1.
+#[pyfunction]
+fn parse_percent(text: &str) -> PyResult<f64> {
+    tc::parse_percent(text).map_err(parse_error)
+}
+
 /// Python module `dragstrip._core`.
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-    module.add("ScenarioError", module.py().get_type::<ScenarioError>())?;
+    module.add("InputError", module.py().get_type::<InputError>())?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
     module.add_function(wrap_pyfunction!(algorithms, module)?)?;
+    module.add_function(wrap_pyfunction!(parse_qdisc, module)?)?;
+    module.add_function(wrap_pyfunction!(parse_rate, module)?)?;
+    module.add_function(wrap_pyfunction!(parse_size, module)?)?;
+    module.add_function(wrap_pyfunction!(parse_time, module)?)?;
+    module.add_function(wrap_pyfunction!(parse_percent, module)?)?;
     Ok(())
 }

@@ -1,0 +1,424 @@
+"""From an experiment to scenarios: every alternative, every repeat, all quantities in base units.
+
+A scenario here is the JSON document of `crates/scenario` as a dictionary; the core checks it. What the
+core says about `links[2].qdisc` is told to the person as `path.queue`, which is what they wrote.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import Any, TypeAlias
+
+from dragstrip import _core
+from dragstrip.errors import BadInputError, Raw
+from dragstrip.experiment import (
+    Access,
+    Application,
+    Bulk,
+    ConstantRate,
+    Experiment,
+    Flow,
+    HostSettings,
+    Link,
+    OnOff,
+    Path,
+    RequestResponse,
+)
+from dragstrip.machine import refuse_if_too_large
+
+Json: TypeAlias = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Run:
+    """One scenario of an experiment, and which one it is."""
+
+    number: int
+    name: str
+    scenario: Json
+    settings: Json = field(default_factory=dict)
+    """Which alternative this is: dotted path → value, and `alternative` → name."""
+    repeat: int = 0
+
+    @property
+    def slug(self) -> str:
+        """A folder's name: number and name without odd characters."""
+        plain = re.sub(r"[^a-z0-9.+-]+", "-", self.name.lower()).strip("-.")
+        return f"{self.number:03d}-{plain[:60].rstrip('-.') or 'run'}"
+
+
+def expand(experiment: Experiment, source: str = "") -> list[Run]:
+    """All runs in the order of time: every alternative in turn, then all again with the next seed.
+
+    Raises `BadInputError` for the first scenario that the core would refuse.
+    """
+    variants = list(_variants(experiment, source))
+    runs: list[Run] = []
+    for repeat in range(experiment.repeat):
+        for settings, variant in variants:
+            name = _name(settings, variant, repeat, experiment.repeat)
+            scenario = build(variant, name, experiment.seed + repeat)
+            runs.append(Run(len(runs), name, scenario, settings, repeat))
+    for run in runs[: len(variants)]:  # repeats differ in the seed alone
+        check(run.scenario, experiment, source)
+    return runs
+
+
+def check(scenario: Json, experiment: Experiment, source: str = "") -> None:
+    """Raises `BadInputError` if the core or this machine cannot run the scenario."""
+    problems = _core.validate(json.dumps(scenario))
+    if problems:
+        field_path, value, expected = problems[0]
+        more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+        raise BadInputError(_told(field_path, scenario, experiment), Raw(value), expected + more, source)
+    refuse_if_too_large(scenario, source)
+
+
+# --- alternatives -----------------------------------------------------------------------------
+
+
+def _variants(experiment: Experiment, source: str) -> Iterator[tuple[Json, Experiment]]:
+    axes: list[list[tuple[str, Json]]] = []
+    if experiment.alternatives:
+        axes.append([(alternative.name, dict(alternative.set)) for alternative in experiment.alternatives])
+    for path, values in _flat(experiment.vary):
+        if not isinstance(values, list) or not values:
+            raise BadInputError(f"vary.{path}", values, "a list of values", source)
+        axes.append([("", {path: value}) for value in values])
+    base = experiment.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    for part in ("vary", "alternatives"):
+        base.pop(part, None)
+    for combination in itertools.product(*axes):
+        settings: Json = {}
+        content = json.loads(json.dumps(base))
+        for name, assignments in combination:
+            for path, value in assignments.items():
+                _assign(content, path, value, source)
+            settings.update({"alternative": name} if name else assignments)
+        try:
+            yield settings, Experiment.build(content, source)
+        except BadInputError as error:
+            if not settings:
+                raise
+            varied = ", ".join(f"{path} = {value!r}" for path, value in settings.items())
+            note = f"{error.expected} (where vary sets {varied})"
+            raise BadInputError(error.field, Raw(error.value), note, source) from None
+
+
+def _flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """TOML makes tables of `flows.cc = [...]`; a quoted key stays as it is."""
+    for key, value in table.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{prefix}{key}.")
+        else:
+            yield prefix + key, value
+
+
+def path_parts(path: str) -> list[str]:
+    """`hosts.*.sysctl."net.ipv4.tcp_ecn"` in its parts."""
+    return [quoted or plain for quoted, plain in re.findall(r'"([^"]*)"|([^."\[\]]+)', path)]
+
+
+def _assign(content: Json, path: str, value: Any, source: str) -> None:
+    """Sets the field at a dotted path; a list without an index means each of its entries."""
+    places: list[Any] = [content]
+    parts = path_parts(path)
+    for depth, part in enumerate(parts):
+        last = depth == len(parts) - 1
+        following: list[Any] = []
+        for place in places:
+            if isinstance(place, list) and part.isdigit():
+                if int(part) >= len(place):
+                    raise BadInputError(f"vary.{path}", Raw(part), f"an index below {len(place)}", source)
+                if last:
+                    place[int(part)] = value
+                else:
+                    following.append(place[int(part)])
+                continue
+            for table in place if isinstance(place, list) else [place]:
+                if not isinstance(table, dict):
+                    raise BadInputError(f"vary.{path}", Raw(part), "the path of a field", source)
+                if last:
+                    table[part] = value
+                else:
+                    following.append(table.setdefault(part, {}))
+        places = following
+
+
+def _name(settings: Json, variant: Experiment, repeat: int, repeats: int) -> str:
+    if settings:
+        values = [_short(value) for value in settings.values()]
+    else:
+        values = ["+".join(dict.fromkeys(flow.cc or "udp" for flow in variant.flows))]
+    number = f" #{repeat + 1}" if repeats > 1 else ""
+    return " ".join(values) + number
+
+
+def _short(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+# --- scenarios --------------------------------------------------------------------------------
+
+
+def build(experiment: Experiment, name: str, seed: int) -> Json:
+    """The scenario of an experiment without alternatives."""
+    flow_count = sum(flow.count for flow in experiment.flows)
+    if experiment.path is not None:
+        nodes, links = _dumbbell(experiment.path, flow_count)
+        routes: list[Json] = []
+    else:
+        nodes = [{"kind": node.kind, "name": node.name} for node in experiment.nodes]
+        links = [made for link in experiment.links for made in _links(link)]
+        routes = [route.model_dump() for route in experiment.routes]
+    nodes = [_with_settings(node, experiment.hosts) for node in nodes]
+    hosts = [node["name"] for node in nodes if node["kind"] == "host"]
+    return {
+        "name": name,
+        "seed": seed,
+        "duration_ns": experiment.duration,
+        "nodes": nodes,
+        "links": links,
+        "routes": routes,
+        "flows": _flows(experiment, hosts),
+        "probes": [
+            {
+                "label": probe.label or f"{probe.from_}-{probe.target}",
+                "from": probe.from_,
+                "target": probe.target,
+                "interval_ns": probe.interval,
+                "size_bytes": probe.size,
+                "start_ns": probe.start,
+            }
+            for probe in experiment.probes
+        ],
+        "record": {
+            "interval_ns": experiment.record.interval,
+            "every_ack": experiment.record.every_ack,
+            "rtts": experiment.record.rtts,
+        },
+    }
+
+
+def _dumbbell(path: Path, flow_count: int) -> tuple[list[Json], list[Json]]:
+    access = path.senders
+    if not isinstance(access, list):
+        access = [Access()] * (flow_count if access is None else access)
+    senders = [f"s{number}" for number in range(1, len(access) + 1)]
+    receivers = ["d"] if path.receivers == 1 else [f"d{n}" for n in range(1, path.receivers + 1)]
+    far = "d" if path.receivers == 1 else "w"
+    nodes = [{"kind": "host", "name": name} for name in senders]
+    nodes += [{"kind": "router", "name": "r"}]
+    nodes += [{"kind": "router", "name": "w"}] if far == "w" else []
+    nodes += [{"kind": "host", "name": name} for name in receivers]
+    links: list[Json] = []
+    for sender, own in zip(senders, access, strict=True):
+        queue = _core_qdisc(own.queue) if own.queue else {"kind": "noqueue"}
+        links.append(_link(sender, "r", rate_bps=own.rate, delay_ns=own.delay, qdisc=queue))
+        links.append(_link("r", sender, rate_bps=own.rate, delay_ns=own.delay))
+    links += _bottleneck(path, far)
+    if far == "w":
+        for receiver in receivers:
+            links += [_link("w", receiver), _link(receiver, "w")]
+    return nodes, links
+
+
+def _bottleneck(path: Path, far: str) -> list[Json]:
+    down = _link("r", far, delay_ns=path.delay, netem=_impairment(path))
+    down.update(_transmitter(path.link, path.rate, path.queue, path.overhead, path.atm))
+    back_delay = path.up_delay if path.rtt is None else path.rtt
+    up = _link(far, "r", delay_ns=back_delay, netem=_netem(path.up_netem))
+    if path.up_rate is not None:
+        queue = path.up_queue or "pfifo limit 1000"
+        up.update(_transmitter(path.link, path.up_rate, queue, path.overhead, path.atm))
+    elif path.up_queue is not None:
+        up["qdisc"] = _core_qdisc(path.up_queue)
+    return [down, up]
+
+
+def _impairment(path: Path) -> Json | None:
+    """netem's own words for loss and jitter; its queue is long enough never to drop by itself."""
+    if path.netem is not None:
+        return _netem(path.netem)
+    words = [f"delay {path.jitter}ns {path.jitter}ns"] if path.jitter else []
+    words += [f"loss {path.loss * 100:.12g}%"] if path.loss else []
+    return _netem(" ".join([*words, "limit 1000000"])) if words else None
+
+
+def _transmitter(kind: str, rate_bps: int, queue: str, overhead_bytes: int, atm: bool) -> Json:
+    """The queue and rate of a link: an htb class, its burst as tc and the kernel fill it in, or a wire."""
+    if kind == "wire":
+        return {"rate_bps": rate_bps, "overhead_bytes": overhead_bytes, "qdisc": _core_qdisc(queue)}
+    words = f"htb rate {rate_bps}bit"
+    words += f" overhead {overhead_bytes}" if overhead_bytes else ""
+    words += " linklayer atm" if atm else ""
+    return {"qdisc": _core_qdisc(f"{words} leaf {queue}")}
+
+
+def _links(link: Link) -> list[Json]:
+    def one(start: str, end: str, name: str) -> Json:
+        made = _link(start, end, name=name, delay_ns=link.delay, netem=_netem(link.netem))
+        if link.rate is not None:
+            queue = link.queue or "pfifo limit 1000"
+            made.update(_transmitter(link.link, link.rate, queue, link.overhead, link.atm))
+        elif link.queue is not None:
+            made["qdisc"] = _core_qdisc(link.queue)
+        return made
+
+    name = link.name or f"{link.from_}-{link.to}"
+    back = f"{link.name}-back" if link.name else f"{link.to}-{link.from_}"
+    both = [one(link.from_, link.to, name), one(link.to, link.from_, back)]
+    return both if link.both_ways else both[:1]
+
+
+def _link(start: str, end: str, name: str = "", **given: Any) -> Json:
+    made: Json = {
+        "name": name or f"{start}-{end}",
+        "from": start,
+        "to": end,
+        "rate_bps": None,
+        "delay_ns": 0,
+        "overhead_bytes": 0,
+        "qdisc": {"kind": "noqueue"},
+        "netem": None,
+    }
+    made.update(given)
+    return made
+
+
+def _core_qdisc(words: str) -> Json:
+    parsed: Json = json.loads(_core.parse_qdisc(words))
+    return parsed
+
+
+def _netem(words: str | None) -> Json | None:
+    if words is None:
+        return None
+    parsed = _core_qdisc(f"netem {words}")
+    del parsed["kind"]
+    return parsed
+
+
+def _with_settings(node: Json, patterns: Mapping[str, HostSettings]) -> Json:
+    if node["kind"] != "host":
+        return node
+    sysctl: dict[str, str] = {}
+    host: Json = {**node, "sysctl": sysctl}
+    for pattern, settings in patterns.items():
+        if not fnmatchcase(node["name"], pattern):
+            continue
+        sysctl.update(settings.sysctl)
+        plain = {
+            "profile": settings.profile,
+            "gso": settings.gso,
+            "mtu_bytes": settings.mtu,
+            "tick_hz": settings.tick_hz,
+        }
+        host.update({key: value for key, value in plain.items() if value is not None})
+    return host
+
+
+def _flows(experiment: Experiment, hosts: list[str]) -> list[Json]:
+    """Where the short form says nothing, flow i goes from sender i to receiver i, in turn."""
+    senders: list[str] = []
+    receivers: list[str] = []
+    if experiment.path is not None:
+        senders = [host for host in hosts if host.startswith("s")]
+        receivers = [host for host in hosts if host.startswith("d")]
+    labels = _labels(experiment.flows)
+    made: list[Json] = []
+    for position, flow in enumerate(experiment.flows):
+        for copy in range(flow.count):
+            index = len(made)
+            made.append(
+                {
+                    "label": labels[index],
+                    "sender": flow.sender or _in_turn(senders, index, f"flows[{position}].sender"),
+                    "receiver": flow.receiver or _in_turn(receivers, index, f"flows[{position}].receiver"),
+                    "transport": {"protocol": "udp"}
+                    if flow.cc is None
+                    else {"protocol": "tcp", "cc": flow.cc, "cc_options": dict(flow.cc_options)},
+                    "application": _application(flow.application, flow.bytes),
+                    "start_ns": flow.start + copy * flow.stagger,
+                    "stop_ns": flow.stop,
+                }
+            )
+    return made
+
+
+def _in_turn(hosts: list[str], index: int, where: str) -> str:
+    if not hosts:
+        raise BadInputError(where, None, "is missing: without [path] a flow names both its hosts")
+    return hosts[index % len(hosts)]
+
+
+def _labels(flows: list[Flow]) -> list[str]:
+    """The given label or the algorithm, numbered where several flows would share it."""
+    plain = [flow.label or flow.cc or "udp" for flow in flows for _ in range(flow.count)]
+    seen: dict[str, int] = {}
+    labels: list[str] = []
+    for label in plain:
+        seen[label] = seen.get(label, 0) + 1
+        labels.append(f"{label}-{seen[label]}" if plain.count(label) > 1 else label)
+    return labels
+
+
+def _application(application: Application, size: int | None) -> Json:
+    match application:
+        case Bulk():
+            return {"kind": "bulk", "bytes": size}
+        case OnOff():
+            return {"kind": "on_off", "on_ns": application.on, "off_ns": application.off}
+        case RequestResponse():
+            return {
+                "kind": "request_response",
+                "request_bytes": application.request,
+                "response_bytes": application.response,
+                "think_ns": application.think,
+            }
+        case ConstantRate():
+            return {
+                "kind": "constant_rate",
+                "rate_bps": application.rate,
+                "datagram_bytes": application.datagram,
+            }
+
+
+# --- what the core says, in the person's words --------------------------------------------------
+
+_LINK_FIELD = {"rate_bps": "rate", "delay_ns": "delay", "overhead_bytes": "overhead", "qdisc": "queue"}
+_PLAIN = {"duration_ns": "duration", "seed": "seed", "record.interval_ns": "record.interval"}
+
+
+def _told(field_path: str, scenario: Json, experiment: Experiment) -> str:
+    if field_path in _PLAIN:
+        return _PLAIN[field_path]
+    found = re.match(r"(links|nodes|flows|probes)\[(\d+)\]\.?(.*)", field_path)
+    if found is None:
+        return field_path
+    kind, index, rest = found[1], int(found[2]), found[3]
+    if kind == "links" and experiment.path is not None:
+        return _path_field(scenario["links"][index]["name"], rest)
+    if kind == "nodes" and rest.startswith("sysctl"):
+        return f"hosts.{scenario['nodes'][index]['name']}.{rest}"
+    if kind == "flows":
+        positions = [at for at, flow in enumerate(experiment.flows) for _ in range(flow.count)]
+        return f"flows[{positions[index]}].{rest.removeprefix('transport.')}"
+    return field_path
+
+
+def _path_field(link: str, rest: str) -> str:
+    head, _, inner = rest.partition(".")
+    word = _LINK_FIELD.get(head, head)
+    if head == "qdisc" and inner in ("rate_bps", "ceil_bps"):
+        word, inner = "rate", ""
+    if link in ("r-d", "r-w"):
+        return f"path.{word}"
+    if link in ("d-r", "w-r"):
+        return f"path.up_{word}"
+    return f"path.senders.{word} (link {link})"

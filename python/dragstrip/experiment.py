@@ -1,0 +1,508 @@
+"""The experiment: a path, traffic, what varies, how often, and the claims it is held against.
+
+The same classes are the TOML format (docs/experiments.md). Quantities are text with a unit
+(`rate="10mbit"`), queues are tc(8)'s own words (`queue="bfifo limit 200kb"`). `expand.py` turns an
+experiment into scenarios; the checks that need the whole picture (routes, buffers) are made there.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path as FilePath
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
+from pydantic_core import ErrorDetails
+
+from dragstrip import _core
+from dragstrip.errors import BadInputError, Raw, nearest
+from dragstrip.quantities import Rate, Share, Size, Time, refuse
+
+SECOND_NS = 1_000_000_000
+MILLISECOND_NS = 1_000_000
+
+
+class Part(BaseModel):
+    """A piece of an experiment: no unknown fields, no silent changes."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+def _queue(value: object) -> str:
+    """A queue discipline in tc's words, checked by the core's parser and kept as text."""
+    if not isinstance(value, str):
+        raise refuse(value, 'a queue discipline in the words of tc, such as "bfifo limit 200kb"')
+    try:
+        _core.parse_qdisc(value)
+    except _core.InputError as error:
+        raise refuse(value, error.args[2]) from None
+    return value
+
+
+def _netem(value: object) -> str:
+    """What stands behind `netem` in tc."""
+    if not isinstance(value, str):
+        raise refuse(value, 'the words of tc behind netem, such as "delay 5ms 5ms loss 1%"')
+    _queue(f"netem {value}")
+    return value
+
+
+def _sysctl_value(value: object) -> str:
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise refuse(value, 'the value as sysctl takes it: a number or text such as "4096 131072 6291456"')
+    return str(value)
+
+
+Queue = Annotated[str, BeforeValidator(_queue)]
+Netem = Annotated[str, BeforeValidator(_netem)]
+LinkKind = Literal["htb", "wire"]
+
+
+class Access(Part):
+    """A sender's own link, the same in both directions."""
+
+    rate: Rate | None = None
+    """Of a store-and-forward wire; none: a plain veth, which takes no time."""
+    delay: Time = 0
+    """One way."""
+    queue: Queue | None = None
+    """Queue in front of the wire, towards the router."""
+
+
+class Path(Part):
+    """A dumbbell: senders s1 ... sN, a router r, the bottleneck, a receiver d (or d1 ... dM)."""
+
+    rate: Rate
+    """Of the bottleneck, senders to receivers."""
+    link: LinkKind = "htb"
+    """`htb`: shaped as tc does it, a packet leaves at the start of its transmission time; `wire`:
+    store and forward."""
+    queue: Queue = "pfifo limit 1000"
+    """Queue discipline of the bottleneck; the default is Linux's in an htb class."""
+    overhead: Size = 0
+    """Charged per frame in addition to Ethernet's header."""
+    atm: bool = False
+    """Charge whole ATM cells (`htb` only)."""
+    delay: Time = 0
+    """Propagation delay of the bottleneck link."""
+    loss: Share = 0.0
+    """Random loss behind the bottleneck."""
+    jitter: Time = 0
+    """Behind the bottleneck: each packet is delayed by 0 to twice this, and may be overtaken."""
+    netem: Netem | None = None
+    """Any other impairment behind the bottleneck, in tc's words; instead of loss and jitter."""
+    up_rate: Rate | None = None
+    """Of the way back; none: as fast as it comes."""
+    up_queue: Queue | None = None
+    """Queue discipline of the way back."""
+    up_delay: Time = 0
+    """Propagation delay of the way back."""
+    up_netem: Netem | None = None
+    """Impairment on the way back."""
+    rtt: Time | None = None
+    """The whole delay, all of it on the way back; instead of delay and up_delay."""
+    senders: int | list[Access] | None = None
+    """How many, or each one's access link; none: one per flow."""
+    receivers: Annotated[int, Field(ge=1, le=100_000)] = 1
+    """More than one: they sit behind a second router w, beyond the bottleneck."""
+
+    @model_validator(mode="after")
+    def _no_two_ways_to_say_it(self) -> Self:
+        if self.rtt is not None and (self.delay or self.up_delay):
+            raise refuse(f"{self.rtt}ns", "either rtt or delay and up_delay")
+        if self.netem is not None and (self.loss or self.jitter):
+            raise refuse(self.netem, "either netem or loss and jitter")
+        if self.atm and self.link == "wire":
+            raise refuse("true", 'atm = true only with link = "htb"')
+        if isinstance(self.senders, int) and not 1 <= self.senders <= 100_000:
+            raise refuse(self.senders, "between 1 and 100000 senders")
+        return self
+
+
+class Node(Part):
+    """A host or router of an explicit graph."""
+
+    name: str
+    kind: Literal["host", "router"]
+
+
+class Link(Part):
+    """A link of an explicit graph: one direction, or both alike."""
+
+    from_: str = Field(alias="from")
+    to: str
+    name: str = ""
+    """Default: `from-to`."""
+    both_ways: bool = True
+    """A second link, the other way round, like this one."""
+    rate: Rate | None = None
+    link: LinkKind = "htb"
+    queue: Queue | None = None
+    overhead: Size = 0
+    atm: bool = False
+    delay: Time = 0
+    netem: Netem | None = None
+
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+
+class StaticRoute(Part):
+    """At `node`, packets for `destination` take `link`."""
+
+    node: str
+    destination: str
+    link: str
+
+
+class HostSettings(Part):
+    """A host's TCP."""
+
+    profile: str | None = None
+    sysctl: dict[str, Annotated[str, BeforeValidator(_sysctl_value)]] = {}
+    """By the kernel's names; an unknown one is an error."""
+    gso: Literal["off", "auto"] | None = None
+    mtu: Size | None = None
+    tick_hz: int | None = None
+
+
+class Bulk(Part):
+    """Writes as fast as the socket takes it."""
+
+    kind: Literal["bulk"] = "bulk"
+
+
+class OnOff(Part):
+    """Bulk for a while, silent for a while."""
+
+    kind: Literal["on_off"]
+    on: Time
+    off: Time
+
+
+class RequestResponse(Part):
+    """Asks, is answered, thinks, asks again."""
+
+    kind: Literal["request_response"]
+    request: Size
+    response: Size
+    think: Time = 0
+
+
+class ConstantRate(Part):
+    """A datagram at regular times; the flow is UDP."""
+
+    kind: Literal["constant_rate"]
+    rate: Rate
+    datagram: Size = 1470
+
+
+Application = Annotated[Bulk | OnOff | RequestResponse | ConstantRate, Field(discriminator="kind")]
+
+
+class Flow(Part):
+    """One flow, or `count` alike."""
+
+    cc: str | None = None
+    """Congestion control; none only for a UDP flow."""
+    cc_options: dict[str, float] = {}
+    """Its module parameters."""
+    label: str = ""
+    """Default: the congestion control, numbered where there are several."""
+    count: Annotated[int, Field(ge=1, le=100_000)] = 1
+    sender: str = ""
+    """Default: in turn."""
+    receiver: str = ""
+    """Default: in turn."""
+    start: Time = 0
+    stagger: Time = 0
+    """Between the starts of the `count`."""
+    stop: Time | None = None
+    bytes: Size | None = None
+    """All there is to send; endless when absent."""
+    application: Application = Bulk()
+
+    @field_validator("cc")
+    @classmethod
+    def _known(cls, cc: str | None) -> str | None:
+        known = _core.algorithms()
+        if cc is not None and cc not in known:
+            raise refuse(cc, f"one of {', '.join(known)}{nearest(cc, known)}")
+        return cc
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        udp = isinstance(self.application, ConstantRate)
+        if udp and self.cc is not None:
+            raise refuse(self.cc, "no cc for a constant_rate flow: it is UDP")
+        if not udp and self.cc is None:
+            raise refuse("none", 'the field cc, such as cc = "cubic"')
+        if self.bytes is not None and not isinstance(self.application, Bulk):
+            raise refuse(f"{self.bytes}b", "bytes only for a bulk flow")
+        return self
+
+
+class Probe(Part):
+    """Pings from one host to another node."""
+
+    from_: str = Field(alias="from")
+    target: str
+    label: str = ""
+    """Default: `from-target`."""
+    interval: Time = 200 * MILLISECOND_NS
+    size: Size = 64
+    """ICMP header and payload."""
+    start: Time = 0
+
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+
+class Recorded(Part):
+    """What to record."""
+
+    interval: Time = 100 * MILLISECOND_NS
+    every_ack: bool = False
+    rtts: bool = True
+
+
+class Alternative(Part):
+    """Several fields set together under one name; alternatives multiply with `vary`."""
+
+    name: str
+    set: dict[str, Any]
+    """Dotted path → value."""
+
+
+Selector = dict[str, Any]
+
+
+class Claim(Part):
+    """A figure that somebody published, and how ours is measured and held against it."""
+
+    id: str
+    source: str
+    """Section, figure, table or file, and the words quoted."""
+    metric: str
+    """See docs/measures.md."""
+    where: Selector = {}
+    """Which runs and flows: cc, label, probe, target, link, alternative, or a varied path."""
+    over: Selector | None = None
+    """The figure is divided by the same metric of these."""
+    value: float | None = None
+    range: tuple[float, float] | None = None
+    tolerance: str | float | None = None
+    """`"5%"` of the value, or in the claim's unit. Widens a range at both ends."""
+    unit: str = "1"
+    order: list[str] | None = None
+    """Values of `by`, from the smallest figure to the largest."""
+    by: str = "cc"
+    after: Time = 0
+    """Leave out the flow's first part."""
+    state: str | None = None
+    """Only samples in this state of the algorithm (samples.state)."""
+    not_testable: str | None = None
+    """Why this cannot be tested here; the figure is shown all the same."""
+
+    @model_validator(mode="after")
+    def _one_published_figure(self) -> Self:
+        given = sum(part is not None for part in (self.value, self.range, self.order))
+        if given != 1:
+            raise refuse(f"{given} of them", "one of value, range and order")
+        if self.range is not None and self.range[0] > self.range[1]:
+            raise refuse(list(self.range), "a range from low to high")
+        if self.value is not None and self.tolerance is None and self.not_testable is None:
+            raise refuse("none", 'a tolerance, such as "5%", for a single value')
+        self.slack()
+        return self
+
+    def slack(self) -> float:
+        """Half the width allowed, in the claim's unit."""
+        if self.tolerance is None:
+            return 0.0
+        if isinstance(self.tolerance, float | int):
+            return float(self.tolerance)
+        text = self.tolerance.strip()
+        try:
+            share = float(text.removesuffix("%")) / 100
+        except ValueError:
+            share = -1.0
+        if not text.endswith("%") or share < 0:
+            raise refuse(self.tolerance, 'a share such as "5%", or a number in the claim\'s unit')
+        return share * max(abs(figure) for figure in (self.range or (self.value or 0.0,)))
+
+
+class Experiment(Part):
+    """What a person writes."""
+
+    name: str = ""
+    """Default: the file's folder and name."""
+    title: str = ""
+    source: str = ""
+    """Of the publication."""
+    description: str = ""
+    duration: Time
+    seed: Annotated[int, Field(ge=0, lt=2**53)] = 1
+    repeat: Annotated[int, Field(ge=1, le=100_000)] = 1
+    """Seeds count up from `seed`; within one repeat all alternatives have the same."""
+    idle: Time = 0
+    """Pause between runs where the path is real. The simulator starts every run on an empty path."""
+    engine: Literal["sim"] = "sim"
+    path: Path | None = None
+    nodes: list[Node] = []
+    links: list[Link] = []
+    routes: list[StaticRoute] = []
+    hosts: dict[str, HostSettings] = {}
+    """Name or pattern (`*`, `s?`) → settings; later ones override."""
+    flows: list[Flow]
+    probes: list[Probe] = []
+    record: Recorded = Recorded()
+    vary: dict[str, Any] = {}
+    """Dotted path → list of values; several multiply."""
+    alternatives: list[Alternative] = []
+    claims: list[Claim] = []
+
+    @field_validator("flows")
+    @classmethod
+    def _some_flow(cls, flows: list[Flow]) -> list[Flow]:
+        if not flows:
+            raise refuse([], "at least one flow")
+        return flows
+
+    @field_validator("duration")
+    @classmethod
+    def _some_time(cls, duration: int) -> int:
+        if duration == 0:
+            raise refuse("0s", 'a time above zero, such as "30s"')
+        return duration
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if (self.path is None) == (not self.nodes):
+            raise refuse("both" if self.path else "neither", "either [path] or [[nodes]] and [[links]]")
+        if self.path is not None and (self.links or self.routes):
+            raise refuse("both", "links and routes only with [[nodes]]")
+        for kind, names in (
+            ("claims", [claim.id for claim in self.claims]),
+            ("alternatives", [alternative.name for alternative in self.alternatives]),
+        ):
+            repeated = {name for name in names if names.count(name) > 1}
+            if repeated:
+                raise refuse(sorted(repeated), f"every entry of {kind} under a name of its own")
+        return self
+
+    @classmethod
+    def read(cls, file: FilePath) -> Experiment:
+        """The experiment in a TOML file; errors name the file, the field and what would be right."""
+        try:
+            text = file.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise BadInputError("", None, f"cannot be read: {error}", str(file)) from None
+        try:
+            content = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            raise BadInputError("", None, f"is not TOML: {error}", str(file)) from None
+        content.setdefault("name", f"{file.resolve().parent.name}/{file.stem}")
+        return cls.build(content, str(file))
+
+    @classmethod
+    def build(cls, content: Mapping[str, Any], source: str = "") -> Experiment:
+        """The experiment described by a mapping; raises `BadInputError` for the first thing that is wrong."""
+        try:
+            return cls.model_validate(content)
+        except ValidationError as error:
+            raise explain(error, cls, source) from None
+
+
+def explain(error: ValidationError, model: type[BaseModel], source: str = "") -> BadInputError:
+    """The first of pydantic's complaints as one line in our words, and how many more there are."""
+    complaints = error.errors()
+    first = _most_telling(complaints)
+    located = [part for part in first["loc"] if part not in _TAGS]
+    field = dotted(located)
+    more = f" (and {len(complaints) - 1} more)" if len(complaints) > 1 else ""
+    return BadInputError(field, _value(first), _expected(first, model, located) + more, source)
+
+
+def _most_telling(complaints: list[ErrorDetails]) -> ErrorDetails:
+    """The first; where a union was tried member by member, the one that went deepest."""
+    first = complaints[0]
+    if not any(part in _TAGS for part in first["loc"]):
+        return first
+    stem = first["loc"][: min(at for at, part in enumerate(first["loc"]) if part in _TAGS)]
+    same = [complaint for complaint in complaints if complaint["loc"][: len(stem)] == stem]
+    return max(same, key=lambda complaint: len(complaint["loc"]))
+
+
+_TAGS = {"bulk", "on_off", "request_response", "constant_rate", "list[Access]", "int"}
+"""What pydantic adds to a location to name the member of a union."""
+
+
+def dotted(location: Sequence[int | str]) -> str:
+    """`flows[0].cc`."""
+    text = ""
+    for part in location:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
+    return text
+
+
+def _value(error: ErrorDetails) -> object:
+    context = error.get("ctx", {})
+    if "shown" in context:
+        return context["shown"]
+    if error["type"] in ("extra_forbidden", "missing", "union_tag_not_found"):
+        return None
+    if "tag" in context:
+        return context["tag"]
+    given = error["input"]
+    return Raw(type(given).__name__) if isinstance(given, dict | list | BaseModel) else given
+
+
+def _expected(error: ErrorDetails, model: type[BaseModel], location: Sequence[int | str]) -> str:
+    match error["type"]:
+        case "extra_forbidden":
+            known = _fields_at(model, location[:-1])
+            return f"is not a known field{nearest(str(location[-1]), known)} (known: {', '.join(known)})"
+        case "missing":
+            return "is missing"
+        case "quantity":
+            return str(error.get("ctx", {}).get("expected", ""))
+        case "union_tag_invalid" | "union_tag_not_found":
+            return "a field kind that is one of " + str(
+                error.get("ctx", {}).get("expected_tags", "bulk, ...")
+            )
+        case _:
+            return error["msg"][0].lower() + error["msg"][1:]
+
+
+def _fields_at(model: type[BaseModel], location: Sequence[int | str]) -> list[str]:
+    """The fields that the part of the experiment at this place knows."""
+    current: Any = model
+    for part in location:
+        if isinstance(part, str) and _is_model(current) and part in _names(current):
+            current = _inner(_names(current)[part])
+    return list(_names(current)) if _is_model(current) else []
+
+
+def _names(model: type[BaseModel]) -> dict[str, Any]:
+    return {info.alias or name: info.annotation for name, info in model.model_fields.items()}
+
+
+def _inner(annotation: Any) -> Any:
+    """The model inside `list[X]`, `dict[str, X]`, `X | None`."""
+    if _is_model(annotation):
+        return annotation
+    arguments = getattr(annotation, "__args__", ())
+    models = [found for argument in arguments if _is_model(found := _inner(argument))]
+    return models[0] if models else None
+
+
+def _is_model(candidate: Any) -> bool:
+    return isinstance(candidate, type) and issubclass(candidate, BaseModel)

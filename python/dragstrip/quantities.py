@@ -1,0 +1,63 @@
+"""Quantities as people write them (tc(8)'s grammar, a unit always), for pydantic fields.
+
+In Python they are integers in base units; they are parsed once, by the core's own parser, and
+written back with a unit, so that a dumped experiment can be read again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, TypeAlias, TypeVar
+
+from pydantic import BeforeValidator, PlainSerializer
+from pydantic_core import PydanticCustomError
+
+from dragstrip import _core
+
+T = TypeVar("T")
+
+
+def refuse(value: object, expected: str) -> PydanticCustomError:
+    """The error of a value that cannot be read."""
+    return PydanticCustomError("quantity", "{expected}", {"expected": expected, "shown": value})
+
+
+def _from_text(parse: Callable[[str], T], example: str) -> Callable[[object], T]:
+    def read(value: object) -> T:
+        if not isinstance(value, str):
+            raise refuse(value, f'text with a unit, such as "{example}"')
+        try:
+            return parse(value)
+        except _core.InputError as error:
+            raise refuse(value, error.args[2]) from None
+
+    return read
+
+
+Rate: TypeAlias = Annotated[
+    int,
+    BeforeValidator(_from_text(_core.parse_rate, "10mbit")),
+    PlainSerializer(lambda bps: f"{bps}bit", return_type=str),
+]
+"""Bits per second."""
+
+Size: TypeAlias = Annotated[
+    int,
+    BeforeValidator(_from_text(_core.parse_size, "200kb")),
+    PlainSerializer(lambda size: f"{size}b", return_type=str),
+]
+"""Bytes."""
+
+Time: TypeAlias = Annotated[
+    int,
+    BeforeValidator(_from_text(_core.parse_time, "40ms")),
+    PlainSerializer(lambda ns: f"{ns}ns", return_type=str),
+]
+"""Nanoseconds."""
+
+Share: TypeAlias = Annotated[
+    float,
+    BeforeValidator(_from_text(_core.parse_percent, "1%")),
+    PlainSerializer(lambda share: f"{share * 100:.12g}%", return_type=str),
+]
+"""From 0 to 1."""
