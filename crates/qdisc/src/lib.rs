@@ -8,12 +8,19 @@
 //! sink, because a discipline may drop another packet than the one in hand (FQ-CoDel) and at another
 //! time (CoDel drops at dequeue).
 
+mod arena;
+pub mod codel;
 mod computed;
 mod contract;
 mod fifo;
+mod flow_hash;
+pub mod fq_codel;
 pub mod htb;
 mod line;
+pub mod sfq;
 pub mod tbf;
+#[cfg(test)]
+mod testing;
 mod token_rate;
 
 pub use computed::{ComputedFifo, Server};

@@ -1,0 +1,445 @@
+//! Controlled delay (RFC 8289; `codel_impl.h`, `sch_codel.c`).
+//!
+//! CoDel looks at how long packets have been queued, at the moment they leave. When the sojourn
+//! time has stayed above `target` for an `interval`, it drops (or marks) one packet, and then
+//! again after `interval / sqrt(count)`, until the sojourn time falls below the target.
+//!
+//! ```text
+//!             above target for an interval: drop one
+//!   watching ─────────────────────────────────────────▶ dropping ──┐ now >= drop_next: count += 1,
+//!      ▲                                                 │   ▲     │ drop, drop_next += interval / sqrt(count)
+//!      └───── below target, or at most one MTU queued ───┘   └─────┘
+//! ```
+//!
+//! As Linux does it:
+//! - time in units of 1024 ns, 32 bits that wrap;
+//! - the inverse square root in 16 bits, **one** Newton step per count: 1, 0.5, 0.5625, 0.4878 ... so the
+//!   third drop of an episode comes 50 ms after the second (100 ms interval), not 71 ms;
+//! - nothing is dropped while at most one MTU is left, and the MTU is the device's;
+//! - the packet whose mark opens or continues an episode is delivered without being judged again;
+//! - with ECN an ECN-capable packet is always marked, never dropped.
+//!
+//! One departure: whether a first episode counts as "recent" (only FQ-CoDel's overflow can make that
+//! matter) depends in Linux on the machine's uptime; here it never does.
+
+use crate::contract::{Backlog, Dequeue, DropReason, Ecn, Item, Qdisc, Sink};
+use dragstrip_units::{Duration, Instant};
+use std::collections::VecDeque;
+
+/// A codel as `tc qdisc add ... codel` describes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// Packets that may wait (tc: 1000).
+    pub limit: u32,
+    /// When and how it drops.
+    pub params: Params,
+}
+
+/// The control law's parameters, shared with FQ-CoDel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Params {
+    /// Acceptable standing delay (5 ms).
+    pub target: Duration,
+    /// How long the delay may stay above the target (100 ms).
+    pub interval: Duration,
+    /// With no more bytes than this queued nothing is dropped: `psched_mtu` of the device, 1514 on
+    /// Ethernet.
+    pub mtu: u32,
+    /// Mark ECN-capable packets instead of dropping them.
+    pub ecn: bool,
+}
+
+impl Default for Params {
+    /// Linux: 5 ms, 100 ms, 1514 bytes, no ECN.
+    fn default() -> Self {
+        Self {
+            target: Duration::from_millis(5),
+            interval: Duration::from_millis(100),
+            mtu: 1514,
+            ecn: false,
+        }
+    }
+}
+
+/// `codel_time_t`: units of 1024 ns, compared with wrap-around.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Time(u32);
+
+impl Time {
+    pub(crate) fn of(now: Instant) -> Self {
+        Self((now.as_nanos() >> 10) as u32)
+    }
+
+    fn span(span: Duration) -> u32 {
+        (span.as_nanos() >> 10).min(u64::from(u32::MAX)) as u32
+    }
+
+    fn plus(self, span: u32) -> Self {
+        Self(self.0.wrapping_add(span))
+    }
+
+    fn minus(self, earlier: Self) -> u32 {
+        self.0.wrapping_sub(earlier.0)
+    }
+
+    fn after(self, other: Self) -> bool {
+        (self.minus(other) as i32) > 0
+    }
+}
+
+/// The 16-bit fixed-point inverse square root of a count that goes up in ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct InverseSqrt(u16);
+
+impl InverseSqrt {
+    const ONE: Self = Self(u16::MAX);
+
+    /// One Newton step `x (3 - count x²) / 2` towards the new count (RFC 8289 §A.1).
+    fn step(&mut self, count: u32) {
+        let x = u64::from(self.0) << 16;
+        let square = (x * x) >> 32;
+        let three_less = (3_u64 << 32).wrapping_sub(u64::from(count).wrapping_mul(square));
+        // Two bits are given up before the product so that it fits 64 bits.
+        let product = (three_less >> 2).wrapping_mul(x) >> (32 - 2 + 1);
+        self.0 = (product >> 16) as u16;
+    }
+
+    /// `span / sqrt(count)`.
+    fn scale(self, span: u32) -> u32 {
+        ((u64::from(span) * (u64::from(self.0) << 16)) >> 32) as u32
+    }
+}
+
+/// What a queue under CoDel must answer.
+pub(crate) trait Source {
+    /// Takes the oldest packet out, with the time of its enqueue.
+    fn pop(&mut self) -> Option<(Item, Time)>;
+    /// Bytes that are left, by the measure the MTU rule uses.
+    fn bytes(&self) -> u64;
+}
+
+/// State of the control law.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Controller {
+    /// Drops (or marks) in this episode; FQ-CoDel's overflow adds to it.
+    pub(crate) count: u32,
+    last_count: u32,
+    inverse_sqrt: InverseSqrt,
+    dropping: bool,
+    /// An interval after the sojourn time first exceeded the target; `None`: it does not.
+    first_above: Option<Time>,
+    drop_next: Time,
+}
+
+impl Controller {
+    pub(crate) const fn new() -> Self {
+        Self {
+            count: 0,
+            last_count: 0,
+            // `codel_vars_init` leaves zero; set before its first use, on entry into dropping.
+            inverse_sqrt: InverseSqrt(0),
+            dropping: false,
+            first_above: None,
+            drop_next: Time(0),
+        }
+    }
+
+    /// The next packet that survives, after dropping as many as the law demands.
+    pub(crate) fn dequeue<Q: Source, S: Sink>(
+        &mut self,
+        source: &mut Q,
+        params: &Params,
+        now: Instant,
+        sink: &mut S,
+    ) -> Option<Item> {
+        let now = Time::of(now);
+        let interval = Time::span(params.interval);
+        let (mut head, mut condemned) = self.judge(source, params, now);
+        if head.is_none() {
+            self.dropping = false;
+            return None;
+        }
+        if self.dropping {
+            if !condemned {
+                self.dropping = false;
+            }
+            while let Some(item) = head
+                && self.dropping
+                && !self.drop_next.after(now)
+            {
+                self.count = self.count.wrapping_add(1);
+                self.inverse_sqrt.step(self.count);
+                if mark(item, params, sink) {
+                    self.drop_next = self.drop_next.plus(self.inverse_sqrt.scale(interval));
+                    return head;
+                }
+                sink.dropped(item, DropReason::Aqm);
+                (head, condemned) = self.judge(source, params, now);
+                if condemned {
+                    self.drop_next = self.drop_next.plus(self.inverse_sqrt.scale(interval));
+                } else {
+                    self.dropping = false;
+                }
+            }
+        } else if let Some(item) = head
+            && condemned
+        {
+            if !mark(item, params, sink) {
+                sink.dropped(item, DropReason::Aqm);
+                (head, _) = self.judge(source, params, now);
+            }
+            self.begin_episode(now, interval);
+        }
+        head
+    }
+
+    /// Starts dropping. RFC 8289 §5.5: soon after the last episode, the drop rate which controlled
+    /// the queue then is the one to start from; `delta` is how far that episode had to go.
+    fn begin_episode(&mut self, now: Time, interval: u32) {
+        self.dropping = true;
+        // Unsigned in the kernel too.
+        let delta = self.count.wrapping_sub(self.last_count);
+        let had_one = self.last_count != 0;
+        let pause = now.minus(self.drop_next).wrapping_sub(interval.wrapping_mul(16)) as i32;
+        if had_one && delta > 1 && pause < 0 {
+            self.count = delta;
+            self.inverse_sqrt.step(self.count);
+        } else {
+            self.count = 1;
+            self.inverse_sqrt = InverseSqrt::ONE;
+        }
+        self.last_count = self.count;
+        self.drop_next = now.plus(self.inverse_sqrt.scale(interval));
+    }
+
+    /// The oldest packet, and whether its sojourn time has been too long for an interval.
+    fn judge<Q: Source>(
+        &mut self,
+        source: &mut Q,
+        params: &Params,
+        now: Time,
+    ) -> (Option<Item>, bool) {
+        let Some((item, enqueued)) = source.pop() else {
+            self.first_above = None;
+            return (None, false);
+        };
+        let sojourn = now.minus(enqueued);
+        let short = (sojourn.wrapping_sub(Time::span(params.target)) as i32) < 0;
+        if short || source.bytes() <= u64::from(params.mtu) {
+            self.first_above = None;
+            return (Some(item), false);
+        }
+        let Some(first_above) = self.first_above else {
+            self.first_above = Some(now.plus(Time::span(params.interval)));
+            return (Some(item), false);
+        };
+        (Some(item), now.after(first_above))
+    }
+}
+
+/// Marks `item` if that is wanted and possible (it may carry CE already).
+fn mark<S: Sink>(item: Item, params: &Params, sink: &mut S) -> bool {
+    let marks = params.ecn && item.ecn != Ecn::NotEct;
+    if marks {
+        sink.marked(item.packet);
+    }
+    marks
+}
+
+#[derive(Clone, Debug)]
+struct Stamped {
+    queue: VecDeque<(Item, Time)>,
+    bytes: u64,
+}
+
+impl Source for Stamped {
+    fn pop(&mut self) -> Option<(Item, Time)> {
+        let head = self.queue.pop_front()?;
+        self.bytes -= u64::from(head.0.len);
+        Some(head)
+    }
+
+    fn bytes(&self) -> u64 {
+        self.bytes
+    }
+}
+
+/// The discipline: one queue under CoDel.
+#[derive(Clone, Debug)]
+pub struct Codel {
+    limit: u32,
+    params: Params,
+    queue: Stamped,
+    controller: Controller,
+}
+
+impl Codel {
+    /// An empty queue.
+    #[must_use]
+    pub fn new(config: Config) -> Self {
+        let Config { limit, params } = config;
+        Self {
+            limit,
+            params,
+            queue: Stamped { queue: VecDeque::new(), bytes: 0 },
+            controller: Controller::new(),
+        }
+    }
+}
+
+impl Qdisc for Codel {
+    fn enqueue<S: Sink>(&mut self, item: Item, now: Instant, sink: &mut S) {
+        if self.backlog().packets < self.limit {
+            self.queue.queue.push_back((item, Time::of(now)));
+            self.queue.bytes += u64::from(item.len);
+        } else {
+            sink.dropped(item, DropReason::Overlimit);
+        }
+    }
+
+    fn dequeue<S: Sink>(&mut self, now: Instant, sink: &mut S) -> Dequeue {
+        self.controller
+            .dequeue(&mut self.queue, &self.params, now, sink)
+            .map_or(Dequeue::Empty, Dequeue::Packet)
+    }
+
+    fn backlog(&self) -> Backlog {
+        Backlog { bytes: self.queue.bytes, packets: self.queue.queue.len() as u32 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Codel, Config, Controller, InverseSqrt, Params, Source, Time};
+    use crate::contract::{Dequeue, DropReason, Ecn, Item, PacketId, Qdisc};
+    use crate::testing::Log;
+    use dragstrip_units::{Duration, Instant};
+
+    fn micros(us: u64) -> Instant {
+        Instant::ZERO + Duration::from_micros(us)
+    }
+
+    fn frame(id: u32, ecn: Ecn) -> Item {
+        Item { packet: PacketId(id), len: 1514, flow: 0, ecn }
+    }
+
+    /// A queue that never gets shorter, every packet of which has waited 20 ms.
+    struct Standing {
+        now: Instant,
+        ecn: Ecn,
+    }
+
+    impl Source for Standing {
+        fn pop(&mut self) -> Option<(Item, Time)> {
+            Some((frame(0, self.ecn), Time::of(self.now - Duration::from_millis(20))))
+        }
+
+        fn bytes(&self) -> u64 {
+            100_000
+        }
+    }
+
+    /// Checks when a standing queue above the target is dropped from or marked.
+    fn check_signals(params: Params, ecn: Ecn) -> Log {
+        let mut controller = Controller::new();
+        let mut log = Log::default();
+        let mut times = Vec::new();
+        let start = 50_000;
+        for us in (start..start + 580_000).step_by(10) {
+            let now = micros(us);
+            let before = log.drops.len() + log.marks.len();
+            controller.dequeue(&mut Standing { now, ecn }, &params, now, &mut log);
+            for _ in before..log.drops.len() + log.marks.len() {
+                times.push((us - start) as f64 / 1000.0);
+            }
+        }
+        assert!(log.drops.iter().all(|&(_, reason)| reason == DropReason::Aqm));
+        assert_eq!(times.len(), SIGNALS_MS.len());
+        for (time, expected) in times.iter().zip(SIGNALS_MS) {
+            // The vector is rounded to 0.1 ms, and dequeues are 10 us apart.
+            assert!((time - expected).abs() < 0.065, "{times:?}");
+        }
+        log
+    }
+
+    /// One Newton step per drop; the exact square root would give 270.7 for the third.
+    const SIGNALS_MS: [f64; 11] =
+        [100.0, 200.0, 250.0, 306.2, 355.0, 399.2, 439.6, 477.1, 512.3, 545.4, 576.9];
+
+    #[test]
+    fn a_standing_queue_is_dropped_from_at_the_kernels_times() {
+        assert!(check_signals(Params::default(), Ecn::Ect0).marks.is_empty());
+    }
+
+    #[test]
+    fn with_ecn_the_same_instants_mark_unless_the_packet_cannot_be_marked() {
+        let params = Params { ecn: true, ..Params::default() };
+        assert!(check_signals(params, Ecn::Ect0).drops.is_empty());
+        assert!(check_signals(params, Ecn::NotEct).marks.is_empty());
+    }
+
+    #[test]
+    fn the_inverse_square_root_takes_one_newton_step_per_count() {
+        let mut root = InverseSqrt::ONE;
+        let mut roots = vec![f64::from(root.0) / 65536.0];
+        for count in 2..=8 {
+            root.step(count);
+            roots.push(f64::from(root.0) / 65536.0);
+        }
+        let expected = [1.0, 0.5, 0.5625, 0.4878, 0.4415, 0.4041, 0.3752, 0.3515];
+        for (root, expected) in roots.iter().zip(expected) {
+            assert!((root - expected).abs() < 1e-4, "{root} is not {expected}");
+        }
+    }
+
+    #[test]
+    fn one_mtu_left_is_never_dropped_however_old() {
+        let mut codel = Codel::new(Config { limit: 10, params: Params::default() });
+        let mut log = Log::default();
+        for second in 0..20 {
+            let now = micros(second * 1_000_000);
+            // Two packets a second late: at each dequeue at most one MTU is left behind.
+            codel.enqueue(frame(0, Ecn::NotEct), now, &mut log);
+            codel.enqueue(frame(1, Ecn::NotEct), now, &mut log);
+            let late = now + Duration::from_millis(900);
+            assert_eq!(codel.dequeue(late, &mut log), Dequeue::Packet(frame(0, Ecn::NotEct)));
+            assert_eq!(codel.dequeue(late, &mut log), Dequeue::Packet(frame(1, Ecn::NotEct)));
+            assert_eq!(codel.dequeue(late, &mut log), Dequeue::Empty);
+        }
+        assert!(log.drops.is_empty());
+    }
+
+    #[test]
+    fn an_episode_soon_after_another_goes_on_where_that_one_was() {
+        let params = Params::default();
+        let mut controller = Controller::new();
+        let mut log = Log::default();
+        let mut run = |from_ms: u64, to_ms: u64, above: bool, log: &mut Log| {
+            for ms in from_ms..to_ms {
+                let now = micros(ms * 1000);
+                // Below: the packets have waited no time at all.
+                let age = Duration::from_millis(if above { 0 } else { 20 });
+                let mut source = Standing { now: now + age, ecn: Ecn::NotEct };
+                controller.dequeue(&mut source, &params, now, log);
+            }
+            controller.count
+        };
+        // 11 drops as above (count 11), a pause below the target, and again above it.
+        assert_eq!(run(1_000, 1_580, true, &mut log), 11);
+        assert_eq!(run(1_580, 1_700, false, &mut log), 11);
+        assert_eq!(run(1_700, 1_802, true, &mut log), 10);
+        // The second episode began with count = delta = 10 and drops fast; after a pause longer
+        // than 16 intervals a third begins with 1.
+        assert_eq!(run(1_802, 4_000, false, &mut log), 10);
+        assert_eq!(run(4_000, 4_102, true, &mut log), 1);
+    }
+
+    #[test]
+    fn a_full_queue_drops_what_arrives() {
+        let mut codel = Codel::new(Config { limit: 1, params: Params::default() });
+        let mut log = Log::default();
+        codel.enqueue(frame(0, Ecn::Ect0), micros(0), &mut log);
+        codel.enqueue(frame(1, Ecn::Ect0), micros(0), &mut log);
+        assert_eq!(log.drops, [(PacketId(1), DropReason::Overlimit)]);
+    }
+}
