@@ -6,8 +6,8 @@
 #
 # CC reno is Agent/TCP/Sack1, everything else Agent/TCP/Linux with Linux's own module of that name.
 # SECONDS 0 builds everything, routes included, and stops: the set-up that is subtracted.
-# Written against ns-2.35 as Debian packages it. Prints one JSON object to stderr (CPU and
-# memory are measured from outside).
+# Written against ns-2.35 as Debian packages it. Prints one JSON object to stderr (CPU is
+# measured from outside).
 
 if {$argc != 6} {
     puts stderr "usage: ns dumbbell.tcl FLOWS CC MBPS RTT_MS SECONDS LAYOUT"
@@ -52,6 +52,14 @@ Agent/TCP set tcpTick_ 0.001
 Agent/TCPSink set packetSize_ [expr {$header_bytes + $option_bytes}]
 Agent/TCPSink/Sack1/DelAck set interval_ 40ms
 
+# Most memory resident at once, KiB (proc(5)).
+proc peak_rss_kib {} {
+    set file [open /proc/self/status]
+    set found [regexp {VmHWM:\s*(\d+)} [read $file] _ kib]
+    close $file
+    return [expr {$found ? $kib : 0}]
+}
+
 proc report {} {
     global tcp flows cc layout queue_packets seconds mss_bytes
     set packets 0
@@ -63,7 +71,7 @@ proc report {} {
     # Not to stdout: TCP/Linux chatters there, through a buffer of its own.
     puts stderr "{\"program\": \"ns-2\", \"flows\": $flows, \"cc\": \"$cc\", \"layout\": \"$layout\",\
         \"queue_packets\": $queue_packets, \"seconds\": $seconds, \"data_packets\": $packets,\
-        \"goodput_mbps\": [format %.3f $goodput_mbps]}"
+        \"goodput_mbps\": [format %.3f $goodput_mbps], \"peak_rss_kib\": [peak_rss_kib]}"
     exit 0
 }
 

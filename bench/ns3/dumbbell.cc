@@ -18,6 +18,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
+#include <fstream>
 #include <string>
 #include <sys/resource.h>
 #include <vector>
@@ -197,6 +198,23 @@ Build(const Options& options)
     return sinks;
 }
 
+// Most memory resident at once, KiB (proc(5)). Not getrusage's ru_maxrss: that one starts from
+// whatever the parent had resident when it forked.
+long
+PeakRssKib()
+{
+    std::ifstream status("/proc/self/status");
+    for (std::string word; status >> word;)
+    {
+        long kib = 0;
+        if (word == "VmHWM:" && status >> kib)
+        {
+            return kib;
+        }
+    }
+    return 0;
+}
+
 void
 Report(const Options& options, const std::vector<Ptr<PacketSink>>& sinks, uint64_t events)
 {
@@ -222,7 +240,7 @@ Report(const Options& options, const std::vector<Ptr<PacketSink>>& sinks, uint64
                 goodputMbps,
                 static_cast<unsigned long long>(events),
                 userS,
-                usage.ru_maxrss);
+                PeakRssKib());
 }
 
 } // namespace

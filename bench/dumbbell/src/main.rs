@@ -20,10 +20,11 @@ use std::process::ExitCode;
 
 const USAGE: &str = "\
 usage: dragstrip-bench sim   [--flows N] [--cc NAME] [--mbps M] [--rtt-ms MS] [--seconds S]
-                             [--layout hub|lump] [--record none|100ms|default|every-ack]
-                             [--repeat K] [--scenario]
+                             [--layout hub|lump] [--bytes B]
+                             [--record none|100ms|default|every-ack] [--repeat K] [--scenario]
        dragstrip-bench floor [--flows N] [--mbps M] [--rtt-ms MS] [--seconds S]
                              [--variant lazy|fused] [--repeat K]
+--bytes: each flow sends this much and is idle then (memory of idle flows);
 --repeat runs the same K times in one process; --scenario prints the scenario and runs nothing.";
 
 fn main() -> ExitCode {

@@ -51,6 +51,8 @@ pub struct Options {
     pub seconds: u64,
     /// Senders' layout.
     pub layout: Layout,
+    /// What each flow has to send; endless when absent.
+    pub bytes: Option<u64>,
     /// What is recorded.
     pub recording: Recording,
     /// Floor variant.
@@ -70,6 +72,7 @@ impl Default for Options {
             rtt_ms: 20,
             seconds: 60,
             layout: Layout::Hub,
+            bytes: None,
             recording: Recording::None,
             variant: Variant::Lazy,
             repeat: 1,
@@ -100,6 +103,7 @@ impl Options {
             "--mbps" => self.mbps = positive(name, value)?,
             "--rtt-ms" => self.rtt_ms = positive(name, value)?,
             "--seconds" => self.seconds = positive(name, value)?,
+            "--bytes" => self.bytes = Some(positive(name, value)?),
             "--repeat" => self.repeat = positive(name, value)?,
             "--layout" => {
                 self.layout = match value {

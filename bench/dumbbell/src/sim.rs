@@ -117,7 +117,7 @@ fn flow(options: &Options, index: u64, senders: u64) -> FlowSpec {
         sender: sender(index % senders),
         receiver: "receiver".to_owned(),
         transport: Transport::Tcp { cc: options.cc.clone(), cc_options: BTreeMap::new() },
-        application: Application::Bulk { bytes: None },
+        application: Application::Bulk { bytes: options.bytes },
         start_ns: options.start_ns(index),
         stop_ns: None,
     }
