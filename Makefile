@@ -6,7 +6,7 @@ UV := $(shell command -v uv 2>/dev/null || echo $(CURDIR)/.tools/uv/bin/uv)
 export PYO3_PYTHON := $(CURDIR)/.venv/bin/python
 RUST_MINOR_MIN := 88
 
-.PHONY: demo test test-rust test-python python check-rust clean-demo
+.PHONY: demo test bench test-rust test-python python check-rust clean-demo
 
 demo: python clean-demo  ## Compares five congestion controls on a published path.
 	@$(UV) run --no-sync dragstrip run caia-110729a/adsl1 --out demo
@@ -15,6 +15,9 @@ clean-demo:
 	@rm -rf demo
 
 test: test-rust test-python  ## Everything that .ci/run checks; pytest's summary comes last.
+
+bench: check-rust  ## This simulator, ns-3, ns-2 and the floor on the same path (docs/performance.md); BENCH=--quick.
+	@bench/run $(BENCH)
 
 test-rust: python
 	cargo fmt --all --check
