@@ -1,0 +1,220 @@
+"""Claims: a published figure beside ours, graded.
+
+`reproduced`: ours lies in the published range, widened by the claim's tolerance. `contradicted`: it does
+not. `not testable here`: the claim says why, or nothing could be measured. A claim over several runs or
+flows is held against their median.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+from dragstrip.errors import BadInputError, nearest
+from dragstrip.expand import Run
+from dragstrip.experiment import Claim, Experiment, Selector
+from dragstrip.measures import Flow, Measured, Window, find, names
+
+REPRODUCED = "reproduced"
+CONTRADICTED = "contradicted"
+NOT_TESTABLE = "not testable here"
+
+UNITS: dict[str, tuple[str, float]] = {
+    "bit/s": ("bit/s", 1.0),
+    "kbit/s": ("bit/s", 1e3),
+    "Mbit/s": ("bit/s", 1e6),
+    "Gbit/s": ("bit/s", 1e9),
+    "s": ("s", 1.0),
+    "ms": ("s", 1e-3),
+    "us": ("s", 1e-6),
+    "B": ("B", 1.0),
+    "kB": ("B", 1e3),
+    "KB": ("B", 1024.0),
+    "MB": ("B", 1e6),
+    "packets": ("1", 1.0),
+    "segments": ("1", 1.0),
+    "1": ("1", 1.0),
+    "%": ("1", 1e-2),
+}
+"""Unit → what it measures, and how many base units it is."""
+
+FLOW_KEYS = ("cc", "label", "sender", "receiver", "flow")
+PROBE_KEYS = ("probe", "target")
+QUEUE_KEYS = ("link",)
+RUN_KEYS = ("alternative", "repeat")
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A run whose recording can be measured."""
+
+    run: Run
+    measured: Measured
+
+
+def conversion(measure_unit: str, claim_unit: str) -> float | None:
+    """What to multiply a figure by; none if the units measure different things."""
+    if measure_unit not in UNITS or claim_unit not in UNITS:
+        return None
+    (kind, factor), (claimed_kind, claimed_factor) = UNITS[measure_unit], UNITS[claim_unit]
+    return factor / claimed_factor if kind == claimed_kind else None
+
+
+def check(experiment: Experiment, runs: Sequence[Run], source: str = "") -> None:
+    """Raises `BadInputError` for a claim that could never be measured, before anything runs."""
+    for at, claim in enumerate(experiment.claims):
+        where = f"claims[{at}] ({claim.id})"
+        measure = find(claim.metric)
+        if measure is None:
+            expected = f"a measure, such as {', '.join(names())}{nearest(claim.metric, names())}"
+            raise BadInputError(f"{where}.metric", claim.metric, expected, source)
+        unit = "1" if claim.over is not None else measure.unit
+        if claim.order is None and conversion(unit, claim.unit) is None:
+            raise BadInputError(f"{where}.unit", claim.unit, f"a unit for what is in {unit}", source)
+        for part, selector in (("where", claim.where), ("over", claim.over or {})):
+            _check_selector(f"{where}.{part}", selector, runs, source)
+
+
+def _check_selector(where: str, selector: Selector, runs: Sequence[Run], source: str) -> None:
+    for key, wanted in selector.items():
+        known: set[Any] = set()
+        for run in runs:
+            known.update(_values(run, key))
+        if not known:
+            keys = [*FLOW_KEYS, *PROBE_KEYS, *QUEUE_KEYS, *RUN_KEYS, *runs[0].settings]
+            raise BadInputError(f"{where}.{key}", wanted, f"one of the keys {', '.join(keys)}", source)
+        for value in _listed(wanted):
+            if value not in known:
+                shown = ", ".join(str(candidate) for candidate in sorted(known, key=str))
+                raise BadInputError(f"{where}.{key}", value, f"one of {shown}", source)
+
+
+def _values(run: Run, key: str) -> list[Any]:
+    """What a selector's key can be in a run."""
+    scenario = run.scenario
+    match key:
+        case "cc":
+            return [flow["transport"].get("cc", "udp") for flow in scenario["flows"]]
+        case "flow":
+            return list(range(len(scenario["flows"])))
+        case "label" | "sender" | "receiver":
+            return [flow[key] for flow in scenario["flows"]]
+        case "probe":
+            return [probe["label"] for probe in scenario["probes"]]
+        case "target":
+            return [probe["target"] for probe in scenario["probes"]]
+        case "link":
+            return [link["name"] for link in scenario["links"]]
+        case "repeat":
+            return [run.repeat]
+        case _:
+            value = run.settings.get(key)
+            return [] if value is None or isinstance(value, dict | list) else [value]
+
+
+def _listed(wanted: Any) -> list[Any]:
+    return wanted if isinstance(wanted, list) else [wanted]
+
+
+def grade(claim: Claim, finished: Sequence[Finished]) -> dict[str, Any]:
+    """The claim as the result document shows it."""
+    line: dict[str, Any] = {"id": claim.id, "source": claim.source, "metric": claim.metric}
+    if claim.order is not None:
+        figures = {value: figure(claim, {**claim.where, claim.by: value}, finished) for value in claim.order}
+        complete = {value: number for value, number in figures.items() if number is not None}
+        measured: Any = sorted(complete, key=lambda value: complete[value])
+        published: Any = claim.order
+        holds = measured == claim.order if len(complete) == len(figures) else None
+        unit = "order"
+    else:
+        low, high = _published(claim)
+        published = claim.value if claim.value is not None else [low, high]
+        measured = _in_unit(claim, finished)
+        slack = claim.slack()
+        holds = None if measured is None else low - slack <= measured <= high + slack
+        unit = claim.unit
+    line.update(published=published, measured=measured, unit=unit)
+    if claim.not_testable is not None:
+        return {**line, "grade": NOT_TESTABLE, "reason": claim.not_testable}
+    if holds is None:
+        return {**line, "grade": NOT_TESTABLE, "reason": "nothing was measured"}
+    return {**line, "grade": REPRODUCED if holds else CONTRADICTED}
+
+
+def _published(claim: Claim) -> tuple[float, float]:
+    if claim.range is not None:
+        return claim.range
+    value = claim.value if claim.value is not None else math.nan
+    return value, value
+
+
+def _in_unit(claim: Claim, finished: Sequence[Finished]) -> float | None:
+    measured = figure(claim, claim.where, finished)
+    if measured is None:
+        return None
+    measure = find(claim.metric)
+    unit = measure.unit if measure else "1"
+    if claim.over is not None:
+        unit = "1"
+        other = figure(claim, claim.over, finished)
+        if not other:
+            return None
+        measured /= other
+    return measured * (conversion(unit, claim.unit) or math.nan)
+
+
+def figure(claim: Claim, where: Selector, finished: Sequence[Finished]) -> float | None:
+    """The median of the claim's metric over all that the selector selects; none if that is nothing."""
+    found = [
+        value
+        for item in finished
+        for value in _figures(claim, where, item)
+        if value is not None and math.isfinite(value)
+    ]
+    return median(found) if found else None
+
+
+def _figures(claim: Claim, where: Selector, item: Finished) -> Iterator[float | None]:
+    measure = find(claim.metric)
+    if measure is None or not _run_selected(where, item.run):
+        return
+    flows = [flow for flow in item.measured.flows if _flow_selected(where, flow)]
+    if not flows:
+        return
+    window = Window(claim.after, claim.state)
+    scenario = item.run.scenario
+    subjects: list[Any]
+    match measure.level:
+        case "flow":
+            subjects = list(flows)
+        case "probe":
+            subjects = [probe["label"] for probe in scenario["probes"] if _probe_selected(where, probe)]
+        case "queue":
+            wanted = _listed(where["link"]) if "link" in where else item.measured.queued_links()[:1]
+            subjects = [link["name"] for link in scenario["links"] if link["name"] in wanted]
+        case _:
+            subjects = [None]
+    for subject in subjects:
+        value = measure.figure(item.measured, subject, window)
+        yield None if value is None else float(value)
+
+
+def _run_selected(where: Selector, run: Run) -> bool:
+    own = {*FLOW_KEYS, *PROBE_KEYS, *QUEUE_KEYS}
+    return all(
+        any(value in _listed(wanted) for value in _values(run, key))
+        for key, wanted in where.items()
+        if key not in own
+    )
+
+
+def _flow_selected(where: Selector, flow: Flow) -> bool:
+    return all(getattr(flow, key) in _listed(where[key]) for key in FLOW_KEYS if key in where)
+
+
+def _probe_selected(where: Selector, probe: dict[str, Any]) -> bool:
+    names_of = {"probe": probe["label"], "target": probe["target"]}
+    return all(names_of[key] in _listed(where[key]) for key in PROBE_KEYS if key in where)

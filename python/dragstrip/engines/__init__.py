@@ -1,0 +1,1 @@
+"""Engines: each takes a scenario and gives a recording."""
