@@ -5,14 +5,20 @@
 //! (`cargo xtask generate`). What must not: lists of alternatives (that is an experiment, in Python)
 //! or anything that runs.
 
+#[cfg(test)]
+mod fixture;
+mod json;
 mod nearest;
 mod problem;
+mod routing;
 mod sysctl;
 mod tc_format;
 mod tc_text;
 mod types;
+mod validate;
 
 pub use problem::Problem;
+pub use routing::{Hops, RouteError, Topology};
 pub use sysctl::{BufferSizes, Kind as SysctlKind, Support, Sysctl, Sysctls, sysctl_table};
 pub use tc_format::{format_netem, format_qdisc};
 pub use tc_text::{htb_default_burst_bytes, parse_netem, parse_qdisc};
@@ -20,3 +26,4 @@ pub use types::{
     Application, DelayDistribution, FlowSpec, GsoMode, HostSpec, LinkSpec, LossModel, NetemSpec,
     NodeSpec, ProbeSpec, QdiscSpec, Record, Route, Scenario, StackProfile, Transport,
 };
+pub use validate::{DURATION_MAX_NS, PACKET_BYTES_MIN};

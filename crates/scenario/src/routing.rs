@@ -1,0 +1,273 @@
+//! Which way packets go: fewest hops, unless a static route says otherwise.
+//!
+//! Hosts do not forward. Among links equally near, the first in the scenario's list is taken. The
+//! simulator and the validation use the same tables.
+
+use crate::types::{NodeSpec, Scenario};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// A scenario's nodes and links by index, and its routes.
+pub struct Topology<'a> {
+    scenario: &'a Scenario,
+    nodes: BTreeMap<&'a str, usize>,
+    /// Per link: the nodes it leaves and enters.
+    ends: Vec<(usize, usize)>,
+    /// Per node: the links that leave it, in the order of the scenario.
+    leaving: Vec<Vec<usize>>,
+    /// Per node: the routers with a link to it.
+    routers_before: Vec<Vec<usize>>,
+    /// (node, destination) → link.
+    routes: BTreeMap<(usize, usize), usize>,
+    /// Per node: which router it is, counted from 0; hosts have none.
+    router: Vec<Option<usize>>,
+    routers: usize,
+}
+
+/// Why packets do not arrive.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RouteError {
+    /// No link of this node leads on.
+    Unreachable {
+        /// Where the packet is stuck.
+        at: String,
+    },
+    /// The static routes lead back to this node.
+    Loop {
+        /// The node met twice.
+        at: String,
+    },
+    /// A static route leads through a host, and hosts do not forward.
+    ThroughHost {
+        /// The host.
+        at: String,
+    },
+}
+
+impl fmt::Display for RouteError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unreachable { at } => write!(f, "no link leads on from {at:?}"),
+            Self::Loop { at } => write!(f, "the routes lead back to {at:?}"),
+            Self::ThroughHost { at } => write!(f, "the way leads through the host {at:?}"),
+        }
+    }
+}
+
+/// The hops from every router to one destination.
+pub struct Hops {
+    destination: usize,
+    /// By router, so that ten thousand hosts cost nothing.
+    routers: Vec<Option<u32>>,
+}
+
+impl<'a> Topology<'a> {
+    /// The scenario's graph; links and routes that name what does not exist are left out (they are
+    /// [`Scenario::validate`]'s to report).
+    #[must_use]
+    pub fn new(scenario: &'a Scenario) -> Self {
+        let nodes: BTreeMap<&str, usize> =
+            scenario.nodes.iter().enumerate().map(|(at, node)| (node.name(), at)).collect();
+        let mut routers = 0;
+        let number_routers = |node: &NodeSpec| match node {
+            NodeSpec::Host(_) => None,
+            NodeSpec::Router { .. } => {
+                routers += 1;
+                Some(routers - 1)
+            }
+        };
+        let router: Vec<Option<usize>> = scenario.nodes.iter().map(number_routers).collect();
+        let mut leaving = vec![Vec::new(); scenario.nodes.len()];
+        let mut routers_before = vec![Vec::new(); scenario.nodes.len()];
+        let mut ends = Vec::with_capacity(scenario.links.len());
+        let mut links = BTreeMap::new();
+        for (index, link) in scenario.links.iter().enumerate() {
+            let (from, to) = (nodes.get(link.from.as_str()), nodes.get(link.to.as_str()));
+            let (Some(&from), Some(&to)) = (from, to) else {
+                ends.push((usize::MAX, usize::MAX));
+                continue;
+            };
+            ends.push((from, to));
+            leaving[from].push(index);
+            if router[from].is_some() {
+                routers_before[to].push(from);
+            }
+            links.insert(link.name.as_str(), index);
+        }
+        let routes = scenario
+            .routes
+            .iter()
+            .filter_map(|route| {
+                let node = *nodes.get(route.node.as_str())?;
+                let destination = *nodes.get(route.destination.as_str())?;
+                Some(((node, destination), *links.get(route.link.as_str())?))
+            })
+            .collect();
+        Self { scenario, nodes, ends, leaving, routers_before, routes, router, routers }
+    }
+
+    /// The node's index in the scenario's list.
+    #[must_use]
+    pub fn node(&self, name: &str) -> Option<usize> {
+        self.nodes.get(name).copied()
+    }
+
+    /// The indices of the nodes that `link` leaves and enters.
+    #[must_use]
+    pub fn ends(&self, link: usize) -> (usize, usize) {
+        self.ends[link]
+    }
+
+    /// How far every router is from `destination`, by breadth-first search against the links.
+    #[must_use]
+    pub fn hops_to(&self, destination: usize) -> Hops {
+        let mut hops = Hops { destination, routers: vec![None; self.routers] };
+        let mut queue = std::collections::VecDeque::from([(destination, 0)]);
+        while let Some((node, distance)) = queue.pop_front() {
+            for &before in &self.routers_before[node] {
+                let Some(router) = self.router[before] else { continue };
+                if before != destination && hops.routers[router].is_none() {
+                    hops.routers[router] = Some(distance + 1);
+                    queue.push_back((before, distance + 1));
+                }
+            }
+        }
+        hops
+    }
+
+    /// The link that `node` sends packets for `destination` into; `hops` is
+    /// [`hops_to`](Self::hops_to) of that destination.
+    #[must_use]
+    pub fn next_link(&self, node: usize, destination: usize, hops: &Hops) -> Option<usize> {
+        if let Some(&link) = self.routes.get(&(node, destination)) {
+            return Some(link);
+        }
+        let nearness = |link: &usize| {
+            let enters = self.ends[*link].1;
+            let hops = if enters == hops.destination {
+                Some(0)
+            } else {
+                hops.routers[self.router[enters]?]
+            };
+            hops.map(|hops| (hops, *link))
+        };
+        // min_by_key keeps the first of equals.
+        self.leaving[node].iter().filter_map(nearness).min_by_key(|(hops, _)| *hops).map(|(_, l)| l)
+    }
+
+    /// The links from one node to another, in the order a packet takes them.
+    ///
+    /// # Errors
+    /// Where and why a packet would not get on.
+    pub fn path(&self, from: usize, to: usize) -> Result<Vec<usize>, RouteError> {
+        let name = |node: usize| self.scenario.nodes[node].name().to_owned();
+        let hops = self.hops_to(to);
+        let mut path: Vec<usize> = Vec::new();
+        let mut at = from;
+        while at != to {
+            if path.iter().any(|&link| self.ends[link].0 == at) {
+                return Err(RouteError::Loop { at: name(at) });
+            }
+            if at != from && self.router[at].is_none() {
+                return Err(RouteError::ThroughHost { at: name(at) });
+            }
+            let Some(link) = self.next_link(at, to, &hops) else {
+                return Err(RouteError::Unreachable { at: name(at) });
+            };
+            let (leaves, enters) = self.ends[link];
+            // A route whose link starts elsewhere is reported as such by the validation.
+            if leaves != at {
+                return Err(RouteError::Unreachable { at: name(at) });
+            }
+            path.push(link);
+            at = enters;
+        }
+        Ok(path)
+    }
+}
+
+impl NodeSpec {
+    /// The node's name, host or router.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Host(host) => &host.name,
+            Self::Router { name } => name,
+        }
+    }
+
+    /// The host, unless it is a router.
+    #[must_use]
+    pub const fn host(&self) -> Option<&crate::HostSpec> {
+        match self {
+            Self::Host(host) => Some(host),
+            Self::Router { .. } => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+    use crate::types::Route;
+
+    /// `a` to `b` over r1, r2 or over r1, r3, r2.
+    fn diamond() -> Scenario {
+        let mut scenario = fixture::scenario();
+        scenario.nodes.push(NodeSpec::Router { name: "r3".to_owned() });
+        scenario.links.push(fixture::link("r1-r3", "r1", "r3"));
+        scenario.links.push(fixture::link("r3-r2", "r3", "r2"));
+        scenario
+    }
+
+    fn names(scenario: &Scenario, from: &str, to: &str) -> Result<Vec<String>, RouteError> {
+        let topology = Topology::new(scenario);
+        let path = topology.path(topology.node(from).unwrap(), topology.node(to).unwrap())?;
+        Ok(path.into_iter().map(|link| scenario.links[link].name.clone()).collect())
+    }
+
+    fn route(node: &str, destination: &str, link: &str) -> Route {
+        Route { node: node.to_owned(), destination: destination.to_owned(), link: link.to_owned() }
+    }
+
+    #[test]
+    fn the_fewest_hops_win() {
+        assert_eq!(names(&diamond(), "a", "b").unwrap(), ["a-r1", "r1-r2", "r2-b"]);
+    }
+
+    #[test]
+    fn a_static_route_wins_over_them() {
+        let mut scenario = diamond();
+        scenario.routes.push(route("r1", "b", "r1-r3"));
+        assert_eq!(names(&scenario, "a", "b").unwrap(), ["a-r1", "r1-r3", "r3-r2", "r2-b"]);
+        assert_eq!(names(&scenario, "a", "r2").unwrap(), ["a-r1", "r1-r2"]);
+    }
+
+    #[test]
+    fn the_first_of_two_equal_links_is_taken() {
+        let mut scenario = fixture::scenario();
+        scenario.links.push(fixture::link("second", "r1", "r2"));
+        assert_eq!(names(&scenario, "a", "b").unwrap()[1], "r1-r2");
+    }
+
+    #[test]
+    fn a_loop_is_noticed() {
+        let mut scenario = fixture::scenario();
+        scenario.routes.push(route("r2", "b", "r2-r1"));
+        assert_eq!(names(&scenario, "a", "b"), Err(RouteError::Loop { at: "r1".to_owned() }));
+    }
+
+    #[test]
+    fn hosts_do_not_forward() {
+        let mut scenario = fixture::scenario();
+        scenario.links.retain(|link| link.name != "r1-r2");
+        scenario.nodes.push(fixture::host("c"));
+        scenario.links.push(fixture::link("r1-c", "r1", "c"));
+        scenario.links.push(fixture::link("c-r2", "c", "r2"));
+        assert_eq!(names(&scenario, "a", "b"), Err(RouteError::Unreachable { at: "a".to_owned() }));
+        scenario.routes.push(route("a", "b", "a-r1"));
+        scenario.routes.push(route("r1", "b", "r1-c"));
+        assert_eq!(names(&scenario, "a", "b"), Err(RouteError::ThroughHost { at: "c".to_owned() }));
+    }
+}

@@ -1,0 +1,121 @@
+//! How large a recording will be, before it is made.
+
+use crate::problem::Problem;
+use crate::routing::Topology;
+use crate::types::{Application, LinkSpec, QdiscSpec, Scenario, Transport};
+use std::collections::BTreeMap;
+
+/// Columns of 64 bits per row of each table (the recording's reference page lists them).
+const SAMPLES_COLUMNS: u64 = 14;
+const RECEIVED_COLUMNS: u64 = 4;
+const RTTS_COLUMNS: u64 = 3;
+const PROBES_COLUMNS: u64 = 5;
+const QUEUES_COLUMNS: u64 = 7;
+const COLUMN_BYTES: u64 = 8;
+/// Full frames are counted; smaller ones would be more packets but not more ACKs of a bulk flow.
+const FRAME_BITS: u128 = 1514 * 8;
+const SEGMENT_BYTES: u64 = 1448;
+/// Where no link of the path has a rate.
+const RATE_UNKNOWN_BPS: u64 = 10_000_000_000;
+/// The receiver acknowledges every second segment.
+const PACKETS_PER_ACK: u64 = 2;
+
+impl Scenario {
+    /// About how many bytes the recording's columns will take.
+    ///
+    /// Tables with a row per interval are counted; those with a row per ACK are estimated from the
+    /// rate of each flow's bottleneck, which the flows that share it share.
+    #[must_use]
+    pub fn recording_bytes(&self) -> u64 {
+        let ticks = self.duration_ns / self.record.interval_ns.max(1) + 1;
+        let flows = self.flows.len() as u64;
+        let acks = self.packets() / PACKETS_PER_ACK;
+        let samples = if self.record.every_ack { acks } else { ticks.saturating_mul(flows) };
+        let rtts = if self.record.rtts { acks } else { 0 };
+        let probes =
+            self.probes.iter().map(|probe| self.duration_ns / probe.interval_ns.max(1) + 1);
+        let rows = [
+            (samples, SAMPLES_COLUMNS),
+            (ticks.saturating_mul(flows), RECEIVED_COLUMNS),
+            (rtts, RTTS_COLUMNS),
+            (probes.fold(0, u64::saturating_add), PROBES_COLUMNS),
+            (ticks.saturating_mul(self.links.len() as u64), QUEUES_COLUMNS),
+        ];
+        rows.iter()
+            .map(|(rows, columns)| rows.saturating_mul(columns * COLUMN_BYTES))
+            .fold(0, u64::saturating_add)
+    }
+
+    /// Whether the recording will fit into `limit_bytes` of memory.
+    ///
+    /// # Errors
+    /// The field that makes it large: the interval if the rows per interval do, else the duration.
+    pub fn validate_memory(&self, limit_bytes: u64) -> Result<(), Problem> {
+        let bytes = self.recording_bytes();
+        if bytes <= limit_bytes {
+            return Ok(());
+        }
+        let mut coarse = self.clone();
+        coarse.record = crate::Record { every_ack: false, rtts: false, ..crate::Record::default() };
+        let needed = |bytes: u64| format!("a recording of about {} MiB", bytes >> 20);
+        let limit = format!("at most {} MiB of memory", limit_bytes >> 20);
+        let (field, value, advice) = if coarse.recording_bytes() <= limit_bytes {
+            ("record", format!("{} for {:?}", needed(bytes), self.record), "record less often")
+        } else {
+            ("duration_ns", format!("{} for {} ns", needed(bytes), self.duration_ns), "run shorter")
+        };
+        Err(Problem::new(field, value, format!("{limit}: {advice}")))
+    }
+
+    /// About how many data packets TCP will send: what the bottlenecks let pass.
+    fn packets(&self) -> u64 {
+        let topology = Topology::new(self);
+        // Per bottleneck: what it can carry, and what its flows want.
+        let mut bottlenecks: BTreeMap<Option<usize>, (u64, u64)> = BTreeMap::new();
+        for flow in self.flows.iter().filter(|flow| matches!(flow.transport, Transport::Tcp { .. }))
+        {
+            let ends = (topology.node(&flow.sender), topology.node(&flow.receiver));
+            let (Some(from), Some(to)) = ends else { continue };
+            let Ok(path) = topology.path(from, to) else { continue };
+            let slowest = path
+                .into_iter()
+                .filter_map(|link| Some((rate(&self.links[link])?, link)))
+                .min()
+                .map_or((RATE_UNKNOWN_BPS, None), |(bps, link)| (bps, Some(link)));
+            let bits = u128::from(slowest.0) * u128::from(self.duration_ns) / 1_000_000_000;
+            let room = u64::try_from(bits / FRAME_BITS).unwrap_or(u64::MAX);
+            let wanted = match flow.application {
+                Application::Bulk { bytes: Some(bytes) } => bytes.div_ceil(SEGMENT_BYTES),
+                Application::Bulk { bytes: None }
+                | Application::OnOff { .. }
+                | Application::RequestResponse { .. }
+                | Application::ConstantRate { .. } => room,
+            };
+            let (_, sum) = bottlenecks.entry(slowest.1).or_insert((room, 0));
+            *sum = sum.saturating_add(wanted);
+        }
+        bottlenecks.values().map(|(room, wanted)| *room.min(wanted)).fold(0, u64::saturating_add)
+    }
+}
+
+/// The slowest thing a packet meets on a link.
+fn rate(link: &LinkSpec) -> Option<u64> {
+    let netem = link.netem.as_ref().and_then(|netem| netem.rate_bps);
+    [link.rate_bps, shaper(&link.qdisc), netem].into_iter().flatten().min()
+}
+
+fn shaper(spec: &QdiscSpec) -> Option<u64> {
+    match spec {
+        QdiscSpec::Tbf { rate_bps, .. } => Some(*rate_bps),
+        QdiscSpec::Htb { rate_bps, leaf, .. } => {
+            Some(shaper(leaf).map_or(*rate_bps, |inner| inner.min(*rate_bps)))
+        }
+        QdiscSpec::Netem(spec) => spec.rate_bps,
+        QdiscSpec::Noqueue
+        | QdiscSpec::Bfifo { .. }
+        | QdiscSpec::Pfifo { .. }
+        | QdiscSpec::Codel { .. }
+        | QdiscSpec::FqCodel { .. }
+        | QdiscSpec::Sfq { .. } => None,
+    }
+}

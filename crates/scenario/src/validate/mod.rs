@@ -1,0 +1,201 @@
+//! Whether a scenario can be run, and everything that is wrong with it if not.
+//!
+//! Every problem is reported, not only the first, each with the JSON path of its field.
+
+mod memory;
+mod path;
+mod qdisc;
+mod traffic;
+
+use crate::problem::Problem;
+use crate::routing::Topology;
+use crate::sysctl::Sysctls;
+use crate::types::{HostSpec, LinkSpec, NodeSpec, Record, Route, Scenario};
+use dragstrip_units::tc::RATE_MAX_BPS;
+use dragstrip_units::{Duration, format_time};
+use std::collections::BTreeSet;
+use std::fmt::Display;
+
+/// The longest run: an event's key holds 2^44 ns (4 h 53 min), and a little is left for what is
+/// scheduled beyond the end.
+pub const DURATION_MAX_NS: u64 = 17_000_000_000_000;
+
+/// The least a link must be able to hold: an ACK with all its options (20 bytes of IP, 60 of TCP)
+/// and an Ethernet header.
+pub const PACKET_BYTES_MIN: u64 = 94;
+
+/// Ethernet's header; the queue disciplines count it (`qdisc_pkt_len`).
+const ETHERNET_BYTES: u64 = 14;
+/// The least MTU of IPv4 (RFC 791) and the largest IP packet.
+const MTU_BYTES: std::ops::RangeInclusive<u32> = 68..=65_535;
+/// The tick rates a kernel can be built with.
+const TICK_HZ: &[u32] = &[100, 250, 300, 1000];
+
+impl Scenario {
+    /// Whether this scenario can be run.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it, in the order of the document.
+    pub fn validate(&self) -> Result<(), Vec<Problem>> {
+        let mut report = Report::default();
+        report.time("duration_ns", self.duration_ns, 1);
+        names(self, &mut report);
+        for (index, node) in self.nodes.iter().enumerate() {
+            if let Some(host) = node.host() {
+                host_checks(host, &format!("nodes[{index}]"), &mut report);
+            }
+        }
+        let topology = Topology::new(self);
+        for (index, link) in self.links.iter().enumerate() {
+            link_checks(link, &format!("links[{index}]"), &topology, &mut report);
+        }
+        for (index, route) in self.routes.iter().enumerate() {
+            route_checks(self, route, &format!("routes[{index}]"), &topology, &mut report);
+        }
+        traffic::check(self, &topology, &mut report);
+        path::check(self, &topology, &mut report);
+        record_checks(&self.record, &mut report);
+        if report.problems.is_empty() { Ok(()) } else { Err(report.problems) }
+    }
+}
+
+/// Collects problems.
+#[derive(Default)]
+struct Report {
+    problems: Vec<Problem>,
+}
+
+impl Report {
+    fn add(&mut self, field: impl Into<String>, value: impl Display, expected: impl Into<String>) {
+        self.problems.push(Problem::new(field, value, expected));
+    }
+
+    /// A span in nanoseconds from `least` up to the longest run.
+    fn time(&mut self, field: impl Into<String>, ns: u64, least: u64) {
+        if ns < least {
+            self.add(field, ns, format!("at least {least}"));
+        } else if ns > DURATION_MAX_NS {
+            let value = format!("{ns} ({})", format_time(Duration::from_nanos(ns)));
+            self.add(field, value, format!("at most {DURATION_MAX_NS} (17000s, 4 h 43 min)"));
+        }
+    }
+
+    /// A rate that is not zero and that something could have.
+    fn rate(&mut self, field: impl Into<String>, bps: u64) {
+        if bps == 0 || bps > RATE_MAX_BPS {
+            self.add(field, bps, format!("from 1 to {RATE_MAX_BPS} (10tbit)"));
+        }
+    }
+
+    fn share(&mut self, field: impl Into<String>, share: f64) {
+        if !(0.0..=1.0).contains(&share) {
+            self.add(field, share, "a number from 0 to 1");
+        }
+    }
+
+    fn at_least<T: Display + PartialOrd>(&mut self, field: impl Into<String>, value: T, least: T) {
+        if value < least {
+            self.add(field, value, format!("at least {least}"));
+        }
+    }
+
+    fn at_most<T: Display + PartialOrd>(&mut self, field: impl Into<String>, value: T, most: T) {
+        if value > most {
+            self.add(field, value, format!("at most {most}"));
+        }
+    }
+}
+
+/// Every list that is referred to, or that figures name, has distinct names.
+fn names(scenario: &Scenario, report: &mut Report) {
+    let nodes = scenario.nodes.iter().enumerate();
+    distinct(nodes.map(|(i, node)| (format!("nodes[{i}].name"), node.name())), report);
+    let links = scenario.links.iter().enumerate();
+    distinct(links.map(|(i, link)| (format!("links[{i}].name"), link.name.as_str())), report);
+    let flows = scenario.flows.iter().enumerate();
+    distinct(flows.map(|(i, flow)| (format!("flows[{i}].label"), flow.label.as_str())), report);
+    let probes = scenario.probes.iter().enumerate();
+    distinct(probes.map(|(i, probe)| (format!("probes[{i}].label"), probe.label.as_str())), report);
+}
+
+fn distinct<'a>(names: impl Iterator<Item = (String, &'a str)>, report: &mut Report) {
+    let mut seen = BTreeSet::new();
+    for (field, name) in names {
+        if name.trim().is_empty() || name.contains(char::is_control) {
+            report.add(field, format!("{name:?}"), "a name that people can read");
+        } else if !seen.insert(name) {
+            report.add(field, format!("{name:?} again"), "a name that nothing else has");
+        }
+    }
+}
+
+fn host_checks(host: &HostSpec, at: &str, report: &mut Report) {
+    let HostSpec { name: _, profile: _, sysctl, gso: _, mtu_bytes, tick_hz } = host;
+    let (_, problems) = Sysctls::from_map_all(sysctl);
+    let path = format!("{at}.sysctl");
+    report.problems.extend(problems.into_iter().map(|problem| problem.within(&path)));
+    if !MTU_BYTES.contains(mtu_bytes) {
+        report.add(format!("{at}.mtu_bytes"), mtu_bytes, "from 68 to 65535");
+    }
+    if !TICK_HZ.contains(tick_hz) {
+        report.add(format!("{at}.tick_hz"), tick_hz, "one of 100, 250, 300, 1000");
+    }
+}
+
+fn link_checks(link: &LinkSpec, at: &str, topology: &Topology, report: &mut Report) {
+    let LinkSpec { name: _, from, to, rate_bps, delay_ns, overhead_bytes, qdisc, netem } = link;
+    for (field, node) in [("from", from), ("to", to)] {
+        if topology.node(node).is_none() {
+            report.add(format!("{at}.{field}"), format!("{node:?}"), "the name of a node");
+        }
+    }
+    if from == to {
+        report.add(format!("{at}.to"), format!("{to:?}"), "another node than the link comes from");
+    }
+    if let Some(bps) = rate_bps {
+        report.rate(format!("{at}.rate_bps"), *bps);
+    }
+    report.time(format!("{at}.delay_ns"), *delay_ns, 0);
+    report.at_most(format!("{at}.overhead_bytes"), *overhead_bytes, *MTU_BYTES.end());
+    qdisc::check(qdisc, &format!("{at}.qdisc"), report);
+    if let Some(netem) = netem {
+        qdisc::check_netem(netem, &format!("{at}.netem"), report);
+    }
+}
+
+fn route_checks(
+    scenario: &Scenario,
+    route: &Route,
+    at: &str,
+    topology: &Topology,
+    report: &mut Report,
+) {
+    let Route { node, destination, link } = route;
+    if topology.node(node).is_none() {
+        report.add(format!("{at}.node"), format!("{node:?}"), "the name of a node");
+    }
+    let is_host = |node: &NodeSpec| node.host().is_some();
+    let target = topology.node(destination).map(|node| &scenario.nodes[node]);
+    if !target.is_some_and(is_host) {
+        report.add(format!("{at}.destination"), format!("{destination:?}"), "the name of a host");
+    }
+    match scenario.links.iter().find(|candidate| candidate.name == *link) {
+        None => report.add(format!("{at}.link"), format!("{link:?}"), "the name of a link"),
+        Some(found) if found.from != *node && topology.node(node).is_some() => {
+            report.add(
+                format!("{at}.link"),
+                format!("{link:?}"),
+                format!("a link that leaves {node:?}"),
+            );
+        }
+        Some(_) => {}
+    }
+}
+
+fn record_checks(record: &Record, report: &mut Report) {
+    let Record { interval_ns, every_ack: _, rtts: _ } = record;
+    report.time("record.interval_ns", *interval_ns, 1);
+}
+
+#[cfg(test)]
+mod tests;

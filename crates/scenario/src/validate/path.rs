@@ -1,0 +1,115 @@
+//! Whether packets arrive, in both directions, and whether one of them fits into every queue.
+
+use super::{ETHERNET_BYTES, PACKET_BYTES_MIN, Report};
+use crate::routing::Topology;
+use crate::types::{Application, FlowSpec, QdiscSpec, Scenario, Transport};
+
+/// IPv4 header; with Ethernet's in front of what `size_bytes` counts of a ping.
+const IP_BYTES: u64 = 20;
+
+/// The largest packet a link must carry, and whose.
+#[derive(Clone, Default)]
+struct Need {
+    bytes: u64,
+    whose: String,
+}
+
+pub(super) fn check(scenario: &Scenario, topology: &Topology, report: &mut Report) {
+    let mut needs = vec![Need::default(); scenario.links.len()];
+    for (index, flow) in scenario.flows.iter().enumerate() {
+        let (there, back) = packets(scenario, flow, topology);
+        let whose = format!("flow {:?}", flow.label);
+        let ends = (flow.sender.as_str(), flow.receiver.as_str());
+        let field = format!("flows[{index}].receiver");
+        round_trip(topology, ends, (there, back), &whose, &field, &mut needs, report);
+    }
+    for (index, probe) in scenario.probes.iter().enumerate() {
+        let bytes = ETHERNET_BYTES + IP_BYTES + u64::from(probe.size_bytes);
+        let whose = format!("probe {:?}", probe.label);
+        let ends = (probe.from.as_str(), probe.target.as_str());
+        let field = format!("probes[{index}].target");
+        round_trip(topology, ends, (bytes, bytes), &whose, &field, &mut needs, report);
+    }
+    for (index, (link, need)) in scenario.links.iter().zip(&needs).enumerate() {
+        check_room(&link.qdisc, need, &format!("links[{index}].qdisc"), report);
+    }
+}
+
+/// The largest frames a flow sends to its receiver and back.
+fn packets(scenario: &Scenario, flow: &FlowSpec, topology: &Topology) -> (u64, u64) {
+    let mtu = |name: &str| {
+        let host = topology.node(name).and_then(|node| scenario.nodes[node].host());
+        host.map_or(0, |host| u64::from(host.mtu_bytes))
+    };
+    // The handshake agrees on the smaller MTU's segment.
+    let full = mtu(&flow.sender).min(mtu(&flow.receiver)) + ETHERNET_BYTES;
+    match (&flow.transport, &flow.application) {
+        (Transport::Tcp { .. }, Application::RequestResponse { .. }) => (full, full),
+        (Transport::Tcp { .. }, _) => (full, PACKET_BYTES_MIN),
+        (Transport::Udp, Application::ConstantRate { datagram_bytes, .. }) => {
+            (u64::from(*datagram_bytes) + 28 + ETHERNET_BYTES, 0)
+        }
+        (Transport::Udp, _) => (0, 0),
+    }
+}
+
+/// Follows packets of these sizes there and back; `field` names the far end.
+fn round_trip(
+    topology: &Topology,
+    (near, far): (&str, &str),
+    (there, back): (u64, u64),
+    whose: &str,
+    field: &str,
+    needs: &mut [Need],
+    report: &mut Report,
+) {
+    let (Some(from), Some(to)) = (topology.node(near), topology.node(far)) else { return };
+    for (from, to, bytes, way) in [(from, to, there, "way to it"), (to, from, back, "way back")] {
+        // UDP needs no way back.
+        if bytes == 0 {
+            continue;
+        }
+        match topology.path(from, to) {
+            Ok(links) => {
+                for link in links {
+                    if bytes > needs[link].bytes {
+                        needs[link] = Need { bytes, whose: whose.to_owned() };
+                    }
+                }
+            }
+            Err(why) => {
+                report.add(field, format!("{far:?}"), format!("a {way} for packets: {why}"));
+                return;
+            }
+        }
+    }
+}
+
+/// Whether the largest packet that comes along fits into the queue at all.
+fn check_room(spec: &QdiscSpec, need: &Need, at: &str, report: &mut Report) {
+    // Zero has been reported already.
+    let mut bytes = |field: &str, room: u64| {
+        if room > 0 && room < need.bytes {
+            let expected = format!("at least {}: a packet of {}", need.bytes, need.whose);
+            report.add(format!("{at}.{field}"), room, expected);
+        }
+    };
+    match spec {
+        QdiscSpec::Bfifo { limit_bytes } => bytes("limit_bytes", *limit_bytes),
+        QdiscSpec::Tbf { burst_bytes, limit_bytes, mtu_bytes, .. } => {
+            // A packet longer than the bucket can never pass (sch_tbf.c).
+            bytes("burst_bytes", *burst_bytes);
+            bytes("limit_bytes", *limit_bytes);
+            bytes("mtu_bytes", mtu_bytes.unwrap_or_default());
+        }
+        QdiscSpec::FqCodel { memory_limit_bytes, .. } => {
+            bytes("memory_limit_bytes", *memory_limit_bytes);
+        }
+        QdiscSpec::Htb { leaf, .. } => check_room(leaf, need, &format!("{at}.leaf"), report),
+        QdiscSpec::Noqueue
+        | QdiscSpec::Pfifo { .. }
+        | QdiscSpec::Codel { .. }
+        | QdiscSpec::Sfq { .. }
+        | QdiscSpec::Netem(_) => {}
+    }
+}

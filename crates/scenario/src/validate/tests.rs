@@ -1,0 +1,295 @@
+//! One bad scenario per rule: the fixture with one thing wrong.
+
+use crate::types::{
+    Application, LossModel, NetemSpec, NodeSpec, QdiscSpec, Route, Scenario, Transport,
+};
+use crate::{DURATION_MAX_NS, HostSpec, Problem, fixture};
+use std::collections::BTreeMap;
+
+fn problems(change: impl FnOnce(&mut Scenario)) -> Vec<Problem> {
+    let mut scenario = fixture::scenario();
+    change(&mut scenario);
+    scenario.validate().expect_err("the change breaks the scenario")
+}
+
+/// The change makes exactly this field wrong; the answer is what was expected of it.
+#[track_caller]
+fn wrong(field: &str, change: impl FnOnce(&mut Scenario)) -> String {
+    let mut problems = problems(change);
+    assert_eq!(problems.len(), 1, "{problems:#?}");
+    let problem = problems.remove(0);
+    assert_eq!(problem.field, field, "{problem}");
+    problem.expected
+}
+
+fn a(scenario: &mut Scenario) -> &mut HostSpec {
+    match &mut scenario.nodes[0] {
+        NodeSpec::Host(host) => host,
+        NodeSpec::Router { .. } => panic!("the first node is a host"),
+    }
+}
+
+/// The bottleneck's discipline: link 1 is r1-r2.
+fn qdisc(spec: QdiscSpec) -> impl FnOnce(&mut Scenario) {
+    move |scenario| scenario.links[1].qdisc = spec
+}
+
+fn tc(text: &str) -> impl FnOnce(&mut Scenario) {
+    qdisc(crate::parse_qdisc(text).expect(text))
+}
+
+fn netem(text: &str) -> NetemSpec {
+    crate::parse_netem(text).expect(text)
+}
+
+#[test]
+fn the_fixture_is_valid() {
+    assert_eq!(fixture::scenario().validate(), Ok(()));
+}
+
+#[test]
+fn every_discipline_is_valid_as_tc_configures_it() {
+    for text in [
+        "noqueue",
+        "bfifo",
+        "pfifo",
+        "tbf rate 1mbit burst 1600 latency 50ms",
+        "htb rate 1mbit leaf bfifo limit 0.1MB",
+        "codel",
+        "fq_codel",
+        "sfq perturb 10",
+        "netem delay 100ms 75ms loss 1%",
+    ] {
+        let mut scenario = fixture::scenario();
+        tc(text)(&mut scenario);
+        assert_eq!(scenario.validate(), Ok(()), "{text}");
+    }
+}
+
+#[test]
+fn the_duration_has_bounds() {
+    wrong("flows[0].start_ns", |s| s.flows[0].start_ns = s.duration_ns);
+    assert!(problems(|s| s.duration_ns = 0).iter().any(|p| p.field == "duration_ns"));
+    let expected = wrong("duration_ns", |s| s.duration_ns = DURATION_MAX_NS + 1);
+    assert!(expected.contains("17000000000000"), "{expected}");
+}
+
+#[test]
+fn names_are_distinct_and_not_empty() {
+    wrong("nodes[4].name", |s| s.nodes.push(NodeSpec::Router { name: "r1".to_owned() }));
+    wrong("links[6].name", |s| s.links.push(fixture::link("r1-r2", "r1", "r2")));
+    wrong("flows[1].label", |s| s.flows.push(fixture::flow("reno", "reno")));
+    wrong("flows[0].label", |s| s.flows[0].label = " ".to_owned());
+    wrong("probes[1].label", |s| s.probes.push(s.probes[0].clone()));
+}
+
+#[test]
+fn an_empty_flow_list_is_refused() {
+    assert_eq!(wrong("flows", |s| s.flows.clear()), "at least one flow");
+}
+
+#[test]
+fn an_unknown_algorithm_gets_the_nearest_one() {
+    let cc = |name: &str| Transport::Tcp { cc: name.to_owned(), cc_options: BTreeMap::new() };
+    let expected = wrong("flows[0].transport.cc", |s| s.flows[0].transport = cc("rono"));
+    assert!(expected.ends_with("did you mean \"reno\"?"), "{expected}");
+    let options = BTreeMap::from([("beta".to_owned(), 3.0)]);
+    wrong("flows[0].transport.cc_options.beta", |s| {
+        s.flows[0].transport = Transport::Tcp { cc: "reno".to_owned(), cc_options: options };
+    });
+}
+
+#[test]
+fn settings_of_a_host_are_checked() {
+    wrong("nodes[0].mtu_bytes", |s| a(s).mtu_bytes = 65_536);
+    wrong("nodes[0].mtu_bytes", |s| {
+        s.probes.clear();
+        a(s).mtu_bytes = 67;
+    });
+    wrong("nodes[0].tick_hz", |s| a(s).tick_hz = 60);
+    let set = |name: &str, value: &str| BTreeMap::from([(name.to_owned(), value.to_owned())]);
+    wrong("nodes[0].sysctl[\"net.ipv4.tcp_foo\"]", |s| a(s).sysctl = set("net.ipv4.tcp_foo", "1"));
+    wrong("nodes[0].sysctl[\"net.ipv4.tcp_ecn\"]", |s| a(s).sysctl = set("net.ipv4.tcp_ecn", "on"));
+}
+
+#[test]
+fn links_join_two_nodes_that_exist() {
+    let found = problems(|s| s.links[1].to = "r9".to_owned());
+    assert!(found.iter().any(|p| p.field == "links[1].to"), "{found:#?}");
+    let found = problems(|s| s.links[1].to = "r1".to_owned());
+    assert!(found.iter().any(|p| p.field == "links[1].to"), "{found:#?}");
+}
+
+#[test]
+fn rates_are_neither_zero_nor_absurd() {
+    wrong("links[1].rate_bps", |s| s.links[1].rate_bps = Some(0));
+    wrong("links[1].rate_bps", |s| s.links[1].rate_bps = Some(10_000_000_000_001));
+    wrong("links[1].netem.rate_bps", |s| {
+        s.links[1].netem = Some(NetemSpec { rate_bps: Some(0), ..NetemSpec::default() });
+    });
+    wrong("links[1].delay_ns", |s| s.links[1].delay_ns = u64::MAX);
+}
+
+#[test]
+fn disciplines_have_sane_settings() {
+    wrong("links[1].qdisc.limit_packets", qdisc(QdiscSpec::Pfifo { limit_packets: 0 }));
+    wrong("links[1].qdisc.interval_ns", tc("codel interval 0s"));
+    wrong("links[1].qdisc.divisor", tc("sfq divisor 1000"));
+    wrong("links[1].qdisc.depth_packets", tc("sfq depth 128"));
+    wrong("links[1].qdisc.flows", tc("fq_codel flows 0"));
+    wrong("links[1].qdisc.ceil_bps", tc("htb rate 2mbit ceil 1mbit"));
+    wrong("links[1].qdisc.leaf.limit_packets", tc("htb rate 2mbit leaf pfifo limit 0"));
+    wrong(
+        "links[1].qdisc.peakrate_bps",
+        tc("tbf rate 2mbit burst 2kb limit 9kb peakrate 1mbit mtu 2kb"),
+    );
+    wrong("links[1].qdisc.limit_packets", tc("netem limit 0"));
+}
+
+#[test]
+fn shares_lie_between_zero_and_one() {
+    for share in [-0.1, 1.1, f64::NAN, f64::INFINITY] {
+        wrong("links[1].netem.loss.probability", |s| {
+            let loss = LossModel::Random { probability: share, correlation: 0.0 };
+            s.links[1].netem = Some(NetemSpec { loss, ..NetemSpec::default() });
+        });
+        wrong("links[1].netem.reorder", |s| {
+            s.links[1].netem = Some(NetemSpec { reorder: share, ..netem("delay 1ms") });
+        });
+    }
+}
+
+#[test]
+fn a_buffer_holds_a_full_packet_of_the_path() {
+    let expected = wrong("links[1].qdisc.limit_bytes", tc("bfifo limit 1513"));
+    assert_eq!(expected, "at least 1514: a packet of flow \"reno\"");
+    wrong("links[1].qdisc.leaf.limit_bytes", tc("htb rate 1mbit leaf bfifo limit 1000"));
+    wrong("links[1].qdisc.burst_bytes", tc("tbf rate 1mbit burst 1500 limit 9kb"));
+    // Only ACKs and pings pass on the way back, and with a smaller MTU only smaller packets.
+    let mut scenario = fixture::scenario();
+    scenario.links[4].qdisc = QdiscSpec::Bfifo { limit_bytes: 98 };
+    a(&mut scenario).mtu_bytes = 576;
+    scenario.links[1].qdisc = QdiscSpec::Bfifo { limit_bytes: 590 };
+    assert_eq!(scenario.validate(), Ok(()));
+    wrong("links[4].qdisc.limit_bytes", |s| {
+        s.links[4].qdisc = QdiscSpec::Bfifo { limit_bytes: 97 }
+    });
+}
+
+#[test]
+fn packets_arrive_and_so_do_their_acks() {
+    let found = problems(|s| drop(s.links.remove(1)));
+    let at = |field: &str| found.iter().find(|p| p.field == field).map(|p| p.expected.as_str());
+    assert_eq!(
+        at("flows[0].receiver"),
+        Some("a way to it for packets: no link leads on from \"a\"")
+    );
+    let found = problems(|s| drop(s.links.remove(5)));
+    assert!(found.iter().any(|p| p.expected.starts_with("a way back")), "{found:#?}");
+}
+
+#[test]
+fn routes_are_checked_and_loops_found() {
+    let route = |node: &str, destination: &str, link: &str| Route {
+        node: node.to_owned(),
+        destination: destination.to_owned(),
+        link: link.to_owned(),
+    };
+    wrong("routes[0].node", |s| s.routes.push(route("r9", "b", "r1-r2")));
+    wrong("routes[0].destination", |s| s.routes.push(route("r1", "r2", "r1-r2")));
+    wrong("routes[0].link", |s| s.routes.push(route("r1", "b", "r9-r2")));
+    let found = problems(|s| s.routes.push(route("r2", "b", "r2-r1")));
+    assert!(found[0].expected.contains("lead back to \"r1\""), "{found:#?}");
+}
+
+#[test]
+fn flows_and_probes_name_hosts() {
+    wrong("flows[0].sender", |s| s.flows[0].sender = "nobody".to_owned());
+    wrong("flows[0].receiver", |s| s.flows[0].receiver = "r1".to_owned());
+    wrong("flows[0].receiver", |s| s.flows[0].receiver = "a".to_owned());
+    wrong("probes[0].from", |s| s.probes[0].from = "r1".to_owned());
+    wrong("probes[0].target", |s| s.probes[0].target = "nobody".to_owned());
+    wrong("probes[0].target", |s| s.probes[0].target = "b".to_owned());
+    wrong("probes[0].interval_ns", |s| s.probes[0].interval_ns = 0);
+    wrong("probes[0].size_bytes", |s| s.probes[0].size_bytes = 1481);
+    let mut scenario = fixture::scenario();
+    scenario.probes[0].target = "r1".to_owned();
+    assert_eq!(scenario.validate(), Ok(()), "routers answer pings");
+}
+
+#[test]
+fn flows_end_after_they_start() {
+    wrong("flows[0].stop_ns", |s| {
+        s.flows[0].start_ns = 5;
+        s.flows[0].stop_ns = Some(5);
+    });
+}
+
+#[test]
+fn applications_fit_their_transport() {
+    let datagrams = |bytes| Application::ConstantRate { rate_bps: 1000, datagram_bytes: bytes };
+    wrong("flows[0].application.kind", |s| s.flows[0].application = datagrams(100));
+    wrong("flows[0].application.kind", |s| s.flows[0].transport = Transport::Udp);
+    wrong("flows[0].application.datagram_bytes", |s| {
+        s.flows[0].transport = Transport::Udp;
+        s.flows[0].application = datagrams(1473);
+    });
+    wrong("flows[0].application.on_ns", |s| {
+        s.flows[0].application = Application::OnOff { on_ns: 0, off_ns: 1 };
+    });
+    wrong("flows[0].application.bytes", |s| {
+        s.flows[0].application = Application::Bulk { bytes: Some(0) };
+    });
+}
+
+#[test]
+fn the_recording_interval_is_not_zero() {
+    wrong("record.interval_ns", |s| s.record.interval_ns = 0);
+}
+
+#[test]
+fn all_problems_are_reported_at_once() {
+    let found = problems(|s| {
+        s.links[1].rate_bps = Some(0);
+        s.flows[0].transport = Transport::Tcp { cc: "x".to_owned(), cc_options: BTreeMap::new() };
+        s.probes[0].interval_ns = 0;
+    });
+    let fields: Vec<&str> = found.iter().map(|problem| problem.field.as_str()).collect();
+    assert_eq!(fields, ["links[1].rate_bps", "flows[0].transport.cc", "probes[0].interval_ns"]);
+}
+
+#[test]
+fn a_recording_is_estimated_from_its_rows() {
+    let mut scenario = fixture::scenario();
+    scenario.record.rtts = false;
+    scenario.probes.clear();
+    // 10 s at 100 ms: 101 rows of 14 + 4 columns for the flow, of 7 for each of six links.
+    assert_eq!(scenario.recording_bytes(), 101 * 8 * (14 + 4 + 6 * 7));
+    scenario.record.rtts = true;
+    // 10 Mbit/s for 10 s are 8256 full frames, every second one acknowledged.
+    assert_eq!(scenario.recording_bytes(), 101 * 8 * (14 + 4 + 6 * 7) + 4128 * 3 * 8);
+}
+
+#[test]
+fn flows_that_share_a_bottleneck_share_its_packets() {
+    let mut scenario = fixture::scenario();
+    scenario.record.every_ack = true;
+    let one = scenario.recording_bytes();
+    scenario.flows.push(fixture::flow("second", "reno"));
+    assert_eq!(
+        scenario.recording_bytes() - one,
+        101 * 8 * 4,
+        "only the table of the receiver grows"
+    );
+}
+
+#[test]
+fn a_recording_larger_than_the_memory_is_refused() {
+    let mut scenario = fixture::scenario();
+    assert_eq!(scenario.validate_memory(1 << 30), Ok(()));
+    scenario.record.interval_ns = 1_000;
+    assert_eq!(scenario.validate_memory(1 << 30).unwrap_err().field, "record");
+    scenario.record.interval_ns = 100_000_000;
+    scenario.duration_ns = DURATION_MAX_NS;
+    assert_eq!(scenario.validate_memory(1 << 20).unwrap_err().field, "duration_ns");
+}

@@ -1,0 +1,196 @@
+//! Flows and probes, each on its own.
+
+use super::{DURATION_MAX_NS, Report};
+use crate::routing::Topology;
+use crate::types::{Application, FlowSpec, ProbeSpec, Scenario, Transport};
+use dragstrip_cc::{Algorithm, UnknownAlgorithm};
+use dragstrip_units::Stream;
+use std::collections::BTreeMap;
+
+/// Headers of IPv4 and UDP.
+const UDP_HEADERS_BYTES: u32 = 28;
+/// IPv4's header in front of ping's.
+const IP_HEADER_BYTES: u32 = 20;
+/// ICMP's header, which `size_bytes` includes.
+const ICMP_HEADER_BYTES: u32 = 8;
+
+pub(super) fn check(scenario: &Scenario, topology: &Topology, report: &mut Report) {
+    if scenario.flows.is_empty() {
+        report.add("flows", "an empty list", "at least one flow");
+    }
+    for (index, flow) in scenario.flows.iter().enumerate() {
+        check_flow(scenario, flow, &format!("flows[{index}]"), topology, report);
+    }
+    for (index, probe) in scenario.probes.iter().enumerate() {
+        check_probe(scenario, probe, &format!("probes[{index}]"), topology, report);
+    }
+}
+
+fn check_flow(
+    scenario: &Scenario,
+    flow: &FlowSpec,
+    at: &str,
+    topology: &Topology,
+    report: &mut Report,
+) {
+    let FlowSpec { label: _, sender, receiver, transport, application, start_ns, stop_ns } = flow;
+    let known = check_host(scenario, sender, &format!("{at}.sender"), topology, report)
+        & check_host(scenario, receiver, &format!("{at}.receiver"), topology, report);
+    if known && sender == receiver {
+        report.add(
+            format!("{at}.receiver"),
+            format!("{receiver:?}"),
+            "another host than the sender",
+        );
+    }
+    check_start(scenario, *start_ns, at, report);
+    if let Some(stop) = stop_ns {
+        if stop <= start_ns {
+            report.add(format!("{at}.stop_ns"), stop, format!("later than start_ns ({start_ns})"));
+        }
+        report.at_most(format!("{at}.stop_ns"), *stop, DURATION_MAX_NS);
+    }
+    match transport {
+        Transport::Tcp { cc, cc_options } => {
+            check_algorithm(cc, cc_options, &format!("{at}.transport"), report);
+        }
+        Transport::Udp => {}
+    }
+    check_pairing(transport, application, at, report);
+    check_application(application, &format!("{at}.application"), report);
+    if let Application::ConstantRate { datagram_bytes, .. } = application {
+        let room = mtu(scenario, topology, &[sender, receiver]).saturating_sub(UDP_HEADERS_BYTES);
+        report.at_most(format!("{at}.application.datagram_bytes"), *datagram_bytes, room);
+    }
+}
+
+/// Whether `name` is a host; reports it if not.
+fn check_host(
+    scenario: &Scenario,
+    name: &str,
+    field: &str,
+    topology: &Topology,
+    report: &mut Report,
+) -> bool {
+    let node = topology.node(name).map(|index| &scenario.nodes[index]);
+    match node.map(|node| node.host().is_some()) {
+        Some(true) => return true,
+        Some(false) => report.add(field, format!("the router {name:?}"), "the name of a host"),
+        None => report.add(field, format!("{name:?}"), "the name of a host"),
+    }
+    false
+}
+
+fn check_start(scenario: &Scenario, start_ns: u64, at: &str, report: &mut Report) {
+    if start_ns >= scenario.duration_ns {
+        let expected = format!("before the end of the run ({})", scenario.duration_ns);
+        report.add(format!("{at}.start_ns"), start_ns, expected);
+    }
+}
+
+/// The smallest MTU of these hosts; unknown ones have no say.
+fn mtu(scenario: &Scenario, topology: &Topology, hosts: &[&String]) -> u32 {
+    let of = |name: &&String| Some(scenario.nodes[topology.node(name)?].host()?.mtu_bytes);
+    hosts.iter().filter_map(of).min().unwrap_or(u32::MAX)
+}
+
+fn check_algorithm(cc: &str, options: &BTreeMap<String, f64>, at: &str, report: &mut Report) {
+    match Algorithm::new(cc, options, Stream::named(0, "validation")) {
+        Ok(_) => {}
+        Err(UnknownAlgorithm::Name { name, nearest }) => {
+            let list = dragstrip_cc::names().join(", ");
+            let expected = format!("one of {list}; did you mean {nearest:?}?");
+            report.add(format!("{at}.cc"), format!("{name:?}"), expected);
+        }
+        Err(UnknownAlgorithm::Parameter { algorithm, parameter, expected }) => {
+            let value = options.get(&parameter).map_or_else(String::new, f64::to_string);
+            let expected = format!("{expected} ({algorithm})");
+            report.add(format!("{at}.cc_options.{parameter}"), value, expected);
+        }
+    }
+}
+
+/// Datagrams at a constant rate are UDP's, everything else is TCP's.
+fn check_pairing(transport: &Transport, application: &Application, at: &str, report: &mut Report) {
+    let is_constant_rate = match application {
+        Application::ConstantRate { .. } => true,
+        Application::Bulk { .. }
+        | Application::OnOff { .. }
+        | Application::RequestResponse { .. } => false,
+    };
+    match transport {
+        Transport::Tcp { .. } if is_constant_rate => {
+            let field = format!("{at}.application.kind");
+            report.add(
+                field,
+                "constant_rate over TCP",
+                "bulk, on_off or request_response over TCP",
+            );
+        }
+        Transport::Udp if !is_constant_rate => {
+            report.add(
+                format!("{at}.application.kind"),
+                format!("{} over UDP", kind(application)),
+                "constant_rate over UDP",
+            );
+        }
+        Transport::Tcp { .. } | Transport::Udp => {}
+    }
+}
+
+const fn kind(application: &Application) -> &'static str {
+    match application {
+        Application::Bulk { .. } => "bulk",
+        Application::OnOff { .. } => "on_off",
+        Application::RequestResponse { .. } => "request_response",
+        Application::ConstantRate { .. } => "constant_rate",
+    }
+}
+
+fn check_application(application: &Application, at: &str, report: &mut Report) {
+    match application {
+        Application::Bulk { bytes } => {
+            if let Some(bytes) = bytes {
+                report.at_least(format!("{at}.bytes"), *bytes, 1);
+            }
+        }
+        Application::OnOff { on_ns, off_ns } => {
+            report.time(format!("{at}.on_ns"), *on_ns, 1);
+            report.time(format!("{at}.off_ns"), *off_ns, 0);
+        }
+        Application::RequestResponse { request_bytes, response_bytes, think_ns } => {
+            report.at_least(format!("{at}.request_bytes"), *request_bytes, 1);
+            report.at_least(format!("{at}.response_bytes"), *response_bytes, 1);
+            report.time(format!("{at}.think_ns"), *think_ns, 0);
+        }
+        Application::ConstantRate { rate_bps, datagram_bytes } => {
+            report.rate(format!("{at}.rate_bps"), *rate_bps);
+            report.at_least(format!("{at}.datagram_bytes"), *datagram_bytes, 1);
+        }
+    }
+}
+
+fn check_probe(
+    scenario: &Scenario,
+    probe: &ProbeSpec,
+    at: &str,
+    topology: &Topology,
+    report: &mut Report,
+) {
+    let ProbeSpec { label: _, from, target, interval_ns, size_bytes, start_ns } = probe;
+    check_host(scenario, from, &format!("{at}.from"), topology, report);
+    if topology.node(target).is_none() {
+        report.add(format!("{at}.target"), format!("{target:?}"), "the name of a node");
+    } else if from == target {
+        report.add(
+            format!("{at}.target"),
+            format!("{target:?}"),
+            "another node than it comes from",
+        );
+    }
+    report.time(format!("{at}.interval_ns"), *interval_ns, 1);
+    report.at_least(format!("{at}.size_bytes"), *size_bytes, ICMP_HEADER_BYTES);
+    let room = mtu(scenario, topology, &[from, target]).saturating_sub(IP_HEADER_BYTES);
+    report.at_most(format!("{at}.size_bytes"), *size_bytes, room);
+    check_start(scenario, *start_ns, at, report);
+}
