@@ -17,6 +17,7 @@ mod flow_hash;
 pub mod fq_codel;
 pub mod htb;
 mod line;
+pub mod netem;
 pub mod sfq;
 pub mod tbf;
 #[cfg(test)]
