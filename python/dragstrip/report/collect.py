@@ -1,0 +1,206 @@
+"""The curves of a setup, taken from the recordings: what the figures draw, before it becomes a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from dragstrip.report.load import Flow, FloatArray, Recording
+from dragstrip.report.series import EMPTY, Curve, cdf, decimate, jain, middle, nice_bin_s, rate_per_bin
+from dragstrip.report.setups import Contender, Setup
+
+# A panel is about 260 points wide: two peaks and two troughs to each of them lose nothing.
+POINTS_MAIN = 1200
+POINTS_PALE = 240
+# More lines than this in one panel: all are pale, and the median of them is drawn over them.
+LINES_MAX = 4
+PALE_LINES_MAX = 40
+SHARE_BINS = 60
+PANELS = ("throughput", "rtt", "cwnd", "queue")
+
+
+@dataclass
+class Panel:
+    """The lines of one small panel: those to look at, and those in the background."""
+
+    main: list[Curve] = field(default_factory=list)
+    pale: list[Curve] = field(default_factory=list)
+    dashed: list[Curve] = field(default_factory=list)
+
+    def greatest(self) -> float:
+        """The highest point of any line, 0 when there is none."""
+        return max((float(c.y.max()) for c in [*self.main, *self.pale] if len(c)), default=0.0)
+
+
+@dataclass
+class Curves:
+    """All that is drawn of one contender. Rates in bit/s, times in ms, sizes in bytes, `x` in seconds."""
+
+    contender: Contender
+    rtt_cdf: Curve
+    rtt_median_ms: float | None
+    throughput_cdf: Curve
+    throughput_median_bps: float | None
+    panels: dict[str, Panel]
+
+
+@dataclass
+class Shares:
+    """Who got how much of what arrived, over time and in all; and how evenly."""
+
+    bin_s: float
+    time_s: FloatArray
+    bps: dict[str, FloatArray]
+    total: dict[str, float]
+    jain: Curve
+
+
+def curves_of(setup: Setup) -> list[Curves]:
+    """The curves of every contender, in their order."""
+    return [_curves(setup, contender) for contender in setup.contenders]
+
+
+def throughput_bin_s(setup: Setup) -> float:
+    """How long the bins of the throughput's distribution are: one second, shorter in short runs."""
+    return 1.0 if setup.duration_s >= 10 else nice_bin_s(setup.duration_s, 20)
+
+
+def timeline_bin_s(setup: Setup) -> float:
+    """How long the bins of throughput over time are."""
+    return nice_bin_s(setup.duration_s, 150)
+
+
+def _curves(setup: Setup, contender: Contender) -> Curves:
+    rtts = _pooled([_rtt_curve(rec, flow).y for rec, flow in _flows(contender)])
+    bin_s = throughput_bin_s(setup)
+    rates = _pooled([_rate_curve(rec, flow, "wire_bytes", bin_s).y for rec, flow in _flows(contender)])
+    return Curves(
+        contender=contender,
+        rtt_cdf=cdf(rtts),
+        rtt_median_ms=float(np.median(rtts)) if len(rtts) else None,
+        throughput_cdf=cdf(rates),
+        throughput_median_bps=float(np.median(rates)) if len(rates) else None,
+        panels={
+            "throughput": _panel(setup, contender, _throughput_line(timeline_bin_s(setup))),
+            "rtt": _panel(setup, contender, _rtt_curve),
+            "cwnd": _cwnd_panel(setup, contender),
+            "queue": _queue_panel(setup, contender),
+        },
+    )
+
+
+def _flows(contender: Contender) -> Iterator[tuple[Recording, Flow]]:
+    for bout in contender.bouts:
+        if bout.run.recording is not None:
+            for flow in bout.flows:
+                yield bout.run.recording, flow
+
+
+def _pooled(arrays: list[FloatArray]) -> FloatArray:
+    values = np.concatenate([np.empty(0), *arrays])
+    return values[np.isfinite(values)]
+
+
+def _rate_curve(recording: Recording, flow: Flow, column: str, bin_s: float) -> Curve:
+    received = recording.received
+    return rate_per_bin(
+        received.column("time_ns", flow.flow), received.column(column, flow.flow), flow.start_s, flow.stop_s, bin_s
+    )
+
+
+def _throughput_line(bin_s: float) -> Callable[[Recording, Flow], Curve]:
+    return lambda recording, flow: _rate_curve(recording, flow, "wire_bytes", bin_s)
+
+
+def _rtt_curve(recording: Recording, flow: Flow) -> Curve:
+    """Every RTT sample; where they were not recorded, the sender's smoothed estimate."""
+    if flow.flow in recording.rtts.rows:
+        table, column = recording.rtts, "rtt_ns"
+    else:
+        table, column = recording.samples, "srtt_ns"
+    values = table.column(column, flow.flow) / 1e6
+    # An estimate of 0 means that the sender has none yet.
+    return Curve(table.column("time_ns", flow.flow) / 1e9, np.where(values > 0, values, np.nan))
+
+
+def _cwnd_curve(recording: Recording, flow: Flow) -> Curve:
+    table = recording.samples
+    return Curve(table.column("time_ns", flow.flow) / 1e9, table.column("cwnd_bytes", flow.flow))
+
+
+def _panel(setup: Setup, contender: Contender, curve: Callable[[Recording, Flow], Curve]) -> Panel:
+    """The first run's flows as lines to look at, the repeats pale behind them."""
+    if not contender.bouts or contender.bouts[0].run.recording is None:
+        return Panel()
+    first = [curve(contender.bouts[0].run.recording, flow) for flow in contender.bouts[0].flows]
+    others = [
+        curve(bout.run.recording, flow)
+        for bout in contender.bouts[1:]
+        if bout.run.recording is not None
+        for flow in bout.flows
+    ]
+    if len(first) > LINES_MAX:
+        bold = middle(first, max(timeline_bin_s(setup), 0.5))
+        return Panel(main=[bold], pale=[decimate(c, POINTS_PALE) for c in first[:PALE_LINES_MAX]])
+    return Panel(
+        main=[decimate(c, POINTS_MAIN) for c in first],
+        pale=[decimate(c, POINTS_PALE) for c in others[:PALE_LINES_MAX]],
+    )
+
+
+def _cwnd_panel(setup: Setup, contender: Contender) -> Panel:
+    """The window; with it, for a single flow, the slow-start threshold once there is one."""
+    if not contender.is_tcp:
+        return Panel()
+    panel = _panel(setup, contender, _cwnd_curve)
+    bout = contender.bouts[0]
+    if len(bout.flows) == 1 and bout.run.recording is not None:
+        table, flow = bout.run.recording.samples, bout.flows[0].flow
+        threshold = table.column("ssthresh_bytes", flow)
+        # Above twice the greatest window it is a stand-in for infinity.
+        threshold = np.where(threshold <= 2 * panel.greatest(), threshold, np.nan)
+        panel.dashed = [decimate(Curve(table.column("time_ns", flow) / 1e9, threshold), POINTS_PALE)]
+    return panel
+
+
+def _queue_panel(setup: Setup, contender: Contender) -> Panel:
+    link = setup.queue_link
+    curves = [
+        Curve(rec.queues.column("time_ns", link) / 1e9, rec.queues.column("backlog_bytes", link))
+        for rec in (bout.run.recording for bout in contender.bouts)
+        if rec is not None and link is not None
+    ]
+    return Panel(
+        main=[decimate(c, POINTS_MAIN) for c in curves[:1]],
+        pale=[decimate(c, POINTS_PALE) for c in curves[1:PALE_LINES_MAX]],
+    )
+
+
+def shares_of(setup: Setup) -> Shares | None:
+    """Shares in the first run with several flows; none where every flow was alone.
+
+    By contender when several share the run, else by flow (up to `LINES_MAX` times two of them).
+    """
+    run = next((r for r in setup.runs if r.recording is not None and len(r.recording.flows) > 1), None)
+    if run is None or run.recording is None:
+        return None
+    bin_s = nice_bin_s(run.duration_s, SHARE_BINS)
+    bins = max(1, int(run.duration_s / bin_s + 1e-6))
+    flows = np.zeros((len(run.recording.flows), bins))
+    bps: dict[str, FloatArray] = {}
+    titles = {flow.flow: c.title for c in setup.contenders for b in c.bouts if b.run is run for flow in b.flows}
+    for row, flow in enumerate(run.recording.flows):
+        table = run.recording.received
+        curve = rate_per_bin(
+            table.column("time_ns", flow.flow), table.column("new_bytes", flow.flow), 0, run.duration_s, bin_s
+        )
+        flows[row, : len(curve)] = curve.y[:bins]
+        title = titles[flow.flow] if setup.together else flow.label
+        bps[title] = bps.get(title, np.zeros(bins)) + flows[row]
+    time_s = (np.arange(bins) + 0.5) * bin_s
+    index = jain(flows)
+    known = np.isfinite(index)
+    evenness = Curve(time_s[known], index[known]) if known.any() else EMPTY
+    return Shares(bin_s, time_s, bps, {title: float(values.sum()) for title, values in bps.items()}, evenness)

@@ -1,0 +1,305 @@
+"""Reads an output folder: `experiment.json`, `result.json` and the recordings beneath `runs/`.
+
+Everything that a person may have damaged is checked here and answered with one `BadInputError`, which
+names the file, the field, the value and what would be right. Above this module nothing reads a file.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from dragstrip.errors import BadInputError, Raw
+
+FloatArray = npt.NDArray[np.float64]
+Json = Mapping[str, Any]
+
+FAILED = "failed"
+
+
+@dataclass(frozen=True)
+class Flow:
+    """One row of the table `flows`."""
+
+    flow: Any
+    label: str
+    cc: str
+    protocol: str
+    start_s: float
+    stop_s: float
+    segments_sent: float | None
+    retransmits: float | None
+
+
+@dataclass(frozen=True)
+class Table:
+    """Columns of one table, with the rows of each key (`flow`, `link` or `probe`) at hand."""
+
+    columns: Mapping[str, npt.NDArray[Any]]
+    rows: Mapping[Any, npt.NDArray[np.intp]]
+
+    def column(self, name: str, key: Any) -> FloatArray:
+        """The numbers of one column in the rows of one key, in the order of time; null is NaN."""
+        values = self.columns[name]
+        return cast(FloatArray, values[self.rows.get(key, np.empty(0, dtype=np.intp))].astype(np.float64))
+
+    def words(self, name: str, key: Any) -> list[Any]:
+        """The texts of one column in the rows of one key."""
+        return list(self.columns[name][self.rows.get(key, np.empty(0, dtype=np.intp))])
+
+
+@dataclass(frozen=True)
+class Recording:
+    """One run's folder; each table is read when it is first asked for."""
+
+    folder: Path
+    scenario: Json
+    provenance: Json
+
+    @cached_property
+    def flows(self) -> list[Flow]:
+        """All flows, in the order of the table."""
+        table = self._read(
+            "flows",
+            ["flow", "label", "cc", "start_ns", "stop_ns"],
+            optional=["protocol", "segments_sent", "retransmits"],
+        )
+        end_s = float(self.scenario.get("duration_ns", 0)) / 1e9
+        flows = []
+        for row in table.to_pylist():
+            cc = row["cc"] or ""
+            protocol = row.get("protocol") or ("tcp" if cc else "udp")
+            flows.append(
+                Flow(
+                    flow=row["flow"],
+                    label=str(row["label"]),
+                    cc=cc if cc and protocol != "udp" else "udp",
+                    protocol=protocol,
+                    start_s=(row["start_ns"] or 0) / 1e9,
+                    stop_s=end_s if row["stop_ns"] is None else row["stop_ns"] / 1e9,
+                    segments_sent=row.get("segments_sent"),
+                    retransmits=row.get("retransmits"),
+                )
+            )
+        return flows
+
+    @cached_property
+    def samples(self) -> Table:
+        """Window, RTT estimate and state of each flow."""
+        numbers = ["time_ns", "cwnd_bytes", "ssthresh_bytes", "srtt_ns"]
+        return self._table("samples", "flow", numbers, optional=["limited_by"])
+
+    @cached_property
+    def received(self) -> Table:
+        """What arrived of each flow in each interval."""
+        return self._table("received", "flow", ["time_ns", "wire_bytes", "new_bytes"])
+
+    @cached_property
+    def rtts(self) -> Table:
+        """Every RTT sample of each flow."""
+        return self._table("rtts", "flow", ["time_ns", "rtt_ns"])
+
+    @cached_property
+    def probes(self) -> Table:
+        """Every ping's answer."""
+        return self._table("probes", "probe", ["time_ns", "rtt_ns"], optional=["target"])
+
+    @cached_property
+    def queues(self) -> Table:
+        """Backlog and counters of each link."""
+        return self._table("queues", "link", ["time_ns", "backlog_bytes"])
+
+    def limits(self, flow: Any) -> Mapping[str, int]:
+        """How many samples of a flow were limited by what (cwnd, rwnd, sndbuf, app)."""
+        if "limited_by" not in self.samples.columns:
+            return {}
+        reasons, counts = np.unique(
+            np.asarray([str(word) for word in self.samples.words("limited_by", flow) if word], dtype=str),
+            return_counts=True,
+        )
+        return {str(reason): int(number) for reason, number in zip(reasons, counts, strict=True)}
+
+    def _table(self, name: str, key: str, columns: list[str], optional: list[str] | None = None) -> Table:
+        table = self._read(name, [key, *columns], optional=optional or [])
+        arrays = {column: _numpy(table.column(column)) for column in table.column_names if column != key}
+        return Table(columns=arrays, rows=_rows_by_key(table.column(key)))
+
+    def _read(self, name: str, columns: list[str], optional: list[str]) -> pa.Table:
+        path = self.folder / f"{name}.parquet"
+        try:
+            with pq.ParquetFile(path) as file:
+                present = list(file.schema_arrow.names)
+                for column in columns:
+                    if column not in present:
+                        raise BadInputError(column, None, f"the table `{name}` lacks this column", str(path))
+                wanted = columns + [column for column in optional if column in present]
+                return file.read(columns=wanted)
+        except FileNotFoundError:
+            raise BadInputError("", None, "this table of the recording is missing", str(path)) from None
+        except (pa.ArrowException, OSError, ValueError) as error:
+            raise BadInputError("", Raw(_first_line(error)), "a Parquet file", str(path)) from error
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of the result document, with its recording unless it failed."""
+
+    index: int
+    summary: Json
+    recording: Recording | None
+    failure: str | None
+
+    @property
+    def scenario(self) -> Json:
+        """The scenario as it was run; empty for a run that failed before it was written."""
+        return self.recording.scenario if self.recording else {}
+
+    @property
+    def engine(self) -> str:
+        """Which engine ran it."""
+        return str(self.summary.get("engine") or "unknown")
+
+    @property
+    def name(self) -> str:
+        """The scenario's name."""
+        return str(self.scenario.get("name") or self.summary.get("scenario") or f"run {self.index}")
+
+    @property
+    def duration_s(self) -> float:
+        """How long the run lasted."""
+        return float(self.scenario.get("duration_ns", 0)) / 1e9 or float(self.summary.get("duration_s") or 0)
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """All of an output folder."""
+
+    folder: Path
+    version: str
+    title: str
+    description: str
+    experiment: Json
+    runs: list[Run]
+    claims: list[Json] = field(default_factory=list)
+
+
+def load(folder: Path) -> Bundle:
+    """Reads the output folder of `run` or `compare`; `BadInputError` where something is missing or damaged."""
+    if not folder.is_dir():
+        raise BadInputError("", None, "not a folder that `dragstrip run` or `compare` wrote", str(folder))
+    result = _json(folder / "result.json")
+    experiment_file = folder / "experiment.json"
+    experiment = _json(experiment_file) if experiment_file.exists() else {}
+    runs = [_run(folder, index, run) for index, run in enumerate(_list(folder, result, "runs"))]
+    named = result.get("experiment")
+    title = named.get("name") if isinstance(named, Mapping) else named
+    return Bundle(
+        folder=folder,
+        version=str(result.get("version") or ""),
+        title=str(experiment.get("title") or title or experiment.get("name") or folder.resolve().name),
+        description=str(experiment.get("description") or ""),
+        experiment=experiment,
+        runs=runs,
+        claims=_list(folder, result, "claims"),
+    )
+
+
+def _list(folder: Path, document: Json, name: str) -> list[Json]:
+    value = document.get(name) or []
+    if not isinstance(value, list) or not all(isinstance(item, Mapping) for item in value):
+        raise BadInputError(name, value, "a list of objects", str(folder / "result.json"))
+    return value
+
+
+def _run(folder: Path, index: int, summary: Json) -> Run:
+    failure = _failure(summary)
+    if failure is not None:
+        return Run(index, summary, None, failure)
+    where = summary.get("recording")
+    if not isinstance(where, str):
+        raise BadInputError(f"runs[{index}].recording", where or "", "a recording's folder", str(folder / "result.json"))
+    # The folder may have been moved since, or have been named relative to somewhere else.
+    candidates = [folder / where, folder / "runs" / Path(where).name]
+    recording = next((path for path in candidates if path.is_dir()), None)
+    if recording is None:
+        raise BadInputError(f"runs[{index}].recording", where, "a folder that exists", str(folder / "result.json"))
+    provenance = recording / "provenance.json"
+    return Run(
+        index,
+        summary,
+        Recording(
+            recording, _json(recording / "scenario.json"), _json(provenance) if provenance.exists() else {}
+        ),
+        None,
+    )
+
+
+def _failure(summary: Json) -> str | None:
+    """Why a run has no recording: whatever of `error`, `failed` and `status` says so."""
+    error = summary.get("error")
+    if error:
+        return str(error.get("message", error) if isinstance(error, Mapping) else error)
+    if summary.get("failed"):
+        return str(summary["failed"]) if summary["failed"] is not True else "the run failed"
+    if summary.get("status") in (FAILED, "error", "timeout", "killed"):
+        return str(summary.get("reason") or summary["status"])
+    return None
+
+
+def _json(path: Path) -> Json:
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise BadInputError("", None, "this file, which `dragstrip run` and `compare` write, is missing", str(path)) from None
+    except (OSError, ValueError) as error:
+        raise BadInputError("", Raw(_first_line(error)), "a JSON document", str(path)) from error
+    if not isinstance(document, Mapping):
+        raise BadInputError("", Raw(type(document).__name__), "a JSON object", str(path))
+    return document
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]
+
+
+def _numpy(column: pa.ChunkedArray[Any]) -> npt.NDArray[Any]:
+    if pa.types.is_integer(column.type) and column.null_count:
+        column = column.cast(pa.float64())
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(pa.string())
+    return cast(npt.NDArray[Any], column.to_numpy())
+
+
+def _rows_by_key(column: pa.ChunkedArray[Any]) -> dict[Any, npt.NDArray[np.intp]]:
+    """The row numbers of every key, ascending; one pass however many keys there are."""
+    if len(column) == 0:
+        return {}
+    encoded = column.combine_chunks().dictionary_encode()
+    indices = np.asarray(encoded.indices.to_numpy(zero_copy_only=False), dtype=np.int64)
+    order = np.argsort(indices, kind="stable")
+    bounds = np.searchsorted(indices[order], np.arange(len(encoded.dictionary) + 1))
+    keys = encoded.dictionary.to_pylist()
+    return {key: order[bounds[i] : bounds[i + 1]] for i, key in enumerate(keys)}
+
+
+def number(value: Any) -> float | None:
+    """A finite number, or nothing."""
+    if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
+        return float(value)
+    return None
+
+
+def median(values: Iterable[float | None]) -> float | None:
+    """The median of what is known; nothing when nothing is."""
+    known = [value for value in values if value is not None]
+    return float(np.median(known)) if known else None

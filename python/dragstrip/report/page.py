@@ -1,0 +1,184 @@
+"""The page: one HTML file with everything in it, made from a template."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+
+from dragstrip.report import quantity
+from dragstrip.report.colours import GRID, INK, MUTED, ON_DARK
+from dragstrip.report.load import Bundle, Json, Run
+from dragstrip.report.setups import Setup
+from dragstrip.report.tables import Table
+from dragstrip.report.verdict import Verdict
+
+HERE = Path(__file__).parent
+GRADES = {"reproduced": "good", "contradicted": "bad", "not testable here": "open"}
+# Provenance fields that are shown elsewhere or for all runs at once.
+COMMON_FIRST = ("engine", "version", "versions", "kernel", "command", "started", "start_time")
+
+
+@dataclass(frozen=True)
+class Picture:
+    """An SVG to inline and its words."""
+
+    svg: Markup
+    title: str
+    description: str
+    algorithms: list[str]
+    colour: str = ""
+
+
+@dataclass(frozen=True)
+class Section:
+    """All of one setup."""
+
+    setup: Setup
+    anchor: str
+    headline: Markup
+    cautions: list[Markup]
+    verdicts: list[Verdict]
+    path_wide: Markup
+    path_tall: Markup
+    links: Table
+    comparison: Table
+    pings: Table | None
+    pictures: Mapping[str, list[Picture]]
+    drawn: bool
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A published figure beside ours."""
+
+    id: str
+    source: str
+    metric: str
+    published: str
+    measured: str
+    grade: str
+    look: str
+    reason: str
+
+
+def render(bundle: Bundle, sections: list[Section], colours: Mapping[str, str]) -> str:
+    """The whole page as HTML."""
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(HERE), autoescape=True, undefined=jinja2.StrictUndefined,
+        trim_blocks=True, lstrip_blocks=True,
+    )
+    return environment.get_template("page.html").render(
+        bundle=bundle,
+        sections=sections,
+        claims=[claim(entry) for entry in bundle.claims],
+        tally=tally(bundle.claims),
+        failed=[run for run in bundle.runs if run.failure is not None],
+        good=[run for run in bundle.runs if run.recording is not None],
+        provenance=provenance(bundle.runs),
+        colours=colours,
+        style=Markup(style()),  # noqa: S704 - our own file
+        script=Markup((HERE / "page.js").read_text(encoding="utf-8")),  # noqa: S704 - our own file
+        q=quantity,
+    )
+
+
+def style() -> str:
+    """The style sheet, with the figures' colours exchanged for lighter ones on a dark page."""
+    rules = []
+    for light, dark in ON_DARK.items():
+        rules.append(f'.picture [stroke="{light}"]{{stroke:{dark}}}.picture [fill="{light}"]{{fill:{dark}}}')
+        rules.append(f'.swatch[data-colour="{light}"]{{background:{dark}}}')
+    rules.append('.picture [fill="#ffffff"]{fill:var(--page)}.picture [stroke="#ffffff"]{stroke:var(--page)}')
+    dark_rules = "\n".join(rules)
+    template = (HERE / "page.css").read_text(encoding="utf-8")
+    variables = f"--ink:{INK};--muted:{MUTED};--line:{GRID};"
+    return template.replace("/*light*/", variables).replace("/*dark pictures*/", dark_rules)
+
+
+def claim(entry: Json) -> Claim:
+    """A claim's row; its figures with their unit, its grade with the reason."""
+    unit = str(entry.get("unit") or "")
+    grade = str(entry.get("grade") or "not graded")
+    return Claim(
+        id=str(entry.get("id") or ""),
+        source=str(entry.get("source") or ""),
+        metric=str(entry.get("metric") or ""),
+        published=_figure(entry.get("published"), unit),
+        measured=_figure(entry.get("measured"), unit),
+        grade=grade,
+        look=GRADES.get(grade.replace("_", " "), "open"),
+        reason=str(entry.get("reason") or entry.get("why") or entry.get("note") or ""),
+    )
+
+
+def tally(claims: list[Json]) -> str:
+    """`5 reproduced, 1 contradicted`."""
+    counts: dict[str, int] = {}
+    for entry in claims:
+        grade = str(entry.get("grade") or "not graded").replace("_", " ")
+        counts[grade] = counts.get(grade, 0) + 1
+    order = [*GRADES, *sorted(set(counts) - set(GRADES))]
+    return ", ".join(f"{counts[grade]} {grade}" for grade in order if grade in counts)
+
+
+def _figure(value: Any, unit: str) -> str:
+    if value is None:
+        return quantity.MISSING
+    if isinstance(value, bool | str):
+        return str(value)
+    if isinstance(value, int | float):
+        return f"{quantity.digits(float(value))} {unit if unit != '1' else ''}".strip()
+    if isinstance(value, list) and len(value) == 2 and all(isinstance(v, int | float) for v in value):
+        low, high = (quantity.digits(float(v)) for v in value)
+        return f"{low} to {high} {unit if unit != '1' else ''}".strip()
+    if isinstance(value, list):
+        return " < ".join(map(str, value))
+    return json.dumps(value, ensure_ascii=False)
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """What all runs have in common, and what each has for itself."""
+
+    common: list[tuple[str, str]]
+    heads: list[str]
+    runs: list[tuple[Run, list[str]]]
+
+
+def provenance(runs: list[Run]) -> Provenance:
+    """Where the figures come from, each fact said once."""
+    told = [(run, _flat(run.recording.provenance)) for run in runs if run.recording is not None]
+    keys = list(dict.fromkeys(key for _, facts in told for key in facts))
+    common = [key for key in keys if len({facts.get(key) for _, facts in told}) == 1]
+    if len(told) == 1:
+        common = [key for key in common if key != "seed"]
+    own = [key for key in keys if key not in common and key != "seed"]
+    ranked = sorted(common, key=lambda key: _rank(key))
+    return Provenance(
+        [(key, told[0][1][key]) for key in ranked],
+        own,
+        [(run, [facts.get(key, "") for key in own]) for run, facts in told],
+    )
+
+
+def _rank(key: str) -> int:
+    first = key.split(".")[0]
+    return COMMON_FIRST.index(first) if first in COMMON_FIRST else len(COMMON_FIRST)
+
+
+def _flat(document: Json, prefix: str = "") -> dict[str, str]:
+    facts: dict[str, str] = {}
+    for key, value in document.items():
+        if isinstance(value, Mapping):
+            facts.update(_flat(value, f"{prefix}{key}."))
+        elif isinstance(value, list) and all(isinstance(item, str) for item in value):
+            facts[prefix + key] = " ".join(value)
+        else:
+            facts[prefix + key] = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return facts

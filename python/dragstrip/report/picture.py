@@ -1,0 +1,273 @@
+"""The path, drawn: hosts and routers as boxes, links as pairs of lanes with their rate, delay and queue."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from dataclasses import dataclass, field
+from xml.sax.saxutils import escape
+
+from dragstrip.report import path as paths
+from dragstrip.report.colours import GREY, INK, MUTED
+from dragstrip.report.load import Json
+
+# Alike nodes beyond this many are drawn as one pile.
+ALIKE_MAX = 4
+FONT = "Helvetica, Arial, Liberation Sans, sans-serif"
+
+
+@dataclass
+class _Box:
+    """A node, or a pile of alike nodes."""
+
+    names: list[str]
+    router: bool
+    column: int
+    notes: list[str] = field(default_factory=list)
+    colours: list[str] = field(default_factory=list)
+    x: float = 0.0
+    y: float = 0.0
+
+
+@dataclass(frozen=True)
+class _Lanes:
+    """The links between two boxes, there and back."""
+
+    near: _Box
+    far: _Box
+    there: Json | None
+    back: Json | None
+
+
+def draw(scenario: Json, colours: dict[str, str], *, upright: bool) -> str:
+    """An SVG of the scenario's path; `upright` for narrow screens, top to bottom."""
+    boxes = _boxes(scenario, colours)
+    if not boxes:
+        return ""
+    lanes = _lanes(scenario, boxes)
+    canvas = _Upright(boxes, lanes) if upright else _Flat(boxes, lanes)
+    return canvas.svg(_spoken(scenario))
+
+
+def _spoken(scenario: Json) -> str:
+    parts = []
+    for link in scenario.get("links") or []:
+        parts.append(f"{link['from']} to {link['to']}: {', '.join(paths.link_words(link)) or 'plain wire'}")
+    return "; ".join(parts[:12]) + ("; and more" if len(parts) > 12 else "")
+
+
+def _boxes(scenario: Json, colours: dict[str, str]) -> list[_Box]:
+    columns = _columns(scenario)
+    links = scenario.get("links") or []
+    flows = scenario.get("flows") or []
+    groups: dict[str, list[Json]] = {}
+    for node in scenario.get("nodes") or []:
+        groups.setdefault(_likeness(node, links, flows, columns), []).append(node)
+    boxes = []
+    for members in groups.values():
+        piles = [members] if len(members) > ALIKE_MAX else [[member] for member in members]
+        for pile in piles:
+            names = [str(node["name"]) for node in pile]
+            box = _Box(names, pile[0].get("kind") == "router", columns.get(names[0], 0))
+            algorithms = [_algorithm(flow) for flow in flows if flow["sender"] in names]
+            box.notes = list(dict.fromkeys(algorithms))
+            box.colours = [colours.get(cc, GREY) for cc in box.notes]
+            boxes.append(box)
+    return boxes
+
+
+def _algorithm(flow: Json) -> str:
+    transport = flow.get("transport") or {}
+    return str(transport.get("cc") or "udp") if transport.get("protocol") != "udp" else "udp"
+
+
+def _columns(scenario: Json) -> dict[str, int]:
+    """How many links each node is away from the senders."""
+    flows = scenario.get("flows") or []
+    nodes = [str(node["name"]) for node in scenario.get("nodes") or []]
+    first_receiver = flows[0]["receiver"] if flows else None
+    sources = [flow["sender"] for flow in flows if flow["sender"] != first_receiver] or nodes[:1]
+    columns = dict.fromkeys(sources, 0)
+    waiting = deque(columns)
+    while waiting:
+        node = waiting.popleft()
+        for link in scenario.get("links") or []:
+            if link["from"] == node and link["to"] not in columns:
+                columns[link["to"]] = columns[node] + 1
+                waiting.append(link["to"])
+    return columns
+
+
+def _likeness(node: Json, links: list[Json], flows: list[Json], columns: dict[str, int]) -> str:
+    """Equal for nodes that differ in nothing but their names (and their flows' algorithms)."""
+    name = node["name"]
+    out = [{k: v for k, v in link.items() if k not in ("name", "from")} for link in links if link["from"] == name]
+    into = [{k: v for k, v in link.items() if k not in ("name", "to")} for link in links if link["to"] == name]
+    roles = [any(flow["sender"] == name for flow in flows), any(flow["receiver"] == name for flow in flows)]
+    itself = {k: v for k, v in node.items() if k != "name"}
+    return json.dumps([itself, columns.get(name), out, into, roles], sort_keys=True)
+
+
+def _lanes(scenario: Json, boxes: list[_Box]) -> list[_Lanes]:
+    owner = {name: box for box in boxes for name in box.names}
+    pairs: dict[tuple[int, int], tuple[Json | None, Json | None]] = {}
+    for link in scenario.get("links") or []:
+        a, b = boxes.index(owner[link["from"]]), boxes.index(owner[link["to"]])
+        ahead = (boxes[a].column, a) < (boxes[b].column, b)
+        key = (a, b) if ahead else (b, a)
+        there, back = pairs.get(key, (None, None))
+        pairs[key] = (there or link, back) if ahead else (there, back or link)
+    return [_Lanes(boxes[a], boxes[b], there, back) for (a, b), (there, back) in pairs.items()]
+
+
+class _Flat:
+    """Left to right: labels of the way there above the link, of the way back below it."""
+
+    box_width, box_height = 96, 46
+    column_step, row_step = 250, 78
+    line_height = 15
+    lane = 4
+
+    def __init__(self, boxes: list[_Box], lanes: list[_Lanes]) -> None:
+        self.boxes = boxes
+        self.lanes = lanes
+        self.rows: dict[int, list[_Box]] = {}
+        for box in boxes:
+            self.rows.setdefault(box.column, []).append(box)
+        self._lines = max((len(paths.link_words(link)) for l in lanes for link in (l.there, l.back) if link), default=0)
+        self._place()
+
+    def _place(self) -> None:
+        tallest = max(len(column) for column in self.rows.values())
+        self.margin_y = 12 + self.line_height * self._lines
+        step = max(self.row_step, self.box_height + 22 * 1)
+        self.height = self.margin_y * 2 + step * (tallest - 1) + self.box_height + 8
+        self.width = 8 * 2 + self.column_step * max(self.rows) + self.box_width
+        for number, column in self.rows.items():
+            top = self.height / 2 - step * (len(column) - 1) / 2
+            for row, box in enumerate(column):
+                box.x = 8 + self.box_width / 2 + number * self.column_step
+                box.y = top + row * step
+
+    def svg(self, spoken: str) -> str:
+        """The picture."""
+        body = "".join([*map(self._link, self.lanes), *map(self._box, self.boxes)])
+        return (
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {self.width:.0f} {self.height:.0f}" '
+            f'width="{self.width:.0f}" height="{self.height:.0f}" font-family="{FONT}" role="img">'
+            f"<title>The path</title><desc>{escape(spoken)}</desc>{body}</svg>"
+        )
+
+    def _box(self, box: _Box) -> str:
+        w, h = self.box_width, self.box_height
+        x, y = box.x - w / 2, box.y - h / 2
+        pile = "".join(
+            f'<rect x="{x + d:.1f}" y="{y - d:.1f}" width="{w}" height="{h}" rx="7" fill="#ffffff" stroke="{MUTED}"/>'
+            for d in ((8, 4) if len(box.names) > 1 else ())
+        )
+        radius = 23 if box.router else 7
+        frame = f'<rect x="{x:.1f}" y="{y:.1f}" width="{w}" height="{h}" rx="{radius}" fill="#ffffff" stroke="{INK}" stroke-width="1.3"/>'
+        name = box.names[0] if len(box.names) == 1 else f"{len(box.names)} {'routers' if box.router else 'hosts'}"
+        lift = 7 if box.notes else 0
+        text = _text(box.x, box.y + 4.5 - lift, name, INK, 13, "middle", bold=True)
+        return pile + frame + text + (self._notes(box) if box.notes else "")
+
+    def _notes(self, box: _Box) -> str:
+        """The algorithms of a sender, each in its colour."""
+        if len(box.notes) > 3:
+            return _text(box.x, box.y + 14, f"{len(box.notes)} algorithms", MUTED, 11, "middle")
+        spans = f'<tspan fill="{MUTED}"> · </tspan>'.join(
+            f'<tspan fill="{colour}">{escape(note)}</tspan>' for note, colour in zip(box.notes, box.colours, strict=True)
+        )
+        return f'<text x="{box.x:.1f}" y="{box.y + 14:.1f}" font-size="11" text-anchor="middle" font-weight="bold">{spans}</text>'
+
+    def _link(self, lanes: _Lanes) -> str:
+        a, b = lanes.near, lanes.far
+        x1, x2 = a.x + self.box_width / 2, b.x - self.box_width / 2
+        parts = []
+        if lanes.there is not None:
+            parts.append(_arrow(x1 + 2, a.y - self.lane, x2 - 2, b.y - self.lane))
+            parts.append(_queue_glyph(x1 + 8, a.y - self.lane, lanes.there, 1))
+        if lanes.back is not None:
+            parts.append(_arrow(x2 - 2, b.y + self.lane, x1 + 2, a.y + self.lane))
+            parts.append(_queue_glyph(x2 - 8, b.y + self.lane, lanes.back, -1))
+        middle_x, middle_y = (x1 + x2) / 2, (a.y + b.y) / 2
+        if self._crowded(lanes):
+            words = paths.link_words(lanes.there or {}) if lanes.there else []
+            parts.append(_text(x1 + (x2 - x1) * 0.32, a.y + (b.y - a.y) * 0.32 - 9, ", ".join(words[:2]), MUTED, 11, "middle"))
+            return "".join(parts)
+        there = paths.link_words(lanes.there) if lanes.there else []
+        for line, word in enumerate(reversed(there)):
+            parts.append(_text(middle_x, middle_y - 12 - self.line_height * line, word, INK, 12.5, "middle"))
+        back = paths.link_words(lanes.back) if lanes.back else []
+        for line, word in enumerate(back):
+            parts.append(_text(middle_x, middle_y + 21 + self.line_height * line, word, MUTED, 12.5, "middle"))
+        return "".join(parts)
+
+    def _crowded(self, lanes: _Lanes) -> bool:
+        """Whether other links run beside this one, so that there is room for one line only."""
+        between = (lanes.near.column, lanes.far.column)
+        return sum((other.near.column, other.far.column) == between for other in self.lanes) > 1
+
+
+class _Upright(_Flat):
+    """Top to bottom: labels of the way there right of the link, of the way back left of it."""
+
+    column_step, row_step = 128, 112
+
+    def _place(self) -> None:
+        widest = max(len(column) for column in self.rows.values())
+        self.width = max(340, 20 + self.row_step * (widest - 1) + self.box_width)
+        self.height = 12 * 2 + self.column_step * max(self.rows) + self.box_height
+        for number, row in self.rows.items():
+            left = self.width / 2 - self.row_step * (len(row) - 1) / 2
+            for place, box in enumerate(row):
+                box.x = left + place * self.row_step
+                box.y = 12 + self.box_height / 2 + number * self.column_step
+
+    def _link(self, lanes: _Lanes) -> str:
+        a, b = lanes.near, lanes.far
+        y1, y2 = a.y + self.box_height / 2, b.y - self.box_height / 2
+        parts = []
+        if lanes.there is not None:
+            parts.append(_arrow(a.x + self.lane, y1 + 2, b.x + self.lane, y2 - 2))
+        if lanes.back is not None:
+            parts.append(_arrow(b.x - self.lane, y2 - 2, a.x - self.lane, y1 + 2))
+        if self._crowded(lanes):
+            return "".join(parts)
+        x, middle = (a.x + b.x) / 2, (y1 + y2) / 2
+        for link, anchor, dx, colour in ((lanes.there, "start", 14, INK), (lanes.back, "end", -14, MUTED)):
+            words = paths.link_words(link) if link else []
+            top = middle + 4 - self.line_height * (len(words) - 1) / 2
+            for line, word in enumerate(words):
+                parts.append(_text(x + dx, top + self.line_height * line, word, colour, 12, anchor))
+        return "".join(parts)
+
+
+def _arrow(x1: float, y1: float, x2: float, y2: float) -> str:
+    """A line with a head; drawn rather than referred to, as ids must be unique on a page."""
+    length = max(((x2 - x1) ** 2 + (y2 - y1) ** 2) ** 0.5, 1.0)
+    ux, uy = (x2 - x1) / length, (y2 - y1) / length
+    bx, by = x2 - 7 * ux, y2 - 7 * uy
+    head = f"{x2:.1f},{y2:.1f} {bx - 3.2 * uy:.1f},{by + 3.2 * ux:.1f} {bx + 3.2 * uy:.1f},{by - 3.2 * ux:.1f}"
+    return (
+        f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{bx:.1f}" y2="{by:.1f}" stroke="{MUTED}" stroke-width="1.4"/>'
+        f'<polygon points="{head}" fill="{MUTED}"/>'
+    )
+
+
+def _queue_glyph(x: float, y: float, link: Json, direction: int) -> str:
+    """A short row of waiting packets where a limited queue stands."""
+    if not paths.queue_text(paths.qdisc(link)) or paths.link_rate_bps(link) is None:
+        return ""
+    rects = (
+        f'<rect x="{x + direction * 6.5 * i - (0 if direction > 0 else 5):.1f}" y="{y - 5:.1f}" width="5" height="10" '
+        f'fill="{INK if direction > 0 else MUTED}" opacity="{0.9 - 0.17 * i:.2f}"/>'
+        for i in range(4)
+    )
+    return "".join(rects)
+
+
+def _text(x: float, y: float, text: str, colour: str, size: float, anchor: str, *, bold: bool = False) -> str:
+    weight = ' font-weight="bold"' if bold else ""
+    return f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size}" fill="{colour}" text-anchor="{anchor}"{weight}>{escape(text)}</text>'

@@ -1,0 +1,106 @@
+"""Quantities as a reader wants them: a scaled number and its unit."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+MISSING = "–"
+
+
+@dataclass(frozen=True)
+class Unit:
+    """What to divide base units by, and what to call the result."""
+
+    divisor: float
+    name: str
+
+    def scale(self, value: float) -> float:
+        """`value`, given in base units, in this unit."""
+        return value / self.divisor
+
+    def text(self, value: float | None) -> str:
+        """`value`, given in base units, as text with three significant digits and the unit."""
+        if value is None or not math.isfinite(value):
+            return MISSING
+        return f"{digits(value / self.divisor)} {self.name}"
+
+
+RATES = (Unit(1.0, "bit/s"), Unit(1e3, "kbit/s"), Unit(1e6, "Mbit/s"), Unit(1e9, "Gbit/s"))
+SIZES = (Unit(1.0, "B"), Unit(1e3, "kB"), Unit(1e6, "MB"), Unit(1e9, "GB"))
+TIMES_MS = (Unit(1e-3, "µs"), Unit(1.0, "ms"), Unit(1e3, "s"))
+
+
+def unit_for(largest: float | None, units: tuple[Unit, ...]) -> Unit:
+    """The largest unit in which `largest` is still 1 or more (the smallest unit otherwise)."""
+    magnitude = abs(largest) if largest is not None and math.isfinite(largest) else 0.0
+    fitting = [unit for unit in units if magnitude >= unit.divisor * 0.9995]
+    return fitting[-1] if fitting else units[0]
+
+
+def rate(bits_per_second: float | None) -> str:
+    """`9.57 Mbit/s`."""
+    return unit_for(bits_per_second, RATES).text(bits_per_second)
+
+
+def size(size_bytes: float | None) -> str:
+    """`200 kB` (thousands, as rates are)."""
+    return unit_for(size_bytes, SIZES).text(size_bytes)
+
+
+def limit(size_bytes: int) -> str:
+    """A buffer as tc(8) was told it, whose `kb` and `mb` are 1024-based: `200 KiB`; else as `size`."""
+    for unit, name in ((1024**2, "MiB"), (1024, "KiB")):
+        if size_bytes and size_bytes % unit == 0:
+            return f"{count(size_bytes // unit)} {name}"
+    return size(size_bytes)
+
+
+def duration_ns(nanoseconds: float | None) -> str:
+    """`40 ms`."""
+    return MISSING if nanoseconds is None else milliseconds(nanoseconds / 1e6)
+
+
+def milliseconds(value: float | None) -> str:
+    """`492 ms`; below a millisecond in µs. Round-trip times of seconds stay in ms: they are compared."""
+    if value is None or not math.isfinite(value):
+        return MISSING
+    if value == 0:
+        return "0 ms"
+    return (TIMES_MS[1] if value >= 0.9995 else TIMES_MS[0]).text(value)
+
+
+def percent(fraction: float | None) -> str:
+    """`65.8 %`."""
+    if fraction is None or not math.isfinite(fraction):
+        return MISSING
+    value = fraction * 100.0
+    if value == 0 or value >= 99.95:
+        return f"{value:.0f} %"
+    return f"{value:.1f} %" if value >= 0.095 else f"{value:.2g} %"
+
+
+def digits(value: float) -> str:
+    """Three significant digits, no exponent, thousands parted by a thin space."""
+    if not math.isfinite(value):
+        return MISSING
+    if value == 0:
+        return "0"
+    decimals = max(0, 2 - math.floor(math.log10(abs(value))))
+    text = f"{value:,.{min(decimals, 6)}f}".replace(",", "\u2009")
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def count(value: float | None) -> str:
+    """`12 345`, with thin spaces; a half only where a median over repeats has one."""
+    if value is None or not math.isfinite(value):
+        return MISSING
+    text = f"{value:,.0f}" if value == round(value) else f"{value:,.1f}"
+    return text.replace(",", "\u2009")
+
+
+def listing(words: list[str]) -> str:
+    """`a, b and c`."""
+    if len(words) <= 1:
+        return "".join(words)
+    return ", ".join(words[:-1]) + " and " + words[-1]

@@ -1,0 +1,157 @@
+"""The tables of the page, as rows of cells; the template knows nothing of what they mean."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from dragstrip.report import path as paths
+from dragstrip.report import quantity
+from dragstrip.report.load import Json, median, number
+from dragstrip.report.quantity import MISSING
+from dragstrip.report.setups import Contender, Setup
+from dragstrip.report.stats import TIE, Figure, Row
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A text, a smaller note beneath it, a colour swatch before it."""
+
+    text: str
+    note: str = ""
+    colour: str = ""
+    best: bool = False
+    number: bool = True
+
+
+@dataclass(frozen=True)
+class Table:
+    """Heads (text and explanation) and rows of cells; the first cell of a row names the row."""
+
+    heads: list[tuple[str, str]]
+    rows: list[list[Cell]]
+    caption: str = ""
+    algorithms: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class _Column:
+    head: str
+    meaning: str
+    figure: Callable[[Row], Figure | None]
+    text: Callable[[float | None], str]
+    best: Callable[[list[float]], float] | None = None
+
+
+def comparison(setup: Setup, rows: list[Row]) -> Table:
+    """What each contender got and what it cost; the best of each column is marked."""
+    columns = [column for column in _columns(setup) if any(column.figure(row) is not None for row in rows)]
+    heads = [("Algorithm" if not setup.together else "Flow", "")]
+    heads += [(column.head, column.meaning) for column in columns]
+    body = []
+    for row in rows:
+        name = _name(row.contender, f"{row.flows} flows" if row.flows > 1 else "")
+        body.append([name, *(_cell(column, row, rows) for column in columns)])
+    repeats = setup.repeats
+    caption = f"Medians over {repeats} runs, in small type the least and the greatest. " if repeats > 1 else ""
+    if setup.together and _shared_words(rows):
+        caption += _shared_words(rows)
+    return Table(heads, body, caption, [row.contender.cc for row in rows])
+
+
+def _columns(setup: Setup) -> list[_Column]:
+    """Queue, loss and fairness are a run's: with contenders together they are told beneath the table."""
+    columns = [
+        _Column("Goodput", "New data at the receiver, per second", lambda r: r.goodput_bps, quantity.rate, max),
+        _Column("Throughput p50", "Median of what arrives per interval, headers and repetitions counted", lambda r: r.throughput_p50_bps, quantity.rate),
+        _Column("RTT p5", "5th percentile of round-trip times", lambda r: r.rtt_p5_ms, quantity.milliseconds),
+        _Column("RTT p50", "Median of round-trip times", lambda r: r.rtt_p50_ms, quantity.milliseconds, min),
+        _Column("RTT p95", "95th percentile of round-trip times", lambda r: r.rtt_p95_ms, quantity.milliseconds, min),
+        _Column("Retransmitted", "Segments sent again", lambda r: r.retransmits, quantity.count),
+        _Column("… of sent", "Segments sent again as a share of all sent", lambda r: r.retransmit_rate, quantity.percent, min),
+    ]
+    if setup.together:
+        return [_Column("Share", "Of all that arrived", lambda r: r.share, quantity.percent, max), *columns]
+    columns += [
+        _Column("Queue p50", f"Median backlog at {setup.queue_link}", lambda r: r.queue_p50_bytes, quantity.size, min),
+        _Column("Queue p95", f"95th percentile of the backlog at {setup.queue_link}", lambda r: r.queue_p95_bytes, quantity.size, min),
+        _Column("Dropped", f"Packets dropped at {setup.queue_link}", lambda r: r.dropped, quantity.count),
+        _Column("Marked", f"Packets marked at {setup.queue_link}", lambda r: r.marked if r.marked and r.marked.greatest else None, quantity.count),
+    ]
+    if setup.shared:
+        columns.append(_Column("Jain", "Fairness between its flows: 1 is an equal split", lambda r: r.jain, lambda v: MISSING if v is None else f"{v:.3f}", max))
+    return columns
+
+
+def _shared_words(rows: list[Row]) -> str:
+    row = rows[0]
+    words = []
+    if row.queue_p50_bytes is not None and row.queue_p95_bytes is not None:
+        words.append(
+            f"queue {quantity.size(row.queue_p50_bytes.middle)} (median), {quantity.size(row.queue_p95_bytes.middle)} (95th percentile)"
+        )
+    if row.dropped is not None:
+        words.append(f"{quantity.count(row.dropped.middle)} packets dropped")
+    if row.marked is not None and row.marked.greatest > 0:
+        words.append(f"{quantity.count(row.marked.middle)} marked")
+    if row.jain is not None:
+        words.append(f"Jain’s index {row.jain.middle:.3f}")
+    return f"Of the shared path: {', '.join(words)}." if words else ""
+
+
+def _cell(column: _Column, row: Row, rows: list[Row]) -> Cell:
+    figure = column.figure(row)
+    if figure is None:
+        return Cell(MISSING)
+    note = f"{column.text(figure.least)} – {column.text(figure.greatest)}" if figure.varies else ""
+    best = False
+    if column.best is not None and len(rows) > 1:
+        middles = [other.middle for other in map(column.figure, rows) if other is not None]
+        top = column.best(middles)
+        tied = [value for value in middles if abs(value - top) <= TIE * abs(top)]
+        best = abs(figure.middle - top) <= TIE * abs(top) and len(tied) < len(middles)
+    return Cell(column.text(figure.middle), note, best=best)
+
+
+def _name(contender: Contender, note: str = "") -> Cell:
+    return Cell(contender.title, note, colour=contender.colour, number=False)
+
+
+def pings(setup: Setup) -> Table | None:
+    """Every probe of every contender: round-trip times and losses; none without probes."""
+    heads = [("Ping", ""), ("to", ""), ("p5", ""), ("p50", ""), ("p95", ""), ("Lost", "Requests without an answer")]
+    body = []
+    for contender in setup.contenders[:1] if setup.together else setup.contenders:
+        runs = [bout.run.summary.get("probes") or [] for bout in contender.bouts]
+        for position in range(max(map(len, runs), default=0)):
+            probes = [probes[position] for probes in runs if position < len(probes)]
+            first = Cell("all together", number=False) if setup.together else _name(contender)
+            times = [quantity.milliseconds(median(_ping(p, part) for p in probes)) for part in ("p5", "p50", "p95")]
+            lost = median(number(probe.get("lost")) for probe in probes)
+            target = Cell(str(probes[0].get("target", "")), number=False)
+            body.append([first, target, *map(Cell, times), Cell(quantity.count(lost))])
+    return Table(heads, body) if body else None
+
+
+def _ping(probe: Json, part: str) -> float | None:
+    return number((probe.get("rtt_ms") or {}).get(part))
+
+
+def links(setup: Setup) -> Table:
+    """Each link's settings; links that differ in nothing but their ends share a row."""
+    heads = [("Link", ""), ("Rate", ""), ("Delay", ""), ("Queue", ""), ("Impairments", "")]
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for link in setup.scenario.get("links") or []:
+        bps = paths.link_rate_bps(link)
+        settings = (
+            "unlimited" if bps is None else " ".join([quantity.rate(bps), paths.shaper_text(link)]).strip(),
+            quantity.duration_ns(paths.link_delay_ns(link)),
+            paths.queue_text(paths.qdisc(link)) or "none",
+            ", ".join(paths.impairments(link)) or "none",
+        )
+        alike.setdefault(settings, []).append(f"{link['from']} → {link['to']}")
+    rows = []
+    for settings, ends in alike.items():
+        names = ", ".join(ends) if len(ends) <= 4 else f"{ends[0]}, {ends[1]} … {ends[-1]} ({len(ends)})"
+        rows.append([Cell(text, number=False) for text in (names, *settings)])
+    return Table(heads, rows)

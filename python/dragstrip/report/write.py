@@ -1,0 +1,93 @@
+"""Puts a report together: reads the folder, draws the figures, fills in the page, writes atomically."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+from markupsafe import Markup
+
+from dragstrip.report import charts, page, picture, render, tables, verdict
+from dragstrip.report.collect import curves_of, shares_of
+from dragstrip.report.colours import assign
+from dragstrip.report.load import load
+from dragstrip.report.setups import Setup, algorithms_of, setups_of
+from dragstrip.report.stats import Row, rows_of
+
+# Figures of more setups than this would make a page that nobody scrolls through: they get their table
+# only, and the page says so. A sweep's own figures are another matter.
+SETUPS_DRAWN_MAX = 12
+
+
+def write_report(out_dir: Path) -> Path:
+    """Writes `report.html` and `figures/` into an output folder of `run` or `compare`; answers the page's path.
+
+    Raises `BadInputError` when the folder, one of its documents or one of its tables is missing or damaged;
+    nothing is written then. A reader never sees half a report: both are made aside and moved into place.
+    """
+    bundle = load(out_dir)
+    colours = assign(algorithms_of(bundle.runs))
+    setups = setups_of(bundle.runs, colours)
+    with tempfile.TemporaryDirectory(prefix=".report-", dir=out_dir) as aside:
+        figures = Path(aside) / "figures"
+        figures.mkdir()
+        sections = [
+            _section(setup, number, len(setups), colours, figures) for number, setup in enumerate(setups, 1)
+        ]
+        html = page.render(bundle, sections, colours)
+        made = Path(aside) / "report.html"
+        made.write_text(html, encoding="utf-8")
+        _move(figures, out_dir / "figures")
+        os.replace(made, out_dir / "report.html")
+    return out_dir / "report.html"
+
+
+def _move(made: Path, place: Path) -> None:
+    """Replaces a folder; the old one is out of the way before the new one moves in."""
+    old = made.with_name("old-figures")
+    if place.exists():
+        os.replace(place, old)
+    os.replace(made, place)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _section(setup: Setup, number: int, of: int, colours: dict[str, str], folder: Path) -> page.Section:
+    rows = rows_of(setup)
+    prefix = f"setup{number}-" if of > 1 else ""
+    drawn = number <= SETUPS_DRAWN_MAX
+    return page.Section(
+        setup=setup,
+        anchor=f"setup-{number}",
+        headline=verdict.headline(setup, rows),
+        cautions=verdict.cautions(rows),
+        verdicts=verdict.verdicts(rows),
+        path_wide=Markup(picture.draw(setup.scenario, colours, upright=False)),  # noqa: S704 - our own SVG
+        path_tall=Markup(picture.draw(setup.scenario, colours, upright=True)),  # noqa: S704 - our own SVG
+        links=tables.links(setup),
+        comparison=tables.comparison(setup, rows),
+        pings=tables.pings(setup),
+        pictures=_pictures(setup, rows, colours, prefix, folder) if drawn else dict.fromkeys(charts.GROUPS, []),
+        drawn=drawn,
+    )
+
+
+def _pictures(
+    setup: Setup, rows: list[Row], colours: dict[str, str], prefix: str, folder: Path
+) -> dict[str, list[page.Picture]]:
+    """Renders every figure once; exports those for paper, answers with those for the page."""
+    groups = charts.all_figures(setup, rows, curves_of(setup), shares_of(setup))
+    pictures: dict[str, list[page.Picture]] = {group: [] for group in charts.GROUPS}
+    for group, figures in groups.items():
+        for figure in figures:
+            svg = render.svg(figure, prefix)
+            if figure.on_paper:
+                render.export(folder, prefix + figure.name, svg)
+            if figure.on_page:
+                words = (figure.title, figure.description, figure.algorithms, figure.colour)
+                pictures[group].append(page.Picture(Markup(svg), *words))  # noqa: S704 - our own SVG
+    export_path = picture.draw(setup.scenario, colours, upright=False)
+    if export_path:
+        render.export(folder, f"{prefix}path", export_path)
+    return pictures
