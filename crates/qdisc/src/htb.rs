@@ -110,6 +110,18 @@ impl<L: Qdisc> Htb<L> {
     pub fn new(config: Config, leaf: L) -> Self {
         Self { shaper: Shaper::new(config), leaf }
     }
+
+    /// The buckets.
+    #[must_use]
+    pub fn shaper(&self) -> &Shaper {
+        &self.shaper
+    }
+
+    /// The discipline of the class.
+    #[must_use]
+    pub fn leaf(&self) -> &L {
+        &self.leaf
+    }
 }
 
 impl<L: Qdisc> Qdisc for Htb<L> {

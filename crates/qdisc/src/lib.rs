@@ -12,6 +12,7 @@ mod arena;
 pub mod codel;
 mod computed;
 mod contract;
+mod discipline;
 mod fifo;
 mod flow_hash;
 pub mod fq_codel;
@@ -26,6 +27,7 @@ mod token_rate;
 
 pub use computed::{ComputedFifo, Server};
 pub use contract::{Backlog, Dequeue, DropReason, Ecn, Item, PacketId, Qdisc, Sink};
+pub use discipline::Discipline;
 pub use fifo::{Fifo, Limit};
 pub use line::Line;
 pub use token_rate::Framing;

@@ -6,7 +6,7 @@
 //! optional second bucket (peak rate, `mtu` bytes) spaces the packets of a burst.
 
 use crate::contract::{Backlog, Dequeue, DropReason, Item, Qdisc, Sink};
-use crate::fifo::Fifo;
+use crate::fifo::{Fifo, Limit};
 use crate::token_rate::{Framing, TokenRate};
 use dragstrip_units::{Duration, Instant, Rate};
 
@@ -122,6 +122,18 @@ impl Tbf {
     #[must_use]
     pub fn new(config: Config, limit: u64) -> Self {
         Self { shaper: Shaper::new(config), queue: Fifo::bytes(limit) }
+    }
+
+    /// The buckets.
+    #[must_use]
+    pub fn shaper(&self) -> &Shaper {
+        &self.shaper
+    }
+
+    /// What may wait.
+    #[must_use]
+    pub fn limit(&self) -> Limit {
+        self.queue.limit()
     }
 }
 

@@ -105,8 +105,9 @@ pub enum Loss {
     },
 }
 
+/// States of the four-state model, named by what the last packet met.
 #[derive(Clone, Copy, Debug)]
-enum Period {
+pub(super) enum Period {
     Gap,
     BurstReceived,
     BurstLost,
@@ -119,12 +120,8 @@ pub(super) enum LossProcess {
     None,
     Random(Chance),
     GilbertElliott { to_bad: u32, to_good: u32, loss_bad: u32, loss_good: u32, bad: bool },
-    FourState { p13: u32, p31: u32, p32: u32, p23: u32, p14: u32, period: PeriodState },
+    FourState { p13: u32, p31: u32, p32: u32, p23: u32, p14: u32, period: Period },
 }
-
-/// Opaque outside this file.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct PeriodState(Period);
 
 impl LossProcess {
     pub(super) fn new(loss: Loss, stream: &mut Stream) -> Self {
@@ -146,7 +143,7 @@ impl LossProcess {
                 p32: encode(p32),
                 p23: encode(p23),
                 p14: encode(p14),
-                period: PeriodState(Period::Gap),
+                period: Period::Gap,
             },
         }
     }
@@ -175,13 +172,13 @@ impl LossProcess {
                     }
                 };
                 use Period::{BurstLost, BurstReceived, Gap, GapLost};
-                period.0 = match period.0 {
+                *period = match *period {
                     Gap => choose((p14, GapLost), (p13, BurstLost), Gap),
                     BurstReceived => choose((p23, BurstLost), (0, Gap), BurstReceived),
                     BurstLost => choose((p32, BurstReceived), (p31, Gap), BurstLost),
                     GapLost => Gap,
                 };
-                matches!(period.0, BurstLost | GapLost)
+                matches!(*period, BurstLost | GapLost)
             }
         }
     }
