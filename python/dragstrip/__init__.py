@@ -1,1 +1,60 @@
-"""Race TCP congestion controls over a described path."""
+"""Race TCP congestion controls over one described path, and see what each costs.
+
+import dragstrip
+
+race = dragstrip.compare(["cubic", "bbr"], rate="10mbit", rtt="40ms",
+queue="bfifo limit 200kb", duration="30s")
+result = dragstrip.run(race, "out")
+print([flow["goodput_bps"] for run in result["runs"] for flow in run["flows"]])
+"""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dragstrip._core import __version__
+
+if TYPE_CHECKING:
+    from dragstrip.comparison import compare
+    from dragstrip.engines.sim import simulate
+    from dragstrip.errors import BadInputError, DragstripError
+    from dragstrip.experiment import Experiment
+
+__all__ = [
+    "BadInputError",
+    "DragstripError",
+    "Experiment",
+    "__version__",
+    "compare",
+    "run",
+    "simulate",
+]
+
+_HOMES = {
+    "BadInputError": "dragstrip.errors",
+    "DragstripError": "dragstrip.errors",
+    "Experiment": "dragstrip.experiment",
+    "compare": "dragstrip.comparison",
+    "simulate": "dragstrip.engines.sim",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import on first use: `dragstrip --help` needs none of it."""
+    if name in _HOMES:
+        return getattr(importlib.import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'dragstrip' has no attribute {name!r}")
+
+
+def run(
+    experiment: Experiment, out: str | Path, *, workers: int | None = None, report: bool = True
+) -> dict[str, Any]:
+    """Run an experiment into the folder `out`; the answer is the document of docs/result-json.md.
+
+    Raises `BadInputError` (nothing is written) for input that cannot be right.
+    """
+    from dragstrip.runner import execute, plan
+
+    return execute(plan(experiment), Path(out), workers=workers, report=report, command="dragstrip.run")

@@ -61,8 +61,23 @@ fn report(py: Python<'_>, progress: Option<&Py<PyAny>>, now_ns: u64) -> PyResult
 }
 
 fn parse(scenario_json: &str) -> PyResult<Scenario> {
-    serde_json::from_str(scenario_json)
-        .map_err(|error| InputError::new_err(("scenario", "", error.to_string())))
+    Scenario::from_json(scenario_json).map_err(problem)
+}
+
+/// Everything that is wrong with a scenario given as JSON: field, value, what would be right.
+#[pyfunction]
+fn validate(scenario_json: &str) -> Vec<(String, String, String)> {
+    let problems = match Scenario::from_json(scenario_json) {
+        Ok(scenario) => scenario.validate().err().unwrap_or_default(),
+        Err(problem) => vec![problem],
+    };
+    problems.into_iter().map(|found| (found.field, found.value, found.expected)).collect()
+}
+
+/// About how many bytes the columns of a scenario's recording will take in memory.
+#[pyfunction]
+fn recording_bytes(scenario_json: &str) -> PyResult<u64> {
+    Ok(parse(scenario_json)?.recording_bytes())
 }
 
 fn setup_error(error: SetupError) -> PyErr {
@@ -120,6 +135,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("InputError", module.py().get_type::<InputError>())?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
+    module.add_function(wrap_pyfunction!(validate, module)?)?;
+    module.add_function(wrap_pyfunction!(recording_bytes, module)?)?;
     module.add_function(wrap_pyfunction!(algorithms, module)?)?;
     module.add_function(wrap_pyfunction!(parse_qdisc, module)?)?;
     module.add_function(wrap_pyfunction!(parse_rate, module)?)?;

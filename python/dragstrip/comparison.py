@@ -9,11 +9,13 @@ five times a second; the ping's answer passes the bottleneck.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 from dragstrip.errors import BadInputError, Raw
 from dragstrip.experiment import Experiment
+
+T = TypeVar("T")
 
 OPTIONS = {
     "path.rate": "--rate",
@@ -33,7 +35,7 @@ OPTIONS = {
 """Field of the experiment → the option it came from, for messages."""
 
 
-def experiment(
+def compare(
     algorithms: Sequence[str],
     *,
     rate: str,
@@ -81,7 +83,7 @@ def experiment(
     return reworded(lambda: Experiment.build(content))
 
 
-def reworded(build: Any) -> Any:
+def reworded(build: Callable[[], T]) -> T:
     """Calls `build`; a complaint about a field is told as one about its option."""
     try:
         return build()

@@ -1,0 +1,5 @@
+"""`python -m dragstrip`."""
+
+from dragstrip.cli import main
+
+main()

@@ -1,0 +1,332 @@
+"""The command line. Heavy imports happen inside the commands, so that help is instant."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+
+import typer
+
+from dragstrip.errors import BadInputError, DragstripError
+
+if TYPE_CHECKING:
+    from dragstrip.runner import Plan
+
+BAD_INPUT = 2
+INTERRUPTED = 130
+
+app = typer.Typer(
+    name="dragstrip",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="rich",
+    help="Races TCP congestion controls against each other on the same network path, and says what "
+    "each costs: throughput, delay, loss, fairness.",
+    epilog="Example: dragstrip compare --rate 10mbit --rtt 40ms --queue 'bfifo limit 200kb' "
+    "--duration 30s cubic bbr",
+)
+
+JsonFlag = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")]
+Out = Annotated[
+    Path | None,
+    typer.Option(
+        "--out", help="Folder for recordings and report; must be empty or not exist.", show_default="runs/..."
+    ),
+]
+Workers = Annotated[int | None, typer.Option("--workers", min=1, help="Processes; default: one per core.")]
+Report = Annotated[bool, typer.Option("--report/--no-report", help="Write report.html and figures.")]
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from dragstrip import __version__
+
+        typer.echo(f"dragstrip {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Options of the program itself."""
+
+
+@app.command("list")
+def list_(as_json: JsonFlag = False) -> None:
+    """List the catalogue's experiments.
+
+    Example: dragstrip list
+    """
+    from dragstrip import catalogue
+    from dragstrip.experiment import Experiment
+
+    entries = []
+    for name, file in catalogue.files().items():
+        experiment = Experiment.read(file)
+        entries.append({"name": name, "title": experiment.title, "claims": len(experiment.claims)})
+    if as_json:
+        _print_json({"experiments": entries})
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table("experiment", "title", "claims", title="catalogue")
+    for entry in entries:
+        table.add_row(str(entry["name"]), str(entry["title"]), str(entry["claims"]))
+    Console().print(table)
+
+
+@app.command()
+def show(
+    experiment: Annotated[str, typer.Argument(help="Name in the catalogue, or a TOML file.")],
+    as_json: JsonFlag = False,
+) -> None:
+    """Show an experiment: what it runs, and the claims it is held against.
+
+    Example: dragstrip show caia-110729a/adsl1
+    """
+    from dragstrip import catalogue
+    from dragstrip.runner import plan
+
+    described, source = catalogue.load(experiment)
+    planned = plan(described, source)
+    if as_json:
+        content = described.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+        _print_json({"experiment": content, "scenarios": [run.scenario for run in planned.runs]})
+        return
+    from dragstrip.console import show_plan
+
+    show_plan(described, planned.runs)
+
+
+@app.command()
+def run(
+    experiment: Annotated[str, typer.Argument(help="Name in the catalogue, or a TOML file.")],
+    out: Out = None,
+    workers: Workers = None,
+    repeat: Annotated[int | None, typer.Option("--repeat", help="Instead of the experiment's own.")] = None,
+    seed: Annotated[int | None, typer.Option("--seed", help="Instead of the experiment's own.")] = None,
+    duration: Annotated[
+        str | None, typer.Option("--duration", help="Instead of the experiment's own, such as 10s.")
+    ] = None,
+    report: Report = True,
+    as_json: JsonFlag = False,
+) -> None:
+    """Run an experiment and hold it against its claims.
+
+    Example: dragstrip run caia-110729a/adsl1 --out adsl1
+    """
+    from dragstrip import catalogue
+    from dragstrip.experiment import Experiment
+    from dragstrip.runner import plan
+
+    described, source = catalogue.load(experiment)
+    given = {"repeat": repeat, "seed": seed, "duration": duration}
+    changed = {key: value for key, value in given.items() if value is not None}
+    if changed:
+        content = described.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+        described = Experiment.build({**content, **changed}, "command line")
+    _execute(plan(described, source), out, described.name.split("/")[-1], workers, report, as_json)
+
+
+@app.command()
+def compare(
+    algorithms: Annotated[list[str], typer.Argument(metavar="ALGORITHM...", help="Such as reno cubic bbr.")],
+    rate: Annotated[str, typer.Option("--rate", help="Of the bottleneck, such as 10mbit.")],
+    rtt: Annotated[str, typer.Option("--rtt", help="Round-trip time of the empty path, such as 40ms.")],
+    queue: Annotated[
+        str, typer.Option("--queue", help="The bottleneck's queue in the words of tc: 'bfifo limit 200kb'.")
+    ],
+    duration: Annotated[str, typer.Option("--duration", help="Of each run, such as 30s.")] = "30s",
+    flows: Annotated[int, typer.Option("--flows", min=1, help="Flows of each algorithm.")] = 1,
+    loss: Annotated[
+        str | None, typer.Option("--loss", help="Random loss behind the bottleneck, such as 1%.")
+    ] = None,
+    jitter: Annotated[
+        str | None,
+        typer.Option("--jitter", help="Behind the bottleneck: 0 to twice this, such as 5ms; it reorders."),
+    ] = None,
+    up_rate: Annotated[str | None, typer.Option("--up-rate", help="Of the way back, such as 1mbit.")] = None,
+    up_queue: Annotated[str | None, typer.Option("--up-queue", help="Queue of the way back.")] = None,
+    ecn: Annotated[
+        bool, typer.Option("--ecn", help="Hosts negotiate ECN (the queue marks only if told to).")
+    ] = False,
+    sysctl: Annotated[
+        list[str] | None, typer.Option("--sysctl", metavar="KEY=VALUE", help="For all hosts; repeatable.")
+    ] = None,
+    link: Annotated[
+        str, typer.Option("--link", help="htb: shaped as tc does it; wire: ideal store and forward.")
+    ] = "htb",
+    gso: Annotated[str, typer.Option("--gso", help="auto: TCP builds bursts of several segments.")] = "off",
+    together: Annotated[bool, typer.Option("--together", help="All algorithms on the path at once.")] = False,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Of everything random.")] = 1,
+    repeat: Annotated[int, typer.Option("--repeat", min=1, help="With seeds counting up.")] = 1,
+    engine: Annotated[str, typer.Option("--engine", help="sim: the built-in simulator.")] = "sim",
+    out: Out = None,
+    workers: Workers = None,
+    report: Report = True,
+    as_json: JsonFlag = False,
+) -> None:
+    """Compare congestion controls on a path, each alone or all together.
+
+    Example: dragstrip compare --rate 10mbit --rtt 40ms --queue 'bfifo limit 200kb' --duration 30s
+    reno cubic vegas cdg bbr
+    """
+    from dragstrip.comparison import compare as describe
+    from dragstrip.comparison import reworded
+    from dragstrip.runner import plan
+
+    described = describe(
+        algorithms,
+        rate=rate,
+        rtt=rtt,
+        queue=queue,
+        duration=duration,
+        flows=flows,
+        loss=loss,
+        jitter=jitter,
+        up_rate=up_rate,
+        up_queue=up_queue,
+        link=link,
+        ecn=ecn,
+        sysctl=_settings(sysctl or []),
+        gso=gso,
+        seed=seed,
+        repeat=repeat,
+        together=together,
+        engine=engine,
+    )
+    _execute(reworded(lambda: plan(described)), out, "compare", workers, report, as_json)
+
+
+@app.command()
+def report(
+    folder: Annotated[Path, typer.Argument(help="Output folder of a run.")],
+    as_json: JsonFlag = False,
+) -> None:
+    """Write the report of a finished run again.
+
+    Example: dragstrip report demo
+    """
+    from dragstrip.recording import read, read_json
+    from dragstrip.runner import write_report
+
+    if not folder.is_dir():
+        raise BadInputError("FOLDER", str(folder), "the output folder of a run", "command line")
+    document = read_json(folder / "result.json")
+    for line in document.get("runs", []):
+        read(folder / line["recording"])
+    written = write_report(folder)
+    if as_json:
+        _print_json({"report": str(written), "result": document})
+    else:
+        typer.echo(f"Report: {written}")
+
+
+@app.command()
+def doctor(as_json: JsonFlag = False) -> None:
+    """Say what works on this machine, and what is missing.
+
+    Example: dragstrip doctor
+    """
+    from dragstrip.doctor import examine
+
+    findings = examine()
+    if as_json:
+        _print_json({"healthy": all(finding["ok"] for finding in findings), "findings": findings})
+    else:
+        for finding in findings:
+            typer.echo(f"{'ok     ' if finding['ok'] else 'MISSING'}  {finding['what']}: {finding['found']}")
+    if not all(finding["ok"] for finding in findings):
+        raise typer.Exit(1)
+
+
+def _settings(pairs: list[str]) -> dict[str, str]:
+    settings = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not (key.strip() and equals and value.strip()):
+            raise BadInputError("--sysctl", pair, "KEY=VALUE, such as net.ipv4.tcp_sack=0", "command line")
+        settings[key.strip()] = value.strip()
+    return settings
+
+
+def _execute(
+    planned: Plan, out: Path | None, stem: str, workers: int | None, report: bool, as_json: bool
+) -> None:
+    from dragstrip.console import show_result, watching
+    from dragstrip.runner import execute, next_folder
+
+    folder = out if out is not None else next_folder(Path("runs"), stem)
+    with watching(planned.runs, quiet=as_json) as watcher:
+        document = execute(
+            planned,
+            folder,
+            workers=workers,
+            watcher=watcher,
+            command=shlex.join(["dragstrip", *sys.argv[1:]]),
+            report=report,
+        )
+    if as_json:
+        _print_json(located(document, folder))
+    else:
+        show_result(document, planned.runs)
+        page = folder / "report.html"
+        typer.echo(f"Report: {page}" if page.exists() else f"Recordings: {folder}")
+    if document["failed"]:
+        raise typer.Exit(1)
+
+
+def located(document: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """The result document with its recordings' paths as seen from here, not from the output folder."""
+    runs = [{**line, "recording": str(folder / line["recording"])} for line in document["runs"]]
+    return {**document, "runs": runs}
+
+
+def _print_json(content: object) -> None:
+    typer.echo(json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def main() -> NoReturn:
+    """Run the command line; every error is one line on standard error, bad input exits with 2."""
+    try:
+        status = app(standalone_mode=False)
+        sys.stdout.flush()
+    except typer.exceptions.TyperException as error:
+        context = getattr(error, "ctx", None)
+        command = context.command_path if context else "dragstrip"
+        _fail(f"{error.format_message()} (see {command} --help)", BAD_INPUT)
+    except BadInputError as error:
+        _fail(str(error), BAD_INPUT)
+    except DragstripError as error:
+        _fail(str(error), 1)
+    except (KeyboardInterrupt, typer.Abort):
+        _fail("interrupted", INTERRUPTED)
+    except BrokenPipeError:  # the reader of our output has gone: nothing left to say
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except Exception as error:
+        if os.environ.get("DRAGSTRIP_TRACEBACK"):
+            raise
+        _fail(
+            f"a fault in dragstrip: {type(error).__name__}: {error} "
+            "(DRAGSTRIP_TRACEBACK=1 shows where; please report it)",
+            70,  # EX_SOFTWARE of sysexits.h
+        )
+    sys.exit(status if isinstance(status, int) else 0)
+
+
+def _fail(message: str, status: int) -> NoReturn:
+    sys.stderr.write(f"error: {' '.join(message.split())}\n")
+    sys.exit(status)
+
+
+if __name__ == "__main__":
+    main()

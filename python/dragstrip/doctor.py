@@ -1,0 +1,58 @@
+"""What works on this machine."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+import sys
+from typing import Any
+
+from dragstrip import _core, catalogue
+from dragstrip.engines.pool import worker_count
+from dragstrip.machine import memory_bytes
+
+REPORT_NEEDS = ("altair", "jinja2", "numpy", "pyarrow", "vl-convert-python")
+
+
+def examine() -> list[dict[str, Any]]:
+    """One finding each: what was looked at, what was found, whether it will do."""
+    findings = [
+        _finding("Python", platform.python_version(), sys.version_info >= (3, 11)),
+        _finding("dragstrip", _core.__version__, True),
+        _finding("machine", f"{platform.system()} {platform.machine()}", True),
+        _finding("workers", str(worker_count(None, 1_000_000)), True),
+        _finding("memory", f"{memory_bytes() / 2**30:.1f} GiB", memory_bytes() > 2**29),
+        _finding("congestion controls", ", ".join(_core.algorithms()), True),
+        _finding("engine sim", _simulator(), _simulator() == "ready"),
+    ]
+    place = catalogue.folder()
+    findings.append(_finding("catalogue", f"{len(catalogue.files())} experiments", place is not None))
+    for package in REPORT_NEEDS:
+        findings.append(_package(package))
+    return findings
+
+
+def _finding(what: str, found: str, ok: bool) -> dict[str, Any]:
+    return {"what": what, "found": found, "ok": ok}
+
+
+def _package(name: str) -> dict[str, Any]:
+    try:
+        return _finding(f"package {name}", importlib.metadata.version(name), True)
+    except importlib.metadata.PackageNotFoundError:
+        return _finding(f"package {name}", "not installed (needed for reports)", False)
+
+
+def _simulator() -> str:
+    """Runs a tenth of a second of traffic."""
+    from dragstrip.comparison import compare
+    from dragstrip.engines.sim import simulate
+    from dragstrip.errors import DragstripError
+    from dragstrip.expand import expand
+
+    race = compare(["reno"], rate="10mbit", rtt="10ms", queue="pfifo limit 100", duration="100ms")
+    try:
+        simulate(expand(race)[0].scenario)
+    except DragstripError as error:
+        return str(error)
+    return "ready"
