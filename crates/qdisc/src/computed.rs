@@ -6,7 +6,7 @@
 //! leave the queue, popped when somebody looks.
 //!
 //! A packet whose time has come has left: at an equal instant departures go before arrivals.
-//! `tests/computed.rs` holds this against the same discipline driven event by event.
+//! `tests/model/computed.rs` holds this against the same discipline driven event by event.
 
 use crate::contract::Backlog;
 use crate::fifo::Limit;
