@@ -1,1 +1,23 @@
-//! The TCP endpoint.
+//! The TCP endpoint: sender, receiver, loss recovery, pacing, stack profiles.
+//!
+//! What lives here: everything a kernel does around the congestion control. What must not: the
+//! window rules themselves (`dragstrip-cc`), queues, links, the event loop.
+//!
+//! Sans-IO. An [`Endpoint`] changes only inside [`Endpoint::open`], [`Endpoint::on_segment`],
+//! [`Endpoint::on_deadline`] and [`Endpoint::write`]; each is given the time and an [`Outbox`], and
+//! after each the caller asks [`Endpoint::deadline`] when it wants to be woken next. Sequence numbers count bytes
+//! from the start of the connection in 64 bits and never wrap.
+//!
+//! The model is a stock Linux 6.1; function names of the kernel stand beside the code that does their
+//! work. Where it falls short is listed in `docs/known-gaps.md`.
+
+mod endpoint;
+mod profile;
+mod receiver;
+mod segment;
+mod sender;
+mod ticks;
+
+pub use endpoint::{Endpoint, LimitedBy, Phase, Role, Snapshot};
+pub use profile::Settings;
+pub use segment::{Flags, Outbox, SackBlock, Segment};

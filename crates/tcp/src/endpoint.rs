@@ -1,0 +1,429 @@
+//! One end of a connection: handshake, then a sender and a receiver side by side.
+
+use crate::profile::Settings;
+use crate::receiver::Receiver;
+use crate::segment::{Flags, Outbox, SackBlock, Segment};
+use crate::sender::{Io, Sender, Supply};
+use crate::ticks::Ticks;
+use dragstrip_cc::{Algorithm, CongestionControl};
+use dragstrip_units::Instant;
+
+/// Which side opens the connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Sends the SYN.
+    Client,
+    /// Waits for it.
+    Server,
+}
+
+/// Where the connection is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Nothing sent yet.
+    Closed,
+    /// SYN sent or received, not yet confirmed.
+    Handshake,
+    /// Open.
+    Established,
+    /// Reset: nothing is sent and nothing is taken any more.
+    Reset,
+}
+
+/// What holds the sender back (`tcp_info`: busy, rwnd-limited, sndbuf-limited).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LimitedBy {
+    /// The congestion window.
+    Cwnd,
+    /// The receiver's window.
+    Rwnd,
+    /// The send buffer.
+    Sndbuf,
+    /// The application.
+    App,
+}
+
+impl LimitedBy {
+    /// As the recording writes it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Cwnd => "cwnd",
+            Self::Rwnd => "rwnd",
+            Self::Sndbuf => "sndbuf",
+            Self::App => "app",
+        }
+    }
+}
+
+/// What a recorder reads off a sender (`tcp_info`).
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    /// Congestion window, bytes.
+    pub cwnd_bytes: u64,
+    /// Slow-start threshold, bytes; `None`: infinite.
+    pub ssthresh_bytes: Option<u64>,
+    /// Bytes in flight.
+    pub bytes_in_flight: u64,
+    /// Smoothed RTT, ns; `None` before the first sample.
+    pub srtt_ns: Option<u64>,
+    /// Last RTT sample, ns.
+    pub rtt_ns: Option<u64>,
+    /// Windowed minimum RTT, ns.
+    pub min_rtt_ns: Option<u64>,
+    /// Pacing rate, bit/s; `None` before the first RTT sample.
+    pub pacing_bps: Option<u64>,
+    /// Last delivery-rate sample, bit/s.
+    pub delivery_bps: Option<u64>,
+    /// Bytes cumulatively acknowledged.
+    pub bytes_acked: u64,
+    /// Segments retransmitted so far.
+    pub retransmits: u64,
+    /// Recovery state, or the algorithm's phase while nothing is wrong.
+    pub state: &'static str,
+    /// What holds the sender back.
+    pub limited_by: LimitedBy,
+}
+
+/// Options agreed on in the handshake. On a SYN they travel in the place of the first SACK block.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Options {
+    pub sack: bool,
+    pub timestamps: bool,
+    pub scaling: bool,
+    pub advmss: u32,
+}
+
+impl Options {
+    fn of(settings: &Settings) -> Self {
+        Self {
+            sack: settings.sack,
+            timestamps: settings.timestamps,
+            scaling: settings.window_scaling,
+            advmss: settings.advmss(),
+        }
+    }
+
+    fn encode(self) -> SackBlock {
+        let bits =
+            i32::from(self.sack) | i32::from(self.timestamps) << 1 | i32::from(self.scaling) << 2;
+        SackBlock { start: bits, end: self.advmss as i32 }
+    }
+
+    fn common(self, block: SackBlock) -> Self {
+        Self {
+            sack: self.sack && block.start & 1 != 0,
+            timestamps: self.timestamps && block.start & 2 != 0,
+            scaling: self.scaling && block.start & 4 != 0,
+            advmss: self.advmss.min(block.end as u32),
+        }
+    }
+}
+
+/// One end of a TCP connection.
+#[derive(Clone, Debug)]
+pub struct Endpoint {
+    role: Role,
+    phase: Phase,
+    sender: Sender,
+    receiver: Receiver,
+    options: Options,
+    ecn: bool,
+    /// When the SYN or SYN-ACK was first sent, how often it was sent again, and when it is next.
+    opened_at: Instant,
+    syn_retransmits: u32,
+    syn_deadline: Instant,
+    ticks: Ticks,
+}
+
+impl Endpoint {
+    /// An endpoint whose data, if it sends any, is governed by `cc`.
+    #[must_use]
+    pub fn new(role: Role, settings: &Settings, cc: Algorithm) -> Self {
+        Self {
+            role,
+            phase: Phase::Closed,
+            sender: Sender::new(settings, cc),
+            receiver: Receiver::new(settings),
+            options: Options::of(settings),
+            ecn: false,
+            opened_at: Instant::ZERO,
+            syn_retransmits: 0,
+            syn_deadline: Instant::NEVER,
+            ticks: Ticks::new(settings.hz),
+        }
+    }
+
+    /// Where the connection is in its life.
+    #[must_use]
+    pub fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    /// Begins the handshake (client) or waits for it (server).
+    pub fn open<O: Outbox>(&mut self, now: Instant, out: &mut O) {
+        if self.role == Role::Client {
+            self.opened_at = now;
+            self.phase = Phase::Handshake;
+            self.send_syn(now, out);
+        }
+    }
+
+    /// Ends the connection at once: neither side sends or takes anything any more.
+    pub fn reset(&mut self) {
+        self.phase = Phase::Reset;
+        self.syn_deadline = Instant::NEVER;
+    }
+
+    /// Lets the application write without end.
+    pub fn write_endless<O: Outbox>(&mut self, now: Instant, out: &mut O) {
+        self.supply(Supply::Endless, now, out);
+    }
+
+    /// The application's stream ends, for now, at byte `total`.
+    pub fn write_until<O: Outbox>(&mut self, total: u64, now: Instant, out: &mut O) {
+        self.supply(Supply::Until(total), now, out);
+    }
+
+    fn supply<O: Outbox>(&mut self, supply: Supply, now: Instant, out: &mut O) {
+        self.sender.supply(supply);
+        if self.phase == Phase::Established {
+            self.sender.push(now, &mut Io { receiver: &mut self.receiver, out });
+        }
+    }
+
+    /// Bytes written to the socket so far.
+    #[must_use]
+    pub fn bytes_written(&self) -> u64 {
+        self.sender.bytes_written()
+    }
+
+    /// Stops writing: what the socket holds is still sent.
+    pub fn stop_writing(&mut self) {
+        let written = self.sender.bytes_written();
+        self.sender.supply(Supply::Until(written));
+    }
+
+    /// Everything written has been acknowledged.
+    #[must_use]
+    pub fn is_drained(&self) -> bool {
+        self.sender.is_drained()
+    }
+
+    /// Bytes received in order so far.
+    #[must_use]
+    pub fn bytes_in_order(&self) -> u64 {
+        self.receiver.rcv_nxt()
+    }
+
+    /// When [`Self::on_deadline`] wants to be called next.
+    #[inline]
+    #[must_use]
+    pub fn deadline(&self) -> Instant {
+        match self.phase {
+            Phase::Established => self.sender.deadline().min(self.receiver.deadline()),
+            Phase::Handshake => self.syn_deadline,
+            Phase::Closed | Phase::Reset => Instant::NEVER,
+        }
+    }
+
+    /// Something is due.
+    pub fn on_deadline<O: Outbox>(&mut self, now: Instant, out: &mut O) {
+        match self.phase {
+            Phase::Handshake if self.syn_deadline <= now => {
+                self.syn_retransmits += 1;
+                self.send_syn(now, out);
+            }
+            Phase::Established => {
+                if self.receiver.deadline() <= now
+                    && self.receiver.on_deadline(now, self.sender.rto_ticks())
+                {
+                    self.acknowledge(now, out);
+                }
+                if self.sender.deadline() <= now {
+                    self.sender.on_deadline(now, &mut Io { receiver: &mut self.receiver, out });
+                }
+            }
+            Phase::Handshake | Phase::Closed | Phase::Reset => {}
+        }
+    }
+
+    /// A segment has arrived; the answer is how many bytes of it are new to this host.
+    pub fn on_segment<O: Outbox>(&mut self, segment: &Segment, now: Instant, out: &mut O) -> u64 {
+        if self.phase == Phase::Established && !segment.flags.has(Flags::SYN) {
+            return self.on_established(segment, now, out);
+        }
+        match (self.phase, segment.flags.has(Flags::SYN)) {
+            (Phase::Closed | Phase::Handshake, true) => self.on_syn(segment, now, out),
+            (Phase::Handshake, false) if self.role == Role::Server => {
+                let rtt = self.handshake_rtt(now);
+                self.establish(now, segment.window, rtt);
+                return self.on_established(segment, now, out);
+            }
+            // A SYN again: our answer to it was lost.
+            (Phase::Established, true) if self.role == Role::Client => self.acknowledge(now, out),
+            (Phase::Established | Phase::Closed | Phase::Handshake | Phase::Reset, _) => {}
+        }
+        0
+    }
+
+    #[inline]
+    fn on_established<O: Outbox>(&mut self, segment: &Segment, now: Instant, out: &mut O) -> u64 {
+        if segment.len > 0 {
+            self.sender.view.now = now;
+            let received = self.receiver.on_data(
+                segment,
+                now,
+                self.sender.view.srtt_us_x8,
+                self.sender.rto_ticks(),
+            );
+            if self.sender.has_outstanding() {
+                self.sender.on_ack(segment, &mut Io { receiver: &mut self.receiver, out });
+            }
+            if received.acknowledge && self.receiver.owes_ack() {
+                self.acknowledge(now, out);
+            }
+            return received.new_bytes;
+        }
+        self.sender.view.now = now;
+        self.sender.on_ack(segment, &mut Io { receiver: &mut self.receiver, out });
+        0
+    }
+
+    fn on_syn<O: Outbox>(&mut self, segment: &Segment, now: Instant, out: &mut O) {
+        self.options = self.options.common(segment.sack[0]);
+        self.receiver.note_timestamp(segment.ts_val);
+        match self.role {
+            Role::Server => {
+                let asked = segment.flags.has(Flags::ECE.with(Flags::CWR));
+                self.ecn = asked && self.sender.settings.ecn_accept;
+                if self.phase == Phase::Closed {
+                    self.opened_at = now;
+                    self.phase = Phase::Handshake;
+                }
+                self.send_syn(now, out);
+            }
+            Role::Client => {
+                let granted = segment.flags.has(Flags::ECE) && !segment.flags.has(Flags::CWR);
+                self.ecn = granted && self.sender.settings.ecn_request;
+                let rtt = self.handshake_rtt(now);
+                self.establish(now, segment.window, rtt);
+                self.acknowledge(now, out);
+                self.sender.push(now, &mut Io { receiver: &mut self.receiver, out });
+            }
+        }
+    }
+
+    fn establish(&mut self, now: Instant, peer_window: u32, rtt_us: Option<u32>) {
+        self.phase = Phase::Established;
+        self.syn_deadline = Instant::NEVER;
+        let options = self.options;
+        self.sender.agree(&options, self.ecn);
+        self.receiver.establish(now, self.ecn, options.sack, options.timestamps, options.scaling);
+        self.sender.establish(now, peer_window, rtt_us, self.syn_retransmits);
+    }
+
+    /// RTT of the SYN; none when it was retransmitted (Karn).
+    fn handshake_rtt(&self, now: Instant) -> Option<u32> {
+        (self.syn_retransmits == 0)
+            .then(|| now.since(self.opened_at).as_micros_floor().max(1) as u32)
+    }
+
+    fn send_syn<O: Outbox>(&mut self, now: Instant, out: &mut O) {
+        let settings = &self.sender.settings;
+        let flags = match self.role {
+            Role::Client => Flags::SYN.with_if(Flags::ECE.with(Flags::CWR), settings.ecn_request),
+            Role::Server => Flags::SYN.with(Flags::ACK).with_if(Flags::ECE, self.ecn),
+        };
+        let mut segment = Segment {
+            flags: flags.with_if(Flags::TS, settings.timestamps),
+            window: self.receiver.initial_window(),
+            ts_val: (now.as_micros_floor() / 1_000) as u32,
+            ..Segment::default()
+        };
+        segment.sack[0] = self.options.encode();
+        let backoff = self.syn_retransmits.min(6);
+        let delay = self.ticks.from_duration_ceil(settings.rto_initial) << backoff;
+        self.syn_deadline = self.ticks.timer(now, delay);
+        out.send(&segment, now);
+    }
+
+    fn acknowledge<O: Outbox>(&mut self, now: Instant, out: &mut O) {
+        let segment = self.receiver.acknowledgement(now, self.sender.view.snd_nxt);
+        out.send(&segment, now);
+    }
+
+    /// RTT sample of the last ACK processed, ns; `None` if it gave none.
+    #[inline]
+    #[must_use]
+    pub fn new_rtt_ns(&self) -> Option<u64> {
+        self.sender.new_rtt_us.map(|us| u64::from(us) * 1_000)
+    }
+
+    /// ECN was agreed on.
+    #[must_use]
+    pub fn ecn_negotiated(&self) -> bool {
+        self.phase == Phase::Established && self.ecn || self.phase == Phase::Reset && self.ecn
+    }
+
+    /// Data segments sent, retransmissions included.
+    #[must_use]
+    pub fn segments_sent(&self) -> u64 {
+        self.sender.counters.segments_sent
+    }
+
+    /// Segments retransmitted.
+    #[must_use]
+    pub fn retransmits(&self) -> u64 {
+        self.sender.counters.retransmits
+    }
+
+    /// Retransmission timeouts.
+    #[must_use]
+    pub fn rto_count(&self) -> u64 {
+        self.sender.counters.rto_count
+    }
+
+    /// Window reductions begun (CWR, Recovery and Loss episodes).
+    #[must_use]
+    pub fn reductions(&self) -> u64 {
+        self.sender.counters.reductions
+    }
+
+    /// Bytes cumulatively acknowledged.
+    #[must_use]
+    pub fn bytes_acked(&self) -> u64 {
+        self.sender.view.snd_una
+    }
+
+    /// What a recorder reads off the sending half.
+    #[must_use]
+    pub fn snapshot(&self) -> Snapshot {
+        let sender = &self.sender;
+        let (view, window) = (&sender.view, &sender.window);
+        let mss = u64::from(view.mss);
+        let known = |us: u32| (us != u32::MAX && us > 0).then(|| u64::from(us) * 1_000);
+        Snapshot {
+            cwnd_bytes: u64::from(window.cwnd) * mss,
+            ssthresh_bytes: (window.ssthresh < dragstrip_cc::Window::INFINITE)
+                .then(|| u64::from(window.ssthresh) * mss),
+            bytes_in_flight: u64::from(view.in_flight()) * mss,
+            srtt_ns: (view.srtt_us_x8 > 0).then(|| u64::from(view.srtt_us_x8) * 125),
+            rtt_ns: sender.last_rtt_us.map(|us| u64::from(us) * 1_000),
+            min_rtt_ns: known(view.min_rtt_us),
+            pacing_bps: (window.pacing_rate != u64::MAX)
+                .then(|| window.pacing_rate.saturating_mul(8)),
+            delivery_bps: sender.delivery_bps(),
+            bytes_acked: view.snd_una,
+            retransmits: sender.counters.retransmits,
+            state: match view.state {
+                dragstrip_cc::CaState::Open => sender.cc.phase(view, window),
+                dragstrip_cc::CaState::Disorder => "disorder",
+                dragstrip_cc::CaState::Cwr => "cwr",
+                dragstrip_cc::CaState::Recovery => "recovery",
+                dragstrip_cc::CaState::Loss => "loss",
+            },
+            limited_by: sender.limited_by(),
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! When an acknowledgement goes out: at once, with the next segment, after 40 ms, or compressed.
+//!
+//! Kernel: `__tcp_ack_snd_check`, `tcp_event_data_recv`, `tcp_send_delayed_ack`, `tcp_delack_timer_handler`,
+//! `tcp_compressed_ack_kick` (tcp_input.c, tcp_output.c, tcp_timer.c).
+
+use crate::profile::Settings;
+use crate::segment::{Flags, Segment};
+use crate::ticks::Ticks;
+use dragstrip_units::{Duration, Instant};
+
+/// `TCP_MAX_QUICKACKS`.
+const MAX_QUICK: u32 = 16;
+/// `TCP_FASTRETRANS_THRESH`: duplicates sent uncompressed.
+const UNCOMPRESSED_DUPLICATES: u32 = 3;
+
+#[derive(Clone, Debug)]
+pub(super) struct Acknowledger {
+    /// Segments still to be acknowledged at once (`icsk_ack.quick`).
+    quick: u32,
+    /// Estimated spacing of data, ticks (`ato`); 0: no data yet.
+    ato: u64,
+    last_data_tick: u64,
+    /// Largest segment seen (`rcv_mss`).
+    rcv_mss: u32,
+    /// `ICSK_ACK_NOW`.
+    now: bool,
+    /// Something waits to be acknowledged (`ICSK_ACK_SCHED`).
+    scheduled: bool,
+    /// A short or pushed segment was read (`ICSK_ACK_PUSHED`).
+    pushed: bool,
+    /// Tick at which the delayed-ACK timer expires, and when it goes off.
+    delack: Option<(u64, Instant)>,
+    compressed: u32,
+    compressed_deadline: Instant,
+    /// Duplicates sent for this `rcv_nxt`.
+    duplicates: u32,
+    duplicates_of: u64,
+    sack_delay: Duration,
+    sack_slack: Duration,
+    sack_limit: u32,
+    advmss: u32,
+    /// `TCP_ATO_MIN`, `TCP_DELACK_MIN`: 40 ms.
+    min_ticks: u64,
+    /// `TCP_DELACK_MAX`: 200 ms.
+    max_ticks: u64,
+    ticks: Ticks,
+}
+
+/// What the decision depends on.
+pub(super) struct Situation {
+    pub now: Instant,
+    /// Bytes received since the last acknowledgement.
+    pub unacked: u64,
+    /// The window that would be offered is at least the one offered last.
+    pub window_holds: bool,
+    /// Something is queued out of order.
+    pub hole: bool,
+    pub sack: bool,
+    pub rcv_nxt: u64,
+    pub rcv_rtt_us: u64,
+    pub srtt_us_x8: u32,
+}
+
+impl Acknowledger {
+    pub fn new(settings: &Settings) -> Self {
+        Self {
+            quick: 0,
+            ato: 0,
+            last_data_tick: 0,
+            rcv_mss: 536,
+            now: false,
+            scheduled: false,
+            pushed: false,
+            delack: None,
+            compressed: 0,
+            compressed_deadline: Instant::NEVER,
+            duplicates: 0,
+            duplicates_of: 0,
+            sack_delay: settings.comp_sack_delay,
+            sack_slack: settings.comp_sack_slack,
+            sack_limit: settings.comp_sack_nr,
+            advmss: settings.advmss(),
+            min_ticks: u64::from(settings.hz / 25),
+            max_ticks: u64::from(settings.hz / 5),
+            ticks: Ticks::new(settings.hz),
+        }
+    }
+
+    #[inline]
+    pub fn deadline(&self) -> Instant {
+        self.delack.map_or(Instant::NEVER, |delack| delack.1).min(self.compressed_deadline)
+    }
+
+    #[inline]
+    pub fn owes(&self) -> bool {
+        self.scheduled
+    }
+
+    pub fn acknowledge_now(&mut self) {
+        self.now = true;
+        self.scheduled = true;
+    }
+
+    /// Something waits to be acknowledged (`inet_csk_schedule_ack`).
+    pub fn schedule(&mut self) {
+        self.scheduled = true;
+    }
+
+    /// One more segment is acknowledged at once (`quick |= 1`).
+    pub fn quick_once(&mut self) {
+        self.quick |= 1;
+    }
+
+    /// `tcp_incr_quickack`: half a window's worth, at most `limit`.
+    fn add_quick(&mut self, limit: u32, window: u64) {
+        let half = (window / (2 * u64::from(self.rcv_mss))).min(u64::from(limit)) as u32;
+        self.quick = self.quick.max(if half == 0 { 2 } else { half });
+    }
+
+    /// `tcp_enter_quickack_mode`.
+    pub fn enter_quick(&mut self, limit: u32, window: u64) {
+        self.add_quick(limit, window);
+        self.ato = self.min_ticks;
+    }
+
+    /// `tcp_event_data_recv`: measures segment size and spacing.
+    pub fn on_data(&mut self, segment: &Segment, tick: u64, window: u64, rto_ticks: u64) {
+        self.scheduled = true;
+        let len = u32::from(segment.len);
+        if len >= self.rcv_mss {
+            self.rcv_mss = len.min(self.advmss);
+            // The end of an application's write: more may not come soon.
+            self.pushed |= segment.flags.has(Flags::PSH);
+        } else {
+            self.pushed = true;
+        }
+        if self.ato == 0 {
+            self.add_quick(MAX_QUICK, window);
+            self.ato = self.min_ticks;
+        } else {
+            let gap = tick - self.last_data_tick;
+            if gap <= self.min_ticks / 2 {
+                self.ato = (self.ato >> 1) + self.min_ticks / 2;
+            } else if gap < self.ato {
+                self.ato = ((self.ato >> 1) + gap).min(rto_ticks);
+            } else if gap > rto_ticks {
+                // The sender must have restarted its window: help it along.
+                self.add_quick(MAX_QUICK, window);
+            }
+        }
+        self.last_data_tick = tick;
+    }
+
+    /// `__tcp_ack_snd_check`, and what the reading application triggers (`tcp_cleanup_rbuf`).
+    pub fn decide(&mut self, situation: &Situation) -> bool {
+        let more_than_one = situation.unacked > u64::from(self.rcv_mss);
+        if (more_than_one && situation.window_holds) || self.quick > 0 || self.now {
+            return true;
+        }
+        if !situation.hole {
+            // The application reads at once; then more than one segment, or a pushed one, is acknowledged.
+            let read = situation.unacked > 0 && (more_than_one || self.pushed);
+            return self.scheduled && (read || self.delay(situation));
+        }
+        if !situation.sack || self.compressed >= self.sack_limit {
+            return true;
+        }
+        if self.duplicates_of != situation.rcv_nxt {
+            self.duplicates_of = situation.rcv_nxt;
+            self.duplicates = 0;
+        }
+        if self.duplicates < UNCOMPRESSED_DUPLICATES {
+            self.duplicates += 1;
+            return true;
+        }
+        self.compress(situation);
+        false
+    }
+
+    /// SACK compression: at most one ACK per 5 % of the RTT or per `tcp_comp_sack_delay_ns`.
+    fn compress(&mut self, situation: &Situation) {
+        self.compressed += 1;
+        if self.compressed_deadline != Instant::NEVER {
+            return;
+        }
+        let mut rtt_us_x8 = situation.rcv_rtt_us << 3;
+        if situation.srtt_us_x8 > 0 {
+            rtt_us_x8 = rtt_us_x8.min(u64::from(situation.srtt_us_x8));
+        }
+        let delay = self.sack_delay.min(Duration::from_nanos(rtt_us_x8 * (1_000 >> 3) / 20));
+        // Nothing else interrupts the processor, so the timer goes off at the end of its slack.
+        self.compressed_deadline = situation.now + delay + self.sack_slack;
+    }
+
+    /// `tcp_send_delayed_ack`; whether the timer was so close that the ACK goes out at once.
+    fn delay(&mut self, situation: &Situation) -> bool {
+        let tick = self.ticks.at(situation.now);
+        let mut ato = self.ato;
+        if ato > self.min_ticks {
+            let mut limit = if self.pushed { self.max_ticks } else { self.max_ticks * 5 / 2 };
+            if situation.srtt_us_x8 > 0 {
+                let rtt = self.ticks.from_micros_ceil(u64::from(situation.srtt_us_x8 >> 3));
+                limit = limit.min(rtt.max(self.min_ticks));
+            }
+            ato = ato.min(limit);
+        }
+        ato = ato.min(self.max_ticks);
+        let mut expires = tick + ato;
+        if let Some((pending, _)) = self.delack {
+            if pending <= tick + (ato >> 2) {
+                return true;
+            }
+            expires = expires.min(pending);
+        }
+        if self.delack.is_none_or(|(pending, _)| pending != expires) {
+            self.delack = Some((expires, self.ticks.timer(situation.now, expires - tick)));
+        }
+        false
+    }
+
+    /// A timer is due; whether to acknowledge.
+    pub fn on_deadline(&mut self, now: Instant, rto_ticks: u64) -> bool {
+        let mut send = false;
+        if self.compressed_deadline <= now {
+            self.compressed_deadline = Instant::NEVER;
+            send = self.compressed > 0;
+        }
+        if self.delack.is_some_and(|(_, at)| at <= now) {
+            self.delack = None;
+            if self.scheduled {
+                // Missed: data comes more slowly than thought.
+                self.ato = (self.ato << 1).min(rto_ticks);
+                send = true;
+            }
+        }
+        send
+    }
+
+    /// `tcp_event_ack_sent`.
+    #[inline]
+    pub fn sent(&mut self) {
+        if self.scheduled && self.quick > 0 {
+            self.quick -= 1;
+            if self.quick == 0 {
+                self.ato = self.min_ticks;
+            }
+        }
+        self.compressed = 0;
+        self.compressed_deadline = Instant::NEVER;
+        self.scheduled = false;
+        self.now = false;
+        self.pushed = false;
+        self.delack = None;
+    }
+}

@@ -1,0 +1,245 @@
+//! The receiving half: reassembly, acknowledgements, the window offered.
+//!
+//! | file | does | kernel |
+//! |---|---|---|
+//! | `acknowledge.rs` | when to acknowledge | `__tcp_ack_snd_check`, `tcp_send_delayed_ack` |
+//! | `reassembly.rs` | what arrived out of order, SACK blocks | `tcp_data_queue_ofo`, `tcp_sack_*` |
+//! | `window.rs` | window and buffer autotuning | `__tcp_select_window`, `tcp_rcv_space_adjust` |
+
+mod acknowledge;
+mod reassembly;
+mod window;
+
+use crate::profile::Settings;
+use crate::segment::{Flags, SackBlock, Segment};
+use crate::ticks::Ticks;
+use acknowledge::Acknowledger;
+use dragstrip_units::Instant;
+use reassembly::Reassembly;
+use window::WindowOffer;
+
+/// The receiving half of an endpoint. The application reads at once whatever is in order.
+#[derive(Clone, Debug)]
+pub(crate) struct Receiver {
+    /// Next byte expected.
+    rcv_nxt: u64,
+    reassembly: Reassembly,
+    acks: Acknowledger,
+    window: WindowOffer,
+    /// Timestamp to echo, ms (`ts_recent`).
+    ts_recent: u32,
+    /// `rcv_nxt` at the last acknowledgement sent (`rcv_wup`).
+    last_acked: u64,
+    /// ECN echo is on until the sender says CWR.
+    demand_cwr: bool,
+    /// ECN-capable data was seen.
+    ecn_seen: bool,
+    ecn: bool,
+    timestamps: bool,
+    sack: bool,
+    dsack: bool,
+    ticks: Ticks,
+}
+
+/// What became of a data segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Received {
+    /// Bytes that are new to this host, in order or not.
+    pub new_bytes: u64,
+    /// An acknowledgement must go out now.
+    pub acknowledge: bool,
+}
+
+impl Receiver {
+    pub fn new(settings: &Settings) -> Self {
+        Self {
+            rcv_nxt: 0,
+            reassembly: Reassembly::default(),
+            acks: Acknowledger::new(settings),
+            window: WindowOffer::new(settings),
+            ts_recent: 0,
+            last_acked: 0,
+            demand_cwr: false,
+            ecn_seen: false,
+            ecn: false,
+            timestamps: settings.timestamps,
+            sack: settings.sack,
+            dsack: settings.dsack,
+            ticks: Ticks::new(settings.hz),
+        }
+    }
+
+    /// What both sides agreed on in the handshake.
+    pub fn establish(
+        &mut self,
+        now: Instant,
+        ecn: bool,
+        sack: bool,
+        timestamps: bool,
+        scaling: bool,
+    ) {
+        self.ecn = ecn;
+        self.sack = sack;
+        self.timestamps = timestamps;
+        self.window.establish(now, scaling);
+    }
+
+    pub fn rcv_nxt(&self) -> u64 {
+        self.rcv_nxt
+    }
+
+    /// Window to announce in the handshake, never scaled.
+    pub fn initial_window(&self) -> u32 {
+        self.window.initial()
+    }
+
+    /// A timestamp of the peer, from the handshake.
+    pub fn note_timestamp(&mut self, ts_val: u32) {
+        self.ts_recent = ts_val;
+    }
+
+    /// Whether something waits to be acknowledged: data sent meanwhile may have done it.
+    #[inline]
+    pub fn owes_ack(&self) -> bool {
+        self.acks.owes()
+    }
+
+    #[inline]
+    pub fn deadline(&self) -> Instant {
+        self.acks.deadline()
+    }
+
+    /// A data segment has arrived (`tcp_data_queue`, `tcp_ack_snd_check`). `srtt_us_x8` and `rto_ticks` are
+    /// this host's own estimates, which bound the delay of an ACK.
+    pub fn on_data(
+        &mut self,
+        segment: &Segment,
+        now: Instant,
+        srtt_us_x8: u32,
+        rto_ticks: u64,
+    ) -> Received {
+        let end = segment.end_seq();
+        if segment.flags.has(Flags::TS) && segment.seq <= self.last_acked {
+            self.ts_recent = segment.ts_val;
+        }
+        self.accept_cwr(segment);
+        let before = self.rcv_nxt;
+        let mut new_bytes = 0;
+        if segment.seq <= self.rcv_nxt && end > self.rcv_nxt {
+            if segment.seq < self.rcv_nxt && self.dsack {
+                // RFC 2883 §4: the overlap is reported.
+                self.reassembly.set_duplicate(segment.seq, self.rcv_nxt);
+            }
+            new_bytes = end - self.rcv_nxt;
+            self.rcv_nxt = end;
+            if !self.reassembly.is_empty() {
+                let (next, had) = self.reassembly.absorb(end);
+                self.rcv_nxt = next;
+                // What was queued had been counted when it came.
+                new_bytes = new_bytes.saturating_sub(had.min(new_bytes));
+                if self.reassembly.is_empty() {
+                    // RFC 5681 §4.2: a filled gap is acknowledged at once.
+                    self.acks.acknowledge_now();
+                }
+            }
+        } else if end <= self.rcv_nxt {
+            if self.dsack {
+                self.reassembly.set_duplicate(segment.seq, end);
+            }
+            self.acks.enter_quick(16, self.window.offered());
+            self.acks.acknowledge_now();
+        } else {
+            new_bytes = self.reassembly.insert(segment.seq, end, self.dsack);
+        }
+        if new_bytes > 0 {
+            if self.rcv_nxt > before {
+                let offered = self.window.offered();
+                self.acks.on_data(segment, self.ticks.at(now), offered, rto_ticks);
+            } else {
+                self.acks.schedule();
+            }
+            self.check_ce(segment);
+            if segment.len >= 128
+                && self.window.grow(u64::from(segment.len), self.reassembly.memory())
+            {
+                self.acks.quick_once();
+            }
+        }
+        self.window.on_read(now, self.rcv_nxt, segment, before);
+        let acknowledge = self.acks.decide(&acknowledge::Situation {
+            now,
+            unacked: self.rcv_nxt - self.last_acked,
+            window_holds: self.window.select(self.reassembly.memory()) >= self.window.offered(),
+            hole: !self.reassembly.is_empty(),
+            sack: self.sack,
+            rcv_nxt: self.rcv_nxt,
+            rcv_rtt_us: self.window.rtt_us(),
+            srtt_us_x8,
+        });
+        Received { new_bytes, acknowledge }
+    }
+
+    /// `tcp_ecn_check_ce`.
+    fn check_ce(&mut self, segment: &Segment) {
+        if !self.ecn {
+            return;
+        }
+        if segment.flags.has(Flags::CE) {
+            if !self.demand_cwr {
+                // The sender's window may be very low: do not delay ACKs.
+                self.acks.enter_quick(2, self.window.offered());
+                self.demand_cwr = true;
+            }
+            self.ecn_seen = true;
+        } else if segment.flags.has(Flags::ECT) {
+            self.ecn_seen = true;
+        } else if self.ecn_seen {
+            // Not ECN-capable among others that are: a retransmission.
+            self.acks.enter_quick(2, self.window.offered());
+        }
+    }
+
+    /// `tcp_ecn_accept_cwr`.
+    fn accept_cwr(&mut self, segment: &Segment) {
+        if self.ecn && segment.flags.has(Flags::CWR) {
+            self.demand_cwr = false;
+            self.acks.acknowledge_now();
+        }
+    }
+
+    /// A timer of the receiver is due; whether an acknowledgement must go out.
+    pub fn on_deadline(&mut self, now: Instant, rto_ticks: u64) -> bool {
+        self.acks.on_deadline(now, rto_ticks)
+    }
+
+    /// A pure acknowledgement.
+    pub fn acknowledgement(&mut self, now: Instant, seq: u64) -> Segment {
+        let mut segment = Segment { seq, flags: Flags::ACK, ..Segment::default() };
+        if self.sack {
+            segment.sack_count = self.reassembly.blocks(self.rcv_nxt, &mut segment.sack);
+        }
+        self.fill_header(&mut segment, now);
+        segment
+    }
+
+    /// Acknowledgement number, window, timestamps and ECN echo of a segment about to leave: whatever leaves
+    /// acknowledges (`tcp_event_ack_sent`).
+    #[inline]
+    pub fn fill_header(&mut self, segment: &mut Segment, now: Instant) {
+        segment.ack = self.rcv_nxt;
+        segment.window = self.window.advertise(self.rcv_nxt, self.reassembly.memory());
+        if self.timestamps {
+            segment.flags = segment.flags.with(Flags::TS);
+            segment.ts_val = (now.as_micros_floor() / 1_000) as u32;
+            segment.ts_ecr = self.ts_recent;
+        }
+        segment.flags = segment.flags.with_if(Flags::ECE, self.demand_cwr);
+        self.last_acked = self.rcv_nxt;
+        self.acks.sent();
+    }
+}
+
+/// A block relative to `ack`, as the segment carries it.
+fn relative(ack: u64, start: u64, end: u64) -> SackBlock {
+    SackBlock { start: (start as i64 - ack as i64) as i32, end: (end as i64 - ack as i64) as i32 }
+}

@@ -1,0 +1,184 @@
+//! What arrived out of order, and the SACK blocks that report it.
+//!
+//! Kernel: `tcp_data_queue_ofo`, `tcp_sack_new_ofo_skb`, `tcp_sack_maybe_coalesce`, `tcp_sack_remove`,
+//! `tcp_dsack_set`. RFC 2018 §4: the first block is the most recent one.
+
+use super::relative;
+use crate::segment::SackBlock;
+
+/// Most blocks remembered (`TCP_NUM_SACKS`).
+const REMEMBERED: usize = 4;
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Reassembly {
+    /// Disjoint ranges above `rcv_nxt`, ascending.
+    ranges: Vec<(u64, u64)>,
+    queued: u64,
+    /// Blocks to report, most recent first.
+    recent: [(u64, u64); REMEMBERED],
+    recent_count: usize,
+    duplicate: Option<(u64, u64)>,
+}
+
+impl Reassembly {
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.ranges.is_empty()
+    }
+
+    /// Memory held by queued segments: 2304 bytes for 1448 of payload (truesize, approximate).
+    #[inline]
+    pub fn memory(&self) -> u64 {
+        self.queued + self.queued * 19 / 32
+    }
+
+    /// The next acknowledgement reports `[start, end)` as a duplicate (RFC 2883).
+    pub fn set_duplicate(&mut self, start: u64, end: u64) {
+        self.duplicate = Some((start, end));
+    }
+
+    /// Queues `[start, end)`; how many of the bytes are new.
+    pub fn insert(&mut self, start: u64, end: u64, dsack: bool) -> u64 {
+        // Arrivals are nearly always at or near the end.
+        let mut first = self.ranges.len();
+        while first > 0 && self.ranges[first - 1].1 >= start {
+            first -= 1;
+        }
+        let mut last = first;
+        let mut merged = (start, end);
+        let mut had = 0;
+        while last < self.ranges.len() && self.ranges[last].0 <= end {
+            let (low, high) = self.ranges[last];
+            had += high.min(end).saturating_sub(low.max(start));
+            merged = (merged.0.min(low), merged.1.max(high));
+            last += 1;
+        }
+        let new = (end - start) - had;
+        if new == 0 && dsack {
+            self.set_duplicate(start, end);
+        }
+        match last - first {
+            0 => self.ranges.insert(first, merged),
+            1 => self.ranges[first] = merged,
+            _ => {
+                self.ranges[first] = merged;
+                self.ranges.drain(first + 1..last);
+            }
+        }
+        self.queued += new;
+        self.report(start, end);
+        new
+    }
+
+    /// `tcp_sack_new_ofo_skb`: the block that holds the newest arrival comes first.
+    fn report(&mut self, start: u64, end: u64) {
+        let mut block = (start, end);
+        let mut kept = 0;
+        // Blocks that touch the new one melt into it.
+        for index in 0..self.recent_count {
+            let other = self.recent[index];
+            if other.0 <= block.1 && block.0 <= other.1 {
+                block = (block.0.min(other.0), block.1.max(other.1));
+            } else {
+                self.recent[kept] = other;
+                kept += 1;
+            }
+        }
+        let count = (kept + 1).min(REMEMBERED);
+        self.recent.copy_within(0..count - 1, 1);
+        self.recent[0] = block;
+        self.recent_count = count;
+    }
+
+    /// The in-order edge has reached `next`: takes out what now continues it. The new edge, and how many of the
+    /// queued bytes lay below `next`.
+    pub fn absorb(&mut self, mut next: u64) -> (u64, u64) {
+        let mut taken = 0;
+        let mut overlap = 0;
+        for &(start, end) in &self.ranges {
+            if start > next {
+                break;
+            }
+            overlap += next.min(end).saturating_sub(start);
+            self.queued -= end - start;
+            next = next.max(end);
+            taken += 1;
+        }
+        self.ranges.drain(..taken);
+        self.forget_below(next);
+        (next, overlap)
+    }
+
+    /// `tcp_sack_remove`.
+    fn forget_below(&mut self, next: u64) {
+        let mut kept = 0;
+        for index in 0..self.recent_count {
+            if self.recent[index].0 >= next {
+                self.recent[kept] = self.recent[index];
+                kept += 1;
+            }
+        }
+        self.recent_count = if self.ranges.is_empty() { 0 } else { kept };
+    }
+
+    /// Fills in up to three blocks, a pending duplicate first; how many.
+    pub fn blocks(&mut self, ack: u64, into: &mut [SackBlock; 3]) -> u8 {
+        let mut count = 0;
+        if let Some((start, end)) = self.duplicate.take() {
+            into[0] = relative(ack, start, end);
+            count = 1;
+        }
+        for &(start, end) in &self.recent[..self.recent_count] {
+            if count == into.len() {
+                break;
+            }
+            into[count] = relative(ack, start, end);
+            count += 1;
+        }
+        count as u8
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reported(reassembly: &mut Reassembly, ack: u64) -> Vec<(i32, i32)> {
+        let mut blocks = [SackBlock::default(); 3];
+        let count = usize::from(reassembly.blocks(ack, &mut blocks));
+        blocks[..count].iter().map(|block| (block.start, block.end)).collect()
+    }
+
+    #[test]
+    fn the_newest_block_comes_first_and_grows() {
+        let mut reassembly = Reassembly::default();
+        assert_eq!(reassembly.insert(2000, 3000, true), 1000);
+        assert_eq!(reassembly.insert(5000, 6000, true), 1000);
+        assert_eq!(reported(&mut reassembly, 1000), [(4000, 5000), (1000, 2000)]);
+        assert_eq!(reassembly.insert(3000, 4000, true), 1000);
+        assert_eq!(reported(&mut reassembly, 1000), [(1000, 3000), (4000, 5000)]);
+        assert_eq!(reassembly.insert(4000, 5000, true), 1000);
+        assert_eq!(reported(&mut reassembly, 1000), [(1000, 5000)]);
+    }
+
+    #[test]
+    fn a_filled_gap_frees_everything_that_follows_it() {
+        let mut reassembly = Reassembly::default();
+        reassembly.insert(2000, 3000, true);
+        reassembly.insert(4000, 5000, true);
+        assert_eq!(reassembly.absorb(2000), (3000, 0));
+        assert_eq!(reported(&mut reassembly, 3000), [(1000, 2000)]);
+        assert_eq!(reassembly.absorb(4500), (5000, 500));
+        assert!(reassembly.is_empty());
+        assert_eq!(reassembly.memory(), 0);
+    }
+
+    #[test]
+    fn a_duplicate_is_reported_once_and_first() {
+        let mut reassembly = Reassembly::default();
+        reassembly.insert(2000, 3000, true);
+        assert_eq!(reassembly.insert(2000, 3000, true), 0);
+        assert_eq!(reported(&mut reassembly, 1000), [(1000, 2000), (1000, 2000)]);
+        assert_eq!(reported(&mut reassembly, 1000), [(1000, 2000)]);
+    }
+}

@@ -1,0 +1,215 @@
+//! The window offered to the sender, and the receive buffer behind it.
+//!
+//! Kernel: `tcp_select_initial_window`, `__tcp_select_window`, `tcp_grow_window`, `tcp_rcv_space_adjust`,
+//! `tcp_rcv_rtt_measure_ts`. The application reads at once, so only data out of order occupies
+//! the buffer.
+
+use crate::profile::Settings;
+use crate::segment::{Flags, Segment};
+use dragstrip_units::Instant;
+
+#[derive(Clone, Debug)]
+pub(super) struct WindowOffer {
+    settings: Tuning,
+    /// Receive buffer, bytes of memory.
+    rcvbuf: u64,
+    /// What the buffer's size allows to offer.
+    clamp: u64,
+    /// What is offered at most for now; grows with every full segment (`rcv_ssthresh`).
+    ssthresh: u64,
+    /// Last window advertised, from `advertised_at`.
+    offered: u64,
+    advertised_at: u64,
+    scale: u32,
+    /// Receiver's RTT estimate × 8, µs.
+    rtt_us_x8: u64,
+    last_echo: u32,
+    /// Start of the current measurement of the reading rate.
+    space_seq: u64,
+    space_at: Instant,
+    /// Bytes read in the best round trip so far.
+    space: u64,
+}
+
+/// The settings the window depends on.
+#[derive(Clone, Debug)]
+struct Tuning {
+    adv_win_scale: i32,
+    moderate: bool,
+    rmem_max: u64,
+    core_rmem_max: u64,
+    advmss: u64,
+    /// Memory of one segment as the tuning sees it.
+    segment_memory: u64,
+    mss: u64,
+}
+
+impl Tuning {
+    fn window_from_space(&self, space: u64) -> u64 {
+        if self.adv_win_scale <= 0 {
+            space >> -self.adv_win_scale
+        } else {
+            space - (space >> self.adv_win_scale)
+        }
+    }
+}
+
+impl WindowOffer {
+    pub fn new(settings: &Settings) -> Self {
+        let mut tuning = Tuning {
+            adv_win_scale: settings.adv_win_scale,
+            moderate: settings.moderate_rcvbuf,
+            rmem_max: settings.rmem[2],
+            core_rmem_max: settings.core_rmem_max,
+            advmss: u64::from(settings.advmss()),
+            segment_memory: 0,
+            mss: u64::from(settings.mss()),
+        };
+        // SKB_TRUESIZE(advmss + MAX_TCP_HEADER), enlarged until its share of window holds a segment.
+        tuning.segment_memory = tuning.advmss + 320 + 256 + 320;
+        while tuning.window_from_space(tuning.segment_memory) < tuning.advmss {
+            tuning.segment_memory += 128;
+        }
+        let rcvbuf = settings.rmem[1];
+        let full = tuning.window_from_space(rcvbuf);
+        // tcp_select_initial_window: whole segments, and no more than an unscaled field holds.
+        let whole = if full > tuning.mss { full - full % tuning.mss } else { full };
+        let initial = whole.min(65_535);
+        let space = tuning.rmem_max.max(tuning.core_rmem_max);
+        let scale = if settings.window_scaling {
+            (space.max(1).ilog2().saturating_sub(15)).min(14)
+        } else {
+            0
+        };
+        Self {
+            clamp: full,
+            rcvbuf,
+            ssthresh: initial,
+            offered: initial,
+            advertised_at: 0,
+            scale,
+            rtt_us_x8: 0,
+            last_echo: 0,
+            space_seq: 0,
+            space_at: Instant::ZERO,
+            space: initial.min(10 * tuning.advmss),
+            settings: tuning,
+        }
+    }
+
+    pub fn establish(&mut self, now: Instant, scaling: bool) {
+        self.space_at = now;
+        if !scaling {
+            self.scale = 0;
+            self.clamp = self.clamp.min(65_535);
+        }
+    }
+
+    pub fn initial(&self) -> u32 {
+        self.offered as u32
+    }
+
+    /// The last window advertised.
+    #[inline]
+    pub fn offered(&self) -> u64 {
+        self.offered
+    }
+
+    pub fn rtt_us(&self) -> u64 {
+        self.rtt_us_x8 >> 3
+    }
+
+    /// `__tcp_select_window`: what could be offered with `queued` bytes of memory in use.
+    #[inline]
+    pub fn select(&self, queued: u64) -> u64 {
+        let free = self.settings.window_from_space(self.rcvbuf.saturating_sub(queued));
+        let full = self.clamp.min(self.settings.window_from_space(self.rcvbuf));
+        let unit = (1_u64 << self.scale) - 1;
+        let mut free = free;
+        if free < full / 2 {
+            free &= !unit;
+            if free < full / 16 || free < self.settings.mss {
+                return 0;
+            }
+        }
+        let window = free.min(self.ssthresh).min(self.clamp.max(self.ssthresh));
+        (window + unit) & !unit
+    }
+
+    /// `tcp_select_window`: never takes back what was offered.
+    #[inline]
+    pub fn advertise(&mut self, rcv_nxt: u64, queued: u64) -> u32 {
+        let current = (self.advertised_at + self.offered).saturating_sub(rcv_nxt);
+        let unit = (1_u64 << self.scale) - 1;
+        let window = self.select(queued).max((current + unit) & !unit);
+        let window = window.min(65_535 << self.scale);
+        self.offered = window;
+        self.advertised_at = rcv_nxt;
+        window as u32
+    }
+
+    /// `tcp_grow_window`: a well-filled segment allows two more; whether it did.
+    #[inline]
+    pub fn grow(&mut self, len: u64, queued: u64) -> bool {
+        let space = self.settings.window_from_space(self.rcvbuf.saturating_sub(queued));
+        let room = self.clamp.min(space).saturating_sub(self.ssthresh);
+        if room == 0 {
+            return false;
+        }
+        self.ssthresh += room.min((2 * self.settings.advmss).max(2 * len));
+        true
+    }
+
+    /// The application has read up to `rcv_nxt`: measure the RTT and tune the buffer.
+    #[inline]
+    pub fn on_read(&mut self, now: Instant, rcv_nxt: u64, segment: &Segment, before: u64) {
+        if segment.flags.has(Flags::TS)
+            && segment.ts_ecr != self.last_echo
+            && u64::from(segment.len) >= self.settings.mss
+        {
+            self.last_echo = segment.ts_ecr;
+            let now_ms = now.as_micros_floor() / 1_000;
+            let delta_us = now_ms.saturating_sub(u64::from(segment.ts_ecr)).max(1) * 1_000;
+            if self.rtt_us_x8 == 0 {
+                self.rtt_us_x8 = delta_us << 3;
+            } else {
+                self.rtt_us_x8 = self.rtt_us_x8 - (self.rtt_us_x8 >> 3) + delta_us;
+            }
+        }
+        if rcv_nxt > before {
+            self.adjust_space(now, rcv_nxt);
+        }
+    }
+
+    /// `tcp_rcv_space_adjust`: once per round trip, when more was read than in any before.
+    #[inline]
+    fn adjust_space(&mut self, now: Instant, copied_seq: u64) {
+        let elapsed_us = now.since(self.space_at).as_micros_floor();
+        if self.rtt_us_x8 == 0 || elapsed_us < self.rtt_us_x8 >> 3 {
+            return;
+        }
+        let copied = copied_seq - self.space_seq;
+        if copied > self.space {
+            if self.settings.moderate {
+                self.enlarge(copied);
+            }
+            self.space = copied;
+        }
+        self.space_seq = copied_seq;
+        self.space_at = now;
+    }
+
+    fn enlarge(&mut self, copied: u64) {
+        let mut window = 2 * copied + 16 * self.settings.advmss;
+        // Room for slow start: grow by twice the growth seen.
+        let grow =
+            (u128::from(window) * u128::from(copied - self.space) / u128::from(self.space)) as u64;
+        window += 2 * grow;
+        let memory = window / self.settings.advmss * self.settings.segment_memory;
+        let rcvbuf = memory.min(self.settings.rmem_max);
+        if rcvbuf > self.rcvbuf {
+            self.rcvbuf = rcvbuf;
+            self.clamp = self.settings.window_from_space(rcvbuf);
+        }
+    }
+}

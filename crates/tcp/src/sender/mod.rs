@@ -1,0 +1,269 @@
+//! The sending half: what was sent, what came back, what may be sent next.
+//!
+//! | file | does | kernel |
+//! |---|---|---|
+//! | `ack.rs` | one ACK, step by step | `tcp_ack` |
+//! | `sack.rs` | marks what SACK blocks tell | `tcp_sacktag_write_queue` |
+//! | `rack.rs` | declares losses by time | `tcp_recovery.c` |
+//! | `recovery.rs` | states, PRR, undo | `tcp_fastretrans_alert` ... |
+//! | `timers.rs` | RTO, F-RTO entry, tail loss probe | `tcp_timer.c` |
+//! | `rate.rs` | delivery-rate samples | `tcp_rate.c` |
+//! | `rtt.rs` | RTT estimate and minimum | `tcp_rtt_estimator` |
+//! | `transmit.rs` | sends and retransmits within window, pacing, TSQ | `tcp_output.c` |
+//! | `buffer.rs` | the application's writes and the send buffer | `tcp_sndbuf_expand` ... |
+
+mod ack;
+mod buffer;
+mod rack;
+mod rate;
+mod recovery;
+mod rtt;
+mod sack;
+mod scoreboard;
+mod timers;
+mod transmit;
+
+pub(crate) use buffer::Supply;
+
+use crate::profile::Settings;
+use crate::receiver::Receiver;
+use crate::segment::Outbox;
+use crate::ticks::Ticks;
+use buffer::Buffer;
+use dragstrip_cc::{Algorithm, CongestionControl, PacingStatus, View, Window};
+use dragstrip_units::Instant;
+use rack::Rack;
+use rate::RateState;
+use recovery::Recovery;
+use rtt::{RttEstimator, WindowedMin};
+use sack::SackCache;
+use scoreboard::Scoreboard;
+use timers::Timers;
+use transmit::Transmission;
+
+/// The other half of the endpoint and the way out, lent for the length of a call.
+pub(crate) struct Io<'a, O> {
+    pub receiver: &'a mut Receiver,
+    pub out: &'a mut O,
+}
+
+/// Counters for the recording.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counters {
+    /// Data segments sent, retransmissions included.
+    pub segments_sent: u64,
+    /// Segments retransmitted.
+    pub retransmits: u64,
+    /// Retransmission timeouts.
+    pub rto_count: u64,
+    /// Window reductions begun (CWR, Recovery, Loss).
+    pub reductions: u64,
+}
+
+/// The sending half of an endpoint.
+#[derive(Clone, Debug)]
+pub(crate) struct Sender {
+    pub cc: Algorithm,
+    pub view: View,
+    pub window: Window,
+    /// Receive window's right edge (`tcp_wnd_end`).
+    window_end: u64,
+    board: Scoreboard,
+    sacks: SackCache,
+    rack: Rack,
+    rate: RateState,
+    recovery: Recovery,
+    rtt: RttEstimator,
+    min_rtt: WindowedMin,
+    timers: Timers,
+    transmission: Transmission,
+    buffer: Buffer,
+    pub counters: Counters,
+    /// The last RTT sample given to the algorithm, µs.
+    pub last_rtt_us: Option<u32>,
+    /// RTT sample of the ACK just processed, µs, for the recording.
+    pub new_rtt_us: Option<u32>,
+    pub settings: Settings,
+    ticks: Ticks,
+    has_cong_control: bool,
+    /// Both sides agreed on ECN.
+    ecn: bool,
+}
+
+impl Sender {
+    pub fn new(settings: &Settings, cc: Algorithm) -> Self {
+        let mss = settings.mss();
+        let view = View {
+            now: Instant::ZERO,
+            hz: settings.hz,
+            snd_una: 0,
+            snd_nxt: 0,
+            mss,
+            packets_out: 0,
+            sacked_out: 0,
+            lost_out: 0,
+            retrans_out: 0,
+            max_packets_out: 0,
+            is_cwnd_limited: false,
+            // The SYN counts as delivered.
+            delivered: 1,
+            lost: 0,
+            delivered_at: Instant::ZERO,
+            app_limited: 0,
+            srtt_us_x8: 0,
+            min_rtt_us: u32::MAX,
+            state: dragstrip_cc::CaState::Open,
+            prior_cwnd: 0,
+            last_data_sent: Instant::ZERO,
+            departure: Instant::ZERO,
+            pacing_status: PacingStatus::None,
+            pacing_shift: 10,
+            gso_max_bytes: 65_536 - 320 - 1,
+            initial_cwnd: settings.initial_cwnd,
+        };
+        Self {
+            has_cong_control: cc.has_cong_control(),
+            buffer: Buffer::new(settings, cc.sndbuf_factor()),
+            cc,
+            view,
+            window: Window::new(settings.initial_cwnd),
+            window_end: 0,
+            board: Scoreboard::new(mss),
+            sacks: SackCache::default(),
+            rack: Rack::new(),
+            rate: RateState::default(),
+            recovery: Recovery::new(settings.reordering),
+            rtt: RttEstimator::default(),
+            min_rtt: WindowedMin::new(),
+            timers: Timers::new(settings),
+            transmission: Transmission::default(),
+            counters: Counters::default(),
+            last_rtt_us: None,
+            new_rtt_us: None,
+            settings: settings.clone(),
+            ticks: Ticks::new(settings.hz),
+            ecn: false,
+        }
+    }
+
+    /// The handshake is over: the peer's window is known, and the RTT of the SYN if it was not
+    /// retransmitted (`tcp_init_transfer`).
+    pub fn establish(
+        &mut self,
+        now: Instant,
+        peer_window: u32,
+        syn_rtt_us: Option<u32>,
+        syn_retransmits: u32,
+    ) {
+        self.view.now = now;
+        self.window_end = u64::from(peer_window);
+        self.view.delivered_at = now;
+        if let Some(rtt) = syn_rtt_us {
+            self.take_rtt(rtt, rtt, false);
+        }
+        // RFC 5681 §3.1: after a lost SYN the window starts at one segment; Linux asks for two losses.
+        if syn_retransmits > 1 {
+            self.window.cwnd = 1;
+        }
+        if self.cc.needs_pacing() {
+            self.view.pacing_status = PacingStatus::Needed;
+        }
+        self.transmission.validated_at = now;
+        self.cc.init(&self.view, &mut self.window);
+        if !self.has_cong_control {
+            self.update_pacing_rate();
+        }
+    }
+
+    /// What both sides agreed on in the handshake.
+    pub fn agree(&mut self, options: &crate::endpoint::Options, ecn: bool) {
+        self.ecn = ecn;
+        self.settings.sack = options.sack;
+        self.settings.timestamps = options.timestamps;
+        let mss = self.settings.mss().min(options.advmss - if options.timestamps { 12 } else { 0 });
+        self.view.mss = mss;
+        self.board = Scoreboard::new(mss);
+    }
+
+    pub fn ecn(&self) -> bool {
+        self.ecn
+    }
+
+    /// What the application has for us.
+    pub fn supply(&mut self, supply: Supply) {
+        self.buffer.supply(supply);
+    }
+
+    /// Everything written is acknowledged.
+    pub fn is_drained(&self) -> bool {
+        self.buffer.is_finished(self.view.snd_una)
+    }
+
+    /// The next instant at which [`Self::on_deadline`] has something to do.
+    #[inline]
+    pub fn deadline(&self) -> Instant {
+        self.timers.deadline().min(self.transmission.wakeup)
+    }
+
+    /// A timer or the pacer is due.
+    pub fn on_deadline<O: Outbox>(&mut self, now: Instant, io: &mut Io<'_, O>) {
+        self.view.now = now;
+        if self.transmission.wakeup <= now {
+            self.transmission.wakeup = Instant::NEVER;
+            self.resume(io);
+        }
+        if self.timers.deadline() <= now {
+            self.on_timer(io);
+        }
+    }
+
+    /// The application may have more to send.
+    pub fn push<O: Outbox>(&mut self, now: Instant, io: &mut Io<'_, O>) {
+        self.view.now = now;
+        self.refill();
+        self.write_xmit(io, transmit::Push::Pending);
+    }
+
+    pub fn rto_ticks(&self) -> u64 {
+        self.timers.rto_ticks
+    }
+
+    pub fn bytes_written(&self) -> u64 {
+        self.buffer.written
+    }
+
+    /// Whether ACKs can tell us anything.
+    #[inline]
+    pub fn has_outstanding(&self) -> bool {
+        self.view.snd_nxt > 0
+    }
+
+    /// What holds the sender back just now.
+    pub fn limited_by(&self) -> crate::LimitedBy {
+        if self.in_flight() >= self.window.cwnd {
+            crate::LimitedBy::Cwnd
+        } else if self.transmission.rwnd_limited {
+            crate::LimitedBy::Rwnd
+        } else if self.buffer.written == self.view.snd_nxt {
+            if self.buffer.blocked { crate::LimitedBy::Sndbuf } else { crate::LimitedBy::App }
+        } else {
+            crate::LimitedBy::Cwnd
+        }
+    }
+
+    #[inline]
+    fn now_us(&self) -> u64 {
+        self.view.now.as_micros_floor()
+    }
+
+    #[inline]
+    fn in_flight(&self) -> u32 {
+        self.view.in_flight()
+    }
+
+    /// `tcp_in_cwnd_reduction`.
+    #[inline]
+    fn in_reduction(&self) -> bool {
+        matches!(self.view.state, dragstrip_cc::CaState::Cwr | dragstrip_cc::CaState::Recovery)
+    }
+}

@@ -1,0 +1,178 @@
+//! What SACK blocks tell (kernel: `tcp_sacktag_write_queue` and below; RFC 2018, RFC 2883).
+
+use super::Sender;
+use super::ack::{Ack, News};
+use super::scoreboard::Marks;
+use crate::segment::Segment;
+
+/// The blocks of the last ACK: what they covered needs no second look (`recv_sack_cache`).
+#[derive(Clone, Debug, Default)]
+pub(super) struct SackCache {
+    blocks: [(u64, u64); 3],
+    /// Duplicate segments reported so far (`dsack_dups`).
+    duplicates: u64,
+    /// One past the highest byte SACKed; meaningful while something is SACKed.
+    highest: u64,
+}
+
+impl Sender {
+    /// `tcp_highest_sack_seq`.
+    #[inline]
+    pub(super) fn highest_sack(&self) -> u64 {
+        if self.view.sacked_out == 0 { self.view.snd_una } else { self.sacks.highest }
+    }
+
+    /// Marks everything the blocks of `segment` report.
+    pub(super) fn sacktag(&mut self, segment: &Segment, ack: &mut Ack) {
+        let mut blocks = [(0, 0); 3];
+        let count = usize::from(segment.sack_count);
+        for (block, wire) in blocks.iter_mut().zip(&segment.sack[..count]) {
+            *block = (
+                segment.ack.wrapping_add_signed(i64::from(wire.start)),
+                segment.ack.wrapping_add_signed(i64::from(wire.end)),
+            );
+        }
+        let duplicate = self.check_dsack(&blocks[..count], segment.ack, ack);
+        let cached = self.sacks.blocks;
+        for (index, &(start, end)) in blocks[..count].iter().enumerate() {
+            if end <= self.view.snd_una || start >= end || end > self.view.snd_nxt {
+                continue;
+            }
+            let duplicate = duplicate && index == 0;
+            // What a block of the last ACK covered is marked already.
+            let known =
+                cached.iter().find(|known| known.0 >= start && known.1 <= end && known.0 < known.1);
+            match known {
+                Some(&(known_start, known_end)) if !duplicate => {
+                    self.walk(start, known_start, false, ack);
+                    self.walk(known_end, end, false, ack);
+                }
+                Some(_) | None => self.walk(start, end, duplicate, ack),
+            }
+        }
+        self.sacks.blocks = blocks;
+        if self.view.state != dragstrip_cc::CaState::Loss || self.recovery.undo_marker.is_some() {
+            self.check_reordering(ack.reordered_from);
+        }
+    }
+
+    /// Marks the segments inside `[start, end)`.
+    fn walk(&mut self, start: u64, end: u64, duplicate: bool, ack: &mut Ack) {
+        if start >= end {
+            return;
+        }
+        let mut number = self.board.number_at(start.max(self.view.snd_una));
+        while number < self.board.tail() && self.board.get(number).end_seq() <= end {
+            if self.board.get(number).seq >= start {
+                self.sacktag_one(number, duplicate, ack);
+            }
+            number += 1;
+        }
+    }
+
+    /// `tcp_sacktag_one`.
+    fn sacktag_one(&mut self, number: u64, duplicate: bool, ack: &mut Ack) {
+        let mut sent = *self.board.get(number);
+        let retransmitted = sent.marks.any(Marks::RETRANS.with(Marks::EVER_RETRANS));
+        if duplicate && retransmitted {
+            if self.recovery.undo_marker.is_some_and(|marker| sent.end_seq() > marker) {
+                self.recovery.retransmission_was_spurious(1);
+            }
+            if sent.marks.has(Marks::SACKED) {
+                ack.reordered_from = ack.reordered_from.min(sent.seq);
+            }
+        }
+        if !sent.marks.has(Marks::SACKED) {
+            self.rack_advance(retransmitted, sent.end_seq(), sent.sent_us);
+            if sent.marks.has(Marks::RETRANS) {
+                // A segment that is not marked lost keeps its R: its retransmission is still on the way.
+                if sent.marks.has(Marks::LOST) {
+                    sent.marks.clear(Marks::LOST.with(Marks::RETRANS));
+                    self.view.lost_out -= 1;
+                    self.view.retrans_out -= 1;
+                }
+            } else {
+                if !retransmitted {
+                    // A hole that was never retransmitted is filled from below the highest SACK: reordering.
+                    if sent.seq < self.highest_sack() {
+                        ack.reordered_from = ack.reordered_from.min(sent.seq);
+                    }
+                    if sent.end_seq() <= self.recovery.high_seq {
+                        ack.news.set(News::ORIG_SACK_ACKED);
+                    }
+                    ack.first_sacked_us.get_or_insert(sent.sent_us);
+                    ack.last_sacked_us = Some(sent.sent_us);
+                }
+                if sent.marks.has(Marks::LOST) {
+                    sent.marks.clear(Marks::LOST);
+                    self.view.lost_out -= 1;
+                }
+            }
+            sent.marks.set(Marks::SACKED);
+            ack.news.set(News::DATA_SACKED);
+            ack.sack_delivered += 1;
+            self.rate_delivered(&mut ack.draft, &sent);
+            if self.view.sacked_out == 0 || sent.end_seq() > self.sacks.highest {
+                self.sacks.highest = sent.end_seq();
+            }
+            self.view.sacked_out += 1;
+        }
+        if duplicate && sent.marks.has(Marks::RETRANS) {
+            sent.marks.clear(Marks::RETRANS);
+            self.view.retrans_out -= 1;
+        }
+        *self.board.get_mut(number) = sent;
+    }
+
+    /// `tcp_check_dsack`: whether the first block reports a duplicate (RFC 2883 §4: it lies below the
+    /// cumulative ACK or inside the second block).
+    fn check_dsack(&mut self, blocks: &[(u64, u64)], cumulative: u64, ack: &mut Ack) -> bool {
+        let Some(&(start, end)) = blocks.first() else { return false };
+        let inside_second =
+            blocks.get(1).is_some_and(|second| start >= second.0 && end <= second.1);
+        if start >= cumulative && !inside_second {
+            return false;
+        }
+        if start >= end {
+            return false;
+        }
+        let segments = (end - start).div_ceil(u64::from(self.view.mss)).max(1);
+        let probe = segments == 1 && self.timers.probe_end() == Some(end);
+        if probe {
+            ack.news.set(News::DSACK_OF_PROBE);
+        }
+        self.sacks.duplicates += segments;
+        // More duplicates than retransmissions: the network copied a packet.
+        if self.sacks.duplicates > self.counters.retransmits {
+            return false;
+        }
+        if self.recovery.reordering_seen > 0 && !probe {
+            self.rack.dsack_seen = true;
+        }
+        ack.news.set(News::DSACKING_ACK);
+        ack.sack_delivered += segments as u32;
+        let forgotten = end <= ack.prior_una;
+        if forgotten && self.recovery.undo_marker.is_some_and(|marker| end > marker) {
+            self.recovery.retransmission_was_spurious(segments as u32);
+        }
+        true
+    }
+
+    /// `tcp_check_sack_reordering`: data from `low` arrived after data above it.
+    pub(super) fn check_reordering(&mut self, low: u64) {
+        let highest = self.highest_sack();
+        if low >= highest {
+            return;
+        }
+        let distance = (highest - low).div_ceil(u64::from(self.view.mss)) as u32;
+        if distance > self.recovery.reordering {
+            self.recovery.reordering = distance.min(self.settings.max_reordering);
+        }
+        self.recovery.reordering_seen += 1;
+    }
+
+    /// The receiver threw away what it had SACKed: forget all SACK marks.
+    pub(super) fn forget_sacks(&mut self) {
+        self.sacks.blocks = [(0, 0); 3];
+    }
+}

@@ -1,0 +1,242 @@
+//! Retransmission timeout, tail loss probe, reordering timer: one timer, three meanings.
+//!
+//! Kernel: `tcp_retransmit_timer`, `tcp_rearm_rto`, `tcp_schedule_loss_probe`, `tcp_send_loss_probe`,
+//! `tcp_process_tlp_ack`. RFC 6298, RFC 8985 §7.
+
+use super::ack::News;
+use super::transmit::Push;
+use super::{Io, Sender};
+use crate::profile::Settings;
+use crate::segment::Outbox;
+use crate::ticks::Ticks;
+use dragstrip_cc::CaState;
+use dragstrip_units::Instant;
+
+/// What the timer is for (`icsk_pending`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Pending {
+    /// Not set.
+    None,
+    /// Retransmission timeout.
+    Retransmit,
+    /// Tail loss probe.
+    LossProbe,
+    /// RACK waits for a reordered segment.
+    Reordering,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Timers {
+    pending: Pending,
+    deadline: Instant,
+    /// Retransmission timeout with its backoff, ticks.
+    pub rto_ticks: u64,
+    /// `snd_nxt` when a probe was sent (`tlp_high_seq`).
+    probe_end: Option<u64>,
+    /// The probe was a retransmission, not new data.
+    probe_retransmitted: bool,
+    max_ticks: u64,
+    min_us: u32,
+}
+
+impl Timers {
+    pub fn new(settings: &Settings) -> Self {
+        let ticks = Ticks::new(settings.hz);
+        Self {
+            pending: Pending::None,
+            deadline: Instant::NEVER,
+            rto_ticks: ticks.from_duration_ceil(settings.rto_initial),
+            probe_end: None,
+            probe_retransmitted: false,
+            max_ticks: ticks.from_duration_ceil(settings.rto_max),
+            min_us: settings.rto_min.as_micros_floor() as u32,
+        }
+    }
+
+    #[inline]
+    pub fn deadline(&self) -> Instant {
+        self.deadline
+    }
+
+    pub fn pending(&self) -> Pending {
+        self.pending
+    }
+
+    pub fn probe_end(&self) -> Option<u64> {
+        self.probe_end
+    }
+
+    pub fn forget_probe(&mut self) {
+        self.probe_end = None;
+    }
+
+    pub fn min_us(&self) -> u32 {
+        self.min_us
+    }
+}
+
+impl Sender {
+    #[inline]
+    pub(super) fn set_timer(&mut self, pending: Pending, delay: u64) {
+        self.timers.pending = pending;
+        self.timers.deadline = self.ticks.timer(self.view.now, delay.min(self.timers.max_ticks));
+    }
+
+    fn clear_timer(&mut self) {
+        self.timers.pending = Pending::None;
+        self.timers.deadline = Instant::NEVER;
+    }
+
+    /// `tcp_set_rto`: from the estimator, dropping any backoff.
+    pub(super) fn set_rto(&mut self) {
+        self.timers.rto_ticks = self.rtt.rto_ticks(self.ticks, self.timers.max_ticks);
+    }
+
+    /// `tcp_set_xmit_timer`.
+    pub(super) fn set_transmit_timer(&mut self) {
+        if !self.schedule_probe(true) {
+            self.rearm_rto();
+        }
+    }
+
+    /// µs until the head's timeout, counted from when it was last sent (`tcp_rto_delta_us`).
+    fn rto_left_us(&self) -> i64 {
+        let sent_us = self.board.front().map_or(0, |sent| sent.sent_us);
+        (sent_us + self.ticks.to_micros(self.timers.rto_ticks)) as i64 - self.now_us() as i64
+    }
+
+    /// `tcp_rearm_rto`.
+    pub(super) fn rearm_rto(&mut self) {
+        if self.view.packets_out == 0 {
+            self.clear_timer();
+            return;
+        }
+        let mut delay = self.timers.rto_ticks;
+        if matches!(self.timers.pending, Pending::Reordering | Pending::LossProbe) {
+            // The time already spent on the other timer counts.
+            delay = self.ticks.from_micros_ceil(self.rto_left_us().max(1) as u64);
+        }
+        self.set_timer(Pending::Retransmit, delay);
+    }
+
+    /// `tcp_schedule_loss_probe`.
+    pub(super) fn schedule_probe(&mut self, advancing: bool) -> bool {
+        if !self.settings.tail_loss_probe
+            || !self.settings.sack
+            || self.view.packets_out == 0
+            || !matches!(self.view.state, CaState::Open | CaState::Cwr)
+        {
+            return false;
+        }
+        let mut delay = if self.view.srtt_us_x8 > 0 {
+            let extra = if self.view.packets_out == 1 {
+                // The receiver may be sitting on a delayed ACK.
+                self.ticks.from_micros_ceil(u64::from(self.timers.min_us))
+            } else {
+                2
+            };
+            self.ticks.from_micros_ceil(u64::from(self.view.srtt_us_x8 >> 2)) + extra
+        } else {
+            self.ticks.from_duration_ceil(self.settings.rto_initial)
+        };
+        let rto_us = if advancing {
+            self.ticks.to_micros(self.timers.rto_ticks) as i64
+        } else {
+            self.rto_left_us()
+        };
+        if rto_us > 0 {
+            delay = delay.min(self.ticks.from_micros_ceil(rto_us as u64));
+        }
+        self.set_timer(Pending::LossProbe, delay);
+        true
+    }
+
+    /// `tcp_write_timer_handler`.
+    pub(super) fn on_timer<O: Outbox>(&mut self, io: &mut Io<'_, O>) {
+        match self.timers.pending {
+            Pending::None => self.clear_timer(),
+            Pending::Reordering => self.on_reordering_timer(io),
+            Pending::LossProbe => self.send_probe(io),
+            Pending::Retransmit => self.on_timeout(io),
+        }
+    }
+
+    /// `tcp_retransmit_timer`.
+    fn on_timeout<O: Outbox>(&mut self, io: &mut Io<'_, O>) {
+        self.clear_timer();
+        if self.view.packets_out == 0 {
+            return;
+        }
+        self.counters.rto_count += 1;
+        self.enter_loss();
+        self.recovery.timeouts += 1;
+        self.retransmit_head(io);
+        self.timers.rto_ticks = (self.timers.rto_ticks << 1).min(self.timers.max_ticks);
+        self.set_timer(Pending::Retransmit, self.timers.rto_ticks);
+    }
+
+    /// `tcp_rack_reo_timeout`.
+    fn on_reordering_timer<O: Outbox>(&mut self, io: &mut Io<'_, O>) {
+        self.clear_timer();
+        if self.rack_timeout() {
+            if self.view.state != CaState::Recovery {
+                self.enter_recovery(false);
+                if !self.has_cong_control {
+                    self.reduce(1, 1, false);
+                }
+            }
+            self.retransmit(io);
+        }
+        if self.timers.pending != Pending::Retransmit {
+            self.rearm_rto();
+        }
+    }
+
+    /// `tcp_send_loss_probe`: one segment, to provoke a SACK of what the tail lost.
+    fn send_probe<O: Outbox>(&mut self, io: &mut Io<'_, O>) {
+        self.timers.deadline = Instant::NEVER;
+        if self.timers.probe_end.is_none() {
+            self.timers.probe_retransmitted = false;
+            let before = self.view.packets_out;
+            self.refill();
+            let room = self.window_end.saturating_sub(self.view.snd_nxt);
+            let sent = if self.buffer.written > self.view.snd_nxt
+                && room >= u64::from(self.view.mss).min(self.buffer.written - self.view.snd_nxt)
+            {
+                self.write_xmit(io, Push::Probe);
+                self.view.packets_out > before
+            } else if self.view.packets_out > 0 {
+                self.timers.probe_retransmitted = true;
+                self.retransmit_tail(io);
+                true
+            } else {
+                false
+            };
+            if sent {
+                self.timers.probe_end = Some(self.view.snd_nxt);
+                // The timeout runs from now, not from the head's transmission.
+                self.timers.pending = Pending::None;
+            }
+        }
+        self.rearm_rto();
+    }
+
+    /// `tcp_process_tlp_ack`.
+    pub(super) fn process_probe_ack(&mut self, acked_to: u64, news: News) {
+        let Some(probe_end) = self.timers.probe_end else { return };
+        if acked_to < probe_end {
+            return;
+        }
+        if !self.timers.probe_retransmitted || news.has(News::DSACK_OF_PROBE) {
+            self.timers.probe_end = None;
+        } else if acked_to > probe_end {
+            // The probe repaired a loss: one reduction, all at once.
+            self.init_reduction();
+            self.set_state(CaState::Cwr);
+            self.end_reduction();
+            self.try_keep_open();
+        } else if !news.any(News::ADVANCED.with(News::NOT_DUPLICATE).with(News::DATA_SACKED)) {
+            self.timers.probe_end = None;
+        }
+    }
+}

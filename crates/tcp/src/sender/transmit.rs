@@ -1,0 +1,484 @@
+//! What leaves, and when: window, pacing, burst size, TCP Small Queues, retransmissions.
+//!
+//! Kernel: `tcp_write_xmit`, `tcp_xmit_retransmit_queue`, `tcp_cwnd_validate`, `tcp_tso_autosize`,
+//! `tcp_tso_should_defer`, `tcp_small_queue_check` (tcp_output.c).
+
+use super::scoreboard::{Marks, Sent};
+use super::timers::Pending;
+use super::{Io, Sender};
+use crate::segment::{Flags, Outbox, Segment};
+use dragstrip_cc::{CaState, CongestionControl, Event, PacingStatus};
+use dragstrip_units::{Duration, Instant};
+use std::collections::VecDeque;
+
+/// Truesize of an skb beyond its payload: the sk_buff, its head and shared info (approximate).
+const SKB_OVERHEAD: u64 = 1_280;
+
+/// Why data is pushed out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Push {
+    /// Whatever the window allows.
+    Pending,
+    /// One segment beyond the window: a tail loss probe.
+    Probe,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Transmission {
+    /// When the pacer or the local queue lets the next segment go.
+    pub wakeup: Instant,
+    /// No segment below this number waits to be retransmitted (`retransmit_skb_hint`).
+    retransmit_hint: u64,
+    /// Timestamp echo of the ACK in hand, ms.
+    pub echoed_ms: Option<u32>,
+    /// When the window was last known to be justified (`snd_cwnd_stamp`).
+    pub validated_at: Instant,
+    /// Most packets out since then (`snd_cwnd_used`).
+    cwnd_used: u32,
+    /// End of the round over which `is_cwnd_limited` is remembered (`cwnd_usage_seq`).
+    usage_round_ends: u64,
+    /// End of the last segment shorter than the MSS (`snd_sml`).
+    small_end: u64,
+    /// Data segments sent, for the pacer's grace.
+    data_segments: u64,
+    /// Full segments of new data sent, for the boundaries of the socket's 64 KiB buffers.
+    new_segments: u64,
+    /// Bytes of memory in the host's own queue, and when each piece leaves it.
+    device: VecDeque<(Instant, u64)>,
+    device_bytes: u64,
+    /// When the pacer would have let the last burst go; it may have gone later.
+    prior_departure: Instant,
+    /// The receiver's window stopped the last transmission.
+    pub rwnd_limited: bool,
+}
+
+impl Default for Transmission {
+    fn default() -> Self {
+        Self {
+            wakeup: Instant::NEVER,
+            retransmit_hint: 0,
+            echoed_ms: None,
+            validated_at: Instant::ZERO,
+            cwnd_used: 0,
+            usage_round_ends: 0,
+            small_end: 0,
+            data_segments: 0,
+            new_segments: 0,
+            device: VecDeque::new(),
+            device_bytes: 0,
+            prior_departure: Instant::ZERO,
+            rwnd_limited: false,
+        }
+    }
+}
+
+impl Transmission {
+    /// Segment `number` waits to be retransmitted; segments below the hint do not.
+    #[inline]
+    pub fn retransmit_from(&mut self, number: u64) {
+        self.retransmit_hint = self.retransmit_hint.min(number);
+    }
+}
+
+impl Sender {
+    /// The pacer or the local queue has room again.
+    pub(super) fn resume<O: Outbox>(&mut self, io: &mut Io<'_, O>) {
+        if self.view.lost_out > self.view.retrans_out && self.window.cwnd > self.in_flight() {
+            self.retransmit(io);
+        }
+        self.refill();
+        self.write_xmit(io, Push::Pending);
+    }
+
+    /// `tcp_write_xmit`: sends new data as far as window, receiver, pacing and local queue allow.
+    pub(super) fn write_xmit<O: Outbox>(&mut self, io: &mut Io<'_, O>, push: Push) {
+        let prior_packets = self.view.packets_out;
+        let max_segments = self.max_burst();
+        let mut cwnd_blocked = false;
+        self.transmission.rwnd_limited = false;
+        if prior_packets == 0 {
+            self.restart_after_idle();
+        }
+        loop {
+            let unsent = self.buffer.written - self.view.snd_nxt;
+            if unsent == 0 || self.is_pacing_blocked() {
+                break;
+            }
+            let Some(burst) = self.next_burst(push, unsent, max_segments, &mut cwnd_blocked) else {
+                break;
+            };
+            if self.is_local_queue_full(burst, unsent) {
+                break;
+            }
+            self.send_burst(burst, io);
+            if push == Push::Probe {
+                break;
+            }
+        }
+        let sent = self.view.packets_out - prior_packets;
+        cwnd_blocked |= self.in_flight() >= self.window.cwnd;
+        if sent > 0 || cwnd_blocked {
+            self.validate_cwnd(cwnd_blocked);
+        }
+        if sent > 0 {
+            if self.in_reduction() {
+                self.recovery.prr_out += sent;
+            }
+            let scheduled = push != Push::Probe && self.schedule_probe(false);
+            if !scheduled && (prior_packets == 0 || self.timers.pending() == Pending::LossProbe) {
+                self.rearm_rto();
+            }
+        } else if self.buffer.written == self.view.snd_nxt {
+            self.check_app_limited();
+        }
+    }
+
+    /// How many segments go next; `None`: not now.
+    #[inline]
+    fn next_burst(
+        &mut self,
+        push: Push,
+        unsent: u64,
+        max_segments: u32,
+        cwnd_blocked: &mut bool,
+    ) -> Option<u32> {
+        let mss = u64::from(self.view.mss);
+        let in_flight = self.in_flight();
+        let quota = if in_flight < self.window.cwnd {
+            // At least two bursts per window (tcp_cwnd_test).
+            (self.window.cwnd - in_flight).min((self.window.cwnd >> 1).max(1))
+        } else if push == Push::Probe {
+            1
+        } else {
+            return None;
+        };
+        let room = self.window_end.saturating_sub(self.view.snd_nxt);
+        if room < mss.min(unsent) {
+            self.transmission.rwnd_limited = true;
+            return None;
+        }
+        if unsent < mss {
+            return self.may_send_short().then_some(1);
+        }
+        let head = self.head_segments(unsent / mss);
+        if head == 1 {
+            return Some(1);
+        }
+        if push == Push::Pending && self.should_defer(head, max_segments, cwnd_blocked) {
+            return None;
+        }
+        let fits = (room / mss).min(u64::from(u32::MAX)) as u32;
+        Some(quota.min(max_segments).min(head).min(fits.max(1)))
+    }
+
+    /// Full segments in the socket buffer at the head of the queue: buffers hold 64 KiB.
+    fn head_segments(&self, unsent: u64) -> u32 {
+        if !self.settings.gso {
+            return 1;
+        }
+        let per_buffer = u64::from(self.view.gso_max_bytes / self.view.mss).max(1);
+        let left = per_buffer - self.transmission.new_segments % per_buffer;
+        left.min(unsent) as u32
+    }
+
+    /// `tcp_tso_autosize`: about a millisecond of the pacing rate, more on short paths.
+    fn max_burst(&self) -> u32 {
+        if !self.settings.gso {
+            return 1;
+        }
+        let mut bytes = self.window.pacing_rate >> self.view.pacing_shift;
+        let halvings = self.view.min_rtt_us >> self.settings.tso_rtt_log;
+        if halvings < 32 {
+            bytes = bytes.saturating_add(u64::from(self.view.gso_max_bytes >> halvings));
+        }
+        let bytes = bytes.min(u64::from(self.view.gso_max_bytes)) as u32;
+        let floor = self.cc.min_tso_segs(&self.view, &self.window).min(self.settings.min_tso_segs);
+        (bytes / self.view.mss).max(floor)
+    }
+
+    /// `tcp_tso_should_defer`: wait a moment for the window to hold a larger burst.
+    fn should_defer(&self, head: u32, max_segments: u32, cwnd_blocked: &mut bool) -> bool {
+        if self.view.state >= CaState::Recovery {
+            return false;
+        }
+        let millisecond = Duration::from_millis(1);
+        if self.view.now.since(self.view.departure) > millisecond {
+            return false;
+        }
+        let mss = u64::from(self.view.mss);
+        let cwnd_room = u64::from(self.window.cwnd.saturating_sub(self.in_flight())) * mss;
+        let window_room = self.window_end.saturating_sub(self.view.snd_nxt);
+        let limit = cwnd_room.min(window_room);
+        if limit >= u64::from(max_segments) * mss {
+            return false;
+        }
+        let head_bytes = u64::from(head) * mss;
+        let is_tail = self.buffer.written - self.view.snd_nxt <= head_bytes;
+        if !is_tail && limit >= head_bytes {
+            return false;
+        }
+        let peer_window = self.window_end - self.view.snd_una;
+        let chunk = peer_window.min(u64::from(self.window.cwnd) * mss);
+        if limit >= chunk / u64::from(self.settings.tso_win_divisor.max(1)) {
+            return false;
+        }
+        let Some(front) = self.board.front() else { return false };
+        let srtt_us = u64::from(self.view.srtt_us_x8 >> 3);
+        let expected_us = front.sent_us + srtt_us;
+        if expected_us > self.now_us() + (srtt_us >> 1).min(1_000) {
+            return false;
+        }
+        if cwnd_room < window_room && cwnd_room <= head_bytes {
+            *cwnd_blocked = true;
+        }
+        true
+    }
+
+    /// Nagle with Minshall's refinement (`tcp_nagle_check`): a short segment waits only for
+    /// another short one. A bulk writer that will add to it makes it wait in any case.
+    fn may_send_short(&self) -> bool {
+        if self.buffer.blocked {
+            return false;
+        }
+        let small_out = self.transmission.small_end > self.view.snd_una;
+        self.view.packets_out == 0 || !small_out
+    }
+
+    #[inline]
+    fn is_pacing_blocked(&mut self) -> bool {
+        if self.view.pacing_status != PacingStatus::Needed || self.view.departure <= self.view.now {
+            return false;
+        }
+        self.transmission.wakeup = self.view.departure;
+        true
+    }
+
+    /// `tcp_small_queue_check`: no more than about a millisecond of data below TCP.
+    #[inline]
+    fn is_local_queue_full(&mut self, burst: u32, unsent: u64) -> bool {
+        while let Some(&(leaves, bytes)) = self.transmission.device.front() {
+            if leaves > self.view.now {
+                break;
+            }
+            self.transmission.device_bytes -= bytes;
+            self.transmission.device.pop_front();
+        }
+        if self.transmission.device_bytes == 0 {
+            return false;
+        }
+        let next = u64::from(burst) * u64::from(self.view.mss).min(unsent) + SKB_OVERHEAD;
+        let limit = (self.window.pacing_rate >> self.view.pacing_shift)
+            .max(2 * next)
+            .min(self.settings.limit_output_bytes);
+        if self.transmission.device_bytes <= limit || self.view.packets_out <= 1 {
+            return false;
+        }
+        let (leaves, _) = self.transmission.device[0];
+        self.transmission.wakeup = self.transmission.wakeup.min(leaves);
+        true
+    }
+
+    /// Sends `burst` new segments back to back.
+    fn send_burst<O: Outbox>(&mut self, burst: u32, io: &mut Io<'_, O>) {
+        let mut payload = 0;
+        self.before_data();
+        for _ in 0..burst {
+            let unsent = self.buffer.written - self.view.snd_nxt;
+            let len = u64::from(self.view.mss).min(unsent) as u16;
+            if u32::from(len) < self.view.mss {
+                self.transmission.small_end = self.view.snd_nxt + u64::from(len);
+            } else {
+                self.transmission.new_segments += 1;
+            }
+            let mut sent = Sent { seq: self.view.snd_nxt, len, ..Sent::default() };
+            let departure_us = self.view.departure.as_micros_floor();
+            self.stamp(&mut sent, departure_us);
+            self.board.push(sent);
+            self.emit(sent.seq, len, true, io);
+            self.view.snd_nxt += u64::from(len);
+            self.view.packets_out += 1;
+            payload += u64::from(len);
+        }
+        self.after_data(payload, u64::from(burst));
+    }
+
+    /// What happens once per skb before it is sent (`__tcp_transmit_skb`).
+    fn before_data(&mut self) {
+        if self.in_flight() == 0 {
+            self.cc.cwnd_event(&self.view, &mut self.window, Event::TxStart);
+        }
+        self.view.last_data_sent = self.view.now;
+        self.transmission.prior_departure = self.view.departure;
+        self.view.departure = self.view.departure.max(self.view.now);
+    }
+
+    /// Advances the pacer's clock (`tcp_update_skb_after_send`).
+    fn after_data(&mut self, payload: u64, segments: u64) {
+        self.transmission.data_segments += segments;
+        if self.view.pacing_status == PacingStatus::None {
+            return;
+        }
+        let rate = self.window.pacing_rate;
+        // sch_fq never paced a connection's first ten segments.
+        if rate == u64::MAX || rate == 0 || self.transmission.data_segments < 10 {
+            return;
+        }
+        let span = payload * 1_000_000_000 / rate;
+        let late = self.view.departure.since(self.transmission.prior_departure).as_nanos();
+        self.view.departure += Duration::from_nanos(span - late.min(span / 2));
+    }
+
+    /// Puts one data segment on the wire.
+    fn emit<O: Outbox>(&mut self, seq: u64, len: u16, new: bool, io: &mut Io<'_, O>) {
+        let end = seq + u64::from(len);
+        let write = self.settings.write_bytes;
+        // The end of an application's write, or of all data, is pushed.
+        let pushed = end / write != seq / write || end == self.buffer.written;
+        let mut flags = Flags::ACK.with_if(Flags::PSH, pushed);
+        if self.ecn && new {
+            flags = flags.with(Flags::ECT);
+            flags = flags.with_if(Flags::CWR, self.recovery.cwr_pending);
+            self.recovery.cwr_pending = false;
+        }
+        let mut segment = Segment { seq, len, flags, ..Segment::default() };
+        io.receiver.fill_header(&mut segment, self.view.now);
+        self.counters.segments_sent += 1;
+        let leaves = io.out.send(&segment, self.view.now);
+        if leaves > self.view.now {
+            let bytes = u64::from(len) + SKB_OVERHEAD;
+            self.transmission.device.push_back((leaves, bytes));
+            self.transmission.device_bytes += bytes;
+        }
+    }
+
+    /// `tcp_xmit_retransmit_queue`: sends what is lost and not yet sent again, lowest first.
+    pub(super) fn retransmit<O: Outbox>(&mut self, io: &mut Io<'_, O>) {
+        let head = self.board.head();
+        let mut number = self.transmission.retransmit_hint.max(head);
+        let mut rearm = false;
+        while number < self.board.tail() {
+            if self.is_pacing_blocked()
+                || self.in_flight() >= self.window.cwnd
+                || self.view.retrans_out >= self.view.lost_out
+            {
+                break;
+            }
+            let sent = *self.board.get(number);
+            if sent.marks.has(Marks::LOST) && !sent.marks.any(Marks::SACKED.with(Marks::RETRANS)) {
+                if sent.end_seq() > self.window_end && number != head {
+                    break;
+                }
+                self.retransmit_one(number, io);
+                if self.in_reduction() {
+                    self.recovery.prr_out += 1;
+                }
+                rearm |= number == head && self.timers.pending() != Pending::Reordering;
+            }
+            number += 1;
+        }
+        self.transmission.retransmit_hint = number;
+        if rearm {
+            self.set_timer(Pending::Retransmit, self.timers.rto_ticks);
+        }
+    }
+
+    /// The head, after a timeout.
+    pub(super) fn retransmit_head<O: Outbox>(&mut self, io: &mut Io<'_, O>) {
+        self.retransmit_one(self.board.head(), io);
+    }
+
+    /// The newest segment, as a tail loss probe: not counted as a retransmission in flight.
+    pub(super) fn retransmit_tail<O: Outbox>(&mut self, io: &mut Io<'_, O>) {
+        self.send_again(self.board.tail() - 1, io);
+    }
+
+    /// `tcp_retransmit_skb`.
+    fn retransmit_one<O: Outbox>(&mut self, number: u64, io: &mut Io<'_, O>) {
+        self.send_again(number, io);
+        let sent = self.board.get_mut(number);
+        if !sent.marks.has(Marks::RETRANS) {
+            sent.marks.set(Marks::RETRANS);
+            self.view.retrans_out += 1;
+        }
+        let stamp_ms = (sent.sent_us / 1_000) as u32;
+        self.recovery.note_retransmission(stamp_ms);
+    }
+
+    /// `__tcp_retransmit_skb`.
+    fn send_again<O: Outbox>(&mut self, number: u64, io: &mut Io<'_, O>) {
+        self.before_data();
+        let mut sent = *self.board.get(number);
+        let departure_us = self.view.departure.as_micros_floor();
+        self.stamp(&mut sent, departure_us);
+        sent.marks.set(Marks::EVER_RETRANS);
+        *self.board.get_mut(number) = sent;
+        self.rack.note_retransmission(number, sent.sent_us);
+        self.counters.retransmits += 1;
+        self.emit(sent.seq, sent.len, false, io);
+        self.after_data(u64::from(sent.len), 1);
+    }
+
+    /// `tcp_cwnd_validate`.
+    fn validate_cwnd(&mut self, blocked: bool) {
+        if self.view.snd_una >= self.transmission.usage_round_ends
+            || blocked
+            || (!self.view.is_cwnd_limited && self.view.packets_out > self.view.max_packets_out)
+        {
+            self.view.is_cwnd_limited = blocked;
+            self.view.max_packets_out = self.view.packets_out;
+            self.transmission.usage_round_ends = self.view.snd_nxt;
+        }
+        if self.view.cwnd_limited(&self.window) {
+            self.transmission.cwnd_used = 0;
+            self.transmission.validated_at = self.view.now;
+            return;
+        }
+        self.transmission.cwnd_used = self.transmission.cwnd_used.max(self.view.packets_out);
+        let idle = self.view.to_jiffies_floor(self.view.now.since(self.transmission.validated_at));
+        if self.settings.slow_start_after_idle
+            && idle >= self.timers.rto_ticks
+            && !self.has_cong_control
+        {
+            self.application_limited();
+        }
+    }
+
+    /// `tcp_cwnd_application_limited` (RFC 2861): a window not used for an RTO shrinks halfway to what was used.
+    fn application_limited(&mut self) {
+        if self.view.state == CaState::Open && !self.buffer.blocked {
+            let used = self.transmission.cwnd_used.max(self.settings.initial_cwnd);
+            if used < self.window.cwnd {
+                self.window.ssthresh = self.window.current_ssthresh(self.view.state);
+                self.window.cwnd = (self.window.cwnd + used) >> 1;
+            }
+            self.transmission.cwnd_used = 0;
+        }
+        self.transmission.validated_at = self.view.now;
+    }
+
+    /// `tcp_slow_start_after_idle_check`: the window halves for every RTO of silence.
+    fn restart_after_idle(&mut self) {
+        if !self.settings.slow_start_after_idle
+            || self.has_cong_control
+            || self.transmission.data_segments == 0
+            || self.buffer.written == self.view.snd_nxt
+        {
+            return;
+        }
+        let mut idle = self.ticks.at(self.view.now) - self.ticks.at(self.view.last_data_sent);
+        if idle <= self.timers.rto_ticks {
+            return;
+        }
+        self.cc.cwnd_event(&self.view, &mut self.window, Event::CwndRestart);
+        self.window.ssthresh = self.window.current_ssthresh(self.view.state);
+        let floor = self.settings.initial_cwnd.min(self.window.cwnd);
+        let mut cwnd = self.window.cwnd;
+        while idle > self.timers.rto_ticks && cwnd > floor {
+            idle -= self.timers.rto_ticks;
+            cwnd >>= 1;
+        }
+        self.window.cwnd = cwnd.max(floor);
+        self.transmission.validated_at = self.view.now;
+        self.transmission.cwnd_used = 0;
+    }
+}

@@ -1,0 +1,81 @@
+//! The kernel's clock tick and its timer wheel.
+
+use dragstrip_units::{Duration, Instant};
+
+/// Jiffies of a host: a tick every 1/HZ second, the first at the start of the run.
+#[derive(Clone, Copy, Debug)]
+pub struct Ticks {
+    tick_ns: u64,
+}
+
+impl Ticks {
+    pub fn new(hz: u32) -> Self {
+        Self { tick_ns: 1_000_000_000 / u64::from(hz) }
+    }
+
+    /// Ticks since the start of the run.
+    #[inline]
+    pub fn at(self, now: Instant) -> u64 {
+        now.as_nanos() / self.tick_ns
+    }
+
+    /// Whole ticks that cover `us` microseconds (`usecs_to_jiffies`: rounded up).
+    #[inline]
+    pub fn from_micros_ceil(self, us: u64) -> u64 {
+        (us * 1_000).div_ceil(self.tick_ns)
+    }
+
+    /// Whole ticks that cover `span`.
+    #[inline]
+    pub fn from_duration_ceil(self, span: Duration) -> u64 {
+        span.as_nanos().div_ceil(self.tick_ns)
+    }
+
+    /// Microseconds in `ticks`.
+    #[inline]
+    pub fn to_micros(self, ticks: u64) -> u64 {
+        ticks * self.tick_ns / 1_000
+    }
+
+    /// The instant at which tick number `tick` happens.
+    #[inline]
+    pub fn instant(self, tick: u64) -> Instant {
+        Instant::from_nanos(tick * self.tick_ns)
+    }
+
+    /// When a kernel timer set at `now` for `delay` ticks goes off.
+    ///
+    /// The wheel never fires early: the expiry is rounded up to the next bucket of its level
+    /// (`calc_index`, kernel/time/timer.c since 4.8): one tick late below 64 ticks, up to 8 below
+    /// 512, up to 64 below 4096, and so on.
+    #[inline]
+    pub fn timer(self, now: Instant, delay: u64) -> Instant {
+        let expires = self.at(now) + delay;
+        let mut shift = 0;
+        while delay >= 64 << shift && shift < 24 {
+            shift += 3;
+        }
+        self.instant(((expires >> shift) + 1) << shift)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_near_timer_fires_at_the_tick_after_its_expiry() {
+        let ticks = Ticks::new(250);
+        assert_eq!(
+            ticks.timer(Instant::from_nanos(1_000_000), 10),
+            Instant::from_nanos(44_000_000)
+        );
+    }
+
+    #[test]
+    fn a_far_timer_is_rounded_up_to_eight_ticks() {
+        let ticks = Ticks::new(250);
+        // 65 ticks from tick 0: bucket 8 covers 64..72, the next one is 72.
+        assert_eq!(ticks.timer(Instant::ZERO, 65), Instant::from_nanos(72 * 4_000_000));
+    }
+}
