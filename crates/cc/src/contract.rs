@@ -4,7 +4,7 @@ use crate::Window;
 use dragstrip_units::{Duration, Instant};
 
 /// The loss-recovery state of the connection (`tcp_ca_state`).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CaState {
     /// Nothing unusual.
     #[default]
@@ -234,6 +234,14 @@ pub trait CongestionControl {
     /// `cong_control`: called for every ACK instead of the default window engine.
     fn cong_control(&mut self, view: &View, window: &mut Window, sample: &RateSample) {
         let _ = (view, window, sample);
+    }
+
+    /// Whether the endpoint must mark the connection application-limited after this
+    /// [`cong_control`](Self::cong_control): `app_limited = max(delivered + in flight, 1)`.
+    /// BBR writes that field itself while it starves the path on purpose (PROBE_RTT), so that
+    /// the low rates it then measures do not count.
+    fn keeps_app_limited(&self) -> bool {
+        false
     }
 
     /// Whether the algorithm must be paced even without an `fq` queue discipline.

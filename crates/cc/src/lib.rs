@@ -14,7 +14,11 @@
 pub mod algorithms;
 mod contract;
 mod registry;
+pub mod slow_start;
+#[cfg(test)]
+mod testing;
 mod window;
+mod windowed_max;
 
 pub use contract::{
     Ack, CaState, CongestionControl, Event, PacingStatus, RateSample, Response, View,

@@ -1,6 +1,6 @@
 //! From a name to an algorithm.
 
-use crate::algorithms::{fixed, reno};
+use crate::algorithms::{bbr, cdg, cdg_freebsd, cubic, exp, fixed, reno, vegas};
 use crate::{Ack, CaState, CongestionControl, Event, RateSample, Response, View, Window};
 use dragstrip_units::Stream;
 use std::collections::BTreeMap;
@@ -68,6 +68,7 @@ macro_rules! algorithms {
                 fn undo_cwnd self (&mut self, view: &View, window: &mut Window) (view, window) -> u32;
                 fn has_cong_control self (&self) () -> bool;
                 fn cong_control self (&mut self, view: &View, window: &mut Window, sample: &RateSample) (view, window, sample) -> ();
+                fn keeps_app_limited self (&self) () -> bool;
                 fn needs_pacing self (&self) () -> bool;
                 fn min_tso_segs self (&self, view: &View, window: &Window) (view, window) -> u32;
                 fn sndbuf_factor self (&self) () -> u32;
@@ -88,6 +89,12 @@ macro_rules! algorithms {
 
 algorithms! {
     "reno" => Reno(reno::Reno),
+    "cubic" => Cubic(cubic::Cubic),
+    "vegas" => Vegas(vegas::Vegas),
+    "cdg" => Cdg(cdg::Cdg),
+    "cdg-freebsd" => CdgFreebsd(cdg_freebsd::CdgFreebsd),
+    "bbr" => Bbr(bbr::Bbr),
+    "exp" => Exp(exp::Exp),
     "fixed" => Fixed(fixed::Fixed),
 }
 

@@ -1,7 +1,13 @@
 //! One file per algorithm. `cargo xtask new-algorithm NAME` adds one.
 
+pub mod bbr;
+pub mod cdg;
+pub mod cdg_freebsd;
+pub mod cubic;
+pub mod exp;
 pub mod fixed;
 pub mod reno;
+pub mod vegas;
 
 use crate::{Options, UnknownAlgorithm};
 use std::ops::RangeInclusive;
@@ -47,4 +53,43 @@ pub(crate) fn option(
             ),
         }),
     }
+}
+
+/// A whole-number option (a kernel module's `int` parameter), or its default.
+pub(crate) fn integer(
+    options: &Options,
+    algorithm: &'static str,
+    name: &str,
+    default: u32,
+    range: RangeInclusive<u32>,
+) -> Result<u32, UnknownAlgorithm> {
+    match options.get(name) {
+        None => Ok(default),
+        Some(value)
+            if *value >= f64::from(*range.start())
+                && *value <= f64::from(*range.end())
+                && value.fract() == 0.0 =>
+        {
+            Ok(*value as u32)
+        }
+        Some(value) => Err(UnknownAlgorithm::Parameter {
+            algorithm,
+            parameter: name.to_owned(),
+            expected: format!(
+                "a whole number from {} to {} instead of {value}",
+                range.start(),
+                range.end()
+            ),
+        }),
+    }
+}
+
+/// A switch: 0 or 1.
+pub(crate) fn switch(
+    options: &Options,
+    algorithm: &'static str,
+    name: &str,
+    default: bool,
+) -> Result<bool, UnknownAlgorithm> {
+    Ok(integer(options, algorithm, name, u32::from(default), 0..=1)? == 1)
 }

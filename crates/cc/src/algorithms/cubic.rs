@@ -1,0 +1,531 @@
+//! CUBIC: the window is a cubic function of the time since the last reduction.
+//!
+//! - **Paper**: Ha, Rhee and Xu, "CUBIC: A New TCP-Friendly High-Speed TCP Variant", ACM SIGOPS
+//!   Operating Systems Review 42(5), 2008; RFC 9438.
+//! - **Equations**: `W(t) = C (t − K)³ + Wmax`, `K = ∛((Wmax − cwnd) / C)`, `C = 0.4`; on congestion
+//!   `Wmax = cwnd`, `ssthresh = 0.7 cwnd`; if the window had not reached the last `Wmax` again,
+//!   `Wmax = 0.85 cwnd` (fast convergence). Where Reno would be faster, be Reno: `W_est` grows by
+//!   `3 (1 − β) / (1 + β)` packets per round trip.
+//! - **States**:
+//!
+//! ```text
+//!   slow start ──cwnd ≥ ssthresh, or HyStart──▶ below Wmax ──t = K──▶ probing above Wmax
+//!       ▲                                        (concave)              (convex)
+//!       │                                            ▲                     │
+//!       │                                            └── loss or ECN echo ─┘
+//!       └──── timeout: everything is forgotten, Wmax included ─────────────┘
+//! ```
+//! - **Departs from RFC 9438**, as Linux does: β is 717/1024; the target is `W(t + minRTT)`, not
+//!   clamped to 1.5 cwnd but growth is held to one packet per two delivered; the reduction takes
+//!   `cwnd`, not the flight size; the Reno-friendly slope is 8/15 packet per round trip for ever,
+//!   RFC 9438 §4.3 goes to 1 at the former window; before the first loss the window grows by at
+//!   least 5 % per round trip; time is in jiffies and the curve is computed once per jiffy.
+//! - **Departs from Linux 6.1**: the seeds of the cube root are computed, not the kernel's
+//!   hand-tuned 64 bytes (`K` differs by less than 0.19 %); products that the kernel keeps in 32
+//!   bits are kept in 64 (its beta product overflows at 6 million packets).
+//! - **Source of the details**: Linux 6.1 `tcp_cubic.c`. Parameters are those of the module.
+
+use crate::algorithms::{integer, reject_unknown, switch};
+use crate::slow_start::hystart::HyStart;
+use crate::{
+    Ack, CaState, CongestionControl, Event, Options, Response, UnknownAlgorithm, View, Window,
+};
+use dragstrip_units::Stream;
+
+/// Denominator of beta (`BICTCP_BETA_SCALE`).
+const BETA_SCALE: u32 = 1024;
+/// The curve's clock ticks 2^10 times a second (`BICTCP_HZ`).
+const CLOCK_BITS: u32 = 10;
+/// The cube of the clock, times the 2^10 that `bic_scale` is scaled by.
+const CUBE_BITS: u32 = 10 + 3 * CLOCK_BITS;
+
+/// Linux's CUBIC, with or without HyStart.
+#[derive(Clone, Debug)]
+pub struct Cubic {
+    /// Kept of the window on congestion, /1024 (`beta`, 717).
+    beta: u32,
+    /// Packets in 1/8 of `cwnd` per packet of Reno growth (`beta_scale`, 15).
+    reno_scale: u32,
+    /// C in 1/1024, times 10: `bic_scale * 10` (410).
+    curve_scale: u32,
+    /// 2^40 / `curve_scale`: K³ per packet below Wmax.
+    cube_factor: u64,
+    /// `initial_ssthresh`, packets; 0 is none. Only without HyStart, as in the kernel.
+    initial_ssthresh: u32,
+    fast_convergence: bool,
+    tcp_friendliness: bool,
+    hystart: Option<HyStart>,
+
+    /// One packet more per `cnt` delivered.
+    cnt: u32,
+    /// Wmax, packets; 0 before the first reduction.
+    last_max_cwnd: u32,
+    /// The window when the curve was last computed.
+    last_cwnd: u32,
+    /// Minimum RTT, µs; 0 when unknown.
+    delay_min_us: u32,
+    /// When the curve was last computed, jiffies.
+    last_time: u64,
+    epoch: Option<Epoch>,
+}
+
+/// The time since congestion avoidance resumed after a reduction.
+#[derive(Clone, Debug)]
+struct Epoch {
+    /// Jiffies.
+    start: u64,
+    /// Height of the plateau, packets.
+    origin: u32,
+    /// When the plateau is reached, 1/1024 s.
+    k: u32,
+    /// Packets delivered and not yet turned into Reno growth.
+    ack_cnt: u32,
+    /// Reno's window (W_est).
+    tcp_cwnd: u32,
+}
+
+impl Cubic {
+    /// `options`: `fast_convergence`, `beta`, `initial_ssthresh`, `bic_scale`,
+    /// `tcp_friendliness`, `hystart` and those of [`HyStart`]; names, units and defaults are those
+    /// of the kernel module. `stream` is not used.
+    ///
+    /// # Errors
+    /// An unknown option or one out of range. Below 512, the kernel's friendliness loop would
+    /// not end at a window of 1.
+    pub fn new(options: &Options, _stream: Stream) -> Result<Self, UnknownAlgorithm> {
+        const NAME: &str = "cubic";
+        const OWN: [&str; 6] = [
+            "fast_convergence",
+            "beta",
+            "initial_ssthresh",
+            "bic_scale",
+            "tcp_friendliness",
+            "hystart",
+        ];
+        reject_unknown(NAME, options, &[&OWN[..], &HyStart::OPTIONS[..]].concat())?;
+        let beta = integer(options, NAME, "beta", 717, 512..=1023)?;
+        let curve_scale = 10 * integer(options, NAME, "bic_scale", 41, 1..=1024)?;
+        let hystart = HyStart::new(options, NAME)?;
+        Ok(Self {
+            beta,
+            reno_scale: 8 * (BETA_SCALE + beta) / 3 / (BETA_SCALE - beta),
+            curve_scale,
+            cube_factor: (1 << CUBE_BITS) / u64::from(curve_scale),
+            initial_ssthresh: integer(options, NAME, "initial_ssthresh", 0, 0..=1 << 30)?,
+            fast_convergence: switch(options, NAME, "fast_convergence", true)?,
+            tcp_friendliness: switch(options, NAME, "tcp_friendliness", true)?,
+            hystart: switch(options, NAME, "hystart", true)?.then_some(hystart),
+            cnt: 0,
+            last_max_cwnd: 0,
+            last_cwnd: 0,
+            delay_min_us: 0,
+            last_time: 0,
+            epoch: None,
+        })
+    }
+
+    /// `bictcp_reset`.
+    fn reset(&mut self, view: &View) {
+        self.cnt = 0;
+        self.last_max_cwnd = 0;
+        self.last_cwnd = 0;
+        self.delay_min_us = 0;
+        self.last_time = 0;
+        self.epoch = None;
+        if let Some(hystart) = &mut self.hystart {
+            hystart.reset(view);
+        }
+    }
+
+    /// `bictcp_update`: computes `cnt` for this ACK.
+    fn update(&mut self, view: &View, cwnd: u32, acked: u32) {
+        let now = view.jiffies();
+        if let Some(epoch) = &mut self.epoch {
+            epoch.ack_cnt = epoch.ack_cnt.wrapping_add(acked);
+        }
+        if self.last_cwnd == cwnd && now - self.last_time <= u64::from(view.hz / 32) {
+            return;
+        }
+        if self.epoch.is_none() || now != self.last_time {
+            self.last_cwnd = cwnd;
+            self.last_time = now;
+            self.cnt = self.curve(view, cwnd, acked);
+        }
+        if self.tcp_friendliness {
+            self.keep_up_with_reno(cwnd);
+        }
+        // 1.5 times per round trip at most.
+        self.cnt = self.cnt.max(2);
+    }
+
+    /// The cubic part: packets to be delivered per packet of growth.
+    fn curve(&mut self, view: &View, cwnd: u32, acked: u32) -> u32 {
+        let now = view.jiffies();
+        let epoch = match &mut self.epoch {
+            Some(epoch) => epoch,
+            none => {
+                none.insert(Epoch::start(now, cwnd, acked, self.last_max_cwnd, self.cube_factor))
+            }
+        };
+        // usecs_to_jiffies rounds up.
+        let jiffy_us = 1_000_000 / view.hz;
+        let ahead = u64::from(self.delay_min_us.div_ceil(jiffy_us));
+        let t = ((now - epoch.start + ahead) << CLOCK_BITS) / u64::from(view.hz);
+
+        let off = t.abs_diff(u64::from(epoch.k));
+        // Wraps as the kernel's does, 347 s beyond K.
+        let cube =
+            u64::from(self.curve_scale).wrapping_mul(off).wrapping_mul(off).wrapping_mul(off);
+        let delta = (cube >> CUBE_BITS) as u32;
+        let target = if t < u64::from(epoch.k) {
+            epoch.origin.wrapping_sub(delta)
+        } else {
+            epoch.origin.wrapping_add(delta)
+        };
+
+        let cnt = if target > cwnd { cwnd / (target - cwnd) } else { cwnd.saturating_mul(100) };
+        // Nothing known of the path: at least 5 % per round trip.
+        if self.last_max_cwnd == 0 { cnt.min(20) } else { cnt }
+    }
+
+    /// RFC 9438 §4.3, "Reno-Friendly Region".
+    fn keep_up_with_reno(&mut self, cwnd: u32) {
+        let Some(epoch) = &mut self.epoch else { return };
+        let delta = (u64::from(cwnd) * u64::from(self.reno_scale)) >> 3;
+        let delta = delta.min(u64::from(u32::MAX)) as u32;
+        while epoch.ack_cnt > delta {
+            epoch.ack_cnt -= delta;
+            epoch.tcp_cwnd += 1;
+        }
+        if epoch.tcp_cwnd > cwnd {
+            self.cnt = self.cnt.min(cwnd / (epoch.tcp_cwnd - cwnd));
+        }
+    }
+
+    /// `cwnd * (numerator / denominator)` without the kernel's overflow.
+    fn part(cwnd: u32, numerator: u32, denominator: u32) -> u32 {
+        (u64::from(cwnd) * u64::from(numerator) / u64::from(denominator)) as u32
+    }
+}
+
+impl Epoch {
+    fn start(now: u64, cwnd: u32, acked: u32, last_max_cwnd: u32, cube_factor: u64) -> Self {
+        let (k, origin) = if last_max_cwnd <= cwnd {
+            (0, cwnd)
+        } else {
+            (cubic_root(cube_factor.saturating_mul(u64::from(last_max_cwnd - cwnd))), last_max_cwnd)
+        };
+        Self { start: now, origin, k, ack_cnt: acked, tcp_cwnd: cwnd }
+    }
+}
+
+/// Seeds of the cube root: for `i` in 8..64, ⌈64 ∛(i + 1)⌉, an upper bound of 64 ∛x over
+/// `[i, i + 1)`. Newton's step from a seed that is too high by e ≤ 4 % ends too high by e² ≤ 0.16 %;
+/// its division by 3, done as × 341 / 1024, takes 0.1 % off again.
+const ROOT_SEED: [u16; 64] = {
+    let mut seeds = [0; 64];
+    let mut i = 0;
+    let mut root: u32 = 64;
+    while i < 64 {
+        while root * root * root < (i as u32 + 1) << 18 {
+            root += 1;
+        }
+        seeds[i] = root as u16;
+        i += 1;
+    }
+    seeds
+};
+
+/// ∛a within 0.17 % (from 2^20 on; below that rounding to a whole number adds to it): a seed
+/// from the top bits, one Newton step.
+fn cubic_root(a: u64) -> u32 {
+    let bits = u64::BITS - a.leading_zeros();
+    if bits < 7 {
+        // Nearest whole number; 3.5³ = 42.9, 2.5³ = 15.6, 1.5³ = 3.4.
+        return u32::from(a > 0) + u32::from(a > 3) + u32::from(a > 15) + u32::from(a > 42);
+    }
+    // A third of the bits; what is left at the top indexes the seeds: 8..64.
+    let shift = ((bits * 84) >> 8) - 1;
+    let x = (u64::from(ROOT_SEED[(a >> (3 * shift)) as usize]) << shift) >> 6;
+    (((2 * x + a / (x * (x - 1))) * 341) >> 10) as u32
+}
+
+impl CongestionControl for Cubic {
+    fn init(&mut self, view: &View, window: &mut Window) {
+        self.reset(view);
+        if self.hystart.is_none() && self.initial_ssthresh > 0 {
+            window.ssthresh = self.initial_ssthresh.max(2);
+        }
+    }
+
+    fn ssthresh(&mut self, _view: &View, window: &mut Window) -> u32 {
+        self.epoch = None;
+        self.last_max_cwnd = if window.cwnd < self.last_max_cwnd && self.fast_convergence {
+            Self::part(window.cwnd, BETA_SCALE + self.beta, 2 * BETA_SCALE)
+        } else {
+            window.cwnd
+        };
+        Self::part(window.cwnd, self.beta, BETA_SCALE).max(2)
+    }
+
+    #[inline]
+    fn cong_avoid(&mut self, view: &View, window: &mut Window, acked: u32) -> Response {
+        if !view.cwnd_limited(window) {
+            return Response::None;
+        }
+        let left = if window.in_slow_start() { window.slow_start(acked) } else { acked };
+        if left > 0 {
+            self.update(view, window.cwnd, left);
+            window.additive_increase(self.cnt, left);
+        }
+        Response::None
+    }
+
+    fn set_state(&mut self, view: &View, _window: &mut Window, new: CaState) {
+        if new == CaState::Loss {
+            self.reset(view);
+        }
+    }
+
+    fn cwnd_event(&mut self, view: &View, _window: &mut Window, event: Event) {
+        // Idle time does not advance the curve.
+        if let (Event::TxStart, Some(epoch)) = (event, &mut self.epoch) {
+            let now = view.jiffies();
+            let sent = view.last_data_sent.as_nanos() / (1_000_000_000 / u64::from(view.hz));
+            epoch.start = (epoch.start + now.saturating_sub(sent)).min(now);
+        }
+    }
+
+    #[inline]
+    fn acked(&mut self, view: &View, window: &mut Window, ack: &Ack) {
+        let Some(rtt_us) = ack.rtt_us else { return };
+        // Right after a recovery the queue is still full: its delays are no base delays.
+        if self
+            .epoch
+            .as_ref()
+            .is_some_and(|epoch| view.jiffies() - epoch.start < u64::from(view.hz))
+        {
+            return;
+        }
+        let delay_us = rtt_us.max(1);
+        if self.delay_min_us == 0 || self.delay_min_us > delay_us {
+            self.delay_min_us = delay_us;
+        }
+        if let Some(hystart) = &mut self.hystart {
+            hystart.acked(view, window, delay_us, self.delay_min_us);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{ack, at_ms, options, stream, view};
+
+    fn cubic(pairs: &[(&str, f64)]) -> Cubic {
+        Cubic::new(&options(pairs), stream()).unwrap()
+    }
+
+    #[test]
+    fn it_is_small() {
+        assert!(size_of::<Cubic>() <= 160, "{}", size_of::<Cubic>());
+    }
+
+    #[test]
+    fn the_constants_are_the_kernels() {
+        let cubic = cubic(&[]);
+        assert_eq!(cubic.reno_scale, 15);
+        assert_eq!(cubic.curve_scale, 410);
+        assert_eq!(cubic.cube_factor, 2_681_735_677);
+    }
+
+    #[test]
+    fn beta_is_717_of_1024_and_the_threshold_at_least_2() {
+        for (cwnd, ssthresh) in [(100, 70), (3, 2), (1, 2), (10, 7), (1000, 700)] {
+            let mut window = Window::new(cwnd);
+            assert_eq!(cubic(&[]).ssthresh(&view(), &mut window), ssthresh);
+        }
+    }
+
+    #[test]
+    fn fast_convergence_gives_way_when_the_window_did_not_recover() {
+        let mut with = cubic(&[]);
+        let mut without = cubic(&[("fast_convergence", 0.0)]);
+        for cubic in [&mut with, &mut without] {
+            cubic.ssthresh(&view(), &mut Window::new(100));
+            cubic.ssthresh(&view(), &mut Window::new(90));
+        }
+        assert_eq!(with.last_max_cwnd, 76); // 90 * 1741 / 2048
+        assert_eq!(without.last_max_cwnd, 90);
+    }
+
+    #[test]
+    fn the_cube_root_is_within_0_17_percent() {
+        for deficit in 1..20_000_u64 {
+            let a = 2_681_735_677 * deficit;
+            let exact = libm::cbrt(a as f64);
+            let error = f64::from(cubic_root(a)) / exact - 1.0;
+            assert!(error.abs() < 0.0017, "{a}: {error}");
+        }
+    }
+
+    #[test]
+    fn small_cube_roots_are_rounded_and_all_of_them_are_near() {
+        for a in 0..1_000_000_u64 {
+            let exact = libm::cbrt(a as f64);
+            let error = f64::from(cubic_root(a)) - exact;
+            assert!(error.abs() < 0.5 + exact * 0.0017 + 0.8 * f64::from(a >= 64), "{a}: {error}");
+        }
+    }
+
+    /// RFC 9438 §4.2: K = ∛(Wmax (1 − β) / C). Within 0.3 % in seconds.
+    #[test]
+    fn k_is_that_of_the_rfc() {
+        for w_max in [20_u32, 100, 1_000, 10_000, 100_000] {
+            let mut cubic = cubic(&[]);
+            let mut window = Window::new(w_max);
+            window.cwnd = cubic.ssthresh(&view(), &mut window);
+            window.ssthresh = window.cwnd;
+            let deficit = f64::from(w_max - window.cwnd);
+            let _ = cubic.cong_avoid(&view(), &mut window, 1);
+            let k_s = f64::from(cubic.epoch.unwrap().k) / 1024.0;
+            let exact_s = libm::cbrt(deficit / 0.4);
+            assert!((k_s / exact_s - 1.0).abs() < 0.003, "{w_max}: {k_s} s, RFC {exact_s} s");
+        }
+    }
+
+    /// One packet lost at 1000 packets and 100 ms: the window follows W(t) of RFC 9438 eq. 1.
+    #[test]
+    fn the_window_follows_the_curve() {
+        let mut cubic = cubic(&[("tcp_friendliness", 0.0)]);
+        let mut view = view();
+        let mut window = Window::new(1_000);
+        window.cwnd = cubic.ssthresh(&view, &mut window);
+        window.ssthresh = window.cwnd;
+        let k_s = libm::cbrt(300.0 / 0.4);
+        let mut due = 0;
+        for ms in 0..15_000_u64 {
+            view.now = at_ms(ms);
+            due += window.cwnd; // packets delivered per 100 ms
+            cubic.acked(&view, &mut window, &ack(1, 100_000));
+            let _ = cubic.cong_avoid(&view, &mut window, due / 100);
+            due %= 100;
+            if ms > 0 && ms % 1_000 == 0 {
+                let t = ms as f64 / 1_000.0 - k_s;
+                let exact = 1_000.0 + 0.4 * t * t * t;
+                let error = f64::from(window.cwnd) / exact - 1.0;
+                assert!(error.abs() < 0.006, "{ms} ms: {} against {exact}", window.cwnd);
+            }
+        }
+    }
+
+    /// Fact 3 of the fact sheet: 15/8 of a window delivered per packet of Reno growth.
+    #[test]
+    fn with_short_round_trips_it_grows_like_reno_at_8_fifteenths() {
+        let mut cubic = cubic(&[]);
+        let mut view = view();
+        let mut window = Window::new(100);
+        window.cwnd = cubic.ssthresh(&view, &mut window);
+        window.ssthresh = window.cwnd;
+        // 10 ms per round trip: K is 4.2 s, so in 100 round trips the curve gains 17 packets.
+        for round in 0..100_u64 {
+            for n in 0..window.cwnd {
+                view.now = dragstrip_units::Instant::from_nanos(
+                    round * 10_000_000 + u64::from(n) * 10_000_000 / u64::from(window.cwnd),
+                );
+                let _ = cubic.cong_avoid(&view, &mut window, 1);
+            }
+        }
+        let reno = 70.0 + 100.0 * 8.0 / 15.0;
+        let error = f64::from(window.cwnd) - reno;
+        assert!(error.abs() < 4.0, "{} against {reno}", window.cwnd);
+    }
+
+    #[test]
+    fn before_the_first_loss_it_grows_by_at_least_5_percent() {
+        let mut cubic = cubic(&[]);
+        let mut window = Window::new(40);
+        window.ssthresh = 40; // HyStart's doing
+        let _ = cubic.cong_avoid(&view(), &mut window, 1);
+        assert_eq!((cubic.cnt, cubic.epoch.unwrap().k), (20, 0));
+    }
+
+    #[test]
+    fn growth_never_exceeds_one_packet_per_two_delivered() {
+        let mut cubic = cubic(&[]);
+        let mut view = view();
+        let mut window = Window::new(10);
+        window.ssthresh = 10;
+        let _ = cubic.cong_avoid(&view, &mut window, 1);
+        view.now = at_ms(60_000);
+        let _ = cubic.cong_avoid(&view, &mut window, 1);
+        assert_eq!(cubic.cnt, 2);
+    }
+
+    #[test]
+    fn delays_in_the_first_second_of_an_epoch_are_not_believed() {
+        let mut cubic = cubic(&[]);
+        let mut view = view();
+        let mut window = Window::new(100);
+        window.cwnd = cubic.ssthresh(&view, &mut window);
+        window.ssthresh = window.cwnd;
+        view.now = at_ms(5_000);
+        let _ = cubic.cong_avoid(&view, &mut window, 1);
+        view.now = at_ms(5_999);
+        cubic.acked(&view, &mut window, &ack(1, 30_000));
+        assert_eq!(cubic.delay_min_us, 0);
+        view.now = at_ms(6_000);
+        cubic.acked(&view, &mut window, &ack(1, 50_000));
+        assert_eq!(cubic.delay_min_us, 50_000);
+    }
+
+    #[test]
+    fn idle_time_does_not_advance_the_curve() {
+        let mut cubic = cubic(&[]);
+        let mut view = view();
+        let mut window = Window::new(100);
+        window.cwnd = cubic.ssthresh(&view, &mut window);
+        window.ssthresh = window.cwnd;
+        view.now = at_ms(1_000);
+        let _ = cubic.cong_avoid(&view, &mut window, 1);
+        view.now = at_ms(10_000);
+        view.last_data_sent = at_ms(3_000);
+        cubic.cwnd_event(&view, &mut window, Event::TxStart);
+        assert_eq!(cubic.epoch.as_ref().unwrap().start, 8_000);
+        view.now = at_ms(20_000);
+        cubic.cwnd_event(&view, &mut window, Event::TxStart);
+        assert_eq!(cubic.epoch.as_ref().unwrap().start, 20_000, "never in the future");
+    }
+
+    #[test]
+    fn a_timeout_forgets_everything() {
+        let mut cubic = cubic(&[]);
+        let mut window = Window::new(100);
+        cubic.acked(&view(), &mut window, &ack(1, 10_000));
+        cubic.ssthresh(&view(), &mut window);
+        cubic.set_state(&view(), &mut window, CaState::Loss);
+        assert_eq!((cubic.last_max_cwnd, cubic.delay_min_us), (0, 0));
+    }
+
+    #[test]
+    fn an_application_limited_window_does_not_grow() {
+        let mut view = view();
+        view.is_cwnd_limited = false;
+        let mut window = Window::new(10);
+        let _ = cubic(&[]).cong_avoid(&view, &mut window, 10);
+        assert_eq!(window.cwnd, 10);
+    }
+
+    #[test]
+    fn a_beta_the_kernel_would_hang_on_is_refused() {
+        let error = Cubic::new(&options(&[("beta", 300.0)]), stream()).unwrap_err();
+        assert_eq!(
+            error,
+            UnknownAlgorithm::Parameter {
+                algorithm: "cubic",
+                parameter: "beta".to_owned(),
+                expected: "a whole number from 512 to 1023 instead of 300".to_owned(),
+            }
+        );
+    }
+}

@@ -1,0 +1,307 @@
+//! Vegas: keeps a few packets queued in the network, no more, and backs off before loss.
+//!
+//! - **Paper**: Brakmo and Peterson, "TCP Vegas: End to End Congestion Avoidance on a Global
+//!   Internet", IEEE JSAC 13(8), 1995.
+//! - **Equations**: once per round trip, `diff = cwnd · (RTT − baseRTT) / baseRTT`, the packets queued
+//!   in the network; `diff < alpha`: `cwnd += 1`; `diff > beta`: `cwnd −= 1`; otherwise leave it.
+//! - **States**:
+//!
+//! ```text
+//!   slow start ──diff > gamma: cwnd = min(cwnd, cwnd·baseRTT/RTT + 1)──▶ steering (2..4 queued)
+//!       ▲                                                                     │
+//!       └──────────────── loss: Reno until the state is Open again ───────────┘
+//! ```
+//! - **Departs from the paper**, as Linux does: no retransmission before three duplicate ACKs
+//!   and no ¾ reduction for it; slow start doubles every round trip, not every other; `diff` divides by
+//!   baseRTT, so it grows faster than the paper's queue estimate (which divides by RTT); the
+//!   round's RTT is its minimum; with two samples or fewer in a round, it is Reno.
+//! - The growth by one per round trip does not ask whether the window was the limit.
+//! - **Source of the details**: Linux 6.1 `tcp_vegas.c`. Parameters are those of the module, in
+//!   packets: `alpha` 2, `beta` 4, `gamma` 1.
+
+use crate::algorithms::{integer, reject_unknown, reno};
+use crate::{
+    Ack, CaState, CongestionControl, Event, Options, Response, UnknownAlgorithm, View, Window,
+};
+use dragstrip_units::Stream;
+
+/// "No sample yet": longer than any RTT, µs (the kernel's 0x7fffffff).
+const NO_RTT: u32 = 0x7fff_ffff;
+
+/// Linux's Vegas.
+#[derive(Clone, Debug)]
+pub struct Vegas {
+    alpha: u32,
+    beta: u32,
+    gamma: u32,
+    /// Whether the window rule applies; only while nothing is wrong (`doing_vegas_now`).
+    steering: bool,
+    /// RTT samples in this round.
+    samples: u32,
+    /// Minimum RTT since the connection began or was last idle, µs.
+    base_rtt_us: u32,
+    /// Minimum RTT of this round, µs.
+    min_rtt_us: u32,
+    /// The round ends when this byte is acknowledged.
+    round_end: u64,
+}
+
+impl Vegas {
+    /// `options`: `alpha`, `beta`, `gamma` in packets. `stream` is not used.
+    ///
+    /// # Errors
+    /// Another option, or one above 2^16.
+    pub fn new(options: &Options, _stream: Stream) -> Result<Self, UnknownAlgorithm> {
+        const NAME: &str = "vegas";
+        reject_unknown(NAME, options, &["alpha", "beta", "gamma"])?;
+        Ok(Self {
+            alpha: integer(options, NAME, "alpha", 2, 0..=1 << 16)?,
+            beta: integer(options, NAME, "beta", 4, 0..=1 << 16)?,
+            gamma: integer(options, NAME, "gamma", 1, 0..=1 << 16)?,
+            steering: false,
+            samples: 0,
+            base_rtt_us: NO_RTT,
+            min_rtt_us: NO_RTT,
+            round_end: 0,
+        })
+    }
+
+    /// `vegas_enable`: a new round, judged by its own samples.
+    fn start(&mut self, view: &View) {
+        self.steering = true;
+        self.round_end = view.snd_nxt;
+        self.forget_round();
+    }
+
+    fn forget_round(&mut self) {
+        self.samples = 0;
+        self.min_rtt_us = NO_RTT;
+    }
+
+    /// The once-per-round-trip decision.
+    fn steer(&self, view: &View, window: &mut Window, acked: u32) {
+        let (rtt, base) = (self.min_rtt_us, self.base_rtt_us);
+        let target = (u64::from(window.cwnd) * u64::from(base) / u64::from(rtt)) as u32;
+        // 32 bits, wrapping, as in the kernel: 4295 packets times one second of queue is 0.
+        let diff = window.cwnd.wrapping_mul(rtt - base) / base;
+
+        if window.in_slow_start() {
+            if diff > self.gamma {
+                // One more than the target: truncation would cost full utilisation.
+                window.cwnd = window.cwnd.min(target.saturating_add(1));
+                window.ssthresh = window.ssthresh.min(window.cwnd);
+            } else {
+                window.slow_start(acked);
+            }
+        } else if diff > self.beta {
+            window.cwnd -= 1;
+            window.ssthresh = window.ssthresh.min(window.cwnd);
+        } else if diff < self.alpha {
+            window.cwnd += 1;
+        }
+        window.cwnd = window.cwnd.max(2).min(window.clamp);
+        window.ssthresh = window.current_ssthresh(view.state);
+    }
+}
+
+impl CongestionControl for Vegas {
+    fn init(&mut self, view: &View, _window: &mut Window) {
+        self.base_rtt_us = NO_RTT;
+        self.start(view);
+    }
+
+    fn ssthresh(&mut self, _view: &View, window: &mut Window) -> u32 {
+        reno::half(window)
+    }
+
+    #[inline]
+    fn cong_avoid(&mut self, view: &View, window: &mut Window, acked: u32) -> Response {
+        if !self.steering {
+            reno::grow(view, window, acked);
+        } else if view.snd_una > self.round_end {
+            self.round_end = view.snd_nxt;
+            // One or two samples are one delayed ACK each: no RTT of the network among them.
+            if self.samples <= 2 {
+                reno::grow(view, window, acked);
+            } else {
+                self.steer(view, window, acked);
+            }
+            self.forget_round();
+        } else if window.in_slow_start() {
+            window.slow_start(acked);
+        }
+        Response::None
+    }
+
+    fn set_state(&mut self, view: &View, _window: &mut Window, new: CaState) {
+        match new {
+            CaState::Open => self.start(view),
+            CaState::Disorder | CaState::Cwr | CaState::Recovery | CaState::Loss => {
+                self.steering = false;
+            }
+        }
+    }
+
+    fn cwnd_event(&mut self, view: &View, window: &mut Window, event: Event) {
+        match event {
+            // After an idle time old samples say nothing about the path.
+            Event::TxStart | Event::CwndRestart => self.init(view, window),
+            Event::CompleteCwr | Event::Loss => {}
+        }
+    }
+
+    #[inline]
+    fn acked(&mut self, _view: &View, _window: &mut Window, ack: &Ack) {
+        let Some(rtt_us) = ack.rtt_us else { return };
+        // Never zero: it is divided by. Never NO_RTT or above either.
+        let rtt_us = rtt_us.min(NO_RTT - 2) + 1;
+        self.base_rtt_us = self.base_rtt_us.min(rtt_us);
+        self.min_rtt_us = self.min_rtt_us.min(rtt_us);
+        self.samples = self.samples.saturating_add(1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{ack, options, stream, view};
+
+    const BASE_US: u32 = 9_999; // + 1 in the algorithm
+
+    fn vegas() -> Vegas {
+        Vegas::new(&options(&[]), stream()).unwrap()
+    }
+
+    /// One round: three samples of `rtt_us`, then the ACK that ends it.
+    fn round(vegas: &mut Vegas, view: &mut View, window: &mut Window, rtt_us: u32) {
+        for _ in 0..3 {
+            vegas.acked(view, window, &ack(1, rtt_us));
+        }
+        view.snd_una = vegas.round_end + 1;
+        view.snd_nxt = view.snd_una + 100_000;
+        let _ = vegas.cong_avoid(view, window, 1);
+    }
+
+    fn steered(cwnd: u32, ssthresh: u32, rtt_us: u32) -> Window {
+        let (mut vegas, mut view, mut window) = (vegas(), view(), Window::new(cwnd));
+        window.ssthresh = ssthresh;
+        vegas.init(&view, &mut window);
+        vegas.acked(&view, &mut window, &ack(1, BASE_US));
+        view.snd_una = 1;
+        let _ = vegas.cong_avoid(&view, &mut Window::new(1), 1); // ends the round of the base sample
+        round(&mut vegas, &mut view, &mut window, rtt_us);
+        window
+    }
+
+    /// A window of 10 over 10 ms: each further millisecond is one packet queued.
+    #[test]
+    fn it_keeps_two_to_four_packets_queued() {
+        for (queued, expected) in [(0, 11), (1, 11), (2, 10), (3, 10), (4, 10), (5, 9), (30, 9)] {
+            let window = steered(10, 5, BASE_US + 1_000 * queued);
+            assert_eq!(window.cwnd, expected, "{queued} queued");
+        }
+    }
+
+    #[test]
+    fn the_window_never_falls_below_2() {
+        assert_eq!(steered(2, 2, BASE_US + 200_000).cwnd, 2);
+    }
+
+    #[test]
+    fn the_threshold_follows_the_window_down_but_not_up() {
+        let window = steered(10, 9, BASE_US + 5_000);
+        assert_eq!((window.cwnd, window.ssthresh), (9, 9));
+        let window = steered(20, 9, BASE_US);
+        assert_eq!((window.cwnd, window.ssthresh), (21, 15), "three quarters of it at least");
+    }
+
+    #[test]
+    fn slow_start_ends_at_the_rate_of_the_path_plus_one() {
+        // 20 packets over 20 ms where 10 ms would do: 10 fit.
+        let window = steered(20, Window::INFINITE, BASE_US + 10_000);
+        assert_eq!((window.cwnd, window.ssthresh), (11, 11));
+    }
+
+    #[test]
+    fn slow_start_doubles_every_round_trip() {
+        let (mut vegas, mut view, mut window) = (vegas(), view(), Window::new(10));
+        vegas.init(&view, &mut window);
+        view.snd_una = 0;
+        let _ = vegas.cong_avoid(&view, &mut window, 10);
+        assert_eq!(window.cwnd, 20);
+    }
+
+    #[test]
+    fn with_two_samples_it_is_reno() {
+        let (mut vegas, mut view, mut window) = (vegas(), view(), Window::new(10));
+        window.ssthresh = 5;
+        vegas.init(&view, &mut window);
+        vegas.acked(&view, &mut window, &ack(1, 10_000));
+        vegas.acked(&view, &mut window, &ack(1, 90_000));
+        view.snd_una = 1;
+        let _ = vegas.cong_avoid(&view, &mut window, 10);
+        assert_eq!((window.cwnd, window.cwnd_cnt), (11, 0));
+    }
+
+    #[test]
+    fn outside_open_it_is_reno_and_keeps_the_base_rtt() {
+        let (mut vegas, view, mut window) = (vegas(), view(), Window::new(10));
+        vegas.init(&view, &mut window);
+        vegas.acked(&view, &mut window, &ack(1, BASE_US));
+        vegas.set_state(&view, &mut window, CaState::Disorder);
+        assert!(!vegas.steering);
+        vegas.set_state(&view, &mut window, CaState::Open);
+        assert!(vegas.steering);
+        assert_eq!((vegas.base_rtt_us, vegas.min_rtt_us), (BASE_US + 1, NO_RTT));
+    }
+
+    #[test]
+    fn an_idle_time_forgets_the_base_rtt() {
+        let (mut vegas, view, mut window) = (vegas(), view(), Window::new(10));
+        vegas.acked(&view, &mut window, &ack(1, BASE_US));
+        vegas.cwnd_event(&view, &mut window, Event::TxStart);
+        assert_eq!(vegas.base_rtt_us, NO_RTT);
+    }
+
+    /// 1 Mbit/s, 1 ms of propagation, a receiver that acknowledges every second packet after the
+    /// first 16. The rule alone would settle at 2 or 3 packets (3 · 23 ms / 13 ms > 4 queued), but a
+    /// round of fewer than three ACKs is left to Reno, which grows until there are three: about
+    /// five packets, as Linux 4.15 was measured to keep on such a path (7.07 KB).
+    #[test]
+    fn on_a_slow_short_path_too_few_samples_keep_it_at_about_five_packets() {
+        const PACKET_US: u64 = 12_112;
+        let (mut vegas, mut view, mut window) = (vegas(), view(), Window::new(10));
+        vegas.init(&view, &mut window);
+        let (mut sent, mut acked, mut free_us) = (0, 0, 0);
+        let mut on_the_way = std::collections::VecDeque::new();
+        let mut windows = Vec::new();
+        let mut now_us = 0;
+        while windows.len() < 400 {
+            while sent - acked < u64::from(window.cwnd) {
+                free_us = now_us.max(free_us) + PACKET_US;
+                on_the_way.push_back((now_us, free_us + 1_000));
+                sent += 1;
+            }
+            let together = if acked < 16 { 1 } else { 2 };
+            let (sent_us, ack_us) = on_the_way[together - 1];
+            on_the_way.drain(..together);
+            now_us = ack_us;
+            acked += together as u64;
+            view.snd_una = acked;
+            view.snd_nxt = sent;
+            vegas.acked(&view, &mut window, &ack(together as u32, (ack_us - sent_us) as u32));
+            let _ = vegas.cong_avoid(&view, &mut window, together as u32);
+            windows.push(window.cwnd);
+        }
+        let settled = &windows[200..];
+        let mean = f64::from(settled.iter().sum::<u32>()) / settled.len() as f64;
+        assert!((4.5..=5.5).contains(&mean), "{mean}: {settled:?}");
+    }
+
+    #[test]
+    fn the_queue_estimate_wraps_like_the_kernels() {
+        // 4295 · 1 s = 4 295 000 000 µs = 2^32 + 32 704: three packets queued, says 32-bit arithmetic.
+        assert_eq!(steered(4_295, 5, BASE_US + 1_000_000).cwnd, 4_295);
+        assert_eq!(steered(4_294, 5, BASE_US + 1_000_000).cwnd, 4_293);
+    }
+}

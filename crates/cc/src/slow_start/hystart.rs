@@ -1,0 +1,271 @@
+//! HyStart: ends slow start before it overflows the queue.
+//!
+//! - **Paper**: Ha and Rhee, "Hybrid Slow Start for High-Bandwidth and Long-Distance Networks",
+//!   PFLDnet 2008.
+//! - **Rules**: once per round trip, slow start ends (`ssthresh = cwnd`) as soon as either
+//!   1. *train*: ACKs at most 2 ms apart have kept coming for longer than half the minimum RTT
+//!      (all of it when the sender is paced), so the window is about as long as the path; or
+//!   2. *delay*: after 8 samples the round's minimum RTT exceeds the connection's by an eighth,
+//!      at least 4 ms and at most 16 ms.
+//! - **States**: `looking ──train or delay──▶ found`; only a timeout leads back.
+//! - **Departs from the paper** as Linux 6.1 does: the train threshold is lengthened by the time
+//!   of four of the sender's largest bursts (at most 1 ms); nothing happens below a window of 16;
+//!   it acts once per connection or timeout.
+//! - **Source of the details**: Linux 6.1 `tcp_cubic.c` (`hystart_update`, `hystart_ack_delay`,
+//!   `bictcp_hystart_reset`).
+//! - **Parameters** are those of the kernel module `tcp_cubic`: `hystart_detect` (1 train,
+//!   2 delay, 3 both), `hystart_low_window` (packets), `hystart_ack_delta_us`.
+
+use crate::algorithms::integer;
+use crate::{Options, PacingStatus, UnknownAlgorithm, View, Window};
+
+/// Samples before a round's minimum is believed (`HYSTART_MIN_SAMPLES`).
+const MIN_SAMPLES: u8 = 8;
+/// Bounds of the delay increase that ends slow start, µs (`HYSTART_DELAY_MIN`, `_MAX`).
+const DELAY_US: (u32, u32) = (4_000, 16_000);
+/// Cap on the allowance for bursts, µs.
+const ACK_DELAY_US_MAX: u64 = 1_000;
+
+/// The detector. It shares the caller's minimum RTT rather than keeping its own.
+#[derive(Clone, Debug)]
+pub struct HyStart {
+    detect_train: bool,
+    detect_delay: bool,
+    low_window: u32,
+    ack_delta_us: u32,
+    found: bool,
+    sample_cnt: u8,
+    /// Minimum RTT of this round, µs.
+    curr_rtt_us: u32,
+    round_start_us: u64,
+    /// The last ACK of the train, µs.
+    last_ack_us: u64,
+    /// The round ends when this byte is acknowledged.
+    end_seq: u64,
+}
+
+impl HyStart {
+    /// The names of the options read by [`HyStart::new`].
+    pub const OPTIONS: [&str; 3] = ["hystart_detect", "hystart_low_window", "hystart_ack_delta_us"];
+
+    /// A detector for `algorithm` (named in errors).
+    ///
+    /// # Errors
+    /// A parameter out of range.
+    pub fn new(options: &Options, algorithm: &'static str) -> Result<Self, UnknownAlgorithm> {
+        let detect = integer(options, algorithm, "hystart_detect", 3, 0..=3)?;
+        Ok(Self {
+            detect_train: detect & 1 != 0,
+            detect_delay: detect & 2 != 0,
+            low_window: integer(options, algorithm, "hystart_low_window", 16, 0..=1 << 20)?,
+            ack_delta_us: integer(options, algorithm, "hystart_ack_delta_us", 2_000, 0..=1 << 20)?,
+            found: false,
+            sample_cnt: 0,
+            curr_rtt_us: u32::MAX,
+            round_start_us: 0,
+            last_ack_us: 0,
+            end_seq: 0,
+        })
+    }
+
+    /// Starts looking, at the beginning of the connection and after a timeout.
+    pub fn reset(&mut self, view: &View) {
+        self.found = false;
+        self.start_round(view);
+    }
+
+    fn start_round(&mut self, view: &View) {
+        self.round_start_us = view.now_us();
+        self.last_ack_us = view.now_us();
+        self.end_seq = view.snd_nxt;
+        self.curr_rtt_us = u32::MAX;
+        self.sample_cnt = 0;
+    }
+
+    /// Looks at an ACK with RTT `delay_us`; ends slow start by setting `ssthresh`.
+    #[inline]
+    pub fn acked(&mut self, view: &View, window: &mut Window, delay_us: u32, delay_min_us: u32) {
+        if self.found || !window.in_slow_start() || window.cwnd < self.low_window {
+            return;
+        }
+        // Since 5.16 rounds are counted here; before, on every ACK that could grow the window.
+        if view.snd_una > self.end_seq {
+            self.start_round(view);
+        }
+        if (self.detect_train && self.train_is_long(view, window, delay_min_us))
+            | (self.detect_delay && self.delay_has_grown(delay_us, delay_min_us))
+        {
+            self.found = true;
+            window.ssthresh = window.cwnd;
+        }
+    }
+
+    fn train_is_long(&mut self, view: &View, window: &Window, delay_min_us: u32) -> bool {
+        let now_us = view.now_us();
+        if now_us - self.last_ack_us > u64::from(self.ack_delta_us) {
+            return false;
+        }
+        self.last_ack_us = now_us;
+        let mut threshold_us = u64::from(delay_min_us) + ack_delay_us(view, window);
+        if view.pacing_status == PacingStatus::None {
+            // Paced ACKs are spread over the whole round trip, unpaced ones are not.
+            threshold_us >>= 1;
+        }
+        now_us - self.round_start_us > threshold_us
+    }
+
+    fn delay_has_grown(&mut self, delay_us: u32, delay_min_us: u32) -> bool {
+        self.curr_rtt_us = self.curr_rtt_us.min(delay_us);
+        if self.sample_cnt < MIN_SAMPLES {
+            self.sample_cnt += 1;
+            return false;
+        }
+        let (low_us, high_us) = DELAY_US;
+        let increase_us = (delay_min_us >> 3).clamp(low_us, high_us);
+        self.curr_rtt_us > delay_min_us.saturating_add(increase_us)
+    }
+}
+
+/// How long four of the largest bursts take at the current pacing rate, µs (`hystart_ack_delay`):
+/// two would do, but the rate is doubled in slow start.
+fn ack_delay_us(view: &View, window: &Window) -> u64 {
+    if window.pacing_rate == 0 {
+        return 0;
+    }
+    (u64::from(view.gso_max_bytes) * 4 * 1_000_000 / window.pacing_rate).min(ACK_DELAY_US_MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{options, view};
+    use dragstrip_units::Instant;
+
+    fn start(pairs: &[(&str, f64)], view: &View) -> HyStart {
+        let mut hystart = HyStart::new(&options(pairs), "cubic").unwrap();
+        hystart.reset(view);
+        hystart
+    }
+
+    fn at_us(view: &mut View, us: u64) {
+        view.now = Instant::from_nanos(us * 1_000);
+    }
+
+    /// ACKs every millisecond over a 40 ms path: when is the train found?
+    fn train_ends_at_us(status: PacingStatus, spacing_us: u64) -> Option<u64> {
+        let mut view = view();
+        view.pacing_status = status;
+        let mut hystart = start(&[("hystart_detect", 1.0)], &view);
+        let mut window = Window::new(20);
+        for n in 1..100 {
+            at_us(&mut view, n * spacing_us);
+            hystart.acked(&view, &mut window, 40_000, 40_000);
+            if !window.in_slow_start() {
+                assert_eq!(window.ssthresh, 20);
+                return Some(n * spacing_us);
+            }
+        }
+        None
+    }
+
+    #[test]
+    fn an_unpaced_train_ends_slow_start_after_half_the_minimum_rtt() {
+        assert_eq!(train_ends_at_us(PacingStatus::None, 1_000), Some(21_000));
+    }
+
+    #[test]
+    fn a_paced_train_must_last_the_whole_rtt() {
+        assert_eq!(train_ends_at_us(PacingStatus::Fq, 1_000), Some(41_000));
+        assert_eq!(train_ends_at_us(PacingStatus::Needed, 1_000), Some(41_000));
+    }
+
+    #[test]
+    fn a_gap_of_more_than_2_ms_breaks_the_train() {
+        assert_eq!(train_ends_at_us(PacingStatus::None, 2_000), Some(22_000));
+        assert_eq!(train_ends_at_us(PacingStatus::None, 2_001), None);
+    }
+
+    /// After eight samples at the minimum the ninth decides; a fresh round each time.
+    fn delay_is_found(rtt_us: u32, min_us: u32, samples: u32) -> bool {
+        let view = view();
+        let mut hystart = start(&[("hystart_detect", 2.0)], &view);
+        let mut window = Window::new(16);
+        for _ in 0..samples {
+            hystart.acked(&view, &mut window, rtt_us, min_us);
+        }
+        !window.in_slow_start()
+    }
+
+    #[test]
+    fn the_delay_increase_is_an_eighth_between_4_and_16_ms() {
+        assert!(!delay_is_found(14_000, 10_000, 9));
+        assert!(delay_is_found(14_001, 10_000, 9));
+        assert!(!delay_is_found(90_000, 80_000, 9));
+        assert!(delay_is_found(90_001, 80_000, 9));
+        assert!(!delay_is_found(316_000, 300_000, 9));
+        assert!(delay_is_found(316_001, 300_000, 9));
+    }
+
+    #[test]
+    fn eight_samples_are_not_enough() {
+        assert!(!delay_is_found(200_000, 10_000, 8));
+    }
+
+    #[test]
+    fn nothing_ends_slow_start_below_a_window_of_16() {
+        let view = view();
+        let mut hystart = start(&[], &view);
+        let mut window = Window::new(15);
+        for _ in 0..50 {
+            hystart.acked(&view, &mut window, 500_000, 10_000);
+        }
+        assert!(window.in_slow_start());
+    }
+
+    #[test]
+    fn it_acts_once_until_it_is_reset() {
+        let view = view();
+        let mut hystart = start(&[], &view);
+        let mut window = Window::new(16);
+        let ends = |hystart: &mut HyStart, window: &mut Window| {
+            for _ in 0..9 {
+                hystart.acked(&view, window, 500_000, 10_000);
+            }
+            !window.in_slow_start()
+        };
+        assert!(ends(&mut hystart, &mut window));
+        window.ssthresh = Window::INFINITE;
+        assert!(!ends(&mut hystart, &mut window));
+        hystart.reset(&view);
+        assert!(ends(&mut hystart, &mut window));
+    }
+
+    #[test]
+    fn a_new_round_forgets_the_last_rounds_minimum() {
+        let mut view = view();
+        view.snd_nxt = 10_000;
+        let mut hystart = start(&[("hystart_detect", 2.0)], &view);
+        let mut window = Window::new(16);
+        hystart.acked(&view, &mut window, 10_000, 10_000);
+        for _ in 0..20 {
+            hystart.acked(&view, &mut window, 50_000, 10_000);
+        }
+        assert!(window.in_slow_start(), "one low sample holds for its round");
+        view.snd_una = 10_001;
+        view.snd_nxt = 20_000;
+        for _ in 0..9 {
+            hystart.acked(&view, &mut window, 50_000, 10_000);
+        }
+        assert!(!window.in_slow_start());
+    }
+
+    #[test]
+    fn the_allowance_for_bursts_is_capped_at_1_ms() {
+        let view = view();
+        let mut window = Window::new(10);
+        window.pacing_rate = 1_250_000_000; // 10 Gbit/s
+        assert_eq!(ack_delay_us(&view, &window), 208);
+        window.pacing_rate = 1_250_000;
+        assert_eq!(ack_delay_us(&view, &window), 1_000);
+    }
+}

@@ -1,0 +1,3 @@
+//! Slow-start parts that window rules compose: each watches ACKs and may end slow start.
+
+pub mod hystart;

@@ -1,0 +1,55 @@
+//! What the unit tests of the algorithms share: a connection at rest to be bent into shape.
+
+use crate::{Ack, CaState, Options, PacingStatus, View};
+use dragstrip_units::{Instant, Stream};
+
+/// A connection that has just finished its handshake, is limited by its window and is not paced.
+pub fn view() -> View {
+    View {
+        now: Instant::ZERO,
+        hz: 1000,
+        snd_una: 0,
+        snd_nxt: 0,
+        mss: 1448,
+        packets_out: 0,
+        sacked_out: 0,
+        lost_out: 0,
+        retrans_out: 0,
+        max_packets_out: 0,
+        is_cwnd_limited: true,
+        delivered: 0,
+        lost: 0,
+        delivered_at: Instant::ZERO,
+        app_limited: 0,
+        srtt_us_x8: 0,
+        min_rtt_us: u32::MAX,
+        state: CaState::Open,
+        prior_cwnd: 0,
+        last_data_sent: Instant::ZERO,
+        departure: Instant::ZERO,
+        pacing_status: PacingStatus::None,
+        pacing_shift: 10,
+        gso_max_bytes: 65_536 - 320,
+        initial_cwnd: 10,
+    }
+}
+
+/// `ms` milliseconds after the start.
+pub fn at_ms(ms: u64) -> Instant {
+    Instant::from_nanos(ms * 1_000_000)
+}
+
+/// An ACK for `packets` that measured `rtt_us`.
+pub fn ack(packets: u32, rtt_us: u32) -> Ack {
+    Ack { packets, rtt_us: Some(rtt_us), in_flight: 0 }
+}
+
+/// A stream for tests that leave nothing to chance.
+pub fn stream() -> Stream {
+    Stream::named(1, "test")
+}
+
+/// Options from pairs.
+pub fn options(pairs: &[(&str, f64)]) -> Options {
+    pairs.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect()
+}
