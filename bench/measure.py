@@ -21,7 +21,7 @@ class RunError(Exception):
 
 @dataclass(frozen=True)
 class Sample:
-    """One process: what it delivered and what it used. CPU is per repetition."""
+    """One process: what it delivered and what it used. CPU is per repetition, without a set-up it states."""
 
     data_packets: int
     goodput_mbps: float
@@ -53,11 +53,13 @@ def run(command: list[str], repeat: int = 1) -> Sample:
         reason = texts[1].strip().splitlines()[-1:] or [f"exit status {process.returncode}"]
         raise RunError(reason[0])
     result = _last_json("\n".join(texts), command)
+    total_s = usage.ru_utime + usage.ru_stime
+    share = (1 - result.get("setup_cpu_s", 0.0) / total_s) / repeat
     return Sample(
         data_packets=int(result["data_packets"]),
         goodput_mbps=float(result["goodput_mbps"]),
-        user_s=usage.ru_utime / repeat,
-        system_s=usage.ru_stime / repeat,
+        user_s=usage.ru_utime * share,
+        system_s=usage.ru_stime * share,
         peak_rss_kib=int(result["peak_rss_kib"]),
     )
 
@@ -91,17 +93,15 @@ class Summary:
         return self.data_packets / self.user_s
 
 
-def summarise(samples: list[Sample], setup: list[Sample] | None = None) -> Summary:
-    """Medians; the median set-up is subtracted from the CPU times."""
-    setup_user_s = median(sample.user_s for sample in setup) if setup else 0.0
-    setup_cpu_s = median(sample.user_s + sample.system_s for sample in setup) if setup else 0.0
-    user = [sample.user_s - setup_user_s for sample in samples]
+def summarise(samples: list[Sample]) -> Summary:
+    """Medians."""
+    user = [sample.user_s for sample in samples]
     return Summary(
         runs=len(samples),
         data_packets=round(median(sample.data_packets for sample in samples)),
         goodput_mbps=median(sample.goodput_mbps for sample in samples),
         user_s=median(user),
-        cpu_s=median(sample.user_s + sample.system_s for sample in samples) - setup_cpu_s,
+        cpu_s=median(sample.user_s + sample.system_s for sample in samples),
         spread=(max(user) - min(user)) / median(user),
         peak_rss_kib=round(median(sample.peak_rss_kib for sample in samples)),
     )

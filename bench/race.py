@@ -13,7 +13,7 @@ import os
 import platform
 import sys
 from collections import defaultdict
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import tables
@@ -138,7 +138,6 @@ def machine() -> str:
 def race(plan: Plan, binaries: Binaries, results: Results) -> None:
     """Every program on every case, interleaved."""
     samples: dict[tuple[str, Program], list[Sample]] = defaultdict(list)
-    setups: dict[str, list[Sample]] = defaultdict(list)
     failed: set[tuple[str, Program]] = set()
     for number in range(max(plan.runs, plan.runs_ns3)):
         say(f"round {number + 1}")
@@ -152,17 +151,14 @@ def race(plan: Plan, binaries: Binaries, results: Results) -> None:
                 command = binaries.command(program, plan.case_for(program, case), repeat)
                 try:
                     samples[key].append(run(command, repeat))
-                    if program is Program.NS2:
-                        setups[case.name].append(run(binaries.command(program, replace(case, seconds=0))))
                 except RunError as error:
                     failed.add(key)
                     results.notes.append(f"{program}, {case.name}: {error}")
     for case in plan.cases:
         results.races[case.name] = {
-            program: summarise(samples[case.name, program], setup)
+            program: summarise(samples[case.name, program])
             for program in plan.programs
             if samples[case.name, program] and (case.name, program) not in failed
-            for setup in [setups[case.name] if program is Program.NS2 else None]
         }
         check_agreement(plan, case, results)
 

@@ -5,7 +5,7 @@
 # usage: ns dumbbell.tcl FLOWS CC MBPS RTT_MS SECONDS LAYOUT      CC: reno or cubic; LAYOUT: hub or lump
 #
 # CC reno is Agent/TCP/Sack1, everything else Agent/TCP/Linux with Linux's own module of that name.
-# SECONDS 0 builds everything, routes included, and stops: the set-up that is subtracted.
+# setup_cpu_s is what building all this and the routes took, before the first packet.
 # Written against ns-2.35 as Debian packages it. Prints one JSON object to stderr (CPU is
 # measured from outside).
 
@@ -60,8 +60,24 @@ proc peak_rss_kib {} {
     return [expr {$found ? $kib : 0}]
 }
 
+# Time on a CPU so far, s (proc(5), schedstat: precise, unlike ticks of user time); 0 where a kernel
+# does not tell.
+proc cpu_s {} {
+    if {[catch {open /proc/self/schedstat} file]} {
+        return 0
+    }
+    set ns [lindex [read $file] 0]
+    close $file
+    return [expr {$ns / 1e9}]
+}
+
+proc started {} {
+    global setup_cpu_s
+    set setup_cpu_s [cpu_s]
+}
+
 proc report {} {
-    global tcp flows cc layout queue_packets seconds mss_bytes
+    global setup_cpu_s tcp flows cc layout queue_packets seconds mss_bytes
     set packets 0
     for {set i 0} {$i < $flows} {incr i} {
         # The highest packet acknowledged in order; numbers start at 0, -1 is none.
@@ -71,10 +87,12 @@ proc report {} {
     # Not to stdout: TCP/Linux chatters there, through a buffer of its own.
     puts stderr "{\"program\": \"ns-2\", \"flows\": $flows, \"cc\": \"$cc\", \"layout\": \"$layout\",\
         \"queue_packets\": $queue_packets, \"seconds\": $seconds, \"data_packets\": $packets,\
-        \"goodput_mbps\": [format %.3f $goodput_mbps], \"peak_rss_kib\": [peak_rss_kib]}"
+        \"goodput_mbps\": [format %.3f $goodput_mbps], \"setup_cpu_s\": $setup_cpu_s,\
+        \"peak_rss_kib\": [peak_rss_kib]}"
     exit 0
 }
 
+$sim at 0 started
 for {set i 0} {$i < $flows} {incr i} {
     if {$cc eq "reno"} {
         set tcp($i) [new Agent/TCP/Sack1]
