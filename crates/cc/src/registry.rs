@@ -118,3 +118,36 @@ fn edit_distance(a: &str, b: &str) -> usize {
     }
     row[b.len()]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{options, stream};
+
+    #[test]
+    fn every_name_makes_an_algorithm_that_refuses_unknown_options() {
+        assert_eq!(
+            names(),
+            ["reno", "cubic", "vegas", "cdg", "cdg-freebsd", "bbr", "exp", "fixed"]
+        );
+        for name in names() {
+            assert!(Algorithm::new(name, &Options::new(), stream()).is_ok(), "{name}");
+            let error = Algorithm::new(name, &options(&[("colour", 1.0)]), stream()).unwrap_err();
+            let UnknownAlgorithm::Parameter { algorithm, parameter, .. } = error else {
+                panic!("{name}: {error:?}");
+            };
+            assert_eq!((algorithm, parameter.as_str()), (*name, "colour"));
+        }
+    }
+
+    #[test]
+    fn a_misspelt_name_is_answered_with_the_nearest() {
+        for (name, expected) in
+            [("qubic", "cubic"), ("bbr1", "bbr"), ("cdg_freebsd", "cdg-freebsd")]
+        {
+            let error = Algorithm::new(name, &Options::new(), stream()).unwrap_err();
+            let UnknownAlgorithm::Name { nearest, .. } = error else { panic!("{error:?}") };
+            assert_eq!(nearest, expected);
+        }
+    }
+}

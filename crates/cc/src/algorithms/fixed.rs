@@ -25,7 +25,7 @@ impl Fixed {
 
 impl CongestionControl for Fixed {
     fn init(&mut self, _view: &View, window: &mut Window) {
-        window.cwnd = self.window;
+        window.cwnd = self.window.min(window.clamp);
         window.ssthresh = self.window;
     }
 
@@ -34,7 +34,7 @@ impl CongestionControl for Fixed {
     }
 
     fn cong_avoid(&mut self, _view: &View, window: &mut Window, _acked: u32) -> Response {
-        window.cwnd = self.window;
+        window.cwnd = self.window.min(window.clamp);
         Response::None
     }
 }

@@ -63,3 +63,71 @@ impl CongestionControl for Reno {
         Response::None
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::view;
+
+    /// A window's worth of packets is delivered, `per_ack` at a time.
+    fn round(reno: &mut Reno, window: &mut Window, per_ack: u32) {
+        let mut left = window.cwnd;
+        while left > 0 {
+            let acked = left.min(per_ack);
+            let _ = reno.cong_avoid(&view(), window, acked);
+            left -= acked;
+        }
+    }
+
+    #[test]
+    fn one_packet_per_window_delivered_with_delayed_acks_or_without() {
+        for per_ack in [1, 2, 7] {
+            let mut window = Window::new(20);
+            window.ssthresh = 20;
+            for expected in 21..40 {
+                round(&mut Reno, &mut window, per_ack);
+                assert_eq!(window.cwnd, expected, "{per_ack} packets per ACK");
+            }
+        }
+    }
+
+    #[test]
+    fn half_is_given_up_but_two_packets_stay() {
+        for (cwnd, ssthresh) in [(100, 50), (5, 2), (3, 2), (1, 2)] {
+            assert_eq!(Reno.ssthresh(&view(), &mut Window::new(cwnd)), ssthresh);
+        }
+    }
+
+    /// Mathis, Semke, Mahdavi and Ott (CCR 27(3), 1997): between losses at a window of W the
+    /// sawtooth delivers 3/8 W² packets in W/2 round trips.
+    #[test]
+    fn the_sawtooth_delivers_three_eighths_of_the_peak_squared() {
+        const PEAK: u32 = 400;
+        let mut window = Window::new(PEAK);
+        window.ssthresh = Reno.ssthresh(&view(), &mut window);
+        window.cwnd = window.ssthresh;
+        let (mut delivered, mut rounds) = (0, 0);
+        while window.cwnd < PEAK {
+            delivered += window.cwnd;
+            round(&mut Reno, &mut window, 2);
+            rounds += 1;
+        }
+        assert_eq!(rounds, PEAK / 2);
+        let exact = 3.0 / 8.0 * f64::from(PEAK * PEAK);
+        // The sum of 200..400 is W/4 below the integral.
+        assert!((f64::from(delivered + PEAK / 4) - exact).abs() < 1.0, "{delivered} of {exact}");
+    }
+
+    #[test]
+    fn a_window_that_is_not_used_does_not_grow() {
+        let mut view = view();
+        view.is_cwnd_limited = false;
+        view.max_packets_out = 6;
+        let mut window = Window::new(12);
+        let _ = Reno.cong_avoid(&view, &mut window, 6);
+        assert_eq!(window.cwnd, 12, "half of it was used, not more");
+        view.max_packets_out = 7;
+        let _ = Reno.cong_avoid(&view, &mut window, 6);
+        assert_eq!(window.cwnd, 18, "in slow start twice what was used is allowed");
+    }
+}

@@ -1,0 +1,472 @@
+//! One model for every registered congestion control: a connection to which anything legal happens.
+//!
+//! [`Connection`] plays the endpoint: it keeps the counters of a [`View`] consistent, calls the
+//! hooks in the order of the contract and owns the window in recovery. [`Step`] is one thing that can
+//! happen to it. Whatever the sequence, the invariants of [`Connection::check`] hold, nothing panics
+//! or overflows, and the same sequence leads to the same state.
+//!
+//! When a sequence fails, proptest prints the shortest one it finds and adds its seed to
+//! `tests/model.proptest-regressions`, which is replayed first by
+//! `cargo test -p dragstrip-cc --test model`. More sequences: `PROPTEST_CASES=20000` before it.
+
+use dragstrip_cc::{
+    Ack, Algorithm, CaState, CongestionControl, Event, Options, PacingStatus, RateSample, Response,
+    View, Window, names,
+};
+use dragstrip_units::{Duration, Instant, Stream};
+use proptest::prelude::*;
+use proptest::test_runner::FileFailurePersistence;
+
+/// Something that happens to a connection.
+#[derive(Clone, Debug)]
+enum Step {
+    /// Time passes, µs.
+    Wait(u32),
+    /// As many packets leave as the window and the application allow.
+    Send { at_most: u32, application_limited: bool },
+    /// An ACK covers packets; `sacked` of them only selectively. The RTT is missing after
+    /// retransmissions.
+    Ack { packets: u32, sacked: bool, rtt_us: Option<u32>, delayed: bool, lost: u32 },
+    /// The retransmission timer expires.
+    Timeout,
+    /// The reduction in progress was for nothing.
+    Undo,
+    /// The congestion window is restarted after an idle time of so many seconds.
+    Idle(u8),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let rtt_us = prop_oneof![
+        1 => Just(None),
+        1 => Just(Some(0)),
+        20 => (1_u32..300_000).prop_map(Some),
+        1 => (1_u32..10_000_000).prop_map(Some),
+    ];
+    prop_oneof![
+        6 => (0_u32..200_000).prop_map(Step::Wait),
+        1 => (0_u32..30_000_000).prop_map(Step::Wait),
+        12 => (1_u32..300, prop::bool::weighted(0.1))
+            .prop_map(|(at_most, application_limited)| Step::Send { at_most, application_limited }),
+        30 => (
+            1_u32..100,
+            prop::bool::weighted(0.1),
+            rtt_us,
+            any::<bool>(),
+            prop_oneof![12 => Just(0), 1 => 1_u32..50],
+        )
+            .prop_map(|(packets, sacked, rtt_us, delayed, lost)| Step::Ack {
+                packets,
+                sacked,
+                rtt_us,
+                delayed,
+                lost,
+            }),
+        1 => Just(Step::Timeout),
+        1 => Just(Step::Undo),
+        1 => (1_u8..60).prop_map(Step::Idle),
+    ]
+}
+
+/// The host: what does not change during a connection.
+#[derive(Clone, Debug)]
+struct Host {
+    hz: u32,
+    mss: u32,
+    initial_cwnd: u32,
+    clamp: u32,
+    pacing_status: PacingStatus,
+}
+
+fn host() -> impl Strategy<Value = Host> {
+    (
+        prop_oneof![Just(100), Just(250), Just(1_000)],
+        prop_oneof![Just(536), Just(1_448), Just(8_948)],
+        1_u32..20,
+        prop_oneof![4 => Just(u32::MAX), 1 => 20_u32..200],
+        prop_oneof![Just(PacingStatus::None), Just(PacingStatus::Needed), Just(PacingStatus::Fq)],
+    )
+        .prop_map(|(hz, mss, initial_cwnd, clamp, pacing_status)| Host {
+            hz,
+            mss,
+            initial_cwnd,
+            clamp,
+            pacing_status,
+        })
+}
+
+/// The endpoint of the model.
+struct Connection {
+    name: &'static str,
+    cc: Algorithm,
+    view: View,
+    window: Window,
+    /// The reduction ends when this byte is acknowledged.
+    high_seq: u64,
+    prior_ssthresh: u32,
+    /// A reduction can still be undone.
+    undoable: bool,
+}
+
+impl Connection {
+    fn new(name: &'static str, host: &Host, seed: u64) -> Self {
+        let cc = Algorithm::new(name, &Options::new(), Stream::named(seed, name)).unwrap();
+        let view = View {
+            now: Instant::from_nanos(1),
+            hz: host.hz,
+            snd_una: 1,
+            snd_nxt: 1,
+            mss: host.mss,
+            packets_out: 0,
+            sacked_out: 0,
+            lost_out: 0,
+            retrans_out: 0,
+            max_packets_out: 0,
+            is_cwnd_limited: false,
+            delivered: 1, // the SYN
+            lost: 0,
+            delivered_at: Instant::ZERO,
+            app_limited: 0,
+            srtt_us_x8: 0,
+            min_rtt_us: u32::MAX,
+            state: CaState::Open,
+            prior_cwnd: 0,
+            last_data_sent: Instant::ZERO,
+            departure: Instant::ZERO,
+            pacing_status: host.pacing_status,
+            pacing_shift: 10,
+            gso_max_bytes: 65_216,
+            initial_cwnd: host.initial_cwnd,
+        };
+        let mut window = Window::new(host.initial_cwnd);
+        window.clamp = host.clamp;
+        let mut connection =
+            Self { name, cc, view, window, high_seq: 0, prior_ssthresh: 0, undoable: false };
+        connection.cc.init(&connection.view, &mut connection.window);
+        connection.check("init");
+        connection
+    }
+
+    /// What holds after every hook.
+    fn check(&self, hook: &str) {
+        let name = self.name;
+        let Window { cwnd, ssthresh, clamp, pacing_rate, cwnd_cnt: _ } = self.window;
+        assert!(cwnd >= 1, "{name}, {hook}: cwnd {cwnd}");
+        assert!(cwnd <= clamp, "{name}, {hook}: cwnd {cwnd} above {clamp}");
+        // 1 only where Linux allows it: HyStart and Vegas set it to the window after a timeout.
+        assert!(ssthresh >= 1, "{name}, {hook}: ssthresh {ssthresh}");
+        // 0 beyond 16 s per packet, BBR's unit of bandwidth; no RTT here is as long.
+        assert!(pacing_rate > 0, "{name}, {hook}: pacing rate 0");
+        assert!(self.cc.min_tso_segs(&self.view, &self.window) >= 1);
+        assert!(!self.cc.phase(&self.view, &self.window).is_empty());
+    }
+
+    fn apply(&mut self, step: &Step) {
+        match *step {
+            Step::Wait(us) => self.view.now += Duration::from_micros(u64::from(us)),
+            Step::Send { at_most, application_limited } => self.send(at_most, application_limited),
+            Step::Ack { packets, sacked, rtt_us, delayed, lost } => {
+                self.ack(packets, sacked, rtt_us, delayed, lost);
+            }
+            Step::Timeout => self.time_out(),
+            Step::Undo => self.undo(),
+            Step::Idle(seconds) => self.idle(seconds),
+        }
+    }
+
+    fn event(&mut self, event: Event) {
+        self.cc.cwnd_event(&self.view, &mut self.window, event);
+        self.check("cwnd_event");
+    }
+
+    fn send(&mut self, at_most: u32, application_limited: bool) {
+        let room = self.window.cwnd.saturating_sub(self.view.in_flight());
+        let packets = room.min(at_most);
+        if packets > 0 {
+            if self.view.in_flight() == 0 {
+                self.event(Event::TxStart);
+            }
+            self.view.last_data_sent = self.view.now;
+            self.view.departure = self.view.now + Duration::from_micros(u64::from(packets) * 10);
+            self.view.snd_nxt += u64::from(packets) * u64::from(self.view.mss);
+            self.view.packets_out += packets;
+        }
+        self.view.max_packets_out = self.view.packets_out;
+        self.view.is_cwnd_limited = packets == room;
+        if application_limited {
+            self.view.app_limited = self.view.delivered + u64::from(self.view.in_flight());
+        }
+    }
+
+    /// Steps 2 to 12 of `tcp_ack`.
+    fn ack(&mut self, packets: u32, sacked: bool, rtt_us: Option<u32>, delayed: bool, lost: u32) {
+        let prior_in_flight = self.view.in_flight();
+        let prior_delivered = self.view.delivered.saturating_sub(u64::from(prior_in_flight));
+        let delivered = self.deliver(packets, sacked);
+        if delivered == 0 {
+            return;
+        }
+        if let Some(rtt_us) = rtt_us {
+            self.view.srtt_us_x8 = (rtt_us * 8).max(1);
+            self.view.min_rtt_us = self.view.min_rtt_us.min(rtt_us);
+        }
+        let ack = Ack { packets: delivered, rtt_us, in_flight: prior_in_flight };
+        self.cc.acked(&self.view, &mut self.window, &ack);
+        self.check("acked");
+
+        let losses = lost.min(self.view.packets_out - self.view.sacked_out - self.view.lost_out);
+        self.view.lost_out += losses;
+        self.view.lost += u64::from(losses);
+        self.leave_reduction_when_due();
+        if losses > 0 && self.can_reduce() {
+            self.reduce(CaState::Recovery);
+        }
+
+        let span = (self.view.delivered - prior_delivered) as u32;
+        let interval_us = u64::from(rtt_us.unwrap_or(0));
+        let sample = RateSample {
+            prior_delivered,
+            delivered: (interval_us > 0).then_some(span),
+            interval_us,
+            rtt_us,
+            losses,
+            acked_sacked: delivered,
+            prior_in_flight,
+            is_app_limited: self.view.app_limited > prior_delivered,
+            is_retrans: false,
+            is_ack_delayed: delayed,
+        };
+        if self.view.app_limited < self.view.delivered {
+            self.view.app_limited = 0;
+        }
+        self.control(&sample);
+    }
+
+    /// Packets leave the network; answers how many.
+    fn deliver(&mut self, packets: u32, sacked: bool) -> u32 {
+        let outstanding = self.view.packets_out - self.view.sacked_out - self.view.lost_out;
+        let delivered;
+        if sacked {
+            delivered = packets.min(outstanding.saturating_sub(1));
+            self.view.sacked_out += delivered;
+        } else {
+            // The first packets are acknowledged, whatever had become of them.
+            let mut gone = packets.min(self.view.packets_out);
+            let mut was_sacked = self.view.sacked_out.min(gone.saturating_sub(1));
+            if self.view.sacked_out - was_sacked >= self.view.packets_out - gone {
+                // All the rest has been SACKed: the cumulative ACK covers it too.
+                gone = self.view.packets_out;
+                was_sacked = self.view.sacked_out;
+            }
+            self.view.packets_out -= gone;
+            self.view.sacked_out -= was_sacked;
+            self.view.lost_out = self.view.lost_out.saturating_sub(gone - was_sacked);
+            let left = self.view.packets_out - self.view.sacked_out;
+            self.view.lost_out = self.view.lost_out.min(left);
+            delivered = gone - was_sacked;
+            self.view.snd_una += u64::from(gone) * u64::from(self.view.mss);
+        }
+        if delivered > 0 {
+            self.view.delivered += u64::from(delivered);
+            self.view.delivered_at = self.view.now;
+        }
+        delivered
+    }
+
+    fn control(&mut self, sample: &RateSample) {
+        if self.cc.has_cong_control() {
+            self.cc.cong_control(&self.view, &mut self.window, sample);
+            self.check("cong_control");
+            if self.cc.keeps_app_limited() {
+                self.view.app_limited =
+                    (self.view.delivered + u64::from(self.view.in_flight())).max(1);
+            }
+        } else if matches!(self.view.state, CaState::Cwr | CaState::Recovery) {
+            // Proportional rate reduction, roughly.
+            self.window.cwnd = (self.view.in_flight() + 1).min(self.window.ssthresh).max(1);
+            self.window.cwnd = self.window.cwnd.min(self.window.clamp);
+        } else {
+            let before = self.window.cwnd;
+            let answer = self.cc.cong_avoid(&self.view, &mut self.window, sample.acked_sacked);
+            self.check("cong_avoid");
+            assert!(
+                self.name == "fixed"
+                    || self.window.cwnd <= before.saturating_add(2 * sample.acked_sacked + 2),
+                "{}: {before} + {} packets delivered -> {}",
+                self.name,
+                sample.acked_sacked,
+                self.window.cwnd
+            );
+            if answer == Response::EnterCwr && self.can_reduce() {
+                self.reduce(CaState::Cwr);
+            }
+        }
+        if !self.cc.has_cong_control() && self.view.srtt_us_x8 > 0 {
+            let in_round = u64::from(self.window.cwnd) * u64::from(self.view.mss) * 2;
+            let rate = u128::from(in_round) * 8_000_000 / u128::from(self.view.srtt_us_x8);
+            self.window.pacing_rate = (rate as u64).max(1);
+        }
+    }
+
+    /// Recovery reduces once; CWR is promoted without a second reduction.
+    fn can_reduce(&self) -> bool {
+        matches!(self.view.state, CaState::Open | CaState::Disorder)
+    }
+
+    fn become_state(&mut self, new: CaState) {
+        self.cc.set_state(&self.view, &mut self.window, new);
+        self.check("set_state");
+        self.view.state = new;
+    }
+
+    /// Calls `ssthresh`; what is returned is the threshold.
+    fn lower_threshold(&mut self) {
+        self.prior_ssthresh = self.window.current_ssthresh(self.view.state);
+        self.view.prior_cwnd = self.window.cwnd;
+        let ssthresh = self.cc.ssthresh(&self.view, &mut self.window);
+        assert!(ssthresh >= 2 || self.cc.has_cong_control(), "ssthresh {ssthresh}");
+        self.window.ssthresh = ssthresh;
+        self.check("ssthresh");
+    }
+
+    fn reduce(&mut self, state: CaState) {
+        self.high_seq = self.view.snd_nxt;
+        self.undoable = state == CaState::Recovery;
+        self.lower_threshold();
+        self.become_state(state);
+    }
+
+    fn leave_reduction_when_due(&mut self) {
+        if self.view.snd_una < self.high_seq {
+            return;
+        }
+        match self.view.state {
+            CaState::Open => {}
+            CaState::Disorder | CaState::Loss => self.become_state(CaState::Open),
+            CaState::Cwr | CaState::Recovery => {
+                // tcp_end_cwnd_reduction leaves the window to an algorithm with cong_control.
+                if !self.cc.has_cong_control() {
+                    self.window.cwnd = self.window.ssthresh.min(self.window.clamp);
+                }
+                self.event(Event::CompleteCwr);
+                self.become_state(CaState::Open);
+            }
+        }
+        self.undoable &= self.view.state != CaState::Open;
+    }
+
+    /// `tcp_enter_loss`.
+    fn time_out(&mut self) {
+        if self.view.packets_out == 0 {
+            return;
+        }
+        if self.view.state != CaState::Loss && self.view.state != CaState::Recovery {
+            self.lower_threshold();
+            self.event(Event::Loss);
+            assert!(self.window.ssthresh >= 2 || self.cc.has_cong_control());
+        }
+        self.high_seq = self.view.snd_nxt;
+        self.undoable = true;
+        let lost = self.view.packets_out - self.view.sacked_out;
+        self.view.lost += u64::from(lost - self.view.lost_out);
+        self.view.lost_out = lost;
+        self.window.cwnd = 1;
+        self.window.cwnd_cnt = 0;
+        self.become_state(CaState::Loss);
+    }
+
+    /// `tcp_undo_cwnd_reduction`.
+    fn undo(&mut self) {
+        if !self.undoable {
+            return;
+        }
+        self.undoable = false;
+        self.view.lost_out = 0;
+        let before = self.window.cwnd;
+        let cwnd = self.cc.undo_cwnd(&self.view, &mut self.window);
+        assert!(cwnd >= before, "undo took the window from {before} to {cwnd}");
+        self.window.cwnd = cwnd.min(self.window.clamp);
+        self.window.ssthresh = self.window.ssthresh.max(self.prior_ssthresh);
+        self.check("undo_cwnd");
+        self.become_state(CaState::Open);
+    }
+
+    /// `tcp_cwnd_restart`, which an algorithm with cong_control is spared.
+    fn idle(&mut self, seconds: u8) {
+        if self.view.packets_out > 0 {
+            return;
+        }
+        self.view.now += Duration::from_secs(u64::from(seconds));
+        if self.cc.has_cong_control() {
+            return;
+        }
+        self.event(Event::CwndRestart);
+        self.window.ssthresh = self.window.current_ssthresh(self.view.state);
+        let floor = self.view.initial_cwnd.min(self.window.cwnd);
+        self.window.cwnd = (self.window.cwnd >> seconds.min(31)).max(floor).max(1);
+        self.window.cwnd_cnt = 0;
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        failure_persistence: Some(Box::new(FileFailurePersistence::WithSource(
+            "proptest-regressions",
+        ))),
+        ..ProptestConfig::default()
+    })]
+
+    /// Two instances walk side by side: invariants hold, and both end in the same state.
+    #[test]
+    fn whatever_happens_the_invariants_hold(
+        host in host(),
+        seed in any::<u64>(),
+        steps in prop::collection::vec(step(), 1..400),
+    ) {
+        for name in names() {
+            let mut one = Connection::new(name, &host, seed);
+            let mut two = Connection::new(name, &host, seed);
+            for step in &steps {
+                one.apply(step);
+                two.apply(step);
+            }
+            let state = |connection: &Connection| format!("{:?} {:?}", connection.cc, connection.window);
+            prop_assert_eq!(state(&one), state(&two), "{} is not deterministic", name);
+        }
+    }
+}
+
+/// The model must be able to fail: a run of it visits what it is there to test.
+#[test]
+fn the_model_reaches_every_state() {
+    use proptest::strategy::ValueTree;
+    use proptest::test_runner::TestRunner;
+
+    let mut runner = TestRunner::deterministic();
+    let strategy = (host(), prop::collection::vec(step(), 1..400));
+    let (mut states, mut phases) = (Vec::new(), std::collections::BTreeSet::new());
+    for seed in 0..200 {
+        let (host, steps) = strategy.new_tree(&mut runner).unwrap().current();
+        for name in names() {
+            let mut connection = Connection::new(name, &host, seed);
+            for step in &steps {
+                connection.apply(step);
+                if !states.contains(&connection.view.state) {
+                    states.push(connection.view.state);
+                }
+                phases.insert((*name, connection.cc.phase(&connection.view, &connection.window)));
+            }
+        }
+    }
+    for state in [CaState::Open, CaState::Cwr, CaState::Recovery, CaState::Loss] {
+        assert!(states.contains(&state), "{state:?} is never reached");
+    }
+    for phase in ["startup", "drain", "probe_bw", "probe_rtt"] {
+        assert!(phases.contains(&("bbr", phase)), "bbr never reaches {phase}");
+    }
+    for name in ["reno", "cubic", "vegas", "cdg", "cdg-freebsd", "exp"] {
+        for phase in ["slow_start", "congestion_avoidance"] {
+            assert!(phases.contains(&(name, phase)), "{name} never reaches {phase}");
+        }
+    }
+    assert!(phases.contains(&("cdg-freebsd", "congestion_recovery")));
+}
