@@ -170,6 +170,16 @@ mod tests {
     }
 
     #[test]
+    fn every_case_is_a_valid_scenario() {
+        for (flows, mbps, rtt_ms) in [(1, 100, 20), (30, 100, 300), (10_000, 10_000, 50)] {
+            for layout in [Layout::Hub, Layout::Lump] {
+                let options = Options { flows, mbps, rtt_ms, layout, ..Options::default() };
+                assert_eq!(scenario(&options).validate(), Ok(()));
+            }
+        }
+    }
+
+    #[test]
     fn only_the_bottleneck_has_a_limited_queue() {
         let limited = |layout| {
             let options = Options { flows: 4, layout, ..Options::default() };
