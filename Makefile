@@ -24,7 +24,7 @@ test-rust: python
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
 # The bindings have no tests of their own and would need libpython to link: pytest tests them.
 	cargo test --workspace --exclude dragstrip-py --quiet
-	cargo run --quiet -p dragstrip-xtask -- generate --check
+	cargo xtask generate --check
 
 test-python: python
 	$(UV) run --no-sync ruff check .

@@ -1,0 +1,124 @@
+//! On a copy of the crates it changes, never on the checkout.
+
+use super::*;
+use crate::root;
+use std::fs;
+use std::path::PathBuf;
+
+/// A folder that goes away with the test.
+struct Copy(PathBuf);
+
+impl Copy {
+    /// Of these paths below the root.
+    fn of(name: &str, paths: &[&str]) -> Self {
+        let folder = std::env::temp_dir().join(format!("xtask-{name}-{}", std::process::id()));
+        for path in paths {
+            copy(&root().join(path), &folder.join(path));
+        }
+        Self(folder)
+    }
+
+    fn text(&self, path: &str) -> String {
+        fs::read_to_string(self.0.join(path)).unwrap()
+    }
+}
+
+impl Drop for Copy {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    if from.is_file() {
+        fs::create_dir_all(to.parent().unwrap()).unwrap();
+        fs::copy(from, to).unwrap();
+        return;
+    }
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        copy(&entry.path(), &to.join(entry.file_name()));
+    }
+}
+
+#[test]
+fn bad_and_existing_names_are_refused_and_nothing_is_written() {
+    let tree = Copy::of("refused", &["crates/cc/src"]);
+    let registry = tree.text(REGISTRY);
+    for name in [
+        "",
+        "Reno2",
+        "2fast",
+        "a b",
+        "a--b",
+        "-a",
+        "a_",
+        "über",
+        "../x",
+        "match",
+        "a/b",
+        "reno",
+        "a-name-much-too-long",
+    ] {
+        assert!(matches!(create(&tree.0, name), Err(Failure::Usage(_))), "{name}");
+    }
+    assert_eq!(tree.text(REGISTRY), registry);
+}
+
+#[test]
+fn a_second_time_it_exists_already() {
+    let tree = Copy::of("twice", &["crates/cc/src"]);
+    create(&tree.0, "swift").unwrap();
+    assert!(matches!(create(&tree.0, "swift"), Err(Failure::Usage(_))));
+}
+
+#[test]
+fn modules_and_registry_stay_sorted_and_complete() {
+    let tree = Copy::of("sorted", &["crates/cc/src"]);
+    create(&tree.0, "my-cc").unwrap();
+    let modules = tree.text("crates/cc/src/algorithms/mod.rs");
+    let list: Vec<&str> = modules.lines().filter(|line| line.starts_with("pub mod ")).collect();
+    assert!(list.is_sorted() && list.contains(&"pub mod my_cc;"), "{list:?}");
+    let registry = tree.text(REGISTRY);
+    assert!(registry.contains("    \"my-cc\" => MyCc(my_cc::MyCc),\n}"), "{registry}");
+    assert!(registry.contains("\"reno\" => Reno(reno::Reno),"), "the old ones stay");
+}
+
+/// The promise: the new file compiles, passes its tests and the lints. (The generic model drives it
+/// as soon as it is in the checkout.) Builds the crate once more, with the dependencies at hand.
+#[test]
+fn the_new_algorithm_compiles_and_passes_its_tests_and_the_lints() {
+    let paths = ["crates/cc", "crates/units", "clippy.toml", "rustfmt.toml", "Cargo.lock"];
+    let tree = Copy::of("compiles", &paths);
+    let manifest = fs::read_to_string(root().join("Cargo.toml")).unwrap();
+    // Only the two crates that were copied.
+    let (before, rest) = manifest.split_once("members = [").unwrap();
+    let (_, after) = rest.split_once(']').unwrap();
+    let manifest = format!("{before}members = [\"crates/units\", \"crates/cc\"]{after}");
+    fs::write(tree.0.join("Cargo.toml"), manifest).unwrap();
+    create(&tree.0, "my-cc").unwrap();
+    cargo(&tree.0, &["fmt", "--all", "--check"]);
+    let test = ["test", "--quiet", "--offline", "-p", "dragstrip-cc", "--lib"];
+    cargo(&tree.0, &[&test[..], &["my_cc"]].concat());
+    let clippy = ["clippy", "--quiet", "--offline", "-p", "dragstrip-cc", "--lib", "--tests"];
+    cargo(&tree.0, &[&clippy[..], &["--", "-D", "warnings"]].concat());
+}
+
+/// The target folder that this test was built into: the dependencies are there already.
+fn target() -> PathBuf {
+    let test = std::env::current_exe().unwrap();
+    test.ancestors().nth(3).unwrap().to_owned()
+}
+
+#[track_caller]
+fn cargo(folder: &Path, arguments: &[&str]) {
+    let output = Command::new(env!("CARGO"))
+        .args(arguments)
+        .current_dir(folder)
+        .env("CARGO_TARGET_DIR", target())
+        .output()
+        .unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    let printed = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "cargo {arguments:?}:\n{printed}\n{errors}");
+}

@@ -1,0 +1,163 @@
+//! `tidy`: the house rules that neither the compiler nor Clippy knows.
+
+use crate::{Failure, read};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Lines of a Rust file before its tests.
+const LINES_MAX: usize = 600;
+/// Where people write.
+const FOLDERS: &[&str] =
+    &["crates", "python", "docs", "experiments", "bench", "tests", "schema", ".ci"];
+const FILES: &[&str] = &["README.md", "Makefile", "pyproject.toml", "Cargo.toml"];
+/// Endings of the files that are read.
+const ENDINGS: &[&str] =
+    &["rs", "py", "pyi", "md", "toml", "json", "cc", "tcl", "sh", "html", "js", ""];
+/// Folders that tools write.
+const SKIPPED: &[&str] = &["target", "node_modules", "__pycache__", "build", "results"];
+
+pub fn check(root: &Path) -> Result<String, Failure> {
+    let mut files: Vec<PathBuf> = FILES.iter().map(|file| root.join(file)).collect();
+    for folder in FOLDERS {
+        collect(&root.join(folder), &mut files)?;
+    }
+    let mut complaints = Vec::new();
+    let mut count = 0;
+    for file in files.iter().filter(|file| file.is_file()) {
+        // Not text: not ours to judge.
+        let Ok(text) = fs::read_to_string(file) else { continue };
+        count += 1;
+        let name = file.strip_prefix(root).unwrap_or(file).display().to_string();
+        complaints.extend(complaints_about(&name, &text));
+    }
+    complaints.extend(crate_headers(root)?);
+    if complaints.is_empty() {
+        Ok(format!("{count} files are tidy"))
+    } else {
+        Err(Failure::Found(complaints.join("\n")))
+    }
+}
+
+fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), Failure> {
+    let Ok(entries) = fs::read_dir(folder) else { return Ok(()) };
+    let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    paths.sort();
+    for path in paths {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if path.is_dir() {
+            if !SKIPPED.contains(&name.as_str()) && !name.starts_with('.') {
+                collect(&path, files)?;
+            }
+        } else if ENDINGS.contains(&path.extension().unwrap_or_default().to_string_lossy().as_ref())
+        {
+            files.push(path);
+        }
+    }
+    Ok(())
+}
+
+/// What is wrong with one file.
+fn complaints_about(name: &str, text: &str) -> Vec<String> {
+    let mut complaints = Vec::new();
+    for (number, line) in text.lines().enumerate() {
+        if let Some(path) = machine_path(line) {
+            let number = number + 1;
+            complaints.push(format!("{name}:{number}: {path} exists on one machine only"));
+        }
+    }
+    if !text.is_empty() && !text.ends_with('\n') {
+        complaints.push(format!("{name}: the last line does not end"));
+    }
+    if name.ends_with(".rs") {
+        let code = text.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
+        let is_test = name.contains("/tests/") || name.ends_with("/tests.rs");
+        let lines = code.lines().count();
+        if lines > LINES_MAX && !is_test {
+            complaints.push(format!("{name}: {lines} lines before the tests, {LINES_MAX} at most"));
+        }
+        if !text.starts_with("//!") {
+            complaints.push(format!("{name}: the first line does not say what the file is (//!)"));
+        }
+    }
+    complaints
+}
+
+/// A path into somebody's home or work folder.
+fn machine_path(line: &str) -> Option<&'static str> {
+    // Put together, so that this file is tidy itself.
+    const STARTS: [&str; 4] = [
+        concat!("/ho", "me/"),
+        concat!("/ro", "ot/"),
+        concat!("/wo", "rk/"),
+        concat!("/Us", "ers/"),
+    ];
+    STARTS.into_iter().find(|start| {
+        line.match_indices(start).any(|(at, _)| {
+            // Inside a longer path or an address it is someone else's.
+            !line[..at].ends_with(|c: char| c.is_alphanumeric() || "./_-~".contains(c))
+        })
+    })
+}
+
+/// A crate's first file says what lives there and what must not.
+fn crate_headers(root: &Path) -> Result<Vec<String>, Failure> {
+    let mut complaints = Vec::new();
+    let Ok(entries) = fs::read_dir(root.join("crates")) else {
+        return Err(Failure::Usage("there is no folder crates".to_owned()));
+    };
+    let mut crates: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    crates.sort();
+    for folder in crates.iter().filter(|folder| folder.join("Cargo.toml").is_file()) {
+        let library = folder.join("src/lib.rs");
+        let first = if library.is_file() { library } else { folder.join("src/main.rs") };
+        let text = read(&first)?;
+        let header: String = text.lines().take_while(|line| line.starts_with("//!")).collect();
+        for promise in ["What lives here", "must not"] {
+            if !header.contains(promise) {
+                let name = first.strip_prefix(root).unwrap_or(&first).display();
+                complaints.push(format!("{name}: its header does not say {promise:?}"));
+            }
+        }
+    }
+    Ok(complaints)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tidy_file_has_no_complaints() {
+        assert!(complaints_about("a.rs", "//! What it is.\nfn a() {}\n").is_empty());
+    }
+
+    #[test]
+    fn each_rule_can_complain() {
+        let long = format!("//! Long.\n{}", "fn a() {}\n".repeat(LINES_MAX));
+        for (text, complaint) in [
+            ("fn a() {}\n", "a.rs: the first line"),
+            ("//! No end.", "a.rs: the last line"),
+            (long.as_str(), "a.rs: 601 lines"),
+            (concat!("//! In /ho", "me/me/x.\n"), "a.rs:1: "),
+        ] {
+            let complaints = complaints_about("a.rs", text);
+            assert_eq!(complaints.len(), 1, "{complaints:?}");
+            assert!(complaints[0].starts_with(complaint), "{complaints:?}");
+        }
+        let tested = format!("{}#[cfg(test)]\nmod tests {{}}\n", &long[..long.len() - 10]);
+        assert!(complaints_about("a.rs", &tested).is_empty(), "tests do not count");
+    }
+
+    #[test]
+    fn other_paths_are_no_machines_paths() {
+        for line in ["see docs/work/x", "https://example.org/home/x", "~/home/x", "a/root/b"] {
+            assert_eq!(machine_path(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn the_tree_is_tidy() {
+        let checked = check(&crate::root());
+        assert!(checked.is_ok(), "{checked:?}");
+    }
+}

@@ -1,0 +1,520 @@
+"""The scenario: one concrete run, as the engines take it. Generated: `cargo xtask generate`.
+
+Do not edit: the types are defined in crates/scenario/src/types.rs. Quantities are in base units, named
+by the suffix (`_ns`, `_bps`, `_bytes`); what they must satisfy beyond their type is checked by the core.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictStr
+
+UInt64 = Annotated[int, Field(strict=True, ge=0, lt=2**64)]
+UInt32 = Annotated[int, Field(strict=True, ge=0, lt=2**32)]
+Int32 = Annotated[int, Field(strict=True, ge=-(2**31), lt=2**31)]
+Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
+
+
+class Model(BaseModel):
+    """What all parts have in common: no unknown fields, no changes, both names of a renamed field."""
+
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, populate_by_name=True, use_attribute_docstrings=True
+    )
+
+    def to_json(self) -> str:
+        """The JSON that the engines read, with every default written out."""
+        return self.model_dump_json(by_alias=True)
+
+
+StackProfile: TypeAlias = Literal["linux-6"]
+"""A kernel's TCP as data: initial window, minimum RTO, recovery style ..."""
+
+
+GsoMode: TypeAlias = Literal["off", "auto"]
+"""Generic segmentation offload in the socket layer."""
+
+
+class HostNode(Model):
+    """Sends and receives."""
+
+    kind: Literal["host"] = "host"
+    name: StrictStr
+    """Unique among the nodes."""
+    profile: StackProfile = "linux-6"
+    """Which kernel's TCP."""
+    sysctl: dict[StrictStr, StrictStr] = {}
+    """Kernel settings by their sysctl names, e.g. `net.ipv4.tcp_sack` → `0`. An unknown name is an error."""
+    gso: GsoMode = "off"
+    """Whether TCP builds bursts of several segments."""
+    mtu_bytes: UInt32 = 1500
+    """IP packet size limit; a full TCP segment with timestamps carries 52 bytes less."""
+    tick_hz: UInt32 = 250
+    """Kernel ticks per second: 100, 250, 300 or 1000."""
+
+
+class RouterNode(Model):
+    """Forwards."""
+
+    kind: Literal["router"] = "router"
+    name: StrictStr
+    """Unique among the nodes."""
+
+
+NodeSpec: TypeAlias = Annotated[
+    HostNode | RouterNode,
+    Field(discriminator="kind"),
+]
+"""A host or a router."""
+
+
+DelayDistribution: TypeAlias = Literal["uniform", "normal", "pareto", "paretonormal"]
+"""Shape of netem's delay."""
+
+
+class NoneLoss(Model):
+    """No loss."""
+
+    model: Literal["none"] = "none"
+
+
+class RandomLoss(Model):
+    """Each packet with this probability."""
+
+    model: Literal["random"] = "random"
+    probability: Number
+    """0 to 1."""
+    correlation: Number = 0.0
+    """Correlation of successive draws."""
+
+
+class GemodelLoss(Model):
+    """Gilbert–Elliott."""
+
+    model: Literal["gemodel"] = "gemodel"
+    p: Number
+    """Good to bad."""
+    r: Number
+    """Bad to good."""
+    one_minus_h: Number
+    """Loss in the bad state (tc's 1-h)."""
+    one_minus_k: Number
+    """Loss in the good state (tc's 1-k)."""
+
+
+LossModel: TypeAlias = Annotated[
+    NoneLoss | RandomLoss | GemodelLoss,
+    Field(discriminator="model"),
+]
+"""netem's loss models."""
+
+
+class NoqueueQdisc(Model):
+    """Unlimited FIFO."""
+
+    kind: Literal["noqueue"] = "noqueue"
+
+
+class BfifoQdisc(Model):
+    """FIFO limited in bytes."""
+
+    kind: Literal["bfifo"] = "bfifo"
+    limit_bytes: UInt64
+    """Bytes that may wait."""
+
+
+class PfifoQdisc(Model):
+    """FIFO limited in packets."""
+
+    kind: Literal["pfifo"] = "pfifo"
+    limit_packets: UInt32
+    """Packets that may wait."""
+
+
+class TbfQdisc(Model):
+    """Token bucket filter."""
+
+    kind: Literal["tbf"] = "tbf"
+    rate_bps: UInt64
+    """Token rate."""
+    burst_bytes: UInt64
+    """Bucket."""
+    limit_bytes: UInt64
+    """Bytes that may wait."""
+    peakrate_bps: UInt64 | None = None
+    """Second bucket's rate."""
+    mtu_bytes: UInt64 | None = None
+    """Second bucket's size."""
+
+
+class HtbQdisc(Model):
+    """Hierarchical token bucket with one class."""
+
+    kind: Literal["htb"] = "htb"
+    rate_bps: UInt64
+    """Token rate."""
+    ceil_bps: UInt64 | None = None
+    """Ceiling; the rate when absent."""
+    burst_bytes: UInt64
+    """Bucket."""
+    cburst_bytes: UInt64
+    """Ceiling's bucket."""
+    overhead_bytes: Int32 = 0
+    """Added to every packet's charge; may be negative."""
+    mpu_bytes: UInt32 = 0
+    """Least charge per packet."""
+    linklayer_atm: StrictBool = False
+    """Charge in whole ATM cells (48 bytes of payload cost 53)."""
+    leaf: QdiscSpec
+    """Queue discipline of the class."""
+
+
+class CodelQdisc(Model):
+    """Controlled delay (RFC 8289)."""
+
+    kind: Literal["codel"] = "codel"
+    limit_packets: UInt32
+    """Packets that may wait."""
+    target_ns: UInt64
+    """Acceptable standing delay."""
+    interval_ns: UInt64
+    """Sliding window."""
+    ecn: StrictBool
+    """Mark instead of drop."""
+
+
+class FqCodelQdisc(Model):
+    """Flow queueing with CoDel (RFC 8290)."""
+
+    kind: Literal["fq_codel"] = "fq_codel"
+    limit_packets: UInt32
+    """Packets that may wait."""
+    memory_limit_bytes: UInt64
+    """Bytes of memory that may be used."""
+    flows: UInt32
+    """Number of queues."""
+    target_ns: UInt64
+    """Acceptable standing delay."""
+    interval_ns: UInt64
+    """Sliding window."""
+    quantum_bytes: UInt32
+    """Bytes a queue may send in turn."""
+    drop_batch_packets: UInt32
+    """Most packets dropped at once on overflow."""
+    ecn: StrictBool
+    """Mark instead of drop."""
+
+
+class SfqQdisc(Model):
+    """Stochastic fairness queueing."""
+
+    kind: Literal["sfq"] = "sfq"
+    limit_packets: UInt32
+    """Packets that may wait."""
+    flows: UInt32
+    """Number of queues."""
+    divisor: UInt32
+    """Hash buckets."""
+    depth_packets: UInt32
+    """Packets that may wait in one queue."""
+    quantum_bytes: UInt32
+    """Bytes a queue may send in turn."""
+    perturb_ns: UInt64
+    """Time between changes of the hash; 0: never."""
+
+
+class NetemQdisc(Model):
+    """Network emulator: delay, jitter, loss, reordering, duplication."""
+
+    kind: Literal["netem"] = "netem"
+    limit_packets: UInt32
+    """Packets that may be inside."""
+    delay_ns: UInt64 = 0
+    """Mean delay."""
+    jitter_ns: UInt64 = 0
+    """Half width (uniform) or standard deviation (normal ...) of the delay."""
+    delay_correlation: Number = 0.0
+    """Correlation of successive delays, 0 to 1."""
+    distribution: DelayDistribution = "uniform"
+    """Shape of the delay."""
+    loss: LossModel = NoneLoss()
+    """Loss."""
+    duplicate: Number = 0.0
+    """Probability of a copy, 0 to 1."""
+    duplicate_correlation: Number = 0.0
+    """Correlation of successive duplications."""
+    corrupt: Number = 0.0
+    """Probability of a corrupted packet (dropped by the receiver's checksum), 0 to 1."""
+    reorder: Number = 0.0
+    """Probability that a packet overtakes the delay, 0 to 1."""
+    reorder_correlation: Number = 0.0
+    """Correlation of successive reorderings."""
+    gap: UInt32 = 0
+    """Only every `gap`-th packet may overtake; 0: no reordering."""
+    rate_bps: UInt64 | None = None
+    """netem's own rate."""
+    ecn: StrictBool = False
+    """Mark ECN-capable packets instead of losing them."""
+
+
+QdiscSpec: TypeAlias = Annotated[
+    NoqueueQdisc
+    | BfifoQdisc
+    | PfifoQdisc
+    | TbfQdisc
+    | HtbQdisc
+    | CodelQdisc
+    | FqCodelQdisc
+    | SfqQdisc
+    | NetemQdisc,
+    Field(discriminator="kind"),
+]
+"""A queue discipline, as tc(8) would configure it."""
+
+
+class NetemSpec(Model):
+    """netem's settings."""
+
+    limit_packets: UInt32
+    """Packets that may be inside."""
+    delay_ns: UInt64 = 0
+    """Mean delay."""
+    jitter_ns: UInt64 = 0
+    """Half width (uniform) or standard deviation (normal ...) of the delay."""
+    delay_correlation: Number = 0.0
+    """Correlation of successive delays, 0 to 1."""
+    distribution: DelayDistribution = "uniform"
+    """Shape of the delay."""
+    loss: LossModel = NoneLoss()
+    """Loss."""
+    duplicate: Number = 0.0
+    """Probability of a copy, 0 to 1."""
+    duplicate_correlation: Number = 0.0
+    """Correlation of successive duplications."""
+    corrupt: Number = 0.0
+    """Probability of a corrupted packet (dropped by the receiver's checksum), 0 to 1."""
+    reorder: Number = 0.0
+    """Probability that a packet overtakes the delay, 0 to 1."""
+    reorder_correlation: Number = 0.0
+    """Correlation of successive reorderings."""
+    gap: UInt32 = 0
+    """Only every `gap`-th packet may overtake; 0: no reordering."""
+    rate_bps: UInt64 | None = None
+    """netem's own rate."""
+    ecn: StrictBool = False
+    """Mark ECN-capable packets instead of losing them."""
+
+
+class LinkSpec(Model):
+    """A directed link: a queue discipline, then a transmitter, then a delay."""
+
+    name: StrictStr
+    """Unique among the links."""
+    from_: StrictStr = Field(alias="from")
+    """Node it leaves."""
+    to: StrictStr
+    """Node it enters."""
+    rate_bps: UInt64 | None = None
+    """Store-and-forward transmitter behind the queue; none: as fast as the queue discipline lets go."""
+    delay_ns: UInt64 = 0
+    """Propagation delay, one way."""
+    overhead_bytes: UInt32 = 0
+    """Added to every frame at the transmitter (24: Ethernet's FCS, preamble and gap)."""
+    qdisc: QdiscSpec = NoqueueQdisc()
+    """Queue discipline of the interface."""
+    netem: NetemSpec | None = None
+    """Impairments behind the transmitter, as a host of its own with this netem would make them."""
+
+
+class Route(Model):
+    """A static route."""
+
+    node: StrictStr
+    """At this node ..."""
+    destination: StrictStr
+    """... packets for this host ..."""
+    link: StrictStr
+    """... take this link."""
+
+
+class TcpTransport(Model):
+    """TCP."""
+
+    protocol: Literal["tcp"] = "tcp"
+    cc: StrictStr
+    """Congestion control of the sender."""
+    cc_options: dict[StrictStr, Number] = {}
+    """Its module parameters."""
+
+
+class UdpTransport(Model):
+    """UDP."""
+
+    protocol: Literal["udp"] = "udp"
+
+
+Transport: TypeAlias = Annotated[
+    TcpTransport | UdpTransport,
+    Field(discriminator="protocol"),
+]
+"""TCP or UDP."""
+
+
+class BulkApplication(Model):
+    """Writes as fast as the socket takes it, until stopped or until `bytes` are written."""
+
+    kind: Literal["bulk"] = "bulk"
+    bytes: UInt64 | None = None
+    """All there is to send; endless when absent."""
+
+
+class OnOffApplication(Model):
+    """Bulk for `on_ns`, silent for `off_ns`, and again."""
+
+    kind: Literal["on_off"] = "on_off"
+    on_ns: UInt64
+    """Sending time."""
+    off_ns: UInt64
+    """Silent time."""
+
+
+class RequestResponseApplication(Model):
+    """The sender asks, the receiver answers, the sender thinks, and again."""
+
+    kind: Literal["request_response"] = "request_response"
+    request_bytes: UInt64
+    """Size of a request."""
+    response_bytes: UInt64
+    """Size of an answer."""
+    think_ns: UInt64
+    """Time between the end of an answer and the next request."""
+
+
+class ConstantRateApplication(Model):
+    """A datagram at regular times (UDP only)."""
+
+    kind: Literal["constant_rate"] = "constant_rate"
+    rate_bps: UInt64
+    """Payload rate."""
+    datagram_bytes: UInt32
+    """Payload of a datagram."""
+
+
+Application: TypeAlias = Annotated[
+    BulkApplication | OnOffApplication | RequestResponseApplication | ConstantRateApplication,
+    Field(discriminator="kind"),
+]
+"""What the sending application does."""
+
+
+class FlowSpec(Model):
+    """A flow from one host to another."""
+
+    label: StrictStr
+    """Unique; figures and plots use it."""
+    sender: StrictStr
+    """Host that sends (in request/response: the one that asks)."""
+    receiver: StrictStr
+    """Host that receives."""
+    transport: Transport
+    """TCP with which congestion control, or UDP."""
+    application: Application
+    """What the application does."""
+    start_ns: UInt64 = 0
+    """When the connection is opened."""
+    stop_ns: UInt64 | None = None
+    """When the application stops; the end of the run when absent."""
+
+
+class ProbeSpec(Model):
+    """A ping."""
+
+    label: StrictStr
+    """Unique; figures and plots use it."""
+    from_: StrictStr = Field(alias="from")
+    """Host that asks."""
+    target: StrictStr
+    """Host or router that answers."""
+    interval_ns: UInt64
+    """Time between requests."""
+    size_bytes: UInt32 = 64
+    """ICMP payload and header (64: what ping prints for its default)."""
+    start_ns: UInt64 = 0
+    """First request."""
+
+
+class Record(Model):
+    """What to record."""
+
+    interval_ns: UInt64 = 100000000
+    """Spacing of `samples`, `received` and `queues`."""
+    every_ack: StrictBool = False
+    """`samples` has a row for every ACK instead."""
+    rtts: StrictBool = True
+    """Write `rtts`: every RTT sample the sender takes."""
+
+
+class Scenario(Model):
+    """One concrete run: hosts, links, flows, probes, duration and seed."""
+
+    name: StrictStr
+    """Name for people; has no influence on the run."""
+    seed: UInt64 = 0
+    """Every random element derives its own stream from this and its name."""
+    duration_ns: UInt64
+    """How long the run lasts."""
+    nodes: list[NodeSpec]
+    """Hosts and routers."""
+    links: list[LinkSpec]
+    """Directed links."""
+    routes: list[Route] = []
+    """Static routes that differ from the shortest path."""
+    flows: list[FlowSpec]
+    """TCP and UDP flows."""
+    probes: list[ProbeSpec] = []
+    """Pings."""
+    record: Record = Record()
+    """What to record."""
+
+
+HtbQdisc.model_rebuild()
+
+__all__ = [
+    "Application",
+    "BfifoQdisc",
+    "BulkApplication",
+    "CodelQdisc",
+    "ConstantRateApplication",
+    "DelayDistribution",
+    "FlowSpec",
+    "FqCodelQdisc",
+    "GemodelLoss",
+    "GsoMode",
+    "HostNode",
+    "HtbQdisc",
+    "LinkSpec",
+    "LossModel",
+    "Model",
+    "NetemQdisc",
+    "NetemSpec",
+    "NodeSpec",
+    "NoneLoss",
+    "NoqueueQdisc",
+    "OnOffApplication",
+    "PfifoQdisc",
+    "ProbeSpec",
+    "QdiscSpec",
+    "RandomLoss",
+    "Record",
+    "RequestResponseApplication",
+    "Route",
+    "RouterNode",
+    "Scenario",
+    "SfqQdisc",
+    "StackProfile",
+    "TbfQdisc",
+    "TcpTransport",
+    "Transport",
+    "UdpTransport",
+]
