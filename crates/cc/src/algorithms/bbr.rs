@@ -24,9 +24,11 @@
 //! - **Source of the details**: Linux 6.1 `tcp_bbr.c`. Like the module, it has no parameters.
 
 mod aggregation;
+mod cwnd;
 mod policer;
 
 use self::aggregation::Aggregation;
+use self::cwnd::{CWND_MIN_TARGET, min_tso_segs};
 use self::policer::{Change, Policer};
 use crate::algorithms::reject_unknown;
 use crate::windowed_max::WindowedMax;
@@ -54,14 +56,6 @@ const CYCLE_RAND: u32 = 7;
 const BW_ROUNDS: u32 = 10;
 const MIN_RTT_WINDOW_S: u64 = 10;
 const PROBE_RTT_MS: u64 = 200;
-/// Below this rate bursts are one packet, bytes/s (1.2 Mbit/s).
-const MIN_TSO_RATE: u64 = 1_200_000 >> 3;
-/// Largest burst, bytes: `GSO_MAX_SIZE - 1 - MAX_TCP_HEADER`, whatever the device can.
-const TSO_BYTES_MAX: u64 = 65_536 - 1 - 320;
-/// Keeps ACKs of every other packet flowing.
-const CWND_MIN_TARGET: u32 = 4;
-/// The kernel's `TCP_INIT_CWND`; not the route's.
-const INIT_CWND: u32 = 10;
 /// 25 % more is growth; three rounds without fill the pipe.
 const FULL_BW_THRESHOLD: u64 = 256 * 5 / 4;
 const FULL_BW_CNT: u8 = 3;
@@ -184,42 +178,6 @@ impl Bbr {
         if self.full_bw_reached || rate > window.pacing_rate {
             window.pacing_rate = rate;
         }
-    }
-
-    // ---- The model's idea of packets in flight.
-
-    /// `bbr_bdp`: ⌈bw · min_rtt · gain⌉.
-    #[inline]
-    fn bdp(&self, bw: u32, gain: u16) -> u32 {
-        if self.min_rtt_us == u32::MAX {
-            return INIT_CWND;
-        }
-        let product = (u64::from(bw) * u64::from(self.min_rtt_us)).saturating_mul(u64::from(gain));
-        saturate((product >> 8).div_ceil(1 << BW_SCALE))
-    }
-
-    /// `bbr_quantization_budget`: room for the bursts at both ends and on the way.
-    #[inline]
-    fn with_bursts(&self, view: &View, window: &Window, packets: u32) -> u32 {
-        let packets = packets.saturating_add(3 * tso_segs_goal(view, window));
-        let even = packets.saturating_add(1) & !1;
-        // Even a small BDP must see its in-flight raised in the 1.25 phase.
-        if self.mode == (Mode::ProbeBw { phase: 0 }) { even.saturating_add(2) } else { even }
-    }
-
-    /// `bbr_inflight`.
-    fn in_flight(&self, view: &View, window: &Window, bw: u32, gain: u16) -> u32 {
-        self.with_bursts(view, window, self.bdp(bw, gain))
-    }
-
-    /// `bbr_packets_in_net_at_edt`: what of `in_flight` will be in the network when the next
-    /// packet leaves, given the departures already scheduled.
-    fn in_net_at_departure(&self, view: &View, window: &Window, in_flight: u32) -> u32 {
-        let wait_us = view.departure.since(view.now).as_micros_floor();
-        let delivered = saturate(u64::from(self.bw()).saturating_mul(wait_us) >> BW_SCALE);
-        let rising = self.pacing_gain > UNIT;
-        let in_flight = in_flight + if rising { tso_segs_goal(view, window) } else { 0 };
-        in_flight.saturating_sub(delivered)
     }
 
     // ---- The model, in the order of bbr_update_model.
@@ -385,67 +343,6 @@ impl Bbr {
             Mode::ProbeRtt { .. } => (UNIT, UNIT),
         };
     }
-
-    // ---- The window.
-
-    /// `bbr_save_cwnd` where recovery or PROBE_RTT may already have cut the window, or is about to.
-    fn keep_larger_cwnd(&mut self, window: &Window) {
-        self.prior_cwnd = self.prior_cwnd.max(window.cwnd);
-    }
-
-    /// `bbr_set_cwnd`.
-    fn set_cwnd(&mut self, view: &View, window: &mut Window, sample: &RateSample) {
-        let acked = sample.acked_sacked;
-        if acked > 0 {
-            let (cwnd, conserving) = self.recover_or_restore(view, window, sample);
-            window.cwnd =
-                if conserving { cwnd } else { self.towards_target(view, window, cwnd, acked) };
-        }
-        window.cwnd = window.cwnd.min(window.clamp);
-        if matches!(self.mode, Mode::ProbeRtt { .. }) {
-            window.cwnd = window.cwnd.min(CWND_MIN_TARGET);
-        }
-    }
-
-    /// `bbr_set_cwnd_to_recover_or_restore`; true while packets are conserved.
-    fn recover_or_restore(
-        &mut self,
-        view: &View,
-        window: &Window,
-        sample: &RateSample,
-    ) -> (u32, bool) {
-        // At most two packets leave per packet delivered: what was lost is taken off first.
-        let mut cwnd = window.cwnd.saturating_sub(sample.losses).max(1);
-        let conserved = view.in_flight() + sample.acked_sacked;
-        if view.state == CaState::Recovery && self.prev_state != CaState::Recovery {
-            self.packet_conservation = true;
-            self.next_rtt_delivered = view.delivered;
-            cwnd = conserved;
-        } else if in_recovery(self.prev_state) && !in_recovery(view.state) {
-            self.packet_conservation = false;
-            cwnd = cwnd.max(self.prior_cwnd);
-        }
-        self.prev_state = view.state;
-        if self.packet_conservation { (cwnd.max(conserved), true) } else { (cwnd, false) }
-    }
-
-    fn towards_target(&self, view: &View, window: &Window, cwnd: u32, acked: u32) -> u32 {
-        let bdp = self.bdp(self.bw(), self.cwnd_gain);
-        let target = if self.full_bw_reached {
-            bdp.saturating_add(self.aggregation.room(self.bw()))
-        } else {
-            bdp
-        };
-        let target = self.with_bursts(view, window, target);
-        let cwnd = if self.full_bw_reached {
-            cwnd.saturating_add(acked).min(target)
-        } else if cwnd < target || view.delivered < u64::from(INIT_CWND) {
-            cwnd.saturating_add(acked)
-        } else {
-            cwnd
-        };
-        cwnd.max(CWND_MIN_TARGET)
-    }
 }
 
 /// Bytes per second at `gain`, 1 % below what the model says (`bbr_rate_bytes_per_sec`).
@@ -453,17 +350,6 @@ impl Bbr {
 fn bytes_per_second(view: &View, bw: u32, gain: u16) -> u64 {
     let rate = (u64::from(bw) * u64::from(view.mss)).saturating_mul(u64::from(gain)) >> 8;
     rate.saturating_mul(1_000_000 / 100 * 99) >> BW_SCALE
-}
-
-/// Packets per burst (`bbr_tso_segs_goal`).
-#[inline]
-fn tso_segs_goal(view: &View, window: &Window) -> u32 {
-    let bytes = (window.pacing_rate >> view.pacing_shift).min(TSO_BYTES_MAX) as u32;
-    (bytes / view.mss).max(min_tso_segs(window)).min(0x7f)
-}
-
-fn min_tso_segs(window: &Window) -> u32 {
-    if window.pacing_rate < MIN_TSO_RATE { 1 } else { 2 }
 }
 
 /// Packets delivered, if the sample says anything.

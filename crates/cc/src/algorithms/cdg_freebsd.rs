@@ -28,6 +28,9 @@
 //! - **Source of the details**: FreeBSD 9.3 `cc/cc_cdg.c`, `khelp/h_ertt.c`. Parameters are the
 //!   sysctls `net.inet.tcp.cc.cdg.*`, and `tick_ms`: 1 (`kern.hz` = 1000); 10 in a virtual machine.
 
+mod ertt;
+
+use self::ertt::Ertt;
 use crate::algorithms::{integer, reject_unknown};
 use crate::{
     Ack, CaState, CongestionControl, Event, Options, Response, UnknownAlgorithm, View, Window,
@@ -45,8 +48,6 @@ const PROBABILITY_ONE: f64 = 32_768.0;
 const PROBABILITY_MIN: u32 = 10;
 /// Longest moving average, samples.
 const SMOOTHING_MAX: usize = 8;
-/// Delayed ACKs the guess counts up to (`DLYACK_SMOOTH`).
-const DELACK_MAX: u8 = 5;
 /// What the shadow window keeps on a loss, % (`RENO_BETA`).
 const RENO_BETA: u32 = 50;
 
@@ -73,7 +74,6 @@ enum ThisAck {
 
 #[derive(Clone, Debug)]
 struct Parameters {
-    tick_ms: u16,
     alpha_inc: u16,
     beta_delay: u8,
     beta_loss: u8,
@@ -113,21 +113,17 @@ pub struct CdgFreebsd {
     filled: u8,
     queue: Queue,
     this_ack: ThisAck,
-    /// Guess of the receiver's delayed ACKs (`dlyack_rx`).
-    delack: u8,
+    ertt: Ertt,
     consec_cong_cnt: u32,
     /// Growth per round trip when `alpha_inc` is on, segments, and rounds since it last rose.
     window_incr: u32,
     rtt_count: u32,
-    /// Last RTT measured, ms; stays until the next (`e_t->rtt`).
-    rtt_ms: i32,
+    /// Extremes of the RTT in this round and the last, ms.
     min_ms: i32,
     max_ms: i32,
     prev_min_ms: i32,
     /// 0: the last round is not to be compared with.
     prev_max_ms: i32,
-    /// The round ends when this byte is acknowledged.
-    marked: u64,
     /// In congestion recovery until this byte is acknowledged.
     recover: Option<u64>,
 }
@@ -152,8 +148,8 @@ impl CdgFreebsd {
         ];
         reject_unknown(NAME, options, &KNOWN)?;
         let get = |name, default, range| integer(options, NAME, name, default, range);
+        let tick_ms = get("tick_ms", 1, 1..=1_000)?;
         let parameters = Parameters {
-            tick_ms: get("tick_ms", 1, 1..=1_000)? as u16,
             alpha_inc: get("alpha_inc", 0, 0..=10_000)? as u16,
             beta_delay: get("beta_delay", 70, 1..=100)? as u8,
             beta_loss: get("beta_loss", 50, 1..=100)? as u8,
@@ -177,16 +173,14 @@ impl CdgFreebsd {
             filled: 0,
             queue: Queue::Unknown,
             this_ack: ThisAck::Plain,
-            delack: 0,
+            ertt: Ertt::new(tick_ms),
             consec_cong_cnt: 0,
             window_incr: 0,
             rtt_count: 0,
-            rtt_ms: 0,
             min_ms: i32::MAX,
             max_ms: 0,
             prev_min_ms: 0,
             prev_max_ms: 0,
-            marked: 0,
             recover: None,
         })
     }
@@ -213,29 +207,6 @@ impl CdgFreebsd {
 
     fn in_slow_start(&self) -> bool {
         self.cwnd <= self.ssthresh
-    }
-
-    /// `h_ertt`: takes the RTT of this ACK in ms, unless the receiver has probably delayed it.
-    fn measure(&mut self, view: &View, ack: &Ack) {
-        let multiple = ack.packets > 1;
-        let sacked = view.sacked_out > 0;
-        if !sacked {
-            if multiple {
-                self.delack = (self.delack + 1).min(DELACK_MAX);
-            } else if ack.packets == 1 {
-                self.delack = self.delack.saturating_sub(1);
-            }
-        }
-        let Some(rtt_us) = ack.rtt_us else { return };
-        if self.delack == 0 || multiple || sacked {
-            let clock_ms = |us: u64| {
-                let tick_ms = u64::from(self.parameters.tick_ms);
-                us / (tick_ms * 1_000) * tick_ms
-            };
-            let now_us = view.now_us();
-            let sent_us = now_us.saturating_sub(u64::from(rtt_us));
-            self.rtt_ms = (clock_ms(now_us) - clock_ms(sent_us)) as i32 + 1;
-        }
     }
 
     /// The end of a round; whether the coin says congestion.
@@ -391,7 +362,7 @@ impl CongestionControl for CdgFreebsd {
     fn init(&mut self, view: &View, window: &mut Window) {
         self.adopt(view, window);
         self.shadow_w = self.cwnd;
-        self.marked = view.snd_nxt;
+        self.ertt.mark(view);
     }
 
     fn ssthresh(&mut self, view: &View, window: &mut Window) -> u32 {
@@ -458,13 +429,13 @@ impl CongestionControl for CdgFreebsd {
     fn acked(&mut self, view: &View, window: &mut Window, ack: &Ack) {
         self.adopt(view, window);
         self.before = None;
-        self.measure(view, ack);
-        self.max_ms = self.max_ms.max(self.rtt_ms);
-        self.min_ms = self.min_ms.min(self.rtt_ms);
+        let round_over = self.ertt.measure(view, ack);
+        // The last RTT measured counts again, even if this ACK has measured none.
+        self.max_ms = self.max_ms.max(self.ertt.rtt_ms);
+        self.min_ms = self.min_ms.min(self.ertt.rtt_ms);
 
         self.this_ack = ThisAck::Plain;
-        if view.snd_una > self.marked {
-            self.marked = view.snd_nxt;
+        if round_over {
             self.this_ack = ThisAck::Measured;
             if self.round_ends() {
                 self.this_ack = ThisAck::Congested;
@@ -509,7 +480,7 @@ mod tests {
 
     /// Ends a round whose RTT was `rtt_ms` on a millisecond clock (which reads one more).
     fn round(cdg: &mut CdgFreebsd, view: &mut View, window: &mut Window, rtt_ms: u32) {
-        view.snd_una = cdg.marked + 1;
+        view.snd_una = view.snd_nxt + 1; // beyond what was marked
         view.snd_nxt = view.snd_una + 100_000;
         cdg.acked(view, window, &ack(2, rtt_ms * 1_000));
         let _ = cdg.cong_avoid(view, window, 2);
@@ -521,33 +492,6 @@ mod tests {
         let table = [(0, 10), (1, 255), (2, 508), (6, 1501), (128, 20_713), (640, 32_547)];
         for (index, expected) in table {
             assert_eq!(probability(index), expected, "entry {index}");
-        }
-    }
-
-    #[test]
-    fn rtts_are_whole_ticks_and_one() {
-        for (tick_ms, now_us, rtt_us, expected) in [
-            (1.0, 10_000_500, 400, 1), // sent in the same millisecond
-            (1.0, 10_000_500, 600, 2), // in the one before
-            (1.0, 10_000_500, 4_000, 5),
-            (10.0, 10_004_000, 3_000, 1), // a 10 ms clock has not moved
-            (10.0, 10_001_000, 3_000, 11),
-        ] {
-            let (mut cdg, mut view, mut window) = start(&[("tick_ms", tick_ms)], 10, 10);
-            view.now = dragstrip_units::Instant::from_nanos(now_us * 1_000);
-            cdg.acked(&view, &mut window, &ack(2, rtt_us));
-            assert_eq!(cdg.rtt_ms, expected, "{now_us} - {rtt_us}");
-        }
-    }
-
-    #[test]
-    fn a_probably_delayed_ack_is_not_measured() {
-        let (mut cdg, view, mut window) = start(&[], 10, 10);
-        for (packets, rtt_us, expected) in
-            [(2, 4_000, 5), (2, 4_000, 5), (1, 90_000, 5), (1, 90_000, 91)]
-        {
-            cdg.acked(&view, &mut window, &ack(packets, rtt_us));
-            assert_eq!(cdg.rtt_ms, expected);
         }
     }
 

@@ -1,5 +1,6 @@
 //! BBR on an imagined path: one ACK per packet, at the bottleneck's spacing.
 
+use super::cwnd::tso_segs_goal;
 use super::*;
 use crate::testing::{options, stream, view};
 use dragstrip_units::{Duration, Instant};
