@@ -311,7 +311,7 @@ impl Qdisc for Codel {
 #[cfg(test)]
 mod tests {
     use super::{Codel, Config, Controller, InverseSqrt, Params, Source, Time};
-    use crate::contract::{Dequeue, DropReason, Ecn, Item, PacketId, Qdisc};
+    use crate::contract::{DropReason, Ecn, Item, PacketId, Qdisc};
     use crate::testing::Log;
     use dragstrip_units::{Duration, Instant};
 
@@ -392,21 +392,24 @@ mod tests {
         }
     }
 
-    #[test]
-    fn one_mtu_left_is_never_dropped_however_old() {
+    /// How many of 1000 packets are dropped when each waits 20 ms and `left` stay behind it.
+    fn drops_with_left_behind(left: u32) -> usize {
         let mut codel = Codel::new(Config { limit: 10, params: Params::default() });
         let mut log = Log::default();
-        for second in 0..20 {
-            let now = micros(second * 1_000_000);
-            // Two packets a second late: at each dequeue at most one MTU is left behind.
-            codel.enqueue(frame(0, Ecn::NotEct), now, &mut log);
-            codel.enqueue(frame(1, Ecn::NotEct), now, &mut log);
-            let late = now + Duration::from_millis(900);
-            assert_eq!(codel.dequeue(late, &mut log), Dequeue::Packet(frame(0, Ecn::NotEct)));
-            assert_eq!(codel.dequeue(late, &mut log), Dequeue::Packet(frame(1, Ecn::NotEct)));
-            assert_eq!(codel.dequeue(late, &mut log), Dequeue::Empty);
+        for id in 0..1_000 {
+            let now = micros(u64::from(id) * 20_000 / u64::from(left));
+            codel.enqueue(frame(id, Ecn::NotEct), now, &mut log);
+            while codel.backlog().packets > left {
+                codel.dequeue(now, &mut log);
+            }
         }
-        assert!(log.drops.is_empty());
+        log.drops.len()
+    }
+
+    #[test]
+    fn with_one_mtu_left_nothing_is_dropped_however_old() {
+        assert_eq!(drops_with_left_behind(1), 0);
+        assert!(drops_with_left_behind(2) > 10);
     }
 
     #[test]

@@ -93,3 +93,33 @@ impl Qdisc for Fifo {
         Backlog { bytes: self.bytes, packets: self.queue.len() as u32 }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Fifo;
+    use crate::contract::{DropReason, Item, PacketId, Qdisc};
+    use crate::testing::Log;
+    use dragstrip_units::Instant;
+
+    fn dropped(mut fifo: Fifo, lens: &[u32]) -> Vec<u32> {
+        let mut log = Log::default();
+        for (id, &len) in lens.iter().enumerate() {
+            let item = Item { packet: PacketId(id as u32), len, ..Item::default() };
+            fifo.enqueue(item, Instant::ZERO, &mut log);
+        }
+        assert!(log.drops.iter().all(|&(_, reason)| reason == DropReason::Overlimit));
+        log.drops.iter().map(|&(packet, _)| packet.0).collect()
+    }
+
+    #[test]
+    fn bfifo_takes_what_fits_exactly_and_later_a_smaller_one() {
+        assert_eq!(dropped(Fifo::bytes(3028), &[1514, 1514, 66]), [2]);
+        assert_eq!(dropped(Fifo::bytes(3027), &[1514, 1514, 66]), [1]);
+    }
+
+    #[test]
+    fn pfifo_counts_packets_of_any_size() {
+        assert_eq!(dropped(Fifo::packets(2), &[66, 9000, 66, 66]), [2, 3]);
+        assert_eq!(dropped(Fifo::packets(0), &[66]), [0]);
+    }
+}

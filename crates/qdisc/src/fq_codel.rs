@@ -313,6 +313,26 @@ mod tests {
     }
 
     #[test]
+    fn an_emptied_new_flow_must_wait_for_the_old_ones() {
+        let mut qdisc = discipline(Config { quantum: 2 * 1514, ..Config::default() });
+        let mut log = Log::default();
+        for id in 0..6 {
+            qdisc.enqueue(frame(1, id, 1514), Instant::ZERO, &mut log);
+        }
+        qdisc.enqueue(frame(2, 10, 66), Instant::ZERO, &mut log);
+        let mut next = |qdisc: &mut FqCodel| match qdisc.dequeue(Instant::ZERO, &mut log) {
+            Dequeue::Packet(item) => item.packet.0,
+            Dequeue::Wait(_) | Dequeue::Empty => panic!("nothing left"),
+        };
+        let first: Vec<u32> = (0..4).map(|_| next(&mut qdisc)).collect();
+        assert_eq!(first, [0, 1, 10, 2]);
+        // Flow 2 is in the old list now; were it new again, 11 would go before 3.
+        qdisc.enqueue(frame(2, 11, 66), Instant::ZERO, &mut Log::default());
+        let rest: Vec<u32> = (0..4).map(|_| next(&mut qdisc)).collect();
+        assert_eq!(rest, [3, 11, 4, 5]);
+    }
+
+    #[test]
     fn overflow_takes_up_to_a_batch_or_half_from_the_head_of_the_fattest() {
         let mut log = Log::default();
         let mut qdisc = discipline(Config { limit: 100, ..Config::default() });
@@ -324,6 +344,8 @@ mod tests {
         let dropped: Vec<u32> = log.drops.iter().map(|(packet, _)| packet.0).collect();
         assert_eq!(dropped, (0..50).collect::<Vec<_>>());
         assert!(log.drops.iter().all(|&(_, reason)| reason == DropReason::Overlimit));
+        // CoDel takes them for drops of its own.
+        assert_eq!(qdisc.flows.iter().map(|flow| flow.controller.count).sum::<u32>(), 50);
         let mut log = Log::default();
         let mut qdisc = discipline(Config { limit: 100, drop_batch: 8, ..Config::default() });
         for id in 0..101 {

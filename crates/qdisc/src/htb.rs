@@ -148,3 +148,62 @@ impl<L: Qdisc> Qdisc for Htb<L> {
         self.leaf.backlog()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Config, Shaper};
+    use crate::token_rate::Framing;
+    use dragstrip_units::{Duration, Instant, Rate};
+
+    fn mbit(n: u64) -> Rate {
+        Rate::from_bits_per_second(n * 1_000_000).unwrap()
+    }
+
+    /// When `count` frames leave that wait from `now` on, in microseconds after `now`.
+    fn leave_us(shaper: &mut Shaper, now: Instant, len: u32, count: usize) -> Vec<u64> {
+        let mut leave = || {
+            let at = shaper.ready().max(now);
+            shaper.charge(len, at);
+            at.since(now).as_micros_floor()
+        };
+        std::iter::repeat_with(&mut leave).take(count).collect()
+    }
+
+    #[test]
+    fn an_idle_time_earns_one_more_packet_and_no_more() {
+        let mut shaper = Shaper::new(Config::with_rate(mbit(1)));
+        let start = [0, 0, 11_424, 23_536];
+        assert_eq!(leave_us(&mut shaper, Instant::ZERO, 1514, 4), start);
+        for seconds in [10, 1_000] {
+            let later = Instant::ZERO + Duration::from_secs(seconds);
+            assert_eq!(leave_us(&mut shaper, later, 1514, 4), start);
+        }
+    }
+
+    #[test]
+    fn the_slower_of_rate_and_ceiling_governs() {
+        let slow_ceil = Config { ceil: mbit(1), ..Config::with_rate(mbit(10)) };
+        let slow_rate = Config { rate: mbit(1), ..Config::with_rate(mbit(10)) };
+        for config in [slow_ceil, slow_rate] {
+            let mut shaper = Shaper::new(config);
+            assert_eq!(leave_us(&mut shaper, Instant::ZERO, 1514, 4), [0, 0, 11_424, 23_536]);
+        }
+    }
+
+    #[test]
+    fn atm_cells_are_charged() {
+        let framing = Framing { overhead: 40, mpu: 0, atm: true };
+        let mut shaper = Shaper::new(Config { framing, ..Config::with_rate(mbit(1)) });
+        // 33 cells of 53 bytes are 13.992 ms, more than the bucket of 12.8 ms: no second packet.
+        assert_eq!(leave_us(&mut shaper, Instant::ZERO, 1514, 3), [0, 1_192, 15_184]);
+    }
+
+    #[test]
+    fn debt_is_limited_to_60_seconds() {
+        let kilobit = Rate::from_bits_per_second(1_000).unwrap();
+        let mut shaper = Shaper::new(Config::with_rate(kilobit));
+        // 9000 bytes are 72 s at this rate, the bucket 12.8 s.
+        assert_eq!(leave_us(&mut shaper, Instant::ZERO, 9_000, 2), [0, 59_200_000]);
+        assert_eq!(shaper.ready().as_nanos(), 59_200_000_000 + 59_999_999_999);
+    }
+}

@@ -162,3 +162,69 @@ impl Qdisc for Tbf {
         self.queue.backlog()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Config, Shaper, Tbf};
+    use crate::contract::{Dequeue, DropReason, Item, PacketId, Qdisc};
+    use crate::testing::Log;
+    use crate::token_rate::Framing;
+    use dragstrip_units::{Duration, Instant, Rate};
+
+    fn mbit(n: u64) -> Rate {
+        Rate::from_bits_per_second(n * 1_000_000).unwrap()
+    }
+
+    fn config(burst: u32) -> Config {
+        Config { rate: mbit(1), burst, peak: None, framing: Framing::default() }
+    }
+
+    /// When `count` full frames leave that wait from `now` on, in microseconds after `now`.
+    fn leave_us(shaper: &mut Shaper, now: Instant, count: usize) -> Vec<u64> {
+        let mut leave = || {
+            let at = shaper.ready(1514).max(now);
+            shaper.charge(1514, at);
+            at.since(now).as_micros_floor()
+        };
+        std::iter::repeat_with(&mut leave).take(count).collect()
+    }
+
+    #[test]
+    fn the_bucket_refills_to_its_depth_and_no_further() {
+        let mut shaper = Shaper::new(config(3028));
+        let start = [0, 0, 12_112, 24_224];
+        assert_eq!(leave_us(&mut shaper, Instant::ZERO, 4), start);
+        let later = Instant::ZERO + Duration::from_secs(10);
+        assert_eq!(leave_us(&mut shaper, later, 4), start);
+    }
+
+    #[test]
+    fn the_peak_rate_spaces_the_burst() {
+        let mut shaper = Shaper::new(Config { peak: Some((mbit(10), 1514)), ..config(4542) });
+        // Three frames at the peak rate; by then the bucket has earned 2.4224 ms towards the fourth.
+        assert_eq!(leave_us(&mut shaper, Instant::ZERO, 5), [0, 1_211, 2_422, 12_112, 24_224]);
+    }
+
+    #[test]
+    fn what_exceeds_the_bucket_or_the_limit_is_dropped() {
+        let mut log = Log::default();
+        let mut tbf = Tbf::new(config(1514), 3028);
+        let frame = |id, len| Item { packet: PacketId(id), len, ..Item::default() };
+        for (id, len) in [(0, 1515), (1, 1514), (2, 1514), (3, 66)] {
+            tbf.enqueue(frame(id, len), Instant::ZERO, &mut log);
+        }
+        let over = |id| (PacketId(id), DropReason::Overlimit);
+        assert_eq!(log.drops, [over(0), over(3)]);
+        assert_eq!(tbf.dequeue(Instant::ZERO, &mut log), Dequeue::Packet(frame(1, 1514)));
+        let next = Dequeue::Wait(Instant::from_nanos(12_112_000));
+        assert_eq!(tbf.dequeue(Instant::ZERO, &mut log), next);
+    }
+
+    #[test]
+    fn the_limit_from_a_latency_includes_the_bucket() {
+        let latency = Duration::from_millis(400);
+        assert_eq!(config(1600).limit_for_latency(latency), 50_000 + 1600);
+        let peak = Config { peak: Some((mbit(1), 1500)), ..config(1600) };
+        assert_eq!(peak.limit_for_latency(latency), 50_000 + 1500);
+    }
+}

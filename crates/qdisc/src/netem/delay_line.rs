@@ -135,4 +135,14 @@ mod tests {
             assert_eq!(line.backlog().bytes, 0);
         }
     }
+
+    #[test]
+    fn equal_delays_never_use_the_heap() {
+        let mut line = DelayLine::default();
+        for due in [1, 1, 2, 2, 5] {
+            let due = Instant::from_nanos(due);
+            line.push(Delayed { due, item: Item::default(), corrupt: false });
+        }
+        assert_eq!(line.heap.len(), 0);
+    }
 }

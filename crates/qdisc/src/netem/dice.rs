@@ -244,6 +244,12 @@ mod tests {
     }
 
     #[test]
+    fn gilbert_draws_the_loss_before_the_transition() {
+        let always = Loss::GilbertElliott { p: 1.0, r: 1.0, one_minus_h: 1.0, one_minus_k: 0.0 };
+        assert_eq!(lost(always)[..4], [false, true, false, true]);
+    }
+
+    #[test]
     fn four_states_reduce_to_gilbert_when_only_bursts_are_left() {
         let (p13, p31) = (0.01, 0.25);
         let lost = lost(Loss::FourState { p13, p31, p32: 0.0, p23: 1.0, p14: 0.0 });
