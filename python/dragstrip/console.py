@@ -184,11 +184,12 @@ def show_plan(experiment: Experiment, runs: Sequence[Run]) -> None:
         shown_rate = f"{rate / 1e6:g} Mbit/s" if rate else "unlimited"
         links.add_row(link["name"], shown_rate, f"{link['delay_ns'] / 1e6:g}", words)
     console.print(links)
-    if experiment.claims:
-        claims = Table("claim", "metric", "published", "unit", "tolerance", "source", title="claims")
-        for claim in experiment.claims:
-            published = claim.value if claim.value is not None else claim.range or claim.order
-            tolerance = "" if claim.tolerance is None else str(claim.tolerance)
-            listed = list(published) if isinstance(published, tuple) else published
-            claims.add_row(claim.id, claim.metric, _figure(listed), claim.unit, tolerance, claim.source)
-        console.print(claims)
+    for claim in experiment.claims:
+        published = claim.value if claim.value is not None else claim.range or claim.order
+        listed = list(published) if isinstance(published, tuple) else published
+        slack = "" if claim.tolerance is None else f" ± {claim.tolerance}"
+        where = ", ".join(f"{key} = {value}" for key, value in claim.where.items())
+        console.print(f"claim {claim.id}: {claim.metric}{f' of {where}' if where else ''}", markup=False)
+        console.print(f"    {_figure(listed)}{slack} {claim.unit}; {claim.source}", markup=False)
+        if claim.not_testable:
+            console.print(f"    not testable here: {claim.not_testable}", markup=False)

@@ -188,12 +188,13 @@ class Measured:
         return int(values.max()) if values.size else 0
 
     def queued_links(self) -> list[str]:
-        """Links where packets can wait or be lost, the bottleneck's direction as the scenario lists it."""
-        return [
+        """Links where packets can wait or be lost, the dumbbell's bottleneck first."""
+        names = [
             link["name"]
             for link in self.scenario["links"]
             if link["rate_bps"] or link["netem"] or link["qdisc"]["kind"] != "noqueue"
         ]
+        return sorted(names, key=lambda name: name not in ("r-d", "r-w"))
 
     def jain(self) -> float | None:
         """Jain's index of the flows' goodput: 1 when all are equal, 1/n when one has everything."""

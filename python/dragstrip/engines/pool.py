@@ -18,6 +18,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+WORKER = "dragstrip.engines.worker"
+"""The module that a worker process runs."""
+
 
 @dataclass(frozen=True)
 class Task:
@@ -76,7 +79,7 @@ class _Worker:
     """A child process, the task it is on, and the part of an answer that has arrived."""
 
     def __init__(self) -> None:
-        command = [sys.executable, "-m", "dragstrip.engines.worker", str(os.getpid())]
+        command = [sys.executable, "-m", WORKER, str(os.getpid())]
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(part for part in sys.path if part)}
         self.process = subprocess.Popen(  # noqa: S603  (our own interpreter, our own module)
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment

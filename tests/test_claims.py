@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dragstrip.claims import Finished, check, conversion, grade
+from dragstrip.errors import BadInputError
+from dragstrip.expand import Run, expand
+from dragstrip.experiment import Claim, Experiment
+from dragstrip.measures import Measured
+from dragstrip.recording import Recording
+
+
+@pytest.fixture
+def finished(recording: Recording) -> list[Finished]:
+    return [Finished(Run(0, "reno", recording.scenario, {"path.rate": "10mbit"}), Measured(recording))]
+
+
+def claim(**given: Any) -> Claim:
+    return Claim.model_validate({"id": "c", "source": "page 1", **given})
+
+
+@pytest.mark.parametrize(
+    ("given", "measured", "grade_"),
+    [
+        ({"metric": "goodput_bps", "where": {"label": "reno-1"}, "value": 1.04, "unit": "Mbit/s", "tolerance": "5%"}, 1.0, "reproduced"),
+        ({"metric": "goodput_bps", "where": {"label": "reno-1"}, "value": 1.1, "unit": "Mbit/s", "tolerance": "5%"}, 1.0, "contradicted"),
+        ({"metric": "goodput_bps", "value": 2000, "unit": "kbit/s", "tolerance": 1}, 2000.0, "reproduced"),
+        ({"metric": "rtt_ms_p50", "where": {"flow": 0}, "range": [31, 40], "unit": "ms"}, 30.0, "contradicted"),
+        ({"metric": "rtt_ms_p50", "where": {"flow": 0}, "range": [31, 40], "unit": "ms", "tolerance": 1.5}, 30.0, "reproduced"),
+        ({"metric": "goodput_bps", "where": {"flow": 0}, "over": {"flow": 1}, "range": [0.3, 0.4]}, 1 / 3, "reproduced"),
+        ({"metric": "share", "where": {"flow": 1}, "value": 75, "unit": "%", "tolerance": 0.1}, 75.0, "reproduced"),
+        ({"metric": "dropped", "value": 3, "unit": "packets", "tolerance": 0}, 3.0, "reproduced"),
+        ({"metric": "goodput_bps", "order": ["reno-1", "reno-2"], "by": "label"}, ["reno-1", "reno-2"], "reproduced"),
+        ({"metric": "goodput_bps", "order": ["reno-2", "reno-1"], "by": "label"}, ["reno-1", "reno-2"], "contradicted"),
+        ({"metric": "goodput_bps", "value": 1, "unit": "bit/s", "not_testable": "no such medium"}, 2e6, "not testable here"),
+        ({"metric": "cwnd_bytes_p50", "value": 1, "unit": "B", "tolerance": 1, "state": "never"}, None, "not testable here"),
+    ],
+)  # fmt: skip
+def test_grades(finished: list[Finished], given: dict[str, Any], measured: Any, grade_: str) -> None:
+    line = grade(claim(**given), finished)
+    assert line["grade"] == grade_
+    assert line["measured"] == (pytest.approx(measured) if isinstance(measured, float) else measured)
+    assert ("reason" in line) == (grade_ == "not testable here")
+
+
+def test_a_varied_path_selects_runs(finished: list[Finished]) -> None:
+    given = {"metric": "jain", "value": 0.8, "tolerance": 0.01}
+    assert grade(claim(**given, where={"path.rate": "10mbit"}), finished)["grade"] == "reproduced"
+    assert grade(claim(**given, where={"path.rate": "20mbit"}), finished)["grade"] == "not testable here"
+
+
+def test_units_convert_only_within_their_kind() -> None:
+    assert conversion("bit/s", "kbit/s") == pytest.approx(1e-3)
+    assert conversion("ms", "s") == pytest.approx(1e-3)
+    assert conversion("ms", "kbit/s") is None
+    assert conversion("ms", "fortnight") is None
+
+
+BASE: dict[str, Any] = {
+    "duration": "10s",
+    "path": {"rate": "10mbit"},
+    "flows": [{"cc": "reno"}],
+}
+
+
+@pytest.mark.parametrize(
+    ("given", "field", "hint"),
+    [
+        ({"metric": "rtt_ms_p5O", "value": 1, "unit": "ms", "tolerance": 1}, "claims[0] (c).metric", "rtt_ms_p50"),
+        ({"metric": "rtt_ms_p50", "value": 1, "unit": "kbit/s", "tolerance": 1}, "claims[0] (c).unit", "ms"),
+        ({"metric": "jain", "value": 1, "tolerance": 1, "where": {"cc": "cubic"}}, "claims[0] (c).where.cc", "reno"),
+        ({"metric": "jain", "value": 1, "tolerance": 1, "where": {"colour": "red"}}, "claims[0] (c).where.colour", "cc"),
+    ],
+)  # fmt: skip
+def test_claims_that_could_never_be_measured_are_refused(
+    given: dict[str, Any], field: str, hint: str
+) -> None:
+    experiment = Experiment.build({**BASE, "claims": [{"id": "c", "source": "page 1", **given}]})
+    with pytest.raises(BadInputError) as caught:
+        check(experiment, expand(experiment))
+    assert caught.value.field == field
+    assert hint in caught.value.expected

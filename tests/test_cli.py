@@ -1,0 +1,162 @@
+"""The command line in this process: what it prints, its exit status, and what it leaves on disk."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+
+from dragstrip import cli
+from dragstrip.recording import Recording, write, write_json
+
+PATH = "--rate 10mbit --rtt 40ms --queue 'bfifo limit 200kb'"
+
+
+class Ended:
+    def __init__(self, status: int, out: str, err: str) -> None:
+        self.status, self.out, self.err = status, out, err
+
+
+@pytest.fixture
+def dragstrip(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> object:
+    """Runs a command line in an empty working directory."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def call(line: str) -> Ended:
+        monkeypatch.setattr(sys, "argv", ["dragstrip", *shlex.split(line)])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        captured = capsys.readouterr()
+        return Ended(int(ended.value.code or 0), captured.out, captured.err)
+
+    return call
+
+
+@pytest.mark.parametrize(
+    ("line", "hint"),
+    [
+        ("compare --rate 10mbit --rtt 40ms --queue 'bfifo limit 200kb'", "ALGORITHM"),
+        ("compare --rtt 40ms --queue 'bfifo limit 200kb' reno", "--rate"),
+        ("compare --rate 10 --rtt 40ms --queue 'bfifo limit 200kb' reno", "--rate: got '10'"),
+        ("compare --rate 0mbit --rtt 40ms --queue 'bfifo limit 200kb' reno", "above zero"),
+        ("compare --rate 1e30bit --rtt 40ms --queue 'bfifo limit 200kb' reno", "--rate"),
+        (f"compare --rate 1{30 * '0'}bit --rtt 40ms --queue 'bfifo limit 200kb' reno", "--rate: got"),
+        ("compare --rate 10mbit --rtt 40 --queue 'bfifo limit 200kb' reno", "--rtt: got '40'"),
+        ("compare --rate 10mbit --rtt 40ms --queue 'bfifo limit 1000b' reno", "1514"),
+        ("compare --rate 10mbit --rtt 40ms --queue 'red' reno", "--queue"),
+        (f"compare {PATH} rneo", 'did you mean "reno"'),
+        (f"compare {PATH} --duration 30 reno", "--duration: got '30'"),
+        (f"compare {PATH} --duration 0s reno", "--duration"),
+        (f"compare {PATH} --duration 99999s reno", "17000s"),
+        ("compare --rate 10tbit --rtt 40ms --queue 'bfifo limit 200kb' --duration 16000s reno", "GiB"),
+        (f"compare {PATH} --loss 1 reno", "--loss: got '1'"),
+        (f"compare {PATH} --jitter 5 reno", "--jitter: got '5'"),
+        (f"compare {PATH} --up-rate 5 reno", "--up-rate: got '5'"),
+        (f"compare {PATH} --up-queue x reno", "--up-queue"),
+        (f"compare {PATH} --sysctl tcp_sack reno", "KEY=VALUE"),
+        (f"compare {PATH} --sysctl net.ipv4.tcp_sak=0 reno", 'did you mean "net.ipv4.tcp_sack"'),
+        (f"compare {PATH} --sysctl net.ipv4.tcp_sack=maybe reno", "--sysctl"),
+        (f"compare {PATH} --flows 0 reno", "--flows"),
+        (f"compare {PATH} --repeat 0 reno", "--repeat"),
+        (f"compare {PATH} --link string reno", "--link"),
+        (f"compare {PATH} --gso maybe reno", "--gso"),
+        (f"compare {PATH} --engine ns3 reno", "--engine"),
+        (f"compare {PATH} --speed 3 reno", "--speed"),
+        ("race", "race"),
+        ("show nonesuch/thing", "dragstrip list"),
+        ("run nonesuch/thing", "dragstrip list"),
+        ("run missing.toml", "missing.toml"),
+        ("report nowhere", "nowhere"),
+        ("report .", "result.json"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_one_line_exit_2_nothing_written(
+    dragstrip: object, tmp_path: Path, line: str, hint: str
+) -> None:
+    ended = dragstrip(line)  # type: ignore[operator]
+    assert ended.status == 2
+    assert ended.err.startswith("error: ")
+    assert ended.err.count("\n") == 1
+    assert hint in ended.err
+    assert ended.out == ""
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("as_json", ["", " --json"])
+def test_an_output_folder_in_use_is_left_alone(dragstrip: object, tmp_path: Path, as_json: str) -> None:
+    (tmp_path / "used").mkdir()
+    (tmp_path / "used" / "thesis.tex").write_text("years of work")
+    ended = dragstrip(f"compare {PATH} --duration 1s --out used reno{as_json}")  # type: ignore[operator]
+    assert (ended.status, ended.out) == (2, "")
+    assert ended.err.startswith("error: --out: got 'used', expected a folder that is empty")
+    assert [file.name for file in (tmp_path / "used").iterdir()] == ["thesis.tex"]
+
+
+def test_an_output_folder_that_is_a_file(dragstrip: object, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    for out in ("file", "file/deeper"):
+        ended = dragstrip(f"compare {PATH} --duration 1s --out {out} reno")  # type: ignore[operator]
+        assert ended.status == 2
+        assert "error: --out" in ended.err
+    assert (tmp_path / "file").read_text() == "x"
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="POSIX permissions")
+def test_an_output_folder_that_cannot_be_written(dragstrip: object) -> None:
+    # /proc refuses everybody, root included.
+    ended = dragstrip(f"compare {PATH} --duration 1s --out /proc/dragstrip reno")  # type: ignore[operator]
+    assert ended.status == 2
+    assert "error: --out: got '/proc/dragstrip', expected a folder that can be written" in ended.err
+
+
+def test_bad_files_are_named(dragstrip: object, tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text('duration = "3s"\n[path]\nrate = "10mbit"\nquue = "x"\n[[flows]]\ncc = "reno"\n')
+    for command in ("run", "show"):
+        ended = dragstrip(f"{command} mine.toml")  # type: ignore[operator]
+        assert ended.status == 2
+        assert ended.err.startswith(
+            'error: mine.toml: path.quue: is not a known field; did you mean "queue"?'
+        )
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_report_names_a_corrupt_table(dragstrip: object, tmp_path: Path, recording: Recording) -> None:
+    write(recording, tmp_path / "out" / "runs" / "000-reno")
+    write_json(tmp_path / "out" / "result.json", {"runs": [{"recording": "runs/000-reno"}]})
+    (tmp_path / "out" / "runs" / "000-reno" / "rtts.parquet").write_bytes(b"PAR1 not really")
+    before = sorted(tmp_path.rglob("*"))
+    ended = dragstrip("report out")  # type: ignore[operator]
+    assert ended.status == 2
+    assert "rtts.parquet: is not a Parquet table" in ended.err
+    assert ended.err.count("\n") == 1
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_help_has_an_example_for_every_command(dragstrip: object) -> None:
+    ended = dragstrip("--help")  # type: ignore[operator]
+    assert ended.status == 0
+    for command in ("list", "show", "run", "compare", "report", "doctor"):
+        assert command in ended.out
+        page = dragstrip(f"{command} --help")  # type: ignore[operator]
+        assert f"Example: dragstrip {command}" in " ".join(page.out.split())
+
+
+def test_list_and_show_as_json(dragstrip: object) -> None:
+    listed = json.loads(dragstrip("list --json").out)  # type: ignore[operator]
+    assert "caia-110729a/adsl1" in [entry["name"] for entry in listed["experiments"]]
+    shown = json.loads(dragstrip("show caia-110729a/adsl1 --json").out)  # type: ignore[operator]
+    assert len(shown["scenarios"]) == 30
+    assert shown["experiment"]["name"] == "caia-110729a/adsl1"
+
+
+def test_every_experiment_of_the_catalogue_can_be_shown(dragstrip: object) -> None:
+    for entry in json.loads(dragstrip("list --json").out)["experiments"]:  # type: ignore[operator]
+        ended = dragstrip(f"show {entry['name']}")  # type: ignore[operator]
+        assert (ended.status, ended.err) == (0, ""), entry
+        assert entry["title"] in " ".join(ended.out.split())

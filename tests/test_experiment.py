@@ -1,0 +1,191 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dragstrip import catalogue
+from dragstrip.errors import BadInputError
+from dragstrip.expand import expand, path_parts
+from dragstrip.experiment import Experiment
+from dragstrip.runner import plan
+
+GRAPH: dict[str, Any] = {
+    "duration": "3s",
+    "nodes": [
+        {"name": "a", "kind": "host"},
+        {"name": "r", "kind": "router"},
+        {"name": "b", "kind": "host"},
+    ],
+    "links": [
+        {"from": "a", "to": "r", "rate": "100mbit", "link": "wire", "delay": "1ms"},
+        {"from": "r", "to": "b", "rate": "10mbit", "queue": "bfifo limit 100kb"},
+    ],
+    "flows": [{"cc": "reno", "sender": "a", "receiver": "b"}],
+}
+
+
+def dumbbell(**given: Any) -> dict[str, Any]:
+    path = {"rate": "10mbit", "rtt": "40ms", "queue": "bfifo limit 200kb", **given.pop("path", {})}
+    return {"duration": "3s", "flows": [{"cc": "reno"}], **given, "path": path}
+
+
+def refused(content: dict[str, Any]) -> BadInputError:
+    with pytest.raises(BadInputError) as caught:
+        plan(Experiment.build(content, "x.toml"), "x.toml")
+    text = str(caught.value)
+    assert "\n" not in text
+    assert text.startswith("x.toml: ")
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("content", "field", "hint"),
+    [
+        (dumbbell(path={"quue": "bfifo limit 200kb"}), "path.quue", '"queue"'),
+        (dumbbell(flow=[]), "flow", '"flows"'),
+        (dumbbell(path={"rate": "10"}), "path.rate", "10mbit"),
+        (dumbbell(path={"rate": 10}), "path.rate", "10mbit"),
+        (dumbbell(path={"rate": "0mbit"}), "path.rate", "above zero"),
+        (dumbbell(path={"rate": "-1mbit"}), "path.rate", "rate"),
+        (dumbbell(path={"rate": "1e30bit"}), "path.rate", "rate"),
+        (dumbbell(path={"rate": "1" + 30 * "0" + "bit"}), "path.rate", "rate"),
+        (dumbbell(path={"rtt": "40"}), "path.rtt", "40ms"),
+        (dumbbell(path={"loss": "1"}), "path.loss", "%"),
+        (dumbbell(path={"loss": "101%"}), "path.loss", "100"),
+        (dumbbell(path={"queue": "bfifo limt 3"}), "path.queue", '"limit"'),
+        (dumbbell(path={"queue": "bfiffo"}), "path.queue", '"bfifo"'),
+        (dumbbell(path={"queue": "bfifo limit 1000"}), "path.queue", "1514"),
+        (dumbbell(path={"link": "string"}), "path.link", "htb"),
+        (dumbbell(path={"rtt": "40ms", "delay": "1ms"}), "path", "either"),
+        (dumbbell(path={"senders": 0}), "path", "senders"),
+        (dumbbell(path={"senders": [{"rate": "x"}]}), "path.senders[0].rate", "unit"),
+        (dumbbell(flows=[]), "flows", "at least one"),
+        (dumbbell(flows=[{"cc": "rneo"}]), "flows[0].cc", '"reno"'),
+        (dumbbell(flows=[{}]), "flows[0]", "cc"),
+        (dumbbell(flows=[{"cc": "reno", "sender": "s9"}]), "flows[0].sender", "host"),
+        (dumbbell(flows=[{"cc": "reno", "bytes": "4"}]), "flows[0].bytes", "unit"),
+        (dumbbell(flows=[{"cc": "reno", "application": {"kind": "bulky"}}]), "flows[0].application", "bulk"),
+        (dumbbell(duration="0s"), "duration", "above zero"),
+        (dumbbell(duration="400000s"), "duration", "17000s"),
+        (dumbbell(hosts={"*": {"sysctl": {"net.ipv4.tcp_sak": 1}}}), "hosts.s1.sysctl", "tcp_sack"),
+        (dumbbell(vary={"path.rte": ["1mbit"]}), "path.rte", '"rate"'),
+        (dumbbell(vary={"path.rate": ["1mbit", "1"]}), "path.rate", "vary"),
+        (dumbbell(vary={"path.rate": []}), "vary.path.rate", "list"),
+        (dumbbell(vary={"flows.3.cc": ["reno"]}), "vary.flows.3.cc", "index"),
+        (dumbbell(claims=[{"id": "a", "source": "s", "metric": "jain", "value": 1}]), "claims[0]", "tolerance"),
+        (dumbbell(claims=[{"id": "a", "source": "s", "metric": "jain"}]), "claims[0]", "one of value"),
+        ({**dumbbell(), "nodes": GRAPH["nodes"]}, "", "either"),
+        ({"duration": "3s", "flows": [{"cc": "reno"}]}, "", "either"),
+        ({**GRAPH, "links": GRAPH["links"][:1]}, "flows[0]", ""),  # broken: nothing leads to b
+        ({**GRAPH, "links": [*GRAPH["links"], {"from": "r", "to": "nowhere"}]}, "links[4]", ""),
+        (
+            {
+                **GRAPH,
+                "nodes": [*GRAPH["nodes"], {"name": "q", "kind": "router"}],
+                "links": [*GRAPH["links"], {"from": "r", "to": "q"}],
+                "routes": [
+                    {"node": "r", "destination": "b", "link": "r-q"},
+                    {"node": "q", "destination": "b", "link": "q-r"},
+                ],
+            },
+            "flows[0]",
+            "lead back",
+        ),  # cyclic
+    ],
+)  # fmt: skip
+def test_bad_input_is_one_line_that_names_field_and_remedy(
+    content: dict[str, Any], field: str, hint: str
+) -> None:
+    error = refused(content)
+    assert error.field.startswith(field)
+    assert hint in error.expected
+
+
+def test_a_run_that_needs_more_memory_than_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    from dragstrip import machine
+
+    monkeypatch.setattr(machine, "memory_bytes", lambda: 1 << 30)
+    error = refused(dumbbell(duration="16000s", path={"rate": "10gbit"}))
+    assert error.field == "duration"
+    assert "GiB" in error.expected
+
+
+def test_files_that_are_no_experiments(tmp_path: Path) -> None:
+    broken = tmp_path / "broken.toml"
+    broken.write_text("duration = ")
+    with pytest.raises(BadInputError, match=r"broken\.toml: is not TOML"):
+        Experiment.read(broken)
+    broken.write_bytes(b"\xff\xfe")
+    with pytest.raises(BadInputError, match="cannot be read"):
+        Experiment.read(broken)
+
+
+def test_a_dumped_experiment_reads_back_the_same() -> None:
+    for file in catalogue.files().values():
+        experiment = Experiment.read(file)
+        dumped = experiment.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+        assert Experiment.build(dumped) == experiment
+
+
+def test_repeats_are_interleaved_and_share_seeds() -> None:
+    content = dumbbell(repeat=2, seed=7, vary={"path.rtt": ["10ms", "20ms"]})
+    runs = expand(Experiment.build(content))
+    assert [(run.name, run.scenario["seed"], run.repeat) for run in runs] == [
+        ("10ms #1", 7, 0),
+        ("20ms #1", 7, 0),
+        ("10ms #2", 8, 1),
+        ("20ms #2", 8, 1),
+    ]
+    assert [run.slug for run in runs][:2] == ["000-10ms-1", "001-20ms-1"]
+
+
+def test_alternatives_multiply_with_vary_and_reach_quoted_keys() -> None:
+    content = dumbbell(
+        alternatives=[
+            {"name": "plain", "set": {}},
+            {
+                "name": "codel+ecn",
+                "set": {
+                    "path.queue": "codel limit 100 target 10ms ecn",
+                    'hosts."*".sysctl."net.ipv4.tcp_ecn"': 1,
+                },
+            },
+        ],
+        vary={"flows": {"cc": ["reno", "fixed"]}},
+    )
+    runs = expand(Experiment.build(content))
+    assert [run.name for run in runs] == ["plain reno", "plain fixed", "codel+ecn reno", "codel+ecn fixed"]
+    last = runs[-1].scenario
+    bottleneck = next(link for link in last["links"] if link["name"] == "r-d")
+    assert bottleneck["qdisc"]["leaf"]["kind"] == "codel"
+    assert last["nodes"][0]["sysctl"] == {"net.ipv4.tcp_ecn": "1"}
+    assert runs[-1].settings == {"alternative": "codel+ecn", "flows.cc": "fixed"}
+
+
+def test_senders_with_links_of_their_own() -> None:
+    content = dumbbell(
+        path={"senders": [{"rate": "100mbit", "delay": "5ms"}, {}], "receivers": 2},
+        flows=[{"cc": "reno", "count": 3}],
+    )
+    scenario = expand(Experiment.build(content))[0].scenario
+    links = {link["name"]: link for link in scenario["links"]}
+    assert links["s1-r"]["rate_bps"] == 100_000_000
+    assert links["r-s1"]["delay_ns"] == 5_000_000
+    assert links["s2-r"]["rate_bps"] is None
+    assert links["r-w"]["qdisc"]["rate_bps"] == 10_000_000
+    ends = [(flow["sender"], flow["receiver"]) for flow in scenario["flows"]]
+    assert ends == [("s1", "d1"), ("s2", "d2"), ("s1", "d1")]
+
+
+def test_a_graph_names_and_mirrors_its_links() -> None:
+    scenario = expand(Experiment.build(GRAPH))[0].scenario
+    assert [link["name"] for link in scenario["links"]] == ["a-r", "r-a", "r-b", "b-r"]
+    assert scenario["links"][0]["rate_bps"] == 100_000_000
+    assert scenario["links"][2]["qdisc"]["kind"] == "htb"
+
+
+def test_path_parts() -> None:
+    assert path_parts('hosts.*.sysctl."net.ipv4.tcp_ecn"') == ["hosts", "*", "sysctl", "net.ipv4.tcp_ecn"]
+    assert path_parts("flows.0.cc") == ["flows", "0", "cc"]

@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from dragstrip.measures import FIGURES, SERIES, Measured, Window, find, jain, summarise
+from dragstrip.recording import Recording
+
+DOCS = Path(__file__).parents[1] / "docs"
+
+
+def figure(recording: Recording, name: str, flow: int = 0, window: Window = Window()) -> float | None:  # noqa: B008
+    measure = find(name)
+    assert measure is not None, name
+    run = Measured(recording)
+    subject = {"flow": run.flows[flow], "probe": "d-s1", "queue": "r-d", "run": None}[measure.level]
+    value = measure.figure(run, subject, window)
+    return None if value is None else float(value)
+
+
+@pytest.mark.parametrize(
+    ("name", "flow", "expected"),
+    [
+        ("goodput_bps", 0, 1e6),
+        ("goodput_bps", 1, 3e6),  # 1.5 MB in its own 4 s, not in the run's 10 s
+        ("throughput_bps_p50", 1, 6e6),  # intervals outside its life do not count as zeros
+        ("share", 0, 0.25),
+        ("rtt_ms_p50", 0, 30.0),
+        ("rtt_ms_p5", 0, 12.0),
+        ("rtt_ms_p50", 1, 45.0),  # no rtts: samples of 3 to 6 s
+        ("cwnd_packets_max", 0, 100.0),
+        ("cwnd_packets_first", 1, 30.0),
+        ("flight_packets_mean", 0, 1.0),
+        ("retransmits", 0, 3.0),
+        ("segments_sent", 1, 1100.0),
+        ("completion_s", 1, 4.0),
+        ("probe_ms_p50", 0, 42.0),
+        ("probe_lost", 0, 1.0),
+        ("backlog_bytes_max", 0, 15140.0),
+        ("dropped", 0, 3.0),
+        ("jain", 0, 0.8),
+        ("goodput_bps_total", 0, 4e6),
+    ],
+)
+def test_figures_worked_out_by_hand(recording: Recording, name: str, flow: int, expected: float) -> None:
+    assert figure(recording, name, flow) == pytest.approx(expected, rel=1e-12)
+
+
+def test_steady_leaves_out_five_seconds(recording: Recording) -> None:
+    table = recording["received"].to_pydict()
+    for row, (time, flow) in enumerate(zip(table["time_ns"], table["flow"], strict=True)):
+        if flow == 0 and time > 5e9:
+            table["new_bytes"][row] = 250_000
+    import pyarrow as pa
+
+    changed = Recording(recording.scenario, {**recording.tables, "received": pa.table(table)})
+    assert figure(changed, "goodput_bps_steady") == pytest.approx(2e6)
+
+
+def test_a_window_leaves_out_the_start_and_other_states(recording: Recording) -> None:
+    late = Window(after_ns=8_000_000_000)
+    assert figure(recording, "cwnd_packets_min", window=late) == pytest.approx(80.0)
+    slow_start = Window(state="slow_start")
+    assert figure(recording, "cwnd_packets_max", window=slow_start) == pytest.approx(40.0)
+    assert figure(recording, "cwnd_packets_max", window=Window(state="no_such_state")) is None
+
+
+def test_segment_size_follows_mtu_and_timestamps(recording: Recording) -> None:
+    run = Measured(recording)
+    assert run.segment_bytes(run.flows[0]) == 1448
+    recording.scenario["nodes"][0]["sysctl"]["net.ipv4.tcp_timestamps"] = "0"
+    assert run.segment_bytes(run.flows[0]) == 1460
+
+
+def test_jain() -> None:
+    assert jain([1.0, 1.0, 1.0]) == pytest.approx(1.0)
+    assert jain([1.0, 0.0, 0.0, 0.0]) == pytest.approx(0.25)
+    assert jain([0.0]) is None
+
+
+def test_summary_has_one_entry_per_flow_probe_and_queue(recording: Recording) -> None:
+    summary = summarise(recording)
+    assert [flow["label"] for flow in summary["flows"]] == ["reno-1", "reno-2"]
+    assert summary["probes"] == [
+        {"target": "s1", "rtt_ms": pytest.approx({"p5": 41.1, "p50": 42, "p95": 42.9}), "lost": 1}
+    ]
+    assert [queue["link"] for queue in summary["queues"]] == ["r-d"]
+    assert summary["queues"][0]["dropped"] == 3
+
+
+@pytest.mark.parametrize("name", ["rtt", "rtt_ms", "rtt_ms_p", "rtt_ms_p500", "goodput_bps_p50", ""])
+def test_unknown_measures_are_not_found(name: str) -> None:
+    assert find(name) is None
+
+
+def test_every_measure_is_documented() -> None:
+    documented = set(re.findall(r"`(\w+?)(?:_\*)?`", (DOCS / "measures.md").read_text()))
+    assert set(FIGURES) | set(SERIES) <= documented

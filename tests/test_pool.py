@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+
+from dragstrip.engines import pool
+from dragstrip.engines.pool import Outcome, Task, Watcher, run_all, worker_count
+
+HERE = Path(__file__).parent
+
+
+@pytest.fixture(autouse=True)
+def _fake_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pool, "WORKER", "fake_worker")
+    monkeypatch.syspath_prepend(str(HERE))
+
+
+def tasks(folder: Path, *names: str) -> list[Task]:
+    return [Task({"name": name}, folder / str(number)) for number, name in enumerate(names)]
+
+
+def test_outcomes_come_in_the_order_of_the_tasks(tmp_path: Path) -> None:
+    names = [f"run {number}" for number in range(20)]
+    outcomes = run_all(tasks(tmp_path, *names), workers=3)
+    assert [outcome.summary for outcome in outcomes] == [{"name": name} for name in names]
+
+
+def test_a_crash_fails_only_its_own_run(tmp_path: Path) -> None:
+    outcomes = run_all(tasks(tmp_path, "a", "crash", "b", "refuse", "crash", "c"), workers=2)
+    assert [outcome.summary is not None for outcome in outcomes] == [True, False, True, False, False, True]
+    assert outcomes[1].failure == "its process ended with signal SIGSEGV"
+    assert outcomes[3].failure == "no"
+
+
+def test_the_watcher_hears_of_every_run(tmp_path: Path) -> None:
+    heard: list[tuple[str, int]] = []
+
+    class Listener(Watcher):
+        def started(self, index: int) -> None:
+            heard.append(("started", index))
+
+        def advanced(self, index: int, now_ns: int) -> None:
+            heard.append(("advanced", index))
+
+        def finished(self, index: int, outcome: Outcome) -> None:
+            heard.append(("finished", index))
+
+    run_all(tasks(tmp_path, "a", "b"), workers=1, watcher=Listener())
+    assert heard == [(what, index) for index in (0, 1) for what in ("started", "advanced", "finished")]
+
+
+def test_workers_die_with_their_parent(tmp_path: Path) -> None:
+    script = textwrap.dedent(f"""
+        from pathlib import Path
+        from dragstrip.engines import pool
+        pool.run_all([pool.Task({{"name": "x"}}, Path({str(tmp_path / "hang")!r}))])
+    """)
+    # The real worker, reading from a pipe that stays open in us, so that only the signal can end it.
+    worker = tmp_path / "stubborn.py"
+    worker.write_text(
+        "import dragstrip.engines.worker as w, sys, time, pathlib, os\n"
+        "w._die_with_parent(int(sys.argv[1]))\n"
+        f"pathlib.Path({str(tmp_path / 'pid')!r}).write_text(str(os.getpid()))\n"
+        "time.sleep(600)\n"
+    )
+    script = script.replace("pool.run_all", "pool.WORKER = 'stubborn'; pool.run_all")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *filter(None, sys.path)])}
+    parent = subprocess.Popen([sys.executable, "-c", script], env=environment)
+    child = int(_wait_for(tmp_path / "pid"))
+    parent.send_signal(signal.SIGKILL)
+    parent.wait()
+    deadline = time.monotonic() + 10
+    while _alive(child):
+        assert time.monotonic() < deadline, "the worker outlived its parent"
+        time.sleep(0.02)
+
+
+def test_an_interrupt_leaves_no_worker(tmp_path: Path) -> None:
+    class Impatient(Watcher):
+        def started(self, index: int) -> None:
+            _wait_for(tmp_path / "0" / "pid")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_all(tasks(tmp_path, "hang"), workers=1, watcher=Impatient())
+    assert not _alive(int((tmp_path / "0" / "pid").read_text()))
+
+
+def test_worker_count() -> None:
+    assert worker_count(8, 3) == 3
+    assert worker_count(1, 100) == 1
+    assert worker_count(None, 100) >= 1
+
+
+def _wait_for(file: Path) -> str:
+    deadline = time.monotonic() + 20
+    while not (file.exists() and file.read_text()):
+        assert time.monotonic() < deadline, f"{file} did not appear"
+        time.sleep(0.02)
+    return file.read_text()
+
+
+def _alive(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+    except FileNotFoundError:
+        return False
+    return state != "Z"
