@@ -73,7 +73,7 @@ impl Path {
 
 #[test]
 fn it_is_small() {
-    assert!(size_of::<Bbr>() <= 240, "{}", size_of::<Bbr>());
+    assert!(size_of::<Bbr>() <= 200, "{}", size_of::<Bbr>());
 }
 
 #[test]
