@@ -11,6 +11,7 @@ use std::fmt;
 pub struct Topology<'a> {
     scenario: &'a Scenario,
     nodes: BTreeMap<&'a str, usize>,
+    links: BTreeMap<&'a str, usize>,
     /// Per link: the nodes it leaves and enters.
     ends: Vec<(usize, usize)>,
     /// Per node: the links that leave it, in the order of the scenario.
@@ -103,13 +104,19 @@ impl<'a> Topology<'a> {
                 Some(((node, destination), *links.get(route.link.as_str())?))
             })
             .collect();
-        Self { scenario, nodes, ends, leaving, routers_before, routes, router, routers }
+        Self { scenario, nodes, links, ends, leaving, routers_before, routes, router, routers }
     }
 
     /// The node's index in the scenario's list.
     #[must_use]
     pub fn node(&self, name: &str) -> Option<usize> {
         self.nodes.get(name).copied()
+    }
+
+    /// The link's index in the scenario's list, if both its ends exist.
+    #[must_use]
+    pub fn link(&self, name: &str) -> Option<usize> {
+        self.links.get(name).copied()
     }
 
     /// The indices of the nodes that `link` leaves and enters.

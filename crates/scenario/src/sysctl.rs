@@ -261,8 +261,8 @@ sysctls! {
     "net.ipv4." tcp_min_rtt_wlen: u32 = 300, 0..=86_400 => Modelled;
     /// Linear retransmission timeouts for connections with few packets in flight.
     "net.ipv4." tcp_thin_linear_timeouts: bool = false => DefaultOnly;
-    /// Timeouts without progress before a connection is given up.
-    "net.ipv4." tcp_retries2: u32 = 15, 0..=255 => Modelled;
+    /// Timeouts without progress before a connection is given up (15: after some fifteen minutes; never, here).
+    "net.ipv4." tcp_retries2: u32 = 15, 0..=255 => DefaultOnly;
     /// Hold small writes back while earlier packets wait in the device.
     "net.ipv4." tcp_autocorking: bool = true => DefaultOnly;
     /// The application is told to write only below this much unsent data, bytes.

@@ -179,7 +179,7 @@ fn route_checks(
     if !target.is_some_and(is_host) {
         report.add(format!("{at}.destination"), format!("{destination:?}"), "the name of a host");
     }
-    match scenario.links.iter().find(|candidate| candidate.name == *link) {
+    match topology.link(link).map(|index| &scenario.links[index]) {
         None => report.add(format!("{at}.link"), format!("{link:?}"), "the name of a link"),
         Some(found) if found.from != *node && topology.node(node).is_some() => {
             report.add(

@@ -293,3 +293,20 @@ fn a_recording_larger_than_the_memory_is_refused() {
     scenario.duration_ns = DURATION_MAX_NS;
     assert_eq!(scenario.validate_memory(1 << 20).unwrap_err().field, "duration_ns");
 }
+
+/// Ten thousand senders, each on a link of its own: routing must not look at all of them for each.
+#[test]
+fn ten_thousand_flows_are_valid_too() {
+    let mut scenario = fixture::scenario();
+    for index in 0..10_000 {
+        let host = format!("s{index}");
+        scenario.nodes.push(fixture::host(&host));
+        scenario.links.push(fixture::link(&format!("{host}-r1"), &host, "r1"));
+        scenario.links.push(fixture::link(&format!("r1-{host}"), "r1", &host));
+        let mut flow = fixture::flow(&host, "reno");
+        flow.sender = host;
+        scenario.flows.push(flow);
+    }
+    assert_eq!(scenario.validate(), Ok(()));
+    assert!(scenario.recording_bytes() > 0);
+}
