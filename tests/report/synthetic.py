@@ -107,8 +107,9 @@ def crowd(cc: str, flows: int, **settings: Any) -> Plan:
 def write(plan: Plan, out: Path) -> Path:
     """Writes the folder; answers with it."""
     out.mkdir(parents=True, exist_ok=True)
-    runs = [_run(plan, run, number, out) for number, run in enumerate(plan.runs)]
-    result: dict[str, Any] = {"version": "0.1.0", "experiment": plan.name, "runs": runs}
+    runs = [_run(plan, run, number, out) for number, run in enumerate(plan.runs) if run.failed is None]
+    failed = [{"scenario": r.name, "seed": r.seed, "reason": r.failed} for r in plan.runs if r.failed]
+    result: dict[str, Any] = {"version": "0.1.0", "experiment": plan.name, "runs": runs, "failed": failed}
     if plan.claims is not None:
         result["claims"] = plan.claims
     (out / "result.json").write_text(json.dumps(result))
@@ -135,7 +136,9 @@ def scenario_of(plan: Plan, run: RunPlan) -> dict[str, Any]:
         "links": links,
         "routes": [],
         "flows": [_flow_spec(flow) for flow in run.flows],
-        "probes": [{"label": "d-s1", "from": "d", "target": "s1", "interval_ns": 200_000_000, "size_bytes": 64}],
+        "probes": [
+            {"label": "d-s1", "from": "d", "target": "s1", "interval_ns": 200_000_000, "size_bytes": 64}
+        ],
         "record": {"interval_ns": 100_000_000, "every_ack": False, "rtts": True},
     }
 
@@ -147,7 +150,9 @@ def _flow_spec(flow: FlowPlan) -> dict[str, Any]:
         "sender": flow.sender,
         "receiver": "d",
         "transport": {"protocol": "udp"} if udp else {"protocol": "tcp", "cc": flow.cc, "cc_options": {}},
-        "application": {"kind": "constant_rate", "rate_bps": 10**6, "datagram_bytes": 1470} if udp else {"kind": "bulk", "bytes": flow.bytes_limit},
+        "application": {"kind": "constant_rate", "rate_bps": 10**6, "datagram_bytes": 1470}
+        if udp
+        else {"kind": "bulk", "bytes": flow.bytes_limit},
         "start_ns": int(flow.start_s * 1e9),
         "stop_ns": None,
     }
@@ -155,8 +160,14 @@ def _flow_spec(flow: FlowPlan) -> dict[str, Any]:
 
 def _link(start: str, end: str, **given: Any) -> dict[str, Any]:
     made: dict[str, Any] = {
-        "name": f"{start}-{end}", "from": start, "to": end, "rate_bps": None, "delay_ns": 0,
-        "overhead_bytes": 0, "qdisc": {"kind": "noqueue"}, "netem": None,
+        "name": f"{start}-{end}",
+        "from": start,
+        "to": end,
+        "rate_bps": None,
+        "delay_ns": 0,
+        "overhead_bytes": 0,
+        "qdisc": {"kind": "noqueue"},
+        "netem": None,
     }
     return made | given
 
@@ -164,25 +175,35 @@ def _link(start: str, end: str, **given: Any) -> dict[str, Any]:
 def _run(plan: Plan, run: RunPlan, number: int, out: Path) -> dict[str, Any]:
     slug = f"{number:03d}-{run.name.replace(' #', '-').replace('+', '-')}"
     summary: dict[str, Any] = {
-        "scenario": run.name, "engine": "sim", "seed": run.seed, "recording": f"runs/{slug}",
+        "scenario": run.name,
+        "engine": "sim",
+        "seed": run.seed,
+        "recording": f"runs/{slug}",
         "duration_s": plan.duration_s,
     }
-    if run.failed is not None:
-        return summary | {"error": run.failed}
     folder = out / "runs" / slug
     folder.mkdir(parents=True)
     (folder / "scenario.json").write_text(json.dumps(scenario_of(plan, run)))
     (folder / "provenance.json").write_text(
-        json.dumps({
-            "engine": "sim", "version": "0.1.0", "seed": run.seed, "started": "2026-11-20T14:00:00Z",
-            "command": f"dragstrip compare --rate {plan.rate_bps // 1_000_000}mbit --rtt {plan.rtt_ms:g}ms --queue 'bfifo limit 200kb' reno cubic vegas",
-            "recording_sha256": f"{number * 7919 + 13:064x}",
-            "verified": {"rate": True, "delay": True},
-        })
+        json.dumps(
+            {
+                "engine": "sim",
+                "version": "0.1.0",
+                "seed": run.seed,
+                "started": "2026-11-20T14:00:00Z",
+                "command": f"dragstrip compare --rate {plan.rate_bps // 1_000_000}mbit --rtt {plan.rtt_ms:g}ms --queue 'bfifo limit 200kb' reno cubic vegas",
+                "recording_sha256": f"{number * 7919 + 13:064x}",
+                "verified": {"rate": True, "delay": True},
+            }
+        )
     )
     rng = np.random.default_rng(run.seed * 1000 + number)
     made = [_flow(plan, flow, index, rng) for index, flow in enumerate(run.flows)]
-    queue = np.clip(sum((m["queue"] for m in made), np.zeros(len(made[0]["t"]))) if made else np.zeros(1), 0, plan.limit_bytes)
+    queue = np.clip(
+        sum((m["queue"] for m in made), np.zeros(len(made[0]["t"]))) if made else np.zeros(1),
+        0,
+        plan.limit_bytes,
+    )
     _tables(plan, run, made, queue, folder, rng)
     return summary | _summary(plan, run, made, queue)
 
@@ -204,10 +225,22 @@ def _flow(plan: Plan, flow: FlowPlan, index: int, rng: np.random.Generator) -> d
         wire *= 0.97
     retransmits = np.floor(t / period) * shape.retransmits_per_period
     cwnd = (plan.rate_bps * plan.rtt_ms / 8e3 * flow.share + queue) // MSS * MSS
-    return {"index": index, "plan": flow, "t": t, "queue": queue, "rtt_ms": rtt_ms, "wire": wire, "new": wire * MSS / FRAME, "retransmits": retransmits, "cwnd": cwnd}
+    return {
+        "index": index,
+        "plan": flow,
+        "t": t,
+        "queue": queue,
+        "rtt_ms": rtt_ms,
+        "wire": wire,
+        "new": wire * MSS / FRAME,
+        "retransmits": retransmits,
+        "cwnd": cwnd,
+    }
 
 
-def _tables(plan: Plan, run: RunPlan, made: list[dict[str, Any]], queue: Array, folder: Path, rng: np.random.Generator) -> None:
+def _tables(
+    plan: Plan, run: RunPlan, made: list[dict[str, Any]], queue: Array, folder: Path, rng: np.random.Generator
+) -> None:
     def save(name: str, columns: dict[str, Any]) -> None:
         pq.write_table(pa.table(columns), folder / f"{name}.parquet", compression="zstd")
 
@@ -221,69 +254,104 @@ def _tables(plan: Plan, run: RunPlan, made: list[dict[str, Any]], queue: Array, 
         return pa.array(values, pa.string()).dictionary_encode()
 
     flows = [m["plan"] for m in made]
-    save("flows", {
-        "flow": ints([m["index"] for m in made]),
-        "label": text([f.label for f in flows]),
-        "protocol": text(["udp" if f.cc == "udp" else "tcp" for f in flows]),
-        "cc": text([None if f.cc == "udp" else f.cc for f in flows]),
-        "sender": text([f.sender for f in flows]),
-        "receiver": text(["d" for _ in flows]),
-        "start_ns": ints([f.start_s * 1e9 for f in flows]),
-        "stop_ns": ints([plan.duration_s * 1e9 for _ in flows]),
-        "bytes_acked": ints([m["new"].sum() for m in made]),
-        "bytes_received": ints([m["new"].sum() for m in made]),
-        "segments_sent": ints([m["wire"].sum() / FRAME + m["retransmits"][-1] for m in made]),
-        "retransmits": ints([m["retransmits"][-1] for m in made]),
-        "rto_count": ints([0 for _ in made]),
-        "ecn_negotiated": pa.array([False for _ in made], pa.bool_()),
-    })
+    save(
+        "flows",
+        {
+            "flow": ints([m["index"] for m in made]),
+            "label": text([f.label for f in flows]),
+            "protocol": text(["udp" if f.cc == "udp" else "tcp" for f in flows]),
+            "cc": text([None if f.cc == "udp" else f.cc for f in flows]),
+            "sender": text([f.sender for f in flows]),
+            "receiver": text(["d" for _ in flows]),
+            "start_ns": ints([f.start_s * 1e9 for f in flows]),
+            "stop_ns": ints([plan.duration_s * 1e9 for _ in flows]),
+            "bytes_acked": ints([m["new"].sum() for m in made]),
+            "bytes_received": ints([m["new"].sum() for m in made]),
+            "segments_sent": ints([m["wire"].sum() / FRAME + m["retransmits"][-1] for m in made]),
+            "retransmits": ints([m["retransmits"][-1] for m in made]),
+            "rto_count": ints([0 for _ in made]),
+            "ecn_negotiated": pa.array([False for _ in made], pa.bool_()),
+        },
+    )
     tcp = [m for m in made if m["plan"].cc != "udp"]
     rows = sum(len(m["t"]) for m in tcp)
     srtt = stacked("rtt_ms") * 1e6
-    save("samples", {
-        "time_ns": ints(stacked("t") * 1e9),
-        "flow": ints(np.concatenate([np.empty(0), *(np.full(len(m["t"]), m["index"]) for m in tcp)])),
-        "cwnd_bytes": ints(stacked("cwnd")),
-        "ssthresh_bytes": pa.array([None if i % 600 < 50 else 60 * MSS for i in range(rows)], pa.int64()),
-        "bytes_in_flight": ints(stacked("cwnd")),
-        "srtt_ns": ints(srtt), "rtt_ns": ints(srtt), "min_rtt_ns": ints(np.full(rows, plan.rtt_ms * 1e6)),
-        "pacing_bps": ints(np.zeros(rows)), "delivery_bps": ints(stacked("wire") * 80),
-        "bytes_acked": ints(np.zeros(rows)), "retransmits": ints(stacked("retransmits")),
-        "state": text(["open"] * rows), "limited_by": text(["cwnd"] * rows),
-    })
+    save(
+        "samples",
+        {
+            "time_ns": ints(stacked("t") * 1e9),
+            "flow": ints(np.concatenate([np.empty(0), *(np.full(len(m["t"]), m["index"]) for m in tcp)])),
+            "cwnd_bytes": ints(stacked("cwnd")),
+            "ssthresh_bytes": pa.array([None if i % 600 < 50 else 60 * MSS for i in range(rows)], pa.int64()),
+            "bytes_in_flight": ints(stacked("cwnd")),
+            "srtt_ns": ints(srtt),
+            "rtt_ns": ints(srtt),
+            "min_rtt_ns": ints(np.full(rows, plan.rtt_ms * 1e6)),
+            "pacing_bps": ints(np.zeros(rows)),
+            "delivery_bps": ints(stacked("wire") * 80),
+            "bytes_acked": ints(np.zeros(rows)),
+            "retransmits": ints(stacked("retransmits")),
+            "state": text(["open"] * rows),
+            "limited_by": text(["cwnd"] * rows),
+        },
+    )
     everything = made
-    save("received", {
-        "time_ns": ints(np.concatenate([np.empty(0), *(m["t"] for m in everything)]) * 1e9),
-        "flow": ints(np.concatenate([np.empty(0), *(np.full(len(m["t"]), m["index"]) for m in everything)])),
-        "wire_bytes": ints(np.concatenate([np.empty(0), *(m["wire"] for m in everything)])),
-        "new_bytes": ints(np.concatenate([np.empty(0), *(m["new"] for m in everything)])),
-    })
-    fine = {m["index"]: np.sort(rng.random(max(1, 24_000 // max(1, len(tcp)))) * plan.duration_s) for m in tcp}
-    save("rtts", {
-        "time_ns": ints(np.concatenate([np.empty(0), *fine.values()]) * 1e9),
-        "flow": ints(np.concatenate([np.empty(0), *(np.full(len(v), k) for k, v in fine.items())])),
-        "rtt_ns": ints(np.concatenate([np.empty(0), *(np.interp(fine[m["index"]], m["t"], m["rtt_ms"]) * 1e6 for m in tcp)])),
-    })
+    save(
+        "received",
+        {
+            "time_ns": ints(np.concatenate([np.empty(0), *(m["t"] for m in everything)]) * 1e9),
+            "flow": ints(
+                np.concatenate([np.empty(0), *(np.full(len(m["t"]), m["index"]) for m in everything)])
+            ),
+            "wire_bytes": ints(np.concatenate([np.empty(0), *(m["wire"] for m in everything)])),
+            "new_bytes": ints(np.concatenate([np.empty(0), *(m["new"] for m in everything)])),
+        },
+    )
+    fine = {
+        m["index"]: np.sort(rng.random(max(1, 24_000 // max(1, len(tcp)))) * plan.duration_s) for m in tcp
+    }
+    save(
+        "rtts",
+        {
+            "time_ns": ints(np.concatenate([np.empty(0), *fine.values()]) * 1e9),
+            "flow": ints(np.concatenate([np.empty(0), *(np.full(len(v), k) for k, v in fine.items())])),
+            "rtt_ns": ints(
+                np.concatenate(
+                    [np.empty(0), *(np.interp(fine[m["index"]], m["t"], m["rtt_ms"]) * 1e6 for m in tcp)]
+                )
+            ),
+        },
+    )
     ping_t = np.arange(0.2, plan.duration_s, 0.2) if plan.probes and made else np.empty(0)
     waiting = np.interp(ping_t, made[0]["t"], queue) if made else ping_t
     ping_ns = (plan.rtt_ms + waiting * 8e3 / plan.rate_bps) * 1e6
     lost = [i % 97 == 5 for i in range(len(ping_t))]
-    save("probes", {
-        "time_ns": ints(ping_t * 1e9),
-        "probe": text(["d-s1"] * len(ping_t)), "target": text(["s1"] * len(ping_t)),
-        "rtt_ns": pa.array([None if gone else int(v) for gone, v in zip(lost, ping_ns, strict=True)], pa.int64()),
-        "lost": pa.array(lost, pa.bool_()),
-    })
+    save(
+        "probes",
+        {
+            "time_ns": ints(ping_t * 1e9),
+            "probe": text(["d-s1"] * len(ping_t)),
+            "target": text(["s1"] * len(ping_t)),
+            "rtt_ns": pa.array(
+                [None if gone else int(v) for gone, v in zip(lost, ping_ns, strict=True)], pa.int64()
+            ),
+            "lost": pa.array(lost, pa.bool_()),
+        },
+    )
     queue_t = made[0]["t"] if made else np.empty(0)
     queue = queue if made else np.empty(0)
-    save("queues", {
-        "time_ns": ints(np.tile(queue_t, 2) * 1e9),
-        "link": text(["r-d"] * len(queue_t) + ["d-r"] * len(queue_t)),
-        "backlog_bytes": ints(np.concatenate([queue, queue * 0])),
-        "backlog_packets": ints(np.concatenate([queue, queue * 0]) // FRAME),
-        "enqueued": ints(np.tile(np.arange(len(queue_t)), 2)),
-        "dropped": ints(np.tile(np.zeros(len(queue_t)), 2)), "marked": ints(np.tile(np.zeros(len(queue_t)), 2)),
-    })
+    save(
+        "queues",
+        {
+            "time_ns": ints(np.tile(queue_t, 2) * 1e9),
+            "link": text(["r-d"] * len(queue_t) + ["d-r"] * len(queue_t)),
+            "backlog_bytes": ints(np.concatenate([queue, queue * 0])),
+            "backlog_packets": ints(np.concatenate([queue, queue * 0]) // FRAME),
+            "enqueued": ints(np.tile(np.arange(len(queue_t)), 2)),
+            "dropped": ints(np.tile(np.zeros(len(queue_t)), 2)),
+            "marked": ints(np.tile(np.zeros(len(queue_t)), 2)),
+        },
+    )
 
 
 def _summary(plan: Plan, run: RunPlan, made: list[dict[str, Any]], queue: Array) -> dict[str, Any]:
@@ -292,21 +360,38 @@ def _summary(plan: Plan, run: RunPlan, made: list[dict[str, Any]], queue: Array)
     flows = []
     for m, goodput in zip(made, goodputs, strict=True):
         udp = m["plan"].cc == "udp"
-        flows.append({
-            "flow": m["index"], "label": m["plan"].label, "cc": None if udp else m["plan"].cc,
-            "goodput_bps": goodput,
-            "throughput_bps_p50": float(np.median(m["wire"].reshape(-1, 10).sum(axis=1) * 8)) if len(m["wire"]) % 10 == 0 else goodput,
-            "rtt_ms": None if udp else quantiles(m["rtt_ms"]),
-            "retransmits": 0 if udp else int(m["retransmits"][-1]),
-            "segments_sent": int(m["wire"].sum() / FRAME + m["retransmits"][-1]),
-            "share": goodput / total if total else None,
-        })
+        flows.append(
+            {
+                "flow": m["index"],
+                "label": m["plan"].label,
+                "cc": m["plan"].cc,
+                "goodput_bps": goodput,
+                "throughput_bps_p50": float(np.median(m["wire"].reshape(-1, 10).sum(axis=1) * 8))
+                if len(m["wire"]) % 10 == 0
+                else goodput,
+                "rtt_ms": None if udp else quantiles(m["rtt_ms"]),
+                "retransmits": 0 if udp else int(m["retransmits"][-1]),
+                "segments_sent": int(m["wire"].sum() / FRAME + m["retransmits"][-1]),
+                "share": goodput / total if total else None,
+            }
+        )
     squares = sum(g * g for g in goodputs)
     waiting = queue * 8e3 / plan.rate_bps + plan.rtt_ms
     return {
         "flows": flows,
         "probes": [{"target": "s1", "rtt_ms": quantiles(waiting), "lost": 3}] if plan.probes and made else [],
-        "queues": [{"link": "r-d", "backlog_bytes": {"p50": float(np.median(queue)), "p95": float(np.quantile(queue, 0.95)), "max": float(queue.max())}, "dropped": sum(int(m["retransmits"][-1]) for m in made), "marked": 0}],
+        "queues": [
+            {
+                "link": "r-d",
+                "backlog_bytes": {
+                    "p50": float(np.median(queue)),
+                    "p95": float(np.quantile(queue, 0.95)),
+                    "max": float(queue.max()),
+                },
+                "dropped": sum(int(m["retransmits"][-1]) for m in made),
+                "marked": 0,
+            }
+        ],
         "jain": total * total / (len(made) * squares) if squares else None,
     }
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from dragstrip.report.load import Flow, FloatArray, Recording
+from dragstrip.report.load import FloatArray, Flow, Recording
 from dragstrip.report.series import EMPTY, Curve, cdf, decimate, jain, middle, nice_bin_s, rate_per_bin
 from dragstrip.report.setups import Contender, Setup
 
@@ -62,9 +62,9 @@ def curves_of(setup: Setup) -> list[Curves]:
     return [_curves(setup, contender) for contender in setup.contenders]
 
 
-def throughput_bin_s(setup: Setup) -> float:
-    """How long the bins of the throughput's distribution are: one second, shorter in short runs."""
-    return 1.0 if setup.duration_s >= 10 else nice_bin_s(setup.duration_s, 20)
+def recorded_interval_s(setup: Setup) -> float:
+    """How long the intervals of the throughput's distribution are: those of the recording."""
+    return setup.runs[0].recording.interval_s
 
 
 def timeline_bin_s(setup: Setup) -> float:
@@ -74,8 +74,7 @@ def timeline_bin_s(setup: Setup) -> float:
 
 def _curves(setup: Setup, contender: Contender) -> Curves:
     rtts = _pooled([_rtt_curve(rec, flow).y for rec, flow in _flows(contender)])
-    bin_s = throughput_bin_s(setup)
-    rates = _pooled([_rate_curve(rec, flow, "wire_bytes", bin_s).y for rec, flow in _flows(contender)])
+    rates = _pooled([_rates_bps(rec, flow) for rec, flow in _flows(contender)])
     return Curves(
         contender=contender,
         rtt_cdf=cdf(rtts),
@@ -93,21 +92,32 @@ def _curves(setup: Setup, contender: Contender) -> Curves:
 
 def _flows(contender: Contender) -> Iterator[tuple[Recording, Flow]]:
     for bout in contender.bouts:
-        if bout.run.recording is not None:
-            for flow in bout.flows:
-                yield bout.run.recording, flow
+        for flow in bout.flows:
+            yield bout.run.recording, flow
 
 
 def _pooled(arrays: list[FloatArray]) -> FloatArray:
     values = np.concatenate([np.empty(0), *arrays])
-    return values[np.isfinite(values)]
+    return np.asarray(values[np.isfinite(values)], dtype=np.float64)
 
 
 def _rate_curve(recording: Recording, flow: Flow, column: str, bin_s: float) -> Curve:
     received = recording.received
     return rate_per_bin(
-        received.column("time_ns", flow.flow), received.column(column, flow.flow), flow.start_s, flow.stop_s, bin_s
+        received.column("time_ns", flow.flow),
+        received.column(column, flow.flow),
+        flow.start_s,
+        flow.stop_s,
+        bin_s,
     )
+
+
+def _rates_bps(recording: Recording, flow: Flow) -> FloatArray:
+    """What arrived in each recorded interval of the flow's life, as `throughput_bps` in measures.py."""
+    time_s = recording.received.column("time_ns", flow.flow) / 1e9
+    inside = (time_s - recording.interval_s >= flow.start_s - 1e-9) & (time_s <= flow.stop_s + 1e-9)
+    wire_bytes = recording.received.column("wire_bytes", flow.flow)[inside]
+    return np.asarray(wire_bytes * 8 / recording.interval_s, dtype=np.float64)
 
 
 def _throughput_line(bin_s: float) -> Callable[[Recording, Flow], Curve]:
@@ -115,14 +125,11 @@ def _throughput_line(bin_s: float) -> Callable[[Recording, Flow], Curve]:
 
 
 def _rtt_curve(recording: Recording, flow: Flow) -> Curve:
-    """Every RTT sample; where they were not recorded, the sender's smoothed estimate."""
-    if flow.flow in recording.rtts.rows:
-        table, column = recording.rtts, "rtt_ns"
-    else:
-        table, column = recording.samples, "srtt_ns"
-    values = table.column(column, flow.flow) / 1e6
-    # An estimate of 0 means that the sender has none yet.
-    return Curve(table.column("time_ns", flow.flow) / 1e9, np.where(values > 0, values, np.nan))
+    """Every RTT sample; where they were not recorded, the latest at each interval (as in measures.py)."""
+    table = recording.rtts if flow.flow in recording.rtts.rows else recording.samples
+    time_s = table.column("time_ns", flow.flow) / 1e9
+    inside = (time_s >= flow.start_s) & (time_s <= flow.stop_s)
+    return Curve(time_s[inside], table.column("rtt_ns", flow.flow)[inside] / 1e6)
 
 
 def _cwnd_curve(recording: Recording, flow: Flow) -> Curve:
@@ -132,15 +139,8 @@ def _cwnd_curve(recording: Recording, flow: Flow) -> Curve:
 
 def _panel(setup: Setup, contender: Contender, curve: Callable[[Recording, Flow], Curve]) -> Panel:
     """The first run's flows as lines to look at, the repeats pale behind them."""
-    if not contender.bouts or contender.bouts[0].run.recording is None:
-        return Panel()
     first = [curve(contender.bouts[0].run.recording, flow) for flow in contender.bouts[0].flows]
-    others = [
-        curve(bout.run.recording, flow)
-        for bout in contender.bouts[1:]
-        if bout.run.recording is not None
-        for flow in bout.flows
-    ]
+    others = [curve(bout.run.recording, flow) for bout in contender.bouts[1:] for flow in bout.flows]
     if len(first) > LINES_MAX:
         bold = middle(first, max(timeline_bin_s(setup), 0.5))
         return Panel(main=[bold], pale=[decimate(c, POINTS_PALE) for c in first[:PALE_LINES_MAX]])
@@ -156,7 +156,7 @@ def _cwnd_panel(setup: Setup, contender: Contender) -> Panel:
         return Panel()
     panel = _panel(setup, contender, _cwnd_curve)
     bout = contender.bouts[0]
-    if len(bout.flows) == 1 and bout.run.recording is not None:
+    if len(bout.flows) == 1:
         table, flow = bout.run.recording.samples, bout.flows[0].flow
         threshold = table.column("ssthresh_bytes", flow)
         # Above twice the greatest window it is a stand-in for infinity.
@@ -170,7 +170,7 @@ def _queue_panel(setup: Setup, contender: Contender) -> Panel:
     curves = [
         Curve(rec.queues.column("time_ns", link) / 1e9, rec.queues.column("backlog_bytes", link))
         for rec in (bout.run.recording for bout in contender.bouts)
-        if rec is not None and link is not None
+        if link is not None
     ]
     return Panel(
         main=[decimate(c, POINTS_MAIN) for c in curves[:1]],
@@ -183,14 +183,16 @@ def shares_of(setup: Setup) -> Shares | None:
 
     By contender when several share the run, else by flow (up to `LINES_MAX` times two of them).
     """
-    run = next((r for r in setup.runs if r.recording is not None and len(r.recording.flows) > 1), None)
-    if run is None or run.recording is None:
+    run = next((r for r in setup.runs if len(r.recording.flows) > 1), None)
+    if run is None:
         return None
     bin_s = nice_bin_s(run.duration_s, SHARE_BINS)
     bins = max(1, int(run.duration_s / bin_s + 1e-6))
     flows = np.zeros((len(run.recording.flows), bins))
     bps: dict[str, FloatArray] = {}
-    titles = {flow.flow: c.title for c in setup.contenders for b in c.bouts if b.run is run for flow in b.flows}
+    titles = {
+        flow.flow: c.title for c in setup.contenders for b in c.bouts if b.run is run for flow in b.flows
+    }
     for row, flow in enumerate(run.recording.flows):
         table = run.recording.received
         curve = rate_per_bin(
@@ -199,7 +201,7 @@ def shares_of(setup: Setup) -> Shares | None:
         flows[row, : len(curve)] = curve.y[:bins]
         title = titles[flow.flow] if setup.together else flow.label
         bps[title] = bps.get(title, np.zeros(bins)) + flows[row]
-    time_s = (np.arange(bins) + 0.5) * bin_s
+    time_s = (np.arange(bins, dtype=np.float64) + 0.5) * bin_s
     index = jain(flows)
     known = np.isfinite(index)
     evenness = Curve(time_s[known], index[known]) if known.any() else EMPTY

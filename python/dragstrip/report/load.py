@@ -24,8 +24,6 @@ from dragstrip.errors import BadInputError, Raw
 FloatArray = npt.NDArray[np.float64]
 Json = Mapping[str, Any]
 
-FAILED = "failed"
-
 
 @dataclass(frozen=True)
 class Flow:
@@ -47,15 +45,21 @@ class Table:
 
     columns: Mapping[str, npt.NDArray[Any]]
     rows: Mapping[Any, npt.NDArray[np.intp]]
+    # Columns of text hold indexes into these, -1 for null.
+    words: Mapping[str, list[str]]
 
     def column(self, name: str, key: Any) -> FloatArray:
         """The numbers of one column in the rows of one key, in the order of time; null is NaN."""
         values = self.columns[name]
         return cast(FloatArray, values[self.rows.get(key, np.empty(0, dtype=np.intp))].astype(np.float64))
 
-    def words(self, name: str, key: Any) -> list[Any]:
-        """The texts of one column in the rows of one key."""
-        return list(self.columns[name][self.rows.get(key, np.empty(0, dtype=np.intp))])
+    def tally(self, name: str, key: Any) -> dict[str, int]:
+        """How often each text of one column stands in the rows of one key."""
+        if name not in self.words:
+            return {}
+        indexes = self.columns[name][self.rows.get(key, np.empty(0, dtype=np.intp))]
+        counts = np.bincount(indexes[indexes >= 0], minlength=len(self.words[name]))
+        return {word: int(n) for word, n in zip(self.words[name], counts, strict=True) if n and word}
 
 
 @dataclass(frozen=True)
@@ -65,6 +69,11 @@ class Recording:
     folder: Path
     scenario: Json
     provenance: Json
+
+    @property
+    def interval_s(self) -> float:
+        """The spacing of the tables that have a row per interval."""
+        return float((self.scenario.get("record") or {}).get("interval_ns") or 100_000_000) / 1e9
 
     @cached_property
     def flows(self) -> list[Flow]:
@@ -96,7 +105,7 @@ class Recording:
     @cached_property
     def samples(self) -> Table:
         """Window, RTT estimate and state of each flow."""
-        numbers = ["time_ns", "cwnd_bytes", "ssthresh_bytes", "srtt_ns"]
+        numbers = ["time_ns", "cwnd_bytes", "ssthresh_bytes", "rtt_ns"]
         return self._table("samples", "flow", numbers, optional=["limited_by"])
 
     @cached_property
@@ -121,18 +130,19 @@ class Recording:
 
     def limits(self, flow: Any) -> Mapping[str, int]:
         """How many samples of a flow were limited by what (cwnd, rwnd, sndbuf, app)."""
-        if "limited_by" not in self.samples.columns:
-            return {}
-        reasons, counts = np.unique(
-            np.asarray([str(word) for word in self.samples.words("limited_by", flow) if word], dtype=str),
-            return_counts=True,
-        )
-        return {str(reason): int(number) for reason, number in zip(reasons, counts, strict=True)}
+        return self.samples.tally("limited_by", flow)
 
     def _table(self, name: str, key: str, columns: list[str], optional: list[str] | None = None) -> Table:
         table = self._read(name, [key, *columns], optional=optional or [])
-        arrays = {column: _numpy(table.column(column)) for column in table.column_names if column != key}
-        return Table(columns=arrays, rows=_rows_by_key(table.column(key)))
+        arrays: dict[str, npt.NDArray[Any]] = {}
+        words: dict[str, list[str]] = {}
+        for column in table.column_names:
+            values = table.column(column)
+            if pa.types.is_string(values.type) or pa.types.is_dictionary(values.type):
+                arrays[column], words[column] = _indexed(values)
+            elif column != key:
+                arrays[column] = _numpy(values)
+        return Table(columns=arrays, rows=_rows_by_key(table.column(key)), words=words)
 
     def _read(self, name: str, columns: list[str], optional: list[str]) -> pa.Table:
         path = self.folder / f"{name}.parquet"
@@ -152,17 +162,15 @@ class Recording:
 
 @dataclass(frozen=True)
 class Run:
-    """One run of the result document, with its recording unless it failed."""
+    """One run of the result document, with its recording."""
 
-    index: int
     summary: Json
-    recording: Recording | None
-    failure: str | None
+    recording: Recording
 
     @property
     def scenario(self) -> Json:
-        """The scenario as it was run; empty for a run that failed before it was written."""
-        return self.recording.scenario if self.recording else {}
+        """The scenario as it was run."""
+        return self.recording.scenario
 
     @property
     def engine(self) -> str:
@@ -172,7 +180,7 @@ class Run:
     @property
     def name(self) -> str:
         """The scenario's name."""
-        return str(self.scenario.get("name") or self.summary.get("scenario") or f"run {self.index}")
+        return str(self.scenario.get("name") or self.summary.get("scenario") or self.recording.folder.name)
 
     @property
     def duration_s(self) -> float:
@@ -188,13 +196,16 @@ class Bundle:
     version: str
     title: str
     description: str
+    source: str
     experiment: Json
     runs: list[Run]
+    # Runs without a recording: `scenario`, `seed` and `reason`.
+    failed: list[Json] = field(default_factory=list)
     claims: list[Json] = field(default_factory=list)
 
 
 def load(folder: Path) -> Bundle:
-    """Reads the output folder of `run` or `compare`; `BadInputError` where something is missing or damaged."""
+    """Reads the output folder of `run` or `compare`; `BadInputError` where it is incomplete or damaged."""
     if not folder.is_dir():
         raise BadInputError("", None, "not a folder that `dragstrip run` or `compare` wrote", str(folder))
     result = _json(folder / "result.json")
@@ -208,8 +219,10 @@ def load(folder: Path) -> Bundle:
         version=str(result.get("version") or ""),
         title=str(experiment.get("title") or title or experiment.get("name") or folder.resolve().name),
         description=str(experiment.get("description") or ""),
+        source=str(experiment.get("source") or ""),
         experiment=experiment,
         runs=runs,
+        failed=_list(folder, result, "failed"),
         claims=_list(folder, result, "claims"),
     )
 
@@ -222,45 +235,30 @@ def _list(folder: Path, document: Json, name: str) -> list[Json]:
 
 
 def _run(folder: Path, index: int, summary: Json) -> Run:
-    failure = _failure(summary)
-    if failure is not None:
-        return Run(index, summary, None, failure)
     where = summary.get("recording")
     if not isinstance(where, str):
-        raise BadInputError(f"runs[{index}].recording", where or "", "a recording's folder", str(folder / "result.json"))
+        raise BadInputError(
+            f"runs[{index}].recording", where or "", "a recording's folder", str(folder / "result.json")
+        )
     # The folder may have been moved since, or have been named relative to somewhere else.
     candidates = [folder / where, folder / "runs" / Path(where).name]
     recording = next((path for path in candidates if path.is_dir()), None)
     if recording is None:
-        raise BadInputError(f"runs[{index}].recording", where, "a folder that exists", str(folder / "result.json"))
+        raise BadInputError(
+            f"runs[{index}].recording", where, "a folder that exists", str(folder / "result.json")
+        )
     provenance = recording / "provenance.json"
-    return Run(
-        index,
-        summary,
-        Recording(
-            recording, _json(recording / "scenario.json"), _json(provenance) if provenance.exists() else {}
-        ),
-        None,
-    )
-
-
-def _failure(summary: Json) -> str | None:
-    """Why a run has no recording: whatever of `error`, `failed` and `status` says so."""
-    error = summary.get("error")
-    if error:
-        return str(error.get("message", error) if isinstance(error, Mapping) else error)
-    if summary.get("failed"):
-        return str(summary["failed"]) if summary["failed"] is not True else "the run failed"
-    if summary.get("status") in (FAILED, "error", "timeout", "killed"):
-        return str(summary.get("reason") or summary["status"])
-    return None
+    facts = _json(provenance) if provenance.exists() else {}
+    return Run(summary, Recording(recording, _json(recording / "scenario.json"), facts))
 
 
 def _json(path: Path) -> Json:
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise BadInputError("", None, "this file, which `dragstrip run` and `compare` write, is missing", str(path)) from None
+        raise BadInputError(
+            "", None, "this file, which `dragstrip run` and `compare` write, is missing", str(path)
+        ) from None
     except (OSError, ValueError) as error:
         raise BadInputError("", Raw(_first_line(error)), "a JSON document", str(path)) from error
     if not isinstance(document, Mapping):
@@ -275,9 +273,18 @@ def _first_line(error: Exception) -> str:
 def _numpy(column: pa.ChunkedArray[Any]) -> npt.NDArray[Any]:
     if pa.types.is_integer(column.type) and column.null_count:
         column = column.cast(pa.float64())
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(pa.string())
-    return cast(npt.NDArray[Any], column.to_numpy())
+    return column.to_numpy()
+
+
+def _indexed(column: pa.ChunkedArray[Any]) -> tuple[npt.NDArray[np.int64], list[str]]:
+    """Text as indexes into the list of its words."""
+    if len(column) == 0:
+        return np.empty(0, dtype=np.int64), []
+    encoded: Any = column.unify_dictionaries().combine_chunks()
+    if not pa.types.is_dictionary(encoded.type):
+        encoded = encoded.dictionary_encode()
+    indices = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+    return indices, [str(word) for word in encoded.dictionary.to_pylist()]
 
 
 def _rows_by_key(column: pa.ChunkedArray[Any]) -> dict[Any, npt.NDArray[np.intp]]:

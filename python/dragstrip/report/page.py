@@ -61,6 +61,7 @@ class Claim:
     source: str
     metric: str
     published: str
+    tolerance: str
     measured: str
     grade: str
     look: str
@@ -70,16 +71,17 @@ class Claim:
 def render(bundle: Bundle, sections: list[Section], colours: Mapping[str, str]) -> str:
     """The whole page as HTML."""
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(HERE), autoescape=True, undefined=jinja2.StrictUndefined,
-        trim_blocks=True, lstrip_blocks=True,
+        loader=jinja2.FileSystemLoader(HERE),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
     return environment.get_template("page.html").render(
         bundle=bundle,
         sections=sections,
-        claims=[claim(entry) for entry in bundle.claims],
+        claims=claims(bundle),
         tally=tally(bundle.claims),
-        failed=[run for run in bundle.runs if run.failure is not None],
-        good=[run for run in bundle.runs if run.recording is not None],
         provenance=provenance(bundle.runs),
         colours=colours,
         style=Markup(style()),  # noqa: S704 - our own file
@@ -101,42 +103,68 @@ def style() -> str:
     return template.replace("/*light*/", variables).replace("/*dark pictures*/", dark_rules)
 
 
-def claim(entry: Json) -> Claim:
-    """A claim's row; its figures with their unit, its grade with the reason."""
+def claims(bundle: Bundle) -> list[Claim]:
+    """The claims' rows; the tolerance stands in the experiment."""
+    tolerances = {str(c.get("id")): c.get("tolerance") for c in bundle.experiment.get("claims") or []}
+    return [claim(entry, tolerances.get(str(entry.get("id")))) for entry in bundle.claims]
+
+
+def claim(entry: Json, tolerance: Any) -> Claim:
+    """A claim's row: its figures with their unit, its grade with the reason."""
     unit = str(entry.get("unit") or "")
     grade = str(entry.get("grade") or "not graded")
+    within = (
+        f"±{tolerance}" if isinstance(tolerance, str) else _figure(tolerance, unit, "±") if tolerance else ""
+    )
     return Claim(
         id=str(entry.get("id") or ""),
         source=str(entry.get("source") or ""),
         metric=str(entry.get("metric") or ""),
         published=_figure(entry.get("published"), unit),
+        tolerance=within,
         measured=_figure(entry.get("measured"), unit),
         grade=grade,
-        look=GRADES.get(grade.replace("_", " "), "open"),
-        reason=str(entry.get("reason") or entry.get("why") or entry.get("note") or ""),
+        look=GRADES.get(grade, "open"),
+        reason=str(entry.get("reason") or _distance(entry.get("published"), entry.get("measured"))),
     )
+
+
+def _distance(published: Any, measured: Any) -> str:
+    """How far ours is from theirs: `1.1 % above`."""
+    if isinstance(published, list) and len(published) == 2 and isinstance(measured, int | float):
+        low, high = published
+        if not isinstance(low, int | float) or low <= measured <= high:
+            return "within the range" if isinstance(low, int | float) else ""
+        published = low if measured < low else high
+    if not isinstance(published, int | float) or not isinstance(measured, int | float):
+        return ""
+    if published == 0 or measured == published:
+        return "equal" if measured == published else ""
+    by = measured / published - 1
+    return f"{quantity.percent(abs(by))} {'above' if by * published > 0 else 'below'}"
 
 
 def tally(claims: list[Json]) -> str:
     """`5 reproduced, 1 contradicted`."""
     counts: dict[str, int] = {}
     for entry in claims:
-        grade = str(entry.get("grade") or "not graded").replace("_", " ")
+        grade = str(entry.get("grade") or "not graded")
         counts[grade] = counts.get(grade, 0) + 1
     order = [*GRADES, *sorted(set(counts) - set(GRADES))]
     return ", ".join(f"{counts[grade]} {grade}" for grade in order if grade in counts)
 
 
-def _figure(value: Any, unit: str) -> str:
+def _figure(value: Any, unit: str, sign: str = "") -> str:
+    named = unit if unit not in ("1", "order") else ""
     if value is None:
         return quantity.MISSING
     if isinstance(value, bool | str):
         return str(value)
     if isinstance(value, int | float):
-        return f"{quantity.digits(float(value))} {unit if unit != '1' else ''}".strip()
+        return f"{sign}{quantity.digits(float(value))} {named}".strip()
     if isinstance(value, list) and len(value) == 2 and all(isinstance(v, int | float) for v in value):
         low, high = (quantity.digits(float(v)) for v in value)
-        return f"{low} to {high} {unit if unit != '1' else ''}".strip()
+        return f"{low} to {high} {named}".strip()
     if isinstance(value, list):
         return " < ".join(map(str, value))
     return json.dumps(value, ensure_ascii=False)
@@ -153,7 +181,7 @@ class Provenance:
 
 def provenance(runs: list[Run]) -> Provenance:
     """Where the figures come from, each fact said once."""
-    told = [(run, _flat(run.recording.provenance)) for run in runs if run.recording is not None]
+    told = [(run, _flat(run.recording.provenance)) for run in runs]
     keys = list(dict.fromkeys(key for _, facts in told for key in facts))
     common = [key for key in keys if len({facts.get(key) for _, facts in told}) == 1]
     if len(told) == 1:

@@ -43,9 +43,7 @@ def path_of(scenario: Json, sender: str, receiver: str) -> Path:
 
 def _route(scenario: Json, source: str, destination: str) -> list[Json]:
     links: list[Json] = list(scenario.get("links", []))
-    static = {
-        (route["node"], route["destination"]): route["link"] for route in scenario.get("routes") or []
-    }
+    static = {(route["node"], route["destination"]): route["link"] for route in scenario.get("routes") or []}
     hops = _hops_to(links, destination)
     way: list[Json] = []
     node = source
@@ -106,7 +104,7 @@ def qdisc(link: Json) -> Json:
 
 
 def queue_text(spec: Json) -> str:
-    """The queue's kind and limit: `bfifo 200 kB`, `codel 100 packets, target 10 ms, ecn`; empty if unlimited."""
+    """Kind and limit: `bfifo 200 KiB`, `codel 100 packets, target 10 ms, ecn`; empty if unlimited."""
     kind = str(spec.get("kind", "noqueue"))
     if isinstance(spec.get("leaf"), Mapping):
         return queue_text(spec["leaf"])
@@ -162,7 +160,7 @@ def link_words(link: Json) -> list[str]:
 
 
 def summary(path: Path) -> str:
-    """`10 Mbit/s, 40 ms, bfifo 200 kB`."""
+    """`10 Mbit/s, 40 ms, bfifo 200 KiB`."""
     words = []
     if path.rate_bps is not None:
         words.append(quantity.rate(path.rate_bps))

@@ -39,9 +39,10 @@ class _Lanes:
     back: Json | None
 
 
-def draw(scenario: Json, colours: dict[str, str], *, upright: bool) -> str:
-    """An SVG of the scenario's path; `upright` for narrow screens, top to bottom."""
-    boxes = _boxes(scenario, colours)
+def draw(scenarios: list[Json], colours: dict[str, str], *, upright: bool) -> str:
+    """An SVG of the path that all the scenarios share; `upright` for narrow screens, top to bottom."""
+    scenario = scenarios[0]
+    boxes = _boxes(scenarios, colours)
     if not boxes:
         return ""
     lanes = _lanes(scenario, boxes)
@@ -56,7 +57,8 @@ def _spoken(scenario: Json) -> str:
     return "; ".join(parts[:12]) + ("; and more" if len(parts) > 12 else "")
 
 
-def _boxes(scenario: Json, colours: dict[str, str]) -> list[_Box]:
+def _boxes(scenarios: list[Json], colours: dict[str, str]) -> list[_Box]:
+    scenario = scenarios[0]
     columns = _columns(scenario)
     links = scenario.get("links") or []
     flows = scenario.get("flows") or []
@@ -69,8 +71,8 @@ def _boxes(scenario: Json, colours: dict[str, str]) -> list[_Box]:
         for pile in piles:
             names = [str(node["name"]) for node in pile]
             box = _Box(names, pile[0].get("kind") == "router", columns.get(names[0], 0))
-            algorithms = [_algorithm(flow) for flow in flows if flow["sender"] in names]
-            box.notes = list(dict.fromkeys(algorithms))
+            senders = [f for each in scenarios for f in each.get("flows") or [] if f["sender"] in names]
+            box.notes = list(dict.fromkeys(map(_algorithm, senders)))
             box.colours = [colours.get(cc, GREY) for cc in box.notes]
             boxes.append(box)
     return boxes
@@ -101,8 +103,12 @@ def _columns(scenario: Json) -> dict[str, int]:
 def _likeness(node: Json, links: list[Json], flows: list[Json], columns: dict[str, int]) -> str:
     """Equal for nodes that differ in nothing but their names (and their flows' algorithms)."""
     name = node["name"]
-    out = [{k: v for k, v in link.items() if k not in ("name", "from")} for link in links if link["from"] == name]
-    into = [{k: v for k, v in link.items() if k not in ("name", "to")} for link in links if link["to"] == name]
+    out = [
+        {k: v for k, v in link.items() if k not in ("name", "from")} for link in links if link["from"] == name
+    ]
+    into = [
+        {k: v for k, v in link.items() if k not in ("name", "to")} for link in links if link["to"] == name
+    ]
     roles = [any(flow["sender"] == name for flow in flows), any(flow["receiver"] == name for flow in flows)]
     itself = {k: v for k, v in node.items() if k != "name"}
     return json.dumps([itself, columns.get(name), out, into, roles], sort_keys=True)
@@ -134,20 +140,23 @@ class _Flat:
         self.rows: dict[int, list[_Box]] = {}
         for box in boxes:
             self.rows.setdefault(box.column, []).append(box)
-        self._lines = max((len(paths.link_words(link)) for l in lanes for link in (l.there, l.back) if link), default=0)
         self._place()
 
     def _place(self) -> None:
         tallest = max(len(column) for column in self.rows.values())
-        self.margin_y = 12 + self.line_height * self._lines
-        step = max(self.row_step, self.box_height + 22 * 1)
-        self.height = self.margin_y * 2 + step * (tallest - 1) + self.box_height + 8
+        step = self.row_step
+        half = step * (tallest - 1) / 2 + self.box_height / 2 + 10
+        labels = [lane for lane in self.lanes if not self._crowded(lane)]
+        above = max((len(paths.link_words(lane.there)) for lane in labels if lane.there), default=0)
+        below = max((len(paths.link_words(lane.back)) for lane in labels if lane.back), default=0)
+        top = max(half, 20 + self.line_height * above)
+        self.height = top + max(half, 20 + self.line_height * below)
         self.width = 8 * 2 + self.column_step * max(self.rows) + self.box_width
         for number, column in self.rows.items():
-            top = self.height / 2 - step * (len(column) - 1) / 2
+            first = top - step * (len(column) - 1) / 2
             for row, box in enumerate(column):
                 box.x = 8 + self.box_width / 2 + number * self.column_step
-                box.y = top + row * step
+                box.y = first + row * step
 
     def svg(self, spoken: str) -> str:
         """The picture."""
@@ -161,13 +170,14 @@ class _Flat:
     def _box(self, box: _Box) -> str:
         w, h = self.box_width, self.box_height
         x, y = box.x - w / 2, box.y - h / 2
-        pile = "".join(
-            f'<rect x="{x + d:.1f}" y="{y - d:.1f}" width="{w}" height="{h}" rx="7" fill="#ffffff" stroke="{MUTED}"/>'
-            for d in ((8, 4) if len(box.names) > 1 else ())
-        )
+        pile = "".join(_frame(x + d, y - d, w, h, 7, MUTED) for d in ((8, 4) if len(box.names) > 1 else ()))
         radius = 23 if box.router else 7
-        frame = f'<rect x="{x:.1f}" y="{y:.1f}" width="{w}" height="{h}" rx="{radius}" fill="#ffffff" stroke="{INK}" stroke-width="1.3"/>'
-        name = box.names[0] if len(box.names) == 1 else f"{len(box.names)} {'routers' if box.router else 'hosts'}"
+        frame = _frame(x, y, w, h, radius, INK)
+        name = (
+            box.names[0]
+            if len(box.names) == 1
+            else f"{len(box.names)} {'routers' if box.router else 'hosts'}"
+        )
         lift = 7 if box.notes else 0
         text = _text(box.x, box.y + 4.5 - lift, name, INK, 13, "middle", bold=True)
         return pile + frame + text + (self._notes(box) if box.notes else "")
@@ -177,9 +187,11 @@ class _Flat:
         if len(box.notes) > 3:
             return _text(box.x, box.y + 14, f"{len(box.notes)} algorithms", MUTED, 11, "middle")
         spans = f'<tspan fill="{MUTED}"> · </tspan>'.join(
-            f'<tspan fill="{colour}">{escape(note)}</tspan>' for note, colour in zip(box.notes, box.colours, strict=True)
+            f'<tspan fill="{colour}">{escape(note)}</tspan>'
+            for note, colour in zip(box.notes, box.colours, strict=True)
         )
-        return f'<text x="{box.x:.1f}" y="{box.y + 14:.1f}" font-size="11" text-anchor="middle" font-weight="bold">{spans}</text>'
+        place = f'x="{box.x:.1f}" y="{box.y + 14:.1f}" text-anchor="middle"'
+        return f'<text {place} font-size="11" font-weight="bold">{spans}</text>'
 
     def _link(self, lanes: _Lanes) -> str:
         a, b = lanes.near, lanes.far
@@ -194,14 +206,25 @@ class _Flat:
         middle_x, middle_y = (x1 + x2) / 2, (a.y + b.y) / 2
         if self._crowded(lanes):
             words = paths.link_words(lanes.there or {}) if lanes.there else []
-            parts.append(_text(x1 + (x2 - x1) * 0.32, a.y + (b.y - a.y) * 0.32 - 9, ", ".join(words[:2]), MUTED, 11, "middle"))
+            parts.append(
+                _text(
+                    x1 + (x2 - x1) * 0.32,
+                    a.y + (b.y - a.y) * 0.32 - 9,
+                    ", ".join(words[:2]),
+                    MUTED,
+                    11,
+                    "middle",
+                )
+            )
             return "".join(parts)
         there = paths.link_words(lanes.there) if lanes.there else []
         for line, word in enumerate(reversed(there)):
             parts.append(_text(middle_x, middle_y - 12 - self.line_height * line, word, INK, 12.5, "middle"))
         back = paths.link_words(lanes.back) if lanes.back else []
         for line, word in enumerate(back):
-            parts.append(_text(middle_x, middle_y + 21 + self.line_height * line, word, MUTED, 12.5, "middle"))
+            parts.append(
+                _text(middle_x, middle_y + 21 + self.line_height * line, word, MUTED, 12.5, "middle")
+            )
         return "".join(parts)
 
     def _crowded(self, lanes: _Lanes) -> bool:
@@ -249,7 +272,9 @@ def _arrow(x1: float, y1: float, x2: float, y2: float) -> str:
     length = max(((x2 - x1) ** 2 + (y2 - y1) ** 2) ** 0.5, 1.0)
     ux, uy = (x2 - x1) / length, (y2 - y1) / length
     bx, by = x2 - 7 * ux, y2 - 7 * uy
-    head = f"{x2:.1f},{y2:.1f} {bx - 3.2 * uy:.1f},{by + 3.2 * ux:.1f} {bx + 3.2 * uy:.1f},{by - 3.2 * ux:.1f}"
+    head = (
+        f"{x2:.1f},{y2:.1f} {bx - 3.2 * uy:.1f},{by + 3.2 * ux:.1f} {bx + 3.2 * uy:.1f},{by - 3.2 * ux:.1f}"
+    )
     return (
         f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{bx:.1f}" y2="{by:.1f}" stroke="{MUTED}" stroke-width="1.4"/>'
         f'<polygon points="{head}" fill="{MUTED}"/>'
@@ -260,14 +285,24 @@ def _queue_glyph(x: float, y: float, link: Json, direction: int) -> str:
     """A short row of waiting packets where a limited queue stands."""
     if not paths.queue_text(paths.qdisc(link)) or paths.link_rate_bps(link) is None:
         return ""
-    rects = (
-        f'<rect x="{x + direction * 6.5 * i - (0 if direction > 0 else 5):.1f}" y="{y - 5:.1f}" width="5" height="10" '
-        f'fill="{INK if direction > 0 else MUTED}" opacity="{0.9 - 0.17 * i:.2f}"/>'
+    left = x if direction > 0 else x - 5
+    colour = INK if direction > 0 else MUTED
+    return "".join(
+        f'<rect x="{left + direction * 6.5 * i:.1f}" y="{y - 5:.1f}" width="5" height="10" '
+        f'fill="{colour}" opacity="{0.9 - 0.17 * i:.2f}"/>'
         for i in range(4)
     )
-    return "".join(rects)
+
+
+def _frame(x: float, y: float, width: float, height: float, radius: float, colour: str) -> str:
+    return (
+        f'<rect x="{x:.1f}" y="{y:.1f}" width="{width}" height="{height}" rx="{radius}" '
+        f'fill="#ffffff" stroke="{colour}" stroke-width="1.2"/>'
+    )
 
 
 def _text(x: float, y: float, text: str, colour: str, size: float, anchor: str, *, bold: bool = False) -> str:
-    weight = ' font-weight="bold"' if bold else ""
-    return f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size}" fill="{colour}" text-anchor="{anchor}"{weight}>{escape(text)}</text>'
+    look = f'font-size="{size}" fill="{colour}" text-anchor="{anchor}"'
+    if bold:
+        look += ' font-weight="bold"'
+    return f'<text x="{x:.1f}" y="{y:.1f}" {look}>{escape(text)}</text>'

@@ -77,18 +77,19 @@ def percent(fraction: float | None) -> str:
     value = fraction * 100.0
     if value == 0 or value >= 99.95:
         return f"{value:.0f} %"
-    return f"{value:.1f} %" if value >= 0.095 else f"{value:.2g} %"
+    return f"{value:.1f} %" if value >= 0.995 else f"{value:.2g} %"
 
 
 def digits(value: float) -> str:
-    """Three significant digits, no exponent, thousands parted by a thin space."""
+    """Three significant digits, no exponent, thousands parted by a thin space; `40` rather than `40.0`."""
     if not math.isfinite(value):
         return MISSING
     if value == 0:
         return "0"
     decimals = max(0, 2 - math.floor(math.log10(abs(value))))
-    text = f"{value:,.{min(decimals, 6)}f}".replace(",", "\u2009")
-    return text.rstrip("0").rstrip(".") if "." in text else text
+    if abs(value - round(value)) < 1e-9 * abs(value):
+        decimals = 0
+    return f"{value:,.{min(decimals, 6)}f}".replace(",", "\u2009")
 
 
 def count(value: float | None) -> str:

@@ -8,14 +8,17 @@ from xml.sax.saxutils import escape, quoteattr
 
 import vl_convert
 
-from dragstrip.report.figure import Figure
+from dragstrip.report.figure import FONT, Figure
 
 # Pixels per SVG unit: 2.5 gives about 240 dpi at the size at which a figure is printed.
 PNG_SCALE = 2.5
+_ATTRIBUTE = re.compile(r'="[^"]*"')
 _NUMBER = re.compile(r"-?\d+\.\d{3,}(?:e-?\d+)?")
 _ROLES = re.compile(r' (?:role|aria-[a-z]+|pointer-events)="[^"]*"')
 _CLASSES = re.compile(r' class="(?!background)[^"]*"')
 _IDS = re.compile(r'(id="|url\(#)([A-Za-z]+)(\d+)')
+_SIZE = re.compile(r'<svg[^>]* width="([\d.]+)" height="([\d.]+)"')
+TITLE_HEIGHT = 20
 _EMPTY = re.compile(r'<path class="background" d="M0,0h0v0h0Z"/>')
 
 
@@ -33,7 +36,7 @@ def tidy(text: str, figure: Figure, prefix: str = "") -> str:
     text = _ROLES.sub("", text)
     text = _CLASSES.sub("", text)
     text = _EMPTY.sub("", text)
-    text = _NUMBER.sub(lambda match: _short(match.group()), text)
+    text = _ATTRIBUTE.sub(lambda match: _NUMBER.sub(_short, match.group()), text)
     seen: dict[str, int] = {}
 
     def renumber(match: re.Match[str]) -> str:
@@ -47,8 +50,8 @@ def tidy(text: str, figure: Figure, prefix: str = "") -> str:
     return f'{head} role="img" aria-label={label}>{words}{body}'
 
 
-def _short(number: str) -> str:
-    text = f"{float(number):.2f}".rstrip("0").rstrip(".")
+def _short(number: re.Match[str]) -> str:
+    text = f"{float(number.group()):.2f}".rstrip("0").rstrip(".")
     return "0" if text == "-0" else text
 
 
@@ -67,3 +70,23 @@ def export(folder: Path, name: str, picture: str) -> list[Path]:
         path.write_bytes(content)
         paths.append(path)
     return paths
+
+
+def side_by_side(pictures: list[tuple[str, str, str]], across: int) -> str:
+    """One SVG of several: each with its title in its colour, at most `across` in a row."""
+    sizes = [tuple(map(float, _SIZE.findall(svg)[0])) for svg, _, _ in pictures]
+    wide, high = max(size[0] for size in sizes), max(size[1] for size in sizes) + TITLE_HEIGHT
+    parts = []
+    for number, (svg, title, colour) in enumerate(pictures):
+        x, y = number % across * wide, number // across * high
+        parts.append(
+            f'<text x="{x + 8:g}" y="{y + 15:g}" font-family="{FONT}" font-size="13" font-weight="bold" '
+            f'fill="{colour}">{escape(title)}</text>'
+            f'<g transform="translate({x:g},{y + TITLE_HEIGHT:g})">{svg}</g>'
+        )
+    rows = -(-len(pictures) // across)
+    width, height = wide * min(across, len(pictures)), high * rows
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" '
+        f'width="{width:g}" height="{height:g}">{"".join(parts)}</svg>'
+    )

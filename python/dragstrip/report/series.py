@@ -47,7 +47,8 @@ def rate_per_bin(
     index = np.ceil((time_ns / 1e9 - start_s) / bin_s - 1e-6).astype(np.int64) - 1
     inside = (index >= 0) & (index < bins)
     sums = np.bincount(index[inside], weights=size_bytes[inside], minlength=bins)
-    return Curve(start_s + (np.arange(bins) + 0.5) * bin_s, sums * 8.0 / bin_s)
+    middles = start_s + (np.arange(bins, dtype=np.float64) + 0.5) * bin_s
+    return Curve(middles, np.asarray(sums * 8.0 / bin_s, dtype=np.float64))
 
 
 def cdf(values: FloatArray, points: int = 400) -> Curve:

@@ -66,6 +66,11 @@ class Setup:
         return self.runs[0].scenario
 
     @property
+    def scenarios(self) -> list[Json]:
+        """Those of all runs."""
+        return [run.scenario for run in self.runs]
+
+    @property
     def together(self) -> bool:
         """Whether contenders share a run, so that shares and fairness mean something between them."""
         return any(sum(run is bout.run for c in self.contenders for bout in c.bouts) > 1 for run in self.runs)
@@ -73,7 +78,7 @@ class Setup:
     @property
     def shared(self) -> bool:
         """Whether any run has several flows."""
-        return any(len(run.recording.flows) > 1 for run in self.runs if run.recording)
+        return any(len(run.recording.flows) > 1 for run in self.runs)
 
     @property
     def repeats(self) -> int:
@@ -101,11 +106,10 @@ class Setup:
 
 
 def setups_of(runs: Iterable[Run], colours: dict[str, str]) -> list[Setup]:
-    """All runs that did not fail, grouped; in the order of first appearance."""
+    """All runs, grouped; in the order of first appearance."""
     groups: dict[str, list[Run]] = {}
     for run in runs:
-        if run.recording is not None:
-            groups.setdefault(_setup_key(run.scenario), []).append(run)
+        groups.setdefault(_setup_key(run.scenario), []).append(run)
     setups = [Setup(key, "", members, _contenders(members, colours)) for key, members in groups.items()]
     _name(setups)
     return setups
@@ -113,9 +117,7 @@ def setups_of(runs: Iterable[Run], colours: dict[str, str]) -> list[Setup]:
 
 def algorithms_of(runs: Iterable[Run]) -> list[str]:
     """Every algorithm once, in the order of first appearance."""
-    return list(
-        dict.fromkeys(flow.cc for run in runs if run.recording is not None for flow in run.recording.flows)
-    )
+    return list(dict.fromkeys(flow.cc for run in runs for flow in run.recording.flows))
 
 
 def _setup_key(scenario: Json) -> str:
@@ -154,7 +156,6 @@ def _contenders(runs: list[Run], colours: dict[str, str]) -> list[Contender]:
     by_label = _tell_by_label(runs)
     contenders: dict[str, Contender] = {}
     for run in runs:
-        assert run.recording is not None  # noqa: S101 - setups_of leaves failed runs out
         specs = {str(spec.get("label")): spec for spec in run.scenario.get("flows") or []}
         members: dict[str, list[Flow]] = {}
         for flow in run.recording.flows:

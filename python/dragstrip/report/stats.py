@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dragstrip.report import quantity
-from dragstrip.report.load import Json, median, number
+from dragstrip.report.load import median, number
 from dragstrip.report.setups import Bout, Contender, Setup
 
 # Two figures within one per cent of each other are called equal.
@@ -68,7 +67,9 @@ def _row(setup: Setup, contender: Contender) -> Row:
         contender=contender,
         flows=max(len(bout.flows) for bout in contender.bouts),
         goodput_bps=over(lambda bout: _total(bout, "goodput_bps")),
-        throughput_p50_bps=over(lambda bout: median(number(r.get("throughput_bps_p50")) for r in bout.results)),
+        throughput_p50_bps=over(
+            lambda bout: median(number(r.get("throughput_bps_p50")) for r in bout.results)
+        ),
         share=over(lambda bout: _total(bout, "share")),
         rtt_p5_ms=over(lambda bout: _rtt(bout, "p5")),
         rtt_p50_ms=over(lambda bout: _rtt(bout, "p50")),
@@ -113,9 +114,8 @@ def _limits(contender: Contender) -> dict[str, float]:
     totals: dict[str, int] = {}
     for bout in contender.bouts if contender.is_tcp else []:
         for flow in bout.flows:
-            if bout.run.recording is not None:
-                for reason, samples in bout.run.recording.limits(flow.flow).items():
-                    totals[reason] = totals.get(reason, 0) + samples
+            for reason, samples in bout.run.recording.limits(flow.flow).items():
+                totals[reason] = totals.get(reason, 0) + samples
     everything = sum(totals.values())
     return {
         reason: samples / everything

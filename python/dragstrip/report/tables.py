@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from dragstrip.report import path as paths
 from dragstrip.report import quantity
@@ -53,7 +53,9 @@ def comparison(setup: Setup, rows: list[Row]) -> Table:
         name = _name(row.contender, f"{row.flows} flows" if row.flows > 1 else "")
         body.append([name, *(_cell(column, row, rows) for column in columns)])
     repeats = setup.repeats
-    caption = f"Medians over {repeats} runs, in small type the least and the greatest. " if repeats > 1 else ""
+    caption = (
+        f"Medians over {repeats} runs, in small type the least and the greatest. " if repeats > 1 else ""
+    )
     if setup.together and _shared_words(rows):
         caption += _shared_words(rows)
     return Table(heads, body, caption, [row.contender.cc for row in rows])
@@ -62,24 +64,72 @@ def comparison(setup: Setup, rows: list[Row]) -> Table:
 def _columns(setup: Setup) -> list[_Column]:
     """Queue, loss and fairness are a run's: with contenders together they are told beneath the table."""
     columns = [
-        _Column("Goodput", "New data at the receiver, per second", lambda r: r.goodput_bps, quantity.rate, max),
-        _Column("Throughput p50", "Median of what arrives per interval, headers and repetitions counted", lambda r: r.throughput_p50_bps, quantity.rate),
+        _Column(
+            "Goodput", "New data at the receiver, per second", lambda r: r.goodput_bps, quantity.rate, max
+        ),
+        _Column(
+            "Throughput p50",
+            "Median of what arrives per interval, headers and repetitions counted",
+            lambda r: r.throughput_p50_bps,
+            quantity.rate,
+        ),
         _Column("RTT p5", "5th percentile of round-trip times", lambda r: r.rtt_p5_ms, quantity.milliseconds),
         _Column("RTT p50", "Median of round-trip times", lambda r: r.rtt_p50_ms, quantity.milliseconds, min),
-        _Column("RTT p95", "95th percentile of round-trip times", lambda r: r.rtt_p95_ms, quantity.milliseconds, min),
+        _Column(
+            "RTT p95",
+            "95th percentile of round-trip times",
+            lambda r: r.rtt_p95_ms,
+            quantity.milliseconds,
+            min,
+        ),
         _Column("Retransmitted", "Segments sent again", lambda r: r.retransmits, quantity.count),
-        _Column("… of sent", "Segments sent again as a share of all sent", lambda r: r.retransmit_rate, quantity.percent, min),
+        _Column(
+            "… of sent",
+            "Segments sent again as a share of all sent",
+            lambda r: r.retransmit_rate,
+            quantity.percent,
+            min,
+        ),
     ]
     if setup.together:
+        # Who shares a queue, shares its delay: nobody wins on it.
+        columns = [
+            replace(column, best=None) if column.head.startswith("RTT") else column for column in columns
+        ]
         return [_Column("Share", "Of all that arrived", lambda r: r.share, quantity.percent, max), *columns]
     columns += [
-        _Column("Queue p50", f"Median backlog at {setup.queue_link}", lambda r: r.queue_p50_bytes, quantity.size, min),
-        _Column("Queue p95", f"95th percentile of the backlog at {setup.queue_link}", lambda r: r.queue_p95_bytes, quantity.size, min),
+        _Column(
+            "Queue p50",
+            f"Median backlog at {setup.queue_link}",
+            lambda r: r.queue_p50_bytes,
+            quantity.size,
+            min,
+        ),
+        _Column(
+            "Queue p95",
+            f"95th percentile of the backlog at {setup.queue_link}",
+            lambda r: r.queue_p95_bytes,
+            quantity.size,
+            min,
+        ),
         _Column("Dropped", f"Packets dropped at {setup.queue_link}", lambda r: r.dropped, quantity.count),
-        _Column("Marked", f"Packets marked at {setup.queue_link}", lambda r: r.marked if r.marked and r.marked.greatest else None, quantity.count),
+        _Column(
+            "Marked",
+            f"Packets marked at {setup.queue_link}",
+            lambda r: r.marked if r.marked and r.marked.greatest else None,
+            quantity.count,
+        ),
     ]
     if setup.shared:
-        columns.append(_Column("Jain", "Fairness between its flows: 1 is an equal split", lambda r: r.jain, lambda v: MISSING if v is None else f"{v:.3f}", max))
+        columns.append(
+            _Column(
+                "Jain",
+                "Fairness between its flows: 1 is an equal split",
+                lambda r: r.jain,
+                lambda v: MISSING if v is None else f"{v:.3f}",
+                max,
+            )
+        )
     return columns
 
 
@@ -87,9 +137,8 @@ def _shared_words(rows: list[Row]) -> str:
     row = rows[0]
     words = []
     if row.queue_p50_bytes is not None and row.queue_p95_bytes is not None:
-        words.append(
-            f"queue {quantity.size(row.queue_p50_bytes.middle)} (median), {quantity.size(row.queue_p95_bytes.middle)} (95th percentile)"
-        )
+        half, most = quantity.size(row.queue_p50_bytes.middle), quantity.size(row.queue_p95_bytes.middle)
+        words.append(f"queue {half} (median), {most} (95th percentile)")
     if row.dropped is not None:
         words.append(f"{quantity.count(row.dropped.middle)} packets dropped")
     if row.marked is not None and row.marked.greatest > 0:
@@ -103,7 +152,7 @@ def _cell(column: _Column, row: Row, rows: list[Row]) -> Cell:
     figure = column.figure(row)
     if figure is None:
         return Cell(MISSING)
-    note = f"{column.text(figure.least)} – {column.text(figure.greatest)}" if figure.varies else ""
+    note = _span(column.text(figure.least), column.text(figure.greatest)) if figure.varies else ""
     best = False
     if column.best is not None and len(rows) > 1:
         middles = [other.middle for other in map(column.figure, rows) if other is not None]
@@ -113,20 +162,35 @@ def _cell(column: _Column, row: Row, rows: list[Row]) -> Cell:
     return Cell(column.text(figure.middle), note, best=best)
 
 
+def _span(least: str, greatest: str) -> str:
+    """`48.1–49.7`, without the unit when it is that of the figure above."""
+    (low, _, low_unit), (high, _, high_unit) = least.partition(" "), greatest.partition(" ")
+    return f"{low}–{high}" if low_unit == high_unit else f"{least} – {greatest}"
+
+
 def _name(contender: Contender, note: str = "") -> Cell:
     return Cell(contender.title, note, colour=contender.colour, number=False)
 
 
 def pings(setup: Setup) -> Table | None:
     """Every probe of every contender: round-trip times and losses; none without probes."""
-    heads = [("Ping", ""), ("to", ""), ("p5", ""), ("p50", ""), ("p95", ""), ("Lost", "Requests without an answer")]
+    heads = [
+        ("Ping", ""),
+        ("to", ""),
+        ("p5", ""),
+        ("p50", ""),
+        ("p95", ""),
+        ("Lost", "Requests without an answer"),
+    ]
     body = []
     for contender in setup.contenders[:1] if setup.together else setup.contenders:
         runs = [bout.run.summary.get("probes") or [] for bout in contender.bouts]
         for position in range(max(map(len, runs), default=0)):
             probes = [probes[position] for probes in runs if position < len(probes)]
             first = Cell("all together", number=False) if setup.together else _name(contender)
-            times = [quantity.milliseconds(median(_ping(p, part) for p in probes)) for part in ("p5", "p50", "p95")]
+            times = [
+                quantity.milliseconds(median(_ping(p, part) for p in probes)) for part in ("p5", "p50", "p95")
+            ]
             lost = median(number(probe.get("lost")) for probe in probes)
             target = Cell(str(probes[0].get("target", "")), number=False)
             body.append([first, target, *map(Cell, times), Cell(quantity.count(lost))])
@@ -151,7 +215,7 @@ def links(setup: Setup) -> Table:
         )
         alike.setdefault(settings, []).append(f"{link['from']} → {link['to']}")
     rows = []
-    for settings, ends in alike.items():
+    for texts, ends in alike.items():
         names = ", ".join(ends) if len(ends) <= 4 else f"{ends[0]}, {ends[1]} … {ends[-1]} ({len(ends)})"
-        rows.append([Cell(text, number=False) for text in (names, *settings)])
+        rows.append([Cell(text, number=False) for text in (names, *texts)])
     return Table(heads, rows)

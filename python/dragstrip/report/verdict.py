@@ -30,19 +30,26 @@ class Verdict:
     worst_value: str
 
 
-def verdicts(rows: list[Row]) -> list[Verdict]:
+def verdicts(setup: Setup, rows: list[Row]) -> list[Verdict]:
     """Who wins on data moved, delay and retransmissions."""
     tcp = [row for row in rows if row.contender.is_tcp]
     judged = [
         _verdict("Most data", [(row, row.goodput_bps) for row in rows], quantity.rate, most=True),
-        _verdict("Lowest median RTT", [(row, row.rtt_p50_ms) for row in tcp], quantity.milliseconds),
-        _verdict("Lowest 95th-percentile RTT", [(row, row.rtt_p95_ms) for row in tcp], quantity.milliseconds),
         _verdict("Fewest retransmissions", [(row, row.retransmit_rate) for row in tcp], quantity.percent),
     ]
+    if not setup.together:  # Who shares a queue, shares its delay.
+        judged[1:1] = [
+            _verdict("Lowest median RTT", [(row, row.rtt_p50_ms) for row in tcp], quantity.milliseconds),
+            _verdict(
+                "Lowest 95th-percentile RTT", [(row, row.rtt_p95_ms) for row in tcp], quantity.milliseconds
+            ),
+        ]
     return [verdict for verdict in judged if verdict is not None]
 
 
-def _verdict(what: str, figures: list[tuple[Row, Figure | None]], text: Text, *, most: bool = False) -> Verdict | None:
+def _verdict(
+    what: str, figures: list[tuple[Row, Figure | None]], text: Text, *, most: bool = False
+) -> Verdict | None:
     known = [(figure.middle, row.contender.title) for row, figure in figures if figure is not None]
     if len(known) < 2:
         return None
@@ -145,9 +152,9 @@ def _fairness(setup: Setup, rows: list[Row]) -> Markup | None:
     jain = next((row.jain for row in rows if row.jain is not None), None)
     if jain is None or flows < 2:
         return None
-    return Markup("Jain’s index is {:.2f} over {} flows (1 is an equal split, {:.2f} is one taking all)").format(
-        jain.middle, flows, 1 / flows
-    )
+    return Markup(
+        "Jain’s index is {:.2f} over {} flows (1 is an equal split, {:.2f} is one taking all)"
+    ).format(jain.middle, flows, 1 / flows)
 
 
 def cautions(rows: list[Row]) -> list[Markup]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import tempfile
 from pathlib import Path
@@ -19,10 +18,12 @@ from dragstrip.report.stats import Row, rows_of
 # Figures of more setups than this would make a page that nobody scrolls through: they get their table
 # only, and the page says so. A sweep's own figures are another matter.
 SETUPS_DRAWN_MAX = 12
+# Columns of the figure over time, side by side on paper.
+COLUMNS_MAX = 5
 
 
 def write_report(out_dir: Path) -> Path:
-    """Writes `report.html` and `figures/` into an output folder of `run` or `compare`; answers the page's path.
+    """Writes `report.html` and `figures/` into an output folder of `run` or `compare`; gives the page.
 
     Raises `BadInputError` when the folder, one of its documents or one of its tables is missing or damaged;
     nothing is written then. A reader never sees half a report: both are made aside and moved into place.
@@ -40,7 +41,7 @@ def write_report(out_dir: Path) -> Path:
         made = Path(aside) / "report.html"
         made.write_text(html, encoding="utf-8")
         _move(figures, out_dir / "figures")
-        os.replace(made, out_dir / "report.html")
+        made.replace(out_dir / "report.html")
     return out_dir / "report.html"
 
 
@@ -48,8 +49,8 @@ def _move(made: Path, place: Path) -> None:
     """Replaces a folder; the old one is out of the way before the new one moves in."""
     old = made.with_name("old-figures")
     if place.exists():
-        os.replace(place, old)
-    os.replace(made, place)
+        place.replace(old)
+    made.replace(place)
     shutil.rmtree(old, ignore_errors=True)
 
 
@@ -62,13 +63,15 @@ def _section(setup: Setup, number: int, of: int, colours: dict[str, str], folder
         anchor=f"setup-{number}",
         headline=verdict.headline(setup, rows),
         cautions=verdict.cautions(rows),
-        verdicts=verdict.verdicts(rows),
-        path_wide=Markup(picture.draw(setup.scenario, colours, upright=False)),  # noqa: S704 - our own SVG
-        path_tall=Markup(picture.draw(setup.scenario, colours, upright=True)),  # noqa: S704 - our own SVG
+        verdicts=verdict.verdicts(setup, rows),
+        path_wide=Markup(picture.draw(setup.scenarios, colours, upright=False)),  # noqa: S704 - our own SVG
+        path_tall=Markup(picture.draw(setup.scenarios, colours, upright=True)),  # noqa: S704 - our own SVG
         links=tables.links(setup),
         comparison=tables.comparison(setup, rows),
         pings=tables.pings(setup),
-        pictures=_pictures(setup, rows, colours, prefix, folder) if drawn else dict.fromkeys(charts.GROUPS, []),
+        pictures=_pictures(setup, rows, colours, prefix, folder)
+        if drawn
+        else {group: [] for group in charts.GROUPS},
         drawn=drawn,
     )
 
@@ -82,12 +85,14 @@ def _pictures(
     for group, figures in groups.items():
         for figure in figures:
             svg = render.svg(figure, prefix)
-            if figure.on_paper:
+            words = (figure.title, figure.description, figure.algorithms, figure.colour)
+            pictures[group].append(page.Picture(Markup(svg), *words))  # noqa: S704 - our own SVG
+            if group != "time":
                 render.export(folder, prefix + figure.name, svg)
-            if figure.on_page:
-                words = (figure.title, figure.description, figure.algorithms, figure.colour)
-                pictures[group].append(page.Picture(Markup(svg), *words))  # noqa: S704 - our own SVG
-    export_path = picture.draw(setup.scenario, colours, upright=False)
-    if export_path:
-        render.export(folder, f"{prefix}path", export_path)
+    columns = [(str(drawn.svg), drawn.title, drawn.colour) for drawn in pictures["time"]]
+    if columns:
+        render.export(folder, f"{prefix}timeline", render.side_by_side(columns, COLUMNS_MAX))
+    path = picture.draw(setup.scenarios, colours, upright=False)
+    if path:
+        render.export(folder, f"{prefix}path", path)
     return pictures
