@@ -7,14 +7,13 @@ from pathlib import Path
 from dragstrip.errors import BadInputError, nearest
 from dragstrip.experiment import Experiment
 
-PACKAGE = Path(__file__).parent
-PLACES = (PACKAGE / "catalogue_data", PACKAGE.parents[1] / "experiments")
-"""In an installed package, and in a checkout."""
+FOLDER = Path(__file__).parent / "catalogue_data"
+"""In a checkout a symbolic link to `experiments/`, in an installed package its contents."""
 
 
 def folder() -> Path | None:
     """Where the catalogue is; none if it is not installed."""
-    return next((place for place in PLACES if place.is_dir()), None)
+    return FOLDER if FOLDER.is_dir() else None
 
 
 def files() -> dict[str, Path]:
