@@ -4,7 +4,15 @@
 //! and the tables it fills. What must not: TCP (`dragstrip-tcp`), queueing (`dragstrip-qdisc`), media
 //! (`dragstrip-link`), files.
 
+mod apps;
+mod build;
+mod calendar;
+mod network;
+mod packets;
+mod probes;
+mod recorder;
 mod recording;
+mod world;
 
 pub use recording::{Column, Data, Recording, Table};
 
@@ -29,9 +37,7 @@ pub fn run(
     scenario: &Scenario,
     progress: &mut dyn FnMut(u64) -> bool,
 ) -> Result<Recording, SetupError> {
-    let _ = (scenario, progress);
-    Err(SetupError {
-        field: "scenario".to_owned(),
-        message: "the simulator is being built".to_owned(),
-    })
+    let mut world = build::build(scenario)?;
+    world.run(progress);
+    Ok(world.finish(scenario))
 }

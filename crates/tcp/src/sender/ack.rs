@@ -360,6 +360,10 @@ impl Sender {
     fn control(&mut self, news: News, sample: &RateSample) {
         if self.has_cong_control {
             self.cc.cong_control(&self.view, &mut self.window, sample);
+            if self.cc.keeps_app_limited() {
+                let mark = self.view.delivered + u64::from(self.view.in_flight());
+                self.view.app_limited = mark.max(1);
+            }
             return;
         }
         if self.in_reduction() {

@@ -352,7 +352,7 @@ impl Sender {
         };
         // The first retransmission of an episode goes out whatever the arithmetic says.
         let allowed = allowed.max(i64::from(prr_out == 0));
-        self.window.cwnd = (in_flight + allowed).max(0) as u32;
+        self.window.cwnd = (in_flight + allowed).max(1) as u32;
     }
 
     /// `tcp_end_cwnd_reduction`.

@@ -1,0 +1,97 @@
+//! What applications do: when they open, write, ask, answer, pause and stop.
+
+use dragstrip_units::{Duration, Instant, Rate};
+
+/// Ethernet, IP and UDP headers of a datagram (without FCS): 14 + 20 + 8.
+pub(crate) const DATAGRAM_HEADERS: u32 = 42;
+
+/// An application.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum App {
+    /// Writes as fast as the socket takes it.
+    Bulk { bytes: Option<u64> },
+    /// Bulk and silence in turn.
+    OnOff { on: Duration, off: Duration },
+    /// The client asks, the server answers, the client thinks.
+    RequestResponse { request: u64, response: u64, think: Duration },
+    /// Datagrams at regular times.
+    ConstantRate { rate: Rate, datagram: u32 },
+}
+
+/// Who talks to whom.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum FlowKind {
+    /// Two endpoints.
+    Tcp { client: u32, server: u32 },
+    /// Datagrams to a port.
+    Udp { port: u32 },
+}
+
+/// Where an application is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// Not started.
+    Waiting,
+    /// Writing, or waiting for an answer.
+    Busy,
+    /// Silent, or thinking.
+    Quiet,
+    /// Over.
+    Stopped,
+}
+
+/// A flow while the run lasts.
+#[derive(Debug)]
+pub(crate) struct Flow {
+    pub kind: FlowKind,
+    pub app: App,
+    pub start: Instant,
+    pub stop: Instant,
+    pub phase: Phase,
+    /// When it ended.
+    pub ended: Option<Instant>,
+    /// Requests made so far.
+    pub rounds: u64,
+    /// Datagrams sent, and what a regular sender has not yet paid for in fractions of a nanosecond.
+    pub datagrams_sent: u64,
+    pub datagrams_received: u64,
+    pub carry: u64,
+    /// The end at which arrivals trigger something: its endpoint, and the byte that does.
+    pub goal: u64,
+}
+
+impl Flow {
+    pub fn new(kind: FlowKind, app: App, start: Instant, stop: Instant) -> Self {
+        let goal = match app {
+            App::Bulk { bytes: Some(bytes) } => bytes,
+            App::RequestResponse { request, .. } => request,
+            App::Bulk { bytes: None } | App::OnOff { .. } | App::ConstantRate { .. } => u64::MAX,
+        };
+        Self {
+            kind,
+            app,
+            start,
+            stop,
+            phase: Phase::Waiting,
+            ended: None,
+            rounds: 0,
+            datagrams_sent: 0,
+            datagrams_received: 0,
+            carry: 0,
+            goal,
+        }
+    }
+
+    /// The endpoint whose sending half carries the flow's data: the client's, but for
+    /// request/response, where the answers are the data.
+    pub fn data_sender(&self) -> Option<u32> {
+        match (self.kind, self.app) {
+            (FlowKind::Udp { .. }, _) => None,
+            (FlowKind::Tcp { server, .. }, App::RequestResponse { .. }) => Some(server),
+            (
+                FlowKind::Tcp { client, .. },
+                App::Bulk { .. } | App::OnOff { .. } | App::ConstantRate { .. },
+            ) => Some(client),
+        }
+    }
+}

@@ -1,0 +1,504 @@
+//! From a scenario to a world ready to run: names become numbers, specifications become parts.
+
+use crate::SetupError;
+use crate::apps::{App, Flow, FlowKind};
+use crate::calendar::{Calendar, MAX_SOURCES, Source};
+use crate::network::{Evented, Lane, Network, Port, Server, Stage, StageCounters, Target};
+use crate::packets::Packets;
+use crate::probes::Probe;
+use crate::recorder::Recorder;
+use crate::world::{Layout, QueueWatch, World};
+use dragstrip_cc::{Algorithm, UnknownAlgorithm};
+use dragstrip_qdisc::{
+    Discipline, Fifo, Framing, Limit, Line, codel, fq_codel, htb, netem, sfq, tbf,
+};
+use dragstrip_scenario::{
+    Application, DelayDistribution, FlowSpec, GsoMode, HostSpec, LossModel, NetemSpec, NodeSpec,
+    QdiscSpec, Scenario, Sysctls, Topology, Transport,
+};
+use dragstrip_tcp::{Endpoint, Role, Settings};
+use dragstrip_units::{Duration, Instant, Rate, Stream};
+use std::collections::BTreeMap;
+
+fn problem(field: impl Into<String>, message: impl Into<String>) -> SetupError {
+    SetupError { field: field.into(), message: message.into() }
+}
+
+fn rate(bps: u64) -> Rate {
+    // Validation has refused zero; one bit per second keeps the type total.
+    Rate::from_bits_per_second(bps).unwrap_or(ONE_BIT_PER_SECOND)
+}
+
+const ONE_BIT_PER_SECOND: Rate = match Rate::from_bits_per_second(1) {
+    Some(rate) => rate,
+    None => unreachable!(),
+};
+
+/// The settings of a host's TCP.
+fn settings(host: &HostSpec, field: &str) -> Result<Settings, SetupError> {
+    let sysctls = Sysctls::from_map(&host.sysctl)
+        .map_err(|found| problem(format!("{field}.sysctl{}", found.field), found.to_string()))?;
+    let sizes = |sizes: dragstrip_scenario::BufferSizes| {
+        [u64::from(sizes.min), u64::from(sizes.default), u64::from(sizes.max)]
+    };
+    Ok(Settings {
+        hz: host.tick_hz,
+        mtu_bytes: host.mtu_bytes,
+        gso: host.gso == GsoMode::Auto,
+        sack: sysctls.tcp_sack,
+        dsack: sysctls.tcp_dsack,
+        timestamps: sysctls.tcp_timestamps != 0,
+        window_scaling: sysctls.tcp_window_scaling,
+        ecn_request: sysctls.tcp_ecn == 1,
+        ecn_accept: sysctls.tcp_ecn != 0,
+        reordering: sysctls.tcp_reordering,
+        max_reordering: sysctls.tcp_max_reordering,
+        rmem: sizes(sysctls.tcp_rmem),
+        wmem: sizes(sysctls.tcp_wmem),
+        core_rmem_max: u64::from(sysctls.rmem_max),
+        rack: sysctls.tcp_recovery & 1 != 0,
+        rack_static_window: sysctls.tcp_recovery & 2 != 0,
+        rack_no_dupthresh: sysctls.tcp_recovery & 4 != 0,
+        tail_loss_probe: sysctls.tcp_early_retrans >= 3,
+        frto: sysctls.tcp_frto != 0,
+        slow_start_after_idle: sysctls.tcp_slow_start_after_idle,
+        adv_win_scale: sysctls.tcp_adv_win_scale,
+        moderate_rcvbuf: sysctls.tcp_moderate_rcvbuf,
+        limit_output_bytes: u64::from(sysctls.tcp_limit_output_bytes),
+        tso_win_divisor: sysctls.tcp_tso_win_divisor,
+        min_tso_segs: sysctls.tcp_min_tso_segs,
+        tso_rtt_log: sysctls.tcp_tso_rtt_log,
+        pacing_ss_ratio: sysctls.tcp_pacing_ss_ratio,
+        pacing_ca_ratio: sysctls.tcp_pacing_ca_ratio,
+        comp_sack_delay: Duration::from_nanos(sysctls.tcp_comp_sack_delay_ns),
+        comp_sack_slack: Duration::from_nanos(sysctls.tcp_comp_sack_slack_ns),
+        comp_sack_nr: sysctls.tcp_comp_sack_nr,
+        min_rtt_wlen_s: sysctls.tcp_min_rtt_wlen,
+        ..Settings::linux_6()
+    })
+}
+
+/// The queue discipline of a link; `name` names its streams of randomness.
+fn discipline(spec: &QdiscSpec, seed: u64, name: &str) -> Discipline {
+    match spec {
+        QdiscSpec::Noqueue => Fifo::new(Limit::None).into(),
+        QdiscSpec::Bfifo { limit_bytes } => Fifo::new(Limit::Bytes(*limit_bytes)).into(),
+        QdiscSpec::Pfifo { limit_packets } => Fifo::new(Limit::Packets(*limit_packets)).into(),
+        QdiscSpec::Tbf { rate_bps, burst_bytes, limit_bytes, peakrate_bps, mtu_bytes } => {
+            let peak = peakrate_bps.map(|bps| (rate(bps), mtu_bytes.unwrap_or(1600) as u32));
+            let config = tbf::Config {
+                rate: rate(*rate_bps),
+                burst: *burst_bytes as u32,
+                peak,
+                framing: Framing::default(),
+            };
+            tbf::Tbf::new(config, *limit_bytes).into()
+        }
+        QdiscSpec::Htb {
+            rate_bps,
+            ceil_bps,
+            burst_bytes,
+            cburst_bytes,
+            overhead_bytes,
+            mpu_bytes,
+            linklayer_atm,
+            leaf,
+        } => {
+            let config = htb::Config {
+                rate: rate(*rate_bps),
+                ceil: rate(ceil_bps.unwrap_or(*rate_bps)),
+                burst: *burst_bytes,
+                cburst: *cburst_bytes,
+                framing: Framing {
+                    overhead: *overhead_bytes,
+                    mpu: *mpu_bytes,
+                    atm: *linklayer_atm,
+                },
+            };
+            htb::Htb::new(config, discipline(leaf, seed, name)).into()
+        }
+        QdiscSpec::Codel { limit_packets, target_ns, interval_ns, ecn } => {
+            let params = control_law(*target_ns, *interval_ns, *ecn);
+            codel::Codel::new(codel::Config { limit: *limit_packets, params }).into()
+        }
+        QdiscSpec::FqCodel {
+            limit_packets,
+            memory_limit_bytes,
+            flows,
+            target_ns,
+            interval_ns,
+            quantum_bytes,
+            drop_batch_packets,
+            ecn,
+        } => {
+            let config = fq_codel::Config {
+                limit: *limit_packets,
+                memory_limit: *memory_limit_bytes,
+                flows: *flows,
+                quantum: *quantum_bytes,
+                drop_batch: *drop_batch_packets,
+                params: control_law(*target_ns, *interval_ns, *ecn),
+            };
+            let mut stream = Stream::named(seed, &format!("link/{name}/fq_codel"));
+            fq_codel::FqCodel::new(config, &mut stream).into()
+        }
+        QdiscSpec::Sfq {
+            limit_packets,
+            flows,
+            divisor,
+            depth_packets,
+            quantum_bytes,
+            perturb_ns,
+        } => {
+            let config = sfq::Config {
+                limit: *limit_packets,
+                flows: *flows,
+                divisor: *divisor,
+                depth: *depth_packets,
+                quantum: *quantum_bytes,
+                perturb: Duration::from_nanos(*perturb_ns),
+            };
+            sfq::Sfq::new(config, Stream::named(seed, &format!("link/{name}/sfq"))).into()
+        }
+        QdiscSpec::Netem(spec) => emulator(spec, seed, name),
+    }
+}
+
+fn control_law(target_ns: u64, interval_ns: u64, ecn: bool) -> codel::Params {
+    codel::Params {
+        target: Duration::from_nanos(target_ns),
+        interval: Duration::from_nanos(interval_ns),
+        ecn,
+        ..codel::Params::default()
+    }
+}
+
+fn emulator(spec: &NetemSpec, seed: u64, name: &str) -> Discipline {
+    let config = netem::Config {
+        limit: spec.limit_packets,
+        delay: Duration::from_nanos(spec.delay_ns),
+        jitter: Duration::from_nanos(spec.jitter_ns),
+        delay_correlation: spec.delay_correlation,
+        distribution: match spec.distribution {
+            DelayDistribution::Uniform => netem::Distribution::Uniform,
+            DelayDistribution::Normal => netem::Distribution::Normal,
+            DelayDistribution::Pareto => netem::Distribution::Pareto,
+            DelayDistribution::Paretonormal => netem::Distribution::ParetoNormal,
+        },
+        loss: match spec.loss {
+            LossModel::None => netem::Loss::None,
+            LossModel::Random { probability, correlation } => {
+                netem::Loss::Random { probability, correlation }
+            }
+            LossModel::Gemodel { p, r, one_minus_h, one_minus_k } => {
+                netem::Loss::GilbertElliott { p, r, one_minus_h, one_minus_k }
+            }
+        },
+        ecn: spec.ecn,
+        duplicate: spec.duplicate,
+        duplicate_correlation: spec.duplicate_correlation,
+        corrupt: spec.corrupt,
+        corrupt_correlation: 0.0,
+        reorder: spec.reorder,
+        reorder_correlation: spec.reorder_correlation,
+        gap: spec.gap,
+        rate: spec.rate_bps.map(rate),
+    };
+    netem::Netem::new(config, Stream::named(seed, &format!("link/{name}/netem"))).into()
+}
+
+/// A stage before lanes and sources have been numbered.
+struct Draft {
+    discipline: Discipline,
+    line: Option<(Rate, u32)>,
+    delay: Duration,
+    /// Node it leads to: stages to the same node share a lane.
+    to: usize,
+    watched: Option<String>,
+}
+
+/// The stages of every link, and which of them each link consists of.
+fn stages(scenario: &Scenario, topology: &Topology<'_>) -> (Vec<Draft>, Vec<Vec<u32>>) {
+    let mut drafts = Vec::new();
+    let mut of_link = Vec::new();
+    for (index, link) in scenario.links.iter().enumerate() {
+        let to = topology.ends(index).1;
+        let mut mine = vec![drafts.len() as u32];
+        let delay = Duration::from_nanos(link.delay_ns);
+        drafts.push(Draft {
+            discipline: discipline(&link.qdisc, scenario.seed, &link.name),
+            line: link.rate_bps.map(|bps| (rate(bps), link.overhead_bytes)),
+            delay: if link.netem.is_some() { Duration::ZERO } else { delay },
+            to,
+            watched: (link.qdisc != QdiscSpec::Noqueue).then(|| link.name.clone()),
+        });
+        if let Some(spec) = &link.netem {
+            mine.push(drafts.len() as u32);
+            let name = format!("{}:netem", link.name);
+            drafts.push(Draft {
+                discipline: emulator(spec, scenario.seed, &name),
+                line: None,
+                delay,
+                to,
+                watched: Some(name),
+            });
+        }
+        of_link.push(mine);
+    }
+    (drafts, of_link)
+}
+
+/// Ports under construction.
+struct Ports<'a> {
+    topology: &'a Topology<'a>,
+    of_link: &'a [Vec<u32>],
+    ports: Vec<Port>,
+    hops: Vec<u32>,
+    /// Path already laid out between two nodes.
+    laid: BTreeMap<(usize, usize), (u32, u8)>,
+}
+
+impl Ports<'_> {
+    /// A port at node `to` for packets from node `from`.
+    fn add(
+        &mut self,
+        from: usize,
+        to: usize,
+        target: Target,
+        field: &str,
+    ) -> Result<u32, SetupError> {
+        let (first_hop, hop_count) = match self.laid.get(&(from, to)) {
+            Some(laid) => *laid,
+            None => {
+                let links = self
+                    .topology
+                    .path(from, to)
+                    .map_err(|error| problem(field, error.to_string()))?;
+                let first = self.hops.len() as u32;
+                self.hops.extend(links.iter().flat_map(|&link| &self.of_link[link]));
+                let count = self.hops.len() - first as usize;
+                let count = u8::try_from(count)
+                    .map_err(|_| problem(field, "the path has more than 255 hops"))?;
+                self.laid.insert((from, to), (first, count));
+                (first, count)
+            }
+        };
+        let flow_key = self.ports.len() as u32;
+        self.ports.push(Port { first_hop, hop_count, flow_key, target });
+        Ok((self.ports.len() - 1) as u32)
+    }
+
+    /// The stage in front of each stage, where it is always the same one; `None` where packets also come from a
+    /// host or from several stages.
+    fn feeders(&self, stage_count: usize) -> Vec<Option<u32>> {
+        let mut feeders: Vec<Option<Option<u32>>> = vec![None; stage_count];
+        for (first, count) in self.laid.values() {
+            let path = &self.hops[*first as usize..*first as usize + usize::from(*count)];
+            let mut before = None;
+            for &stage in path {
+                let known = &mut feeders[stage as usize];
+                *known = match *known {
+                    None => Some(before),
+                    Some(same) if same == before => Some(same),
+                    Some(_) => Some(None),
+                };
+                before = Some(stage);
+            }
+        }
+        feeders.into_iter().map(Option::flatten).collect()
+    }
+}
+
+fn algorithm(flow: &FlowSpec, seed: u64, side: &str, field: &str) -> Result<Algorithm, SetupError> {
+    let Transport::Tcp { cc, cc_options } = &flow.transport else {
+        return Algorithm::new("reno", &BTreeMap::new(), Stream::named(seed, "unused"))
+            .map_err(|_| problem(field, "reno is registered"));
+    };
+    let stream = Stream::named(seed, &format!("flow/{}/{side}/{cc}", flow.label));
+    Algorithm::new(cc, cc_options, stream).map_err(|error| match error {
+        UnknownAlgorithm::Name { name, nearest } => problem(
+            format!("{field}.transport.cc"),
+            format!("{name:?} is no congestion control; did you mean {nearest:?}?"),
+        ),
+        UnknownAlgorithm::Parameter { algorithm, parameter, expected } => problem(
+            format!("{field}.transport.cc_options.{parameter}"),
+            format!("{algorithm} expects {expected}"),
+        ),
+    })
+}
+
+/// Builds the world.
+pub(crate) fn build(scenario: &Scenario) -> Result<World, SetupError> {
+    if let Err(problems) = scenario.validate() {
+        let first = &problems[0];
+        return Err(problem(first.field.clone(), first.to_string()));
+    }
+    let topology = Topology::new(scenario);
+    let (drafts, of_link) = stages(scenario, &topology);
+    let mut ports = Ports {
+        topology: &topology,
+        of_link: &of_link,
+        ports: Vec::new(),
+        hops: Vec::new(),
+        laid: BTreeMap::new(),
+    };
+    let mut endpoints = Vec::new();
+    let flows = build_flows(scenario, &mut ports, &mut endpoints)?;
+    let probes = build_probes(scenario, &mut ports)?;
+    let feeders = ports.feeders(drafts.len());
+    let layout = Layout::new(
+        scenario.nodes.len(),
+        &drafts
+            .iter()
+            .map(|draft| draft.discipline.computed(None, false).is_none())
+            .collect::<Vec<_>>(),
+        endpoints.len(),
+        flows.len(),
+        probes.len(),
+    );
+    if layout.source_count() > MAX_SOURCES {
+        return Err(problem(
+            "flows",
+            format!(
+                "the scenario needs {} event sources; at most {MAX_SOURCES} are possible",
+                layout.source_count()
+            ),
+        ));
+    }
+    let mut recorder = Recorder::default();
+    let mut watched = Vec::new();
+    let lanes = lanes(&layout, drafts.len());
+    let stages = finish_stages(drafts, &feeders, &layout, &mut watched, &mut recorder);
+    let network = Network {
+        packets: Packets::default(),
+        stages,
+        lanes,
+        hops: ports.hops,
+        ports: ports.ports,
+        calendar: Calendar::new(layout.busy_count(), layout.source_count()),
+    };
+    Ok(World::new(scenario, network, endpoints, flows, probes, recorder, watched, layout))
+}
+
+fn lanes(layout: &Layout, stage_count: usize) -> Vec<Lane> {
+    let shared = (0..layout.shared_lanes).map(|lane| Lane::new(lane as Source));
+    let own = (0..stage_count).map(|stage| Lane::new(layout.own_lane_source(stage)));
+    shared.chain(own).collect()
+}
+
+fn finish_stages(
+    drafts: Vec<Draft>,
+    feeders: &[Option<u32>],
+    layout: &Layout,
+    watched: &mut Vec<QueueWatch>,
+    recorder: &mut Recorder,
+) -> Vec<Stage> {
+    let mut stages = Vec::with_capacity(drafts.len());
+    for (index, draft) in drafts.into_iter().enumerate() {
+        let observed = draft.watched.is_some();
+        if let Some(name) = &draft.watched {
+            watched.push(QueueWatch { stage: index, link: recorder.link_names.number(name) });
+        }
+        let computed = draft.discipline.computed(draft.line, observed);
+        let tandem = computed.is_some() && !observed && feeders[index].is_some();
+        let server = match computed {
+            Some(fifo) => Server::Computed(fifo),
+            None => Server::Evented(Box::new(Evented {
+                discipline: draft.discipline,
+                line: draft.line.map(|(rate, overhead)| Line::new(rate, overhead)),
+                source: layout.watchdog_source(index),
+            })),
+        };
+        stages.push(Stage {
+            server,
+            delay: draft.delay,
+            tandem,
+            shared_lane: draft.to as u32,
+            own_lane: (layout.shared_lanes + index) as u32,
+            counters: StageCounters::default(),
+        });
+    }
+    stages
+}
+
+fn build_flows(
+    scenario: &Scenario,
+    ports: &mut Ports<'_>,
+    endpoints: &mut Vec<(Endpoint, u32)>,
+) -> Result<Vec<Flow>, SetupError> {
+    let mut hosts = BTreeMap::new();
+    for (index, node) in scenario.nodes.iter().enumerate() {
+        if let NodeSpec::Host(host) = node {
+            hosts.insert(host.name.as_str(), settings(host, &format!("nodes[{index}]"))?);
+        }
+    }
+    let mut flows = Vec::with_capacity(scenario.flows.len());
+    for (index, spec) in scenario.flows.iter().enumerate() {
+        let field = format!("flows[{index}]");
+        let missing = |name: &str| problem(format!("{field}.{name}"), "no such host");
+        let from = ports.topology.node(&spec.sender).ok_or_else(|| missing("sender"))?;
+        let to = ports.topology.node(&spec.receiver).ok_or_else(|| missing("receiver"))?;
+        let kind = match &spec.transport {
+            Transport::Udp => FlowKind::Udp {
+                port: ports.add(from, to, Target::Datagrams(index as u32), &field)?,
+            },
+            Transport::Tcp { .. } => {
+                let client = endpoints.len() as u32;
+                let server = client + 1;
+                let to_server = ports.add(from, to, Target::Endpoint(server), &field)?;
+                let to_client = ports.add(to, from, Target::Endpoint(client), &field)?;
+                for (role, host, name, port) in [
+                    (Role::Client, &spec.sender, "client", to_server),
+                    (Role::Server, &spec.receiver, "server", to_client),
+                ] {
+                    let settings = hosts.get(host.as_str()).ok_or_else(|| missing("sender"))?;
+                    let cc = algorithm(spec, scenario.seed, name, &field)?;
+                    endpoints.push((Endpoint::new(role, settings, cc), port));
+                }
+                FlowKind::Tcp { client, server }
+            }
+        };
+        let end = scenario.duration_ns;
+        let stop = Instant::from_nanos(spec.stop_ns.unwrap_or(end).min(end));
+        flows.push(Flow::new(
+            kind,
+            app(&spec.application),
+            Instant::from_nanos(spec.start_ns),
+            stop,
+        ));
+    }
+    Ok(flows)
+}
+
+fn app(application: &Application) -> App {
+    match *application {
+        Application::Bulk { bytes } => App::Bulk { bytes },
+        Application::OnOff { on_ns, off_ns } => {
+            App::OnOff { on: Duration::from_nanos(on_ns), off: Duration::from_nanos(off_ns) }
+        }
+        Application::RequestResponse { request_bytes, response_bytes, think_ns } => {
+            App::RequestResponse {
+                request: request_bytes,
+                response: response_bytes,
+                think: Duration::from_nanos(think_ns),
+            }
+        }
+        Application::ConstantRate { rate_bps, datagram_bytes } => {
+            App::ConstantRate { rate: rate(rate_bps), datagram: datagram_bytes }
+        }
+    }
+}
+
+fn build_probes(scenario: &Scenario, ports: &mut Ports<'_>) -> Result<Vec<Probe>, SetupError> {
+    let mut probes = Vec::with_capacity(scenario.probes.len());
+    for (index, spec) in scenario.probes.iter().enumerate() {
+        let field = format!("probes[{index}]");
+        let missing = |name: &str| problem(format!("{field}.{name}"), "no such node");
+        let from = ports.topology.node(&spec.from).ok_or_else(|| missing("from"))?;
+        let target = ports.topology.node(&spec.target).ok_or_else(|| missing("target"))?;
+        let there = ports.add(from, target, Target::ProbeTarget(index as u32), &field)?;
+        let back = ports.add(target, from, Target::ProbeOrigin(index as u32), &field)?;
+        probes.push(Probe::new(spec, there, back));
+    }
+    Ok(probes)
+}

@@ -1,0 +1,141 @@
+//! The event queue: one pending event per source, the earliest first.
+//!
+//! A source is anything that waits for one instant at a time: a lane of packets under way, a queue
+//! discipline's watchdog, an endpoint's timer, an application. Sources are numbered; a winner tree
+//! over them holds each one's time and number packed into 64 bits, so that an update is a walk to the root
+//! and ties go to the lower number. Two trees, because a handful of sources (shared lanes, bottlenecks)
+//! carry most events and the timers of a thousand connections rarely change.
+
+use dragstrip_units::Instant;
+
+/// Number of a source. Lower numbers win ties.
+pub(crate) type Source = u32;
+
+/// Bits of a key that hold the source; the other 44 hold the time: 4 h 53 min.
+const SOURCE_BITS: u32 = 20;
+const IDLE: u64 = u64::MAX;
+
+/// The last instant a run can reach.
+pub(crate) const END_OF_TIME: Instant = Instant::from_nanos((1 << (64 - SOURCE_BITS)) - 2);
+
+/// Most sources.
+pub(crate) const MAX_SOURCES: usize = 1 << SOURCE_BITS;
+
+#[derive(Debug)]
+struct Tree {
+    /// A heap-shaped tree: leaf `i` at `leaves + i`, the winner of all at 1.
+    keys: Vec<u64>,
+    leaves: usize,
+}
+
+impl Tree {
+    fn new(sources: usize) -> Self {
+        let leaves = sources.next_power_of_two().max(2);
+        Self { keys: vec![IDLE; 2 * leaves], leaves }
+    }
+
+    #[inline]
+    fn winner(&self) -> u64 {
+        self.keys[1]
+    }
+
+    #[inline]
+    fn update(&mut self, leaf: usize, key: u64) {
+        let keys = &mut self.keys[..];
+        let mut node = self.leaves + leaf;
+        keys[node] = key;
+        while node > 1 {
+            let best = keys[node].min(keys[node ^ 1]);
+            node >>= 1;
+            if keys[node] == best {
+                return;
+            }
+            keys[node] = best;
+        }
+    }
+}
+
+/// The queue. The first `busy` sources are expected to carry most events.
+#[derive(Debug)]
+pub(crate) struct Calendar {
+    busy: Tree,
+    calm: Tree,
+    busy_count: u32,
+}
+
+impl Calendar {
+    pub fn new(busy: usize, all: usize) -> Self {
+        debug_assert!(all <= MAX_SOURCES);
+        Self {
+            busy: Tree::new(busy),
+            calm: Tree::new(all.saturating_sub(busy)),
+            busy_count: busy as u32,
+        }
+    }
+
+    /// `source` waits for `at` from now on; [`Instant::NEVER`]: for nothing.
+    #[inline]
+    pub fn set(&mut self, source: Source, at: Instant) {
+        let key =
+            if at > END_OF_TIME { IDLE } else { at.as_nanos() << SOURCE_BITS | u64::from(source) };
+        if source < self.busy_count {
+            self.busy.update(source as usize, key);
+        } else {
+            self.calm.update((source - self.busy_count) as usize, key);
+        }
+    }
+
+    /// The earliest source and its time.
+    #[inline]
+    pub fn next(&self) -> Option<(Instant, Source)> {
+        let key = self.busy.winner().min(self.calm.winner());
+        if key == IDLE {
+            return None;
+        }
+        let source = key as u32 & ((1 << SOURCE_BITS) - 1);
+        Some((Instant::from_nanos(key >> SOURCE_BITS), source))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ns: u64) -> Instant {
+        Instant::from_nanos(ns)
+    }
+
+    #[test]
+    fn the_earliest_wins_and_ties_go_to_the_lower_number() {
+        let mut calendar = Calendar::new(2, 5);
+        calendar.set(4, at(10));
+        calendar.set(3, at(5));
+        calendar.set(1, at(5));
+        assert_eq!(calendar.next(), Some((at(5), 1)));
+        calendar.set(1, Instant::NEVER);
+        assert_eq!(calendar.next(), Some((at(5), 3)));
+        calendar.set(3, at(20));
+        assert_eq!(calendar.next(), Some((at(10), 4)));
+        calendar.set(4, Instant::NEVER);
+        calendar.set(3, Instant::NEVER);
+        assert_eq!(calendar.next(), None);
+    }
+
+    #[test]
+    fn it_orders_random_times_like_a_sorted_list() {
+        let mut stream = dragstrip_units::Stream::named(1, "calendar");
+        let mut calendar = Calendar::new(3, 37);
+        let mut times: Vec<(u64, u32)> = Vec::new();
+        for source in 0..37 {
+            let time = u64::from(stream.below(50));
+            calendar.set(source, at(time));
+            times.push((time, source));
+        }
+        times.sort_unstable();
+        for (time, source) in times {
+            assert_eq!(calendar.next(), Some((at(time), source)));
+            calendar.set(source, Instant::NEVER);
+        }
+        assert_eq!(calendar.next(), None);
+    }
+}

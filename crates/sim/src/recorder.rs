@@ -1,0 +1,279 @@
+//! Fills the tables of a recording (docs/reference/recording.md).
+
+use crate::recording::{Column, Data, Recording, Table};
+use dragstrip_tcp::Snapshot;
+use dragstrip_units::Instant;
+
+/// Columns of one table while it grows.
+macro_rules! columns {
+    ($(#[$doc:meta])* $name:ident { $($column:ident),+ $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Debug, Default)]
+        pub(crate) struct $name { $(pub $column: Vec<i64>,)+ }
+
+        impl $name {
+            #[inline]
+            pub fn push(&mut self, $($column: i64),+) {
+                $(self.$column.push($column);)+
+            }
+        }
+    };
+}
+
+columns!(
+    /// Sender state.
+    Samples {
+        time_ns, flow, cwnd_bytes, ssthresh_bytes, bytes_in_flight, srtt_ns, rtt_ns, min_rtt_ns,
+        pacing_bps, delivery_bps, bytes_acked, retransmits, state, limited_by,
+    }
+);
+columns!(
+    /// Arrivals per interval.
+    Received { time_ns, flow, wire_bytes, new_bytes }
+);
+columns!(
+    /// Ping answers.
+    Probes { time_ns, probe, target, rtt_ns, lost }
+);
+columns!(
+    /// Queue state.
+    Queues { time_ns, link, backlog_bytes, backlog_packets, enqueued, dropped, marked }
+);
+
+/// RTT samples, kept small: there is one for nearly every ACK.
+#[derive(Debug, Default)]
+pub(crate) struct Rtts {
+    time_ns: Vec<u64>,
+    flow: Vec<u32>,
+    rtt_ns: Vec<u64>,
+}
+
+impl Rtts {
+    #[inline]
+    pub fn push(&mut self, now: Instant, flow: u32, rtt_ns: u64) {
+        self.time_ns.push(now.as_nanos());
+        self.flow.push(flow);
+        self.rtt_ns.push(rtt_ns);
+    }
+}
+
+/// A set of names, each stored once.
+#[derive(Debug, Default)]
+pub(crate) struct Names(Vec<String>);
+
+impl Names {
+    /// The number of `name`.
+    pub fn number(&mut self, name: &str) -> i64 {
+        let known = self.0.iter().position(|known| known == name);
+        known.unwrap_or_else(|| {
+            self.0.push(name.to_owned());
+            self.0.len() - 1
+        }) as i64
+    }
+}
+
+/// What is known of a flow at the end of the run.
+#[derive(Debug)]
+pub(crate) struct FlowRow {
+    pub label: String,
+    pub protocol: &'static str,
+    pub cc: String,
+    pub sender: String,
+    pub receiver: String,
+    pub start_ns: u64,
+    pub stop_ns: u64,
+    pub bytes_acked: u64,
+    pub bytes_received: u64,
+    pub segments_sent: u64,
+    pub retransmits: u64,
+    pub rto_count: u64,
+    pub reductions: u64,
+    pub ecn_negotiated: bool,
+    pub datagrams_lost: Option<u64>,
+}
+
+/// The tables of a run while it lasts.
+#[derive(Debug, Default)]
+pub(crate) struct Recorder {
+    pub samples: Samples,
+    pub states: Names,
+    pub limits: Names,
+    pub received: Received,
+    pub rtts: Rtts,
+    pub probes: Probes,
+    pub probe_names: Names,
+    pub target_names: Names,
+    pub queues: Queues,
+    pub link_names: Names,
+}
+
+fn or_null(value: Option<u64>) -> i64 {
+    value.map_or(Data::NULL, |value| value as i64)
+}
+
+impl Recorder {
+    /// A row of `samples`.
+    pub fn sample(&mut self, now: Instant, flow: u32, snapshot: &Snapshot) {
+        let state = self.states.number(snapshot.state);
+        let limited_by = self.limits.number(snapshot.limited_by.name());
+        self.samples.push(
+            now.as_nanos() as i64,
+            i64::from(flow),
+            snapshot.cwnd_bytes as i64,
+            or_null(snapshot.ssthresh_bytes),
+            snapshot.bytes_in_flight as i64,
+            or_null(snapshot.srtt_ns),
+            or_null(snapshot.rtt_ns),
+            or_null(snapshot.min_rtt_ns),
+            or_null(snapshot.pacing_bps),
+            or_null(snapshot.delivery_bps),
+            snapshot.bytes_acked as i64,
+            snapshot.retransmits as i64,
+            state,
+            limited_by,
+        );
+    }
+
+    /// The finished tables.
+    pub fn finish(self, flows: Vec<FlowRow>) -> Recording {
+        Recording {
+            tables: vec![
+                flows_table(flows),
+                self.samples.table(self.states.0, self.limits.0),
+                self.received.table(),
+                self.rtts.table(),
+                self.probes.table(self.probe_names.0, self.target_names.0),
+                self.queues.table(self.link_names.0),
+            ],
+        }
+    }
+}
+
+fn int(name: &'static str, values: Vec<i64>) -> Column {
+    Column { name, data: Data::Int(values) }
+}
+
+fn text(name: &'static str, index: Vec<i64>, names: Vec<String>) -> Column {
+    let index = index.into_iter().map(|number| number as i32).collect();
+    Column { name, data: Data::Text { names, index } }
+}
+
+impl Samples {
+    fn table(self, states: Vec<String>, limits: Vec<String>) -> Table {
+        Table {
+            name: "samples",
+            columns: vec![
+                int("time_ns", self.time_ns),
+                int("flow", self.flow),
+                int("cwnd_bytes", self.cwnd_bytes),
+                int("ssthresh_bytes", self.ssthresh_bytes),
+                int("bytes_in_flight", self.bytes_in_flight),
+                int("srtt_ns", self.srtt_ns),
+                int("rtt_ns", self.rtt_ns),
+                int("min_rtt_ns", self.min_rtt_ns),
+                int("pacing_bps", self.pacing_bps),
+                int("delivery_bps", self.delivery_bps),
+                int("bytes_acked", self.bytes_acked),
+                int("retransmits", self.retransmits),
+                text("state", self.state, states),
+                text("limited_by", self.limited_by, limits),
+            ],
+        }
+    }
+}
+
+impl Received {
+    fn table(self) -> Table {
+        Table {
+            name: "received",
+            columns: vec![
+                int("time_ns", self.time_ns),
+                int("flow", self.flow),
+                int("wire_bytes", self.wire_bytes),
+                int("new_bytes", self.new_bytes),
+            ],
+        }
+    }
+}
+
+impl Rtts {
+    fn table(self) -> Table {
+        let wide = |values: Vec<u64>| values.into_iter().map(|value| value as i64).collect();
+        Table {
+            name: "rtts",
+            columns: vec![
+                int("time_ns", wide(self.time_ns)),
+                int("flow", self.flow.into_iter().map(i64::from).collect()),
+                int("rtt_ns", wide(self.rtt_ns)),
+            ],
+        }
+    }
+}
+
+impl Probes {
+    fn table(self, probes: Vec<String>, targets: Vec<String>) -> Table {
+        Table {
+            name: "probes",
+            columns: vec![
+                int("time_ns", self.time_ns),
+                text("probe", self.probe, probes),
+                text("target", self.target, targets),
+                int("rtt_ns", self.rtt_ns),
+                Column {
+                    name: "lost",
+                    data: Data::Bool(self.lost.into_iter().map(|lost| lost != 0).collect()),
+                },
+            ],
+        }
+    }
+}
+
+impl Queues {
+    fn table(self, links: Vec<String>) -> Table {
+        Table {
+            name: "queues",
+            columns: vec![
+                int("time_ns", self.time_ns),
+                text("link", self.link, links),
+                int("backlog_bytes", self.backlog_bytes),
+                int("backlog_packets", self.backlog_packets),
+                int("enqueued", self.enqueued),
+                int("dropped", self.dropped),
+                int("marked", self.marked),
+            ],
+        }
+    }
+}
+
+fn flows_table(rows: Vec<FlowRow>) -> Table {
+    let ints = |get: fn(&FlowRow) -> u64| rows.iter().map(|row| get(row) as i64).collect();
+    let texts = |name, get: fn(&FlowRow) -> &str| {
+        let mut names = Names::default();
+        let index = rows.iter().map(|row| names.number(get(row))).collect();
+        text(name, index, names.0)
+    };
+    Table {
+        name: "flows",
+        columns: vec![
+            int("flow", (0..rows.len() as i64).collect()),
+            texts("label", |row| &row.label),
+            texts("protocol", |row| row.protocol),
+            texts("cc", |row| &row.cc),
+            texts("sender", |row| &row.sender),
+            texts("receiver", |row| &row.receiver),
+            int("start_ns", ints(|row| row.start_ns)),
+            int("stop_ns", ints(|row| row.stop_ns)),
+            int("bytes_acked", ints(|row| row.bytes_acked)),
+            int("bytes_received", ints(|row| row.bytes_received)),
+            int("segments_sent", ints(|row| row.segments_sent)),
+            int("retransmits", ints(|row| row.retransmits)),
+            int("rto_count", ints(|row| row.rto_count)),
+            int("reductions", ints(|row| row.reductions)),
+            Column {
+                name: "ecn_negotiated",
+                data: Data::Bool(rows.iter().map(|row| row.ecn_negotiated).collect()),
+            },
+            int("datagrams_lost", rows.iter().map(|row| or_null(row.datagrams_lost)).collect()),
+        ],
+    }
+}

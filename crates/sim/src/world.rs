@@ -1,0 +1,572 @@
+//! The loop: takes the earliest event and lets whoever waited for it act.
+
+use crate::apps::{App, DATAGRAM_HEADERS, Flow, FlowKind, Phase};
+use crate::calendar::{END_OF_TIME, Source};
+use crate::network::{Network, Server, Target};
+use crate::packets::Packet;
+use crate::probes::Probe;
+use crate::recorder::{FlowRow, Recorder};
+use crate::recording::{Data, Recording};
+use dragstrip_qdisc::PacketId;
+use dragstrip_scenario::{Scenario, Transport};
+use dragstrip_tcp::{Endpoint, Outbox, Segment};
+use dragstrip_units::{Duration, Instant};
+
+/// How the sources of the calendar are numbered. Lanes come first: at equal times packets arrive before
+/// timers go off.
+#[derive(Debug)]
+pub(crate) struct Layout {
+    /// Lanes shared by the stages that lead to one node: 0 .. this.
+    pub shared_lanes: usize,
+    /// Watchdog number of each stage that needs one.
+    watchdogs: Vec<Option<u32>>,
+    /// Stage of each watchdog.
+    watched_stages: Vec<usize>,
+    tick: Source,
+    own_lanes: Source,
+    endpoints: Source,
+    flows: Source,
+    probes: Source,
+    end: Source,
+}
+
+impl Layout {
+    pub fn new(
+        nodes: usize,
+        evented: &[bool],
+        endpoints: usize,
+        flows: usize,
+        probes: usize,
+    ) -> Self {
+        let mut watchdogs = Vec::new();
+        let mut watched_stages = Vec::new();
+        for (stage, &evented) in evented.iter().enumerate() {
+            watchdogs.push(evented.then_some(watched_stages.len() as u32));
+            if evented {
+                watched_stages.push(stage);
+            }
+        }
+        let tick = (nodes + watched_stages.len()) as Source;
+        let own_lanes = tick + 1;
+        let first_endpoint = own_lanes + evented.len() as Source;
+        let first_flow = first_endpoint + endpoints as Source;
+        let first_probe = first_flow + flows as Source;
+        Self {
+            shared_lanes: nodes,
+            watchdogs,
+            watched_stages,
+            tick,
+            own_lanes,
+            endpoints: first_endpoint,
+            flows: first_flow,
+            probes: first_probe,
+            end: first_probe + probes as Source,
+        }
+    }
+
+    pub fn source_count(&self) -> usize {
+        self.end as usize
+    }
+
+    pub fn busy_count(&self) -> usize {
+        self.own_lanes as usize
+    }
+
+    pub fn own_lane_source(&self, stage: usize) -> Source {
+        self.own_lanes + stage as Source
+    }
+
+    pub fn watchdog_source(&self, stage: usize) -> Source {
+        let number = self.watchdogs[stage].unwrap_or(0);
+        self.shared_lanes as Source + number
+    }
+}
+
+/// A queue whose state is recorded.
+#[derive(Debug)]
+pub(crate) struct QueueWatch {
+    pub stage: usize,
+    pub link: i64,
+}
+
+/// What has arrived at the receiving end of a flow.
+#[derive(Clone, Copy, Debug, Default)]
+struct Arrivals {
+    wire_bytes: u64,
+    new_bytes: u64,
+    total_new_bytes: u64,
+}
+
+/// A run in progress.
+#[derive(Debug)]
+pub(crate) struct World {
+    network: Network,
+    endpoints: Vec<Endpoint>,
+    /// Port each endpoint sends to, and when its timer event is due at the latest.
+    endpoint_ports: Vec<u32>,
+    scheduled: Vec<Instant>,
+    flows: Vec<Flow>,
+    arrivals: Vec<Arrivals>,
+    probes: Vec<Probe>,
+    recorder: Recorder,
+    queues: Vec<QueueWatch>,
+    layout: Layout,
+    now: Instant,
+    end: Instant,
+    interval: Duration,
+    every_ack: bool,
+    record_rtts: bool,
+}
+
+/// The way out of one host for one connection.
+struct Out<'a> {
+    network: &'a mut Network,
+    port: u32,
+}
+
+impl Outbox for Out<'_> {
+    #[inline]
+    fn send(&mut self, segment: &Segment, now: Instant) -> Instant {
+        let frame = segment.frame_len() as u16;
+        self.network.send(Packet { segment: segment.clone(), port: self.port, frame, hop: 0 }, now)
+    }
+}
+
+impl World {
+    #[expect(clippy::too_many_arguments, reason = "called once, by build, with the parts it made")]
+    pub fn new(
+        scenario: &Scenario,
+        network: Network,
+        endpoints: Vec<(Endpoint, u32)>,
+        flows: Vec<Flow>,
+        probes: Vec<Probe>,
+        recorder: Recorder,
+        queues: Vec<QueueWatch>,
+        layout: Layout,
+    ) -> Self {
+        let (endpoints, endpoint_ports): (Vec<_>, Vec<_>) = endpoints.into_iter().unzip();
+        let mut world = Self {
+            network,
+            scheduled: vec![Instant::NEVER; endpoints.len()],
+            endpoints,
+            endpoint_ports,
+            arrivals: vec![Arrivals::default(); flows.len()],
+            flows,
+            probes,
+            recorder,
+            queues,
+            layout,
+            now: Instant::ZERO,
+            end: Instant::from_nanos(scenario.duration_ns).min(END_OF_TIME),
+            interval: Duration::from_nanos(scenario.record.interval_ns),
+            every_ack: scenario.record.every_ack,
+            record_rtts: scenario.record.rtts,
+        };
+        for (index, flow) in world.flows.iter().enumerate() {
+            let source = world.layout.flows + index as Source;
+            world.network.calendar.set(source, flow.start);
+        }
+        for (index, probe) in world.probes.iter().enumerate() {
+            let source = world.layout.probes + index as Source;
+            world.network.calendar.set(source, probe.start);
+        }
+        let first_tick = Instant::ZERO + world.interval;
+        world.network.calendar.set(world.layout.tick, first_tick);
+        world
+    }
+
+    /// Runs to the end, or until `progress` says no.
+    pub fn run(&mut self, progress: &mut dyn FnMut(u64) -> bool) {
+        let second = Duration::from_secs(1);
+        let mut report_at = Instant::ZERO + second;
+        while let Some((at, source)) = self.network.calendar.next() {
+            if at > self.end {
+                break;
+            }
+            debug_assert!(at >= self.now, "the clock never goes back");
+            self.now = at;
+            self.dispatch(source);
+            if at >= report_at {
+                report_at = at + second;
+                if !progress(at.as_nanos()) {
+                    return;
+                }
+            }
+        }
+        self.now = self.end;
+    }
+
+    #[inline]
+    fn dispatch(&mut self, source: Source) {
+        let layout = &self.layout;
+        if (source as usize) < layout.shared_lanes {
+            self.on_lane(source);
+        } else if source >= layout.endpoints {
+            if source < layout.flows {
+                self.on_endpoint_timer(source - layout.endpoints);
+            } else if source < layout.probes {
+                self.on_app((source - layout.flows) as usize);
+            } else {
+                self.on_probe((source - layout.probes) as usize);
+            }
+        } else if source >= layout.own_lanes {
+            self.on_lane(source - layout.own_lanes + layout.shared_lanes as u32);
+        } else if source == layout.tick {
+            self.on_tick();
+        } else {
+            let stage = layout.watched_stages[source as usize - layout.shared_lanes];
+            self.network.calendar.set(source, Instant::NEVER);
+            self.network.pump(stage, self.now);
+        }
+    }
+
+    #[inline]
+    fn on_lane(&mut self, lane: u32) {
+        if let Some(id) = self.network.arrive(lane, self.now) {
+            self.deliver(id);
+        }
+    }
+
+    /// A packet has reached the end of its path.
+    #[inline]
+    fn deliver(&mut self, id: PacketId) {
+        let packet = self.network.packets.get(id);
+        let (segment, port, frame) = (packet.segment.clone(), packet.port, packet.frame);
+        self.network.packets.remove(id);
+        match self.network.ports[port as usize].target {
+            Target::Endpoint(endpoint) => self.deliver_segment(endpoint, &segment, frame),
+            Target::Datagrams(flow) => {
+                let arrivals = &mut self.arrivals[flow as usize];
+                let flow = &mut self.flows[flow as usize];
+                flow.datagrams_received += 1;
+                arrivals.wire_bytes += u64::from(frame);
+                arrivals.new_bytes += u64::from(segment.len);
+                arrivals.total_new_bytes += u64::from(segment.len);
+            }
+            Target::ProbeTarget(probe) => {
+                let back = self.probes[probe as usize].back;
+                self.network.send(Packet { segment, port: back, frame, hop: 0 }, self.now);
+            }
+            Target::ProbeOrigin(probe) => self.on_probe_answer(probe as usize, &segment),
+        }
+    }
+
+    #[inline]
+    fn deliver_segment(&mut self, endpoint: u32, segment: &Segment, frame: u16) {
+        let index = endpoint as usize;
+        let mut out = Out { network: &mut self.network, port: self.endpoint_ports[index] };
+        let new_bytes = self.endpoints[index].on_segment(segment, self.now, &mut out);
+        let flow_index = index / 2;
+        let sender = self.flow_sender(flow_index);
+        if sender == endpoint {
+            if segment.len == 0 || new_bytes == 0 {
+                self.after_ack(flow_index, index);
+            }
+        } else if segment.len > 0 {
+            let arrivals = &mut self.arrivals[flow_index];
+            arrivals.wire_bytes += u64::from(frame);
+            arrivals.new_bytes += new_bytes;
+            arrivals.total_new_bytes += new_bytes;
+        }
+        self.reschedule(index);
+        if self.flows[flow_index].goal != u64::MAX && segment.len > 0 {
+            self.after_data(flow_index, index);
+        }
+    }
+
+    #[inline]
+    fn flow_sender(&self, flow: usize) -> u32 {
+        self.flows[flow].data_sender().unwrap_or(u32::MAX)
+    }
+
+    #[inline]
+    fn after_ack(&mut self, flow: usize, endpoint: usize) {
+        if self.record_rtts
+            && let Some(rtt_ns) = self.endpoints[endpoint].new_rtt_ns()
+        {
+            self.recorder.rtts.push(self.now, flow as u32, rtt_ns);
+        }
+        if self.every_ack {
+            let snapshot = self.endpoints[endpoint].snapshot();
+            self.recorder.sample(self.now, flow as u32, &snapshot);
+        }
+    }
+
+    /// Makes sure that an event is pending no later than the endpoint's deadline. One that is too early stays:
+    /// when it comes, the endpoint is asked again.
+    #[inline]
+    fn reschedule(&mut self, index: usize) {
+        let deadline = self.endpoints[index].deadline();
+        if deadline < self.scheduled[index] {
+            self.scheduled[index] = deadline;
+            self.network.calendar.set(self.layout.endpoints + index as Source, deadline);
+        }
+    }
+
+    fn on_endpoint_timer(&mut self, endpoint: u32) {
+        let index = endpoint as usize;
+        if self.endpoints[index].deadline() <= self.now {
+            let mut out = Out { network: &mut self.network, port: self.endpoint_ports[index] };
+            self.endpoints[index].on_deadline(self.now, &mut out);
+        }
+        let deadline = self.endpoints[index].deadline();
+        self.scheduled[index] = deadline;
+        self.network.calendar.set(self.layout.endpoints + endpoint, deadline);
+    }
+
+    /// Data that an application waited for has arrived.
+    fn after_data(&mut self, flow_index: usize, endpoint: usize) {
+        let flow = &mut self.flows[flow_index];
+        let FlowKind::Tcp { client, server } = flow.kind else { return };
+        let in_order = self.endpoints[endpoint].bytes_in_order();
+        match flow.app {
+            App::Bulk { bytes: Some(bytes) } => {
+                if endpoint == server as usize && in_order >= bytes && flow.ended.is_none() {
+                    flow.ended = Some(self.now);
+                }
+            }
+            App::RequestResponse { request, response, think } => {
+                if flow.phase == Phase::Stopped {
+                    return;
+                }
+                if endpoint == server as usize {
+                    let asked = in_order / request;
+                    self.write_until(server, asked * response);
+                } else if in_order == flow.rounds * response && flow.phase == Phase::Busy {
+                    flow.phase = Phase::Quiet;
+                    let next = (self.now + think).min(flow.stop);
+                    debug_assert!(client as usize == endpoint);
+                    self.set_app(flow_index, next);
+                }
+            }
+            App::Bulk { bytes: None } | App::OnOff { .. } | App::ConstantRate { .. } => {}
+        }
+    }
+
+    fn set_app(&mut self, flow: usize, at: Instant) {
+        self.network.calendar.set(self.layout.flows + flow as Source, at);
+    }
+
+    fn write_until(&mut self, endpoint: u32, total: u64) {
+        let index = endpoint as usize;
+        let mut out = Out { network: &mut self.network, port: self.endpoint_ports[index] };
+        self.endpoints[index].write_until(total, self.now, &mut out);
+        self.reschedule(index);
+    }
+
+    fn write_endless(&mut self, endpoint: u32) {
+        let index = endpoint as usize;
+        let mut out = Out { network: &mut self.network, port: self.endpoint_ports[index] };
+        self.endpoints[index].write_endless(self.now, &mut out);
+        self.reschedule(index);
+    }
+
+    fn open(&mut self, endpoint: u32) {
+        let index = endpoint as usize;
+        let mut out = Out { network: &mut self.network, port: self.endpoint_ports[index] };
+        self.endpoints[index].open(self.now, &mut out);
+        self.reschedule(index);
+    }
+
+    /// An application's time has come: start, stop, or the next step.
+    fn on_app(&mut self, index: usize) {
+        let (kind, app, stop, phase) = {
+            let flow = &self.flows[index];
+            (flow.kind, flow.app, flow.stop, flow.phase)
+        };
+        if self.now >= stop && phase != Phase::Stopped {
+            self.stop_flow(index);
+            return;
+        }
+        let next = match (kind, app) {
+            (FlowKind::Udp { port }, App::ConstantRate { rate, datagram }) => {
+                self.send_datagram(index, port, datagram);
+                let flow = &mut self.flows[index];
+                let (gap, carry) = rate.time_for_floor(u64::from(datagram), flow.carry);
+                flow.carry = carry;
+                self.now + gap
+            }
+            (FlowKind::Tcp { client, server }, app) => {
+                if phase == Phase::Waiting {
+                    self.open(server);
+                    self.open(client);
+                }
+                self.step(index, client, app, phase)
+            }
+            (
+                FlowKind::Udp { .. },
+                App::Bulk { .. } | App::OnOff { .. } | App::RequestResponse { .. },
+            ) => Instant::NEVER,
+        };
+        self.set_app(index, next.min(stop));
+    }
+
+    /// The next step of a TCP application; when the one after that is due.
+    fn step(&mut self, index: usize, client: u32, app: App, phase: Phase) -> Instant {
+        let (next_phase, next) = match app {
+            App::Bulk { bytes: Some(bytes) } => {
+                self.write_until(client, bytes);
+                (Phase::Busy, Instant::NEVER)
+            }
+            App::Bulk { bytes: None } => {
+                self.write_endless(client);
+                (Phase::Busy, Instant::NEVER)
+            }
+            App::OnOff { on, off } => {
+                if phase == Phase::Busy {
+                    self.endpoints[client as usize].stop_writing();
+                    (Phase::Quiet, self.now + off)
+                } else {
+                    self.write_endless(client);
+                    (Phase::Busy, self.now + on)
+                }
+            }
+            App::RequestResponse { request, .. } => {
+                self.flows[index].rounds += 1;
+                let total = self.flows[index].rounds * request;
+                self.flows[index].phase = Phase::Busy;
+                self.write_until(client, total);
+                (Phase::Busy, Instant::NEVER)
+            }
+            App::ConstantRate { .. } => (Phase::Busy, Instant::NEVER),
+        };
+        self.flows[index].phase = next_phase;
+        next
+    }
+
+    fn send_datagram(&mut self, index: usize, port: u32, datagram: u32) {
+        let flow = &mut self.flows[index];
+        flow.phase = Phase::Busy;
+        flow.datagrams_sent += 1;
+        let segment =
+            Segment { seq: flow.datagrams_sent, len: datagram as u16, ..Segment::default() };
+        let frame = (datagram + DATAGRAM_HEADERS) as u16;
+        self.network.send(Packet { segment, port, frame, hop: 0 }, self.now);
+    }
+
+    /// The flow's time is over: a TCP connection is reset, as the kernel engines' agent does.
+    fn stop_flow(&mut self, index: usize) {
+        let flow = &mut self.flows[index];
+        flow.phase = Phase::Stopped;
+        flow.ended.get_or_insert(self.now);
+        if let FlowKind::Tcp { client, server } = flow.kind {
+            self.endpoints[client as usize].reset();
+            self.endpoints[server as usize].reset();
+        }
+        self.set_app(index, Instant::NEVER);
+    }
+
+    fn on_probe(&mut self, index: usize) {
+        let probe = &mut self.probes[index];
+        let recorder = &mut self.recorder;
+        let row = recorder.probes.time_ns.len();
+        let label = recorder.probe_names.number(&probe.label);
+        let target = recorder.target_names.number(&probe.target);
+        recorder.probes.push(self.now.as_nanos() as i64, label, target, Data::NULL, 1);
+        let segment = Segment {
+            seq: probe.rows.len() as u64,
+            ack: self.now.as_nanos(),
+            ..Segment::default()
+        };
+        probe.rows.push(row);
+        let (port, frame, next) = (probe.there, probe.frame, self.now + probe.interval);
+        self.network.calendar.set(self.layout.probes + index as Source, next);
+        self.network.send(Packet { segment, port, frame, hop: 0 }, self.now);
+    }
+
+    fn on_probe_answer(&mut self, index: usize, segment: &Segment) {
+        let row = self.probes[index].rows[segment.seq as usize];
+        let probes = &mut self.recorder.probes;
+        // A duplicated answer does not count.
+        if probes.lost[row] != 0 {
+            probes.rtt_ns[row] = (self.now.as_nanos() - segment.ack) as i64;
+            probes.lost[row] = 0;
+        }
+    }
+
+    /// The end of a recording interval.
+    fn on_tick(&mut self) {
+        let now_ns = self.now.as_nanos() as i64;
+        for index in 0..self.flows.len() {
+            let flow = &self.flows[index];
+            let running = flow.phase != Phase::Waiting && flow.phase != Phase::Stopped;
+            let arrivals = &mut self.arrivals[index];
+            if running || arrivals.wire_bytes > 0 {
+                let (wire, new) = (arrivals.wire_bytes as i64, arrivals.new_bytes as i64);
+                self.recorder.received.push(now_ns, index as i64, wire, new);
+                arrivals.wire_bytes = 0;
+                arrivals.new_bytes = 0;
+            }
+            if running
+                && !self.every_ack
+                && let Some(sender) = flow.data_sender()
+            {
+                let snapshot = self.endpoints[sender as usize].snapshot();
+                self.recorder.sample(self.now, index as u32, &snapshot);
+            }
+        }
+        for watch in &self.queues {
+            let backlog = self.network.backlog(watch.stage, self.now);
+            let counters = self.network.stages[watch.stage].counters;
+            self.recorder.queues.push(
+                now_ns,
+                watch.link,
+                backlog.bytes as i64,
+                i64::from(backlog.packets),
+                counters.enqueued as i64,
+                counters.dropped as i64,
+                counters.marked as i64,
+            );
+        }
+        self.network.calendar.set(self.layout.tick, self.now + self.interval);
+    }
+
+    /// Packets that every stage and lane together still hold equal those the arena counts.
+    pub fn packets_under_way(&self) -> usize {
+        self.network.packets.len()
+    }
+
+    /// Sums over all stages: enqueued, dropped, copied.
+    pub fn totals(&self) -> (u64, u64, u64) {
+        self.network.stages.iter().fold((0, 0, 0), |sum, stage| {
+            let counters = stage.counters;
+            let waiting = match &stage.server {
+                Server::Computed(_) | Server::Evented(_) => counters.copied,
+            };
+            (sum.0 + counters.enqueued, sum.1 + counters.dropped, sum.2 + waiting)
+        })
+    }
+
+    /// The recording of what happened so far.
+    pub fn finish(self, scenario: &Scenario) -> Recording {
+        let mut rows = Vec::with_capacity(self.flows.len());
+        for ((flow, spec), arrivals) in self.flows.iter().zip(&scenario.flows).zip(&self.arrivals) {
+            let ended = flow.ended.unwrap_or(self.now.min(flow.stop));
+            let sender = flow.data_sender().map(|index| &self.endpoints[index as usize]);
+            let count = |get: fn(&Endpoint) -> u64| sender.map_or(0, get);
+            rows.push(FlowRow {
+                label: spec.label.clone(),
+                protocol: if sender.is_some() { "tcp" } else { "udp" },
+                cc: match &spec.transport {
+                    Transport::Tcp { cc, .. } => cc.clone(),
+                    Transport::Udp => String::new(),
+                },
+                sender: spec.sender.clone(),
+                receiver: spec.receiver.clone(),
+                start_ns: flow.start.as_nanos(),
+                stop_ns: ended.as_nanos().max(flow.start.as_nanos()),
+                bytes_acked: count(Endpoint::bytes_acked),
+                bytes_received: arrivals.total_new_bytes,
+                segments_sent: sender.map_or(flow.datagrams_sent, Endpoint::segments_sent),
+                retransmits: count(Endpoint::retransmits),
+                rto_count: count(Endpoint::rto_count),
+                reductions: count(Endpoint::reductions),
+                ecn_negotiated: sender.is_some_and(Endpoint::ecn_negotiated),
+                datagrams_lost: sender
+                    .is_none()
+                    .then(|| flow.datagrams_sent.saturating_sub(flow.datagrams_received)),
+            });
+        }
+        self.recorder.finish(rows)
+    }
+}
