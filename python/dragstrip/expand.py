@@ -30,6 +30,7 @@ from dragstrip.experiment import (
     RequestResponse,
 )
 from dragstrip.machine import refuse_if_too_large
+from dragstrip.scenario import Scenario
 
 Json: TypeAlias = dict[str, Any]
 
@@ -63,10 +64,16 @@ def expand(experiment: Experiment, source: str = "") -> list[Run]:
         for settings, variant in variants:
             name = _name(settings, variant, repeat, experiment.repeat)
             scenario = build(variant, name, experiment.seed + repeat)
-            runs.append(Run(len(runs), name, scenario, settings, repeat))
-    for run in runs[: len(variants)]:  # repeats differ in the seed alone
-        check(run.scenario, experiment, source)
+            if repeat == 0:  # repeats differ in the seed alone
+                check(scenario, variant, source)
+            runs.append(Run(len(runs), name, complete(scenario), settings, repeat))
     return runs
+
+
+def complete(scenario: Json) -> Json:
+    """The scenario with every default written out."""
+    filled: Json = json.loads(Scenario.model_validate(scenario).to_json())
+    return filled
 
 
 def check(scenario: Json, experiment: Experiment, source: str = "") -> None:

@@ -122,8 +122,8 @@ class Measured:
         """The MSS: the smaller MTU of both hosts less IP and TCP headers, timestamps included unless off."""
         hosts = {node["name"]: node for node in self.scenario["nodes"]}
         ends = [hosts[flow.sender], hosts[flow.receiver]]
-        mtu = min(int(end.get("mtu_bytes", 1500)) for end in ends)
-        off = any(end.get("sysctl", {}).get("net.ipv4.tcp_timestamps") == "0" for end in ends)
+        mtu = min(int(end["mtu_bytes"]) for end in ends)
+        off = any(end["sysctl"].get("net.ipv4.tcp_timestamps") == "0" for end in ends)
         return mtu - (40 if off else 52)
 
     def steady_after_ns(self, flow: Flow) -> int:
