@@ -5,6 +5,11 @@ SHELL := /bin/sh
 UV := $(shell command -v uv 2>/dev/null || echo $(CURDIR)/.tools/uv/bin/uv)
 export PYO3_PYTHON := $(CURDIR)/.venv/bin/python
 RUST_MINOR_MIN := 88
+# The system's certificates where it has some: a network may sign with its own.
+ifneq ($(wildcard /etc/ssl/certs/ca-certificates.crt),)
+export UV_SYSTEM_CERTS := true
+export UV_NATIVE_TLS := true
+endif
 
 .PHONY: demo test bench test-rust test-python python check-rust clean-demo
 
@@ -33,6 +38,7 @@ test-python: python
 	$(UV) run --no-sync pytest
 
 python: check-rust $(UV)  ## The environment in .venv, with the extension compiled and current.
+	@test -d .venv || echo "Fetching packages and compiling; the first time this takes about a minute."
 	@$(UV) sync --quiet
 
 check-rust:
