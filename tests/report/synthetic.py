@@ -80,6 +80,7 @@ class Plan:
     probes: bool = True
     claims: list[dict[str, Any]] | None = field(default_factory=list)
     qdisc: dict[str, Any] | None = None
+    limited_by: str = "cwnd"
 
 
 def compare(ccs: list[str], repeats: int = 1, **settings: Any) -> Plan:
@@ -292,7 +293,7 @@ def _tables(
             "bytes_acked": ints(np.zeros(rows)),
             "retransmits": ints(stacked("retransmits")),
             "state": text(["open"] * rows),
-            "limited_by": text(["cwnd"] * rows),
+            "limited_by": text([plan.limited_by] * rows),
         },
     )
     everything = made
@@ -366,9 +367,7 @@ def _summary(plan: Plan, run: RunPlan, made: list[dict[str, Any]], queue: Array)
                 "label": m["plan"].label,
                 "cc": m["plan"].cc,
                 "goodput_bps": goodput,
-                "throughput_bps_p50": float(np.median(m["wire"].reshape(-1, 10).sum(axis=1) * 8))
-                if len(m["wire"]) % 10 == 0
-                else goodput,
+                "throughput_bps_p50": float(np.median(m["wire"].round())) * 80,
                 "rtt_ms": None if udp else quantiles(m["rtt_ms"]),
                 "retransmits": 0 if udp else int(m["retransmits"][-1]),
                 "segments_sent": int(m["wire"].sum() / FRAME + m["retransmits"][-1]),

@@ -197,7 +197,7 @@ def _bars(
         }
         for contender, figure in known
     ]
-    top = max(max(entry["greatest"] for entry in data) * 1.3, 1e-9)
+    top = max(entry["greatest"] for entry in data) * 1.3 or 1.0
     contenders = [contender for contender, _ in known]
     bar: Spec = {
         "mark": {"type": "bar", "height": 13},

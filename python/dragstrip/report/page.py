@@ -20,7 +20,8 @@ from dragstrip.report.verdict import Verdict
 
 HERE = Path(__file__).parent
 GRADES = {"reproduced": "good", "contradicted": "bad", "not testable here": "open"}
-# Provenance fields that are shown elsewhere or for all runs at once.
+# Said elsewhere on the page.
+NOT_TOLD = ("experiment", "repeat")
 COMMON_FIRST = ("engine", "version", "versions", "kernel", "command", "started", "start_time")
 
 
@@ -182,7 +183,7 @@ class Provenance:
 def provenance(runs: list[Run]) -> Provenance:
     """Where the figures come from, each fact said once."""
     told = [(run, _flat(run.recording.provenance)) for run in runs]
-    keys = list(dict.fromkeys(key for _, facts in told for key in facts))
+    keys = [key for key in dict.fromkeys(key for _, facts in told for key in facts) if key not in NOT_TOLD]
     common = [key for key in keys if len({facts.get(key) for _, facts in told}) == 1]
     if len(told) == 1:
         common = [key for key in common if key != "seed"]

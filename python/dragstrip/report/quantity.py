@@ -86,7 +86,7 @@ def digits(value: float) -> str:
         return MISSING
     if value == 0:
         return "0"
-    decimals = max(0, 2 - math.floor(math.log10(abs(value))))
+    decimals = max(0, 2 - math.floor(math.log10(abs(float(f"{value:.2e}")))))
     if abs(value - round(value)) < 1e-9 * abs(value):
         decimals = 0
     return f"{value:,.{min(decimals, 6)}f}".replace(",", "\u2009")

@@ -12,6 +12,8 @@ from dragstrip.report.figure import FONT, Figure
 
 # Pixels per SVG unit: 2.5 gives about 240 dpi at the size at which a figure is printed.
 PNG_SCALE = 2.5
+# Named, so that a newer vl-convert draws the same picture.
+VEGA_LITE = "5.20"
 _ATTRIBUTE = re.compile(r'="[^"]*"')
 _NUMBER = re.compile(r"-?\d+\.\d{3,}(?:e-?\d+)?")
 _ROLES = re.compile(r' (?:role|aria-[a-z]+|pointer-events)="[^"]*"')
@@ -24,7 +26,7 @@ _EMPTY = re.compile(r'<path class="background" d="M0,0h0v0h0Z"/>')
 
 def svg(figure: Figure, prefix: str = "") -> str:
     """The figure as SVG: the same bytes for the same specification, whatever was rendered before."""
-    return tidy(vl_convert.vegalite_to_svg(dict(figure.spec)), figure, prefix)
+    return tidy(vl_convert.vegalite_to_svg(dict(figure.spec), vl_version=VEGA_LITE), figure, prefix)
 
 
 def tidy(text: str, figure: Figure, prefix: str = "") -> str:

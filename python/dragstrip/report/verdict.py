@@ -158,17 +158,25 @@ def _fairness(setup: Setup, rows: list[Row]) -> Markup | None:
 
 
 def cautions(rows: list[Row]) -> list[Markup]:
-    """Senders that something else than their window held back: receive window, send buffer or application."""
-    names = {"rwnd": "the receive window", "sndbuf": "the send buffer", "app": "its application"}
+    """Senders that something else than their window held back: receive window, send buffer, application."""
     notes = []
-    for row in rows:
-        for reason, share in row.limits.items():
-            if reason in names and share > LIMITED_SHARE_MAX:
-                notes.append(
-                    Markup(
-                        "{} was held back by {} for {:.0f} % of the time: that is not its congestion control."
-                    ).format(_bold([row.contender.title]), names[reason], share * 100)
+    for reason, name in (
+        ("rwnd", "the receive window"),
+        ("sndbuf", "the send buffer"),
+        ("app", "the application"),
+    ):
+        held = [(row.contender.title, row.limits.get(reason, 0.0)) for row in rows]
+        held = [(title, share) for title, share in held if share > LIMITED_SHARE_MAX]
+        if held:
+            least, most = min(share for _, share in held), max(share for _, share in held)
+            span = f"{least * 100:.0f}" + (
+                f" to {most * 100:.0f}" if round(most, 2) > round(least, 2) else ""
+            )
+            notes.append(
+                Markup("{} {} held back by {} for {} % of the time: that is not congestion control.").format(
+                    _bold([title for title, _ in held]), "was" if len(held) == 1 else "were", name, span
                 )
+            )
     return notes
 
 

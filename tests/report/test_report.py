@@ -1,0 +1,257 @@
+"""The report as a whole: what it says, that it stands alone, and that bad input leaves nothing behind."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import time
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import altair as alt
+import jsonschema
+import pytest
+
+from dragstrip.errors import BadInputError
+from dragstrip.report import charts, write_report
+from dragstrip.report.collect import curves_of, shares_of
+from dragstrip.report.colours import assign
+from dragstrip.report.load import load
+from dragstrip.report.setups import algorithms_of, setups_of
+from dragstrip.report.stats import rows_of
+
+from .conftest import PLANS
+
+FolderOf = Callable[[str], Path]
+VOID = {"meta", "input", "br", "hr", "img", "link"}
+
+
+class Page(HTMLParser):
+    """Checks that tags close in order; collects ids, addresses and texts."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.ids: list[str] = []
+        self.addresses: list[str] = []
+        self.words: list[str] = []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag not in VOID:
+            self.open.append(tag)
+        for name, value in attrs:
+            if name == "id":
+                self.ids.append(value or "")
+            if name in ("src", "href", "xlink:href", "srcset", "action", "data", "poster"):
+                self.addresses.append(value or "")
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open, tag
+        assert self.open.pop() == tag
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        if tag not in VOID:
+            self.open.pop()
+
+    def handle_data(self, data: str) -> None:
+        if not self.open or self.open[-1] not in ("style", "script"):
+            self.words.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(self.words).split())
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_the_page_is_whole_and_stands_alone(folder_of: FolderOf, name: str) -> None:
+    written = write_report(folder_of(name))
+    text = written.read_text(encoding="utf-8")
+    page = Page(text)
+    assert len(page.ids) == len(set(page.ids))
+    # Links inside the page only: nothing to fetch, however the page is looked at.
+    assert all(address.startswith("#") for address in page.addresses)
+    assert {address[1:] for address in page.addresses} <= set(page.ids)
+    assert not re.search(r"url\((?!#)|@import|fetch\(|XMLHttpRequest|<link|<iframe", text)
+    assert set(re.findall(r"https?://[^\"' <)]+", text)) <= {
+        "http://www.w3.org/2000/svg",
+        "http://www.w3.org/1999/xlink",
+    }
+    assert "None" not in page.text
+    assert "nan" not in page.text.lower().split()
+    assert not [path.name for path in folder_of(name).iterdir() if path.name.startswith(".")]
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_figures_for_papers_are_complete_and_well_formed(folder_of: FolderOf, name: str) -> None:
+    write_report(folder_of(name))
+    figures = folder_of(name) / "figures"
+    stems = {path.stem for path in figures.iterdir()}
+    assert {path.name for path in figures.iterdir()} == {
+        f"{s}.{e}" for s in stems for e in ("svg", "png", "pdf")
+    }
+    for path in figures.glob("*.svg"):
+        ElementTree.parse(path)  # noqa: S314 - our own file
+    assert all(path.read_bytes().startswith(b"\x89PNG") for path in figures.glob("*.png"))
+    assert all(path.read_bytes().startswith(b"%PDF") for path in figures.glob("*.pdf"))
+    if name == "together":
+        assert stems == {
+            "goodput", "rtt", "retransmissions", "cdf-rtt", "cdf-throughput",
+            "shares", "pie", "jain", "timeline", "path",
+        }  # fmt: skip
+    if name == "five":
+        assert "pie" not in stems
+
+
+def test_medians_in_the_legends_are_those_of_the_result(folder_of: FolderOf) -> None:
+    write_report(folder_of("five"))
+    result = json.loads((folder_of("five") / "result.json").read_text())
+    rates = (folder_of("five") / "figures" / "cdf-throughput.svg").read_text()
+    times = (folder_of("five") / "figures" / "cdf-rtt.svg").read_text()
+    for run in result["runs"]:
+        flow = run["flows"][0]
+        assert f"{flow['cc']}  {flow['throughput_bps_p50'] / 1e6:.2f} Mbit/s" in rates
+        # The made-up summary takes the curve, the made-up table samples of it.
+        legend = re.search(rf"{flow['cc']}  ([\d.]+) ms", times)
+        assert legend is not None
+        assert float(legend[1]) == pytest.approx(flow["rtt_ms"]["p50"], rel=0.02)
+
+
+def test_claims_are_shown_with_their_grades_and_reasons(folder_of: FolderOf) -> None:
+    page = Page(write_report(folder_of("five")).read_text(encoding="utf-8"))
+    assert "1 reproduced, 2 contradicted, 1 not testable here" in page.text
+    assert "492 ms 497 ms reproduced 1.1 % above" in page.text
+    assert "70 to 76 ms 51.3 ms contradicted 26.7 % below" in page.text
+    assert "ADSL's ATM cells <are> not modelled yet" in page.text
+    assert "vegas < reno reno < vegas contradicted" in page.text
+
+
+def test_failed_runs_are_told_first(folder_of: FolderOf) -> None:
+    page = Page(write_report(folder_of("failed")).read_text(encoding="utf-8"))
+    assert "1 of 2 runs failed cubic (seed 1): worker killed <by> signal 9" in page.text
+    assert page.text.index("failed") < page.text.index("The path")
+
+
+def test_provenance_is_told(folder_of: FolderOf) -> None:
+    page = Page(write_report(folder_of("repeats")).read_text(encoding="utf-8"))
+    assert "dragstrip compare --rate 10mbit" in page.text
+    for run in load(folder_of("repeats")).runs:
+        assert run.recording.provenance["recording_sha256"] in page.text
+        assert str(run.summary["recording"]) in page.text
+
+
+def test_without_shared_runs_there_is_neither_pie_nor_jain(folder_of: FolderOf) -> None:
+    assert "Jain" not in Page(write_report(folder_of("five")).read_text(encoding="utf-8")).text
+    text = Page(write_report(folder_of("together")).read_text(encoding="utf-8")).text
+    assert "Jain" in text
+    assert "Shares of the whole" in text
+
+
+def test_twice_the_same_bytes(folder_of: FolderOf) -> None:
+    folder = folder_of("together")
+    first = write_report(folder).read_bytes()
+    pictures = {path.name: path.read_bytes() for path in (folder / "figures").glob("*.svg")}
+    write_report(folder_of("one"))  # Vega's counters go on in between.
+    assert write_report(folder).read_bytes() == first
+    assert {path.name: path.read_bytes() for path in (folder / "figures").glob("*.svg")} == pictures
+
+
+@pytest.mark.parametrize("name", ["five", "together", "crowd", "udp", "repeats", "short"])
+def test_specifications_are_vega_lite(folder_of: FolderOf, name: str) -> None:
+    schema = alt.load_schema()
+    runs = load(folder_of(name)).runs
+    (setup,) = setups_of(runs, assign(algorithms_of(runs)))
+    groups = charts.all_figures(setup, rows_of(setup), curves_of(setup), shares_of(setup))
+    for figure in (figure for figures in groups.values() for figure in figures):
+        jsonschema.Draft7Validator(schema).validate(_thinned(dict(figure.spec)))
+
+
+def _thinned(spec: Any) -> Any:
+    """A specification with one row of each table: the schema has nothing to say about more."""
+    if isinstance(spec, dict):
+        return {
+            k: v[:1] if k == "values" and v and isinstance(v[0], dict) else _thinned(v)
+            for k, v in spec.items()
+        }
+    return [_thinned(part) for part in spec] if isinstance(spec, list) else spec
+
+
+def test_five_runs_of_a_minute_take_less_than_five_seconds(folder_of: FolderOf) -> None:
+    folder = folder_of("five")
+    started = time.process_time()
+    write_report(folder)
+    assert time.process_time() - started < 5.0
+
+
+def test_a_large_recording_makes_a_page_of_bearable_size(folder_of: FolderOf) -> None:
+    for name in PLANS:
+        assert write_report(folder_of(name)).stat().st_size < 1_500_000, name
+
+
+# --- bad input -------------------------------------------------------------------------------------
+
+
+def _flip(file: Path) -> None:
+    content = bytearray(file.read_bytes())
+    for place in range(4, min(len(content) - 8, 600)):
+        content[place] ^= 0xFF
+    file.write_bytes(bytes(content))
+
+
+def _drop_column(file: Path) -> None:
+    import pyarrow.parquet as pq
+
+    table = pq.read_table(file)
+    pq.write_table(table.drop_columns(["rtt_ns"]), file)
+
+
+DAMAGES: dict[str, tuple[str, Callable[[Path], Any], str]] = {
+    "cut off": (
+        "runs/000-cubic/rtts.parquet",
+        lambda f: f.write_bytes(f.read_bytes()[:100]),
+        "a Parquet file",
+    ),
+    "empty": ("runs/000-cubic/flows.parquet", lambda f: f.write_bytes(b""), "a Parquet file"),
+    "no Parquet": ("runs/000-cubic/queues.parquet", lambda f: f.write_text("time_ns\n1"), "a Parquet file"),
+    "flipped bytes": ("runs/000-cubic/received.parquet", _flip, "a Parquet file"),
+    "missing table": ("runs/000-cubic/samples.parquet", Path.unlink, "missing"),
+    "missing column": ("runs/000-cubic/rtts.parquet", _drop_column, "rtt_ns"),
+    "missing recording": ("runs/000-cubic", shutil.rmtree, "recording"),
+    "missing scenario": ("runs/000-cubic/scenario.json", Path.unlink, "missing"),
+    "bad scenario": ("runs/000-cubic/scenario.json", lambda f: f.write_text("{"), "a JSON document"),
+    "missing result": ("result.json", Path.unlink, "missing"),
+    "bad result": ("result.json", lambda f: f.write_text("[]"), "a JSON object"),
+    "binary result": ("result.json", lambda f: f.write_bytes(b"\xff\xfe\x00"), "a JSON document"),
+    "runs no list": ("result.json", lambda f: f.write_text('{"runs": 3}'), "a list of objects"),
+    "no recording named": ("result.json", lambda f: f.write_text('{"runs": [{}]}'), "runs[0].recording"),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_damage_is_one_clear_error_and_changes_nothing(
+    folder_of: FolderOf, tmp_path: Path, damage: str
+) -> None:
+    folder = tmp_path / "out"
+    shutil.copytree(folder_of("one"), folder)
+    (folder / "report.html").write_text("the old one")
+    where, harm, says = DAMAGES[damage]
+    harm(folder / where)
+    with pytest.raises(BadInputError) as error:
+        write_report(folder)
+    assert says in str(error.value)
+    assert Path(where).name in str(error.value)
+    assert "\n" not in str(error.value)
+    assert (folder / "report.html").read_text() == "the old one"
+    assert not [path.name for path in folder.iterdir() if path.name.startswith(".")]
+
+
+def test_a_folder_that_is_none(tmp_path: Path) -> None:
+    with pytest.raises(BadInputError, match="not a folder"):
+        write_report(tmp_path / "nowhere")

@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from dragstrip.report import path as paths
+from dragstrip.report.colours import assign
+from dragstrip.report.load import load
+from dragstrip.report.setups import Setup, algorithms_of, setups_of
+from dragstrip.report.stats import rows_of
+from dragstrip.report.verdict import cautions, headline, verdicts
+
+from . import synthetic
+
+FolderOf = Callable[[str], Path]
+
+
+def setups(folder: Path) -> list[Setup]:
+    runs = load(folder).runs
+    return setups_of(runs, assign(algorithms_of(runs)))
+
+
+def test_algorithms_alone_are_contenders_of_one_setup(folder_of: FolderOf) -> None:
+    (setup,) = setups(folder_of("five"))
+    assert [c.title for c in setup.contenders] == ["reno", "cubic", "vegas", "cdg", "bbr"]
+    assert (setup.together, setup.shared, setup.repeats) == (False, False, 1)
+    assert setup.title == "10 Mbit/s, 40 ms, bfifo 200 KiB"
+    assert setup.queue_link == "r-d"
+
+
+def test_repeats_are_bouts_and_the_row_is_their_median(folder_of: FolderOf) -> None:
+    (setup,) = setups(folder_of("repeats"))
+    assert [len(c.bouts) for c in setup.contenders] == [3, 3]
+    reno = rows_of(setup)[0]
+    runs = [run for run in load(folder_of("repeats")).runs if run.name.startswith("reno")]
+    measured = sorted(run.summary["flows"][0]["rtt_ms"]["p50"] for run in runs)
+    assert reno.rtt_p50_ms is not None
+    figure = reno.rtt_p50_ms
+    assert [figure.least, figure.middle, figure.greatest] == measured
+
+
+def test_alike_flows_of_one_algorithm_are_one_contender(folder_of: FolderOf) -> None:
+    (setup,) = setups(folder_of("crowd"))
+    (reno,) = setup.contenders
+    assert len(reno.bouts[0].flows) == 30
+    assert (setup.together, setup.shared) == (False, True)
+    (row,) = rows_of(setup)
+    total = sum(flow["goodput_bps"] for flow in load(folder_of("crowd")).runs[0].summary["flows"])
+    assert row.goodput_bps is not None
+    assert row.goodput_bps.middle == pytest.approx(total)
+
+
+def test_flows_that_start_at_different_times_keep_their_labels(tmp_path: Path) -> None:
+    flows = [synthetic.FlowPlan("reno", f"reno-{i}", f"s{i}", 0.5, start_s=i) for i in (1, 2)]
+    synthetic.write(synthetic.Plan([synthetic.RunPlan("reno", flows)], duration_s=5.0), tmp_path)
+    (setup,) = setups(tmp_path)
+    assert [c.title for c in setup.contenders] == ["reno-1", "reno-2"]
+    assert len({c.colour for c in setup.contenders}) == 1
+    assert len({c.dash for c in setup.contenders}) == 2
+
+
+def test_another_queue_is_another_setup(tmp_path: Path) -> None:
+    synthetic.write(synthetic.compare(["reno", "cubic"], duration_s=2.0), tmp_path)
+    for cc, folder in (("reno", "000-reno"), ("cubic", "001-cubic")):
+        file = tmp_path / "runs" / folder / "scenario.json"
+        text = file.read_text()
+        if cc == "cubic":
+            text = text.replace('"limit_bytes": 204800', '"limit_bytes": 102400')
+        file.write_text(text)
+    assert [s.title for s in setups(tmp_path)] == [
+        "10 Mbit/s, 40 ms, bfifo 200 KiB",
+        "10 Mbit/s, 40 ms, bfifo 100 KiB",
+    ]
+
+
+def test_who_wins(folder_of: FolderOf) -> None:
+    (setup,) = setups(folder_of("five"))
+    rows = rows_of(setup)
+    by_what = {verdict.what: verdict for verdict in verdicts(setup, rows)}
+    assert by_what["Lowest median RTT"].best == ["vegas"]
+    assert by_what["Lowest median RTT"].worst == ["cubic"]
+    assert by_what["Most data"].worst == ["vegas"]
+    assert "<strong>vegas</strong> keeps the delay lowest" in headline(setup, rows)
+
+
+def test_who_shares_a_queue_does_not_win_on_delay(folder_of: FolderOf) -> None:
+    (setup,) = setups(folder_of("together"))
+    rows = rows_of(setup)
+    assert setup.together
+    assert [v.what for v in verdicts(setup, rows)] == ["Most data", "Fewest retransmissions"]
+    text = headline(setup, rows)
+    assert "<strong>bbr</strong> takes 66" in text
+    assert "Jain’s index is 0.52 over 4 flows" in text
+
+
+def test_equal_figures_have_no_winner(tmp_path: Path) -> None:
+    plan = synthetic.compare(["udp", "udp"], duration_s=2.0)
+    runs = [synthetic.RunPlan(n, [synthetic.FlowPlan(n, n)]) for n in ("alike1", "alike2")]
+    synthetic.write(synthetic.Plan(runs, duration_s=plan.duration_s), tmp_path)
+    (setup,) = setups(tmp_path)
+    most = next(v for v in verdicts(setup, rows_of(setup)) if v.what == "Most data")
+    assert (most.best, most.worst) == (["alike1", "alike2"], [])
+
+
+def test_a_window_limit_is_told(tmp_path: Path) -> None:
+    synthetic.write(synthetic.compare(["reno"], duration_s=2.0, limited_by="rwnd"), tmp_path)
+    (setup,) = setups(tmp_path)
+    (note,) = cautions(rows_of(setup))
+    assert "held back by the receive window for 100 % of the time" in note
+
+
+def test_the_way_follows_static_routes() -> None:
+    def link(name: str, start: str, end: str) -> dict[str, object]:
+        return {"name": name, "from": start, "to": end, "delay_ns": 1_000_000}
+
+    links = [link("direct", "a", "b"), link("up", "a", "r"), link("down", "r", "b"), link("back", "b", "a")]
+    scenario = {"links": links, "routes": []}
+    assert [hop["name"] for hop in paths.path_of(scenario, "a", "b").forward] == ["direct"]
+    scenario["routes"] = [{"node": "a", "destination": "b", "link": "up"}]
+    way = paths.path_of(scenario, "a", "b")
+    assert [hop["name"] for hop in way.forward] == ["up", "down"]
+    assert way.rtt_ns == 3_000_000
+
+
+def test_queues_in_words() -> None:
+    codel = {"kind": "codel", "limit_packets": 100, "target_ns": 10_000_000, "interval_ns": 1, "ecn": True}
+    assert paths.queue_text(codel) == "codel 100 packets, target 10 ms, ecn"
+    assert paths.queue_text({"kind": "htb", "rate_bps": 1, "leaf": codel}).startswith("codel")
+    assert paths.queue_text({"kind": "noqueue"}) == ""
+    lossy = {"netem": {"jitter_ns": 5_000_000, "loss": {"model": "random", "probability": 0.01}}}
+    assert paths.impairments(lossy) == ["jitter 5 ms", "loss 1.0 %"]
