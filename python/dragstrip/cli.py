@@ -320,6 +320,8 @@ def main() -> NoReturn:
             "(DRAGSTRIP_TRACEBACK=1 shows where; please report it)",
             70,  # EX_SOFTWARE of sysexits.h
         )
+    if status == INTERRUPTED:  # Typer's own way to tell of Ctrl-C
+        _fail("interrupted", INTERRUPTED)
     sys.exit(status if isinstance(status, int) else 0)
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
+from rich import box
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
@@ -83,51 +85,75 @@ def show_result(document: dict[str, Any], runs: Sequence[Run]) -> None:
         console.print(f"failed: {failure['scenario']}: {failure['reason']}", markup=False)
 
 
+@dataclass(frozen=True)
+class _Column:
+    """A column of the table of runs: its heading, and a figure from (run, its flows) pairs."""
+
+    heading: str
+    cell: Callable[[Group], str]
+    together: bool = False
+    """Says something only where flows share a path."""
+
+
+Group = list[tuple[dict[str, Any], list[dict[str, Any]]]]
+"""Repeats of one run, each with its flows of one algorithm."""
+
+_COLUMNS = (
+    _Column("flows", lambda group: str(max(len(own) for _, own in group)), together=True),
+    _Column("goodput\nMbit/s", lambda group: _middle(_sums(group, "goodput_bps"), 1e-6, 3)),
+    _Column("share\n%", lambda group: _middle(_sums(group, "share"), 100, 1), together=True),
+    _Column("RTT ms\nmedian", lambda group: _middle(_rtts(group, "p50"), 1, 1)),
+    _Column("RTT ms\n95 %", lambda group: _middle(_rtts(group, "p95"), 1, 1)),
+    _Column("ping ms\nmedian", lambda group: _middle(_pings(group), 1, 1)),
+    _Column("sent\nagain", lambda group: _middle(_sums(group, "retransmits"), 1, 0)),
+    _Column("queue\nkB", lambda group: _middle(_queues(group), 1e-3, 1)),
+    _Column("Jain", lambda group: _middle([run["jain"] for run, _ in group], 1, 3), together=True),
+)
+
+
+def _sums(group: Group, figure: str) -> list[float | None]:
+    return [sum(flow[figure] or 0.0 for flow in own) for _, own in group]
+
+
+def _rtts(group: Group, percentile: str) -> list[float | None]:
+    return [flow["rtt_ms"][percentile] for _, own in group for flow in own]
+
+
+def _pings(group: Group) -> list[float | None]:
+    return [run["probes"][0]["rtt_ms"]["p50"] for run, _ in group if run["probes"]]
+
+
+def _queues(group: Group) -> list[float | None]:
+    return [run["queues"][0]["backlog_bytes"]["p50"] for run, _ in group if run["queues"]]
+
+
 def _runs_table(document: dict[str, Any], runs: Sequence[Run]) -> Table:
     repeats = 1 + max((run.repeat for run in runs), default=0)
     note = f", medians of {repeats} repeats" if repeats > 1 else ""
-    table = Table(title=f"{document['experiment']}{note}")
-    for heading in ("run", "flows"):
-        table.add_column(heading, justify="right" if heading == "flows" else "left")
-    for heading in ("goodput\nMbit/s", "share\n%", "RTT ms\nmedian", "RTT ms\n95 %"):
-        table.add_column(heading, justify="right")
-    for heading in ("ping ms\nmedian", "again\nsent", "queue kB\nmedian", "Jain"):
-        table.add_column(heading, justify="right")
+    table = Table(title=f"{document['experiment']}{note}", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    shared = any(len(run["flows"]) > 1 for run in document["runs"])
+    columns = [column for column in _COLUMNS if shared or not column.together]
+    table.add_column("run", min_width=7)
+    for column in columns:
+        table.add_column(column.heading, justify="right", no_wrap=True)
     for (name, cc), group in _groups(document, runs).items():
-        table.add_row(name if name == cc or not name else f"{name} · {cc}", *_cells(group))
+        label = cc if name in ("", cc) else f"{name} · {cc}"
+        table.add_row(label, *(column.cell(group) for column in columns))
     return table
 
 
-def _groups(document: dict[str, Any], runs: Sequence[Run]) -> dict[tuple[str, str], list[Any]]:
+def _groups(document: dict[str, Any], runs: Sequence[Run]) -> dict[tuple[str, str], Group]:
     """(name without the repeat's number, algorithm) → [(run, its flows of that algorithm)]."""
     plain = {f"runs/{run.slug}": run.name.rsplit(" #", 1)[0] for run in runs}
-    groups: dict[tuple[str, str], list[Any]] = {}
+    groups: dict[tuple[str, str], Group] = {}
     for line in document["runs"]:
         algorithms = list(dict.fromkeys(flow["cc"] for flow in line["flows"]))
         name = plain[line["recording"]]
-        name = "" if name == "+".join(algorithms) else name
+        name = "" if name in ("+".join(algorithms), algorithms[0]) else name
         for cc in algorithms:
             flows = [flow for flow in line["flows"] if flow["cc"] == cc]
             groups.setdefault((name, cc), []).append((line, flows))
     return groups
-
-
-def _cells(group: list[Any]) -> list[str]:
-    lines = [line for line, _ in group]
-    flows = [flow for _, own in group for flow in own]
-    pings = [line["probes"][0]["rtt_ms"]["p50"] for line in lines if line["probes"]]
-    queues = [line["queues"][0]["backlog_bytes"]["p50"] for line in lines if line["queues"]]
-    return [
-        str(max(len(own) for _, own in group)),
-        _middle([sum(flow["goodput_bps"] for flow in own) for _, own in group], 1e-6, 3),
-        _middle([sum(flow["share"] or 0.0 for flow in own) for _, own in group], 100, 1),
-        _middle([flow["rtt_ms"]["p50"] for flow in flows], 1, 1),
-        _middle([flow["rtt_ms"]["p95"] for flow in flows], 1, 1),
-        _middle(pings, 1, 1),
-        _middle([sum(flow["retransmits"] for flow in own) for _, own in group], 1, 0),
-        _middle(queues, 1e-3, 1),
-        _middle([line["jain"] for line in lines], 1, 3),
-    ]
 
 
 def _middle(values: Sequence[float | None], factor: float, digits: int) -> str:
