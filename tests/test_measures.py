@@ -59,6 +59,18 @@ def test_steady_leaves_out_five_seconds(recording: Recording) -> None:
     assert figure(changed, "goodput_bps_steady") == pytest.approx(2e6)
 
 
+def test_throughput_is_counted_in_seconds(recording: Recording) -> None:
+    import pyarrow as pa
+
+    recording.scenario["record"]["interval_ns"] = 100_000_000
+    times = [100_000_000 * tick for tick in range(1, 26)]
+    wire = [12 * 1514 if tick % 2 else 13 * 1514 for tick in range(25)]
+    received = pa.table({"time_ns": times, "flow": [0] * 25, "wire_bytes": wire, "new_bytes": wire})
+    changed = Measured(Recording(recording.scenario, {**recording.tables, "received": received}))
+    rates = changed.throughput_bps(changed.flows[0], Window())
+    assert rates.tolist() == [125 * 1514 * 8, 125 * 1514 * 8]  # the last half second is no whole one
+
+
 def test_a_window_leaves_out_the_start_and_other_states(recording: Recording) -> None:
     late = Window(after_ns=8_000_000_000)
     assert figure(recording, "cwnd_packets_min", window=late) == pytest.approx(80.0)
