@@ -150,9 +150,7 @@ class Measured:
         median would be above the link's rate. A flow that lives less than a second gives one figure.
         """
         received = numbers(self.rows("received", flow, window), "wire_bytes")
-        in_a_second = max(1, min(received.size, round(THROUGHPUT_NS / self.interval_ns)))
-        whole = received[: received.size // in_a_second * in_a_second].reshape(-1, in_a_second)
-        return np.asarray(whole.sum(axis=1) * 8e9 / (self.interval_ns * in_a_second), dtype=np.float64)
+        return rates_bps(received, self.interval_ns)
 
     def goodput_bps(self, flow: Flow, window: Window) -> float:
         """New bytes over time; over whole recording intervals where a part is left out."""
@@ -233,6 +231,13 @@ def present(table: pa.Table, column: str) -> Floats:
 def texts(table: pa.Table, column: str) -> npt.NDArray[np.object_]:
     """A text column."""
     return np.asarray(table[column].to_pylist(), dtype=object)
+
+
+def rates_bps(sizes: Floats, interval_ns: int) -> Floats:
+    """Bytes of successive intervals as rates of whole seconds (of all there is, if that is less)."""
+    in_a_second = max(1, min(sizes.size, round(THROUGHPUT_NS / interval_ns)))
+    whole = sizes[: sizes.size // in_a_second * in_a_second].reshape(-1, in_a_second)
+    return np.asarray(whole.sum(axis=1) * 8e9 / (interval_ns * in_a_second), dtype=np.float64)
 
 
 def percentile(values: Floats, share: float) -> float | None:

@@ -18,6 +18,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from dragstrip.measures import rates_bps
+
 MSS = 1448
 FRAME = 1514
 Array = npt.NDArray[np.float64]
@@ -367,7 +369,7 @@ def _summary(plan: Plan, run: RunPlan, made: list[dict[str, Any]], queue: Array)
                 "label": m["plan"].label,
                 "cc": m["plan"].cc,
                 "goodput_bps": goodput,
-                "throughput_bps_p50": float(np.median(m["wire"].round())) * 80,
+                "throughput_bps_p50": float(np.median(rates_bps(m["wire"].round(), 100_000_000))),
                 "rtt_ms": None if udp else quantiles(m["rtt_ms"]),
                 "retransmits": 0 if udp else int(m["retransmits"][-1]),
                 "segments_sent": int(m["wire"].sum() / FRAME + m["retransmits"][-1]),

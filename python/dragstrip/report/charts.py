@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dragstrip.report import quantity
-from dragstrip.report.collect import Curves, Shares, recorded_interval_s
+from dragstrip.report.collect import Curves, Shares, throughput_span_s
 from dragstrip.report.colours import INK, MUTED
 from dragstrip.report.figure import Figure, Rows, Spec, chart, legend, linear, nominal, rows
 from dragstrip.report.quantity import RATES, TIMES_MS, Unit, unit_for
@@ -64,15 +64,16 @@ def rtt_cdf(setup: Setup, curves: list[Curves]) -> Figure | None:
 
 
 def throughput_cdf(setup: Setup, curves: list[Curves]) -> Figure | None:
-    """The distribution of what arrives per recorded interval (headers and retransmissions counted)."""
+    """The distribution of what arrives per second (headers and retransmissions counted)."""
     drawn = _distributions(
         [(c.contender, c.throughput_cdf, c.throughput_median_bps) for c in curves], quantity.rate
     )
     if not drawn:
         return None
     unit = unit_for(max(float(d.curve.x[-1]) for d in drawn), RATES)
-    interval = quantity.milliseconds(recorded_interval_s(setup) * 1e3)
-    return _cdf("cdf-throughput", f"Throughput per {interval}", drawn, unit, None)
+    seconds = throughput_span_s(setup)
+    span = "second" if seconds == 1 else f"{seconds:g} s"
+    return _cdf("cdf-throughput", f"Throughput per {span}", drawn, unit, None)
 
 
 def _distributions(entries: list[tuple[Contender, Curve, float | None]], text: Text) -> list[_Distribution]:
@@ -140,22 +141,17 @@ def _cdf_scale(drawn: list[_Distribution], unit: Unit, rule: float | None) -> tu
 
 
 def _rule(rule: tuple[float, str], scale: Spec) -> list[Spec]:
-    """A dashed line with its name beside it: on the left, away from the curves, where there is room."""
+    """A dashed line with its name along it."""
     at, text = rule
-    low, high = scale["domain"]
-    if scale.get("type") == "log":
-        place = float(np.log(at / low) / np.log(high / low)) * WIDTH
-    else:
-        place = (at - low) / (high - low) * WIDTH
-    side = {"align": "right", "dx": -4} if place > 6 * len(text) else {"align": "left", "dx": 4}
     x = {"field": "x", "type": "quantitative", "scale": scale}
     data = rows([{"x": at, "text": text}])
+    words = {"type": "text", "angle": 270, "baseline": "bottom", "dy": -3, "color": MUTED, "fontSize": 11}
     return [
         {"data": data, "mark": {"type": "rule", "strokeDash": [3, 3], "color": MUTED}, "encoding": {"x": x}},
         {
             "data": data,
-            "mark": {"type": "text", "baseline": "top", "dy": 2, "color": MUTED, "fontSize": 11, **side},
-            "encoding": {"x": x, "y": {"value": 0}, "text": {"field": "text", "type": "nominal"}},
+            "mark": words,
+            "encoding": {"x": x, "y": {"value": HEIGHT / 2}, "text": {"field": "text", "type": "nominal"}},
         },
     ]
 
@@ -356,7 +352,7 @@ def _share_bars(shares: Shares, looks: dict[str, _Look], everything: float) -> F
         for i, edge in enumerate([*(shares.time_s - half), shares.time_s[-1] + half])
     ]
     end = float(shares.time_s[-1] + half)
-    y_title = f"Share of what arrives per {quantity.digits(shares.bin_s)} s"
+    y_title = f"Share of what arrives per {quantity.seconds(shares.bin_s)}"
     spec: Spec = {
         "width": WIDTH,
         "height": HEIGHT,
@@ -403,7 +399,7 @@ def _pie(shares: Shares, looks: dict[str, _Look], everything: float) -> Figure:
         "layer": [arcs, text] if len(data) <= PARTS_MAX else [arcs],
     }
     spoken = quantity.listing(list(labels.values()))
-    return Figure("pie", "Shares of the whole", f"Shares of all that arrived: {spoken}.", chart(spec))
+    return Figure("pie", "Shares of all bytes", f"Shares of all bytes that arrived: {spoken}.", chart(spec))
 
 
 def _jain(setup: Setup, shares: Shares) -> Figure:
@@ -411,14 +407,14 @@ def _jain(setup: Setup, shares: Shares) -> Figure:
     data: Rows = [
         {"t": round(float(t), 4), "v": round(float(v), 5)} for t, v in zip(curve.x, curve.y, strict=True)
     ]
-    y_title = f"Jain’s index per {quantity.digits(shares.bin_s)} s"
+    y_title = f"Jain’s index per {quantity.seconds(shares.bin_s)}"
     spec: Spec = {
         "width": WIDTH,
         "height": 120,
         "data": rows(data),
         "mark": {"type": "line", "color": INK, "strokeWidth": 1.6, "clip": True},
         "encoding": {
-            "x": linear("t", 0, setup.duration_s, {"title": "Time (s)", "tickCount": 6}),
+            "x": linear("t", 0, setup.end_s, {"title": "Time (s)", "tickCount": 6}),
             "y": linear("v", 0, 1, {"title": y_title, "tickCount": 4}),
         },
     }

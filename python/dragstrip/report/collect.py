@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from dragstrip.measures import THROUGHPUT_NS, rates_bps
 from dragstrip.report.load import FloatArray, Flow, Recording
 from dragstrip.report.series import EMPTY, Curve, cdf, decimate, jain, middle, nice_bin_s, rate_per_bin
 from dragstrip.report.setups import Contender, Setup
@@ -62,9 +63,9 @@ def curves_of(setup: Setup) -> list[Curves]:
     return [_curves(setup, contender) for contender in setup.contenders]
 
 
-def recorded_interval_s(setup: Setup) -> float:
-    """How long the intervals of the throughput's distribution are: those of the recording."""
-    return setup.runs[0].recording.interval_s
+def throughput_span_s(setup: Setup) -> float:
+    """How long the spans of the throughput's distribution are, as in measures.py."""
+    return max(THROUGHPUT_NS / 1e9, setup.runs[0].recording.interval_s)
 
 
 def timeline_bin_s(setup: Setup) -> float:
@@ -113,11 +114,11 @@ def _rate_curve(recording: Recording, flow: Flow, column: str, bin_s: float) -> 
 
 
 def _rates_bps(recording: Recording, flow: Flow) -> FloatArray:
-    """What arrived in each recorded interval of the flow's life, as `throughput_bps` in measures.py."""
+    """What arrived in each second of the flow's life, as `throughput_bps` in measures.py."""
     time_s = recording.received.column("time_ns", flow.flow) / 1e9
     inside = (time_s - recording.interval_s >= flow.start_s - 1e-9) & (time_s <= flow.stop_s + 1e-9)
     wire_bytes = recording.received.column("wire_bytes", flow.flow)[inside]
-    return np.asarray(wire_bytes * 8 / recording.interval_s, dtype=np.float64)
+    return rates_bps(wire_bytes, round(recording.interval_s * 1e9))
 
 
 def _throughput_line(bin_s: float) -> Callable[[Recording, Flow], Curve]:
