@@ -180,6 +180,55 @@ def test_together_shares_the_path(tmp_path: Path) -> None:
     assert 0.5 <= run["jain"] < 1.0
 
 
+def test_traffic_of_every_kind_side_by_side(tmp_path: Path) -> None:
+    race = dragstrip.Experiment.build(
+        {
+            "duration": "12s",
+            "path": {
+                "rate": "20mbit",
+                "rtt": "30ms",
+                "queue": "sfq",
+                "receivers": 2,
+                "loss": "0.1%",
+                "jitter": "1ms",
+            },
+            "flows": [
+                {"cc": "cubic", "count": 2, "stagger": "1s"},
+                {
+                    "application": {"kind": "constant_rate", "rate": "3mbit", "datagram": "1200b"},
+                    "start": "2s",
+                    "stop": "10s",
+                },
+                {"cc": "bbr", "application": {"kind": "on_off", "on": "1s", "off": "1s"}},
+                {
+                    "cc": "reno",
+                    "application": {
+                        "kind": "request_response",
+                        "request": "200b",
+                        "response": "20kb",
+                        "think": "100ms",
+                    },
+                },
+            ],
+            "probes": [{"from": "d1", "target": "r"}, {"from": "s1", "target": "d2", "interval": "1s"}],
+        }
+    )
+    (run,) = dragstrip.run(race, tmp_path / "out", report=False)["runs"]
+    flows = {flow["label"]: flow for flow in run["flows"]}
+    assert list(flows) == ["cubic-1", "cubic-2", "udp", "bbr", "reno"]
+    assert 2.9e6 < flows["udp"]["goodput_bps"] <= 3.0e6  # unharmed by sfq, but for 0.1 % of loss
+    assert flows["udp"]["rtt_ms"] == {"p5": None, "p50": None, "p95": None}
+    # A request every 100 ms and two round trips or so: at most ten of 20 kB a second.
+    assert 0.5e6 < flows["reno"]["goodput_bps"] < 10 * 20 * 1024 * 8
+    assert sum(flow["goodput_bps"] for flow in flows.values()) > 15e6
+    assert [probe["target"] for probe in run["probes"]] == ["r", "d2"]
+    assert run["probes"][1]["rtt_ms"]["p5"] >= 30.0
+    # Nobody sends in the quiet seconds of on_off.
+    received = read(tmp_path / "out" / run["recording"])["received"].to_pylist()
+    quiet = [row["wire_bytes"] for row in received if row["flow"] == 3 and 1.6e9 < row["time_ns"] <= 2e9]
+    assert quiet == [0, 0, 0, 0]
+
+
 def test_an_experiment_in_a_file_with_claims(tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text("""
 duration = "10s"
