@@ -104,6 +104,8 @@ pub(crate) struct World {
     endpoints: Vec<Endpoint>,
     /// Port each endpoint sends to, and when its timer event is due at the latest.
     endpoint_ports: Vec<u32>,
+    /// Flow of each endpoint: UDP flows have none, so it is not half the endpoint's number.
+    endpoint_flows: Vec<u32>,
     scheduled: Vec<Instant>,
     flows: Vec<Flow>,
     arrivals: Vec<Arrivals>,
@@ -145,8 +147,16 @@ impl World {
         layout: Layout,
     ) -> Self {
         let (endpoints, endpoint_ports): (Vec<_>, Vec<_>) = endpoints.into_iter().unzip();
+        let mut endpoint_flows = vec![0; endpoints.len()];
+        for (index, flow) in flows.iter().enumerate() {
+            if let FlowKind::Tcp { client, server } = flow.kind {
+                endpoint_flows[client as usize] = index as u32;
+                endpoint_flows[server as usize] = index as u32;
+            }
+        }
         let mut world = Self {
             network,
+            endpoint_flows,
             scheduled: vec![Instant::NEVER; endpoints.len()],
             endpoints,
             endpoint_ports,
@@ -256,7 +266,7 @@ impl World {
         let index = endpoint as usize;
         let mut out = Out { network: &mut self.network, port: self.endpoint_ports[index] };
         let new_bytes = self.endpoints[index].on_segment(segment, self.now, &mut out);
-        let flow_index = index / 2;
+        let flow_index = self.endpoint_flows[index] as usize;
         let sender = self.flow_sender(flow_index);
         if sender == endpoint {
             if segment.len == 0 || new_bytes == 0 {
