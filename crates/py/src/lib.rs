@@ -35,13 +35,13 @@ fn run<'py>(
     let scenario = parse(scenario_json)?;
     let mut interrupted: Option<PyErr> = None;
     let outcome = py.detach(|| {
-        dragstrip_sim::run(&scenario, &mut |now_ns| {
-            match Python::attach(|py| report(py, progress.as_ref(), now_ns)) {
-                Ok(go_on) => go_on,
-                Err(error) => {
-                    interrupted = Some(error);
-                    false
-                }
+        dragstrip_sim::run(&scenario, &mut |now_ns| match Python::attach(|py| {
+            report(py, progress.as_ref(), now_ns)
+        }) {
+            Ok(go_on) => go_on,
+            Err(error) => {
+                interrupted = Some(error);
+                false
             }
         })
     });
