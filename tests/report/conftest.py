@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from dragstrip.report import write_report
+
 from . import synthetic
 
 FIVE = ["reno", "cubic", "vegas", "cdg", "bbr"]
@@ -49,6 +51,18 @@ def folder_of(tmp_path_factory: pytest.TempPathFactory):  # noqa: ANN201 - a fun
     def get(name: str) -> Path:
         if name not in made:
             made[name] = synthetic.write(PLANS[name], tmp_path_factory.mktemp(name))
+        return made[name]
+
+    return get
+
+
+@pytest.fixture(scope="session")
+def page_of(folder_of):  # noqa: ANN001, ANN201 - a function from name to the page, written once
+    made: dict[str, Path] = {}
+
+    def get(name: str) -> Path:
+        if name not in made:
+            made[name] = write_report(folder_of(name))
         return made[name]
 
     return get

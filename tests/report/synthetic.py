@@ -56,6 +56,7 @@ class FlowPlan:
     sender: str = "s1"
     share: float = 1.0
     start_s: float = 0.0
+    stop_s: float | None = None
     bytes_limit: int | None = None
 
 
@@ -83,6 +84,7 @@ class Plan:
     claims: list[dict[str, Any]] | None = field(default_factory=list)
     qdisc: dict[str, Any] | None = None
     limited_by: str = "cwnd"
+    rtt_samples: int = 24_000
 
 
 def compare(ccs: list[str], repeats: int = 1, **settings: Any) -> Plan:
@@ -267,7 +269,7 @@ def _tables(
             "sender": text([f.sender for f in flows]),
             "receiver": text(["d" for _ in flows]),
             "start_ns": ints([f.start_s * 1e9 for f in flows]),
-            "stop_ns": ints([plan.duration_s * 1e9 for _ in flows]),
+            "stop_ns": ints([(f.stop_s or plan.duration_s) * 1e9 for f in flows]),
             "bytes_acked": ints([m["new"].sum() for m in made]),
             "bytes_received": ints([m["new"].sum() for m in made]),
             "segments_sent": ints([m["wire"].sum() / FRAME + m["retransmits"][-1] for m in made]),
@@ -311,7 +313,8 @@ def _tables(
         },
     )
     fine = {
-        m["index"]: np.sort(rng.random(max(1, 24_000 // max(1, len(tcp)))) * plan.duration_s) for m in tcp
+        m["index"]: np.sort(rng.random(max(1, plan.rtt_samples // max(1, len(tcp)))) * plan.duration_s)
+        for m in tcp
     }
     save(
         "rtts",

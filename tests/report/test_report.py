@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import time
@@ -24,6 +25,7 @@ from dragstrip.report.load import load
 from dragstrip.report.setups import algorithms_of, setups_of
 from dragstrip.report.stats import rows_of
 
+from . import synthetic
 from .conftest import PLANS
 
 FolderOf = Callable[[str], Path]
@@ -71,8 +73,8 @@ class Page(HTMLParser):
 
 
 @pytest.mark.parametrize("name", PLANS)
-def test_the_page_is_whole_and_stands_alone(folder_of: FolderOf, name: str) -> None:
-    written = write_report(folder_of(name))
+def test_the_page_is_whole_and_stands_alone(page_of: FolderOf, folder_of: FolderOf, name: str) -> None:
+    written = page_of(name)
     text = written.read_text(encoding="utf-8")
     page = Page(text)
     assert len(page.ids) == len(set(page.ids))
@@ -90,9 +92,8 @@ def test_the_page_is_whole_and_stands_alone(folder_of: FolderOf, name: str) -> N
 
 
 @pytest.mark.parametrize("name", PLANS)
-def test_figures_for_papers_are_complete_and_well_formed(folder_of: FolderOf, name: str) -> None:
-    write_report(folder_of(name))
-    figures = folder_of(name) / "figures"
+def test_figures_for_papers_are_complete_and_well_formed(page_of: FolderOf, name: str) -> None:
+    figures = page_of(name).parent / "figures"
     stems = {path.stem for path in figures.iterdir()}
     assert {path.name for path in figures.iterdir()} == {
         f"{s}.{e}" for s in stems for e in ("svg", "png", "pdf")
@@ -110,8 +111,8 @@ def test_figures_for_papers_are_complete_and_well_formed(folder_of: FolderOf, na
         assert "pie" not in stems
 
 
-def test_medians_in_the_legends_are_those_of_the_result(folder_of: FolderOf) -> None:
-    write_report(folder_of("five"))
+def test_medians_in_the_legends_are_those_of_the_result(page_of: FolderOf, folder_of: FolderOf) -> None:
+    page_of("five")
     result = json.loads((folder_of("five") / "result.json").read_text())
     rates = (folder_of("five") / "figures" / "cdf-throughput.svg").read_text()
     times = (folder_of("five") / "figures" / "cdf-rtt.svg").read_text()
@@ -124,8 +125,8 @@ def test_medians_in_the_legends_are_those_of_the_result(folder_of: FolderOf) -> 
         assert float(legend[1]) == pytest.approx(flow["rtt_ms"]["p50"], rel=0.02)
 
 
-def test_claims_are_shown_with_their_grades_and_reasons(folder_of: FolderOf) -> None:
-    page = Page(write_report(folder_of("five")).read_text(encoding="utf-8"))
+def test_claims_are_shown_with_their_grades_and_reasons(page_of: FolderOf) -> None:
+    page = Page(page_of("five").read_text(encoding="utf-8"))
     assert "1 reproduced, 2 contradicted, 1 not testable here" in page.text
     assert "492 ms 497 ms reproduced 1.1 % above" in page.text
     assert "70 to 76 ms 51.3 ms contradicted 26.7 % below" in page.text
@@ -133,30 +134,30 @@ def test_claims_are_shown_with_their_grades_and_reasons(folder_of: FolderOf) -> 
     assert "vegas < reno reno < vegas contradicted" in page.text
 
 
-def test_failed_runs_are_told_first(folder_of: FolderOf) -> None:
-    page = Page(write_report(folder_of("failed")).read_text(encoding="utf-8"))
+def test_failed_runs_are_told_first(page_of: FolderOf) -> None:
+    page = Page(page_of("failed").read_text(encoding="utf-8"))
     assert "1 of 2 runs failed cubic (seed 1): worker killed <by> signal 9" in page.text
     assert page.text.index("failed") < page.text.index("The path")
 
 
-def test_provenance_is_told(folder_of: FolderOf) -> None:
-    page = Page(write_report(folder_of("repeats")).read_text(encoding="utf-8"))
+def test_provenance_is_told(page_of: FolderOf, folder_of: FolderOf) -> None:
+    page = Page(page_of("repeats").read_text(encoding="utf-8"))
     assert "dragstrip compare --rate 10mbit" in page.text
     for run in load(folder_of("repeats")).runs:
         assert run.recording.provenance["recording_sha256"] in page.text
         assert str(run.summary["recording"]) in page.text
 
 
-def test_without_shared_runs_there_is_neither_pie_nor_jain(folder_of: FolderOf) -> None:
-    assert "Jain" not in Page(write_report(folder_of("five")).read_text(encoding="utf-8")).text
-    text = Page(write_report(folder_of("together")).read_text(encoding="utf-8")).text
+def test_without_shared_runs_there_is_neither_pie_nor_jain(page_of: FolderOf) -> None:
+    assert "Jain" not in Page(page_of("five").read_text(encoding="utf-8")).text
+    text = Page(page_of("together").read_text(encoding="utf-8")).text
     assert "Jain" in text
-    assert "Shares of the whole" in text
+    assert "Shares of all bytes" in text
 
 
-def test_twice_the_same_bytes(folder_of: FolderOf) -> None:
+def test_twice_the_same_bytes(page_of: FolderOf, folder_of: FolderOf) -> None:
     folder = folder_of("together")
-    first = write_report(folder).read_bytes()
+    first = page_of("together").read_bytes()
     pictures = {path.name: path.read_bytes() for path in (folder / "figures").glob("*.svg")}
     write_report(folder_of("one"))  # Vega's counters go on in between.
     assert write_report(folder).read_bytes() == first
@@ -190,9 +191,36 @@ def test_five_runs_of_a_minute_take_less_than_five_seconds(folder_of: FolderOf) 
     assert time.process_time() - started < 5.0
 
 
-def test_a_large_recording_makes_a_page_of_bearable_size(folder_of: FolderOf) -> None:
+def test_a_page_is_of_bearable_size(page_of: FolderOf) -> None:
     for name in PLANS:
-        assert write_report(folder_of(name)).stat().st_size < 1_500_000, name
+        assert page_of(name).stat().st_size < 1_500_000, name
+
+
+# --- golden pictures: look at them when they change; DRAGSTRIP_GOLDEN=write writes them ------------
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+@pytest.mark.parametrize("name", ["path", "cdf-rtt", "rtt", "shares", "pie", "timeline"])
+def test_pictures_look_as_they_did(tmp_path: Path, name: str) -> None:
+    shares = {"reno": 0.7, "vegas": 0.3}
+    synthetic.write(synthetic.together(shares, duration_s=2.0, rtt_samples=120), tmp_path)
+    write_report(tmp_path)
+    drawn = _outline((tmp_path / "figures" / f"{name}.svg").read_text())
+    file = GOLDEN / f"{name}.svg"
+    if os.environ.get("DRAGSTRIP_GOLDEN") == "write":
+        file.write_text(drawn)
+    assert drawn == file.read_text()
+
+
+def _outline(svg: str) -> str:
+    """An SVG without what nobody sees: places in whole points, one element per line."""
+
+    def whole(match: re.Match[str]) -> str:
+        text = f"{float(match.group()):.0f}"
+        return "0" if text == "-0" else text
+
+    return re.sub(r"-?\d+\.\d+", whole, svg).replace("><", ">\n<") + "\n"
 
 
 # --- bad input -------------------------------------------------------------------------------------

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -8,8 +10,8 @@ import pytest
 from dragstrip.report import path as paths
 from dragstrip.report.colours import assign
 from dragstrip.report.load import load
-from dragstrip.report.setups import Setup, algorithms_of, setups_of
-from dragstrip.report.stats import rows_of
+from dragstrip.report.setups import Contender, Setup, algorithms_of, setups_of
+from dragstrip.report.stats import Figure, Row, rows_of
 from dragstrip.report.verdict import cautions, headline, verdicts
 
 from . import synthetic
@@ -91,7 +93,7 @@ def test_who_shares_a_queue_does_not_win_on_delay(folder_of: FolderOf) -> None:
     assert setup.together
     assert [v.what for v in verdicts(setup, rows)] == ["Most data", "Fewest retransmissions"]
     text = headline(setup, rows)
-    assert "<strong>bbr</strong> takes 66" in text
+    assert "<strong>bbr</strong> gets 66" in text
     assert "Jain’s index is 0.52 over 4 flows" in text
 
 
@@ -131,3 +133,34 @@ def test_queues_in_words() -> None:
     assert paths.queue_text({"kind": "noqueue"}) == ""
     lossy = {"netem": {"jitter_ns": 5_000_000, "loss": {"model": "random", "probability": 0.01}}}
     assert paths.impairments(lossy) == ["jitter 5 ms", "loss 1.0 %"]
+
+
+def test_samples_after_a_flows_end_limit_nothing(tmp_path: Path) -> None:
+    flows = [synthetic.FlowPlan("reno", "reno", stop_s=1.0)]
+    plan = synthetic.Plan([synthetic.RunPlan("reno", flows)], duration_s=4.0, limited_by="app")
+    synthetic.write(plan, tmp_path)
+    (setup,) = setups(tmp_path)
+    flow = setup.runs[0].recording.flows[0]
+    assert setup.runs[0].recording.limits(flow) == {"app": 9}
+    assert setup.end_s == 1.0
+
+
+def test_a_winner_is_not_also_the_worst() -> None:
+    """Ties chain: b ties with a and with c, which do not tie with each other."""
+    contenders = [Contender(name, name, name, "#000") for name in "abc"]
+    rows = [row_of(c, Figure(v, v, v)) for c, v in zip(contenders, (100.0, 99.2, 98.5), strict=True)]
+    setup = Setup("", "", [], contenders)
+    (most,) = (v for v in verdicts(setup, rows) if v.what == "Most data")
+    assert (most.best, most.worst) == (["a", "b"], ["c"])
+
+
+def row_of(contender: Contender, goodput: Figure) -> Row:
+    nothing = {field.name: None for field in fields(Row)}
+    return Row(**{**nothing, "contender": contender, "flows": 1, "goodput_bps": goodput, "limits": {}})  # type: ignore[arg-type]
+
+
+def test_an_alternative_names_its_setup(tmp_path: Path) -> None:
+    synthetic.write(synthetic.compare(["reno"], duration_s=1.0), tmp_path)
+    file = tmp_path / "runs" / "000-reno" / "provenance.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"settings": {"alternative": "with ECN"}}))
+    assert setups(tmp_path)[0].title == "with ECN: 10 Mbit/s, 40 ms, bfifo 200 KiB"

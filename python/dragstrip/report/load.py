@@ -53,11 +53,11 @@ class Table:
         values = self.columns[name]
         return cast(FloatArray, values[self.rows.get(key, np.empty(0, dtype=np.intp))].astype(np.float64))
 
-    def tally(self, name: str, key: Any) -> dict[str, int]:
-        """How often each text of one column stands in the rows of one key."""
+    def tally(self, name: str, key: Any, chosen: npt.NDArray[np.bool_]) -> dict[str, int]:
+        """How often each text of one column stands in the chosen rows of one key."""
         if name not in self.words:
             return {}
-        indexes = self.columns[name][self.rows.get(key, np.empty(0, dtype=np.intp))]
+        indexes = self.columns[name][self.rows.get(key, np.empty(0, dtype=np.intp))][chosen]
         counts = np.bincount(indexes[indexes >= 0], minlength=len(self.words[name]))
         return {word: int(n) for word, n in zip(self.words[name], counts, strict=True) if n and word}
 
@@ -128,9 +128,10 @@ class Recording:
         """Backlog and counters of each link."""
         return self._table("queues", "link", ["time_ns", "backlog_bytes"])
 
-    def limits(self, flow: Any) -> Mapping[str, int]:
-        """How many samples of a flow were limited by what (cwnd, rwnd, sndbuf, app)."""
-        return self.samples.tally("limited_by", flow)
+    def limits(self, flow: Flow) -> Mapping[str, int]:
+        """How many samples of a flow's life were limited by what (cwnd, rwnd, sndbuf, app)."""
+        time_s = self.samples.column("time_ns", flow.flow) / 1e9
+        return self.samples.tally("limited_by", flow.flow, (time_s >= flow.start_s) & (time_s < flow.stop_s))
 
     def _table(self, name: str, key: str, columns: list[str], optional: list[str] | None = None) -> Table:
         table = self._read(name, [key, *columns], optional=optional or [])

@@ -15,7 +15,8 @@ from dragstrip.report import quantity
 from dragstrip.report.colours import GRID, INK, MUTED, ON_DARK
 from dragstrip.report.load import Bundle, Json, Run
 from dragstrip.report.setups import Setup
-from dragstrip.report.tables import Table
+from dragstrip.report.stats import Row
+from dragstrip.report.tables import Table, overview
 from dragstrip.report.verdict import Verdict
 
 HERE = Path(__file__).parent
@@ -41,6 +42,7 @@ class Section:
     """All of one setup."""
 
     setup: Setup
+    rows: list[Row]
     anchor: str
     headline: Markup
     cautions: list[Markup]
@@ -82,6 +84,7 @@ def render(bundle: Bundle, sections: list[Section], colours: Mapping[str, str]) 
         bundle=bundle,
         sections=sections,
         claims=claims(bundle),
+        overview=overview([(section.setup.title, section.rows) for section in sections]),
         tally=tally(bundle.claims),
         provenance=provenance(bundle.runs),
         colours=colours,

@@ -75,7 +75,8 @@ def _boxes(scenarios: list[Json], colours: dict[str, str]) -> list[_Box]:
             box.notes = list(dict.fromkeys(map(_algorithm, senders)))
             box.colours = [colours.get(cc, GREY) for cc in box.notes]
             boxes.append(box)
-    return boxes
+    order = [str(node["name"]) for node in scenario.get("nodes") or []]
+    return sorted(boxes, key=lambda box: order.index(box.names[0]))
 
 
 def _algorithm(flow: Json) -> str:
@@ -147,8 +148,8 @@ class _Flat:
         step = self.row_step
         half = step * (tallest - 1) / 2 + self.box_height / 2 + 10
         labels = [lane for lane in self.lanes if not self._crowded(lane)]
-        above = max((len(paths.link_words(lane.there)) for lane in labels if lane.there), default=0)
-        below = max((len(paths.link_words(lane.back)) for lane in labels if lane.back), default=0)
+        above = max((len(_lines(lane.there)) for lane in labels if lane.there), default=0)
+        below = max((len(_lines(lane.back)) for lane in labels if lane.back), default=0)
         top = max(half, 20 + self.line_height * above)
         self.height = top + max(half, 20 + self.line_height * below)
         self.width = 8 * 2 + self.column_step * max(self.rows) + self.box_width
@@ -205,22 +206,15 @@ class _Flat:
             parts.append(_queue_glyph(x2 - 8, b.y + self.lane, lanes.back, -1))
         middle_x, middle_y = (x1 + x2) / 2, (a.y + b.y) / 2
         if self._crowded(lanes):
-            words = paths.link_words(lanes.there or {}) if lanes.there else []
-            parts.append(
-                _text(
-                    x1 + (x2 - x1) * 0.32,
-                    a.y + (b.y - a.y) * 0.32 - 9,
-                    ", ".join(words[:2]),
-                    MUTED,
-                    11,
-                    "middle",
-                )
-            )
+            # Beside the box, on the side from which the link turns away.
+            words = paths.link_words(lanes.there) if lanes.there else []
+            y = a.y - 10 if b.y >= a.y else a.y + 19
+            parts.append(_text(x1 + 8, y, ", ".join(words[:2]), MUTED, 11, "start"))
             return "".join(parts)
-        there = paths.link_words(lanes.there) if lanes.there else []
+        there = _lines(lanes.there) if lanes.there else []
         for line, word in enumerate(reversed(there)):
             parts.append(_text(middle_x, middle_y - 12 - self.line_height * line, word, INK, 12.5, "middle"))
-        back = paths.link_words(lanes.back) if lanes.back else []
+        back = _lines(lanes.back) if lanes.back else []
         for line, word in enumerate(back):
             parts.append(
                 _text(middle_x, middle_y + 21 + self.line_height * line, word, MUTED, 12.5, "middle")
@@ -260,11 +254,20 @@ class _Upright(_Flat):
             return "".join(parts)
         x, middle = (a.x + b.x) / 2, (y1 + y2) / 2
         for link, anchor, dx, colour in ((lanes.there, "start", 14, INK), (lanes.back, "end", -14, MUTED)):
-            words = paths.link_words(link) if link else []
+            words = _lines(link) if link else []
             top = middle + 4 - self.line_height * (len(words) - 1) / 2
             for line, word in enumerate(words):
                 parts.append(_text(x + dx, top + self.line_height * line, word, colour, 12, anchor))
         return "".join(parts)
+
+
+def _lines(link: Json) -> list[str]:
+    """A link's settings, each short enough to stand beside it."""
+    return [
+        line
+        for word in paths.link_words(link)
+        for line in (word.split(", ", 1) if len(word) > 22 else [word])
+    ]
 
 
 def _arrow(x1: float, y1: float, x2: float, y2: float) -> str:

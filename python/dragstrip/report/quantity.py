@@ -70,6 +70,11 @@ def milliseconds(value: float | None) -> str:
     return (TIMES_MS[1] if value >= 0.9995 else TIMES_MS[0]).text(value)
 
 
+def seconds(value: float) -> str:
+    """`0.5 s`: a duration that somebody chose, without false digits."""
+    return f"{value:g} s"
+
+
 def percent(fraction: float | None) -> str:
     """`65.8 %`."""
     if fraction is None or not math.isfinite(fraction):

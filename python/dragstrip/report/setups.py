@@ -10,6 +10,7 @@ of the same contender are repeats.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -90,6 +91,12 @@ class Setup:
         """The longest run's."""
         return max(run.duration_s for run in self.runs)
 
+    @property
+    def end_s(self) -> float:
+        """When the last flow stops, in whole seconds; the end of the runs where flows do not stop before."""
+        stops = [flow.stop_s for run in self.runs for flow in run.recording.flows]
+        return min(self.duration_s, math.ceil(max(stops, default=self.duration_s)) or self.duration_s)
+
     @cached_property
     def path(self) -> paths.Path:
         """The way of the first flow."""
@@ -145,6 +152,10 @@ def _name(setups: list[Setup]) -> None:
     for setup in setups:
         flows = len(setup.scenario.get("flows") or [])
         setup.title = paths.summary(setup.path) + (f", {flows} flows" if flows > 1 else "")
+        settings = [run.recording.provenance.get("settings") or {} for run in setup.runs]
+        alternatives = {str(each.get("alternative") or "") for each in settings}
+        if len(alternatives) == 1 and (alternative := alternatives.pop()):
+            setup.title = f"{alternative}: {setup.title}"
     for setup in setups:
         twins = [other for other in setups if other.title == setup.title]
         if len(twins) > 1:

@@ -114,7 +114,7 @@ def _limits(contender: Contender) -> dict[str, float]:
     totals: dict[str, int] = {}
     for bout in contender.bouts if contender.is_tcp else []:
         for flow in bout.flows:
-            for reason, samples in bout.run.recording.limits(flow.flow).items():
+            for reason, samples in bout.run.recording.limits(flow).items():
                 totals[reason] = totals.get(reason, 0) + samples
     everything = sum(totals.values())
     return {

@@ -69,7 +69,7 @@ def _columns(setup: Setup) -> list[_Column]:
         ),
         _Column(
             "Throughput p50",
-            "Median of what arrives per interval, headers and repetitions counted",
+            "Median of what arrives per second, headers and repetitions counted",
             lambda r: r.throughput_p50_bps,
             quantity.rate,
         ),
@@ -96,7 +96,16 @@ def _columns(setup: Setup) -> list[_Column]:
         columns = [
             replace(column, best=None) if column.head.startswith("RTT") else column for column in columns
         ]
-        return [_Column("Share", "Of all that arrived", lambda r: r.share, quantity.percent, max), *columns]
+        return [
+            _Column(
+                "Share",
+                "Part of the sum of all goodputs, each over its own lifetime",
+                lambda r: r.share,
+                quantity.percent,
+                max,
+            ),
+            *columns,
+        ]
     columns += [
         _Column(
             "Queue p50",
@@ -170,6 +179,25 @@ def _span(least: str, greatest: str) -> str:
 
 def _name(contender: Contender, note: str = "") -> Cell:
     return Cell(contender.title, note, colour=contender.colour, number=False)
+
+
+def overview(entries: list[tuple[str, list[Row]]]) -> Table:
+    """All setups beneath each other, the figures that matter most; for pages with several."""
+    columns = [
+        _Column("Goodput", "", lambda r: r.goodput_bps, quantity.rate, max),
+        _Column("RTT p50", "", lambda r: r.rtt_p50_ms, quantity.milliseconds, min),
+        _Column("RTT p95", "", lambda r: r.rtt_p95_ms, quantity.milliseconds, min),
+        _Column("Retransmitted", "", lambda r: r.retransmit_rate, quantity.percent, min),
+    ]
+    heads = [("Setup", ""), ("Algorithm", ""), *((column.head, "") for column in columns)]
+    body = []
+    algorithms = []
+    for title, rows in entries:
+        for row in rows:
+            name = Cell(title if row is rows[0] else "", number=False)
+            body.append([name, _name(row.contender), *(_cell(column, row, rows) for column in columns)])
+            algorithms.append(row.contender.cc)
+    return Table(heads, body, "The best of each setup is marked.", algorithms)
 
 
 def pings(setup: Setup) -> Table | None:

@@ -44,7 +44,7 @@ def timelines(setup: Setup, curves: list[Curves]) -> list[Figure]:
             Figure(
                 f"timeline-{number}",
                 contender.title,
-                f"{contender.title} over {quantity.digits(setup.duration_s)} s: {reach}.",
+                f"{contender.title} over {quantity.seconds(setup.end_s)}: {reach}.",
                 chart({"vconcat": panels, "spacing": 8}),
                 [contender.cc],
                 contender.colour,
@@ -82,7 +82,7 @@ def _panel(setup: Setup, entry: Curves, scale: _Scale, width: int, *, last: bool
         "minExtent": 32,
     }
     encoding = {
-        "x": linear("t", 0, setup.duration_s, time),
+        "x": linear("t", 0, setup.end_s, time),
         "y": linear("v", 0, scale.unit.scale(scale.top) * 1.05, value),
         "detail": {"field": "s", "type": "nominal"},
     }

@@ -56,7 +56,7 @@ def _verdict(
     ordered = sorted(known, key=lambda pair: -pair[0] if most else pair[0])
     (best, _), (worst, _) = ordered[0], ordered[-1]
     winners = [title for value, title in known if _tied(value, best, text)]
-    losers = [title for value, title in known if _tied(value, worst, text)]
+    losers = [title for value, title in known if _tied(value, worst, text) and title not in winners]
     if len(winners) == len(known):
         return Verdict(what, winners, text(best), [], "")
     return Verdict(what, winners, text(best), losers, text(worst))
@@ -124,7 +124,7 @@ def _together(setup: Setup, rows: list[Row]) -> Markup:
     if known:
         most, least = max(known, key=lambda p: p[0]), min(known, key=lambda p: p[0])
         parts.append(
-            Markup("On one path at once, {} takes {} of what arrives and {} {}").format(
+            Markup("On one path at once, {} gets {} of the goodput and {} {}").format(
                 _bold([most[1].contender.title]),
                 quantity.percent(most[0]),
                 _bold([least[1].contender.title]),

@@ -60,6 +60,7 @@ def _section(setup: Setup, number: int, of: int, colours: dict[str, str], folder
     drawn = number <= SETUPS_DRAWN_MAX
     return page.Section(
         setup=setup,
+        rows=rows,
         anchor=f"setup-{number}",
         headline=verdict.headline(setup, rows),
         cautions=verdict.cautions(rows),
