@@ -11,7 +11,7 @@ from dragstrip import _core, catalogue
 from dragstrip.engines.pool import worker_count
 from dragstrip.machine import memory_bytes
 
-REPORT_NEEDS = ("altair", "jinja2", "numpy", "pyarrow", "vl-convert-python")
+REPORT_NEEDS = ("jinja2", "numpy", "pyarrow", "vl-convert-python")
 
 
 def examine() -> list[dict[str, Any]]:
