@@ -59,6 +59,9 @@ class _Bar(Watcher):
         if outcome.summary is None:
             self.progress.console.print(f"{self.runs[index].name}: {outcome.failure}", markup=False)
 
+    def concluding(self, what: str) -> None:
+        self.progress.update(self.bar, description=what)
+
     def _reach(self, index: int, seconds: float) -> None:
         self.reached[index] = seconds
         self.progress.update(self.bar, completed=round(sum(self.reached)))
@@ -162,9 +165,9 @@ def _middle(values: Sequence[float | None], factor: float, digits: int) -> str:
 
 
 def _claims_table(claims: Sequence[dict[str, Any]]) -> Table:
-    table = Table(title="claims")
+    table = Table(title="claims", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for heading in ("claim", "published", "measured", "unit", "grade"):
-        table.add_column(heading)
+        table.add_column(heading, overflow="fold", no_wrap=heading == "grade")
     colours = {"reproduced": "green", "contradicted": "red"}
     for claim in claims:
         colour = colours.get(claim["grade"], "yellow")

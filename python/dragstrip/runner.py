@@ -54,6 +54,7 @@ def execute(
 
     Raises `BadInputError` for a folder that cannot take it, `DragstripError` when every run failed.
     """
+    watcher = watcher or Watcher()
     claim_folder(out)
     try:
         outcomes = run_all(_tasks(planned, out, command), workers, watcher)
@@ -63,10 +64,12 @@ def execute(
     if all(outcome.summary is None for outcome in outcomes):
         _leave(out)
         raise DragstripError(f"every run failed; the first one: {outcomes[0].failure}")
+    watcher.concluding("measuring")
     document = _document(planned, outcomes, out)
     write_json(out / "experiment.json", _plain(planned.experiment))
     write_json(out / "result.json", document)
     if report:
+        watcher.concluding("writing the report")
         write_report(out)
     (out / PARTIAL).unlink()
     return document

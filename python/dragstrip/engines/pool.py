@@ -51,6 +51,9 @@ class Watcher:
     def finished(self, index: int, outcome: Outcome) -> None:
         """It has ended."""
 
+    def concluding(self, what: str) -> None:
+        """All runs have ended; this is done with them now."""
+
 
 def worker_count(asked: int | None, tasks: int) -> int:
     """As many as asked for, or one per usable core; never more than tasks."""
