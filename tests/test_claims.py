@@ -34,6 +34,9 @@ def claim(**given: Any) -> Claim:
         ({"metric": "dropped", "value": 3, "unit": "packets", "tolerance": 0}, 3.0, "reproduced"),
         ({"metric": "goodput_bps", "order": ["reno-1", "reno-2"], "by": "label"}, ["reno-1", "reno-2"], "reproduced"),
         ({"metric": "goodput_bps", "order": ["reno-2", "reno-1"], "by": "label"}, ["reno-1", "reno-2"], "contradicted"),
+        ({"metric": "goodput_bps", "order": ["reno-1", "reno-2"], "by": "label", "tolerance": "190%"}, ["reno-1", "reno-2"], "reproduced"),
+        ({"metric": "goodput_bps", "order": ["reno-1", "reno-2"], "by": "label", "tolerance": "210%"}, ["reno-1", "reno-2"], "contradicted"),
+        ({"metric": "dropped", "order": ["reno-1", "reno-2"], "by": "label"}, ["reno-1", "reno-2"], "contradicted"),  # a tie
         ({"metric": "goodput_bps", "value": 1, "unit": "bit/s", "not_testable": "no such medium"}, 2e6, "not testable here"),
         ({"metric": "cwnd_bytes_p50", "value": 1, "unit": "B", "tolerance": 1, "state": "never"}, None, "not testable here"),
     ],
@@ -42,7 +45,9 @@ def test_grades(finished: list[Finished], given: dict[str, Any], measured: Any, 
     line = grade(claim(**given), finished)
     assert line["grade"] == grade_
     assert line["measured"] == (pytest.approx(measured) if isinstance(measured, float) else measured)
-    assert ("reason" in line) == (grade_ == "not testable here")
+    assert ("reason" in line) == (
+        grade_ == "not testable here" or ("order" in given and grade_ == "contradicted")
+    )
 
 
 def test_a_varied_path_selects_runs(finished: list[Finished]) -> None:

@@ -7,6 +7,7 @@ flows is held against their median.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -76,6 +77,8 @@ def check(experiment: Experiment, runs: Sequence[Run], source: str = "") -> None
             raise BadInputError(f"{where}.unit", claim.unit, f"a unit for what is in {unit}", source)
         for part, selector in (("where", claim.where), ("over", claim.over or {})):
             _check_selector(f"{where}.{part}", selector, runs, source)
+        if claim.order is not None:
+            _check_selector(f"{where}.order", {claim.by: claim.order}, runs, source)
 
 
 def _check_selector(where: str, selector: Selector, runs: Sequence[Run], source: str) -> None:
@@ -122,12 +125,15 @@ def _listed(wanted: Any) -> list[Any]:
 def grade(claim: Claim, finished: Sequence[Finished]) -> dict[str, Any]:
     """The claim as the result document shows it."""
     line: dict[str, Any] = {"id": claim.id, "source": claim.source, "metric": claim.metric}
+    reason = ""
     if claim.order is not None:
         figures = {value: figure(claim, {**claim.where, claim.by: value}, finished) for value in claim.order}
-        complete = {value: number for value, number in figures.items() if number is not None}
-        measured: Any = sorted(complete, key=lambda value: complete[value])
+        measured: Any = sorted(
+            (value for value, number in figures.items() if number is not None),
+            key=lambda value: figures[value] or 0.0,
+        )
         published: Any = claim.order
-        holds = measured == claim.order if len(complete) == len(figures) else None
+        holds, reason = _ordered(claim.order, figures, claim.slack())
         unit = "order"
     else:
         low, high = _published(claim)
@@ -141,7 +147,20 @@ def grade(claim: Claim, finished: Sequence[Finished]) -> dict[str, Any]:
         return {**line, "grade": NOT_TESTABLE, "reason": claim.not_testable}
     if holds is None:
         return {**line, "grade": NOT_TESTABLE, "reason": "nothing was measured"}
-    return {**line, "grade": REPRODUCED if holds else CONTRADICTED}
+    graded = {**line, "grade": REPRODUCED if holds else CONTRADICTED}
+    return {**graded, "reason": reason} if reason else graded
+
+
+def _ordered(order: list[str], figures: dict[str, float | None], margin: float) -> tuple[bool | None, str]:
+    """Whether each figure exceeds the one before by more than the margin, and if not, which does not."""
+    for before, after in itertools.pairwise(order):
+        low, high = figures[before], figures[after]
+        if low is None or high is None:
+            return None, ""
+        if not high > low * (1 + margin):
+            needed = f" by more than {margin:.0%}" if margin else ""
+            return False, f"{after} ({high:.4g}) does not exceed {before} ({low:.4g}){needed}"
+    return True, ""
 
 
 def _published(claim: Claim) -> tuple[float, float]:

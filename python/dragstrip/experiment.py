@@ -299,7 +299,8 @@ class Claim(Part):
     value: float | None = None
     range: tuple[float, float] | None = None
     tolerance: str | float | None = None
-    """`"5%"` of the value, or in the claim's unit. Widens a range at both ends."""
+    """`"5%"` of the value, or in the claim's unit. Widens a range at both ends. Of an order: the share by
+    which each must exceed the one before."""
     unit: str = "1"
     order: list[str] | None = None
     """Values of `by`, from the smallest figure to the largest."""
@@ -324,7 +325,7 @@ class Claim(Part):
         return self
 
     def slack(self) -> float:
-        """Half the width allowed, in the claim's unit."""
+        """Half the width allowed, in the claim's unit; of an order, the margin as a share."""
         if self.tolerance is None:
             return 0.0
         if isinstance(self.tolerance, float | int):
@@ -336,6 +337,8 @@ class Claim(Part):
             share = -1.0
         if not text.endswith("%") or share < 0:
             raise refuse(self.tolerance, 'a share such as "5%", or a number in the claim\'s unit')
+        if self.order is not None:
+            return share
         return share * max(abs(figure) for figure in (self.range or (self.value or 0.0,)))
 
 
