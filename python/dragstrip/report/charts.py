@@ -114,9 +114,7 @@ def _cdf(
             ),
             "strokeDash": nominal("who", labels, [list(d.contender.dash) for d in drawn]),
             # Where curves coincide, the lower ones show beside the upper.
-            "strokeWidth": nominal(
-                "who", labels, [max(1.6, 3.4 - 0.45 * rank) for rank in range(len(drawn))]
-            ),
+            "strokeWidth": nominal("who", labels, _widths(len(labels))),
         },
     }
     layers = [*(_rule(rule, scale) if rule else []), lines]
@@ -128,6 +126,10 @@ def _cdf(
         chart({"layer": layers, "width": WIDTH, "height": HEIGHT}),
         [d.contender.cc for d in drawn],
     )
+
+
+def _widths(curves: int) -> list[float]:
+    return [min(3.6, 1.8 + 0.45 * above) for above in reversed(range(curves))]
 
 
 def _cdf_scale(drawn: list[_Distribution], unit: Unit, rule: float | None) -> tuple[Spec, bool]:

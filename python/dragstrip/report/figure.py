@@ -98,7 +98,8 @@ def nominal(name: str, domain: Sequence[str], values: Sequence[Any], legend: Spe
     return {
         "field": name,
         "type": "nominal",
-        "scale": {"domain": list(domain), "range": list(values)},
+        # Said, as Vega-Lite would otherwise take numbers for the two ends of a range.
+        "scale": {"type": "ordinal", "domain": list(domain), "range": list(values)},
         "legend": legend,
     }
 

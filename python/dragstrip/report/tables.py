@@ -211,6 +211,7 @@ def pings(setup: Setup) -> Table | None:
         ("Lost", "Requests without an answer"),
     ]
     body = []
+    algorithms = []
     for contender in setup.contenders[:1] if setup.together else setup.contenders:
         runs = [bout.run.summary.get("probes") or [] for bout in contender.bouts]
         for position in range(max(map(len, runs), default=0)):
@@ -222,7 +223,8 @@ def pings(setup: Setup) -> Table | None:
             lost = median(number(probe.get("lost")) for probe in probes)
             target = Cell(str(probes[0].get("target", "")), number=False)
             body.append([first, target, *map(Cell, times), Cell(quantity.count(lost))])
-    return Table(heads, body) if body else None
+            algorithms.append(contender.cc)
+    return Table(heads, body, algorithms=[] if setup.together else algorithms) if body else None
 
 
 def _ping(probe: Json, part: str) -> float | None:
