@@ -115,6 +115,19 @@ def test_every_recording_has_its_tables_and_columns(compared: tuple[Path, dict[s
     assert not (folder / "out" / "PARTIAL").exists()
 
 
+def test_every_column_is_documented(compared: tuple[Path, dict[str, Any]]) -> None:
+    folder, document = compared
+    place = folder / document["runs"][0]["recording"]
+    recording = read(place)
+    page = (ROOT / "docs" / "reference" / "recording.md").read_text()
+    sections = {part.split("`")[0]: part for part in page.split("\n## `")[1:]}
+    for table in TABLES:
+        for column in recording[table].column_names:
+            assert f"`{column}`" in sections[table], f"{table}.{column}"
+    for key in recording.provenance:
+        assert f"`{key}`" in sections["provenance.json"], key
+
+
 def test_any_number_of_workers_gives_the_same_bytes(tmp_path: Path) -> None:
     race = dragstrip.compare(
         ["reno", "vegas", "bbr"],
