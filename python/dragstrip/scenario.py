@@ -474,6 +474,13 @@ class Scenario(Model):
     """TCP and UDP flows."""
     probes: list[ProbeSpec] = []
     """Pings."""
+    cold_arp: StrictBool = False
+    """Neighbour caches are empty at the start: the first packet over a link waits for an ARP request and
+its
+    reply, one round trip over the link and the one back. Testbeds that were pinged first know
+their
+    neighbours.
+    """
     record: Record = Record()
     """What to record."""
 

@@ -61,6 +61,7 @@ pub(crate) fn scenario() -> Scenario {
             size_bytes: 64,
             start_ns: 0,
         }],
+        cold_arp: false,
         record: Record::default(),
     }
 }

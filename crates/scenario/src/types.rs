@@ -27,6 +27,11 @@ pub struct Scenario {
     /// Pings.
     #[serde(default)]
     pub probes: Vec<ProbeSpec>,
+    /// Neighbour caches are empty at the start: the first packet over a link waits for an ARP request and
+    /// its reply, one round trip over the link and the one back. Testbeds that were pinged first know
+    /// their neighbours.
+    #[serde(default)]
+    pub cold_arp: bool,
     /// What to record.
     #[serde(default)]
     pub record: Record,

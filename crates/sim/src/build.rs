@@ -3,7 +3,9 @@
 use crate::SetupError;
 use crate::apps::{App, Flow, FlowKind};
 use crate::calendar::{Calendar, MAX_SOURCES, Source};
-use crate::network::{Evented, Lane, Network, Port, Server, Stage, StageCounters, Target};
+use crate::network::{
+    Evented, Lane, Network, Port, Resolution, Server, Stage, StageCounters, Target,
+};
 use crate::packets::Packets;
 use crate::probes::Probe;
 use crate::recorder::Recorder;
@@ -248,6 +250,35 @@ fn stages(scenario: &Scenario, topology: &Topology<'_>) -> (Vec<Draft>, Vec<Vec<
     (drafts, of_link)
 }
 
+/// The ARP exchanges that the first packets will wait for; those that take no time are left out.
+fn resolutions(
+    scenario: &Scenario,
+    topology: &Topology<'_>,
+    of_link: &[Vec<u32>],
+) -> BTreeMap<u32, Resolution> {
+    let mut resolutions = BTreeMap::new();
+    if !scenario.cold_arp {
+        return resolutions;
+    }
+    let delay = |index: usize| {
+        let link = &scenario.links[index];
+        link.delay_ns + link.netem.as_ref().map_or(0, |netem| netem.delay_ns)
+    };
+    for index in 0..scenario.links.len() {
+        let (from, to) = topology.ends(index);
+        let back = (0..scenario.links.len()).find(|&other| topology.ends(other) == (to, from));
+        let round_trip = delay(index) + back.map_or(0, delay);
+        if round_trip > 0 {
+            let resolution = Resolution {
+                back: back.map(|link| of_link[link][0]),
+                round_trip: Duration::from_nanos(round_trip),
+            };
+            resolutions.insert(of_link[index][0], resolution);
+        }
+    }
+    resolutions
+}
+
 /// Ports under construction.
 struct Ports<'a> {
     topology: &'a Topology<'a>,
@@ -368,7 +399,11 @@ pub(crate) fn build(scenario: &Scenario) -> Result<World, SetupError> {
     let mut recorder = Recorder::default();
     let mut watched = Vec::new();
     let lanes = lanes(&layout, drafts.len());
-    let stages = finish_stages(drafts, &feeders, &layout, &mut watched, &mut recorder);
+    let mut stages = finish_stages(drafts, &feeders, &layout, &mut watched, &mut recorder);
+    let resolutions = resolutions(scenario, &topology, &of_link);
+    for stage in resolutions.keys() {
+        stages[*stage as usize].neighbour_known = Instant::NEVER;
+    }
     let network = Network {
         packets: Packets::default(),
         stages,
@@ -376,6 +411,7 @@ pub(crate) fn build(scenario: &Scenario) -> Result<World, SetupError> {
         hops: ports.hops,
         ports: ports.ports,
         calendar: Calendar::new(layout.busy_count(), layout.source_count()),
+        resolutions,
     };
     Ok(World::new(scenario, network, endpoints, flows, probes, recorder, watched, layout))
 }
@@ -416,6 +452,7 @@ fn finish_stages(
             shared_lane: draft.to as u32,
             own_lane: (layout.shared_lanes + index) as u32,
             counters: StageCounters::default(),
+            neighbour_known: Instant::ZERO,
         });
     }
     stages

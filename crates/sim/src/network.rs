@@ -67,6 +67,17 @@ pub(crate) struct Stage {
     pub shared_lane: u32,
     pub own_lane: u32,
     pub counters: StageCounters,
+    /// The neighbour at the other end is not known before this instant; zero: it is.
+    pub neighbour_known: Instant,
+}
+
+/// An ARP exchange still to come.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Resolution {
+    /// The first stage of the link back, which learns from the request.
+    pub back: Option<u32>,
+    /// Request and reply take this long.
+    pub round_trip: Duration,
 }
 
 /// A destination of packets.
@@ -102,6 +113,8 @@ pub(crate) struct Network {
     pub hops: Vec<u32>,
     pub ports: Vec<Port>,
     pub calendar: Calendar,
+    /// Links whose first packet has to wait for ARP, by their first stage.
+    pub resolutions: std::collections::BTreeMap<u32, Resolution>,
 }
 
 /// The sink a discipline reports to while it holds packets of the arena.
@@ -155,6 +168,9 @@ impl Network {
             if at > now && !stage.tandem {
                 break;
             }
+            if stage.neighbour_known > at {
+                return self.wait_for_neighbour(id, index, hop, at);
+            }
             match &mut stage.server {
                 Server::Computed(fifo) => {
                     stage.counters.enqueued += 1;
@@ -179,6 +195,28 @@ impl Network {
         self.packets.get_mut(id).hop = hop as u8;
         self.wait(id, at, lane_of_first, previous);
         first_departure.unwrap_or(now)
+    }
+
+    /// The neighbour's address is not known: the packet waits for the reply to an ARP request, which
+    /// the first one to come sends off.
+    fn wait_for_neighbour(
+        &mut self,
+        id: PacketId,
+        stage: usize,
+        hop: usize,
+        at: Instant,
+    ) -> Instant {
+        if let Some(resolution) = self.resolutions.remove(&(stage as u32)) {
+            self.stages[stage].neighbour_known = at + resolution.round_trip;
+            if let Some(back) = resolution.back {
+                self.resolutions.remove(&back);
+                self.stages[back as usize].neighbour_known = Instant::ZERO;
+            }
+        }
+        self.packets.get_mut(id).hop = hop as u8;
+        let known = self.stages[stage].neighbour_known.max(at);
+        self.wait(id, known, None, Some(stage));
+        at
     }
 
     /// Puts a packet into the first lane that it would not overtake anybody in.

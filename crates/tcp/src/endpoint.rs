@@ -286,6 +286,7 @@ impl Endpoint {
             return received.new_bytes;
         }
         self.sender.view.now = now;
+        self.receiver.take_timestamp(segment);
         self.sender.on_ack(segment, &mut Io { receiver: &mut self.receiver, out });
         0
     }

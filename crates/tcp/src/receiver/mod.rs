@@ -109,6 +109,15 @@ impl Receiver {
         self.acks.deadline()
     }
 
+    /// `tcp_replace_ts_recent`: the timestamp to echo is that of the last segment that
+    /// began at or before what was last acknowledged (RFC 7323 §4.3).
+    #[inline]
+    pub fn take_timestamp(&mut self, segment: &Segment) {
+        if segment.flags.has(Flags::TS) && segment.seq <= self.last_acked {
+            self.ts_recent = segment.ts_val;
+        }
+    }
+
     /// A data segment has arrived (`tcp_data_queue`, `tcp_ack_snd_check`). `srtt_us_x8` and `rto_ticks` are
     /// this host's own estimates, which bound the delay of an ACK.
     pub fn on_data(
@@ -119,9 +128,7 @@ impl Receiver {
         rto_ticks: u64,
     ) -> Received {
         let end = segment.end_seq();
-        if segment.flags.has(Flags::TS) && segment.seq <= self.last_acked {
-            self.ts_recent = segment.ts_val;
-        }
+        self.take_timestamp(segment);
         self.accept_cwr(segment);
         let before = self.rcv_nxt;
         let mut new_bytes = 0;

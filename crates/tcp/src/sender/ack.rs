@@ -3,7 +3,6 @@
 use super::rate::Draft;
 use super::recovery::Repair;
 use super::scoreboard::Marks;
-use super::transmit::Push;
 use super::{Io, Sender};
 use crate::segment::{Flags, Outbox, Segment};
 use dragstrip_cc::{self as cc, CaState, CongestionControl, RateSample, Response};
@@ -141,8 +140,7 @@ impl Sender {
             }
         };
         self.repair(repair, io);
-        self.refill();
-        self.write_xmit(io, Push::Pending);
+        self.push_pending(io);
     }
 
     /// An ACK from the past: only its SACK blocks are news.

@@ -1,12 +1,17 @@
 //! The application's writes and the send buffer.
 //!
-//! A bulk application writes whenever the socket takes it; the socket takes it while the memory of
-//! what is queued is below `sndbuf`, and once it was full, only when it has fallen to two thirds of it
-//! (`sk_stream_write_space`). `sndbuf` follows the window (`tcp_sndbuf_expand`).
+//! A bulk application writes whenever the socket takes it. `sendmsg` fills buffers of up to 64 KiB (45
+//! full segments) and looks at the memory in use only before it begins the next one; when that has
+//! reached `sndbuf` the writer sleeps, the last buffer is pushed (PSH on its last segment), and it is woken when
+//! a third of `sndbuf` is free (`sk_stream_write_space`). `sndbuf` follows the window, but only when the window could not be
+//! filled (`tcp_check_space`, `tcp_sndbuf_expand`).
 
 use super::Sender;
 use crate::profile::Settings;
-use dragstrip_cc::{PacingStatus, View, Window};
+use std::collections::VecDeque;
+
+/// Truesize of an skb beyond its payload: the sk_buff, its head and shared info (approximate).
+pub(super) const SKB_OVERHEAD: u64 = 1_280;
 
 /// What the application will write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,11 +22,20 @@ pub(crate) enum Supply {
     Until(u64),
 }
 
+/// A socket buffer not yet wholly sent.
+#[derive(Clone, Copy, Debug)]
+struct Chunk {
+    start: u64,
+    end: u64,
+    pushed: bool,
+}
+
 #[derive(Clone, Debug)]
 pub(super) struct Buffer {
     supply: Supply,
     /// Bytes written to the socket so far (`write_seq`).
     pub written: u64,
+    chunks: VecDeque<Chunk>,
     /// Send buffer limit in bytes of memory.
     sndbuf: u64,
     /// The application waits for room.
@@ -29,22 +43,30 @@ pub(super) struct Buffer {
     factor: u64,
     limit: u64,
     per_segment: u64,
+    /// Bytes of one write of the application.
+    write_bytes: u64,
+    /// Bytes of a full socket buffer.
+    chunk_bytes: u64,
 }
 
 impl Buffer {
     pub fn new(settings: &Settings, factor: u32) -> Self {
+        let mss = u64::from(settings.mss());
         // tcp_sndbuf_expand: a segment with its headers and shared info, rounded up to a power of
         // two, and the sk_buff (256 bytes on x86-64): 4352 for an MSS of 1448.
-        let per_segment =
-            (u64::from(settings.mss()) + 320 + 320).next_power_of_two().max(1024) + 256;
+        let per_segment = (mss + 320 + 320).next_power_of_two().max(1024) + 256;
         let mut buffer = Self {
             supply: Supply::Until(0),
             written: 0,
+            chunks: VecDeque::new(),
             sndbuf: settings.wmem[1],
             blocked: false,
             factor: u64::from(factor),
             limit: settings.wmem[2],
             per_segment,
+            write_bytes: settings.write_bytes,
+            // sk_gso_max_size less room for headers, in whole segments.
+            chunk_bytes: (65_215 / mss).max(1) * mss,
         };
         buffer.expand(settings.initial_cwnd, settings.reordering);
         buffer
@@ -61,11 +83,11 @@ impl Buffer {
         }
     }
 
-    /// Whether the application has data that the socket has not taken.
-    fn wants_more(&self) -> bool {
+    /// Bytes that the application has and the socket has not taken.
+    fn waiting(&self) -> u64 {
         match self.supply {
-            Supply::Endless => true,
-            Supply::Until(total) => self.written < total,
+            Supply::Endless => u64::MAX,
+            Supply::Until(total) => total.saturating_sub(self.written),
         }
     }
 
@@ -76,42 +98,88 @@ impl Buffer {
         self.sndbuf = self.sndbuf.max(wanted.min(self.limit));
     }
 
-    /// Memory of `payload` bytes queued in the socket: large buffers as `sendmsg` fills them.
-    /// (A 64 KiB buffer and its head: 3 % more than the payload.)
-    fn memory(payload: u64) -> u64 {
-        payload + payload / 32
+    /// Memory in use: payload, and an skb's overhead for every buffer and every burst sent.
+    fn memory(&self, snd_una: u64, bursts_out: u64) -> u64 {
+        self.written - snd_una + SKB_OVERHEAD * (self.chunks.len() as u64 + bursts_out)
     }
 
-    /// Lets the application write. Whether it got anything in.
-    fn fill(&mut self, snd_una: u64) -> bool {
-        if !self.wants_more() {
-            self.blocked = false;
-            return false;
+    /// The end of the first unsent buffer, and whether its last segment is pushed.
+    #[inline]
+    pub fn head(&mut self, snd_nxt: u64) -> Option<(u64, bool)> {
+        while let Some(chunk) = self.chunks.front() {
+            if chunk.end > snd_nxt {
+                return Some((chunk.end, chunk.pushed));
+            }
+            self.chunks.pop_front();
         }
-        let queued = Self::memory(self.written - snd_una);
-        if self.blocked && queued * 3 > self.sndbuf * 2 {
-            return false;
+        None
+    }
+
+    /// Lets the application write; whether it got anything in.
+    fn fill(&mut self, snd_una: u64, snd_nxt: u64, bursts_out: u64, gso: bool) -> bool {
+        if self.blocked {
+            let memory = self.memory(snd_una, bursts_out);
+            if self.sndbuf.saturating_sub(memory) < memory / 2 {
+                return false;
+            }
         }
-        let room = self.sndbuf.saturating_sub(queued);
-        let wanted = match self.supply {
-            Supply::Endless => room,
-            Supply::Until(total) => room.min(total - self.written),
-        };
-        self.written += wanted;
-        self.blocked = self.wants_more();
-        wanted > 0
+        self.blocked = false;
+        let before = self.written;
+        let full = if gso { self.chunk_bytes } else { u64::MAX };
+        loop {
+            let waiting = self.waiting();
+            if waiting == 0 {
+                break;
+            }
+            let open = self.chunks.back().is_some_and(|tail| {
+                tail.end > snd_nxt && tail.end - tail.start < self.chunk_bytes.min(full)
+            });
+            if !open {
+                if self.memory(snd_una, bursts_out) >= self.sndbuf && self.written > snd_una {
+                    self.blocked = true;
+                    if let Some(tail) = self.chunks.back_mut() {
+                        tail.pushed = true;
+                    }
+                    break;
+                }
+                self.chunks.push_back(Chunk {
+                    start: self.written,
+                    end: self.written,
+                    pushed: false,
+                });
+            }
+            self.extend_tail(waiting);
+        }
+        self.written > before
+    }
+
+    /// Copies into the last buffer until it is full, a write ends, or there is nothing more.
+    fn extend_tail(&mut self, waiting: u64) {
+        let write_left = self.write_bytes - self.written % self.write_bytes;
+        let Some(tail) = self.chunks.back_mut() else { return };
+        let room = self.chunk_bytes - (tail.end - tail.start);
+        let bytes = room.min(write_left).min(waiting);
+        tail.end += bytes;
+        self.written += bytes;
+        if bytes == write_left || bytes == waiting {
+            // The end of a sendmsg pushes what it wrote.
+            tail.pushed = true;
+        }
     }
 }
 
 impl Sender {
-    /// After room was made: grow the buffer (`tcp_new_space`) and let the application write.
+    /// Room was made, or the application has new data: lets it write. Whether it did.
     #[inline]
-    pub(super) fn refill(&mut self) {
+    pub(super) fn refill(&mut self) -> bool {
+        let burst = u64::from(self.transmission.last_burst.max(1));
+        let bursts_out = u64::from(self.view.packets_out) / burst;
+        let (snd_una, snd_nxt) = (self.view.snd_una, self.view.snd_nxt);
         // tcp_should_expand_sndbuf: only a window that is not full asks for more data.
         if self.buffer.blocked && self.in_flight() < self.window.cwnd {
             self.buffer.expand(self.window.cwnd, self.recovery.reordering);
         }
-        self.buffer.fill(self.view.snd_una);
+        self.buffer.fill(snd_una, snd_nxt, bursts_out, self.settings.gso)
     }
 
     /// `tcp_rate_check_app_limited`: the application ran dry while the window was open.
@@ -124,27 +192,21 @@ impl Sender {
             self.view.app_limited = mark.max(1);
         }
     }
-}
 
-/// `tcp_update_pacing_rate`: what a loss-based algorithm would send at, with headroom.
-pub(super) fn pacing_rate(view: &View, window: &Window, settings: &Settings) -> u64 {
-    let ratio = if window.cwnd < window.ssthresh / 2 {
-        settings.pacing_ss_ratio
-    } else {
-        settings.pacing_ca_ratio
-    };
-    let mut rate = u64::from(view.mss) * ((1_000_000 / 100) << 3) * u64::from(ratio);
-    rate *= u64::from(window.cwnd.max(view.packets_out));
-    if view.srtt_us_x8 > 0 {
-        rate /= u64::from(view.srtt_us_x8);
-    }
-    debug_assert!(view.pacing_status != PacingStatus::Needed || rate > 0);
-    rate
-}
-
-impl Sender {
+    /// `tcp_update_pacing_rate`: what a loss-based algorithm would send at, with headroom.
     #[inline]
     pub(super) fn update_pacing_rate(&mut self) {
-        self.window.pacing_rate = pacing_rate(&self.view, &self.window, &self.settings);
+        let (view, window, settings) = (&self.view, &mut self.window, &self.settings);
+        let ratio = if window.cwnd < window.ssthresh / 2 {
+            settings.pacing_ss_ratio
+        } else {
+            settings.pacing_ca_ratio
+        };
+        let mut rate = u64::from(view.mss) * ((1_000_000 / 100) << 3) * u64::from(ratio);
+        rate *= u64::from(window.cwnd.max(view.packets_out));
+        if view.srtt_us_x8 > 0 {
+            rate /= u64::from(view.srtt_us_x8);
+        }
+        window.pacing_rate = rate;
     }
 }

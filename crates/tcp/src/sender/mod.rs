@@ -220,8 +220,9 @@ impl Sender {
     /// The application may have more to send.
     pub fn push<O: Outbox>(&mut self, now: Instant, io: &mut Io<'_, O>) {
         self.view.now = now;
-        self.refill();
-        self.write_xmit(io, transmit::Push::Pending);
+        if self.refill() {
+            self.write_xmit(io, transmit::Push::Pending);
+        }
     }
 
     pub fn rto_ticks(&self) -> u64 {

@@ -570,7 +570,6 @@ impl Sender {
         match repair {
             Repair::None => {}
             Repair::New => {
-                self.refill();
                 self.write_xmit(io, Push::Pending);
                 if self.view.snd_nxt <= self.recovery.high_seq {
                     self.recovery.frto = false;

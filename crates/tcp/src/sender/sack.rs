@@ -34,11 +34,14 @@ impl Sender {
         }
         let duplicate = self.check_dsack(&blocks[..count], segment.ack, ack);
         let cached = self.sacks.blocks;
-        for (index, &(start, end)) in blocks[..count].iter().enumerate() {
+        let reported = blocks[0];
+        // In ascending order, or the newest block of several would make the others look reordered.
+        blocks[..count].sort_unstable();
+        for &(start, end) in &blocks[..count] {
             if end <= self.view.snd_una || start >= end || end > self.view.snd_nxt {
                 continue;
             }
-            let duplicate = duplicate && index == 0;
+            let duplicate = duplicate && (start, end) == reported;
             // What a block of the last ACK covered is marked already.
             let known =
                 cached.iter().find(|known| known.0 >= start && known.1 <= end && known.0 < known.1);

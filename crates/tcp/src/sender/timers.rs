@@ -198,7 +198,6 @@ impl Sender {
         if self.timers.probe_end.is_none() {
             self.timers.probe_retransmitted = false;
             let before = self.view.packets_out;
-            self.refill();
             let room = self.window_end.saturating_sub(self.view.snd_nxt);
             let sent = if self.buffer.written > self.view.snd_nxt
                 && room >= u64::from(self.view.mss).min(self.buffer.written - self.view.snd_nxt)

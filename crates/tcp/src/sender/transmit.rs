@@ -3,6 +3,7 @@
 //! Kernel: `tcp_write_xmit`, `tcp_xmit_retransmit_queue`, `tcp_cwnd_validate`, `tcp_tso_autosize`,
 //! `tcp_tso_should_defer`, `tcp_small_queue_check` (tcp_output.c).
 
+use super::buffer::SKB_OVERHEAD;
 use super::scoreboard::{Marks, Sent};
 use super::timers::Pending;
 use super::{Io, Sender};
@@ -10,9 +11,6 @@ use crate::segment::{Flags, Outbox, Segment};
 use dragstrip_cc::{CaState, CongestionControl, Event, PacingStatus};
 use dragstrip_units::{Duration, Instant};
 use std::collections::VecDeque;
-
-/// Truesize of an skb beyond its payload: the sk_buff, its head and shared info (approximate).
-const SKB_OVERHEAD: u64 = 1_280;
 
 /// Why data is pushed out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,8 +39,8 @@ pub(super) struct Transmission {
     small_end: u64,
     /// Data segments sent, for the pacer's grace.
     data_segments: u64,
-    /// Full segments of new data sent, for the boundaries of the socket's 64 KiB buffers.
-    new_segments: u64,
+    /// Segments of the last burst of new data.
+    pub last_burst: u32,
     /// Bytes of memory in the host's own queue, and when each piece leaves it.
     device: VecDeque<(Instant, u64)>,
     device_bytes: u64,
@@ -63,7 +61,7 @@ impl Default for Transmission {
             usage_round_ends: 0,
             small_end: 0,
             data_segments: 0,
-            new_segments: 0,
+            last_burst: 1,
             device: VecDeque::new(),
             device_bytes: 0,
             prior_departure: Instant::ZERO,
@@ -86,8 +84,16 @@ impl Sender {
         if self.view.lost_out > self.view.retrans_out && self.window.cwnd > self.in_flight() {
             self.retransmit(io);
         }
-        self.refill();
+        self.push_pending(io);
+    }
+
+    /// `tcp_data_snd_check`: sends what the window allows, then lets a writer that waited for room go on.
+    #[inline]
+    pub(super) fn push_pending<O: Outbox>(&mut self, io: &mut Io<'_, O>) {
         self.write_xmit(io, Push::Pending);
+        if self.refill() {
+            self.write_xmit(io, Push::Pending);
+        }
     }
 
     /// `tcp_write_xmit`: sends new data as far as window, receiver, pacing and local queue allow.
@@ -157,11 +163,13 @@ impl Sender {
             self.transmission.rwnd_limited = true;
             return None;
         }
-        if unsent < mss {
-            return self.may_send_short().then_some(1);
+        let (end, _) = self.buffer.head(self.view.snd_nxt)?;
+        let head_bytes = end - self.view.snd_nxt;
+        if head_bytes < mss {
+            return self.may_send_short(end).then_some(1);
         }
-        let head = self.head_segments(unsent / mss);
-        if head == 1 {
+        let head = (head_bytes / mss) as u32;
+        if head == 1 || !self.settings.gso {
             return Some(1);
         }
         if push == Push::Pending && self.should_defer(head, max_segments, cwnd_blocked) {
@@ -169,16 +177,6 @@ impl Sender {
         }
         let fits = (room / mss).min(u64::from(u32::MAX)) as u32;
         Some(quota.min(max_segments).min(head).min(fits.max(1)))
-    }
-
-    /// Full segments in the socket buffer at the head of the queue: buffers hold 64 KiB.
-    fn head_segments(&self, unsent: u64) -> u32 {
-        if !self.settings.gso {
-            return 1;
-        }
-        let per_buffer = u64::from(self.view.gso_max_bytes / self.view.mss).max(1);
-        let left = per_buffer - self.transmission.new_segments % per_buffer;
-        left.min(unsent) as u32
     }
 
     /// `tcp_tso_autosize`: about a millisecond of the pacing rate, more on short paths.
@@ -234,11 +232,11 @@ impl Sender {
         true
     }
 
-    /// Nagle with Minshall's refinement (`tcp_nagle_check`): a short segment waits only for
-    /// another short one. A bulk writer that will add to it makes it wait in any case.
-    fn may_send_short(&self) -> bool {
-        if self.buffer.blocked {
-            return false;
+    /// Nagle with Minshall's refinement (`tcp_nagle_check`): a short segment waits only for another short one,
+    /// and not at all when more data follows it.
+    fn may_send_short(&self, end: u64) -> bool {
+        if end < self.buffer.written {
+            return true;
         }
         let small_out = self.transmission.small_end > self.view.snd_una;
         self.view.packets_out == 0 || !small_out
@@ -283,22 +281,24 @@ impl Sender {
         let mut payload = 0;
         self.before_data();
         for _ in 0..burst {
-            let unsent = self.buffer.written - self.view.snd_nxt;
-            let len = u64::from(self.view.mss).min(unsent) as u16;
+            let (chunk_end, pushed) =
+                self.buffer.head(self.view.snd_nxt).unwrap_or((self.buffer.written, true));
+            let len = u64::from(self.view.mss).min(chunk_end - self.view.snd_nxt) as u16;
+            let end = self.view.snd_nxt + u64::from(len);
             if u32::from(len) < self.view.mss {
-                self.transmission.small_end = self.view.snd_nxt + u64::from(len);
-            } else {
-                self.transmission.new_segments += 1;
+                self.transmission.small_end = end;
             }
+            let flags = Flags::ACK.with_if(Flags::PSH, pushed && end == chunk_end);
             let mut sent = Sent { seq: self.view.snd_nxt, len, ..Sent::default() };
             let departure_us = self.view.departure.as_micros_floor();
             self.stamp(&mut sent, departure_us);
             self.board.push(sent);
-            self.emit(sent.seq, len, true, io);
+            self.emit(sent.seq, len, flags, true, io);
             self.view.snd_nxt += u64::from(len);
             self.view.packets_out += 1;
             payload += u64::from(len);
         }
+        self.transmission.last_burst = burst;
         self.after_data(payload, u64::from(burst));
     }
 
@@ -329,12 +329,14 @@ impl Sender {
     }
 
     /// Puts one data segment on the wire.
-    fn emit<O: Outbox>(&mut self, seq: u64, len: u16, new: bool, io: &mut Io<'_, O>) {
-        let end = seq + u64::from(len);
-        let write = self.settings.write_bytes;
-        // The end of an application's write, or of all data, is pushed.
-        let pushed = end / write != seq / write || end == self.buffer.written;
-        let mut flags = Flags::ACK.with_if(Flags::PSH, pushed);
+    fn emit<O: Outbox>(
+        &mut self,
+        seq: u64,
+        len: u16,
+        mut flags: Flags,
+        new: bool,
+        io: &mut Io<'_, O>,
+    ) {
         if self.ecn && new {
             flags = flags.with(Flags::ECT);
             flags = flags.with_if(Flags::CWR, self.recovery.cwr_pending);
@@ -414,7 +416,7 @@ impl Sender {
         *self.board.get_mut(number) = sent;
         self.rack.note_retransmission(number, sent.sent_us);
         self.counters.retransmits += 1;
-        self.emit(sent.seq, sent.len, false, io);
+        self.emit(sent.seq, sent.len, Flags::ACK, false, io);
         self.after_data(u64::from(sent.len), 1);
     }
 
