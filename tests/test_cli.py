@@ -151,7 +151,7 @@ def test_list_and_show_as_json(dragstrip: object) -> None:
     listed = json.loads(dragstrip("list --json").out)  # type: ignore[operator]
     assert "caia-110729a/adsl1" in [entry["name"] for entry in listed["experiments"]]
     shown = json.loads(dragstrip("show caia-110729a/adsl1 --json").out)  # type: ignore[operator]
-    assert len(shown["scenarios"]) == 30
+    assert len(shown["scenarios"]) == 36
     assert shown["experiment"]["name"] == "caia-110729a/adsl1"
 
 
