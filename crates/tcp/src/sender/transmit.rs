@@ -280,7 +280,7 @@ impl Sender {
     fn send_burst<O: Outbox>(&mut self, burst: u32, io: &mut Io<'_, O>) {
         let mut payload = 0;
         self.before_data();
-        for _ in 0..burst {
+        for index in 0..burst {
             let (chunk_end, pushed) =
                 self.buffer.head(self.view.snd_nxt).unwrap_or((self.buffer.written, true));
             let len = u64::from(self.view.mss).min(chunk_end - self.view.snd_nxt) as u16;
@@ -288,7 +288,11 @@ impl Sender {
             if u32::from(len) < self.view.mss {
                 self.transmission.small_end = end;
             }
-            let flags = Flags::ACK.with_if(Flags::PSH, pushed && end == chunk_end);
+            // The last segment of every burst is pushed, so that receivers do not wait for
+            // more to merge with it (Linux 5.4, __tcp_transmit_skb).
+            let last_of_burst = burst > 1 && index + 1 == burst;
+            let flags =
+                Flags::ACK.with_if(Flags::PSH, last_of_burst || (pushed && end == chunk_end));
             let mut sent = Sent { seq: self.view.snd_nxt, len, ..Sent::default() };
             let departure_us = self.view.departure.as_micros_floor();
             self.stamp(&mut sent, departure_us);
