@@ -6,6 +6,8 @@ marker goes when the result is written. Bad input writes nothing.
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -61,6 +63,7 @@ def execute(
     except BaseException:
         _leave(out)
         raise
+    _sweep(out)
     if all(outcome.summary is None for outcome in outcomes):
         _leave(out)
         raise DragstripError(f"every run failed; the first one: {outcomes[0].failure}")
@@ -83,14 +86,21 @@ def claim_folder(out: Path) -> None:
         out.mkdir(parents=True, exist_ok=True)
         (out / PARTIAL).write_text("This folder is being written, or its run was interrupted.\n")
     except OSError as error:
-        expected = f"a folder that can be written ({error.strerror})"
-        raise BadInputError("--out", str(out), expected) from None
+        raise _unwritable(out, error) from None
 
 
 def next_folder(parent: Path, stem: str) -> Path:
-    """`parent/stem-001` or the first number that is free."""
-    numbers = (parent / f"{stem}-{number:03d}" for number in range(1, 1_000_000))
-    return next(candidate for candidate in numbers if not candidate.exists())
+    """Makes `parent/stem-001`, or the first number that is free: two at once never get the same."""
+    try:
+        parent.mkdir(parents=True, exist_ok=True)
+        for number in itertools.count(1):
+            folder = parent / f"{stem}-{number:03d}"
+            with contextlib.suppress(FileExistsError):
+                folder.mkdir()
+                return folder
+    except OSError as error:
+        raise _unwritable(parent, error) from None
+    raise AssertionError("there is always a next number")
 
 
 def write_report(out: Path) -> Path:
@@ -116,10 +126,21 @@ def _tasks(planned: Plan, out: Path, command: str) -> list[Task]:
     ]
 
 
+def _unwritable(folder: Path, error: OSError) -> BadInputError:
+    return BadInputError("--out", str(folder), f"a folder that can be written ({error.strerror})")
+
+
 def _leave(out: Path) -> None:
     """Removes a folder without a single recording; one with recordings stays, marked."""
+    _sweep(out)
     if not any((out / "runs").glob("[0-9]*")):
         shutil.rmtree(out, ignore_errors=True)
+
+
+def _sweep(out: Path) -> None:
+    """Removes the drafts of recordings whose worker was killed."""
+    for draft in (out / "runs").glob(".*.partial"):
+        shutil.rmtree(draft, ignore_errors=True)
 
 
 def _document(planned: Plan, outcomes: Sequence[Outcome], out: Path) -> dict[str, Any]:

@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+import json
+import multiprocessing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dragstrip import runner
+from dragstrip.comparison import compare
+from dragstrip.engines.pool import Outcome, Task
+from dragstrip.errors import DragstripError
+from dragstrip.recording import Recording, write
+from dragstrip.runner import execute, next_folder, plan
+
+
+def race() -> runner.Plan:
+    described = compare(
+        ["reno", "cubic"], rate="10mbit", rtt="40ms", queue="bfifo limit 200kb", duration="10s", flows=2
+    )
+    return plan(described)
+
+
+def _take(place: str) -> str:
+    return next_folder(Path(place), "compare").name
+
+
+def test_two_at_once_never_get_the_same_folder(tmp_path: Path) -> None:
+    with multiprocessing.get_context("spawn").Pool(4) as pool:
+        names = pool.map(_take, [str(tmp_path)] * 24, chunksize=1)
+    assert sorted(names) == [f"compare-{number:03d}" for number in range(1, 25)]
+
+
+def test_an_interrupt_keeps_what_is_finished_and_marks_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recording: Recording
+) -> None:
+    def half_way(tasks: list[Task], *_: Any) -> list[Outcome]:
+        write(recording, tasks[0].folder)
+        (tasks[1].folder.parent / f".{tasks[1].folder.name}.x.partial").mkdir()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(runner, "run_all", half_way)
+    with pytest.raises(KeyboardInterrupt):
+        execute(race(), tmp_path / "out")
+    assert sorted(entry.name for entry in (tmp_path / "out").iterdir()) == ["PARTIAL", "runs"]
+    assert [entry.name for entry in (tmp_path / "out" / "runs").iterdir()] == ["000-reno"]
+
+
+def test_an_interrupt_before_the_first_recording_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def at_once(*_: Any) -> list[Outcome]:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(runner, "run_all", at_once)
+    with pytest.raises(KeyboardInterrupt):
+        execute(race(), tmp_path / "out")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_failed_run_is_told_beside_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recording: Recording
+) -> None:
+    from dragstrip.measures import summarise
+
+    def one_fails(tasks: list[Task], *_: Any) -> list[Outcome]:
+        write(recording, tasks[0].folder)
+        return [Outcome(summarise(recording)), Outcome(None, "its process ended with signal SIGSEGV")]
+
+    monkeypatch.setattr(runner, "run_all", one_fails)
+    document = execute(race(), tmp_path / "out", report=False)
+    assert [run["scenario"] for run in document["runs"]] == ["reno"]
+    assert document["failed"] == [
+        {"scenario": "cubic", "seed": 1, "reason": "its process ended with signal SIGSEGV"}
+    ]
+    assert json.loads((tmp_path / "out" / "result.json").read_text()) == document
+    assert not (tmp_path / "out" / "PARTIAL").exists()
+
+
+def test_when_every_run_fails_nothing_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner, "run_all", lambda tasks, *_: [Outcome(None, "no luck") for _ in tasks])
+    with pytest.raises(DragstripError, match="no luck"):
+        execute(race(), tmp_path / "out")
+    assert list(tmp_path.iterdir()) == []
