@@ -23,8 +23,8 @@ pub(crate) enum App {
 pub(crate) enum FlowKind {
     /// Two endpoints.
     Tcp { client: u32, server: u32 },
-    /// Datagrams to a port.
-    Udp { port: u32 },
+    /// Datagrams, and where they begin their way.
+    Udp { first_hop: u32 },
 }
 
 /// Where an application is.
@@ -56,17 +56,10 @@ pub(crate) struct Flow {
     pub datagrams_sent: u64,
     pub datagrams_received: u64,
     pub carry: u64,
-    /// The end at which arrivals trigger something: its endpoint, and the byte that does.
-    pub goal: u64,
 }
 
 impl Flow {
     pub fn new(kind: FlowKind, app: App, start: Instant, stop: Instant) -> Self {
-        let goal = match app {
-            App::Bulk { bytes: Some(bytes) } => bytes,
-            App::RequestResponse { request, .. } => request,
-            App::Bulk { bytes: None } | App::OnOff { .. } | App::ConstantRate { .. } => u64::MAX,
-        };
         Self {
             kind,
             app,
@@ -78,7 +71,15 @@ impl Flow {
             datagrams_sent: 0,
             datagrams_received: 0,
             carry: 0,
-            goal,
+        }
+    }
+
+    /// Whether something happens once a number of bytes has arrived.
+    pub fn awaits_bytes(&self) -> bool {
+        match self.app {
+            App::Bulk { bytes } => bytes.is_some(),
+            App::RequestResponse { .. } => true,
+            App::OnOff { .. } | App::ConstantRate { .. } => false,
         }
     }
 

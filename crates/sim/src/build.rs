@@ -4,12 +4,12 @@ use crate::SetupError;
 use crate::apps::{App, Flow, FlowKind};
 use crate::calendar::{Calendar, MAX_SOURCES, Source};
 use crate::network::{
-    Evented, Lane, Network, Port, Resolution, Server, Stage, StageCounters, Target,
+    END, Evented, Lane, Network, Resolution, Server, Stage, StageCounters, Target,
 };
 use crate::packets::Packets;
 use crate::probes::Probe;
 use crate::recorder::Recorder;
-use crate::world::{Layout, QueueWatch, World};
+use crate::world::{Layout, QueueWatch, Socket, World};
 use dragstrip_cc::{Algorithm, UnknownAlgorithm};
 use dragstrip_qdisc::{
     Discipline, Fifo, Framing, Limit, Line, codel, fq_codel, htb, netem, sfq, tbf,
@@ -283,14 +283,14 @@ fn resolutions(
 struct Ports<'a> {
     topology: &'a Topology<'a>,
     of_link: &'a [Vec<u32>],
-    ports: Vec<Port>,
+    ports: Vec<Target>,
     hops: Vec<u32>,
-    /// Path already laid out between two nodes.
-    laid: BTreeMap<(usize, usize), (u32, u8)>,
+    /// Links of the paths found so far.
+    found: BTreeMap<(usize, usize), Vec<usize>>,
 }
 
 impl Ports<'_> {
-    /// A port at node `to` for packets from node `from`.
+    /// A port at node `to` for packets from node `from`; the answer is the first hop of its path.
     fn add(
         &mut self,
         from: usize,
@@ -298,43 +298,36 @@ impl Ports<'_> {
         target: Target,
         field: &str,
     ) -> Result<u32, SetupError> {
-        let (first_hop, hop_count) = match self.laid.get(&(from, to)) {
-            Some(laid) => *laid,
-            None => {
-                let links = self
-                    .topology
-                    .path(from, to)
-                    .map_err(|error| problem(field, error.to_string()))?;
-                let first = self.hops.len() as u32;
-                self.hops.extend(links.iter().flat_map(|&link| &self.of_link[link]));
-                let count = self.hops.len() - first as usize;
-                let count = u8::try_from(count)
-                    .map_err(|_| problem(field, "the path has more than 255 hops"))?;
-                self.laid.insert((from, to), (first, count));
-                (first, count)
-            }
-        };
-        let flow_key = self.ports.len() as u32;
-        self.ports.push(Port { first_hop, hop_count, flow_key, target });
-        Ok((self.ports.len() - 1) as u32)
+        if !self.found.contains_key(&(from, to)) {
+            let links =
+                self.topology.path(from, to).map_err(|error| problem(field, error.to_string()))?;
+            self.found.insert((from, to), links);
+        }
+        let first_hop = self.hops.len() as u32;
+        let links = &self.found[&(from, to)];
+        self.hops.extend(links.iter().flat_map(|&link| &self.of_link[link]));
+        self.hops.push(END | self.ports.len() as u32);
+        self.ports.push(target);
+        Ok(first_hop)
     }
 
     /// The stage in front of each stage, where it is always the same one; `None` where packets also come from a
     /// host or from several stages.
     fn feeders(&self, stage_count: usize) -> Vec<Option<u32>> {
         let mut feeders: Vec<Option<Option<u32>>> = vec![None; stage_count];
-        for (first, count) in self.laid.values() {
-            let path = &self.hops[*first as usize..*first as usize + usize::from(*count)];
-            let mut before = None;
-            for &stage in path {
-                let known = &mut feeders[stage as usize];
-                *known = match *known {
-                    None => Some(before),
-                    Some(same) if same == before => Some(same),
-                    Some(_) => Some(None),
-                };
-                before = Some(stage);
+        let mut before = None;
+        for &hop in &self.hops {
+            if hop & END != 0 {
+                before = None;
+                continue;
             }
+            let known = &mut feeders[hop as usize];
+            *known = match *known {
+                None => Some(before),
+                Some(same) if same == before => Some(same),
+                Some(_) => Some(None),
+            };
+            before = Some(hop);
         }
         feeders.into_iter().map(Option::flatten).collect()
     }
@@ -371,10 +364,10 @@ pub(crate) fn build(scenario: &Scenario) -> Result<World, SetupError> {
         of_link: &of_link,
         ports: Vec::new(),
         hops: Vec::new(),
-        laid: BTreeMap::new(),
+        found: BTreeMap::new(),
     };
-    let mut endpoints = Vec::new();
-    let flows = build_flows(scenario, &mut ports, &mut endpoints)?;
+    let mut sockets = Vec::new();
+    let flows = build_flows(scenario, &mut ports, &mut sockets)?;
     let probes = build_probes(scenario, &mut ports)?;
     let feeders = ports.feeders(drafts.len());
     let layout = Layout::new(
@@ -383,7 +376,7 @@ pub(crate) fn build(scenario: &Scenario) -> Result<World, SetupError> {
             .iter()
             .map(|draft| draft.discipline.computed(None, false).is_none())
             .collect::<Vec<_>>(),
-        endpoints.len(),
+        sockets.len(),
         flows.len(),
         probes.len(),
     );
@@ -413,7 +406,7 @@ pub(crate) fn build(scenario: &Scenario) -> Result<World, SetupError> {
         calendar: Calendar::new(layout.busy_count(), layout.source_count()),
         resolutions,
     };
-    Ok(World::new(scenario, network, endpoints, flows, probes, recorder, watched, layout))
+    Ok(World::new(scenario, network, sockets, flows, probes, recorder, watched, layout))
 }
 
 fn lanes(layout: &Layout, stage_count: usize) -> Vec<Lane> {
@@ -461,7 +454,7 @@ fn finish_stages(
 fn build_flows(
     scenario: &Scenario,
     ports: &mut Ports<'_>,
-    endpoints: &mut Vec<(Endpoint, u32)>,
+    sockets: &mut Vec<Socket>,
 ) -> Result<Vec<Flow>, SetupError> {
     let mut hosts = BTreeMap::new();
     for (index, node) in scenario.nodes.iter().enumerate() {
@@ -477,32 +470,43 @@ fn build_flows(
         let to = ports.topology.node(&spec.receiver).ok_or_else(|| missing("receiver"))?;
         let kind = match &spec.transport {
             Transport::Udp => FlowKind::Udp {
-                port: ports.add(from, to, Target::Datagrams(index as u32), &field)?,
+                first_hop: ports.add(from, to, Target::Datagrams(index as u32), &field)?,
             },
             Transport::Tcp { .. } => {
-                let client = endpoints.len() as u32;
+                let client = sockets.len() as u32;
                 let server = client + 1;
                 let to_server = ports.add(from, to, Target::Endpoint(server), &field)?;
                 let to_client = ports.add(to, from, Target::Endpoint(client), &field)?;
-                for (role, host, name, port) in [
+                for (role, host, name, first_hop) in [
                     (Role::Client, &spec.sender, "client", to_server),
                     (Role::Server, &spec.receiver, "server", to_client),
                 ] {
                     let settings = hosts.get(host.as_str()).ok_or_else(|| missing("sender"))?;
                     let cc = algorithm(spec, scenario.seed, name, &field)?;
-                    endpoints.push((Endpoint::new(role, settings, cc), port));
+                    sockets.push(Socket {
+                        endpoint: Endpoint::new(role, settings, cc),
+                        scheduled: Instant::NEVER,
+                        first_hop,
+                        flow: index as u32,
+                        sends_data: false,
+                        awaited: false,
+                    });
                 }
                 FlowKind::Tcp { client, server }
             }
         };
         let end = scenario.duration_ns;
         let stop = Instant::from_nanos(spec.stop_ns.unwrap_or(end).min(end));
-        flows.push(Flow::new(
-            kind,
-            app(&spec.application),
-            Instant::from_nanos(spec.start_ns),
-            stop,
-        ));
+        let start = Instant::from_nanos(spec.start_ns);
+        let flow = Flow::new(kind, app(&spec.application), start, stop);
+        if let FlowKind::Tcp { client, server } = kind {
+            sockets[client as usize].awaited = flow.awaits_bytes();
+            sockets[server as usize].awaited = flow.awaits_bytes();
+        }
+        if let Some(sender) = flow.data_sender() {
+            sockets[sender as usize].sends_data = true;
+        }
+        flows.push(flow);
     }
     Ok(flows)
 }

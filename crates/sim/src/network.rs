@@ -14,10 +14,21 @@ use dragstrip_tcp::Flags;
 use dragstrip_units::{Duration, Instant};
 use std::collections::VecDeque;
 
+/// An entry of the table of hops: a stage, or, with this bit, the port at the end of the path.
+pub(crate) const END: u32 = 1 << 31;
+
+/// A packet in a lane: when it arrives, and its next hop there.
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    at: Instant,
+    id: PacketId,
+    hop: u32,
+}
+
 /// A FIFO of packets that arrive somewhere at known instants, never decreasing.
 #[derive(Debug)]
 pub(crate) struct Lane {
-    under_way: VecDeque<(Instant, PacketId)>,
+    under_way: VecDeque<Waiting>,
     last: Instant,
     source: Source,
 }
@@ -80,17 +91,6 @@ pub(crate) struct Resolution {
     pub round_trip: Duration,
 }
 
-/// A destination of packets.
-#[derive(Clone, Debug)]
-pub(crate) struct Port {
-    /// First stage and number of stages in [`Network::hops`].
-    pub first_hop: u32,
-    pub hop_count: u8,
-    /// What fair queueing hashes.
-    pub flow_key: u32,
-    pub target: Target,
-}
-
 /// Who takes a packet at the end of its path.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Target {
@@ -111,7 +111,8 @@ pub(crate) struct Network {
     pub stages: Vec<Stage>,
     pub lanes: Vec<Lane>,
     pub hops: Vec<u32>,
-    pub ports: Vec<Port>,
+    /// Who takes what arrives at each port.
+    pub ports: Vec<Target>,
     pub calendar: Calendar,
     /// Links whose first packet has to wait for ARP, by their first stage.
     pub resolutions: std::collections::BTreeMap<u32, Resolution>,
@@ -143,69 +144,67 @@ impl Sink for Losses<'_> {
 }
 
 impl Network {
-    /// A packet leaves its host at `now`; the answer is when it has left the host's own interface
-    /// (`now` when it was dropped there or when that cannot be known yet).
+    /// A packet leaves its host at `now`, for the path that begins at `first_hop`; the answer is
+    /// when it has left the host's own interface (`now` when it was dropped there or when that cannot
+    /// be known yet).
     #[inline]
-    pub fn send(&mut self, packet: Packet, now: Instant) -> Instant {
+    pub fn send(&mut self, packet: Packet, first_hop: u32, now: Instant) -> Instant {
+        let len = u32::from(packet.frame);
         let id = self.packets.insert(packet);
-        self.travel(id, now, now)
+        self.travel(id, first_hop, len, now, now)
     }
 
-    /// The packet reaches its next stage at `at`, which may lie ahead of `now`.
-    fn travel(&mut self, id: PacketId, mut at: Instant, now: Instant) -> Instant {
-        let packet = self.packets.get(id);
-        let port = &self.ports[packet.port as usize];
-        let (first_hop, hop_count) = (port.first_hop as usize, usize::from(port.hop_count));
-        let flow = port.flow_key;
-        let len = u32::from(packet.frame);
-        let mut hop = usize::from(packet.hop);
-        let mut first_departure = None;
-        let mut lane_of_first = None;
-        let mut previous: Option<usize> = None;
-        while hop < hop_count {
-            let index = self.hops[first_hop + hop] as usize;
+    /// The packet reaches the stage at `hop` at `at`, which may lie ahead of `now`.
+    fn travel(
+        &mut self,
+        id: PacketId,
+        mut hop: u32,
+        len: u32,
+        mut at: Instant,
+        now: Instant,
+    ) -> Instant {
+        let mut first_departure = now;
+        let mut first: Option<usize> = None;
+        let mut last = 0;
+        loop {
+            let entry = self.hops[hop as usize];
+            if entry & END != 0 {
+                break;
+            }
+            let index = entry as usize;
             let stage = &mut self.stages[index];
             if at > now && !stage.tandem {
                 break;
             }
             if stage.neighbour_known > at {
-                return self.wait_for_neighbour(id, index, hop, at);
+                self.wait_for_neighbour(id, index, hop, at);
+                return first_departure;
             }
-            match &mut stage.server {
-                Server::Computed(fifo) => {
-                    stage.counters.enqueued += 1;
-                    let Some(leaves) = fifo.offer(len, at) else {
-                        stage.counters.dropped += 1;
-                        self.packets.remove(id);
-                        return first_departure.unwrap_or(now);
-                    };
-                    first_departure.get_or_insert(leaves);
-                    at = leaves + stage.delay;
-                    lane_of_first.get_or_insert(stage.shared_lane);
-                    previous = Some(index);
-                    hop += 1;
-                }
-                Server::Evented(_) => {
-                    self.packets.get_mut(id).hop = hop as u8;
-                    self.enqueue(index, id, len, flow, now);
-                    return first_departure.unwrap_or(now);
-                }
+            stage.counters.enqueued += 1;
+            let Server::Computed(fifo) = &mut stage.server else {
+                self.enqueue(index, id, hop, len, now);
+                return first_departure;
+            };
+            let Some(leaves) = fifo.offer(len, at) else {
+                stage.counters.dropped += 1;
+                self.packets.remove(id);
+                return first_departure;
+            };
+            at = leaves + stage.delay;
+            if first.is_none() {
+                first = Some(index);
+                first_departure = leaves;
             }
+            last = index;
+            hop += 1;
         }
-        self.packets.get_mut(id).hop = hop as u8;
-        self.wait(id, at, lane_of_first, previous);
-        first_departure.unwrap_or(now)
+        self.wait(Waiting { at, id, hop }, first.unwrap_or(last), last);
+        first_departure
     }
 
     /// The neighbour's address is not known: the packet waits for the reply to an ARP request, which
     /// the first one to come sends off.
-    fn wait_for_neighbour(
-        &mut self,
-        id: PacketId,
-        stage: usize,
-        hop: usize,
-        at: Instant,
-    ) -> Instant {
+    fn wait_for_neighbour(&mut self, id: PacketId, stage: usize, hop: u32, at: Instant) {
         if let Some(resolution) = self.resolutions.remove(&(stage as u32)) {
             self.stages[stage].neighbour_known = at + resolution.round_trip;
             if let Some(back) = resolution.back {
@@ -213,58 +212,62 @@ impl Network {
                 self.stages[back as usize].neighbour_known = Instant::ZERO;
             }
         }
-        self.packets.get_mut(id).hop = hop as u8;
-        let known = self.stages[stage].neighbour_known.max(at);
-        self.wait(id, known, None, Some(stage));
-        at
+        let at = self.stages[stage].neighbour_known.max(at);
+        self.wait(Waiting { at, id, hop }, stage, stage);
     }
 
-    /// Puts a packet into the first lane that it would not overtake anybody in.
+    /// Puts a packet into the first lane in which it overtakes nobody: the one of the first stage it has just
+    /// passed, the one of the last, or the last stage's own.
     #[inline]
-    fn wait(&mut self, id: PacketId, at: Instant, first: Option<u32>, last: Option<usize>) {
-        let (shared, own) = last
-            .map_or((0, 0), |index| (self.stages[index].shared_lane, self.stages[index].own_lane));
-        let lane = match first {
-            Some(lane) if self.lanes[lane as usize].last <= at => lane,
-            _ if self.lanes[shared as usize].last <= at => shared,
-            _ => own,
-        };
-        self.append(lane, id, at);
-    }
-
-    #[inline]
-    fn append(&mut self, lane: u32, id: PacketId, at: Instant) {
+    fn wait(&mut self, waiting: Waiting, first: usize, last: usize) {
+        let mut lane = self.stages[first].shared_lane;
+        if self.lanes[lane as usize].last > waiting.at {
+            lane = self.stages[last].shared_lane;
+            if self.lanes[lane as usize].last > waiting.at {
+                lane = self.stages[last].own_lane;
+            }
+        }
         let queue = &mut self.lanes[lane as usize];
-        debug_assert!(queue.last <= at, "a lane keeps its order");
-        queue.last = at;
+        debug_assert!(queue.last <= waiting.at, "a lane keeps its order");
+        queue.last = waiting.at;
         let was_empty = queue.under_way.is_empty();
-        queue.under_way.push_back((at, id));
+        queue.under_way.push_back(waiting);
         if was_empty {
             let source = queue.source;
-            self.calendar.set(source, at);
+            self.calendar.set(source, waiting.at);
         }
     }
 
-    /// The packet at the head of `lane` has arrived. The answer is a packet at the end of its path.
+    /// The packet at the head of `lane` has arrived. The answer is a packet at the end of its path, and
+    /// its port.
     #[inline]
-    pub fn arrive(&mut self, lane: u32, now: Instant) -> Option<PacketId> {
+    pub fn arrive(&mut self, lane: u32, now: Instant) -> Option<(PacketId, u32)> {
         let queue = &mut self.lanes[lane as usize];
-        let (_, id) = queue.under_way.pop_front()?;
-        let next = queue.under_way.front().map_or(Instant::NEVER, |head| head.0);
+        let Waiting { id, hop, .. } = queue.under_way.pop_front()?;
+        let next = queue.under_way.front().map_or(Instant::NEVER, |head| head.at);
         self.calendar.set(queue.source, next);
-        let packet = self.packets.get(id);
-        if packet.hop < self.ports[packet.port as usize].hop_count {
-            self.travel(id, now, now);
+        let entry = self.hops[hop as usize];
+        if entry & END == 0 {
+            let len = u32::from(self.packets.get(id).frame);
+            self.travel(id, hop, len, now, now);
             return None;
         }
-        Some(id)
+        Some((id, entry & !END))
     }
 
-    fn enqueue(&mut self, index: usize, id: PacketId, len: u32, flow: u32, now: Instant) {
-        let ecn = self.packets.get(id).ecn();
+    /// The port at the end of the path that `hop` is part of.
+    fn port_of(&self, hop: u32) -> u32 {
+        let rest = &self.hops[hop as usize..];
+        rest.iter().find(|entry| **entry & END != 0).map_or(0, |entry| entry & !END)
+    }
+
+    fn enqueue(&mut self, index: usize, id: PacketId, hop: u32, len: u32, now: Instant) {
+        let flow = self.port_of(hop);
+        let packet = self.packets.get_mut(id);
+        packet.hop = hop;
+        let ecn = packet.ecn();
         let stage = &mut self.stages[index];
         let Server::Evented(evented) = &mut stage.server else { return };
-        stage.counters.enqueued += 1;
         let mut sink = Losses { packets: &mut self.packets, counters: &mut stage.counters };
         evented.discipline.enqueue(Item { packet: id, len, flow, ecn }, now, &mut sink);
         self.pump(index, now);
@@ -302,13 +305,12 @@ impl Network {
 
     /// A packet has left the stage `index` and reaches what follows at `at`.
     fn leave(&mut self, index: usize, id: PacketId, at: Instant, now: Instant) {
-        let packet = self.packets.get_mut(id);
-        packet.hop += 1;
-        let more = packet.hop < self.ports[packet.port as usize].hop_count;
-        if more && at == now {
-            self.travel(id, at, now);
+        let packet = self.packets.get(id);
+        let (hop, len) = (packet.hop + 1, u32::from(packet.frame));
+        if at == now && self.hops[hop as usize] & END == 0 {
+            self.travel(id, hop, len, at, now);
         } else {
-            self.wait(id, at, None, Some(index));
+            self.wait(Waiting { at, id, hop }, index, index);
         }
     }
 

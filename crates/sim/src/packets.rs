@@ -10,12 +10,10 @@ use dragstrip_tcp::{Flags, Segment};
 pub(crate) struct Packet {
     /// TCP header; a datagram or a ping uses `seq` and `ack` for its number and its time.
     pub segment: Segment,
-    /// Where it goes: an index into the ports.
-    pub port: u32,
+    /// The hop whose queue discipline holds it; elsewhere a lane knows.
+    pub hop: u32,
     /// Ethernet frame without FCS, bytes.
     pub frame: u16,
-    /// Which stage of the port's path is next.
-    pub hop: u8,
 }
 
 impl Packet {

@@ -11,6 +11,7 @@ const HEADERS: u32 = 34;
 pub(crate) struct Probe {
     pub label: String,
     pub target: String,
+    /// First hops of request and answer.
     pub there: u32,
     pub back: u32,
     pub interval: Duration,

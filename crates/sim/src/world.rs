@@ -89,6 +89,21 @@ pub(crate) struct QueueWatch {
     pub link: i64,
 }
 
+/// An endpoint, and how it is tied into the world.
+#[derive(Debug)]
+pub(crate) struct Socket {
+    pub endpoint: Endpoint,
+    /// When its timer event is due at the latest.
+    pub scheduled: Instant,
+    /// Where its packets begin their way.
+    pub first_hop: u32,
+    pub flow: u32,
+    /// It sends the flow's data: its state is what the recording shows.
+    pub sends_data: bool,
+    /// Something waits for a number of bytes to arrive at either end of the flow.
+    pub awaited: bool,
+}
+
 /// What has arrived at the receiving end of a flow.
 #[derive(Clone, Copy, Debug, Default)]
 struct Arrivals {
@@ -101,12 +116,7 @@ struct Arrivals {
 #[derive(Debug)]
 pub(crate) struct World {
     network: Network,
-    endpoints: Vec<Endpoint>,
-    /// Port each endpoint sends to, and when its timer event is due at the latest.
-    endpoint_ports: Vec<u32>,
-    /// Flow of each endpoint: UDP flows have none, so it is not half the endpoint's number.
-    endpoint_flows: Vec<u32>,
-    scheduled: Vec<Instant>,
+    sockets: Vec<Socket>,
     flows: Vec<Flow>,
     arrivals: Vec<Arrivals>,
     probes: Vec<Probe>,
@@ -123,14 +133,14 @@ pub(crate) struct World {
 /// The way out of one host for one connection.
 struct Out<'a> {
     network: &'a mut Network,
-    port: u32,
+    first_hop: u32,
 }
 
 impl Outbox for Out<'_> {
     #[inline]
     fn send(&mut self, segment: &Segment, now: Instant) -> Instant {
         let frame = segment.frame_len() as u16;
-        self.network.send(Packet { segment: segment.clone(), port: self.port, frame, hop: 0 }, now)
+        self.network.send(Packet { segment: segment.clone(), hop: 0, frame }, self.first_hop, now)
     }
 }
 
@@ -139,27 +149,16 @@ impl World {
     pub fn new(
         scenario: &Scenario,
         network: Network,
-        endpoints: Vec<(Endpoint, u32)>,
+        sockets: Vec<Socket>,
         flows: Vec<Flow>,
         probes: Vec<Probe>,
         recorder: Recorder,
         queues: Vec<QueueWatch>,
         layout: Layout,
     ) -> Self {
-        let (endpoints, endpoint_ports): (Vec<_>, Vec<_>) = endpoints.into_iter().unzip();
-        let mut endpoint_flows = vec![0; endpoints.len()];
-        for (index, flow) in flows.iter().enumerate() {
-            if let FlowKind::Tcp { client, server } = flow.kind {
-                endpoint_flows[client as usize] = index as u32;
-                endpoint_flows[server as usize] = index as u32;
-            }
-        }
         let mut world = Self {
             network,
-            endpoint_flows,
-            scheduled: vec![Instant::NEVER; endpoints.len()],
-            endpoints,
-            endpoint_ports,
+            sockets,
             arrivals: vec![Arrivals::default(); flows.len()],
             flows,
             probes,
@@ -232,18 +231,18 @@ impl World {
 
     #[inline]
     fn on_lane(&mut self, lane: u32) {
-        if let Some(id) = self.network.arrive(lane, self.now) {
-            self.deliver(id);
+        if let Some((id, port)) = self.network.arrive(lane, self.now) {
+            self.deliver(id, port);
         }
     }
 
     /// A packet has reached the end of its path.
     #[inline]
-    fn deliver(&mut self, id: PacketId) {
+    fn deliver(&mut self, id: PacketId, port: u32) {
         let packet = self.network.packets.get(id);
-        let (segment, port, frame) = (packet.segment.clone(), packet.port, packet.frame);
+        let (segment, frame) = (packet.segment.clone(), packet.frame);
         self.network.packets.remove(id);
-        match self.network.ports[port as usize].target {
+        match self.network.ports[port as usize] {
             Target::Endpoint(endpoint) => self.deliver_segment(endpoint, &segment, frame),
             Target::Datagrams(flow) => {
                 let arrivals = &mut self.arrivals[flow as usize];
@@ -255,7 +254,7 @@ impl World {
             }
             Target::ProbeTarget(probe) => {
                 let back = self.probes[probe as usize].back;
-                self.network.send(Packet { segment, port: back, frame, hop: 0 }, self.now);
+                self.network.send(Packet { segment, hop: 0, frame }, back, self.now);
             }
             Target::ProbeOrigin(probe) => self.on_probe_answer(probe as usize, &segment),
         }
@@ -264,40 +263,35 @@ impl World {
     #[inline]
     fn deliver_segment(&mut self, endpoint: u32, segment: &Segment, frame: u16) {
         let index = endpoint as usize;
-        let mut out = Out { network: &mut self.network, port: self.endpoint_ports[index] };
-        let new_bytes = self.endpoints[index].on_segment(segment, self.now, &mut out);
-        let flow_index = self.endpoint_flows[index] as usize;
-        let sender = self.flow_sender(flow_index);
-        if sender == endpoint {
+        let mut out = Out { network: &mut self.network, first_hop: self.sockets[index].first_hop };
+        let new_bytes = self.sockets[index].endpoint.on_segment(segment, self.now, &mut out);
+        let socket = &self.sockets[index];
+        let (flow, awaited) = (socket.flow as usize, socket.awaited);
+        if socket.sends_data {
             if segment.len == 0 || new_bytes == 0 {
-                self.after_ack(flow_index, index);
+                self.after_ack(flow, index);
             }
         } else if segment.len > 0 {
-            let arrivals = &mut self.arrivals[flow_index];
+            let arrivals = &mut self.arrivals[flow];
             arrivals.wire_bytes += u64::from(frame);
             arrivals.new_bytes += new_bytes;
             arrivals.total_new_bytes += new_bytes;
         }
         self.reschedule(index);
-        if self.flows[flow_index].goal != u64::MAX && segment.len > 0 {
-            self.after_data(flow_index, index);
+        if awaited && segment.len > 0 {
+            self.after_data(flow, index);
         }
-    }
-
-    #[inline]
-    fn flow_sender(&self, flow: usize) -> u32 {
-        self.flows[flow].data_sender().unwrap_or(u32::MAX)
     }
 
     #[inline]
     fn after_ack(&mut self, flow: usize, endpoint: usize) {
         if self.record_rtts
-            && let Some(rtt_ns) = self.endpoints[endpoint].new_rtt_ns()
+            && let Some(rtt_ns) = self.sockets[endpoint].endpoint.new_rtt_ns()
         {
             self.recorder.rtts.push(self.now, flow as u32, rtt_ns);
         }
         if self.every_ack {
-            let snapshot = self.endpoints[endpoint].snapshot();
+            let snapshot = self.sockets[endpoint].endpoint.snapshot();
             self.recorder.sample(self.now, flow as u32, &snapshot);
         }
     }
@@ -306,21 +300,22 @@ impl World {
     /// when it comes, the endpoint is asked again.
     #[inline]
     fn reschedule(&mut self, index: usize) {
-        let deadline = self.endpoints[index].deadline();
-        if deadline < self.scheduled[index] {
-            self.scheduled[index] = deadline;
+        let deadline = self.sockets[index].endpoint.deadline();
+        if deadline < self.sockets[index].scheduled {
+            self.sockets[index].scheduled = deadline;
             self.network.calendar.set(self.layout.endpoints + index as Source, deadline);
         }
     }
 
     fn on_endpoint_timer(&mut self, endpoint: u32) {
         let index = endpoint as usize;
-        if self.endpoints[index].deadline() <= self.now {
-            let mut out = Out { network: &mut self.network, port: self.endpoint_ports[index] };
-            self.endpoints[index].on_deadline(self.now, &mut out);
+        if self.sockets[index].endpoint.deadline() <= self.now {
+            let mut out =
+                Out { network: &mut self.network, first_hop: self.sockets[index].first_hop };
+            self.sockets[index].endpoint.on_deadline(self.now, &mut out);
         }
-        let deadline = self.endpoints[index].deadline();
-        self.scheduled[index] = deadline;
+        let deadline = self.sockets[index].endpoint.deadline();
+        self.sockets[index].scheduled = deadline;
         self.network.calendar.set(self.layout.endpoints + endpoint, deadline);
     }
 
@@ -328,7 +323,7 @@ impl World {
     fn after_data(&mut self, flow_index: usize, endpoint: usize) {
         let flow = &mut self.flows[flow_index];
         let FlowKind::Tcp { client, server } = flow.kind else { return };
-        let in_order = self.endpoints[endpoint].bytes_in_order();
+        let in_order = self.sockets[endpoint].endpoint.bytes_in_order();
         match flow.app {
             App::Bulk { bytes: Some(bytes) } => {
                 if endpoint == server as usize && in_order >= bytes && flow.ended.is_none() {
@@ -359,22 +354,22 @@ impl World {
 
     fn write_until(&mut self, endpoint: u32, total: u64) {
         let index = endpoint as usize;
-        let mut out = Out { network: &mut self.network, port: self.endpoint_ports[index] };
-        self.endpoints[index].write_until(total, self.now, &mut out);
+        let mut out = Out { network: &mut self.network, first_hop: self.sockets[index].first_hop };
+        self.sockets[index].endpoint.write_until(total, self.now, &mut out);
         self.reschedule(index);
     }
 
     fn write_endless(&mut self, endpoint: u32) {
         let index = endpoint as usize;
-        let mut out = Out { network: &mut self.network, port: self.endpoint_ports[index] };
-        self.endpoints[index].write_endless(self.now, &mut out);
+        let mut out = Out { network: &mut self.network, first_hop: self.sockets[index].first_hop };
+        self.sockets[index].endpoint.write_endless(self.now, &mut out);
         self.reschedule(index);
     }
 
     fn open(&mut self, endpoint: u32) {
         let index = endpoint as usize;
-        let mut out = Out { network: &mut self.network, port: self.endpoint_ports[index] };
-        self.endpoints[index].open(self.now, &mut out);
+        let mut out = Out { network: &mut self.network, first_hop: self.sockets[index].first_hop };
+        self.sockets[index].endpoint.open(self.now, &mut out);
         self.reschedule(index);
     }
 
@@ -389,8 +384,8 @@ impl World {
             return;
         }
         let next = match (kind, app) {
-            (FlowKind::Udp { port }, App::ConstantRate { rate, datagram }) => {
-                self.send_datagram(index, port, datagram);
+            (FlowKind::Udp { first_hop }, App::ConstantRate { rate, datagram }) => {
+                self.send_datagram(index, first_hop, datagram);
                 let flow = &mut self.flows[index];
                 let (gap, carry) = rate.time_for_floor(u64::from(datagram), flow.carry);
                 flow.carry = carry;
@@ -424,7 +419,7 @@ impl World {
             }
             App::OnOff { on, off } => {
                 if phase == Phase::Busy {
-                    self.endpoints[client as usize].stop_writing();
+                    self.sockets[client as usize].endpoint.stop_writing();
                     (Phase::Quiet, self.now + off)
                 } else {
                     self.write_endless(client);
@@ -444,14 +439,14 @@ impl World {
         next
     }
 
-    fn send_datagram(&mut self, index: usize, port: u32, datagram: u32) {
+    fn send_datagram(&mut self, index: usize, first_hop: u32, datagram: u32) {
         let flow = &mut self.flows[index];
         flow.phase = Phase::Busy;
         flow.datagrams_sent += 1;
         let segment =
             Segment { seq: flow.datagrams_sent, len: datagram as u16, ..Segment::default() };
         let frame = (datagram + DATAGRAM_HEADERS) as u16;
-        self.network.send(Packet { segment, port, frame, hop: 0 }, self.now);
+        self.network.send(Packet { segment, hop: 0, frame }, first_hop, self.now);
     }
 
     /// The flow's time is over: a TCP connection is reset, as the kernel engines' agent does.
@@ -460,8 +455,8 @@ impl World {
         flow.phase = Phase::Stopped;
         flow.ended.get_or_insert(self.now);
         if let FlowKind::Tcp { client, server } = flow.kind {
-            self.endpoints[client as usize].reset();
-            self.endpoints[server as usize].reset();
+            self.sockets[client as usize].endpoint.reset();
+            self.sockets[server as usize].endpoint.reset();
         }
         self.set_app(index, Instant::NEVER);
     }
@@ -479,9 +474,9 @@ impl World {
             ..Segment::default()
         };
         probe.rows.push(row);
-        let (port, frame, next) = (probe.there, probe.frame, self.now + probe.interval);
+        let (first_hop, frame, next) = (probe.there, probe.frame, self.now + probe.interval);
         self.network.calendar.set(self.layout.probes + index as Source, next);
-        self.network.send(Packet { segment, port, frame, hop: 0 }, self.now);
+        self.network.send(Packet { segment, hop: 0, frame }, first_hop, self.now);
     }
 
     fn on_probe_answer(&mut self, index: usize, segment: &Segment) {
@@ -511,7 +506,7 @@ impl World {
                 && !self.every_ack
                 && let Some(sender) = flow.data_sender()
             {
-                let snapshot = self.endpoints[sender as usize].snapshot();
+                let snapshot = self.sockets[sender as usize].endpoint.snapshot();
                 self.recorder.sample(self.now, index as u32, &snapshot);
             }
         }
@@ -552,7 +547,7 @@ impl World {
         let mut rows = Vec::with_capacity(self.flows.len());
         for ((flow, spec), arrivals) in self.flows.iter().zip(&scenario.flows).zip(&self.arrivals) {
             let ended = flow.ended.unwrap_or(self.now.min(flow.stop));
-            let sender = flow.data_sender().map(|index| &self.endpoints[index as usize]);
+            let sender = flow.data_sender().map(|index| &self.sockets[index as usize].endpoint);
             let count = |get: fn(&Endpoint) -> u64| sender.map_or(0, get);
             rows.push(FlowRow {
                 label: spec.label.clone(),

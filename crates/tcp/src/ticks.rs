@@ -6,29 +6,44 @@ use dragstrip_units::{Duration, Instant};
 #[derive(Clone, Copy, Debug)]
 pub struct Ticks {
     tick_ns: u64,
+    /// 2^64 / `tick_ns`, rounded down: ticks are counted for every ACK, and a multiplication is
+    /// cheaper than a division.
+    reciprocal: u64,
 }
 
 impl Ticks {
     pub fn new(hz: u32) -> Self {
-        Self { tick_ns: 1_000_000_000 / u64::from(hz) }
+        let tick_ns = 1_000_000_000 / u64::from(hz);
+        Self { tick_ns, reciprocal: u64::MAX / tick_ns }
+    }
+
+    /// `ns / tick_ns`.
+    #[inline]
+    fn whole(self, ns: u64) -> u64 {
+        let mut ticks = ((u128::from(ns) * u128::from(self.reciprocal)) >> 64) as u64;
+        // The reciprocal is short by less than one part in 2^64, so the product by at most one tick.
+        if ns - ticks * self.tick_ns >= self.tick_ns {
+            ticks += 1;
+        }
+        ticks
     }
 
     /// Ticks since the start of the run.
     #[inline]
     pub fn at(self, now: Instant) -> u64 {
-        now.as_nanos() / self.tick_ns
+        self.whole(now.as_nanos())
     }
 
     /// Whole ticks that cover `us` microseconds (`usecs_to_jiffies`: rounded up).
     #[inline]
     pub fn from_micros_ceil(self, us: u64) -> u64 {
-        (us * 1_000).div_ceil(self.tick_ns)
+        self.whole(us * 1_000 + self.tick_ns - 1)
     }
 
     /// Whole ticks that cover `span`.
     #[inline]
     pub fn from_duration_ceil(self, span: Duration) -> u64 {
-        span.as_nanos().div_ceil(self.tick_ns)
+        self.whole(span.as_nanos() + self.tick_ns - 1)
     }
 
     /// Microseconds in `ticks`.
@@ -70,6 +85,21 @@ mod tests {
             ticks.timer(Instant::from_nanos(1_000_000), 10),
             Instant::from_nanos(44_000_000)
         );
+    }
+
+    #[test]
+    fn counting_ticks_divides_exactly() {
+        let mut stream = dragstrip_units::Stream::named(1, "ticks");
+        for hz in [100, 250, 300, 1000] {
+            let ticks = Ticks::new(hz);
+            for _ in 0..10_000 {
+                let tick = stream.next_u64() >> 24;
+                for ns in [tick * ticks.tick_ns, tick * ticks.tick_ns + ticks.tick_ns - 1] {
+                    let ns = ns & ((1 << 62) - 1);
+                    assert_eq!(ticks.whole(ns), ns / ticks.tick_ns);
+                }
+            }
+        }
     }
 
     #[test]
