@@ -164,7 +164,9 @@ def compare(
     link: Annotated[
         str, typer.Option("--link", help="htb: shaped as tc does it; wire: ideal store and forward.")
     ] = "htb",
-    gso: Annotated[str, typer.Option("--gso", help="auto: TCP builds bursts of several segments.")] = "off",
+    gso: Annotated[
+        str, typer.Option("--gso", help="auto: TCP builds bursts of several segments, as Linux does; off.")
+    ] = "auto",
     together: Annotated[bool, typer.Option("--together", help="All algorithms on the path at once.")] = False,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Of everything random.")] = 1,
     repeat: Annotated[int, typer.Option("--repeat", min=1, help="With seeds counting up.")] = 1,

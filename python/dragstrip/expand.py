@@ -188,6 +188,7 @@ def build(experiment: Experiment, name: str, seed: int) -> Json:
     return {
         "name": name,
         "seed": seed,
+        "cold_arp": experiment.cold_arp,
         "duration_ns": experiment.duration,
         "nodes": nodes,
         "links": links,

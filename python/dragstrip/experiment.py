@@ -355,6 +355,8 @@ class Experiment(Part):
     seed: Annotated[int, Field(ge=0, lt=2**53)] = 1
     repeat: Annotated[int, Field(ge=1, le=100_000)] = 1
     """Seeds count up from `seed`; within one repeat all alternatives have the same."""
+    cold_arp: bool = False
+    """Neighbour caches start empty: the first packet over a link waits for ARP, one round trip of the link."""
     idle: Time = 0
     """Pause between runs where the path is real. The simulator starts every run on an empty path."""
     engine: Literal["sim"] = "sim"
