@@ -30,6 +30,7 @@ test-rust: python
 # The bindings have no tests of their own and would need libpython to link: pytest tests them.
 	cargo test --workspace --exclude dragstrip-py --quiet
 	cargo xtask generate --check
+	cargo xtask tidy
 
 test-python: python
 	$(UV) run --no-sync ruff check .
