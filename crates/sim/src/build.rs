@@ -537,8 +537,8 @@ fn build_probes(scenario: &Scenario, ports: &mut Ports<'_>) -> Result<Vec<Probe>
         let missing = |name: &str| problem(format!("{field}.{name}"), "no such node");
         let from = ports.topology.node(&spec.from).ok_or_else(|| missing("from"))?;
         let target = ports.topology.node(&spec.target).ok_or_else(|| missing("target"))?;
-        let there = ports.add(from, target, Target::ProbeTarget(index as u32), &field)?;
-        let back = ports.add(target, from, Target::ProbeOrigin(index as u32), &field)?;
+        let there = ports.add(from, target, Target::Answerer(index as u32), &field)?;
+        let back = ports.add(target, from, Target::Asker(index as u32), &field)?;
         probes.push(Probe::new(spec, there, back));
     }
     Ok(probes)

@@ -42,6 +42,10 @@ impl Lane {
 
 /// What decides when a packet leaves a stage.
 #[derive(Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "the large variant is the hot one and must not be a pointer away"
+)]
 pub(crate) enum Server {
     /// Known on arrival.
     Computed(ComputedFifo),
@@ -98,10 +102,10 @@ pub(crate) enum Target {
     Endpoint(u32),
     /// The receiving side of a UDP flow.
     Datagrams(u32),
-    /// The host or router that answers a probe.
-    ProbeTarget(u32),
-    /// The host that asked.
-    ProbeOrigin(u32),
+    /// The host or router that answers a ping.
+    Answerer(u32),
+    /// The host that sent it.
+    Asker(u32),
 }
 
 /// Everything between the hosts.

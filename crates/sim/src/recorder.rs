@@ -4,17 +4,21 @@ use crate::recording::{Column, Data, Recording, Table};
 use dragstrip_tcp::Snapshot;
 use dragstrip_units::Instant;
 
-/// Columns of one table while it grows.
+/// Columns of one table while it grows, and a row of it.
 macro_rules! columns {
-    ($(#[$doc:meta])* $name:ident { $($column:ident),+ $(,)? }) => {
+    ($(#[$doc:meta])* $name:ident of $row:ident { $($column:ident),+ $(,)? }) => {
         $(#[$doc])*
         #[derive(Debug, Default)]
         pub(crate) struct $name { $(pub $column: Vec<i64>,)+ }
 
+        #[doc = concat!("A row of [`", stringify!($name), "`].")]
+        #[derive(Clone, Copy, Debug)]
+        pub(crate) struct $row { $(pub $column: i64,)+ }
+
         impl $name {
             #[inline]
-            pub fn push(&mut self, $($column: i64),+) {
-                $(self.$column.push($column);)+
+            pub fn push(&mut self, row: $row) {
+                $(self.$column.push(row.$column);)+
             }
         }
     };
@@ -22,22 +26,22 @@ macro_rules! columns {
 
 columns!(
     /// Sender state.
-    Samples {
+    Samples of Sample {
         time_ns, flow, cwnd_bytes, ssthresh_bytes, bytes_in_flight, srtt_ns, rtt_ns, min_rtt_ns,
         pacing_bps, delivery_bps, bytes_acked, retransmits, state, limited_by,
     }
 );
 columns!(
     /// Arrivals per interval.
-    Received { time_ns, flow, wire_bytes, new_bytes }
+    Received of Arrived { time_ns, flow, wire_bytes, new_bytes }
 );
 columns!(
     /// Ping answers.
-    Probes { time_ns, probe, target, rtt_ns, lost }
+    Probes of Ping { time_ns, probe, target, rtt_ns, lost }
 );
 columns!(
     /// Queue state.
-    Queues { time_ns, link, backlog_bytes, backlog_packets, enqueued, dropped, marked }
+    Queues of QueueState { time_ns, link, backlog_bytes, backlog_packets, enqueued, dropped, marked }
 );
 
 /// RTT samples, kept small: there is one for nearly every ACK.
@@ -116,22 +120,22 @@ impl Recorder {
     pub fn sample(&mut self, now: Instant, flow: u32, snapshot: &Snapshot) {
         let state = self.states.number(snapshot.state);
         let limited_by = self.limits.number(snapshot.limited_by.name());
-        self.samples.push(
-            now.as_nanos() as i64,
-            i64::from(flow),
-            snapshot.cwnd_bytes as i64,
-            or_null(snapshot.ssthresh_bytes),
-            snapshot.bytes_in_flight as i64,
-            or_null(snapshot.srtt_ns),
-            or_null(snapshot.rtt_ns),
-            or_null(snapshot.min_rtt_ns),
-            or_null(snapshot.pacing_bps),
-            or_null(snapshot.delivery_bps),
-            snapshot.bytes_acked as i64,
-            snapshot.retransmits as i64,
+        self.samples.push(Sample {
+            time_ns: now.as_nanos() as i64,
+            flow: i64::from(flow),
+            cwnd_bytes: snapshot.cwnd_bytes as i64,
+            ssthresh_bytes: or_null(snapshot.ssthresh_bytes),
+            bytes_in_flight: snapshot.bytes_in_flight as i64,
+            srtt_ns: or_null(snapshot.srtt_ns),
+            rtt_ns: or_null(snapshot.rtt_ns),
+            min_rtt_ns: or_null(snapshot.min_rtt_ns),
+            pacing_bps: or_null(snapshot.pacing_bps),
+            delivery_bps: or_null(snapshot.delivery_bps),
+            bytes_acked: snapshot.bytes_acked as i64,
+            retransmits: snapshot.retransmits as i64,
             state,
             limited_by,
-        );
+        });
     }
 
     /// The finished tables.

@@ -5,7 +5,7 @@ use crate::calendar::{END_OF_TIME, Source};
 use crate::network::{Network, Server, Target};
 use crate::packets::Packet;
 use crate::probes::Probe;
-use crate::recorder::{FlowRow, Recorder};
+use crate::recorder::{Arrived, FlowRow, Ping, QueueState, Recorder};
 use crate::recording::{Data, Recording};
 use dragstrip_qdisc::PacketId;
 use dragstrip_scenario::{Scenario, Transport};
@@ -252,11 +252,11 @@ impl World {
                 arrivals.new_bytes += u64::from(segment.len);
                 arrivals.total_new_bytes += u64::from(segment.len);
             }
-            Target::ProbeTarget(probe) => {
+            Target::Answerer(probe) => {
                 let back = self.probes[probe as usize].back;
                 self.network.send(Packet { segment, hop: 0, frame }, back, self.now);
             }
-            Target::ProbeOrigin(probe) => self.on_probe_answer(probe as usize, &segment),
+            Target::Asker(probe) => self.on_probe_answer(probe as usize, &segment),
         }
     }
 
@@ -467,7 +467,13 @@ impl World {
         let row = recorder.probes.time_ns.len();
         let label = recorder.probe_names.number(&probe.label);
         let target = recorder.target_names.number(&probe.target);
-        recorder.probes.push(self.now.as_nanos() as i64, label, target, Data::NULL, 1);
+        recorder.probes.push(Ping {
+            time_ns: self.now.as_nanos() as i64,
+            probe: label,
+            target,
+            rtt_ns: Data::NULL,
+            lost: 1,
+        });
         let segment = Segment {
             seq: probe.rows.len() as u64,
             ack: self.now.as_nanos(),
@@ -498,7 +504,12 @@ impl World {
             let arrivals = &mut self.arrivals[index];
             if running || arrivals.wire_bytes > 0 {
                 let (wire, new) = (arrivals.wire_bytes as i64, arrivals.new_bytes as i64);
-                self.recorder.received.push(now_ns, index as i64, wire, new);
+                self.recorder.received.push(Arrived {
+                    time_ns: now_ns,
+                    flow: index as i64,
+                    wire_bytes: wire,
+                    new_bytes: new,
+                });
                 arrivals.wire_bytes = 0;
                 arrivals.new_bytes = 0;
             }
@@ -513,15 +524,15 @@ impl World {
         for watch in &self.queues {
             let backlog = self.network.backlog(watch.stage, self.now);
             let counters = self.network.stages[watch.stage].counters;
-            self.recorder.queues.push(
-                now_ns,
-                watch.link,
-                backlog.bytes as i64,
-                i64::from(backlog.packets),
-                counters.enqueued as i64,
-                counters.dropped as i64,
-                counters.marked as i64,
-            );
+            self.recorder.queues.push(QueueState {
+                time_ns: now_ns,
+                link: watch.link,
+                backlog_bytes: backlog.bytes as i64,
+                backlog_packets: i64::from(backlog.packets),
+                enqueued: counters.enqueued as i64,
+                dropped: counters.dropped as i64,
+                marked: counters.marked as i64,
+            });
         }
         self.network.calendar.set(self.layout.tick, self.now + self.interval);
     }

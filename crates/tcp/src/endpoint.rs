@@ -344,7 +344,7 @@ impl Endpoint {
         };
         segment.sack[0] = self.options.encode();
         let backoff = self.syn_retransmits.min(6);
-        let delay = self.ticks.from_duration_ceil(settings.rto_initial) << backoff;
+        let delay = self.ticks.count_span_ceil(settings.rto_initial) << backoff;
         self.syn_deadline = self.ticks.timer(now, delay);
         out.send(&segment, now);
     }
@@ -364,7 +364,7 @@ impl Endpoint {
     /// ECN was agreed on.
     #[must_use]
     pub fn ecn_negotiated(&self) -> bool {
-        self.phase == Phase::Established && self.ecn || self.phase == Phase::Reset && self.ecn
+        self.ecn && matches!(self.phase, Phase::Established | Phase::Reset)
     }
 
     /// Data segments sent, retransmissions included.

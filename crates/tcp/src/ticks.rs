@@ -36,13 +36,13 @@ impl Ticks {
 
     /// Whole ticks that cover `us` microseconds (`usecs_to_jiffies`: rounded up).
     #[inline]
-    pub fn from_micros_ceil(self, us: u64) -> u64 {
+    pub fn count_micros_ceil(self, us: u64) -> u64 {
         self.whole(us * 1_000 + self.tick_ns - 1)
     }
 
     /// Whole ticks that cover `span`.
     #[inline]
-    pub fn from_duration_ceil(self, span: Duration) -> u64 {
+    pub fn count_span_ceil(self, span: Duration) -> u64 {
         self.whole(span.as_nanos() + self.tick_ns - 1)
     }
 

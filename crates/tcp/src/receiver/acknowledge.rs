@@ -199,7 +199,7 @@ impl Acknowledger {
         if ato > self.min_ticks {
             let mut limit = if self.pushed { self.max_ticks } else { self.max_ticks * 5 / 2 };
             if situation.srtt_us_x8 > 0 {
-                let rtt = self.ticks.from_micros_ceil(u64::from(situation.srtt_us_x8 >> 3));
+                let rtt = self.ticks.count_micros_ceil(u64::from(situation.srtt_us_x8 >> 3));
                 limit = limit.min(rtt.max(self.min_ticks));
             }
             ato = ato.min(limit);

@@ -209,7 +209,7 @@ impl Sender {
             return false;
         }
         // TCP_TIMEOUT_MIN: two ticks on top.
-        let delay = self.ticks.from_micros_ceil(wait_us) + 2;
+        let delay = self.ticks.count_micros_ceil(wait_us) + 2;
         self.set_timer(Pending::Reordering, delay.min(self.timers.rto_ticks));
         true
     }

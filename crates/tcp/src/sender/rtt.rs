@@ -66,7 +66,7 @@ impl RttEstimator {
     /// The retransmission timeout in ticks, without backoff.
     pub fn rto_ticks(&self, ticks: Ticks, max_ticks: u64) -> u64 {
         ticks
-            .from_micros_ceil(u64::from(self.srtt_us_x8 >> 3) + u64::from(self.rttvar_us))
+            .count_micros_ceil(u64::from(self.srtt_us_x8 >> 3) + u64::from(self.rttvar_us))
             .min(max_ticks)
     }
 }

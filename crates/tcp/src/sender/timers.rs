@@ -45,10 +45,10 @@ impl Timers {
         Self {
             pending: Pending::None,
             deadline: Instant::NEVER,
-            rto_ticks: ticks.from_duration_ceil(settings.rto_initial),
+            rto_ticks: ticks.count_span_ceil(settings.rto_initial),
             probe_end: None,
             probe_retransmitted: false,
-            max_ticks: ticks.from_duration_ceil(settings.rto_max),
+            max_ticks: ticks.count_span_ceil(settings.rto_max),
             min_us: settings.rto_min.as_micros_floor() as u32,
         }
     }
@@ -114,7 +114,7 @@ impl Sender {
         let mut delay = self.timers.rto_ticks;
         if matches!(self.timers.pending, Pending::Reordering | Pending::LossProbe) {
             // The time already spent on the other timer counts.
-            delay = self.ticks.from_micros_ceil(self.rto_left_us().max(1) as u64);
+            delay = self.ticks.count_micros_ceil(self.rto_left_us().max(1) as u64);
         }
         self.set_timer(Pending::Retransmit, delay);
     }
@@ -131,13 +131,13 @@ impl Sender {
         let mut delay = if self.view.srtt_us_x8 > 0 {
             let extra = if self.view.packets_out == 1 {
                 // The receiver may be sitting on a delayed ACK.
-                self.ticks.from_micros_ceil(u64::from(self.timers.min_us))
+                self.ticks.count_micros_ceil(u64::from(self.timers.min_us))
             } else {
                 2
             };
-            self.ticks.from_micros_ceil(u64::from(self.view.srtt_us_x8 >> 2)) + extra
+            self.ticks.count_micros_ceil(u64::from(self.view.srtt_us_x8 >> 2)) + extra
         } else {
-            self.ticks.from_duration_ceil(self.settings.rto_initial)
+            self.ticks.count_span_ceil(self.settings.rto_initial)
         };
         let rto_us = if advancing {
             self.ticks.to_micros(self.timers.rto_ticks) as i64
@@ -145,7 +145,7 @@ impl Sender {
             self.rto_left_us()
         };
         if rto_us > 0 {
-            delay = delay.min(self.ticks.from_micros_ceil(rto_us as u64));
+            delay = delay.min(self.ticks.count_micros_ceil(rto_us as u64));
         }
         self.set_timer(Pending::LossProbe, delay);
         true
