@@ -127,7 +127,8 @@ def _pings(group: Group) -> list[float | None]:
 
 
 def _queues(group: Group) -> list[float | None]:
-    return [run["queues"][0]["backlog_bytes"]["p50"] for run, _ in group if run["queues"]]
+    """The median of each run's fullest queue: a path may have one in each direction."""
+    return [max(queue["backlog_bytes"]["p50"] for queue in run["queues"]) for run, _ in group if run["queues"]]
 
 
 def _runs_table(document: dict[str, Any], runs: Sequence[Run]) -> Table:
