@@ -63,16 +63,24 @@ impl Rtts {
 
 /// A set of names, each stored once.
 #[derive(Debug, Default)]
-pub(crate) struct Names(Vec<String>);
+pub(crate) struct Names {
+    names: Vec<String>,
+    /// The number given last: the next one asked for is mostly the same.
+    last: usize,
+}
 
 impl Names {
     /// The number of `name`.
+    #[inline]
     pub fn number(&mut self, name: &str) -> i64 {
-        let known = self.0.iter().position(|known| known == name);
-        known.unwrap_or_else(|| {
-            self.0.push(name.to_owned());
-            self.0.len() - 1
-        }) as i64
+        if self.names.get(self.last).is_none_or(|last| last != name) {
+            let known = self.names.iter().position(|known| known == name);
+            self.last = known.unwrap_or(self.names.len());
+            if known.is_none() {
+                self.names.push(name.to_owned());
+            }
+        }
+        self.last as i64
     }
 }
 
@@ -143,11 +151,11 @@ impl Recorder {
         Recording {
             tables: vec![
                 flows_table(flows),
-                self.samples.table(self.states.0, self.limits.0),
+                self.samples.table(self.states.names, self.limits.names),
                 self.received.table(),
                 self.rtts.table(),
-                self.probes.table(self.probe_names.0, self.target_names.0),
-                self.queues.table(self.link_names.0),
+                self.probes.table(self.probe_names.names, self.target_names.names),
+                self.queues.table(self.link_names.names),
             ],
         }
     }
@@ -254,7 +262,7 @@ fn flows_table(rows: Vec<FlowRow>) -> Table {
     let texts = |name, get: fn(&FlowRow) -> &str| {
         let mut names = Names::default();
         let index = rows.iter().map(|row| names.number(get(row))).collect();
-        text(name, index, names.0)
+        text(name, index, names.names)
     };
     Table {
         name: "flows",

@@ -234,7 +234,12 @@ impl Receiver {
     #[inline]
     pub fn fill_header(&mut self, segment: &mut Segment, now: Instant) {
         segment.ack = self.rcv_nxt;
-        segment.window = self.window.advertise(self.rcv_nxt, self.reassembly.memory());
+        segment.window = if self.rcv_nxt == self.last_acked && !self.acks.owes() {
+            // Nothing has come in since: the window is what it was.
+            self.window.offered() as u32
+        } else {
+            self.window.advertise(self.rcv_nxt, self.reassembly.memory())
+        };
         if self.timestamps {
             segment.flags = segment.flags.with(Flags::TS);
             segment.ts_val = (now.as_micros_floor() / 1_000) as u32;

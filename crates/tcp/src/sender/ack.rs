@@ -123,8 +123,9 @@ impl Sender {
                 } else {
                     Repair::None
                 };
-                if ack.news.has(News::SET_TIMER) {
+                if ack.news.has(News::SET_TIMER) && !self.sets_timer_when_sending() {
                     self.set_transmit_timer();
+                    ack.news.clear(News::SET_TIMER);
                 }
                 let sample = RateSample {
                     rtt_us: self.last_rtt_us,
@@ -140,7 +141,17 @@ impl Sender {
             }
         };
         self.repair(repair, io);
-        self.push_pending(io);
+        let sent = self.push_pending(io);
+        if ack.news.has(News::SET_TIMER) && !sent {
+            self.set_transmit_timer();
+        }
+    }
+
+    /// Whether whatever is sent next will set the timer anyway: the usual case, in which setting it
+    /// for the ACK too would be work for nothing.
+    #[inline]
+    fn sets_timer_when_sending(&self) -> bool {
+        self.view.state == CaState::Open && self.settings.tail_loss_probe && self.settings.sack
     }
 
     /// An ACK from the past: only its SACK blocks are news.

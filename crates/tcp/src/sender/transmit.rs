@@ -88,16 +88,19 @@ impl Sender {
     }
 
     /// `tcp_data_snd_check`: sends what the window allows, then lets a writer that waited for room go on.
+    /// Whether anything was sent.
     #[inline]
-    pub(super) fn push_pending<O: Outbox>(&mut self, io: &mut Io<'_, O>) {
-        self.write_xmit(io, Push::Pending);
+    pub(super) fn push_pending<O: Outbox>(&mut self, io: &mut Io<'_, O>) -> bool {
+        let mut sent = self.write_xmit(io, Push::Pending);
         if self.refill() {
-            self.write_xmit(io, Push::Pending);
+            sent |= self.write_xmit(io, Push::Pending);
         }
+        sent
     }
 
     /// `tcp_write_xmit`: sends new data as far as window, receiver, pacing and local queue allow.
-    pub(super) fn write_xmit<O: Outbox>(&mut self, io: &mut Io<'_, O>, push: Push) {
+    /// Whether anything was sent.
+    pub(super) fn write_xmit<O: Outbox>(&mut self, io: &mut Io<'_, O>, push: Push) -> bool {
         let prior_packets = self.view.packets_out;
         let max_segments = self.max_burst();
         let mut cwnd_blocked = false;
@@ -137,6 +140,7 @@ impl Sender {
         } else if self.buffer.written == self.view.snd_nxt {
             self.check_app_limited();
         }
+        sent > 0
     }
 
     /// How many segments go next; `None`: not now.
