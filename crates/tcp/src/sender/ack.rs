@@ -109,6 +109,10 @@ impl Sender {
         } else {
             self.take_in(segment, &mut ack);
             if prior_packets == 0 {
+                if ack.news.has(News::DSACKING_ACK) {
+                    // A reduction of the past may turn out to have been for nothing.
+                    self.alert(&mut ack, false);
+                }
                 self.process_probe_ack(segment.ack, ack.news);
                 Repair::None
             } else {

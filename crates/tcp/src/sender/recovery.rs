@@ -15,10 +15,12 @@
 
 use super::ack::{Ack, News};
 use super::scoreboard::Marks;
+use super::timers::Pending;
 use super::transmit::Push;
 use super::{Io, Sender};
 use crate::segment::Outbox;
 use dragstrip_cc::{CaState, CongestionControl, Event, Window};
+use dragstrip_units::Duration;
 
 /// What a reduction in progress needs to remember.
 #[derive(Clone, Debug)]
@@ -96,8 +98,10 @@ impl Sender {
         if ack.news.has(News::ECE) {
             self.recovery.prior_ssthresh = 0;
         }
-        if ack.news.has(News::RENEGING) && !ack.news.has(News::ADVANCED) {
-            self.renege();
+        if ack.news.has(News::RENEGING.with(News::ADVANCED)) {
+            self.suspect_reneging();
+            ack.news.clear(News::SET_TIMER);
+            return Repair::None;
         }
         if self.view.state == CaState::Open {
             self.recovery.retrans_stamp = None;
@@ -529,27 +533,34 @@ impl Sender {
     }
 
     /// `tcp_timeout_mark_lost` (RFC 8985 §6.3): the head, and whatever was sent longer ago than the last
-    /// RTT; younger segments stay in flight.
+    /// RTT; younger segments stay in flight. A head that is SACKed means that the receiver reneged: then
+    /// no mark is believed and everything is lost.
     fn timeout_mark_lost(&mut self) {
-        if self.board.front().is_some_and(|sent| sent.marks.has(Marks::SACKED)) {
+        let reneged = self.board.front().is_some_and(|sent| sent.marks.has(Marks::SACKED));
+        if reneged {
             self.renege();
         } else if !self.settings.sack {
             self.view.sacked_out = 0;
         }
         let head = self.board.head();
         for number in head..self.board.tail() {
-            if self.settings.rack
-                && self.settings.sack
-                && number != head
-                && !self.rack_expired(number)
-            {
+            let may_be_under_way = !reneged && self.settings.rack && self.settings.sack;
+            if may_be_under_way && number != head && !self.rack_expired(number) {
                 continue;
             }
             self.mark_lost(number);
         }
     }
 
-    /// The receiver dropped data it had SACKed: all marks go (`tcp_check_sack_reneging`).
+    /// `tcp_check_sack_reneging`: the ACK stops short of data that was SACKed. The receiver gets half a round
+    /// trip, at least 10 ms, to say better; then the timeout comes.
+    fn suspect_reneging(&mut self) {
+        let half = self.ticks.count_micros_ceil(u64::from(self.view.srtt_us_x8 >> 4));
+        let least = self.ticks.count_span_ceil(Duration::from_millis(10));
+        self.set_timer(Pending::Retransmit, half.max(least));
+    }
+
+    /// The receiver dropped data it had SACKed: all marks go.
     fn renege(&mut self) {
         for number in self.board.head()..self.board.tail() {
             self.board.get_mut(number).marks.clear(Marks::SACKED);
@@ -559,10 +570,9 @@ impl Sender {
         self.rack.rescan(self.board.head());
     }
 
-    /// Whether segment `number` was sent longer ago than the last RTT and the reordering window.
+    /// Whether segment `number` was sent longer ago than the last RTT.
     fn rack_expired(&self, number: u64) -> bool {
-        self.now_us()
-            >= self.board.get(number).sent_us + self.rack.rtt_us() + self.reordering_window_us()
+        self.now_us() >= self.board.get(number).sent_us + self.rack.rtt_us()
     }
 
     /// `tcp_xmit_recovery`: sends what the state machine decided on.

@@ -38,10 +38,12 @@ impl Sender {
         // In ascending order, or the newest block of several would make the others look reordered.
         blocks[..count].sort_unstable();
         for &(start, end) in &blocks[..count] {
-            if end <= self.view.snd_una || start >= end || end > self.view.snd_nxt {
+            let duplicate = duplicate && (start, end) == reported;
+            // A duplicate may lie among what this very ACK takes off the queue.
+            let low = if duplicate { ack.prior_una } else { self.view.snd_una };
+            if end <= low || start >= end || end > self.view.snd_nxt {
                 continue;
             }
-            let duplicate = duplicate && (start, end) == reported;
             // What a block of the last ACK covered is marked already.
             let known =
                 cached.iter().find(|known| known.0 >= start && known.1 <= end && known.0 < known.1);
@@ -64,7 +66,8 @@ impl Sender {
         if start >= end {
             return;
         }
-        let mut number = self.board.number_at(start.max(self.view.snd_una));
+        let low = if duplicate { ack.prior_una } else { self.view.snd_una };
+        let mut number = self.board.number_at(start.max(low));
         while number < self.board.tail() && self.board.get(number).end_seq() <= end {
             if self.board.get(number).seq >= start {
                 self.sacktag_one(number, duplicate, ack);
@@ -84,6 +87,9 @@ impl Sender {
             if sent.marks.has(Marks::SACKED) {
                 ack.reordered_from = ack.reordered_from.min(sent.seq);
             }
+        }
+        if sent.end_seq() <= self.view.snd_una {
+            return;
         }
         if !sent.marks.has(Marks::SACKED) {
             self.rack_advance(retransmitted, sent.end_seq(), sent.sent_us);

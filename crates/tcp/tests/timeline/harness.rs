@@ -1,0 +1,355 @@
+//! One endpoint on a virtual clock, its peer played by a script.
+//!
+//! Positions are counted in full segments, times in milliseconds since the start of the run. The peer
+//! echoes timestamps as RFC 7323 §4.3 asks: of the segment that advanced the window, in its
+//! last transmission unless the script says otherwise.
+
+use dragstrip_cc::{Algorithm, Options};
+use dragstrip_tcp::{Endpoint, Flags, Outbox, Role, SackBlock, Segment, Settings, Snapshot};
+use dragstrip_units::{Duration, Instant, Stream};
+
+/// The SYN's option bits as they travel: SACK, timestamps, window scaling.
+pub const SACK: i32 = 1;
+pub const TIMESTAMPS: i32 = 2;
+pub const SCALING: i32 = 4;
+
+/// What left the endpoint.
+#[derive(Clone, Debug)]
+pub struct Departure {
+    pub at: Instant,
+    pub segment: Segment,
+}
+
+/// The endpoint's own interface: every segment is written down, and leaves `per_segment` after the
+/// one before it.
+#[derive(Debug, Default)]
+struct Wire {
+    log: Vec<Departure>,
+    per_segment: Duration,
+    free: Instant,
+}
+
+impl Outbox for Wire {
+    fn send(&mut self, segment: &Segment, now: Instant) -> Instant {
+        self.log.push(Departure { at: now, segment: segment.clone() });
+        if self.per_segment == Duration::ZERO {
+            return now;
+        }
+        self.free = self.free.max(now) + self.per_segment;
+        self.free
+    }
+}
+
+pub fn at_ms(ms: u64) -> Instant {
+    Instant::from_nanos(ms * 1_000_000)
+}
+
+pub fn ms(at: Instant) -> u64 {
+    at.as_nanos() / 1_000_000
+}
+
+/// An endpoint and the script that plays its peer.
+pub struct Host {
+    endpoint: Endpoint,
+    wire: Wire,
+    now: Instant,
+    mss: u64,
+    /// How far the log has been read.
+    read: usize,
+    /// What the peer has acknowledged, the timestamp it echoes, the window it offers, the flags of
+    /// its ACKs.
+    acked: u64,
+    echo: u32,
+    pub window: u32,
+    pub flags: Flags,
+    timestamps: bool,
+}
+
+impl Host {
+    fn new(role: Role, cc: &str, settings: &Settings) -> Self {
+        let stream = Stream::named(1, "timeline");
+        let cc = Algorithm::new(cc, &Options::new(), stream).expect("a known algorithm");
+        Self {
+            endpoint: Endpoint::new(role, settings, cc),
+            wire: Wire::default(),
+            now: Instant::ZERO,
+            mss: u64::from(settings.mss()),
+            read: 0,
+            acked: 0,
+            echo: 0,
+            window: 4_000_000,
+            flags: Flags::ACK,
+            timestamps: settings.timestamps,
+        }
+    }
+
+    /// A client that sends its SYN at 0.
+    pub fn client(cc: &str, settings: &Settings) -> Self {
+        let mut host = Self::new(Role::Client, cc, settings);
+        host.endpoint.open(host.now, &mut host.wire);
+        host
+    }
+
+    /// A client whose SYN is answered after `rtt_ms`, by a peer that grants all it asks for.
+    pub fn connected(cc: &str, rtt_ms: u64, settings: &Settings) -> Self {
+        let mut host = Self::client(cc, settings);
+        host.until(rtt_ms);
+        host.answer_syn(SACK | TIMESTAMPS | SCALING);
+        host
+    }
+
+    /// A server that has finished the handshake at `rtt_ms`; its client sends the data.
+    pub fn receiver(rtt_ms: u64, settings: &Settings) -> Self {
+        let mut host = Self::new(Role::Server, "reno", settings);
+        host.endpoint.open(host.now, &mut host.wire);
+        let ecn = Flags::ECE.with(Flags::CWR);
+        let flags = Flags::SYN.with_if(ecn, settings.ecn_accept);
+        let mut syn = Segment { flags, window: 65_535, ..Segment::default() };
+        syn.sack[0] = SackBlock { start: 7, end: settings.advmss() as i32 };
+        host.deliver(&syn);
+        host.until(rtt_ms);
+        let ack = host.segment_of_peer(0, 0);
+        host.deliver(&ack);
+        host.forget();
+        host
+    }
+
+    /// The peer's SYN-ACK with these option bits.
+    pub fn answer_syn(&mut self, bits: i32) {
+        let grant = self.wire.log[0].segment.flags.has(Flags::ECE);
+        let flags = Flags::SYN.with(Flags::ACK).with_if(Flags::ECE, grant);
+        let mut segment = Segment { flags, window: self.window, ..Segment::default() };
+        segment.ts_ecr = self.wire.log.last().map_or(0, |syn| syn.segment.ts_val);
+        segment.sack[0] = SackBlock { start: bits, end: 65_535 };
+        if bits & TIMESTAMPS == 0 && self.timestamps {
+            self.timestamps = false;
+            self.mss += 12;
+        }
+        self.deliver(&segment);
+    }
+
+    fn deliver(&mut self, segment: &Segment) {
+        self.endpoint.on_segment(segment, self.now, &mut self.wire);
+    }
+
+    fn segment_of_peer(&self, seq: u64, len: u16) -> Segment {
+        Segment {
+            seq,
+            len,
+            flags: self.flags.with_if(Flags::TS, self.timestamps),
+            window: self.window,
+            ts_val: ms(self.now) as u32,
+            ts_ecr: self.echo,
+            ..Segment::default()
+        }
+    }
+
+    // ---- the clock ----
+
+    /// Lets time pass until `at` ms; whatever timers are due until then go off at their instants.
+    pub fn until(&mut self, at: u64) -> &mut Self {
+        self.until_instant(at_ms(at))
+    }
+
+    pub fn until_instant(&mut self, end: Instant) -> &mut Self {
+        assert!(end >= self.now, "the script goes back in time");
+        while self.endpoint.deadline() <= end {
+            let due = self.endpoint.deadline().max(self.now);
+            self.now = due;
+            self.endpoint.on_deadline(due, &mut self.wire);
+        }
+        self.now = end;
+        self
+    }
+
+    pub fn now_ms(&self) -> u64 {
+        ms(self.now)
+    }
+
+    /// Lets `span` ms pass.
+    pub fn wait(&mut self, span: u64) -> &mut Self {
+        self.until_instant(self.now + Duration::from_millis(span))
+    }
+
+    // ---- the application ----
+
+    pub fn write_endless(&mut self) -> &mut Self {
+        self.endpoint.write_endless(self.now, &mut self.wire);
+        self
+    }
+
+    /// The application's stream now ends after `segments` full segments.
+    pub fn write(&mut self, segments: u64) -> &mut Self {
+        self.write_bytes(segments * self.mss)
+    }
+
+    pub fn write_bytes(&mut self, total: u64) -> &mut Self {
+        self.endpoint.write_until(total, self.now, &mut self.wire);
+        self
+    }
+
+    // ---- the peer as a receiver ----
+
+    /// The peer acknowledges everything below segment `upto`.
+    pub fn ack(&mut self, upto: u64) -> &mut Self {
+        self.sack(upto, &[])
+    }
+
+    /// The peer acknowledges everything sent so far.
+    pub fn ack_all(&mut self) -> &mut Self {
+        self.ack(self.total())
+    }
+
+    /// ... and reports `blocks` of segments, a duplicate first if there is one.
+    pub fn sack(&mut self, upto: u64, blocks: &[(u64, u64)]) -> &mut Self {
+        let advanced_by = self.acked;
+        if upto > self.acked {
+            self.echo = self.stamp_of(advanced_by, true);
+        }
+        self.raw_ack(upto, blocks)
+    }
+
+    /// The same, by the original of a segment that has been retransmitted meanwhile.
+    pub fn ack_of_original(&mut self, upto: u64, blocks: &[(u64, u64)]) -> &mut Self {
+        self.echo = self.stamp_of(self.acked, false);
+        self.raw_ack(upto, blocks)
+    }
+
+    fn raw_ack(&mut self, upto: u64, blocks: &[(u64, u64)]) -> &mut Self {
+        let mut segment = self.segment_of_peer(0, 0);
+        segment.ack = upto * self.mss;
+        segment.sack_count = blocks.len() as u8;
+        let relative = |at: u64| (at as i64 - upto as i64) as i32 * self.mss as i32;
+        for (into, block) in segment.sack.iter_mut().zip(blocks) {
+            *into = SackBlock { start: relative(block.0), end: relative(block.1) };
+        }
+        self.acked = self.acked.max(upto);
+        self.deliver(&segment);
+        self
+    }
+
+    /// Timestamp of the last (or first) transmission of segment `number`.
+    fn stamp_of(&self, number: u64, last: bool) -> u32 {
+        let seq = number * self.mss;
+        let mut of_it = self.wire.log.iter().filter(|sent| {
+            sent.segment.len > 0 && sent.segment.seq <= seq && sent.segment.end_seq() > seq
+        });
+        let found = if last { of_it.next_back() } else { of_it.next() };
+        found.map_or(self.echo, |sent| sent.segment.ts_val)
+    }
+
+    // ---- the peer as a sender ----
+
+    /// Full segment `number` arrives.
+    pub fn data(&mut self, number: u64) -> &mut Self {
+        self.data_with(number, Flags::ACK)
+    }
+
+    pub fn data_with(&mut self, number: u64, flags: Flags) -> &mut Self {
+        let mut segment = self.segment_of_peer(number * self.mss, self.mss as u16);
+        segment.flags = segment.flags.with(flags);
+        self.deliver(&segment);
+        self
+    }
+
+    /// `len` bytes from byte `seq` on arrive.
+    pub fn bytes(&mut self, seq: u64, len: u16) -> &mut Self {
+        let segment = self.segment_of_peer(seq, len);
+        self.deliver(&segment);
+        self
+    }
+
+    /// The timestamp the peer's data echo: what they answer.
+    pub fn echoing(&mut self, stamp_ms: u32) -> &mut Self {
+        self.echo = stamp_ms;
+        self
+    }
+
+    // ---- what was seen ----
+
+    /// How many different segments have been sent.
+    pub fn total(&self) -> u64 {
+        self.endpoint.segments_sent() - self.endpoint.retransmits()
+    }
+
+    /// Every departure since the last look.
+    pub fn departures(&mut self) -> Vec<Departure> {
+        let seen = self.wire.log[self.read..].to_vec();
+        self.read = self.wire.log.len();
+        seen
+    }
+
+    pub fn forget(&mut self) -> &mut Self {
+        self.read = self.wire.log.len();
+        self
+    }
+
+    /// The numbers of the data segments sent since the last look.
+    pub fn sent(&mut self) -> Vec<u64> {
+        self.sent_at().into_iter().map(|sent| sent.1).collect()
+    }
+
+    /// (ms, number) of the data segments sent since the last look.
+    pub fn sent_at(&mut self) -> Vec<(u64, u64)> {
+        let mss = self.mss;
+        let data = self.departures().into_iter().filter(|sent| sent.segment.len > 0);
+        data.map(|sent| (ms(sent.at), sent.segment.seq / mss)).collect()
+    }
+
+    /// (ms, acknowledged segments, SACK blocks in segments) of the pure ACKs since the last look.
+    pub fn acks(&mut self) -> Vec<(u64, u64, Vec<(u64, u64)>)> {
+        let mss = self.mss;
+        let pure = self.departures().into_iter().filter(|sent| sent.segment.len == 0);
+        pure.map(|Departure { at, segment }| {
+            let position = |offset: i32| segment.ack.wrapping_add_signed(i64::from(offset)) / mss;
+            let blocks = &segment.sack[..usize::from(segment.sack_count)];
+            let blocks = blocks.iter().map(|b| (position(b.start), position(b.end))).collect();
+            (ms(at), segment.ack / mss, blocks)
+        })
+        .collect()
+    }
+
+    /// Congestion window and threshold in segments; no threshold: `u64::MAX`.
+    pub fn window(&self) -> (u64, u64) {
+        let Snapshot { cwnd_bytes, ssthresh_bytes, .. } = self.endpoint.snapshot();
+        (cwnd_bytes / self.mss, ssthresh_bytes.map_or(u64::MAX, |bytes| bytes / self.mss))
+    }
+
+    pub fn cwnd(&self) -> u64 {
+        self.window().0
+    }
+
+    pub fn state(&self) -> &'static str {
+        self.snapshot().state
+    }
+
+    pub fn snapshot(&self) -> Snapshot {
+        self.endpoint.snapshot()
+    }
+
+    pub fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
+    /// The host's interface takes this long for each segment.
+    pub fn interface(&mut self, per_segment: Duration) -> &mut Self {
+        self.wire.per_segment = per_segment;
+        self
+    }
+}
+
+/// Numbers `from` to `to`, without the last.
+pub fn run(from: u64, to: u64) -> Vec<u64> {
+    (from..to).collect()
+}
+
+/// A stock Linux 6.1 with changes.
+pub fn settings(change: impl FnOnce(&mut Settings)) -> Settings {
+    let mut settings = Settings::linux_6();
+    change(&mut settings);
+    settings
+}
+
+pub fn stock() -> Settings {
+    Settings::linux_6()
+}

@@ -1,0 +1,15 @@
+//! Time lines: one endpoint, a scripted peer, a virtual clock (as packetdrill does it for a kernel).
+//!
+//! Expected figures are worked out by hand from shared facts of Linux 6.1 (function names beside them)
+//! and the RFCs; the clock ticks 250 times a second unless a test says otherwise.
+
+mod buffers;
+mod ecn;
+mod growth;
+mod handshake;
+mod harness;
+mod pacing;
+mod receiver;
+mod recovery;
+mod timers;
+mod undo;

@@ -1,0 +1,200 @@
+//! Losses found by SACK and by time, and the window while they are repaired.
+
+use crate::harness::{Host, settings, stock};
+use dragstrip_tcp::Settings;
+
+/// Ten segments out since 100 ms, the clock at 200 ms.
+fn ten_out(stack: &Settings) -> Host {
+    let mut host = Host::connected("reno", 100, stack);
+    host.write_endless().forget().until(200);
+    host
+}
+
+#[test]
+fn recovery_begins_with_the_third_sacked_segment() {
+    let mut host = ten_out(&stock());
+    host.sack(0, &[(1, 2)]);
+    assert_eq!((host.state(), host.sent()), ("disorder", vec![10]), "limited transmit");
+    host.sack(0, &[(1, 3)]);
+    assert_eq!((host.state(), host.sent()), ("disorder", vec![11]));
+    host.sack(0, &[(1, 4)]);
+    assert_eq!((host.state(), host.sent()), ("recovery", vec![0]));
+    assert_eq!(host.endpoint().reductions(), 1);
+}
+
+/// `tcp_reordering` is that threshold.
+#[test]
+fn the_threshold_is_a_setting() {
+    let mut host = ten_out(&settings(|s| s.reordering = 5));
+    for upto in 2..6 {
+        host.sack(0, &[(1, upto)]);
+        assert_eq!(host.state(), "disorder", "{} SACKed", upto - 1);
+    }
+    host.sack(0, &[(1, 6)]);
+    assert_eq!(host.state(), "recovery");
+}
+
+/// `tcp_cwnd_reduction` (RFC 6937bis): a window of 10 becomes 5 over one round trip; one segment may leave
+/// for every two that arrive, until in flight equals the threshold.
+#[test]
+fn the_window_follows_prr_step_by_step() {
+    let mut host = ten_out(&stock());
+    host.sack(0, &[(1, 2)]).sack(0, &[(1, 3)]).forget();
+    // (ms, SACKed up to, window after it, sent because of it): in flight + ceil(5·delivered/10) − sent.
+    let steps: [(u64, u64, u64, &[u64]); 9] = [
+        (201, 4, 9, &[0]),
+        (202, 5, 8, &[]),
+        (203, 6, 8, &[12]),
+        (204, 7, 7, &[]),
+        (205, 8, 7, &[13]),
+        (206, 9, 6, &[]),
+        // In flight equals the threshold; from here on every arrival lets one out.
+        (207, 10, 5, &[]),
+        (300, 11, 5, &[14]),
+        (300, 12, 5, &[15]),
+    ];
+    for (ms, upto, cwnd, sent) in steps {
+        host.until(ms).sack(0, &[(1, upto)]);
+        assert_eq!((host.cwnd(), host.sent().as_slice()), (cwnd, sent), "SACKed up to {upto}");
+    }
+    assert_eq!((host.window(), host.state()), ((5, 5), "recovery"));
+}
+
+#[test]
+fn recovery_ends_at_the_threshold() {
+    let mut host = ten_out(&stock());
+    host.sack(0, &[(1, 2)]).sack(0, &[(1, 3)]).sack(0, &[(1, 4)]);
+    host.until(300);
+    // The repaired segment and what was SACKed: everything sent before recovery began but the last.
+    host.ack(11);
+    assert_eq!(host.state(), "recovery");
+    host.ack(12);
+    assert_eq!(host.state(), "congestion_avoidance");
+    assert_eq!(host.window(), (5, 5));
+    assert_eq!((host.endpoint().reductions(), host.endpoint().retransmits()), (1, 1));
+}
+
+#[test]
+fn every_hole_is_repaired_lowest_first_within_the_window() {
+    let mut host = ten_out(&stock());
+    host.sack(0, &[(1, 2)]).sack(0, &[(3, 4), (1, 2)]).forget();
+    host.until(201).sack(0, &[(6, 10), (3, 4), (1, 2)]);
+    // 12 out, 6 SACKed, 0, 2, 4 and 5 lost: 2 in flight, the threshold 5, four newly delivered.
+    assert_eq!(host.sent(), [0, 2, 4]);
+    host.until(300).sack(0, &[(6, 11), (3, 4), (1, 2)]);
+    assert_eq!(host.sent(), [5]);
+}
+
+/// RFC 8985: a lost retransmission shows when something sent after it arrives; 2.6 kernels wait for a timeout.
+#[test]
+fn a_lost_retransmission_is_found_by_what_was_sent_after_it() {
+    let mut host = ten_out(&stock());
+    host.sack(0, &[(1, 4)]);
+    assert_eq!(host.sent(), [0, 10], "new data behind the retransmission");
+    host.until(204).sack(0, &[(1, 10)]).forget();
+    host.until(300).sack(0, &[(1, 11)]);
+    assert_eq!(host.sent()[0], 0, "once more");
+    assert_eq!((host.endpoint().rto_count(), host.endpoint().reductions()), (0, 1));
+    // Without RACK nobody notices.
+    let mut host = ten_out(&settings(|s| s.rack = false));
+    host.sack(0, &[(1, 4)]).until(204).sack(0, &[(1, 10)]).forget();
+    host.until(300).sack(0, &[(1, 11)]);
+    assert!(!host.sent().contains(&0));
+}
+
+/// `tcp_rack_reo_wnd`: once reordering was seen, a quarter of the minimum RTT is waited for.
+#[test]
+fn a_known_reordering_delays_the_verdict() {
+    let reordered = || {
+        let mut host = ten_out(&stock());
+        // Segment 0 comes 1 ms after segment 1: reordering.
+        host.sack(0, &[(1, 2)]).until(201).ack(2).until(202).ack(10);
+        let head = host.until(300).total();
+        host.ack(head).forget().until(400);
+        (host, head)
+    };
+    let (mut host, head) = reordered();
+    host.sack(head, &[(head + 1, head + 10)]);
+    assert_eq!(host.state(), "disorder", "nine SACKed segments are no proof");
+    // 20 ms later it arrives after all.
+    host.until(420).ack(head + 10);
+    assert_eq!((host.endpoint().retransmits(), host.endpoint().reductions()), (0, 0));
+
+    let (mut host, head) = reordered();
+    host.sack(head, &[(head + 1, head + 10)]).forget();
+    // tcp_rack_mark_lost: 25 ms are 7 ticks, and 2 on top; the wheel adds one: tick 110.
+    host.until(439);
+    assert!(!host.sent().contains(&head));
+    host.until(440);
+    assert_eq!(host.sent_at()[0], (440, head));
+    assert_eq!(host.state(), "recovery");
+}
+
+/// With fewer than three SACKed and nothing more coming, RACK's timer finds the loss long before the timeout.
+#[test]
+fn two_sacked_segments_suffice_after_a_quarter_of_the_rtt() {
+    let mut host = Host::connected("reno", 100, &stock());
+    host.write(3).until(200).sack(0, &[(1, 3)]).forget();
+    assert_eq!(host.state(), "disorder");
+    // 25 ms: 7 ticks + 2 from tick 50, one more in the wheel.
+    host.until(500);
+    assert_eq!(host.sent_at(), [(240, 0)]);
+    assert_eq!(host.endpoint().rto_count(), 0);
+}
+
+/// `tcp_check_sack_reneging`: the receiver gets half an RTT to explain itself, then all SACKs are void.
+#[test]
+fn a_receiver_that_reneges_is_believed_no_longer() {
+    let mut host = ten_out(&settings(|s| s.tail_loss_probe = false));
+    host.sack(0, &[(2, 10)]).forget();
+    // Segments 0 and 1 are acknowledged, 2 is the next: it was SACKed, so it is gone there.
+    host.until(300).ack(2).forget();
+    // max(RTT/2, 10 ms): 50 ms = 13 ticks from tick 75, one more in the wheel.
+    host.until(355);
+    assert_eq!(host.endpoint().rto_count(), 0);
+    host.until(356);
+    assert_eq!(host.endpoint().rto_count(), 1);
+    assert_eq!(host.sent_at(), [(356, 2)]);
+    // The SACK marks are gone: segment 3 is retransmitted too.
+    host.until(456).ack(3);
+    assert!(host.sent().contains(&3));
+}
+
+// ---- without SACK ----
+
+fn no_sack() -> Settings {
+    settings(|s| s.sack = false)
+}
+
+/// RFC 6582: three duplicates, then one hole per round trip, on partial ACKs.
+#[test]
+fn newreno_repairs_one_hole_a_round_trip() {
+    let mut host = ten_out(&no_sack());
+    host.ack(0).ack(0);
+    assert_eq!(host.sent(), [10, 11], "limited transmit");
+    host.ack(0);
+    assert_eq!((host.state(), host.sent()), ("recovery", vec![0]));
+    // Segment 4 was lost too: of the twelve, ten arrive out of order.
+    for _ in 0..7 {
+        host.ack(0);
+    }
+    host.forget().until(300).ack(4);
+    assert_eq!(host.sent()[0], 4);
+    assert_eq!(host.state(), "recovery");
+    host.until(400).ack(12);
+    assert_eq!(host.endpoint().reductions(), 1);
+    assert_eq!(host.cwnd(), 5);
+}
+
+/// `tcp_is_non_sack_preventing_reopen`: at exactly `high_seq` duplicates of the episode may still come.
+#[test]
+fn newreno_stays_in_recovery_until_it_is_passed() {
+    let mut host = ten_out(&no_sack());
+    host.ack(0).ack(0).ack(0).forget();
+    host.until(300).ack(12);
+    assert_eq!(host.state(), "recovery", "acknowledged up to the end of the episode, not beyond");
+    let beyond = host.total();
+    host.until(400).ack(beyond);
+    assert_eq!(host.state(), "congestion_avoidance");
+    assert_eq!(host.endpoint().reductions(), 1);
+}

@@ -1,0 +1,126 @@
+//! Reductions that are taken back.
+
+use crate::harness::{Host, settings, stock};
+use dragstrip_tcp::Settings;
+
+/// Segment 0 is overtaken by three others and sent again at 201 ms.
+fn overtaken(stack: &Settings) -> Host {
+    let mut host = Host::connected("reno", 100, stack);
+    host.write_endless().until(200);
+    host.sack(0, &[(1, 2)]).sack(0, &[(1, 3)]).until(201).sack(0, &[(1, 4)]);
+    assert_eq!((host.state(), host.window().1), ("recovery", 5));
+    host
+}
+
+/// Eifel (RFC 3522): the ACK echoes a timestamp from before the retransmission.
+#[test]
+fn an_ack_of_the_original_undoes_the_reduction() {
+    let mut host = overtaken(&stock());
+    host.until(210).ack_of_original(4, &[]);
+    assert_eq!(host.window().1, u64::MAX, "the threshold is back");
+    assert!(host.cwnd() >= 10, "and the window: {}", host.cwnd());
+    assert_eq!(host.state(), "slow_start");
+    // The same ACK with the timestamp of the retransmission: a real loss.
+    let mut host = overtaken(&stock());
+    host.until(301).ack(4);
+    assert_eq!((host.window().1, host.state()), (5, "recovery"));
+}
+
+/// RFC 3708: without timestamps the duplicate's report tells.
+#[test]
+fn a_dsack_of_every_retransmission_undoes_the_reduction() {
+    let mut host = overtaken(&settings(|s| s.timestamps = false));
+    host.until(210).ack(4);
+    assert_eq!(host.state(), "recovery");
+    host.until(301).sack(10, &[(0, 1)]);
+    assert_eq!(host.window().1, u64::MAX);
+    assert!(host.cwnd() >= 10, "{}", host.cwnd());
+}
+
+/// `tcp_try_undo_dsack` in Open and Disorder: the report may come after the episode.
+#[test]
+fn a_late_dsack_undoes_too_and_not_twice() {
+    let mut host = overtaken(&settings(|s| s.timestamps = false));
+    host.until(301).ack(12);
+    assert_eq!((host.state(), host.window().1), ("congestion_avoidance", 5));
+    host.until(310).sack(12, &[(0, 1)]);
+    assert_eq!(host.window().1, u64::MAX);
+    let cwnd = host.cwnd();
+    assert!(cwnd >= 10, "{cwnd}");
+    host.until(311).sack(12, &[(0, 1)]);
+    assert_eq!(host.cwnd(), cwnd);
+}
+
+/// `tcp_ack`, no_queue: ... and after everything has been acknowledged.
+#[test]
+fn a_dsack_that_finds_nothing_outstanding_undoes_too() {
+    let mut host = Host::connected("reno", 100, &settings(|s| s.timestamps = false));
+    host.write(10).until(200);
+    host.sack(0, &[(1, 4)]).until(300).ack(10);
+    assert_eq!(host.window().1, 5);
+    host.until(310).sack(10, &[(0, 1)]);
+    assert_eq!(host.window().1, u64::MAX);
+}
+
+#[test]
+fn one_of_two_retransmissions_reported_is_not_enough() {
+    let mut host = Host::connected("reno", 100, &settings(|s| s.timestamps = false));
+    host.write_endless().until(200);
+    host.sack(0, &[(2, 5)]).until(201).sack(0, &[(2, 8)]);
+    assert_eq!(host.endpoint().retransmits(), 2, "0 and 1");
+    host.until(301).sack(10, &[(0, 1)]);
+    assert_eq!(host.window().1, 5);
+    host.until(302).sack(10, &[(1, 2)]);
+    assert_eq!(host.window().1, u64::MAX);
+}
+
+/// A packet that the network copied was never sent twice: no retransmission of ours was in vain.
+#[test]
+fn a_copy_made_by_the_network_undoes_nothing() {
+    let mut host = overtaken(&settings(|s| s.timestamps = false));
+    host.until(301).sack(4, &[(2, 3)]);
+    assert_eq!(host.window().1, 5, "a duplicate of a segment that was sent once");
+}
+
+/// A timeout whose ACKs were merely late (Eifel).
+#[test]
+fn a_spurious_timeout_is_undone_by_timestamps() {
+    let mut host = Host::connected("reno", 100, &settings(|s| s.tail_loss_probe = false));
+    host.write_endless().forget();
+    host.until(450);
+    assert_eq!((host.sent(), host.state()), (vec![0], "loss"));
+    host.ack_of_original(2, &[]);
+    assert_eq!((host.state(), host.window().1), ("slow_start", u64::MAX));
+    assert!(host.cwnd() >= 10, "{}", host.cwnd());
+    assert!(!host.sent().contains(&1), "nothing more is sent again");
+}
+
+/// RFC 8985 §6.2 step 4: a duplicate reported in a round widens RACK's window by a quarter of the RTT,
+/// once reordering is known.
+#[test]
+fn every_round_with_a_dsack_widens_the_reordering_window() {
+    let verdict_after = |dsacks: &[bool]| {
+        let mut host = Host::connected("reno", 100, &stock());
+        let mut head = 0;
+        for dsack in dsacks {
+            // The head is overtaken for so long that it is sent again; then its original arrives.
+            host.write(head + 10).wait(100).sack(head, &[(head + 1, head + 5)]);
+            host.wait(100).ack_of_original(head + 5, &[]).ack(head + 10);
+            if *dsack {
+                host.sack(head + 10, &[(head, head + 1)]);
+            }
+            head += 10;
+        }
+        host.write(head + 10).wait(100).ack(head + 2).forget();
+        head += 2;
+        let from = host.now_ms();
+        host.sack(head, &[(head + 1, head + 6)]).wait(200);
+        let repair = host.sent_at().into_iter().find(|sent| sent.1 == head);
+        repair.map(|(at, _)| at - from)
+    };
+    assert_eq!(verdict_after(&[]), Some(0), "no reordering known: three SACKed segments suffice");
+    // A quarter of the RTT in ticks, two on top, one in the wheel.
+    assert_eq!(verdict_after(&[false]), Some(4 * (7 + 3)));
+    assert_eq!(verdict_after(&[true]), Some(4 * (13 + 3)));
+    assert_eq!(verdict_after(&[true, true]), Some(4 * (19 + 3)));
+}
