@@ -85,12 +85,16 @@ impl HyStart {
     /// Looks at an ACK with RTT `delay_us`; ends slow start by setting `ssthresh`.
     #[inline]
     pub fn acked(&mut self, view: &View, window: &mut Window, delay_us: u32, delay_min_us: u32) {
-        if self.found || !window.in_slow_start() || window.cwnd < self.low_window {
+        if self.found || !window.in_slow_start() {
             return;
         }
-        // Since 5.16 rounds are counted here; before, on every ACK that could grow the window.
+        // Since 5.16 rounds are counted here, also below the low window, so that they keep step with
+        // the flights; before, on every ACK that could grow the window.
         if view.snd_una > self.end_seq {
             self.start_round(view);
+        }
+        if window.cwnd < self.low_window {
+            return;
         }
         if (self.detect_train && self.train_is_long(view, window, delay_min_us))
             | (self.detect_delay && self.delay_has_grown(delay_us, delay_min_us))
