@@ -20,6 +20,12 @@
 //!   the window while the application is the limit. Loss tolerance is off by default.
 //! - **Departs from Linux 6.1**: `exp` is the mathematical one (`libm`), not the kernel's table
 //!   (which is off by less than 10⁻⁴); `window` goes up to 8 (the kernel allocates up to 256).
+//!   And a tie: the kernel looks at the maximum unless the minimum has risen, `min > 0`; here
+//!   `min ≥ 0`. On a host the smallest RTT of a busier round lies some µs above that of the round
+//!   before (kernel 6.1, first flights at 160 ms: 160.023 ms, then 160.025 ms), so that slow start is
+//!   judged by that small number and goes on. A simulated host takes no time for a packet: both are
+//!   equal to the microsecond, and the kernel's comparison would end slow start with the
+//!   spread of the first flight instead.
 //! - **Source of the details**: Linux 6.1 `tcp_cdg.c`. Parameters are those of the module:
 //!   `window` (rounds, power of two), `backoff_beta` (/1024), `backoff_factor` (1000 / (G ·
 //!   window), G in ms), `hystart_detect` (0..3), `use_ineff` (backoffs, 0 off), `use_shadow`,
@@ -201,7 +207,8 @@ impl Cdg {
         state.tail = (state.tail + 1) & (self.parameters.window - 1);
 
         let MinMax { min, max } = state.gsum;
-        let mut gradient = i64::from(if min > 0 { min } else { max });
+        // A tie counts as a rise too small to see (see the head of this file).
+        let mut gradient = i64::from(if min >= 0 { min } else { max });
         if !state.filled {
             if state.tail == 0 {
                 state.filled = true;
@@ -485,6 +492,17 @@ mod tests {
         cdg.state.queue = judge(640, 0).unwrap();
         assert_eq!(cdg.ssthresh(&view, &mut avoiding(100)), 50);
         assert_eq!(judge(31, -31), None, "rounded to nothing");
+    }
+
+    #[test]
+    fn the_spread_of_a_flight_is_no_gradient_while_the_minimum_stays() {
+        let mut cdg = cdg(&[]);
+        cdg.state.rtt_prev = MinMax { min: 160_000, max: 160_000 };
+        cdg.state.rtt = MinMax { min: 160_000, max: 171_000 };
+        assert_eq!(cdg.gradient(), 0);
+        cdg.state.rtt_prev = cdg.state.rtt;
+        cdg.state.rtt = MinMax { min: 159_990, max: 171_000 };
+        assert_eq!(cdg.gradient(), 11_000 * 8 / 2, "the minimum has fallen: the maximum counts");
     }
 
     #[test]
