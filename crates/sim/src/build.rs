@@ -11,9 +11,8 @@ use crate::probes::Probe;
 use crate::recorder::Recorder;
 use crate::world::{Layout, QueueWatch, Socket, World};
 use dragstrip_cc::{Algorithm, UnknownAlgorithm};
-use dragstrip_qdisc::{
-    Discipline, Fifo, Framing, Limit, Line, codel, fq_codel, htb, netem, sfq, tbf,
-};
+use dragstrip_link::Wire;
+use dragstrip_qdisc::{Discipline, Fifo, Framing, Limit, codel, fq_codel, htb, netem, sfq, tbf};
 use dragstrip_scenario::{
     Application, DelayDistribution, FlowSpec, GsoMode, HostSpec, LossModel, NetemSpec, NodeSpec,
     QdiscSpec, Scenario, Sysctls, Topology, Transport,
@@ -434,7 +433,10 @@ fn finish_stages(
             Some(fifo) => Server::Computed(fifo),
             None => Server::Evented(Box::new(Evented {
                 discipline: draft.discipline,
-                line: draft.line.map(|(rate, overhead)| Line::new(rate, overhead)),
+                wire: match draft.line {
+                    Some((rate, overhead)) => Wire::new(Some(rate), overhead, draft.delay),
+                    None => Wire::new(None, 0, draft.delay),
+                },
                 source: layout.watchdog_source(index),
             })),
         };

@@ -7,8 +7,9 @@
 
 use crate::calendar::{Calendar, Source};
 use crate::packets::{Packet, Packets};
+use dragstrip_link::Wire;
 use dragstrip_qdisc::{
-    Backlog, ComputedFifo, Dequeue, Discipline, DropReason, Item, Line, PacketId, Qdisc, Sink,
+    Backlog, ComputedFifo, Dequeue, Discipline, DropReason, Item, PacketId, Qdisc, Sink,
 };
 use dragstrip_tcp::Flags;
 use dragstrip_units::{Duration, Instant};
@@ -53,11 +54,11 @@ pub(crate) enum Server {
     Evented(Box<Evented>),
 }
 
-/// A queue discipline that has to be asked, and the transmitter behind it.
+/// A queue discipline that has to be asked, and the wire behind it.
 #[derive(Debug)]
 pub(crate) struct Evented {
     pub discipline: Discipline,
-    pub line: Option<Line>,
+    pub wire: Wire,
     /// Its watchdog, or the end of the transmission in progress.
     pub source: Source,
 }
@@ -282,17 +283,14 @@ impl Network {
         loop {
             let stage = &mut self.stages[index];
             let Server::Evented(evented) = &mut stage.server else { return };
-            if let Some(line) = &evented.line
-                && line.free() > now
-            {
-                self.calendar.set(evented.source, line.free());
+            if evented.wire.free() > now {
+                self.calendar.set(evented.source, evented.wire.free());
                 return;
             }
             let mut sink = Losses { packets: &mut self.packets, counters: &mut stage.counters };
             match evented.discipline.dequeue(now, &mut sink) {
                 Dequeue::Packet(item) => {
-                    let leaves = evented.line.as_mut().map_or(now, |line| line.send(item.len, now));
-                    let at = leaves + stage.delay;
+                    let at = evented.wire.send(item.len, now) + evented.wire.delay();
                     self.leave(index, item.packet, at, now);
                 }
                 Dequeue::Wait(until) => {
