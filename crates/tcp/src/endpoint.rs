@@ -256,7 +256,7 @@ impl Endpoint {
         match (self.phase, segment.flags.has(Flags::SYN)) {
             (Phase::Closed | Phase::Handshake, true) => self.on_syn(segment, now, out),
             (Phase::Handshake, false) if self.role == Role::Server => {
-                let rtt = self.handshake_rtt(now);
+                let rtt = self.handshake_rtt(segment, now);
                 self.establish(now, segment.window, rtt);
                 return self.on_established(segment, now, out);
             }
@@ -307,7 +307,7 @@ impl Endpoint {
             Role::Client => {
                 let granted = segment.flags.has(Flags::ECE) && !segment.flags.has(Flags::CWR);
                 self.ecn = granted && self.sender.settings.ecn_request;
-                let rtt = self.handshake_rtt(now);
+                let rtt = self.handshake_rtt(segment, now);
                 self.establish(now, segment.window, rtt);
                 self.acknowledge(now, out);
                 self.sender.push(now, &mut Io { receiver: &mut self.receiver, out });
@@ -324,10 +324,16 @@ impl Endpoint {
         self.sender.establish(now, peer_window, rtt_us, self.syn_retransmits);
     }
 
-    /// RTT of the SYN; none when it was retransmitted (Karn).
-    fn handshake_rtt(&self, now: Instant) -> Option<u32> {
-        (self.syn_retransmits == 0)
-            .then(|| now.since(self.opened_at).as_micros_floor().max(1) as u32)
+    /// RTT of the SYN, µs. Of one that was retransmitted only the timestamp tells it (Karn;
+    /// `tcp_ack_update_rtt`).
+    fn handshake_rtt(&self, segment: &Segment, now: Instant) -> Option<u32> {
+        let now_us = now.as_micros_floor();
+        if self.syn_retransmits == 0 {
+            return Some(now.since(self.opened_at).as_micros_floor().max(1) as u32);
+        }
+        let stamped = self.options.timestamps && segment.flags.has(Flags::TS);
+        let delta_ms = (now_us / 1_000).saturating_sub(u64::from(segment.ts_ecr));
+        stamped.then(|| (delta_ms.max(1) * 1_000) as u32)
     }
 
     fn send_syn<O: Outbox>(&mut self, now: Instant, out: &mut O) {
@@ -340,6 +346,7 @@ impl Endpoint {
             flags: flags.with_if(Flags::TS, settings.timestamps),
             window: self.receiver.initial_window(),
             ts_val: (now.as_micros_floor() / 1_000) as u32,
+            ts_ecr: self.receiver.timestamp_to_echo(),
             ..Segment::default()
         };
         segment.sack[0] = self.options.encode();

@@ -61,13 +61,13 @@ impl Ticks {
     /// When a kernel timer set at `now` for `delay` ticks goes off.
     ///
     /// The wheel never fires early: the expiry is rounded up to the next bucket of its level
-    /// (`calc_index`, kernel/time/timer.c since 4.8): one tick late below 64 ticks, up to 8 below
-    /// 512, up to 64 below 4096, and so on.
+    /// (`calc_index`, kernel/time/timer.c since 4.8): one tick late below 63 ticks, up to 8 below
+    /// 504, up to 64 below 4032, and so on (`LVL_START`).
     #[inline]
     pub fn timer(self, now: Instant, delay: u64) -> Instant {
         let expires = self.at(now) + delay;
         let mut shift = 0;
-        while delay >= 64 << shift && shift < 24 {
+        while delay >= 63 << shift && shift < 24 {
             shift += 3;
         }
         self.instant(((expires >> shift) + 1) << shift)
@@ -107,5 +107,12 @@ mod tests {
         let ticks = Ticks::new(250);
         // 65 ticks from tick 0: bucket 8 covers 64..72, the next one is 72.
         assert_eq!(ticks.timer(Instant::ZERO, 65), Instant::from_nanos(72 * 4_000_000));
+        // The first level ends at 62, so that its last bucket is never the current one.
+        assert_eq!(ticks.timer(Instant::ZERO, 62), Instant::from_nanos(63 * 4_000_000));
+        assert_eq!(ticks.timer(Instant::ZERO, 63), Instant::from_nanos(64 * 4_000_000));
+        assert_eq!(
+            ticks.timer(Instant::from_nanos(4_000_000), 63),
+            Instant::from_nanos(72 * 4_000_000)
+        );
     }
 }

@@ -67,7 +67,8 @@ impl Acknowledger {
             quick: 0,
             ato: 0,
             last_data_tick: 0,
-            rcv_mss: 536,
+            // tcp_initialize_rcv_mss: TCP_MSS_DEFAULT, less where segments are smaller.
+            rcv_mss: settings.mss().clamp(88, 536),
             now: false,
             scheduled: false,
             pushed: false,

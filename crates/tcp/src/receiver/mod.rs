@@ -98,6 +98,11 @@ impl Receiver {
         self.ts_recent = ts_val;
     }
 
+    /// What a SYN-ACK echoes.
+    pub fn timestamp_to_echo(&self) -> u32 {
+        self.ts_recent
+    }
+
     /// Whether something waits to be acknowledged: data sent meanwhile may have done it.
     #[inline]
     pub fn owes_ack(&self) -> bool {
@@ -157,15 +162,16 @@ impl Receiver {
             self.acks.acknowledge_now();
         } else {
             new_bytes = self.reassembly.insert(segment.seq, end, self.dsack);
+            // Also when all of it had come before: the duplicate is reported.
+            self.acks.schedule();
+            self.check_ce(segment);
         }
         if new_bytes > 0 {
             if self.rcv_nxt > before {
                 let offered = self.window.offered();
                 self.acks.on_data(segment, self.ticks.at(now), offered, rto_ticks);
-            } else {
-                self.acks.schedule();
+                self.check_ce(segment);
             }
-            self.check_ce(segment);
             if segment.len >= 128
                 && self.window.grow(u64::from(segment.len), self.reassembly.memory())
             {

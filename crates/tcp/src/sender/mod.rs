@@ -158,8 +158,9 @@ impl Sender {
         self.view.now = now;
         self.window_end = u64::from(peer_window);
         self.view.delivered_at = now;
-        if let Some(rtt) = syn_rtt_us {
-            self.take_rtt(rtt, rtt, false);
+        match syn_rtt_us {
+            Some(rtt) => self.take_rtt(rtt, rtt, false),
+            None => self.fall_back_to_cautious_rto(),
         }
         // RFC 5681 §3.1: after a lost SYN the window starts at one segment; Linux asks for two losses.
         if syn_retransmits > 1 {

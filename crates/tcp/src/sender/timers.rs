@@ -10,7 +10,10 @@ use crate::profile::Settings;
 use crate::segment::Outbox;
 use crate::ticks::Ticks;
 use dragstrip_cc::CaState;
-use dragstrip_units::Instant;
+use dragstrip_units::{Duration, Instant};
+
+/// `TCP_TIMEOUT_FALLBACK`.
+const RTO_FALLBACK: Duration = Duration::from_secs(3);
 
 /// What the timer is for (`icsk_pending`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,6 +93,12 @@ impl Sender {
     /// `tcp_set_rto`: from the estimator, dropping any backoff.
     pub(super) fn set_rto(&mut self) {
         self.timers.rto_ticks = self.rtt.rto_ticks(self.ticks, self.timers.max_ticks);
+    }
+
+    /// RFC 6298 §5.7: the SYN was lost and gave no sample, so the network may be slower than the
+    /// first timeout assumed (`tcp_init_metrics`).
+    pub(super) fn fall_back_to_cautious_rto(&mut self) {
+        self.timers.rto_ticks = self.ticks.count_span_ceil(RTO_FALLBACK);
     }
 
     /// `tcp_set_xmit_timer`.
@@ -177,7 +186,8 @@ impl Sender {
 
     /// `tcp_rack_reo_timeout`.
     fn on_reordering_timer<O: Outbox>(&mut self, io: &mut Io<'_, O>) {
-        self.clear_timer();
+        // What the timer was for stays known: the timeout then counts from the head's transmission.
+        self.timers.deadline = Instant::NEVER;
         if self.rack_timeout() {
             if self.view.state != CaState::Recovery {
                 self.enter_recovery(false);

@@ -272,7 +272,7 @@ impl Sender {
         let limit = (self.window.pacing_rate >> self.view.pacing_shift)
             .max(2 * next)
             .min(self.settings.limit_output_bytes);
-        if self.transmission.device_bytes <= limit || self.view.packets_out <= 1 {
+        if self.transmission.device_bytes < limit || self.view.packets_out <= 1 {
             return false;
         }
         let (leaves, _) = self.transmission.device[0];

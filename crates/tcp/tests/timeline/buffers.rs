@@ -1,1 +1,119 @@
-//! todo
+//! The peer's window, the send buffer, and what is known of the delivery rate.
+
+use crate::harness::{Host, run, settings, stock};
+use dragstrip_tcp::{LimitedBy, Settings};
+
+#[test]
+fn the_peers_window_is_a_limit() {
+    let mut host = Host::client("reno", &stock());
+    host.window = 5 * 1448 + 700;
+    host.until(100).answer_syn(7);
+    host.write_endless();
+    assert_eq!(host.sent(), run(0, 5), "no part of a segment goes");
+    assert_eq!(host.snapshot().limited_by, LimitedBy::Rwnd);
+    host.until(200).ack(5);
+    assert_eq!(host.sent(), run(5, 10));
+    assert_eq!(host.cwnd(), 10, "a window that is not used does not grow");
+    host.window = 100 * 1448;
+    host.until(300).ack(10);
+    assert_eq!(host.sent(), run(10, 20));
+    assert_eq!(host.snapshot().limited_by, LimitedBy::Cwnd);
+}
+
+fn small_buffer() -> Settings {
+    settings(|s| s.wmem = [4_096, 16_384, 65_536])
+}
+
+/// `sk_stream_write_space`: a writer sleeps until a third of the buffer is free.
+#[test]
+fn a_full_send_buffer_is_refilled_when_a_third_is_free() {
+    let mut host = Host::connected("reno", 100, &small_buffer());
+    host.write_endless().until(200);
+    let first = host.endpoint().bytes_written();
+    assert_eq!(first, 45 * 1448, "one buffer of 64 KiB: its memory is the limit");
+    let mut writes = Vec::new();
+    for upto in 1..=90 {
+        let before = host.endpoint().bytes_written();
+        host.ack(upto);
+        if host.endpoint().bytes_written() > before {
+            writes.push(upto);
+        }
+    }
+    // When n segments are left, all of them out, they take n·(1448 + 1280) bytes: two thirds of 64 KiB
+    // are sixteen. (The model may count 1280 bytes more, for the emptied buffer.)
+    assert!((29..=30).contains(&writes[0]), "{writes:?}");
+    assert!(writes.len() >= 2, "and again: {writes:?}");
+}
+
+#[test]
+fn a_sender_without_data_in_its_full_buffer_is_limited_by_it() {
+    let mut host = Host::connected("reno", 100, &small_buffer());
+    host.write_endless().until(200).ack(10).until(300).ack(20);
+    let snapshot = host.snapshot();
+    assert!(snapshot.bytes_in_flight < snapshot.cwnd_bytes);
+    assert_eq!(snapshot.limited_by, LimitedBy::Sndbuf);
+    // The application that has nothing more to say.
+    let mut host = Host::connected("reno", 100, &stock());
+    host.write(5);
+    assert_eq!(host.snapshot().limited_by, LimitedBy::App);
+}
+
+/// `tcp_sndbuf_expand`: 2·cwnd·4352 bytes (BBR 3·), at most wmem[2].
+#[test]
+fn the_send_buffer_grows_with_the_window() {
+    for (cc, initial) in [("reno", 87_040), ("bbr", 130_560)] {
+        let mut host = Host::connected(cc, 100, &stock());
+        host.write_endless();
+        let written = host.endpoint().bytes_written();
+        // Whole buffers of 64 KiB, the last of them begun before the limit.
+        assert!(
+            (initial..initial + 65_160 + 1_280 * 12).contains(&(written + 1_280 * 12)),
+            "{cc}: {written}"
+        );
+    }
+    let mut host = Host::connected("reno", 100, &stock());
+    host.write_endless();
+    for _ in 0..6 {
+        host.wait(100).ack_all();
+    }
+    let held = host.endpoint().bytes_written() - host.endpoint().bytes_acked();
+    assert_eq!(host.cwnd(), 640);
+    assert!(held > 1_000_000, "{held} bytes for a window of 640");
+}
+
+// ---- delivery rate ----
+
+const FLIGHT: u64 = 10 * 1448 * 8 * 10;
+
+#[test]
+fn the_delivery_rate_is_what_arrived_over_the_time_it_took() {
+    let mut host = Host::connected("reno", 100, &stock());
+    host.write_endless().until(200).ack(10);
+    assert_eq!(host.snapshot().delivery_bps, Some(FLIGHT), "10 segments in 100 ms");
+    // The next 20 left at 200 ms and are acknowledged 5 ms apart, two at a time: the last sample
+    // holds 20 segments over 100 ms and the 45 ms that the ACKs took.
+    for pair in 0..10 {
+        host.until(300 + 5 * pair).ack(12 + 2 * pair);
+    }
+    assert_eq!(host.snapshot().delivery_bps, Some(20 * 1448 * 8 * 1_000 / 145));
+}
+
+/// A sample shorter than the minimum RTT is not believed (`tcp_rate_gen`).
+#[test]
+fn a_sample_while_the_application_is_silent_never_lowers_the_rate() {
+    let mut host = Host::connected("reno", 100, &stock());
+    host.write(10).until(200).ack(10);
+    assert_eq!(host.snapshot().delivery_bps, Some(FLIGHT));
+    // The application ran dry: two segments in 100 ms say nothing about the path.
+    host.write(12).until(300).ack(12);
+    assert_eq!(host.snapshot().delivery_bps, Some(FLIGHT));
+    // More in the same time does, however little was asked for.
+    host.write(24).until(400).ack(24);
+    assert_eq!(host.snapshot().delivery_bps, Some(12 * 1448 * 8 * 10));
+    // Once the window is the limit again the rate counts, also downwards.
+    let window = host.cwnd();
+    host.write_endless().until(600).ack(24 + window);
+    host.until(800).ack(24 + window + 10).until(1_000);
+    let rate = host.snapshot().delivery_bps.unwrap();
+    assert!(rate < window * 1448 * 8 * 10, "{rate}");
+}

@@ -40,6 +40,9 @@ impl Outbox for Wire {
     }
 }
 
+/// A pure ACK: ms, acknowledged segments, SACK blocks in segments.
+pub type SeenAck = (u64, u64, Vec<(u64, u64)>);
+
 pub fn at_ms(ms: u64) -> Instant {
     Instant::from_nanos(ms * 1_000_000)
 }
@@ -116,11 +119,17 @@ impl Host {
 
     /// The peer's SYN-ACK with these option bits.
     pub fn answer_syn(&mut self, bits: i32) {
+        self.answer_syn_with_mss(bits, 65_535);
+    }
+
+    /// ... and this announced MSS.
+    pub fn answer_syn_with_mss(&mut self, bits: i32, mss: i32) {
         let grant = self.wire.log[0].segment.flags.has(Flags::ECE);
         let flags = Flags::SYN.with(Flags::ACK).with_if(Flags::ECE, grant);
         let mut segment = Segment { flags, window: self.window, ..Segment::default() };
+        segment.flags = segment.flags.with_if(Flags::TS, bits & TIMESTAMPS != 0);
         segment.ts_ecr = self.wire.log.last().map_or(0, |syn| syn.segment.ts_val);
-        segment.sack[0] = SackBlock { start: bits, end: 65_535 };
+        segment.sack[0] = SackBlock { start: bits, end: mss };
         if bits & TIMESTAMPS == 0 && self.timestamps {
             self.timestamps = false;
             self.mss += 12;
@@ -228,6 +237,14 @@ impl Host {
         self
     }
 
+    /// The peer acknowledges everything below byte `upto`.
+    pub fn ack_bytes(&mut self, upto: u64) -> &mut Self {
+        let mut segment = self.segment_of_peer(0, 0);
+        segment.ack = upto;
+        self.deliver(&segment);
+        self
+    }
+
     /// Timestamp of the last (or first) transmission of segment `number`.
     fn stamp_of(&self, number: u64, last: bool) -> u32 {
         let seq = number * self.mss;
@@ -259,9 +276,9 @@ impl Host {
         self
     }
 
-    /// The timestamp the peer's data echo: what they answer.
-    pub fn echoing(&mut self, stamp_ms: u32) -> &mut Self {
-        self.echo = stamp_ms;
+    /// The peer's data answer what was sent `age` ms ago.
+    pub fn echoing(&mut self, age: u64) -> &mut Self {
+        self.echo = (self.now_ms() - age) as u32;
         self
     }
 
@@ -296,8 +313,8 @@ impl Host {
         data.map(|sent| (ms(sent.at), sent.segment.seq / mss)).collect()
     }
 
-    /// (ms, acknowledged segments, SACK blocks in segments) of the pure ACKs since the last look.
-    pub fn acks(&mut self) -> Vec<(u64, u64, Vec<(u64, u64)>)> {
+    /// The pure ACKs since the last look.
+    pub fn acks(&mut self) -> Vec<SeenAck> {
         let mss = self.mss;
         let pure = self.departures().into_iter().filter(|sent| sent.segment.len == 0);
         pure.map(|Departure { at, segment }| {
@@ -329,6 +346,10 @@ impl Host {
 
     pub fn endpoint(&self) -> &Endpoint {
         &self.endpoint
+    }
+
+    pub fn reset(&mut self) {
+        self.endpoint.reset();
     }
 
     /// The host's interface takes this long for each segment.
