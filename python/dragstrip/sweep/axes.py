@@ -1,0 +1,251 @@
+"""What varies: `path.rate=1mbit..1gbit:log:12`, `path.rtt=5ms,20ms,80ms`, `path.loss=0.01%..2%:log`.
+
+An axis has a list of levels, or it is a range from which a sample is drawn. A level sets one field or, as an
+alternative of the experiment's file, several under one name.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dragstrip import _core
+from dragstrip.errors import BadInputError
+from dragstrip.experiment import Experiment
+
+DIGITS = 4
+"""Significant digits of a level between two ends: `1.874mbit` can be read, typed and found again."""
+
+AGAINST = "against"
+"""The axis of a competing flow."""
+ALONE = "alone"
+
+
+@dataclass(frozen=True)
+class Level:
+    """One place on an axis: what is shown, and the fields it sets."""
+
+    label: Any
+    assignments: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A list of levels."""
+
+    path: str
+    levels: tuple[Level, ...]
+
+
+@dataclass(frozen=True)
+class Range:
+    """A continuous range, to be sampled."""
+
+    path: str
+    low: float
+    high: float
+    log: bool
+    write: Callable[[float], Any]
+
+    def at(self, share: float) -> Any:
+        """The value at a share of the way from low to high."""
+        if self.log:
+            return self.write(self.low * (self.high / self.low) ** share)
+        return self.write(self.low + (self.high - self.low) * share)
+
+
+def parse(text: str) -> Axis | Range:
+    """An axis as the command line gives it; raises `BadInputError`."""
+    path, equals, values = text.partition("=")
+    if not (path.strip() and equals and values.strip()):
+        raise BadInputError("--vary", text, "PATH=VALUES, such as path.rtt=5ms,20ms,80ms", "command line")
+    return of_text(path.strip(), values.strip(), "command line")
+
+
+def of_text(path: str, values: str, source: str) -> Axis | Range:
+    """The axis that a text describes: values with commas between, or a range."""
+    path = _plural(path)
+    if ".." not in values:
+        return listed(path, [_plain(value.strip()) for value in values.split(",")], source)
+    ends, *words = values.split(":")
+    count = int(words.pop()) if words and words[-1].isdigit() else None
+    kind = words.pop() if words else "lin"
+    if words or kind not in ("log", "lin") or count == 0:
+        raise BadInputError(
+            f"vary.{path}", values, "LOW..HIGH, LOW..HIGH:log, or LOW..HIGH:log:COUNT (lin or log)", source
+        )
+    made = _range(path, *ends.split("..", 1), log=kind == "log", source=source)
+    if count is None:
+        return made
+    steps = [made.at(step / (count - 1)) if count > 1 else made.at(0) for step in range(count)]
+    return listed(path, list(dict.fromkeys(steps)), source)
+
+
+def listed(path: str, values: Sequence[Any], source: str) -> Axis:
+    """An axis of values, none of them twice."""
+    if not values or any(value == "" for value in values):
+        raise BadInputError(f"vary.{path}", list(values), "at least one value, and none empty", source)
+    seen = [repr(value) for value in values]
+    if len(set(seen)) < len(seen):
+        raise BadInputError(f"vary.{path}", list(values), "every value once", source)
+    return Axis(path, tuple(Level(value, {path: value}) for value in values))
+
+
+def of_experiment(experiment: Experiment, source: str) -> list[Axis | Range]:
+    """What the experiment's own file varies."""
+    from dragstrip.expand import _flat
+
+    axes: list[Axis | Range] = []
+    if experiment.alternatives:
+        levels = tuple(Level(entry.name, dict(entry.set)) for entry in experiment.alternatives)
+        axes.append(Axis("alternative", levels))
+    for path, values in _flat(experiment.vary):
+        if isinstance(values, str):
+            axes.append(of_text(path, values, source))
+        elif isinstance(values, list):
+            axes.append(listed(path, values, source))
+        else:
+            raise BadInputError(f"vary.{path}", values, "a list of values, or a range as text", source)
+    return axes
+
+
+def sampled(axes: Sequence[Axis | Range], sample: str | None, seed: int) -> list[Axis]:
+    """All axes as lists: the ranges together become one axis of sample points, in front of the others."""
+    ranges = [axis for axis in axes if isinstance(axis, Range)]
+    lists = [axis for axis in axes if isinstance(axis, Axis)]
+    if sample is None:
+        if ranges:
+            raise BadInputError(
+                f"vary.{ranges[0].path}", None, "a range without a count needs --sample lhs:N or random:N"
+            )
+        return lists
+    found = re.fullmatch(r"(lhs|random):([1-9]\d*)", sample)
+    if found is None:
+        raise BadInputError("--sample", sample, "lhs:N or random:N", "command line")
+    if not ranges:
+        raise BadInputError("--sample", sample, "a --vary with a range, such as path.rate=1mbit..1gbit:log")
+    points = list(_points(len(ranges), int(found[2]), found[1] == "lhs", seed))
+    levels = []
+    for number, point in enumerate(points):
+        assignments = {axis.path: axis.at(share) for axis, share in zip(ranges, point, strict=True)}
+        levels.append(Level(number, assignments))
+    return [Axis("sample", tuple(levels)), *lists]
+
+
+def _points(dimensions: int, count: int, latin: bool, seed: int) -> Iterator[tuple[float, ...]]:
+    """Shares in [0, 1): independent, or one in each of `count` strata of every dimension.
+
+    McKay, Beckman and Conover, Technometrics 21(2), 1979, for the Latin hypercube. Python's generator and
+    its `random()` give the same numbers on every version and machine.
+    """
+    columns = []
+    for dimension in range(dimensions):
+        dice = random.Random(f"dragstrip sample {seed} {dimension}")  # noqa: S311 - not cryptography
+        strata = list(range(count))
+        if latin:  # Fisher and Yates, by random() alone
+            for last in range(count - 1, 0, -1):
+                other = int(dice.random() * (last + 1))
+                strata[last], strata[other] = strata[other], strata[last]
+            columns.append([(stratum + dice.random()) / count for stratum in strata])
+        else:
+            columns.append([dice.random() for _ in strata])
+    yield from zip(*columns, strict=True)
+
+
+def _plural(path: str) -> str:
+    """`flow.cc` means every flow's: `flows.cc`."""
+    head, dot, rest = path.partition(".")
+    return f"{head}s{dot}{rest}" if head in ("flow", "probe", "host") and dot else path
+
+
+def _plain(value: str) -> Any:
+    """A number or a truth value where the text is one; else text."""
+    if re.fullmatch(r"-?\d+", value):
+        return int(value)
+    if re.fullmatch(r"-?\d+\.\d+", value):
+        return float(value)
+    return {"true": True, "false": False}.get(value, value)
+
+
+# --- ranges of quantities ---------------------------------------------------------------------
+
+
+def _range(path: str, low: str, high: str, *, log: bool, source: str) -> Range:
+    for read, write in _KINDS:
+        ends = (read(low.strip()), read(high.strip()))
+        if ends[0] is not None and ends[1] is not None:
+            if not ends[0] < ends[1] or (log and ends[0] <= 0):
+                expected = "a range from low to high" + (", above zero where it is log" if log else "")
+                raise BadInputError(f"vary.{path}", f"{low}..{high}", expected, source)
+            return Range(path, float(ends[0]), float(ends[1]), log, write)
+    raise BadInputError(
+        f"vary.{path}", f"{low}..{high}", "two quantities of one kind, such as 1mbit..1gbit", source
+    )
+
+
+def _reader(pattern: str, parse: Callable[[str], float]) -> Callable[[str], float | None]:
+    def read(text: str) -> float | None:
+        if not re.fullmatch(rf"-?\d+(?:\.\d+)?\s*(?:{pattern})", text, re.IGNORECASE):
+            return None
+        try:
+            return parse(text)
+        except (_core.InputError, ValueError):
+            return None
+
+    return read
+
+
+def _short(value: float) -> float:
+    """`DIGITS` significant digits."""
+    if value == 0:
+        return 0.0
+    return round(value, DIGITS - 1 - math.floor(math.log10(abs(value))))
+
+
+def _scaled(units: Sequence[tuple[float, str]]) -> Callable[[float], str]:
+    """Writes a quantity in the largest unit that keeps it at 1 or above."""
+
+    def write(value: float) -> str:
+        value = _short(value)
+        for size, unit in units:
+            if value >= size:
+                return f"{value / size:.12g}{unit}"
+        return f"{value / units[-1][0]:.12g}{units[-1][1]}"
+
+    return write
+
+
+SUFFIXES = ("_bps", "_ns", "_bytes", "_share")
+"""Of a column, by kind of quantity: bits per second, nanoseconds, bytes, 0 to 1."""
+
+
+def quantity(label: object) -> tuple[str, float] | None:
+    """A level with a unit as its column's suffix and its value in base units; none if it is no quantity."""
+    if isinstance(label, str):
+        for (read, _), suffix in zip(_KINDS, SUFFIXES, strict=False):
+            value = read(label)
+            if value is not None:
+                return suffix, value
+    elif isinstance(label, int | float) and not isinstance(label, bool):
+        return "", label
+    return None
+
+
+def _number(value: float) -> float | int:
+    short = _short(value)
+    return int(short) if short == int(short) else short
+
+
+_RATE = ((1e9, "gbit"), (1e6, "mbit"), (1e3, "kbit"), (1, "bit"))
+_TIME = ((1e9, "s"), (1e6, "ms"), (1e3, "us"), (1, "ns"))
+_KINDS: Sequence[tuple[Callable[[str], float | None], Callable[[float], Any]]] = (
+    (_reader(r"[kmgt]?i?(?:bit|bps)", _core.parse_rate), _scaled(_RATE)),
+    (_reader(r"[mun]?s(?:ecs?)?", _core.parse_time), _scaled(_TIME)),
+    (_reader(r"[kmg]?b", _core.parse_size), lambda value: f"{round(value)}b"),
+    (_reader(r"%", _core.parse_percent), lambda share: f"{_short(share * 100):.12g}%"),
+    (_reader("", float), _number),
+)

@@ -1,0 +1,201 @@
+"""A Dask.distributed cluster as a place where runs are made: the researcher's own, however it was started.
+
+Each thread of a Dask worker has a child process (`child.py`) for its runs, so limits and crashes are
+handled as on the local machine. Figures come back through the scheduler; no file system in common is
+needed, except for full recordings.
+"""
+
+from __future__ import annotations
+
+import queue
+import select
+import threading
+import time
+from typing import Any
+
+from dragstrip import _core
+from dragstrip.errors import BadInputError, DragstripError
+from dragstrip.sweep.child import Child, Limits
+from dragstrip.sweep.local import Event, Order, death, too_long
+
+CONNECT_S = 15
+CENSUS_S = 2.0
+"""Workers may come and go: they are counted again after this time."""
+AHEAD = 4
+"""Runs handed out per thread; the scheduler keeps those that wait."""
+
+_SCHEMES = {"dask": "tcp", "dask+tls": "tls"}
+
+
+class Cluster:
+    """Runs as tasks of a Dask scheduler."""
+
+    def __init__(self, address: str, limits: Limits) -> None:
+        distributed = _distributed()
+        self.address = address
+        self.limits = limits
+        self.killed = distributed.scheduler.KilledWorker
+        try:
+            self.client = distributed.Client(_url(address), timeout=CONNECT_S, set_as_default=False)
+        except (OSError, TimeoutError, ValueError) as error:
+            raise DragstripError(f"--on {address}: no Dask scheduler answers there: {error}") from None
+        try:
+            self._refuse_others(self.client.run(_census()))
+        except BaseException:
+            self.client.close()
+            raise
+        self.done: queue.SimpleQueue[int] = queue.SimpleQueue()
+        self.flying: dict[int, tuple[Order, Any]] = {}
+        self.threads = 0
+        self.counted = 0.0
+        self.tries = 0
+
+    def describe(self) -> str:
+        """For people."""
+        return f"{self.address}, {self.threads} threads"
+
+    def room(self) -> int:
+        """A few runs per thread; with no worker there yet, none."""
+        if time.monotonic() - self.counted > CENSUS_S:
+            self._reachable()
+            self.threads = sum(self.client.ncores().values())
+            self.counted = time.monotonic()
+        return AHEAD * self.threads - len(self.flying)
+
+    def submit(self, order: Order) -> None:
+        """Sends a run to the scheduler."""
+        self.tries += 1
+        future = self.client.submit(
+            make,
+            order.text,
+            order.engine,
+            order.recording,
+            _core.__version__,
+            self.limits,
+            key=f"dragstrip-{id(self)}-{order.number}-{self.tries}",
+            pure=False,
+        )
+        self.flying[order.number] = (order, future)
+        future.add_done_callback(lambda _future, number=order.number: self.done.put(number))
+
+    def poll(self, timeout_s: float) -> list[Event]:
+        """What has ended."""
+        numbers = []
+        try:
+            numbers.append(self.done.get(timeout=timeout_s))
+            while True:
+                numbers.append(self.done.get_nowait())
+        except queue.Empty:
+            pass
+        if not numbers:
+            self._reachable()
+            return []
+        ended = [self.flying.pop(number) for number in numbers]
+        good = [future for _, future in ended if future.status == "finished"]
+        answers = dict(zip((future.key for future in good), self.client.gather(good), strict=True))
+        return [self._event(order, future, answers.get(future.key)) for order, future in ended]
+
+    def _event(self, order: Order, future: Any, answer: dict[str, Any] | None) -> Event:
+        if answer is None:
+            return Event(order, self._failure(future))
+        if "version" in answer:
+            self._refuse_others({answer["worker"]: answer["version"]})
+        if "how" in answer:
+            return death(order, answer["how"], answer["output"])
+        return Event(order, answer)
+
+    def _failure(self, future: Any) -> dict[str, Any]:
+        if future.status != "error":
+            raise DragstripError(f"--on {self.address}: the scheduler dropped a run ({future.status})")
+        error = future.exception()
+        if isinstance(error, self.killed):  # Dask has tried it again itself
+            reason = f"the Dask worker it was on died, time after time ({error})"
+        else:
+            reason = f"{type(error).__name__}: {error}"
+        return {"status": "failed", "reason": reason}
+
+    def _reachable(self) -> None:
+        if self.client.status != "running":
+            raise DragstripError(f"--on {self.address}: the scheduler is gone; what was made is kept")
+
+    def _refuse_others(self, versions: dict[str, str]) -> None:
+        for worker, version in sorted(versions.items()):
+            if version != _core.__version__:
+                raise DragstripError(
+                    f"--on {self.address}: the worker {worker} has dragstrip {version}, this is "
+                    f"{_core.__version__}; install the same version on every worker"
+                )
+
+    def close(self) -> None:
+        """Takes back what has not run; the cluster itself goes on."""
+        futures = [future for _, future in self.flying.values()]
+        if futures and self.client.status == "running":
+            self.client.cancel(futures, force=True)
+        self.client.close()
+
+
+def _distributed() -> Any:
+    try:
+        import distributed
+    except ImportError:
+        raise DragstripError(
+            "--on needs the package distributed: pip install 'dragstrip[dask]' here and on every worker"
+        ) from None
+    import distributed.scheduler
+
+    return distributed
+
+
+def _url(address: str) -> str:
+    scheme, separator, rest = address.partition("://")
+    if separator and scheme in _SCHEMES and ":" in rest:
+        return f"{_SCHEMES[scheme]}://{rest}"
+    raise BadInputError("--on", address, "dask://HOST:PORT, or dask+tls://HOST:PORT", "command line")
+
+
+def _census() -> Any:
+    """A question that also a worker without Dragstrip can answer: Dask sends nested functions by value."""
+
+    def version() -> str:
+        try:
+            from dragstrip import _core as theirs
+        except ImportError as error:
+            return f"none ({error})"
+        return theirs.__version__
+
+    return version
+
+
+# --- on the worker ----------------------------------------------------------------------------
+
+_mine = threading.local()
+
+
+def make(text: str, engine: str, recording: str, version: str, limits: Limits) -> dict[str, Any]:
+    """One run, in the child process of this thread of a Dask worker."""
+    if _core.__version__ != version:
+        from distributed import get_worker
+
+        return {"version": _core.__version__, "worker": get_worker().address}
+    child = getattr(_mine, "child", None)
+    if child is None or child.process.poll() is not None:
+        child = _mine.child = Child(limits)
+    child.send(text, engine, recording)
+    until = time.monotonic() + limits.time_s
+    while True:
+        ready, _, _ = select.select([child], [], [], max(0.0, until - time.monotonic()))
+        if not ready:
+            _mine.child = None
+            child.close()
+            return too_long(limits)
+        answers = child.answers()
+        if answers is None:
+            _mine.child = None
+            how, output = child.end()
+            return {"how": how, "output": output}
+        if answers:
+            import socket
+
+            answer: dict[str, Any] = answers[0]
+            answer["host"] = socket.gethostname()
+            return answer

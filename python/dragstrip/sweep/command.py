@@ -1,0 +1,306 @@
+"""`dragstrip sweep`, without its options."""
+
+from __future__ import annotations
+
+import random
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from dragstrip import _core
+from dragstrip.errors import BadInputError, DragstripError
+from dragstrip.recording import read_json
+from dragstrip.sweep import dataset, files, plan
+from dragstrip.sweep.child import Limits
+from dragstrip.sweep.coordinate import Coordinator, Progress, Tally, missing
+from dragstrip.sweep.local import Local, Place, cores
+from dragstrip.sweep.plan import Index, Sweep
+from dragstrip.sweep.progress import Line, clock
+from dragstrip.sweep.store import OK, Store
+
+STORE = "store"
+DESCRIPTION = "sweep.json"
+ROW_BYTES = 420
+"""Of a run on disk, store and dataset together; measured, docs/sweeps.md."""
+MEMORY_MIN = 512 << 20
+TRIALS = 5
+TRIAL_S = 3.0
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a sweep is made; none of it changes a figure."""
+
+    workers: int | None = None
+    on: str | None = None
+    shard: tuple[int, int] = (1, 1)
+    limits: Limits = field(default_factory=Limits)
+    keep_recordings: bool = False
+    retry_failed: bool = False
+    report: bool = True
+    command: str = ""
+
+
+def parse_shard(text: str | None) -> tuple[int, int]:
+    """`3/10` as (3, 10)."""
+    if text is None:
+        return (1, 1)
+    part, slash, parts = text.partition("/")
+    if slash and part.isdigit() and parts.isdigit() and 1 <= int(part) <= int(parts):
+        return int(part), int(parts)
+    raise BadInputError("--shard", text, "k/N with k from 1 to N, such as 3/10", "command line")
+
+
+def limits(time: str, memory: str) -> Limits:
+    """Limits of a run from their texts."""
+    read: dict[str, int] = {}
+    for option, text, parse in (
+        ("--time-limit", time, _core.parse_time),
+        ("--memory-limit", memory, _core.parse_size),
+    ):
+        try:
+            read[option] = parse(text)
+        except _core.InputError as error:
+            raise BadInputError(option, text, error.args[2], "command line") from None
+    if read["--memory-limit"] < MEMORY_MIN:
+        raise BadInputError("--memory-limit", memory, "at least 512mb: a worker's libraries alone take that")
+    return Limits(read["--time-limit"] / 1e9, read["--memory-limit"])
+
+
+def describe(name: str, **options: Any) -> Sweep:
+    """The sweep of an experiment (a name in the catalogue, or a file) and the command line."""
+    from dragstrip import catalogue
+
+    experiment, source = catalogue.load(name)
+    return plan.describe(experiment, source, **options)
+
+
+def run(sweep: Sweep, out: Path, options: Options, quiet: bool) -> dict[str, Any]:
+    """Makes a sweep, with progress on standard error unless quiet."""
+    if quiet:
+        return execute(sweep, out, options, Progress())
+    line = Line()
+    try:
+        return execute(sweep, out, options, line)
+    finally:
+        line.clear()
+
+
+def execute(sweep: Sweep, out: Path, options: Options, progress: Progress) -> dict[str, Any]:
+    """Makes what is missing, writes dataset and report; gives the summary document."""
+    index = Index(sweep)
+    _claim(out, sweep)
+    with files.only_one(out / f".lock-{options.shard[0]}-of-{options.shard[1]}"):
+        store = Store(out / STORE)
+        store.open()
+        done = store.keys([OK] if options.retry_failed else None)
+        numbers, mine = missing(index, done, options.shard)
+        tally = Tally(total=mine, reused=mine - len(numbers))
+        del done
+        if numbers:
+            recordings = out / "recordings" if options.keep_recordings else None
+            if recordings is not None:
+                files.make_folder(recordings)
+            place = _place(options)
+            try:
+                Coordinator(sweep, index, store, place, progress, recordings).work(numbers, tally)
+            finally:
+                place.close()
+        store.compact()
+        if tally.interrupted:
+            return _summary(sweep, out, tally, None, options)
+        data = dataset.write(sweep, index, store, out / dataset.FOLDER, options.shard)
+        report = _report(sweep, out) if options.report and options.shard[1] == 1 else None
+        return _summary(sweep, out, tally, data, options, report)
+
+
+def _claim(out: Path, sweep: Sweep) -> None:
+    """Takes the folder: a new or empty one, or that of an earlier sweep."""
+    if out.exists() and not out.is_dir():
+        raise BadInputError("--out", str(out), "a folder", "command line")
+    known = (out / DESCRIPTION).exists() or (out / STORE).exists()
+    if out.exists() and not known and any(out.iterdir()):
+        raise BadInputError(
+            "--out", str(out), "a folder that is empty, does not exist yet, or holds a sweep", "command line"
+        )
+    files.make_folder(out)
+    files.remove_drafts(out)
+    files.write_json(out / DESCRIPTION, sweep.document())
+
+
+def _place(options: Options) -> Place:
+    if options.on is None:
+        return Local(options.workers, options.limits)
+    from dragstrip.sweep.cluster import Cluster
+
+    return Cluster(options.on, options.limits)
+
+
+def _report(sweep: Sweep, out: Path) -> Path | None:
+    from dragstrip.sweep.map import write_map
+
+    return write_map(sweep, out)
+
+
+def _summary(
+    sweep: Sweep,
+    out: Path,
+    tally: Tally,
+    data: Path | None,
+    options: Options,
+    report: Path | None = None,
+) -> dict[str, Any]:
+    return {
+        "version": sweep.version,
+        "experiment": sweep.name,
+        "runs": tally.total,
+        "reused": tally.reused,
+        "made": tally.made,
+        "failed": tally.failed,
+        "tried_again": tally.retried,
+        "interrupted": tally.interrupted,
+        "wall_s": round(tally.wall_s, 3),
+        "cpu_s": round(tally.cpu_s, 3),
+        "dataset": None if data is None else str(data.parent / "*.parquet"),
+        "report": None if report is None else str(report),
+        "resume": options.command or None,
+    }
+
+
+def spelled(document: dict[str, Any], out: Path) -> str:
+    """The summary for people."""
+    lines = [
+        f"{document['runs']:,} runs: {document['reused']:,} reused, {document['made']:,} made in "
+        f"{clock(document['wall_s'])}, {document['failed']:,} of them failed or met a limit"
+    ]
+    if document["interrupted"]:
+        lines.append(f"Interrupted; nothing that was made is lost. To go on: {document['resume']}")
+    if document["failed"]:
+        lines.append("Which, and why: column status of the dataset; --retry-failed makes them again")
+    if document["dataset"]:
+        lines.append(f"Dataset: {document['dataset']}")
+    if document["report"]:
+        lines.append(f"Report: {document['report']}")
+    return "\n".join(lines)
+
+
+def spelled_forecast(forecast: dict[str, Any]) -> str:
+    """What it would take, for people."""
+    lines = []
+    for path, values in forecast["axes"].items():
+        more = " ..." if len(values) > 12 else ""
+        lines.append(f"{path}: {len(values)} values: {', '.join(map(str, values[:12]))}{more}")
+    lines.append(f"{forecast['runs']:,} runs, of which {forecast['done']:,} are there already")
+    if forecast["wall_s"] is not None:
+        lines.append(
+            f"about {clock(forecast['wall_s'])} on {forecast['workers']} processes "
+            f"({forecast['cpu_s']:.3g} s of processor time), judged by a few light runs"
+        )
+    lines.append(f"about {forecast['disk_bytes'] / 1e6:.3g} MB of disk, full recordings not counted")
+    return "\n".join(lines)
+
+
+def rewrite_report(folder: Path) -> Path:
+    """Writes dataset and report of a sweep's folder again, from what its store has."""
+    sweep = Sweep.read(read_json(folder / DESCRIPTION), str(folder / DESCRIPTION))
+    dataset.write(sweep, Index(sweep), Store(folder / STORE), folder / dataset.FOLDER)
+    written = _report(sweep, folder)
+    assert written is not None
+    return written
+
+
+# --- before: what it would take ---------------------------------------------------------------
+
+
+def dry_run(sweep: Sweep, out: Path, options: Options) -> dict[str, Any]:
+    """How many runs, how long and how much disk, judged by a few runs made now."""
+    index = Index(sweep)
+    store = Store(out / STORE)
+    numbers, mine = missing(index, store.keys(), options.shard)
+    cpu_s = _forecast(sweep, index, numbers) if sweep.engine == "sim" else None
+    workers = options.workers or cores()
+    disk = len(numbers) * ROW_BYTES
+    return {
+        "runs": mine,
+        "done": mine - len(numbers),
+        "to_make": len(numbers),
+        "combinations": sweep.points,
+        "axes": {path: _spelled(sweep, path) for path in sweep.columns()},
+        "cpu_s": cpu_s,
+        "wall_s": None if cpu_s is None or options.on else cpu_s / workers,
+        "workers": None if options.on else workers,
+        "disk_bytes": disk,
+    }
+
+
+def _spelled(sweep: Sweep, path: str) -> list[Any]:
+    for axis in sweep.axes:
+        if axis.path == path:
+            return [level.label for level in axis.levels]
+    return [level.assignments[path] for axis in sweep.axes if axis.path == "sample" for level in axis.levels]
+
+
+def _forecast(sweep: Sweep, index: Index, numbers: list[int]) -> float:
+    """Seconds of processor time: a cost per run and one per packet, from a few light runs."""
+    from dragstrip.sweep.child import answer
+
+    if not numbers:
+        return 0.0
+    weights = sorted((index.weights[number], number) for number in numbers)
+    lightest = [number for _, number in weights[: max(1, len(weights) // 2)]]
+    picked = random.Random("dragstrip forecast").sample(lightest, min(TRIALS, len(lightest)))  # noqa: S311
+    costs: list[tuple[float, float]] = []
+    began = time.monotonic()
+    answer(sweep.run(picked[0]).text, sweep.engine, "")  # imports and caches
+    for number in picked:
+        run = sweep.run(number)
+        before = time.process_time()
+        answer(run.text, sweep.engine, "")
+        costs.append((run.weight, time.process_time() - before))
+        if time.monotonic() - began > TRIAL_S:
+            break
+    per_packet = sum(cost for _, cost in costs) / sum(weight for weight, _ in costs)
+    return per_packet * sum(weight for weight, _ in weights)
+
+
+# --- after: one run again ---------------------------------------------------------------------
+
+
+def find(folder: Path, key: str) -> tuple[str, str]:
+    """The scenario and the version of the run whose key begins like this."""
+    found = {}
+    for table in Store(folder / STORE).tables(["key", "scenario", "version"]):
+        for known, text, version in zip(
+            *(table[name].to_pylist() for name in ("key", "scenario", "version")), strict=True
+        ):
+            if known.startswith(key) and text:
+                found[known] = (text, version)
+    if len(found) != 1:
+        expected = "the key of a run in this folder" if not found else "more letters: several keys begin so"
+        raise BadInputError("--replay", key, expected, str(folder))
+    return next(iter(found.values()))
+
+
+def replay(folder: Path | None, key: str, out: Path | None) -> Path:
+    """Makes one run again, with its full recording, in `out` (default: the key's beginning)."""
+    import json
+
+    from dragstrip.engines.sim import simulate
+    from dragstrip.recording import write
+
+    if folder is None:
+        raise BadInputError("--from", None, "is missing: the folder of the sweep", "command line")
+    out = out or Path(key[:8])
+
+    text, version = find(folder, key)
+    if version != _core.__version__:
+        raise DragstripError(f"that run is of version {version}, this is {_core.__version__}")
+    if out.exists() and any(out.iterdir()):
+        raise BadInputError("--out", str(out), "a folder that is empty or does not exist yet", "command line")
+    recording = simulate(json.loads(text))
+    recording.provenance["replay_of"] = key
+    if out.exists():
+        out.rmdir()
+    write(recording, out)
+    return out

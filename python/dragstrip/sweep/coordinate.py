@@ -1,0 +1,192 @@
+"""The coordinator: what is missing is made, what is made is kept.
+
+It alone writes to the store, about once a second: a child that dies takes nothing with it but its own run,
+and workers of a cluster need no file system in common with it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from dragstrip.sweep import store as kept
+from dragstrip.sweep.local import Event, Order, Place
+from dragstrip.sweep.plan import Index, Run, Sweep
+from dragstrip.sweep.store import Store, result_rows
+
+ATTEMPTS_MAX = 3
+POLL_S = 0.2
+
+
+@dataclass
+class Tally:
+    """How far a sweep has come; what a progress line shows."""
+
+    total: int
+    reused: int = 0
+    made: int = 0
+    failed: int = 0
+    retried: int = 0
+    weight_total: float = 0.0
+    weight_made: float = 0.0
+    cpu_s: float = 0.0
+    started: float = field(default_factory=time.monotonic)
+    wall_s: float = 0.0
+    interrupted: bool = False
+
+    @property
+    def rate(self) -> float:
+        """Runs per second so far."""
+        return self.made / max(1e-9, time.monotonic() - self.started)
+
+    @property
+    def left_s(self) -> float | None:
+        """Seconds to go, reckoned by what the runs weigh, not by their number."""
+        if self.weight_made <= 0:
+            return None
+        elapsed = time.monotonic() - self.started
+        return elapsed * max(0.0, self.weight_total - self.weight_made) / self.weight_made
+
+
+class Progress:
+    """Told how far it has come; the base class ignores it."""
+
+    def update(self, tally: Tally) -> None:
+        """Called several times a second."""
+
+    def note(self, line: str) -> None:
+        """Something worth a line of its own."""
+
+
+class Coordinator:
+    """Makes the missing runs of a sweep in a place."""
+
+    def __init__(
+        self,
+        sweep: Sweep,
+        index: Index,
+        store: Store,
+        place: Place,
+        progress: Progress,
+        recordings: Path | None = None,
+    ) -> None:
+        self.sweep = sweep
+        self.index = index
+        self.store = store
+        self.place = place
+        self.progress = progress
+        self.recordings = recordings
+        self.attempts: dict[int, int] = {}
+        self.again: list[Run] = []
+        self.runs: dict[int, Run] = {}
+        """Those in flight."""
+        self.stopping = False
+        self._point: tuple[int, list[Run]] = (-1, [])
+
+    def work(self, numbers: list[int], tally: Tally) -> None:
+        """Makes these runs, the heavy ones first so that none is left over at the end."""
+        weights = self.index.weights
+        numbers = sorted(numbers, key=lambda number: (-weights[number], number))
+        tally.weight_total = sum(weights[number] for number in numbers)
+        waiting = iter(numbers)
+        tally.started = time.monotonic()
+        with self._interruptible():
+            try:
+                while self._fill(waiting) or self.runs:
+                    for event in self.place.poll(POLL_S):
+                        self._ended(event, tally)
+                    self.progress.update(tally)
+            finally:
+                self.store.flush()
+        tally.interrupted = self.stopping
+        tally.wall_s = time.monotonic() - tally.started
+        self.progress.update(tally)
+
+    def _fill(self, waiting: Iterator[int]) -> bool:
+        """Hands out runs while there is room; false when there are none left to hand out."""
+        while not self.stopping:
+            if self.place.room() <= 0:
+                return True
+            if self.again:
+                run = self.again.pop()
+            else:
+                number = next(waiting, None)
+                if number is None:
+                    return False
+                run = self._make(number)
+            self.runs[run.number] = run
+            recording = str(self.recordings / run.key.hex()) if self.recordings else ""
+            self.place.submit(Order(run.number, run.text, self.sweep.engine, recording))
+        return False
+
+    def _make(self, number: int) -> Run:
+        point, repeat = divmod(number, self.sweep.repeat)
+        if self._point[0] != point:
+            self._point = (point, self.sweep.at(point, checked=True))
+        return self._point[1][repeat]
+
+    def _ended(self, event: Event, tally: Tally) -> None:
+        run = self.runs.pop(event.order.number)
+        answer = event.answer
+        if answer is None:
+            count = self.attempts[run.number] = self.attempts.get(run.number, 0) + 1
+            if count < ATTEMPTS_MAX:
+                tally.retried += 1
+                if not self.stopping:
+                    self.again.append(run)
+                return
+            reason = f"{event.how}, {count} times"
+            answer = {"status": kept.FAILED, "reason": reason, "output": event.output}
+        answer["attempts"] = self.attempts.pop(run.number, 0) + (event.answer is not None)
+        seed = self.sweep.seed + run.repeat
+        self.store.add(result_rows(run.key, run.text, seed, self.sweep.engine, self.sweep.version, answer))
+        tally.made += 1
+        tally.weight_made += run.weight
+        tally.cpu_s += answer.get("cpu_s") or 0.0
+        if answer["status"] != kept.OK:
+            tally.failed += 1
+            shown = " ".join(f"{path}={value}" for path, value in self.sweep.settings(run.point).items())
+            self.progress.note(f"{answer['status']}: run {run.number} ({shown}): {answer['reason']}")
+
+    @contextlib.contextmanager
+    def _interruptible(self) -> Iterator[None]:
+        """The first Ctrl-C (or SIGTERM, as job systems send it) lets running runs end; a second does not."""
+
+        def stop(_signal: int, _frame: FrameType | None) -> None:
+            if self.stopping:
+                raise KeyboardInterrupt
+            self.stopping = True
+            self.progress.note("finishing the runs at work (Ctrl-C again: leave them) ...")
+
+        before: dict[signal.Signals, Any] = {}
+        for number in (signal.SIGINT, signal.SIGTERM):
+            with contextlib.suppress(ValueError):  # not in the main thread: the caller's affair
+                before[number] = signal.signal(number, stop)
+        try:
+            yield
+        finally:
+            for which, handler in before.items():
+                signal.signal(which, handler)
+
+
+def missing(index: Index, done: set[bytes], shard: tuple[int, int]) -> tuple[list[int], int]:
+    """The runs of this shard that are not done, each key once; and how many runs the shard has."""
+    part, parts = shard
+    seen: set[bytes] = set()
+    numbers = []
+    mine = 0
+    for number in range(len(index)):
+        key = index.key(number)
+        if int.from_bytes(key[:4], "big") % parts != part - 1:
+            continue
+        mine += 1
+        if key not in done and key not in seen:
+            seen.add(key)
+            numbers.append(number)
+    return numbers, mine

@@ -1,0 +1,165 @@
+"""The dataset: the runs of one sweep in its order, with a column for everything that varies.
+
+`DIR/dataset/*.parquet`, one row per flow and run, opened by one path in DuckDB, pandas and polars. It holds
+nothing of the machine, the hour or the order of work: same sweep and version, same bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from dragstrip.sweep import files
+from dragstrip.sweep.axes import quantity
+from dragstrip.sweep.plan import Index, Sweep
+from dragstrip.sweep.store import RESULTS, SCHEMA, Store
+
+RUNS_AT_A_TIME = 20_000
+"""Bounds the memory: this many runs are gathered from the store in one pass."""
+
+FOLDER = "dataset"
+WHOLE = "sweep.parquet"
+
+
+def column(path: str, suffix: str = "") -> str:
+    """The column of a varied field: `path.rate` in bit/s is `path_rate_bps`."""
+    plain = "".join(letter if letter.isalnum() else "_" for letter in path).strip("_")
+    return plain + suffix
+
+
+def axis_columns(sweep: Sweep) -> list[tuple[str, str, str | None]]:
+    """For every varied path: the path, its column, and the unit's suffix if it is a quantity (else text)."""
+    values: dict[str, list[Any]] = {path: [] for path in sweep.columns()}
+    for axis in sweep.axes:
+        for level in axis.levels:
+            shown = level.assignments if axis.path == "sample" else {axis.path: level.label}
+            for path, value in shown.items():
+                values[path].append(value)
+    made: list[tuple[str, str, str | None]] = []
+    for path, labels in values.items():
+        kinds = {found[0] if (found := quantity(label)) else None for label in labels}
+        suffix = kinds.pop() if len(kinds) == 1 else None
+        made.append((path, column(path, suffix or ""), suffix))
+    return made
+
+
+def write(sweep: Sweep, index: Index, store: Store, folder: Path, shard: tuple[int, int] = (1, 1)) -> Path:
+    """Writes the dataset of the runs that the store has; gives its file."""
+    files.make_folder(folder)
+    files.remove_drafts(folder)
+    name = WHOLE if shard[1] == 1 else f"shard-{shard[0]}-of-{shard[1]}.parquet"
+    columns = axis_columns(sweep)
+    schema = _schema(columns)
+
+    def fill(draft: Path) -> None:
+        with pq.ParquetWriter(draft, schema, compression="zstd") as writer:
+            for table in _tables(sweep, index, store, shard, columns, schema):
+                writer.write_table(table)
+
+    files.write_whole(folder / name, fill)
+    if name == WHOLE:
+        for part in folder.glob("shard-*.parquet"):
+            part.unlink(missing_ok=True)
+    return folder / name
+
+
+def _schema(columns: list[tuple[str, str, str | None]]) -> pa.Schema:
+    fields: list[Any] = [("run", pa.int64()), ("repeat", pa.int32())]
+    for _, name, suffix in columns:
+        whole = suffix in ("_bps", "_ns", "_bytes")
+        kind = pa.string() if suffix is None else pa.int64() if whole else pa.float64()
+        fields.append((name, kind))
+    fields += [SCHEMA.field(name) for name in RESULTS]
+    return pa.schema(fields, metadata={"dragstrip_format": "1"})
+
+
+def _tables(
+    sweep: Sweep,
+    index: Index,
+    store: Store,
+    shard: tuple[int, int],
+    columns: list[tuple[str, str, str | None]],
+    schema: pa.Schema,
+) -> Iterator[pa.Table]:
+    part, parts = shard
+    for first in range(0, len(index), RUNS_AT_A_TIME):
+        numbers = range(first, min(first + RUNS_AT_A_TIME, len(index)))
+        mine = [n for n in numbers if int.from_bytes(index.key(n)[:4], "big") % parts == part - 1]
+        if mine:
+            yield _labelled(sweep, mine, _rows(index, mine, store), columns, schema)
+
+
+def _rows(index: Index, numbers: list[int], store: Store) -> pa.Table:
+    """The store's rows of these runs, with their number, in order, none twice."""
+    keys = [index.key(number).hex() for number in numbers]
+    wanted = pa.array(keys)
+    found = []
+    for table in store.tables(RESULTS):
+        inside = table.filter(pc.is_in(table["key"], value_set=wanted))
+        if inside.num_rows:
+            found.append(inside)
+    gathered = pa.concat_tables(found) if found else pa.table([[]] * len(RESULTS), names=RESULTS)
+    return _expanded(gathered, keys, numbers)
+
+
+def _expanded(rows: pa.Table, keys: list[str], numbers: list[int]) -> pa.Table:
+    """A row per flow and run: a key that several runs share stands once for each, a doubled one once.
+
+    Where one key has both a success and a failure (it was tried again), the success counts.
+    """
+    by_key: dict[str, list[tuple[bool, int, int]]] = {}
+    flows: list[Any] = rows["flow"].to_pylist()
+    known: list[Any] = rows["key"].to_pylist()
+    good = [status == "ok" for status in rows["status"].to_pylist()]
+    for place, key in enumerate(known):
+        by_key.setdefault(key, []).append((good[place], -1 if flows[place] is None else flows[place], place))
+    chosen: list[int] = []
+    owner: list[int] = []
+    for key, number in zip(keys, numbers, strict=True):
+        entries = by_key.get(key, [])
+        best = max((entry[0] for entry in entries), default=False)
+        places = {flow: place for ok, flow, place in reversed(entries) if ok == best}
+        for flow in sorted(places):
+            chosen.append(places[flow])
+            owner.append(number)
+    return rows.take(pa.array(chosen, pa.int64())).append_column("run", pa.array(owner, pa.int64()))
+
+
+def _labelled(
+    sweep: Sweep,
+    numbers: list[int],
+    rows: pa.Table,
+    columns: list[tuple[str, str, str | None]],
+    schema: pa.Schema,
+) -> pa.Table:
+    runs = np.asarray(rows["run"].to_numpy(), dtype=np.int64)
+    points, repeats = np.divmod(runs, sweep.repeat)
+    distinct, where = np.unique(points, return_inverse=True)
+    settings = [sweep.settings(int(point)) for point in distinct]
+    made: dict[str, Any] = {"run": rows["run"], "repeat": pa.array(repeats, pa.int32())}
+    for path, name, suffix in columns:
+        values = [_value(setting[path], suffix) for setting in settings]
+        made[name] = pa.array(values, schema.field(name).type).take(pa.array(where))
+    for name in RESULTS:
+        made[name] = rows[name].cast(SCHEMA.field(name).type)
+    return pa.table([made[name] for name in schema.names], schema=schema)
+
+
+def _value(label: Any, suffix: str | None) -> Any:
+    if suffix is None:
+        return label if isinstance(label, str) else repr(label)
+    found = quantity(label)
+    assert found is not None
+    return round(found[1]) if suffix in ("_bps", "_ns", "_bytes") else found[1]
+
+
+def read(folder: Path, columns: list[str] | None = None) -> pa.Table:
+    """The dataset of a sweep's folder (some of its columns) as one table."""
+    parts = sorted((folder / FOLDER).glob("*.parquet"))
+    return pa.concat_tables([pq.read_table(part, columns=columns) for part in parts])

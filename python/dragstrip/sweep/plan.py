@@ -1,0 +1,304 @@
+"""Which runs a sweep has, and the key of each.
+
+A sweep may have a hundred thousand runs: here is one description and the arithmetic that makes any one run
+of it. A scenario exists as text while it is on its way to a worker, never all of them at once.
+
+A run's key is the SHA-256 of its scenario (every default written out, its name left out), engine and
+version: whoever describes the same run in whatever way finds it already done.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from dragstrip import _core
+from dragstrip.errors import BadInputError, Raw
+from dragstrip.expand import _assign, build, check, complete
+from dragstrip.experiment import Experiment
+from dragstrip.sweep import axes as _axes
+from dragstrip.sweep.axes import AGAINST, ALONE, Axis, Level, Range
+
+Json: TypeAlias = dict[str, Any]
+
+FORMAT = 1
+"""Of sweep.json and of the tables in the store; docs/sweeps.md."""
+
+COMPETITOR = "competitor"
+"""Label of the flow that `--against` adds."""
+
+FRAME_BYTES = 1514
+FRAMES_MIN = 3
+"""A queue of a fraction of a BDP holds at least this many full frames, else it passes none."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of a sweep."""
+
+    number: int
+    point: int
+    repeat: int
+    key: bytes
+    text: str
+    """The scenario, as the core takes it."""
+    weight: float
+    """Packets that the bottlenecks can carry: what a run costs, about."""
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """A sweep's description, checked."""
+
+    base: Json
+    """The experiment without what varies."""
+    axes: list[Axis]
+    repeat: int
+    seed: int
+    engine: str = "sim"
+    source: str = ""
+    name: str = "sweep"
+    title: str = ""
+    version: str = field(default_factory=lambda: _core.__version__)
+
+    @property
+    def points(self) -> int:
+        """How many combinations of levels there are."""
+        count = 1
+        for axis in self.axes:
+            count *= len(axis.levels)
+        return count
+
+    @property
+    def runs(self) -> int:
+        """How many runs: every combination with every seed."""
+        return self.points * self.repeat
+
+    def levels(self, point: int) -> list[int]:
+        """The place on each axis; the last axis turns fastest."""
+        places = []
+        for axis in reversed(self.axes):
+            point, place = divmod(point, len(axis.levels))
+            places.append(place)
+        return places[::-1]
+
+    def settings(self, point: int) -> Json:
+        """What is shown of a combination: dotted path → value."""
+        shown: Json = {}
+        for axis, place in zip(self.axes, self.levels(point), strict=True):
+            level = axis.levels[place]
+            if axis.path == "sample":
+                shown.update(level.assignments)
+            else:
+                shown[axis.path] = level.label
+        return shown
+
+    def columns(self) -> list[str]:
+        """The paths that vary, in order."""
+        return list(self.settings(0))
+
+    def at(self, point: int, checked: bool = False) -> list[Run]:
+        """The runs of one combination: they differ in the seed alone.
+
+        Raises `BadInputError` for one that the core would refuse, unless it was `checked` before.
+        """
+        scenario, experiment = self.scenario(point)
+        if not checked:
+            check(scenario, experiment, self.source)
+        filled = complete(scenario)
+        weight = _weight(filled)
+        filled["name"] = ""
+        made = []
+        for repeat in range(self.repeat):
+            filled["seed"] = self.seed + repeat
+            text = json.dumps(filled, sort_keys=True, separators=(",", ":"))
+            key = run_key(text, self.engine, self.version)
+            made.append(Run(point * self.repeat + repeat, point, repeat, key, text, weight))
+        return made
+
+    def run(self, number: int) -> Run:
+        """One run by its number."""
+        point, repeat = divmod(number, self.repeat)
+        return self.at(point)[repeat]
+
+    def scenario(self, point: int) -> tuple[Json, Experiment]:
+        """The scenario of a combination, with the first seed, and the experiment it is made of."""
+        content = json.loads(json.dumps(self.base))
+        settings = self.settings(point)
+        for axis, place in zip(self.axes, self.levels(point), strict=True):
+            if axis.path != AGAINST:
+                for path, value in axis.levels[place].assignments.items():
+                    _assign(content, path, value, self.source)
+        _write_out_bdp(content)
+        rival = settings.get(AGAINST, ALONE)
+        if rival != ALONE:
+            content["flows"] = [*content["flows"], {"cc": rival, "label": COMPETITOR}]
+        try:
+            experiment = Experiment.build(content, self.source)
+            return build(experiment, "", self.seed), experiment
+        except BadInputError as error:
+            varied = ", ".join(f"{path} = {value!r}" for path, value in settings.items())
+            raise BadInputError(
+                error.field, Raw(error.value), f"{error.expected} (where {varied})", self.source
+            ) from None
+
+    def document(self) -> Json:
+        """What sweep.json holds: enough to make every run again."""
+        return {
+            "format": FORMAT,
+            "version": self.version,
+            "engine": self.engine,
+            "name": self.name,
+            "title": self.title,
+            "seed": self.seed,
+            "repeat": self.repeat,
+            "experiment": self.base,
+            "axes": [
+                {
+                    "path": axis.path,
+                    "levels": [
+                        {"label": level.label, "set": dict(level.assignments)} for level in axis.levels
+                    ],
+                }
+                for axis in self.axes
+            ],
+        }
+
+    @classmethod
+    def read(cls, document: Mapping[str, Any], source: str) -> Sweep:
+        """A sweep as sweep.json describes it."""
+        if document.get("format") != FORMAT:
+            raise BadInputError("format", document.get("format"), f"format {FORMAT} of sweep.json", source)
+        axes = [
+            Axis(axis["path"], tuple(Level(level["label"], level["set"]) for level in axis["levels"]))
+            for axis in document["axes"]
+        ]
+        return cls(
+            document["experiment"],
+            axes,
+            document["repeat"],
+            document["seed"],
+            document["engine"],
+            source,
+            document["name"],
+            document["title"],
+            document["version"],
+        )
+
+
+class Index:
+    """Keys and weights of all runs, in a few bytes each: 32 for a key and 4 for a weight."""
+
+    def __init__(self, sweep: Sweep) -> None:
+        self.keys = bytearray()
+        self.weights = array("f")
+        for point in range(sweep.points):
+            for run in sweep.at(point):
+                self.keys += run.key
+                self.weights.append(run.weight)
+
+    def __len__(self) -> int:
+        return len(self.weights)
+
+    def key(self, number: int) -> bytes:
+        """The key of a run."""
+        return bytes(self.keys[32 * number : 32 * number + 32])
+
+    def all_keys(self) -> Iterator[bytes]:
+        """Every run's key, in order."""
+        return (self.key(number) for number in range(len(self)))
+
+
+def describe(
+    experiment: Experiment,
+    source: str,
+    *,
+    vary: Sequence[str] = (),
+    repeat: int | None = None,
+    seed: int | None = None,
+    duration: str | None = None,
+    sample: str | None = None,
+    against: str | None = None,
+) -> Sweep:
+    """The sweep that an experiment and the command line describe; raises `BadInputError`."""
+    base = experiment.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    for part in ("vary", "alternatives", "claims", "repeat", "seed", "description", "source"):
+        base.pop(part, None)
+    if duration is not None:
+        base["duration"] = duration
+    by_path: dict[str, Axis | Range] = {axis.path: axis for axis in _axes.of_experiment(experiment, source)}
+    by_path.update((axis.path, axis) for axis in map(_axes.parse, vary))
+    for alias in ("seed", "repeat"):
+        if alias in by_path:
+            raise BadInputError(f"vary.{alias}", None, f"is not varied: use --{alias}", source)
+    chosen = experiment.seed if seed is None else seed
+    axes = _axes.sampled(list(by_path.values()), sample, chosen)
+    if against is not None:
+        axes.append(_against(against, axes))
+    return Sweep(
+        base,
+        axes,
+        experiment.repeat if repeat is None else repeat,
+        chosen,
+        experiment.engine,
+        source,
+        experiment.name or Path(source).stem or "sweep",
+        experiment.title,
+    )
+
+
+def _against(rival: str, axes: Sequence[Axis]) -> Axis:
+    """Every run also beside a flow of `rival`: harm is what that does to the rival's own figures alone."""
+    contenders = [level.label for axis in axes if axis.path == "flows.cc" for level in axis.levels]
+    if rival not in contenders:
+        raise BadInputError(
+            "--against",
+            rival,
+            "one of the varied flow.cc, so that its own figures are there to compare with "
+            f"(varied: {', '.join(map(str, contenders)) or 'none'})",
+            "command line",
+        )
+    return Axis(AGAINST, tuple(Level(label, {}) for label in (ALONE, rival)))
+
+
+def run_key(text: str, engine: str, version: str) -> bytes:
+    """The key of a scenario written canonically."""
+    return hashlib.sha256(f"dragstrip\n{engine}\n{version}\n{text}".encode()).digest()
+
+
+def _weight(scenario: Json) -> float:
+    rates = [_rate(link) for link in scenario["links"]]
+    slowest = min((rate for rate in rates if rate), default=0)
+    return slowest * float(scenario["duration_ns"]) / 1e9 / (8 * FRAME_BYTES) + 1
+
+
+def _rate(link: Json) -> int:
+    return int(link["rate_bps"] or link["qdisc"].get("rate_bps") or 0)
+
+
+def _write_out_bdp(content: Json) -> None:
+    """`bfifo limit 0.5bdp`: half of what the path's own rate and round trip hold, in bytes."""
+    path = content.get("path") or {}
+    for name in ("queue", "up_queue"):
+        words = path.get(name)
+        if not isinstance(words, str) or "bdp" not in words:
+            continue
+        rate = path.get("up_rate" if name == "up_queue" else "rate")
+        delays = [path["rtt"]] if path.get("rtt") else [path.get("delay"), path.get("up_delay")]
+        if not rate or not any(delays):
+            raise BadInputError(f"path.{name}", words, "a path with a rate and an rtt where it counts in bdp")
+        try:
+            held = _core.parse_rate(rate) * sum(_core.parse_time(delay) for delay in delays if delay) / 8e9
+        except (_core.InputError, TypeError):
+            return  # the experiment's own check tells what is wrong with it
+
+        def written(match: re.Match[str], held: float = held) -> str:
+            return f"{max(round(float(match[1]) * held), FRAMES_MIN * FRAME_BYTES)}b"
+
+        path[name] = re.sub(r"(\d+(?:\.\d+)?)bdp\b", written, words)

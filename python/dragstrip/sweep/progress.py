@@ -1,0 +1,60 @@
+"""One line about how far a sweep has come: rewritten on a terminal, now and then elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from dragstrip.sweep.coordinate import Progress, Tally
+
+TERMINAL_S = 0.2
+LOG_S = 10.0
+
+
+class Line(Progress):
+    """Progress on standard error."""
+
+    def __init__(self) -> None:
+        self.terminal = sys.stderr.isatty()
+        self.shown = time.monotonic() - (LOG_S - 2.0)
+        """A log has its first line after two seconds."""
+
+    def update(self, tally: Tally) -> None:
+        """Shows the line if it is due."""
+        now = time.monotonic()
+        if now - self.shown < (TERMINAL_S if self.terminal else LOG_S):
+            return
+        self.shown = now
+        text = line(tally)
+        sys.stderr.write(f"\r\x1b[K{text}" if self.terminal else f"{text}\n")
+        sys.stderr.flush()
+
+    def note(self, line: str) -> None:
+        """A line of its own, above the one that is rewritten."""
+        sys.stderr.write(f"\r\x1b[K{line}\n" if self.terminal else f"{line}\n")
+        sys.stderr.flush()
+
+    def clear(self) -> None:
+        """Leaves the terminal's line empty."""
+        if self.terminal:
+            sys.stderr.write("\r\x1b[K")
+
+
+def line(tally: Tally) -> str:
+    """`1,234/4,320 runs (1,000 reused), 96 runs/s, 0:32 left, 3 failed`."""
+    done = tally.reused + tally.made
+    parts = [f"{done:,}/{tally.total:,} runs" + (f" ({tally.reused:,} reused)" if tally.reused else "")]
+    parts.append(f"{tally.rate:.3g} runs/s")
+    left = tally.left_s
+    parts.append("time left unknown" if left is None else f"{clock(left)} left")
+    parts.append(f"{tally.failed} failed")
+    if tally.retried:
+        parts.append(f"{tally.retried} tried again")
+    return ", ".join(parts)
+
+
+def clock(seconds: float) -> str:
+    """`0:32`, `1:02:03`."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"

@@ -1,0 +1,314 @@
+"""What a sweep says: medians with intervals, paired differences, who is ahead in which cell.
+
+A cell is one combination of everything that varies except the contenders (the algorithms). Repeats are
+paired: within a cell every contender met the same seeds, so the differences seed by seed are what is judged.
+
+Intervals are 95 % percentile bootstrap intervals of the median (Efron and Tibshirani, An Introduction to the
+Bootstrap, 1993, chapter 13) with a seed of their own. Below six repeats such an interval is just the range of
+the repeats: it holds the median of all seeds with a probability of 75 % (three repeats), 87.5 % (four) or
+93.75 % (five), by the sign test. Below three nothing is called different.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dragstrip.report.stats import TIE
+from dragstrip.sweep.axes import AGAINST, ALONE
+from dragstrip.sweep.plan import COMPETITOR, Sweep
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+
+RESAMPLES = 1000
+SEED = 19790101
+REPEATS_MIN = 3
+CELLS_AT_A_TIME = 64
+CONTENDERS = ("flows.cc", "alternative")
+"""The axis whose levels race each other, the first of these that varies."""
+
+
+@dataclass(frozen=True)
+class Utility:
+    """A figure by which contenders are compared."""
+
+    name: str
+    title: str
+    unit: str
+    more_is_better: bool
+    relative: bool = True
+    """Whether differences are shares of the figure (else in its unit)."""
+
+
+UTILITIES = (
+    Utility("goodput", "goodput", "bit/s", True),
+    Utility("delay", "median round-trip time", "ms", False),
+    Utility("power", "power (goodput over median round-trip time)", "bit/s per ms", True),
+    Utility("harm", "harm to a competing flow", "1", False, relative=False),
+)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One utility over all cells; arrays are cells × contenders, NaN where there is nothing."""
+
+    utility: Utility
+    values: Floats
+    """cells × contenders × repeats."""
+    median: Floats
+    low: Floats
+    high: Floats
+    best: npt.NDArray[np.bool_]
+    """The best median, and every contender that is not different from it."""
+
+
+@dataclass(frozen=True)
+class Findings:
+    """A sweep's cells and what was found in them."""
+
+    axis: str | None
+    contenders: list[str]
+    paths: list[str]
+    """What tells cells apart."""
+    cells: list[dict[str, Any]]
+    """Their settings."""
+    runs: npt.NDArray[np.int64]
+    """cells × contenders × repeats: the number of the run alone."""
+    judged: dict[str, Judged]
+    rival: str | None
+    random: float
+    """The share of cells and contenders whose repeats differ at all."""
+
+
+def judge(sweep: Sweep, data: pa.Table) -> Findings:
+    """Everything that the report shows."""
+    columns = sweep.columns()
+    axis = next((path for path in CONTENDERS if path in columns), None)
+    places = _Places(sweep, axis)
+    rival = next(
+        (
+            level.label
+            for one in sweep.axes
+            if one.path == AGAINST
+            for level in one.levels
+            if level.label != ALONE
+        ),
+        None,
+    )
+    values = _values(sweep, data, places, rival)
+    judged = {
+        utility.name: _judge(utility, values[utility.name]) for utility in UTILITIES if utility.name in values
+    }
+    goodput = values["goodput"]
+    spread = np.nanmax(goodput, axis=2, initial=-math.inf) - np.nanmin(goodput, axis=2, initial=math.inf)
+    return Findings(
+        axis,
+        places.contenders,
+        [path for path in columns if path not in (axis, AGAINST)],
+        places.cells(sweep),
+        places.runs(sweep),
+        judged,
+        rival,
+        float(np.mean(spread > 0)) if sweep.repeat > 1 else 0.0,
+    )
+
+
+class _Places:
+    """Where a run belongs: its cell, its contender, and whether it ran beside a rival."""
+
+    def __init__(self, sweep: Sweep, axis: str | None) -> None:
+        sizes = [len(one.levels) for one in sweep.axes]
+        point = np.arange(sweep.points)
+        self.cell = np.zeros(sweep.points, dtype=np.int64)
+        self.contender = np.zeros(sweep.points, dtype=np.int64)
+        self.beside = np.zeros(sweep.points, dtype=np.int64)
+        self.contenders = ["all"]
+        step = sweep.points
+        for one, size in zip(sweep.axes, sizes, strict=True):
+            step //= size
+            level = point // step % size
+            if one.path == axis:
+                self.contender = level
+                self.contenders = [str(entry.label) for entry in one.levels]
+            elif one.path == AGAINST:
+                self.beside = level
+            else:
+                self.cell = self.cell * size + level
+        self.count = int(self.cell.max()) + 1
+        self.skip = {axis, AGAINST}
+
+    def cells(self, sweep: Sweep) -> list[dict[str, Any]]:
+        """Settings of every cell."""
+        _, first = np.unique(self.cell, return_index=True)
+        return [
+            {path: value for path, value in sweep.settings(int(point)).items() if path not in self.skip}
+            for point in first
+        ]
+
+    def runs(self, sweep: Sweep) -> npt.NDArray[np.int64]:
+        """The run alone of each cell, contender and repeat."""
+        made = np.full((self.count, len(self.contenders), sweep.repeat), -1, dtype=np.int64)
+        alone = np.flatnonzero(self.beside == 0)
+        for repeat in range(sweep.repeat):
+            made[self.cell[alone], self.contender[alone], repeat] = alone * sweep.repeat + repeat
+        return made
+
+
+def _values(sweep: Sweep, data: pa.Table, places: _Places, rival: str | None) -> dict[str, Floats]:
+    """cells × contenders × repeats of every utility, from the rows of the dataset."""
+    shape = (places.count, len(places.contenders), sweep.repeat)
+    ok = _is(data, "status", "ok")
+    run = data["run"].to_numpy()
+    point, repeat = np.divmod(run, sweep.repeat)
+    competitor = _is(data, "label", COMPETITOR)
+    beside = places.beside[point] > 0
+    where = (places.cell[point], places.contender[point], repeat)
+    goodput, delay = _numbers(data, "goodput_bps"), _numbers(data, "rtt_ms_p50")
+
+    alone = ok & ~beside
+    total = _summed(shape, where, goodput, alone)
+    middle = _medians(shape, where, delay, alone)
+    values = {"goodput": total, "delay": middle, "power": total / middle}
+    if rival is not None:
+        theirs = _summed(shape, where, goodput, ok & beside & competitor)
+        reference = total[:, places.contenders.index(rival), :][:, None, :]
+        # Ware, Mukerjee, Seshan and Sherry, Beyond Jain's fairness index, HotNets 2019: the share of what
+        # a flow has alone that it loses beside the other.
+        values["harm"] = (reference - theirs) / reference
+    return values
+
+
+def _is(data: pa.Table, name: str, value: str) -> npt.NDArray[np.bool_]:
+    same = pc.equal(data[name], pa.scalar(value)).fill_null(False)
+    return np.asarray(same.to_numpy(), dtype=np.bool_)
+
+
+def _numbers(data: pa.Table, name: str) -> Floats:
+    return np.asarray(data[name].to_numpy(), dtype=np.float64)
+
+
+def _summed(shape: tuple[int, ...], where: tuple[Any, ...], values: Floats, rows: Any) -> Floats:
+    made = np.zeros(shape)
+    seen = np.zeros(shape, dtype=bool)
+    chosen = tuple(index[rows] for index in where)
+    np.add.at(made, chosen, values[rows])
+    seen[chosen] = True
+    return np.where(seen, made, math.nan)
+
+
+def _medians(shape: tuple[int, ...], where: tuple[Any, ...], values: Floats, rows: Any) -> Floats:
+    """The median over a run's flows."""
+    chosen = tuple(index[rows] for index in where)
+    flat = np.ravel_multi_index(chosen, shape)
+    order = np.argsort(flat, kind="stable")
+    sorted_values = values[rows][order]
+    distinct, starts, counts = np.unique(flat[order], return_index=True, return_counts=True)
+    made = np.full(int(np.prod(shape)), math.nan)
+    single = counts == 1
+    made[distinct[single]] = sorted_values[starts[single]]
+    for place, start, count in zip(distinct[~single], starts[~single], counts[~single], strict=True):
+        made[place] = np.nanmedian(sorted_values[start : start + count])
+    return made.reshape(shape)
+
+
+def _judge(utility: Utility, values: Floats) -> Judged:
+    median, low, high = interval(values)
+    order = np.where(np.isnan(median), -math.inf, median if utility.more_is_better else -median)
+    ahead = order.argmax(axis=1)
+    leader = np.take_along_axis(values, ahead[:, None, None], axis=1)
+    gap = leader - values if utility.more_is_better else values - leader
+    if utility.relative:
+        gap = gap / np.abs(leader)
+    _, surely, _ = interval(gap)
+    repeats = np.sum(~np.isnan(gap), axis=2)
+    different = (surely > TIE) & (repeats >= REPEATS_MIN)
+    return Judged(utility, values, median, low, high, ~different & ~np.isnan(median))
+
+
+def interval(values: Floats) -> tuple[Floats, Floats, Floats]:
+    """Median over the last axis with the ends of its interval; values that are missing are left out."""
+    rows = values.reshape(-1, values.shape[-1])
+    made = np.full((3, len(rows)), math.nan)
+    missing = np.isnan(rows)
+    constant = ~missing.any(axis=1) & (rows.min(axis=1) == rows.max(axis=1)) if rows.size else missing[:, 0]
+    made[:, constant] = rows[constant, 0]
+    for count in range(1, rows.shape[1] + 1):
+        chosen = np.flatnonzero(((~missing).sum(axis=1) == count) & ~constant)
+        for start in range(0, len(chosen), CELLS_AT_A_TIME):
+            part = chosen[start : start + CELLS_AT_A_TIME]
+            whole = np.stack([row[~np.isnan(row)] for row in rows[part]])
+            made[:, part] = _bootstrap(whole)
+    median, low, high = (column.reshape(values.shape[:-1]) for column in made)
+    return median, low, high
+
+
+def _bootstrap(rows: Floats) -> Floats:
+    count = rows.shape[1]
+    dice = np.random.Generator(np.random.PCG64([SEED, count]))
+    picks = dice.integers(0, count, size=(RESAMPLES, count))
+    medians = np.median(rows[:, picks], axis=2)
+    low, high = np.percentile(medians, (2.5, 97.5), axis=1)
+    return np.stack([np.median(rows, axis=1), low, high])
+
+
+@dataclass(frozen=True)
+class Rank:
+    """A contender over all cells, by one utility."""
+
+    contender: str
+    alone_ahead: int
+    """Cells where it is ahead of all others."""
+    among_best: int
+    """Cells where nothing is different from the best and it is among them, the former included."""
+    median: float
+    """Of its figure over that of the best in the cell; of harm itself."""
+    low: float
+    high: float
+
+
+def ranking(findings: Findings, name: str) -> list[Rank]:
+    """Contenders, the one most often among the best first."""
+    judged = findings.judged[name]
+    best = judged.best
+    figures = judged.median
+    if judged.utility.relative:
+        ends = np.nanmax if judged.utility.more_is_better else np.nanmin
+        figures = figures / ends(figures, axis=1, keepdims=True)
+    middle, low, high = interval(figures.T)
+    sole = best & (best.sum(axis=1, keepdims=True) == 1)
+    ranks = [
+        Rank(contender, int(sole[:, at].sum()), int(best[:, at].sum()), *_plain(middle, low, high, at=at))
+        for at, contender in enumerate(findings.contenders)
+    ]
+    return sorted(ranks, key=lambda rank: (-rank.among_best, -rank.alone_ahead, rank.contender))
+
+
+def _plain(*columns: Floats, at: int) -> tuple[float, float, float]:
+    median, low, high = (float(column[at]) for column in columns)
+    return median, low, high
+
+
+def failures(data: pa.Table) -> list[Mapping[str, Any]]:
+    """The runs without figures: number, key, status, reason."""
+    bad = data.filter(pc.not_equal(data["status"], pa.scalar("ok")))
+    return list(bad.select(["run", "key", "status", "reason", "seed"]).to_pylist())
+
+
+def by_level(findings: Findings, path: str) -> Mapping[Any, Sequence[int]]:
+    """The cells of each level of a path, in the order of the axis."""
+    found: dict[Any, list[int]] = {}
+    for number, settings in enumerate(findings.cells):
+        found.setdefault(settings[path], []).append(number)
+    return found
+
+
+def cell_of_points(sweep: Sweep, axis: str | None) -> list[int]:
+    """The cell that each combination belongs to."""
+    return [int(cell) for cell in _Places(sweep, axis).cell]
