@@ -8,44 +8,35 @@
 use dragstrip_sim::{Column, Data, Recording};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
-use sha2::{Digest, Sha256};
 
 pub fn to_python(py: Python<'_>, recording: Recording) -> PyResult<Bound<'_, PyDict>> {
-    let mut hash = Sha256::new();
+    let sha256 = recording.sha256();
     let tables = PyDict::new(py);
     for table in recording.tables {
         let columns = PyDict::new(py);
         for Column { name, data } in table.columns {
-            feed(&mut hash, table.name.as_bytes());
-            feed(&mut hash, name.as_bytes());
-            columns.set_item(name, column(py, data, &mut hash)?)?;
+            columns.set_item(name, column(py, data)?)?;
         }
         tables.set_item(table.name, columns)?;
     }
     let answer = PyDict::new(py);
     answer.set_item("tables", tables)?;
-    answer.set_item("sha256", hex(&hash.finalize()))?;
+    answer.set_item("sha256", sha256)?;
     Ok(answer)
 }
 
-fn column<'py>(py: Python<'py>, data: Data, hash: &mut Sha256) -> PyResult<Bound<'py, PyTuple>> {
+fn column<'py>(py: Python<'py>, data: Data) -> PyResult<Bound<'py, PyTuple>> {
     match data {
         Data::Int(values) => {
             let bytes = integers(&values);
-            feed(hash, &bytes);
             ("int", PyBytes::new(py, &bytes)).into_pyobject(py)
         }
         Data::Text { names, index } => {
             let bytes: Vec<u8> = index.iter().flat_map(|value| value.to_le_bytes()).collect();
-            for name in &names {
-                feed(hash, name.as_bytes());
-            }
-            feed(hash, &bytes);
             ("text", (names, PyBytes::new(py, &bytes))).into_pyobject(py)
         }
         Data::Bool(values) => {
             let bytes: Vec<u8> = values.into_iter().map(u8::from).collect();
-            feed(hash, &bytes);
             ("bool", PyBytes::new(py, &bytes)).into_pyobject(py)
         }
     }
@@ -57,14 +48,4 @@ fn integers(values: &[i64]) -> Vec<u8> {
         bytes.extend_from_slice(&value.to_le_bytes());
     }
     bytes
-}
-
-/// Length first, so that no two sequences of parts hash alike.
-fn feed(hash: &mut Sha256, part: &[u8]) {
-    hash.update((part.len() as u64).to_le_bytes());
-    hash.update(part);
-}
-
-fn hex(digest: &[u8]) -> String {
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }

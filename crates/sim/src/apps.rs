@@ -74,6 +74,11 @@ impl Flow {
         }
     }
 
+    /// It has started and not stopped.
+    pub fn is_running(&self) -> bool {
+        self.phase != Phase::Waiting && self.phase != Phase::Stopped
+    }
+
     /// Whether something happens once a number of bytes has arrived.
     pub fn awaits_bytes(&self) -> bool {
         match self.app {

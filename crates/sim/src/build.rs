@@ -398,6 +398,8 @@ pub(crate) fn build(scenario: &Scenario) -> Result<World, SetupError> {
     }
     let network = Network {
         packets: Packets::default(),
+        sent: 0,
+        delivered: 0,
         stages,
         lanes,
         hops: ports.hops,

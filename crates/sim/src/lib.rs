@@ -5,6 +5,8 @@
 //! (`dragstrip-link`), files.
 
 mod apps;
+#[doc(hidden)]
+pub mod audit;
 mod build;
 mod calendar;
 mod network;

@@ -39,6 +39,11 @@ impl Lane {
     pub fn new(source: Source) -> Self {
         Self { under_way: VecDeque::new(), last: Instant::ZERO, source }
     }
+
+    /// Packets in it.
+    pub fn len(&self) -> usize {
+        self.under_way.len()
+    }
 }
 
 /// What decides when a packet leaves a stage.
@@ -61,6 +66,13 @@ pub(crate) struct Evented {
     pub wire: Wire,
     /// Its watchdog, or the end of the transmission in progress.
     pub source: Source,
+}
+
+impl Evented {
+    /// Packets in the queue; one on the wire has left it.
+    pub fn packets(&self) -> u32 {
+        self.discipline.backlog().packets
+    }
 }
 
 /// What passed a stage.
@@ -113,6 +125,9 @@ pub(crate) enum Target {
 #[derive(Debug)]
 pub(crate) struct Network {
     pub packets: Packets,
+    /// Packets that entered from a host, and that reached the end of their path.
+    pub sent: u64,
+    pub delivered: u64,
     pub stages: Vec<Stage>,
     pub lanes: Vec<Lane>,
     pub hops: Vec<u32>,
@@ -156,6 +171,7 @@ impl Network {
     pub fn send(&mut self, packet: Packet, first_hop: u32, now: Instant) -> Instant {
         let len = u32::from(packet.frame);
         let id = self.packets.insert(packet);
+        self.sent += 1;
         self.travel(id, first_hop, len, now, now)
     }
 

@@ -2,7 +2,7 @@
 
 use crate::apps::{App, DATAGRAM_HEADERS, Flow, FlowKind, Phase};
 use crate::calendar::{END_OF_TIME, Source};
-use crate::network::{Network, Server, Target};
+use crate::network::{Network, Target};
 use crate::packets::Packet;
 use crate::probes::Probe;
 use crate::recorder::{Arrived, FlowRow, Ping, QueueState, Recorder};
@@ -115,15 +115,15 @@ struct Arrivals {
 /// A run in progress.
 #[derive(Debug)]
 pub(crate) struct World {
-    network: Network,
-    sockets: Vec<Socket>,
-    flows: Vec<Flow>,
+    pub(crate) network: Network,
+    pub(crate) sockets: Vec<Socket>,
+    pub(crate) flows: Vec<Flow>,
     arrivals: Vec<Arrivals>,
     probes: Vec<Probe>,
     recorder: Recorder,
     queues: Vec<QueueWatch>,
     layout: Layout,
-    now: Instant,
+    pub(crate) now: Instant,
     end: Instant,
     interval: Duration,
     every_ack: bool,
@@ -242,6 +242,7 @@ impl World {
         let packet = self.network.packets.get(id);
         let (segment, frame) = (packet.segment.clone(), packet.frame);
         self.network.packets.remove(id);
+        self.network.delivered += 1;
         match self.network.ports[port as usize] {
             Target::Endpoint(endpoint) => self.deliver_segment(endpoint, &segment, frame),
             Target::Datagrams(flow) => {
@@ -500,7 +501,7 @@ impl World {
         let now_ns = self.now.as_nanos() as i64;
         for index in 0..self.flows.len() {
             let flow = &self.flows[index];
-            let running = flow.phase != Phase::Waiting && flow.phase != Phase::Stopped;
+            let running = flow.is_running();
             let arrivals = &mut self.arrivals[index];
             if running || arrivals.wire_bytes > 0 {
                 let (wire, new) = (arrivals.wire_bytes as i64, arrivals.new_bytes as i64);
@@ -535,22 +536,6 @@ impl World {
             });
         }
         self.network.calendar.set(self.layout.tick, self.now + self.interval);
-    }
-
-    /// Packets that every stage and lane together still hold equal those the arena counts.
-    pub fn packets_under_way(&self) -> usize {
-        self.network.packets.len()
-    }
-
-    /// Sums over all stages: enqueued, dropped, copied.
-    pub fn totals(&self) -> (u64, u64, u64) {
-        self.network.stages.iter().fold((0, 0, 0), |sum, stage| {
-            let counters = stage.counters;
-            let waiting = match &stage.server {
-                Server::Computed(_) | Server::Evented(_) => counters.copied,
-            };
-            (sum.0 + counters.enqueued, sum.1 + counters.dropped, sum.2 + waiting)
-        })
     }
 
     /// The recording of what happened so far.
