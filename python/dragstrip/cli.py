@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
+from dragstrip import kernel_cli
 from dragstrip.errors import BadInputError, DragstripError
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ app = typer.Typer(
     epilog="Example: dragstrip compare --rate 10mbit --rtt 40ms --queue 'bfifo limit 200kb' "
     "--duration 30s cubic bbr",
 )
+app.add_typer(kernel_cli.app, name="kernel")
 
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")]
 Out = Annotated[
@@ -38,6 +40,7 @@ Out = Annotated[
     ),
 ]
 Workers = Annotated[int | None, typer.Option("--workers", min=1, help="Processes; default: one per core.")]
+ENGINES = "sim: the built-in simulator; vm: a stock Linux kernel in an emulator with virtual time."
 Report = Annotated[bool, typer.Option("--report/--no-report", help="Write report.html and figures.")]
 
 
@@ -116,6 +119,7 @@ def run(
     duration: Annotated[
         str | None, typer.Option("--duration", help="Instead of the experiment's own, such as 10s.")
     ] = None,
+    engine: Annotated[str | None, typer.Option("--engine", help=ENGINES)] = None,
     report: Report = True,
     as_json: JsonFlag = False,
 ) -> None:
@@ -128,7 +132,7 @@ def run(
     from dragstrip.runner import plan
 
     described, source = catalogue.load(experiment)
-    given = {"repeat": repeat, "seed": seed, "duration": duration}
+    given = {"repeat": repeat, "seed": seed, "duration": duration, "engine": engine}
     changed = {key: value for key, value in given.items() if value is not None}
     if changed:
         content = described.model_dump(mode="json", by_alias=True, exclude_defaults=True)
@@ -170,7 +174,7 @@ def compare(
     together: Annotated[bool, typer.Option("--together", help="All algorithms on the path at once.")] = False,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Of everything random.")] = 1,
     repeat: Annotated[int, typer.Option("--repeat", min=1, help="With seeds counting up.")] = 1,
-    engine: Annotated[str, typer.Option("--engine", help="sim: the built-in simulator.")] = "sim",
+    engine: Annotated[str, typer.Option("--engine", help=ENGINES)] = "sim",
     out: Out = None,
     workers: Workers = None,
     report: Report = True,

@@ -24,6 +24,7 @@ def examine() -> list[dict[str, Any]]:
         _finding("memory", f"{memory_bytes() / 2**30:.1f} GiB", memory_bytes() > 2**29),
         _finding("congestion controls", ", ".join(_core.algorithms()), True),
         _finding("engine sim", _simulator(), _simulator() == "ready"),
+        _finding("engine vm", _emulator(), True),  # it is an extra
     ]
     place = catalogue.folder()
     findings.append(_finding("catalogue", f"{len(catalogue.files())} experiments", place is not None))
@@ -56,3 +57,16 @@ def _simulator() -> str:
     except DragstripError as error:
         return str(error)
     return "ready"
+
+
+def _emulator() -> str:
+    """What the vm engine would run, or what it lacks."""
+    from dragstrip import kernel
+    from dragstrip.engines import vm_machine
+    from dragstrip.errors import DragstripError
+
+    try:
+        reason = vm_machine.missing()
+        return f"not available ({reason})" if reason else f"Linux {kernel.chosen().name}"
+    except DragstripError as error:
+        return f"not available ({error})"

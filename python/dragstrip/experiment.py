@@ -359,7 +359,7 @@ class Experiment(Part):
     """Neighbour caches start empty: the first packet over a link waits for ARP, one round trip of the link."""
     idle: Time = 0
     """Pause between runs where the path is real. The simulator starts every run on an empty path."""
-    engine: Literal["sim"] = "sim"
+    engine: Literal["sim", "vm"] = "sim"
     path: Path | None = None
     nodes: list[Node] = []
     links: list[Link] = []

@@ -16,6 +16,7 @@ from typing import Any
 
 from dragstrip import _core
 from dragstrip.claims import Finished, check, grade
+from dragstrip.engines import prepare
 from dragstrip.engines.pool import Outcome, Task, Watcher, run_all
 from dragstrip.errors import BadInputError, DragstripError
 from dragstrip.expand import Run, expand
@@ -57,6 +58,7 @@ def execute(
     Raises `BadInputError` for a folder that cannot take it, `DragstripError` when every run failed.
     """
     watcher = watcher or Watcher()
+    prepare(planned.experiment.engine)
     claim_folder(out)
     try:
         outcomes = run_all(_tasks(planned, out, command), workers, watcher)
@@ -121,6 +123,7 @@ def _tasks(planned: Plan, out: Path, command: str) -> list[Task]:
                 "repeat": run.repeat,
                 "command": command,
             },
+            planned.experiment.engine,
         )
         for run in planned.runs
     ]

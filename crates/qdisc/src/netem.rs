@@ -28,7 +28,7 @@ mod dice;
 mod distribution;
 
 pub use dice::Loss;
-pub use distribution::Distribution;
+pub use distribution::{Distribution, table};
 
 use crate::contract::{Backlog, Dequeue, DropReason, Ecn, Item, Qdisc, Sink};
 use delay_line::{DelayLine, Delayed};

@@ -1,1 +1,36 @@
-"""Engines: each takes a scenario and gives a recording."""
+"""Engines: each takes a scenario and gives a recording; nothing above them knows which one ran."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from dragstrip.recording import Recording
+
+
+class Engine(Protocol):
+    """Runs one scenario; `progress` is told the run's own nanoseconds, and ends it by answering `False`."""
+
+    def __call__(  # noqa: D102
+        self, scenario: dict[str, Any], progress: Callable[[int], object] | None = None, /
+    ) -> Recording: ...
+
+
+def named(engine: str) -> Engine:
+    """The engine of this name; imports nothing of the others."""
+    if engine == "vm":
+        from dragstrip.engines.vm import emulate
+
+        return emulate
+    from dragstrip.engines.sim import simulate
+
+    return simulate
+
+
+def prepare(engine: str) -> None:
+    """Makes what all runs of an engine share; raises `DragstripError` when it cannot run here."""
+    if engine == "vm":
+        from dragstrip.engines.vm import prepare as prepare_vm
+
+        prepare_vm()

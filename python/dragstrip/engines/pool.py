@@ -29,6 +29,7 @@ class Task:
     scenario: dict[str, Any]
     folder: Path
     provenance: dict[str, Any] = field(default_factory=dict)
+    engine: str = "sim"
 
 
 @dataclass(frozen=True)
@@ -97,6 +98,7 @@ class _Worker:
             "scenario": task.scenario,
             "folder": str(task.folder),
             "provenance": task.provenance,
+            "engine": task.engine,
         }
         self.process.stdin.write(json.dumps(content).encode() + b"\n")
         self.process.stdin.flush()

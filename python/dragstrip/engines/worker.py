@@ -36,7 +36,7 @@ def _die_with_parent(parent: int) -> None:
 
 
 def _serve(task: dict[str, Any], answers: IO[str]) -> None:
-    from dragstrip.engines.sim import simulate
+    from dragstrip.engines import named
     from dragstrip.errors import DragstripError
     from dragstrip.measures import summarise
     from dragstrip.recording import write
@@ -46,7 +46,7 @@ def _serve(task: dict[str, Any], answers: IO[str]) -> None:
         answers.flush()
 
     try:
-        recording = simulate(task["scenario"], lambda now_ns: answer("progress", now_ns=now_ns))
+        recording = named(task["engine"])(task["scenario"], lambda now_ns: answer("progress", now_ns=now_ns))
         recording.provenance.update(task["provenance"])
         write(recording, Path(task["folder"]))
         answer("done", summary=summarise(recording))

@@ -74,6 +74,15 @@ impl Shape {
     }
 }
 
+/// The table of a shape, as netem takes it from tc(8); none for the uniform one.
+#[must_use]
+pub fn table(distribution: Distribution) -> Option<Arc<[i16]>> {
+    match Shape::new(distribution) {
+        Shape::Uniform => None,
+        Shape::Table(table) => Some(table),
+    }
+}
+
 /// Quantile of the Pareto distribution with exponent 3 and minimum 1, less its mean, over its variance.
 fn pareto(k: u32) -> f64 {
     let tail = 1.0 - f64::from(k) / f64::from(ENTRIES);
@@ -101,10 +110,7 @@ mod tests {
     use dragstrip_units::Stream;
 
     fn table(distribution: Distribution) -> Vec<i16> {
-        match Shape::new(distribution) {
-            Shape::Uniform => Vec::new(),
-            Shape::Table(table) => table.to_vec(),
-        }
+        super::table(distribution).map_or_else(Vec::new, |table| table.to_vec())
     }
 
     /// Mean and standard deviation in jitters.

@@ -1,0 +1,35 @@
+//! Being the first process of a machine: file systems, modules, and the moment of readiness.
+
+use crate::fault::Fault;
+use crate::{modules, sys};
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+
+/// Mounts what a machine needs and loads its modules.
+pub fn prepare() -> Result<(), Fault> {
+    std::panic::set_hook(Box::new(|panic| tell(&panic.to_string())));
+    for (kind, target) in [("proc", "/proc"), ("sysfs", "/sys"), ("devtmpfs", "/dev")] {
+        fs::create_dir_all(target)?;
+        sys::mount(kind, target).map_err(|fault| fault.at(target))?;
+    }
+    modules::load_all(Path::new("/modules"))?;
+    Ok(())
+}
+
+/// Arms the watchdog and leaves it alone: whoever started the machine has it stopped by that, and may
+/// start any number of runs from that moment.
+pub fn ready(watchdog: &str) -> Result<(), Fault> {
+    let opened = fs::OpenOptions::new().write(true).open(watchdog);
+    let mut dog = opened.map_err(|error| Fault(format!("{watchdog}: {error}")))?;
+    dog.write_all(b"1")?;
+    std::mem::forget(dog); // closing it would disarm it
+    Ok(())
+}
+
+/// A line for the machine's console.
+pub fn tell(line: &str) {
+    if let Ok(mut console) = fs::OpenOptions::new().write(true).open("/dev/kmsg") {
+        let _ = console.write_all(format!("dragstrip: {line}").as_bytes()); // nobody else to tell
+    }
+}

@@ -1,0 +1,78 @@
+//! The agent: builds a scenario's network out of a real kernel's namespaces, drives its traffic over real
+//! sockets, and leaves the tables of a recording.
+//!
+//! What lives here: everything that happens on the machine whose kernel carries the packets. What must
+//! not: anything about how that machine came to be (an emulator, this host, a testbed), or what is done with
+//! the tables.
+//!
+//! `dragstrip-agent first exchange=FILE watchdog=FILE`: as the first process of a machine, once.
+//! `dragstrip-agent run exchange=FILE`: in a machine that runs already (as root), once.
+//! FILE (or FILE:OFFSET:SIZE) is shared with whoever asks (exchange.rs).
+#![allow(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "this crate is the edge: files, sockets and clocks are its business"
+)]
+
+mod exchange;
+mod fault;
+mod first;
+mod flow;
+mod modules;
+mod netlink;
+mod network;
+mod plan;
+mod probe;
+mod qdisc;
+mod record;
+mod run;
+mod sys;
+mod tap;
+
+use exchange::Exchange;
+use fault::{Fault, fault};
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().collect();
+    let first = std::process::id() == 1;
+    let outcome = if first { as_first(&arguments) } else { as_guest(&arguments) };
+    if let Err(Fault(message)) = outcome {
+        if first {
+            first::tell(&format!("failed: {message}"));
+        } else {
+            eprintln!("dragstrip-agent: {message}");
+            std::process::exit(1);
+        }
+    }
+    if first {
+        sys::power_off();
+    }
+}
+
+fn option<'a>(arguments: &'a [String], name: &str) -> Result<&'a str, Fault> {
+    let found = arguments.iter().find_map(|word| word.strip_prefix(name)?.strip_prefix('='));
+    found.map_or_else(|| fault(format!("{name}=FILE is missing")), Ok)
+}
+
+fn as_first(arguments: &[String]) -> Result<(), Fault> {
+    first::prepare()?;
+    let exchange = Exchange::open(option(arguments, "exchange")?)?;
+    first::ready(option(arguments, "watchdog")?)?;
+    serve(&exchange)
+}
+
+fn as_guest(arguments: &[String]) -> Result<(), Fault> {
+    match arguments.get(1).map(String::as_str) {
+        Some("run") => serve(&Exchange::open(option(arguments, "exchange")?)?),
+        _ => fault("usage: dragstrip-agent run exchange=FILE"),
+    }
+}
+
+fn serve(exchange: &Exchange) -> Result<(), Fault> {
+    let request = exchange.request()?;
+    let outcome = serde_json::from_slice(&request)
+        .map_err(|error| Fault(format!("scenario: {error}")))
+        .and_then(|scenario| run::run(&scenario, &|now_ns| exchange.progress(now_ns)));
+    exchange.answer(outcome);
+    Ok(())
+}

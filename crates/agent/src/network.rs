@@ -1,0 +1,261 @@
+//! Builds a plan out of network namespaces, and reads it back.
+
+use crate::fault::{Fault, fault};
+use crate::netlink::{Message, Socket, flag};
+use crate::plan::Plan;
+use crate::{qdisc, sys};
+use dragstrip_scenario::QdiscSpec;
+use std::fs;
+use std::os::fd::AsRawFd;
+
+const RTM_NEWLINK: u16 = 16;
+const RTM_NEWADDR: u16 = 20;
+const RTM_NEWROUTE: u16 = 24;
+const RTM_NEWNEIGH: u16 = 28;
+const RTM_DELNEIGH: u16 = 29;
+const CREATE: u16 = flag::ACK | flag::CREATE | flag::EXCL;
+
+/// ethtool's commands to set and to ask, for what would let packets travel in bigger pieces.
+const OFFLOADS: [(&str, u32, u32); 3] =
+    [("tso", 0x1f, 0x1e), ("gso", 0x24, 0x23), ("gro", 0x2c, 0x2b)];
+
+/// A node's namespace and a netlink socket in it.
+#[derive(Debug)]
+pub struct Place {
+    pub namespace: fs::File,
+    pub netlink: Socket,
+}
+
+/// What was built.
+#[derive(Debug)]
+pub struct Network {
+    /// By node.
+    pub places: Vec<Place>,
+    /// Index of the sending interface by hop.
+    pub interfaces: Vec<i32>,
+}
+
+/// Name of a hop's sending interface.
+fn interface_name(hop: usize) -> String {
+    format!("v{hop}")
+}
+
+/// The other direction of the same veth pair.
+const fn opposite(hop: usize) -> usize {
+    hop ^ 1
+}
+
+/// An interface has a MAC address of its number, so that neighbours can be known beforehand.
+fn mac(hop: usize) -> [u8; 6] {
+    let [high, low] = (hop as u16).to_be_bytes();
+    [2, 0, 0, 0, high, low]
+}
+
+impl Network {
+    /// Builds everything; with `cold_arp`, neighbours find each other as they do in life.
+    pub fn build(plan: &Plan, cold_arp: bool) -> Result<Self, Fault> {
+        let home = fs::File::open("/proc/thread-self/ns/net")?;
+        let mut places = Vec::new();
+        for node in &plan.nodes {
+            sys::unshare_network()?;
+            let namespace = fs::File::open("/proc/thread-self/ns/net")?;
+            let mut netlink = Socket::new()?;
+            up(&mut netlink, 1)?;
+            address(&mut netlink, 1, node.address.octets())?;
+            let own = [
+                ("net.ipv6.conf.all.disable_ipv6", "1"),
+                ("net.ipv4.tcp_no_metrics_save", "1"),
+                ("net.ipv4.ip_forward", if node.forwards { "1" } else { "0" }),
+                // The agent's own pings are rate limited otherwise.
+                ("net.ipv4.icmp_ratemask", "0"),
+            ];
+            for (name, value) in own {
+                sysctl(name, value)?;
+            }
+            places.push(Place { namespace, netlink });
+        }
+        sys::enter(&home)?;
+        let mut network = Self { places, interfaces: vec![0; plan.hops.len()] };
+        for first in (0..plan.hops.len()).step_by(2) {
+            network.pair(plan, first)?;
+        }
+        for (index, hop) in plan.hops.iter().enumerate() {
+            if hop.qdisc != QdiscSpec::Noqueue {
+                let netlink = &mut network.places[hop.from].netlink;
+                qdisc::install(netlink, network.interfaces[index], &hop.qdisc)
+                    .map_err(|fault| fault.at(&plan.nodes[hop.from].name))?;
+            }
+        }
+        network.routes(plan, cold_arp)?;
+        network.settings(plan, &home)?;
+        sys::enter(&home)?;
+        Ok(network)
+    }
+
+    /// A veth pair: the hop `first` and the one after it, its opposite.
+    fn pair(&mut self, plan: &Plan, first: usize) -> Result<(), Fault> {
+        let describe = |message: &mut Message, hop: usize| {
+            let spec = &plan.hops[hop];
+            // IFLA_IFNAME, IFLA_ADDRESS, IFLA_MTU
+            message.text(3, &interface_name(hop)).bytes(1, &mac(hop)).u32(4, spec.mtu_bytes);
+            if let Some(segments) = spec.gso_segments_max {
+                message.u32(40, segments); // IFLA_GSO_MAX_SEGS
+            }
+        };
+        let target = self.places[plan.hops[first].to].namespace.as_raw_fd() as u32;
+        let mut message = Message::new(RTM_NEWLINK, CREATE, &[0; 16]);
+        describe(&mut message, first);
+        message.nest(18, |linkinfo| {
+            linkinfo.text(1, "veth").nest(2, |data| {
+                data.nest(1, |peer| {
+                    peer.fixed(&[0; 16]);
+                    describe(peer, opposite(first));
+                    peer.u32(28, target); // IFLA_NET_NS_FD
+                });
+            });
+        });
+        self.places[plan.hops[first].from]
+            .netlink
+            .ask(message)
+            .map_err(|fault| fault.at("veth"))?;
+        for hop in [first, opposite(first)] {
+            let place = &mut self.places[plan.hops[hop].from];
+            sys::enter(&place.namespace)?;
+            let name = interface_name(hop);
+            let interface = sys::interface_index(&name)?;
+            for (_, set, _) in OFFLOADS {
+                sys::ethtool(&name, set, 0)?;
+            }
+            up(&mut place.netlink, interface)?;
+            self.interfaces[hop] = interface;
+        }
+        Ok(())
+    }
+
+    /// Makes every neighbour unknown again.
+    pub fn forget_neighbours(&mut self, plan: &Plan) {
+        for (index, hop) in plan.hops.iter().enumerate() {
+            let fixed = neighbour_message(self.interfaces[index]);
+            let mut message = Message::new(RTM_DELNEIGH, flag::ACK, &fixed);
+            message.bytes(1, &plan.nodes[hop.to].address.octets()); // NDA_DST
+            let _ = self.places[hop.from].netlink.ask(message); // one that was never known is fine
+        }
+    }
+
+    fn routes(&mut self, plan: &Plan, cold_arp: bool) -> Result<(), Fault> {
+        for (at, node) in plan.nodes.iter().enumerate() {
+            for &(destination, hop) in &node.routes {
+                let next = &plan.nodes[plan.hops[hop].to];
+                let netlink = &mut self.places[at].netlink;
+                let interface = self.interfaces[hop];
+                if !cold_arp {
+                    neighbour(netlink, interface, next.address.octets(), mac(opposite(hop)))?;
+                }
+                let mut message = Message::new(RTM_NEWROUTE, CREATE, &ROUTE);
+                message.bytes(1, &plan.nodes[destination].address.octets()); // RTA_DST
+                message.bytes(5, &next.address.octets()).u32(4, interface as u32); // GATEWAY, OIF
+                message.bytes(7, &node.address.octets()); // RTA_PREFSRC
+                netlink
+                    .ask(message)
+                    .map_err(|fault| fault.at(&format!("route in {}", node.name)))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Applies the hosts' sysctls; those that the kernel has only once go to `home`.
+    fn settings(&self, plan: &Plan, home: &fs::File) -> Result<(), Fault> {
+        for (node, place) in plan.nodes.iter().zip(&self.places) {
+            for (name, value) in &node.sysctl {
+                sys::enter(&place.namespace)?;
+                if !fs::exists(proc_file(name)).unwrap_or_default() {
+                    sys::enter(home)?;
+                }
+                sysctl(name, value)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Compares what was built with the plan; a fault names the difference.
+    pub fn verify(&mut self, plan: &Plan) -> Result<Vec<String>, Fault> {
+        let mut seen = Vec::new();
+        for (index, hop) in plan.hops.iter().enumerate() {
+            let (name, interface) = (interface_name(index), self.interfaces[index]);
+            let place = &mut self.places[hop.from];
+            sys::enter(&place.namespace)?;
+            let route = format!("{} to {}", plan.nodes[hop.from].name, plan.nodes[hop.to].name);
+            for (what, _, ask) in OFFLOADS {
+                if sys::ethtool(&name, ask, 0)? != 0 {
+                    return fault(format!("{route}: {what} is on"));
+                }
+            }
+            let found = qdisc::compare(&mut place.netlink, interface, &hop.qdisc)
+                .map_err(|fault| fault.at(&route))?;
+            seen.push(format!("{route}: {found}, tso gso gro off"));
+        }
+        Ok(seen)
+    }
+}
+
+/// struct rtmsg: IPv4, /32, main table, boot, universe, unicast, RTNH_F_ONLINK.
+const ROUTE: [u8; 12] = [2, 32, 0, 0, 254, 3, 0, 1, 4, 0, 0, 0];
+
+fn ifinfo(interface: i32, flags: u32, change: u32) -> Vec<u8> {
+    let mut bytes = vec![0; 4];
+    bytes.extend_from_slice(&interface.to_ne_bytes());
+    bytes.extend_from_slice(&flags.to_ne_bytes());
+    bytes.extend_from_slice(&change.to_ne_bytes());
+    bytes
+}
+
+fn up(netlink: &mut Socket, interface: i32) -> Result<(), Fault> {
+    const IFF_UP: u32 = 1;
+    netlink.ask(Message::new(RTM_NEWLINK, flag::ACK, &ifinfo(interface, IFF_UP, IFF_UP)))?;
+    Ok(())
+}
+
+fn address(netlink: &mut Socket, interface: i32, address: [u8; 4]) -> Result<(), Fault> {
+    let mut fixed = vec![2, 32, 0, 0];
+    fixed.extend_from_slice(&interface.to_ne_bytes());
+    let mut message = Message::new(RTM_NEWADDR, CREATE, &fixed);
+    message.bytes(2, &address).bytes(1, &address); // IFA_LOCAL, IFA_ADDRESS
+    netlink.ask(message).map_err(|fault| fault.at("address")).map(drop)
+}
+
+/// struct ndmsg: IPv4, interface, permanent.
+fn neighbour_message(interface: i32) -> Vec<u8> {
+    const NUD_PERMANENT: u8 = 0x80;
+    let mut fixed = vec![2, 0, 0, 0];
+    fixed.extend_from_slice(&interface.to_ne_bytes());
+    fixed.extend_from_slice(&[NUD_PERMANENT, 0, 0, 0]);
+    fixed
+}
+
+fn neighbour(
+    netlink: &mut Socket,
+    interface: i32,
+    address: [u8; 4],
+    mac: [u8; 6],
+) -> Result<(), Fault> {
+    let fixed = neighbour_message(interface);
+    let replace = flag::ACK | flag::CREATE | flag::REPLACE;
+    let mut message = Message::new(RTM_NEWNEIGH, replace, &fixed);
+    message.bytes(1, &address).bytes(2, &mac); // NDA_DST, NDA_LLADDR
+    netlink.ask(message).map_err(|fault| fault.at("neighbour")).map(drop)
+}
+
+fn proc_file(name: &str) -> String {
+    format!("/proc/sys/{}", name.replace('.', "/"))
+}
+
+/// Sets a kernel setting and reads it back.
+fn sysctl(name: &str, value: &str) -> Result<(), Fault> {
+    let file = proc_file(name);
+    fs::write(&file, value).map_err(|error| Fault(format!("sysctl {name}: {error}")))?;
+    let found = fs::read_to_string(&file)?;
+    if !found.split_whitespace().eq(value.split_whitespace()) {
+        return fault(format!("sysctl {name} is {:?}, not {value:?}", found.trim()));
+    }
+    Ok(())
+}

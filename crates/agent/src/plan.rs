@@ -1,0 +1,407 @@
+//! From a scenario to what is built: namespaces, veth pairs, queue disciplines, routes.
+//!
+//! A link and the one back share a chain of veth pairs: `from - [relay] - [relay of the way back] - to`. A
+//! relay is there for what stands behind a queue: delay, impairments, the serialisation of a
+//! store-and-forward transmitter. Delay never sits on a host that sends TCP data, where netem would hide the
+//! packets from TCP Small Queues.
+
+use crate::fault::{Fault, fault};
+use dragstrip_scenario::{
+    Application, LinkSpec, NetemSpec, NodeSpec, QdiscSpec, Scenario, Topology, Transport,
+};
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+
+/// A network namespace.
+#[derive(Debug)]
+pub struct Node {
+    pub name: String,
+    pub address: Ipv4Addr,
+    pub forwards: bool,
+    pub sysctl: BTreeMap<String, String>,
+    /// (destination, hop).
+    pub routes: Vec<(usize, usize)>,
+}
+
+/// One direction of a veth pair; the pair is hops 2k and 2k + 1.
+#[derive(Debug)]
+pub struct Hop {
+    pub from: usize,
+    pub to: usize,
+    pub mtu_bytes: u32,
+    /// Most segments that TCP hands down at once; none: the kernel's own limit.
+    pub gso_segments_max: Option<u32>,
+    pub qdisc: QdiscSpec,
+    /// Name in the table of queues.
+    pub watched: Option<String>,
+}
+
+/// What is built.
+#[derive(Debug)]
+pub struct Plan {
+    pub nodes: Vec<Node>,
+    pub hops: Vec<Hop>,
+}
+
+/// Packets that a queue without a limit may hold.
+const UNLIMITED: u32 = 1_000_000;
+
+impl Plan {
+    /// Lays out a valid scenario; a fault names what this engine cannot do.
+    pub fn new(scenario: &Scenario) -> Result<Self, Fault> {
+        refuse(scenario)?;
+        let topology = Topology::new(scenario);
+        let mut plan = Self { nodes: scenario.nodes.iter().map(node).collect(), hops: Vec::new() };
+        let mut chains: Vec<Chain> = Vec::new();
+        for index in 0..scenario.links.len() {
+            let ends = topology.ends(index);
+            let back = chains.iter().position(|chain| {
+                chain.back.is_none() && topology.ends(chain.link) == (ends.1, ends.0)
+            });
+            match back {
+                Some(back) => chains[back].back = Some(index),
+                None => chains.push(Chain { link: index, back: None, nodes: Vec::new(), first: 0 }),
+            }
+        }
+        for chain in &mut chains {
+            plan.lay(scenario, &topology, chain)?;
+        }
+        plan.routes(scenario, &topology, &chains);
+        for (index, node) in plan.nodes.iter_mut().enumerate() {
+            node.address = Ipv4Addr::from(0x0a00_0001 + index as u32);
+        }
+        Ok(plan)
+    }
+
+    /// Lays a chain's veth pairs and puts both links' queues on them.
+    fn lay(
+        &mut self,
+        scenario: &Scenario,
+        topology: &Topology<'_>,
+        chain: &mut Chain,
+    ) -> Result<(), Fault> {
+        let (from, to) = topology.ends(chain.link);
+        let senders = senders(scenario);
+        let mut sides = Vec::new();
+        for link in [Some(chain.link), chain.back] {
+            let link = link.map(|link| &scenario.links[link]);
+            sides.push(link.map(|link| Side::new(link, &senders)).transpose()?);
+        }
+        chain.nodes.push(from);
+        let relays: Vec<bool> = sides
+            .iter()
+            .map(|side| side.as_ref().is_some_and(|side| side.behind.is_some()))
+            .collect();
+        for (link, _) in [chain.link, chain.back.unwrap_or_default()]
+            .into_iter()
+            .zip(&relays)
+            .filter(|(_, relay)| **relay)
+        {
+            chain.nodes.push(self.relay(&scenario.links[link].name));
+        }
+        chain.nodes.push(to);
+        chain.first = self.hops.len();
+        let mtu_bytes = mtu(scenario, from).min(mtu(scenario, to));
+        for pair in chain.nodes.windows(2) {
+            for (from, to) in [(pair[0], pair[1]), (pair[1], pair[0])] {
+                let limit = scenario.nodes.get(from).and_then(gso_limit);
+                self.hops.push(Hop {
+                    from,
+                    to,
+                    mtu_bytes,
+                    gso_segments_max: limit,
+                    qdisc: QdiscSpec::Noqueue,
+                    watched: None,
+                });
+            }
+        }
+        // Forward: the first hop, then the second; back: the last hop's other direction, then the one before.
+        let last = self.hops.len() - 1;
+        let places = [[chain.first, chain.first + 2], [last, last.wrapping_sub(2)]];
+        for (side, [queue, behind]) in sides.into_iter().zip(places) {
+            let Some(side) = side else { continue };
+            (self.hops[queue].qdisc, self.hops[queue].watched) = side.queue;
+            if let Some((spec, watched)) = side.behind {
+                self.hops[behind].qdisc = QdiscSpec::Netem(spec);
+                self.hops[behind].watched = watched;
+            }
+        }
+        Ok(())
+    }
+
+    fn relay(&mut self, link: &str) -> usize {
+        self.nodes.push(Node {
+            name: format!("relay of {link}"),
+            address: Ipv4Addr::UNSPECIFIED,
+            forwards: true,
+            sysctl: BTreeMap::new(),
+            routes: Vec::new(),
+        });
+        self.nodes.len() - 1
+    }
+
+    /// Routes from every node to everything that packets are sent to.
+    fn routes(&mut self, scenario: &Scenario, topology: &Topology<'_>, chains: &[Chain]) {
+        for destination in destinations(scenario, topology) {
+            let hops_to = topology.hops_to(destination);
+            for chain in chains {
+                let (from, to) = topology.ends(chain.link);
+                let pairs = chain.nodes.len() - 1;
+                let taken = |node: usize, link: Option<usize>| {
+                    node != destination
+                        && link.is_some()
+                        && topology.next_link(node, destination, &hops_to) == link
+                };
+                let forward = taken(from, Some(chain.link));
+                if forward {
+                    for (at, pair) in chain.nodes[..pairs].iter().zip(0..) {
+                        self.nodes[*at].routes.push((destination, chain.first + 2 * pair));
+                    }
+                } else if taken(to, chain.back) {
+                    for (at, pair) in chain.nodes[1..].iter().zip(0..) {
+                        self.nodes[*at].routes.push((destination, chain.first + 2 * pair + 1));
+                    }
+                }
+            }
+        }
+    }
+
+    /// The delay that packets of a path meet, and whether every packet meets the same one.
+    pub fn delay_ns(&self, from: usize, to: usize) -> (u64, bool) {
+        let (mut at, mut total, mut constant) = (from, 0, true);
+        while at != to {
+            let route = self.nodes[at].routes.iter().find(|(destination, _)| *destination == to);
+            let Some(&(_, hop)) = route else { return (total, false) };
+            if let QdiscSpec::Netem(spec) = &self.hops[hop].qdisc {
+                total += spec.delay_ns;
+                constant &= spec.jitter_ns == 0 && spec.reorder == 0.0;
+            }
+            at = self.hops[hop].to;
+        }
+        (total, constant)
+    }
+}
+
+/// A link, the one back, and the nodes between their ends.
+struct Chain {
+    link: usize,
+    back: Option<usize>,
+    nodes: Vec<usize>,
+    /// The first of its hops.
+    first: usize,
+}
+
+/// What one link puts on a chain: its queue, and what stands behind it on a relay.
+struct Side {
+    queue: (QdiscSpec, Option<String>),
+    behind: Option<(NetemSpec, Option<String>)>,
+}
+
+impl Side {
+    fn new(link: &LinkSpec, senders: &[&str]) -> Result<Self, Fault> {
+        let watched = (link.qdisc != QdiscSpec::Noqueue).then(|| link.name.clone());
+        let watched_behind = link.netem.is_some().then(|| format!("{}:netem", link.name));
+        let queue = egress(link)?;
+        let own = queue == QdiscSpec::Noqueue && !senders.contains(&link.from.as_str());
+        Ok(match behind(link) {
+            Some(spec) if own => {
+                Self { queue: (QdiscSpec::Netem(spec), watched_behind), behind: None }
+            }
+            spec => {
+                Self { queue: (queue, watched), behind: spec.map(|spec| (spec, watched_behind)) }
+            }
+        })
+    }
+}
+
+fn refuse(scenario: &Scenario) -> Result<(), Fault> {
+    if scenario.record.every_ack {
+        return fault("record.every_ack: TCP_INFO is sampled at intervals here");
+    }
+    for host in scenario.nodes.iter().filter_map(NodeSpec::host) {
+        if host.tick_hz != 250 {
+            return fault(format!(
+                "host {}: tick_hz {}: the distribution's kernel has 250",
+                host.name, host.tick_hz
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn node(spec: &NodeSpec) -> Node {
+    Node {
+        name: spec.name().to_owned(),
+        address: Ipv4Addr::UNSPECIFIED,
+        forwards: spec.host().is_none(),
+        sysctl: spec.host().map(|host| host.sysctl.clone()).unwrap_or_default(),
+        routes: Vec::new(),
+    }
+}
+
+/// Hosts that send TCP data.
+fn senders(scenario: &Scenario) -> Vec<&str> {
+    let mut names = Vec::new();
+    for flow in &scenario.flows {
+        match (&flow.transport, &flow.application) {
+            (Transport::Udp, _) => {}
+            (Transport::Tcp { .. }, Application::RequestResponse { .. }) => {
+                names.extend([flow.sender.as_str(), flow.receiver.as_str()]);
+            }
+            (
+                Transport::Tcp { .. },
+                Application::Bulk { .. }
+                | Application::OnOff { .. }
+                | Application::ConstantRate { .. },
+            ) => names.push(&flow.sender),
+        }
+    }
+    names
+}
+
+fn destinations(scenario: &Scenario, topology: &Topology<'_>) -> Vec<usize> {
+    let hosts = scenario.nodes.iter().filter_map(NodeSpec::host).map(|host| host.name.as_str());
+    let targets = scenario.probes.iter().map(|probe| probe.target.as_str());
+    let mut all: Vec<usize> = hosts.chain(targets).filter_map(|name| topology.node(name)).collect();
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+fn mtu(scenario: &Scenario, node: usize) -> u32 {
+    // Routers take what comes; 65,535 is the most that IP has.
+    scenario.nodes[node].host().map_or(65_535, |host| host.mtu_bytes)
+}
+
+/// `gso: off` means one segment at a time, which the kernel does if the interface takes no more.
+fn gso_limit(node: &NodeSpec) -> Option<u32> {
+    let off = node.host().is_some_and(|host| host.gso == dragstrip_scenario::GsoMode::Off);
+    off.then_some(1)
+}
+
+/// The discipline at the interface: the link's own, inside a shaper where it has a transmitter.
+fn egress(link: &LinkSpec) -> Result<QdiscSpec, Fault> {
+    let Some(rate_bps) = link.rate_bps else { return Ok(link.qdisc.clone()) };
+    let leaf = match &link.qdisc {
+        QdiscSpec::Noqueue => QdiscSpec::Pfifo { limit_packets: UNLIMITED },
+        QdiscSpec::Tbf { .. } | QdiscSpec::Htb { .. } | QdiscSpec::Netem(_) => {
+            return fault(format!(
+                "link {}: a shaping queue in front of a transmitter (rate_bps)",
+                link.name
+            ));
+        }
+        queue @ (QdiscSpec::Bfifo { .. }
+        | QdiscSpec::Pfifo { .. }
+        | QdiscSpec::Codel { .. }
+        | QdiscSpec::FqCodel { .. }
+        | QdiscSpec::Sfq { .. }) => queue.clone(),
+    };
+    Ok(QdiscSpec::Htb {
+        rate_bps,
+        ceil_bps: None,
+        burst_bytes: BURST,
+        cburst_bytes: BURST,
+        overhead_bytes: link.overhead_bytes as i32,
+        mpu_bytes: 0,
+        linklayer_atm: false,
+        leaf: Box::new(leaf),
+    })
+}
+
+/// One full frame and a little, what tc(8) would choose at rates below 1 Gbit/s.
+const BURST: u64 = 1600;
+
+/// What stands behind the queue: a delay, impairments, and the serialisation that htb leaves out (it lets
+/// a packet go at the *start* of its time on the wire).
+fn behind(link: &LinkSpec) -> Option<NetemSpec> {
+    if link.delay_ns == 0 && link.netem.is_none() && link.rate_bps.is_none() {
+        return None;
+    }
+    let plain = NetemSpec { limit_packets: UNLIMITED, ..NetemSpec::default() };
+    let mut spec = link.netem.clone().unwrap_or(plain);
+    spec.delay_ns += link.delay_ns;
+    spec.rate_bps = spec.rate_bps.or(link.rate_bps);
+    Some(spec)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scenario(links: &str) -> Scenario {
+        let text = format!(
+            r#"{{"name": "t", "duration_ns": 1000000000, "nodes": [
+                {{"kind": "host", "name": "s"}}, {{"kind": "router", "name": "r"}},
+                {{"kind": "host", "name": "d"}}],
+              "links": [{links}],
+              "flows": [{{"label": "f", "sender": "s", "receiver": "d",
+                "transport": {{"protocol": "tcp", "cc": "reno"}}, "application": {{"kind": "bulk"}}}}]}}"#
+        );
+        serde_json::from_str(&text).unwrap()
+    }
+
+    fn dumbbell(bottleneck: &str, back: &str) -> Scenario {
+        scenario(&format!(
+            r#"{{"name": "s-r", "from": "s", "to": "r"}}, {{"name": "r-s", "from": "r", "to": "s"}},
+               {{"name": "r-d", "from": "r", "to": "d", {bottleneck}}},
+               {{"name": "d-r", "from": "d", "to": "r", {back}}}"#
+        ))
+    }
+
+    #[test]
+    fn a_delay_stands_on_the_receiver_itself() {
+        let queue = r#""qdisc": {"kind": "pfifo", "limit_packets": 9}"#;
+        let plan = Plan::new(&dumbbell(queue, r#""delay_ns": 10000000"#)).unwrap();
+        assert_eq!((plan.nodes.len(), plan.hops.len()), (3, 4));
+        assert!(matches!(plan.hops[2].qdisc, QdiscSpec::Pfifo { .. }));
+        assert!(matches!(plan.hops[3].qdisc, QdiscSpec::Netem(_)));
+        assert_eq!(plan.delay_ns(2, 0), (10_000_000, true));
+        assert_eq!(plan.delay_ns(0, 2), (0, true));
+        assert_eq!(plan.nodes[0].routes, [(2, 0)]);
+        assert_eq!(plan.nodes[1].routes, [(0, 1), (2, 2)]);
+    }
+
+    #[test]
+    fn a_queue_and_a_delay_take_a_relay_each_way() {
+        let both = r#""qdisc": {"kind": "pfifo", "limit_packets": 9}, "delay_ns": 5000000"#;
+        let plan = Plan::new(&dumbbell(both, both)).unwrap();
+        // s - r - relay (3) - relay (4) of the way back - d
+        assert_eq!((plan.nodes.len(), plan.hops.len()), (5, 8));
+        let ends: Vec<_> = plan.hops.iter().map(|hop| (hop.from, hop.to)).collect();
+        assert_eq!(ends[2..], [(1, 3), (3, 1), (3, 4), (4, 3), (4, 2), (2, 4)]);
+        assert_eq!(
+            (plan.delay_ns(0, 2), plan.delay_ns(2, 0)),
+            ((5_000_000, true), (5_000_000, true))
+        );
+        let kinds: Vec<_> =
+            plan.hops[2..].iter().map(|hop| crate::qdisc::kind(&hop.qdisc)).collect();
+        assert_eq!(kinds, ["pfifo", "noqueue", "netem", "netem", "noqueue", "pfifo"]);
+        assert_eq!(plan.nodes[3].routes, [(0, 3), (2, 4)]);
+    }
+
+    #[test]
+    fn a_sender_never_delays_on_its_own_interface() {
+        let mut scenario = dumbbell(r#""delay_ns": 1"#, r#""delay_ns": 1"#);
+        scenario.links[0].delay_ns = 1_000_000;
+        let plan = Plan::new(&scenario).unwrap();
+        assert_eq!(plan.hops[0].qdisc, QdiscSpec::Noqueue);
+        assert_eq!(plan.nodes[plan.hops[0].to].name, "relay of s-r");
+        assert!(matches!(plan.hops[2].qdisc, QdiscSpec::Netem(_)));
+    }
+
+    #[test]
+    fn a_transmitter_is_a_shaper_and_a_serialising_relay() {
+        let wire = r#""rate_bps": 8000000, "overhead_bytes": 24"#;
+        let plan = Plan::new(&dumbbell(wire, r#""delay_ns": 0"#)).unwrap();
+        assert!(matches!(plan.hops[2].qdisc, QdiscSpec::Htb { overhead_bytes: 24, .. }));
+        let QdiscSpec::Netem(behind) = &plan.hops[4].qdisc else { panic!() };
+        assert_eq!(behind.rate_bps, Some(8_000_000));
+    }
+
+    #[test]
+    fn what_cannot_be_done_is_refused_by_name() {
+        let mut scenario = dumbbell(r#""delay_ns": 0"#, r#""delay_ns": 0"#);
+        scenario.record.every_ack = true;
+        assert!(Plan::new(&scenario).unwrap_err().0.contains("every_ack"));
+    }
+}

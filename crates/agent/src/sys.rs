@@ -1,0 +1,396 @@
+//! System calls that the standard library does not wrap. The only module with `unsafe` in it.
+#![allow(unsafe_code, reason = "the kernel's interfaces are C; each block is one call")]
+
+use crate::fault::{Fault, os};
+use std::ffi::CString;
+use std::net::Ipv4Addr;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+/// Turns the C convention of −1 into an error that names `what` was tried.
+fn checked(result: i64, what: &str) -> Result<i64, Fault> {
+    if result < 0 { Err(os(what)) } else { Ok(result) }
+}
+
+fn text(value: &str) -> CString {
+    CString::new(value).unwrap_or_default()
+}
+
+/// Makes the calling thread live in the network namespace behind `namespace`.
+pub fn enter(namespace: &impl AsRawFd) -> Result<(), Fault> {
+    let result = unsafe { libc::setns(namespace.as_raw_fd(), libc::CLONE_NEWNET) };
+    checked(result.into(), "setns").map(drop)
+}
+
+/// Moves the calling thread into a new, empty network namespace.
+pub fn unshare_network() -> Result<(), Fault> {
+    checked(unsafe { libc::unshare(libc::CLONE_NEWNET) }.into(), "unshare").map(drop)
+}
+
+/// mount(2) without options.
+pub fn mount(kind: &str, target: &str) -> Result<(), Fault> {
+    let (source, place, filesystem) = (text(kind), text(target), text(kind));
+    let result = unsafe {
+        libc::mount(source.as_ptr(), place.as_ptr(), filesystem.as_ptr(), 0, std::ptr::null())
+    };
+    checked(result.into(), "mount").map(drop)
+}
+
+/// finit_module(2).
+pub fn load_module(file: &impl AsRawFd, parameters: &str) -> Result<(), Fault> {
+    let parameters = text(parameters);
+    let result =
+        unsafe { libc::syscall(libc::SYS_finit_module, file.as_raw_fd(), parameters.as_ptr(), 0) };
+    checked(result, "finit_module").map(drop)
+}
+
+/// Switches the machine off.
+pub fn power_off() -> ! {
+    unsafe { libc::reboot(libc::RB_POWER_OFF) };
+    std::process::abort()
+}
+
+/// socket(2), non-blocking.
+pub fn socket(domain: i32, kind: i32, protocol: i32) -> Result<OwnedFd, Fault> {
+    let fd =
+        unsafe { libc::socket(domain, kind | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC, protocol) };
+    checked(fd.into(), "socket")?;
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// setsockopt(2) with any plain value.
+pub fn set_option<T: Copy>(
+    fd: &impl AsRawFd,
+    level: i32,
+    name: i32,
+    value: &T,
+    what: &str,
+) -> Result<(), Fault> {
+    let result = unsafe {
+        libc::setsockopt(
+            fd.as_raw_fd(),
+            level,
+            name,
+            std::ptr::from_ref(value).cast(),
+            size_of::<T>() as u32,
+        )
+    };
+    checked(result.into(), what).map(drop)
+}
+
+/// Chooses the congestion control of a socket.
+pub fn set_congestion(fd: &impl AsRawFd, name: &str) -> Result<(), Fault> {
+    let result = unsafe {
+        libc::setsockopt(
+            fd.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_CONGESTION,
+            name.as_ptr().cast(),
+            name.len() as u32,
+        )
+    };
+    checked(result.into(), &format!("congestion control {name}")).map(drop)
+}
+
+/// The bytes of a socket option.
+pub fn get_option(
+    fd: &impl AsRawFd,
+    level: i32,
+    name: i32,
+    into: &mut [u8],
+) -> Result<usize, Fault> {
+    let mut length = into.len() as u32;
+    let result = unsafe {
+        libc::getsockopt(fd.as_raw_fd(), level, name, into.as_mut_ptr().cast(), &raw mut length)
+    };
+    checked(result.into(), "getsockopt")?;
+    Ok(length as usize)
+}
+
+fn inet(address: Ipv4Addr, port: u16) -> libc::sockaddr_in {
+    libc::sockaddr_in {
+        sin_family: libc::AF_INET as u16,
+        sin_port: port.to_be(),
+        sin_addr: libc::in_addr { s_addr: u32::from_ne_bytes(address.octets()) },
+        sin_zero: [0; 8],
+    }
+}
+
+const INET_SIZE: u32 = size_of::<libc::sockaddr_in>() as u32;
+
+/// bind(2).
+pub fn bind(fd: &impl AsRawFd, address: Ipv4Addr, port: u16) -> Result<(), Fault> {
+    let address = inet(address, port);
+    let result =
+        unsafe { libc::bind(fd.as_raw_fd(), std::ptr::from_ref(&address).cast(), INET_SIZE) };
+    checked(result.into(), "bind").map(drop)
+}
+
+/// listen(2).
+pub fn listen(fd: &impl AsRawFd) -> Result<(), Fault> {
+    checked(unsafe { libc::listen(fd.as_raw_fd(), 16) }.into(), "listen").map(drop)
+}
+
+/// connect(2); "in progress" is success.
+pub fn connect(fd: &impl AsRawFd, address: Ipv4Addr, port: u16) -> Result<(), Fault> {
+    let address = inet(address, port);
+    let result =
+        unsafe { libc::connect(fd.as_raw_fd(), std::ptr::from_ref(&address).cast(), INET_SIZE) };
+    if result < 0 && std::io::Error::last_os_error().raw_os_error() == Some(libc::EINPROGRESS) {
+        return Ok(());
+    }
+    checked(result.into(), "connect").map(drop)
+}
+
+/// accept(2); nothing when nobody is waiting.
+pub fn accept(fd: &impl AsRawFd) -> Option<OwnedFd> {
+    let (flags, nobody) = (libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC, std::ptr::null_mut());
+    let new = unsafe { libc::accept4(fd.as_raw_fd(), nobody, nobody.cast(), flags) };
+    (new >= 0).then(|| unsafe { OwnedFd::from_raw_fd(new) })
+}
+
+/// write(2); the number of bytes taken, nothing when the socket takes none now.
+pub fn write(fd: &impl AsRawFd, data: &[u8]) -> Option<usize> {
+    let taken = unsafe { libc::write(fd.as_raw_fd(), data.as_ptr().cast(), data.len()) };
+    usize::try_from(taken).ok()
+}
+
+/// sendto(2).
+pub fn send_to(fd: &impl AsRawFd, data: &[u8], address: Ipv4Addr, port: u16) -> Option<usize> {
+    let address = inet(address, port);
+    let sent = unsafe {
+        libc::sendto(
+            fd.as_raw_fd(),
+            data.as_ptr().cast(),
+            data.len(),
+            0,
+            std::ptr::from_ref(&address).cast(),
+            INET_SIZE,
+        )
+    };
+    usize::try_from(sent).ok()
+}
+
+/// recv(2) that throws the data away (`MSG_TRUNC` on TCP): the bytes counted, nothing when there are none.
+pub fn discard(fd: &impl AsRawFd, at_most: usize) -> Option<usize> {
+    let taken =
+        unsafe { libc::recv(fd.as_raw_fd(), std::ptr::null_mut(), at_most, libc::MSG_TRUNC) };
+    usize::try_from(taken).ok()
+}
+
+/// recv(2).
+pub fn receive(fd: &impl AsRawFd, into: &mut [u8]) -> Option<usize> {
+    let taken = unsafe {
+        libc::recv(fd.as_raw_fd(), into.as_mut_ptr().cast(), into.len(), libc::MSG_TRUNC)
+    };
+    usize::try_from(taken).ok()
+}
+
+/// recvmsg(2) with the kernel's time stamp (`SO_TIMESTAMPNS`): bytes and nanoseconds of the real-time clock.
+pub fn receive_stamped(fd: &impl AsRawFd, into: &mut [u8]) -> Option<(usize, i64)> {
+    let mut control = [0_u64; 16];
+    let mut part = libc::iovec { iov_base: into.as_mut_ptr().cast(), iov_len: into.len() };
+    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+    message.msg_iov = &raw mut part;
+    message.msg_iovlen = 1;
+    message.msg_control = control.as_mut_ptr().cast();
+    message.msg_controllen = size_of_val(&control) as _;
+    let taken = unsafe { libc::recvmsg(fd.as_raw_fd(), &raw mut message, 0) };
+    let taken = usize::try_from(taken).ok()?;
+    let mut header = unsafe { libc::CMSG_FIRSTHDR(&raw const message) };
+    while !header.is_null() {
+        let here = unsafe { &*header };
+        if (here.cmsg_level, here.cmsg_type) == (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) {
+            let stamp: libc::timespec =
+                unsafe { std::ptr::read_unaligned(libc::CMSG_DATA(header).cast()) };
+            return Some((taken, nanos(stamp)));
+        }
+        header = unsafe { libc::CMSG_NXTHDR(&raw const message, header) };
+    }
+    Some((taken, now()))
+}
+
+fn nanos(stamp: libc::timespec) -> i64 {
+    stamp.tv_sec * 1_000_000_000 + stamp.tv_nsec
+}
+
+/// The real-time clock, which packets are stamped with.
+pub fn now() -> i64 {
+    let mut stamp = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    unsafe { libc::clock_gettime(libc::CLOCK_REALTIME, &raw mut stamp) };
+    nanos(stamp)
+}
+
+/// The index of an interface in the namespace of this thread.
+pub fn interface_index(name: &str) -> Result<i32, Fault> {
+    let name_c = text(name);
+    let index = unsafe { libc::if_nametoindex(name_c.as_ptr()) };
+    if index == 0 { Err(os(&format!("interface {name}"))) } else { Ok(index as i32) }
+}
+
+/// An ethtool ioctl that takes and gives one number.
+pub fn ethtool(interface: &str, command: u32, value: u32) -> Result<u32, Fault> {
+    #[repr(C)]
+    struct Value {
+        command: u32,
+        data: u32,
+    }
+    let mut content = Value { command, data: value };
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    for (place, byte) in request.ifr_name.iter_mut().zip(interface.bytes()) {
+        *place = byte as libc::c_char;
+    }
+    request.ifr_ifru.ifru_data = (&raw mut content).cast();
+    let handle = socket(libc::AF_INET, libc::SOCK_DGRAM, 0)?;
+    const SIOCETHTOOL: u64 = 0x8946; // linux/sockios.h
+    let result = unsafe { libc::ioctl(handle.as_raw_fd(), SIOCETHTOOL as _, &raw mut request) };
+    checked(result.into(), &format!("ethtool {command:#x} on {interface}"))?;
+    Ok(content.data)
+}
+
+/// Adds `data` to the kernel's pool of randomness and has its generator take it in at once.
+pub fn stir(pool: &impl AsRawFd, data: [u8; 32]) -> Result<(), Fault> {
+    #[repr(C)]
+    struct Entropy {
+        bits: i32,
+        size: i32,
+        data: [u8; 32],
+    }
+    let entropy = Entropy { bits: 256, size: 32, data };
+    const RNDADDENTROPY: u64 = 0x4008_5203; // linux/random.h
+    const RNDRESEEDCRNG: u64 = 0x5207;
+    let fd = pool.as_raw_fd();
+    let added = unsafe { libc::ioctl(fd, RNDADDENTROPY as _, &raw const entropy) };
+    checked(added.into(), "RNDADDENTROPY")?;
+    checked(unsafe { libc::ioctl(fd, RNDRESEEDCRNG as _) }.into(), "RNDRESEEDCRNG").map(drop)
+}
+
+/// A timer on the real-time clock, as a file.
+pub fn timer() -> Result<OwnedFd, Fault> {
+    let fd = unsafe { libc::timerfd_create(libc::CLOCK_REALTIME, libc::TFD_NONBLOCK) };
+    checked(fd.into(), "timerfd_create")?;
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// Arms a timer for a point in time.
+pub fn arm(timer: &impl AsRawFd, at: i64) -> Result<(), Fault> {
+    let at = at.max(1);
+    let zero = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    let moment = libc::timespec { tv_sec: at / 1_000_000_000, tv_nsec: at % 1_000_000_000 };
+    let setting = libc::itimerspec { it_interval: zero, it_value: moment };
+    let result = unsafe {
+        libc::timerfd_settime(
+            timer.as_raw_fd(),
+            libc::TFD_TIMER_ABSTIME,
+            &raw const setting,
+            std::ptr::null_mut(),
+        )
+    };
+    checked(result.into(), "timerfd_settime").map(drop)
+}
+
+/// Waits for files to become ready.
+pub struct Poll(OwnedFd);
+
+impl Poll {
+    pub fn new() -> Result<Self, Fault> {
+        let fd = unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) };
+        checked(fd.into(), "epoll_create")?;
+        Ok(Self(unsafe { OwnedFd::from_raw_fd(fd) }))
+    }
+
+    /// Watches a file; `token` comes back with its events.
+    pub fn add(&self, fd: &impl AsRawFd, events: i32, token: u64) -> Result<(), Fault> {
+        let mut event = libc::epoll_event { events: events as u32, u64: token };
+        let result = unsafe {
+            libc::epoll_ctl(self.0.as_raw_fd(), libc::EPOLL_CTL_ADD, fd.as_raw_fd(), &raw mut event)
+        };
+        checked(result.into(), "epoll_ctl").map(drop)
+    }
+
+    /// The tokens and events of files that are ready, after at most `timeout_ms`.
+    pub fn wait(&self, ready: &mut Vec<(u64, i32)>, timeout_ms: i32) -> Result<(), Fault> {
+        let mut events: [libc::epoll_event; 64] = unsafe { std::mem::zeroed() };
+        let count =
+            unsafe { libc::epoll_wait(self.0.as_raw_fd(), events.as_mut_ptr(), 64, timeout_ms) };
+        let count = checked(count.into(), "epoll_wait")? as usize;
+        ready.clear();
+        ready.extend(events[..count].iter().map(|event| (event.u64, event.events as i32)));
+        Ok(())
+    }
+}
+
+/// A file mapped into memory, shared with whoever else has it.
+pub struct Mapping {
+    base: *mut u8,
+    size: usize,
+}
+
+impl Mapping {
+    pub fn new(fd: &impl AsRawFd, offset: i64, size: usize) -> Result<Self, Fault> {
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        let base = unsafe {
+            libc::mmap(std::ptr::null_mut(), size, access, libc::MAP_SHARED, fd.as_raw_fd(), offset)
+        };
+        if base == libc::MAP_FAILED {
+            return Err(os("mmap"));
+        }
+        Ok(Self { base: base.cast(), size })
+    }
+
+    pub const fn size(&self) -> usize {
+        self.size
+    }
+
+    /// A word that somebody else may write at the same time.
+    pub fn load(&self, offset: usize) -> u64 {
+        assert!(offset + 8 <= self.size && offset.is_multiple_of(8));
+        unsafe { self.base.add(offset).cast::<u64>().read_volatile() }
+    }
+
+    /// Writes a word that somebody else may read at the same time.
+    pub fn store(&self, offset: usize, value: u64) {
+        assert!(offset + 8 <= self.size && offset.is_multiple_of(8));
+        unsafe { self.base.add(offset).cast::<u64>().write_volatile(value) }
+    }
+
+    /// The least significant half of [`load`](Self::load).
+    pub fn load_half(&self, offset: usize) -> u32 {
+        assert!(offset + 4 <= self.size && offset.is_multiple_of(4));
+        unsafe { self.base.add(offset).cast::<u32>().read_volatile() }
+    }
+
+    /// Half a [`store`](Self::store).
+    pub fn store_half(&self, offset: usize, value: u32) {
+        assert!(offset + 4 <= self.size && offset.is_multiple_of(4));
+        unsafe { self.base.add(offset).cast::<u32>().write_volatile(value) }
+    }
+
+    /// Copies bytes out.
+    pub fn read(&self, offset: usize, into: &mut [u8]) {
+        assert!(offset + into.len() <= self.size);
+        unsafe { self.base.add(offset).copy_to_nonoverlapping(into.as_mut_ptr(), into.len()) }
+    }
+
+    /// Copies bytes in.
+    pub fn write(&self, offset: usize, data: &[u8]) {
+        assert!(offset + data.len() <= self.size);
+        unsafe { self.base.add(offset).copy_from_nonoverlapping(data.as_ptr(), data.len()) }
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        unsafe { libc::munmap(self.base.cast(), self.size) };
+    }
+}
+
+/// Binds a packet socket to one interface, for both directions (`ETH_P_ALL`).
+pub fn bind_packets(fd: &impl AsRawFd, interface: i32) -> Result<(), Fault> {
+    let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
+    address.sll_family = libc::AF_PACKET as u16;
+    address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
+    address.sll_ifindex = interface;
+    let size = size_of::<libc::sockaddr_ll>() as u32;
+    let result = unsafe { libc::bind(fd.as_raw_fd(), std::ptr::from_ref(&address).cast(), size) };
+    checked(result.into(), "bind a packet socket").map(drop)
+}

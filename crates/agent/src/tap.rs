@@ -1,0 +1,247 @@
+//! Listens at a host's interfaces: packet-level RTTs and what arrives on the wire.
+//!
+//! The kernel copies each packet's head and time stamp into a ring; nothing is handed to a reader meanwhile
+//! and no packet is kept, so that TCP's own accounting is not disturbed.
+
+use crate::fault::{Fault, fault};
+use crate::sys;
+use crate::sys::Mapping;
+use std::collections::VecDeque;
+use std::os::fd::OwnedFd;
+
+const BLOCK: usize = 4096;
+const FRAME: usize = 192;
+const FRAMES_PER_BLOCK: usize = BLOCK / FRAME;
+/// Offset of struct sockaddr_ll behind the aligned struct tpacket2_hdr.
+const ADDRESS: usize = 32;
+const OUTGOING: u8 = 4;
+
+/// A TCP packet seen at an interface.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Seen {
+    pub time: i64,
+    pub outgoing: bool,
+    pub source_port: u16,
+    pub target_port: u16,
+    pub sequence: u32,
+    pub acknowledged: u32,
+    pub payload: u32,
+    /// Ethernet frame without FCS.
+    pub frame: u32,
+    pub sacked: Vec<(u32, u32)>,
+}
+
+/// A ring on all interfaces of the thread's namespace.
+pub struct Tap {
+    ring: Mapping,
+    _socket: OwnedFd,
+    next: usize,
+    frames: usize,
+}
+
+impl Tap {
+    /// Opens a ring with room for about this many packets.
+    pub fn open(packets: usize) -> Result<Self, Fault> {
+        let socket = sys::socket(libc::AF_PACKET, libc::SOCK_RAW, 0)?;
+        let version2 = 1_i32;
+        sys::set_option(&socket, libc::SOL_PACKET, libc::PACKET_VERSION, &version2, "tpacket 2")?;
+        let blocks = packets.div_ceil(FRAMES_PER_BLOCK);
+        let request = libc::tpacket_req {
+            tp_block_size: BLOCK as u32,
+            tp_block_nr: blocks as u32,
+            tp_frame_size: FRAME as u32,
+            tp_frame_nr: (blocks * FRAMES_PER_BLOCK) as u32,
+        };
+        sys::set_option(&socket, libc::SOL_PACKET, libc::PACKET_RX_RING, &request, "packet ring")?;
+        let ring = Mapping::new(&socket, 0, blocks * BLOCK)?;
+        sys::bind_packets(&socket, 0)?;
+        Ok(Self { ring, _socket: socket, next: 0, frames: blocks * FRAMES_PER_BLOCK })
+    }
+
+    /// Gives every packet since the last call to `each`; a fault if some were lost.
+    pub fn drain(&mut self, mut each: impl FnMut(&Seen)) -> Result<(), Fault> {
+        const USER: u32 = 1;
+        const LOSING: u32 = 4;
+        loop {
+            let at = self.next / FRAMES_PER_BLOCK * BLOCK + self.next % FRAMES_PER_BLOCK * FRAME;
+            let status = self.ring.load_half(at);
+            if status & USER == 0 {
+                return Ok(());
+            }
+            let mut frame = [0; FRAME];
+            self.ring.read(at, &mut frame);
+            self.ring.store_half(at, 0);
+            self.next = (self.next + 1) % self.frames;
+            if status & LOSING != 0 {
+                return fault("the ring for packets was full: some were not seen");
+            }
+            if let Some(seen) = parse(&frame) {
+                each(&seen);
+            }
+        }
+    }
+}
+
+fn half(bytes: &[u8], offset: usize) -> u32 {
+    u32::from(u16::from_ne_bytes([bytes[offset], bytes[offset + 1]]))
+}
+
+fn full(bytes: &[u8], offset: usize) -> u32 {
+    half(bytes, offset) | half(bytes, offset + 2) << 16
+}
+
+/// Reads a frame of the ring (struct tpacket2_hdr: status, len, snaplen, mac, net, sec, nsec).
+fn parse(frame: &[u8]) -> Option<Seen> {
+    let (length, snapped) = (full(frame, 4), full(frame, 8) as usize);
+    let mac = half(frame, 12) as usize;
+    let time = i64::from(full(frame, 16)) * 1_000_000_000 + i64::from(full(frame, 20));
+    let packet = frame.get(mac..(mac + snapped).min(frame.len()))?;
+    let outgoing = frame[ADDRESS + 10] == OUTGOING;
+    let tcp = read_tcp(packet)?;
+    Some(Seen { time, outgoing, frame: length, ..tcp })
+}
+
+fn read_tcp(packet: &[u8]) -> Option<Seen> {
+    let ip = packet.get(14..34)?;
+    if packet[12..14] != [8, 0] || ip[0] != 0x45 || ip[9] != 6 {
+        return None;
+    }
+    let tcp = packet.get(34..)?;
+    let head = tcp.get(..20)?;
+    let short = |offset: usize| u16::from_be_bytes([head[offset], head[offset + 1]]);
+    let long = |offset: usize| u32::from(short(offset)) << 16 | u32::from(short(offset + 2));
+    let header = usize::from(head[12] >> 4) * 4;
+    let total = u32::from(u16::from_be_bytes([ip[2], ip[3]]));
+    Some(Seen {
+        source_port: short(0),
+        target_port: short(2),
+        sequence: long(4),
+        acknowledged: long(8),
+        payload: total.checked_sub(20 + header as u32)?,
+        sacked: read_sacks(tcp.get(20..header).unwrap_or_default()),
+        ..Seen::default()
+    })
+}
+
+fn read_sacks(mut options: &[u8]) -> Vec<(u32, u32)> {
+    const NOP: u8 = 1;
+    const SACK: u8 = 5;
+    let mut found = Vec::new();
+    while let [kind, rest @ ..] = options {
+        if *kind == NOP {
+            options = rest;
+            continue;
+        }
+        let length = rest.first().map_or(0, |length| usize::from(*length));
+        if *kind == 0 || length < 2 || length > options.len() {
+            break;
+        }
+        if *kind == SACK {
+            let word = |bytes: &[u8]| u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+            found.extend(options[2..length].chunks_exact(8).map(|b| (word(b), word(&b[4..]))));
+        }
+        options = &options[length..];
+    }
+    found
+}
+
+#[derive(Debug)]
+struct Sent {
+    end: u32,
+    time: i64,
+    again: bool,
+    sacked: bool,
+}
+
+/// Matches a sender's data with what acknowledges it.
+#[derive(Debug, Default)]
+pub struct Matcher {
+    outstanding: VecDeque<Sent>,
+    next: Option<u32>,
+}
+
+/// `a` comes after `b` in sequence space (RFC 9293, 3.4).
+fn after(a: u32, b: u32) -> bool {
+    (a.wrapping_sub(b) as i32) > 0
+}
+
+impl Matcher {
+    /// Data that leaves the sender.
+    pub fn sent(&mut self, time: i64, sequence: u32, payload: u32) {
+        let end = sequence.wrapping_add(payload);
+        if self.next.is_none_or(|next| after(end, next)) {
+            self.outstanding.push_back(Sent { end, time, again: false, sacked: false });
+            self.next = Some(end);
+            return;
+        }
+        for sent in &mut self.outstanding {
+            sent.again |= after(sent.end, sequence) && !after(sent.end, end);
+        }
+    }
+
+    /// An acknowledgement that reaches the sender: the RTT of the last segment newly acknowledged that
+    /// was sent only once (Karn), cumulatively or, if there is none, selectively.
+    pub fn acknowledged(&mut self, time: i64, number: u32, sacked: &[(u32, u32)]) -> Option<i64> {
+        let mut rtt = None;
+        while let Some(first) = self.outstanding.front()
+            && !after(first.end, number)
+        {
+            if !first.again && !first.sacked {
+                rtt = Some(time - first.time);
+            }
+            self.outstanding.pop_front();
+        }
+        let mut selective = None;
+        for &(left, right) in sacked {
+            for sent in &mut self.outstanding {
+                if !sent.sacked && after(sent.end, left) && !after(sent.end, right) {
+                    sent.sacked = true;
+                    if !sent.again {
+                        selective = Some(time - sent.time);
+                    }
+                }
+            }
+        }
+        rtt.or(selective)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cumulative_acknowledgement_takes_its_last_segment() {
+        let mut matcher = Matcher::default();
+        matcher.sent(0, u32::MAX - 99, 100);
+        matcher.sent(5, 0, 100);
+        assert_eq!(matcher.acknowledged(30, 100, &[]), Some(25));
+        assert_eq!(matcher.acknowledged(31, 100, &[]), None);
+    }
+
+    #[test]
+    fn what_was_sent_again_gives_no_sample() {
+        let mut matcher = Matcher::default();
+        matcher.sent(0, 0, 100);
+        matcher.sent(1, 100, 100);
+        assert_eq!(matcher.acknowledged(30, 0, &[(100, 200)]), Some(29));
+        matcher.sent(40, 0, 100);
+        assert_eq!(matcher.acknowledged(60, 200, &[]), None);
+    }
+
+    #[test]
+    fn a_packet_is_read() {
+        let mut packet = vec![0; 14 + 20 + 32];
+        packet[12..14].copy_from_slice(&[8, 0]);
+        packet[14] = 0x45;
+        packet[16..18].copy_from_slice(&1000_u16.to_be_bytes());
+        packet[23] = 6;
+        packet[34..38].copy_from_slice(&[0x13, 0x89, 0, 80]);
+        packet[46] = 8 << 4;
+        packet[54..66].copy_from_slice(&[1, 1, 5, 10, 0, 0, 0, 1, 0, 0, 0, 9]);
+        let seen = read_tcp(&packet).unwrap();
+        assert_eq!((seen.source_port, seen.target_port, seen.payload), (5001, 80, 1000 - 52));
+        assert_eq!(seen.sacked, [(1, 9)]);
+        assert!(read_tcp(&packet[..40]).is_none());
+    }
+}

@@ -1,0 +1,117 @@
+"""A stock Linux kernel in virtual time as an engine.
+
+The kernel boots once per kernel, agent and emulator, and is frozen just before it would read a request;
+every run starts from there. Request and answer travel through a file that is the guest's memory too.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+from dragstrip import _core, kernel
+from dragstrip.engines import vm_agent, vm_machine
+from dragstrip.engines.vm_window import Window
+from dragstrip.errors import BadInputError, DragstripError
+from dragstrip.recording import TABLES, Recording, from_core
+
+SILENCE_S = 20.0
+"""A run that has not moved for so long (wall clock) hangs."""
+
+Columns = dict[str, dict[str, tuple[str, Any]]]
+
+
+def prepare(kernel_name: str | None = None) -> None:
+    """Compiles the agent and boots the machine, once; raises `DragstripError` with what is missing."""
+    vm_machine.version()
+    vm_machine.snapshot(kernel.chosen(kernel_name), vm_agent.program())
+
+
+def emulate(
+    scenario: dict[str, Any], progress: Callable[[int], object] | None = None, kernel_name: str | None = None
+) -> Recording:
+    """Runs one scenario in an emulator of its own.
+
+    `progress` is told the virtual nanoseconds; if it answers `False` the run ends there with an error.
+    Raises `BadInputError` for a scenario that cannot be run, `DragstripError` for anything else.
+    """
+    started = datetime.now(UTC)
+    for field, value, expected in _core.validate(json.dumps(scenario)):
+        raise BadInputError(field, value or None, expected)
+    chosen = kernel.chosen(kernel_name)
+    begun = time.monotonic()
+    with vm_machine.resumed(chosen, vm_agent.program(), scenario) as (machine, window):
+        wait(machine, window, progress)
+        head, raw = window.answer()
+    wall_s = time.monotonic() - begun
+    tables = columns(head, raw)
+    provenance = {
+        "engine": "vm",
+        "version": _core.__version__,
+        "seed": scenario["seed"],
+        "started": started.isoformat(timespec="seconds"),
+        "recording_sha256": digest(tables),
+        "kernel": {"release": head["run"].pop("kernel"), "package": chosen.package},
+        "emulator": vm_machine.version(),
+        "wall_s": round(wall_s, 3),
+        "verified": head["run"],
+    }
+    return Recording(scenario, from_core(tables), provenance)
+
+
+def wait(
+    machine: vm_machine.Machine, window: Window, progress: Callable[[int], object] | None = None
+) -> None:
+    """Returns when the answer is there; raises `DragstripError` with the guest's last lines if none comes."""
+    told = -1
+    moved = time.monotonic()
+    while not window.answered():
+        if not machine.alive():
+            if window.answered():
+                return
+            raise DragstripError(f"the guest has gone: {machine.last_lines()}")
+        now_ns = window.progress()
+        if now_ns != told:
+            told, moved = now_ns, time.monotonic()
+            if progress is not None and progress(now_ns) is False:
+                raise DragstripError("stopped")
+        elif time.monotonic() - moved > SILENCE_S:
+            raise DragstripError(f"the guest hangs: {machine.last_lines()}")
+        time.sleep(0.005)
+
+
+def columns(head: dict[str, Any], raw: memoryview) -> Columns:
+    """The answer's tables in the form that the simulator's bindings have."""
+    tables: Columns = {}
+    for table in head["tables"]:
+        tables[table["name"]] = {}
+        for column in table["columns"]:
+            data = bytes(raw[column["offset"] : column["offset"] + column["bytes"]])
+            value: Any = (column["names"], data) if column["kind"] == "text" else data
+            tables[table["name"]][column["name"]] = (column["kind"], value)
+    assert tuple(tables) == TABLES, f"the agent sent the tables {tuple(tables)}"
+    return tables
+
+
+def digest(tables: Columns) -> str:
+    """The same hash as the simulator's (crates/py/src/tables.rs)."""
+    hashed = hashlib.sha256()
+
+    def feed(part: bytes) -> None:
+        hashed.update(len(part).to_bytes(8, "little"))
+        hashed.update(part)
+
+    for table, its in tables.items():
+        for name, (kind, data) in its.items():
+            feed(table.encode())
+            feed(name.encode())
+            if kind == "text":
+                names, data = data
+                for text in names:
+                    feed(text.encode())
+            feed(data)
+    return hashed.hexdigest()

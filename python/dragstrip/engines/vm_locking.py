@@ -1,0 +1,17 @@
+"""A lock between processes, for what is made once and then kept."""
+
+from __future__ import annotations
+
+import fcntl
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+@contextmanager
+def locked(file: Path) -> Iterator[None]:
+    """Waits for the lock on `file`, which the kernel lets go when its holder dies."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with file.open("w") as opened:
+        fcntl.flock(opened, fcntl.LOCK_EX)
+        yield

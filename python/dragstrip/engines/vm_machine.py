@@ -1,0 +1,278 @@
+"""The emulated machine: QEMU with virtual time, booted once, frozen, and resumed for every run.
+
+One instruction is one nanosecond, idle time is skipped, and nothing of the host gets in: no clock, no
+random numbers of the processor, no device that answers in the host's time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import hashlib
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache as once
+from pathlib import Path
+from typing import Any
+
+from dragstrip import kernel
+from dragstrip.engines.vm_image import initramfs
+from dragstrip.engines.vm_locking import locked
+from dragstrip.engines.vm_window import SIZE, Window
+from dragstrip.errors import DragstripError
+from dragstrip.kernel import Kernel
+from dragstrip.recording import appearing
+
+PROGRAM = "qemu-system-x86_64"
+INSTALL = "apt-get install qemu-system-x86"
+MEMORY_MIB = 2048
+BOOT_S = 180.0
+"""Wall-clock time that a boot may take."""
+
+PR_SET_PDEATHSIG = 1  # linux/prctl.h
+WINDOW_MIB = SIZE >> 20
+"""The window is memory of the guest behind its own, where its kernel is told to leave it alone."""
+
+BOOT_WORDS = (
+    # No entropy, no address and no rate may come from the host.
+    "nokaslr random.trust_cpu=off random.trust_bootloader=off tsc=reliable tsc_early_khz=1000000 "
+    # What costs instructions and shows nothing: mitigations of speculation, which an emulator does not do.
+    "mitigations=off console=ttyS0 quiet panic=-1 rdinit=/init "
+    f"memmap={WINDOW_MIB}M${MEMORY_MIB}M "
+    f"-- exchange=/dev/mem:{MEMORY_MIB << 20}:{SIZE} watchdog=/dev/watchdog"
+)
+
+
+def missing() -> str | None:
+    """What keeps the engine from running here, or nothing."""
+    if sys.platform != "linux":
+        return "the vm engine runs on Linux"
+    if shutil.which(PROGRAM) is None:
+        return f"{PROGRAM} is not installed: {INSTALL}"
+    return None
+
+
+@once
+def version() -> str:
+    """The emulator's own first line about itself."""
+    reason = missing()
+    if reason:
+        raise DragstripError(f"engine vm: {reason}")
+    done = subprocess.run([PROGRAM, "--version"], capture_output=True, text=True, check=True)  # noqa: S603
+    return done.stdout.splitlines()[0]
+
+
+class Machine:
+    """A running emulator. It dies with this process."""
+
+    def __init__(self, arguments: list[str], folder: Path) -> None:
+        self._console = folder / "console"
+        self._errors = (folder / "errors").open("w+b")
+        serial = f"file,id=console,path={self._console}"
+        command = [PROGRAM, *arguments, "-chardev", serial, "-device", "isa-serial,chardev=console"]
+        self._process = subprocess.Popen(  # noqa: S603
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=self._errors,
+            stderr=self._errors,
+            preexec_fn=_die_with_parent(os.getpid()),
+        )
+
+    def alive(self) -> bool:
+        """It still runs."""
+        return self._process.poll() is None
+
+    def last_lines(self) -> str:
+        """What the guest, or the emulator, said last, in one line."""
+        said = [self._console.read_bytes() if self._console.exists() else b""]
+        self._errors.seek(0)
+        said.append(self._errors.read())
+        lines = b"\n".join(said).decode(errors="replace").replace("\r", "").strip().splitlines()
+        status = self._process.poll()
+        ended = "" if status is None else f" (exit status {status})"
+        return (" | ".join(lines[-6:]) or "it said nothing") + ended
+
+    def close(self) -> None:
+        """Ends it, however it stands."""
+        self._process.kill()
+        self._process.wait()
+        self._errors.close()
+
+
+def _die_with_parent(parent: int) -> Any:
+    library = ctypes.CDLL(None)
+
+    def before_exec() -> None:
+        library.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:
+            os._exit(1)
+
+    return before_exec
+
+
+@contextmanager
+def resumed(chosen: Kernel, agent: Path, scenario: dict[str, Any]) -> Iterator[tuple[Machine, Window]]:
+    """A machine that has just read its request."""
+    version()
+    frozen = snapshot(chosen, agent)
+    with scratch() as folder:
+        window = Window(folder / "window")
+        window.ask(scenario)
+        arguments = [
+            *_hardware(frozen / "ram", folder / "window", shared=False),
+            *("-incoming", "defer", "-qmp", f"unix:{folder / 'talk'},server=on,wait=off"),
+        ]
+        machine = Machine(arguments, folder)
+        try:
+            monitor = Monitor(machine, folder / "talk")
+            monitor.leave_memory_out()
+            monitor.ask("migrate-incoming", uri=f"exec:cat '{frozen / 'state'}'")
+            monitor.wait_until_migrated()
+            monitor.ask("cont")
+            yield machine, window
+        finally:
+            machine.close()
+
+
+@contextmanager
+def scratch() -> Iterator[Path]:
+    """A folder for one run, in memory where there is such a place."""
+    memory = Path("/dev/shm")  # noqa: S108
+    parent = memory if memory.is_dir() and os.access(memory, os.W_OK) else None
+    with tempfile.TemporaryDirectory(prefix="dragstrip-vm-", dir=parent) as folder:
+        yield Path(folder)
+
+
+def _hardware(ram: Path, window: Path, *, shared: bool) -> list[str]:
+    share = "on" if shared else "off"
+    return [
+        *("-nodefaults", "-no-user-config", "-no-reboot", "-display", "none"),
+        *("-machine", "pc", "-m", f"{MEMORY_MIB + WINDOW_MIB}M"),
+        # qemu64 has neither RDRAND nor RDSEED.
+        *("-cpu", "qemu64", "-smp", "1"),
+        *("-accel", "tcg,thread=single", "-icount", "shift=0,sleep=off"),
+        *("-rtc", "base=2026-01-01T00:00:00,clock=vm", "-seed", "1"),
+        *("-object", f"memory-backend-file,id=ram,size={MEMORY_MIB}M,mem-path={ram},share={share}"),
+        *("-object", f"memory-backend-file,id=window,size={SIZE},mem-path={window},share=on"),
+        *("-numa", "node,memdev=ram", "-numa", "node,memdev=window"),
+        *("-device", "ib700", "-action", "watchdog=pause"),
+    ]
+
+
+def snapshot(chosen: Kernel, agent: Path) -> Path:
+    """The frozen machine for this kernel and agent: a folder with `ram` and `state`. Boots it if need be."""
+    place = kernel.cache() / "machines" / _key(chosen, agent)
+    with locked(kernel.cache() / "machines" / "lock"):
+        if not place.exists():
+            with appearing(place) as draft, scratch() as folder:
+                _freeze(chosen, agent, draft, folder)
+    return place
+
+
+def _key(chosen: Kernel, agent: Path) -> str:
+    hashed = hashlib.sha256()
+    own = json.dumps([version(), BOOT_WORDS, _hardware(Path("ram"), Path("window"), shared=True)])
+    hashed.update(own.encode())
+    for file in (chosen.image, agent, *chosen.modules):
+        hashed.update(file.name.encode() + hashlib.sha256(file.read_bytes()).digest())
+    return f"{chosen.name}-{hashed.hexdigest()[:12]}"
+
+
+def _freeze(chosen: Kernel, agent: Path, draft: Path, folder: Path) -> None:
+    """Boots until the agent lets the watchdog fire, and saves the machine as it stands."""
+    initramfs(folder / "initramfs", agent, chosen.modules)
+    Window(folder / "window").close()
+    talk = folder / "talk"
+    arguments = [
+        *_hardware(draft / "ram", folder / "window", shared=True),
+        *("-kernel", str(chosen.image), "-initrd", str(folder / "initramfs"), "-append", BOOT_WORDS),
+        *("-qmp", f"unix:{talk},server=on,wait=off"),
+    ]
+    machine = Machine(arguments, folder)
+    try:
+        monitor = Monitor(machine, talk)
+        monitor.wait_for("STOP")
+        monitor.leave_memory_out()
+        monitor.ask("migrate", uri=f"exec:cat > '{draft / 'state'}'")
+        monitor.wait_until_migrated()
+        monitor.ask("quit")
+    finally:
+        machine.close()
+
+
+class Monitor:
+    """QEMU's machine protocol: a line of JSON each way."""
+
+    def __init__(self, machine: Machine, path: Path) -> None:
+        self._machine = machine
+        self._deadline = time.monotonic() + BOOT_S
+        self._socket = socket.socket(socket.AF_UNIX)
+        while True:
+            with contextlib.suppress(OSError):
+                self._socket.connect(str(path))
+                break
+            self._check()
+            time.sleep(0.01)
+        self._socket.settimeout(1.0)
+        self._events: list[str] = []
+        self._partial = b""
+        self.ask("qmp_capabilities")
+
+    def ask(self, command: str, **arguments: object) -> dict[str, Any]:
+        """Runs a command and gives what it returns."""
+        content: dict[str, Any] = {"execute": command}
+        if arguments:
+            content["arguments"] = arguments
+        self._socket.sendall(json.dumps(content).encode() + b"\n")
+        while True:
+            heard = self._hear()
+            if "error" in heard:
+                raise DragstripError(f"the emulator refuses {command}: {heard['error'].get('desc')}")
+            if "return" in heard:
+                returned = heard["return"]
+                return returned if isinstance(returned, dict) else {}
+
+    def leave_memory_out(self) -> None:
+        """Memory that is shared (at the freezing: all of it) is not part of the saved state."""
+        self.ask("migrate-set-capabilities", capabilities=[{"capability": "x-ignore-shared", "state": True}])
+
+    def wait_until_migrated(self) -> None:
+        """The state has been saved, or loaded."""
+        while (status := self.ask("query-migrate").get("status")) != "completed":
+            if status in ("failed", "cancelled"):
+                raise DragstripError(f"the machine's state: {self._machine.last_lines()}")
+            time.sleep(0.002)
+
+    def wait_for(self, event: str) -> None:
+        """Returns when the emulator has told of this event."""
+        while event not in self._events:
+            self._hear()
+
+    def _hear(self) -> dict[str, Any]:
+        while b"\n" not in self._partial:
+            self._check()
+            with contextlib.suppress(TimeoutError):
+                piece = self._socket.recv(65_536)
+                if not piece:
+                    raise DragstripError(f"the guest has gone: {self._machine.last_lines()}")
+                self._partial += piece
+        line, self._partial = self._partial.split(b"\n", 1)
+        heard: dict[str, Any] = json.loads(line)
+        if "event" in heard:
+            self._events.append(heard["event"])
+        return heard
+
+    def _check(self) -> None:
+        if not self._machine.alive():
+            raise DragstripError(f"the guest does not boot: {self._machine.last_lines()}")
+        if time.monotonic() > self._deadline:
+            raise DragstripError(f"the guest did not boot in {BOOT_S:.0f} s: {self._machine.last_lines()}")

@@ -1,0 +1,262 @@
+"""Kernels that the `vm` engine can boot: fetched from the distribution's archive, or one's own.
+
+A kernel in the cache is a folder `kernels/NAME` with `vmlinuz`, `modules/` and `kernel.json`. Nothing is
+installed and nothing needs root.
+"""
+
+from __future__ import annotations
+
+import lzma
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from dragstrip.errors import BadInputError, DragstripError, nearest
+from dragstrip.recording import appearing, read_json, write_json
+
+ARCHITECTURE = "amd64"
+NEWEST = f"linux-image-{ARCHITECTURE}"
+"""The archive's name for its current kernel."""
+
+MODULES = (
+    *("veth", "ib700wdt"),
+    *(
+        f"sch_{name}"
+        for name in ("htb", "tbf", "netem", "codel", "fq_codel", "sfq", "fq", "pie", "cake", "red")
+    ),
+    *(
+        f"tcp_{name}"
+        for name in (
+            *("bbr", "bic", "cdg", "dctcp", "highspeed", "htcp", "hybla", "illinois"),
+            *("lp", "nv", "scalable", "vegas", "veno", "westwood", "yeah"),
+        )
+    ),
+)
+"""What is loaded where the kernel has it as a module; what it has built in needs no loading."""
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel in the cache."""
+
+    name: str
+    folder: Path
+    package: str
+
+    @property
+    def image(self) -> Path:
+        """The bootable file."""
+        return self.folder / "vmlinuz"
+
+    @property
+    def modules(self) -> list[Path]:
+        """Files in the order of loading."""
+        order = (self.folder / "modules" / "order").read_text().split()
+        return [self.folder / "modules" / name for name in order]
+
+
+def cache() -> Path:
+    """Where kernels and booted machines are kept (DRAGSTRIP_CACHE, or the user's cache folder)."""
+    own = os.environ.get("DRAGSTRIP_CACHE")
+    if own:
+        return Path(own)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "dragstrip"
+
+
+def kernels() -> list[Kernel]:
+    """All kernels in the cache, by name."""
+    found = []
+    for file in sorted((cache() / "kernels").glob("*/kernel.json")):
+        content = read_json(file)
+        found.append(Kernel(file.parent.name, file.parent, content["package"]))
+    return found
+
+
+def chosen(name: str | None = None) -> Kernel:
+    """The kernel called `name`, or the one in use; raises `DragstripError` if there is none."""
+    known = {kernel.name: kernel for kernel in kernels()}
+    if not known:
+        raise DragstripError("engine vm: there is no kernel yet; `dragstrip kernel fetch` gets Debian's")
+    if name is None:
+        name = in_use()
+    if name not in known:
+        raise BadInputError("kernel", name, f"one of {', '.join(known)}{nearest(str(name), known)}")
+    return known[name]
+
+
+def in_use() -> str | None:
+    """The name of the kernel that runs use."""
+    try:
+        return (cache() / "kernels" / "in-use").read_text().strip()
+    except OSError:
+        return None
+
+
+def choose(name: str) -> None:
+    """From now on, runs use this kernel."""
+    file = cache() / "kernels" / "in-use"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(name + "\n")
+
+
+def fetch(version: str | None = None) -> Kernel:
+    """Downloads a kernel package (or takes it from the cache), unpacks it, and uses it from now on.
+
+    `version` is a package (`linux-image-6.1.0-56-amd64`), its release (`6.1.0-56-amd64`) or the beginning
+    of one (`6.12`); without it, the archive's current kernel.
+    """
+    for tool in ("apt-get", "apt-cache", "dpkg-deb"):
+        if shutil.which(tool) is None:
+            raise DragstripError(f"`kernel fetch` needs {tool} (Debian); `kernel use PATH` takes any kernel")
+    package = _package(version)
+    name = package.removeprefix("linux-image-")
+    known = {kernel.name: kernel for kernel in kernels()}
+    if name not in known:
+        with tempfile.TemporaryDirectory(prefix="dragstrip-kernel-") as scratch:
+            unpacked = _download(package, Path(scratch))
+            _keep(name, package, unpacked / "boot" / f"vmlinuz-{name}", unpacked / "lib" / "modules" / name)
+        known = {kernel.name: kernel for kernel in kernels()}
+    choose(name)
+    return known[name]
+
+
+def use(path: str) -> Kernel:
+    """Uses a kernel that is in the cache, by name, or takes a folder or an image in.
+
+    A folder holds `boot/vmlinuz-NAME` and `lib/modules/NAME`, as an unpacked package does; an image
+    `vmlinuz-NAME` has its modules in `../lib/modules/NAME` or `/lib/modules/NAME`.
+    """
+    known = {kernel.name: kernel for kernel in kernels()}
+    if path in known:
+        choose(path)
+        return known[path]
+    place = Path(path)
+    if place.is_dir():
+        images = sorted(place.glob("boot/vmlinuz-*")) + sorted(place.glob("vmlinuz-*"))
+        if len(images) != 1:
+            expected = f"a folder with one vmlinuz-* in it or in its boot, not {len(images)}"
+            raise BadInputError("PATH", path, expected)
+        image = images[0]
+    elif place.is_file():
+        image = place
+    else:
+        names = ", ".join(known) or "none yet"
+        raise BadInputError("PATH", path, f"a kernel's image, a folder, or one of those kept ({names})")
+    name = image.name.removeprefix("vmlinuz-")
+    candidates = [
+        image.parent / "lib/modules" / name,
+        image.parent.parent / "lib/modules" / name,
+        Path("/lib/modules") / name,
+    ]
+    modules = next((candidate for candidate in candidates if candidate.is_dir()), None)
+    if modules is None:
+        raise BadInputError("PATH", path, f"modules in {candidates[0]} or {candidates[1]}")
+    _keep(name, "", image, modules)
+    choose(name)
+    return chosen(name)
+
+
+def _package(version: str | None) -> str:
+    wanted = NEWEST if version is None else version
+    if not wanted.startswith("linux-image-"):
+        wanted = f"linux-image-{wanted}"
+    known = _apt("apt-cache", "pkgnames", "linux-image-").split()
+    if wanted == NEWEST or wanted not in known:
+        if wanted == NEWEST:
+            depends = _apt("apt-cache", "depends", "--no-recommends", "--no-suggests", NEWEST)
+            found = re.findall(r"Depends: (linux-image-\S+)", depends)
+        else:
+            plain = re.compile(rf"{re.escape(wanted)}[.\-+].*-{ARCHITECTURE}$")
+            special = ("-cloud-", "-rt-", "-dbg", "-unsigned")
+            found = [n for n in known if plain.match(n) and not any(word in n for word in special)]
+        if not found:
+            raise BadInputError("VERSION", version, f"a kernel of the archive{nearest(wanted, known)}")
+        wanted = max(found, key=_release)
+    return wanted
+
+
+def _release(name: str) -> list[int]:
+    return [int(number) for number in re.findall(r"\d+", name)]
+
+
+def _apt(*command: str) -> str:
+    environment = {**os.environ, "LC_ALL": "C"}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)  # noqa: S603
+    if done.returncode != 0:
+        raise DragstripError(f"{' '.join(command)}: {done.stderr.strip() or done.returncode}")
+    return done.stdout
+
+
+def _download(package: str, scratch: Path) -> Path:
+    done = subprocess.run(  # noqa: S603
+        ["apt-get", "download", package],  # noqa: S607
+        cwd=scratch,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    files = list(scratch.glob("*.deb"))
+    if done.returncode != 0 or not files:
+        raise DragstripError(f"apt-get download {package}: {done.stderr.strip()}")
+    unpacked = scratch / "unpacked"
+    subprocess.run(["dpkg-deb", "-x", str(files[0]), str(unpacked)], check=True)  # noqa: S603, S607
+    return unpacked
+
+
+def _keep(name: str, package: str, image: Path, modules: Path) -> None:
+    """Copies an image and the modules that we load into the cache."""
+    if not image.is_file():
+        raise DragstripError(f"the kernel {name} has no image {image.name}")
+    known = cache() / "kernels" / name
+    if known.exists():
+        shutil.rmtree(known)
+    with appearing(known) as draft:
+        shutil.copyfile(image, draft / "vmlinuz")
+        (draft / "modules").mkdir()
+        order = _copy_modules(modules, draft / "modules", MODULES)
+        (draft / "modules" / "order").write_text("".join(f"{name}.ko\n" for name in order))
+        write_json(draft / "kernel.json", {"package": package, "modules": order})
+
+
+def _copy_modules(source: Path, target: Path, wanted: Iterable[str]) -> list[str]:
+    """Copies modules and what they depend on, uncompressed; gives their names in the order of loading."""
+    files = {file.name.split(".")[0].replace("-", "_"): file for file in source.glob("kernel/**/*.ko*")}
+    order: list[str] = []
+
+    def copy(name: str) -> None:
+        if name in order or name not in files:
+            return
+        content = _uncompressed(files[name])
+        for needed in _depends(content):
+            copy(needed.replace("-", "_"))
+        (target / f"{name}.ko").write_bytes(content)
+        order.append(name)
+
+    for name in wanted:
+        copy(name)
+    return order
+
+
+def _uncompressed(file: Path) -> bytes:
+    content = file.read_bytes()
+    if file.suffix == ".xz":
+        return lzma.decompress(content)
+    if file.suffix == ".ko":
+        return content
+    raise DragstripError(f"{file.name}: modules are taken plain or compressed with xz")
+
+
+def _depends(module: bytes) -> list[str]:
+    """The modules that must be loaded before this one (`depends=` in its .modinfo section)."""
+    found = re.search(rb"\0depends=([^\0]*)\0", module)
+    return [name for name in found[1].decode().split(",") if name] if found else []
+
+
+def as_json(kernel: Kernel) -> dict[str, object]:
+    """For the command line."""
+    return {"name": kernel.name, "package": kernel.package, "in_use": kernel.name == in_use()}
