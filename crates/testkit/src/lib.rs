@@ -2,3 +2,17 @@
 //!
 //! What lives here: what more than one crate's tests need. What must not: anything that shipped code
 //! depends on; this crate is only ever a development dependency.
+//!
+//! | file | gives |
+//! |---|---|
+//! | `scenarios.rs` | a proptest strategy of valid scenarios of every kind |
+//! | `links.rs` | ... of links: every queue discipline, every impairment |
+//! | `traffic.rs` | ... of hosts, flows and pings |
+//! | `path.rs` | scenarios written down by tests: hosts, links, flows, a dumbbell |
+
+mod links;
+pub mod path;
+mod scenarios;
+mod traffic;
+
+pub use scenarios::{Budget, scenarios};

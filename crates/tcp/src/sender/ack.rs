@@ -362,11 +362,8 @@ impl Sender {
     fn remove_reno_sacks(&mut self, packets: u32) {
         let emulated = self.view.sacked_out;
         self.view.delivered += u64::from(packets.saturating_sub(emulated).max(1));
-        if packets > 1 {
-            self.view.sacked_out = emulated.saturating_sub(packets - 1);
-        }
-        self.view.sacked_out =
-            self.view.sacked_out.min(self.view.packets_out.saturating_sub(self.view.lost_out));
+        self.view.sacked_out = emulated.saturating_sub(packets - 1);
+        self.limit_reno_sacks(0);
     }
 
     /// `tcp_cong_control`: the algorithm, or PRR, moves the window.

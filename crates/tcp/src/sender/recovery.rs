@@ -244,11 +244,23 @@ impl Sender {
         if !duplicate {
             return;
         }
-        if self.view.sacked_out + self.view.lost_out < self.view.packets_out {
-            self.view.sacked_out += 1;
-            // delivered counts what this duplicate says has arrived.
-            ack.sack_delivered += 1;
-            self.view.delivered += 1;
+        let before = self.view.sacked_out;
+        self.view.sacked_out += 1;
+        self.limit_reno_sacks(1);
+        let arrived = self.view.sacked_out.saturating_sub(before);
+        ack.sack_delivered += arrived;
+        self.view.delivered += u64::from(arrived);
+    }
+
+    /// `tcp_check_reno_reordering`: more duplicates than segments behind the hole mean that the network
+    /// reorders or copies, so `expected` more than are out are waited for.
+    pub(super) fn limit_reno_sacks(&mut self, expected: u32) {
+        let out = self.view.packets_out;
+        let holes = self.view.lost_out.max(1).min(out);
+        if self.view.sacked_out + holes > out {
+            self.view.sacked_out = out - holes;
+            self.recovery.reordering = (out + expected).min(self.settings.max_reordering);
+            self.recovery.reordering_seen += 1;
         }
     }
 

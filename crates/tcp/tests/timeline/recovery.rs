@@ -198,3 +198,18 @@ fn newreno_stays_in_recovery_until_it_is_passed() {
     assert_eq!(host.state(), "congestion_avoidance");
     assert_eq!(host.endpoint().reductions(), 1);
 }
+
+/// `tcp_limit_reno_sacked`: a duplicate stands for a segment behind the hole; there are no more than that.
+#[test]
+fn newreno_believes_no_more_duplicates_than_there_are_segments() {
+    let mut host = Host::connected("reno", 100, &no_sack());
+    host.write(4).until(200);
+    for _ in 0..20 {
+        host.ack(0);
+    }
+    // Three were enough for recovery; with the fourth the network is known to copy or reorder.
+    assert_eq!((host.state(), host.endpoint().reductions()), ("recovery", 1));
+    assert_eq!(host.snapshot().bytes_in_flight, 1448, "the retransmission of the hole");
+    host.until(300).ack(4);
+    assert_eq!(host.snapshot().bytes_in_flight, 0);
+}

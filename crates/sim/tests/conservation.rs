@@ -1,0 +1,261 @@
+//! Random valid scenarios, 2,000 of them (PROPTEST_CASES changes that): no packet and no byte appears or
+//! vanishes, time never goes back, nothing stops for good, and every run can be repeated.
+
+use dragstrip_scenario::{FlowSpec, LinkSpec, NodeSpec, ProbeSpec, Scenario};
+use dragstrip_sim::audit::{Audit, audit};
+use dragstrip_sim::{Column, Data, Recording};
+use dragstrip_testkit::{Budget, scenarios};
+use dragstrip_units::Instant;
+use proptest::test_runner::{Config, TestCaseError, TestError, TestRng, TestRunner};
+
+/// Cases in all; they are shared by the tests below.
+const CASES: u32 = 2_000;
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the number of cases and the case to replay are asked for"
+)]
+fn asked(variable: &str) -> Option<String> {
+    std::env::var(variable).ok()
+}
+
+/// A test of random cases.
+struct Trial {
+    /// Its name, and which of several streams of cases it takes.
+    test: &'static str,
+    stream: u8,
+    /// One of how many cases it takes.
+    share: u32,
+    check: fn(&Scenario) -> Result<(), String>,
+}
+
+impl Trial {
+    /// The case that DRAGSTRIP_REPLAY names, or else random ones.
+    fn run(&self) {
+        let Some(file) = asked("DRAGSTRIP_REPLAY") else { return self.try_random() };
+        #[expect(clippy::disallowed_methods, reason = "the case to replay is a file")]
+        let text = std::fs::read_to_string(file).expect("DRAGSTRIP_REPLAY names a file");
+        (self.check)(&Scenario::from_json(&text).expect("a scenario")).expect("this case");
+    }
+
+    /// A failing case is written to a file in its smallest form.
+    fn try_random(&self) {
+        let cases = asked("PROPTEST_CASES").and_then(|text| text.parse().ok()).unwrap_or(CASES);
+        let config = Config {
+            cases: cases.div_ceil(self.share),
+            failure_persistence: None,
+            max_shrink_iters: 2_000,
+            ..Config::default()
+        };
+        // The same cases every time: a red test must be red again.
+        let rng = TestRng::from_seed(config.rng_algorithm, &[self.stream; 32]);
+        let mut runner = TestRunner::new_with_rng(config, rng);
+        let budget = Budget { duration_ns: 1_500_000_000, flows: 4 };
+        let outcome = runner.run(&scenarios(budget), |scenario| {
+            (self.check)(&scenario).map_err(TestCaseError::fail)
+        });
+        let Err(error) = outcome else { return };
+        let TestError::Fail(reason, scenario) = error else { panic!("{error}") };
+        let test = self.test;
+        let file = format!("{}/{test}.json", env!("CARGO_TARGET_TMPDIR"));
+        let text = serde_json::to_string_pretty(&scenario).expect("scenarios are JSON");
+        #[expect(clippy::disallowed_methods, reason = "the failing case is kept")]
+        std::fs::write(&file, text).expect("the target directory can be written");
+        panic!(
+            "{reason}\nThis replays it:\n  \
+             DRAGSTRIP_REPLAY={file} cargo test -p dragstrip-sim --test conservation {test}"
+        );
+    }
+}
+
+macro_rules! ensure {
+    ($condition:expr, $($said:tt)+) => {
+        if !$condition {
+            return Err(format!($($said)+));
+        }
+    };
+}
+
+// ---- packets and bytes ----
+
+#[test]
+fn nothing_appears_and_nothing_vanishes() {
+    let test = "nothing_appears_and_nothing_vanishes";
+    Trial { test, stream: 1, share: 2, check: conserved }.run();
+}
+
+/// The other half of the cases, for another processor.
+#[test]
+fn nothing_appears_and_nothing_vanishes_either() {
+    let test = "nothing_appears_and_nothing_vanishes_either";
+    Trial { test, stream: 2, share: 2, check: conserved }.run();
+}
+
+fn conserved(scenario: &Scenario) -> Result<(), String> {
+    let (recording, books) = audit(scenario).map_err(|error| format!("{error:?}"))?;
+    packets_balance(&books)?;
+    bytes_balance(&books)?;
+    nobody_sleeps_for_good(&books)?;
+    time_goes_on(&recording)?;
+    flows_add_up(&recording)?;
+    let (again, _) = audit(scenario).map_err(|error| format!("{error:?}"))?;
+    ensure!(recording.sha256() == again.sha256(), "the second run was another one");
+    Ok(())
+}
+
+fn packets_balance(books: &Audit) -> Result<(), String> {
+    let Audit { sent, copied, delivered, dropped, waiting, records, streams: _ } = books;
+    ensure!(
+        sent + copied == delivered + dropped + waiting,
+        "{sent} sent and {copied} copied are not {delivered} delivered, {dropped} dropped and {waiting} waiting"
+    );
+    ensure!(records == waiting, "{records} records for {waiting} packets");
+    Ok(())
+}
+
+fn bytes_balance(books: &Audit) -> Result<(), String> {
+    for stream in &books.streams {
+        ensure!(stream.in_order <= stream.written, "received more than was written: {stream:?}");
+        ensure!(stream.acked <= stream.in_order, "acknowledged before it came: {stream:?}");
+    }
+    Ok(())
+}
+
+/// A host with unacknowledged data has a timer, the event queue knows of it, and none is overdue.
+fn nobody_sleeps_for_good(books: &Audit) -> Result<(), String> {
+    for stream in &books.streams {
+        ensure!(
+            !stream.unfinished || stream.deadline < Instant::NEVER,
+            "waits for ever: {stream:?}"
+        );
+        ensure!(stream.scheduled <= stream.deadline, "nobody will wake it: {stream:?}");
+        ensure!(stream.deadline >= stream.now, "overdue: {stream:?}");
+    }
+    Ok(())
+}
+
+fn column<'a>(recording: &'a Recording, table: &str, name: &str) -> &'a [i64] {
+    let table = recording.tables.iter().find(|found| found.name == table).expect("a table");
+    let column = table.columns.iter().find(|found| found.name == name).expect("a column");
+    let Column { data: Data::Int(values), .. } = column else { panic!("{name} holds no numbers") };
+    values
+}
+
+fn time_goes_on(recording: &Recording) -> Result<(), String> {
+    for table in ["samples", "received", "rtts", "probes", "queues"] {
+        ensure!(column(recording, table, "time_ns").is_sorted(), "{table} goes back in time");
+    }
+    Ok(())
+}
+
+/// What the tables say about a flow agrees with itself.
+fn flows_add_up(recording: &Recording) -> Result<(), String> {
+    let of = |name| column(recording, "flows", name);
+    let in_intervals = |flow: usize, name| -> i64 {
+        let flows = column(recording, "received", "flow").iter();
+        let values = column(recording, "received", name).iter();
+        flows.zip(values).filter(|row| *row.0 == flow as i64).map(|row| *row.1).sum()
+    };
+    for flow in 0..of("flow").len() {
+        let (received, acked) = (of("bytes_received")[flow], of("bytes_acked")[flow]);
+        ensure!(received >= acked, "flow {flow}: {received} bytes received, {acked} acknowledged");
+        let counted = in_intervals(flow, "new_bytes");
+        ensure!(counted <= received, "flow {flow}: {counted} bytes in intervals of {received}");
+        let (sent, again) = (of("segments_sent")[flow], of("retransmits")[flow]);
+        ensure!(again <= sent, "flow {flow}: {again} of {sent} segments sent again");
+        ensure!(of("start_ns")[flow] <= of("stop_ns")[flow], "flow {flow} ends before it begins");
+    }
+    ensure!(
+        column(recording, "probes", "rtt_ns").iter().all(|rtt| *rtt == Data::NULL || *rtt >= 0),
+        "a ping was answered before it was sent"
+    );
+    Ok(())
+}
+
+// ---- independence ----
+
+/// A second network beside the first that shares nothing with it (one case for every eight of the others).
+#[test]
+fn a_flow_elsewhere_changes_nothing() {
+    let check = |scenario: &Scenario| {
+        let alone = audit(scenario).map_err(|error| format!("{error:?}"))?.0;
+        let both = audit(&beside(scenario)).map_err(|error| format!("{error:?}"))?.0;
+        let flows = scenario.flows.len() as i64;
+        for table in ["samples", "received", "rtts"] {
+            ensure!(
+                rows_of_flows(&alone, table, flows) == rows_of_flows(&both, table, flows),
+                "{table} of a flow changed because of another one elsewhere"
+            );
+        }
+        let pings = scenario.probes.len();
+        ensure!(pings_of(&alone, pings) == pings_of(&both, pings), "a ping changed");
+        Ok(())
+    };
+    let test = "a_flow_elsewhere_changes_nothing";
+    Trial { test, stream: 3, share: 8, check }.run();
+}
+
+/// `scenario` with a copy of itself, renamed.
+fn beside(scenario: &Scenario) -> Scenario {
+    let other = |name: &str| format!("other-{name}");
+    let mut both = scenario.clone();
+    both.nodes.extend(scenario.nodes.iter().map(|node| match node {
+        NodeSpec::Host(host) => {
+            NodeSpec::Host(dragstrip_scenario::HostSpec { name: other(&host.name), ..host.clone() })
+        }
+        NodeSpec::Router { name } => NodeSpec::Router { name: other(name) },
+    }));
+    both.links.extend(scenario.links.iter().map(|link| LinkSpec {
+        name: other(&link.name),
+        from: other(&link.from),
+        to: other(&link.to),
+        ..link.clone()
+    }));
+    both.flows.extend(scenario.flows.iter().map(|flow| FlowSpec {
+        label: other(&flow.label),
+        sender: other(&flow.sender),
+        receiver: other(&flow.receiver),
+        ..flow.clone()
+    }));
+    both.probes.extend(scenario.probes.iter().map(|probe| ProbeSpec {
+        label: other(&probe.label),
+        from: other(&probe.from),
+        target: other(&probe.target),
+        ..probe.clone()
+    }));
+    both
+}
+
+/// All numbers of the rows that belong to the first `flows` flows.
+fn rows_of_flows(recording: &Recording, table: &str, flows: i64) -> Vec<Vec<i64>> {
+    let table = recording.tables.iter().find(|found| found.name == table).expect("a table");
+    let keep = column(recording, table.name, "flow");
+    let numbers = table.columns.iter().filter_map(|column| match &column.data {
+        Data::Int(values) => Some(values),
+        Data::Text { .. } | Data::Bool(_) => None,
+    });
+    numbers
+        .map(|values| {
+            let rows = values.iter().zip(keep).filter(|row| *row.1 < flows);
+            rows.map(|row| *row.0).collect()
+        })
+        .collect()
+}
+
+/// (time, RTT) of the first `probes` pings.
+fn pings_of(recording: &Recording, probes: usize) -> Vec<(i64, i64)> {
+    let table = recording.tables.iter().find(|found| found.name == "probes").expect("a table");
+    let Some(Column { data: Data::Text { names, index }, .. }) =
+        table.columns.iter().find(|found| found.name == "probe")
+    else {
+        panic!("pings have names")
+    };
+    let times = column(recording, "probes", "time_ns").iter();
+    let rtts = column(recording, "probes", "rtt_ns").iter();
+    let mine = |row: usize| {
+        let name = &names[index[row] as usize];
+        (0..probes).any(|number| *name == format!("p{number}"))
+    };
+    let rows = times.zip(rtts).enumerate().filter(|(row, _)| mine(*row));
+    rows.map(|(_, (time, rtt))| (*time, *rtt)).collect()
+}

@@ -1,0 +1,169 @@
+//! Random valid scenarios: dumbbells, chains of routers and random graphs, with every kind of link
+//! and traffic.
+
+use crate::links::link;
+use crate::traffic::{flow, host};
+use dragstrip_scenario::{FlowSpec, HostSpec, LinkSpec, NodeSpec, ProbeSpec, Record, Scenario};
+use proptest::prelude::*;
+
+const MS: u64 = 1_000_000;
+
+/// How much a scenario may cost.
+#[derive(Clone, Copy, Debug)]
+pub struct Budget {
+    /// Longest run, ns.
+    pub duration_ns: u64,
+    /// Most flows.
+    pub flows: usize,
+}
+
+/// Hosts come first in the numbering of nodes, then routers; every edge is a link in each direction.
+#[derive(Clone, Debug)]
+struct Shape {
+    hosts: usize,
+    routers: usize,
+    edges: Vec<(usize, usize)>,
+}
+
+fn dumbbell() -> impl Strategy<Value = Shape> {
+    (1..4_usize).prop_map(|senders| {
+        let (hosts, left, right) = (senders + 1, senders + 1, senders + 2);
+        let mut edges = vec![(left, right), (senders, right)];
+        edges.extend((0..senders).map(|sender| (sender, left)));
+        Shape { hosts, routers: 2, edges }
+    })
+}
+
+fn chain() -> impl Strategy<Value = Shape> {
+    (0..5_usize).prop_map(|routers| {
+        // 0 — 2 — 3 ... — 1, or the two hosts side by side.
+        let mut stops = vec![0];
+        stops.extend(2..2 + routers);
+        stops.push(1);
+        let edges = stops.windows(2).map(|pair| (pair[0], pair[1])).collect();
+        Shape { hosts: 2, routers, edges }
+    })
+}
+
+fn graph() -> impl Strategy<Value = Shape> {
+    let dice = proptest::collection::vec(any::<usize>(), 12);
+    (2..5_usize, 1..5_usize, 0..4_usize, dice).prop_map(|(hosts, routers, chords, dice)| {
+        let mut dice = dice.into_iter();
+        let mut pick = |below: usize| dice.next().unwrap_or(0) % below;
+        let mut edges = Vec::new();
+        for router in 1..routers {
+            edges.push((hosts + router, hosts + pick(router)));
+        }
+        for host in 0..hosts {
+            edges.push((host, hosts + pick(routers)));
+        }
+        for _ in 0..chords {
+            let (from, to) = (hosts + pick(routers), hosts + pick(routers));
+            let known = edges.iter().any(|&(a, b)| (a, b) == (from, to) || (b, a) == (from, to));
+            if from != to && !known {
+                edges.push((from, to));
+            }
+        }
+        Shape { hosts, routers, edges }
+    })
+}
+
+/// Valid scenarios; a case takes some milliseconds to run within `budget`.
+pub fn scenarios(budget: Budget) -> impl Strategy<Value = Scenario> {
+    let shape = prop_oneof![2 => dumbbell(), 1 => chain(), 2 => graph()];
+    let parts = (
+        // Both directions of at most eleven edges: the ones at hosts have a rate.
+        proptest::collection::vec((link(false), link(true)), 22),
+        proptest::collection::vec(host(), 4),
+        proptest::collection::vec(flow(), 1..=budget.flows),
+        proptest::collection::vec((any::<usize>(), any::<usize>(), 20 * MS..400 * MS), 0..3),
+    );
+    let rest = (any::<u64>(), 50 * MS..budget.duration_ns, any::<bool>(), any::<bool>());
+    (shape, parts, rest).prop_map(|(shape, (links, hosts, flows, probes), rest)| {
+        let (seed, duration_ns, cold_arp, every_ack) = rest;
+        let nodes = nodes(&shape, hosts);
+        Scenario {
+            name: "random".to_owned(),
+            seed,
+            duration_ns,
+            links: name_links(&shape, &nodes, links),
+            routes: Vec::new(),
+            flows: name_flows(&shape, &nodes, flows, duration_ns),
+            probes: name_probes(&shape, &nodes, probes),
+            nodes,
+            cold_arp,
+            record: Record { interval_ns: 10 * MS, every_ack, rtts: true },
+        }
+    })
+}
+
+fn nodes(shape: &Shape, hosts: Vec<HostSpec>) -> Vec<NodeSpec> {
+    let hosts = hosts.into_iter().take(shape.hosts).enumerate();
+    let hosts =
+        hosts.map(|(index, host)| NodeSpec::Host(HostSpec { name: format!("h{index}"), ..host }));
+    let routers = (0..shape.routers).map(|index| NodeSpec::Router { name: format!("r{index}") });
+    hosts.chain(routers).collect()
+}
+
+fn name_links(
+    shape: &Shape,
+    nodes: &[NodeSpec],
+    links: Vec<(LinkSpec, LinkSpec)>,
+) -> Vec<LinkSpec> {
+    let directed = shape.edges.iter().flat_map(|&(a, b)| [(a, b), (b, a)]);
+    let named = directed.zip(links).map(|((from, to), (limited, free))| {
+        let link = if from < shape.hosts { limited } else { free };
+        let (from, to) = (nodes[from].name(), nodes[to].name());
+        LinkSpec { name: format!("{from}-{to}"), from: from.to_owned(), to: to.to_owned(), ..link }
+    });
+    named.collect()
+}
+
+/// Two different hosts, chosen by two numbers.
+fn pair(shape: &Shape, from: usize, to: usize) -> (usize, usize) {
+    let from = from % shape.hosts;
+    (from, (from + 1 + to % (shape.hosts - 1)) % shape.hosts)
+}
+
+fn name_flows(
+    shape: &Shape,
+    nodes: &[NodeSpec],
+    flows: Vec<(usize, usize, FlowSpec)>,
+    duration_ns: u64,
+) -> Vec<FlowSpec> {
+    let named = flows.into_iter().enumerate().map(|(index, (from, to, flow))| {
+        let (from, to) = pair(shape, from, to);
+        let start_ns = flow.start_ns % duration_ns;
+        FlowSpec {
+            label: format!("f{index}"),
+            sender: nodes[from].name().to_owned(),
+            receiver: nodes[to].name().to_owned(),
+            start_ns,
+            stop_ns: flow.stop_ns.map(|stop| stop - flow.start_ns + start_ns),
+            ..flow
+        }
+    });
+    named.collect()
+}
+
+/// Pings from a host to any other node.
+fn name_probes(
+    shape: &Shape,
+    nodes: &[NodeSpec],
+    probes: Vec<(usize, usize, u64)>,
+) -> Vec<ProbeSpec> {
+    let named = probes.into_iter().enumerate().map(|(index, (from, to, interval_ns))| {
+        let from = from % shape.hosts;
+        let target = (from + 1 + to % (nodes.len() - 1)) % nodes.len();
+        ProbeSpec {
+            label: format!("p{index}"),
+            from: nodes[from].name().to_owned(),
+            target: nodes[target].name().to_owned(),
+            interval_ns,
+            // Fits the smallest MTU.
+            size_bytes: 40,
+            start_ns: 0,
+        }
+    });
+    named.collect()
+}
