@@ -283,18 +283,20 @@ struct Ports<'a> {
     topology: &'a Topology<'a>,
     of_link: &'a [Vec<u32>],
     ports: Vec<Target>,
+    flow_keys: Vec<u32>,
     hops: Vec<u32>,
     /// Links of the paths found so far.
     found: BTreeMap<(usize, usize), Vec<usize>>,
 }
 
 impl Ports<'_> {
-    /// A port at node `to` for packets from node `from`; the answer is the first hop of its path.
+    /// A port at node `to` for packets from node `from`; the answer is the first hop of its path. `name`
+    /// is what fair queueing tells it apart by, whatever other ports there are.
     fn add(
         &mut self,
-        from: usize,
-        to: usize,
+        (from, to): (usize, usize),
         target: Target,
+        name: &str,
         field: &str,
     ) -> Result<u32, SetupError> {
         if !self.found.contains_key(&(from, to)) {
@@ -307,6 +309,7 @@ impl Ports<'_> {
         self.hops.extend(links.iter().flat_map(|&link| &self.of_link[link]));
         self.hops.push(END | self.ports.len() as u32);
         self.ports.push(target);
+        self.flow_keys.push(Stream::named(0, name).next_u32());
         Ok(first_hop)
     }
 
@@ -362,6 +365,7 @@ pub(crate) fn build(scenario: &Scenario) -> Result<World, SetupError> {
         topology: &topology,
         of_link: &of_link,
         ports: Vec::new(),
+        flow_keys: Vec::new(),
         hops: Vec::new(),
         found: BTreeMap::new(),
     };
@@ -404,6 +408,7 @@ pub(crate) fn build(scenario: &Scenario) -> Result<World, SetupError> {
         lanes,
         hops: ports.hops,
         ports: ports.ports,
+        flow_keys: ports.flow_keys,
         calendar: Calendar::new(layout.busy_count(), layout.source_count()),
         resolutions,
     };
@@ -472,15 +477,20 @@ fn build_flows(
         let missing = |name: &str| problem(format!("{field}.{name}"), "no such host");
         let from = ports.topology.node(&spec.sender).ok_or_else(|| missing("sender"))?;
         let to = ports.topology.node(&spec.receiver).ok_or_else(|| missing("receiver"))?;
+        let name = |side: &str| format!("flow/{}/{side}", spec.label);
         let kind = match &spec.transport {
-            Transport::Udp => FlowKind::Udp {
-                first_hop: ports.add(from, to, Target::Datagrams(index as u32), &field)?,
-            },
+            Transport::Udp => {
+                let target = Target::Datagrams(index as u32);
+                let first_hop = ports.add((from, to), target, &name("server"), &field)?;
+                FlowKind::Udp { first_hop }
+            }
             Transport::Tcp { .. } => {
                 let client = sockets.len() as u32;
                 let server = client + 1;
-                let to_server = ports.add(from, to, Target::Endpoint(server), &field)?;
-                let to_client = ports.add(to, from, Target::Endpoint(client), &field)?;
+                let target = Target::Endpoint(server);
+                let to_server = ports.add((from, to), target, &name("server"), &field)?;
+                let target = Target::Endpoint(client);
+                let to_client = ports.add((to, from), target, &name("client"), &field)?;
                 for (role, host, name, first_hop) in [
                     (Role::Client, &spec.sender, "client", to_server),
                     (Role::Server, &spec.receiver, "server", to_client),
@@ -541,8 +551,10 @@ fn build_probes(scenario: &Scenario, ports: &mut Ports<'_>) -> Result<Vec<Probe>
         let missing = |name: &str| problem(format!("{field}.{name}"), "no such node");
         let from = ports.topology.node(&spec.from).ok_or_else(|| missing("from"))?;
         let target = ports.topology.node(&spec.target).ok_or_else(|| missing("target"))?;
-        let there = ports.add(from, target, Target::Answerer(index as u32), &field)?;
-        let back = ports.add(target, from, Target::Asker(index as u32), &field)?;
+        let name = |side: &str| format!("probe/{}/{side}", spec.label);
+        let (answerer, asker) = (Target::Answerer(index as u32), Target::Asker(index as u32));
+        let there = ports.add((from, target), answerer, &name("there"), &field)?;
+        let back = ports.add((target, from), asker, &name("back"), &field)?;
         probes.push(Probe::new(spec, there, back));
     }
     Ok(probes)

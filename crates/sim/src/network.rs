@@ -133,6 +133,8 @@ pub(crate) struct Network {
     pub hops: Vec<u32>,
     /// Who takes what arrives at each port.
     pub ports: Vec<Target>,
+    /// What fair queueing tells the packets for each port apart by.
+    pub flow_keys: Vec<u32>,
     pub calendar: Calendar,
     /// Links whose first packet has to wait for ARP, by their first stage.
     pub resolutions: std::collections::BTreeMap<u32, Resolution>,
@@ -276,14 +278,15 @@ impl Network {
         Some((id, entry & !END))
     }
 
-    /// The port at the end of the path that `hop` is part of.
-    fn port_of(&self, hop: u32) -> u32 {
+    /// The flow key of packets on the path that `hop` is part of.
+    fn flow_key(&self, hop: u32) -> u32 {
         let rest = &self.hops[hop as usize..];
-        rest.iter().find(|entry| **entry & END != 0).map_or(0, |entry| entry & !END)
+        let port = rest.iter().find(|entry| **entry & END != 0).map_or(0, |entry| entry & !END);
+        self.flow_keys[port as usize]
     }
 
     fn enqueue(&mut self, index: usize, id: PacketId, hop: u32, len: u32, now: Instant) {
-        let flow = self.port_of(hop);
+        let flow = self.flow_key(hop);
         let packet = self.packets.get_mut(id);
         packet.hop = hop;
         let ecn = packet.ecn();

@@ -50,7 +50,7 @@ impl Trial {
         // The same cases every time: a red test must be red again.
         let rng = TestRng::from_seed(config.rng_algorithm, &[self.stream; 32]);
         let mut runner = TestRunner::new_with_rng(config, rng);
-        let budget = Budget { duration_ns: 1_500_000_000, flows: 4 };
+        let budget = Budget { duration_ns: 5_000_000_000, flows: 6 };
         let outcome = runner.run(&scenarios(budget), |scenario| {
             (self.check)(&scenario).map_err(TestCaseError::fail)
         });
