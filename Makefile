@@ -11,7 +11,7 @@ export UV_SYSTEM_CERTS := true
 export UV_NATIVE_TLS := true
 endif
 
-.PHONY: demo test bench test-rust test-python python check-rust clean-demo
+.PHONY: demo test bench fidelity test-rust test-python python check-rust clean-demo
 
 demo: python clean-demo  ## Compares five congestion controls on a published path.
 	@$(UV) run --no-sync dragstrip run caia-110729a/adsl1 --out demo
@@ -23,6 +23,9 @@ test: test-rust test-python  ## Everything that .ci/run checks; pytest's summary
 
 bench: check-rust  ## This simulator, ns-3, ns-2 and the floor on the same path (docs/performance.md); BENCH=--quick.
 	@bench/run $(BENCH)
+
+fidelity: python  ## How far the simulator is from Linux (docs/fidelity.md), from stored recordings.
+	@$(UV) run --no-sync dragstrip agree --write-docs docs/fidelity.md
 
 test-rust: python
 	cargo fmt --all --check

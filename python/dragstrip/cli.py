@@ -313,6 +313,63 @@ def sweep(
 
 
 @app.command()
+def agree(
+    grid: Annotated[
+        Path | None, typer.Option("--grid", help="Grid file.", show_default="fidelity/linux-6.1/grid.toml")
+    ] = None,
+    recordings: Annotated[
+        Path | None, typer.Option("--recordings", help="Folder of kernel recordings, not the grid's own.")
+    ] = None,
+    only: Annotated[
+        str | None, typer.Option("--only", help="Cases whose name contains or matches this.")
+    ] = None,
+    explain: Annotated[
+        str | None, typer.Option("--explain", metavar="NAME", help="Say where this case's time lines part.")
+    ] = None,
+    nominal: Annotated[
+        bool, typer.Option("--nominal", help="The path as configured, without what pings show beside it.")
+    ] = False,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Folder for agree.html: heat maps and overlaid traces.")
+    ] = None,
+    write_docs: Annotated[
+        Path | None, typer.Option("--write-docs", metavar="FILE", help="Write the page docs/fidelity.md.")
+    ] = None,
+    write_bands: Annotated[
+        Path | None, typer.Option("--write-bands", metavar="FILE", help="Write the sample's bands.")
+    ] = None,
+    workers: Workers = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Hold the simulator against recordings of a real kernel, figure by figure.
+
+    Example: dragstrip agree --only 2m-160ms --out agreement
+    """
+    from dragstrip.fidelity import command, console
+    from dragstrip.fidelity.agree import agree as hold
+    from dragstrip.fidelity.agree import document
+
+    if explain is not None:
+        command.explain_case(grid, recordings, explain, nominal)
+        return
+    described, runs = command.chosen(grid, recordings, only)
+    found = hold(runs, workers, spread=write_docs is not None, nominal=nominal)
+    if as_json:
+        _print_json(document(found))
+    else:
+        console.show(found)
+    if out is not None:
+        page = command.write_page(found, described, out)
+        typer.echo(f"Page: {page}", err=as_json)
+    if write_docs is not None:
+        command.write_docs(found, described, runs, workers, write_docs)
+    if write_bands is not None:
+        command.write_bands(found, described, write_bands)
+    if found.failed:
+        raise typer.Exit(1)
+
+
+@app.command()
 def report(
     folder: Annotated[Path, typer.Argument(help="Output folder of a run.")],
     as_json: JsonFlag = False,

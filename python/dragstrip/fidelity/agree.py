@@ -1,0 +1,195 @@
+"""A whole grid: every case run in the simulator and held against its recordings."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from dragstrip.engines.pool import worker_count
+from dragstrip.engines.sim import simulate
+from dragstrip.errors import DragstripError
+from dragstrip.fidelity.figures import Figure, figures
+from dragstrip.fidelity.kernel import Json, KernelRun, grouped
+from dragstrip.fidelity.targets import QUANTITIES, Standing, standing
+from dragstrip.fidelity.traces import Trace, of_kernel, of_simulator
+from dragstrip.fidelity.translate import scenario
+
+SEEDS = tuple(range(1, 11))
+"""Of the simulator, where dice decide."""
+
+LONGER_NS = 37_000
+"""By so much the round trip is lengthened to see how far a case moves by itself.
+
+A kernel on a machine a little slower or faster has a round trip that differs by as much: with 37 µs the
+median RTT of the kernel itself moved by up to 3.4 %.
+"""
+
+DETERMINISTIC, STOCHASTIC = "no random loss", "random loss or jitter"
+
+
+@dataclass(frozen=True)
+class Case:
+    """A case with its figures; `own` holds the simulator's own spread."""
+
+    name: str
+    runs: list[KernelRun]
+    kernel: list[Trace]
+    simulator: list[Trace]
+    figures: list[Figure]
+    own: list[Figure] = field(default_factory=list)
+    """The simulator against itself with a path 37 µs longer and another seed."""
+
+    @property
+    def stochastic(self) -> bool:
+        """Whether netem's dice decide."""
+        return self.runs[0].stochastic
+
+    @property
+    def algorithm(self) -> str:
+        """Of its flows, in their order."""
+        return "+".join(dict.fromkeys(flow["cc"] for flow in self.runs[0].flows))
+
+    @cached_property
+    def condition(self) -> str:
+        """The name without the algorithm: what cases of different algorithms have in common."""
+        parts = self.name.removeprefix("a-").removeprefix("b-").split("-")
+        algorithms = set(self.algorithm.split("+"))
+        return "-".join(part for part in parts if part not in algorithms) or self.name
+
+    @property
+    def severity(self) -> float:
+        """The worst error in units of its limit."""
+        return max(figure.severity for figure in self.figures)
+
+    def figure(self, quantity: str) -> Figure | None:
+        """One of its figures, if the case has it."""
+        return next((figure for figure in self.figures if figure.quantity == quantity), None)
+
+    def own_error(self, quantity: str) -> float | None:
+        """By how much the simulator differs from itself."""
+        return next((figure.error for figure in self.own if figure.quantity == quantity), None)
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """All cases, the worst first, and those that could not be run with the reason."""
+
+    cases: list[Case]
+    failed: dict[str, str]
+
+    @property
+    def kernels(self) -> list[str]:
+        """Which kernels were recorded."""
+        return sorted({run.kernel for case in self.cases for run in case.runs})
+
+    @property
+    def algorithms(self) -> list[str]:
+        """In order of their names."""
+        return sorted({case.algorithm for case in self.cases})
+
+    def standings(self, stochastic: bool, algorithm: str | None = None) -> Iterator[Standing]:
+        """Every quantity of a class of cases, in total or of one algorithm."""
+        chosen = [
+            case
+            for case in self.cases
+            if case.stochastic == stochastic and algorithm in (None, case.algorithm)
+        ]
+        for quantity in QUANTITIES:
+            found = standing(
+                quantity, algorithm or "all", stochastic, (case.figure(quantity.key) for case in chosen)
+            )
+            if found:
+                yield found
+
+
+def agree(
+    runs: Sequence[KernelRun],
+    workers: int | None = None,
+    spread: bool = False,
+    nominal: bool = False,
+    told: Callable[[str], object] = lambda _: None,
+) -> Agreement:
+    """Runs every case and tells `told` of it.
+
+    `spread` also measures the simulator against itself; `nominal` takes the path as configured, without
+    what the recordings show of their machine.
+    """
+    failed: dict[str, str] = {}
+    cases: list[Case] = []
+    with ThreadPoolExecutor(worker_count(workers or os.cpu_count(), len(runs))) as pool:
+        groups = grouped(runs)
+        waiting = {name: pool.submit(measure, name, group, spread, nominal) for name, group in groups.items()}
+        for name, future in waiting.items():
+            try:
+                cases.append(future.result())
+            except DragstripError as error:
+                failed[name] = str(error)
+            told(name)
+    return Agreement(sorted(cases, key=lambda case: -case.severity), failed)
+
+
+def measure(name: str, runs: list[KernelRun], spread: bool = False, nominal: bool = False) -> Case:
+    """One case; ten seeds of the simulator where dice decide, else the recording's own."""
+    kernel = [of_kernel(run) for run in runs]
+    seeds = SEEDS if runs[0].stochastic else (runs[0].seed,)
+    simulator = [simulated(runs[0], seed, nominal=nominal) for seed in seeds]
+    own: list[Figure] = []
+    if spread:
+        longer = [simulated(runs[0], seed + len(SEEDS), LONGER_NS, nominal) for seed in seeds]
+        own = figures(runs, simulator, longer)
+    return Case(name, runs, kernel, simulator, figures(runs, kernel, simulator), own)
+
+
+def simulated(run: KernelRun, seed: int, longer_ns: int = 0, nominal: bool = False) -> Trace:
+    """The simulator's trace of a kernel's scenario."""
+    segment_bytes = int(run.flows[0].get("snd_mss", 1448))
+    return of_simulator(simulate(scenario(run, seed, longer_ns, nominal)), segment_bytes)
+
+
+def document(agreement: Agreement) -> Json:
+    """The result as JSON."""
+    return {
+        "kernels": agreement.kernels,
+        "standings": [
+            {
+                "quantity": row.quantity.key,
+                "class": STOCHASTIC if row.stochastic else DETERMINISTIC,
+                "algorithm": row.group,
+                "wanted": row.wanted,
+                "cases": row.cases,
+                "within": row.within,
+                "error_median": row.median,
+                "error_max": row.worst,
+                "reached": row.reached,
+            }
+            for stochastic in (False, True)
+            for algorithm in (None, *agreement.algorithms)
+            for row in agreement.standings(stochastic, algorithm)
+        ],
+        "cases": [
+            {
+                "name": case.name,
+                "algorithm": case.algorithm,
+                "condition": case.condition,
+                "class": STOCHASTIC if case.stochastic else DETERMINISTIC,
+                "kernel_seeds": [run.seed for run in case.runs],
+                "simulator_seeds": len(case.simulator),
+                "figures": {
+                    figure.quantity: {
+                        "kernel": figure.kernel,
+                        "simulator": figure.simulator,
+                        "error": figure.error,
+                        "limit": figure.limit,
+                        "reached": figure.reached,
+                        "own_spread": case.own_error(figure.quantity),
+                    }
+                    for figure in case.figures
+                },
+            }
+            for case in agreement.cases
+        ],
+        "failed": agreement.failed,
+    }

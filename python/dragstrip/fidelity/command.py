@@ -1,0 +1,56 @@
+"""What `dragstrip agree` does with its options."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dragstrip.errors import BadInputError
+from dragstrip.fidelity import bands, console, document, page
+from dragstrip.fidelity.agree import Agreement, agree, measure
+from dragstrip.fidelity.explain import explain
+from dragstrip.fidelity.grid import Grid, read
+from dragstrip.fidelity.kernel import KernelRun, grouped, load_all
+
+
+def chosen(grid_file: Path | None, recordings: Path | None, only: str | None) -> tuple[Grid, list[KernelRun]]:
+    """The grid and its recordings (those of `recordings` instead, if given)."""
+    grid, file = read(grid_file)
+    folder = recordings or (file.parent / grid.recordings).resolve()
+    return grid, load_all(folder, only)
+
+
+def explain_case(grid_file: Path | None, recordings: Path | None, name: str, nominal: bool) -> None:
+    """Says where the case with this name (or part of it) parts from its recording."""
+    _, runs = chosen(grid_file, recordings, name)
+    groups = grouped(runs)
+    exact = {key: group for key, group in groups.items() if key == name}
+    if not exact and len(groups) > 1:
+        known = ", ".join(list(groups)[:6])
+        raise BadInputError(
+            "--explain", name, f"one case; it fits {len(groups)}: {known} ...", "command line"
+        )
+    for key, group in (exact or groups).items():
+        console.show_parting(key, explain(measure(key, group, nominal=nominal)))
+
+
+def write_docs(
+    agreement: Agreement, grid: Grid, runs: list[KernelRun], workers: int | None, file: Path
+) -> None:
+    """docs/fidelity.md, with the same grid on the path as configured beside it."""
+    document.write(agreement, agree(runs, workers, nominal=True), grid, file)
+
+
+def write_bands(agreement: Agreement, grid: Grid, file: Path) -> None:
+    """The sample's bands."""
+    sample = [case for case in agreement.cases if case.name in grid.sample]
+    missing = sorted(set(grid.sample) - {case.name for case in sample})
+    if missing:
+        raise BadInputError(
+            "--write-bands", missing[0], "a case that was run (leave out --only)", "command line"
+        )
+    bands.write(sample, file)
+
+
+def write_page(agreement: Agreement, grid: Grid, out: Path) -> Path:
+    """The page with heat maps and traces."""
+    return page.write(agreement, grid, out)

@@ -1,0 +1,117 @@
+"""The result on a terminal, the worst cases first."""
+
+from __future__ import annotations
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from dragstrip.fidelity.agree import DETERMINISTIC, STOCHASTIC, Agreement, Case
+from dragstrip.fidelity.explain import HEADINGS, Parting
+from dragstrip.fidelity.figures import Figure
+from dragstrip.fidelity.targets import QUANTITIES, Quantity
+
+UNKNOWN = "–"
+
+
+def show(agreement: Agreement, most: int | None = None) -> None:
+    """The cases (`most` of them), then what is reached."""
+    console = Console()
+    console.print(_cases(agreement, most))
+    for stochastic in (False, True):
+        table = _standings(agreement, stochastic)
+        if table:
+            console.print(table)
+    for name, reason in agreement.failed.items():
+        console.print(f"not run: {name}: {reason}", style="red", markup=False)
+
+
+def _cases(agreement: Agreement, most: int | None) -> Table:
+    shown = agreement.cases[:most]
+    more = f" ({len(shown)} of {len(agreement.cases)})" if len(shown) < len(agreement.cases) else ""
+    table = Table(
+        title=f"errors, worst first{more}; red: beyond its limit", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0)
+    )
+    table.add_column("case", no_wrap=True)
+    there = [q for q in QUANTITIES if any(case.figure(q.key) for case in agreement.cases)]
+    for quantity in there:
+        table.add_column(_heading(quantity), justify="right", no_wrap=True)
+    for case in shown:
+        table.add_row(case.name, *(_cell(case, quantity) for quantity in there))
+    return table
+
+
+def _heading(quantity: Quantity) -> str:
+    words = {"rtt": "RTT flow\n%", "ping": "RTT ping\n%", "rtt_ks": "KS\nflow", "ping_ks": "KS\nping"}
+    named = {
+        "reductions": "reductions\nkern/sim",
+        "retransmits": "sent again\nkern/sim",
+        "share": "share\npoints",
+    }
+    return {**words, **named}.get(quantity.key, f"{quantity.title}\n{quantity.unit}")
+
+
+def _cell(case: Case, quantity: Quantity) -> Text:
+    figure = case.figure(quantity.key)
+    if figure is None:
+        return Text(UNKNOWN, style="dim")
+    return Text(cell(figure), style="" if figure.reached else "red")
+
+
+def cell(figure: Figure) -> str:
+    """An error as a table shows it, with its sign where it has one."""
+    k, s = figure.kernel, figure.simulator
+    if figure.quantity in ("reductions", "retransmits") and k is not None and s is not None:
+        return f"{k:.4g}/{s:.4g}"
+    if figure.quantity.endswith("_ks"):
+        return f"{figure.error:.2f}"
+    sign = "-" if k is not None and s is not None and s < k else "+"
+    return f"{sign}{figure.error:.2f}"
+
+
+def _standings(agreement: Agreement, stochastic: bool) -> Table | None:
+    total = list(agreement.standings(stochastic))
+    if not total:
+        return None
+    groups = {
+        name: {row.quantity.key: row for row in agreement.standings(stochastic, name)}
+        for name in agreement.algorithms
+    }
+    groups = {name: rows for name, rows in groups.items() if rows}
+    table = Table(
+        title=STOCHASTIC if stochastic else DETERMINISTIC, box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0)
+    )
+    for heading in ("quantity", "wanted", "within", "median", "worst", *groups):
+        words = heading in ("quantity", "wanted")
+        table.add_column(heading, justify="left" if words else "right", no_wrap=heading != "wanted")
+    for row in total:
+        style = "green" if row.reached else "red"
+        parts = [rows.get(row.quantity.key) for rows in groups.values()]
+        table.add_row(
+            row.quantity.title,
+            row.wanted,
+            Text(f"{row.within}/{row.cases}", style=style),
+            f"{row.median:.3g}",
+            f"{row.worst:.3g}",
+            *(
+                Text(f"{part.within}/{part.cases}", style="" if part.reached else "red")
+                if part
+                else Text(UNKNOWN)
+                for part in parts
+            ),
+        )
+    return table
+
+
+def show_parting(name: str, parting: Parting | None) -> None:
+    """Where one case parts from its recording, and the samples around it."""
+    console = Console(highlight=False)
+    if parting is None:
+        console.print(f"{name}: no event differs, and the windows stay together.", markup=False)
+        return
+    console.print(f"{name}, flow {parting.flow}: {parting.words}", markup=False)
+    table = Table(*HEADINGS, box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for row in parting.table:
+        table.add_row(*row)
+    console.print(table)

@@ -1,0 +1,187 @@
+"""docs/fidelity.md: what is reached, what is not and why, written from the runs themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from dragstrip.fidelity.agree import DETERMINISTIC, LONGER_NS, SEEDS, STOCHASTIC, Agreement, Case
+from dragstrip.fidelity.console import cell
+from dragstrip.fidelity.figures import Figure
+from dragstrip.fidelity.grid import Grid
+from dragstrip.fidelity.targets import BY_KEY, QUANTITIES
+
+HEAD = """\
+<!-- Written by `make fidelity`: do not edit. -->
+# How far the simulator is from Linux
+
+Every case below was recorded with {kernel},
+its own TCP, congestion controls and queue disciplines, and is run again in the simulator from the same
+description. Nobody fitted anything to a case: where they differ, a mechanism is missing or the case turns on
+microseconds, and the list below says which we believe.
+
+    make fidelity                       this page, from the stored recordings (a few seconds)
+    dragstrip agree --out agreement     the same as a table, heat maps and overlaid traces
+    dragstrip agree --explain CASE      where two time lines part, in words
+
+{cases} cases, {files} recordings; the [format](../experiments/fidelity/README.md) of a recording, and how
+a path of it becomes one of ours, have a page of their own.
+"""
+
+
+def write(agreement: Agreement, nominal: Agreement, grid: Grid, file: Path) -> None:
+    """Writes the page; `nominal` is the same grid on the path as configured."""
+    lines = [
+        HEAD.format(
+            kernel=grid.kernel,
+            cases=len(agreement.cases),
+            files=sum(len(case.runs) for case in agreement.cases),
+        ),
+        *_standings(agreement),
+        *_definitions(),
+        *_floor(agreement, grid),
+        *_nominal(nominal),
+        *_missed(agreement, grid),
+        *_all(agreement),
+    ]
+    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _standings(agreement: Agreement) -> Iterator[str]:
+    for stochastic in (False, True):
+        rows = list(agreement.standings(stochastic))
+        if not rows:
+            continue
+        names = [name for name in agreement.algorithms if list(agreement.standings(stochastic, name))]
+        yield f"## {(STOCHASTIC if stochastic else DETERMINISTIC).capitalize()}\n"
+        if stochastic:
+            yield f"Means over {len(SEEDS)} seeds of ours and the recorded seeds of the kernel (mostly 3).\n"
+        yield f"| quantity | wanted | within | median error | worst | {' | '.join(names)} | |"
+        yield "|---|---|---|---|---|" + "---|" * (len(names) + 1)
+        parts = {
+            name: {part.quantity.key: part for part in agreement.standings(stochastic, name)}
+            for name in names
+        }
+        for row in rows:
+            unit = f" {row.quantity.unit}" if row.quantity.unit else ""
+            each = []
+            for name in names:
+                part = parts[name].get(row.quantity.key)
+                each.append(f"{part.within}/{part.cases}" if part else "–")
+            verdict = "reached" if row.reached else "**not reached**"
+            yield (
+                f"| {row.quantity.title} | {row.wanted} | {row.within} of {row.cases} "
+                f"| {row.median:.2g}{unit} "
+                f"| {row.worst:.3g}{unit} | {' | '.join(each)} | {verdict} |"
+            )
+        yield ""
+
+
+def _definitions() -> Iterator[str]:
+    yield "What is measured, the same on both sides:\n"
+    for quantity in QUANTITIES:
+        yield f"- **{quantity.title}**: {quantity.meaning}"
+    yield ""
+
+
+def _floor(agreement: Agreement, grid: Grid) -> Iterator[str]:
+    yield "## The floor\n"
+    yield "No model can be nearer to a recording than the kernel is to itself:\n"
+    yield "| the kernel against itself | differs by |"
+    yield "|---|---|"
+    for floor in grid.floor:
+        yield f"| {floor.what} | {floor.value} |"
+    yield ""
+    yield (
+        f"And the simulator against itself, with another seed and a path {LONGER_NS / 1e3:g} µs longer; "
+        "where this is as large as the error, the case turns on microseconds:\n"
+    )
+    yield "| quantity | median | 95 % of cases below | cases beyond the limit |"
+    yield "|---|---|---|---|"
+    for quantity in QUANTITIES:
+        own = sorted(
+            (figure for case in agreement.cases for figure in case.own if figure.quantity == quantity.key),
+            key=lambda figure: figure.error,
+        )
+        if own:
+            high = own[min(len(own) - 1, round(0.95 * len(own)))]
+            beyond = sum(not figure.reached for figure in own)
+            unit = f" {quantity.unit}" if quantity.unit else ""
+            yield (
+                f"| {quantity.title} | {own[len(own) // 2].error:.2g}{unit} | {high.error:.2g}{unit} "
+                f"| {beyond} of {len(own)} |"
+            )
+    yield ""
+
+
+def _nominal(nominal: Agreement) -> Iterator[str]:
+    yield "## On the path as configured\n"
+    yield (
+        "The recordings show two things of the machine that made them which no description says: what "
+        "starts at 0 starts 6 ms late, and the hosts' own work adds 50 to 70 µs to a round trip. Above, both "
+        "are taken from each recording's pings. Without them (`dragstrip agree --nominal`):\n"
+    )
+    yield "| quantity | " + " | ".join((DETERMINISTIC, STOCHASTIC)) + " |"
+    yield "|---|---|---|"
+    sides = [{row.quantity.key: row for row in nominal.standings(side)} for side in (False, True)]
+    for quantity in QUANTITIES:
+        found = [side.get(quantity.key) for side in sides]
+        if any(found):
+            told = [f"{row.within} of {row.cases} within" if row else "–" for row in found]
+            yield f"| {quantity.title} | {' | '.join(told)} |"
+    yield ""
+
+
+def _missed(agreement: Agreement, grid: Grid) -> Iterator[str]:
+    missed = [(case, figure) for case in agreement.cases for figure in case.figures if not figure.reached]
+    yield "## Known disagreements\n"
+    figures = sum(len(case.figures) for case in agreement.cases)
+    yield f"{len(missed)} of {figures} figures lie beyond their limit.\n"
+    by_cause: dict[str, list[tuple[Case, Figure]]] = {}
+    for case, figure in missed:
+        by_cause.setdefault(grid.cause(case.name, figure.quantity), []).append((case, figure))
+    for cause, entries in sorted(by_cause.items(), key=lambda entry: (not entry[0], -len(entry[1]))):
+        yield f"**{cause or 'Cause not known.'}**\n"
+        yield "| case | quantity | error | limit | the simulator against itself |"
+        yield "|---|---|---|---|---|"
+        for case, figure in entries:
+            yield (
+                f"| {case.name} | {BY_KEY[figure.quantity].title} | {_error(figure)} "
+                f"| {_number(figure.limit)} | {_own(case, figure)} |"
+            )
+        yield ""
+
+
+def _error(figure: Figure) -> str:
+    if figure.kernel is None or figure.simulator is None:
+        return _number(figure.error)
+    sides = f"kernel {_value(figure, figure.kernel)}, simulator {_value(figure, figure.simulator)}"
+    return f"{_number(figure.error)} ({sides})"
+
+
+def _value(figure: Figure, value: float) -> str:
+    return f"{value / 1e6:.4g} Mbit/s" if figure.quantity == "goodput" else f"{value:.4g}"
+
+
+def _number(value: float) -> str:
+    return f"{value:.2g}" if value < 10 else f"{value:.0f}"
+
+
+def _own(case: Case, figure: Figure) -> str:
+    error = case.own_error(figure.quantity)
+    return "–" if error is None else _number(error)
+
+
+def _all(agreement: Agreement) -> Iterator[str]:
+    there = [q for q in QUANTITIES if any(case.figure(q.key) for case in agreement.cases)]
+    yield "## All cases, worst first\n"
+    yield "Bold: beyond its limit. Counts are kernel/simulator.\n"
+    yield f"| case | {' | '.join(q.title + (f' {q.unit}' if q.unit else '') for q in there)} |"
+    yield "|---|" + "---|" * len(there)
+    for case in agreement.cases:
+        entries = []
+        for quantity in there:
+            figure = case.figure(quantity.key)
+            text = cell(figure) if figure else "–"
+            entries.append(text if figure is None or figure.reached else f"**{text}**")
+        yield f"| {case.name} | {' | '.join(entries)} |"

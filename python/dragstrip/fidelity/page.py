@@ -1,0 +1,119 @@
+"""The page: one HTML file with the table, the heat maps, and every case's traces over each other."""
+
+from __future__ import annotations
+
+import html
+from pathlib import Path
+
+from dragstrip import __version__
+from dragstrip.fidelity import charts
+from dragstrip.fidelity.agree import DETERMINISTIC, STOCHASTIC, Agreement, Case
+from dragstrip.fidelity.console import cell
+from dragstrip.fidelity.explain import explain
+from dragstrip.fidelity.grid import Grid
+from dragstrip.fidelity.targets import QUANTITIES
+from dragstrip.report import render
+from dragstrip.report.page import style
+
+NAME = "agree.html"
+
+
+def write(agreement: Agreement, grid: Grid, folder: Path) -> Path:
+    """Writes the page into `folder`, which is made if it is not there; gives the page."""
+    folder.mkdir(parents=True, exist_ok=True)
+    page = folder / NAME
+    draft = page.with_suffix(".partial")
+    draft.write_text(_page(agreement, grid), encoding="utf-8")
+    draft.replace(page)
+    return page
+
+
+def _page(agreement: Agreement, grid: Grid) -> str:
+    heat = "".join(_picture(render.svg(figure), figure.title) for figure in charts.heat_maps(agreement))
+    parts = [
+        f'<p class="kicker">Dragstrip {__version__} · {len(agreement.cases)} cases</p>',
+        f"<h1>{html.escape(grid.title)}</h1>",
+        f'<p class="lead">Against {html.escape(grid.kernel)}. Errors beyond their limit are marked.</p>',
+        *(_standings(agreement, stochastic) for stochastic in (False, True)),
+        f'<h2>Errors by condition and algorithm</h2><div class="figures two">{heat}</div>',
+        '<p class="note">White: no error; yellow: at its limit; orange: twice the limit and more.</p>',
+        "<h2>Cases, worst first</h2>",
+        _cases(agreement),
+        "<h2>Traces</h2>",
+        '<p class="note">Grey and wide: the kernel; narrow and coloured: the simulator (first seeds).</p>',
+        *(_traces(case, grid) for case in agreement.cases),
+    ]
+    head = (
+        '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{html.escape(grid.title)} – Dragstrip</title><style>{style()}</style>"
+    )
+    body = f"<main>{''.join(parts)}</main>"
+    return f'<!doctype html>\n<html lang="en"><head>{head}</head><body>{body}</body></html>\n'
+
+
+def _picture(svg: str, title: str) -> str:
+    return f'<figure class="picture"><figcaption>{html.escape(title)}</figcaption>{svg}</figure>'
+
+
+def _table(heads: list[str], body: list[list[str]]) -> str:
+    top = "".join(f'<th scope="col">{head}</th>' for head in heads)
+    lines = "".join(
+        f'<tr><th scope="row">{line[0]}</th>{"".join(f"<td>{entry}</td>" for entry in line[1:])}</tr>'
+        for line in body
+    )
+    return (
+        f'<div class="scroll" tabindex="0"><table><thead><tr>{top}</tr></thead>'
+        f"<tbody>{lines}</tbody></table></div>"
+    )
+
+
+def _standings(agreement: Agreement, stochastic: bool) -> str:
+    lines = [
+        [
+            html.escape(row.quantity.title),
+            html.escape(row.wanted),
+            _grade(f"{row.within} of {row.cases}", row.reached),
+            f"{row.median:.3g}",
+            f"{row.worst:.3g}",
+        ]
+        for row in agreement.standings(stochastic)
+    ]
+    if not lines:
+        return ""
+    title = STOCHASTIC if stochastic else DETERMINISTIC
+    heads = ["quantity", "wanted", "within", "median error", "worst"]
+    return f"<h2>{title.capitalize()}</h2>{_table(heads, lines)}"
+
+
+def _grade(text: str, reached: bool) -> str:
+    return f'<span class="grade {"good" if reached else "bad"}">{html.escape(text)}</span>'
+
+
+def _cases(agreement: Agreement) -> str:
+    there = [q for q in QUANTITIES if any(case.figure(q.key) for case in agreement.cases)]
+    lines = []
+    for case in agreement.cases:
+        line = [f'<a href="#{charts.anchor(case)}">{html.escape(case.name)}</a>']
+        for quantity in there:
+            figure = case.figure(quantity.key)
+            text = cell(figure) if figure else "–"
+            line.append(
+                text if figure is None or figure.reached else f'<strong class="grade bad">{text}</strong>'
+            )
+        lines.append(line)
+    heads = ["case", *(f"{q.title}{f' ({q.unit})' if q.unit else ''}" for q in there)]
+    return _table(heads, lines)
+
+
+def _traces(case: Case, grid: Grid) -> str:
+    parting = explain(case)
+    said = html.escape(parting.words).replace("\n", "<br>") if parting else "The time lines do not part."
+    causes = dict.fromkeys(
+        grid.cause(case.name, figure.quantity) for figure in case.figures if not figure.reached
+    )
+    known = "".join(f'<p class="caution">{html.escape(cause)}</p>' for cause in causes if cause)
+    svg = render.svg(charts.traces(case))
+    return (
+        f'<section id="{charts.anchor(case)}"><h3>{html.escape(case.name)}</h3>'
+        f'<div class="picture">{svg}</div><p class="note">{said}</p>{known}</section>'
+    )
