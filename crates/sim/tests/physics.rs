@@ -1,0 +1,314 @@
+//! What must come out of a path can be worked out beforehand; here it is, beside what comes out.
+
+use dragstrip_scenario::{Application, LinkSpec, QdiscSpec, Scenario};
+use dragstrip_sim::{Column, Data, Recording};
+use dragstrip_testkit::path::{datagrams, dumbbell, flow, link, ping};
+
+/// A full Ethernet frame, and the payload in it.
+const FRAME: f64 = 1514.0;
+const PAYLOAD: f64 = 1448.0;
+
+const MS: u64 = 1_000_000;
+
+fn run(scenario: &Scenario) -> Recording {
+    dragstrip_sim::run(scenario, &mut |_| true).expect("a valid scenario")
+}
+
+/// A link shaped as a testbed would: htb with the burst that tc computes, in front of a FIFO.
+fn shaped(rate_bps: u64, leaf: QdiscSpec) -> LinkSpec {
+    let burst = dragstrip_scenario::htb_default_burst_bytes(rate_bps);
+    let qdisc = QdiscSpec::Htb {
+        rate_bps,
+        ceil_bps: None,
+        burst_bytes: burst,
+        cburst_bytes: burst,
+        overhead_bytes: 0,
+        mpu_bytes: 0,
+        linklayer_atm: false,
+        leaf: Box::new(leaf),
+    };
+    LinkSpec { qdisc, ..link("r", "d") }
+}
+
+fn bfifo(limit_bytes: u64) -> QdiscSpec {
+    QdiscSpec::Bfifo { limit_bytes }
+}
+
+fn pfifo(limit_packets: u32) -> QdiscSpec {
+    QdiscSpec::Pfifo { limit_packets }
+}
+
+fn table<'a>(recording: &'a Recording, table: &str, name: &str) -> &'a Data {
+    let table = recording.tables.iter().find(|found| found.name == table).expect("a table");
+    let column = table.columns.iter().find(|found| found.name == name).expect("a column");
+    let Column { data, .. } = column;
+    data
+}
+
+fn numbers<'a>(recording: &'a Recording, of: &str, name: &str) -> &'a [i64] {
+    let Data::Int(values) = table(recording, of, name) else { panic!("{name} holds no numbers") };
+    values
+}
+
+/// Rows of a table whose `flow` is this one and whose time lies in the span, as (time, value).
+fn of_flow(recording: &Recording, of: &str, name: &str, flow: i64, from_s: u64) -> Vec<(i64, f64)> {
+    let times = numbers(recording, of, "time_ns");
+    let flows = numbers(recording, of, "flow");
+    let values = numbers(recording, of, name);
+    let rows = (0..times.len())
+        .filter(|&row| flows[row] == flow && times[row] > (from_s * 1_000_000_000) as i64);
+    rows.map(|row| (times[row], values[row] as f64)).collect()
+}
+
+/// Payload received from `from_s` on, bit/s.
+fn goodput_bps(recording: &Recording, flow: i64, from_s: u64) -> f64 {
+    let rows = of_flow(recording, "received", "new_bytes", flow, from_s);
+    let span = rows.last().expect("data").0 as f64 / 1e9 - from_s as f64;
+    rows.iter().map(|row| row.1).sum::<f64>() * 8.0 / span
+}
+
+fn within(found: f64, expected: f64, share: f64) {
+    assert!((found / expected - 1.0).abs() <= share, "{found}, not {expected}");
+}
+
+// ---- goodput ----
+
+/// A saturated htb link carries rate · 1448/1514 of payload.
+#[test]
+fn a_shaped_link_delivers_the_payload_share_of_its_rate() {
+    for (rate, cc) in [(1_000_000, "reno"), (10_000_000, "cubic"), (100_000_000, "reno")] {
+        // 60 ms of buffer, three times the pipe: no reduction empties it.
+        let buffer = (rate * 60 / 8_000).max(100_000);
+        let mut scenario = dumbbell(1, shaped(rate, bfifo(buffer)), 20 * MS, 30);
+        scenario.flows.push(flow("s0", "d", cc));
+        within(goodput_bps(&run(&scenario), 0, 10), rate as f64 * PAYLOAD / FRAME, 0.001);
+    }
+}
+
+/// Fast Ethernet with its FCS, preamble and gap (24 bytes): 1448/1538 of 100 Mbit/s = 94.15.
+#[test]
+fn a_wire_carries_its_framing_too() {
+    let wire = LinkSpec {
+        rate_bps: Some(100_000_000),
+        overhead_bytes: 24,
+        qdisc: pfifo(200),
+        ..link("r", "d")
+    };
+    let mut scenario = dumbbell(1, wire, 10 * MS, 20);
+    scenario.flows.push(flow("s0", "d", "cubic"));
+    let found = goodput_bps(&run(&scenario), 0, 10) / 1e6;
+    assert!((found - 94.15).abs() < 0.02, "{found} Mbit/s");
+}
+
+// ---- delay ----
+
+/// Nothing else on the path: a ping takes the delays and its own transmission times, to the nanosecond.
+#[test]
+fn an_idle_ping_measures_the_base_rtt() {
+    let mut scenario = dumbbell(1, shaped(1_000_000, bfifo(100_000)), 40 * MS, 5);
+    scenario.probes.push(ping("d", "s0"));
+    // A UDP datagram long after the last ping: a scenario needs a flow.
+    scenario.flows.push(datagrams("s0", "d", 8, 8));
+    scenario.flows[0].start_ns = 4_950 * MS;
+    let recording = run(&scenario);
+    // (The one sent as the run ends is not answered any more.)
+    let rtts = &numbers(&recording, "probes", "rtt_ns")[..25];
+    // 98 bytes at 10 Gbit/s on the way into the router: 78.4 ns, cut to 78 on every idle wire.
+    assert_eq!(rtts, [40_000_078; 25]);
+}
+
+/// A ping on a store-and-forward path: each wire takes the frame's time again.
+#[test]
+fn every_wire_takes_the_frame_time_again() {
+    let slow = LinkSpec { rate_bps: Some(1_000_000), delay_ns: 3 * MS, ..link("r", "d") };
+    let mut scenario = dumbbell(1, slow, 40 * MS, 2);
+    scenario.links[1].rate_bps = Some(2_000_000);
+    scenario.probes.push(ping("d", "s0"));
+    scenario.flows.push(datagrams("s0", "d", 8, 8));
+    scenario.flows[0].start_ns = 1_990 * MS;
+    // 98 bytes: 392 µs up at 2 Mbit/s, 784 µs down at 1 Mbit/s, 78 ns of the access link.
+    let recording = run(&scenario);
+    assert_eq!(numbers(&recording, "probes", "rtt_ns")[..10], [44_176_078; 10]);
+}
+
+/// A full tail-drop queue of B bytes at rate R delays by 8·B/R.
+#[test]
+fn a_full_fifo_delays_by_its_size_over_its_rate() {
+    let mut scenario = dumbbell(1, shaped(1_000_000, bfifo(100 * 1514)), 10 * MS, 30);
+    // Twice what the link carries.
+    scenario.flows.push(datagrams("s0", "d", 2_000_000, 1472));
+    scenario.probes.push(ping("d", "s0"));
+    let recording = run(&scenario);
+    let times = numbers(&recording, "probes", "time_ns");
+    let rtts = numbers(&recording, "probes", "rtt_ns");
+    let late: Vec<f64> = (0..rtts.len())
+        .filter(|&row| times[row] > 5_000_000_000 && rtts[row] >= 0)
+        .map(|row| rtts[row] as f64 / 1e6)
+        .collect();
+    assert!(late.len() > 10, "most pings find a gap left by a full frame");
+    // 100 frames of 12.112 ms, and what is left of the time of the one that went last; a ping takes the
+    // room that was too little for a frame.
+    let (full, frame) = (10.0 + 100.0 * 12.112, 12.112);
+    for rtt in &late {
+        assert!((full - 1.2 * frame..=full + frame).contains(rtt), "{rtt} ms, not {full}");
+    }
+}
+
+// ---- windows ----
+
+/// (largest window, threshold that followed) in packets of every episode of losses from `from_s` on.
+fn reductions(recording: &Recording, from_s: u64) -> Vec<(f64, f64)> {
+    let of = |name| of_flow(recording, "samples", name, 0, from_s);
+    let (windows, thresholds, lost) = (of("cwnd_bytes"), of("ssthresh_bytes"), of("retransmits"));
+    let mut found = Vec::new();
+    let mut peak = 0.0_f64;
+    let mut last = 0;
+    for at in 1..windows.len() {
+        peak = peak.max(windows[at - 1].1);
+        if lost[at].1 > lost[at - 1].1 && at - last > 100 {
+            found.push((peak / PAYLOAD, thresholds[at].1 / PAYLOAD));
+            (peak, last) = (0.0, at);
+        }
+    }
+    // The first one had begun before.
+    found.into_iter().skip(1).collect()
+}
+
+/// Reno fills pipe and buffer, P + B packets, loses one, and goes on with half of that.
+#[test]
+fn renos_sawtooth_turns_at_pipe_plus_buffer() {
+    const BUFFER: u32 = 60;
+    let mut scenario = dumbbell(1, shaped(5_000_000, pfifo(BUFFER)), 100 * MS, 150);
+    scenario.record.interval_ns = 10 * MS;
+    scenario.flows.push(flow("s0", "d", "reno"));
+    let recording = run(&scenario);
+    let reductions = reductions(&recording, 5);
+    assert!(reductions.len() >= 5, "{reductions:?}");
+    // The pipe, 100 ms in frames of 1514 bytes.
+    let turn = 5_000_000.0 * 0.1 / 8.0 / FRAME + f64::from(BUFFER);
+    for (peak, trough) in &reductions {
+        // One more is in transmission, and one is what does not fit.
+        assert!((turn..=turn + 3.0).contains(peak), "{peak} packets, not {turn}");
+        assert!(
+            (turn / 2.0 - 1.0..=turn / 2.0 + 2.0).contains(trough),
+            "{trough}, not half of {turn}"
+        );
+    }
+}
+
+/// BBR at 1 Mbit/s without delay fills its own minimum RTT: the window settles at 14 packets (seed 004's
+/// recordings: 14 ± 2), and at 4 every ten seconds (PROBE_RTT).
+#[test]
+fn bbr_at_one_megabit_holds_fourteen_packets_and_four_in_probe_rtt() {
+    let mut scenario = dumbbell(1, shaped(1_000_000, bfifo(104_857)), MS, 60);
+    scenario.record.interval_ns = 10 * MS;
+    scenario.flows.push(flow("s0", "d", "bbr"));
+    let recording = run(&scenario);
+    let windows = of_flow(&recording, "samples", "cwnd_bytes", 0, 20);
+    let mut windows: Vec<f64> = windows.iter().map(|row| row.1 / PAYLOAD).collect();
+    let least = windows.iter().copied().fold(f64::INFINITY, f64::min);
+    assert!((least - 4.0).abs() < 0.01, "{least} in PROBE_RTT");
+    windows.sort_by(f64::total_cmp);
+    let median = windows[windows.len() / 2];
+    assert!((12.0..=16.0).contains(&median), "{median} packets");
+}
+
+// ---- sharing ----
+
+/// Ten flows through a fair queue share alike. Buckets enough that none collide.
+#[test]
+fn fair_queues_share_alike() {
+    let fq_codel = QdiscSpec::FqCodel {
+        limit_packets: 10_240,
+        memory_limit_bytes: 32 << 20,
+        flows: 65_536,
+        target_ns: 5 * MS,
+        interval_ns: 100 * MS,
+        quantum_bytes: 1514,
+        drop_batch_packets: 64,
+        ecn: false,
+    };
+    let sfq = QdiscSpec::Sfq {
+        limit_packets: 1_270,
+        flows: 127,
+        divisor: 65_536,
+        depth_packets: 127,
+        quantum_bytes: 1514,
+        perturb_ns: 0,
+    };
+    for (name, qdisc) in [("fq_codel", fq_codel), ("sfq", sfq)] {
+        let mut scenario = dumbbell(10, shaped(20_000_000, qdisc), 20 * MS, 30);
+        for index in 0..10 {
+            // Unequal competitors.
+            let cc = ["reno", "cubic"][index % 2];
+            scenario.flows.push(flow(&format!("s{index}"), "d", cc));
+        }
+        let recording = run(&scenario);
+        let shares: Vec<f64> = (0..10).map(|flow| goodput_bps(&recording, flow, 10)).collect();
+        let mean = shares.iter().sum::<f64>() / 10.0;
+        for share in &shares {
+            assert!((share / mean - 1.0).abs() < 0.02, "{name}: {shares:?}");
+        }
+        within(shares.iter().sum(), 20e6 * PAYLOAD / FRAME, 0.005);
+    }
+    // In one queue the loss decides: far from alike.
+    let mut scenario = dumbbell(10, shaped(20_000_000, pfifo(100)), 20 * MS, 30);
+    for index in 0..10 {
+        scenario.flows.push(flow(&format!("s{index}"), "d", ["reno", "cubic"][index % 2]));
+    }
+    let recording = run(&scenario);
+    let shares: Vec<f64> = (0..10).map(|flow| goodput_bps(&recording, flow, 10)).collect();
+    let mean = shares.iter().sum::<f64>() / 10.0;
+    assert!(shares.iter().any(|share| (share / mean - 1.0).abs() > 0.1), "{shares:?}");
+}
+
+// ---- datagrams ----
+
+/// A constant rate is constant: 1000 bytes at 3 Mbit/s are 375 datagrams a second, none of them
+/// late by a rounding error.
+#[test]
+fn datagrams_keep_their_rate_exactly() {
+    let mut scenario = dumbbell(1, shaped(10_000_000, bfifo(100_000)), 5 * MS, 60);
+    scenario.flows.push(datagrams("s0", "d", 3_000_000, 1_000));
+    let recording = run(&scenario);
+    assert_eq!(numbers(&recording, "flows", "segments_sent"), [60 * 375]);
+    assert_eq!(numbers(&recording, "flows", "datagrams_lost"), [0]);
+    // Every interval of 100 ms holds 37 or 38 of them.
+    let rows = of_flow(&recording, "received", "new_bytes", 0, 1);
+    assert!(rows.iter().all(|row| row.1 == 37_000.0 || row.1 == 38_000.0));
+    within(goodput_bps(&recording, 0, 1), 3e6, 0.0005);
+}
+
+/// Datagrams faster than the link: what is not carried is lost, and both add up.
+#[test]
+fn an_overloaded_link_loses_the_rest() {
+    let mut scenario = dumbbell(1, shaped(1_000_000, bfifo(20_000)), 5 * MS, 60);
+    scenario.flows.push(datagrams("s0", "d", 2_000_000, 1_000));
+    let recording = run(&scenario);
+    let carried = numbers(&recording, "flows", "bytes_received")[0] as f64 * 8.0 / 60.0;
+    within(carried, 1e6 * 1_000.0 / 1_042.0, 0.005);
+    let lost = numbers(&recording, "flows", "datagrams_lost")[0];
+    let received = numbers(&recording, "flows", "bytes_received")[0] / 1_000;
+    let sent = numbers(&recording, "flows", "segments_sent")[0];
+    // `lost` counts what has not arrived, the queue's 19 included.
+    assert_eq!(sent, received + lost);
+    let dropped = *numbers(&recording, "queues", "dropped").last().expect("a queue");
+    assert!((lost - dropped).abs() <= 20, "{lost} lost, {dropped} dropped");
+}
+
+// ---- bytes ----
+
+/// A transfer of a known size takes handshake, transmission and the round trips of slow start.
+#[test]
+fn a_transfer_ends_when_its_last_byte_arrives() {
+    let mut scenario = dumbbell(1, shaped(10_000_000, bfifo(1 << 20)), 20 * MS, 10);
+    scenario.flows.push(flow("s0", "d", "reno"));
+    scenario.flows[0].application = Application::Bulk { bytes: Some(2_000_000) };
+    let recording = run(&scenario);
+    let took = numbers(&recording, "flows", "stop_ns")[0] as f64 / 1e9;
+    assert_eq!(numbers(&recording, "flows", "bytes_received"), [2_000_000]);
+    // 1382 frames of 1514 bytes at 10 Mbit/s are 1.673 s; a round trip each for the handshake and
+    // for the window of 10, which 20 ms of 10 Mbit/s (16.5 frames) outgrows at once.
+    let sending = 2_000_000.0 / PAYLOAD * FRAME * 8.0 / 1e7;
+    assert!((sending + 0.020..sending + 0.050).contains(&took), "{took} s, {sending} s of sending");
+}
