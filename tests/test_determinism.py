@@ -1,0 +1,59 @@
+"""The compiled extension gives the golden recording too, from one worker or two, however often.
+
+The hash is `crates/sim/tests/determinism.rs`'s, which says how to renew it.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dragstrip import _core
+from dragstrip.engines.pool import Task, run_all
+from dragstrip.engines.sim import simulate
+from dragstrip.recording import read
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+@pytest.fixture(scope="module")
+def scenario() -> dict[str, Any]:
+    made: dict[str, Any] = json.loads((GOLDEN / "recording.scenario.json").read_text())
+    return made
+
+
+@pytest.fixture(scope="module")
+def golden() -> str:
+    return (GOLDEN / "recording.sha256").read_text().strip()
+
+
+def test_the_extension_gives_the_golden_recording_twice_in_a_row(
+    scenario: dict[str, Any], golden: str
+) -> None:
+    text = json.dumps(scenario)
+    assert [_core.run(text)["sha256"] for _ in range(2)] == [golden, golden]
+
+
+def test_progress_reports_change_nothing(scenario: dict[str, Any], golden: str) -> None:
+    heard: list[int] = []
+    recording = simulate(scenario, heard.append)
+    assert recording.provenance["recording_sha256"] == golden
+    assert len(heard) >= 9, "about once a simulated second"
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_workers_give_the_golden_recording(
+    scenario: dict[str, Any], golden: str, workers: int, tmp_path: Path
+) -> None:
+    folders = [tmp_path / name for name in ("a", "b", "c")]
+    outcomes = run_all([Task(scenario, folder) for folder in folders], workers=workers)
+    assert [outcome.failure for outcome in outcomes] == ["", "", ""]
+    hashes = [read(folder).provenance["recording_sha256"] for folder in folders]
+    assert hashes == [golden] * 3
+
+
+def test_another_seed_gives_another_recording(scenario: dict[str, Any], golden: str) -> None:
+    assert _core.run(json.dumps({**scenario, "seed": 1}))["sha256"] != golden
