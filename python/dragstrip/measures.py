@@ -230,7 +230,16 @@ def present(table: pa.Table, column: str) -> Floats:
 
 def texts(table: pa.Table, column: str) -> npt.NDArray[np.object_]:
     """A text column."""
-    return np.asarray(table[column].to_pylist(), dtype=object)
+    chunks = table[column]
+    if chunks.null_count or not pa.types.is_dictionary(chunks.type):
+        return np.asarray(chunks.to_pylist(), dtype=object)
+    # As the core writes it: few words, many rows. Each word becomes one Python object, not each row.
+    parts = [
+        np.asarray(chunk.dictionary.to_pylist(), dtype=object)[np.asarray(chunk.indices)]
+        for chunk in chunks.chunks
+        if isinstance(chunk, pa.DictionaryArray) and len(chunk)
+    ]
+    return np.concatenate(parts) if parts else np.asarray([], dtype=object)
 
 
 def rates_bps(sizes: Floats, interval_ns: int) -> Floats:
@@ -289,7 +298,9 @@ def summarise(recording: Recording) -> dict[str, Any]:
 
 
 def _three(values: Floats) -> dict[str, float | None]:
-    return {f"p{share}": percentile(values, share) for share in (5, 50, 95)}
+    if not values.size:
+        return dict.fromkeys(("p5", "p50", "p95"))
+    return dict(zip(("p5", "p50", "p95"), map(float, np.percentile(values, (5, 50, 95))), strict=True))
 
 
 def _queue(run: Measured, link: str) -> dict[str, Any]:

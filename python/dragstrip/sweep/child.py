@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import faulthandler
 import json
 import os
 import resource
@@ -24,6 +25,10 @@ MODULE = "dragstrip.sweep.child"
 """What a child runs; tests put another one in its place."""
 
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
+READY = {"ready": True}
+"""A child's first line."""
+START_S = 60.0
+"""Loading the libraries takes half a second, on a busy machine with a cold disk much more."""
 OUTPUT_BYTES = 2000
 """Of a dead child's last output that is kept."""
 
@@ -55,6 +60,8 @@ class Child:
             bufsize=0,
         )
         self._partial = b""
+        self.ready_at: float | None = None
+        """When its libraries were loaded, on the monotonic clock; a run's time counts from here."""
 
     def fileno(self) -> int:
         """For select."""
@@ -75,7 +82,18 @@ class Child:
         if not piece:
             return None
         *lines, self._partial = (self._partial + piece).split(b"\n")
-        return [json.loads(line) for line in lines]
+        answers = [json.loads(line) for line in lines]
+        if answers and answers[0] == READY:
+            self.ready_at = time.monotonic()
+            del answers[0]
+        return answers
+
+    def overdue(self, since: float, limits: Limits) -> bool:
+        """Whether the run it was given then has had its time (its own start has some too)."""
+        now = time.monotonic()
+        if self.ready_at is None:
+            return now - since > limits.time_s + START_S
+        return now - max(since, self.ready_at) > limits.time_s
 
     def end(self) -> tuple[str, str]:
         """How a dead child ended, and its last output."""
@@ -115,11 +133,30 @@ def main() -> None:
     memory = int(sys.argv[2])
     resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    faulthandler.enable()
+    # Where pandas is installed, Arrow would load it for a single isinstance; that is half a second.
+    sys.meta_path.insert(0, _WithoutPandas())
+    import pyarrow.compute  # noqa: F401  (else the first run would load it)
+
+    from dragstrip.engines import sim  # noqa: F401
+    from dragstrip.measures import summarise  # noqa: F401
+
+    answers.write(json.dumps(READY) + "\n")
+    answers.flush()
     for line in sys.stdin:
         head, _, text = line.partition("\t")
         engine, recording = json.loads(head)
         answers.write(json.dumps(answer(text.rstrip("\n"), engine, recording)) + "\n")
         answers.flush()
+
+
+class _WithoutPandas:
+    """An import hook that says there is no pandas."""
+
+    def find_spec(self, name: str, _path: object = None, _target: object = None) -> None:
+        """Called for every import that is not done yet."""
+        if name == "pandas":
+            raise ModuleNotFoundError("pandas is not for a sweep's child", name=name)
 
 
 def _die_with_parent(parent: int) -> None:

@@ -21,6 +21,7 @@ from dragstrip.sweep.local import Event, Order, death, too_long
 CONNECT_S = 15
 CENSUS_S = 2.0
 """Workers may come and go: they are counted again after this time."""
+POLL_S = 0.2
 AHEAD = 4
 """Runs handed out per thread; the scheduler keeps those that wait."""
 
@@ -181,17 +182,21 @@ def make(text: str, engine: str, recording: str, version: str, limits: Limits) -
     if child is None or child.process.poll() is not None:
         child = _mine.child = Child(limits)
     child.send(text, engine, recording)
-    until = time.monotonic() + limits.time_s
+    since = time.monotonic()
     while True:
-        ready, _, _ = select.select([child], [], [], max(0.0, until - time.monotonic()))
+        ready, _, _ = select.select([child], [], [], POLL_S)
         if not ready:
-            _mine.child = None
-            child.close()
-            return too_long(limits)
+            if child.overdue(since, limits):
+                _mine.child = None
+                child.close()
+                return too_long(limits)
+            continue
         answers = child.answers()
         if answers is None:
             _mine.child = None
             how, output = child.end()
+            if child.ready_at is None:
+                how = f"{how} before it could take a run"
             return {"how": how, "output": output}
         if answers:
             import socket

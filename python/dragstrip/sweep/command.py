@@ -177,7 +177,10 @@ def spelled(document: dict[str, Any], out: Path) -> str:
     if document["interrupted"]:
         lines.append(f"Interrupted; nothing that was made is lost. To go on: {document['resume']}")
     if document["failed"]:
-        lines.append("Which, and why: column status of the dataset; --retry-failed makes them again")
+        lines.append(
+            "Which, and why: columns status and reason of the dataset; a crash's last output: column "
+            f"output of {out / STORE}/*.parquet; --retry-failed makes them again"
+        )
     if document["dataset"]:
         lines.append(f"Dataset: {document['dataset']}")
     if document["report"]:

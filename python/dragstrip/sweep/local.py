@@ -9,10 +9,15 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from dragstrip.errors import DragstripError
 from dragstrip.sweep.child import Child, Limits, out_of_memory
 
 AHEAD_BYTES = 32 << 10
 """A run waits in the pipe of a busy child if it is no longer than this: half of what a pipe holds."""
+
+
+STILLBORN_MAX = 5
+"""One may be killed while it loads its libraries; this many in a row have another cause."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +82,8 @@ class Local:
         self.slots: list[_Slot] = []
         self.lost: deque[Order] = deque()
         """Runs that waited behind one whose child died: nobody's attempt."""
+        self.stillborn = 0
+        """Children in a row that died before they could take a run."""
         self.selector = selectors.DefaultSelector()
 
     def describe(self) -> str:
@@ -132,9 +139,8 @@ class Local:
 
     def _overdue(self) -> list[Event]:
         events = []
-        now = time.monotonic()
         for slot in list(self.slots):
-            if slot.orders and now - slot.since > self.limits.time_s:
+            if slot.orders and slot.child.overdue(slot.since, self.limits):
                 order = slot.orders.popleft()
                 self._remove(slot)
                 slot.child.close()
@@ -142,10 +148,15 @@ class Local:
         return events
 
     def _bury(self, slot: _Slot) -> list[Event]:
-        self._remove(slot, one=True)
+        started = slot.child.ready_at is not None
+        self._remove(slot, one=started)
         how, output = slot.child.end()
-        if not slot.orders:
-            return []
+        self.stillborn = 0 if started else self.stillborn + 1
+        if self.stillborn >= STILLBORN_MAX:
+            said = f"; its last output: {output.splitlines()[-1]}" if output else ""
+            raise DragstripError(f"worker processes do not start: {how}{said}")
+        if not started or not slot.orders:
+            return []  # no run's fault
         return [death(slot.orders[0], how, output)]
 
     def _remove(self, slot: _Slot, one: bool = False) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from dragstrip.report import quantity as q
 from dragstrip.report.colours import PALETTE, assign
@@ -20,6 +21,7 @@ from dragstrip.report.stats import TIE
 from dragstrip.sweep import dataset
 from dragstrip.sweep.axes import quantity
 from dragstrip.sweep.cells import Pages, replay_line
+from dragstrip.sweep.files import NotWrittenError
 from dragstrip.sweep.plan import Sweep
 from dragstrip.sweep.stats import RESAMPLES, Findings, Judged, Utility, failures, judge, ranking
 
@@ -66,6 +68,13 @@ def write_map(sweep: Sweep, folder: Path) -> Path:
     data = dataset.read(folder, COLUMNS)
     findings = judge(sweep, data)
     layout = lay_out(sweep, findings)
+    try:
+        return _write(sweep, findings, layout, data, folder)
+    except OSError as error:
+        raise NotWrittenError(folder / "report.html", error) from error
+
+
+def _write(sweep: Sweep, findings: Findings, layout: Layout, data: pa.Table, folder: Path) -> Path:
     with tempfile.TemporaryDirectory(prefix=".report-", dir=folder) as aside:
         pages = Pages(sweep, findings, data, folder, [cells for _, cells in layout.facets])
         made = Path(aside) / "cells"
@@ -158,6 +167,7 @@ def _answer(findings: Findings) -> str:
     if not findings.axis:
         return '<p class="caution">Nothing raced: vary flow.cc to see who wins where.</p>'
     lines = [headline(findings, name) for name in findings.judged]
+    lines = [line[0].upper() + line[1:] for line in lines]
     return (
         '<section class="answer">' + "".join(f"<p>{html.escape(line)}.</p>" for line in lines) + "</section>"
     )

@@ -107,7 +107,7 @@ def judge(sweep: Sweep, data: pa.Table) -> Findings:
         utility.name: _judge(utility, values[utility.name]) for utility in UTILITIES if utility.name in values
     }
     goodput = values["goodput"]
-    spread = np.nanmax(goodput, axis=2, initial=-math.inf) - np.nanmin(goodput, axis=2, initial=math.inf)
+    spread = np.fmax.reduce(goodput, axis=2) - np.fmin.reduce(goodput, axis=2)
     return Findings(
         axis,
         places.contenders,
@@ -279,8 +279,8 @@ def ranking(findings: Findings, name: str) -> list[Rank]:
     best = judged.best
     figures = judged.median
     if judged.utility.relative:
-        ends = np.nanmax if judged.utility.more_is_better else np.nanmin
-        figures = figures / ends(figures, axis=1, keepdims=True)
+        ends = np.fmax if judged.utility.more_is_better else np.fmin
+        figures = figures / ends.reduce(figures, axis=1, keepdims=True)
     middle, low, high = interval(figures.T)
     sole = best & (best.sum(axis=1, keepdims=True) == 1)
     ranks = [

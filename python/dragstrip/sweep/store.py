@@ -80,8 +80,8 @@ SCHEMA = pa.schema(
     ],
     metadata={"dragstrip_format": "1"},
 )
-RESULTS = [name for name in SCHEMA.names if name not in {"scenario", *(name for name, _ in COST)}]
-"""The columns that are the same wherever and whenever a run was made."""
+RESULTS = [name for name in SCHEMA.names if name not in {"scenario", "output", *(name for name, _ in COST)}]
+"""The columns that are the same wherever and whenever a run was made (a crash's last output is not)."""
 
 FLUSH_S = 1.0
 ROWS_MAX = 20_000

@@ -1,0 +1,33 @@
+"""Stands in for a sweep's child process: does what the first flow's label says before it runs anything."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+from typing import Any
+
+from dragstrip.sweep import child
+
+real = child._run
+
+
+def run(text: str, engine: str, folder: str) -> dict[str, Any]:
+    match json.loads(text)["flows"][0]["label"]:
+        case "crash":
+            print("these were its last words", file=sys.stderr, flush=True)
+            os.kill(os.getpid(), signal.SIGABRT)
+        case "hang":
+            time.sleep(600)
+        case "hungry":
+            bytearray(1 << 40)
+        case "wrong":
+            raise ValueError("this cannot be")
+    return real(text, engine, folder)
+
+
+if __name__ == "__main__":
+    child._run = run
+    child.main()

@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from dragstrip.sweep import dataset, files, store
+from dragstrip.sweep.plan import Index
+from dragstrip.sweep.store import Store, result_rows
+
+from .conftest import plan
+
+OLD = Path(__file__).parent / "data" / "store-format-1"
+"""A store as version 0.1.0 wrote it: `--vary flow.cc=reno,cubic --repeat 2` of conftest's experiment."""
+
+
+def row(number: int, goodput_bps: float = 1e6, status: str = "ok") -> list[store.Row]:
+    key = hashlib.sha256(str(number).encode()).digest()
+    flows = [{"flow": 0, "label": "reno", "cc": "reno", "goodput_bps": goodput_bps}]
+    answer = {"status": status, "cpu_s": 0.1, "flows": flows if status == "ok" else None}
+    return result_rows(key, "{}", 1, "sim", "0.1.0", answer)
+
+
+def filled(folder: Path, parts: int, rows: int) -> Store:
+    made = Store(folder)
+    made.open()
+    for part in range(parts):
+        for number in range(rows):
+            made.waiting += row(part * rows + number)
+        made.flush()
+    return made
+
+
+def test_fewer_parts_hold_the_same_rows(tmp_path: Path) -> None:
+    kept = filled(tmp_path, parts=70, rows=3)
+    before = kept.keys()
+    assert len(kept.parts()) == 70
+    kept.compact()
+    assert len(kept.parts()) == 1
+    assert kept.keys() == before
+    assert len(before) == 210
+    assert sum(table.num_rows for table in kept.tables(["key"])) == 210
+
+
+def test_merging_that_is_cut_short_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = filled(tmp_path, parts=70, rows=3)
+    before = kept.keys()
+
+    def refuse(self: Path, missing_ok: bool = False) -> None:
+        if not self.name.startswith("."):
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, "unlink", refuse)
+    with pytest.raises(KeyboardInterrupt):
+        kept.compact()
+    assert kept.keys() == before
+    assert sum(table.num_rows for table in kept.tables(["key"])) == 420  # all stand twice, and count once
+
+
+def test_a_damaged_part_is_named_and_left_out(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    kept = filled(tmp_path, parts=2, rows=3)
+    broken = kept.parts()[0]
+    broken.write_bytes(broken.read_bytes()[:100])
+    assert len(kept.keys()) == 3
+    assert str(broken) in capfd.readouterr().err
+    kept.compact(least=1)
+    assert broken.exists()  # not ours to throw away
+
+
+def test_a_success_counts_where_a_run_also_failed(tmp_path: Path) -> None:
+    sweep = plan("flow.cc=reno,cubic", repeat=1)
+    index = Index(sweep)
+    kept = Store(tmp_path / "store")
+    kept.open()
+    flows = [{"flow": 0, "label": "reno", "goodput_bps": 1e6}]
+    for answer in (
+        {"status": "failed", "reason": "no"},
+        {"status": "ok", "flows": flows},
+        {"status": "failed"},
+    ):
+        kept.waiting += result_rows(index.key(0), "{}", 1, "sim", "0.1.0", answer)
+    kept.flush()
+    table = pq.read_table(dataset.write(sweep, index, kept, tmp_path / "dataset"))
+    assert table["status"].to_pylist() == ["ok"]
+
+
+def test_what_a_dead_process_left_goes_and_what_a_living_one_writes_stays(tmp_path: Path) -> None:
+    import os
+    import socket
+    import subprocess
+    import sys
+
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    dead = tmp_path / f".draft-{socket.gethostname()}-{gone.pid}-0"
+    mine = tmp_path / f".draft-{socket.gethostname()}-{os.getpid()}-0"
+    elsewhere = tmp_path / f".draft-another-host-{gone.pid}-0"
+    for draft in (dead, mine, elsewhere):
+        draft.touch()
+    files.remove_drafts(tmp_path)
+    assert [draft.exists() for draft in (dead, mine, elsewhere)] == [False, True, True]
+
+
+def test_a_store_of_the_first_format_stays_readable() -> None:
+    old = Store(OLD)
+    (table,) = [table for part in old.parts() for table in store.read_part(part, store.SCHEMA.names)]
+    assert table.num_rows == 4
+    assert sorted(table["cc"].to_pylist()) == ["cubic", "cubic", "reno", "reno"]
+    assert all(value and value > 1e6 for value in table["goodput_bps"].to_pylist())
+    assert len(old.keys(["ok"])) == 4
+
+
+def test_a_column_that_an_older_version_did_not_write_has_no_values(tmp_path: Path) -> None:
+    kept = filled(tmp_path, parts=1, rows=2)
+    (part,) = kept.parts()
+    older = pq.read_table(part).drop_columns(["jain", "host"])
+    pq.write_table(older, part)
+    (table,) = kept.tables(["key", "jain", "goodput_bps"])
+    assert table["jain"].to_pylist() == [None, None]
+    assert table["goodput_bps"].to_pylist() == [1e6, 1e6]

@@ -1,0 +1,238 @@
+"""Sweeps from the command line to the files, with the simulator."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from dragstrip.engines.sim import simulate
+from dragstrip.measures import summarise
+from dragstrip.recording import read, read_json
+from dragstrip.sweep.child import figures
+
+from .conftest import Command, command
+
+ROOT = Path(__file__).parents[2]
+AXES = [
+    "--vary",
+    "path.rate=1mbit,2mbit",
+    "--vary",
+    "path.rtt=10ms,40ms",
+    "--vary",
+    "flow.cc=reno,cubic,vegas",
+]
+SMALL = [*AXES, "--repeat", "3"]
+
+
+def digest(folder: Path) -> str:
+    """Of the dataset's bytes."""
+    (file,) = (folder / "dataset").glob("*.parquet")
+    return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def test_the_same_bytes_whatever_the_workers_or_the_order(sweep: Command, tmp_path: Path) -> None:
+    for name, workers in (("one", "1"), ("three", "3")):
+        sweep(*SMALL, "--out", name, "--workers", workers, "--no-report")
+    assert digest(tmp_path / "one") == digest(tmp_path / "three")
+
+
+def test_a_sweep_again_makes_nothing_and_a_wider_one_only_what_is_new(sweep: Command, tmp_path: Path) -> None:
+    def made(*words: str) -> tuple[int, int]:
+        document = json.loads(sweep(*words, "--out", "out", "--json", "--no-report").stdout)
+        return document["reused"], document["made"]
+
+    assert made(*AXES) == (0, 12)
+    assert made(*AXES) == (12, 0)
+    assert made(*AXES, "--repeat", "2") == (12, 12)
+    wider = [words.replace("40ms", "40ms,80ms") for words in AXES]
+    assert made(*wider, "--repeat", "2", "--vary", "path.queue=bfifo limit 30kb,bfifo limit 60kb") == (24, 48)
+    sweep(*wider, "--repeat", "2", "--out", "fresh", "--no-report")
+    assert made(*wider, "--repeat", "2") == (36, 0)
+    assert digest(tmp_path / "fresh") == digest(tmp_path / "out")
+
+
+def test_shards_merge_by_copying(sweep: Command, tmp_path: Path) -> None:
+    sweep(*SMALL, "--out", "whole", "--no-report")
+    for part in ("1", "2", "3"):
+        sweep(*SMALL, "--out", f"shard{part}", "--shard", f"{part}/3")
+        shutil.copytree(tmp_path / f"shard{part}", tmp_path / "merged", dirs_exist_ok=True)
+    # Readable by one path before anything else is done:
+    apart = pq.read_table(tmp_path / "merged" / "dataset")
+    whole = pq.read_table(tmp_path / "whole" / "dataset")
+    assert apart.sort_by([("run", "ascending"), ("flow", "ascending")]).equals(whole)
+    document = json.loads(sweep(*SMALL, "--out", "merged", "--json").stdout)
+    assert document["made"] == 0
+    assert digest(tmp_path / "merged") == digest(tmp_path / "whole")
+
+
+def test_figures_are_those_of_a_single_run(sweep: Command, tmp_path: Path) -> None:
+    sweep(*SMALL, "--out", "out", "--no-report")
+    store = pq.read_table(tmp_path / "out" / "store").to_pylist()
+    rows = pq.read_table(tmp_path / "out" / "dataset").to_pylist()
+    scenarios = {row["key"]: json.loads(row["scenario"]) for row in store}
+    for row in rows[::7]:
+        recording = simulate(scenarios[row["key"]])
+        expected = figures(summarise(recording), "")
+        assert recording.provenance["recording_sha256"] == row["recording_sha256"]
+        for name, value in {**expected["run"], **expected["flows"][0]}.items():
+            assert row[name] == value, name
+
+
+def test_a_run_is_made_again_from_its_key(sweep: Command, tmp_path: Path) -> None:
+    sweep(*SMALL, "--out", "out")
+    rows = pq.read_table(tmp_path / "out" / "dataset").to_pylist()
+    page = (tmp_path / "out" / "report.html").read_text()
+    words = re.findall(r"dragstrip sweep (--replay \w+ --from out --out \w+)", page)[0].split()
+    (row,) = [row for row in rows if row["key"].startswith(words[1])]
+    subprocess.run(command(*words), cwd=tmp_path, check=True, capture_output=True, timeout=60)
+    again = read(tmp_path / words[-1])
+    assert again.provenance["recording_sha256"] == row["recording_sha256"]
+
+
+def test_recordings_are_kept_on_request(sweep: Command, tmp_path: Path) -> None:
+    sweep("--vary", "flow.cc=reno,cubic", "--out", "out", "--keep-recordings", "--no-report")
+    for row in pq.read_table(tmp_path / "out" / "dataset").to_pylist():
+        kept = read(tmp_path / "out" / "recordings" / row["key"])
+        assert kept.provenance["recording_sha256"] == row["recording_sha256"]
+
+
+def test_a_dry_run_writes_nothing(sweep: Command, tmp_path: Path) -> None:
+    said = sweep(*SMALL, "--dry-run", "--out", "out").stdout
+    assert "36 runs" in said
+    assert not (tmp_path / "out").exists()
+    forecast = json.loads(sweep(*SMALL, "--dry-run", "--out", "out", "--json").stdout)
+    assert forecast["to_make"] == 36
+    assert 0 < forecast["cpu_s"] < 60
+
+
+def test_bad_input_writes_nothing(sweep: Command, tmp_path: Path) -> None:
+    for words in (
+        ["--vary", "flow.cc=cubik"],
+        ["--shard", "4/3"],
+        ["--vary", "path.rtt=1ms..2ms"],
+        ["--memory-limit", "1mb"],
+    ):
+        said = sweep(*words, "--out", "out", status=2).stderr
+        assert said.startswith("error: ")
+        assert said.count("\n") == 1
+    assert not (tmp_path / "out").exists()
+    (tmp_path / "taken").mkdir()
+    (tmp_path / "taken" / "file").touch()
+    sweep(*AXES, "--out", "taken", status=2)
+
+
+def test_the_report_has_the_map_the_ranking_and_every_run(sweep: Command, tmp_path: Path) -> None:
+    sweep(*SMALL, "--against", "cubic", "--out", "out")
+    page = (tmp_path / "out" / "report.html").read_text()
+    for heading in (
+        "most goodput",
+        "least delay",
+        "most power",
+        "harms a competing cubic flow least",
+        "Ranking",
+    ):
+        assert heading in page
+    assert page.count("<svg") == 4 + 3
+    links = set(re.findall(r'href="(cells/\d+\.html)#(c\d+)"', page))
+    assert len(links) == 4
+    text = "".join((tmp_path / "out" / file).read_text() for file in sorted({file for file, _ in links}))
+    assert all(f'id="{anchor}"' in text for _, anchor in links)
+    keys = {row["key"] for row in pq.read_table(tmp_path / "out" / "dataset").to_pylist()}
+    assert len(keys) == 4 * 3 * 2 * 3
+    assert all(f"--replay {key[:16]}" in text for key in keys)
+
+
+def test_a_sampled_sweep_has_its_map(sweep: Command, tmp_path: Path) -> None:
+    words = [
+        "--vary",
+        "path.rate=1mbit..4mbit:log",
+        "--vary",
+        "path.rtt=5ms..80ms:log",
+        "--vary",
+        "flow.cc=reno,bbr",
+    ]
+    sweep(*words, "--sample", "lhs:6", "--repeat", "3", "--out", "out")
+    table = pq.read_table(tmp_path / "out" / "dataset")
+    assert len(set(table["path_rate_bps"].to_pylist())) == 6
+    assert (tmp_path / "out" / "report.html").read_text().count("<circle") == 3 * 6
+
+
+def test_the_report_is_written_again_from_the_store(sweep: Command, tmp_path: Path) -> None:
+    sweep(*SMALL, "--out", "out")
+    page = (tmp_path / "out" / "report.html").read_bytes()
+    before = digest(tmp_path / "out")
+    (tmp_path / "out" / "report.html").unlink()
+    shutil.rmtree(tmp_path / "out" / "dataset")
+    words = [word if word != "sweep" else "report" for word in command("out")]
+    subprocess.run(words, cwd=tmp_path, check=True, capture_output=True, timeout=60)
+    assert (tmp_path / "out" / "report.html").read_bytes() == page
+    assert digest(tmp_path / "out") == before
+
+
+def test_ctrl_c_lets_running_runs_end_and_says_how_to_go_on(
+    experiment: Path, sweep: Command, tmp_path: Path
+) -> None:
+    words = [*AXES, "--repeat", "200", "--no-report"]
+    process = subprocess.Popen(
+        command(str(experiment), *words, "--out", "out"),
+        cwd=tmp_path, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    until = time.monotonic() + 30
+    while not list((tmp_path / "out" / "store").glob("*.parquet")) and time.monotonic() < until:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    said, _ = process.communicate(timeout=30)
+    assert process.returncode == 130
+    found = re.search(r"To go on: dragstrip (.*)", said)
+    assert found
+    assert "--out out" in found[1]
+    done = int(re.search(r"([\d,]+) made", said)[1].replace(",", ""))  # type: ignore[index]
+    assert 0 < done < 2400
+    document = json.loads(sweep(*words, "--out", "out", "--json").stdout)
+    assert (document["reused"], document["made"]) == (done, 2400 - done)
+
+
+def test_two_sweeps_do_not_write_to_one_folder(experiment: Path, sweep: Command, tmp_path: Path) -> None:
+    import fcntl
+
+    sweep("--vary", "flow.cc=reno", "--out", "out", "--no-report")
+    with (tmp_path / "out" / ".lock-1-of-1").open() as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        said = sweep("--vary", "flow.cc=reno,cubic", "--out", "out", status=1).stderr
+    assert "another sweep is writing here" in said
+
+
+def test_the_documentations_queries_work(
+    sweep: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sweep(*SMALL, "--against", "cubic", "--out", "map", "--no-report")
+    monkeypatch.chdir(tmp_path)
+    text = (ROOT / "docs" / "sweeps.md").read_text()
+    queries = re.findall(r"```sql\n(.*?)```", text, re.DOTALL)
+    assert len(queries) == 3
+    duckdb = pytest.importorskip("duckdb")
+    for query in queries:
+        assert duckdb.sql(query).fetchall(), query
+    for source in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
+        pytest.importorskip(source.split()[1])
+        known: dict[str, object] = {}
+        exec(source, known)  # noqa: S102 - our own documentation
+        assert len(known["table"]) > 0  # type: ignore[arg-type]
+
+
+def test_the_description_is_enough(sweep: Command, tmp_path: Path) -> None:
+    from dragstrip.sweep.plan import Index, Sweep
+
+    sweep(*SMALL, "--out", "out", "--no-report")
+    again = Sweep.read(read_json(tmp_path / "out" / "sweep.json"), "")
+    keys = [row["key"] for row in pq.read_table(tmp_path / "out" / "dataset").to_pylist()]
+    assert [key.hex() for key in Index(again).all_keys()] == keys
