@@ -2,7 +2,7 @@
 
 use super::{ETHERNET_BYTES, PACKET_BYTES_MIN, Report};
 use crate::routing::Topology;
-use crate::types::{Application, FlowSpec, QdiscSpec, Scenario, Transport};
+use crate::types::{Application, FlowSpec, LinkSpec, NetemSpec, QdiscSpec, Scenario, Transport};
 
 /// IPv4 header; with Ethernet's in front of what `size_bytes` counts of a ping.
 const IP_BYTES: u64 = 20;
@@ -22,6 +22,7 @@ pub(super) fn check(scenario: &Scenario, topology: &Topology, report: &mut Repor
         let ends = (flow.sender.as_str(), flow.receiver.as_str());
         let field = format!("flows[{index}].receiver");
         round_trip(topology, ends, (there, back), &whose, &field, &mut needs, report);
+        check_time(scenario, flow, topology, &field, report);
     }
     for (index, probe) in scenario.probes.iter().enumerate() {
         let bytes = ETHERNET_BYTES + IP_BYTES + u64::from(probe.size_bytes);
@@ -83,6 +84,45 @@ fn round_trip(
             }
         }
     }
+}
+
+/// A window that comes back at once is sent again at once: without a rate or a delay anywhere on its round trip
+/// a TCP flow would send without end at one instant.
+fn check_time(
+    scenario: &Scenario,
+    flow: &FlowSpec,
+    topology: &Topology,
+    field: &str,
+    report: &mut Report,
+) {
+    let (Some(from), Some(to)) = (topology.node(&flow.sender), topology.node(&flow.receiver))
+    else {
+        return;
+    };
+    let (Ok(mut links), Ok(back)) = (topology.path(from, to), topology.path(to, from)) else {
+        return;
+    };
+    links.extend(back);
+    let instant = links.iter().all(|&link| takes_no_time(&scenario.links[link]));
+    if flow.transport != Transport::Udp && !links.is_empty() && instant {
+        let value = format!("{:?}, reached in no time", flow.receiver);
+        report.add(field, value, "a path with a rate or a delay on one of its links");
+    }
+}
+
+fn takes_no_time(link: &LinkSpec) -> bool {
+    let netem = |spec: &NetemSpec| spec.delay_ns == 0 && spec.rate_bps.is_none();
+    let qdisc = match &link.qdisc {
+        QdiscSpec::Tbf { .. } | QdiscSpec::Htb { .. } => false,
+        QdiscSpec::Netem(spec) => netem(spec),
+        QdiscSpec::Noqueue
+        | QdiscSpec::Bfifo { .. }
+        | QdiscSpec::Pfifo { .. }
+        | QdiscSpec::Codel { .. }
+        | QdiscSpec::FqCodel { .. }
+        | QdiscSpec::Sfq { .. } => true,
+    };
+    qdisc && link.rate_bps.is_none() && link.delay_ns == 0 && link.netem.as_ref().is_none_or(netem)
 }
 
 /// Whether the largest packet that comes along fits into the queue at all.

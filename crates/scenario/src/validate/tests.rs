@@ -242,6 +242,25 @@ fn applications_fit_their_transport() {
     });
 }
 
+/// Such a run would never come past its first instant.
+#[test]
+fn a_tcp_flow_takes_time() {
+    let instant = |s: &mut Scenario| {
+        for link in &mut s.links {
+            (link.rate_bps, link.delay_ns) = (None, 0);
+        }
+    };
+    let expected = wrong("flows[0].receiver", instant);
+    assert_eq!(expected, "a path with a rate or a delay on one of its links");
+    let mut scenario = fixture::scenario();
+    instant(&mut scenario);
+    scenario.links[4].netem = Some(netem("delay 1ms"));
+    assert_eq!(scenario.validate(), Ok(()));
+    scenario.links[4].netem = None;
+    scenario.links[1].qdisc = crate::parse_qdisc("tbf rate 1mbit burst 2kb limit 9kb").unwrap();
+    assert_eq!(scenario.validate(), Ok(()));
+}
+
 #[test]
 fn the_recording_interval_is_not_zero() {
     wrong("record.interval_ns", |s| s.record.interval_ns = 0);
