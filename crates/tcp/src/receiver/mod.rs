@@ -81,7 +81,7 @@ impl Receiver {
         self.ecn = ecn;
         self.sack = sack;
         self.timestamps = timestamps;
-        self.window.establish(now, scaling);
+        self.window.establish(now, scaling, timestamps);
     }
 
     pub fn rcv_nxt(&self) -> u64 {

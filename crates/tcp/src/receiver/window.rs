@@ -38,9 +38,8 @@ struct Tuning {
     moderate: bool,
     rmem_max: u64,
     core_rmem_max: u64,
+    /// Payload of a segment: less the timestamps once they are agreed on.
     advmss: u64,
-    /// Memory of one segment as the tuning sees it.
-    segment_memory: u64,
     mss: u64,
 }
 
@@ -54,22 +53,28 @@ impl Tuning {
     }
 }
 
+impl Tuning {
+    /// Memory of one segment as the tuning sees it: SKB_TRUESIZE(advmss + MAX_TCP_HEADER), enlarged
+    /// until its share of window holds the segment.
+    fn segment_memory(&self) -> u64 {
+        let mut memory = self.advmss + 320 + 256 + 320;
+        while self.window_from_space(memory) < self.advmss {
+            memory += 128;
+        }
+        memory
+    }
+}
+
 impl WindowOffer {
     pub fn new(settings: &Settings) -> Self {
-        let mut tuning = Tuning {
+        let tuning = Tuning {
             adv_win_scale: settings.adv_win_scale,
             moderate: settings.moderate_rcvbuf,
             rmem_max: settings.rmem[2],
             core_rmem_max: settings.core_rmem_max,
             advmss: u64::from(settings.advmss()),
-            segment_memory: 0,
             mss: u64::from(settings.mss()),
         };
-        // SKB_TRUESIZE(advmss + MAX_TCP_HEADER), enlarged until its share of window holds a segment.
-        tuning.segment_memory = tuning.advmss + 320 + 256 + 320;
-        while tuning.window_from_space(tuning.segment_memory) < tuning.advmss {
-            tuning.segment_memory += 128;
-        }
         let rcvbuf = settings.rmem[1];
         let full = tuning.window_from_space(rcvbuf);
         // tcp_select_initial_window: whole segments, and no more than an unscaled field holds.
@@ -97,8 +102,12 @@ impl WindowOffer {
         }
     }
 
-    pub fn establish(&mut self, now: Instant, scaling: bool) {
+    pub fn establish(&mut self, now: Instant, scaling: bool, timestamps: bool) {
         self.space_at = now;
+        if timestamps {
+            // tcp_finish_connect, and TCP_SYN_RECV in tcp_rcv_state_process.
+            self.settings.advmss -= 12;
+        }
         if !scaling {
             self.scale = 0;
             self.clamp = self.clamp.min(65_535);
@@ -205,7 +214,7 @@ impl WindowOffer {
         let grow =
             (u128::from(window) * u128::from(copied - self.space) / u128::from(self.space)) as u64;
         window += 2 * grow;
-        let memory = window / self.settings.advmss * self.settings.segment_memory;
+        let memory = window / self.settings.advmss * self.settings.segment_memory();
         let rcvbuf = memory.min(self.settings.rmem_max);
         if rcvbuf > self.rcvbuf {
             self.rcvbuf = rcvbuf;

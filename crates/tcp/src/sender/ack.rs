@@ -183,6 +183,7 @@ impl Sender {
                 ack.news.set(News::NOT_DUPLICATE);
             }
             self.window_end = window_end;
+            self.buffer.max_window = self.buffer.max_window.max(u64::from(segment.window));
         }
         self.view.snd_una = segment.ack;
         if segment.sack_count > 0 {

@@ -1,13 +1,17 @@
 //! The application's writes and the send buffer.
 //!
 //! A bulk application writes whenever the socket takes it. `sendmsg` fills buffers of up to 64 KiB (45
-//! full segments) and looks at the memory in use only before it begins the next one; when that has
-//! reached `sndbuf` the writer sleeps, the last buffer is pushed (PSH on its last segment), and it is woken when
-//! a third of `sndbuf` is free (`sk_stream_write_space`). `sndbuf` follows the window, but only when the window could not be
-//! filled (`tcp_check_space`, `tcp_sndbuf_expand`).
+//! full segments, or half the largest window the peer has offered) and looks at the memory in use only
+//! before it begins the next one; when that has reached `sndbuf` the writer sleeps, the last buffer is
+//! pushed (PSH on its last segment), and it is woken when a third of `sndbuf` is free
+//! (`sk_stream_write_space`). A buffer that is full and first in line is sent from at once, and what
+//! has left it is room again. `sndbuf` follows the window, but only when the window could not be filled
+//! (`tcp_sendmsg_locked`, `tcp_check_space`, `tcp_sndbuf_expand`).
 
-use super::Sender;
+use super::transmit::Push;
+use super::{Io, Sender};
 use crate::profile::Settings;
+use crate::segment::Outbox;
 use std::collections::VecDeque;
 
 /// Truesize of an skb beyond its payload: the sk_buff, its head and shared info (approximate).
@@ -45,8 +49,24 @@ pub(super) struct Buffer {
     per_segment: u64,
     /// Bytes of one write of the application.
     write_bytes: u64,
-    /// Bytes of a full socket buffer.
+    /// Bytes of a full socket buffer, were it not for the peer's window.
     chunk_bytes: u64,
+    /// Largest window the peer ever offered (`max_window`).
+    pub max_window: u64,
+    /// End of what was last pushed (`pushed_seq`).
+    pushed: u64,
+    mss: u64,
+}
+
+/// What one step of writing did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wrote {
+    /// Nothing: the application has no more, or waits for room.
+    Nothing,
+    /// A write of the application ended.
+    Write,
+    /// A buffer is full.
+    Buffer,
 }
 
 impl Buffer {
@@ -67,6 +87,9 @@ impl Buffer {
             write_bytes: settings.write_bytes,
             // sk_gso_max_size less room for headers, in whole segments.
             chunk_bytes: (65_215 / mss).max(1) * mss,
+            max_window: 0,
+            pushed: 0,
+            mss,
         };
         buffer.expand(settings.initial_cwnd, settings.reordering);
         buffer
@@ -115,71 +138,107 @@ impl Buffer {
         None
     }
 
-    /// Lets the application write; whether it got anything in.
-    fn fill(&mut self, snd_una: u64, snd_nxt: u64, bursts_out: u64, gso: bool) -> bool {
-        if self.blocked {
-            let memory = self.memory(snd_una, bursts_out);
-            if self.sndbuf.saturating_sub(memory) < memory / 2 {
-                return false;
-            }
-        }
-        self.blocked = false;
-        let before = self.written;
-        let full = if gso { self.chunk_bytes } else { u64::MAX };
-        loop {
-            let waiting = self.waiting();
-            if waiting == 0 {
-                break;
-            }
-            let open = self.chunks.back().is_some_and(|tail| {
-                tail.end > snd_nxt && tail.end - tail.start < self.chunk_bytes.min(full)
-            });
-            if !open {
-                if self.memory(snd_una, bursts_out) >= self.sndbuf && self.written > snd_una {
-                    self.blocked = true;
-                    if let Some(tail) = self.chunks.back_mut() {
-                        tail.pushed = true;
-                    }
-                    break;
-                }
-                self.chunks.push_back(Chunk {
-                    start: self.written,
-                    end: self.written,
-                    pushed: false,
-                });
-            }
-            self.extend_tail(waiting);
-        }
-        self.written > before
+    /// `tcp_xmit_size_goal`: bytes of a buffer, at most half the peer's window.
+    fn size_goal(&self) -> u64 {
+        let half = (self.max_window / 2 / self.mss).max(1) * self.mss;
+        self.chunk_bytes.min(half)
     }
 
-    /// Copies into the last buffer until it is full, a write ends, or there is nothing more.
-    fn extend_tail(&mut self, waiting: u64) {
+    /// Whether a writer that waits may go on.
+    fn may_write(&self, snd_una: u64, bursts_out: u64) -> bool {
+        if self.waiting() == 0 {
+            return false;
+        }
+        let memory = self.memory(snd_una, bursts_out);
+        !self.blocked || self.sndbuf.saturating_sub(memory) >= memory / 2
+    }
+
+    /// One step of `sendmsg`: copies into the last buffer, or into a new one if there is memory for it.
+    fn write(&mut self, snd_una: u64, snd_nxt: u64, bursts_out: u64) -> Wrote {
+        let waiting = self.waiting();
+        if waiting == 0 {
+            self.blocked = false;
+            return Wrote::Nothing;
+        }
+        let goal = self.size_goal();
+        let has_room =
+            |tail: &Chunk| tail.end > snd_nxt && tail.end - tail.start.max(snd_nxt) < goal;
+        if !self.chunks.back().is_some_and(has_room) {
+            self.blocked =
+                self.memory(snd_una, bursts_out) >= self.sndbuf && self.written > snd_una;
+            if self.blocked {
+                self.push_tail();
+                return Wrote::Nothing;
+            }
+            let start = self.written;
+            self.chunks.push_back(Chunk { start, end: start, pushed: false });
+        }
         let write_left = self.write_bytes - self.written % self.write_bytes;
-        let Some(tail) = self.chunks.back_mut() else { return };
-        let room = self.chunk_bytes - (tail.end - tail.start);
+        let Some(tail) = self.chunks.back_mut() else { return Wrote::Nothing };
+        let room = goal - (tail.end - tail.start.max(snd_nxt));
         let bytes = room.min(write_left).min(waiting);
         tail.end += bytes;
         self.written += bytes;
         if bytes == write_left || bytes == waiting {
-            // The end of a sendmsg pushes what it wrote.
+            self.push_tail();
+            return Wrote::Write;
+        }
+        Wrote::Buffer
+    }
+
+    /// `tcp_mark_push`.
+    fn push_tail(&mut self) {
+        if let Some(tail) = self.chunks.back_mut() {
             tail.pushed = true;
         }
+        self.pushed = self.written;
+    }
+
+    /// `forced_push`: more than half the peer's window was written since the last push.
+    fn must_push(&self) -> bool {
+        self.written > self.pushed + self.max_window / 2
+    }
+
+    /// Whether the last buffer is also the first one unsent.
+    fn tail_is_head(&mut self, snd_nxt: u64) -> bool {
+        self.head(snd_nxt).is_some() && self.chunks.len() == 1
     }
 }
 
 impl Sender {
-    /// Room was made, or the application has new data: lets it write. Whether it did.
+    /// Room was made, or the application has new data: lets it write, and sends from what it
+    /// writes. Whether anything was sent.
     #[inline]
-    pub(super) fn refill(&mut self) -> bool {
-        let burst = u64::from(self.transmission.last_burst.max(1));
-        let bursts_out = u64::from(self.view.packets_out) / burst;
-        let (snd_una, snd_nxt) = (self.view.snd_una, self.view.snd_nxt);
+    pub(super) fn refill<O: Outbox>(&mut self, io: &mut Io<'_, O>) -> bool {
         // tcp_should_expand_sndbuf: only a window that is not full asks for more data.
         if self.buffer.blocked && self.in_flight() < self.window.cwnd {
             self.buffer.expand(self.window.cwnd, self.recovery.reordering);
         }
-        self.buffer.fill(snd_una, snd_nxt, bursts_out, self.settings.gso)
+        if !self.buffer.may_write(self.view.snd_una, self.bursts_out()) {
+            return false;
+        }
+        let mut sent = false;
+        loop {
+            let (snd_una, snd_nxt) = (self.view.snd_una, self.view.snd_nxt);
+            match self.buffer.write(snd_una, snd_nxt, self.bursts_out()) {
+                Wrote::Nothing => return sent | self.write_xmit(io, Push::Pending),
+                Wrote::Write => sent |= self.write_xmit(io, Push::Pending),
+                Wrote::Buffer if self.buffer.must_push() => {
+                    self.buffer.push_tail();
+                    sent |= self.write_xmit(io, Push::Pending);
+                }
+                Wrote::Buffer if self.buffer.tail_is_head(snd_nxt) => {
+                    sent |= self.write_xmit(io, Push::One);
+                }
+                Wrote::Buffer => {}
+            }
+        }
+    }
+
+    /// Bursts sent and not acknowledged, about.
+    #[inline]
+    fn bursts_out(&self) -> u64 {
+        u64::from(self.view.packets_out) / u64::from(self.transmission.last_burst.max(1))
     }
 
     /// `tcp_rate_check_app_limited`: the application ran dry while the window was open.

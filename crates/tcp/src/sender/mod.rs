@@ -157,6 +157,7 @@ impl Sender {
     ) {
         self.view.now = now;
         self.window_end = u64::from(peer_window);
+        self.buffer.max_window = u64::from(peer_window);
         self.view.delivered_at = now;
         match syn_rtt_us {
             Some(rtt) => self.take_rtt(rtt, rtt, false),
@@ -221,9 +222,7 @@ impl Sender {
     /// The application may have more to send.
     pub fn push<O: Outbox>(&mut self, now: Instant, io: &mut Io<'_, O>) {
         self.view.now = now;
-        if self.refill() {
-            self.write_xmit(io, transmit::Push::Pending);
-        }
+        self.refill(io);
     }
 
     pub fn rto_ticks(&self) -> u64 {

@@ -17,6 +17,8 @@ use std::collections::VecDeque;
 pub(super) enum Push {
     /// Whatever the window allows.
     Pending,
+    /// One burst of it (`tcp_push_one`).
+    One,
     /// One segment beyond the window: a tail loss probe.
     Probe,
 }
@@ -91,11 +93,8 @@ impl Sender {
     /// Whether anything was sent.
     #[inline]
     pub(super) fn push_pending<O: Outbox>(&mut self, io: &mut Io<'_, O>) -> bool {
-        let mut sent = self.write_xmit(io, Push::Pending);
-        if self.refill() {
-            sent |= self.write_xmit(io, Push::Pending);
-        }
-        sent
+        let sent = self.write_xmit(io, Push::Pending);
+        sent | self.refill(io)
     }
 
     /// `tcp_write_xmit`: sends new data as far as window, receiver, pacing and local queue allow.
@@ -120,7 +119,7 @@ impl Sender {
                 break;
             }
             self.send_burst(burst, io);
-            if push == Push::Probe {
+            if push != Push::Pending {
                 break;
             }
         }

@@ -30,7 +30,9 @@ fn a_full_send_buffer_is_refilled_when_a_third_is_free() {
     let mut host = Host::connected("reno", 100, &small_buffer());
     host.write_endless().until(200);
     let first = host.endpoint().bytes_written();
-    assert_eq!(first, 45 * 1448, "one buffer of 64 KiB: its memory is the limit");
+    // One buffer of 64 KiB: its memory is the limit. The initial window leaves it while it is written, and
+    // what has left is room again.
+    assert_eq!(first, (45 + 10) * 1448);
     let mut writes = Vec::new();
     for upto in 1..=90 {
         let before = host.endpoint().bytes_written();
@@ -41,14 +43,14 @@ fn a_full_send_buffer_is_refilled_when_a_third_is_free() {
     }
     // When n segments are left, all of them out, they take n·(1448 + 1280) bytes: two thirds of 64 KiB
     // are sixteen. (The model may count 1280 bytes more, for the emptied buffer.)
-    assert!((29..=30).contains(&writes[0]), "{writes:?}");
+    assert!((39..=40).contains(&writes[0]), "{writes:?}");
     assert!(writes.len() >= 2, "and again: {writes:?}");
 }
 
 #[test]
 fn a_sender_without_data_in_its_full_buffer_is_limited_by_it() {
     let mut host = Host::connected("reno", 100, &small_buffer());
-    host.write_endless().until(200).ack(10).until(300).ack(20);
+    host.write_endless().until(200).ack(10).until(300).ack(20).until(400).ack(30);
     let snapshot = host.snapshot();
     assert!(snapshot.bytes_in_flight < snapshot.cwnd_bytes);
     assert_eq!(snapshot.limited_by, LimitedBy::Sndbuf);
