@@ -359,14 +359,6 @@ impl Sender {
         }
     }
 
-    /// `tcp_remove_reno_sacks`: one of the packets was the hole, the others had been counted as SACKed.
-    fn remove_reno_sacks(&mut self, packets: u32) {
-        let emulated = self.view.sacked_out;
-        self.view.delivered += u64::from(packets.saturating_sub(emulated).max(1));
-        self.view.sacked_out = emulated.saturating_sub(packets - 1);
-        self.limit_reno_sacks(0);
-    }
-
     /// `tcp_cong_control`: the algorithm, or PRR, moves the window.
     fn control(&mut self, news: News, sample: &RateSample) {
         if self.has_cong_control {

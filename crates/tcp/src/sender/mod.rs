@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | `ack.rs` | one ACK, step by step | `tcp_ack` |
 //! | `sack.rs` | marks what SACK blocks tell | `tcp_sacktag_write_queue` |
+//! | `no_sack.rs` | what duplicate ACKs tell without SACK | `tcp_add_reno_sack` ... |
 //! | `rack.rs` | declares losses by time | `tcp_recovery.c` |
 //! | `recovery.rs` | states, PRR, undo | `tcp_fastretrans_alert` ... |
 //! | `timers.rs` | RTO, F-RTO entry, tail loss probe | `tcp_timer.c` |
@@ -14,6 +15,7 @@
 
 mod ack;
 mod buffer;
+mod no_sack;
 mod rack;
 mod rate;
 mod recovery;

@@ -210,18 +210,6 @@ impl Sender {
         }
     }
 
-    /// `tcp_newreno_mark_lost`: without SACK one hole at a time shows.
-    fn newreno_mark_lost(&mut self, advanced: bool) {
-        let threshold_reached =
-            self.view.state < CaState::Recovery && self.view.sacked_out >= self.recovery.reordering;
-        if threshold_reached || (self.view.state == CaState::Recovery && advanced) {
-            let head = self.board.head();
-            if !self.board.get(head).marks.has(Marks::LOST) {
-                self.mark_lost(head);
-            }
-        }
-    }
-
     /// RFC 6675 without RACK (`tcp_mark_head_lost`): everything more than `reordering` SACKed segments
     /// below the highest SACK.
     fn mark_head_lost(&mut self) {
@@ -236,31 +224,6 @@ impl Sender {
             } else if !marks.has(Marks::LOST) {
                 self.mark_lost(number);
             }
-        }
-    }
-
-    /// `tcp_add_reno_sack`: a duplicate ACK means that some segment left the network.
-    fn add_reno_sack(&mut self, ack: &mut Ack, duplicate: bool) {
-        if !duplicate {
-            return;
-        }
-        let before = self.view.sacked_out;
-        self.view.sacked_out += 1;
-        self.limit_reno_sacks(1);
-        let arrived = self.view.sacked_out.saturating_sub(before);
-        ack.sack_delivered += arrived;
-        self.view.delivered += u64::from(arrived);
-    }
-
-    /// `tcp_check_reno_reordering`: more duplicates than segments behind the hole mean that the network
-    /// reorders or copies, so `expected` more than are out are waited for.
-    pub(super) fn limit_reno_sacks(&mut self, expected: u32) {
-        let out = self.view.packets_out;
-        let holes = self.view.lost_out.max(1).min(out);
-        if self.view.sacked_out + holes > out {
-            self.view.sacked_out = out - holes;
-            self.recovery.reordering = (out + expected).min(self.settings.max_reordering);
-            self.recovery.reordering_seen += 1;
         }
     }
 

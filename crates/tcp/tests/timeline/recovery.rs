@@ -1,6 +1,6 @@
 //! Losses found by SACK and by time, and the window while they are repaired.
 
-use crate::harness::{Host, settings, stock};
+use crate::harness::{Host, run, settings, stock};
 use dragstrip_tcp::Settings;
 
 /// Ten segments out since 100 ms, the clock at 200 ms.
@@ -58,6 +58,17 @@ fn the_window_follows_prr_step_by_step() {
         assert_eq!((host.cwnd(), host.sent().as_slice()), (cwnd, sent), "SACKed up to {upto}");
     }
     assert_eq!((host.window(), host.state()), ((5, 5), "recovery"));
+}
+
+/// The slow-start part of PRR: below the threshold, a partial ACK without a new loss lets one more go.
+#[test]
+fn repairs_speed_up_while_they_succeed() {
+    let mut host = Host::connected("reno", 100, &stock());
+    host.write(10).forget().until(200);
+    host.sack(0, &[(7, 10)]);
+    assert_eq!((host.cwnd(), host.sent()), (3, run(0, 3)), "three have arrived, three may go");
+    host.until(300).sack(1, &[(7, 10)]);
+    assert_eq!((host.cwnd(), host.sent()), (4, run(3, 5)), "one has arrived, two may go");
 }
 
 #[test]
