@@ -151,6 +151,17 @@ mod tests {
         assert_eq!(estimator.rto_ticks(ticks, 120_000), 701);
     }
 
+    /// A deviation of 300 ms where 200 ms were expected: by a rise it would count in full, to 1262 ms.
+    #[test]
+    fn a_falling_rtt_raises_the_deviation_by_an_eighth_only() {
+        let ticks = Ticks::new(1000);
+        let mut estimator = RttEstimator::default();
+        estimator.sample(400_000, 0, 1, 200_000);
+        estimator.sample(100_000, 0, 1, 200_000);
+        // srtt 400 − 300/8 = 362.5 ms; deviation 4·(200 + 100/8/4) = 812.5 ms.
+        assert_eq!(estimator.rto_ticks(ticks, 120_000), 1_175);
+    }
+
     #[test]
     fn the_minimum_forgets_what_is_older_than_its_window() {
         let mut min = WindowedMin::new();

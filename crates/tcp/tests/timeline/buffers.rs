@@ -100,6 +100,23 @@ fn the_delivery_rate_is_what_arrived_over_the_time_it_took() {
     assert_eq!(host.snapshot().delivery_bps, Some(20 * 1448 * 8 * 1_000 / 145));
 }
 
+/// ACKs that arrive in one lump do not make the path faster: what was sent over 140 ms counts as that.
+#[test]
+fn compressed_acks_do_not_raise_the_delivery_rate() {
+    let mut host = Host::connected("reno", 100, &stock());
+    host.write_endless();
+    for (at, upto) in [(200, 2), (210, 4), (220, 6), (230, 8), (240, 10)] {
+        host.until(at).ack(upto);
+    }
+    assert_eq!(host.total(), 30);
+    // Segment 29 left at 240 ms, when what had left at 100 ms was the last to have arrived.
+    host.until(340).ack(30);
+    assert_eq!(host.snapshot().delivery_bps, Some(20 * 1448 * 8 * 1_000 / 140));
+    // All 40 of the next flight left at once, 100 ms after segment 29.
+    host.until(440).ack(70);
+    assert_eq!(host.snapshot().delivery_bps, Some(40 * 1448 * 8 * 10));
+}
+
 /// A sample shorter than the minimum RTT is not believed (`tcp_rate_gen`).
 #[test]
 fn a_sample_while_the_application_is_silent_never_lowers_the_rate() {
