@@ -21,7 +21,7 @@ from dragstrip.fidelity.explain import events, explain
 from dragstrip.fidelity.figures import Figure, figures, kolmogorov_smirnov
 from dragstrip.fidelity.kernel import KernelRun, grouped, load, load_all, packed
 from dragstrip.fidelity.targets import BY_KEY, standing
-from dragstrip.fidelity.traces import FlowTrace, Trace, changes, of_kernel
+from dragstrip.fidelity.traces import FlowTrace, Trace, changes, falls, of_kernel
 
 RECORDINGS = Path(__file__).parent / "recordings"
 CASE = "b-10m-160ms-0.5bdp-cubic"
@@ -110,6 +110,8 @@ def test_seeds_are_averaged_and_random_loss_has_other_limits(stored: KernelRun) 
 def test_a_reduction_is_a_threshold_well_below_the_window() -> None:
     reno = flow([10, 20, 40, 20, 21, 22, 11], [np.nan, np.nan, 40, 20, 20, 20, 11])
     assert [change.reduction for change in changes(reno)] == [False, True, True]
+    assert falls(reno) == 2
+    assert falls(flow([10, 40, 30, 20, 20, 21, 20, 22, 19], [np.nan] * 9)) == 2, "each fall is counted once"
 
 
 def test_standings_ask_for_the_share_and_the_median() -> None:

@@ -20,6 +20,13 @@ from dragstrip.fidelity.translate import scenario
 SEEDS = tuple(range(1, 11))
 """Of the simulator, where dice decide."""
 
+ROLLS_DICE = ("bbr", "cdg")
+"""Algorithms with dice of their own, so that one run of them is a draw.
+
+CDG backs off with a probability (tcp_cdg_backoff), BBR begins PROBE_BW at a random phase
+(bbr_reset_probe_bw_mode).
+"""
+
 LONGER_NS = 37_000
 """By so much the round trip is lengthened to see how far a case moves by itself.
 
@@ -134,7 +141,8 @@ def agree(
 def measure(name: str, runs: list[KernelRun], spread: bool = False, nominal: bool = False) -> Case:
     """One case; ten seeds of the simulator where dice decide, else the recording's own."""
     kernel = [of_kernel(run) for run in runs]
-    seeds = SEEDS if runs[0].stochastic else (runs[0].seed,)
+    dice = runs[0].stochastic or any(flow["cc"] in ROLLS_DICE for flow in runs[0].flows)
+    seeds = SEEDS if dice else (runs[0].seed,)
     simulator = [simulated(runs[0], seed, nominal=nominal) for seed in seeds]
     own: list[Figure] = []
     if spread:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from dragstrip.fidelity.agree import DETERMINISTIC, LONGER_NS, SEEDS, STOCHASTIC, Agreement, Case
 from dragstrip.fidelity.console import cell
-from dragstrip.fidelity.figures import Figure
+from dragstrip.fidelity.figures import Figure, figures
 from dragstrip.fidelity.grid import Grid
-from dragstrip.fidelity.targets import BY_KEY, QUANTITIES
+from dragstrip.fidelity.targets import BY_KEY, QUANTITIES, Quantity
 
 HEAD = """\
 <!-- Written by `make fidelity`: do not edit. -->
@@ -78,6 +78,10 @@ def _standings(agreement: Agreement) -> Iterator[str]:
 
 
 def _definitions() -> Iterator[str]:
+    yield (
+        "CDG and BBR roll dice of their own: of them the simulator's figures are means over "
+        f"{len(SEEDS)} seeds here too, against the one draw of the kernel that was recorded.\n"
+    )
     yield "What is measured, the same on both sides:\n"
     for quantity in QUANTITIES:
         yield f"- **{quantity.title}**: {quantity.meaning}"
@@ -91,6 +95,10 @@ def _floor(agreement: Agreement, grid: Grid) -> Iterator[str]:
     yield "|---|---|"
     for floor in grid.floor:
         yield f"| {floor.what} | {floor.value} |"
+    for quantity, errors in _between_seeds(agreement).items():
+        unit = f" {quantity.unit}" if quantity.unit else ""
+        span = f"{min(errors):.2g} to {max(errors):.2g}{unit}"
+        yield f"| random loss, one seed against the mean of the others, {quantity.title} | {span} |"
     yield ""
     yield (
         f"And the simulator against itself, with another seed and a path {LONGER_NS / 1e3:g} µs longer; "
@@ -114,6 +122,18 @@ def _floor(agreement: Agreement, grid: Grid) -> Iterator[str]:
     yield ""
 
 
+def _between_seeds(agreement: Agreement) -> dict[Quantity, list[float]]:
+    """Errors of every recorded seed against the others of its case, where dice decide."""
+    errors: dict[Quantity, list[float]] = {}
+    for case in agreement.cases:
+        for number, one in enumerate(case.kernel):
+            others = case.kernel[:number] + case.kernel[number + 1 :]
+            if case.stochastic and others:
+                for figure in figures(case.runs, others, [one]):
+                    errors.setdefault(BY_KEY[figure.quantity], []).append(figure.error)
+    return errors
+
+
 def _nominal(nominal: Agreement) -> Iterator[str]:
     yield "## On the path as configured\n"
     yield (
@@ -135,8 +155,8 @@ def _nominal(nominal: Agreement) -> Iterator[str]:
 def _missed(agreement: Agreement, grid: Grid) -> Iterator[str]:
     missed = [(case, figure) for case in agreement.cases for figure in case.figures if not figure.reached]
     yield "## Known disagreements\n"
-    figures = sum(len(case.figures) for case in agreement.cases)
-    yield f"{len(missed)} of {figures} figures lie beyond their limit.\n"
+    total = sum(len(case.figures) for case in agreement.cases)
+    yield f"{len(missed)} of {total} figures lie beyond their limit.\n"
     by_cause: dict[str, list[tuple[Case, Figure]]] = {}
     for case, figure in missed:
         by_cause.setdefault(grid.cause(case.name, figure.quantity), []).append((case, figure))

@@ -9,7 +9,7 @@ from statistics import fmean
 import numpy as np
 
 from dragstrip.fidelity.kernel import KernelRun
-from dragstrip.fidelity.traces import Floats, Trace, changes
+from dragstrip.fidelity.traces import Floats, Trace, falls
 
 FULL_FRAME_BITS = 1514 * 8
 """What htb charges for a full segment: the frame without FCS, preamble and gap."""
@@ -124,13 +124,13 @@ def _reductions(run: KernelRun, kernel: Sequence[Trace]) -> Callable[[Trace], fl
     """How to count reductions, the same on both sides.
 
     Where only losses reduce the window the endpoints' own counters tell (recoveries entered, timeouts). An
-    algorithm that chooses to, or ECN, leaves no such count in the kernel: the changes of the slow-start
-    threshold in the samples tell, of which two between samples are seen as one, on both sides.
+    algorithm that chooses to, or ECN, leaves no such count in the kernel: the falls of the window in the
+    samples tell, of which two between samples are seen as one, on both sides.
     """
     marked = run.scenario.get("sysctl", {}).get("net.ipv4.tcp_ecn") in (1, "1")
     chosen = any(flow["cc"] in CHOOSES for flow in run.flows)
     if marked or chosen or any(trace.recoveries is None for trace in kernel):
-        return lambda trace: sum(change.reduction for flow in trace.flows for change in changes(flow))
+        return lambda trace: sum(falls(flow) for flow in trace.flows)
     return lambda trace: float(trace.recoveries or 0)
 
 

@@ -72,7 +72,7 @@ QUANTITIES = (
         "",
         ("95 % of cases within ±1 or ±10 %", "all within ±20 %"),
         (0.95, 1.0),
-        "recoveries entered and timeouts; for CDG and with ECN changes of ssthresh in samples of 100 ms",
+        "recoveries entered and timeouts; for CDG and with ECN falls of the window in samples of 100 ms",
     ),
     Quantity(
         "retransmits",

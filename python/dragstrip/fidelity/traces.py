@@ -177,3 +177,23 @@ def changes(flow: FlowTrace) -> list[Change]:
             found.append(Change(index, float(flow.t_s[index]), float(value), window))
             before = value
     return found
+
+
+def falls(flow: FlowTrace) -> int:
+    """How often the window fell by a tenth or more from a peak, as far as the samples show.
+
+    Held against the kernel's counters where only losses reduce the window: within one or a tenth in 41 of
+    the 48 recordings with at most 100; the rest are those with 1 % loss, where reductions come closer
+    together than samples.
+    """
+    count, peak, trough, falling = 0, 0.0, 0.0, False
+    for window in flow.cwnd[np.isfinite(flow.cwnd)]:
+        if falling and window <= trough:
+            trough = window
+        elif falling:
+            falling, peak = False, window
+        elif window < DEPTH * peak:
+            count, falling, trough = count + 1, True, window
+        else:
+            peak = max(peak, window)
+    return count
