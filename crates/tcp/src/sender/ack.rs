@@ -244,6 +244,7 @@ impl Sender {
             if sent.marks.has(Marks::LOST) {
                 self.view.lost_out -= 1;
             }
+            self.transmission.bursts_out -= u64::from(sent.marks.has(Marks::BURST_END));
             self.view.packets_out -= 1;
             packets += 1;
             self.board.pop_front();

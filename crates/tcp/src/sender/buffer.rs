@@ -39,6 +39,8 @@ pub(super) struct Buffer {
     supply: Supply,
     /// Bytes written to the socket so far (`write_seq`).
     pub written: u64,
+    /// Where the application's current write began.
+    write_start: u64,
     chunks: VecDeque<Chunk>,
     /// Send buffer limit in bytes of memory.
     sndbuf: u64,
@@ -78,6 +80,7 @@ impl Buffer {
         let mut buffer = Self {
             supply: Supply::Until(0),
             written: 0,
+            write_start: 0,
             chunks: VecDeque::new(),
             sndbuf: settings.wmem[1],
             blocked: false,
@@ -167,19 +170,28 @@ impl Buffer {
             self.blocked =
                 self.memory(snd_una, bursts_out) >= self.sndbuf && self.written > snd_una;
             if self.blocked {
+                // The socket does not block the application: what fitted was a write, and the next
+                // one begins here.
+                self.write_start = self.written;
                 self.push_tail();
                 return Wrote::Nothing;
             }
             let start = self.written;
             self.chunks.push_back(Chunk { start, end: start, pushed: false });
         }
-        let write_left = self.write_bytes - self.written % self.write_bytes;
+        let fresh = self.written == self.write_start;
+        let write_left = self.write_bytes - (self.written - self.write_start);
         let Some(tail) = self.chunks.back_mut() else { return Wrote::Nothing };
         let room = goal - (tail.end - tail.start.max(snd_nxt));
         let bytes = room.min(write_left).min(waiting);
+        if fresh {
+            // A write that adds to a pushed buffer takes the push back.
+            tail.pushed = false;
+        }
         tail.end += bytes;
         self.written += bytes;
         if bytes == write_left || bytes == waiting {
+            self.write_start = self.written;
             self.push_tail();
             return Wrote::Write;
         }
@@ -214,13 +226,13 @@ impl Sender {
         if self.buffer.blocked && self.in_flight() < self.window.cwnd {
             self.buffer.expand(self.window.cwnd, self.recovery.reordering);
         }
-        if !self.buffer.may_write(self.view.snd_una, self.bursts_out()) {
+        if !self.buffer.may_write(self.view.snd_una, self.transmission.bursts_out) {
             return false;
         }
         let mut sent = false;
         loop {
             let (snd_una, snd_nxt) = (self.view.snd_una, self.view.snd_nxt);
-            match self.buffer.write(snd_una, snd_nxt, self.bursts_out()) {
+            match self.buffer.write(snd_una, snd_nxt, self.transmission.bursts_out) {
                 Wrote::Nothing => return sent | self.write_xmit(io, Push::Pending),
                 Wrote::Write => sent |= self.write_xmit(io, Push::Pending),
                 Wrote::Buffer if self.buffer.must_push() => {
@@ -233,12 +245,6 @@ impl Sender {
                 Wrote::Buffer => {}
             }
         }
-    }
-
-    /// Bursts sent and not acknowledged, about.
-    #[inline]
-    fn bursts_out(&self) -> u64 {
-        u64::from(self.view.packets_out) / u64::from(self.transmission.last_burst.max(1))
     }
 
     /// `tcp_rate_check_app_limited`: the application ran dry while the window was open.

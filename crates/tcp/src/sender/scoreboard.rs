@@ -19,6 +19,8 @@ impl Marks {
     pub const EVER_RETRANS: Self = Self(8);
     /// Was sent while the application was the limit.
     pub const APP_LIMITED: Self = Self(16);
+    /// The last segment of its burst: the socket buffer it is part of ends with it.
+    pub const BURST_END: Self = Self(32);
 
     #[inline]
     pub const fn has(self, other: Self) -> bool {

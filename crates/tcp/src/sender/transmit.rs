@@ -41,8 +41,8 @@ pub(super) struct Transmission {
     small_end: u64,
     /// Data segments sent, for the pacer's grace.
     data_segments: u64,
-    /// Segments of the last burst of new data.
-    pub last_burst: u32,
+    /// Bursts sent and not wholly acknowledged: each is a socket buffer with its overhead.
+    pub bursts_out: u64,
     /// Bytes of memory in the host's own queue, and when each piece leaves it.
     device: VecDeque<(Instant, u64)>,
     device_bytes: u64,
@@ -63,7 +63,7 @@ impl Default for Transmission {
             usage_round_ends: 0,
             small_end: 0,
             data_segments: 0,
-            last_burst: 1,
+            bursts_out: 0,
             device: VecDeque::new(),
             device_bytes: 0,
             prior_departure: Instant::ZERO,
@@ -293,10 +293,13 @@ impl Sender {
             }
             // The last segment of every burst is pushed, so that receivers do not wait for
             // more to merge with it (Linux 5.4, __tcp_transmit_skb).
-            let last_of_burst = burst > 1 && index + 1 == burst;
-            let flags =
-                Flags::ACK.with_if(Flags::PSH, last_of_burst || (pushed && end == chunk_end));
+            let last_of_burst = index + 1 == burst;
+            let forced = burst > 1 && last_of_burst;
+            let flags = Flags::ACK.with_if(Flags::PSH, forced || (pushed && end == chunk_end));
             let mut sent = Sent { seq: self.view.snd_nxt, len, ..Sent::default() };
+            if last_of_burst {
+                sent.marks.set(Marks::BURST_END);
+            }
             let departure_us = self.view.departure.as_micros_floor();
             self.stamp(&mut sent, departure_us);
             self.board.push(sent);
@@ -305,7 +308,7 @@ impl Sender {
             self.view.packets_out += 1;
             payload += u64::from(len);
         }
-        self.transmission.last_burst = burst;
+        self.transmission.bursts_out += 1;
         self.after_data(payload, u64::from(burst));
     }
 

@@ -34,7 +34,7 @@ fn a_full_send_buffer_is_refilled_when_a_third_is_free() {
     // what has left is room again.
     assert_eq!(first, (45 + 10) * 1448);
     let mut writes = Vec::new();
-    for upto in 1..=90 {
+    for upto in 1..=160 {
         let before = host.endpoint().bytes_written();
         host.ack(upto);
         if host.endpoint().bytes_written() > before {

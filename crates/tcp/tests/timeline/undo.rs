@@ -82,6 +82,14 @@ fn a_copy_made_by_the_network_undoes_nothing() {
     assert_eq!(host.window().1, 5, "a duplicate of a segment that was sent once");
 }
 
+/// ... and delivers nothing (`tcp_dsack_seen`: more duplicates than retransmissions).
+#[test]
+fn a_copy_made_by_the_network_does_not_count_as_delivered() {
+    let mut host = Host::connected("reno", 100, &stock());
+    host.write_endless().until(200).sack(10, &[(0, 1)]);
+    assert_eq!(host.cwnd(), 20);
+}
+
 /// A timeout whose ACKs were merely late (Eifel).
 #[test]
 fn a_spurious_timeout_is_undone_by_timestamps() {
