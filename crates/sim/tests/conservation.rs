@@ -1,10 +1,10 @@
 //! Random valid scenarios, 2,000 of them (PROPTEST_CASES changes that): no packet and no byte appears or
 //! vanishes, time never goes back, nothing stops for good, and every run can be repeated.
 
-use dragstrip_scenario::{FlowSpec, LinkSpec, NodeSpec, ProbeSpec, Scenario};
+use dragstrip_scenario::{FlowSpec, LinkSpec, NodeSpec, ProbeSpec, QdiscSpec, Scenario};
 use dragstrip_sim::audit::{Audit, audit};
 use dragstrip_sim::{Column, Data, Recording};
-use dragstrip_testkit::{Budget, scenarios};
+use dragstrip_testkit::{Budget, path, scenarios};
 use dragstrip_units::Instant;
 use proptest::test_runner::{Config, TestCaseError, TestError, TestRng, TestRunner};
 
@@ -193,6 +193,31 @@ fn a_flow_elsewhere_changes_nothing() {
     };
     let test = "a_flow_elsewhere_changes_nothing";
     Trial { test, stream: 3, share: 8, check }.run();
+}
+
+/// Which flows share a bucket of a fair queue is decided by who they are, not by who else there is.
+#[test]
+fn a_flow_elsewhere_moves_nobody_to_another_bucket() {
+    let qdisc = QdiscSpec::FqCodel {
+        limit_packets: 1_000,
+        memory_limit_bytes: 4 << 20,
+        flows: 4,
+        target_ns: 5_000_000,
+        interval_ns: 100_000_000,
+        quantum_bytes: 1_514,
+        drop_batch_packets: 64,
+        ecn: false,
+    };
+    let bottleneck = LinkSpec { rate_bps: Some(2_000_000), qdisc, ..path::link("r", "d") };
+    for seed in 0..8 {
+        let mut scenario = path::dumbbell(2, bottleneck.clone(), 10_000_000, 2);
+        scenario.seed = seed;
+        scenario.flows = ["s0", "s1"].map(|sender| path::flow(sender, "d", "cubic")).to_vec();
+        scenario.probes = vec![ProbeSpec { label: "p0".to_owned(), ..path::ping("d", "s0") }];
+        let [alone, both] = [scenario.clone(), beside(&scenario)]
+            .map(|scenario| pings_of(&audit(&scenario).expect("a valid scenario").0, 1));
+        assert_eq!(alone, both, "seed {seed}");
+    }
 }
 
 /// `scenario` with a copy of itself, renamed.

@@ -1,6 +1,6 @@
 //! What must come out of a path can be worked out beforehand; here it is, beside what comes out.
 
-use dragstrip_scenario::{Application, LinkSpec, QdiscSpec, Scenario};
+use dragstrip_scenario::{Application, LinkSpec, LossModel, NetemSpec, QdiscSpec, Scenario};
 use dragstrip_sim::{Column, Data, Recording};
 use dragstrip_testkit::path::{datagrams, dumbbell, flow, link, ping};
 
@@ -296,7 +296,42 @@ fn an_overloaded_link_loses_the_rest() {
     assert!((lost - dropped).abs() <= 20, "{lost} lost, {dropped} dropped");
 }
 
+/// Two equal impairments are two pairs of dice.
+#[test]
+fn every_impairment_has_its_own_dice() {
+    let mut scenario = dumbbell(2, link("r", "d"), 10 * MS, 20);
+    let loss = LossModel::Random { probability: 0.1, correlation: 0.0 };
+    for index in 0..2 {
+        let access = scenario.links.iter_mut().find(|link| link.from == format!("s{index}"));
+        access.expect("its link").netem =
+            Some(NetemSpec { loss: loss.clone(), ..NetemSpec::default() });
+        scenario.flows.push(datagrams(&format!("s{index}"), "d", 800_000, 1_000));
+    }
+    let recording = run(&scenario);
+    let [a, b] = [0, 1].map(|flow| of_flow(&recording, "received", "new_bytes", flow, 0));
+    assert_ne!(a, b);
+    // 2000 datagrams each: 200 lost, standard deviation 13.
+    for lost in numbers(&recording, "flows", "datagrams_lost") {
+        assert!((150..250).contains(lost), "{lost} of 2000");
+    }
+}
+
 // ---- bytes ----
+
+/// Question, answer, thought: 20 ms on the way and 80 ms of thinking are ten answers a second.
+#[test]
+fn questions_are_asked_one_at_a_time() {
+    let mut scenario = dumbbell(1, link("r", "d"), 20 * MS, 10);
+    scenario.flows.push(flow("s0", "d", "reno"));
+    scenario.flows[0].application = Application::RequestResponse {
+        request_bytes: 300,
+        response_bytes: 1_000,
+        think_ns: 80 * MS,
+    };
+    let recording = run(&scenario);
+    // Handshake and first answer take 40 ms, the hundredth comes at 9.94 s.
+    assert_eq!(numbers(&recording, "flows", "bytes_received"), [100 * 1_000]);
+}
 
 /// A transfer of a known size takes handshake, transmission and the round trips of slow start.
 #[test]

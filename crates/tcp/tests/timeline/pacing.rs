@@ -18,6 +18,15 @@ fn the_first_flight_of_a_paced_algorithm_leaves_at_once() {
 }
 
 #[test]
+fn the_eleventh_segment_is_paced() {
+    let mut host = Host::connected("bbr", 100, &settings(|s| s.initial_cwnd = 20));
+    host.forget().write_endless().until(150);
+    let gaps = gaps_ns(&mut host);
+    assert_eq!(gaps[..9], [0; 9]);
+    assert!(gaps[9..].iter().all(|gap| *gap > 1_000_000), "{gaps:?}");
+}
+
+#[test]
 fn then_segments_are_spaced_by_the_pacing_rate() {
     let mut host = Host::connected("bbr", 100, &stock());
     host.write_endless().forget().until(200).ack(10);

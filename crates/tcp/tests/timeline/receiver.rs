@@ -62,6 +62,18 @@ fn the_end_of_a_write_is_acknowledged_at_once() {
     assert_eq!(host.acks().len(), 1);
 }
 
+/// RFC 7323 §4.3: an ACK of two segments echoes the first one's timestamp, so that its delay shows.
+#[test]
+fn a_delayed_ack_echoes_the_first_segment_it_covers() {
+    let mut host = after(21);
+    host.until(200).data(21).until(230).data(22);
+    let ack = &host.departures()[0];
+    assert_eq!((ack.segment.ack, ack.segment.ts_ecr), (23 * 1448, 200));
+    // Out of order: still the last one that began no later than what had been acknowledged.
+    host.until(240).data(24);
+    assert_eq!(host.departures()[0].segment.ts_ecr, 200);
+}
+
 /// RFC 2018 §4: the block with the newest arrival first, at most three beside timestamps.
 #[test]
 fn the_newest_block_comes_first() {

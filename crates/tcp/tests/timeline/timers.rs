@@ -52,6 +52,19 @@ fn every_ack_that_advances_pushes_the_timeout_out() {
     assert_eq!(host.sent_at(), [(436, 5)]);
 }
 
+/// `FLAG_ACK_MAYBE_DELAYED`: the ACK of a lone short segment may have been sat on; it renews no minimum.
+#[test]
+fn a_lone_short_segment_says_nothing_about_the_minimum_rtt() {
+    let minimum_after = |len: u64| {
+        let mut host = Host::connected("reno", 100, &settings(|s| s.min_rtt_wlen_s = 1));
+        host.write(10).until(200).ack(10).until(2_000).write_bytes(14_480 + len);
+        host.until(2_140).ack_bytes(14_480 + len);
+        host.snapshot().min_rtt_ns
+    };
+    assert_eq!(minimum_after(1_000), Some(100_000_000));
+    assert_eq!(minimum_after(1_448), Some(140_000_000), "a full one does");
+}
+
 /// After a timeout slow start leads back to the threshold; only what was not acknowledged is sent again.
 #[test]
 fn after_a_timeout_slow_start_repairs_what_is_missing() {
