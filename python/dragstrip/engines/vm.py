@@ -19,7 +19,7 @@ from dragstrip.engines.vm_window import Window
 from dragstrip.errors import BadInputError, DragstripError
 from dragstrip.recording import TABLES, Recording, from_core
 
-SILENCE_S = 20.0
+SILENCE_S = 60.0
 """A run that has not moved for so long (wall clock) hangs."""
 
 Columns = dict[str, dict[str, tuple[str, Any]]]
@@ -28,6 +28,7 @@ Columns = dict[str, dict[str, tuple[str, Any]]]
 def prepare(kernel_name: str | None = None) -> None:
     """Compiles the agent and boots the machine, once; raises `DragstripError` with what is missing."""
     vm_machine.version()
+    vm_agent.lockstep()
     vm_machine.snapshot(kernel.chosen(kernel_name), vm_agent.program())
 
 
@@ -44,7 +45,8 @@ def emulate(
         raise BadInputError(field, value or None, expected)
     chosen = kernel.chosen(kernel_name)
     begun = time.monotonic()
-    with vm_machine.resumed(chosen, vm_agent.program(), scenario) as (machine, window):
+    parts = (vm_agent.program(), vm_agent.lockstep())
+    with vm_machine.resumed(chosen, *parts, scenario) as (machine, window):
         wait(machine, window, progress)
         head, raw = window.answer()
     wall_s = time.monotonic() - begun

@@ -1,4 +1,8 @@
-"""The agent's program: from DRAGSTRIP_AGENT, or compiled from this checkout when its sources changed."""
+"""What is compiled for the vm engine: the agent in the guest, and the library preloaded into the emulator.
+
+Both come from this checkout, once per state of their sources; DRAGSTRIP_AGENT and DRAGSTRIP_LOCKSTEP name
+files to use instead.
+"""
 
 from __future__ import annotations
 
@@ -6,33 +10,66 @@ import hashlib
 import os
 import shutil
 import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from dragstrip.engines.vm_locking import locked
 from dragstrip.errors import BadInputError, DragstripError
 from dragstrip.kernel import cache
 
-TARGET = "x86_64-unknown-linux-musl"
-CRATES = ("agent", "scenario", "units", "cc", "qdisc")
-"""Whose sources the agent is made of."""
+
+@dataclass(frozen=True)
+class Part:
+    """Something that is compiled."""
+
+    package: str
+    file: str
+    variable: str
+    crates: tuple[str, ...]
+    """Whose sources it is made of."""
+    target: str | None = None
+    """For which machine, if not this one."""
+
+
+AGENT = Part(
+    "dragstrip-agent",
+    "dragstrip-agent",
+    "DRAGSTRIP_AGENT",
+    ("agent", "scenario", "units", "cc", "qdisc"),
+    "x86_64-unknown-linux-musl",
+)
+LOCKSTEP = Part("dragstrip-lockstep", "libdragstrip_lockstep.so", "DRAGSTRIP_LOCKSTEP", ("lockstep",))
 
 
 def program() -> Path:
-    """The static program; compiles it if need be. Raises `DragstripError` when that cannot be done."""
-    own = os.environ.get("DRAGSTRIP_AGENT")
+    """The agent, a static program. Raises `DragstripError` when it cannot be compiled."""
+    return made(AGENT)
+
+
+def lockstep() -> Path:
+    """The library that keeps the emulator's threads in step. Raises `DragstripError` likewise."""
+    return made(LOCKSTEP)
+
+
+def made(part: Part) -> Path:
+    """The file; compiles it if need be."""
+    own = os.environ.get(part.variable)
     if own:
         if not Path(own).is_file():
-            raise BadInputError("DRAGSTRIP_AGENT", own, "the agent's program")
+            raise BadInputError(part.variable, own, f"the compiled {part.package}")
         return Path(own)
     root = Path(__file__).resolve().parents[3]
-    if not (root / "crates" / "agent" / "Cargo.toml").is_file():
+    if not (root / "crates" / part.crates[0] / "Cargo.toml").is_file():
         raise DragstripError(
-            "engine vm: the agent's program is missing; DRAGSTRIP_AGENT names one compiled from the sources"
+            f"engine vm: {part.package} is missing; {part.variable} names one compiled from the sources"
         )
-    kept = cache() / "agent" / _fingerprint(root) / "dragstrip-agent"
-    with locked(cache() / "agent" / "lock"):
+    kept = cache() / "made" / _fingerprint(root, part.crates) / part.file
+    if kept.exists():
+        return kept
+    with locked(cache() / "made" / "lock"):
         if not kept.exists():
-            built = _build(root)
+            built = _build(root, part)
             kept.parent.mkdir(parents=True, exist_ok=True)
             draft = kept.with_suffix(".partial")
             shutil.copyfile(built, draft)
@@ -41,19 +78,20 @@ def program() -> Path:
     return kept
 
 
-def _fingerprint(root: Path) -> str:
+def _fingerprint(root: Path, crates: Sequence[str]) -> str:
     hashed = hashlib.sha256()
-    files = [file for crate in CRATES for file in (root / "crates" / crate).rglob("*") if file.is_file()]
-    for file in sorted([*files, root / "Cargo.lock", root / "Cargo.toml"]):
+    files = [file for crate in crates for file in (root / "crates" / crate).rglob("*") if file.is_file()]
+    for file in sorted([*files, root / "Cargo.toml"]):
         hashed.update(str(file.relative_to(root)).encode() + b"\0" + file.read_bytes())
     return hashed.hexdigest()[:16]
 
 
-def _build(root: Path) -> Path:
+def _build(root: Path, part: Part) -> Path:
     if shutil.which("cargo") is None:
         raise DragstripError("engine vm: compiling its agent needs cargo (https://rustup.rs)")
-    target = cache() / "agent" / "target"
-    command = ["cargo", "build", "--quiet", "--release", "--package", "dragstrip-agent", "--target", TARGET]
+    target = cache() / "made" / "target"
+    command = ["cargo", "build", "--quiet", "--release", "--package", part.package]
+    command += ["--target", part.target] if part.target else []
     done = subprocess.run(  # noqa: S603
         command,
         cwd=root,
@@ -64,6 +102,8 @@ def _build(root: Path) -> Path:
     )
     if done.returncode != 0:
         wanting = "target may not be installed" in done.stderr
-        advice = f"`rustup target add {TARGET}` is needed once" if wanting else done.stderr.strip()[-2000:]
-        raise DragstripError(f"engine vm: its agent does not compile: {advice}")
-    return target / TARGET / "release" / "dragstrip-agent"
+        advice = (
+            f"`rustup target add {part.target}` is needed once" if wanting else done.stderr.strip()[-2000:]
+        )
+        raise DragstripError(f"engine vm: {part.package} does not compile: {advice}")
+    return target / (part.target or "") / "release" / part.file

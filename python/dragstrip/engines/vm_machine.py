@@ -35,7 +35,7 @@ from dragstrip.recording import appearing
 PROGRAM = "qemu-system-x86_64"
 INSTALL = "apt-get install qemu-system-x86"
 MEMORY_MIB = 2048
-BOOT_S = 180.0
+BOOT_S = 60.0
 """Wall-clock time that a boot may take."""
 
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
@@ -74,7 +74,7 @@ def version() -> str:
 class Machine:
     """A running emulator. It dies with this process."""
 
-    def __init__(self, arguments: list[str], folder: Path) -> None:
+    def __init__(self, arguments: list[str], folder: Path, preload: Path | None = None) -> None:
         self._console = folder / "console"
         self._errors = (folder / "errors").open("w+b")
         serial = f"file,id=console,path={self._console}"
@@ -84,6 +84,7 @@ class Machine:
             stdin=subprocess.DEVNULL,
             stdout=self._errors,
             stderr=self._errors,
+            env={**os.environ, "LD_PRELOAD": str(preload)} if preload else None,
             preexec_fn=_die_with_parent(os.getpid()),
         )
 
@@ -120,8 +121,10 @@ def _die_with_parent(parent: int) -> Any:
 
 
 @contextmanager
-def resumed(chosen: Kernel, agent: Path, scenario: dict[str, Any]) -> Iterator[tuple[Machine, Window]]:
-    """A machine that has just read its request."""
+def resumed(
+    chosen: Kernel, agent: Path, lockstep: Path, scenario: dict[str, Any]
+) -> Iterator[tuple[Machine, Window]]:
+    """A machine that finds its request; `lockstep` is preloaded into the emulator."""
     version()
     frozen = snapshot(chosen, agent)
     with scratch() as folder:
@@ -131,7 +134,7 @@ def resumed(chosen: Kernel, agent: Path, scenario: dict[str, Any]) -> Iterator[t
             *_hardware(frozen / "ram", folder / "window", shared=False),
             *("-incoming", "defer", "-qmp", f"unix:{folder / 'talk'},server=on,wait=off"),
         ]
-        machine = Machine(arguments, folder)
+        machine = Machine(arguments, folder, lockstep)
         try:
             monitor = Monitor(machine, folder / "talk")
             monitor.leave_memory_out()
@@ -156,6 +159,7 @@ def _hardware(ram: Path, window: Path, *, shared: bool) -> list[str]:
     share = "on" if shared else "off"
     return [
         *("-nodefaults", "-no-user-config", "-no-reboot", "-display", "none"),
+        *("-name", "dragstrip,debug-threads=on"),  # crates/lockstep knows the CPU's thread by its name
         *("-machine", "pc", "-m", f"{MEMORY_MIB + WINDOW_MIB}M"),
         # qemu64 has neither RDRAND nor RDSEED.
         *("-cpu", "qemu64", "-smp", "1"),
