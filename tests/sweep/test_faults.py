@@ -246,8 +246,8 @@ def _small_disk(folder: Path, size: str, words: list[str]) -> subprocess.Complet
     )
     return subprocess.run(
         [
-            "unshare",
-            "--user",  # noqa: S607
+            str(UNSHARE),
+            "--user",
             "--map-root-user",
             "--mount",
             "sh",

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from dragstrip.report import quantity as q
@@ -39,13 +40,11 @@ class Pages:
             for start in range(0, len(cells), CELLS_A_PAGE)
         ]
         self._page = {cell: number for number, cells in enumerate(self.pages) for cell in cells}
-        self._cells = cell_of_points(sweep, findings.axis)
-        runs: list[Any] = data["run"].to_pylist()
-        keys: list[Any] = data["key"].to_pylist()
-        self._keys: dict[int, str] = dict(zip(runs, keys, strict=True))
-        self._rows: dict[int, list[int]] = {}
-        for place, run in enumerate(runs):
-            self._rows.setdefault(self._cells[run // sweep.repeat], []).append(place)
+        # A hundred thousand runs: columns and their order, not a dictionary of Python objects.
+        self._runs = np.asarray(data["run"].to_numpy(), dtype=np.int64)
+        cells = np.asarray(cell_of_points(sweep, findings.axis))[self._runs // sweep.repeat]
+        self._order = np.argsort(cells, kind="stable")
+        self._sorted = cells[self._order]
 
     def link(self, cell: int) -> str:
         """Where the cell's runs stand, from the report."""
@@ -53,8 +52,10 @@ class Pages:
 
     def replay(self, number: int) -> str:
         """The command that makes a run again."""
-        key = self._keys.get(number)
-        return "not there" if key is None else replay_line(self.folder, key)
+        place = int(np.searchsorted(self._runs, number))
+        if place == len(self._runs) or self._runs[place] != number:
+            return "not there"
+        return replay_line(self.folder, str(self.data["key"][place].as_py()))
 
     def write(self, place: Path) -> None:
         """Writes all pages into a new folder."""
@@ -72,9 +73,8 @@ class Pages:
 
     def _cell(self, cell: int) -> str:
         settings = ", ".join(f"{path} {value}" for path, value in self.findings.cells[cell].items())
-        rows: list[dict[str, Any]] = self.data.take(
-            pa.array(self._rows.get(cell, []), pa.int64())
-        ).to_pylist()
+        first, behind = np.searchsorted(self._sorted, [cell, cell + 1])
+        rows: list[dict[str, Any]] = self.data.take(self._order[first:behind]).to_pylist()
         lines = "".join(self._line(row) for row in rows)
         return (
             f'<h2 id="c{cell}">{html.escape(settings)}</h2><div class="scroll"><table class="runs">'

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import queue
 import select
+import socket
 import threading
 import time
 from typing import Any
@@ -36,8 +37,10 @@ class Cluster:
         self.address = address
         self.limits = limits
         self.killed = distributed.scheduler.KilledWorker
+        url = _url(address)
         try:
-            self.client = distributed.Client(_url(address), timeout=CONNECT_S, set_as_default=False)
+            _knock(url)
+            self.client = distributed.Client(url, timeout=CONNECT_S, set_as_default=False)
         except (OSError, TimeoutError, ValueError) as error:
             raise DragstripError(f"--on {address}: no Dask scheduler answers there: {error}") from None
         try:
@@ -154,6 +157,13 @@ def _url(address: str) -> str:
     raise BadInputError("--on", address, "dask://HOST:PORT, or dask+tls://HOST:PORT", "command line")
 
 
+def _knock(url: str) -> None:
+    """Dask tries a refused connection again until its time is up; a person need not wait for that."""
+    host, _, port = url.partition("://")[2].rpartition(":")
+    with socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT_S):
+        pass
+
+
 def _census() -> Any:
     """A question that also a worker without Dragstrip can answer: Dask sends nested functions by value."""
 
@@ -199,8 +209,6 @@ def make(text: str, engine: str, recording: str, version: str, limits: Limits) -
                 how = f"{how} before it could take a run"
             return {"how": how, "output": output}
         if answers:
-            import socket
-
             answer: dict[str, Any] = answers[0]
             answer["host"] = socket.gethostname()
             return answer

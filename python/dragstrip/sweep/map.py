@@ -6,7 +6,7 @@ import html
 import math
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -80,7 +80,8 @@ def _write(sweep: Sweep, findings: Findings, layout: Layout, data: pa.Table, fol
         made = Path(aside) / "cells"
         pages.write(made)
         page = Path(aside) / "report.html"
-        page.write_text(_page(sweep, findings, layout, pages, failures(data), folder), encoding="utf-8")
+        with page.open("w", encoding="utf-8") as file:
+            file.writelines(_page(sweep, findings, layout, pages, failures(data), folder))
         place = folder / "cells"
         if place.exists():
             place.replace(Path(aside) / "old")
@@ -118,10 +119,17 @@ def _page(
     pages: Pages,
     failed: Sequence[Mapping[str, Any]],
     folder: Path,
-) -> str:
+) -> Iterator[str]:
+    """The page, part by part."""
     colours = assign(findings.contenders)
     title = sweep.title or sweep.name
-    body = [
+    yield (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f'<meta name="generator" content="dragstrip {sweep.version}">'
+        f"<title>{html.escape(title)} – Dragstrip</title><style>{style()}{STYLE}</style></head><body>\n"
+    )
+    yield from [
         f'<header><p class="kicker">Dragstrip sweep · {sweep.runs:,} runs · {len(findings.cells):,} paths · '
         f"{len(findings.contenders)} contenders · {sweep.repeat} "
         f"{'seeds' if sweep.repeat > 1 else 'seed'} each</p><h1>{html.escape(title)}</h1></header><main>",
@@ -131,18 +139,12 @@ def _page(
     ]
     for judged in findings.judged.values():
         if findings.axis:
-            body.append(_section(judged, findings, layout, pages, colours))
+            yield _section(judged, findings, layout, pages, colours)
     if findings.axis:
-        body.append(_rankings(findings, colours))
-    body += [_method(sweep, findings), _description(sweep, folder), "</main>"]
-    return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f'<meta name="generator" content="dragstrip {sweep.version}">'
-        f"<title>{html.escape(title)} – Dragstrip</title><style>{style()}{STYLE}</style></head><body>"
-        + "\n".join(part for part in body if part)
-        + "</body></html>\n"
-    )
+        yield _rankings(findings, colours)
+    yield _method(sweep, findings)
+    yield _description(sweep, folder)
+    yield "</main></body></html>\n"
 
 
 STYLE = """

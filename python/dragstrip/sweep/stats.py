@@ -30,7 +30,8 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 RESAMPLES = 1000
 SEED = 19790101
 REPEATS_MIN = 3
-CELLS_AT_A_TIME = 64
+NUMBERS_AT_A_TIME = 500_000
+"""Resampled figures in memory at once."""
 CONTENDERS = ("flows.cc", "alternative")
 """The axis whose levels race each other, the first of these that varies."""
 
@@ -241,8 +242,9 @@ def interval(values: Floats) -> tuple[Floats, Floats, Floats]:
     made[:, constant] = rows[constant, 0]
     for count in range(1, rows.shape[1] + 1):
         chosen = np.flatnonzero(((~missing).sum(axis=1) == count) & ~constant)
-        for start in range(0, len(chosen), CELLS_AT_A_TIME):
-            part = chosen[start : start + CELLS_AT_A_TIME]
+        step = max(1, NUMBERS_AT_A_TIME // (RESAMPLES * count))
+        for start in range(0, len(chosen), step):
+            part = chosen[start : start + step]
             whole = np.stack([row[~np.isnan(row)] for row in rows[part]])
             made[:, part] = _bootstrap(whole)
     median, low, high = (column.reshape(values.shape[:-1]) for column in made)

@@ -84,8 +84,10 @@ RESULTS = [name for name in SCHEMA.names if name not in {"scenario", "output", *
 """The columns that are the same wherever and whenever a run was made (a crash's last output is not)."""
 
 FLUSH_S = 1.0
+WAITING_MAX = 2_000
+"""Rows that wait in memory."""
 ROWS_MAX = 20_000
-"""Of a part and of a row group."""
+"""Of a row group; a part of fewer rows is small."""
 PARTS_MAX = 64
 """More parts than this are made into fewer."""
 
@@ -108,7 +110,7 @@ class Store:
     def add(self, rows: Iterable[Row]) -> None:
         """Keeps a run's rows; they reach the disk within about a second."""
         self.waiting += rows
-        if len(self.waiting) >= ROWS_MAX or time.monotonic() - self.flushed >= FLUSH_S:
+        if len(self.waiting) >= WAITING_MAX or time.monotonic() - self.flushed >= FLUSH_S:
             self.flush()
 
     def flush(self) -> None:

@@ -1,0 +1,229 @@
+"""Sweeps on a real Dask scheduler with worker processes on loopback, started here."""
+
+from __future__ import annotations
+
+import json
+import random
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from dragstrip.sweep import command
+from dragstrip.sweep.cluster import _census
+from dragstrip.sweep.command import Options
+from dragstrip.sweep.coordinate import Progress
+
+from .conftest import Command, environment, plan
+from .conftest import command as words_of
+from .faults import FULL, all_gone, children, digest, kill, once_each
+
+pytest.importorskip("distributed")
+
+HERE = Path(__file__).parent
+AXES = ["path.rate=1mbit,2mbit", "path.rtt=10ms,40ms", "flow.cc=reno,cubic,vegas"]
+WORDS = [word for axis in AXES for word in ("--vary", axis)]
+
+Cluster = Callable[..., str]
+
+
+def _clusters(tmp_path: Path) -> Iterator[Cluster]:
+    """Starts a scheduler and workers with these options; gives the address for `--on`."""
+    started: list[subprocess.Popen[Any]] = []
+
+    def start(module: str, *words: str, **more: str) -> subprocess.Popen[Any]:
+        with (tmp_path / "dask.log").open("a") as log:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "distributed.cli." + module, *words],
+                cwd=tmp_path,
+                stdout=log,
+                stderr=log,
+                env=environment(**more),
+            )
+        started.append(process)
+        return process
+
+    def begin(*workers: list[str], **more: str) -> str:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        where = f"127.0.0.1:{port}"
+        start("dask_scheduler", "--host", "127.0.0.1", "--port", str(port), "--no-dashboard")
+        for options in workers:
+            fixed = [
+                "--host",
+                "127.0.0.1",
+                "--nthreads",
+                "1",
+                "--no-dashboard",
+                "--local-directory",
+                str(tmp_path),
+            ]
+            start("dask_worker", f"tcp://{where}", *fixed, *options, **more)
+        _wait_for(where, len(workers))
+        begin.started = started  # type: ignore[attr-defined]
+        return f"dask://{where}"
+
+    yield begin
+    for process in reversed(started):
+        below = children(process.pid)
+        process.terminate()
+        try:
+            process.wait(10)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        for child in below:
+            kill(child)
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Cluster]:
+    """For clusters with workers of a special kind."""
+    yield from _clusters(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, list[int]]]:
+    """Two workers under their nannies: the address, and the nannies' processes."""
+    for begin in _clusters(tmp_path_factory.mktemp("cluster")):
+        address = begin([], [])
+        yield address, [process.pid for process in begin.started[1:]]  # type: ignore[attr-defined]
+
+
+def _wait_for(where: str, workers: int) -> None:
+    from distributed import Client
+
+    until = time.monotonic() + 60
+    while True:
+        try:
+            with Client(f"tcp://{where}", timeout=5, set_as_default=False) as client:
+                client.wait_for_workers(workers, timeout=60)
+                return
+        except OSError:
+            if time.monotonic() > until:
+                raise
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory: pytest.TempPathFactory) -> Callable[[int], str]:
+    """The digest of the same sweep made on this machine's own processes."""
+
+    def made(repeat: int) -> str:
+        folder = tmp_path_factory.mktemp("here")
+        command.execute(plan(*AXES, repeat=repeat), folder, Options(report=False), Progress())
+        return digest(folder)
+
+    return made
+
+
+def test_a_cluster_gives_the_same_bytes(
+    plain: tuple[str, list[int]], sweep: Command, tmp_path: Path, here: Callable[[int], str]
+) -> None:
+    address, _ = plain
+    document = json.loads(
+        sweep(*WORDS, "--repeat", "3", "--on", address, "--out", "out", "--json", "--no-report").stdout
+    )
+    assert (document["made"], document["failed"]) == (36, 0)
+    assert digest(tmp_path / "out") == here(3)
+    hosts = pq.read_table(tmp_path / "out" / "store")["host"].to_pylist()
+    assert set(hosts) == {socket.gethostname()}
+    # And the same sweep goes on where it was, on this machine.
+    again = json.loads(sweep(*WORDS, "--repeat", "4", "--out", "out", "--json", "--no-report").stdout)
+    assert (again["reused"], again["made"]) == (36, 12)
+
+
+def test_a_worker_of_another_version_is_refused(cluster: Cluster, sweep: Command, tmp_path: Path) -> None:
+    preload = tmp_path / "older.py"
+    preload.write_text("from dragstrip import _core\n_core.__version__ = '0.0.9'\n")
+    address = cluster(["--no-nanny", "--preload", str(preload)])
+    said = sweep(*WORDS, "--on", address, "--out", "out", status=1).stderr
+    assert "has dragstrip 0.0.9, this is" in said
+    assert "127.0.0.1" in said
+    assert "install the same version" in said
+    assert not list((tmp_path / "out" / "store").glob("*.parquet"))
+
+
+def test_a_worker_without_dragstrip_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "dragstrip", None)
+    assert _census()().startswith("none (")
+
+
+def test_no_scheduler_is_told(sweep: Command) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"dask://127.0.0.1:{free.getsockname()[1]}"
+        said = sweep(*WORDS, "--on", address, "--out", "out", status=1).stderr
+    assert f"error: --on {address}: no Dask scheduler answers there" in said
+    assert "dask://HOST:PORT" in sweep(*WORDS, "--on", "spark://a:1", "--out", "out", status=2).stderr
+
+
+def test_what_cannot_be_made_on_a_cluster_is_recorded(
+    cluster: Cluster, sweep: Command, tmp_path: Path
+) -> None:
+    preload = tmp_path / "faulty.py"
+    preload.write_text(
+        f"import sys\nsys.path.insert(0, {str(HERE)!r})\n"
+        "from dragstrip.sweep import child\nchild.MODULE = 'fake_child'\n"
+    )
+    address = cluster(["--no-nanny", "--preload", str(preload)])
+    words = ["--vary", "flow.label=crash,hang,wrong,fine,good", "--repeat", "2", "--time-limit", "2s"]
+    document = json.loads(
+        sweep(*words, "--on", address, "--out", "out", "--json", "--no-report", status=1).stdout
+    )
+    assert (document["made"], document["failed"]) == (10, 6)
+    rows = {row["run"]: row for row in pq.read_table(tmp_path / "out" / "dataset").to_pylist()}
+    assert [rows[run]["status"] for run in range(0, 10, 2)] == ["failed", "time limit", "failed", "ok", "ok"]
+    assert rows[0]["reason"] == "its process ended with signal SIGABRT, 3 times"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="processes are found in /proc")
+def test_sigkill_of_dask_workers(
+    plain: tuple[str, list[int]], experiment: Path, tmp_path: Path, here: Callable[[int], str]
+) -> None:
+    """Both Dask's own worker processes (their nannies start others) and our children below them."""
+    repeat, times = (400, 100) if FULL else (60, 5)
+    address, nannies = plain
+    process = subprocess.Popen(
+        words_of(
+            str(experiment),
+            *WORDS,
+            "--repeat",
+            str(repeat),
+            "--on",
+            address,
+            "--out",
+            "out",
+            "--json",
+            "--no-report",
+        ),
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    dice, killed, last = random.Random(8), 0, 0.0  # noqa: S311
+    while process.poll() is None:
+        time.sleep(dice.uniform(0.4, 1.0))
+        if killed >= times or not (tmp_path / "out" / "store").exists():
+            continue
+        workers = [child for nanny in nannies for child in children(nanny)]
+        ours = [child for worker in workers for child in children(worker)]
+        # A Dask worker now and then, its child mostly: Dask needs seconds to start another worker.
+        if workers and time.monotonic() - last > 5.0:
+            victim, last = dice.choice(workers), time.monotonic()
+            below = children(victim)
+            killed += kill(victim)
+            assert all_gone(below, within_s=1.0)
+        elif ours:
+            killed += kill(dice.choice(ours))
+    document = json.loads(process.communicate()[0])
+    assert killed >= min(times, 2)
+    assert (document["made"], document["failed"]) == (12 * repeat, 0)
+    assert digest(tmp_path / "out") == here(repeat)
+    assert once_each(tmp_path / "out") == 12 * repeat
