@@ -362,7 +362,7 @@ def agree(
         page = command.write_page(found, described, out)
         typer.echo(f"Page: {page}", err=as_json)
     if write_docs is not None:
-        command.write_docs(found, described, runs, workers, write_docs)
+        command.write_docs(found, grid, runs, workers, write_docs)
     if write_bands is not None:
         command.write_bands(found, described, write_bands)
     if found.failed:

@@ -6,5 +6,5 @@ hides a mechanism that is missing.
 
 kernel (a recording) → translate (our scenario) → traces (both sides in one form) → figures (and their errors)
 → targets (what is to be reached) → agree (a whole grid) → console, page, document; explain (one case in
-words), bands (what continuous integration holds).
+words), bands (what continuous integration holds), acks (packet captures, ACK by ACK).
 """

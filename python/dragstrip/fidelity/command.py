@@ -6,6 +6,7 @@ from pathlib import Path
 
 from dragstrip.errors import BadInputError
 from dragstrip.fidelity import bands, console, document, page
+from dragstrip.fidelity.acks import captures, compare
 from dragstrip.fidelity.agree import Agreement, agree, measure
 from dragstrip.fidelity.explain import explain
 from dragstrip.fidelity.grid import Grid, read
@@ -34,10 +35,14 @@ def explain_case(grid_file: Path | None, recordings: Path | None, name: str, nom
 
 
 def write_docs(
-    agreement: Agreement, grid: Grid, runs: list[KernelRun], workers: int | None, file: Path
+    agreement: Agreement, grid_file: Path | None, runs: list[KernelRun], workers: int | None, file: Path
 ) -> None:
-    """docs/fidelity.md, with the same grid on the path as configured beside it."""
-    document.write(agreement, agree(runs, workers, nominal=True), grid, file)
+    """docs/fidelity.md, with the same grid on the path as configured, and the ACK captures, beside it."""
+    grid, source = read(grid_file)
+    known = {run.name: run for run in runs}
+    told = captures(source.parent / grid.captures) if grid.captures else []
+    captured = [(one["case"], compare(one, known[one["case"]])) for one in told if one["case"] in known]
+    document.write(agreement, agree(runs, workers, nominal=True), grid, captured, file)
 
 
 def write_bands(agreement: Agreement, grid: Grid, file: Path) -> None:

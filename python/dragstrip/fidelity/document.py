@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from dragstrip.fidelity.acks import Comparison
 from dragstrip.fidelity.agree import DETERMINISTIC, LONGER_NS, SEEDS, STOCHASTIC, Agreement, Case
 from dragstrip.fidelity.console import cell
 from dragstrip.fidelity.figures import Figure, figures
@@ -29,7 +30,9 @@ a path of it becomes one of ours, have a page of their own.
 """
 
 
-def write(agreement: Agreement, nominal: Agreement, grid: Grid, file: Path) -> None:
+def write(
+    agreement: Agreement, nominal: Agreement, grid: Grid, captured: list[tuple[str, Comparison]], file: Path
+) -> None:
     """Writes the page; `nominal` is the same grid on the path as configured."""
     lines = [
         HEAD.format(
@@ -39,6 +42,7 @@ def write(agreement: Agreement, nominal: Agreement, grid: Grid, file: Path) -> N
         ),
         *_standings(agreement),
         *_definitions(),
+        *_acks(captured),
         *_floor(agreement, grid),
         *_nominal(nominal),
         *_missed(agreement, grid),
@@ -85,6 +89,22 @@ def _definitions() -> Iterator[str]:
     yield "What is measured, the same on both sides:\n"
     for quantity in QUANTITIES:
         yield f"- **{quantity.title}**: {quantity.meaning}"
+    yield ""
+
+
+def _acks(captured: list[tuple[str, Comparison]]) -> Iterator[str]:
+    if not captured:
+        return
+    yield "## ACK for ACK\n"
+    yield (
+        "Packet captures of the same kernel, run without pings, hold every ACK that reached the sender. By "
+        "how many segments each of them advances, in the simulator:\n"
+    )
+    yield "| case | ACKs compared | |"
+    yield "|---|---|---|"
+    for name, found in captured:
+        verdict = "all the same" if found.first is None else f"the same up to ACK {found.first}"
+        yield f"| {name} | {found.acks} ({found.until_s:g} s) | {verdict} |"
     yield ""
 
 

@@ -46,6 +46,8 @@ class Grid(_Part):
     kernel: str
     recordings: str
     """Folder, as seen from the file."""
+    captures: str | None = None
+    """Folder of ACK captures, as seen from the file."""
     sample: list[str] = []
     """Cases that continuous integration holds to their bands."""
     floor: list[Floor] = []
