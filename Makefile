@@ -11,7 +11,7 @@ export UV_SYSTEM_CERTS := true
 export UV_NATIVE_TLS := true
 endif
 
-.PHONY: demo test bench fidelity test-rust test-python python check-rust clean-demo
+.PHONY: demo test test-faults guide bench fidelity test-rust test-python python check-rust clean-demo
 
 demo: python clean-demo  ## Compares five congestion controls on a published path.
 	@$(UV) run --no-sync dragstrip run caia-110729a/adsl1 --out demo
@@ -40,6 +40,13 @@ test-python: python
 	$(UV) run --no-sync ruff format --check .
 	$(UV) run --no-sync mypy
 	$(UV) run --no-sync pytest
+
+test-faults: python  ## Sweeps with every moment of SIGKILL that docs/sweeps.md speaks of, not a sample.
+	DRAGSTRIP_FAULTS=full $(UV) run --no-sync pytest tests/sweep/test_faults.py tests/sweep/test_cluster.py
+
+guide: python  ## The sweep behind docs/which-congestion-control.md, and the page.
+	$(UV) run --no-sync dragstrip sweep bench/sweep.toml --against cubic --out runs/guide
+	$(UV) run --no-sync python -m dragstrip.sweep.guide runs/guide docs/which-congestion-control.md
 
 python: check-rust $(UV)  ## The environment in .venv, with the extension compiled and current.
 	@test -d .venv || echo "Fetching packages and compiling; the first time this takes about a minute."

@@ -34,7 +34,7 @@ from .faults import FULL, all_gone, children, digest, kill, once_each
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are found in /proc")
 
 AXES = ["path.rate=1mbit,2mbit", "path.rtt=10ms,40ms", "flow.cc=reno,cubic,vegas"]
-REPEAT = 60
+REPEAT = 40
 WORDS = [word for axis in AXES for word in ("--vary", axis)] + ["--repeat", str(REPEAT)]
 RUNS = 12 * REPEAT
 

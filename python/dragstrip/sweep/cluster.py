@@ -14,8 +14,8 @@ import threading
 import time
 from typing import Any
 
-from dragstrip import _core
 from dragstrip.errors import BadInputError, DragstripError
+from dragstrip.sweep.build import version as build_version
 from dragstrip.sweep.child import Child, Limits
 from dragstrip.sweep.local import Event, Order, death, too_long
 
@@ -74,7 +74,7 @@ class Cluster:
             order.text,
             order.engine,
             order.recording,
-            _core.__version__,
+            build_version(),
             self.limits,
             key=f"dragstrip-{id(self)}-{order.number}-{self.tries}",
             pure=False,
@@ -124,10 +124,10 @@ class Cluster:
 
     def _refuse_others(self, versions: dict[str, str]) -> None:
         for worker, version in sorted(versions.items()):
-            if version != _core.__version__:
+            if version != build_version():
                 raise DragstripError(
                     f"--on {self.address}: the worker {worker} has dragstrip {version}, this is "
-                    f"{_core.__version__}; install the same version on every worker"
+                    f"{build_version()}; install the same version on every worker"
                 )
 
     def close(self) -> None:
@@ -169,10 +169,10 @@ def _census() -> Any:
 
     def version() -> str:
         try:
-            from dragstrip import _core as theirs
+            from dragstrip.sweep.build import version as theirs
         except ImportError as error:
             return f"none ({error})"
-        return theirs.__version__
+        return theirs()
 
     return version
 
@@ -184,10 +184,10 @@ _mine = threading.local()
 
 def make(text: str, engine: str, recording: str, version: str, limits: Limits) -> dict[str, Any]:
     """One run, in the child process of this thread of a Dask worker."""
-    if _core.__version__ != version:
+    if build_version() != version:
         from distributed import get_worker
 
-        return {"version": _core.__version__, "worker": get_worker().address}
+        return {"version": build_version(), "worker": get_worker().address}
     child = getattr(_mine, "child", None)
     if child is None or child.process.poll() is not None:
         child = _mine.child = Child(limits)

@@ -12,6 +12,7 @@ from dragstrip import _core
 from dragstrip.errors import BadInputError, DragstripError
 from dragstrip.recording import read_json
 from dragstrip.sweep import dataset, files, plan
+from dragstrip.sweep.build import version as build_version
 from dragstrip.sweep.child import Limits
 from dragstrip.sweep.coordinate import Coordinator, Progress, Tally, missing
 from dragstrip.sweep.local import Local, Place, cores
@@ -297,8 +298,8 @@ def replay(folder: Path | None, key: str, out: Path | None) -> Path:
     out = out or Path(key[:8])
 
     text, version = find(folder, key)
-    if version != _core.__version__:
-        raise DragstripError(f"that run is of version {version}, this is {_core.__version__}")
+    if version != build_version():
+        raise DragstripError(f"that run is of version {version}, this is {build_version()}")
     if out.exists() and any(out.iterdir()):
         raise BadInputError("--out", str(out), "a folder that is empty or does not exist yet", "command line")
     recording = simulate(json.loads(text))

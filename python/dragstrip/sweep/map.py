@@ -36,6 +36,8 @@ PLOT = 300
 HOVER_MAX = 4000
 """Cells that tell every contender's figure when pointed at; beyond, only who is ahead."""
 FAILURES_SHOWN = 50
+TEXT = 'font-family="sans-serif" font-size="11" fill="#59636e"'
+"""For a picture without the page's style."""
 HARM_COLOUR = "#b42318"
 
 FORMAT: Mapping[str, Callable[[float | None], str]] = {
@@ -207,8 +209,8 @@ def _section(
 ) -> str:
     utility = judged.utility
     figures = [
-        _figure(
-            settings, _drawing(judged, findings, layout, cells, pages, _stripes(judged, findings, colours))
+        _caption(
+            settings, drawing(judged, findings, layout, cells, pages, stripes(judged, findings, colours))
         )
         for settings, cells in layout.facets
     ]
@@ -221,9 +223,9 @@ def _section(
         )
         for at, contender in enumerate(findings.contenders):
             drawn = [
-                _figure(
+                _caption(
                     {"by": contender, **settings},
-                    _drawing(judged, findings, layout, cells, pages, _shades(judged, at)),
+                    drawing(judged, findings, layout, cells, pages, _shades(judged, at)),
                 )
                 for settings, cells in layout.facets
             ]
@@ -237,7 +239,7 @@ def _title(utility: Utility, findings: Findings) -> str:
     return f"Who has the {WORDS[utility.name]}"
 
 
-def _figure(settings: Mapping[str, Any], drawing: str) -> str:
+def _caption(settings: Mapping[str, Any], drawing: str) -> str:
     caption = ", ".join(f"{path} {value}" for path, value in settings.items())
     return f"<figure><figcaption>{html.escape(caption)}</figcaption>{drawing}</figure>"
 
@@ -248,7 +250,9 @@ Fill = Callable[[int], list[tuple[str, float]]]
 """Colours and opacities of a cell, side by side; none: nothing is known."""
 
 
-def _stripes(judged: Judged, findings: Findings, colours: Mapping[str, str]) -> Fill:
+def stripes(judged: Judged, findings: Findings, colours: Mapping[str, str]) -> Fill:
+    """The colours of everyone who is among the best."""
+
     def fill(cell: int) -> list[tuple[str, float]]:
         best = np.flatnonzero(judged.best[cell])
         opacity = 1.0 if len(best) == 1 else 0.55
@@ -265,9 +269,16 @@ def _shades(judged: Judged, contender: int) -> Fill:
     return fill
 
 
-def _drawing(
-    judged: Judged, findings: Findings, layout: Layout, cells: list[int], pages: Pages, fill: Fill
+def drawing(
+    judged: Judged,
+    findings: Findings,
+    layout: Layout,
+    cells: list[int],
+    pages: Pages,
+    fill: Fill,
+    linked: bool = True,
 ) -> str:
+    """One map as SVG; its cells tell their figures and lead to their runs if `linked`."""
     across = _scale([findings.cells[cell].get(layout.x or "") for cell in cells], layout.sampled, False)
     upwards = _scale([findings.cells[cell].get(layout.y or "") for cell in cells], layout.sampled, True)
     full = len(findings.cells) <= HOVER_MAX
@@ -275,17 +286,19 @@ def _drawing(
     for cell in cells:
         place = findings.cells[cell]
         x, y = across.at(place.get(layout.x or "")), upwards.at(place.get(layout.y or ""))
-        words = html.escape(_hover(judged, findings, cell, pages, full))
         shape = _dot(x, y, fill(cell)) if layout.sampled else _box(x, y, fill(cell))
-        marks.append(f'<a href="{pages.link(cell)}"><title>{words}</title>{shape}</a>')
+        if linked:
+            words = html.escape(_hover(judged, findings, cell, pages, full))
+            shape = f'<a href="{pages.link(cell)}"><title>{words}</title>{shape}</a>'
+        marks.append(shape)
     width, height = LEFT + across.size + 8, TOP + upwards.size + BELOW
     ticks = [
-        f'<text x="{LEFT + place:.0f}" y="{TOP + upwards.size + 10}" text-anchor="end" '
+        f'<text {TEXT} x="{LEFT + place:.0f}" y="{TOP + upwards.size + 10}" text-anchor="end" '
         f'transform="rotate(-40 {LEFT + place:.0f} {TOP + upwards.size + 10})">{html.escape(text)}</text>'
         for place, text in across.ticks
     ]
     ticks += [
-        f'<text x="{LEFT - 5}" y="{TOP + place + 4:.0f}" text-anchor="end">{html.escape(text)}</text>'
+        f'<text {TEXT} x="{LEFT - 5}" y="{TOP + place + 4:.0f}" text-anchor="end">{html.escape(text)}</text>'
         for place, text in upwards.ticks
     ]
     label = f"{judged.utility.title}: {layout.x or ''} to the right, {layout.y or ''} upwards"

@@ -24,6 +24,7 @@ from dragstrip.expand import _assign, build, check, complete
 from dragstrip.experiment import Experiment
 from dragstrip.sweep import axes as _axes
 from dragstrip.sweep.axes import AGAINST, ALONE, Axis, Level, Range
+from dragstrip.sweep.build import version as build_version
 
 Json: TypeAlias = dict[str, Any]
 
@@ -65,7 +66,7 @@ class Sweep:
     source: str = ""
     name: str = "sweep"
     title: str = ""
-    version: str = field(default_factory=lambda: _core.__version__)
+    version: str = field(default_factory=build_version)
 
     @property
     def points(self) -> int:

@@ -1,0 +1,42 @@
+"""Which build of the simulator this is: its version, and a fingerprint of what it does.
+
+Somebody who works on an algorithm changes its figures and not its version; runs of the old build must not
+be taken for the new one's. The fingerprint is a hash over short runs of every algorithm, so it is the same on
+every machine and differs where the behaviour of these runs does. It is no proof: a change that only shows
+elsewhere keeps it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from functools import cache
+
+from dragstrip import _core
+from dragstrip.expand import build
+from dragstrip.experiment import Experiment
+
+PATHS = (
+    {"rate": "5mbit", "rtt": "20ms", "queue": "bfifo limit 30kb", "loss": "1%", "jitter": "1ms"},
+    {"rate": "20mbit", "rtt": "40ms", "queue": "bfifo limit 200kb", "up_rate": "1mbit"},
+    {"rate": "10mbit", "rtt": "10ms", "queue": "fq_codel", "link": "wire"},
+)
+
+
+@cache
+def version() -> str:
+    """`0.1.0+5f3a91c2`."""
+    return f"{_core.__version__}+{_fingerprint()[:8]}"
+
+
+def _fingerprint() -> str:
+    found = hashlib.sha256()
+    for path in PATHS:
+        for name in _core.algorithms():
+            experiment = Experiment.build({"duration": "3s", "path": path, "flows": [{"cc": name}]})
+            scenario = build(experiment, "", 1)
+            for node in scenario["nodes"]:
+                if node["kind"] == "host":
+                    node["sysctl"] = {"net.ipv4.tcp_ecn": "1"}
+            found.update(_core.run(json.dumps(scenario))["sha256"].encode())
+    return found.hexdigest()

@@ -1,0 +1,151 @@
+"""A sweep in words and pictures for the documentation: `python -m dragstrip.sweep.guide FOLDER PAGE`.
+
+Everything on the page is computed from the sweep's dataset; docs/which-congestion-control.md is made so.
+"""
+
+from __future__ import annotations
+
+import html
+import math
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from dragstrip.recording import read_json
+from dragstrip.report import quantity as q
+from dragstrip.report.colours import assign
+from dragstrip.report.render import side_by_side
+from dragstrip.sweep import dataset
+from dragstrip.sweep.cells import Pages
+from dragstrip.sweep.map import COLUMNS, FORMAT, WORDS, Layout, drawing, lay_out, stripes
+from dragstrip.sweep.plan import Sweep
+from dragstrip.sweep.stats import Findings, interval, judge, ranking
+
+ACROSS = 2
+
+
+def write_guide(folder: Path, page: Path) -> None:
+    """Writes the page, and its pictures into `images` beside it."""
+    sweep = Sweep.read(read_json(folder / "sweep.json"), str(folder))
+    data = dataset.read(folder, COLUMNS)
+    findings = judge(sweep, data)
+    layout = lay_out(sweep, findings)
+    pages = Pages(sweep, findings, data, folder, [cells for _, cells in layout.facets])
+    images = page.parent / "images"
+    for name in findings.judged:
+        picture = images / f"{page.stem}-{name}.svg"
+        picture.write_text(_picture(name, findings, layout, pages), encoding="utf-8")
+    page.write_text("\n".join(_lines(sweep, findings, layout, page.stem)) + "\n", encoding="utf-8")
+
+
+def _lines(sweep: Sweep, findings: Findings, layout: Layout, stem: str) -> Iterator[str]:
+    yield f"# {sweep.title or sweep.name}"
+    yield ""
+    yield (
+        f"Generated from {sweep.runs:,} runs by `make guide` ([bench/sweep.toml](../bench/sweep.toml), "
+        f"dragstrip {sweep.version}): {len(findings.cells)} paths, {len(findings.contenders)} algorithms, "
+        f"{sweep.repeat} seeds, one flow of {_seconds(sweep)} alone on the path"
+        + (f", and again beside a {findings.rival} flow." if findings.rival else ".")
+    )
+    yield ""
+    for axis in sweep.axes:
+        yield f"- `{axis.path}`: {', '.join(str(level.label) for level in axis.levels)}"
+    yield ""
+    yield (
+        "A figure is the median over the seeds. Algorithms share a path where the difference, seed by seed, "
+        "is not surely above 1 % (stripes); [how it is judged](sweeps.md#how-it-is-judged) says how sure that "
+        f"is with {sweep.repeat} seeds. Seeds made any difference in {findings.random:.0%} of the cases. "
+        "These are simulated paths with one or two flows each; they say nothing about paths outside these "
+        "ranges, about many flows, Wi-Fi or cellular links."
+    )
+    yield ""
+    for name in findings.judged:
+        yield from _section(name, findings, layout, stem)
+
+
+def _section(name: str, findings: Findings, layout: Layout, stem: str) -> Iterator[str]:
+    utility = findings.judged[name].utility
+    title = WORDS[name].capitalize()
+    if name == "harm":
+        title = f"Least harm to a competing {findings.rival} flow"
+    yield f"## {title}"
+    yield ""
+    yield f"![{title} on {len(findings.cells)} paths](images/{stem}-{name}.svg)"
+    yield ""
+    share = "harm" if name == "harm" else "of the best"
+    yield f"| | alone ahead | among the best | {share}, median | 95 % interval |"
+    yield "|---|---|---|---|---|"
+    for rank in ranking(findings, name):
+        yield (
+            f"| {rank.contender} | {rank.alone_ahead} | {rank.among_best} | {rank.median:.1%} | "
+            f"{rank.low:.1%} to {rank.high:.1%} |"
+        )
+    yield ""
+    yield (
+        "By queue and round trip: on how many of the rates each is among the best, and its median "
+        f"{utility.title}."
+    )
+    yield ""
+    yield from _regions(name, findings, layout)
+    yield ""
+
+
+def _regions(name: str, findings: Findings, layout: Layout) -> Iterator[str]:
+    judged = findings.judged[name]
+    yield f"| | {layout.y or ''} | " + " | ".join(findings.contenders) + " |"
+    yield "|---|---|" + "---|" * len(findings.contenders)
+    for settings, cells in layout.facets:
+        for level in dict.fromkeys(findings.cells[cell].get(layout.y or "") for cell in cells):
+            here = [cell for cell in cells if findings.cells[cell].get(layout.y or "") == level]
+            median, _, _ = interval(judged.median[here].T)
+            figures = [
+                f"{int(judged.best[here, at].sum())}/{len(here)}, {_figure(name, float(median[at]))}"
+                for at in range(len(findings.contenders))
+            ]
+            yield f"| {_spelled(settings)} | {level} | " + " | ".join(figures) + " |"
+
+
+def _figure(name: str, value: float) -> str:
+    return q.MISSING if math.isnan(value) else FORMAT[name](value)
+
+
+def _spelled(settings: Mapping[str, object]) -> str:
+    return ", ".join(str(value) for value in settings.values())
+
+
+def _seconds(sweep: Sweep) -> str:
+    return str(sweep.base.get("duration", ""))
+
+
+def _picture(name: str, findings: Findings, layout: Layout, pages: Pages) -> str:
+    colours = assign(findings.contenders)
+    judged = findings.judged[name]
+    fill = stripes(judged, findings, colours)
+    pictures = [
+        (drawing(judged, findings, layout, cells, pages, fill, linked=False), _spelled(settings), "#59636e")
+        for settings, cells in layout.facets
+    ]
+    return _with_legend(side_by_side(pictures, ACROSS), colours, findings.contenders)
+
+
+def _with_legend(picture: str, colours: Mapping[str, str], names: Sequence[str]) -> str:
+    """The algorithms' colours above the picture, on white: a page may be dark."""
+    width, height = (float(part) for part in picture.split('viewBox="0 0 ', 1)[1].split('"')[0].split())
+    entries = "".join(
+        f'<rect x="{12 + 90 * at}" y="8" width="12" height="12" fill="{colours[name]}"/>'
+        f'<text x="{28 + 90 * at}" y="18" font-family="sans-serif" font-size="12" fill="#1f2328">'
+        f"{html.escape(name)}</text>"
+        for at, name in enumerate(names)
+    )
+    width = max(width, np.ceil(20 + 90 * len(names)))
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:g}" height="{height + 28:g}" '
+        f'viewBox="0 0 {width:g} {height + 28:g}"><rect width="100%" height="100%" fill="#ffffff"/>{entries}'
+        f'<g transform="translate(0,28)">{picture}</g></svg>\n'
+    )
+
+
+if __name__ == "__main__":
+    write_guide(Path(sys.argv[1]), Path(sys.argv[2]))

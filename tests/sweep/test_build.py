@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dragstrip import _core
+from dragstrip.sweep import build
+from dragstrip.sweep.plan import Index
+
+from .conftest import plan
+
+
+def test_a_build_that_behaves_otherwise_has_other_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = build.version()
+    keys = set(Index(plan("flow.cc=reno,bbr")).all_keys())
+    assert before.startswith(f"{_core.__version__}+")
+    build.version.cache_clear()
+    assert build.version() == before
+
+    real = _core.run
+
+    def run(text: str, progress: Any = None) -> dict[str, Any]:
+        outcome = real(text, progress)
+        if '"cc": "bbr"' in text:
+            outcome["sha256"] = "0" * 64
+        return outcome
+
+    monkeypatch.setattr(_core, "run", run)
+    build.version.cache_clear()
+    try:
+        assert build.version() != before
+        assert not keys & set(Index(plan("flow.cc=reno,bbr")).all_keys())
+    finally:
+        build.version.cache_clear()
