@@ -135,6 +135,13 @@ pub struct View {
     pub gso_max_bytes: u32,
     /// Initial window of the stack profile, packets.
     pub initial_cwnd: u32,
+    /// Whose algorithms.
+    pub kernel: Kernel,
+    /// Packets in flight before this ACK (2.6.27 judges by it whether the window is used).
+    pub prior_in_flight: u32,
+    /// Packets that may leave at once in a dubious situation (2.6.27 `tcp_max_burst`: `reordering`); a window
+    /// with no more room than that counts as used.
+    pub max_burst: u32,
 }
 
 impl View {
@@ -167,12 +174,30 @@ impl View {
     }
 
     /// Whether growth is justified: the window, not the application, was the limit
-    /// (`tcp_is_cwnd_limited`; Linux 6.1: in slow start up to twice what was used).
+    /// (`tcp_is_cwnd_limited`; Linux 6.1: in slow start up to twice what was used; 2.6.27: but
+    /// for one burst the window was full before this ACK).
     #[inline]
     #[must_use]
     pub fn cwnd_limited(&self, window: &Window) -> bool {
-        self.is_cwnd_limited || (window.in_slow_start() && window.cwnd < 2 * self.max_packets_out)
+        match self.kernel {
+            Kernel::Linux6 => {
+                self.is_cwnd_limited
+                    || (window.in_slow_start() && window.cwnd < 2 * self.max_packets_out)
+            }
+            Kernel::Linux2627 => window.cwnd <= self.prior_in_flight.saturating_add(self.max_burst),
+        }
     }
+}
+
+/// Which kernel's algorithms these are, where kernels differ.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Kernel {
+    /// Linux 6.1: growth counts packets delivered, CUBIC has HyStart in µs.
+    #[default]
+    Linux6,
+    /// Linux 2.6.27: growth counts ACKs, CUBIC is version 2.2 without HyStart and corrects for
+    /// delayed ACKs by a ratio of its own.
+    Linux2627,
 }
 
 /// What an algorithm asks of the endpoint in return.
@@ -222,7 +247,11 @@ pub trait CongestionControl {
 
     /// `undo_cwnd`: a reduction turned out to be spurious; the answer is the window to restore.
     fn undo_cwnd(&mut self, view: &View, window: &mut Window) -> u32 {
-        window.cwnd.max(view.prior_cwnd)
+        match view.kernel {
+            Kernel::Linux6 => window.cwnd.max(view.prior_cwnd),
+            // 2.6.27 did not remember the window, only that it had been halved.
+            Kernel::Linux2627 => window.cwnd.max(window.ssthresh << 1),
+        }
     }
 
     /// Whether [`cong_control`](Self::cong_control) replaces `cong_avoid`, PRR and the default

@@ -13,6 +13,7 @@
 
 pub mod algorithms;
 mod contract;
+mod rate_halving;
 mod registry;
 pub mod slow_start;
 #[cfg(test)]
@@ -21,7 +22,7 @@ mod window;
 mod windowed_max;
 
 pub use contract::{
-    Ack, CaState, CongestionControl, Event, PacingStatus, RateSample, Response, View,
+    Ack, CaState, CongestionControl, Event, Kernel, PacingStatus, RateSample, Response, View,
 };
 pub use registry::{Algorithm, Options, UnknownAlgorithm, names};
 pub use window::Window;

@@ -1,6 +1,6 @@
 //! What the unit tests of the algorithms share: a connection at rest to be bent into shape.
 
-use crate::{Ack, CaState, Options, PacingStatus, View};
+use crate::{Ack, CaState, Kernel, Options, PacingStatus, View};
 use dragstrip_units::{Instant, Stream};
 
 /// A connection that has just finished its handshake, is limited by its window and is not paced.
@@ -31,6 +31,9 @@ pub fn view() -> View {
         pacing_shift: 10,
         gso_max_bytes: 65_536 - 320,
         initial_cwnd: 10,
+        kernel: Kernel::default(),
+        prior_in_flight: 0,
+        max_burst: 3,
     }
 }
 

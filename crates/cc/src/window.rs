@@ -13,6 +13,9 @@ pub struct Window {
     pub clamp: u32,
     /// Pacing rate, bytes per second (`sk_pacing_rate`); `u64::MAX` until first computed.
     pub pacing_rate: u64,
+    /// Slow start still holds when the window has just reached the threshold: 2.2 and 2.6 compare by `<=`,
+    /// kernels since 4.0 by `<`.
+    pub slow_start_at_threshold: bool,
 }
 
 impl Window {
@@ -28,14 +31,34 @@ impl Window {
             cwnd_cnt: 0,
             clamp: u32::MAX,
             pacing_rate: u64::MAX,
+            slow_start_at_threshold: false,
         }
     }
 
-    /// `tcp_in_slow_start`: strictly below the threshold (L6.1; 2.6 used `<=`).
+    /// `tcp_in_slow_start`: below the threshold; in some kernels also at it.
     #[inline]
     #[must_use]
     pub const fn in_slow_start(&self) -> bool {
-        self.cwnd < self.ssthresh
+        // The threshold is at most `INFINITE`, so one more does not overflow.
+        self.cwnd < self.ssthresh + self.slow_start_at_threshold as u32
+    }
+
+    /// Slow start that counts ACKs (2.6 without ABC): `gain` packets per ACK, however much it covers.
+    #[inline]
+    pub fn slow_start_by_ack(&mut self, gain: u32) {
+        self.cwnd = (self.cwnd + gain).min(self.clamp);
+    }
+
+    /// Additive increase that counts ACKs (2.6): the counter is compared before it is incremented, so that a step
+    /// takes `w` + 1 of them.
+    #[inline]
+    pub fn increase_by_ack(&mut self, w: u32) {
+        if self.cwnd_cnt >= w {
+            self.cwnd = (self.cwnd + 1).min(self.clamp);
+            self.cwnd_cnt = 0;
+        } else {
+            self.cwnd_cnt += 1;
+        }
     }
 
     /// `tcp_slow_start`: grow by every packet delivered, up to the threshold; what is left over
@@ -96,6 +119,31 @@ mod tests {
             window.additive_increase(10, 2);
         }
         assert_eq!((window.cwnd, window.cwnd_cnt), (11, 0));
+    }
+
+    /// algorithms.md §1.1: Linux 2.6.27 counts ACKs, not packets.
+    #[test]
+    fn counted_by_ack_a_step_takes_one_ack_more_than_the_window() {
+        let mut window = Window::new(10);
+        for _ in 0..10 {
+            window.increase_by_ack(10);
+        }
+        assert_eq!((window.cwnd, window.cwnd_cnt), (10, 10));
+        window.increase_by_ack(10);
+        assert_eq!((window.cwnd, window.cwnd_cnt), (11, 0));
+    }
+
+    /// algorithms.md §1 step 1.
+    #[test]
+    fn at_the_threshold_slow_start_holds_only_where_it_is_said_so() {
+        let mut window = Window { ssthresh: 10, ..Window::new(10) };
+        assert!(!window.in_slow_start());
+        window.slow_start_at_threshold = true;
+        assert!(window.in_slow_start());
+        window.cwnd = 11;
+        assert!(!window.in_slow_start());
+        window.ssthresh = Window::INFINITE;
+        assert!(window.in_slow_start());
     }
 
     #[test]

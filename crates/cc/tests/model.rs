@@ -10,8 +10,8 @@
 //! `cargo test -p dragstrip-cc --test model`. More sequences: `PROPTEST_CASES=20000` before it.
 
 use dragstrip_cc::{
-    Ack, Algorithm, CaState, CongestionControl, Event, Options, PacingStatus, RateSample, Response,
-    View, Window, names,
+    Ack, Algorithm, CaState, CongestionControl, Event, Kernel, Options, PacingStatus, RateSample,
+    Response, View, Window, names,
 };
 use dragstrip_units::{Duration, Instant, Stream};
 use proptest::prelude::*;
@@ -75,6 +75,7 @@ struct Host {
     initial_cwnd: u32,
     clamp: u32,
     pacing_status: PacingStatus,
+    kernel: Kernel,
 }
 
 fn host() -> impl Strategy<Value = Host> {
@@ -84,13 +85,15 @@ fn host() -> impl Strategy<Value = Host> {
         1_u32..20,
         prop_oneof![4 => Just(u32::MAX), 1 => 20_u32..200],
         prop_oneof![Just(PacingStatus::None), Just(PacingStatus::Needed), Just(PacingStatus::Fq)],
+        prop_oneof![Just(Kernel::Linux6), Just(Kernel::Linux2627)],
     )
-        .prop_map(|(hz, mss, initial_cwnd, clamp, pacing_status)| Host {
+        .prop_map(|(hz, mss, initial_cwnd, clamp, pacing_status, kernel)| Host {
             hz,
             mss,
             initial_cwnd,
             clamp,
             pacing_status,
+            kernel,
         })
 }
 
@@ -136,6 +139,9 @@ impl Connection {
             pacing_shift: 10,
             gso_max_bytes: 65_216,
             initial_cwnd: host.initial_cwnd,
+            kernel: host.kernel,
+            prior_in_flight: host.initial_cwnd,
+            max_burst: 3,
         };
         let mut window = Window::new(host.initial_cwnd);
         window.clamp = host.clamp;
@@ -149,7 +155,8 @@ impl Connection {
     /// What holds after every hook.
     fn check(&self, hook: &str) {
         let name = self.name;
-        let Window { cwnd, ssthresh, clamp, pacing_rate, cwnd_cnt: _ } = self.window;
+        let Window { cwnd, ssthresh, clamp, pacing_rate, cwnd_cnt: _, slow_start_at_threshold: _ } =
+            self.window;
         assert!(cwnd >= 1, "{name}, {hook}: cwnd {cwnd}");
         assert!(cwnd <= clamp, "{name}, {hook}: cwnd {cwnd} above {clamp}");
         // 1 only where Linux allows it: HyStart and Vegas set it to the window after a timeout.
@@ -200,6 +207,7 @@ impl Connection {
     /// Steps 2 to 12 of `tcp_ack`.
     fn ack(&mut self, packets: u32, sacked: bool, rtt_us: Option<u32>, delayed: bool, lost: u32) {
         let prior_in_flight = self.view.in_flight();
+        self.view.prior_in_flight = prior_in_flight;
         let prior_delivered = self.view.delivered.saturating_sub(u64::from(prior_in_flight));
         let delivered = self.deliver(packets, sacked);
         if delivered == 0 {

@@ -9,6 +9,7 @@
 
 use crate::nearest::suggest;
 use crate::problem::Problem;
+use crate::types::StackProfile;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -298,6 +299,26 @@ const REFUSED: &[(&str, &str)] = &[
     ("net.core.wmem_default", "net.ipv4.tcp_wmem, which TCP uses in its place"),
 ];
 
+/// Settings of the table that came after 2.6.27.
+const NOT_IN_2_6_27: &[&str] = &[
+    "tcp_max_reordering",
+    "tcp_recovery",
+    "tcp_early_retrans",
+    "tcp_no_ssthresh_metrics_save",
+    "tcp_limit_output_bytes",
+    "tcp_min_tso_segs",
+    "tcp_tso_rtt_log",
+    "tcp_pacing_ss_ratio",
+    "tcp_pacing_ca_ratio",
+    "tcp_comp_sack_delay_ns",
+    "tcp_comp_sack_nr",
+    "tcp_comp_sack_slack_ns",
+    "tcp_min_rtt_wlen",
+    "tcp_thin_linear_timeouts",
+    "tcp_autocorking",
+    "tcp_notsent_lowat",
+];
+
 impl Default for Sysctls {
     fn default() -> Self {
         Self::linux_6()
@@ -305,22 +326,72 @@ impl Default for Sysctls {
 }
 
 impl Sysctls {
+    /// A kernel's defaults.
+    #[must_use]
+    pub const fn stock(profile: StackProfile) -> Self {
+        match profile {
+            StackProfile::Linux6 => Self::linux_6(),
+            StackProfile::Linux2627 => Self::linux_2_6_27(),
+        }
+    }
+
+    /// Linux 2.6.27's defaults with 512 MiB or more of memory (`tcp_init`: buffers of up to 4 MiB), where they differ
+    /// from Linux 6.1's; settings that it does not have stand at what it does without them.
+    #[must_use]
+    pub const fn linux_2_6_27() -> Self {
+        Self {
+            tcp_ecn: 0,
+            tcp_max_reordering: 127,
+            tcp_rmem: BufferSizes { min: 4096, default: 87_380, max: 4_194_304 },
+            tcp_wmem: BufferSizes { min: 4096, default: 16_384, max: 4_194_304 },
+            tcp_recovery: 0,
+            tcp_early_retrans: 0,
+            tcp_adv_win_scale: 2,
+            tcp_comp_sack_nr: 0,
+            rmem_max: 131_071,
+            wmem_max: 131_071,
+            ..Self::linux_6()
+        }
+    }
+
+    /// A kernel's defaults, changed by `map`: full sysctl name → text as `sysctl -w` takes it.
+    ///
+    /// # Errors
+    /// The first unknown name or value, or a name that this kernel does not have yet.
+    pub fn of_kernel(
+        profile: StackProfile,
+        map: &BTreeMap<String, String>,
+    ) -> Result<Self, Problem> {
+        let (sysctls, mut problems) = Self::of_kernel_all(profile, map);
+        if problems.is_empty() { Ok(sysctls) } else { Err(problems.swap_remove(0)) }
+    }
+
     /// Linux 6.1's defaults, changed by `map`: full sysctl name → text as `sysctl -w` takes it.
     ///
     /// # Errors
     /// The first unknown name or value, in the order of the map. [`Problem::field`] is
     /// `["net.ipv4.tcp_sack"]`, to be put behind the path of the map ([`Problem::within`]).
     pub fn from_map(map: &BTreeMap<String, String>) -> Result<Self, Problem> {
-        let (sysctls, mut problems) = Self::from_map_all(map);
+        let (sysctls, mut problems) = Self::of_kernel_all(StackProfile::Linux6, map);
         if problems.is_empty() { Ok(sysctls) } else { Err(problems.swap_remove(0)) }
     }
 
-    /// As [`from_map`](Self::from_map), with every problem instead of the first.
-    pub(crate) fn from_map_all(map: &BTreeMap<String, String>) -> (Self, Vec<Problem>) {
-        let mut sysctls = Self::linux_6();
+    /// As [`of_kernel`](Self::of_kernel), with every problem instead of the first.
+    pub(crate) fn of_kernel_all(
+        profile: StackProfile,
+        map: &BTreeMap<String, String>,
+    ) -> (Self, Vec<Problem>) {
+        let mut sysctls = Self::stock(profile);
         let mut problems = Vec::new();
         for (name, text) in map {
             let text = text.trim();
+            if profile == StackProfile::Linux2627
+                && NOT_IN_2_6_27.iter().any(|absent| name.strip_prefix("net.ipv4.") == Some(absent))
+            {
+                let expected = "a setting that Linux 2.6.27 has";
+                problems.push(Problem::new(at(name), format!("{name:?}"), expected));
+                continue;
+            }
             match sysctls.set(name, text) {
                 Ok(true) => {}
                 Ok(false) => problems.push(unknown(name)),
@@ -399,6 +470,23 @@ mod tests {
             assert_eq!(problem.field, format!("[{name:?}]"));
             assert_eq!(problem.value, format!("{value:?}"));
             assert_eq!(problem.expected, expected);
+        }
+    }
+
+    /// linux-stack.md §1.
+    #[test]
+    fn kernel_2_6_27_has_its_own_defaults_and_lacks_what_came_later() {
+        let of = |name: &str, value: &str| {
+            let map = BTreeMap::from([(name.to_owned(), value.to_owned())]);
+            Sysctls::of_kernel(StackProfile::Linux2627, &map)
+        };
+        let stock = of("net.ipv4.tcp_sack", "1").unwrap();
+        assert_eq!((stock.tcp_adv_win_scale, stock.tcp_recovery), (2, 0));
+        assert_eq!(stock.tcp_rmem.default, 87_380);
+        let problem = of("net.ipv4.tcp_recovery", "1").unwrap_err();
+        assert_eq!(problem.expected, "a setting that Linux 2.6.27 has");
+        for absent in NOT_IN_2_6_27 {
+            assert!(sysctl_table().iter().any(|line| line.name == format!("net.ipv4.{absent}")));
         }
     }
 

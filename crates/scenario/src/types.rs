@@ -89,6 +89,10 @@ pub enum StackProfile {
     #[default]
     #[serde(rename = "linux-6")]
     Linux6,
+    /// Linux 2.6.27 (Fedora 10): initial window 3, growth per ACK, FACK and rate halving, no RACK, no pacing, 8 bits
+    /// of reordering, receive window 3/4 of the buffer. Congestion controls: reno, cubic 2.2, exp, fixed.
+    #[serde(rename = "linux-2.6.27")]
+    Linux2627,
 }
 
 /// Generic segmentation offload in the socket layer.

@@ -15,9 +15,9 @@ use dragstrip_link::Wire;
 use dragstrip_qdisc::{Discipline, Fifo, Framing, Limit, codel, fq_codel, htb, netem, sfq, tbf};
 use dragstrip_scenario::{
     Application, DelayDistribution, FlowSpec, GsoMode, HostSpec, LossModel, NetemSpec, NodeSpec,
-    QdiscSpec, Scenario, Sysctls, Topology, Transport,
+    QdiscSpec, Scenario, StackProfile, Sysctls, Topology, Transport,
 };
-use dragstrip_tcp::{Endpoint, Role, Settings};
+use dragstrip_tcp::{Endpoint, Role, Settings, rfc3390_window};
 use dragstrip_units::{Duration, Instant, Rate, Stream};
 use std::collections::BTreeMap;
 
@@ -37,12 +37,16 @@ const ONE_BIT_PER_SECOND: Rate = match Rate::from_bits_per_second(1) {
 
 /// The settings of a host's TCP.
 fn settings(host: &HostSpec, field: &str) -> Result<Settings, SetupError> {
-    let sysctls = Sysctls::from_map(&host.sysctl)
+    let sysctls = Sysctls::of_kernel(host.profile, &host.sysctl)
         .map_err(|found| problem(format!("{field}.sysctl{}", found.field), found.to_string()))?;
     let sizes = |sizes: dragstrip_scenario::BufferSizes| {
         [u64::from(sizes.min), u64::from(sizes.default), u64::from(sizes.max)]
     };
-    Ok(Settings {
+    let stock = match host.profile {
+        StackProfile::Linux6 => Settings::linux_6(),
+        StackProfile::Linux2627 => Settings::linux_2_6_27(),
+    };
+    let settings = Settings {
         hz: host.tick_hz,
         mtu_bytes: host.mtu_bytes,
         gso: host.gso == GsoMode::Auto,
@@ -75,7 +79,13 @@ fn settings(host: &HostSpec, field: &str) -> Result<Settings, SetupError> {
         comp_sack_slack: Duration::from_nanos(sysctls.tcp_comp_sack_slack_ns),
         comp_sack_nr: sysctls.tcp_comp_sack_nr,
         min_rtt_wlen_s: sysctls.tcp_min_rtt_wlen,
-        ..Settings::linux_6()
+        ..stock
+    };
+    Ok(match host.profile {
+        StackProfile::Linux6 => settings,
+        StackProfile::Linux2627 => {
+            Settings { initial_cwnd: rfc3390_window(settings.mss()), ..settings }
+        }
     })
 }
 

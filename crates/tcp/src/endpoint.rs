@@ -150,7 +150,7 @@ impl Endpoint {
             opened_at: Instant::ZERO,
             syn_retransmits: 0,
             syn_deadline: Instant::NEVER,
-            ticks: Ticks::new(settings.hz),
+            ticks: settings.ticks(),
         }
     }
 

@@ -19,5 +19,7 @@ mod sender;
 mod ticks;
 
 pub use endpoint::{Endpoint, LimitedBy, Phase, Role, Snapshot};
-pub use profile::Settings;
+pub use profile::{
+    Profile, ReceiveTuning, RecoveryStyle, RttSampling, Settings, TimerWheel, rfc3390_window,
+};
 pub use segment::{Flags, Outbox, SackBlock, Segment};

@@ -3,11 +3,113 @@
 //! Names are the sysctls' without `net.ipv4.tcp_`; defaults are Linux 6.1's (linux `tcp_ipv4.c`,
 //! `tcp_sk_init`).
 
+use crate::ticks::Ticks;
+use dragstrip_cc::Kernel;
 use dragstrip_units::Duration;
+
+/// The rules of a kernel's endpoint that are no settings of its: which of the behaviours the endpoint knows.
+/// Sources: the kernels named; where the fact is not verified, the field says so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Profile {
+    /// Whose versions of the algorithms, and what their growth counts.
+    pub kernel: Kernel,
+    /// Slow start holds while `cwnd <= ssthresh`, not `<`.
+    pub slow_start_at_threshold: bool,
+    /// How losses are found and the window is reduced.
+    pub recovery: RecoveryStyle,
+    /// Where RTT samples come from.
+    pub rtt_sampling: RttSampling,
+    /// How exact timers are.
+    pub timer_wheel: TimerWheel,
+    /// TCP Small Queues (since 3.6).
+    pub small_queues: bool,
+    /// How the receive buffer grows.
+    pub receive_tuning: ReceiveTuning,
+    /// Bits of the connection's own `reordering`: 8 in 2.6.27, where the setting is cut to them when a connection
+    /// begins, and compared whole at a timeout.
+    pub reordering_bits: u32,
+}
+
+/// How losses are found and the window is reduced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RecoveryStyle {
+    /// RACK, tail loss probes, proportional rate reduction, as their settings say.
+    RackPrr,
+    /// Duplicate ACKs, rate halving, F-RTO before a timeout is believed.
+    RateHalving {
+        /// `tcp_fack`: forward acknowledgement until reordering is seen.
+        fack: bool,
+    },
+}
+
+/// Where RTT samples come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RttSampling {
+    /// µs since a segment was sent, from cumulative and selective ACKs (since 3.15).
+    Microseconds,
+    /// Whole ticks, from timestamps whenever there are any, cumulative ACKs only.
+    Ticks,
+}
+
+/// How exact timers are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimerWheel {
+    /// Rounded up to buckets (since 4.8).
+    Buckets,
+    /// At the tick set.
+    Exact,
+}
+
+/// How the receive buffer grows once per round trip, when more was read than in any before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReceiveTuning {
+    /// To twice what was read and room for slow start.
+    Headroom,
+    /// To twice what was read, which is also all that is offered.
+    Twice,
+}
+
+impl Profile {
+    /// Linux 6.1.
+    pub const LINUX_6: Self = Self {
+        kernel: Kernel::Linux6,
+        slow_start_at_threshold: false,
+        recovery: RecoveryStyle::RackPrr,
+        rtt_sampling: RttSampling::Microseconds,
+        timer_wheel: TimerWheel::Buckets,
+        small_queues: true,
+        receive_tuning: ReceiveTuning::Headroom,
+        reordering_bits: 32,
+    };
+
+    /// Linux 2.6.27.
+    pub const LINUX_2_6_27: Self = Self {
+        kernel: Kernel::Linux2627,
+        slow_start_at_threshold: true,
+        recovery: RecoveryStyle::RateHalving { fack: true },
+        rtt_sampling: RttSampling::Ticks,
+        timer_wheel: TimerWheel::Exact,
+        small_queues: false,
+        receive_tuning: ReceiveTuning::Twice,
+        reordering_bits: 8,
+    };
+}
+
+/// RFC 3390's initial window in segments of `mss` bytes (`tcp_init_cwnd` before 2.6.39).
+#[must_use]
+pub const fn rfc3390_window(mss: u32) -> u32 {
+    match mss {
+        0..=1095 => 4,
+        1096..=1460 => 3,
+        1461.. => 2,
+    }
+}
 
 /// The settings of one host's TCP.
 #[derive(Clone, Debug)]
 pub struct Settings {
+    /// The kernel's rules that are no settings.
+    pub profile: Profile,
     /// Kernel ticks per second.
     pub hz: u32,
     /// IP packet size limit, bytes.
@@ -89,6 +191,7 @@ impl Settings {
     #[must_use]
     pub fn linux_6() -> Self {
         Self {
+            profile: Profile::LINUX_6,
             hz: 250,
             mtu_bytes: 1500,
             gso: false,
@@ -126,6 +229,41 @@ impl Settings {
             rto_max: Duration::from_secs(120),
             rto_initial: Duration::from_secs(1),
             write_bytes: 131_072,
+        }
+    }
+
+    /// A stock Linux 2.6.27 with 512 MiB or more of memory, as far as it differs from 6.1.
+    #[must_use]
+    pub fn linux_2_6_27() -> Self {
+        let settings = Self {
+            profile: Profile::LINUX_2_6_27,
+            ecn_accept: false,
+            max_reordering: 127,
+            rmem: [4096, 87_380, 4_194_304],
+            wmem: [4096, 16_384, 4_194_304],
+            core_rmem_max: 131_071,
+            rack: false,
+            tail_loss_probe: false,
+            adv_win_scale: 2,
+            comp_sack_nr: 0,
+            rto_initial: Duration::from_secs(3),
+            ..Self::linux_6()
+        };
+        Self { initial_cwnd: rfc3390_window(settings.mss()), ..settings }
+    }
+
+    /// The host's clock.
+    #[must_use]
+    pub(crate) fn ticks(&self) -> Ticks {
+        Ticks::new(self.hz, self.profile.timer_wheel)
+    }
+
+    /// `reordering` at the start of a connection: the setting, cut to the bits it is kept in.
+    #[must_use]
+    pub fn initial_reordering(&self) -> u32 {
+        match self.profile.reordering_bits {
+            bits @ 1..32 => self.reordering & ((1 << bits) - 1),
+            _ => self.reordering,
         }
     }
 

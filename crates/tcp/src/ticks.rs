@@ -1,5 +1,6 @@
 //! The kernel's clock tick and its timer wheel.
 
+use crate::profile::TimerWheel;
 use dragstrip_units::{Duration, Instant};
 
 /// Jiffies of a host: a tick every 1/HZ second, the first at the start of the run.
@@ -9,12 +10,13 @@ pub struct Ticks {
     /// 2^64 / `tick_ns`, rounded down: ticks are counted for every ACK, and a multiplication is
     /// cheaper than a division.
     reciprocal: u64,
+    wheel: TimerWheel,
 }
 
 impl Ticks {
-    pub fn new(hz: u32) -> Self {
+    pub fn new(hz: u32, wheel: TimerWheel) -> Self {
         let tick_ns = 1_000_000_000 / u64::from(hz);
-        Self { tick_ns, reciprocal: u64::MAX / tick_ns }
+        Self { tick_ns, reciprocal: u64::MAX / tick_ns, wheel }
     }
 
     /// `ns / tick_ns`.
@@ -63,9 +65,15 @@ impl Ticks {
     /// The wheel never fires early: the expiry is rounded up to the next bucket of its level
     /// (`calc_index`, kernel/time/timer.c since 4.8): one tick late below 63 ticks, up to 8 below
     /// 504, up to 64 below 4032, and so on (`LVL_START`).
+    ///
+    /// Before 4.8 it goes off with the tick it was set for.
     #[inline]
     pub fn timer(self, now: Instant, delay: u64) -> Instant {
         let expires = self.at(now) + delay;
+        match self.wheel {
+            TimerWheel::Buckets => {}
+            TimerWheel::Exact => return self.instant(expires),
+        }
         let mut shift = 0;
         while delay >= 63 << shift && shift < 24 {
             shift += 3;
@@ -80,18 +88,26 @@ mod tests {
 
     #[test]
     fn a_near_timer_fires_at_the_tick_after_its_expiry() {
-        let ticks = Ticks::new(250);
+        let ticks = Ticks::new(250, TimerWheel::Buckets);
         assert_eq!(
             ticks.timer(Instant::from_nanos(1_000_000), 10),
             Instant::from_nanos(44_000_000)
         );
     }
 
+    /// linux-stack.md §16: the wheel that rounds came with 4.8.
+    #[test]
+    fn the_old_wheel_is_exact() {
+        let ticks = Ticks::new(1000, TimerWheel::Exact);
+        let set = Instant::from_nanos(1_500_000);
+        assert_eq!(ticks.timer(set, 201), Instant::from_nanos(202_000_000));
+    }
+
     #[test]
     fn counting_ticks_divides_exactly() {
         let mut stream = dragstrip_units::Stream::named(1, "ticks");
         for hz in [100, 250, 300, 1000] {
-            let ticks = Ticks::new(hz);
+            let ticks = Ticks::new(hz, TimerWheel::Buckets);
             for _ in 0..10_000 {
                 let tick = stream.next_u64() >> 24;
                 for ns in [tick * ticks.tick_ns, tick * ticks.tick_ns + ticks.tick_ns - 1] {
@@ -104,7 +120,7 @@ mod tests {
 
     #[test]
     fn a_far_timer_is_rounded_up_to_eight_ticks() {
-        let ticks = Ticks::new(250);
+        let ticks = Ticks::new(250, TimerWheel::Buckets);
         // 65 ticks from tick 0: bucket 8 covers 64..72, the next one is 72.
         assert_eq!(ticks.timer(Instant::ZERO, 65), Instant::from_nanos(72 * 4_000_000));
         // The first level ends at 62, so that its last bucket is never the current one.

@@ -23,12 +23,16 @@
 //! - **Departs from Linux 6.1**: the seeds of the cube root are computed, not the kernel's
 //!   hand-tuned 64 bytes (`K` differs by less than 0.19 %); products that the kernel keeps in 32
 //!   bits are kept in 64 (its beta product overflows at 6 million packets).
-//! - **Source of the details**: Linux 6.1 `tcp_cubic.c`. Parameters are those of the module.
+//! - **Source of the details**: Linux 6.1 `tcp_cubic.c`. Parameters are those of the module. On the profile of
+//!   Linux 2.6.27 it is version 2.2: no HyStart, ACKs are counted and corrected by their ratio to packets, no
+//!   bounds on the growth, the curve computed whenever the window has changed, no correction for idle times, delays in
+//!   whole jiffies; an undone reduction goes back to `Wmax`.
 
 use crate::algorithms::{integer, reject_unknown, switch};
 use crate::slow_start::hystart::HyStart;
 use crate::{
-    Ack, CaState, CongestionControl, Event, Options, Response, UnknownAlgorithm, View, Window,
+    Ack, CaState, CongestionControl, Event, Kernel, Options, Response, UnknownAlgorithm, View,
+    Window,
 };
 use dragstrip_units::Stream;
 
@@ -67,6 +71,8 @@ pub struct Cubic {
     /// When the curve was last computed, jiffies.
     last_time: u64,
     epoch: Option<Epoch>,
+    /// Packets per ACK × 16, an average over 16 (version 2.2 only; `delayed_ack`).
+    delayed_ack_x16: u32,
 }
 
 /// The time since congestion avoidance resumed after a reduction.
@@ -121,6 +127,7 @@ impl Cubic {
             delay_min_us: 0,
             last_time: 0,
             epoch: None,
+            delayed_ack_x16: 2 << 4,
         })
     }
 
@@ -132,6 +139,7 @@ impl Cubic {
         self.delay_min_us = 0;
         self.last_time = 0;
         self.epoch = None;
+        self.delayed_ack_x16 = 2 << 4;
         if let Some(hystart) = &mut self.hystart {
             hystart.reset(view);
         }
@@ -184,8 +192,56 @@ impl Cubic {
         };
 
         let cnt = if target > cwnd { cwnd / (target - cwnd) } else { cwnd.saturating_mul(100) };
-        // Nothing known of the path: at least 5 % per round trip.
-        if self.last_max_cwnd == 0 { cnt.min(20) } else { cnt }
+        match view.kernel {
+            // Nothing known of the path: at least 5 % per round trip.
+            Kernel::Linux6 if self.last_max_cwnd == 0 => cnt.min(20),
+            Kernel::Linux6 | Kernel::Linux2627 => cnt,
+        }
+    }
+
+    /// `bictcp_update` of version 2.2: for every ACK unless the window has just been looked at; the count
+    /// of ACKs is turned into one of packets by the ratio between them.
+    fn update_2_2(&mut self, view: &View, cwnd: u32) {
+        let now = view.jiffies();
+        if let Some(epoch) = &mut self.epoch {
+            epoch.ack_cnt = epoch.ack_cnt.wrapping_add(1);
+        }
+        if self.last_cwnd == cwnd && now - self.last_time <= u64::from(view.hz / 32) {
+            return;
+        }
+        self.last_cwnd = cwnd;
+        self.last_time = now;
+        self.cnt = self.curve(view, cwnd, 1);
+        if self.tcp_friendliness {
+            self.keep_up_with_reno(cwnd);
+        }
+        self.cnt = (self.cnt.saturating_mul(16) / self.delayed_ack_x16).max(1);
+    }
+
+    /// `bictcp_acked` of version 2.2: the ratio of packets to ACKs; delays in whole jiffies.
+    fn acked_2_2(&mut self, view: &View, ack: &Ack) {
+        if ack.packets == 0 {
+            return;
+        }
+        if view.state == CaState::Open {
+            self.delayed_ack_x16 += ack.packets;
+            self.delayed_ack_x16 -= (self.delayed_ack_x16 - ack.packets) >> 4;
+        }
+        let Some(rtt_us) = ack.rtt_us else { return };
+        if self.is_right_after_recovery(view) {
+            return;
+        }
+        let jiffy_us = 1_000_000 / view.hz;
+        let delay_us = (rtt_us / jiffy_us * jiffy_us).max(1);
+        if self.delay_min_us == 0 || self.delay_min_us > delay_us {
+            self.delay_min_us = delay_us;
+        }
+    }
+
+    /// Right after a recovery the queue is still full: its delays are no base delays.
+    #[inline]
+    fn is_right_after_recovery(&self, view: &View) -> bool {
+        self.epoch.as_ref().is_some_and(|epoch| view.jiffies() - epoch.start < u64::from(view.hz))
     }
 
     /// RFC 9438 §4.3, "Reno-Friendly Region".
@@ -273,6 +329,18 @@ impl CongestionControl for Cubic {
         if !view.cwnd_limited(window) {
             return Response::None;
         }
+        match view.kernel {
+            Kernel::Linux6 => {}
+            Kernel::Linux2627 => {
+                if window.in_slow_start() {
+                    window.slow_start_by_ack(1);
+                } else {
+                    self.update_2_2(view, window.cwnd);
+                    window.increase_by_ack(self.cnt);
+                }
+                return Response::None;
+            }
+        }
         let left = if window.in_slow_start() { window.slow_start(acked) } else { acked };
         if left > 0 {
             self.update(view, window.cwnd, left);
@@ -287,7 +355,17 @@ impl CongestionControl for Cubic {
         }
     }
 
+    fn undo_cwnd(&mut self, view: &View, window: &mut Window) -> u32 {
+        match view.kernel {
+            Kernel::Linux6 => window.cwnd.max(view.prior_cwnd),
+            Kernel::Linux2627 => window.cwnd.max(self.last_max_cwnd),
+        }
+    }
+
     fn cwnd_event(&mut self, view: &View, _window: &mut Window, event: Event) {
+        if view.kernel == Kernel::Linux2627 {
+            return;
+        }
         // Idle time does not advance the curve.
         if let (Event::TxStart, Some(epoch)) = (event, &mut self.epoch) {
             let now = view.jiffies();
@@ -298,13 +376,12 @@ impl CongestionControl for Cubic {
 
     #[inline]
     fn acked(&mut self, view: &View, window: &mut Window, ack: &Ack) {
+        match view.kernel {
+            Kernel::Linux6 => {}
+            Kernel::Linux2627 => return self.acked_2_2(view, ack),
+        }
         let Some(rtt_us) = ack.rtt_us else { return };
-        // Right after a recovery the queue is still full: its delays are no base delays.
-        if self
-            .epoch
-            .as_ref()
-            .is_some_and(|epoch| view.jiffies() - epoch.start < u64::from(view.hz))
-        {
+        if self.is_right_after_recovery(view) {
             return;
         }
         let delay_us = rtt_us.max(1);

@@ -13,7 +13,8 @@
 //!       └───────── timeout: cwnd = 1 ──────┘
 //! ```
 //! - **Departs from the original**: its source is not public, so what it counted in slow start is
-//!   not known. Here it is packets delivered, as everywhere in Linux since 3.18.
+//!   not known. Here it is packets delivered, as everywhere in Linux since 3.18; on the profile of 2.6.27,
+//!   whose Reno counts ACKs, it is `factor` − 1 packets per ACK.
 //! - **Parameters**: `factor` (3, the exercise's), whole, 2 to 16; 2 is Reno's slow start.
 //!
 //! How to read this file if you want to write your own: the options are checked once, in `new`;
@@ -22,8 +23,8 @@
 //! algorithm must have. Then add a line to `registry.rs`: the generic model in `tests/model.rs` will
 //! drive it through everything a connection can do to it.
 
-use crate::algorithms::{integer, reject_unknown};
-use crate::{CongestionControl, Options, Response, UnknownAlgorithm, View, Window};
+use crate::algorithms::{integer, reject_unknown, reno};
+use crate::{CongestionControl, Kernel, Options, Response, UnknownAlgorithm, View, Window};
 use dragstrip_units::Stream;
 
 /// Reno with × `factor` slow start and ¾ reductions.
@@ -53,6 +54,13 @@ impl CongestionControl for Exp {
     fn cong_avoid(&mut self, view: &View, window: &mut Window, acked: u32) -> Response {
         if !view.cwnd_limited(window) {
             return Response::None;
+        }
+        match view.kernel {
+            Kernel::Linux6 => {}
+            Kernel::Linux2627 => {
+                reno::grow_by_ack(window, self.gain);
+                return Response::None;
+            }
         }
         let left = if window.in_slow_start() {
             // What does not fit below the threshold comes back as growth; count it as packets.

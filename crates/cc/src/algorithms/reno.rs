@@ -15,7 +15,7 @@
 //!   (eq. 4); the window is never inflated in recovery, the endpoint's pipe count does that work.
 //! - **Source of the details**: Linux 6.1 `tcp_cong.c` (`tcp_reno_*`).
 
-use crate::{CongestionControl, Options, Response, UnknownAlgorithm, View, Window};
+use crate::{CongestionControl, Kernel, Options, Response, UnknownAlgorithm, View, Window};
 use dragstrip_units::Stream;
 
 /// Linux's Reno. It has no parameters.
@@ -39,9 +39,24 @@ pub fn grow(view: &View, window: &mut Window, acked: u32) {
     if !view.cwnd_limited(window) {
         return;
     }
+    match view.kernel {
+        Kernel::Linux6 => {}
+        Kernel::Linux2627 => return grow_by_ack(window, 1),
+    }
     let left = if window.in_slow_start() { window.slow_start(acked) } else { acked };
     if left > 0 {
         window.additive_increase(window.cwnd, left);
+    }
+}
+
+/// The same in 2.6.27 without ABC, its default: `gain` packets per ACK in slow start, then one per window of ACKs,
+/// which with delayed ACKs takes two round trips.
+#[inline]
+pub fn grow_by_ack(window: &mut Window, gain: u32) {
+    if window.in_slow_start() {
+        window.slow_start_by_ack(gain);
+    } else {
+        window.increase_by_ack(window.cwnd);
     }
 }
 
@@ -89,6 +104,21 @@ mod tests {
                 assert_eq!(window.cwnd, expected, "{per_ack} packets per ACK");
             }
         }
+    }
+
+    /// algorithms.md §11.1: in 2.6.27 delayed ACKs halve the slope.
+    #[test]
+    fn counted_by_ack_delayed_acks_halve_the_growth() {
+        let mut view = view();
+        view.kernel = Kernel::Linux2627;
+        view.prior_in_flight = 100;
+        let mut window = Window { ssthresh: 20, cwnd: 21, ..Window::new(21) };
+        let mut packets = 0;
+        while window.cwnd < 22 {
+            let _ = Reno.cong_avoid(&view, &mut window, 2);
+            packets += 2;
+        }
+        assert_eq!(packets, 2 * (21 + 1));
     }
 
     #[test]

@@ -130,8 +130,8 @@ fn distinct<'a>(names: impl Iterator<Item = (String, &'a str)>, report: &mut Rep
 }
 
 fn host_checks(host: &HostSpec, at: &str, report: &mut Report) {
-    let HostSpec { name: _, profile: _, sysctl, gso: _, mtu_bytes, tick_hz } = host;
-    let (_, problems) = Sysctls::from_map_all(sysctl);
+    let HostSpec { name: _, profile, sysctl, gso: _, mtu_bytes, tick_hz } = host;
+    let (_, problems) = Sysctls::of_kernel_all(*profile, sysctl);
     let path = format!("{at}.sysctl");
     report.problems.extend(problems.into_iter().map(|problem| problem.within(&path)));
     if !MTU_BYTES.contains(mtu_bytes) {

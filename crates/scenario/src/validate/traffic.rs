@@ -2,7 +2,7 @@
 
 use super::{DURATION_MAX_NS, Report};
 use crate::routing::Topology;
-use crate::types::{Application, FlowSpec, ProbeSpec, Scenario, Transport};
+use crate::types::{Application, FlowSpec, ProbeSpec, Scenario, StackProfile, Transport};
 use dragstrip_cc::{Algorithm, UnknownAlgorithm};
 use dragstrip_units::Stream;
 use std::collections::BTreeMap;
@@ -53,6 +53,9 @@ fn check_flow(
     match transport {
         Transport::Tcp { cc, cc_options } => {
             check_algorithm(cc, cc_options, &format!("{at}.transport"), report);
+            let answers = matches!(application, Application::RequestResponse { .. });
+            let sending = if answers { vec![sender, receiver] } else { vec![sender] };
+            check_kernel_has(scenario, cc, &sending, topology, &format!("{at}.transport"), report);
         }
         Transport::Udp => {}
     }
@@ -107,6 +110,32 @@ fn check_algorithm(cc: &str, options: &BTreeMap<String, f64>, at: &str, report: 
             let expected = format!("{expected} ({algorithm})");
             report.add(format!("{at}.cc_options.{parameter}"), value, expected);
         }
+    }
+}
+
+/// The congestion controls that the profile linux-2.6.27 has in its version of them.
+const CC_OF_2_6_27: [&str; 4] = ["reno", "cubic", "exp", "fixed"];
+
+/// Whether the kernels of the sending hosts have the congestion control.
+fn check_kernel_has(
+    scenario: &Scenario,
+    cc: &str,
+    hosts: &[&String],
+    topology: &Topology,
+    at: &str,
+    report: &mut Report,
+) {
+    let old = |name: &&String| {
+        let host = topology.node(name).and_then(|index| scenario.nodes[index].host());
+        host.is_some_and(|host| match host.profile {
+            StackProfile::Linux6 => false,
+            StackProfile::Linux2627 => true,
+        })
+    };
+    if hosts.iter().any(old) && !CC_OF_2_6_27.contains(&cc) && dragstrip_cc::names().contains(&cc) {
+        let list = CC_OF_2_6_27.join(", ");
+        let expected = format!("one of {list} on a host of profile linux-2.6.27");
+        report.add(format!("{at}.cc"), format!("{cc:?}"), expected);
     }
 }
 

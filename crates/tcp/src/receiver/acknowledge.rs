@@ -83,7 +83,7 @@ impl Acknowledger {
             advmss: settings.advmss(),
             min_ticks: u64::from(settings.hz / 25),
             max_ticks: u64::from(settings.hz / 5),
-            ticks: Ticks::new(settings.hz),
+            ticks: settings.ticks(),
         }
     }
 

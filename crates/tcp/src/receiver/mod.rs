@@ -65,7 +65,7 @@ impl Receiver {
             timestamps: settings.timestamps,
             sack: settings.sack,
             dsack: settings.dsack,
-            ticks: Ticks::new(settings.hz),
+            ticks: settings.ticks(),
         }
     }
 

@@ -4,7 +4,7 @@
 //! `tcp_rcv_rtt_measure_ts`. The application reads at once, so only data out of order occupies
 //! the buffer.
 
-use crate::profile::Settings;
+use crate::profile::{ReceiveTuning, Settings};
 use crate::segment::{Flags, Segment};
 use dragstrip_units::Instant;
 
@@ -36,6 +36,7 @@ pub(super) struct WindowOffer {
 struct Tuning {
     adv_win_scale: i32,
     moderate: bool,
+    tuning: ReceiveTuning,
     rmem_max: u64,
     core_rmem_max: u64,
     /// Payload of a segment: less the timestamps once they are agreed on.
@@ -57,7 +58,12 @@ impl Tuning {
     /// Memory of one segment as the tuning sees it: SKB_TRUESIZE(advmss + MAX_TCP_HEADER), enlarged
     /// until its share of window holds the segment.
     fn segment_memory(&self) -> u64 {
-        let mut memory = self.advmss + 320 + 256 + 320;
+        let overhead = match self.tuning {
+            ReceiveTuning::Headroom => 320 + 256 + 320,
+            // 2.6.27 on 32 bits: headers 160, 16, an sk_buff of 184 (unverified).
+            ReceiveTuning::Twice => 160 + 16 + 184,
+        };
+        let mut memory = self.advmss + overhead;
         while self.window_from_space(memory) < self.advmss {
             memory += 128;
         }
@@ -70,6 +76,7 @@ impl WindowOffer {
         let tuning = Tuning {
             adv_win_scale: settings.adv_win_scale,
             moderate: settings.moderate_rcvbuf,
+            tuning: settings.profile.receive_tuning,
             rmem_max: settings.rmem[2],
             core_rmem_max: settings.core_rmem_max,
             advmss: u64::from(settings.advmss()),
@@ -79,7 +86,12 @@ impl WindowOffer {
         let full = tuning.window_from_space(rcvbuf);
         // tcp_select_initial_window: whole segments, and no more than an unscaled field holds.
         let whole = if full > tuning.mss { full - full % tuning.mss } else { full };
-        let initial = whole.min(65_535);
+        let initial = whole.min(65_535).min(match tuning.tuning {
+            ReceiveTuning::Headroom => u64::MAX,
+            // Four segments at first (tcp_select_initial_window before 2.6.39): while the offer then grows,
+            // every segment is acknowledged at once.
+            ReceiveTuning::Twice => 4 * tuning.advmss,
+        });
         let space = tuning.rmem_max.max(tuning.core_rmem_max);
         let scale = if settings.window_scaling {
             (space.max(1).ilog2().saturating_sub(15)).min(14)
@@ -199,13 +211,26 @@ impl WindowOffer {
         }
         let copied = copied_seq - self.space_seq;
         if copied > self.space {
-            if self.settings.moderate {
-                self.enlarge(copied);
+            match self.settings.tuning {
+                ReceiveTuning::Headroom if self.settings.moderate => self.enlarge(copied),
+                ReceiveTuning::Twice if self.settings.moderate => self.double(copied),
+                ReceiveTuning::Headroom | ReceiveTuning::Twice => {}
             }
             self.space = copied;
         }
         self.space_seq = copied_seq;
         self.space_at = now;
+    }
+
+    /// The same until 3.x: twice of what was read, without room for slow start, and no more is offered than that.
+    fn double(&mut self, copied: u64) {
+        let window = 2 * copied;
+        let memory = (window / self.settings.advmss).max(1) * self.settings.segment_memory();
+        let rcvbuf = memory.min(self.settings.rmem_max);
+        if rcvbuf > self.rcvbuf {
+            self.rcvbuf = rcvbuf;
+            self.clamp = window;
+        }
     }
 
     fn enlarge(&mut self, copied: u64) {

@@ -4,12 +4,14 @@ use super::rate::Draft;
 use super::recovery::Repair;
 use super::scoreboard::Marks;
 use super::{Io, Sender};
+use crate::profile::{RecoveryStyle, RttSampling};
 use crate::segment::{Flags, Outbox, Segment};
 use dragstrip_cc::{self as cc, CaState, CongestionControl, RateSample, Response};
+use dragstrip_units::Instant;
 
 /// What an ACK brought (`FLAG_*`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct News(u16);
+pub(super) struct News(u32);
 
 impl News {
     /// `snd_una` moved.
@@ -38,6 +40,14 @@ impl News {
     pub const NOT_DUPLICATE: Self = Self(2048);
     /// The receiver may have sat on this ACK.
     pub const MAYBE_DELAYED: Self = Self(4096);
+    /// A retransmitted segment other than the head was acknowledged.
+    pub const NONHEAD_RETRANS_ACKED: Self = Self(8192);
+    /// A block reaches beyond `high_seq`.
+    pub const DATA_LOST: Self = Self(16_384);
+    /// A block reaches beyond what F-RTO judges (2.6.27).
+    pub const LATER_SACKED: Self = Self(32_768);
+    /// New SACKs of data that F-RTO judges and that was never retransmitted (2.6.27).
+    pub const FRTO_ORIG_SACKED: Self = Self(65_536);
 
     #[inline]
     pub const fn has(self, other: Self) -> bool {
@@ -80,9 +90,27 @@ pub(super) struct Ack {
     pub draft: Draft,
 }
 
+impl Ack {
+    pub fn new(snd_una: u64, snd_nxt: u64) -> Self {
+        Self {
+            news: News::default(),
+            prior_una: snd_una,
+            reordered_from: snd_nxt,
+            first_sacked_us: None,
+            last_sacked_us: None,
+            sack_delivered: 0,
+            draft: Draft::default(),
+        }
+    }
+}
+
 impl Sender {
     /// An ACK has arrived (`tcp_ack`), and whatever it allows is sent.
     pub fn on_ack<O: Outbox>(&mut self, segment: &Segment, io: &mut Io<'_, O>) {
+        match self.settings.profile.recovery {
+            RecoveryStyle::RackPrr => {}
+            RecoveryStyle::RateHalving { .. } => return self.on_ack_halving(segment, io),
+        }
         self.new_rtt_us = None;
         let prior_una = self.view.snd_una;
         if segment.ack > self.view.snd_nxt {
@@ -95,15 +123,7 @@ impl Sender {
         let lost_before = self.view.lost;
         let prior_in_flight = self.in_flight();
         let prior_highest = self.highest_sack();
-        let mut ack = Ack {
-            news: News::default(),
-            prior_una,
-            reordered_from: self.view.snd_nxt,
-            first_sacked_us: None,
-            last_sacked_us: None,
-            sack_delivered: 0,
-            draft: Draft::default(),
-        };
+        let mut ack = Ack::new(prior_una, self.view.snd_nxt);
         let repair = if segment.ack < prior_una {
             self.old_ack(segment, &mut ack)
         } else {
@@ -169,7 +189,7 @@ impl Sender {
     }
 
     /// Window, SACK and ECN of the ACK; moves `snd_una`.
-    fn take_in(&mut self, segment: &Segment, ack: &mut Ack) {
+    pub(super) fn take_in(&mut self, segment: &Segment, ack: &mut Ack) {
         if segment.ack > self.view.snd_una {
             ack.news.set(News::ADVANCED.with(News::NOT_DUPLICATE));
             self.recovery.timeouts = 0;
@@ -205,7 +225,7 @@ impl Sender {
     }
 
     /// `tcp_clean_rtx_queue`: drops what is acknowledged, takes RTT samples.
-    fn clean_queue(&mut self, ack: &mut Ack, prior_highest: u64) {
+    pub(super) fn clean_queue(&mut self, ack: &mut Ack, prior_highest: u64) {
         let mut first_acked_us = None;
         let mut last_acked_us = None;
         let mut packets = 0;
@@ -222,6 +242,9 @@ impl Sender {
                     self.view.retrans_out -= 1;
                 }
                 ack.news.set(News::RETRANS_ACKED);
+                if packets > 0 {
+                    ack.news.set(News::NONHEAD_RETRANS_ACKED);
+                }
             } else if !sent.marks.has(Marks::SACKED) {
                 last_acked_us = Some(sent.sent_us);
                 first_acked_us.get_or_insert(sent.sent_us);
@@ -281,6 +304,9 @@ impl Sender {
         packets: u32,
         prior_sacked: u32,
     ) -> bool {
+        if self.settings.profile.rtt_sampling == RttSampling::Ticks {
+            return self.take_rtts_in_ticks(ack, first_acked_us, last_acked_us, packets);
+        }
         let now_us = self.now_us();
         let mut seq_rtt = None;
         let mut ca_rtt = None;
@@ -319,6 +345,38 @@ impl Sender {
         true
     }
 
+    /// The same before 3.15: whole ticks, from the timestamp whenever there is one, nothing from SACKs; the
+    /// algorithm is given no sample when anything acknowledged was retransmitted.
+    fn take_rtts_in_ticks(
+        &mut self,
+        ack: &Ack,
+        first_acked_us: Option<u64>,
+        last_acked_us: Option<u64>,
+        packets: u32,
+    ) -> bool {
+        let ambiguous = ack.news.has(News::RETRANS_ACKED);
+        let now = self.ticks.at(self.view.now);
+        let since = |sent_us: u64| now - self.ticks.at(Instant::from_nanos(sent_us * 1_000));
+        let ca_rtt = last_acked_us.filter(|_| !ambiguous).map(since).filter(|&ticks| ticks > 0);
+        self.last_rtt_us = ca_rtt.map(|ticks| self.ticks.to_micros(ticks) as u32);
+        if packets == 0 {
+            return false;
+        }
+        let seq_rtt_us = match self.transmission.echoed_ms {
+            Some(echo) => (self.now_us() / 1_000).saturating_sub(u64::from(echo)) * 1_000,
+            None if ambiguous => return false,
+            None => match first_acked_us {
+                Some(sent_us) => self.ticks.to_micros(since(sent_us)),
+                None => return false,
+            },
+        };
+        // No time at all counts as one tick.
+        let seq_rtt_us = seq_rtt_us.max(self.ticks.to_micros(1)) as u32;
+        self.new_rtt_us = Some(seq_rtt_us);
+        self.take_rtt(seq_rtt_us, seq_rtt_us, false);
+        true
+    }
+
     /// Feeds the estimator, the windowed minimum and the timeout.
     pub(super) fn take_rtt(&mut self, seq_rtt_us: u32, ca_rtt_us: u32, maybe_delayed: bool) {
         if !(maybe_delayed && ca_rtt_us > self.min_rtt.get()) {
@@ -344,12 +402,21 @@ impl Sender {
         if packets > 0 {
             ack.news.set(News::SET_TIMER);
             if !self.settings.sack {
-                self.remove_reno_sacks(packets);
+                match self.settings.profile.recovery {
+                    RecoveryStyle::RackPrr => self.remove_reno_sacks(packets),
+                    RecoveryStyle::RateHalving { .. } => self.eat_duplicates(packets),
+                }
                 if ack.news.has(News::RETRANS_ACKED) {
                     ack.news.clear(News::ORIG_SACK_ACKED);
                 }
             } else if reordered_from < prior_highest {
-                self.check_reordering(reordered_from);
+                match self.settings.profile.recovery {
+                    RecoveryStyle::RackPrr => self.check_reordering(reordered_from),
+                    RecoveryStyle::RateHalving { .. } => {
+                        let span = prior_highest.max(self.highest_sack()) - reordered_from;
+                        self.learn_reordering(span.div_ceil(u64::from(self.view.mss)) as u32);
+                    }
+                }
             }
         } else if rtt_taken
             && let (Some(head), Some(first)) = (self.board.front(), ack.first_sacked_us)

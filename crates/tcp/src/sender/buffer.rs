@@ -94,7 +94,7 @@ impl Buffer {
             pushed: 0,
             mss,
         };
-        buffer.expand(settings.initial_cwnd, settings.reordering);
+        buffer.expand(settings.initial_cwnd, settings.initial_reordering());
         buffer
     }
 

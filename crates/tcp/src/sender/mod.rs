@@ -7,6 +7,7 @@
 //! | `no_sack.rs` | what duplicate ACKs tell without SACK | `tcp_add_reno_sack` ... |
 //! | `rack.rs` | declares losses by time | `tcp_recovery.c` |
 //! | `recovery.rs` | states, PRR, undo | `tcp_fastretrans_alert` ... |
+//! | `halving.rs` | FACK and rate halving, the states of 2.6 | 2.6.27 `tcp_fastretrans_alert` ... |
 //! | `timers.rs` | RTO, F-RTO entry, tail loss probe | `tcp_timer.c` |
 //! | `rate.rs` | delivery-rate samples | `tcp_rate.c` |
 //! | `rtt.rs` | RTT estimate and minimum | `tcp_rtt_estimator` |
@@ -15,6 +16,7 @@
 
 mod ack;
 mod buffer;
+mod halving;
 mod no_sack;
 mod rack;
 mod rate;
@@ -27,13 +29,14 @@ mod transmit;
 
 pub(crate) use buffer::Supply;
 
-use crate::profile::Settings;
+use crate::profile::{RecoveryStyle, Settings};
 use crate::receiver::Receiver;
 use crate::segment::Outbox;
 use crate::ticks::Ticks;
 use buffer::Buffer;
 use dragstrip_cc::{Algorithm, CongestionControl, PacingStatus, View, Window};
 use dragstrip_units::Instant;
+use halving::Halving;
 use rack::Rack;
 use rate::RateState;
 use recovery::Recovery;
@@ -75,6 +78,7 @@ pub(crate) struct Sender {
     rack: Rack,
     rate: RateState,
     recovery: Recovery,
+    halving: Halving,
     rtt: RttEstimator,
     min_rtt: WindowedMin,
     timers: Timers,
@@ -122,19 +126,29 @@ impl Sender {
             pacing_shift: 10,
             gso_max_bytes: 65_536 - 320 - 1,
             initial_cwnd: settings.initial_cwnd,
+            kernel: settings.profile.kernel,
+            prior_in_flight: 0,
+            max_burst: settings.initial_reordering(),
+        };
+        let window = Window {
+            slow_start_at_threshold: settings.profile.slow_start_at_threshold,
+            ..Window::new(settings.initial_cwnd)
         };
         Self {
             has_cong_control: cc.has_cong_control(),
             buffer: Buffer::new(settings, cc.sndbuf_factor()),
             cc,
             view,
-            window: Window::new(settings.initial_cwnd),
+            window,
             window_end: 0,
             board: Scoreboard::new(mss),
             sacks: SackCache::default(),
             rack: Rack::new(),
             rate: RateState::default(),
-            recovery: Recovery::new(settings.reordering),
+            recovery: Recovery::new(settings.initial_reordering()),
+            halving: Halving::new(
+                settings.profile.recovery == RecoveryStyle::RateHalving { fack: true },
+            ),
             rtt: RttEstimator::default(),
             min_rtt: WindowedMin::new(),
             timers: Timers::new(settings),
@@ -143,7 +157,7 @@ impl Sender {
             last_rtt_us: None,
             new_rtt_us: None,
             settings: settings.clone(),
-            ticks: Ticks::new(settings.hz),
+            ticks: settings.ticks(),
             ecn: false,
         }
     }

@@ -30,9 +30,9 @@ pub(super) struct Recovery {
     /// `snd_una` when the episode began, while it can still be undone.
     pub undo_marker: Option<u64>,
     /// Retransmissions of the episode not yet reported as duplicates; `None` before the first.
-    undo_retrans: Option<u32>,
+    pub undo_retrans: Option<u32>,
     /// Threshold to go back to on undo; 0: none (an ECN echo was seen).
-    prior_ssthresh: u32,
+    pub prior_ssthresh: u32,
     prr_delivered: u32,
     pub prr_out: u32,
     /// Duplicate-ACK threshold, raised when reordering is seen.
@@ -536,7 +536,7 @@ impl Sender {
     }
 
     /// The receiver dropped data it had SACKed: all marks go.
-    fn renege(&mut self) {
+    pub(super) fn renege(&mut self) {
         for number in self.board.head()..self.board.tail() {
             self.board.get_mut(number).marks.clear(Marks::SACKED);
         }

@@ -3,6 +3,7 @@
 use super::Sender;
 use super::ack::{Ack, News};
 use super::scoreboard::Marks;
+use crate::profile::RecoveryStyle;
 use crate::segment::Segment;
 
 /// The blocks of the last ACK: what they covered needs no second look (`recv_sack_cache`).
@@ -56,7 +57,10 @@ impl Sender {
             }
         }
         self.sacks.blocks = blocks;
-        if self.view.state != dragstrip_cc::CaState::Loss || self.recovery.undo_marker.is_some() {
+        let judged = self.halving.frto_end.is_some_and(|end| self.view.snd_una <= end);
+        if (self.view.state != dragstrip_cc::CaState::Loss || self.recovery.undo_marker.is_some())
+            && !judged
+        {
             self.check_reordering(ack.reordered_from);
         }
     }
@@ -108,6 +112,9 @@ impl Sender {
                     }
                     if sent.end_seq() <= self.recovery.high_seq {
                         ack.news.set(News::ORIG_SACK_ACKED);
+                    }
+                    if self.halving.frto_end.is_some_and(|end| sent.end_seq() <= end) {
+                        ack.news.set(News::FRTO_ORIG_SACKED);
                     }
                     ack.first_sacked_us.get_or_insert(sent.sent_us);
                     ack.last_sacked_us = Some(sent.sent_us);
@@ -174,6 +181,9 @@ impl Sender {
             return;
         }
         let distance = (highest - low).div_ceil(u64::from(self.view.mss)) as u32;
+        if self.settings.profile.recovery != RecoveryStyle::RackPrr {
+            return self.learn_reordering(distance);
+        }
         if distance > self.recovery.reordering {
             self.recovery.reordering = distance.min(self.settings.max_reordering);
         }

@@ -6,9 +6,8 @@
 use super::ack::News;
 use super::transmit::Push;
 use super::{Io, Sender};
-use crate::profile::Settings;
+use crate::profile::{RecoveryStyle, Settings};
 use crate::segment::Outbox;
-use crate::ticks::Ticks;
 use dragstrip_cc::CaState;
 use dragstrip_units::{Duration, Instant};
 
@@ -44,7 +43,7 @@ pub(super) struct Timers {
 
 impl Timers {
     pub fn new(settings: &Settings) -> Self {
-        let ticks = Ticks::new(settings.hz);
+        let ticks = settings.ticks();
         Self {
             pending: Pending::None,
             deadline: Instant::NEVER,
@@ -177,7 +176,10 @@ impl Sender {
             return;
         }
         self.counters.rto_count += 1;
-        self.enter_loss();
+        match self.settings.profile.recovery {
+            RecoveryStyle::RackPrr => self.enter_loss(),
+            RecoveryStyle::RateHalving { .. } => self.time_out_halving(),
+        }
         self.recovery.timeouts += 1;
         self.retransmit_head(io);
         self.timers.rto_ticks = (self.timers.rto_ticks << 1).min(self.timers.max_ticks);

@@ -7,8 +7,9 @@ use super::buffer::SKB_OVERHEAD;
 use super::scoreboard::{Marks, Sent};
 use super::timers::Pending;
 use super::{Io, Sender};
+use crate::profile::RecoveryStyle;
 use crate::segment::{Flags, Outbox, Segment};
-use dragstrip_cc::{CaState, CongestionControl, Event, PacingStatus};
+use dragstrip_cc::{CaState, CongestionControl, Event, Kernel, PacingStatus};
 use dragstrip_units::{Duration, Instant};
 use std::collections::VecDeque;
 
@@ -264,7 +265,7 @@ impl Sender {
             self.transmission.device_bytes -= bytes;
             self.transmission.device.pop_front();
         }
-        if self.transmission.device_bytes == 0 {
+        if self.transmission.device_bytes == 0 || !self.settings.profile.small_queues {
             return false;
         }
         let next = u64::from(burst) * u64::from(self.view.mss).min(unsent) + SKB_OVERHEAD;
@@ -424,7 +425,12 @@ impl Sender {
         self.stamp(&mut sent, departure_us);
         sent.marks.set(Marks::EVER_RETRANS);
         *self.board.get_mut(number) = sent;
-        self.rack.note_retransmission(number, sent.sent_us);
+        match self.settings.profile.recovery {
+            RecoveryStyle::RackPrr => self.rack.note_retransmission(number, sent.sent_us),
+            RecoveryStyle::RateHalving { .. } => {
+                self.halving.note_retransmission(number, sent.sent_us, self.view.snd_nxt);
+            }
+        }
         self.counters.retransmits += 1;
         self.emit(sent.seq, sent.len, Flags::ACK, false, io);
         self.after_data(u64::from(sent.len), 1);
@@ -440,7 +446,11 @@ impl Sender {
             self.view.max_packets_out = self.view.packets_out;
             self.transmission.usage_round_ends = self.view.snd_nxt;
         }
-        if self.view.cwnd_limited(&self.window) {
+        let used = match self.view.kernel {
+            Kernel::Linux6 => self.view.cwnd_limited(&self.window),
+            Kernel::Linux2627 => self.view.packets_out >= self.window.cwnd,
+        };
+        if used {
             self.transmission.cwnd_used = 0;
             self.transmission.validated_at = self.view.now;
             return;

@@ -8,6 +8,7 @@ mod ecn;
 mod growth;
 mod handshake;
 mod harness;
+mod kernel_2_6_27;
 mod pacing;
 mod receiver;
 mod recovery;

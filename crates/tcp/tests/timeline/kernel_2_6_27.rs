@@ -1,0 +1,105 @@
+//! The profile of Linux 2.6.27: what differs from 6.1. Section numbers are those of the reference sheet
+//! `linux-stack.md`.
+
+use crate::harness::{Host, run};
+use dragstrip_tcp::Settings;
+
+fn old(change: impl FnOnce(&mut Settings)) -> Settings {
+    let mut settings = Settings { hz: 1000, ..Settings::linux_2_6_27() };
+    change(&mut settings);
+    settings
+}
+
+/// Ten segments out since 100 ms, the clock at 200 ms.
+fn ten_out(stack: &Settings) -> Host {
+    let mut host = Host::connected("reno", 100, stack);
+    host.write_endless().forget().until(200);
+    host
+}
+
+fn ten(change: impl FnOnce(&mut Settings)) -> Settings {
+    old(|settings| {
+        settings.initial_cwnd = 10;
+        change(settings);
+    })
+}
+
+/// §1: RFC 3390 gives three segments of 1448 bytes.
+#[test]
+fn the_window_begins_with_three_segments() {
+    let mut host = Host::connected("reno", 100, &old(|_| {}));
+    host.write_endless();
+    assert_eq!((host.cwnd(), host.sent()), (3, run(0, 3)));
+}
+
+/// algorithms.md §1.1: an ACK counts once, however much it covers.
+#[test]
+fn slow_start_counts_acks() {
+    let mut host = ten_out(&ten(|_| {}));
+    host.ack(2);
+    assert_eq!(host.cwnd(), 11);
+    host.ack(10);
+    assert_eq!(host.cwnd(), 12);
+}
+
+/// §4.9: FACK counts the holes below the highest SACK: one SACK four segments above the head begins recovery, and all
+/// but the last `reordering` of them are lost.
+#[test]
+fn fack_takes_holes_for_losses() {
+    let mut host = ten_out(&ten(|_| {}));
+    host.sack(0, &[(4, 5)]);
+    assert_eq!(host.state(), "recovery");
+    assert_eq!(host.sent(), [0], "rate halving lets one more out than are in flight");
+}
+
+/// §4.9, the rule without FACK: as many SACKed segments as `reordering`, and holes do not count.
+#[test]
+fn without_fack_sacked_segments_are_counted() {
+    use dragstrip_tcp::{Profile, RecoveryStyle};
+    let mut host = ten_out(&ten(|settings| {
+        settings.profile = Profile {
+            recovery: RecoveryStyle::RateHalving { fack: false },
+            ..Profile::LINUX_2_6_27
+        };
+    }));
+    host.sack(0, &[(7, 9)]);
+    assert_eq!(host.state(), "disorder");
+    host.sack(0, &[(7, 10)]);
+    assert_eq!(host.state(), "recovery");
+}
+
+/// §4.9: every second ACK takes one from the window, down to half the threshold (Reno's `min_cwnd`).
+#[test]
+fn the_rate_is_halved_by_every_second_ack() {
+    let mut host = ten_out(&ten(|_| {}));
+    host.sack(0, &[(1, 4)]);
+    let mut windows = vec![host.cwnd()];
+    for upto in 5..11 {
+        host.sack(0, &[(1, upto)]);
+        windows.push(host.cwnd());
+    }
+    // In flight plus one, then one less for every second.
+    assert_eq!(windows, [7, 6, 6, 5, 5, 4, 4]);
+    assert_eq!(host.window().1, 5);
+}
+
+/// §4.9: the connection's own `reordering` has 8 bits: the setting is cut to them.
+#[test]
+fn reordering_is_cut_to_eight_bits() {
+    for (setting, initial) in [(3, 3), (100, 100), (100_000, 160), (276_447_232, 0)] {
+        assert_eq!(old(|s| s.reordering = setting).initial_reordering(), initial);
+    }
+}
+
+/// §4.5, §4.6: after a timeout nothing is lost yet; the first ACK lets two new segments out, and only
+/// when the next is no SACK of theirs is the timeout taken for spurious.
+#[test]
+fn a_timeout_is_judged_before_anything_is_marked_lost() {
+    let mut host = ten_out(&ten(|_| {}));
+    host.forget().until(700);
+    assert_eq!((host.sent(), host.state()), (vec![0], "disorder"));
+    host.forget().ack(1);
+    assert_eq!(host.sent(), [10, 11], "two new segments");
+    host.forget().sack(1, &[(10, 11)]);
+    assert_eq!((host.sent().first(), host.state()), (Some(&1), "loss"));
+}
