@@ -7,6 +7,7 @@
 //! | `no_sack.rs` | what duplicate ACKs tell without SACK | `tcp_add_reno_sack` ... |
 //! | `rack.rs` | declares losses by time | `tcp_recovery.c` |
 //! | `recovery.rs` | states, PRR, undo | `tcp_fastretrans_alert` ... |
+//! | `frto.rs` | a timeout as 2.6 judged it | 2.6.27 `tcp_process_frto` ... |
 //! | `halving.rs` | FACK and rate halving, the states of 2.6 | 2.6.27 `tcp_fastretrans_alert` ... |
 //! | `timers.rs` | RTO, F-RTO entry, tail loss probe | `tcp_timer.c` |
 //! | `rate.rs` | delivery-rate samples | `tcp_rate.c` |
@@ -16,6 +17,7 @@
 
 mod ack;
 mod buffer;
+mod frto;
 mod halving;
 mod no_sack;
 mod rack;
