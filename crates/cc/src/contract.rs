@@ -51,7 +51,7 @@ pub struct Ack {
     pub packets: u32,
     /// RTT of the most recently sent of them that was never retransmitted, in µs.
     pub rtt_us: Option<u32>,
-    /// Packets in flight when the acknowledged one was sent.
+    /// Packets delivered since the acknowledged one was sent: what was in flight then, less losses.
     pub in_flight: u32,
 }
 

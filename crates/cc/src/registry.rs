@@ -100,23 +100,7 @@ algorithms! {
 
 /// The registered name with the smallest edit distance to `name`.
 fn nearest(name: &str) -> &'static str {
-    names().iter().copied().min_by_key(|known| edit_distance(name, known)).unwrap_or("reno")
-}
-
-/// Levenshtein distance, one row at a time.
-fn edit_distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let replaced = diagonal + usize::from(x != *y);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
+    names().iter().copied().min_by_key(|known| strsim::levenshtein(name, known)).unwrap_or("reno")
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ pub(crate) fn nearest<'a>(
 ) -> Option<&'a str> {
     candidates
         .into_iter()
-        .map(|known| (distance(word, known), known))
+        .map(|known| (strsim::levenshtein(word, known), known))
         .min_by_key(|(distance, _)| *distance)
         .filter(|(distance, known)| {
             *distance <= (word.chars().count().max(known.chars().count()) / 3).max(1)
@@ -26,22 +26,6 @@ pub(crate) fn suggest<'a>(
         Some(known) => format!("{expected}; did you mean {known:?}?"),
         None => expected.to_owned(),
     }
-}
-
-/// Levenshtein distance, one row at a time.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let replaced = diagonal + usize::from(x != *y);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
 }
 
 #[cfg(test)]

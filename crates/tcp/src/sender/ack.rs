@@ -280,7 +280,8 @@ impl Sender {
         }
         let rtt_taken = self.take_rtts(ack, first_acked_us, last_acked_us, packets, prior_sacked);
         self.settle(ack, packets, rtt_taken, reordered_from.min(prior_highest), prior_highest);
-        let sample = cc::Ack { packets, rtt_us: self.last_rtt_us, in_flight: prior_sacked };
+        let in_flight = (self.view.delivered - ack.draft.prior_delivered()) as u32;
+        let sample = cc::Ack { packets, rtt_us: self.last_rtt_us, in_flight };
         self.cc.acked(&self.view, &mut self.window, &sample);
     }
 
