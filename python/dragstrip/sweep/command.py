@@ -195,7 +195,10 @@ def spelled_forecast(forecast: dict[str, Any]) -> str:
     for path, values in forecast["axes"].items():
         more = " ..." if len(values) > 12 else ""
         lines.append(f"{path}: {len(values)} values: {', '.join(map(str, values[:12]))}{more}")
-    lines.append(f"{forecast['runs']:,} runs, of which {forecast['done']:,} are there already")
+    lines.append(
+        f"{forecast['runs']:,} runs, of which {forecast['done']:,} need not be made: "
+        "made before, or the same as another"
+    )
     if forecast["wall_s"] is not None:
         lines.append(
             f"about {clock(forecast['wall_s'])} on {forecast['workers']} processes "
