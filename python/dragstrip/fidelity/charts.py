@@ -58,7 +58,12 @@ def _heat_map(agreement: Agreement, quantity: Quantity) -> Figure:
     colour: Spec = {
         "field": "severity",
         "type": "quantitative",
-        "scale": {"domain": [0, 1, FAR], "range": ["#f3f6f9", "#ffe08a", "#d55e00"], "type": "linear"},
+        "scale": {
+            "domain": [0, 1, FAR],
+            "range": ["#f3f6f9", "#ffe08a", "#d55e00"],
+            "type": "linear",
+            "interpolate": "rgb",
+        },
         "legend": None,
     }
     link = {"field": "href", "type": "nominal"}
@@ -86,7 +91,7 @@ def _heat_map(agreement: Agreement, quantity: Quantity) -> Figure:
     beyond = sum(row["beyond"] for row in data)
     return Figure(
         f"heat-{quantity.key}",
-        f"{quantity.title.capitalize()}{f' ({quantity.unit})' if quantity.unit else ''}",
+        f"{quantity.title[0].upper()}{quantity.title[1:]}{f' ({quantity.unit})' if quantity.unit else ''}",
         f"Errors of {quantity.title} by condition and algorithm: {beyond} of {len(data)} beyond their limit.",
         spec,
     )
