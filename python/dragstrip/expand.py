@@ -25,6 +25,7 @@ from dragstrip.experiment import (
     Flow,
     HostSettings,
     Link,
+    Medium,
     OnOff,
     Path,
     RequestResponse,
@@ -177,7 +178,7 @@ def build(experiment: Experiment, name: str, seed: int) -> Json:
     """The scenario of an experiment without alternatives."""
     flow_count = sum(flow.count for flow in experiment.flows)
     if experiment.path is not None:
-        nodes, links = _dumbbell(experiment.path, flow_count)
+        nodes, links = _dumbbell(experiment.path, flow_count, experiment.media)
         routes: list[Json] = []
     else:
         nodes = [{"kind": node.kind, "name": node.name} for node in experiment.nodes]
@@ -192,6 +193,7 @@ def build(experiment: Experiment, name: str, seed: int) -> Json:
         "duration_ns": experiment.duration,
         "nodes": nodes,
         "links": links,
+        "media": {key: _medium(medium) for key, medium in experiment.media.items()},
         "routes": routes,
         "flows": _flows(experiment, hosts),
         "probes": [
@@ -213,7 +215,9 @@ def build(experiment: Experiment, name: str, seed: int) -> Json:
     }
 
 
-def _dumbbell(path: Path, flow_count: int) -> tuple[list[Json], list[Json]]:
+def _dumbbell(
+    path: Path, flow_count: int, media: Mapping[str, Medium]
+) -> tuple[list[Json], list[Json]]:
     access = path.senders
     if not isinstance(access, list):
         access = [Access()] * (flow_count if access is None else access)
@@ -229,24 +233,54 @@ def _dumbbell(path: Path, flow_count: int) -> tuple[list[Json], list[Json]]:
         queue = _core_qdisc(own.queue) if own.queue else {"kind": "noqueue"}
         links.append(_link(sender, "r", rate_bps=own.rate, delay_ns=own.delay, qdisc=queue))
         links.append(_link("r", sender, rate_bps=own.rate, delay_ns=own.delay))
-    links += _bottleneck(path, far)
+    links += _bottleneck(path, far, media)
     if far == "w":
         for receiver in receivers:
             links += [_link("w", receiver), _link(receiver, "w")]
     return nodes, links
 
 
-def _bottleneck(path: Path, far: str) -> list[Json]:
+def _bottleneck(path: Path, far: str, media: Mapping[str, Medium]) -> list[Json]:
     down = _link("r", far, delay_ns=path.delay, netem=_impairment(path))
-    down.update(_transmitter(path.link, path.rate, path.queue, path.overhead, path.atm))
+    if path.rate is not None:
+        down.update(_transmitter(path.link, path.rate, path.queue, path.overhead, path.atm))
+    else:
+        down.update(medium=path.medium, qdisc=_core_qdisc(path.queue))
     back_delay = path.up_delay if path.rtt is None else path.rtt
     up = _link(far, "r", delay_ns=back_delay, netem=_netem(path.up_netem))
     if path.up_rate is not None:
         queue = path.up_queue or "pfifo limit 1000"
         up.update(_transmitter(path.link, path.up_rate, queue, path.overhead, path.atm))
+    elif back := path.up_medium or _both_ways(path.medium, media):
+        up.update(medium=back, qdisc=_core_qdisc(path.up_queue or "pfifo limit 1000"))
     elif path.up_queue is not None:
         up["qdisc"] = _core_qdisc(path.up_queue)
     return [down, up]
+
+
+def _both_ways(name: str | None, media: Mapping[str, Medium]) -> str | None:
+    """The medium if stations share it."""
+    found = media.get(name) if name else None
+    return None if found is None or found.kind == "adsl" else name
+
+
+_MEDIUM_FIELD = {
+    "rate": "rate_bps",
+    "phy": "phy_bps",
+    "interleaving": "interleaving_ns",
+    "ring": "ring_packets",
+    "aggregate": "aggregate_packets",
+    "air_time": "air_time_ns",
+    "burst": "burst_ns",
+    "beacon": "beacon_ns",
+    "beacon_period": "beacon_period_ns",
+}
+
+
+def _medium(medium: Medium) -> Json:
+    """What is not said has the core's default."""
+    said = medium.model_dump(exclude_none=True)
+    return {_MEDIUM_FIELD.get(field, field): value for field, value in said.items()}
 
 
 def _impairment(path: Path) -> Json | None:
@@ -274,6 +308,8 @@ def _links(link: Link) -> list[Json]:
         if link.rate is not None:
             queue = link.queue or "pfifo limit 1000"
             made.update(_transmitter(link.link, link.rate, queue, link.overhead, link.atm))
+        elif link.medium is not None:
+            made.update(medium=link.medium, qdisc=_core_qdisc(link.queue or "pfifo limit 1000"))
         elif link.queue is not None:
             made["qdisc"] = _core_qdisc(link.queue)
         return made
@@ -292,6 +328,7 @@ def _link(start: str, end: str, name: str = "", **given: Any) -> Json:
         "rate_bps": None,
         "delay_ns": 0,
         "overhead_bytes": 0,
+        "medium": None,
         "qdisc": {"kind": "noqueue"},
         "netem": None,
     }
@@ -406,6 +443,10 @@ _PLAIN = {"duration_ns": "duration", "seed": "seed", "record.interval_ns": "reco
 def _told(field_path: str, scenario: Json, experiment: Experiment) -> str:
     if field_path in _PLAIN:
         return _PLAIN[field_path]
+    if field_path.startswith("media."):
+        plain = {core: field for field, core in _MEDIUM_FIELD.items()}
+        stem, _, last = field_path.rpartition(".")
+        return f"{stem}.{plain.get(last, last)}"
     found = re.match(r"(links|nodes|flows|probes)\[(\d+)\]\.?(.*)", field_path)
     if found is None:
         return field_path

@@ -78,11 +78,72 @@ class Access(Part):
     """Queue in front of the wire, towards the router."""
 
 
+class Adsl(Part):
+    """ADSL over ATM, one direction: whole cells at the synchronisation rate."""
+
+    kind: Literal["adsl"]
+    rate: Rate
+    encapsulation: Literal["pppoe_llc", "pppoe_vc_mux", "pppoa_vc_mux"] | None = None
+    interleaving: Time | None = None
+
+
+class WifiG(Part):
+    """802.11g."""
+
+    kind: Literal["wifi_g"]
+    rate: Rate
+    """PHY rate."""
+    slot: Literal["short", "long"] | None = None
+    protection: Literal["off", "short_preamble", "long_preamble"] | None = None
+    frame_error: Share | None = None
+    ring: Annotated[int, Field(ge=1)] | None = None
+    """Frames in each station's driver."""
+
+
+class WifiN(Part):
+    """802.11n with aggregation."""
+
+    kind: Literal["wifi_n"]
+    mcs: Annotated[int, Field(ge=0, le=15)]
+    width_mhz: Literal[20, 40] | None = None
+    short_guard: bool | None = None
+    band: Literal["2.4ghz", "5ghz"] | None = None
+    aggregate: Annotated[int, Field(ge=1, le=64)] | None = None
+    """Frames in an aggregate."""
+    aggregate_bytes: Size | None = None
+    air_time: Time | None = None
+    """Of an aggregate, at most."""
+    frame_error: Share | None = None
+    ring: Annotated[int, Field(ge=1)] | None = None
+    """Frames in each station's driver."""
+
+
+class HomeplugAv(Part):
+    """HomePlug AV."""
+
+    kind: Literal["homeplug_av"]
+    phy: Rate
+    """Raw rate, as adapters report it."""
+    efficiency: Annotated[float, Field(gt=0, le=1)] | None = None
+    burst: Time | None = None
+    beacon: Time | None = None
+    beacon_period: Time | None = None
+    ring: Annotated[int, Field(ge=1)] | None = None
+    """Frames in each adapter."""
+
+
+Medium = Annotated[Adsl | WifiG | WifiN | HomeplugAv, Field(discriminator="kind")]
+
+
 class Path(Part):
     """A dumbbell: senders s1 ... sN, a router r, the bottleneck, a receiver d (or d1 ... dM)."""
 
-    rate: Rate
+    rate: Rate | None = None
     """Of the bottleneck, senders to receivers."""
+    medium: str | None = None
+    """An entry of `media`, which carries the bottleneck instead of a rate."""
+    up_medium: str | None = None
+    """Of the way back. A medium that stations share carries both ways: then this is not needed."""
     link: LinkKind = "htb"
     """`htb`: shaped as tc does it, a packet leaves at the start of its transmission time; `wire`:
     store and forward."""
@@ -117,6 +178,12 @@ class Path(Part):
 
     @model_validator(mode="after")
     def _no_two_ways_to_say_it(self) -> Self:
+        if (self.rate is None) == (self.medium is None):
+            raise refuse("both" if self.rate else "neither", "either rate or medium")
+        if self.up_medium is not None and self.up_rate is not None:
+            raise refuse(self.up_medium, "either up_rate or up_medium")
+        if self.medium is not None and (self.overhead or self.atm):
+            raise refuse(self.medium, "overhead and atm only with a rate: a medium has its own")
         if self.rtt is not None and (self.delay or self.up_delay):
             raise refuse(f"{self.rtt}ns", "either rtt or delay and up_delay")
         if self.netem is not None and (self.loss or self.jitter):
@@ -145,6 +212,8 @@ class Link(Part):
     both_ways: bool = True
     """A second link, the other way round, like this one."""
     rate: Rate | None = None
+    medium: str | None = None
+    """An entry of `media`, instead of a rate."""
     link: LinkKind = "htb"
     queue: Queue | None = None
     overhead: Size = 0
@@ -363,6 +432,8 @@ class Experiment(Part):
     path: Path | None = None
     nodes: list[Node] = []
     links: list[Link] = []
+    media: dict[str, Medium] = {}
+    """Name → what carries the links that name it, where they are no plain wires."""
     routes: list[StaticRoute] = []
     hosts: dict[str, HostSettings] = {}
     """Name or pattern (`*`, `s?`) → settings; later ones override."""
@@ -446,7 +517,10 @@ def _most_telling(complaints: list[ErrorDetails]) -> ErrorDetails:
     return max(same, key=lambda complaint: len(complaint["loc"]))
 
 
-_TAGS = {"bulk", "on_off", "request_response", "constant_rate", "list[Access]", "int"}
+_TAGS = {
+    *("bulk", "on_off", "request_response", "constant_rate", "list[Access]", "int"),
+    *("adsl", "wifi_g", "wifi_n", "homeplug_av"),
+}
 """What pydantic adds to a location to name the member of a union."""
 
 

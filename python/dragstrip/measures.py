@@ -200,7 +200,7 @@ class Measured:
         names = [
             link["name"]
             for link in self.scenario["links"]
-            if link["rate_bps"] or link["netem"] or link["qdisc"]["kind"] != "noqueue"
+            if link["rate_bps"] or link.get("medium") or link["netem"] or link["qdisc"]["kind"] != "noqueue"
         ]
         return sorted(names, key=lambda name: name not in ("r-d", "r-w"))
 

@@ -321,10 +321,112 @@ class LinkSpec(Model):
     """Propagation delay, one way."""
     overhead_bytes: UInt32 = 0
     """Added to every frame at the transmitter (24: Ethernet's FCS, preamble and gap)."""
+    medium: StrictStr | None = None
+    """The medium behind the queue, instead of a wire with a rate and an overhead."""
     qdisc: QdiscSpec = NoqueueQdisc()
     """Queue discipline of the interface."""
     netem: NetemSpec | None = None
     """Impairments behind the transmitter, as a host of its own with this netem would make them."""
+
+
+AdslEncapsulation: TypeAlias = Literal["pppoe_llc", "pppoe_vc_mux", "pppoa_vc_mux"]
+"""What wraps an IP packet on an ADSL line, bytes with AAL5's trailer."""
+
+
+WifiSlot: TypeAlias = Literal["short", "long"]
+"""802.11g's slot time."""
+
+
+WifiProtection: TypeAlias = Literal["off", "short_preamble", "long_preamble"]
+"""CTS-to-self in front of 802.11g frames."""
+
+
+WifiBand: TypeAlias = Literal["2.4ghz", "5ghz"]
+"""802.11n's band."""
+
+
+class AdslMedium(Model):
+    """ADSL over ATM, one direction (ITU-T G.992.1, RFC 2684): whole cells, handed over with symbols of 250 µs."""
+
+    kind: Literal["adsl"] = "adsl"
+    rate_bps: UInt64
+    """Synchronisation rate; counts the bits of cells."""
+    encapsulation: AdslEncapsulation = "pppoe_llc"
+    """What wraps a packet."""
+    interleaving_ns: UInt64 = 12000000
+    """What interleaving takes from end to end (G.992.1: 12 ms at depth 32, 20 ms at 64, about 2 ms on the
+    fast path).
+    """
+
+
+class WifiGMedium(Model):
+    """802.11g (IEEE 802.11-2007): frame by frame."""
+
+    kind: Literal["wifi_g"] = "wifi_g"
+    rate_bps: UInt64
+    """PHY rate: 6, 9, 12, 18, 24, 36, 48 or 54 Mbit/s."""
+    slot: WifiSlot = "short"
+    """Slot time."""
+    protection: WifiProtection = "off"
+    """CTS-to-self for the sake of 802.11b stations."""
+    frame_error: Number = 0.0
+    """Probability that a frame arrives damaged, 0 to below 1."""
+    ring_packets: UInt32 = 1
+    """Frames in each station's driver, behind the queue discipline."""
+
+
+class WifiNMedium(Model):
+    """802.11n (IEEE 802.11n-2009): what waits in the driver goes out as one aggregate."""
+
+    kind: Literal["wifi_n"] = "wifi_n"
+    mcs: UInt8
+    """Modulation and coding scheme, 0 to 15; 15 is 130 Mbit/s at 20 MHz."""
+    width_mhz: UInt32 = 20
+    """Channel width: 20 or 40."""
+    short_guard: StrictBool = False
+    """Guard interval of 400 instead of 800 ns."""
+    band: WifiBand = "5ghz"
+    """Band."""
+    aggregate_packets: UInt32 = 32
+    """Frames in an aggregate, at most 64."""
+    aggregate_bytes: UInt32 = 65535
+    """Bytes in an aggregate, at most 65535."""
+    air_time_ns: UInt64 = 4000000
+    """Air time of an aggregate (ath9k: 4 ms)."""
+    frame_error: Number = 0.0
+    """Probability that a subframe arrives damaged, 0 to below 1."""
+    ring_packets: UInt32 = 64
+    """Frames in each station's driver, behind the queue discipline."""
+
+
+class HomeplugAvMedium(Model):
+    """HomePlug AV (IEEE 1901-2010)."""
+
+    kind: Literal["homeplug_av"] = "homeplug_av"
+    phy_bps: UInt64
+    """Raw rate, as adapters report it; at most 200 Mbit/s."""
+    efficiency: Number = 1.0
+    """Share of the information rate (16/21 of the raw rate) that tone maps and repeated blocks leave, above
+    0 up to 1.
+    """
+    burst_ns: UInt64 = 2050000
+    """Longest payload of a burst."""
+    beacon_ns: UInt64 = 1500000
+    """The beacon region at the beginning of each beacon period."""
+    beacon_period_ns: UInt64 = 40000000
+    """Two cycles of the mains: 40 ms at 50 Hz."""
+    ring_packets: UInt32 = 64
+    """Frames in each adapter, behind the queue discipline. With 802.3x PAUSE the queue discipline is the
+    sender's own,
+without it the adapter's.
+    """
+
+
+MediumSpec: TypeAlias = Annotated[
+    AdslMedium | WifiGMedium | WifiNMedium | HomeplugAvMedium,
+    Field(discriminator="kind"),
+]
+"""What carries packets where it is not a plain wire. The links' delay comes on top."""
 
 
 class Route(Model):
@@ -468,6 +570,11 @@ class Scenario(Model):
     """Hosts and routers."""
     links: list[LinkSpec]
     """Directed links."""
+    media: dict[StrictStr, MediumSpec] = {}
+    """Media that links refer to, by name. On one of a shared kind (wifi_g, wifi_n, homeplug_av) all links
+    that name it contend;
+of a kind for one link (adsl) each has a line of its own.
+    """
     routes: list[Route] = []
     """Static routes that differ from the shortest path."""
     flows: list[FlowSpec]
@@ -488,6 +595,8 @@ their
 HtbQdisc.model_rebuild()
 
 __all__ = [
+    "AdslEncapsulation",
+    "AdslMedium",
     "Application",
     "BfifoQdisc",
     "BulkApplication",
@@ -498,10 +607,12 @@ __all__ = [
     "FqCodelQdisc",
     "GemodelLoss",
     "GsoMode",
+    "HomeplugAvMedium",
     "HostNode",
     "HtbQdisc",
     "LinkSpec",
     "LossModel",
+    "MediumSpec",
     "Model",
     "NetemQdisc",
     "NetemSpec",
@@ -524,4 +635,9 @@ __all__ = [
     "TcpTransport",
     "Transport",
     "UdpTransport",
+    "WifiBand",
+    "WifiGMedium",
+    "WifiNMedium",
+    "WifiProtection",
+    "WifiSlot",
 ]

@@ -1,8 +1,87 @@
 //! Media: what happens to a packet between leaving a queue and arriving at the next node.
 //!
-//! What lives here: one file per medium (so far the store-and-forward wire), with its sources. What must not:
-//! queueing (`dragstrip-qdisc`), topology (`dragstrip-sim`).
+//! What lives here: one file per medium, with its sources, and the two contracts. A [`Transmitter`] is a direction of a
+//! link of its own: frames follow each other, and each arrives at an instant known when it is sent. A [`Medium`] is shared by several
+//! stations that contend ([`SharedMedium`]). What must not: queueing (`dragstrip-qdisc`), topology (`dragstrip-sim`).
 
+pub mod adsl;
+mod contention;
+mod dcf;
+pub mod homeplug;
+mod shared;
+#[cfg(test)]
+mod testing;
+pub mod wifi_g;
+pub mod wifi_n;
 mod wire;
 
+pub use adsl::Adsl;
+pub use dcf::Dcf;
+pub use homeplug::HomePlug;
+pub use shared::{Air, Ring, SharedMedium};
 pub use wire::Wire;
+
+use dragstrip_units::Instant;
+
+/// A direction of a link with a line of its own.
+#[derive(Clone, Debug)]
+pub enum Transmitter {
+    /// Store and forward.
+    Wire(Wire),
+    /// ADSL over ATM.
+    Adsl(Adsl),
+}
+
+impl Transmitter {
+    /// The instant from which the next frame may be sent; in the past when it is idle.
+    #[inline]
+    #[must_use]
+    pub fn free(&self) -> Instant {
+        match self {
+            Self::Wire(wire) => wire.free(),
+            Self::Adsl(line) => line.free(),
+        }
+    }
+
+    /// Sends a frame as soon as possible from `now` on; returns when the other end has all of it, propagation not
+    /// counted.
+    #[inline]
+    pub fn send(&mut self, len: u32, now: Instant) -> Instant {
+        match self {
+            Self::Wire(wire) => wire.send(len, now),
+            Self::Adsl(line) => line.send(len, now),
+        }
+    }
+}
+
+/// Any medium that stations share.
+#[derive(Clone, Debug)]
+pub enum Medium {
+    /// 802.11g and 802.11n.
+    Dcf(Box<Dcf>),
+    /// HomePlug AV.
+    HomePlug(Box<HomePlug>),
+}
+
+impl SharedMedium for Medium {
+    fn offered(&mut self, station: usize, now: Instant) {
+        match self {
+            Self::Dcf(cell) => cell.offered(station, now),
+            Self::HomePlug(line) => line.offered(station, now),
+        }
+    }
+
+    fn due(&self) -> Instant {
+        match self {
+            Self::Dcf(cell) => cell.due(),
+            Self::HomePlug(line) => line.due(),
+        }
+    }
+
+    fn transmit<A: Air>(&mut self, now: Instant, air: &mut A) {
+        match self {
+            Self::Dcf(cell) => cell.transmit(now, air),
+            Self::HomePlug(line) => line.transmit(now, air),
+        }
+    }
+}

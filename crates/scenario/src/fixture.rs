@@ -25,6 +25,7 @@ pub(crate) fn link(name: &str, from: &str, to: &str) -> LinkSpec {
         rate_bps: Some(10_000_000),
         delay_ns: 1_000_000,
         overhead_bytes: 0,
+        medium: None,
         qdisc: QdiscSpec::Pfifo { limit_packets: 100 },
         netem: None,
     }
@@ -51,6 +52,7 @@ pub(crate) fn scenario() -> Scenario {
         duration_ns: 10_000_000_000,
         nodes: vec![host("a"), host("b"), router("r1"), router("r2")],
         links: pairs.iter().map(|(from, to)| link(&format!("{from}-{to}"), from, to)).collect(),
+        media: BTreeMap::new(),
         routes: Vec::new(),
         flows: vec![flow("reno", "reno")],
         probes: vec![ProbeSpec {

@@ -23,7 +23,8 @@ pub use sysctl::{BufferSizes, Kind as SysctlKind, Support, Sysctl, Sysctls, sysc
 pub use tc_format::{format_netem, format_qdisc};
 pub use tc_text::{htb_default_burst_bytes, parse_netem, parse_qdisc};
 pub use types::{
-    Application, DelayDistribution, FlowSpec, GsoMode, HostSpec, LinkSpec, LossModel, NetemSpec,
-    NodeSpec, ProbeSpec, QdiscSpec, Record, Route, Scenario, StackProfile, Transport,
+    AdslEncapsulation, Application, DelayDistribution, FlowSpec, GsoMode, HostSpec, LinkSpec,
+    LossModel, MediumSpec, NetemSpec, NodeSpec, ProbeSpec, QdiscSpec, Record, Route, Scenario,
+    StackProfile, Transport, WifiBand, WifiProtection, WifiSlot,
 };
 pub use validate::{DURATION_MAX_NS, PACKET_BYTES_MIN};

@@ -77,6 +77,7 @@ impl World {
             audit.waiting += match &stage.server {
                 Server::Computed(_) => 0,
                 Server::Evented(evented) => u64::from(evented.packets()),
+                Server::Shared(shared) => u64::from(shared.packets()),
             };
         }
         for (flow, spec) in self.flows.iter().zip(&scenario.flows) {

@@ -3,15 +3,16 @@
 use crate::SetupError;
 use crate::apps::{App, Flow, FlowKind};
 use crate::calendar::{Calendar, MAX_SOURCES, Source};
+use crate::media::{Media, Place};
 use crate::network::{
-    END, Evented, Lane, Network, Resolution, Server, Stage, StageCounters, Target,
+    END, Evented, Lane, Network, Resolution, Server, Shared, Stage, StageCounters, Target,
 };
 use crate::packets::Packets;
 use crate::probes::Probe;
 use crate::recorder::Recorder;
 use crate::world::{Layout, QueueWatch, Socket, World};
 use dragstrip_cc::{Algorithm, UnknownAlgorithm};
-use dragstrip_link::Wire;
+use dragstrip_link::{Ring, Transmitter, Wire};
 use dragstrip_qdisc::{Discipline, Fifo, Framing, Limit, codel, fq_codel, htb, netem, sfq, tbf};
 use dragstrip_scenario::{
     Application, DelayDistribution, FlowSpec, GsoMode, HostSpec, LossModel, NetemSpec, NodeSpec,
@@ -222,6 +223,7 @@ fn emulator(spec: &NetemSpec, seed: u64, name: &str) -> Discipline {
 struct Draft {
     discipline: Discipline,
     line: Option<(Rate, u32)>,
+    medium: Option<Place>,
     delay: Duration,
     /// Node it leads to: stages to the same node share a lane.
     to: usize,
@@ -229,7 +231,11 @@ struct Draft {
 }
 
 /// The stages of every link, and which of them each link consists of.
-fn stages(scenario: &Scenario, topology: &Topology<'_>) -> (Vec<Draft>, Vec<Vec<u32>>) {
+fn stages<'a>(
+    scenario: &'a Scenario,
+    topology: &Topology<'_>,
+    media: &mut Media<'a>,
+) -> (Vec<Draft>, Vec<Vec<u32>>) {
     let mut drafts = Vec::new();
     let mut of_link = Vec::new();
     for (index, link) in scenario.links.iter().enumerate() {
@@ -239,6 +245,7 @@ fn stages(scenario: &Scenario, topology: &Topology<'_>) -> (Vec<Draft>, Vec<Vec<
         drafts.push(Draft {
             discipline: discipline(&link.qdisc, scenario.seed, &link.name),
             line: link.rate_bps.map(|bps| (rate(bps), link.overhead_bytes)),
+            medium: media.place(link, drafts.len() as u32),
             delay: if link.netem.is_some() { Duration::ZERO } else { delay },
             to,
             watched: (link.qdisc != QdiscSpec::Noqueue).then(|| link.name.clone()),
@@ -249,6 +256,7 @@ fn stages(scenario: &Scenario, topology: &Topology<'_>) -> (Vec<Draft>, Vec<Vec<
             drafts.push(Draft {
                 discipline: emulator(spec, scenario.seed, &name),
                 line: None,
+                medium: None,
                 delay,
                 to,
                 watched: Some(name),
@@ -370,7 +378,8 @@ pub(crate) fn build(scenario: &Scenario) -> Result<World, SetupError> {
         return Err(problem(first.field.clone(), first.to_string()));
     }
     let topology = Topology::new(scenario);
-    let (drafts, of_link) = stages(scenario, &topology);
+    let mut media = Media::new(scenario);
+    let (drafts, of_link) = stages(scenario, &topology, &mut media);
     let mut ports = Ports {
         topology: &topology,
         of_link: &of_link,
@@ -387,8 +396,9 @@ pub(crate) fn build(scenario: &Scenario) -> Result<World, SetupError> {
         scenario.nodes.len(),
         &drafts
             .iter()
-            .map(|draft| draft.discipline.computed(None, false).is_none())
+            .map(|draft| draft.medium.is_some() || draft.discipline.computed(None, false).is_none())
             .collect::<Vec<_>>(),
+        media.count(),
         sockets.len(),
         flows.len(),
         probes.len(),
@@ -419,6 +429,7 @@ pub(crate) fn build(scenario: &Scenario) -> Result<World, SetupError> {
         hops: ports.hops,
         ports: ports.ports,
         flow_keys: ports.flow_keys,
+        channels: media.finish(&layout),
         calendar: Calendar::new(layout.busy_count(), layout.source_count()),
         resolutions,
     };
@@ -444,18 +455,29 @@ fn finish_stages(
         if let Some(name) = &draft.watched {
             watched.push(QueueWatch { stage: index, link: recorder.link_names.number(name) });
         }
-        let computed = draft.discipline.computed(draft.line, observed);
+        let computed = match draft.medium {
+            Some(_) => None,
+            None => draft.discipline.computed(draft.line, observed),
+        };
         let tandem = computed.is_some() && !observed && feeders[index].is_some();
-        let server = match computed {
-            Some(fifo) => Server::Computed(fifo),
-            None => Server::Evented(Box::new(Evented {
-                discipline: draft.discipline,
-                wire: match draft.line {
-                    Some((rate, overhead)) => Wire::new(Some(rate), overhead, draft.delay),
-                    None => Wire::new(None, 0, draft.delay),
-                },
-                source: layout.watchdog_source(index),
-            })),
+        let source = layout.watchdog_source(index);
+        let discipline = draft.discipline;
+        let (rate, overhead) = draft.line.map_or((None, 0), |(rate, more)| (Some(rate), more));
+        let server = match (computed, draft.medium) {
+            (Some(fifo), _) => Server::Computed(fifo),
+            (None, Some(Place::Station { channel, station, ring_packets })) => {
+                let ring = Ring::new(ring_packets as usize);
+                Server::Shared(Box::new(Shared { discipline, ring, channel, station, source }))
+            }
+            (None, Some(Place::Own(transmitter))) => {
+                let delay = draft.delay;
+                Server::Evented(Box::new(Evented { discipline, transmitter, delay, source }))
+            }
+            (None, None) => {
+                let delay = draft.delay;
+                let transmitter = Transmitter::Wire(Wire::new(rate, overhead, delay));
+                Server::Evented(Box::new(Evented { discipline, transmitter, delay, source }))
+            }
         };
         stages.push(Stage {
             server,

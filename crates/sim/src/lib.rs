@@ -9,6 +9,7 @@ mod apps;
 pub mod audit;
 mod build;
 mod calendar;
+mod media;
 mod network;
 mod packets;
 mod probes;

@@ -7,7 +7,7 @@
 
 use crate::calendar::{Calendar, Source};
 use crate::packets::{Packet, Packets};
-use dragstrip_link::Wire;
+use dragstrip_link::{Air, Medium, Ring, SharedMedium, Transmitter};
 use dragstrip_qdisc::{
     Backlog, ComputedFifo, Dequeue, Discipline, DropReason, Item, PacketId, Qdisc, Sink,
 };
@@ -57,13 +57,17 @@ pub(crate) enum Server {
     Computed(ComputedFifo),
     /// Decided at each dequeue.
     Evented(Box<Evented>),
+    /// Decided by a medium that others share.
+    Shared(Box<Shared>),
 }
 
-/// A queue discipline that has to be asked, and the wire behind it.
+/// A queue discipline that has to be asked, and the transmitter behind it.
 #[derive(Debug)]
 pub(crate) struct Evented {
     pub discipline: Discipline,
-    pub wire: Wire,
+    pub transmitter: Transmitter,
+    /// Propagation delay.
+    pub delay: Duration,
     /// Its watchdog, or the end of the transmission in progress.
     pub source: Source,
 }
@@ -72,6 +76,112 @@ impl Evented {
     /// Packets in the queue; one on the wire has left it.
     pub fn packets(&self) -> u32 {
         self.discipline.backlog().packets
+    }
+}
+
+/// A queue discipline in front of a station's transmit ring.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub discipline: Discipline,
+    pub ring: Ring,
+    /// The channel, and which of its stations this is.
+    pub channel: usize,
+    pub station: usize,
+    /// The discipline's watchdog.
+    pub source: Source,
+}
+
+impl Shared {
+    /// Packets in the queue and in the ring.
+    pub fn packets(&self) -> u32 {
+        self.discipline.backlog().packets + self.ring.backlog().packets
+    }
+}
+
+/// A medium and the stages that lead to it.
+#[derive(Debug)]
+pub(crate) struct Channel {
+    pub medium: Medium,
+    pub stations: Vec<Station>,
+    /// Of the transmission that is being made.
+    pub outcomes: Vec<Outcome>,
+    /// When the next transmission is due.
+    pub source: Source,
+}
+
+/// A node's transmitter in a channel: one radio, however many links begin there.
+#[derive(Debug)]
+pub(crate) struct Station {
+    /// Its links' stages, served in turn.
+    pub stages: Vec<u32>,
+    pub turn: usize,
+    /// In the transmission that is being made.
+    pub transmitted: bool,
+}
+
+/// What became of a packet on the air; given up if it never arrives.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Outcome {
+    stage: usize,
+    packet: PacketId,
+    arrives: Option<Instant>,
+}
+
+/// A channel's stations during a transmission.
+struct OnAir<'a> {
+    stations: &'a mut [Station],
+    stages: &'a mut [Stage],
+    outcomes: &'a mut Vec<Outcome>,
+}
+
+impl OnAir<'_> {
+    fn stage(&self, station: usize) -> usize {
+        let Station { stages, turn, .. } = &self.stations[station];
+        stages[*turn] as usize
+    }
+
+    fn has_frames(&self, station: usize) -> bool {
+        match &self.stages[self.stage(station)].server {
+            Server::Shared(shared) => !shared.ring.is_empty(),
+            Server::Computed(_) | Server::Evented(_) => false,
+        }
+    }
+
+    /// Every station will send from the next of its links that has something to send.
+    fn choose_links(&mut self) {
+        for station in 0..self.stations.len() {
+            let links = self.stations[station].stages.len();
+            for _ in 0..links {
+                if self.has_frames(station) {
+                    break;
+                }
+                let turn = &mut self.stations[station].turn;
+                *turn = (*turn + 1) % links;
+            }
+        }
+    }
+}
+
+impl Air for OnAir<'_> {
+    fn ring(&mut self, station: usize) -> &mut Ring {
+        self.stations[station].transmitted = true;
+        let stage = self.stage(station);
+        match &mut self.stages[stage].server {
+            Server::Shared(shared) => &mut shared.ring,
+            Server::Computed(_) | Server::Evented(_) => {
+                unreachable!("a channel's stages are made with a ring")
+            }
+        }
+    }
+
+    fn delivered(&mut self, station: usize, item: Item, at: Instant) {
+        let stage = self.stage(station);
+        self.outcomes.push(Outcome { stage, packet: item.packet, arrives: Some(at) });
+    }
+
+    fn lost(&mut self, station: usize, item: Item) {
+        let stage = self.stage(station);
+        self.outcomes.push(Outcome { stage, packet: item.packet, arrives: None });
     }
 }
 
@@ -136,6 +246,7 @@ pub(crate) struct Network {
     /// What fair queueing tells the packets for each port apart by.
     pub flow_keys: Vec<u32>,
     pub calendar: Calendar,
+    pub channels: Vec<Channel>,
     /// Links whose first packet has to wait for ARP, by their first stage.
     pub resolutions: std::collections::BTreeMap<u32, Resolution>,
 }
@@ -291,9 +402,13 @@ impl Network {
         packet.hop = hop;
         let ecn = packet.ecn();
         let stage = &mut self.stages[index];
-        let Server::Evented(evented) = &mut stage.server else { return };
+        let discipline = match &mut stage.server {
+            Server::Evented(evented) => &mut evented.discipline,
+            Server::Shared(shared) => &mut shared.discipline,
+            Server::Computed(_) => return,
+        };
         let mut sink = Losses { packets: &mut self.packets, counters: &mut stage.counters };
-        evented.discipline.enqueue(Item { packet: id, len, flow, ecn }, now, &mut sink);
+        discipline.enqueue(Item { packet: id, len, flow, ecn }, now, &mut sink);
         self.pump(index, now);
     }
 
@@ -301,15 +416,19 @@ impl Network {
     pub fn pump(&mut self, index: usize, now: Instant) {
         loop {
             let stage = &mut self.stages[index];
-            let Server::Evented(evented) = &mut stage.server else { return };
-            if evented.wire.free() > now {
-                self.calendar.set(evented.source, evented.wire.free());
+            let evented = match &mut stage.server {
+                Server::Evented(evented) => evented,
+                Server::Shared(_) => return self.offer(index, now),
+                Server::Computed(_) => return,
+            };
+            if evented.transmitter.free() > now {
+                self.calendar.set(evented.source, evented.transmitter.free());
                 return;
             }
             let mut sink = Losses { packets: &mut self.packets, counters: &mut stage.counters };
             match evented.discipline.dequeue(now, &mut sink) {
                 Dequeue::Packet(item) => {
-                    let at = evented.wire.send(item.len, now) + evented.wire.delay();
+                    let at = evented.transmitter.send(item.len, now) + evented.delay;
                     self.leave(index, item.packet, at, now);
                 }
                 Dequeue::Wait(until) => {
@@ -320,6 +439,77 @@ impl Network {
                     self.calendar.set(evented.source, Instant::NEVER);
                     return;
                 }
+            }
+        }
+    }
+
+    /// Fills the ring of a stage, and tells its medium.
+    fn offer(&mut self, index: usize, now: Instant) {
+        let stage = &mut self.stages[index];
+        let Server::Shared(shared) = &mut stage.server else { return };
+        let mut sink = Losses { packets: &mut self.packets, counters: &mut stage.counters };
+        let mut watchdog = Instant::NEVER;
+        while shared.ring.has_room() {
+            match shared.discipline.dequeue(now, &mut sink) {
+                Dequeue::Packet(item) => shared.ring.push(item),
+                Dequeue::Wait(until) => {
+                    watchdog = until;
+                    break;
+                }
+                Dequeue::Empty => break,
+            }
+        }
+        self.calendar.set(shared.source, watchdog);
+        if !shared.ring.is_empty() {
+            let channel = &mut self.channels[shared.channel];
+            channel.medium.offered(shared.station, now);
+            self.calendar.set(channel.source, channel.medium.due());
+        }
+    }
+
+    /// Somebody's turn on a shared medium has come.
+    pub fn transmit(&mut self, index: usize, now: Instant) {
+        let channel = &mut self.channels[index];
+        let mut air = OnAir {
+            stations: &mut channel.stations,
+            stages: &mut self.stages,
+            outcomes: &mut channel.outcomes,
+        };
+        air.choose_links();
+        channel.medium.transmit(now, &mut air);
+        for outcome in 0..self.channels[index].outcomes.len() {
+            let Outcome { stage, packet, arrives } = self.channels[index].outcomes[outcome];
+            if let Some(at) = arrives {
+                let delay = self.stages[stage].delay;
+                self.leave(stage, packet, at + delay, now);
+            } else {
+                self.stages[stage].counters.dropped += 1;
+                self.packets.remove(packet);
+            }
+        }
+        self.channels[index].outcomes.clear();
+        self.take_turns(index, now);
+        let channel = &self.channels[index];
+        self.calendar.set(channel.source, channel.medium.due());
+    }
+
+    /// Those that have transmitted fill their rings, and a node with several links serves the next one unless the
+    /// frame has to be repeated.
+    fn take_turns(&mut self, index: usize, now: Instant) {
+        for station in 0..self.channels[index].stations.len() {
+            let Station { stages, turn, transmitted } = &mut self.channels[index].stations[station];
+            if !std::mem::take(transmitted) {
+                continue;
+            }
+            let links = stages.len();
+            if let Server::Shared(shared) = &self.stages[stages[*turn] as usize].server
+                && !shared.ring.repeats()
+            {
+                *turn = (*turn + 1) % links;
+            }
+            for link in 0..links {
+                let stage = self.channels[index].stations[station].stages[link];
+                self.offer(stage as usize, now);
             }
         }
     }
@@ -340,6 +530,10 @@ impl Network {
         match &mut self.stages[index].server {
             Server::Computed(fifo) => fifo.backlog(now),
             Server::Evented(evented) => evented.discipline.backlog(),
+            Server::Shared(shared) => {
+                let (queue, ring) = (shared.discipline.backlog(), shared.ring.backlog());
+                Backlog { bytes: queue.bytes + ring.bytes, packets: queue.packets + ring.packets }
+            }
         }
     }
 }

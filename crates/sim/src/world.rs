@@ -22,6 +22,7 @@ pub(crate) struct Layout {
     watchdogs: Vec<Option<u32>>,
     /// Stage of each watchdog.
     watched_stages: Vec<usize>,
+    channels: Source,
     tick: Source,
     own_lanes: Source,
     endpoints: Source,
@@ -34,6 +35,7 @@ impl Layout {
     pub fn new(
         nodes: usize,
         evented: &[bool],
+        channels: usize,
         endpoints: usize,
         flows: usize,
         probes: usize,
@@ -46,7 +48,8 @@ impl Layout {
                 watched_stages.push(stage);
             }
         }
-        let tick = (nodes + watched_stages.len()) as Source;
+        let first_channel = (nodes + watched_stages.len()) as Source;
+        let tick = first_channel + channels as Source;
         let own_lanes = tick + 1;
         let first_endpoint = own_lanes + evented.len() as Source;
         let first_flow = first_endpoint + endpoints as Source;
@@ -55,6 +58,7 @@ impl Layout {
             shared_lanes: nodes,
             watchdogs,
             watched_stages,
+            channels: first_channel,
             tick,
             own_lanes,
             endpoints: first_endpoint,
@@ -74,6 +78,10 @@ impl Layout {
 
     pub fn own_lane_source(&self, stage: usize) -> Source {
         self.own_lanes + stage as Source
+    }
+
+    pub fn channel_source(&self, channel: usize) -> Source {
+        self.channels + channel as Source
     }
 
     pub fn watchdog_source(&self, stage: usize) -> Source {
@@ -222,6 +230,10 @@ impl World {
             self.on_lane(source - layout.own_lanes + layout.shared_lanes as u32);
         } else if source == layout.tick {
             self.on_tick();
+        } else if source >= layout.channels {
+            let channel = (source - layout.channels) as usize;
+            self.network.calendar.set(source, Instant::NEVER);
+            self.network.transmit(channel, self.now);
         } else {
             let stage = layout.watched_stages[source as usize - layout.shared_lanes];
             self.network.calendar.set(source, Instant::NEVER);

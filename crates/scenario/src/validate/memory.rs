@@ -2,7 +2,7 @@
 
 use crate::problem::Problem;
 use crate::routing::Topology;
-use crate::types::{Application, LinkSpec, QdiscSpec, Scenario, Transport};
+use crate::types::{Application, LinkSpec, MediumSpec, QdiscSpec, Scenario, Transport};
 use std::collections::BTreeMap;
 
 /// Columns of 64 bits per row of each table (the recording's reference page lists them).
@@ -79,7 +79,7 @@ impl Scenario {
             let Ok(path) = topology.path(from, to) else { continue };
             let slowest = path
                 .into_iter()
-                .filter_map(|link| Some((rate(&self.links[link])?, link)))
+                .filter_map(|link| Some((self.rate(&self.links[link])?, link)))
                 .min()
                 .map_or((RATE_UNKNOWN_BPS, None), |(bps, link)| (bps, Some(link)));
             let bits = u128::from(slowest.0) * u128::from(self.duration_ns) / 1_000_000_000;
@@ -96,12 +96,23 @@ impl Scenario {
         }
         bottlenecks.values().map(|(room, wanted)| *room.min(wanted)).fold(0, u64::saturating_add)
     }
+
+    /// The slowest thing a packet meets on a link.
+    fn rate(&self, link: &LinkSpec) -> Option<u64> {
+        let netem = link.netem.as_ref().and_then(|netem| netem.rate_bps);
+        let medium = link.medium.as_ref().and_then(|name| self.media.get(name)).and_then(fastest);
+        [link.rate_bps, shaper(&link.qdisc), netem, medium].into_iter().flatten().min()
+    }
 }
 
-/// The slowest thing a packet meets on a link.
-fn rate(link: &LinkSpec) -> Option<u64> {
-    let netem = link.netem.as_ref().and_then(|netem| netem.rate_bps);
-    [link.rate_bps, shaper(&link.qdisc), netem].into_iter().flatten().min()
+/// What a medium cannot exceed.
+fn fastest(medium: &MediumSpec) -> Option<u64> {
+    match medium {
+        MediumSpec::Adsl { rate_bps, .. } | MediumSpec::WifiG { rate_bps, .. } => Some(*rate_bps),
+        MediumSpec::HomeplugAv { phy_bps, .. } => Some(*phy_bps),
+        // MCS 15, 40 MHz, short guard interval.
+        MediumSpec::WifiN { .. } => Some(300_000_000),
+    }
 }
 
 fn shaper(spec: &QdiscSpec) -> Option<u64> {

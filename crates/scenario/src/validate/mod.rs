@@ -2,6 +2,7 @@
 //!
 //! Every problem is reported, not only the first, each with the JSON path of its field.
 
+mod medium;
 mod memory;
 mod path;
 mod qdisc;
@@ -49,6 +50,7 @@ impl Scenario {
         for (index, link) in self.links.iter().enumerate() {
             link_checks(link, &format!("links[{index}]"), &topology, &mut report);
         }
+        medium::check(self, &mut report);
         for (index, route) in self.routes.iter().enumerate() {
             route_checks(self, route, &format!("routes[{index}]"), &topology, &mut report);
         }
@@ -143,7 +145,9 @@ fn host_checks(host: &HostSpec, at: &str, report: &mut Report) {
 }
 
 fn link_checks(link: &LinkSpec, at: &str, topology: &Topology, report: &mut Report) {
-    let LinkSpec { name: _, from, to, rate_bps, delay_ns, overhead_bytes, qdisc, netem } = link;
+    // The medium is judged together with all the links that name it.
+    let LinkSpec { name: _, from, to, rate_bps, delay_ns, overhead_bytes, medium: _, qdisc, netem } =
+        link;
     for (field, node) in [("from", from), ("to", to)] {
         if topology.node(node).is_none() {
             report.add(format!("{at}.{field}"), format!("{node:?}"), "the name of a node");

@@ -1,0 +1,129 @@
+//! Media: their settings, and the links that name them.
+
+use super::Report;
+use crate::nearest::suggest;
+use crate::types::{MediumSpec, Scenario};
+use dragstrip_link::{wifi_g, wifi_n};
+
+/// A full packet's 32 cells in a second: an ADSL line below that is a mistake.
+const ADSL_BPS_MIN: u64 = 32 * 53 * 8;
+/// The first HomePlug AV adapters' raw rate.
+const HOMEPLUG_BPS_MAX: u64 = 200_000_000;
+/// One packet of 1500 bytes within the longest burst needs at least this.
+const HOMEPLUG_BPS_MIN: u64 = 1_000_000;
+/// The block ACK's bitmap.
+const AGGREGATE_MAX: u32 = 64;
+/// More would be no driver's.
+const RING_MAX: u32 = 10_000;
+const MBPS: u64 = 1_000_000;
+
+pub(super) fn check(scenario: &Scenario, report: &mut Report) {
+    for (index, link) in scenario.links.iter().enumerate() {
+        let Some(name) = &link.medium else { continue };
+        if !scenario.media.contains_key(name) {
+            let known: Vec<&str> = scenario.media.keys().map(String::as_str).collect();
+            let expected = suggest(name, known.iter().copied(), "the name of an entry of media");
+            report.add(format!("links[{index}].medium"), format!("{name:?}"), expected);
+        }
+        if let Some(bps) = link.rate_bps {
+            let expected = "no rate beside a medium, which has its own";
+            report.add(format!("links[{index}].rate_bps"), bps, expected);
+        }
+        if link.overhead_bytes > 0 {
+            let expected = "0 beside a medium, which has its own overhead";
+            report.add(format!("links[{index}].overhead_bytes"), link.overhead_bytes, expected);
+        }
+    }
+    for (name, medium) in &scenario.media {
+        if !scenario.links.iter().any(|link| link.medium.as_ref() == Some(name)) {
+            report.add(format!("media.{name}"), "used by no link", "a medium that a link names");
+        }
+        check_one(medium, &format!("media.{name}"), report);
+    }
+}
+
+fn check_one(medium: &MediumSpec, at: &str, report: &mut Report) {
+    match medium {
+        MediumSpec::Adsl { rate_bps, encapsulation: _, interleaving_ns } => {
+            report.rate(format!("{at}.rate_bps"), *rate_bps);
+            if *rate_bps > 0 {
+                report.at_least(format!("{at}.rate_bps"), *rate_bps, ADSL_BPS_MIN);
+            }
+            report.time(format!("{at}.interleaving_ns"), *interleaving_ns, 0);
+        }
+        MediumSpec::WifiG { rate_bps, slot: _, protection: _, frame_error, ring_packets } => {
+            if !wifi_g::RATES_MBPS.iter().any(|mbps| mbps * MBPS == *rate_bps) {
+                let expected = "a rate of 802.11g: 6, 9, 12, 18, 24, 36, 48 or 54 Mbit/s";
+                report.add(format!("{at}.rate_bps"), rate_bps, expected);
+            }
+            check_error(*frame_error, at, report);
+            check_ring(*ring_packets, at, report);
+        }
+        MediumSpec::WifiN { .. } => check_wifi_n(medium, at, report),
+        MediumSpec::HomeplugAv { .. } => check_homeplug(medium, at, report),
+    }
+}
+
+fn check_wifi_n(medium: &MediumSpec, at: &str, report: &mut Report) {
+    let MediumSpec::WifiN {
+        mcs,
+        width_mhz,
+        short_guard: _,
+        band: _,
+        aggregate_packets,
+        aggregate_bytes,
+        air_time_ns,
+        frame_error,
+        ring_packets,
+    } = medium
+    else {
+        return;
+    };
+    report.at_most(format!("{at}.mcs"), *mcs, wifi_n::MCS_MAX);
+    if ![20, 40].contains(width_mhz) {
+        report.add(format!("{at}.width_mhz"), width_mhz, "20 or 40");
+    }
+    report.at_least(format!("{at}.aggregate_packets"), *aggregate_packets, 1);
+    report.at_most(format!("{at}.aggregate_packets"), *aggregate_packets, AGGREGATE_MAX);
+    report.at_least(format!("{at}.aggregate_bytes"), *aggregate_bytes, 1);
+    report.at_most(format!("{at}.aggregate_bytes"), *aggregate_bytes, u32::from(u16::MAX));
+    report.time(format!("{at}.air_time_ns"), *air_time_ns, 1);
+    check_error(*frame_error, at, report);
+    check_ring(*ring_packets, at, report);
+}
+
+fn check_homeplug(medium: &MediumSpec, at: &str, report: &mut Report) {
+    let MediumSpec::HomeplugAv {
+        phy_bps,
+        efficiency,
+        burst_ns,
+        beacon_ns,
+        beacon_period_ns,
+        ring_packets,
+    } = medium
+    else {
+        return;
+    };
+    report.at_least(format!("{at}.phy_bps"), *phy_bps, HOMEPLUG_BPS_MIN);
+    report.at_most(format!("{at}.phy_bps"), *phy_bps, HOMEPLUG_BPS_MAX);
+    if !(0.01..=1.0).contains(efficiency) {
+        report.add(format!("{at}.efficiency"), efficiency, "a number from 0.01 to 1");
+    }
+    report.time(format!("{at}.burst_ns"), *burst_ns, 46_520);
+    report.time(format!("{at}.beacon_ns"), *beacon_ns, 0);
+    // A burst, an access and the beacons have to fit.
+    let least = beacon_ns.saturating_add(*burst_ns).saturating_add(3_000_000);
+    report.time(format!("{at}.beacon_period_ns"), *beacon_period_ns, least);
+    check_ring(*ring_packets, at, report);
+}
+
+fn check_error(share: f64, at: &str, report: &mut Report) {
+    if !(0.0..1.0).contains(&share) {
+        report.add(format!("{at}.frame_error"), share, "a number from 0 to below 1");
+    }
+}
+
+fn check_ring(packets: u32, at: &str, report: &mut Report) {
+    report.at_least(format!("{at}.ring_packets"), packets, 1);
+    report.at_most(format!("{at}.ring_packets"), packets, RING_MAX);
+}

@@ -1,0 +1,166 @@
+//! From the media of a scenario to transmitters and channels.
+
+use crate::network::{Channel, Station};
+use crate::world::Layout;
+use dragstrip_link::{Adsl, Dcf, HomePlug, Medium, Transmitter, adsl, homeplug, wifi_g, wifi_n};
+use dragstrip_scenario::{
+    AdslEncapsulation, LinkSpec, MediumSpec, Scenario, WifiBand, WifiProtection, WifiSlot,
+};
+use dragstrip_units::{Duration, Rate};
+use std::collections::BTreeMap;
+
+/// What a link's queue is in front of.
+pub(crate) enum Place {
+    /// A line of its own.
+    Own(Transmitter),
+    /// A station of a channel.
+    Station { channel: usize, station: usize, ring_packets: u32 },
+}
+
+/// A channel under construction.
+struct Draft<'a> {
+    number: usize,
+    /// With the node each belongs to.
+    stations: Vec<(&'a str, Station)>,
+}
+
+/// Channels under construction, by medium.
+pub(crate) struct Media<'a> {
+    scenario: &'a Scenario,
+    channels: BTreeMap<&'a str, Draft<'a>>,
+}
+
+impl<'a> Media<'a> {
+    pub fn new(scenario: &'a Scenario) -> Self {
+        Self { scenario, channels: BTreeMap::new() }
+    }
+
+    /// The place of a link whose queue will be the stage of this number; none for a plain wire.
+    pub fn place(&mut self, link: &'a LinkSpec, stage: u32) -> Option<Place> {
+        let (name, medium) = self.scenario.media.get_key_value(link.medium.as_ref()?)?;
+        let ring_packets = match medium {
+            MediumSpec::Adsl { .. } => return own(medium).map(Place::Own),
+            MediumSpec::WifiG { ring_packets, .. }
+            | MediumSpec::WifiN { ring_packets, .. }
+            | MediumSpec::HomeplugAv { ring_packets, .. } => *ring_packets,
+        };
+        let number = self.channels.len();
+        let Draft { number: channel, stations } =
+            self.channels.entry(name).or_insert_with(|| Draft { number, stations: Vec::new() });
+        let station =
+            stations.iter().position(|(node, _)| *node == link.from).unwrap_or_else(|| {
+                let station = Station { stages: Vec::new(), turn: 0, transmitted: false };
+                stations.push((&link.from, station));
+                stations.len() - 1
+            });
+        stations[station].1.stages.push(stage);
+        Some(Place::Station { channel: *channel, station, ring_packets })
+    }
+
+    /// How many channels there are.
+    pub fn count(&self) -> usize {
+        self.channels.len()
+    }
+
+    /// The channels, in the order of their numbers.
+    pub fn finish(self, layout: &Layout) -> Vec<Channel> {
+        let seed = self.scenario.seed;
+        let mut channels: Vec<(usize, Channel)> = Vec::with_capacity(self.channels.len());
+        for (name, Draft { number, stations }) in self.channels {
+            let Some(medium) = shared(&self.scenario.media[name], stations.len(), seed, name)
+            else {
+                continue;
+            };
+            let stations = stations.into_iter().map(|(_, station)| station).collect();
+            let source = layout.channel_source(number);
+            channels.push((number, Channel { medium, stations, outcomes: Vec::new(), source }));
+        }
+        channels.sort_by_key(|(number, _)| *number);
+        channels.into_iter().map(|(_, channel)| channel).collect()
+    }
+}
+
+/// A direction of a medium of the kinds that are not shared.
+fn own(medium: &MediumSpec) -> Option<Transmitter> {
+    match medium {
+        MediumSpec::Adsl { rate_bps, encapsulation, interleaving_ns } => {
+            let config = adsl::Config {
+                rate: Rate::from_bits_per_second(*rate_bps)?,
+                encapsulation: match encapsulation {
+                    AdslEncapsulation::PppoeLlc => adsl::Encapsulation::PppoeLlc,
+                    AdslEncapsulation::PppoeVcMux => adsl::Encapsulation::PppoeVcMux,
+                    AdslEncapsulation::PppoaVcMux => adsl::Encapsulation::PppoaVcMux,
+                },
+                interleaving: Duration::from_nanos(*interleaving_ns),
+            };
+            Some(Transmitter::Adsl(Adsl::new(&config)))
+        }
+        MediumSpec::WifiG { .. } | MediumSpec::WifiN { .. } | MediumSpec::HomeplugAv { .. } => None,
+    }
+}
+
+/// A medium of the shared kinds.
+fn shared(medium: &MediumSpec, stations: usize, seed: u64, name: &str) -> Option<Medium> {
+    match *medium {
+        MediumSpec::Adsl { .. } => None,
+        MediumSpec::WifiG { rate_bps, slot, protection, frame_error, ring_packets: _ } => {
+            let config = wifi_g::Config {
+                rate_mbps: rate_bps / 1_000_000,
+                slot: match slot {
+                    WifiSlot::Short => wifi_g::Slot::Short,
+                    WifiSlot::Long => wifi_g::Slot::Long,
+                },
+                protection: match protection {
+                    WifiProtection::Off => wifi_g::Protection::Off,
+                    WifiProtection::ShortPreamble => wifi_g::Protection::ShortPreamble,
+                    WifiProtection::LongPreamble => wifi_g::Protection::LongPreamble,
+                },
+                frame_error,
+            };
+            Some(Medium::Dcf(Box::new(Dcf::wifi_g(&config, stations, seed, name))))
+        }
+        MediumSpec::WifiN {
+            mcs,
+            width_mhz,
+            short_guard,
+            band,
+            aggregate_packets,
+            aggregate_bytes,
+            air_time_ns,
+            frame_error,
+            ring_packets: _,
+        } => {
+            let config = wifi_n::Config {
+                mcs,
+                wide_40mhz: width_mhz == 40,
+                short_guard,
+                band: match band {
+                    WifiBand::Ghz2 => wifi_n::Band::Ghz2,
+                    WifiBand::Ghz5 => wifi_n::Band::Ghz5,
+                },
+                frames_max: aggregate_packets as usize,
+                bytes_max: u64::from(aggregate_bytes),
+                air_time_max: Duration::from_nanos(air_time_ns),
+                frame_error,
+            };
+            Some(Medium::Dcf(Box::new(Dcf::wifi_n(&config, stations, seed, name))))
+        }
+        MediumSpec::HomeplugAv {
+            phy_bps,
+            efficiency,
+            burst_ns,
+            beacon_ns,
+            beacon_period_ns,
+            ring_packets: _,
+        } => {
+            let config = homeplug::Config {
+                phy_bps,
+                efficiency,
+                payload_max: Duration::from_nanos(burst_ns),
+                beacon: Duration::from_nanos(beacon_ns),
+                beacon_period: Duration::from_nanos(beacon_period_ns),
+            };
+            Some(Medium::HomePlug(Box::new(HomePlug::new(&config, stations, seed, name))))
+        }
+    }
+}
