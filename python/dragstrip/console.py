@@ -210,10 +210,10 @@ def show_plan(experiment: Experiment, runs: Sequence[Run]) -> None:
     console.print("  " + ", ".join(dict.fromkeys(run.name.rsplit(" #", 1)[0] for run in runs)), markup=False)
     links = Table("link", "rate", "delay ms", "queue", title="path of the first run")
     for link in scenario["links"]:
-        rate = link["rate_bps"] or link["medium"] or link["qdisc"].get("rate_bps")
+        rate = link["rate_bps"] or link["qdisc"].get("rate_bps")
         queue = link["qdisc"].get("leaf", link["qdisc"])
         words = " ".join(f"{value}" if key == "kind" else f"{key} {value}" for key, value in queue.items())
-        shown_rate = f"{rate / 1e6:g} Mbit/s" if rate else "unlimited"
+        shown_rate = f"{rate / 1e6:g} Mbit/s" if rate else link["medium"] or "unlimited"
         links.add_row(link["name"], shown_rate, f"{link['delay_ns'] / 1e6:g}", words)
     console.print(links)
     for claim in experiment.claims:

@@ -279,8 +279,8 @@ _MEDIUM_FIELD = {
 
 def _medium(medium: Medium) -> Json:
     """What is not said has the core's default."""
-    said = medium.model_dump(exclude_none=True)
-    return {_MEDIUM_FIELD.get(field, field): value for field, value in said.items()}
+    said = {field: getattr(medium, field) for field in type(medium).model_fields}
+    return {_MEDIUM_FIELD.get(field, field): value for field, value in said.items() if value is not None}
 
 
 def _impairment(path: Path) -> Json | None:

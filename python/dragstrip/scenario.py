@@ -379,7 +379,7 @@ class WifiNMedium(Model):
     """802.11n (IEEE 802.11n-2009): what waits in the driver goes out as one aggregate."""
 
     kind: Literal["wifi_n"] = "wifi_n"
-    mcs: UInt8
+    mcs: UInt32
     """Modulation and coding scheme, 0 to 15; 15 is 130 Mbit/s at 20 MHz."""
     width_mhz: UInt32 = 20
     """Channel width: 20 or 40."""

@@ -65,6 +65,7 @@ fn scenario(options: &Options) -> Scenario {
         duration_ns: options.duration_ns(),
         nodes,
         links,
+        media: std::collections::BTreeMap::new(),
         routes: Vec::new(),
         flows: (0..options.flows).map(|index| flow(options, index, senders)).collect(),
         probes: Vec::new(),
@@ -107,6 +108,7 @@ fn link(options: &Options, from: &str, to: &str, times: u64, qdisc: QdiscSpec) -
         rate_bps: Some(times * options.rate_bps()),
         delay_ns: options.hop_delay_ns(),
         overhead_bytes: 0,
+        medium: None,
         qdisc,
         netem: None,
     }

@@ -189,6 +189,6 @@ mod tests {
         mean_cycle_ns(&mut cell, &mut rings, 50_000);
         let (through, lost) = (rings.delivered[0] as f64, rings.lost[0] as f64);
         assert!((through / 50_000.0 - 0.5).abs() < 0.01);
-        assert!((lost / (through + lost) - 0.5_f64.powi(7)).abs() < 0.002, "{lost} {through}");
+        assert!((lost / (through + lost) - 1.0 / 128.0).abs() < 0.002, "{lost} {through}");
     }
 }

@@ -8,6 +8,7 @@
 #[cfg(test)]
 mod fixture;
 mod json;
+mod media;
 mod nearest;
 mod problem;
 mod routing;
@@ -17,14 +18,14 @@ mod tc_text;
 mod types;
 mod validate;
 
+pub use media::{AdslEncapsulation, MediumSpec, WifiBand, WifiProtection, WifiSlot};
 pub use problem::Problem;
 pub use routing::{Hops, RouteError, Topology};
 pub use sysctl::{BufferSizes, Kind as SysctlKind, Support, Sysctl, Sysctls, sysctl_table};
 pub use tc_format::{format_netem, format_qdisc};
 pub use tc_text::{htb_default_burst_bytes, parse_netem, parse_qdisc};
 pub use types::{
-    AdslEncapsulation, Application, DelayDistribution, FlowSpec, GsoMode, HostSpec, LinkSpec,
-    LossModel, MediumSpec, NetemSpec, NodeSpec, ProbeSpec, QdiscSpec, Record, Route, Scenario,
-    StackProfile, Transport, WifiBand, WifiProtection, WifiSlot,
+    Application, DelayDistribution, FlowSpec, GsoMode, HostSpec, LinkSpec, LossModel, NetemSpec,
+    NodeSpec, ProbeSpec, QdiscSpec, Record, Route, Scenario, StackProfile, Transport,
 };
 pub use validate::{DURATION_MAX_NS, PACKET_BYTES_MIN};

@@ -131,7 +131,7 @@ fn shared(medium: &MediumSpec, stations: usize, seed: u64, name: &str) -> Option
             ring_packets: _,
         } => {
             let config = wifi_n::Config {
-                mcs,
+                mcs: mcs.min(u32::from(wifi_n::MCS_MAX)) as u8,
                 wide_40mhz: width_mhz == 40,
                 short_guard,
                 band: match band {

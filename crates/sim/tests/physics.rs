@@ -91,6 +91,7 @@ fn a_wire_carries_its_framing_too() {
     let wire = LinkSpec {
         rate_bps: Some(100_000_000),
         overhead_bytes: 24,
+        medium: None,
         qdisc: pfifo(200),
         ..link("r", "d")
     };

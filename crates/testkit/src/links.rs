@@ -187,6 +187,7 @@ pub(crate) fn link(free: bool) -> impl Strategy<Value = LinkSpec> {
             rate_bps,
             delay_ns,
             overhead_bytes,
+            medium: None,
             qdisc,
             netem,
         })

@@ -35,6 +35,7 @@ pub fn link(from: &str, to: &str) -> LinkSpec {
         rate_bps: None,
         delay_ns: 0,
         overhead_bytes: 0,
+        medium: None,
         qdisc: QdiscSpec::Noqueue,
         netem: None,
     }
@@ -99,6 +100,7 @@ pub fn dumbbell(senders: usize, bottleneck: LinkSpec, delay_ns: u64, seconds: u6
         duration_ns: seconds * 1_000_000_000,
         nodes,
         links,
+        media: std::collections::BTreeMap::new(),
         routes: Vec::new(),
         flows: Vec::new(),
         probes: Vec::new(),

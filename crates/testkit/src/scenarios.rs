@@ -87,6 +87,7 @@ pub fn scenarios(budget: Budget) -> impl Strategy<Value = Scenario> {
             seed,
             duration_ns,
             links: name_links(&shape, &nodes, links),
+            media: std::collections::BTreeMap::new(),
             routes: Vec::new(),
             flows: name_flows(&shape, &nodes, flows, duration_ns),
             probes: name_probes(&shape, &nodes, probes),

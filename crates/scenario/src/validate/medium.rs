@@ -1,8 +1,9 @@
 //! Media: their settings, and the links that name them.
 
 use super::Report;
+use crate::media::MediumSpec;
 use crate::nearest::suggest;
-use crate::types::{MediumSpec, Scenario};
+use crate::types::Scenario;
 use dragstrip_link::{wifi_g, wifi_n};
 
 /// A full packet's 32 cells in a second: an ADSL line below that is a mistake.
@@ -79,7 +80,7 @@ fn check_wifi_n(medium: &MediumSpec, at: &str, report: &mut Report) {
     else {
         return;
     };
-    report.at_most(format!("{at}.mcs"), *mcs, wifi_n::MCS_MAX);
+    report.at_most(format!("{at}.mcs"), *mcs, u32::from(wifi_n::MCS_MAX));
     if ![20, 40].contains(width_mhz) {
         report.add(format!("{at}.width_mhz"), width_mhz, "20 or 40");
     }

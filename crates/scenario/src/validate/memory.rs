@@ -1,8 +1,9 @@
 //! How large a recording will be, before it is made.
 
+use crate::media::MediumSpec;
 use crate::problem::Problem;
 use crate::routing::Topology;
-use crate::types::{Application, LinkSpec, MediumSpec, QdiscSpec, Scenario, Transport};
+use crate::types::{Application, LinkSpec, QdiscSpec, Scenario, Transport};
 use std::collections::BTreeMap;
 
 /// Columns of 64 bits per row of each table (the recording's reference page lists them).

@@ -1,5 +1,6 @@
 //! One bad scenario per rule: the fixture with one thing wrong.
 
+use crate::media::MediumSpec;
 use crate::types::{
     Application, LossModel, NetemSpec, NodeSpec, QdiscSpec, Route, Scenario, Transport,
 };
@@ -328,4 +329,83 @@ fn ten_thousand_flows_are_valid_too() {
     }
     assert_eq!(scenario.validate(), Ok(()));
     assert!(scenario.recording_bytes() > 0);
+}
+
+/// The bottleneck, both ways, over this medium.
+fn over(medium: MediumSpec) -> impl FnOnce(&mut Scenario) {
+    move |scenario| {
+        scenario.media.insert("air".to_owned(), medium);
+        for link in [1, 4] {
+            scenario.links[link].medium = Some("air".to_owned());
+            scenario.links[link].rate_bps = None;
+        }
+    }
+}
+
+fn medium(json: &str) -> MediumSpec {
+    serde_json::from_str(json).expect(json)
+}
+
+#[test]
+fn every_medium_is_valid_with_its_defaults() {
+    for json in [
+        r#"{"kind": "adsl", "rate_bps": 256000}"#,
+        r#"{"kind": "wifi_g", "rate_bps": 54000000}"#,
+        r#"{"kind": "wifi_n", "mcs": 15}"#,
+        r#"{"kind": "homeplug_av", "phy_bps": 107000000}"#,
+    ] {
+        let mut scenario = fixture::scenario();
+        over(medium(json))(&mut scenario);
+        assert_eq!(scenario.validate(), Ok(()), "{json}");
+    }
+}
+
+#[test]
+fn media_reject_what_they_cannot_do() {
+    for (field, json) in [
+        ("media.air.rate_bps", r#"{"kind": "adsl", "rate_bps": 13000}"#),
+        ("media.air.rate_bps", r#"{"kind": "wifi_g", "rate_bps": 11000000}"#),
+        (
+            "media.air.frame_error",
+            r#"{"kind": "wifi_g", "rate_bps": 54000000, "frame_error": 1.0}"#,
+        ),
+        (
+            "media.air.ring_packets",
+            r#"{"kind": "wifi_g", "rate_bps": 54000000, "ring_packets": 0}"#,
+        ),
+        ("media.air.mcs", r#"{"kind": "wifi_n", "mcs": 16}"#),
+        ("media.air.width_mhz", r#"{"kind": "wifi_n", "mcs": 15, "width_mhz": 30}"#),
+        (
+            "media.air.aggregate_packets",
+            r#"{"kind": "wifi_n", "mcs": 15, "aggregate_packets": 65}"#,
+        ),
+        ("media.air.phy_bps", r#"{"kind": "homeplug_av", "phy_bps": 500000000}"#),
+        (
+            "media.air.efficiency",
+            r#"{"kind": "homeplug_av", "phy_bps": 107000000, "efficiency": 0.0}"#,
+        ),
+        (
+            "media.air.beacon_period_ns",
+            r#"{"kind": "homeplug_av", "phy_bps": 107000000, "beacon_period_ns": 4000000}"#,
+        ),
+    ] {
+        wrong(field, over(medium(json)));
+    }
+}
+
+#[test]
+fn links_and_media_belong_together() {
+    let adsl = || medium(r#"{"kind": "adsl", "rate_bps": 256000}"#);
+    wrong("media.air", |s| {
+        s.media.insert("air".to_owned(), adsl());
+    });
+    wrong("links[0].medium", |s| {
+        over(adsl())(s);
+        s.links[0].rate_bps = None;
+        s.links[0].medium = Some("ear".to_owned());
+    });
+    wrong("links[1].rate_bps", |s| {
+        over(adsl())(s);
+        s.links[1].rate_bps = Some(1);
+    });
 }
