@@ -56,6 +56,10 @@ MUST: dict[str, list[str]] = {
     "geni-tcp/step1": ["goodput-cubic", "goodput-reno"],
     "geni-tcp/step5": ["udp", "total"],
     "geni-tcp/step6": ["udp", "tcp", "tcp-last"],
+    # What the media do by themselves, whatever the stack.
+    "caia-110729a/wifi": [*(f"throughput-{cc}" for cc in ("newreno", "cubic", "vegas")), "rtt-vegas"],
+    "caia-110729a/adsl1": ["rtt-cubic", "rtt-vegas-lower", "rtt-cdg-lower"],
+    "bufferbloat-2011/vegas-80211n": ["throughput-ten-vegas", "vegas-share", "larger-windows"],
 }
 """Claims that hang on nothing unmodelled: losing one of them means that the simulator has changed."""
 

@@ -189,3 +189,31 @@ def test_a_graph_names_and_mirrors_its_links() -> None:
 def test_path_parts() -> None:
     assert path_parts('hosts.*.sysctl."net.ipv4.tcp_ecn"') == ["hosts", "*", "sysctl", "net.ipv4.tcp_ecn"]
     assert path_parts("flows.0.cc") == ["flows", "0", "cc"]
+
+
+HOME = {"home": {"kind": "wifi_g", "rate": "54mbit"}}
+
+
+def test_a_shared_medium_carries_both_ways_and_adsl_one() -> None:
+    def media_of(path: dict[str, Any], media: dict[str, Any]) -> list[str | None]:
+        content = {"duration": "3s", "flows": [{"cc": "reno"}], "path": path, "media": media}
+        scenario = expand(Experiment.build(content))[0].scenario
+        assert set(scenario["media"]) == set(media)
+        return [link["medium"] for link in scenario["links"] if link["name"] in ("r-d", "d-r")]
+
+    assert media_of({"medium": "home", "rtt": "2ms"}, HOME) == ["home", "home"]
+    line = {"down": {"kind": "adsl", "rate": "1536kbit"}, "up": {"kind": "adsl", "rate": "256kbit"}}
+    assert media_of({"medium": "down", "up_medium": "up", "rtt": "2ms"}, line) == ["down", "up"]
+
+
+def test_media_are_refused_in_the_words_of_the_file() -> None:
+    path = {"medium": "home", "rtt": "2ms"}
+    content = {"duration": "3s", "flows": [{"cc": "reno"}], "path": path}
+    assert (
+        refused({**content, "media": {"home": {"kind": "wifi_g", "rate": "11mbit"}}}).field
+        == "media.home.rate"
+    )
+    assert refused({**content, "media": {"hone": HOME["home"]}}).field == "path.medium"
+    assert refused({**content, "media": {"home": {"kind": "wifi_x"}}}).field == "media.home.kind"
+    both = {**path, "rate": "1mbit"}
+    assert refused({**content, "path": both, "media": HOME}).field == "path"

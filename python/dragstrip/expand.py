@@ -215,9 +215,7 @@ def build(experiment: Experiment, name: str, seed: int) -> Json:
     }
 
 
-def _dumbbell(
-    path: Path, flow_count: int, media: Mapping[str, Medium]
-) -> tuple[list[Json], list[Json]]:
+def _dumbbell(path: Path, flow_count: int, media: Mapping[str, Medium]) -> tuple[list[Json], list[Json]]:
     access = path.senders
     if not isinstance(access, list):
         access = [Access()] * (flow_count if access is None else access)

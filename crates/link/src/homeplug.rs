@@ -59,6 +59,8 @@ pub struct HomePlug {
     symbols_max: u64,
     beacon: Duration,
     beacon_period: Duration,
+    /// How far into a beacon period the run begins: the mains have a phase of their own.
+    phase_ns: u64,
 }
 
 impl HomePlug {
@@ -73,6 +75,7 @@ impl HomePlug {
             after_every_transmission: false,
         };
         let stream = Stream::named(seed, &format!("medium/{name}/backoff"));
+        let mut mains = Stream::named(seed, &format!("medium/{name}/mains"));
         let raw_bits = config.phy_bps as f64 * SYMBOL_NS as f64 / 1e9;
         Self {
             contention: Contention::new(rules, stations, stream),
@@ -81,6 +84,7 @@ impl HomePlug {
             symbols_max: (config.payload_max.as_nanos() / SYMBOL_NS).max(1),
             beacon: config.beacon,
             beacon_period: config.beacon_period,
+            phase_ns: mains.next_u64() % config.beacon_period.as_nanos(),
         }
     }
 
@@ -105,7 +109,7 @@ impl HomePlug {
     /// The end of the beacon region, if a burst of this length would reach into it.
     fn beacon_in_the_way(&self, now: Instant, length: Duration) -> Option<Instant> {
         let period = self.beacon_period.as_nanos();
-        let into_period = now.as_nanos() % period;
+        let into_period = (now.as_nanos() + self.phase_ns) % period;
         if into_period < self.beacon.as_nanos() {
             return Some(now + Duration::from_nanos(self.beacon.as_nanos() - into_period));
         }
@@ -244,7 +248,7 @@ mod tests {
             let before = rings.delivered[0];
             line.transmit(now, &mut rings);
             if rings.delivered[0] > before {
-                assert!(now.as_nanos() % 40_000_000 >= 1_500_000, "{now:?}");
+                assert!((now.as_nanos() + line.phase_ns) % 40_000_000 >= 1_500_000, "{now:?}");
             }
             while crate::shared::Air::ring(&mut rings, 0).has_room() {
                 let item = dragstrip_qdisc::Item { len: 1514, ..Default::default() };
