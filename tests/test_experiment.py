@@ -214,6 +214,6 @@ def test_media_are_refused_in_the_words_of_the_file() -> None:
         == "media.home.rate"
     )
     assert refused({**content, "media": {"hone": HOME["home"]}}).field == "path.medium"
-    assert refused({**content, "media": {"home": {"kind": "wifi_x"}}}).field == "media.home.kind"
+    assert refused({**content, "media": {"home": {"kind": "wifi_x"}}}).field == "media.home"
     both = {**path, "rate": "1mbit"}
     assert refused({**content, "path": both, "media": HOME}).field == "path"
