@@ -26,8 +26,6 @@ pub enum Protection {
     LongPreamble,
 }
 
-/// The rates of ERP-OFDM, Mbit/s (clause 17.3.2.2).
-pub const RATES_MBPS: &[u64] = &[6, 9, 12, 18, 24, 36, 48, 54];
 /// Mandatory rates, in which ACKs answer: the highest that is not above the data's (clause 9.6).
 const BASIC_RATES_MBPS: [u64; 3] = [24, 12, 6];
 
@@ -42,7 +40,7 @@ const MAC_BYTES: u64 = 36;
 /// A cell's settings.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
-    /// One of [`RATES_MBPS`].
+    /// One of ERP-OFDM's rates: 6, 9, 12, 18, 24, 36, 48, 54 (clause 17.3.2.2).
     pub rate_mbps: u64,
     /// Slot time.
     pub slot: Slot,

@@ -4,7 +4,6 @@ use super::Report;
 use crate::media::MediumSpec;
 use crate::nearest::suggest;
 use crate::types::Scenario;
-use dragstrip_link::{wifi_g, wifi_n};
 
 /// A full packet's 32 cells in a second: an ADSL line below that is a mistake.
 const ADSL_BPS_MIN: u64 = 32 * 53 * 8;
@@ -16,7 +15,11 @@ const HOMEPLUG_BPS_MIN: u64 = 1_000_000;
 const AGGREGATE_MAX: u32 = 64;
 /// More would be no driver's.
 const RING_MAX: u32 = 10_000;
+/// The rates of ERP-OFDM (IEEE 802.11-2007, clause 17.3.2.2).
+const WIFI_G_MBPS: [u64; 8] = [6, 9, 12, 18, 24, 36, 48, 54];
 const MBPS: u64 = 1_000_000;
+/// Two streams' highest modulation and coding scheme (IEEE 802.11n-2009, clause 20.6).
+const MCS_MAX: u32 = 15;
 
 pub(super) fn check(scenario: &Scenario, report: &mut Report) {
     for (index, link) in scenario.links.iter().enumerate() {
@@ -53,7 +56,7 @@ fn check_one(medium: &MediumSpec, at: &str, report: &mut Report) {
             report.time(format!("{at}.interleaving_ns"), *interleaving_ns, 0);
         }
         MediumSpec::WifiG { rate_bps, slot: _, protection: _, frame_error, ring_packets } => {
-            if !wifi_g::RATES_MBPS.iter().any(|mbps| mbps * MBPS == *rate_bps) {
+            if !WIFI_G_MBPS.iter().any(|mbps| mbps * MBPS == *rate_bps) {
                 let expected = "a rate of 802.11g: 6, 9, 12, 18, 24, 36, 48 or 54 Mbit/s";
                 report.add(format!("{at}.rate_bps"), rate_bps, expected);
             }
@@ -80,7 +83,7 @@ fn check_wifi_n(medium: &MediumSpec, at: &str, report: &mut Report) {
     else {
         return;
     };
-    report.at_most(format!("{at}.mcs"), *mcs, u32::from(wifi_n::MCS_MAX));
+    report.at_most(format!("{at}.mcs"), *mcs, MCS_MAX);
     if ![20, 40].contains(width_mhz) {
         report.add(format!("{at}.width_mhz"), width_mhz, "20 or 40");
     }
