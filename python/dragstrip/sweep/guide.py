@@ -13,15 +13,16 @@ from pathlib import Path
 
 import numpy as np
 
+from dragstrip import _core
 from dragstrip.recording import read_json
 from dragstrip.report import quantity as q
 from dragstrip.report.colours import assign
 from dragstrip.report.render import side_by_side
 from dragstrip.sweep import dataset
 from dragstrip.sweep.cells import Pages
-from dragstrip.sweep.map import COLUMNS, FORMAT, WORDS, Layout, drawing, lay_out, stripes
+from dragstrip.sweep.map import COLUMNS, WORDS, Layout, drawing, lay_out, stripes
 from dragstrip.sweep.plan import Sweep
-from dragstrip.sweep.stats import Findings, interval, judge, ranking
+from dragstrip.sweep.stats import Findings, interval, judge, ranking, relative
 
 ACROSS = 2
 
@@ -34,6 +35,7 @@ def write_guide(folder: Path, page: Path) -> None:
     layout = lay_out(sweep, findings)
     pages = Pages(sweep, findings, data, folder, [cells for _, cells in layout.facets])
     images = page.parent / "images"
+    images.mkdir(exist_ok=True)
     for name in findings.judged:
         picture = images / f"{page.stem}-{name}.svg"
         picture.write_text(_picture(name, findings, layout, pages), encoding="utf-8")
@@ -54,8 +56,9 @@ def _lines(sweep: Sweep, findings: Findings, layout: Layout, stem: str) -> Itera
         yield f"- `{axis.path}`: {', '.join(str(level.label) for level in axis.levels)}"
     yield ""
     yield (
-        "A figure is the median over the seeds. Algorithms share a path where the difference, seed by seed, "
-        "is not surely above 1 % (stripes); [how it is judged](sweeps.md#how-it-is-judged) says how sure that "
+        "A figure is the median over the seeds. Algorithms share a path where the difference, seed by "
+        "seed, is not surely above 1 % (stripes); [how it is judged](sweeps.md#how-it-is-judged) says how "
+        "sure that "
         f"is with {sweep.repeat} seeds. Seeds made any difference in {findings.random:.0%} of the cases. "
         "These are simulated paths with one or two flows each; they say nothing about paths outside these "
         "ranges, about many flows, Wi-Fi or cellular links."
@@ -66,7 +69,6 @@ def _lines(sweep: Sweep, findings: Findings, layout: Layout, stem: str) -> Itera
 
 
 def _section(name: str, findings: Findings, layout: Layout, stem: str) -> Iterator[str]:
-    utility = findings.judged[name].utility
     title = WORDS[name].capitalize()
     if name == "harm":
         title = f"Least harm to a competing {findings.rival} flow"
@@ -84,8 +86,8 @@ def _section(name: str, findings: Findings, layout: Layout, stem: str) -> Iterat
         )
     yield ""
     yield (
-        "By queue and round trip: on how many of the rates each is among the best, and its median "
-        f"{utility.title}."
+        "By queue and round trip: on how many of the rates each is among the best, and "
+        + ("its median harm." if name == "harm" else "its median share of the best one’s figure.")
     )
     yield ""
     yield from _regions(name, findings, layout)
@@ -94,21 +96,22 @@ def _section(name: str, findings: Findings, layout: Layout, stem: str) -> Iterat
 
 def _regions(name: str, findings: Findings, layout: Layout) -> Iterator[str]:
     judged = findings.judged[name]
+    shown = relative(judged)
     yield f"| | {layout.y or ''} | " + " | ".join(findings.contenders) + " |"
     yield "|---|---|" + "---|" * len(findings.contenders)
     for settings, cells in layout.facets:
         for level in dict.fromkeys(findings.cells[cell].get(layout.y or "") for cell in cells):
             here = [cell for cell in cells if findings.cells[cell].get(layout.y or "") == level]
-            median, _, _ = interval(judged.median[here].T)
+            median, _, _ = interval(shown[here].T)
             figures = [
-                f"{int(judged.best[here, at].sum())}/{len(here)}, {_figure(name, float(median[at]))}"
+                f"{int(judged.best[here, at].sum())}/{len(here)}, {_share(float(median[at]))}"
                 for at in range(len(findings.contenders))
             ]
             yield f"| {_spelled(settings)} | {level} | " + " | ".join(figures) + " |"
 
 
-def _figure(name: str, value: float) -> str:
-    return q.MISSING if math.isnan(value) else FORMAT[name](value)
+def _share(value: float) -> str:
+    return q.MISSING if math.isnan(value) else f"{value * 100:.0f} %"
 
 
 def _spelled(settings: Mapping[str, object]) -> str:
@@ -116,7 +119,7 @@ def _spelled(settings: Mapping[str, object]) -> str:
 
 
 def _seconds(sweep: Sweep) -> str:
-    return str(sweep.base.get("duration", ""))
+    return f"{_core.parse_time(str(sweep.base['duration'])) / 1e9:g} s"
 
 
 def _picture(name: str, findings: Findings, layout: Layout, pages: Pages) -> str:

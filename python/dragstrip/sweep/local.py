@@ -17,7 +17,9 @@ AHEAD_BYTES = 32 << 10
 
 
 STILLBORN_MAX = 5
-"""One may be killed while it loads its libraries; this many in a row have another cause."""
+"""So many children in a row that die before they can take a run have a common cause."""
+KILLED_BLAME = 0.1
+"""SIGKILL comes from outside, and may come again; only very many are a machine without memory."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,7 @@ class Local:
         self.slots: list[_Slot] = []
         self.lost: deque[Order] = deque()
         """Runs that waited behind one whose child died: nobody's attempt."""
-        self.stillborn = 0
+        self.stillborn = 0.0
         """Children in a row that died before they could take a run."""
         self.selector = selectors.DefaultSelector()
 
@@ -151,7 +153,8 @@ class Local:
         started = slot.child.ready_at is not None
         self._remove(slot, one=started)
         how, output = slot.child.end()
-        self.stillborn = 0 if started else self.stillborn + 1
+        blame = KILLED_BLAME if how.endswith("SIGKILL") else 1.0
+        self.stillborn = 0.0 if started else self.stillborn + blame
         if self.stillborn >= STILLBORN_MAX:
             said = f"; its last output: {output.splitlines()[-1]}" if output else ""
             raise DragstripError(f"worker processes do not start: {how}{said}")

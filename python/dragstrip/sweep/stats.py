@@ -275,15 +275,19 @@ class Rank:
     high: float
 
 
+def relative(judged: Judged) -> Floats:
+    """Each median over that of the best in its cell; harm as it is."""
+    if not judged.utility.relative:
+        return judged.median
+    ends = np.fmax if judged.utility.more_is_better else np.fmin
+    return np.asarray(judged.median / ends.reduce(judged.median, axis=1, keepdims=True), dtype=np.float64)
+
+
 def ranking(findings: Findings, name: str) -> list[Rank]:
     """Contenders, the one most often among the best first."""
     judged = findings.judged[name]
     best = judged.best
-    figures = judged.median
-    if judged.utility.relative:
-        ends = np.fmax if judged.utility.more_is_better else np.fmin
-        figures = figures / ends.reduce(figures, axis=1, keepdims=True)
-    middle, low, high = interval(figures.T)
+    middle, low, high = interval(relative(judged).T)
     sole = best & (best.sum(axis=1, keepdims=True) == 1)
     ranks = [
         Rank(contender, int(sole[:, at].sum()), int(best[:, at].sum()), *_plain(middle, low, high, at=at))
