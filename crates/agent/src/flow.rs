@@ -237,7 +237,7 @@ impl<'a> Flow<'a> {
     /// Takes what has arrived. Gives true when the client has the whole answer it asked for.
     pub fn take(&mut self, now_ns: i64) -> bool {
         if !self.is_tcp() {
-            while let Some(bytes) = self.listener.as_ref().and_then(|fd| sys::discard(fd, 65_536)) {
+            while let Some(bytes) = self.listener.as_ref().and_then(|fd| sys::discard(fd, 0)) {
                 self.datagrams[SERVER] += 1;
                 self.read[SERVER] += bytes as u64;
                 self.wire_bytes += bytes as u64 + UDP_HEADERS;

@@ -170,7 +170,8 @@ pub fn send_to(fd: &impl AsRawFd, data: &[u8], address: Ipv4Addr, port: u16) -> 
     usize::try_from(sent).ok()
 }
 
-/// recv(2) that throws the data away (`MSG_TRUNC` on TCP): the bytes counted, nothing when there are none.
+/// recv(2) that throws the data away (`MSG_TRUNC`): the bytes counted, nothing when there are none. A
+/// datagram is taken whole, whatever `at_most` says; it must be 0 there, or the kernel looks for a buffer.
 pub fn discard(fd: &impl AsRawFd, at_most: usize) -> Option<usize> {
     let taken =
         unsafe { libc::recv(fd.as_raw_fd(), std::ptr::null_mut(), at_most, libc::MSG_TRUNC) };

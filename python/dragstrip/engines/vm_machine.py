@@ -26,7 +26,7 @@ from typing import Any
 
 from dragstrip import kernel
 from dragstrip.engines.vm_image import initramfs
-from dragstrip.engines.vm_locking import locked
+from dragstrip.engines.vm_locking import alone, locked
 from dragstrip.engines.vm_window import SIZE, Window
 from dragstrip.errors import DragstripError
 from dragstrip.kernel import Kernel
@@ -98,9 +98,11 @@ class Machine:
         self._errors.seek(0)
         said.append(self._errors.read())
         lines = b"\n".join(said).decode(errors="replace").replace("\r", "").strip().splitlines()
+        # A panic's reason stands before a long trace.
+        reasons = [line for line in lines[:-4] if "panic" in line or "dragstrip:" in line]
         status = self._process.poll()
         ended = "" if status is None else f" (exit status {status})"
-        return (" | ".join(lines[-6:]) or "it said nothing") + ended
+        return (" | ".join([*reasons[-2:], *lines[-4:]]) or "it said nothing") + ended
 
     def close(self) -> None:
         """Ends it, however it stands."""
@@ -146,12 +148,18 @@ def resumed(
             machine.close()
 
 
+SCRATCH = "dragstrip-vm-"
+
+
 @contextmanager
 def scratch() -> Iterator[Path]:
-    """A folder for one run, in memory where there is such a place."""
+    """A folder for one run, in memory where there is such a place; clears what killed runs left."""
     memory = Path("/dev/shm")  # noqa: S108
-    parent = memory if memory.is_dir() and os.access(memory, os.W_OK) else None
-    with tempfile.TemporaryDirectory(prefix="dragstrip-vm-", dir=parent) as folder:
+    parent = memory if memory.is_dir() and os.access(memory, os.W_OK) else Path(tempfile.gettempdir())
+    for left in parent.glob(f"{SCRATCH}*"):
+        with contextlib.suppress(OSError), alone(left / "lock"):
+            shutil.rmtree(left)
+    with tempfile.TemporaryDirectory(prefix=SCRATCH, dir=parent) as folder, locked(Path(folder) / "lock"):
         yield Path(folder)
 
 
@@ -267,7 +275,7 @@ class Monitor:
             with contextlib.suppress(TimeoutError):
                 piece = self._socket.recv(65_536)
                 if not piece:
-                    raise DragstripError(f"the guest has gone: {self._machine.last_lines()}")
+                    raise DragstripError(f"the guest does not boot: {self._machine.last_lines()}")
                 self._partial += piece
         line, self._partial = self._partial.split(b"\n", 1)
         heard: dict[str, Any] = json.loads(line)

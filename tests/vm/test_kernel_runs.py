@@ -1,0 +1,188 @@
+"""Runs on a real kernel: what it says, that it says it twice, and what happens when it cannot."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from dragstrip import kernel
+from dragstrip.engines import vm
+from dragstrip.engines.vm_agent import lockstep, program
+from dragstrip.errors import DragstripError
+from dragstrip.measures import summarise
+
+from .conftest import race
+
+KILLS = int(os.environ.get("DRAGSTRIP_KILLS", "6"))
+"""How often a run is killed; docs/vm.md."""
+
+pytestmark = pytest.mark.usefixtures("linux")
+
+
+def test_a_run_is_what_the_path_allows() -> None:
+    recording = vm.emulate(race("reno", duration="8s"))
+    (flow,) = recording["flows"].to_pylist()
+    summary = summarise(recording)
+    # 1448 of 1514 bytes are payload; the first half second is slow start.
+    assert 0.93 * 9.56e6 < summary["flows"][0]["goodput_bps"] < 9.6e6
+    assert flow["cc"] == "reno"
+    assert flow["bytes_acked"] <= flow["bytes_received"]
+    assert flow["bytes_received"] % 1448 == 0
+    assert flow["ecn_negotiated"] is False
+    rtts = recording["rtts"]["rtt_ns"].to_numpy()
+    # 100 kB at 10 Mbit/s take 80 ms, a packet 1.2 ms: one is on its way, one waits for a delayed ACK.
+    assert 40e6 < rtts.min() < 41e6
+    assert 100e6 < rtts.max() < 122e6
+    received = sum(row["new_bytes"] for row in recording["received"].to_pylist())
+    assert flow["bytes_received"] - 20 * 1448 < received <= flow["bytes_received"]
+    assert max(recording["queues"]["backlog_bytes"].to_pylist()) <= 100_000
+    answered = [row for row in recording["probes"].to_pylist() if not row["lost"]]
+    assert len(answered) > 35
+    verified = recording.provenance["verified"]
+    assert (
+        "r to d: htb rate 10mbit burst 1600b cburst 1600b leaf bfifo limit 100000b, tso gso gro off"
+        in (verified["path"])
+    )
+    assert 40e6 < verified["idle_rtt_ns"]["s1 to d"] < 41e6
+    assert verified["cpu_idle_share"] > 0.9
+
+
+def test_a_busy_host_changes_nothing() -> None:
+    scenario = race("cubic", rate="50mbit", rtt="20ms", duration="2s")
+    quiet = vm.emulate(scenario)
+    spin = [sys.executable, "-c", "while True: pass"]
+    busy = [subprocess.Popen(spin) for _ in range(os.cpu_count() or 1)]
+    try:
+        again = vm.emulate(scenario)
+    finally:
+        for one in busy:
+            one.kill()
+            one.wait()
+    assert again.provenance["recording_sha256"] == quiet.provenance["recording_sha256"]
+
+
+def test_the_seed_decides_the_dice() -> None:
+    def digest(seed: int) -> str:
+        made = vm.emulate(race("reno", loss="1%", seed=seed))
+        return str(made.provenance["recording_sha256"])
+
+    first = digest(1)
+    assert digest(2) != first
+    assert digest(1) == first
+
+
+def test_ecn_is_negotiated_and_marks() -> None:
+    queue = "codel limit 1000 ecn"
+    recording = vm.emulate(race("reno", queue=queue, ecn=True, duration="4s"))
+    assert recording["flows"]["ecn_negotiated"].to_pylist() == [True]
+    last = recording["queues"].to_pylist()[-1]
+    assert last["marked"] > 0
+    assert last["dropped"] == 0
+
+
+def test_several_kinds_of_traffic() -> None:
+    scenario = race("cubic", "vegas", duration="4s")
+    first, second = scenario["flows"]
+    first["application"] = {"kind": "bulk", "bytes": 1_000_000}
+    second["application"] = {
+        "kind": "request_response",
+        "request_bytes": 100,
+        "response_bytes": 20_000,
+        "think_ns": 100_000_000,
+    }
+    scenario["flows"].append(
+        {
+            **first,
+            "label": "datagrams",
+            "transport": {"protocol": "udp"},
+            "application": {"kind": "constant_rate", "rate_bps": 800_000, "datagram_bytes": 1000},
+        }
+    )
+    bulk, answers, datagrams = vm.emulate(scenario)["flows"].to_pylist()
+    assert (bulk["bytes_received"], bulk["bytes_acked"]) == (1_000_000, 1_000_000)
+    assert bulk["stop_ns"] < 4_000_000_000
+    assert answers["bytes_received"] % 20_000 < 20_000
+    assert answers["bytes_received"] > 15 * 20_000
+    assert 395 <= datagrams["segments_sent"] <= 401
+    # Those still in the queue (80 ms of it) at the end count as lost.
+    assert datagrams["datagrams_lost"] <= 12
+
+
+@pytest.mark.parametrize("change", ["every_ack", "algorithm", "tick_hz"])
+def test_what_it_cannot_do_is_named(change: str) -> None:
+    scenario = race("reno")
+    if change == "every_ack":
+        scenario["record"]["every_ack"] = True
+    elif change == "algorithm":
+        scenario["flows"][0]["transport"]["cc"] = "exp"
+    else:
+        scenario["nodes"][0]["tick_hz"] = 1000
+    wanted = {"every_ack": "every_ack", "algorithm": "no congestion control exp", "tick_hz": "tick_hz 1000"}
+    with pytest.raises(DragstripError, match=wanted[change]):
+        vm.emulate(scenario)
+
+
+def test_a_guest_that_does_not_boot_says_its_last_lines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = tmp_path / "broken"
+    broken.write_bytes(b"not a program")
+    monkeypatch.setenv("DRAGSTRIP_AGENT", str(broken))
+    with pytest.raises(DragstripError, match=r"does not boot: .*[Pp]anic"):
+        vm.emulate(race("reno"))
+    assert not any((kernel.cache() / "machines").glob("*.partial"))
+
+
+def emulators(mark: str) -> list[int]:
+    """Processes of emulators whose command line has `mark` in it."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (entry / "cmdline").read_bytes().decode(errors="replace").split("\0")
+        except OSError:
+            continue
+        if "qemu-system" in words[0] and any(mark in word for word in words):
+            found.append(int(entry.name))
+    return found
+
+
+def test_a_kill_at_any_moment_leaves_nothing(tmp_path: Path) -> None:
+    # The same cache under a name of our own, so that our emulators are known by it.
+    cache = tmp_path / "cache"
+    cache.symlink_to(kernel.cache())
+    command = [sys.executable, "-m", "dragstrip", "compare", "--rate", "10mbit", "--rtt", "20ms"]
+    command += ["--queue", "bfifo limit 50kb", "--duration", "5s", "--engine", "vm", "--no-report", "reno"]
+    environment = {**os.environ, "DRAGSTRIP_CACHE": str(cache)}
+    environment |= {"DRAGSTRIP_AGENT": str(program()), "DRAGSTRIP_LOCKSTEP": str(lockstep())}
+    dice = random.Random(1)  # noqa: S311
+    met = 0
+    for number in range(KILLS):
+        out = tmp_path / f"out-{number}"
+        process = subprocess.Popen(
+            [*command, "--out", str(out)],
+            env=environment,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        if number % 3:
+            while process.poll() is None and not emulators(str(cache)):
+                time.sleep(0.01)
+        time.sleep(dice.uniform(0, 1))
+        met += len(emulators(str(cache)))
+        process.send_signal(dice.choice([signal.SIGKILL, signal.SIGINT, signal.SIGTERM]))
+        process.wait()
+        deadline = time.monotonic() + 10
+        while emulators(str(cache)) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert not emulators(str(cache)), f"kill {number}"
+        whole = list(out.glob("runs/[0-9]*"))
+        assert not whole or (whole[0] / "provenance.json").exists()
+        assert (out / "PARTIAL").exists() or not whole or (out / "result.json").exists()
+    assert met > 0, "no kill met a running emulator"

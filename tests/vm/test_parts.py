@@ -1,0 +1,116 @@
+"""What can be tested of the vm engine without an emulator."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from dragstrip import _core, kernel
+from dragstrip.engines import vm, vm_machine
+from dragstrip.engines.vm_image import initramfs
+from dragstrip.engines.vm_window import ANSWERED, BODY, FAILED, Window
+from dragstrip.errors import BadInputError, DragstripError
+
+from .conftest import race
+
+
+def a_kernel(folder: Path, name: str) -> Path:
+    """What an unpacked package looks like: an image and two modules, of which one needs the other."""
+    modules = folder / "lib/modules" / name / "kernel/net"
+    modules.mkdir(parents=True)
+    (folder / "boot").mkdir()
+    (folder / "boot" / f"vmlinuz-{name}").write_bytes(b"image")
+    (modules / "sch_htb.ko").write_bytes(b"\0license=GPL\0depends=needed-one\0")
+    (modules / "needed_one.ko").write_bytes(b"\0license=GPL\0depends=\0")
+    (modules / "never_asked_for.ko").write_bytes(b"\0depends=\0")
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DRAGSTRIP_CACHE", str(tmp_path / "cache"))
+
+
+def test_a_kernel_is_taken_in_with_the_modules_it_needs(tmp_path: Path) -> None:
+    taken = kernel.use(str(a_kernel(tmp_path / "one", "6.1-a")))
+    assert (taken.name, kernel.in_use()) == ("6.1-a", "6.1-a")
+    assert [file.name for file in taken.modules] == ["needed_one.ko", "sch_htb.ko"]
+    kernel.use(str(a_kernel(tmp_path / "two", "6.12-b")))
+    assert [one.name for one in kernel.kernels()] == ["6.1-a", "6.12-b"]
+    assert kernel.chosen().name == "6.12-b"
+    kernel.use("6.1-a")
+    assert kernel.chosen().name == "6.1-a"
+
+
+def test_no_kernel_says_how_to_get_one() -> None:
+    with pytest.raises(DragstripError, match="kernel fetch"):
+        kernel.chosen()
+
+
+def test_a_wrong_path_is_named(tmp_path: Path) -> None:
+    with pytest.raises(BadInputError, match="not 0"):
+        kernel.use(str(tmp_path))
+    with pytest.raises(BadInputError, match="none yet"):
+        kernel.use(str(tmp_path / "nowhere"))
+
+
+def test_no_emulator_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vm_machine, "PROGRAM", "no-such-emulator")
+    assert vm_machine.missing() == "no-such-emulator is not installed: apt-get install qemu-system-x86"
+
+
+def test_the_archive_is_read_back(tmp_path: Path) -> None:
+    taken = kernel.use(str(a_kernel(tmp_path / "one", "6.1-a")))
+    agent = tmp_path / "agent"
+    agent.write_bytes(b"program")
+    initramfs(tmp_path / "archive", agent, taken.modules)
+    content = (tmp_path / "archive").read_bytes()
+    found = {}
+    at = 0
+    while True:
+        fields = [int(content[at + 6 + 8 * k : at + 14 + 8 * k], 16) for k in range(13)]
+        size, length = fields[6], fields[11]
+        assert content[at : at + 6] == b"070701"
+        name = content[at + 110 : at + 109 + length].decode()
+        start = at + (110 + length + 3) // 4 * 4
+        found[name] = (fields[1], content[start : start + size])
+        at = start + (size + 3) // 4 * 4
+        if name == "TRAILER!!!":
+            break
+    assert at == len(content)
+    assert found["init"] == (0o100755, b"program")
+    assert found["modules/order"][1] == b"needed_one.ko\nsch_htb.ko\n"
+
+
+def test_the_window_carries_request_and_answer(tmp_path: Path) -> None:
+    window = Window(tmp_path / "window")
+    window.ask({"name": "x"})
+    raw = (tmp_path / "window").read_bytes()[: BODY + 64]
+    assert int.from_bytes(raw[:8], "little") == 1
+    size = int.from_bytes(raw[8:16], "little")
+    assert json.loads(raw[BODY : BODY + size]) == {"name": "x"}
+    assert not window.answered()
+
+    def leave(state: int, body: bytes) -> None:
+        with (tmp_path / "window").open("r+b") as file:
+            file.seek(BODY)
+            file.write(body)
+            file.seek(24)
+            file.write(len(body).to_bytes(8, "little"))
+            file.seek(0)
+            file.write(state.to_bytes(8, "little"))
+
+    leave(ANSWERED, b'{"tables": []}\nraw')
+    assert window.answered()
+    head, rest = window.answer()
+    assert (head, bytes(rest)) == ({"tables": []}, b"raw")
+    leave(FAILED, b"no such path")
+    with pytest.raises(DragstripError, match="no such path"):
+        window.answer()
+
+
+def test_both_engines_hash_alike() -> None:
+    outcome = _core.run(json.dumps(race("reno", duration="500ms")), None)
+    assert vm.digest(outcome["tables"]) == outcome["sha256"]
