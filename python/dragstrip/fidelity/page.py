@@ -115,5 +115,5 @@ def _traces(case: Case, grid: Grid) -> str:
     svg = render.svg(charts.traces(case))
     return (
         f'<section id="{charts.anchor(case)}"><h3>{html.escape(case.name)}</h3>'
-        f'<div class="picture">{svg}</div><p class="note">{said}</p>{known}</section>'
+        f'<div class="two"><div class="picture">{svg}</div></div><p class="note">{said}</p>{known}</section>'
     )
