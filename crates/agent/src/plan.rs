@@ -7,7 +7,8 @@
 
 use crate::fault::{Fault, fault};
 use dragstrip_scenario::{
-    Application, LinkSpec, NetemSpec, NodeSpec, QdiscSpec, Scenario, Topology, Transport,
+    Application, LinkSpec, NetemSpec, NodeSpec, QdiscSpec, Scenario, StackProfile, Topology,
+    Transport,
 };
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -219,11 +220,22 @@ fn refuse(scenario: &Scenario) -> Result<(), Fault> {
         return fault("record.every_ack: TCP_INFO is sampled at intervals here");
     }
     for host in scenario.nodes.iter().filter_map(NodeSpec::host) {
+        match host.profile {
+            StackProfile::Linux6 => {}
+            StackProfile::Linux2627 => {
+                return fault(format!("host {}: its stack is that of Linux 2.6.27", host.name));
+            }
+        }
         if host.tick_hz != 250 {
             return fault(format!(
                 "host {}: tick_hz {}: the distribution's kernel has 250",
                 host.name, host.tick_hz
             ));
+        }
+    }
+    for link in &scenario.links {
+        if let Some(medium) = &link.medium {
+            return fault(format!("link {}: a kernel has no medium {medium}", link.name));
         }
     }
     Ok(())
@@ -403,5 +415,10 @@ mod tests {
         let mut scenario = dumbbell(r#""delay_ns": 0"#, r#""delay_ns": 0"#);
         scenario.record.every_ack = true;
         assert!(Plan::new(&scenario).unwrap_err().0.contains("every_ack"));
+        scenario.record.every_ack = false;
+        scenario.links[1].medium = Some("adsl".to_owned());
+        assert!(
+            Plan::new(&scenario).unwrap_err().0.contains("link r-s: a kernel has no medium adsl")
+        );
     }
 }
