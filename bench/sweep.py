@@ -26,6 +26,7 @@ from typing import Any
 
 from dragstrip.experiment import Experiment
 from dragstrip.sweep import command, dataset
+from dragstrip.sweep.child import without_pandas
 from dragstrip.sweep.command import Options
 from dragstrip.sweep.coordinate import Coordinator, Progress, Tally, missing
 from dragstrip.sweep.local import Event, Order
@@ -197,6 +198,7 @@ def main() -> None:
     parser.add_argument("what", nargs="?", choices=["time", "dask", "memory", "report"])
     parser.add_argument("--runs", type=int)
     given = parser.parse_args()
+    without_pandas()  # as the command line does
     if given.what is None:
         for what in ("time", "dask", "memory", "report"):
             subprocess.run([sys.executable, __file__, what], check=True)  # noqa: S603

@@ -8,6 +8,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -142,6 +143,12 @@ def test_the_report_has_the_map_the_ranking_and_every_run(sweep: Command, tmp_pa
     ):
         assert heading in page
     assert page.count("<svg") == 4 + 3
+    words = [sys.executable, "-m", "dragstrip.sweep.guide", "out", "guide.md"]
+    subprocess.run(words, cwd=tmp_path, check=True, timeout=60)
+    guide = (tmp_path / "guide.md").read_text()
+    for name in ("goodput", "delay", "power", "harm"):
+        assert f"](images/guide-{name}.svg)" in guide
+        assert (tmp_path / "images" / f"guide-{name}.svg").read_text().count("<rect") >= 8
     links = set(re.findall(r'href="(cells/\d+\.html)#(c\d+)"', page))
     assert len(links) == 4
     text = "".join((tmp_path / "out" / file).read_text() for file in sorted({file for file, _ in links}))

@@ -134,8 +134,7 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     faulthandler.enable()
-    # Where pandas is installed, Arrow would load it for a single isinstance; that is half a second.
-    sys.meta_path.insert(0, _WithoutPandas())
+    without_pandas()
     import pyarrow.compute  # noqa: F401  (else the first run would load it)
 
     from dragstrip.engines import sim  # noqa: F401
@@ -148,6 +147,15 @@ def main() -> None:
         engine, recording = json.loads(head)
         answers.write(json.dumps(answer(text.rstrip("\n"), engine, recording)) + "\n")
         answers.flush()
+
+
+def without_pandas() -> None:
+    """Where pandas is installed, Arrow would load it for a single isinstance; that is half a second or more.
+
+    For processes of our own only: Arrow remembers the answer.
+    """
+    if "pandas" not in sys.modules:
+        sys.meta_path.insert(0, _WithoutPandas())
 
 
 class _WithoutPandas:

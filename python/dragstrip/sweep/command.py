@@ -13,7 +13,7 @@ from dragstrip.errors import BadInputError, DragstripError
 from dragstrip.recording import read_json
 from dragstrip.sweep import dataset, files, plan
 from dragstrip.sweep.build import version as build_version
-from dragstrip.sweep.child import Limits
+from dragstrip.sweep.child import Limits, without_pandas
 from dragstrip.sweep.coordinate import Coordinator, Progress, Tally, missing
 from dragstrip.sweep.local import Local, Place, cores
 from dragstrip.sweep.plan import Index, Sweep
@@ -78,7 +78,8 @@ def describe(name: str, **options: Any) -> Sweep:
 
 
 def run(sweep: Sweep, out: Path, options: Options, quiet: bool) -> dict[str, Any]:
-    """Makes a sweep, with progress on standard error unless quiet."""
+    """Makes a sweep for the command line, with progress on standard error unless quiet."""
+    without_pandas()
     if quiet:
         return execute(sweep, out, options, Progress())
     line = Line()
