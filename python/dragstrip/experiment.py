@@ -425,7 +425,7 @@ class Experiment(Part):
     repeat: Annotated[int, Field(ge=1, le=100_000)] = 1
     """Seeds count up from `seed`; within one repeat all alternatives have the same."""
     cold_arp: bool = False
-    """Neighbour caches start empty: the first packet over a link waits for ARP, one round trip of the link."""
+    """Neighbour caches start empty: the first packet over a link waits for ARP, one round trip of it."""
     idle: Time = 0
     """Pause between runs where the path is real. The simulator starts every run on an empty path."""
     engine: Literal["sim", "vm"] = "sim"
