@@ -453,6 +453,31 @@ def _execute(
         raise typer.Exit(1)
 
 
+@app.command()
+def conform(
+    scripts: Annotated[
+        list[str] | None, typer.Argument(metavar="[SCRIPT]...", help="Names or files; default: all.")
+    ] = None,
+    engine: Annotated[str, typer.Option("--engine", help=ENGINES)] = "sim",
+    as_json: JsonFlag = False,
+) -> None:
+    """Play conformance scripts: described time lines of one TCP endpoint, with what it has to send.
+
+    Example: dragstrip conform --engine vm prr-step-by-step
+    """
+    from dragstrip import conformance
+
+    if engine not in conformance.ENGINES:
+        raise BadInputError("--engine", engine, "sim or vm")
+    played = conformance.play(conformance.scripts(scripts), engine)
+    if as_json:
+        _print_json(conformance.document(played))
+    else:
+        typer.echo(conformance.table(played))
+    if not all(one.fine for one in played):
+        raise typer.Exit(1)
+
+
 def located(document: dict[str, Any], folder: Path) -> dict[str, Any]:
     """The result document with its recordings' paths as seen from here, not from the output folder."""
     runs = [{**line, "recording": str(folder / line["recording"])} for line in document["runs"]]

@@ -14,6 +14,7 @@
     reason = "this crate is the edge: files, sockets and clocks are its business"
 )]
 
+mod conform;
 mod exchange;
 mod fault;
 mod first;
@@ -70,9 +71,14 @@ fn as_guest(arguments: &[String]) -> Result<(), Fault> {
 
 fn serve(exchange: &Exchange) -> Result<(), Fault> {
     let request = exchange.request()?;
-    let outcome = serde_json::from_slice(&request)
-        .map_err(|error| Fault(format!("scenario: {error}")))
-        .and_then(|scenario| run::run(&scenario, &|now_ns| exchange.progress(now_ns)));
+    let progress = |now_ns| exchange.progress(now_ns);
+    let outcome = if let Ok(scripts) = serde_json::from_slice(&request) {
+        conform::run(&scripts, &progress)
+    } else {
+        serde_json::from_slice(&request)
+            .map_err(|error| Fault(format!("scenario: {error}")))
+            .and_then(|scenario| run::run(&scenario, &progress))
+    };
     exchange.answer(outcome);
     Ok(())
 }

@@ -209,13 +209,13 @@ fn ifinfo(interface: i32, flags: u32, change: u32) -> Vec<u8> {
     bytes
 }
 
-fn up(netlink: &mut Socket, interface: i32) -> Result<(), Fault> {
+pub fn up(netlink: &mut Socket, interface: i32) -> Result<(), Fault> {
     const IFF_UP: u32 = 1;
     netlink.ask(Message::new(RTM_NEWLINK, flag::ACK, &ifinfo(interface, IFF_UP, IFF_UP)))?;
     Ok(())
 }
 
-fn address(netlink: &mut Socket, interface: i32, address: [u8; 4]) -> Result<(), Fault> {
+pub fn address(netlink: &mut Socket, interface: i32, address: [u8; 4]) -> Result<(), Fault> {
     let mut fixed = vec![2, 32, 0, 0];
     fixed.extend_from_slice(&interface.to_ne_bytes());
     let mut message = Message::new(RTM_NEWADDR, CREATE, &fixed);
@@ -232,7 +232,7 @@ fn neighbour_message(interface: i32) -> Vec<u8> {
     fixed
 }
 
-fn neighbour(
+pub fn neighbour(
     netlink: &mut Socket,
     interface: i32,
     address: [u8; 4],
@@ -250,7 +250,7 @@ fn proc_file(name: &str) -> String {
 }
 
 /// Sets a kernel setting and reads it back.
-fn sysctl(name: &str, value: &str) -> Result<(), Fault> {
+pub fn sysctl(name: &str, value: &str) -> Result<(), Fault> {
     let file = proc_file(name);
     fs::write(&file, value).map_err(|error| Fault(format!("sysctl {name}: {error}")))?;
     let found = fs::read_to_string(&file)?;

@@ -80,6 +80,16 @@ fn recording_bytes(scenario_json: &str) -> PyResult<u64> {
     Ok(parse(scenario_json)?.recording_bytes())
 }
 
+/// Plays a conformance script on the simulator's endpoint; answers with the outcome as JSON.
+#[pyfunction]
+fn conform(name: &str, text: &str) -> PyResult<String> {
+    let wrong = |expected: String| InputError::new_err((name.to_owned(), "", expected));
+    let script = dragstrip_conformance::Script::parse(text);
+    let script = script.map_err(|fault| wrong(fault.to_string()))?;
+    let outcome = dragstrip_conformance::play_on_simulator(&script).map_err(wrong)?;
+    serde_json::to_string(&outcome).map_err(|error| PyValueError::new_err(error.to_string()))
+}
+
 fn setup_error(error: SetupError) -> PyErr {
     InputError::new_err((error.field, "", error.message))
 }
@@ -137,6 +147,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(run, module)?)?;
     module.add_function(wrap_pyfunction!(validate, module)?)?;
     module.add_function(wrap_pyfunction!(recording_bytes, module)?)?;
+    module.add_function(wrap_pyfunction!(conform, module)?)?;
     module.add_function(wrap_pyfunction!(algorithms, module)?)?;
     module.add_function(wrap_pyfunction!(parse_qdisc, module)?)?;
     module.add_function(wrap_pyfunction!(parse_rate, module)?)?;

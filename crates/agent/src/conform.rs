@@ -1,0 +1,330 @@
+//! Conformance scripts on the kernel's own socket.
+//!
+//! Two namespaces and a veth pair between them. The socket lives in the first; the other has no address,
+//! so that no kernel answers there: a packet socket takes what leaves and injects what the peer says.
+
+use crate::fault::{Fault, fault};
+use crate::netlink::{Message, Socket, flag};
+use crate::network::{address, neighbour, sysctl, up};
+use crate::sys::{self, Poll};
+use dragstrip_conformance::{Action, Info, Opening, Outcome, Packet, Script, Stack, play};
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::net::Ipv4Addr;
+use std::os::fd::OwnedFd;
+
+mod clock;
+mod wire;
+
+/// A request for scripts.
+#[derive(Deserialize)]
+pub struct Request {
+    conform: Vec<Named>,
+}
+
+#[derive(Deserialize)]
+struct Named {
+    name: String,
+    text: String,
+}
+
+#[derive(Serialize)]
+struct Played {
+    name: String,
+    #[serde(flatten)]
+    outcome: Outcome,
+}
+
+#[derive(Serialize)]
+struct Answer {
+    kernel: String,
+    played: Vec<Played>,
+}
+
+const OWN: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
+const PEER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
+const OWN_MAC: [u8; 6] = [2, 0, 0, 0, 0, 1];
+const PEER_MAC: [u8; 6] = [2, 0, 0, 0, 0, 2];
+/// The last byte of an iperf write, in whole segments, so that an endless writer ends on no short one.
+const WRITE: usize = 90 * 1460;
+static ZEROS: [u8; WRITE] = [0; WRITE];
+
+/// Plays all scripts, one after the other, each in namespaces of its own.
+pub fn run(request: &Request, progress: &dyn Fn(u64)) -> Result<Vec<u8>, Fault> {
+    let home = fs::File::open("/proc/thread-self/ns/net")?;
+    let mut played = Vec::new();
+    for (number, Named { name, text }) in request.conform.iter().enumerate() {
+        let script = Script::parse(text).map_err(|error| Fault(format!("{name}: {error}")))?;
+        let mut kernel = Kernel::new(&script, &home).map_err(|fault| fault.at(name))?;
+        played.push(Played { name: name.clone(), outcome: play(&script, &mut kernel) });
+        drop(kernel);
+        sys::enter(&home)?;
+        progress(1 + number as u64);
+    }
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let answer = Answer { kernel: release.trim().to_owned(), played };
+    let mut bytes = serde_json::to_vec(&answer).map_err(|error| Fault(error.to_string()))?;
+    bytes.push(b'\n');
+    Ok(bytes)
+}
+
+struct Kernel {
+    wire: OwnedFd,
+    wire_poll: Poll,
+    both_poll: Poll,
+    timer: OwnedFd,
+    listener: Option<OwnedFd>,
+    socket: Option<OwnedFd>,
+    client: bool,
+    cc: String,
+    /// Bytes that the application still wants to write, and is free to.
+    pending: u64,
+    start: i64,
+    /// Initial sequence number of the socket, once seen.
+    own_isn: Option<u32>,
+    scaling: bool,
+    mss: i64,
+    seen: Vec<Packet>,
+}
+
+impl Kernel {
+    fn new(script: &Script, home: &fs::File) -> Result<Self, Fault> {
+        sys::unshare_network()?;
+        let peer = fs::File::open("/proc/thread-self/ns/net")?;
+        quieten()?;
+        sys::unshare_network()?;
+        let own = fs::File::open("/proc/thread-self/ns/net")?;
+        quieten()?;
+        let interface = connect_namespaces(script, &peer)?;
+        for (name, value) in &script.sysctls {
+            sysctl(&format!("net.ipv4.{name}"), value)?;
+        }
+        sys::enter(&peer)?;
+        let mut netlink = Socket::new()?;
+        let other = sys::interface_index("w1")?;
+        up(&mut netlink, other)?;
+        sys::ethtool("w1", 0x2c, 0)?; // gro
+        let wire = sys::socket(libc::AF_PACKET, libc::SOCK_RAW, 0)?;
+        sys::set_option(&wire, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &1_i32, "time stamps")?;
+        sys::bind_packets(&wire, other)?;
+        sys::enter(&own)?;
+        let _ = (home, interface);
+        let (wire_poll, both_poll, timer) = (Poll::new()?, Poll::new()?, sys::timer()?);
+        wire_poll.add(&wire, libc::EPOLLIN, 1)?;
+        wire_poll.add(&timer, libc::EPOLLIN, 0)?;
+        both_poll.add(&wire, libc::EPOLLIN, 1)?;
+        both_poll.add(&timer, libc::EPOLLIN, 0)?;
+        let client = match script.opening {
+            Opening::Client(_) => true,
+            Opening::Server(_) => false,
+            Opening::Written => script.lines.iter().any(|line| line.action == Action::Connect),
+        };
+        let mut kernel = Self {
+            wire,
+            wire_poll,
+            both_poll,
+            timer,
+            listener: None,
+            socket: None,
+            client,
+            cc: script.cc.clone(),
+            pending: 0,
+            start: 0,
+            own_isn: None,
+            scaling: script.peer.scaling && script.sysctl("tcp_window_scaling") != Some("0"),
+            mss: script.segment_bytes(),
+            seen: Vec::new(),
+        };
+        if !client {
+            let listener = kernel.open()?;
+            sys::bind(&listener, OWN, wire::OWN_PORT)?;
+            sys::listen(&listener)?;
+            kernel.listener = Some(listener);
+        }
+        // Links come up in their own time; timers are compared with the simulator's, whose ticks begin
+        // with the run.
+        kernel.start = clock::aligned(sys::now() + 500_000_000)?;
+        kernel.sleep_until(kernel.start)?;
+        while kernel.hear()?.is_some() {}
+        kernel.seen.clear();
+        Ok(kernel)
+    }
+
+    fn open(&self) -> Result<OwnedFd, Fault> {
+        let socket = sys::socket(libc::AF_INET, libc::SOCK_STREAM, 0)?;
+        sys::set_congestion(&socket, &self.cc)?;
+        Ok(socket)
+    }
+
+    fn sleep_until(&self, at: i64) -> Result<(), Fault> {
+        sys::arm(&self.timer, at)?;
+        let mut ready = Vec::new();
+        let mut buffer = [0; 2_048];
+        while sys::now() < at {
+            self.wire_poll.wait(&mut ready, 1_000)?;
+            if ready.iter().any(|(token, _)| *token == 1) {
+                while sys::receive(&self.wire, &mut buffer).is_some() {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes one segment off the wire, if there is one.
+    fn hear(&mut self) -> Result<Option<()>, Fault> {
+        let mut buffer = [0; 2_048];
+        let Some((length, stamp)) = sys::receive_stamped(&self.wire, &mut buffer) else {
+            return Ok(None);
+        };
+        if let Some(raw) = wire::read(&buffer[..length.min(buffer.len())]) {
+            let isn = *self.own_isn.get_or_insert(raw.sequence);
+            let scale = if self.scaling && !raw.packet.syn { 7 } else { 0 };
+            let mut packet = raw.packet;
+            packet.at_ns = stamp - self.start;
+            packet.seq = i64::from(raw.sequence.wrapping_sub(isn) as i32) - 1;
+            packet.window_bytes <<= scale;
+            self.seen.push(packet);
+        }
+        Ok(Some(()))
+    }
+
+    /// What the application does by itself: accept, read, write.
+    fn serve(&mut self) {
+        if self.socket.is_none() {
+            self.socket = self.listener.as_ref().and_then(sys::accept);
+        }
+        let Some(socket) = &self.socket else { return };
+        while sys::discard(socket, WRITE).is_some_and(|bytes| bytes > 0) {}
+        while self.pending > 0 {
+            let size = self.pending.min(WRITE as u64 / self.mss as u64 * self.mss as u64) as usize;
+            let Some(taken) = sys::write(socket, &ZEROS[..size]) else { return };
+            self.pending -= taken as u64;
+        }
+    }
+
+    fn pass(&mut self, at: i64, or_departure: bool) -> Result<(), Fault> {
+        sys::arm(&self.timer, at)?;
+        let mut ready = Vec::new();
+        loop {
+            self.serve();
+            let before = self.seen.len();
+            while self.hear()?.is_some() {}
+            let left = self.seen.len() > before;
+            if sys::now() >= at || (or_departure && left) {
+                return Ok(());
+            }
+            if left {
+                continue;
+            }
+            self.both_poll.wait(&mut ready, 1_000)?;
+        }
+    }
+
+    fn look(&self) -> Result<Info, Fault> {
+        let Some(socket) = &self.socket else { return fault("there is no connection") };
+        let mut bytes = [0; 256];
+        sys::get_option(socket, libc::IPPROTO_TCP, libc::TCP_INFO, &mut bytes)?;
+        let word = |at| i64::from(crate::netlink::word(&bytes, at).unwrap_or_default());
+        let acked = crate::netlink::long(&bytes, 120).unwrap_or_default() as i64;
+        // TCP_CA_Open and so on, linux/tcp.h.
+        const STATES: [&str; 5] = ["open", "disorder", "cwr", "recovery", "loss"];
+        let infinite = |value: i64, limit: i64| (value < limit).then_some(value);
+        Ok(Info {
+            state: (*STATES.get(usize::from(bytes[1])).unwrap_or(&"unknown")).to_owned(),
+            cwnd: word(80),
+            ssthresh: infinite(word(76), 0x7fff_ffff),
+            flight: word(24) + word(36) - word(28) - word(32),
+            retrans: word(100),
+            srtt_us: word(68),
+            min_rtt_us: infinite(word(148), i64::from(u32::MAX)).unwrap_or(0),
+            // The SYN counts as a byte.
+            acked: (acked - i64::from(self.client)).max(0),
+        })
+    }
+}
+
+fn quieten() -> Result<(), Fault> {
+    sysctl("net.ipv6.conf.all.disable_ipv6", "1")?;
+    sysctl("net.ipv6.conf.default.disable_ipv6", "1")
+}
+
+/// A veth pair `w0` here, `w1` there; gives the index of `w0`.
+fn connect_namespaces(script: &Script, peer: &fs::File) -> Result<i32, Fault> {
+    use std::os::fd::AsRawFd;
+    const NEW_LINK: u16 = 16;
+    const NEW_ROUTE: u16 = 24;
+    let mut netlink = Socket::new()?;
+    let mut message = Message::new(NEW_LINK, flag::ACK | flag::CREATE | flag::EXCL, &[0; 16]);
+    message.text(3, "w0").bytes(1, &OWN_MAC).u32(4, script.mtu_bytes);
+    message.nest(18, |linkinfo| {
+        linkinfo.text(1, "veth").nest(2, |data| {
+            data.nest(1, |other| {
+                other.fixed(&[0; 16]);
+                other.text(3, "w1").bytes(1, &PEER_MAC).u32(4, script.mtu_bytes);
+                other.u32(28, peer.as_raw_fd() as u32);
+            });
+        });
+    });
+    netlink.ask(message).map_err(|fault| fault.at("veth"))?;
+    let interface = sys::interface_index("w0")?;
+    for offload in [0x1f, 0x24, 0x2c, 0x17] {
+        // tso, gso, gro, tx checksums: what is seen is what a wire would carry
+        sys::ethtool("w0", offload, 0)?;
+    }
+    up(&mut netlink, 1)?;
+    up(&mut netlink, interface)?;
+    address(&mut netlink, interface, OWN.octets())?;
+    neighbour(&mut netlink, interface, PEER.octets(), PEER_MAC)?;
+    // struct rtmsg: IPv4, /32, main table, boot, link, unicast.
+    let fixed = [2, 32, 0, 0, 254, 3, 253, 1, 0, 0, 0, 0];
+    let mut route = Message::new(NEW_ROUTE, flag::ACK | flag::CREATE | flag::EXCL, &fixed);
+    route.bytes(1, &PEER.octets()).u32(4, interface as u32);
+    netlink.ask(route).map_err(|fault| fault.at("route"))?;
+    Ok(interface)
+}
+
+/// A fault, for the player.
+fn said<T>(outcome: Result<T, Fault>) -> Result<T, String> {
+    outcome.map_err(|Fault(message)| message)
+}
+
+impl Stack for Kernel {
+    fn now_ns(&self) -> i64 {
+        sys::now() - self.start
+    }
+
+    fn until(&mut self, at_ns: i64, or_departure: bool) -> Result<(), String> {
+        said(self.pass(self.start + at_ns, or_departure))
+    }
+
+    fn connect(&mut self) -> Result<(), String> {
+        let socket = said(self.open())?;
+        said(sys::bind(&socket, OWN, wire::OWN_PORT))?;
+        said(sys::connect(&socket, PEER, wire::PEER_PORT))?;
+        self.socket = Some(socket);
+        Ok(())
+    }
+
+    fn write(&mut self, bytes: Option<u64>) -> Result<(), String> {
+        self.pending = bytes.map_or(u64::MAX / 2, |bytes| self.pending + bytes);
+        self.serve();
+        Ok(())
+    }
+
+    fn inject(&mut self, packet: &Packet) -> Result<(), String> {
+        let frame = wire::write(packet, self.own_isn.unwrap_or_default(), self.scaling);
+        if sys::write(&self.wire, &frame) != Some(frame.len()) {
+            return Err("the packet socket takes no packet".to_owned());
+        }
+        self.serve();
+        Ok(())
+    }
+
+    fn departures(&mut self) -> Result<Vec<Packet>, String> {
+        while said(self.hear())?.is_some() {}
+        Ok(std::mem::take(&mut self.seen))
+    }
+
+    fn info(&mut self) -> Result<Info, String> {
+        said(self.look())
+    }
+}

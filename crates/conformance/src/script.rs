@@ -1,0 +1,230 @@
+//! A script: its header, and the lines of its time line.
+
+use crate::line::{self, Line, Position};
+use std::fmt;
+
+/// What is wrong with a script, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// Counted from 1.
+    pub line: usize,
+    /// What would be right.
+    pub message: String,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: {}", self.line, self.message)
+    }
+}
+
+/// A handshake that the player does by itself, with everything granted on both sides.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Opening {
+    /// The script says it all.
+    Written,
+    /// The endpoint connects at 0 and is answered after this many ms.
+    Client(f64),
+    /// The peer connects at 0 and confirms after this many ms.
+    Server(f64),
+}
+
+/// What the peer offers in its SYN.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PeerOptions {
+    /// Selective acknowledgements.
+    pub sack: bool,
+    /// Timestamps.
+    pub timestamps: bool,
+    /// Window scaling (by 2^7).
+    pub scaling: bool,
+    /// ECN: asked for by a client, granted by a server.
+    pub ecn: bool,
+    /// Maximum segment size, bytes.
+    pub mss: u32,
+}
+
+/// A script.
+#[derive(Clone, Debug)]
+pub struct Script {
+    /// The first comment: what it shows.
+    pub title: String,
+    /// The endpoint's congestion control.
+    pub cc: String,
+    /// Settings of the endpoint's host: `tcp_...`, value.
+    pub sysctls: Vec<(String, String)>,
+    /// IP packet size limit, bytes.
+    pub mtu_bytes: u32,
+    /// Bytes that the peer offers after the handshake.
+    pub window_bytes: u32,
+    /// How the connection comes about.
+    pub opening: Opening,
+    /// What the peer offers.
+    pub peer: PeerOptions,
+    /// Why the simulator is known to fail it.
+    pub known_gap: Option<String>,
+    /// The time line.
+    pub lines: Vec<Line>,
+}
+
+impl Script {
+    /// Reads a script.
+    pub fn parse(text: &str) -> Result<Self, Fault> {
+        let mut script = Self {
+            title: String::new(),
+            cc: "reno".to_owned(),
+            sysctls: Vec::new(),
+            mtu_bytes: 1500,
+            window_bytes: 4_000_000,
+            opening: Opening::Written,
+            peer: PeerOptions {
+                sack: true,
+                timestamps: true,
+                scaling: true,
+                ecn: false,
+                mss: 1460,
+            },
+            known_gap: None,
+            lines: Vec::new(),
+        };
+        for (index, raw) in text.lines().enumerate() {
+            let (content, comment) = raw.split_once('#').unwrap_or((raw, ""));
+            if script.title.is_empty() {
+                comment.trim().clone_into(&mut script.title);
+            }
+            let words: Vec<&str> = content.split_whitespace().collect();
+            if words.is_empty() {
+                continue;
+            }
+            script.take(&words).map_err(|message| Fault { line: index + 1, message })?;
+            if let Some(last) = script.lines.last_mut()
+                && last.number == 0
+            {
+                last.number = index + 1;
+                content.split_whitespace().collect::<Vec<_>>().join(" ").clone_into(&mut last.text);
+            }
+        }
+        if script.title.is_empty() || script.lines.is_empty() {
+            let message = "a title in a comment, and lines with times, are needed".to_owned();
+            return Err(Fault { line: 1, message });
+        }
+        Ok(script)
+    }
+
+    fn take(&mut self, words: &[&str]) -> Result<(), String> {
+        let first = words[0];
+        if first.starts_with(|c: char| c.is_ascii_digit() || c == '+') {
+            let before = self.lines.last().map_or(0.0, |line| line.from_ms);
+            self.lines.push(line::parse(words, before)?);
+            return Ok(());
+        }
+        if !self.lines.is_empty() {
+            return Err(format!("{first}: settings come before the first line with a time"));
+        }
+        let number = |word: &str| word.parse().map_err(|_| format!("{word}: a number"));
+        match words {
+            ["cc", name] => (*name).clone_into(&mut self.cc),
+            ["sysctl", name, values @ ..] if !values.is_empty() => {
+                self.sysctls.push(((*name).to_owned(), values.join(" ")));
+            }
+            ["mtu", bytes] => self.mtu_bytes = number(bytes)?,
+            ["window", bytes] => self.window_bytes = number(bytes)?,
+            ["open", role, rtt] => {
+                let rtt = rtt.parse().map_err(|_| format!("{rtt}: milliseconds"))?;
+                self.opening = match *role {
+                    "client" => Opening::Client(rtt),
+                    "server" => Opening::Server(rtt),
+                    _ => return Err(format!("{role}: client or server")),
+                };
+            }
+            ["peer", options @ ..] => self.peer_options(options)?,
+            ["known", "gap", why @ ..] if !why.is_empty() => self.known_gap = Some(why.join(" ")),
+            _ => {
+                return Err(format!(
+                    "{first}: cc, sysctl, mtu, window, open, peer, known gap, or a time"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn peer_options(&mut self, words: &[&str]) -> Result<(), String> {
+        let mut words = words.iter();
+        while let Some(word) = words.next() {
+            match *word {
+                "nosack" => self.peer.sack = false,
+                "nots" => self.peer.timestamps = false,
+                "noscale" => self.peer.scaling = false,
+                "ecn" => self.peer.ecn = true,
+                "mss" => {
+                    let bytes = words.next().and_then(|bytes| bytes.parse().ok());
+                    self.peer.mss = bytes.ok_or("mss BYTES")?;
+                }
+                other => return Err(format!("{other}: nosack, nots, noscale, ecn, mss BYTES")),
+            }
+        }
+        Ok(())
+    }
+
+    /// A setting of the endpoint's host, if the script has one.
+    #[must_use]
+    pub fn sysctl(&self, name: &str) -> Option<&str> {
+        self.sysctls.iter().rev().find(|(own, _)| own == name).map(|(_, value)| value.as_str())
+    }
+
+    /// Whether timestamps are used: both sides must have them.
+    #[must_use]
+    pub fn timestamps(&self) -> bool {
+        self.peer.timestamps && self.sysctl("tcp_timestamps") != Some("0")
+    }
+
+    /// Payload of a full segment, bytes: what positions without a unit count in.
+    #[must_use]
+    pub fn segment_bytes(&self) -> i64 {
+        let whole = i64::from(self.mtu_bytes - 40).min(i64::from(self.peer.mss));
+        whole - if self.timestamps() { 12 } else { 0 }
+    }
+
+    /// A position in bytes from the start of the data.
+    #[must_use]
+    pub fn bytes(&self, position: Position) -> i64 {
+        position.segments * self.segment_bytes() + position.bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn faults_say_where_and_what_would_be_right() {
+        let fault = |text: &str| Script::parse(text).unwrap_err().to_string();
+        assert_eq!(
+            fault("# t\n\nopne client 100"),
+            "line 3: opne: cc, sysctl, mtu, window, open, peer, known gap, or a time"
+        );
+        assert_eq!(fault("# t\nopen both 100"), "line 2: both: client or server");
+        assert_eq!(fault("# t\n0 write\n"), "line 2: write: write N, write Nb or write endless");
+        assert_eq!(
+            fault("# t\n0 connect\ncc cubic"),
+            "line 3: cc: settings come before the first line with a time"
+        );
+        assert_eq!(
+            fault("# t\n"),
+            "line 1: a title in a comment, and lines with times, are needed"
+        );
+        assert_eq!(fault("# t\n5 connect\n4 quiet"), "line 3: 4: goes back in time");
+    }
+
+    #[test]
+    fn segments_shrink_with_options_and_with_the_peers_announcement() {
+        let size = |header: &str| {
+            Script::parse(&format!("# t\n{header}\n0 connect")).unwrap().segment_bytes()
+        };
+        assert_eq!(size(""), 1448);
+        assert_eq!(size("peer nots"), 1460);
+        assert_eq!(size("sysctl tcp_timestamps 0"), 1460);
+        assert_eq!(size("peer mss 536"), 524);
+        assert_eq!(size("mtu 500"), 448);
+    }
+}

@@ -1,0 +1,208 @@
+//! The simulator's endpoint as a stack.
+
+use crate::play::{Info, Outcome, Packet, Stack, play};
+use crate::script::{Opening, Script};
+use crate::{Action, SynOptions};
+use dragstrip_cc::{Algorithm, Options};
+use dragstrip_tcp::{Endpoint, Flags, Outbox, Role, SackBlock, Segment, Settings};
+use dragstrip_units::{Instant, Stream};
+
+/// Plays a script on a fresh endpoint; an error names a setting that the simulator does not have.
+pub fn play_on_simulator(script: &Script) -> Result<Outcome, String> {
+    let settings = settings(script)?;
+    let cc = Algorithm::new(&script.cc, &Options::new(), Stream::named(1, "conformance"))
+        .map_err(|_| format!("cc {}: no such congestion control", script.cc))?;
+    let client = matches!(script.opening, Opening::Client(_))
+        || script.lines.iter().any(|line| line.action == Action::Connect);
+    let role = if client { Role::Client } else { Role::Server };
+    let mut simulated = Simulated {
+        endpoint: Endpoint::new(role, &settings, cc),
+        wire: Wire::default(),
+        now: Instant::ZERO,
+        written: 0,
+        mss: script.segment_bytes(),
+    };
+    if role == Role::Server {
+        simulated.endpoint.open(Instant::ZERO, &mut simulated.wire);
+    }
+    Ok(play(script, &mut simulated))
+}
+
+fn settings(script: &Script) -> Result<Settings, String> {
+    let mut settings = Settings { mtu_bytes: script.mtu_bytes, gso: true, ..Settings::linux_6() };
+    for (name, value) in &script.sysctls {
+        set(&mut settings, name, value)
+            .ok_or_else(|| format!("sysctl {name} {value}: the simulator has no such setting"))?;
+    }
+    Ok(settings)
+}
+
+fn set(settings: &mut Settings, name: &str, value: &str) -> Option<()> {
+    let words: Option<Vec<u64>> = value.split(' ').map(|word| word.parse().ok()).collect();
+    let words = words?;
+    let (first, on) = (*words.first()?, words[0] != 0);
+    match name.strip_prefix("tcp_")? {
+        "sack" => settings.sack = on,
+        "dsack" => settings.dsack = on,
+        "timestamps" => settings.timestamps = on,
+        "window_scaling" => settings.window_scaling = on,
+        "ecn" => (settings.ecn_request, settings.ecn_accept) = (first == 1, on),
+        "reordering" => settings.reordering = first as u32,
+        "recovery" => {
+            settings.rack = first & 1 != 0;
+            settings.rack_static_window = first & 2 != 0;
+            settings.rack_no_dupthresh = first & 4 != 0;
+        }
+        "early_retrans" => settings.tail_loss_probe = first >= 3,
+        "frto" => settings.frto = on,
+        "slow_start_after_idle" => settings.slow_start_after_idle = on,
+        "moderate_rcvbuf" => settings.moderate_rcvbuf = on,
+        "comp_sack_nr" => settings.comp_sack_nr = first as u32,
+        "min_tso_segs" => settings.min_tso_segs = first as u32,
+        "rmem" => settings.rmem = words.try_into().ok()?,
+        "wmem" => settings.wmem = words.try_into().ok()?,
+        _ => return None,
+    }
+    Some(())
+}
+
+#[derive(Debug, Default)]
+struct Wire(Vec<(Instant, Segment)>);
+
+impl Outbox for Wire {
+    fn send(&mut self, segment: &Segment, now: Instant) -> Instant {
+        self.0.push((now, segment.clone()));
+        now
+    }
+}
+
+struct Simulated {
+    endpoint: Endpoint,
+    wire: Wire,
+    now: Instant,
+    written: u64,
+    mss: i64,
+}
+
+impl Stack for Simulated {
+    fn now_ns(&self) -> i64 {
+        self.now.as_nanos() as i64
+    }
+
+    fn until(&mut self, at_ns: i64, or_departure: bool) -> Result<(), String> {
+        let end = Instant::from_nanos(at_ns.max(0) as u64).max(self.now);
+        let before = self.wire.0.len();
+        while self.endpoint.deadline() <= end {
+            self.now = self.endpoint.deadline().max(self.now);
+            self.endpoint.on_deadline(self.now, &mut self.wire);
+            if or_departure && self.wire.0.len() > before {
+                return Ok(());
+            }
+        }
+        self.now = end;
+        Ok(())
+    }
+
+    fn connect(&mut self) -> Result<(), String> {
+        self.endpoint.open(self.now, &mut self.wire);
+        Ok(())
+    }
+
+    fn write(&mut self, bytes: Option<u64>) -> Result<(), String> {
+        match bytes {
+            None => self.endpoint.write_endless(self.now, &mut self.wire),
+            Some(bytes) => {
+                self.written += bytes;
+                self.endpoint.write_until(self.written, self.now, &mut self.wire);
+            }
+        }
+        Ok(())
+    }
+
+    fn inject(&mut self, packet: &Packet) -> Result<(), String> {
+        self.endpoint.on_segment(&segment(packet), self.now, &mut self.wire);
+        Ok(())
+    }
+
+    fn departures(&mut self) -> Result<Vec<Packet>, String> {
+        Ok(self.wire.0.drain(..).map(|(at, segment)| packet(at, &segment)).collect())
+    }
+
+    fn info(&mut self) -> Result<Info, String> {
+        let snapshot = self.endpoint.snapshot();
+        let segments = |bytes: u64| bytes as i64 / self.mss;
+        let micros = |ns: Option<u64>| ns.map_or(0, |ns| ns as i64 / 1_000);
+        let state = match snapshot.state {
+            special @ ("disorder" | "cwr" | "recovery" | "loss") => special,
+            _ => "open",
+        };
+        Ok(Info {
+            state: state.to_owned(),
+            cwnd: segments(snapshot.cwnd_bytes),
+            ssthresh: snapshot.ssthresh_bytes.map(segments),
+            flight: segments(snapshot.bytes_in_flight),
+            retrans: snapshot.retransmits as i64,
+            srtt_us: micros(snapshot.srtt_ns),
+            min_rtt_us: micros(snapshot.min_rtt_ns),
+            acked: snapshot.bytes_acked as i64,
+        })
+    }
+}
+
+fn segment(packet: &Packet) -> Segment {
+    let flags = [
+        (Flags::SYN, packet.options.is_some()),
+        (Flags::ACK, packet.has_ack),
+        (Flags::PSH, packet.psh),
+        (Flags::ECE, packet.ece),
+        (Flags::CWR, packet.cwr),
+        (Flags::ECT, packet.ect || packet.ce),
+        (Flags::CE, packet.ce),
+        (Flags::TS, packet.timestamps.is_some()),
+    ];
+    let flags = flags.into_iter().fold(Flags::default(), |all, (flag, set)| all.with_if(flag, set));
+    let (ts_val, ts_ecr) = packet.timestamps.unwrap_or_default();
+    let mut segment = Segment {
+        seq: packet.seq.max(0) as u64,
+        ack: packet.ack.max(0) as u64,
+        ts_val,
+        ts_ecr,
+        window: packet.window_bytes,
+        len: packet.len as u16,
+        flags,
+        sack_count: packet.sack.len() as u8,
+        ..Segment::default()
+    };
+    for (into, (from, to)) in segment.sack.iter_mut().zip(&packet.sack) {
+        *into = SackBlock { start: (from - packet.ack) as i32, end: (to - packet.ack) as i32 };
+    }
+    if let Some(SynOptions { mss, sack, timestamps, scaling }) = packet.options {
+        let bits = i32::from(sack) | i32::from(timestamps) << 1 | i32::from(scaling) << 2;
+        segment.sack[0] = SackBlock { start: bits, end: mss as i32 };
+    }
+    segment
+}
+
+fn packet(at: Instant, segment: &Segment) -> Packet {
+    let has = |flag| segment.flags.has(flag);
+    let ack = segment.ack as i64;
+    let syn = has(Flags::SYN);
+    let blocks = &segment.sack[..usize::from(segment.sack_count)];
+    Packet {
+        at_ns: at.as_nanos() as i64,
+        seq: if syn { -1 } else { segment.seq as i64 },
+        len: u32::from(segment.len),
+        ack,
+        syn,
+        has_ack: has(Flags::ACK),
+        psh: has(Flags::PSH),
+        ece: has(Flags::ECE),
+        cwr: has(Flags::CWR),
+        ect: has(Flags::ECT),
+        ce: has(Flags::CE),
+        window_bytes: segment.window,
+        sack: blocks.iter().map(|b| (ack + i64::from(b.start), ack + i64::from(b.end))).collect(),
+        timestamps: has(Flags::TS).then_some((segment.ts_val, segment.ts_ecr)),
+        options: None,
+    }
+}

@@ -1,0 +1,120 @@
+"""Conformance scripts on the simulator's endpoint and on a stock kernel (`conformance/README.md`)."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from dragstrip.errors import BadInputError, DragstripError
+
+FOLDER = Path(__file__).resolve().parents[2] / "conformance"
+ENGINES = ("sim", "vm")
+GAP = re.compile(r"^\s*known\s+gap\s+([^#]+)", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A line that was not as it should be; line 0 is what is not a line of its own."""
+
+    line: int
+    expected: str
+    got: str
+
+
+@dataclass(frozen=True)
+class Played:
+    """What came of a script on one stack."""
+
+    script: str
+    engine: str
+    verdict: str
+    """pass, fail, known gap, or gap closed (as written, though the script says that it is not)."""
+    checks: int
+    known_gap: str | None = None
+    failures: list[Failure] = field(default_factory=list)
+
+    @property
+    def fine(self) -> bool:
+        """Nothing to do about it."""
+        return self.verdict in ("pass", "known gap")
+
+
+def scripts(named: list[str] | None = None) -> dict[str, str]:
+    """Text by name: all of the project's, or those named (a name, with or without its ending, or a file)."""
+    known = {file.name: file for file in sorted(FOLDER.glob("*.script"))}
+    if not named:
+        if not known:
+            raise DragstripError("there are no scripts here: `conformance/` is part of the sources only")
+        return {name: file.read_text() for name, file in known.items()}
+    chosen = {}
+    for name in named:
+        file = known.get(name) or known.get(f"{name}.script") or Path(name)
+        if not file.is_file():
+            raise BadInputError("SCRIPT", name, "a script in conformance/, or a file")
+        chosen[file.name] = file.read_text()
+    return chosen
+
+
+def play(texts: dict[str, str], engine: str) -> list[Played]:
+    """Plays scripts; raises `BadInputError` for a script that cannot be read."""
+    played = on_kernel(texts) if engine == "vm" else on_simulator(texts)
+    return [_judged(texts[entry["name"]], entry, engine) for entry in played]
+
+
+def on_simulator(texts: dict[str, str]) -> list[dict[str, Any]]:
+    """Outcomes as the player tells them."""
+    from dragstrip import _core
+
+    return [{"name": name, **json.loads(_core.conform(name, text))} for name, text in texts.items()]
+
+
+def on_kernel(texts: dict[str, str]) -> list[dict[str, Any]]:
+    """The same on the kernel in use; all in one machine."""
+    from dragstrip import kernel
+    from dragstrip.engines import vm, vm_agent, vm_machine
+
+    request = {"conform": [{"name": name, "text": text} for name, text in texts.items()]}
+    parts = (vm_agent.program(), vm_agent.lockstep())
+    with vm_machine.resumed(kernel.chosen(None), *parts, request) as (machine, window):
+        vm.wait(machine, window)
+        head, _ = window.answer()
+    played: list[dict[str, Any]] = head["played"]
+    return played
+
+
+def _judged(text: str, entry: dict[str, Any], engine: str) -> Played:
+    failures = [Failure(**failure) for failure in entry["failures"]]
+    found = GAP.search(text)
+    gap = found.group(1).strip() if found and engine == "sim" else None
+    failed, passed = ("known gap", "gap closed") if gap else ("fail", "pass")
+    verdict = failed if failures else passed
+    return Played(entry["name"], engine, verdict, entry["checks"], gap, failures)
+
+
+def document(played: list[Played]) -> dict[str, Any]:
+    """One JSON document."""
+    counts: dict[str, dict[str, int]] = {}
+    for one in played:
+        of_engine = counts.setdefault(one.engine, {})
+        of_engine[one.verdict] = of_engine.get(one.verdict, 0) + 1
+    return {"counts": counts, "scripts": [asdict(one) for one in played]}
+
+
+def table(played: list[Played]) -> str:
+    """For people: failures with their lines, then a line per engine."""
+    lines = []
+    for one in played:
+        if one.verdict == "pass":
+            continue
+        lines.append(
+            f"{one.script} on {one.engine}: {one.verdict}" + (f": {one.known_gap}" if one.known_gap else "")
+        )
+        for failure in one.failures:
+            lines += [f"  line {failure.line}: {failure.expected}", f"    got {failure.got}"]
+    for engine, counts in document(played)["counts"].items():
+        said = ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items()))
+        lines.append(f"{engine}: {sum(counts.values())} scripts: {said}")
+    return "\n".join(lines)
