@@ -9,7 +9,7 @@ import pytest
 
 from dragstrip.report import path as paths
 from dragstrip.report.colours import assign
-from dragstrip.report.load import load
+from dragstrip.report.load import load, with_media
 from dragstrip.report.setups import Contender, Setup, algorithms_of, setups_of
 from dragstrip.report.stats import Figure, Row, rows_of
 from dragstrip.report.verdict import cautions, headline, verdicts
@@ -164,3 +164,26 @@ def test_an_alternative_names_its_setup(tmp_path: Path) -> None:
     file = tmp_path / "runs" / "000-reno" / "provenance.json"
     file.write_text(json.dumps(json.loads(file.read_text()) | {"settings": {"alternative": "with ECN"}}))
     assert setups(tmp_path)[0].title == "with ECN: 10 Mbit/s, 40 ms, bfifo 200 KiB"
+
+
+def test_a_medium_is_named_and_is_the_bottleneck() -> None:
+    scenario = with_media(
+        {
+            "media": {
+                "line": {"kind": "adsl", "rate_bps": 1_536_000},
+                "air": {"kind": "wifi_n", "mcs": 15, "width_mhz": 20},
+            },
+            "links": [
+                {"name": "wire", "from": "s", "to": "r", "medium": None},
+                {"name": "down", "from": "r", "to": "d", "medium": "line"},
+                {"name": "up", "from": "d", "to": "s", "medium": "air"},
+            ],
+        }
+    )
+    way = paths.path_of(scenario, "s", "d")
+    assert way.bottleneck is not None
+    assert way.bottleneck["name"] == "down"
+    assert paths.link_words(way.bottleneck) == ["ADSL 1.54 Mbit/s"]
+    assert [paths.rate_text(link) for link in way.back] == ["802.11n MCS 15, 20 MHz"]
+    assert paths.rate_text(way.forward[0]) == ""
+    assert paths.summary(way).startswith("ADSL 1.54 Mbit/s")

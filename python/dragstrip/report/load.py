@@ -250,7 +250,17 @@ def _run(folder: Path, index: int, summary: Json) -> Run:
         )
     provenance = recording / "provenance.json"
     facts = _json(provenance) if provenance.exists() else {}
-    return Run(summary, Recording(recording, _json(recording / "scenario.json"), facts))
+    return Run(summary, Recording(recording, with_media(_json(recording / "scenario.json")), facts))
+
+
+def with_media(scenario: Json) -> Json:
+    """The scenario with each link's medium in the place of that medium's name."""
+    media = scenario.get("media") or {}
+    links = [
+        {**link, "medium": media[link["medium"]]} if link.get("medium") in media else link
+        for link in scenario.get("links") or []
+    ]
+    return {**scenario, "links": links}
 
 
 def _json(path: Path) -> Json:

@@ -10,6 +10,8 @@ from typing import Any
 from dragstrip.report import quantity
 from dragstrip.report.load import Json
 
+MEDIA = {"adsl": "ADSL", "wifi_g": "802.11g", "wifi_n": "802.11n", "homeplug_av": "HomePlug AV"}
+
 
 @dataclass(frozen=True)
 class Path:
@@ -20,10 +22,12 @@ class Path:
 
     @property
     def bottleneck(self) -> Json | None:
-        """The slowest link of the way there; the first of several that are equally slow."""
+        """The first of the slowest links of the way there; where none has a rate, the first that is no wire."""
         limited = [(link_rate_bps(link), link) for link in self.forward]
         known = [(bps, link) for bps, link in limited if bps is not None]
-        return min(known, key=lambda pair: pair[0])[1] if known else None
+        if known:
+            return min(known, key=lambda pair: pair[0])[1]
+        return next((link for link in self.forward if link.get("medium")), None)
 
     @property
     def rate_bps(self) -> float | None:
@@ -128,6 +132,26 @@ def shaper_text(link: Json) -> str:
     return kind if kind in ("htb", "tbf") else ""
 
 
+def medium_text(link: Json) -> str:
+    """`ADSL 1.54 Mbit/s`: the medium and the rate that it is named by; empty for a wire."""
+    spec = link.get("medium")
+    if not isinstance(spec, Mapping):
+        return ""
+    name = MEDIA[spec["kind"]]
+    if spec.get("mcs") is not None:
+        return f"{name} MCS {spec['mcs']}, {spec.get('width_mhz')} MHz"
+    bps = spec.get("rate_bps") or spec.get("phy_bps")
+    return f"{name} {quantity.rate(bps)}" if bps else name
+
+
+def rate_text(link: Json) -> str:
+    """`10 Mbit/s (htb)`, or the medium; empty for a wire without a limit."""
+    bps = link_rate_bps(link)
+    shaper = shaper_text(link)
+    rate = "" if bps is None else quantity.rate(bps) + (f" ({shaper})" if shaper else "")
+    return ", ".join(word for word in (medium_text(link), rate) if word)
+
+
 def impairments(link: Json) -> list[str]:
     """What netem does to the packets, besides a constant delay."""
     netem = link.get("netem") or (qdisc(link) if qdisc(link).get("kind") == "netem" else {})
@@ -148,10 +172,8 @@ def impairments(link: Json) -> list[str]:
 def link_words(link: Json) -> list[str]:
     """All that a reader should know of a link, each a short phrase; empty for a plain fast wire."""
     words = []
-    bps = link_rate_bps(link)
-    if bps is not None:
-        shaper = shaper_text(link)
-        words.append(quantity.rate(bps) + (f" ({shaper})" if shaper else ""))
+    if rate_text(link):
+        words.append(rate_text(link))
     if link_delay_ns(link):
         words.append(quantity.duration_ns(link_delay_ns(link)))
     if queue_text(qdisc(link)) and qdisc(link).get("kind") != "netem":
@@ -164,6 +186,8 @@ def summary(path: Path) -> str:
     words = []
     if path.rate_bps is not None:
         words.append(quantity.rate(path.rate_bps))
+    elif path.bottleneck is not None:
+        words.append(medium_text(path.bottleneck))
     words.append(quantity.milliseconds(path.rtt_ns / 1e6))
     if path.bottleneck is not None and queue_text(qdisc(path.bottleneck)):
         words.append(queue_text(qdisc(path.bottleneck)))

@@ -286,7 +286,7 @@ def _arrow(x1: float, y1: float, x2: float, y2: float) -> str:
 
 def _queue_glyph(x: float, y: float, link: Json, direction: int) -> str:
     """A short row of waiting packets where a limited queue stands."""
-    if not paths.queue_text(paths.qdisc(link)) or paths.link_rate_bps(link) is None:
+    if not paths.queue_text(paths.qdisc(link)) or not paths.rate_text(link):
         return ""
     left = x if direction > 0 else x - 5
     colour = INK if direction > 0 else MUTED

@@ -236,9 +236,8 @@ def links(setup: Setup) -> Table:
     heads = [("Link", ""), ("Rate", ""), ("Delay", ""), ("Queue", ""), ("Impairments", "")]
     alike: dict[tuple[str, ...], list[str]] = {}
     for link in setup.scenario.get("links") or []:
-        bps = paths.link_rate_bps(link)
         settings = (
-            "unlimited" if bps is None else " ".join([quantity.rate(bps), paths.shaper_text(link)]).strip(),
+            paths.rate_text(link) or "unlimited",
             quantity.duration_ns(paths.link_delay_ns(link)),
             paths.queue_text(paths.qdisc(link)) or "none",
             ", ".join(paths.impairments(link)) or "none",
