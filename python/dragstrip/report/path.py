@@ -22,7 +22,7 @@ class Path:
 
     @property
     def bottleneck(self) -> Json | None:
-        """The first of the slowest links of the way there; where none has a rate, the first that is no wire."""
+        """The first of the slowest links on the way there; if none has a rate, the first that is no wire."""
         limited = [(link_rate_bps(link), link) for link in self.forward]
         known = [(bps, link) for bps, link in limited if bps is not None]
         if known:
