@@ -400,19 +400,18 @@ impl<'a> Flow<'a> {
         Ok(())
     }
 
-    /// What held the sender back for most of the interval, by the kernel's own clocks.
+    /// What held the sender back longest in the interval, by the kernel's own clocks.
     fn limit(&self, before: [u64; 3], interval_us: u64) -> &'static str {
         let grown = |which: usize| self.info.busy_us[which].saturating_sub(before[which]);
-        let most = interval_us / 2;
-        if grown(1) > most {
-            "rwnd"
-        } else if grown(2) > most {
-            "sndbuf"
-        } else if grown(0) < most {
-            "app"
-        } else {
-            "cwnd"
-        }
+        let (busy, rwnd, sndbuf) = (grown(0), grown(1), grown(2));
+        let spent = [
+            ("cwnd", busy.saturating_sub(rwnd + sndbuf)),
+            ("rwnd", rwnd),
+            ("sndbuf", sndbuf),
+            ("app", interval_us.saturating_sub(busy)),
+        ];
+        let longest = spent.iter().rev().max_by_key(|(_, time)| *time);
+        longest.map_or("cwnd", |(name, _)| *name)
     }
 
     fn sample(&self, index: usize, now_ns: i64, limit: &str, tables: &mut Tables) {
