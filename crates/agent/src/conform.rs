@@ -45,7 +45,7 @@ const OWN: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 const PEER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
 const OWN_MAC: [u8; 6] = [2, 0, 0, 0, 0, 1];
 const PEER_MAC: [u8; 6] = [2, 0, 0, 0, 0, 2];
-/// The last byte of an iperf write, in whole segments, so that an endless writer ends on no short one.
+/// The most that one write(2) is given; in whole segments, so that an endless writer ends on no short one.
 const WRITE: usize = 90 * 1460;
 static ZEROS: [u8; WRITE] = [0; WRITE];
 
@@ -55,7 +55,7 @@ pub fn run(request: &Request, progress: &dyn Fn(u64)) -> Result<Vec<u8>, Fault> 
     let mut played = Vec::new();
     for (number, Named { name, text }) in request.conform.iter().enumerate() {
         let script = Script::parse(text).map_err(|error| Fault(format!("{name}: {error}")))?;
-        let mut kernel = Kernel::new(&script, &home).map_err(|fault| fault.at(name))?;
+        let mut kernel = Kernel::new(&script).map_err(|fault| fault.at(name))?;
         played.push(Played { name: name.clone(), outcome: play(&script, &mut kernel) });
         drop(kernel);
         sys::enter(&home)?;
@@ -88,14 +88,14 @@ struct Kernel {
 }
 
 impl Kernel {
-    fn new(script: &Script, home: &fs::File) -> Result<Self, Fault> {
+    fn new(script: &Script) -> Result<Self, Fault> {
         sys::unshare_network()?;
         let peer = fs::File::open("/proc/thread-self/ns/net")?;
         quieten()?;
         sys::unshare_network()?;
         let own = fs::File::open("/proc/thread-self/ns/net")?;
         quieten()?;
-        let interface = connect_namespaces(script, &peer)?;
+        connect_namespaces(script, &peer)?;
         for (name, value) in &script.sysctls {
             sysctl(&format!("net.ipv4.{name}"), value)?;
         }
@@ -108,7 +108,6 @@ impl Kernel {
         sys::set_option(&wire, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &1_i32, "time stamps")?;
         sys::bind_packets(&wire, other)?;
         sys::enter(&own)?;
-        let _ = (home, interface);
         let (wire_poll, both_poll, timer) = (Poll::new()?, Poll::new()?, sys::timer()?);
         wire_poll.add(&wire, libc::EPOLLIN, 1)?;
         wire_poll.add(&timer, libc::EPOLLIN, 0)?;
@@ -247,8 +246,8 @@ fn quieten() -> Result<(), Fault> {
     sysctl("net.ipv6.conf.default.disable_ipv6", "1")
 }
 
-/// A veth pair `w0` here, `w1` there; gives the index of `w0`.
-fn connect_namespaces(script: &Script, peer: &fs::File) -> Result<i32, Fault> {
+/// A veth pair `w0` here, `w1` there.
+fn connect_namespaces(script: &Script, peer: &fs::File) -> Result<(), Fault> {
     use std::os::fd::AsRawFd;
     const NEW_LINK: u16 = 16;
     const NEW_ROUTE: u16 = 24;
@@ -278,8 +277,7 @@ fn connect_namespaces(script: &Script, peer: &fs::File) -> Result<i32, Fault> {
     let fixed = [2, 32, 0, 0, 254, 3, 253, 1, 0, 0, 0, 0];
     let mut route = Message::new(NEW_ROUTE, flag::ACK | flag::CREATE | flag::EXCL, &fixed);
     route.bytes(1, &PEER.octets()).u32(4, interface as u32);
-    netlink.ask(route).map_err(|fault| fault.at("route"))?;
-    Ok(interface)
+    netlink.ask(route).map_err(|fault| fault.at("route")).map(drop)
 }
 
 /// A fault, for the player.
