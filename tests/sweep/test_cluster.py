@@ -152,7 +152,7 @@ def test_a_worker_of_another_version_is_refused(cluster: Cluster, sweep: Command
 
 def test_a_worker_without_dragstrip_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "dragstrip.sweep.build", None)
-    assert _census()().startswith("none (")
+    assert _census("sim")().startswith("none (")
 
 
 def test_no_scheduler_is_told(sweep: Command) -> None:

@@ -1,4 +1,4 @@
-"""Which build of the simulator this is: its version, and a fingerprint of what it does.
+"""Which build of an engine this is: its version, and a fingerprint of what it does.
 
 Somebody who works on an algorithm changes its figures and not its version; runs of the old build must not
 be taken for the new one's. The fingerprint is a hash over short runs of every algorithm, so it is the same on
@@ -24,9 +24,19 @@ PATHS = (
 
 
 @cache
-def version() -> str:
-    """`0.1.0+5f3a91c2`."""
-    return f"{_core.__version__}+{_fingerprint()[:8]}"
+def version(engine: str = "sim") -> str:
+    """`0.1.0+5f3a91c2`; of the engine `vm` the fingerprint is that of kernel, emulator and agent."""
+    found = _kernel() if engine == "vm" else _fingerprint()
+    return f"{_core.__version__}+{found[:8]}"
+
+
+def _kernel() -> str:
+    from dragstrip import kernel
+    from dragstrip.engines import vm_agent, vm_machine
+
+    parts = [kernel.chosen(None).package, vm_machine.version()]
+    agent = hashlib.sha256(vm_agent.program().read_bytes()).hexdigest()
+    return hashlib.sha256("\n".join([*parts, agent]).encode()).hexdigest()
 
 
 def _fingerprint() -> str:

@@ -199,23 +199,14 @@ def answer(text: str, engine: str, recording: str) -> dict[str, Any]:
 
 
 def _run(text: str, engine: str, folder: str) -> dict[str, Any]:
+    from dragstrip.engines import named
     from dragstrip.measures import summarise
     from dragstrip.recording import write
 
-    recording = _engine(engine)(json.loads(text))
+    recording = named(engine)(json.loads(text))
     if folder:
         write(recording, Path(folder))
     return figures(summarise(recording), recording.provenance["recording_sha256"])
-
-
-def _engine(name: str) -> Any:
-    if name == "sim":
-        from dragstrip.engines.sim import simulate
-
-        return simulate
-    from dragstrip.errors import DragstripError
-
-    raise DragstripError(f"sweeps cannot use the engine {name} yet")
 
 
 def figures(summary: dict[str, Any], sha256: str) -> dict[str, Any]:

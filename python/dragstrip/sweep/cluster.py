@@ -32,10 +32,11 @@ _SCHEMES = {"dask": "tcp", "dask+tls": "tls"}
 class Cluster:
     """Runs as tasks of a Dask scheduler."""
 
-    def __init__(self, address: str, limits: Limits) -> None:
+    def __init__(self, address: str, limits: Limits, engine: str = "sim") -> None:
         distributed = _distributed()
         self.address = address
         self.limits = limits
+        self.version = build_version(engine)
         self.killed = distributed.scheduler.KilledWorker
         url = _url(address)
         try:
@@ -44,7 +45,7 @@ class Cluster:
         except (OSError, TimeoutError, ValueError) as error:
             raise DragstripError(f"--on {address}: no Dask scheduler answers there: {error}") from None
         try:
-            self._refuse_others(self.client.run(_census()))
+            self._refuse_others(self.client.run(_census(engine)))
         except BaseException:
             self.client.close()
             raise
@@ -74,7 +75,7 @@ class Cluster:
             order.text,
             order.engine,
             order.recording,
-            build_version(),
+            self.version,
             self.limits,
             key=f"dragstrip-{id(self)}-{order.number}-{self.tries}",
             pure=False,
@@ -124,10 +125,10 @@ class Cluster:
 
     def _refuse_others(self, versions: dict[str, str]) -> None:
         for worker, version in sorted(versions.items()):
-            if version != build_version():
+            if version != self.version:
                 raise DragstripError(
                     f"--on {self.address}: the worker {worker} has dragstrip {version}, this is "
-                    f"{build_version()}; install the same version on every worker"
+                    f"{self.version}; install the same version on every worker"
                 )
 
     def close(self) -> None:
@@ -164,7 +165,7 @@ def _knock(url: str) -> None:
         pass
 
 
-def _census() -> Any:
+def _census(engine: str) -> Any:
     """A question that also a worker without Dragstrip can answer: Dask sends nested functions by value."""
 
     def version() -> str:
@@ -172,7 +173,7 @@ def _census() -> Any:
             from dragstrip.sweep.build import version as theirs
         except ImportError as error:
             return f"none ({error})"
-        return theirs()
+        return theirs(engine)
 
     return version
 
@@ -184,10 +185,10 @@ _mine = threading.local()
 
 def make(text: str, engine: str, recording: str, version: str, limits: Limits) -> dict[str, Any]:
     """One run, in the child process of this thread of a Dask worker."""
-    if build_version() != version:
+    if build_version(engine) != version:
         from distributed import get_worker
 
-        return {"version": build_version(), "worker": get_worker().address}
+        return {"version": build_version(engine), "worker": get_worker().address}
     child = getattr(_mine, "child", None)
     if child is None or child.process.poll() is not None:
         child = _mine.child = Child(limits)

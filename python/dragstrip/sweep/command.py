@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from dragstrip import _core
+from dragstrip.engines import named, prepare
 from dragstrip.errors import BadInputError, DragstripError
 from dragstrip.recording import read_json
 from dragstrip.sweep import dataset, files, plan
@@ -104,7 +105,7 @@ def execute(sweep: Sweep, out: Path, options: Options, progress: Progress) -> di
             recordings = out / "recordings" if options.keep_recordings else None
             if recordings is not None:
                 files.make_folder(recordings)
-            place = _place(options)
+            place = _place(options, sweep.engine)
             try:
                 Coordinator(sweep, index, store, place, progress, recordings).work(numbers, tally)
             finally:
@@ -131,12 +132,13 @@ def _claim(out: Path, sweep: Sweep) -> None:
     files.write_json(out / DESCRIPTION, sweep.document())
 
 
-def _place(options: Options) -> Place:
+def _place(options: Options, engine: str) -> Place:
     if options.on is None:
+        prepare(engine)
         return Local(options.workers, options.limits)
     from dragstrip.sweep.cluster import Cluster
 
-    return Cluster(options.on, options.limits)
+    return Cluster(options.on, options.limits, engine)
 
 
 def _report(sweep: Sweep, out: Path) -> Path | None:
@@ -275,15 +277,15 @@ def _forecast(sweep: Sweep, index: Index, numbers: list[int]) -> float:
 # --- after: one run again ---------------------------------------------------------------------
 
 
-def find(folder: Path, key: str) -> tuple[str, str]:
-    """The scenario and the version of the run whose key begins like this."""
+def find(folder: Path, key: str) -> tuple[str, str, str]:
+    """The scenario, version and engine of the run whose key begins like this."""
     found = {}
-    for table in Store(folder / STORE).tables(["key", "scenario", "version"]):
-        for known, text, version in zip(
-            *(table[name].to_pylist() for name in ("key", "scenario", "version")), strict=True
+    for table in Store(folder / STORE).tables(["key", "scenario", "version", "engine"]):
+        for known, text, version, engine in zip(
+            *(table[name].to_pylist() for name in ("key", "scenario", "version", "engine")), strict=True
         ):
             if known.startswith(key) and text:
-                found[known] = (text, version)
+                found[known] = (text, version, engine)
     if len(found) != 1:
         expected = "the key of a run in this folder" if not found else "more letters: several keys begin so"
         raise BadInputError("--replay", key, expected, str(folder))
@@ -294,19 +296,18 @@ def replay(folder: Path | None, key: str, out: Path | None) -> Path:
     """Makes one run again, with its full recording, in `out` (default: the key's beginning)."""
     import json
 
-    from dragstrip.engines.sim import simulate
     from dragstrip.recording import write
 
     if folder is None:
         raise BadInputError("--from", None, "is missing: the folder of the sweep", "command line")
     out = out or Path(key[:8])
 
-    text, version = find(folder, key)
-    if version != build_version():
-        raise DragstripError(f"that run is of version {version}, this is {build_version()}")
+    text, version, engine = find(folder, key)
+    if version != build_version(engine):
+        raise DragstripError(f"that run is of version {version}, this is {build_version(engine)}")
     if out.exists() and any(out.iterdir()):
         raise BadInputError("--out", str(out), "a folder that is empty or does not exist yet", "command line")
-    recording = simulate(json.loads(text))
+    recording = named(engine)(json.loads(text))
     recording.provenance["replay_of"] = key
     if out.exists():
         out.rmdir()

@@ -113,13 +113,13 @@ class Coordinator:
         while not self.stopping:
             if self.place.room() <= 0:
                 return True
-            if self.again:
-                run = self.again.pop()
-            else:
-                number = next(waiting, None)
-                if number is None:
-                    return False
+            number = next(waiting, None)
+            if number is not None:
                 run = self._make(number)
+            elif self.again:  # at the end: whatever killed it may have passed by then
+                run = self.again.pop(0)
+            else:
+                return False
             self.runs[run.number] = run
             recording = str(self.recordings / run.key.hex()) if self.recordings else ""
             self.place.submit(Order(run.number, run.text, self.sweep.engine, recording))

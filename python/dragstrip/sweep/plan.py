@@ -251,6 +251,7 @@ def describe(
         source,
         experiment.name or Path(source).stem or "sweep",
         experiment.title,
+        build_version(experiment.engine),
     )
 
 
