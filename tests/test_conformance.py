@@ -35,6 +35,8 @@ def test_a_known_gap_is_told_and_a_closed_one_is_refused(tmp_path: Path) -> None
         verdicts += [
             (one.verdict, one.fine) for one in conformance.play(conformance.scripts([str(file)]), "sim")
         ]
+    (played,) = conformance.play(conformance.scripts([str(file)]), "sim")
+    assert played.known_gap == "of the test"
     assert verdicts == [("gap closed", False), ("known gap", True)]
 
 

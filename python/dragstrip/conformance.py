@@ -12,7 +12,7 @@ from dragstrip.errors import BadInputError, DragstripError
 
 FOLDER = Path(__file__).resolve().parents[2] / "conformance"
 ENGINES = ("sim", "vm")
-GAP = re.compile(r"^\s*known\s+gap\s+([^#]+)", re.MULTILINE)
+GAP = re.compile(r"^[ \t]*known[ \t]+gap[ \t]+([^#\n]+)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
