@@ -440,11 +440,13 @@ impl Sender {
         }
         if self.in_reduction() {
             self.reduce(sample.acked_sacked, sample.losses, news.has(News::ADVANCED));
-        } else if self.may_grow(news)
-            && self.cc.cong_avoid(&self.view, &mut self.window, sample.acked_sacked)
-                == Response::EnterCwr
-        {
-            self.enter_cwr();
+        } else if self.may_grow(news) {
+            let response = self.cc.cong_avoid(&self.view, &mut self.window, sample.acked_sacked);
+            // tcp_cong_avoid: as long as ACKs come, a window that is not used does not decay.
+            self.transmission.validated_at = self.view.now;
+            if response == Response::EnterCwr {
+                self.enter_cwr();
+            }
         }
         self.update_pacing_rate();
     }

@@ -7,7 +7,7 @@
 use super::Sender;
 use super::rate::sent_after;
 use super::scoreboard::Marks;
-use super::timers::Pending;
+use super::timers::{Pending, TIMEOUT_MIN_US};
 use dragstrip_cc::CaState;
 use std::collections::VecDeque;
 
@@ -208,8 +208,7 @@ impl Sender {
         if wait_us == 0 {
             return false;
         }
-        // TCP_TIMEOUT_MIN: two ticks on top.
-        let delay = self.ticks.count_micros_ceil(wait_us) + 2;
+        let delay = self.ticks.count_micros_ceil(wait_us + TIMEOUT_MIN_US);
         self.set_timer(Pending::Reordering, delay.min(self.timers.rto_ticks));
         true
     }

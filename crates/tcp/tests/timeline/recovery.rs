@@ -133,11 +133,11 @@ fn a_known_reordering_delays_the_verdict() {
 
     let (mut host, head) = reordered();
     host.sack(head, &[(head + 1, head + 10)]).forget();
-    // tcp_rack_mark_lost: 25 ms are 7 ticks, and 2 on top; the wheel adds one: tick 110.
-    host.until(439);
+    // tcp_rack_mark_lost: 25 + 2 ms are 7 ticks; the wheel adds one: tick 108.
+    host.until(431);
     assert!(!host.sent().contains(&head));
-    host.until(440);
-    assert_eq!(host.sent_at()[0], (440, head));
+    host.until(432);
+    assert_eq!(host.sent_at()[0], (432, head));
     assert_eq!(host.state(), "recovery");
 }
 
@@ -147,9 +147,9 @@ fn two_sacked_segments_suffice_after_a_quarter_of_the_rtt() {
     let mut host = Host::connected("reno", 100, &stock());
     host.write(3).until(200).sack(0, &[(1, 3)]).forget();
     assert_eq!(host.state(), "disorder");
-    // 25 ms: 7 ticks + 2 from tick 50, one more in the wheel.
+    // 25 + 2 ms: 7 ticks from tick 50, one more in the wheel.
     host.until(500);
-    assert_eq!(host.sent_at(), [(240, 0)]);
+    assert_eq!(host.sent_at(), [(232, 0)]);
     assert_eq!(host.endpoint().rto_count(), 0);
 }
 

@@ -127,8 +127,8 @@ fn every_round_with_a_dsack_widens_the_reordering_window() {
         repair.map(|(at, _)| at - from)
     };
     assert_eq!(verdict_after(&[]), Some(0), "no reordering known: three SACKed segments suffice");
-    // A quarter of the RTT in ticks, two on top, one in the wheel.
-    assert_eq!(verdict_after(&[false]), Some(4 * (7 + 3)));
-    assert_eq!(verdict_after(&[true]), Some(4 * (13 + 3)));
-    assert_eq!(verdict_after(&[true, true]), Some(4 * (19 + 3)));
+    // A quarter of the RTT and 2 ms in ticks, one in the wheel.
+    assert_eq!(verdict_after(&[false]), Some(4 * (7 + 1)));
+    assert_eq!(verdict_after(&[true]), Some(4 * (13 + 1)));
+    assert_eq!(verdict_after(&[true, true]), Some(4 * (20 + 1)));
 }
