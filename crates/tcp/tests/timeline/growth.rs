@@ -89,7 +89,11 @@ fn a_window_that_is_not_used_decays_while_no_ack_comes() {
     for _ in 0..8 {
         total += 2;
         host.write(total).wait(100).ack(total);
-        assert_eq!(host.cwnd(), 80, "each ACK that may grow the window renews its stamp (tcp_cong_avoid)");
+        assert_eq!(
+            host.cwnd(),
+            80,
+            "each ACK that may grow the window renews its stamp (tcp_cong_avoid)"
+        );
     }
     // The last ACK came at 1200 ms; the timeout is 300 ms.
     host.until(1_400).write(total + 1).until(1_496).write(total + 2);
