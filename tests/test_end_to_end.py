@@ -306,7 +306,20 @@ def test_a_table_in_the_terminal(tmp_path: Path) -> None:
 
 def test_an_interrupt_is_clean(tmp_path: Path) -> None:
     running = subprocess.Popen(
-        [sys.executable, "-m", "dragstrip", "compare", *PATH[:-1], "15000s", "--out", "out", "reno", "cubic"],
+        [
+            sys.executable,
+            "-m",
+            "dragstrip",
+            "compare",
+            *PATH[:-1],
+            "15000s",
+            "--repeat",
+            "50",
+            "--out",
+            "out",
+            "reno",
+            "cubic",
+        ],
         cwd=tmp_path,
         stderr=subprocess.PIPE,
         text=True,
