@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from typing import Any
 
 import pyarrow as pa
@@ -12,6 +13,10 @@ from dragstrip.expand import expand
 from dragstrip.recording import Recording
 
 SECOND = 1_000_000_000
+
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    # A shell's background jobs begin so, and hand it on: no child could be interrupted.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture

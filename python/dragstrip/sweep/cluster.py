@@ -26,6 +26,9 @@ POLL_S = 0.2
 AHEAD = 4
 """Runs handed out per thread; the scheduler keeps those that wait."""
 
+_MADE_AGAIN = ("lost", "pending")
+"""States of a run that had ended, but whose worker died with the answer before it was fetched."""
+
 _SCHEMES = {"dask": "tcp", "dask+tls": "tls"}
 
 
@@ -81,7 +84,10 @@ class Cluster:
             pure=False,
         )
         self.flying[order.number] = (order, future)
-        future.add_done_callback(lambda _future, number=order.number: self.done.put(number))
+        self._await(order.number, future)
+
+    def _await(self, number: int, future: Any) -> None:
+        future.add_done_callback(lambda _future: self.done.put(number))
 
     def poll(self, timeout_s: float) -> list[Event]:
         """What has ended."""
@@ -95,8 +101,17 @@ class Cluster:
         if not numbers:
             self._reachable()
             return []
-        ended = [self.flying.pop(number) for number in numbers]
-        good = [future for _, future in ended if future.status == "finished"]
+        ended, good = [], []
+        for number in numbers:
+            order, future = self.flying[number]
+            status = future.status
+            if status in _MADE_AGAIN:
+                self._await(number, future)
+                continue
+            del self.flying[number]
+            ended.append((order, future))
+            if status == "finished":
+                good.append(future)
         answers = dict(zip((future.key for future in good), self.client.gather(good), strict=True))
         return [self._event(order, future, answers.get(future.key)) for order, future in ended]
 
