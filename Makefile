@@ -11,7 +11,7 @@ export UV_SYSTEM_CERTS := true
 export UV_NATIVE_TLS := true
 endif
 
-.PHONY: demo test test-faults guide bench fidelity test-rust test-python python check-rust clean-demo
+.PHONY: demo test test-faults guide bench fidelity catalogue test-rust test-python python check-rust clean-demo
 
 demo: python clean-demo  ## Compares five congestion controls on a published path.
 	@$(UV) run --no-sync dragstrip run caia-110729a/adsl1 --out demo
@@ -26,6 +26,9 @@ bench: check-rust  ## This simulator, ns-3, ns-2 and the floor on the same path 
 
 fidelity: python  ## How far the simulator is from Linux (docs/fidelity.md), from stored recordings.
 	@$(UV) run --no-sync dragstrip agree --write-docs docs/fidelity.md
+
+catalogue: python  ## Every published figure beside ours (docs/catalogue.md and experiments/*/README.md); minutes.
+	@$(UV) run --no-sync dragstrip run seeds --write-docs docs/catalogue.md
 
 test-rust: python
 	cargo fmt --all --check

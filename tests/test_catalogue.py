@@ -1,9 +1,9 @@
-"""The catalogue: every experiment can run, the claims that must hold do, and the page says so."""
+"""The catalogue: every experiment can run, the claims that must hold do, and the pages say so."""
 
 from __future__ import annotations
 
+import json
 import re
-import runpy
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -11,13 +11,18 @@ from typing import Any
 import pytest
 
 from dragstrip import catalogue
-from dragstrip.claims import CONTRADICTED, NOT_TESTABLE, REPRODUCED
+from dragstrip.claims import CONTRADICTED, OPEN, REPRODUCED, Finished, concerns, grade
+from dragstrip.engines.sim import simulate
 from dragstrip.experiment import Experiment
+from dragstrip.measures import Measured
 from dragstrip.runner import plan
+from dragstrip.shelves import pages
+from dragstrip.shelves.document import grades
 
 ROOT = Path(__file__).parents[1]
-PAGE = (ROOT / "docs" / "catalogue.md").read_text(encoding="utf-8")
-TABLE = runpy.run_path(str(ROOT / "experiments" / "table.py"))
+PAGE = ROOT / "docs" / "catalogue.md"
+DATA = json.loads(PAGE.with_suffix(".json").read_text(encoding="utf-8"))
+STORED = {part["name"]: part for part in DATA["experiments"]}
 NAMES = list(catalogue.files())
 
 BU = "bu-cs655-2022"
@@ -81,9 +86,12 @@ def read(name: str) -> Experiment:
     return catalogue.load(name)[0]
 
 
-@cache
-def graded(name: str) -> dict[str, dict[str, Any]]:
-    return {line["id"]: line for line in TABLE["graded"](read(name))}
+def graded(experiment: Experiment, ids: list[str]) -> dict[str, dict[str, Any]]:
+    """The lines of some claims, from the runs that they need, in this process."""
+    claims = [claim for claim in experiment.claims if claim.id in ids]
+    runs = [run for run in plan(experiment).runs if any(concerns(claim, run) for claim in claims)]
+    finished = [Finished(run, Measured(simulate(run.scenario))) for run in runs]
+    return {claim.id: grade(claim, finished) for claim in claims}
 
 
 def test_the_shelves_are_there() -> None:
@@ -115,17 +123,21 @@ def test_every_claim_gives_its_source_and_no_tolerance_hides_a_wrong_model(name:
             assert claim.slack() <= max(0.3 * abs(claim.value), step), claim.id
 
 
-@pytest.mark.parametrize("name", MUST)
-def test_what_must_be_reproduced_is(name: str) -> None:
-    lines = graded(name)
-    wrong = {claim: lines[claim] for claim in MUST[name] if lines[claim]["grade"] != REPRODUCED}
-    assert not wrong
-
-
-@pytest.mark.parametrize("name", DENIED)
-def test_what_the_data_deny_is_contradicted(name: str) -> None:
-    lines = graded(name)
-    assert {lines[claim]["grade"] for claim in DENIED[name]} == {CONTRADICTED}
+@pytest.mark.parametrize("name", sorted({*MUST, *DENIED}))
+def test_what_must_be_reproduced_is_and_what_the_data_deny_is_not(name: str) -> None:
+    """And the stored data, of which the pages are made, have the same figures."""
+    lines = graded(read(name), [*MUST.get(name, []), *DENIED.get(name, [])])
+    wanted = {
+        **dict.fromkeys(MUST.get(name, []), REPRODUCED),
+        **dict.fromkeys(DENIED.get(name, []), CONTRADICTED),
+    }
+    assert {claim: line["grade"] for claim, line in lines.items()} == {
+        claim: wanted[claim] for claim in lines
+    }
+    assert lines.keys() == wanted.keys()
+    stored = {line["id"]: line["measured"] for line in STORED[name]["claims"]}
+    stale = {claim for claim, line in lines.items() if stored[claim] != line["measured"]}
+    assert not stale, "make catalogue writes the figures again"
 
 
 @pytest.mark.parametrize(
@@ -146,28 +158,50 @@ def test_a_wrong_set_up_loses_the_grade(set_up: dict[str, str], lost: list[str])
     else:
         content["links"][1].update(set_up)
     content["claims"] = [{**claim, "where": {}} for claim in content["claims"] if claim["id"] in lost]
-    lines = TABLE["graded"](Experiment.build(content))
-    assert {line["id"]: line["grade"] for line in lines} == dict.fromkeys(lost, CONTRADICTED)
+    lines = graded(Experiment.build(content), lost)
+    assert {claim: line["grade"] for claim, line in lines.items()} == dict.fromkeys(lost, CONTRADICTED)
+
+
+def test_the_stored_data_are_of_these_experiments() -> None:
+    assert list(STORED) == NAMES, "make catalogue"
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_page_lists_every_claim(name: str) -> None:
-    """docs/catalogue.md is written by `python experiments/table.py`."""
-    rows = rows_of_the_page(name)
-    assert list(rows) == [claim.id for claim in read(name).claims]
-    for claim in read(name).claims:
-        assert (claim.not_testable is not None) <= rows[claim.id].startswith(NOT_TESTABLE), claim.id
+def test_the_stored_data_have_every_claim_and_ablation(name: str) -> None:
+    """As the file has them now: what is published, where, and what is asked or not testable."""
+    planned = plan(read(name), name)
+    stored = {line["id"]: line for line in STORED[name]["claims"]}
+    assert list(stored) == [claim.id for claim in planned.experiment.claims]
+    for claim in planned.experiment.claims:
+        line = stored[claim.id]
+        assert (line["source"], line["metric"]) == (claim.source, claim.metric)
+        published = claim.value if claim.value is not None else claim.order or claim.range
+        assert line["published"] == (list(published) if isinstance(published, tuple) else published)
+        assert (line["grade"] == OPEN) == (claim.asked is not None)
+        if claim.not_testable is not None or claim.asked is not None:
+            assert line["reason"] == (claim.not_testable or claim.asked)
+    told = {
+        (claim, other["about"], json.dumps(other["setting"]))
+        for claim, line in stored.items()
+        for other in line.get("ablations", [])
+    }
+    assert told == {
+        (claim.id, part.about, json.dumps(part.setting))
+        for part in planned.ablations
+        for claim in part.claims
+    }
+    tables = [(table["source"], table["published"]) for table in STORED[name]["flow_tables"]]
+    assert tables == [
+        (table.source, sorted(table.published, reverse=True)) for table in planned.experiment.flow_tables
+    ]
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_the_pages_grades_are_current(name: str) -> None:
-    rows = rows_of_the_page(name)
-    stale = {claim for claim, line in graded(name).items() if not rows[claim].startswith(line["grade"])}
-    assert not stale, "python experiments/table.py writes the page again"
-
-
-def rows_of_the_page(name: str) -> dict[str, str]:
-    """Claim → grade, as the page has them."""
-    part = PAGE.split(f"\n## {name}\n")[1].split("\n## ")[0]
-    lines = [line.split(" | ", 4) for line in part.splitlines() if line.startswith("| ")]
-    return {cells[0].removeprefix("| "): cells[4] for cells in lines[1:]}
+def test_the_pages_say_what_the_stored_data_say() -> None:
+    stale = [
+        str(file.relative_to(ROOT))
+        for file, text in pages.all_pages(DATA, PAGE).items()
+        if not file.exists() or file.read_text(encoding="utf-8") != text
+    ]
+    assert not stale, "make catalogue writes the pages again"
+    assert DATA["grades"] == grades(line for part in DATA["experiments"] for line in part["claims"])
+    assert DATA["failed"] == []

@@ -1,27 +1,29 @@
 """Claims: a published figure beside ours, graded.
 
 `reproduced`: ours lies in the published range, widened by the claim's tolerance. `contradicted`: it does
-not. `not testable here`: the claim says why, or nothing could be measured. A claim over several runs or
-flows is held against their median.
+not. `not testable here`: the claim says why, or nothing could be measured. `open question`: nothing was
+published, the figure is ours alone. A claim over several runs or flows is held against their median.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
 from dragstrip.errors import BadInputError, nearest
 from dragstrip.expand import Run
-from dragstrip.experiment import Claim, Experiment, Selector
+from dragstrip.experiment import Claim, Experiment, FlowTable, Selector
 from dragstrip.measures import Flow, Measured, Window, find, names
 
 REPRODUCED = "reproduced"
 CONTRADICTED = "contradicted"
 NOT_TESTABLE = "not testable here"
+OPEN = "open question"
+GRADES = (REPRODUCED, CONTRADICTED, NOT_TESTABLE, OPEN)
 
 UNITS: dict[str, tuple[str, float]] = {
     "bit/s": ("bit/s", 1.0),
@@ -79,6 +81,8 @@ def check(experiment: Experiment, runs: Sequence[Run], source: str = "") -> None
             _check_selector(f"{where}.{part}", selector, runs, source)
         if claim.order is not None:
             _check_selector(f"{where}.order", {claim.by: claim.order}, runs, source)
+    for at, table in enumerate(experiment.flow_tables):
+        _check_selector(f"flow_tables[{at}].where", table.where, runs, source)
 
 
 def _check_selector(where: str, selector: Selector, runs: Sequence[Run], source: str) -> None:
@@ -89,7 +93,7 @@ def _check_selector(where: str, selector: Selector, runs: Sequence[Run], source:
         if not known:
             keys = [*FLOW_KEYS, *PROBE_KEYS, *QUEUE_KEYS, *RUN_KEYS, *runs[0].settings]
             raise BadInputError(f"{where}.{key}", wanted, f"one of the keys {', '.join(keys)}", source)
-        for value in _listed(wanted):
+        for value in listed(wanted):
             if value not in known:
                 shown = ", ".join(str(candidate) for candidate in sorted(known, key=str))
                 raise BadInputError(f"{where}.{key}", value, f"one of {shown}", source)
@@ -118,7 +122,8 @@ def _values(run: Run, key: str) -> list[Any]:
             return [] if value is None or isinstance(value, dict | list) else [value]
 
 
-def _listed(wanted: Any) -> list[Any]:
+def listed(wanted: Any) -> list[Any]:
+    """What a selector's value means: a list is any of these."""
     return wanted if isinstance(wanted, list) else [wanted]
 
 
@@ -137,18 +142,37 @@ def grade(claim: Claim, finished: Sequence[Finished]) -> dict[str, Any]:
         unit = "order"
     else:
         low, high = _published(claim)
-        published = claim.value if claim.value is not None else [low, high]
+        published = claim.value if claim.range is None else [low, high]
         measured = _in_unit(claim, finished)
         slack = claim.slack()
         holds = None if measured is None else low - slack <= measured <= high + slack
         unit = claim.unit
     line.update(published=published, measured=measured, unit=unit)
+    if claim.asked is not None:
+        return {**line, "grade": OPEN, "reason": claim.asked}
     if claim.not_testable is not None:
         return {**line, "grade": NOT_TESTABLE, "reason": claim.not_testable}
     if holds is None:
         return {**line, "grade": NOT_TESTABLE, "reason": "nothing was measured"}
     graded = {**line, "grade": REPRODUCED if holds else CONTRADICTED}
     return {**graded, "reason": reason} if reason else graded
+
+
+def flow_table(table: FlowTable, finished: Sequence[Finished]) -> dict[str, Any]:
+    """Goodputs in Mbit/s from the fastest flow to the slowest, the published beside those of each run.
+
+    Of repeats each place has its median.
+    """
+    runs: dict[str, list[list[float]]] = {}
+    for item in finished:
+        if not _run_selected(table.where, item.run):
+            continue
+        rates = [flow.goodput_bps / 1e6 for flow in item.measured.flows if _flow_selected(table.where, flow)]
+        if rates:
+            name = item.run.name.rsplit(" #", 1)[0]
+            runs.setdefault(name, []).append(sorted(rates, reverse=True))
+    ours = {name: [median(place) for place in zip(*own, strict=True)] for name, own in runs.items()}
+    return {"source": table.source, "published": sorted(table.published, reverse=True), "ours": ours}
 
 
 def _ordered(order: list[str], figures: dict[str, float | None], margin: float) -> tuple[bool | None, str]:
@@ -187,13 +211,14 @@ def _in_unit(claim: Claim, finished: Sequence[Finished]) -> float | None:
 
 def figure(claim: Claim, where: Selector, finished: Sequence[Finished]) -> float | None:
     """The median of the claim's metric over all that the selector selects; none if that is nothing."""
-    found = [
-        value
-        for item in finished
-        for value in _figures(claim, where, item)
-        if value is not None and math.isfinite(value)
-    ]
+    found: list[float] = []
+    for item in finished:
+        values = [v for v in _figures(claim, where, item) if v is not None and math.isfinite(v)]
+        found += [_ACROSS[claim.across](values)] if claim.across and values else values
     return median(found) if found else None
+
+
+_ACROSS: dict[str, Callable[[list[float]], float]] = {"min": min, "max": max, "sum": math.fsum}
 
 
 def _figures(claim: Claim, where: Selector, item: Finished) -> Iterator[float | None]:
@@ -212,7 +237,7 @@ def _figures(claim: Claim, where: Selector, item: Finished) -> Iterator[float | 
         case "probe":
             subjects = [probe["label"] for probe in scenario["probes"] if _probe_selected(where, probe)]
         case "queue":
-            wanted = _listed(where["link"]) if "link" in where else item.measured.queued_links()[:1]
+            wanted = listed(where["link"]) if "link" in where else item.measured.queued_links()[:1]
             subjects = [link["name"] for link in scenario["links"] if link["name"] in wanted]
         case _:
             subjects = [None]
@@ -224,16 +249,24 @@ def _figures(claim: Claim, where: Selector, item: Finished) -> Iterator[float | 
 def _run_selected(where: Selector, run: Run) -> bool:
     own = {*FLOW_KEYS, *PROBE_KEYS, *QUEUE_KEYS}
     return all(
-        any(value in _listed(wanted) for value in _values(run, key))
+        any(value in listed(wanted) for value in _values(run, key))
         for key, wanted in where.items()
         if key not in own
     )
 
 
+def concerns(claim: Claim, run: Run) -> bool:
+    """Whether a claim needs this run."""
+    return any(
+        all(any(value in listed(wanted) for value in _values(run, key)) for key, wanted in selector.items())
+        for selector in claim.selectors()
+    )
+
+
 def _flow_selected(where: Selector, flow: Flow) -> bool:
-    return all(getattr(flow, key) in _listed(where[key]) for key in FLOW_KEYS if key in where)
+    return all(getattr(flow, key) in listed(where[key]) for key in FLOW_KEYS if key in where)
 
 
 def _probe_selected(where: Selector, probe: dict[str, Any]) -> bool:
     names_of = {"probe": probe["label"], "target": probe["target"]}
-    return all(names_of[key] in _listed(where[key]) for key in PROBE_KEYS if key in where)
+    return all(names_of[key] in listed(where[key]) for key in PROBE_KEYS if key in where)

@@ -111,7 +111,10 @@ def show(
 
 @app.command()
 def run(
-    experiment: Annotated[str, typer.Argument(help="Name in the catalogue, or a TOML file.")],
+    experiment: Annotated[
+        str,
+        typer.Argument(help="Name in the catalogue, a TOML file, a shelf, or seeds: all shelves."),
+    ],
     out: Out = None,
     workers: Workers = None,
     repeat: Annotated[int | None, typer.Option("--repeat", help="Instead of the experiment's own.")] = None,
@@ -120,10 +123,19 @@ def run(
         str | None, typer.Option("--duration", help="Instead of the experiment's own, such as 10s.")
     ] = None,
     engine: Annotated[str | None, typer.Option("--engine", help=ENGINES)] = None,
-    report: Report = True,
+    write_docs: Annotated[
+        Path | None,
+        typer.Option("--write-docs", metavar="FILE", help="With seeds: write docs/catalogue.md and its kin."),
+    ] = None,
+    report: Annotated[
+        bool | None,
+        typer.Option(
+            "--report/--no-report", help="Write report.html and figures.", show_default="not of a whole shelf"
+        ),
+    ] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Run an experiment and hold it against its claims.
+    """Run an experiment, or a shelf of them, and hold it against its claims.
 
     Example: dragstrip run caia-110729a/adsl1 --out adsl1
     """
@@ -131,13 +143,64 @@ def run(
     from dragstrip.experiment import Experiment
     from dragstrip.runner import plan
 
-    described, source = catalogue.load(experiment)
     given = {"repeat": repeat, "seed": seed, "duration": duration, "engine": engine}
     changed = {key: value for key, value in given.items() if value is not None}
-    if changed:
-        content = described.model_dump(mode="json", by_alias=True, exclude_defaults=True)
-        described = Experiment.build({**content, **changed}, "command line")
-    _execute(plan(described, source), out, described.name.split("/")[-1], workers, report, as_json)
+
+    def planned(name: str) -> Plan:
+        described, source = catalogue.load(name)
+        if changed:
+            content = described.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+            described = Experiment.build({**content, **changed}, "command line")
+        return plan(described, source)
+
+    if write_docs is not None and (experiment != catalogue.EVERYTHING or changed):
+        expected = f"no --write-docs: it tells of {catalogue.EVERYTHING}, as the files have it"
+        raise BadInputError("--write-docs", str(write_docs), expected, "command line")
+    members = catalogue.members(experiment)
+    if members:
+        plans = {name: planned(name) for name in members}
+        _execute_shelf(experiment, plans, out, workers, bool(report), write_docs, as_json)
+        return
+    single = planned(experiment)
+    _execute(single, out, single.experiment.name.split("/")[-1], workers, report is not False, as_json)
+
+
+def _execute_shelf(
+    name: str,
+    plans: dict[str, Plan],
+    out: Path | None,
+    workers: int | None,
+    report: bool,
+    write_docs: Path | None,
+    as_json: bool,
+) -> None:
+    from dragstrip.console import watching
+    from dragstrip.recording import write_json
+    from dragstrip.runner import execute_all, next_folder
+    from dragstrip.shelves import console, pages
+    from dragstrip.shelves.document import document as compose
+
+    if write_docs is not None:
+        pages.check([planned.experiment for planned in plans.values()], write_docs)
+    folder = out if out is not None else next_folder(Path("runs"), name)
+    runs = [job.run for planned in plans.values() for job in planned.jobs]
+    command = shlex.join(["dragstrip", *sys.argv[1:]])
+    with watching(runs, quiet=as_json) as watcher:
+        documents = execute_all(
+            plans, folder, workers=workers, watcher=watcher, command=command, report=report
+        )
+    document = compose(name, plans, documents)
+    write_json(folder / "catalogue.json", document)
+    if as_json:
+        _print_json(document)
+    else:
+        console.show(document)
+        typer.echo(f"Recordings: {folder}")
+    if document["failed"]:
+        raise typer.Exit(1)
+    if write_docs is not None:
+        for file in pages.write(document, write_docs):
+            typer.echo(f"Wrote {file}", err=True)
 
 
 @app.command()
@@ -434,7 +497,7 @@ def _execute(
     from dragstrip.runner import execute, next_folder
 
     folder = out if out is not None else next_folder(Path("runs"), stem)
-    with watching(planned.runs, quiet=as_json) as watcher:
+    with watching([job.run for job in planned.jobs], quiet=as_json) as watcher:
         document = execute(
             planned,
             folder,

@@ -11,6 +11,7 @@ from typing import Any
 
 from rich import box
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
@@ -171,17 +172,20 @@ def _claims_table(claims: Sequence[dict[str, Any]]) -> Table:
     table = Table(title="claims", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for heading in ("claim", "published", "measured", "unit", "grade"):
         table.add_column(heading, overflow="fold", no_wrap=heading == "grade")
-    colours = {"reproduced": "green", "contradicted": "red"}
     for claim in claims:
-        colour = colours.get(claim["grade"], "yellow")
-        table.add_row(
-            claim["id"],
-            _figure(claim["published"]),
-            _figure(claim["measured"]),
-            claim["unit"],
-            f"[{colour}]{claim['grade']}[/]",
-        )
+        figures = (_figure(claim["published"]), _figure(claim["measured"]))
+        table.add_row(claim["id"], *figures, claim["unit"], grade_text(claim["grade"]))
+        for other in claim.get("ablations", []):
+            setting = ", ".join(f"{path} = {value}" for path, value in other["setting"].items())
+            then = grade_text(other["grade"])
+            table.add_row(f"  with {escape(setting)}", "", _figure(other["measured"]), claim["unit"], then)
     return table
+
+
+def grade_text(grade: str) -> str:
+    """A grade in its colour."""
+    colours = {"reproduced": "green", "contradicted": "red"}
+    return f"[{colours.get(grade, 'yellow')}]{grade}[/]"
 
 
 def _figure(value: Any) -> str:

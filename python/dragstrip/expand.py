@@ -94,12 +94,10 @@ def _variants(experiment: Experiment, source: str) -> Iterator[tuple[Json, Exper
     axes: list[list[tuple[str, Json]]] = []
     if experiment.alternatives:
         axes.append([(alternative.name, dict(alternative.set)) for alternative in experiment.alternatives])
-    for path, values in _flat(experiment.vary):
-        if not isinstance(values, list) or not values:
-            raise BadInputError(f"vary.{path}", values, "a list of values", source)
+    for path, values in varied(experiment.vary, "vary", source).items():
         axes.append([("", {path: value}) for value in values])
     base = experiment.model_dump(mode="json", by_alias=True, exclude_defaults=True)
-    for part in ("vary", "alternatives"):
+    for part in ("vary", "alternatives", "ablations", "flow_tables"):
         base.pop(part, None)
     for combination in itertools.product(*axes):
         settings: Json = {}
@@ -113,9 +111,18 @@ def _variants(experiment: Experiment, source: str) -> Iterator[tuple[Json, Exper
         except BadInputError as error:
             if not settings:
                 raise
-            varied = ", ".join(f"{path} = {value!r}" for path, value in settings.items())
-            note = f"{error.expected} (where vary sets {varied})"
+            said = ", ".join(f"{path} = {value!r}" for path, value in settings.items())
+            note = f"{error.expected} (where vary sets {said})"
             raise BadInputError(error.field, Raw(error.value), note, source) from None
+
+
+def varied(table: Mapping[str, Any], field: str, source: str) -> dict[str, list[Any]]:
+    """Dotted path → its values; raises `BadInputError` where there is no list of them."""
+    found = dict(_flat(table))
+    for path, values in found.items():
+        if not isinstance(values, list) or not values:
+            raise BadInputError(f"{field}.{path}", values, "a list of values", source)
+    return found
 
 
 def _flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:

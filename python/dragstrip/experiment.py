@@ -10,7 +10,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path as FilePath
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import (
     BaseModel,
@@ -374,6 +374,10 @@ class Claim(Part):
     order: list[str] | None = None
     """Values of `by`, from the smallest figure to the largest."""
     by: str = "cc"
+    asked: str | None = None
+    """Instead of a figure: what the publication left open. The figure is ours alone, and not graded."""
+    across: Literal["min", "max", "sum"] | None = None
+    """Of several matches in one run; then the median of the runs. None: the median of all."""
     after: Time = 0
     """Leave out the flow's first part."""
     state: str | None = None
@@ -383,15 +387,20 @@ class Claim(Part):
 
     @model_validator(mode="after")
     def _one_published_figure(self) -> Self:
-        given = sum(part is not None for part in (self.value, self.range, self.order))
+        given = sum(part is not None for part in (self.value, self.range, self.order, self.asked))
         if given != 1:
-            raise refuse(f"{given} of them", "one of value, range and order")
+            raise refuse(f"{given} of them", "one of value, range, order and asked")
         if self.range is not None and self.range[0] > self.range[1]:
             raise refuse(list(self.range), "a range from low to high")
         if self.value is not None and self.tolerance is None and self.not_testable is None:
             raise refuse("none", 'a tolerance, such as "5%", for a single value')
         self.slack()
         return self
+
+    def selectors(self) -> list[Selector]:
+        """All that it looks at."""
+        ordered = {} if self.order is None else {self.by: self.order}
+        return [{**self.where, **ordered}, *([] if self.over is None else [self.over])]
 
     def slack(self) -> float:
         """Half the width allowed, in the claim's unit; of an order, the margin as a share."""
@@ -409,6 +418,27 @@ class Claim(Part):
         if self.order is not None:
             return share
         return share * max(abs(figure) for figure in (self.range or (self.value or 0.0,)))
+
+
+class Ablation(Part):
+    """What a claim's figure would be if something else were so: a part left out, a parameter moved."""
+
+    claims: Annotated[list[str], Field(min_length=1)]
+    """Their ids; `*` stands for anything."""
+    vary: dict[str, Any]
+    """As the experiment's: dotted path → list of values. It goes before what the experiment sets there."""
+    about: Annotated[str, Field(min_length=1)]
+    """What it shows."""
+
+
+class FlowTable(Part):
+    """A table of flows as the publication prints it, to stand beside ours."""
+
+    source: str
+    where: Selector = {}
+    """Which run, and which of its flows."""
+    published: Annotated[list[float], Field(min_length=1)]
+    """Mbit/s, one per flow."""
 
 
 class Experiment(Part):
@@ -444,6 +474,8 @@ class Experiment(Part):
     """Dotted path → list of values; several multiply."""
     alternatives: list[Alternative] = []
     claims: list[Claim] = []
+    ablations: list[Ablation] = []
+    flow_tables: list[FlowTable] = []
 
     @field_validator("flows")
     @classmethod
@@ -477,14 +509,7 @@ class Experiment(Part):
     @classmethod
     def read(cls, file: FilePath) -> Experiment:
         """The experiment in a TOML file; errors name the file, the field and what would be right."""
-        try:
-            text = file.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise BadInputError("", None, f"cannot be read: {error}", str(file)) from None
-        try:
-            content = tomllib.loads(text)
-        except tomllib.TOMLDecodeError as error:
-            raise BadInputError("", None, f"is not TOML: {error}", str(file)) from None
+        content = _toml(file)
         content.setdefault("name", f"{file.resolve().parent.name}/{file.stem}")
         return cls.build(content, str(file))
 
@@ -495,6 +520,28 @@ class Experiment(Part):
             return cls.model_validate(content)
         except ValidationError as error:
             raise explain(error, cls, source) from None
+
+
+_Read = TypeVar("_Read", bound=Part)
+
+
+def read_toml(file: FilePath, kind: type[_Read]) -> _Read:
+    """What a TOML file describes; errors name the file, the field and what would be right."""
+    try:
+        return kind.model_validate(_toml(file))
+    except ValidationError as error:
+        raise explain(error, kind, str(file)) from None
+
+
+def _toml(file: FilePath) -> dict[str, Any]:
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInputError("", None, f"cannot be read: {error}", str(file)) from None
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise BadInputError("", None, f"is not TOML: {error}", str(file)) from None
 
 
 def explain(error: ValidationError, model: type[BaseModel], source: str = "") -> BadInputError:

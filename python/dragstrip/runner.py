@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import json
 import shutil
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from dragstrip import _core
-from dragstrip.claims import Finished, check, grade
+from dragstrip.ablations import Ablated, ablated
+from dragstrip.claims import Finished, check, flow_table, grade
 from dragstrip.engines import prepare
 from dragstrip.engines.pool import Outcome, Task, Watcher, run_all
 from dragstrip.errors import BadInputError, DragstripError
@@ -35,13 +38,40 @@ class Plan:
     experiment: Experiment
     runs: list[Run]
     source: str = ""
+    ablations: list[Ablated] = field(default_factory=list)
+
+    @cached_property
+    def jobs(self) -> list[Job]:
+        """Each run with its recording's folder; what an ablation has in common is run once."""
+        jobs = [Job(run, f"runs/{run.slug}") for run in self.runs]
+        known = {job.simulated for job in jobs}
+        for at, part in enumerate(self.ablations):
+            for run in part.runs:
+                job = Job(run, f"ablations/{at:02d}-{run.slug}")
+                if job.simulated not in known:
+                    known.add(job.simulated)
+                    jobs.append(job)
+        return jobs
+
+
+@dataclass(frozen=True)
+class Job:
+    """A run, and where below the output folder its recording goes."""
+
+    run: Run
+    folder: str
+
+    @cached_property
+    def simulated(self) -> str:
+        """Equal for runs that differ in nothing but their names."""
+        return json.dumps({**self.run.scenario, "name": ""}, sort_keys=True)
 
 
 def plan(experiment: Experiment, source: str = "") -> Plan:
     """Checks everything that can be checked before anything is written; raises `BadInputError`."""
     runs = expand(experiment, source)
     check(experiment, runs, source)
-    return Plan(experiment, runs, source)
+    return Plan(experiment, runs, source, list(ablated(experiment, source)))
 
 
 def execute(
@@ -57,11 +87,31 @@ def execute(
 
     Raises `BadInputError` for a folder that cannot take it, `DragstripError` when every run failed.
     """
+    return execute_all({"": planned}, out, workers=workers, watcher=watcher, command=command, report=report)[
+        ""
+    ]
+
+
+def execute_all(
+    plans: Mapping[str, Plan],
+    out: Path,
+    *,
+    workers: int | None = None,
+    watcher: Watcher | None = None,
+    command: str = "",
+    report: bool = True,
+) -> dict[str, dict[str, Any]]:
+    """Runs all plans at once, each into the folder of its name below `out`: name → result document.
+
+    Raises as `execute` does.
+    """
     watcher = watcher or Watcher()
-    prepare(planned.experiment.engine)
+    for engine in {planned.experiment.engine for planned in plans.values()}:
+        prepare(engine)
     claim_folder(out)
+    tasks = [task for name, planned in plans.items() for task in _tasks(planned, out / name, command)]
     try:
-        outcomes = run_all(_tasks(planned, out, command), workers, watcher)
+        outcomes = run_all(tasks, workers, watcher)
     except BaseException:
         _leave(out)
         raise
@@ -69,15 +119,21 @@ def execute(
     if all(outcome.summary is None for outcome in outcomes):
         _leave(out)
         raise DragstripError(f"every run failed; the first one: {outcomes[0].failure}")
-    watcher.concluding("measuring")
-    document = _document(planned, outcomes, out)
-    write_json(out / "experiment.json", _plain(planned.experiment))
-    write_json(out / "result.json", document)
-    if report:
-        watcher.concluding("writing the report")
-        write_report(out)
+    documents = {}
+    remaining = iter(outcomes)
+    for name, planned in plans.items():
+        watcher.concluding(f"measuring {name}".strip())
+        folder = out / name
+        made = {job.simulated: (job.folder, next(remaining)) for job in planned.jobs}
+        document = _document(planned, made, folder)
+        write_json(folder / "experiment.json", _plain(planned.experiment))
+        write_json(folder / "result.json", document)
+        if report and document["runs"]:
+            watcher.concluding(f"writing the report {name}".strip())
+            write_report(folder)
+        documents[name] = document
     (out / PARTIAL).unlink()
-    return document
+    return documents
 
 
 def claim_folder(out: Path) -> None:
@@ -115,17 +171,17 @@ def write_report(out: Path) -> Path:
 def _tasks(planned: Plan, out: Path, command: str) -> list[Task]:
     return [
         Task(
-            run.scenario,
-            out / "runs" / run.slug,
+            job.run.scenario,
+            out / job.folder,
             {
                 "experiment": planned.experiment.name,
-                "settings": run.settings,
-                "repeat": run.repeat,
+                "settings": job.run.settings,
+                "repeat": job.run.repeat,
                 "command": command,
             },
             planned.experiment.engine,
         )
-        for run in planned.runs
+        for job in planned.jobs
     ]
 
 
@@ -136,50 +192,70 @@ def _unwritable(folder: Path, error: OSError) -> BadInputError:
 def _leave(out: Path) -> None:
     """Removes a folder without a single recording; one with recordings stays, marked."""
     _sweep(out)
-    if not any((out / "runs").glob("[0-9]*")):
+    if not any(out.rglob("scenario.json")):
         shutil.rmtree(out, ignore_errors=True)
 
 
 def _sweep(out: Path) -> None:
     """Removes the drafts of recordings whose worker was killed."""
-    for draft in (out / "runs").glob(".*.partial"):
+    for draft in out.rglob(".*.partial"):
         shutil.rmtree(draft, ignore_errors=True)
 
 
-def _document(planned: Plan, outcomes: Sequence[Outcome], out: Path) -> dict[str, Any]:
+Made = Mapping[str, tuple[str, Outcome]]
+"""What was simulated (`Job.simulated`) → its folder, and how it ended."""
+
+
+def _document(planned: Plan, made: Made, out: Path) -> dict[str, Any]:
     lines = []
     failed = []
-    for run, outcome in zip(planned.runs, outcomes, strict=True):
+    for job in planned.jobs:
+        folder, outcome = made[job.simulated]
+        run = job.run
         if outcome.summary is None:
             failed.append({"scenario": run.name, "seed": run.scenario["seed"], "reason": outcome.failure})
-            continue
-        lines.append(
-            {
-                "scenario": run.name,
-                "engine": planned.experiment.engine,
-                "seed": run.scenario["seed"],
-                "recording": f"runs/{run.slug}",
-                **outcome.summary,
-            }
-        )
+        elif folder.startswith("runs/"):
+            lines.append(
+                {
+                    "scenario": run.name,
+                    "engine": planned.experiment.engine,
+                    "seed": run.scenario["seed"],
+                    "recording": f"runs/{run.slug}",
+                    **outcome.summary,
+                }
+            )
+    needed = planned.experiment.claims or planned.experiment.flow_tables
+    finished = _finished(planned.runs, made, out) if needed else []
     return {
         "version": _core.__version__,
         "experiment": planned.experiment.name,
         "runs": lines,
-        "claims": _claims(planned, outcomes, out),
+        "claims": _claims(planned, finished, made, out),
+        "flow_tables": [flow_table(table, finished) for table in planned.experiment.flow_tables],
         "failed": failed,
     }
 
 
-def _claims(planned: Plan, outcomes: Sequence[Outcome], out: Path) -> list[dict[str, Any]]:
-    if not planned.experiment.claims:
-        return []
-    finished = [
-        Finished(run, Measured(read(out / "runs" / run.slug)))
-        for run, outcome in zip(planned.runs, outcomes, strict=True)
+def _finished(runs: Sequence[Run], made: Made, out: Path) -> list[Finished]:
+    """Those that left a recording."""
+    ended = ((run, *made[Job(run, "").simulated]) for run in runs)
+    return [
+        Finished(run, Measured(read(out / folder)))
+        for run, folder, outcome in ended
         if outcome.summary is not None
     ]
-    return [grade(claim, finished) for claim in planned.experiment.claims]
+
+
+def _claims(planned: Plan, finished: Sequence[Finished], made: Made, out: Path) -> list[dict[str, Any]]:
+    graded = {claim.id: grade(claim, finished) for claim in planned.experiment.claims}
+    for part in planned.ablations:
+        others = _finished(part.runs, made, out)
+        for claim in part.claims:
+            line = grade(claim, others)
+            told = {"about": part.about, "setting": part.setting}
+            told.update({key: line[key] for key in ("measured", "grade")})
+            graded[claim.id].setdefault("ablations", []).append(told)
+    return list(graded.values())
 
 
 def _plain(experiment: Experiment) -> dict[str, Any]:

@@ -1,0 +1,92 @@
+"""Ablations: an experiment's claims measured again with something else set.
+
+Each setting makes an experiment of its own, with the claims that the ablation names and only the runs that
+those need. What it sets goes before what the experiment, its alternatives and its `vary` set.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any
+
+from dragstrip.claims import check, concerns, listed
+from dragstrip.errors import BadInputError, Raw, nearest
+from dragstrip.expand import Run, expand, varied
+from dragstrip.experiment import Alternative, Claim, Experiment, Selector
+
+
+@dataclass(frozen=True)
+class Ablated:
+    """An ablation at one of its settings: the claims about it, and the runs that they need."""
+
+    about: str
+    setting: dict[str, Any]
+    """Dotted path → value."""
+    claims: list[Claim]
+    runs: list[Run]
+
+
+def ablated(experiment: Experiment, source: str = "") -> Iterator[Ablated]:
+    """Every ablation at every setting.
+
+    Raises `BadInputError` for a claim that is not there and for values that cannot be run.
+    """
+    known = {claim.id: claim for claim in experiment.claims}
+    own = varied(experiment.vary, "vary", source)
+    for at, ablation in enumerate(experiment.ablations):
+        where = f"ablations[{at}]"
+        chosen_claims = list(_matching(ablation.claims, known, f"{where}.claims", source))
+        values = varied(ablation.vary, f"{where}.vary", source)
+        if not values:
+            raise BadInputError(f"{where}.vary", None, "is empty: name a field and its values", source)
+        for chosen in itertools.product(*values.values()):
+            setting = dict(zip(values, chosen, strict=True))
+            claims = [_moved(claim, setting) for claim in chosen_claims]
+            one_each = {path: [value] for path, value in setting.items()}
+            changed = experiment.model_copy(
+                update={
+                    "vary": {**own, **one_each},
+                    "alternatives": _needed(experiment.alternatives, claims),
+                    "claims": claims,
+                }
+            )
+            try:
+                runs = expand(changed, source)
+            except BadInputError as error:
+                field = f"{where}: {error.field}"
+                raise BadInputError(field, Raw(error.value), error.expected, source) from None
+            check(changed, runs, source)
+            needed = [run for run in runs if any(concerns(claim, run) for claim in claims)]
+            yield Ablated(ablation.about, setting, claims, needed)
+
+
+def _matching(patterns: list[str], known: Mapping[str, Claim], field: str, source: str) -> Iterator[Claim]:
+    """The claims whose ids match, `*` standing for anything; none twice."""
+    for pattern in patterns:
+        if not any(fnmatchcase(name, pattern) for name in known):
+            raise BadInputError(field, pattern, f"the id of a claim{nearest(pattern, known)}", source)
+    for name, claim in known.items():
+        if any(fnmatchcase(name, pattern) for pattern in patterns):
+            yield claim
+
+
+def _needed(alternatives: list[Alternative], claims: list[Claim]) -> list[Alternative]:
+    """Those that the claims select by name: what is set here may mean nothing to the others."""
+    selectors = [part for claim in claims for part in claim.selectors()]
+    if not all("alternative" in selector for selector in selectors):
+        return alternatives
+    names = {name for selector in selectors for name in listed(selector["alternative"])}
+    return [alternative for alternative in alternatives if alternative.name in names]
+
+
+def _moved(claim: Claim, setting: dict[str, Any]) -> Claim:
+    """The claim about runs with this setting: where it selected another value, it selects this one."""
+
+    def moved(selector: Selector) -> Selector:
+        return {key: setting.get(key, wanted) for key, wanted in selector.items()}
+
+    over = None if claim.over is None else moved(claim.over)
+    return claim.model_copy(update={"where": moved(claim.where), "over": over})
