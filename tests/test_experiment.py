@@ -206,6 +206,66 @@ def test_a_shared_medium_carries_both_ways_and_adsl_one() -> None:
     assert media_of({"medium": "down", "up_medium": "up", "rtt": "2ms"}, line) == ["down", "up"]
 
 
+TRACE: dict[str, Any] = {"cell": {"kind": "trace", "file": "cell.trace"}}
+
+
+def traced(folder: Path, text: str | None) -> tuple[dict[str, Any], str]:
+    """An experiment over a trace, and the file that it is said to be in."""
+    if text is not None:
+        (folder / "cell.trace").write_text(text)
+    path = {"medium": "cell", "rtt": "20ms"}
+    return {"duration": "3s", "flows": [{"cc": "reno"}], "path": path, "media": TRACE}, str(folder / "x.toml")
+
+
+def test_a_trace_lies_beside_its_experiment_and_its_times_in_the_scenario(tmp_path: Path) -> None:
+    content, source = traced(tmp_path, "1\n1\n7\n")
+    (tmp_path / "other.trace").write_text("3\n")
+    content["vary"] = {"media.cell.file": ["cell.trace", "other.trace"]}
+    scenarios = [run.scenario for run in expand(Experiment.build(content, source), source)]
+    times = [scenario["media"]["cell"]["opportunities_ms"] for scenario in scenarios]
+    assert times == [[1, 1, 7], [3]]
+    links = {link["name"]: link["medium"] for link in scenarios[0]["links"]}
+    assert (links["r-d"], links["d-r"]) == ("cell", None)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (None, "a trace file that can be read"),
+        ("", "at least one line"),
+        ("1\n5\n4\n", "cell.trace, line 3: 4, expected at least 5"),
+        ("0\n0\n", "cell.trace, line 2: 0, expected a last time above 0"),
+        ("1\n2.5\n", "cell.trace, line 2: '2.5', expected a whole number of milliseconds"),
+        ("1\n-2\n", "cell.trace, line 2: '-2', expected a whole number"),
+        ("99999999999999999999\n", "line 1: '99999999999999999999', expected a whole number"),
+        ("99999999999\n", "at most 17000000"),
+    ],
+)
+def test_a_trace_that_cannot_be_is_refused_with_its_line(tmp_path: Path, text: str | None, told: str) -> None:
+    content, source = traced(tmp_path, text)
+    with pytest.raises(BadInputError) as caught:
+        plan(Experiment.build(content, source), source)
+    assert caught.value.field.startswith("media.cell.file")
+    assert told in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_modems_and_hubs_are_refused_in_the_words_of_the_file() -> None:
+    for field, medium in (
+        ("rate", {"kind": "modem", "rate": "56kbit"}),
+        ("block", {"kind": "modem", "rate": "28800bit", "block": "4b"}),
+        ("dte", {"kind": "modem", "rate": "28800bit", "dte": "1mbit"}),
+        ("compression_ratio", {"kind": "modem", "rate": "28800bit", "compression_ratio": 3}),
+        ("protocol", {"kind": "modem", "rate": "28800bit", "protocol": "mnp6"}),
+        ("background_load", {"kind": "ethernet_hub", "background_stations": 3, "background_load": 11}),
+        ("background_stations", {"kind": "ethernet_hub", "background_stations": 3}),
+        ("full_duplex", {"kind": "ethernet_hub", "full_duplex": "s1"}),
+    ):
+        path = {"medium": "line", "rtt": "2ms"}
+        content = {"duration": "3s", "flows": [{"cc": "reno"}], "path": path, "media": {"line": medium}}
+        assert refused(content).field == f"media.line.{field}"
+
+
 def test_media_are_refused_in_the_words_of_the_file() -> None:
     path = {"medium": "home", "rtt": "2ms"}
     content = {"duration": "3s", "flows": [{"cc": "reno"}], "path": path}

@@ -18,6 +18,7 @@ from dragstrip import _core
 from dragstrip.errors import BadInputError, Raw
 from dragstrip.experiment import (
     Access,
+    Adsl,
     Application,
     Bulk,
     ConstantRate,
@@ -26,12 +27,15 @@ from dragstrip.experiment import (
     HostSettings,
     Link,
     Medium,
+    Modem,
     OnOff,
     Path,
     RequestResponse,
+    Trace,
 )
 from dragstrip.machine import refuse_if_too_large
 from dragstrip.scenario import Scenario
+from dragstrip.traces import opportunities_ms
 
 Json: TypeAlias = dict[str, Any]
 
@@ -266,8 +270,11 @@ def _bottleneck(path: Path, far: str, media: Mapping[str, Medium]) -> list[Json]
 def _both_ways(name: str | None, media: Mapping[str, Medium]) -> str | None:
     """The medium if stations share it."""
     found = media.get(name) if name else None
-    return None if found is None or found.kind == "adsl" else name
+    return None if found is None or isinstance(found, OneWay) else name
 
+
+OneWay = Adsl | Modem | Trace
+"""Media of which each link has its own."""
 
 _MEDIUM_FIELD = {
     "rate": "rate_bps",
@@ -279,11 +286,18 @@ _MEDIUM_FIELD = {
     "burst": "burst_ns",
     "beacon": "beacon_ns",
     "beacon_period": "beacon_period_ns",
+    "block": "block_bytes",
+    "dte": "dte_bps",
+    "buffer": "buffer_bytes",
+    "processing": "processing_ns",
+    "file": "opportunities_ms",
 }
 
 
 def _medium(medium: Medium) -> Json:
     """What is not said has the core's default."""
+    if isinstance(medium, Trace):
+        return {"kind": medium.kind, "opportunities_ms": opportunities_ms(medium.file)}
     said = {field: getattr(medium, field) for field in type(medium).model_fields}
     return {_MEDIUM_FIELD.get(field, field): value for field, value in said.items() if value is not None}
 

@@ -13,6 +13,7 @@ from pathlib import Path as FilePath
 from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -23,7 +24,7 @@ from pydantic import (
 )
 from pydantic_core import ErrorDetails
 
-from dragstrip import _core
+from dragstrip import _core, traces
 from dragstrip.errors import BadInputError, Raw, nearest
 from dragstrip.quantities import Rate, Share, Size, Time, refuse
 
@@ -132,7 +133,49 @@ class HomeplugAv(Part):
     """Frames in each adapter."""
 
 
-Medium = Annotated[Adsl | WifiG | WifiN | HomeplugAv, Field(discriminator="kind")]
+class Modem(Part):
+    """A pair of telephone modems, one direction: PPP, error control, compression."""
+
+    kind: Literal["modem"]
+    rate: Rate
+    """Of the line."""
+    protocol: Literal["async", "mnp4", "mnp5", "v42", "v42bis"] | None = None
+    block: Size | None = None
+    """Of error control."""
+    compression_ratio: Annotated[float, Field(ge=1)] | None = None
+    """How many times smaller compression makes the data."""
+    van_jacobson: bool | None = None
+    dte: Rate | None = None
+    """Of the serial ports."""
+    buffer: Size | None = None
+    """In the sending modem."""
+    processing: Time | None = None
+
+
+class EthernetHub(Part):
+    """Half-duplex Ethernet at 100 Mbit/s: CSMA/CD."""
+
+    kind: Literal["ethernet_hub"]
+    background_stations: Annotated[int, Field(ge=0)] | None = None
+    background_load: Annotated[float, Field(ge=0)] | None = None
+    """Of all of them, as a share of the 100 Mbit/s."""
+    full_duplex: str | None = None
+    """The node that sends without listening."""
+    ring: Annotated[int, Field(ge=1)] | None = None
+    """Frames in each interface."""
+
+
+class Trace(Part):
+    """A recorded link, one direction."""
+
+    kind: Literal["trace"]
+    file: Annotated[str, AfterValidator(traces.located)]
+    """In mahimahi's format; relative to the experiment's file."""
+
+
+Medium = Annotated[
+    Adsl | WifiG | WifiN | HomeplugAv | Modem | EthernetHub | Trace, Field(discriminator="kind")
+]
 
 
 class Path(Part):
@@ -517,7 +560,7 @@ class Experiment(Part):
     def build(cls, content: Mapping[str, Any], source: str = "") -> Experiment:
         """The experiment described by a mapping; raises `BadInputError` for the first thing that is wrong."""
         try:
-            return cls.model_validate(content)
+            return cls.model_validate(content, context={"folder": FilePath(source).parent})
         except ValidationError as error:
             raise explain(error, cls, source) from None
 
@@ -566,7 +609,7 @@ def _most_telling(complaints: list[ErrorDetails]) -> ErrorDetails:
 
 _TAGS = {
     *("bulk", "on_off", "request_response", "constant_rate", "list[Access]", "int"),
-    *("adsl", "wifi_g", "wifi_n", "homeplug_av"),
+    *("adsl", "wifi_g", "wifi_n", "homeplug_av", "modem", "ethernet_hub", "trace"),
 }
 """What pydantic adds to a location to name the member of a union."""
 

@@ -345,6 +345,10 @@ WifiBand: TypeAlias = Literal["2.4ghz", "5ghz"]
 """802.11n's band."""
 
 
+ModemProtocol: TypeAlias = Literal["async", "mnp4", "mnp5", "v42", "v42bis"]
+"""What a pair of modems does between its serial ports."""
+
+
 class AdslMedium(Model):
     """ADSL over ATM, one direction (ITU-T G.992.1, RFC 2684): whole cells, handed over with symbols of 250 µs."""
 
@@ -422,8 +426,56 @@ without it the adapter's.
     """
 
 
+class ModemMedium(Model):
+    """A pair of telephone modems, one direction: PPP over a serial port, error control, compression."""
+
+    kind: Literal["modem"] = "modem"
+    rate_bps: UInt64
+    """Of the line: V.34's 2400 to 33600 bit/s in steps of 2400."""
+    protocol: ModemProtocol = "v42"
+    """Error control and compression."""
+    block_bytes: UInt32 = 128
+    """Bytes in an error-control block (V.42: 128, MNP: 256)."""
+    compression_ratio: Number = 1.0
+    """How many times smaller compression makes the data: 1 is incompressible (MNP 5 makes such data 13 %
+    longer), text about 3.
+    """
+    van_jacobson: StrictBool = False
+    """TCP/IP header compression (RFC 1144)."""
+    dte_bps: UInt64 = 115200
+    """Of the serial ports at both ends."""
+    buffer_bytes: UInt32 = 2048
+    """Bytes that the sending modem holds; when it is full, packets wait in the queue."""
+    processing_ns: UInt64 = 30000000
+    """What both modems take for themselves."""
+
+
+class EthernetHubMedium(Model):
+    """Half-duplex Ethernet at 100 Mbit/s: stations on a hub, CSMA/CD (IEEE 802.3, clause 4)."""
+
+    kind: Literal["ethernet_hub"] = "ethernet_hub"
+    background_stations: UInt32 = 0
+    """Stations that talk among themselves."""
+    background_load: Number = 0.0
+    """What they offer together, as a share of the 100 Mbit/s; above 1 they never pause."""
+    full_duplex: StrictStr | None = None
+    """The node whose interface believes that its link is full duplex: it sends without listening."""
+    ring_packets: UInt32 = 16
+    """Frames in each station's interface, behind the queue discipline."""
+
+
+class TraceMedium(Model):
+    """A recorded link, one direction: instants at which 1500 bytes may leave, over and over (mahimahi's format)."""
+
+    kind: Literal["trace"] = "trace"
+    opportunities_ms: list[UInt64]
+    """Milliseconds since the beginning, never decreasing; the last one, above 0, is also where the trace
+    begins again.
+    """
+
+
 MediumSpec: TypeAlias = Annotated[
-    AdslMedium | WifiGMedium | WifiNMedium | HomeplugAvMedium,
+    AdslMedium | WifiGMedium | WifiNMedium | HomeplugAvMedium | ModemMedium | EthernetHubMedium | TraceMedium,
     Field(discriminator="kind"),
 ]
 """What carries packets where it is not a plain wire. The links' delay comes on top."""
@@ -571,9 +623,10 @@ class Scenario(Model):
     links: list[LinkSpec]
     """Directed links."""
     media: dict[StrictStr, MediumSpec] = {}
-    """Media that links refer to, by name. On one of a shared kind (wifi_g, wifi_n, homeplug_av) all links
-    that name it contend;
-of a kind for one link (adsl) each has a line of its own.
+    """Media that links refer to, by name. On one of a shared kind (wifi_g, wifi_n, homeplug_av,
+    ethernet_hub) all links that
+name it contend; of a kind for one link (adsl, modem, trace) each has a line
+    of its own.
     """
     routes: list[Route] = []
     """Static routes that differ from the shortest path."""
@@ -603,6 +656,7 @@ __all__ = [
     "CodelQdisc",
     "ConstantRateApplication",
     "DelayDistribution",
+    "EthernetHubMedium",
     "FlowSpec",
     "FqCodelQdisc",
     "GemodelLoss",
@@ -614,6 +668,8 @@ __all__ = [
     "LossModel",
     "MediumSpec",
     "Model",
+    "ModemMedium",
+    "ModemProtocol",
     "NetemQdisc",
     "NetemSpec",
     "NodeSpec",
@@ -633,6 +689,7 @@ __all__ = [
     "StackProfile",
     "TbfQdisc",
     "TcpTransport",
+    "TraceMedium",
     "Transport",
     "UdpTransport",
     "WifiBand",

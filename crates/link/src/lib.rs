@@ -7,18 +7,26 @@
 pub mod adsl;
 mod contention;
 mod dcf;
+pub mod ethernet;
 pub mod homeplug;
+pub mod modem;
 mod shared;
 #[cfg(test)]
 mod testing;
+mod trace;
+mod van_jacobson;
 pub mod wifi_g;
 pub mod wifi_n;
 mod wire;
 
 pub use adsl::Adsl;
 pub use dcf::Dcf;
+pub use ethernet::Ethernet;
 pub use homeplug::HomePlug;
+pub use modem::Modem;
 pub use shared::{Air, Ring, SharedMedium};
+pub use trace::Trace;
+pub use van_jacobson::Header;
 pub use wire::Wire;
 
 use dragstrip_units::Instant;
@@ -30,26 +38,40 @@ pub enum Transmitter {
     Wire(Wire),
     /// ADSL over ATM.
     Adsl(Adsl),
+    /// A pair of telephone modems.
+    Modem(Box<Modem>),
+    /// A recorded link.
+    Trace(Trace),
 }
 
 impl Transmitter {
-    /// The instant from which the next frame may be sent; in the past when it is idle.
+    /// The instant from which the next frame may be sent, if nothing is sent before; not later than `now` when it may be sent
+    /// now.
     #[inline]
     #[must_use]
-    pub fn free(&self) -> Instant {
+    pub fn free(&mut self, now: Instant) -> Instant {
         match self {
             Self::Wire(wire) => wire.free(),
             Self::Adsl(line) => line.free(),
+            Self::Modem(modem) => modem.free(),
+            Self::Trace(trace) => trace.free(now),
         }
     }
 
     /// Sends a frame as soon as possible from `now` on; returns when the other end has all of it, propagation not
-    /// counted.
+    /// counted. `header` is asked for the frame's TCP header where that is compressed; others than TCP have none.
     #[inline]
-    pub fn send(&mut self, len: u32, now: Instant) -> Instant {
+    pub fn send(
+        &mut self,
+        len: u32,
+        now: Instant,
+        header: impl FnOnce() -> Option<Header>,
+    ) -> Instant {
         match self {
             Self::Wire(wire) => wire.send(len, now),
             Self::Adsl(line) => line.send(len, now),
+            Self::Modem(modem) => modem.send(len, now, header()),
+            Self::Trace(trace) => trace.send(len, now),
         }
     }
 }
@@ -61,6 +83,8 @@ pub enum Medium {
     Dcf(Box<Dcf>),
     /// HomePlug AV.
     HomePlug(Box<HomePlug>),
+    /// Half-duplex Ethernet.
+    Ethernet(Box<Ethernet>),
 }
 
 impl SharedMedium for Medium {
@@ -68,6 +92,7 @@ impl SharedMedium for Medium {
         match self {
             Self::Dcf(cell) => cell.offered(station, now),
             Self::HomePlug(line) => line.offered(station, now),
+            Self::Ethernet(hub) => hub.offered(station, now),
         }
     }
 
@@ -75,6 +100,7 @@ impl SharedMedium for Medium {
         match self {
             Self::Dcf(cell) => cell.due(),
             Self::HomePlug(line) => line.due(),
+            Self::Ethernet(hub) => hub.due(),
         }
     }
 
@@ -82,6 +108,7 @@ impl SharedMedium for Medium {
         match self {
             Self::Dcf(cell) => cell.transmit(now, air),
             Self::HomePlug(line) => line.transmit(now, air),
+            Self::Ethernet(hub) => hub.transmit(now, air),
         }
     }
 }

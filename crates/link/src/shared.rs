@@ -20,7 +20,7 @@ use std::collections::VecDeque;
 pub struct Frame {
     /// The packet.
     pub item: Item,
-    /// How often it has been sent in vain.
+    /// How often it has been sent in vain; where a transmission is judged at its end, the one in progress counts.
     pub(crate) retries: u8,
     /// It has arrived, but waits in the receiver's reorder buffer for one before it.
     pub(crate) received: bool,
@@ -61,7 +61,7 @@ impl Ring {
         self.frames.push_back(Frame { item, retries: 0, received: false, sent_bytes: 0 });
     }
 
-    /// Whether the first frame has been sent in vain.
+    /// Whether the first frame has been begun, in vain or not yet to its end.
     #[must_use]
     pub fn repeats(&self) -> bool {
         self.frames.front().is_some_and(|frame| frame.retries > 0)

@@ -30,7 +30,7 @@ impl Rings {
         rings
     }
 
-    fn fill(&mut self) {
+    pub fn fill(&mut self) {
         for ring in &mut self.rings {
             while ring.has_room() {
                 self.next += 1;

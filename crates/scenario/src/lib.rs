@@ -18,7 +18,7 @@ mod tc_text;
 mod types;
 mod validate;
 
-pub use media::{AdslEncapsulation, MediumSpec, WifiBand, WifiProtection, WifiSlot};
+pub use media::{AdslEncapsulation, MediumSpec, ModemProtocol, WifiBand, WifiProtection, WifiSlot};
 pub use problem::Problem;
 pub use routing::{Hops, RouteError, Topology};
 pub use sysctl::{BufferSizes, Kind as SysctlKind, Support, Sysctl, Sysctls, sysctl_table};

@@ -85,6 +85,72 @@ pub enum MediumSpec {
         #[serde(default = "default_ring")]
         ring_packets: u32,
     },
+    /// A pair of telephone modems, one direction: PPP over a serial port, error control, compression.
+    Modem {
+        /// Of the line: V.34's 2400 to 33600 bit/s in steps of 2400.
+        rate_bps: u64,
+        /// Error control and compression.
+        #[serde(default)]
+        protocol: ModemProtocol,
+        /// Bytes in an error-control block (V.42: 128, MNP: 256).
+        #[serde(default = "default_block")]
+        block_bytes: u32,
+        /// How many times smaller compression makes the data: 1 is incompressible (MNP 5 makes such data 13 % longer), text about 3.
+        #[serde(default = "all")]
+        compression_ratio: f64,
+        /// TCP/IP header compression (RFC 1144).
+        #[serde(default)]
+        van_jacobson: bool,
+        /// Of the serial ports at both ends.
+        #[serde(default = "default_dte")]
+        dte_bps: u64,
+        /// Bytes that the sending modem holds; when it is full, packets wait in the queue.
+        #[serde(default = "default_modem_buffer")]
+        buffer_bytes: u32,
+        /// What both modems take for themselves.
+        #[serde(default = "default_processing")]
+        processing_ns: u64,
+    },
+    /// Half-duplex Ethernet at 100 Mbit/s: stations on a hub, CSMA/CD (IEEE 802.3, clause 4).
+    EthernetHub {
+        /// Stations that talk among themselves.
+        #[serde(default)]
+        background_stations: u32,
+        /// What they offer together, as a share of the 100 Mbit/s; above 1 they never pause.
+        #[serde(default)]
+        background_load: f64,
+        /// The node whose interface believes that its link is full duplex: it sends without listening.
+        #[serde(default)]
+        full_duplex: Option<String>,
+        /// Frames in each station's interface, behind the queue discipline.
+        #[serde(default = "default_ethernet_ring")]
+        ring_packets: u32,
+    },
+    /// A recorded link, one direction: instants at which 1500 bytes may leave, over and over (mahimahi's format).
+    Trace {
+        /// Milliseconds since the beginning, never decreasing; the last one, above 0, is also where the trace begins again.
+        opportunities_ms: Vec<u64>,
+    },
+}
+
+fn default_block() -> u32 {
+    128
+}
+
+fn default_dte() -> u64 {
+    115_200
+}
+
+fn default_modem_buffer() -> u32 {
+    2048
+}
+
+fn default_processing() -> u64 {
+    30_000_000
+}
+
+fn default_ethernet_ring() -> u32 {
+    16
 }
 
 fn default_interleaving() -> u64 {
@@ -142,6 +208,23 @@ pub enum AdslEncapsulation {
     PppoeVcMux,
     /// PPPoA, VC multiplexing: 10.
     PppoaVcMux,
+}
+
+/// What a pair of modems does between its serial ports.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ModemProtocol {
+    /// Characters with start and stop bits: 10 bits a byte.
+    Async,
+    /// MNP 4: blocks with 8 bytes around them.
+    Mnp4,
+    /// MNP 4 and MNP 5's compression.
+    Mnp5,
+    /// V.42 (LAPM): blocks with 6 bytes around them.
+    #[default]
+    V42,
+    /// V.42 and V.42 bis's compression.
+    V42bis,
 }
 
 /// 802.11g's slot time.

@@ -20,8 +20,8 @@ pub struct Scenario {
     pub nodes: Vec<NodeSpec>,
     /// Directed links.
     pub links: Vec<LinkSpec>,
-    /// Media that links refer to, by name. On one of a shared kind (wifi_g, wifi_n, homeplug_av) all links that name it contend;
-    /// of a kind for one link (adsl) each has a line of its own.
+    /// Media that links refer to, by name. On one of a shared kind (wifi_g, wifi_n, homeplug_av, ethernet_hub) all links that
+    /// name it contend; of a kind for one link (adsl, modem, trace) each has a line of its own.
     #[serde(default)]
     pub media: BTreeMap<String, MediumSpec>,
     /// Static routes that differ from the shortest path.

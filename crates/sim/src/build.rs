@@ -420,7 +420,7 @@ pub(crate) fn build(scenario: &Scenario) -> Result<World, SetupError> {
     for stage in resolutions.keys() {
         stages[*stage as usize].neighbour_known = Instant::NEVER;
     }
-    let network = Network {
+    let mut network = Network {
         packets: Packets::default(),
         sent: 0,
         delivered: 0,
@@ -433,6 +433,7 @@ pub(crate) fn build(scenario: &Scenario) -> Result<World, SetupError> {
         calendar: Calendar::new(layout.busy_count(), layout.source_count()),
         resolutions,
     };
+    network.start_media();
     Ok(World::new(scenario, network, sockets, flows, probes, recorder, watched, layout))
 }
 

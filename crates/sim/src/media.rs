@@ -2,9 +2,13 @@
 
 use crate::network::{Channel, Station};
 use crate::world::Layout;
-use dragstrip_link::{Adsl, Dcf, HomePlug, Medium, Transmitter, adsl, homeplug, wifi_g, wifi_n};
+use dragstrip_link::{
+    Adsl, Dcf, Ethernet, HomePlug, Medium, Modem, Trace, Transmitter, adsl, ethernet, homeplug,
+    modem, wifi_g, wifi_n,
+};
 use dragstrip_scenario::{
-    AdslEncapsulation, LinkSpec, MediumSpec, Scenario, WifiBand, WifiProtection, WifiSlot,
+    AdslEncapsulation, LinkSpec, MediumSpec, ModemProtocol, Scenario, WifiBand, WifiProtection,
+    WifiSlot,
 };
 use dragstrip_units::{Duration, Rate};
 use std::collections::BTreeMap;
@@ -39,10 +43,13 @@ impl<'a> Media<'a> {
     pub fn place(&mut self, link: &'a LinkSpec, stage: u32) -> Option<Place> {
         let (name, medium) = self.scenario.media.get_key_value(link.medium.as_ref()?)?;
         let ring_packets = match medium {
-            MediumSpec::Adsl { .. } => return own(medium).map(Place::Own),
+            MediumSpec::Adsl { .. } | MediumSpec::Modem { .. } | MediumSpec::Trace { .. } => {
+                return own(medium).map(Place::Own);
+            }
             MediumSpec::WifiG { ring_packets, .. }
             | MediumSpec::WifiN { ring_packets, .. }
-            | MediumSpec::HomeplugAv { ring_packets, .. } => *ring_packets,
+            | MediumSpec::HomeplugAv { ring_packets, .. }
+            | MediumSpec::EthernetHub { ring_packets, .. } => *ring_packets,
         };
         let number = self.channels.len();
         let Draft { number: channel, stations } =
@@ -67,11 +74,10 @@ impl<'a> Media<'a> {
         let seed = self.scenario.seed;
         let mut channels: Vec<(usize, Channel)> = Vec::with_capacity(self.channels.len());
         for (name, Draft { number, stations }) in self.channels {
-            let Some(medium) = shared(&self.scenario.media[name], stations.len(), seed, name)
-            else {
+            let (nodes, stations): (Vec<&str>, Vec<Station>) = stations.into_iter().unzip();
+            let Some(medium) = shared(&self.scenario.media[name], &nodes, seed, name) else {
                 continue;
             };
-            let stations = stations.into_iter().map(|(_, station)| station).collect();
             let source = layout.channel_source(number);
             channels.push((number, Channel { medium, stations, outcomes: Vec::new(), source }));
         }
@@ -95,14 +101,63 @@ fn own(medium: &MediumSpec) -> Option<Transmitter> {
             };
             Some(Transmitter::Adsl(Adsl::new(&config)))
         }
-        MediumSpec::WifiG { .. } | MediumSpec::WifiN { .. } | MediumSpec::HomeplugAv { .. } => None,
+        MediumSpec::Modem {
+            rate_bps,
+            protocol,
+            block_bytes,
+            compression_ratio,
+            van_jacobson,
+            dte_bps,
+            buffer_bytes,
+            processing_ns,
+        } => {
+            let config = modem::Config {
+                rate: Rate::from_bits_per_second(*rate_bps)?,
+                dte: Rate::from_bits_per_second(*dte_bps)?,
+                protocol: match protocol {
+                    ModemProtocol::Async => modem::Protocol::Async,
+                    ModemProtocol::Mnp4 => modem::Protocol::Mnp4,
+                    ModemProtocol::Mnp5 => modem::Protocol::Mnp5,
+                    ModemProtocol::V42 => modem::Protocol::V42,
+                    ModemProtocol::V42bis => modem::Protocol::V42bis,
+                },
+                block_bytes: *block_bytes,
+                compression_ratio: *compression_ratio,
+                van_jacobson: *van_jacobson,
+                buffer_bytes: *buffer_bytes,
+                processing: Duration::from_nanos(*processing_ns),
+            };
+            Some(Transmitter::Modem(Box::new(Modem::new(&config))))
+        }
+        MediumSpec::Trace { opportunities_ms } => {
+            Some(Transmitter::Trace(Trace::new(opportunities_ms)))
+        }
+        MediumSpec::WifiG { .. }
+        | MediumSpec::WifiN { .. }
+        | MediumSpec::HomeplugAv { .. }
+        | MediumSpec::EthernetHub { .. } => None,
     }
 }
 
-/// A medium of the shared kinds.
-fn shared(medium: &MediumSpec, stations: usize, seed: u64, name: &str) -> Option<Medium> {
+/// A medium of the shared kinds, for stations at these nodes.
+fn shared(medium: &MediumSpec, nodes: &[&str], seed: u64, name: &str) -> Option<Medium> {
+    let stations = nodes.len();
     match *medium {
-        MediumSpec::Adsl { .. } => None,
+        MediumSpec::Adsl { .. } | MediumSpec::Modem { .. } | MediumSpec::Trace { .. } => None,
+        MediumSpec::EthernetHub {
+            background_stations,
+            background_load,
+            ref full_duplex,
+            ring_packets: _,
+        } => {
+            let station = |node: &String| nodes.iter().position(|found| found == node);
+            let config = ethernet::Config {
+                background_stations: background_stations as usize,
+                background_load,
+                full_duplex: full_duplex.as_ref().and_then(station),
+            };
+            Some(Medium::Ethernet(Box::new(Ethernet::new(&config, stations, seed, name))))
+        }
         MediumSpec::WifiG { rate_bps, slot, protection, frame_error, ring_packets: _ } => {
             let config = wifi_g::Config {
                 rate_mbps: rate_bps / 1_000_000,

@@ -7,7 +7,7 @@
 
 use crate::calendar::{Calendar, Source};
 use crate::packets::{Packet, Packets};
-use dragstrip_link::{Air, Medium, Ring, SharedMedium, Transmitter};
+use dragstrip_link::{Air, Header, Medium, Ring, SharedMedium, Transmitter};
 use dragstrip_qdisc::{
     Backlog, ComputedFifo, Dequeue, Discipline, DropReason, Item, PacketId, Qdisc, Sink,
 };
@@ -17,6 +17,9 @@ use std::collections::VecDeque;
 
 /// An entry of the table of hops: a stage, or, with this bit, the port at the end of the path.
 pub(crate) const END: u32 = 1 << 31;
+
+/// Ethernet's header, which a frame's length counts.
+const ETHERNET_BYTES: u32 = 14;
 
 /// A packet in a lane: when it arrives, and its next hop there.
 #[derive(Clone, Copy, Debug)]
@@ -251,6 +254,31 @@ pub(crate) struct Network {
     pub resolutions: std::collections::BTreeMap<u32, Resolution>,
 }
 
+/// What header compression looks at in a packet; none if it is no TCP.
+fn tcp_header(packet: &Packet, hops: &[u32], ports: &[Target]) -> Option<Header> {
+    let port = hops[packet.hop as usize..].iter().find(|entry| **entry & END != 0)? & !END;
+    let Target::Endpoint(_) = ports[port as usize] else { return None };
+    let segment = &packet.segment;
+    let mut options = [0; 8];
+    if segment.flags.has(Flags::TS) {
+        options[..2].copy_from_slice(&[segment.ts_val, segment.ts_ecr]);
+    }
+    let sack = segment.sack.iter().take(usize::from(segment.sack_count));
+    for (pair, block) in options[2..].chunks_exact_mut(2).zip(sack) {
+        pair.copy_from_slice(&[block.start as u32, block.end as u32]);
+    }
+    Some(Header {
+        connection: port,
+        bytes: segment.frame_len() - ETHERNET_BYTES - u32::from(segment.len),
+        syn: segment.flags.has(Flags::SYN),
+        seq: segment.seq,
+        ack: segment.ack,
+        window: segment.window,
+        options,
+        payload: u32::from(segment.len),
+    })
+}
+
 /// The sink a discipline reports to while it holds packets of the arena.
 struct Losses<'a> {
     packets: &'a mut Packets,
@@ -277,6 +305,13 @@ impl Sink for Losses<'_> {
 }
 
 impl Network {
+    /// Shared media on which somebody talks before any of our stations does.
+    pub fn start_media(&mut self) {
+        for channel in &self.channels {
+            self.calendar.set(channel.source, channel.medium.due());
+        }
+    }
+
     /// A packet leaves its host at `now`, for the path that begins at `first_hop`; the answer is
     /// when it has left the host's own interface (`now` when it was dropped there or when that cannot
     /// be known yet).
@@ -421,14 +456,17 @@ impl Network {
                 Server::Shared(_) => return self.offer(index, now),
                 Server::Computed(_) => return,
             };
-            if evented.transmitter.free() > now {
-                self.calendar.set(evented.source, evented.transmitter.free());
+            let free = evented.transmitter.free(now);
+            if free > now {
+                self.calendar.set(evented.source, free);
                 return;
             }
             let mut sink = Losses { packets: &mut self.packets, counters: &mut stage.counters };
             match evented.discipline.dequeue(now, &mut sink) {
                 Dequeue::Packet(item) => {
-                    let at = evented.transmitter.send(item.len, now) + evented.delay;
+                    let (packets, hops, ports) = (&self.packets, &self.hops, &self.ports);
+                    let header = || tcp_header(packets.get(item.packet), hops, ports);
+                    let at = evented.transmitter.send(item.len, now, header) + evented.delay;
                     self.leave(index, item.packet, at, now);
                 }
                 Dequeue::Wait(until) => {

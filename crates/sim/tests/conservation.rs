@@ -1,7 +1,9 @@
 //! Random valid scenarios, 2,000 of them (PROPTEST_CASES changes that): no packet and no byte appears or
 //! vanishes, time never goes back, nothing stops for good, and every run can be repeated.
 
-use dragstrip_scenario::{FlowSpec, LinkSpec, NodeSpec, ProbeSpec, QdiscSpec, Scenario};
+use dragstrip_scenario::{
+    FlowSpec, LinkSpec, MediumSpec, NodeSpec, ProbeSpec, QdiscSpec, Scenario,
+};
 use dragstrip_sim::audit::{Audit, audit};
 use dragstrip_sim::{Column, Data, Recording};
 use dragstrip_testkit::{Budget, path, scenarios};
@@ -234,7 +236,15 @@ fn beside(scenario: &Scenario) -> Scenario {
         name: other(&link.name),
         from: other(&link.from),
         to: other(&link.to),
+        medium: link.medium.as_deref().map(other),
         ..link.clone()
+    }));
+    both.media.extend(scenario.media.iter().map(|(name, medium)| {
+        let mut medium = medium.clone();
+        if let MediumSpec::EthernetHub { full_duplex, .. } = &mut medium {
+            *full_duplex = full_duplex.as_deref().map(other);
+        }
+        (other(name), medium)
     }));
     both.flows.extend(scenario.flows.iter().map(|flow| FlowSpec {
         label: other(&flow.label),

@@ -1,6 +1,6 @@
 //! TCP over media that stations share: what comes out of them, and that nothing gets lost inside.
 
-use dragstrip_scenario::{LinkSpec, MediumSpec, NodeSpec, QdiscSpec, Scenario};
+use dragstrip_scenario::{LinkSpec, MediumSpec, NodeSpec, QdiscSpec, Scenario, Transport};
 use dragstrip_sim::audit::audit;
 use dragstrip_testkit::path::{dumbbell, flow, link};
 
@@ -99,6 +99,94 @@ fn two_hops_in_a_channel_carry_about_half_of_one() {
     }
     let two = goodput(&scenario);
     assert!((0.4..0.6).contains(&(two / one)), "{one} {two}");
+}
+
+/// The way there over one medium, the way back over another.
+fn line(down: &str, up: &str, mtu_bytes: u32, seconds: u64) -> Scenario {
+    let mut scenario = path(&medium(down), "reno", seconds);
+    scenario.links.iter_mut().filter(|link| link.from == "d").for_each(|link| {
+        link.medium = Some("up".to_owned());
+    });
+    scenario.media.insert("up".to_owned(), medium(up));
+    for node in &mut scenario.nodes {
+        if let NodeSpec::Host(host) = node {
+            host.mtu_bytes = mtu_bytes;
+        }
+    }
+    scenario
+}
+
+fn without_timestamps(scenario: &mut Scenario) {
+    for node in &mut scenario.nodes {
+        if let NodeSpec::Host(host) = node {
+            host.sysctl.insert("net.ipv4.tcp_timestamps".to_owned(), "0".to_owned());
+        }
+    }
+}
+
+/// Payload 1448 of 1508 bytes, 332 of 392; blocks are shared, so a second carries 3439 bytes.
+#[test]
+fn a_modem_carries_what_headers_and_blocks_leave() {
+    let modem = r#"{"kind": "modem", "rate_bps": 28800}"#;
+    for (mtu, window, expected) in
+        [(1500, 4.0, 3439.0 * 1448.0 / 1508.0), (384, 8.0, 3439.0 * 332.0 / 392.0)]
+    {
+        let mut scenario = line(modem, modem, mtu, 200);
+        scenario.flows[0].transport = Transport::Tcp {
+            cc: "fixed".to_owned(),
+            cc_options: [("window".to_owned(), window)].into(),
+        };
+        let found = goodput(&scenario) * 1e6 / 8.0;
+        // The RTT is a second longer than the handshake's: some segments are sent twice before TCP knows.
+        assert!((0.96..1.0).contains(&(found / expected)), "{mtu}: {found} {expected}");
+    }
+}
+
+/// RFC 1144 makes 40 bytes 3. With timestamps 52 stay 52, except where two segments leave in the same millisecond.
+#[test]
+fn header_compression_gains_little_with_timestamps() {
+    let modem = r#"{"kind": "modem", "rate_bps": 28800, "van_jacobson": true}"#;
+    let mut scenario = line(modem, modem, 384, 120);
+    let stamped = goodput(&scenario) * 1e6 / 8.0;
+    without_timestamps(&mut scenario);
+    let plain = goodput(&scenario) * 1e6 / 8.0;
+    assert!((0.97..1.05).contains(&(stamped / (3439.0 * 332.0 / 392.0))), "{stamped}");
+    assert!((0.97..1.0).contains(&(plain / (3439.0 * 344.0 / 355.0))), "{plain}");
+}
+
+#[test]
+fn a_trace_carries_its_opportunities() {
+    // 12 Mbit/s for a second, 1.2 Mbit/s for another.
+    let mut opportunities: Vec<u64> = (1..=1000).collect();
+    opportunities.extend((1..=100).map(|n| 1000 + 10 * n));
+    let trace = format!(r#"{{"kind": "trace", "opportunities_ms": {opportunities:?}}}"#);
+    let found = goodput(&line(&trace, &trace, 1500, 20));
+    let expected = 6.6 * 1448.0 / 1500.0;
+    assert!((0.95..1.0).contains(&(found / expected)), "{found} {expected}");
+}
+
+/// The fact sheet expects 80 to 90 Mbit/s, from one collision for every ACK; some ACKs collide more than once.
+#[test]
+fn a_hub_carries_about_80_mbit_s_and_less_beside_others() {
+    let hub = medium(r#"{"kind": "ethernet_hub"}"#);
+    let alone = goodput(&path(&hub, "cubic", 10));
+    assert!((78.0..90.0).contains(&alone), "{alone}");
+    let busy = r#"{"kind": "ethernet_hub", "background_stations": 10, "background_load": 0.5}"#;
+    let beside = goodput(&path(&medium(busy), "cubic", 10));
+    assert!((10.0..35.0).contains(&beside), "{beside}");
+}
+
+/// Data and ACKs destroy each other whenever both want to talk; data alone pass.
+#[test]
+fn a_duplex_mismatch_loses_what_overlaps() {
+    let hub = medium(r#"{"kind": "ethernet_hub", "full_duplex": "r"}"#);
+    let mut scenario = path(&hub, "cubic", 10);
+    let (_, books) = audit(&scenario).expect("a valid scenario");
+    let lost = books.dropped as f64 / books.sent as f64;
+    assert!((0.02..0.5).contains(&lost), "{lost}");
+    scenario.flows = vec![dragstrip_testkit::path::datagrams("s0", "d", 80_000_000, 1_400)];
+    let (_, books) = audit(&scenario).expect("a valid scenario");
+    assert!(books.dropped == 0 && books.delivered > 10_000, "{books:?}");
 }
 
 #[test]

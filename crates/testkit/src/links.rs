@@ -1,6 +1,8 @@
 //! Random links: every queue discipline and impairment that a scenario can name.
 
-use dragstrip_scenario::{DelayDistribution, LinkSpec, LossModel, NetemSpec, QdiscSpec};
+use dragstrip_scenario::{
+    DelayDistribution, LinkSpec, LossModel, MediumSpec, ModemProtocol, NetemSpec, QdiscSpec,
+};
 use proptest::prelude::*;
 use proptest::sample::select;
 
@@ -191,4 +193,61 @@ pub(crate) fn link(free: bool) -> impl Strategy<Value = LinkSpec> {
             qdisc,
             netem,
         })
+}
+
+/// Any medium; a hub knows no node by name.
+pub(crate) fn medium() -> impl Strategy<Value = MediumSpec> {
+    let json = |text: &str| Just(serde_json::from_str::<MediumSpec>(text).expect(text));
+    prop_oneof![
+        1 => json(r#"{"kind": "adsl", "rate_bps": 1536000}"#),
+        1 => json(r#"{"kind": "wifi_g", "rate_bps": 54000000, "frame_error": 0.1}"#),
+        1 => json(r#"{"kind": "wifi_n", "mcs": 7, "frame_error": 0.1}"#),
+        1 => json(r#"{"kind": "homeplug_av", "phy_bps": 107000000}"#),
+        2 => modem(),
+        2 => hub(),
+        2 => trace(),
+    ]
+}
+
+fn modem() -> impl Strategy<Value = MediumSpec> {
+    let protocols = vec![
+        ModemProtocol::Async,
+        ModemProtocol::Mnp4,
+        ModemProtocol::Mnp5,
+        ModemProtocol::V42,
+        ModemProtocol::V42bis,
+    ];
+    (1..=14_u64, select(protocols), 8..=256_u32, any::<bool>(), 1..10_000_u32).prop_map(
+        |(step, protocol, block_bytes, van_jacobson, buffer_bytes)| MediumSpec::Modem {
+            rate_bps: step * 2_400,
+            protocol,
+            block_bytes,
+            compression_ratio: 1.0,
+            van_jacobson,
+            dte_bps: 115_200,
+            buffer_bytes,
+            processing_ns: 30 * MS,
+        },
+    )
+}
+
+fn hub() -> impl Strategy<Value = MediumSpec> {
+    (0..20_u32, 0.05..0.5, 1..20_u32).prop_map(|(background_stations, load, ring_packets)| {
+        MediumSpec::EthernetHub {
+            background_stations,
+            background_load: if background_stations > 0 { load } else { 0.0 },
+            full_duplex: None,
+            ring_packets,
+        }
+    })
+}
+
+fn trace() -> impl Strategy<Value = MediumSpec> {
+    proptest::collection::vec(0..2_000_u64, 1..200).prop_map(|mut opportunities_ms| {
+        opportunities_ms.sort_unstable();
+        if let Some(last) = opportunities_ms.last_mut() {
+            *last += 1;
+        }
+        MediumSpec::Trace { opportunities_ms }
+    })
 }

@@ -1,10 +1,13 @@
 //! Random valid scenarios: dumbbells, chains of routers and random graphs, with every kind of link
 //! and traffic.
 
-use crate::links::link;
+use crate::links::{link, medium};
 use crate::traffic::{flow, host};
-use dragstrip_scenario::{FlowSpec, HostSpec, LinkSpec, NodeSpec, ProbeSpec, Record, Scenario};
+use dragstrip_scenario::{
+    FlowSpec, HostSpec, LinkSpec, MediumSpec, NodeSpec, ProbeSpec, Record, Scenario,
+};
 use proptest::prelude::*;
+use std::collections::BTreeMap;
 
 const MS: u64 = 1_000_000;
 
@@ -74,20 +77,27 @@ pub fn scenarios(budget: Budget) -> impl Strategy<Value = Scenario> {
     let parts = (
         // Both directions of at most eleven edges: the ones at hosts have a rate.
         proptest::collection::vec((link(false), link(true)), 22),
+        // What carries an edge that is no wire, and whether the node that sends first does not listen.
+        proptest::collection::vec(
+            proptest::option::weighted(0.15, (medium(), proptest::bool::weighted(0.2))),
+            11,
+        ),
         proptest::collection::vec(host(), 4),
         proptest::collection::vec(flow(), 1..=budget.flows),
         proptest::collection::vec((any::<usize>(), any::<usize>(), 20 * MS..400 * MS), 0..3),
     );
     let rest = (any::<u64>(), 50 * MS..budget.duration_ns, any::<bool>(), any::<bool>());
-    (shape, parts, rest).prop_map(|(shape, (links, hosts, flows, probes), rest)| {
+    (shape, parts, rest).prop_map(|(shape, (links, media, hosts, flows, probes), rest)| {
         let (seed, duration_ns, cold_arp, every_ack) = rest;
         let nodes = nodes(&shape, hosts);
+        let mut links = name_links(&shape, &nodes, links);
+        let media = name_media(&mut links, media);
         Scenario {
             name: "random".to_owned(),
             seed,
             duration_ns,
-            links: name_links(&shape, &nodes, links),
-            media: std::collections::BTreeMap::new(),
+            links,
+            media,
             routes: Vec::new(),
             flows: name_flows(&shape, &nodes, flows, duration_ns),
             probes: name_probes(&shape, &nodes, probes),
@@ -118,6 +128,27 @@ fn name_links(
         LinkSpec { name: format!("{from}-{to}"), from: from.to_owned(), to: to.to_owned(), ..link }
     });
     named.collect()
+}
+
+/// Both links of an edge that has a medium name it instead of having a rate.
+fn name_media(
+    links: &mut [LinkSpec],
+    media: Vec<Option<(MediumSpec, bool)>>,
+) -> BTreeMap<String, MediumSpec> {
+    let mut named = BTreeMap::new();
+    for (index, (edge, medium)) in links.chunks_exact_mut(2).zip(media).enumerate() {
+        let Some((mut medium, deaf)) = medium else { continue };
+        if let MediumSpec::EthernetHub { full_duplex, .. } = &mut medium {
+            *full_duplex = deaf.then(|| edge[0].from.clone());
+        }
+        for link in edge {
+            link.medium = Some(format!("m{index}"));
+            link.rate_bps = None;
+            link.overhead_bytes = 0;
+        }
+        named.insert(format!("m{index}"), medium);
+    }
+    named
 }
 
 /// Two different hosts, chosen by two numbers.

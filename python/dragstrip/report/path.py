@@ -10,7 +10,15 @@ from typing import Any
 from dragstrip.report import quantity
 from dragstrip.report.load import Json
 
-MEDIA = {"adsl": "ADSL", "wifi_g": "802.11g", "wifi_n": "802.11n", "homeplug_av": "HomePlug AV"}
+MEDIA = {
+    "adsl": "ADSL",
+    "wifi_g": "802.11g",
+    "wifi_n": "802.11n",
+    "homeplug_av": "HomePlug AV",
+    "modem": "modem",
+    "ethernet_hub": "Ethernet hub",
+    "trace": "trace",
+}
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,8 @@ const COLUMN_BYTES: u64 = 8;
 /// Full frames are counted; smaller ones would be more packets but not more ACKs of a bulk flow.
 const FRAME_BITS: u128 = 1514 * 8;
 const SEGMENT_BYTES: u64 = 1448;
+/// What leaves at an opportunity of a trace.
+const TRACE_BITS: u64 = 1500 * 8;
 /// Where no link of the path has a rate.
 const RATE_UNKNOWN_BPS: u64 = 10_000_000_000;
 /// The receiver acknowledges every second segment.
@@ -110,6 +112,13 @@ impl Scenario {
 fn fastest(medium: &MediumSpec) -> Option<u64> {
     match medium {
         MediumSpec::Adsl { rate_bps, .. } | MediumSpec::WifiG { rate_bps, .. } => Some(*rate_bps),
+        // Text shrinks at most to what the serial port carries.
+        MediumSpec::Modem { dte_bps, .. } => Some(*dte_bps),
+        MediumSpec::EthernetHub { .. } => Some(100_000_000),
+        MediumSpec::Trace { opportunities_ms } => {
+            let bits = opportunities_ms.len() as u64 * TRACE_BITS;
+            Some(bits * 1000 / opportunities_ms.last().copied().unwrap_or(1).max(1))
+        }
         MediumSpec::HomeplugAv { phy_bps, .. } => Some(*phy_bps),
         // MCS 15, 40 MHz, short guard interval.
         MediumSpec::WifiN { .. } => Some(300_000_000),

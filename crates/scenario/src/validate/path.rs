@@ -122,7 +122,8 @@ fn takes_no_time(link: &LinkSpec) -> bool {
         | QdiscSpec::FqCodel { .. }
         | QdiscSpec::Sfq { .. } => true,
     };
-    qdisc && link.rate_bps.is_none() && link.delay_ns == 0 && link.netem.as_ref().is_none_or(netem)
+    let wire = link.rate_bps.is_none() && link.medium.is_none() && link.delay_ns == 0;
+    qdisc && wire && link.netem.as_ref().is_none_or(netem)
 }
 
 /// Whether the largest packet that comes along fits into the queue at all.

@@ -353,6 +353,9 @@ fn every_medium_is_valid_with_its_defaults() {
         r#"{"kind": "wifi_g", "rate_bps": 54000000}"#,
         r#"{"kind": "wifi_n", "mcs": 15}"#,
         r#"{"kind": "homeplug_av", "phy_bps": 107000000}"#,
+        r#"{"kind": "modem", "rate_bps": 28800}"#,
+        r#"{"kind": "ethernet_hub"}"#,
+        r#"{"kind": "trace", "opportunities_ms": [0, 0, 7]}"#,
     ] {
         let mut scenario = fixture::scenario();
         over(medium(json))(&mut scenario);
@@ -387,6 +390,32 @@ fn media_reject_what_they_cannot_do() {
         (
             "media.air.beacon_period_ns",
             r#"{"kind": "homeplug_av", "phy_bps": 107000000, "beacon_period_ns": 4000000}"#,
+        ),
+        ("media.air.rate_bps", r#"{"kind": "modem", "rate_bps": 28000}"#),
+        ("media.air.rate_bps", r#"{"kind": "modem", "rate_bps": 56000}"#),
+        ("media.air.rate_bps", r#"{"kind": "modem", "rate_bps": 0}"#),
+        ("media.air.block_bytes", r#"{"kind": "modem", "rate_bps": 28800, "block_bytes": 0}"#),
+        ("media.air.dte_bps", r#"{"kind": "modem", "rate_bps": 28800, "dte_bps": 300}"#),
+        ("media.air.buffer_bytes", r#"{"kind": "modem", "rate_bps": 28800, "buffer_bytes": 0}"#),
+        (
+            "media.air.compression_ratio",
+            r#"{"kind": "modem", "rate_bps": 28800, "protocol": "v42bis", "compression_ratio": 0.5}"#,
+        ),
+        (
+            "media.air.compression_ratio",
+            r#"{"kind": "modem", "rate_bps": 28800, "protocol": "mnp4", "compression_ratio": 3}"#,
+        ),
+        ("media.air.background_load", r#"{"kind": "ethernet_hub", "background_load": -1}"#),
+        ("media.air.background_stations", r#"{"kind": "ethernet_hub", "background_stations": 5}"#),
+        ("media.air.background_stations", r#"{"kind": "ethernet_hub", "background_load": 0.5}"#),
+        ("media.air.full_duplex", r#"{"kind": "ethernet_hub", "full_duplex": "a"}"#),
+        ("media.air.ring_packets", r#"{"kind": "ethernet_hub", "ring_packets": 0}"#),
+        ("media.air.opportunities_ms", r#"{"kind": "trace", "opportunities_ms": []}"#),
+        ("media.air.opportunities_ms[2]", r#"{"kind": "trace", "opportunities_ms": [3, 5, 4]}"#),
+        ("media.air.opportunities_ms[1]", r#"{"kind": "trace", "opportunities_ms": [0, 0]}"#),
+        (
+            "media.air.opportunities_ms",
+            r#"{"kind": "trace", "opportunities_ms": [18446744073709551615]}"#,
         ),
     ] {
         wrong(field, over(medium(json)));
