@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from dragstrip import kernel_cli
-from dragstrip.errors import BadInputError, DragstripError
+from dragstrip.errors import BadInputError, DragstripError, Raw
 
 if TYPE_CHECKING:
+    from dragstrip.fidelity.side import Chosen
     from dragstrip.runner import Plan
 
 BAD_INPUT = 2
@@ -41,6 +42,10 @@ Out = Annotated[
 ]
 Workers = Annotated[int | None, typer.Option("--workers", min=1, help="Processes; default: one per core.")]
 ENGINES = "sim: the built-in simulator; vm: a stock Linux kernel in an emulator with virtual time."
+BOTH = f"{ENGINES} sim,vm: both, and how far apart they are."
+Check = Annotated[
+    bool, typer.Option("--check", help="Run everything twice and say whether the bytes are the same.")
+]
 Report = Annotated[bool, typer.Option("--report/--no-report", help="Write report.html and figures.")]
 
 
@@ -122,7 +127,8 @@ def run(
     duration: Annotated[
         str | None, typer.Option("--duration", help="Instead of the experiment's own, such as 10s.")
     ] = None,
-    engine: Annotated[str | None, typer.Option("--engine", help=ENGINES)] = None,
+    engine: Annotated[str | None, typer.Option("--engine", help=BOTH)] = None,
+    check: Check = False,
     write_docs: Annotated[
         Path | None,
         typer.Option("--write-docs", metavar="FILE", help="With seeds: write docs/catalogue.md and its kin."),
@@ -157,11 +163,16 @@ def run(
         expected = f"no --write-docs: it tells of {catalogue.EVERYTHING}, as the files have it"
         raise BadInputError("--write-docs", str(write_docs), expected, "command line")
     members = catalogue.members(experiment)
+    if members and check:
+        raise BadInputError("--check", None, "is for one experiment, not a whole shelf", "command line")
     if members:
         plans = {name: planned(name) for name in members}
         _execute_shelf(experiment, plans, out, workers, bool(report), write_docs, as_json)
         return
     single = planned(experiment)
+    if check:
+        _check(single, out, workers, as_json)
+        return
     _execute(single, out, single.experiment.name.split("/")[-1], workers, report is not False, as_json)
 
 
@@ -237,7 +248,8 @@ def compare(
     together: Annotated[bool, typer.Option("--together", help="All algorithms on the path at once.")] = False,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Of everything random.")] = 1,
     repeat: Annotated[int, typer.Option("--repeat", min=1, help="With seeds counting up.")] = 1,
-    engine: Annotated[str, typer.Option("--engine", help=ENGINES)] = "sim",
+    engine: Annotated[str, typer.Option("--engine", help=BOTH)] = "sim",
+    check: Check = False,
     out: Out = None,
     workers: Workers = None,
     report: Report = True,
@@ -272,7 +284,11 @@ def compare(
         together=together,
         engine=engine,
     )
-    _execute(reworded(lambda: plan(described)), out, "compare", workers, report, as_json)
+    planned = reworded(lambda: plan(described))
+    if check:
+        _check(planned, out, workers, as_json)
+    else:
+        _execute(planned, out, "compare", workers, report, as_json)
 
 
 @app.command()
@@ -377,6 +393,15 @@ def sweep(
 
 @app.command()
 def agree(
+    experiments: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[EXPERIMENT]...",
+            help="Runs these on both engines: names in the catalogue, its folders, or TOML files. "
+            "Without one: a grid of stored recordings.",
+            show_default=False,
+        ),
+    ] = None,
     grid: Annotated[
         Path | None, typer.Option("--grid", help="Grid file.", show_default="fidelity/linux-6.1/grid.toml")
     ] = None,
@@ -386,6 +411,18 @@ def agree(
     only: Annotated[
         str | None, typer.Option("--only", help="Cases whose name contains or matches this.")
     ] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="PATH=VALUE", help="A field of the experiments, such as hosts.*.tick_hz=250."
+        ),
+    ] = None,
+    repeat: Annotated[
+        int | None, typer.Option("--repeat", min=1, help="Seeds; the kernel runs with one more.")
+    ] = None,
+    duration: Annotated[
+        str | None, typer.Option("--duration", help="Instead of the experiments' own, such as 10s.")
+    ] = None,
     explain: Annotated[
         str | None, typer.Option("--explain", metavar="NAME", help="Say where this case's time lines part.")
     ] = None,
@@ -393,10 +430,15 @@ def agree(
         bool, typer.Option("--nominal", help="The path as configured, without what pings show beside it.")
     ] = False,
     out: Annotated[
-        Path | None, typer.Option("--out", help="Folder for agree.html: heat maps and overlaid traces.")
+        Path | None,
+        typer.Option(
+            "--out",
+            help="Folder for agree.html (heat maps and overlaid traces) and the recordings of EXPERIMENT.",
+        ),
     ] = None,
     write_docs: Annotated[
-        Path | None, typer.Option("--write-docs", metavar="FILE", help="Write the page docs/fidelity.md.")
+        Path | None,
+        typer.Option("--write-docs", metavar="FILE", help="Write a page for docs/, such as fidelity.md."),
     ] = None,
     write_bands: Annotated[
         Path | None, typer.Option("--write-bands", metavar="FILE", help="Write the sample's bands.")
@@ -404,10 +446,22 @@ def agree(
     workers: Workers = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Hold the simulator against recordings of a real kernel, figure by figure.
+    """Hold the simulator against a real kernel, figure by figure.
 
-    Example: dragstrip agree --only 2m-160ms --out agreement
+    Example: dragstrip agree bu-cs655-2022 --out agreement
     """
+    of_grid = {"--grid": grid, "--recordings": recordings, "--write-bands": write_bands}
+    of_runs = {"--set": set_, "--repeat": repeat, "--duration": duration}
+    for name, value in (of_grid if experiments else of_runs).items():
+        if value:
+            wanted = "nothing with EXPERIMENT" if experiments else "only with EXPERIMENT"
+            raise BadInputError(name, Raw(value), wanted, "command line")
+    if experiments:
+        from dragstrip.fidelity.side import Chosen
+
+        chosen = Chosen(experiments, only, set_ or [], repeat, duration)
+        _agree_on(chosen, explain, nominal, out, write_docs, workers, as_json)
+        return
     from dragstrip.fidelity import command, console
     from dragstrip.fidelity.agree import agree as hold
     from dragstrip.fidelity.agree import document
@@ -429,6 +483,38 @@ def agree(
     if write_bands is not None:
         command.write_bands(found, described, write_bands)
     if found.failed:
+        raise typer.Exit(1)
+
+
+def _agree_on(
+    chosen: Chosen,
+    explain: str | None,
+    nominal: bool,
+    out: Path | None,
+    write_docs: Path | None,
+    workers: int | None,
+    as_json: bool,
+) -> None:
+    """Runs experiments on both engines and tells of their agreement."""
+    from dragstrip.fidelity import command, console, page, side
+    from dragstrip.fidelity.agree import document
+
+    typed = shlex.join(["dragstrip", *sys.argv[1:]])
+    plans = side.plans(chosen)
+    found = side.run(
+        plans, out, workers, typed, nominal=nominal, spread=write_docs is not None, quiet=as_json
+    )
+    if explain is not None:
+        command.explain_one(found, explain)
+    elif as_json:
+        _print_json(document(found))
+    else:
+        console.show(found)
+    if out is not None:
+        typer.echo(f"Page: {page.write(found, side.grid(chosen, found), out)}", err=as_json)
+    if write_docs is not None:
+        side.write_docs(found, chosen, plans, typed, write_docs)
+    if not found.cases:
         raise typer.Exit(1)
 
 
@@ -510,9 +596,31 @@ def _execute(
         _print_json(located(document, folder))
     else:
         show_result(document, planned.runs)
+        if "agreement" in document:
+            from dragstrip.fidelity import both, console
+
+            console.show(both.of_result(document, folder))
         page = folder / "report.html"
         typer.echo(f"Report: {page}" if page.exists() else f"Recordings: {folder}")
     if document["failed"]:
+        raise typer.Exit(1)
+
+
+def _check(planned: Plan, out: Path | None, workers: int | None, as_json: bool) -> None:
+    from dragstrip import check
+    from dragstrip.console import watching
+
+    if out is not None:
+        raise BadInputError(
+            "--out", str(out), "nothing with --check, which keeps no recording", "command line"
+        )
+    with watching(check.twice(planned.runs), quiet=as_json) as watcher:
+        verdicts = check.check(planned, workers, watcher)
+    if as_json:
+        _print_json(check.document(verdicts))
+    else:
+        typer.echo("\n".join(map(check.spelled, verdicts)))
+    if not all(verdict.identical for verdict in verdicts):
         raise typer.Exit(1)
 
 

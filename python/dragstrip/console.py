@@ -71,12 +71,15 @@ class _Bar(Watcher):
 class _Lines(Watcher):
     def __init__(self, runs: Sequence[Run]) -> None:
         self.runs = runs
+        self.several = len({run.engine for run in runs}) > 1
         self.done = 0
 
     def finished(self, index: int, outcome: Outcome) -> None:
         self.done += 1
         ending = "done" if outcome.summary is not None else outcome.failure
-        print(f"[{self.done}/{len(self.runs)}] {self.runs[index].name}: {ending}", file=sys.stderr)  # noqa: T201
+        run = self.runs[index]
+        name = f"{run.name} ({run.engine})" if self.several else run.name
+        print(f"[{self.done}/{len(self.runs)}] {name}: {ending}", file=sys.stderr)  # noqa: T201
 
 
 def show_result(document: dict[str, Any], runs: Sequence[Run]) -> None:
@@ -152,14 +155,16 @@ def _runs_table(document: dict[str, Any], runs: Sequence[Run]) -> Table:
 def _groups(document: dict[str, Any], runs: Sequence[Run]) -> dict[tuple[str, str], Group]:
     """(name without the repeat's number, algorithm) → [(run, its flows of that algorithm)]."""
     plain = {f"runs/{run.slug}": run.name.rsplit(" #", 1)[0] for run in runs}
+    several = len({run.engine for run in runs}) > 1
     groups: dict[tuple[str, str], Group] = {}
     for line in document["runs"]:
         algorithms = list(dict.fromkeys(flow["cc"] for flow in line["flows"]))
         name = plain[line["recording"]]
         name = "" if name in ("+".join(algorithms), algorithms[0]) else name
+        engine = f" · {line['engine']}" if several else ""
         for cc in algorithms:
             flows = [flow for flow in line["flows"] if flow["cc"] == cc]
-            groups.setdefault((name, cc), []).append((line, flows))
+            groups.setdefault((name, cc + engine), []).append((line, flows))
     return groups
 
 

@@ -50,6 +50,7 @@ class Run:
     settings: Json = field(default_factory=dict)
     """Which alternative this is: dotted path → value, and `alternative` → name."""
     repeat: int = 0
+    engine: str = "sim"
 
     @property
     def slug(self) -> str:
@@ -61,17 +62,22 @@ class Run:
 def expand(experiment: Experiment, source: str = "") -> list[Run]:
     """All runs in the order of time: every alternative in turn, then all again with the next seed.
 
+    With both engines the simulator's come first, and the kernel runs everything once more, with one more
+    seed: its distance from itself is the floor of what can be reached.
+
     Raises `BadInputError` for the first scenario that the core would refuse.
     """
     variants = list(_variants(experiment, source))
     runs: list[Run] = []
-    for repeat in range(experiment.repeat):
-        for settings, variant in variants:
-            name = _name(settings, variant, repeat, experiment.repeat)
-            scenario = build(variant, name, experiment.seed + repeat)
-            if repeat == 0:  # repeats differ in the seed alone
-                check(scenario, variant, source)
-            runs.append(Run(len(runs), name, complete(scenario), settings, repeat))
+    for engine in experiment.engines:
+        repeats = experiment.repeat + (engine == "vm" and len(experiment.engines) > 1)
+        for repeat in range(repeats):
+            for settings, variant in variants:
+                name = _name(settings, variant, repeat, repeats)
+                scenario = build(variant, name, experiment.seed + repeat)
+                if repeat == 0:  # repeats differ in the seed alone
+                    check(scenario, variant, source)
+                runs.append(Run(len(runs), name, complete(scenario), settings, repeat, engine))
     return runs
 
 
@@ -108,7 +114,7 @@ def _variants(experiment: Experiment, source: str) -> Iterator[tuple[Json, Exper
         content = json.loads(json.dumps(base))
         for name, assignments in combination:
             for path, value in assignments.items():
-                _assign(content, path, value, source)
+                assign(content, path, value, source)
             settings.update({"alternative": name} if name else assignments)
         try:
             yield settings, Experiment.build(content, source)
@@ -143,7 +149,7 @@ def path_parts(path: str) -> list[str]:
     return [quoted or plain for quoted, plain in re.findall(r'"([^"]*)"|([^."\[\]]+)', path)]
 
 
-def _assign(content: Json, path: str, value: Any, source: str) -> None:
+def assign(content: Json, path: str, value: Any, source: str) -> None:
     """Sets the field at a dotted path; a list without an index means each of its entries."""
     places: list[Any] = [content]
     parts = path_parts(path)

@@ -501,7 +501,8 @@ class Experiment(Part):
     """Neighbour caches start empty: the first packet over a link waits for ARP, one round trip of it."""
     idle: Time = 0
     """Pause between runs where the path is real. The simulator starts every run on an empty path."""
-    engine: Literal["sim", "vm"] = "sim"
+    engine: Literal["sim", "vm", "sim,vm"] = "sim"
+    """`sim,vm`: both, each run held against the other engine's."""
     path: Path | None = None
     nodes: list[Node] = []
     links: list[Link] = []
@@ -519,6 +520,11 @@ class Experiment(Part):
     claims: list[Claim] = []
     ablations: list[Ablation] = []
     flow_tables: list[FlowTable] = []
+
+    @property
+    def engines(self) -> tuple[str, ...]:
+        """Those that run it."""
+        return tuple(self.engine.split(","))
 
     @field_validator("flows")
     @classmethod

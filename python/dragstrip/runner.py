@@ -24,6 +24,7 @@ from dragstrip.engines.pool import Outcome, Task, Watcher, run_all
 from dragstrip.errors import BadInputError, DragstripError
 from dragstrip.expand import Run, expand
 from dragstrip.experiment import Experiment
+from dragstrip.fidelity import agree, both
 from dragstrip.measures import Measured
 from dragstrip.recording import read, write_json
 
@@ -64,14 +65,15 @@ class Job:
     @cached_property
     def simulated(self) -> str:
         """Equal for runs that differ in nothing but their names."""
-        return json.dumps({**self.run.scenario, "name": ""}, sort_keys=True)
+        return json.dumps([self.run.engine, {**self.run.scenario, "name": ""}], sort_keys=True)
 
 
 def plan(experiment: Experiment, source: str = "") -> Plan:
     """Checks everything that can be checked before anything is written; raises `BadInputError`."""
     runs = expand(experiment, source)
     check(experiment, runs, source)
-    return Plan(experiment, runs, source, list(ablated(experiment, source)))
+    graded_on = experiment.model_copy(update={"engine": experiment.engines[0]})
+    return Plan(experiment, runs, source, list(ablated(graded_on, source)))
 
 
 def execute(
@@ -106,7 +108,7 @@ def execute_all(
     Raises as `execute` does.
     """
     watcher = watcher or Watcher()
-    for engine in {planned.experiment.engine for planned in plans.values()}:
+    for engine in dict.fromkeys(engine for one in plans.values() for engine in one.experiment.engines):
         prepare(engine)
     claim_folder(out)
     tasks = [task for name, planned in plans.items() for task in _tasks(planned, out / name, command)]
@@ -126,6 +128,8 @@ def execute_all(
         folder = out / name
         made = {job.simulated: (job.folder, next(remaining)) for job in planned.jobs}
         document = _document(planned, made, folder)
+        if len(planned.experiment.engines) > 1:
+            document["agreement"] = agree.document(both.of_result(document, folder))
         write_json(folder / "experiment.json", _plain(planned.experiment))
         write_json(folder / "result.json", document)
         if report and document["runs"]:
@@ -179,7 +183,8 @@ def _tasks(planned: Plan, out: Path, command: str) -> list[Task]:
                 "repeat": job.run.repeat,
                 "command": command,
             },
-            planned.experiment.engine,
+            job.run.engine,
+            recalled=len(planned.experiment.engines) > 1,
         )
         for job in planned.jobs
     ]
@@ -218,14 +223,15 @@ def _document(planned: Plan, made: Made, out: Path) -> dict[str, Any]:
             lines.append(
                 {
                     "scenario": run.name,
-                    "engine": planned.experiment.engine,
+                    "engine": run.engine,
                     "seed": run.scenario["seed"],
                     "recording": f"runs/{run.slug}",
                     **outcome.summary,
                 }
             )
+    graded = [run for run in planned.runs if run.engine == planned.experiment.engines[0]]
     needed = planned.experiment.claims or planned.experiment.flow_tables
-    finished = _finished(planned.runs, made, out) if needed else []
+    finished = _finished(graded, made, out) if needed else []
     return {
         "version": _core.__version__,
         "experiment": planned.experiment.name,

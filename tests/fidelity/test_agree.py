@@ -7,6 +7,7 @@ import json
 import lzma
 import shlex
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,10 @@ from dragstrip import cli
 from dragstrip.errors import BadInputError
 from dragstrip.fidelity import bands, translate
 from dragstrip.fidelity.agree import Agreement, Case, agree, measure
+from dragstrip.fidelity.conditions import Conditions, conditions
+from dragstrip.fidelity.epochs import epochs, period_s, window_error
 from dragstrip.fidelity.explain import events, explain
-from dragstrip.fidelity.figures import Figure, figures, kolmogorov_smirnov
+from dragstrip.fidelity.figures import Figure, figures, kolmogorov_smirnov, wasserstein
 from dragstrip.fidelity.kernel import KernelRun, grouped, load, load_all, packed
 from dragstrip.fidelity.targets import BY_KEY, standing
 from dragstrip.fidelity.traces import FlowTrace, Trace, changes, falls, of_kernel
@@ -41,6 +44,10 @@ def changed(run: KernelRun, **fields: Any) -> KernelRun:
     content = copy.deepcopy(run.content)
     content["scenario"].update(fields)
     return KernelRun(run.name, content)
+
+
+def of(run: KernelRun) -> Conditions:
+    return conditions(translate.scenario(run))
 
 
 def flow(cwnd: list[float], ssthresh: list[float], retransmits: list[float] | None = None) -> FlowTrace:
@@ -75,7 +82,7 @@ def test_kolmogorov_smirnov_is_the_greatest_gap() -> None:
 
 def test_errors_and_limits(stored: KernelRun) -> None:
     kernel, ours = trace(10e6, [40.0, 50.0, 60.0], 20, 100), trace(9.8e6, [40.0, 51.0, 60.0], 22, 111)
-    found = {figure.quantity: figure for figure in figures([stored], [kernel], [ours])}
+    found = {figure.quantity: figure for figure in figures(of(stored), [kernel], [ours])}
     assert found["goodput"].error == pytest.approx(2.0)
     assert found["goodput"].reached
     assert found["rtt"].error == pytest.approx(2.0)
@@ -90,18 +97,18 @@ def test_errors_and_limits(stored: KernelRun) -> None:
 
 def test_one_packet_time_is_allowed_where_it_is_more(stored: KernelRun) -> None:
     slow = changed(stored, bottleneck={**stored.scenario["bottleneck"], "rate_kbit": 1000})
-    found = figures([slow], [trace(1e6, [40.0])], [trace(1e6, [45.0])])
+    found = figures(of(slow), [trace(1e6, [40.0])], [trace(1e6, [45.0])])
     rtt = next(figure for figure in found if figure.quantity == "rtt")
     assert rtt.limit == pytest.approx(12.112 / 40 * 100)
 
 
 def test_seeds_are_averaged_and_random_loss_has_other_limits(stored: KernelRun) -> None:
     lossy = changed(stored, fwd_netem="loss random 1% limit 100000")
-    assert lossy.stochastic
-    assert not stored.stochastic
-    assert changed(stored, fwd_netem="delay 10ms 5ms").stochastic
-    assert not changed(stored, fwd_netem="delay 10ms limit 100000").stochastic
-    found = figures([lossy], [trace(9e6, [40.0]), trace(11e6, [40.0])], [trace(10.4e6, [40.0])])
+    assert of(lossy).stochastic
+    assert not of(stored).stochastic
+    assert of(changed(stored, fwd_netem="delay 10ms 5ms")).stochastic
+    assert not of(changed(stored, fwd_netem="delay 10ms limit 100000")).stochastic
+    found = figures(of(lossy), [trace(9e6, [40.0]), trace(11e6, [40.0])], [trace(10.4e6, [40.0])])
     goodput = next(figure for figure in found if figure.quantity == "goodput")
     assert (goodput.kernel, goodput.limit) == (10e6, 5.0)
     assert goodput.error == pytest.approx(4.0)
@@ -110,8 +117,39 @@ def test_seeds_are_averaged_and_random_loss_has_other_limits(stored: KernelRun) 
 def test_a_reduction_is_a_threshold_well_below_the_window() -> None:
     reno = flow([10, 20, 40, 20, 21, 22, 11], [np.nan, np.nan, 40, 20, 20, 20, 11])
     assert [change.reduction for change in changes(reno)] == [False, True, True]
-    assert falls(reno) == 2
-    assert falls(flow([10, 40, 30, 20, 20, 21, 20, 22, 19], [np.nan] * 9)) == 2, "each fall is counted once"
+    assert falls(reno) == [3, 6]
+    assert falls(flow([10, 40, 30, 20, 20, 21, 20, 22, 19], [np.nan] * 9)) == [2, 8], "each fall once"
+
+
+def saw(*teeth: int) -> FlowTrace:
+    """A window that grows from 10 to 20 in so many samples, again and again."""
+    cwnd = [float(w) for samples in teeth for w in np.linspace(10, 20, samples)]
+    return flow(cwnd, [np.nan] * len(cwnd))
+
+
+def test_windows_are_held_against_each_other_epoch_by_epoch() -> None:
+    def one(own: FlowTrace) -> Trace:
+        return Trace([own], None, *([np.zeros(1)] * 3))
+
+    kernel, slower = one(saw(11, 11, 11, 11)), one(saw(22, 22, 22))
+    assert [epoch[-1] for epoch in epochs(kernel.flows[0])] == [20.0] * 4
+    # Twice as long, the same shape: the windows agree, the period does not.
+    assert window_error(kernel, slower) == pytest.approx(0, abs=1e-9)
+    assert (period_s([kernel]), period_s([slower])) == (pytest.approx(1.1), None)
+    higher = one(flow(list(saw(11, 11, 11, 11).cwnd * 1.1), [np.nan] * 44))
+    # 10 % of a window of 15 on the mean, a little more by the root mean square.
+    assert window_error(kernel, higher) == pytest.approx(
+        10 * np.sqrt(np.mean(np.linspace(10, 20, 20) ** 2)) / 15
+    )
+
+
+def test_wasserstein_is_the_shift() -> None:
+    a = np.array([1.0, 2.0, 3.0, 7.0])
+    assert wasserstein(a, a) == 0.0
+    assert wasserstein(a, a + 0.5) == pytest.approx(0.5)
+    # A quarter of the samples, moved by 8.
+    assert wasserstein(a, np.array([1.0, 2.0, 3.0, 15.0])) == pytest.approx(2.0)
+    assert wasserstein(np.array([0.0, 4.0]), np.array([2.0])) == pytest.approx(2.0)
 
 
 def test_standings_ask_for_the_share_and_the_median() -> None:
@@ -188,13 +226,13 @@ def test_events_of_a_flow_in_words() -> None:
 
 def test_the_parting_is_the_first_difference(case: Case) -> None:
     kernel = case.kernel[0]
-    assert explain(Case(case.name, case.runs, [kernel], [kernel], case.figures)) is None
+    assert explain(replace(case, kernel=[kernel], simulator=[kernel])) is None
     own = kernel.flows[0]
     at = next(change for change in changes(own) if change.reduction and change.t_s > 5)
     late = own.ssthresh.copy()
     late[at.index :] = np.where(late[at.index :] == at.ssthresh, at.ssthresh * 1.2, late[at.index :])
     other = Trace([FlowTrace(**{**vars(own), "ssthresh": late})], None, *([np.zeros(1)] * 3))
-    parting = explain(Case(case.name, case.runs, [kernel], [other], case.figures))
+    parting = explain(replace(case, kernel=[kernel], simulator=[other]))
     assert parting is not None
     assert parting.t_s == pytest.approx(at.t_s)
     assert f"ssthresh to {at.ssthresh:.0f}" in parting.words
@@ -207,7 +245,7 @@ def test_a_grown_error_is_beyond_its_band(case: Case, tmp_path: Path) -> None:
     band = bands.read(file)[case.name]
     assert bands.beyond(case, band) == []
     worse = [Figure(f.quantity, f.kernel, f.simulator, f.error + 0.6, f.limit) for f in case.figures[:1]]
-    grown = Case(case.name, case.runs, case.kernel, case.simulator, worse)
+    grown = replace(case, figures=worse)
     assert "goodput" in bands.beyond(grown, band)[0]
 
 

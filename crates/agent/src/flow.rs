@@ -3,6 +3,7 @@
 use crate::fault::{Fault, fault};
 use crate::plan::Plan;
 use crate::record::{NULL, Tables};
+use crate::run::Counts;
 use crate::sys;
 use crate::tap::{Matcher, Seen};
 use dragstrip_scenario::{Application, FlowSpec, Transport};
@@ -14,6 +15,9 @@ const WRITE: usize = 128 << 10;
 static ZEROS: [u8; WRITE] = [0; WRITE];
 const FIRST_PORT: u16 = 5001;
 const FIRST_CLIENT_PORT: u16 = 30_001;
+
+/// The kernel's counters (netstat -s) that together tell of every loss epoch of a host.
+const LOSS_EPOCHS: [&str; 3] = ["TCPSackRecovery", "TCPRenoRecovery", "TCPTimeouts"];
 
 /// Where a flow is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,7 +107,9 @@ pub struct Flow<'a> {
     matcher: Matcher,
     rtt_ns: Option<i64>,
     info: Info,
-    reductions: u64,
+    /// Beginnings of CWR, and of any reduction, that samples saw.
+    seen_cwr: u64,
+    seen_reductions: u64,
 }
 
 const CLIENT: usize = 0;
@@ -139,7 +145,8 @@ impl<'a> Flow<'a> {
             matcher: Matcher::default(),
             rtt_ns: None,
             info: Info::default(),
-            reductions: 0,
+            seen_cwr: 0,
+            seen_reductions: 0,
         })
     }
 
@@ -366,7 +373,9 @@ impl<'a> Flow<'a> {
         if let Some(socket) = self.data_socket() {
             let info = Info::read(socket)?;
             const CWR: u8 = 2;
-            self.reductions += u64::from(info.state >= CWR && self.info.state < CWR);
+            let begun = info.state >= CWR && self.info.state < CWR;
+            self.seen_reductions += u64::from(begun);
+            self.seen_cwr += u64::from(begun && info.state == CWR);
             self.info = info;
         }
         Ok(())
@@ -451,12 +460,13 @@ impl<'a> Flow<'a> {
         if self.answers() { self.info.bytes_acked } else { self.info.bytes_acked.saturating_sub(1) }
     }
 
-    /// The flow's row; `timeouts` are its host's if no other flow shares that host.
+    /// The flow's row; `counts` are its host's if no other flow shares that host. They tell of every recovery
+    /// and timeout; the kernel keeps no count of CWR (ECN), so samples tell of it.
     pub fn finish(
         &mut self,
         index: usize,
         end_ns: i64,
-        timeouts: Option<u64>,
+        counts: Option<&Counts>,
         tables: &mut Tables,
     ) -> Result<(), Fault> {
         self.read_info()?;
@@ -468,6 +478,12 @@ impl<'a> Flow<'a> {
         let receiver = flows.text("receiver", &self.spec.receiver);
         let lost = self.datagrams[CLIENT].saturating_sub(self.datagrams[SERVER]) as i64;
         let tcp = self.is_tcp();
+        let count = |counts: &Counts, name| counts.get(name).copied().unwrap_or_default();
+        let timeouts =
+            if tcp { counts.map(|counts| count(counts, "TCPTimeouts")) } else { Some(0) };
+        let reductions = counts.map_or(self.seen_reductions, |counts| {
+            LOSS_EPOCHS.iter().map(|name| count(counts, name)).sum::<u64>() + self.seen_cwr
+        });
         flows.push(&[
             index as i64,
             label,
@@ -482,7 +498,7 @@ impl<'a> Flow<'a> {
             if tcp { self.info.segments as i64 } else { self.datagrams[CLIENT] as i64 },
             self.info.retransmits as i64,
             timeouts.map_or(NULL, |count| count as i64),
-            self.reductions as i64,
+            reductions as i64,
             i64::from(self.info.ecn),
             if tcp { NULL } else { lost },
         ]);

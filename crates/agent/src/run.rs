@@ -56,7 +56,8 @@ struct Run<'a> {
     tables: Tables,
     /// Counters of watched queues at the start, by hop.
     before: BTreeMap<usize, qdisc::Counters>,
-    timeouts_before: BTreeMap<usize, u64>,
+    /// What TCP had counted at the start, by host.
+    counted_before: BTreeMap<usize, Counts>,
     start: i64,
 }
 
@@ -78,11 +79,13 @@ pub fn run(scenario: &Scenario, progress: &dyn Fn(u64)) -> Result<Vec<u8>, Fault
     run.drive(progress)?;
     let idle_share = idle_share(busy, cpu_ticks());
     let ecn = run.finish()?;
+    let counters = run.counters_of_hosts()?;
     let about = json!({
         "kernel": fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim(),
         "path": seen,
         "idle_rtt_ns": idle,
         "ecn_negotiated": ecn,
+        "netstat": counters,
         "cpu_idle_share": idle_share,
     });
     Ok(run.tables.answer(about))
@@ -177,7 +180,7 @@ impl<'a> Run<'a> {
             events: BinaryHeap::new(),
             tables: Tables::new(),
             before: BTreeMap::new(),
-            timeouts_before: BTreeMap::new(),
+            counted_before: BTreeMap::new(),
             start: 0,
         };
         run.listen()?;
@@ -194,7 +197,7 @@ impl<'a> Run<'a> {
         for &host in &hosts {
             sys::enter(&self.network.places[host].namespace)?;
             self.taps.insert(host, Tap::open(RING_PACKETS / hosts.len())?);
-            self.timeouts_before.insert(host, timeouts());
+            self.counted_before.insert(host, counts());
         }
         for (index, probe) in self.scenario.probes.iter().enumerate() {
             let node = |name: &str| self.plan.nodes.iter().position(|node| node.name == name);
@@ -432,15 +435,28 @@ impl<'a> Run<'a> {
         let end_ns = self.scenario.duration_ns as i64;
         for index in 0..self.flows.len() {
             let host = self.flows[index].data_sender();
-            let mut timed_out = Some(0);
-            if self.flows[index].is_tcp() {
-                sys::enter(&self.network.places[host].namespace)?;
-                let before = self.timeouts_before.get(&host).copied().unwrap_or_default();
-                timed_out = (senders.get(&host) == Some(&1)).then(|| timeouts() - before);
-            }
-            self.flows[index].finish(index, end_ns, timed_out, &mut self.tables)?;
+            let own = self.flows[index].is_tcp() && senders.get(&host) == Some(&1);
+            let counted = own.then(|| self.counted(host)).transpose()?;
+            self.flows[index].finish(index, end_ns, counted.as_ref(), &mut self.tables)?;
         }
         self.check_ecn()
+    }
+
+    /// What a host's TCP has counted since the start; what never happened is left out.
+    fn counted(&self, host: usize) -> Result<Counts, Fault> {
+        sys::enter(&self.network.places[host].namespace)?;
+        let mut now = counts();
+        for (name, before) in self.counted_before.get(&host).into_iter().flatten() {
+            now.entry(name.clone()).and_modify(|count| *count = count.saturating_sub(*before));
+        }
+        now.retain(|_, count| *count > 0);
+        Ok(now)
+    }
+
+    /// The same of every host with a TCP flow, by its name.
+    fn counters_of_hosts(&self) -> Result<BTreeMap<&'a str, Counts>, Fault> {
+        let hosts = self.counted_before.keys();
+        hosts.map(|&host| Ok((self.plan.nodes[host].name.as_str(), self.counted(host)?))).collect()
     }
 
     /// Which TCP flows have ECN; a fault if the hosts' settings imply something else.
@@ -462,16 +478,16 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Expiries of retransmission timers in this namespace so far.
-fn timeouts() -> u64 {
+/// TCP's counters by name (netstat -s).
+pub type Counts = BTreeMap<String, u64>;
+
+/// Those of this namespace so far.
+fn counts() -> Counts {
     let text = fs::read_to_string("/proc/thread-self/net/netstat").unwrap_or_default();
     let mut lines = text.lines().filter(|line| line.starts_with("TcpExt:"));
-    let (Some(names), Some(values)) = (lines.next(), lines.next()) else { return 0 };
-    let mut pairs = names.split_whitespace().zip(values.split_whitespace());
-    pairs
-        .find(|(name, _)| *name == "TCPTimeouts")
-        .and_then(|(_, value)| value.parse().ok())
-        .unwrap_or(0)
+    let (Some(names), Some(values)) = (lines.next(), lines.next()) else { return Counts::new() };
+    let pairs = names.split_whitespace().zip(values.split_whitespace());
+    pairs.filter_map(|(name, value)| Some((name.to_owned(), value.parse().ok()?))).collect()
 }
 
 /// Idle and all ticks of the processor.

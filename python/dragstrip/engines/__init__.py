@@ -17,12 +17,15 @@ class Engine(Protocol):
     ) -> Recording: ...
 
 
-def named(engine: str) -> Engine:
-    """The engine of this name; imports nothing of the others."""
-    if engine == "vm":
-        from dragstrip.engines.vm import emulate
+def named(engine: str, recalled: bool = False) -> Engine:
+    """The engine of this name; imports nothing of the others.
 
-        return emulate
+    `recalled`: what the kernel ran before is not run again.
+    """
+    if engine == "vm":
+        from dragstrip.engines.vm import emulate, recall
+
+        return recall if recalled else emulate
     from dragstrip.engines.sim import simulate
 
     return simulate

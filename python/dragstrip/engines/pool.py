@@ -30,6 +30,8 @@ class Task:
     folder: Path
     provenance: dict[str, Any] = field(default_factory=dict)
     engine: str = "sim"
+    recalled: bool = False
+    """The vm engine may answer with the recording of an earlier run."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +101,7 @@ class _Worker:
             "folder": str(task.folder),
             "provenance": task.provenance,
             "engine": task.engine,
+            "recalled": task.recalled,
         }
         self.process.stdin.write(json.dumps(content).encode() + b"\n")
         self.process.stdin.flush()

@@ -89,7 +89,9 @@ def _fingerprint(root: Path, crates: Sequence[str]) -> str:
 def _build(root: Path, part: Part) -> Path:
     if shutil.which("cargo") is None:
         raise DragstripError("engine vm: compiling its agent needs cargo (https://rustup.rs)")
-    target = cache() / "made" / "target"
+    # A folder for each checkout: cargo tells the packages of two apart by their place in it alone.
+    place = hashlib.sha256(str(root).encode()).hexdigest()[:8]
+    target = cache() / "made" / f"target-{place}"
     command = ["cargo", "build", "--quiet", "--release", "--package", part.package]
     command += ["--target", part.target] if part.target else []
     done = subprocess.run(  # noqa: S603

@@ -182,7 +182,7 @@ def _hardware(ram: Path, window: Path, *, shared: bool) -> list[str]:
 
 def snapshot(chosen: Kernel, agent: Path) -> Path:
     """The frozen machine for this kernel and agent: a folder with `ram` and `state`. Boots it if need be."""
-    place = kernel.cache() / "machines" / _key(chosen, agent)
+    place = kernel.cache() / "machines" / key(chosen, agent)
     with locked(kernel.cache() / "machines" / "lock"):
         if not place.exists():
             with appearing(place) as draft, scratch() as folder:
@@ -190,7 +190,8 @@ def snapshot(chosen: Kernel, agent: Path) -> Path:
     return place
 
 
-def _key(chosen: Kernel, agent: Path) -> str:
+def key(chosen: Kernel, agent: Path) -> str:
+    """Names a frozen machine by everything that it is made of."""
     hashed = hashlib.sha256()
     own = json.dumps([version(), BOOT_WORDS, _hardware(Path("ram"), Path("window"), shared=True)])
     hashed.update(own.encode())

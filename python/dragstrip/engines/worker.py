@@ -46,7 +46,8 @@ def _serve(task: dict[str, Any], answers: IO[str]) -> None:
         answers.flush()
 
     try:
-        recording = named(task["engine"])(task["scenario"], lambda now_ns: answer("progress", now_ns=now_ns))
+        engine = named(task["engine"], task["recalled"])
+        recording = engine(task["scenario"], lambda now_ns: answer("progress", now_ns=now_ns))
         recording.provenance.update(task["provenance"])
         write(recording, Path(task["folder"]))
         answer("done", summary=summarise(recording))

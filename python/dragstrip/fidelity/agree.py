@@ -11,21 +11,15 @@ from functools import cached_property
 from dragstrip.engines.pool import worker_count
 from dragstrip.engines.sim import simulate
 from dragstrip.errors import DragstripError
+from dragstrip.fidelity.conditions import Conditions, conditions
 from dragstrip.fidelity.figures import Figure, figures
 from dragstrip.fidelity.kernel import Json, KernelRun, grouped
 from dragstrip.fidelity.targets import QUANTITIES, Standing, standing
-from dragstrip.fidelity.traces import Trace, of_kernel, of_simulator
+from dragstrip.fidelity.traces import Trace, falls, of_kernel, of_recording
 from dragstrip.fidelity.translate import scenario
 
 SEEDS = tuple(range(1, 11))
 """Of the simulator, where dice decide."""
-
-ROLLS_DICE = ("bbr", "cdg")
-"""Algorithms with dice of their own, so that one run of them is a draw.
-
-CDG backs off with a probability (tcp_cdg_backoff), BBR begins PROBE_BW at a random phase
-(bbr_reset_probe_bw_mode).
-"""
 
 LONGER_NS = 37_000
 """By so much the round trip is lengthened to see how far a case moves by itself.
@@ -39,25 +33,37 @@ DETERMINISTIC, STOCHASTIC = "no random loss", "random loss or jitter"
 
 @dataclass(frozen=True)
 class Case:
-    """A case with its figures; `own` holds the simulator's own spread."""
+    """A case with its figures."""
 
     name: str
-    runs: list[KernelRun]
+    scenario: Json
+    """As the simulator ran it with its first seed."""
+    release: str
+    """Of the kernel."""
+    seeds: list[int]
+    """Of the kernel's runs."""
     kernel: list[Trace]
     simulator: list[Trace]
     figures: list[Figure]
     own: list[Figure] = field(default_factory=list)
     """The simulator against itself with a path 37 µs longer and another seed."""
+    floor: list[Figure] = field(default_factory=list)
+    """The kernel against itself: half of its seeds against the other half."""
+
+    @cached_property
+    def conditions(self) -> Conditions:
+        """What decides how its figures are taken."""
+        return conditions(self.scenario)
 
     @property
     def stochastic(self) -> bool:
         """Whether netem's dice decide."""
-        return self.runs[0].stochastic
+        return self.conditions.stochastic
 
     @property
     def algorithm(self) -> str:
         """Of its flows, in their order."""
-        return "+".join(dict.fromkeys(flow["cc"] for flow in self.runs[0].flows))
+        return "+".join(self.conditions.algorithms)
 
     @cached_property
     def condition(self) -> str:
@@ -79,6 +85,10 @@ class Case:
         """By how much the simulator differs from itself."""
         return next((figure.error for figure in self.own if figure.quantity == quantity), None)
 
+    def floor_error(self, quantity: str) -> float | None:
+        """By how much the kernel differs from itself."""
+        return next((figure.error for figure in self.floor if figure.quantity == quantity), None)
+
 
 @dataclass(frozen=True)
 class Agreement:
@@ -90,7 +100,7 @@ class Agreement:
     @property
     def kernels(self) -> list[str]:
         """Which kernels were recorded."""
-        return sorted({run.kernel for case in self.cases for run in case.runs})
+        return sorted({case.release for case in self.cases})
 
     @property
     def algorithms(self) -> list[str]:
@@ -141,20 +151,30 @@ def agree(
 def measure(name: str, runs: list[KernelRun], spread: bool = False, nominal: bool = False) -> Case:
     """One case; ten seeds of the simulator where dice decide, else the recording's own."""
     kernel = [of_kernel(run) for run in runs]
-    dice = runs[0].stochastic or any(flow["cc"] in ROLLS_DICE for flow in runs[0].flows)
-    seeds = SEEDS if dice else (runs[0].seed,)
+    told = scenario(runs[0], nominal=nominal)
+    its = conditions(told)
+    seeds = SEEDS if its.dice else (runs[0].seed,)
     simulator = [simulated(runs[0], seed, nominal=nominal) for seed in seeds]
     own: list[Figure] = []
     if spread:
         longer = [simulated(runs[0], seed + len(SEEDS), LONGER_NS, nominal) for seed in seeds]
-        own = figures(runs, simulator, longer)
-    return Case(name, runs, kernel, simulator, figures(runs, kernel, simulator), own)
+        own = figures(its, simulator, longer)
+    return Case(
+        name,
+        told,
+        runs[0].kernel,
+        [run.seed for run in runs],
+        kernel,
+        simulator,
+        figures(its, kernel, simulator),
+        own,
+    )
 
 
 def simulated(run: KernelRun, seed: int, longer_ns: int = 0, nominal: bool = False) -> Trace:
     """The simulator's trace of a kernel's scenario."""
-    segment_bytes = int(run.flows[0].get("snd_mss", 1448))
-    return of_simulator(simulate(scenario(run, seed, longer_ns, nominal)), segment_bytes)
+    told = scenario(run, seed, longer_ns, nominal)
+    return of_recording(simulate(told), conditions(told).bottleneck)
 
 
 def document(agreement: Agreement) -> Json:
@@ -168,10 +188,10 @@ def document(agreement: Agreement) -> Json:
                 "algorithm": row.group,
                 "wanted": row.wanted,
                 "cases": row.cases,
-                "within": row.within,
+                "within": row.within if row.quantity.judged else None,
                 "error_median": row.median,
                 "error_max": row.worst,
-                "reached": row.reached,
+                "reached": row.reached if row.quantity.judged else None,
             }
             for stochastic in (False, True)
             for algorithm in (None, *agreement.algorithms)
@@ -183,8 +203,20 @@ def document(agreement: Agreement) -> Json:
                 "algorithm": case.algorithm,
                 "condition": case.condition,
                 "class": STOCHASTIC if case.stochastic else DETERMINISTIC,
-                "kernel_seeds": [run.seed for run in case.runs],
+                "kernel_seeds": case.seeds,
                 "simulator_seeds": len(case.simulator),
+                "first_seed": {
+                    side: [
+                        {
+                            "cc": flow.cc,
+                            "goodput_bps": flow.goodput_bps,
+                            "retransmits": flow.retransmits_total,
+                            "reductions_s": [float(flow.t_s[at]) for at in falls(flow)],
+                        }
+                        for flow in trace.flows
+                    ]
+                    for side, trace in (("kernel", case.kernel[0]), ("simulator", case.simulator[0]))
+                },
                 "figures": {
                     figure.quantity: {
                         "kernel": figure.kernel,
@@ -193,6 +225,7 @@ def document(agreement: Agreement) -> Json:
                         "limit": figure.limit,
                         "reached": figure.reached,
                         "own_spread": case.own_error(figure.quantity),
+                        "floor": case.floor_error(figure.quantity),
                     }
                     for figure in case.figures
                 },

@@ -29,7 +29,9 @@ def write(cases: Iterable[Case], file: Path) -> None:
     """Writes the bands of these cases; the command is in experiments/fidelity/README.md."""
     bands = {
         case.name: {
-            figure.quantity: round(figure.error + MARGIN[figure.quantity], 3) for figure in case.figures
+            figure.quantity: round(figure.error + MARGIN[figure.quantity], 3)
+            for figure in case.figures
+            if figure.limit is not None
         }
         for case in sorted(cases, key=lambda case: case.name)
     }
@@ -45,7 +47,7 @@ def read(file: Path) -> dict[str, dict[str, float]]:
 def beyond(case: Case, band: dict[str, float]) -> list[str]:
     """What has grown past its band, in words; a figure without a band is past it."""
     said = []
-    for figure in case.figures:
+    for figure in (figure for figure in case.figures if figure.limit is not None):
         limit = band.get(figure.quantity)
         if limit is None or figure.error > limit:
             said.append(

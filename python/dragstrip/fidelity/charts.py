@@ -109,7 +109,7 @@ def _natural(condition: str) -> list[tuple[float, str]]:
 def traces(case: Case) -> Figure:
     """Window, smoothed RTT and queue of the first recording and the simulator's first seed."""
     kernel, simulator = case.kernel[0], case.simulator[0]
-    end_s = float(case.runs[0].scenario["duration_s"])
+    end_s = case.scenario["duration_ns"] / 1e9
     panels = []
     for name, title in (("cwnd", "window (segments)"), ("srtt_ms", "smoothed RTT (ms)")):
         sides = {KERNEL: _curves(kernel.flows, name), SIMULATOR: _curves(simulator.flows, name)}

@@ -20,6 +20,16 @@ def chosen(grid_file: Path | None, recordings: Path | None, only: str | None) ->
     return grid, load_all(folder, only)
 
 
+def explain_one(found: Agreement, name: str) -> None:
+    """Says where the one case whose name has this in it parts."""
+    fitting = [case for case in found.cases if name in case.name]
+    exact = [case for case in fitting if case.name == name] or fitting
+    if len(exact) != 1:
+        known = ", ".join(case.name for case in fitting or found.cases)
+        raise BadInputError("--explain", name, f"one case of {known}", "command line")
+    console.show_parting(exact[0].name, explain(exact[0]))
+
+
 def explain_case(grid_file: Path | None, recordings: Path | None, name: str, nominal: bool) -> None:
     """Says where the case with this name (or part of it) parts from its recording."""
     _, runs = chosen(grid_file, recordings, name)

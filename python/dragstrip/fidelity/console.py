@@ -10,21 +10,61 @@ from rich.text import Text
 from dragstrip.fidelity.agree import DETERMINISTIC, STOCHASTIC, Agreement, Case
 from dragstrip.fidelity.explain import HEADINGS, Parting
 from dragstrip.fidelity.figures import Figure
-from dragstrip.fidelity.targets import QUANTITIES, Quantity
+from dragstrip.fidelity.targets import BY_KEY, QUANTITIES, Quantity
 
 UNKNOWN = "–"
+SIDES = {
+    "goodput": " (Mbit/s)",
+    "rtt": " (ms)",
+    "ping": " (ms)",
+    "period": " (s)",
+    "share": " (first flow, %)",
+}
+"""Units of the two sides, where they are not the error's."""
+
+
+CASES_TOLD = 12
+"""So many cases that ran beside the kernel are told one by one, more in one table."""
 
 
 def show(agreement: Agreement, most: int | None = None) -> None:
     """The cases (`most` of them), then what is reached."""
     console = Console()
-    console.print(_cases(agreement, most))
+    if len(agreement.cases) <= CASES_TOLD and any(case.floor for case in agreement.cases):
+        for case in agreement.cases:
+            console.print(_case(case))
+    else:
+        console.print(_cases(agreement, most))
     for stochastic in (False, True):
         table = _standings(agreement, stochastic)
         if table:
             console.print(table)
     for name, reason in agreement.failed.items():
         console.print(f"not run: {name}: {reason}", style="red", markup=False)
+
+
+def _case(case: Case) -> Table:
+    """One case: both sides, their distance, and the kernel's from itself."""
+    table = Table(title=case.name, box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table.add_column("quantity", no_wrap=True)
+    for heading in ("kernel", "simulator", "error", "limit", "kernel against itself"):
+        table.add_column(heading, justify="right")
+    for figure in case.figures:
+        quantity = BY_KEY[figure.quantity]
+        scale = 1e-6 if figure.quantity == "goodput" else 1.0
+        sides = (
+            UNKNOWN if side is None else f"{side * scale:.4g}" for side in (figure.kernel, figure.simulator)
+        )
+        unit = f" {quantity.unit}" if quantity.unit else ""
+        floor = case.floor_error(figure.quantity)
+        table.add_row(
+            f"{quantity.title}{SIDES.get(figure.quantity, '')}",
+            *sides,
+            Text(f"{figure.error:.3g}{unit}", style="" if figure.reached else "red"),
+            UNKNOWN if figure.limit is None else f"{figure.limit:.3g}{unit}",
+            UNKNOWN if floor is None else f"{floor:.3g}{unit}",
+        )
+    return table
 
 
 def _cases(agreement: Agreement, most: int | None) -> Table:
@@ -39,6 +79,8 @@ def _cases(agreement: Agreement, most: int | None) -> Table:
         table.add_column(_heading(quantity), justify="right", no_wrap=True)
     for case in shown:
         table.add_row(case.name, *(_cell(case, quantity) for quantity in there))
+    if any(case.floor for case in shown):
+        table.caption = "in brackets: the kernel against itself, with another seed"
     return table
 
 
@@ -48,6 +90,9 @@ def _heading(quantity: Quantity) -> str:
         "reductions": "reductions\nkern/sim",
         "retransmits": "sent again\nkern/sim",
         "share": "share\npoints",
+        "rtt_w1": "RTT W1\n%",
+        "window": "window\n%",
+        "period": "epoch\n%",
     }
     return {**words, **named}.get(quantity.key, f"{quantity.title}\n{quantity.unit}")
 
@@ -56,7 +101,14 @@ def _cell(case: Case, quantity: Quantity) -> Text:
     figure = case.figure(quantity.key)
     if figure is None:
         return Text(UNKNOWN, style="dim")
-    return Text(cell(figure), style="" if figure.reached else "red")
+    text = Text(cell(figure), style="" if figure.reached else "red")
+    floor = case.floor_error(quantity.key)
+    return text if floor is None else text.append(f" ({floor_cell(figure, floor)})", style="dim")
+
+
+def floor_cell(figure: Figure, error: float) -> str:
+    """The kernel's own distance as a table shows it: a number of events, or an error without its sign."""
+    return f"{error:.3g}" if figure.quantity in ("reductions", "retransmits") else f"{error:.2f}"
 
 
 def cell(figure: Figure) -> str:
@@ -91,12 +143,12 @@ def _standings(agreement: Agreement, stochastic: bool) -> Table | None:
         table.add_row(
             row.quantity.title,
             row.wanted,
-            Text(f"{row.within}/{row.cases}", style=style),
+            Text(f"{row.within}/{row.cases}", style=style) if row.quantity.judged else Text(UNKNOWN),
             f"{row.median:.3g}",
             f"{row.worst:.3g}",
             *(
                 Text(f"{part.within}/{part.cases}", style="" if part.reached else "red")
-                if part
+                if part and row.quantity.judged
                 else Text(UNKNOWN)
                 for part in parts
             ),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from dragstrip.fidelity.acks import Comparison
 from dragstrip.fidelity.agree import DETERMINISTIC, LONGER_NS, SEEDS, STOCHASTIC, Agreement, Case
-from dragstrip.fidelity.console import cell
+from dragstrip.fidelity.console import cell, floor_cell
 from dragstrip.fidelity.figures import Figure, figures
 from dragstrip.fidelity.grid import Grid
 from dragstrip.fidelity.targets import BY_KEY, QUANTITIES, Quantity
@@ -38,20 +38,22 @@ def write(
         HEAD.format(
             kernel=grid.kernel,
             cases=len(agreement.cases),
-            files=sum(len(case.runs) for case in agreement.cases),
+            files=sum(len(case.seeds) for case in agreement.cases),
         ),
-        *_standings(agreement),
-        *_definitions(),
+        *standings(agreement),
+        *_dice(),
+        *definitions(),
         *_acks(captured),
         *_floor(agreement, grid),
         *_nominal(nominal),
         *_missed(agreement, grid),
-        *_all(agreement),
+        *every_case(agreement),
     ]
     file.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-def _standings(agreement: Agreement) -> Iterator[str]:
+def standings(agreement: Agreement) -> Iterator[str]:
+    """The tables of what is reached."""
     for stochastic in (False, True):
         rows = list(agreement.standings(stochastic))
         if not rows:
@@ -59,7 +61,7 @@ def _standings(agreement: Agreement) -> Iterator[str]:
         names = [name for name in agreement.algorithms if list(agreement.standings(stochastic, name))]
         yield f"## {(STOCHASTIC if stochastic else DETERMINISTIC).capitalize()}\n"
         if stochastic:
-            yield f"Means over {len(SEEDS)} seeds of ours and the recorded seeds of the kernel (mostly 3).\n"
+            yield f"Means over {_seeds(agreement)}.\n"
         yield f"| quantity | wanted | within | median error | worst | {' | '.join(names)} | |"
         yield "|---|---|---|---|---|" + "---|" * (len(names) + 1)
         parts = {
@@ -71,21 +73,34 @@ def _standings(agreement: Agreement) -> Iterator[str]:
             each = []
             for name in names:
                 part = parts[name].get(row.quantity.key)
-                each.append(f"{part.within}/{part.cases}" if part else "–")
+                each.append(f"{part.within}/{part.cases}" if part and row.quantity.judged else "–")
             verdict = "reached" if row.reached else "**not reached**"
+            verdict = verdict if row.quantity.judged else ""
             yield (
-                f"| {row.quantity.title} | {row.wanted} | {row.within} of {row.cases} "
+                f"| {row.quantity.title} | {row.wanted} | {row.counted} "
                 f"| {row.median:.2g}{unit} "
                 f"| {row.worst:.3g}{unit} | {' | '.join(each)} | {verdict} |"
             )
         yield ""
 
 
-def _definitions() -> Iterator[str]:
+def _seeds(agreement: Agreement) -> str:
+    """How many of both sides, where dice decide."""
+    cases = [case for case in agreement.cases if case.stochastic]
+    sides = {"the kernel": [len(c.seeds) for c in cases], "the simulator": [len(c.simulator) for c in cases]}
+    spans = ((who, dict.fromkeys((min(counts), max(counts)))) for who, counts in sides.items())
+    return " and ".join(f"{' to '.join(map(str, span))} seeds of {who}" for who, span in spans)
+
+
+def _dice() -> Iterator[str]:
     yield (
         "CDG and BBR roll dice of their own: of them the simulator's figures are means over "
         f"{len(SEEDS)} seeds here too, against the one draw of the kernel that was recorded.\n"
     )
+
+
+def definitions() -> Iterator[str]:
+    """What each quantity means."""
     yield "What is measured, the same on both sides:\n"
     for quantity in QUANTITIES:
         yield f"- **{quantity.title}**: {quantity.meaning}"
@@ -133,11 +148,11 @@ def _floor(agreement: Agreement, grid: Grid) -> Iterator[str]:
         )
         if own:
             high = own[min(len(own) - 1, round(0.95 * len(own)))]
-            beyond = sum(not figure.reached for figure in own)
+            beyond = f"{sum(not figure.reached for figure in own)} of {len(own)}" if quantity.judged else "–"
             unit = f" {quantity.unit}" if quantity.unit else ""
             yield (
                 f"| {quantity.title} | {own[len(own) // 2].error:.2g}{unit} | {high.error:.2g}{unit} "
-                f"| {beyond} of {len(own)} |"
+                f"| {beyond} |"
             )
     yield ""
 
@@ -149,7 +164,7 @@ def _between_seeds(agreement: Agreement) -> dict[Quantity, list[float]]:
         for number, one in enumerate(case.kernel):
             others = case.kernel[:number] + case.kernel[number + 1 :]
             if case.stochastic and others:
-                for figure in figures(case.runs, others, [one]):
+                for figure in figures(case.conditions, others, [one]):
                     errors.setdefault(BY_KEY[figure.quantity], []).append(figure.error)
     return errors
 
@@ -164,10 +179,10 @@ def _nominal(nominal: Agreement) -> Iterator[str]:
     yield "| quantity | " + " | ".join((DETERMINISTIC, STOCHASTIC)) + " |"
     yield "|---|---|---|"
     sides = [{row.quantity.key: row for row in nominal.standings(side)} for side in (False, True)]
-    for quantity in QUANTITIES:
+    for quantity in (quantity for quantity in QUANTITIES if quantity.judged):
         found = [side.get(quantity.key) for side in sides]
         if any(found):
-            told = [f"{row.within} of {row.cases} within" if row else "–" for row in found]
+            told = [f"{row.counted} within" if row else "–" for row in found]
             yield f"| {quantity.title} | {' | '.join(told)} |"
     yield ""
 
@@ -175,7 +190,7 @@ def _nominal(nominal: Agreement) -> Iterator[str]:
 def _missed(agreement: Agreement, grid: Grid) -> Iterator[str]:
     missed = [(case, figure) for case in agreement.cases for figure in case.figures if not figure.reached]
     yield "## Known disagreements\n"
-    total = sum(len(case.figures) for case in agreement.cases)
+    total = sum(figure.limit is not None for case in agreement.cases for figure in case.figures)
     yield f"{len(missed)} of {total} figures lie beyond their limit.\n"
     by_cause: dict[str, list[tuple[Case, Figure]]] = {}
     for case, figure in missed:
@@ -187,7 +202,7 @@ def _missed(agreement: Agreement, grid: Grid) -> Iterator[str]:
         for case, figure in entries:
             yield (
                 f"| {case.name} | {BY_KEY[figure.quantity].title} | {_error(figure)} "
-                f"| {_number(figure.limit)} | {_own(case, figure)} |"
+                f"| {_number(figure.limit or 0)} | {_own(case, figure)} |"
             )
         yield ""
 
@@ -212,10 +227,15 @@ def _own(case: Case, figure: Figure) -> str:
     return "–" if error is None else _number(error)
 
 
-def _all(agreement: Agreement) -> Iterator[str]:
+def every_case(agreement: Agreement) -> Iterator[str]:
+    """The table of all figures, with the kernel's own distance where it is known."""
     there = [q for q in QUANTITIES if any(case.figure(q.key) for case in agreement.cases)]
     yield "## All cases, worst first\n"
-    yield "Bold: beyond its limit. Counts are kernel/simulator.\n"
+    floor_note = " In brackets: the kernel against itself, with another seed."
+    yield (
+        "Bold: beyond its limit. Counts are kernel/simulator."
+        f"{floor_note if any(case.floor for case in agreement.cases) else ''}\n"
+    )
     yield f"| case | {' | '.join(q.title + (f' {q.unit}' if q.unit else '') for q in there)} |"
     yield "|---|" + "---|" * len(there)
     for case in agreement.cases:
@@ -223,5 +243,7 @@ def _all(agreement: Agreement) -> Iterator[str]:
         for quantity in there:
             figure = case.figure(quantity.key)
             text = cell(figure) if figure else "–"
-            entries.append(text if figure is None or figure.reached else f"**{text}**")
+            floor = case.floor_error(quantity.key)
+            beside = f" ({floor_cell(figure, floor)})" if figure and floor is not None else ""
+            entries.append((text if figure is None or figure.reached else f"**{text}**") + beside)
         yield f"| {case.name} | {' | '.join(entries)} |"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,9 +11,9 @@ import numpy as np
 
 from dragstrip.engines.sim import simulate
 from dragstrip.fidelity.agree import Case
+from dragstrip.fidelity.kernel import Json
 from dragstrip.fidelity.traces import Floats, FlowTrace, changes
-from dragstrip.fidelity.translate import scenario
-from dragstrip.measures import numbers, texts
+from dragstrip.measures import Measured, numbers, texts
 from dragstrip.recording import Recording
 
 SEGMENTS_APART = 2.0
@@ -149,7 +150,8 @@ def _exactly(case: Case, flow: int, t_s: float) -> str:
     mine = numbers(samples, "flow") == flow
     time, ssthresh = numbers(samples, "time_ns")[mine] / 1e9, numbers(samples, "ssthresh_bytes")[mine]
     cwnd, state = numbers(samples, "cwnd_bytes")[mine], texts(samples, "state")[mine]
-    segment = int(case.runs[0].flows[flow].get("snd_mss", 1448))
+    measured = Measured(recording)
+    segment = measured.segment_bytes(measured.flows[flow])
     told = []
     for index in range(1, len(time)):
         changed = ssthresh[index] != ssthresh[index - 1] and math.isfinite(ssthresh[index])
@@ -161,7 +163,7 @@ def _exactly(case: Case, flow: int, t_s: float) -> str:
 
 
 def _every_ack(case: Case, until_s: float) -> Recording:
-    told = scenario(case.runs[0])
+    told: Json = copy.deepcopy(case.scenario)
     told["record"]["every_ack"] = True
     told["duration_ns"] = min(told["duration_ns"], round(until_s * 1e9))
     for flow in told["flows"]:

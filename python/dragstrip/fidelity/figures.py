@@ -8,14 +8,9 @@ from statistics import fmean
 
 import numpy as np
 
-from dragstrip.fidelity.kernel import KernelRun
-from dragstrip.fidelity.traces import Floats, Trace, falls
-
-FULL_FRAME_BITS = 1514 * 8
-"""What htb charges for a full segment: the frame without FCS, preamble and gap."""
-
-CHOOSES = ("cdg", "dctcp")
-"""Algorithms that reduce the window of their own accord too: losses are not all there is to count."""
+from dragstrip.fidelity.conditions import Conditions
+from dragstrip.fidelity.epochs import period_s, window_error
+from dragstrip.fidelity.traces import Floats, Trace
 
 
 @dataclass(frozen=True)
@@ -27,47 +22,45 @@ class Figure:
     simulator: float | None
     error: float
     """In the quantity's unit of error (targets.py says which)."""
-    limit: float
-    """What the error may be for the case to count as reached."""
+    limit: float | None = None
+    """What the error may be for the case to count as reached; none where no figure is set."""
 
     @property
     def reached(self) -> bool:
         """Within the limit; a hair above it by rounding of doubles still is."""
-        return self.error <= self.limit * (1 + 1e-9)
+        return self.limit is None or self.error <= self.limit * (1 + 1e-9)
 
     @property
     def severity(self) -> float:
         """The error in units of the limit."""
-        return self.error / self.limit
+        return self.error / self.limit if self.limit is not None else 0.0
 
 
-def packet_ms(run: KernelRun) -> float:
-    """Time of a full segment on the bottleneck."""
-    return FULL_FRAME_BITS / float(run.scenario["bottleneck"]["rate_kbit"])
-
-
-def figures(runs: Sequence[KernelRun], kernel: Sequence[Trace], simulator: Sequence[Trace]) -> list[Figure]:
-    """All figures of a case: its recordings, their traces, and the simulator's for one or more seeds.
+def figures(of: Conditions, kernel: Sequence[Trace], simulator: Sequence[Trace]) -> list[Figure]:
+    """All figures of a case: the kernel's traces and the simulator's, each for one or more seeds.
 
     Figures of several seeds are means; their distributions are pooled.
     """
-    run, loose = runs[0], runs[0].stochastic
+    loose = of.stochastic
     found = [
         _relative("goodput", kernel, simulator, lambda t: t.goodput_bps, 5.0 if loose else 3.0),
-        _delay("rtt", run, kernel, simulator, lambda t: t.srtt_ms),
-        _delay("ping", run, kernel, simulator, lambda t: t.ping_ms),
+        _delay("rtt", of, kernel, simulator, lambda t: t.srtt_ms),
+        _delay("ping", of, kernel, simulator, lambda t: t.ping_ms),
         _distance("rtt_ks", kernel, simulator, lambda t: t.srtt_ms, 0.15 if loose else 0.10),
         _distance("ping_ks", kernel, simulator, lambda t: t.ping_ms, 0.15 if loose else 0.10),
-        _counted("reductions", kernel, simulator, _reductions(run, kernel), (0.2, 0) if loose else (0.1, 1)),
+        _transport("rtt_w1", kernel, simulator),
         _counted(
-            "retransmits",
+            "reductions",
             kernel,
             simulator,
-            lambda t: sum(flow.retransmits_total for flow in t.flows),
-            (0.2, 0) if loose else (0.1, 3),
+            _reductions(of, (*kernel, *simulator)),
+            (0.2, 0) if loose else (0.1, 1),
         ),
+        _counted("retransmits", kernel, simulator, lambda t: t.retransmits, (0.2, 0) if loose else (0.1, 3)),
+        None if loose else _window(kernel[0], simulator[0]),
+        _period(kernel, simulator),
     ]
-    if len(run.flows) > 1:
+    if len(kernel[0].flows) > 1:
         found.append(_shares(kernel, simulator, 5.0 if loose else 3.0))
     return [figure for figure in found if figure is not None]
 
@@ -85,7 +78,7 @@ def _relative(
 
 def _delay(
     quantity: str,
-    run: KernelRun,
+    conditions: Conditions,
     kernel: Sequence[Trace],
     simulator: Sequence[Trace],
     of: Callable[[Trace], Floats],
@@ -95,7 +88,7 @@ def _delay(
         return None
     k = fmean(float(np.median(of(trace))) for trace in kernel)
     s = fmean(float(np.median(of(trace))) for trace in simulator)
-    limit = 5.0 if run.stochastic else max(3.0, packet_ms(run) / k * 100)
+    limit = 5.0 if conditions.stochastic else max(3.0, conditions.packet_ms / k * 100)
     return Figure(quantity, k, s, abs(s / k - 1) * 100, limit)
 
 
@@ -120,17 +113,42 @@ def kolmogorov_smirnov(a: Floats, b: Floats) -> float:
     return float(np.abs(below_a - below_b).max())
 
 
-def _reductions(run: KernelRun, kernel: Sequence[Trace]) -> Callable[[Trace], float]:
+def wasserstein(a: Floats, b: Floats) -> float:
+    """The area between the two empirical distribution functions (Wasserstein-1), in the samples' unit."""
+    a, b = np.sort(a), np.sort(b)
+    at = np.sort(np.concatenate([a, b]))
+    below_a = np.searchsorted(a, at[:-1], side="right") / a.size
+    below_b = np.searchsorted(b, at[:-1], side="right") / b.size
+    return float(np.sum(np.abs(below_a - below_b) * np.diff(at)))
+
+
+def _transport(quantity: str, kernel: Sequence[Trace], simulator: Sequence[Trace]) -> Figure | None:
+    """Of smoothed RTTs, in per cent of the kernel's median: the size of a shift, which KS does not tell."""
+    k, s = (np.concatenate([trace.srtt_ms for trace in side]) for side in (kernel, simulator))
+    if not k.size or not s.size:
+        return None
+    return Figure(quantity, None, None, wasserstein(k, s) / float(np.median(k)) * 100)
+
+
+def _window(kernel: Trace, simulator: Trace) -> Figure | None:
+    error = window_error(kernel, simulator)
+    return None if error is None else Figure("window", None, None, error)
+
+
+def _period(kernel: Sequence[Trace], simulator: Sequence[Trace]) -> Figure | None:
+    k, s = period_s(kernel), period_s(simulator)
+    return None if k is None or s is None else Figure("period", k, s, abs(s / k - 1) * 100)
+
+
+def _reductions(of: Conditions, traces: Sequence[Trace]) -> Callable[[Trace], float]:
     """How to count reductions, the same on both sides.
 
     Where only losses reduce the window the endpoints' own counters tell (recoveries entered, timeouts). An
     algorithm that chooses to, or ECN, leaves no such count in the kernel: the falls of the window in the
     samples tell, of which two between samples are seen as one, on both sides.
     """
-    marked = run.scenario.get("sysctl", {}).get("net.ipv4.tcp_ecn") in (1, "1")
-    chosen = any(flow["cc"] in CHOOSES for flow in run.flows)
-    if marked or chosen or any(trace.recoveries is None for trace in kernel):
-        return lambda trace: sum(falls(flow) for flow in trace.flows)
+    if not of.losses_alone_reduce or any(trace.recoveries is None for trace in traces):
+        return lambda trace: trace.falls
     return lambda trace: float(trace.recoveries or 0)
 
 

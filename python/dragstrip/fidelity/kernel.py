@@ -61,20 +61,9 @@ class KernelRun:
         return str(self.content.get("run", {}).get("kernel", "unknown"))
 
     @property
-    def stochastic(self) -> bool:
-        """Whether netem's dice decide: random loss, jitter, reordering."""
-        words = str(self.scenario.get("fwd_netem", "")).split()
-        jitter = "delay" in words and len(words) > words.index("delay") + 2 and _is_time(words, "delay")
-        return jitter or any(word in words for word in ("loss", "reorder", "duplicate", "corrupt"))
-
-    @property
     def case(self) -> str:
         """The name without the seed: repeats of one case have it in common."""
         return re.sub(r"-seed\d+$", "", self.name)
-
-
-def _is_time(words: list[str], after: str) -> bool:
-    return bool(re.fullmatch(r"[\d.]+(?:s|ms|us|ns)?", words[words.index(after) + 2]))
 
 
 def load(file: Path) -> KernelRun:

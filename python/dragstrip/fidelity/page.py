@@ -8,7 +8,7 @@ from pathlib import Path
 from dragstrip import __version__
 from dragstrip.fidelity import charts
 from dragstrip.fidelity.agree import DETERMINISTIC, STOCHASTIC, Agreement, Case
-from dragstrip.fidelity.console import cell
+from dragstrip.fidelity.console import cell, floor_cell
 from dragstrip.fidelity.explain import explain
 from dragstrip.fidelity.grid import Grid
 from dragstrip.fidelity.targets import QUANTITIES
@@ -51,6 +51,13 @@ def _page(agreement: Agreement, grid: Grid) -> str:
     return f'<!doctype html>\n<html lang="en"><head>{head}</head><body>{body}</body></html>\n'
 
 
+def section(agreement: Agreement) -> str:
+    """What a report of both engines has of it: the table, and every case's traces over each other."""
+    note = "Grey and wide: the kernel; narrow and coloured: the simulator (first seeds)."
+    traces = "".join(_traces(case, None) for case in agreement.cases)
+    return f'{_cases(agreement)}<p class="note">{note}</p>{traces}'
+
+
 def _picture(svg: str, title: str) -> str:
     return f'<figure class="picture"><figcaption>{html.escape(title)}</figcaption>{svg}</figure>'
 
@@ -72,7 +79,7 @@ def _standings(agreement: Agreement, stochastic: bool) -> str:
         [
             html.escape(row.quantity.title),
             html.escape(row.wanted),
-            _grade(f"{row.within} of {row.cases}", row.reached),
+            _grade(row.counted, row.reached) if row.quantity.judged else row.counted,
             f"{row.median:.3g}",
             f"{row.worst:.3g}",
         ]
@@ -97,19 +104,24 @@ def _cases(agreement: Agreement) -> str:
         for quantity in there:
             figure = case.figure(quantity.key)
             text = cell(figure) if figure else "–"
+            floor = case.floor_error(quantity.key)
+            beside = f"<small>{floor_cell(figure, floor)}</small>" if figure and floor is not None else ""
             line.append(
-                text if figure is None or figure.reached else f'<strong class="grade bad">{text}</strong>'
+                f'<strong class="grade bad">{text}</strong>{beside}'
+                if figure and not figure.reached
+                else text + beside
             )
         lines.append(line)
     heads = ["case", *(f"{q.title}{f' ({q.unit})' if q.unit else ''}" for q in there)]
-    return _table(heads, lines)
+    floor_note = "Small: the kernel against itself, with another seed." if agreement.cases[0].floor else ""
+    return _table(heads, lines) + (f'<p class="note">{floor_note}</p>' if floor_note else "")
 
 
-def _traces(case: Case, grid: Grid) -> str:
+def _traces(case: Case, grid: Grid | None) -> str:
     parting = explain(case)
     said = html.escape(parting.words).replace("\n", "<br>") if parting else "The time lines do not part."
     causes = dict.fromkeys(
-        grid.cause(case.name, figure.quantity) for figure in case.figures if not figure.reached
+        grid.cause(case.name, figure.quantity) for figure in case.figures if grid and not figure.reached
     )
     known = "".join(f'<p class="caution">{html.escape(cause)}</p>' for cause in causes if cause)
     svg = render.svg(charts.traces(case))

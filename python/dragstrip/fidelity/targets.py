@@ -24,6 +24,11 @@ class Quantity:
     """Part of the cases that must lie within the limit."""
     meaning: str
 
+    @property
+    def judged(self) -> bool:
+        """Whether a figure is to be reached; the others are told beside it."""
+        return any(self.wanted)
+
 
 QUANTITIES = (
     Quantity(
@@ -67,6 +72,14 @@ QUANTITIES = (
         "Kolmogorov–Smirnov distance of the pings",
     ),
     Quantity(
+        "rtt_w1",
+        "RTT shift, flow",
+        "%",
+        ("", ""),
+        (0.0, 0.0),
+        "Wasserstein-1 distance of the smoothed RTT's samples, as a part of the kernel's median",
+    ),
+    Quantity(
         "reductions",
         "window reductions",
         "",
@@ -81,6 +94,23 @@ QUANTITIES = (
         ("90 % of cases within ±3 or ±10 %", "all within ±20 %"),
         (0.9, 1.0),
         "segments",
+    ),
+    Quantity(
+        "window",
+        "window, by epoch",
+        "%",
+        ("", ""),
+        (0.0, 0.0),
+        "root mean square difference of the window over its mean, each epoch from one reduction to the next "
+        "stretched to the other's length (first seeds)",
+    ),
+    Quantity(
+        "period",
+        "epoch",
+        "%",
+        ("", ""),
+        (0.0, 0.0),
+        "mean time from one reduction to the next, as far as samples show",
     ),
     Quantity(
         "share",
@@ -111,7 +141,12 @@ class Standing:
     @property
     def wanted(self) -> str:
         """In words."""
-        return self.quantity.wanted[self.stochastic]
+        return self.quantity.wanted[self.stochastic] or "–"
+
+    @property
+    def counted(self) -> str:
+        """How many cases are within their limits, where there is one."""
+        return f"{self.within} of {self.cases}" if self.quantity.judged else "–"
 
     @property
     def reached(self) -> bool:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from dragstrip.fidelity.kernel import KernelRun
-from dragstrip.fidelity.translate import LATE_MS_MAX, QUEUE
-from dragstrip.measures import matching, numbers, present
+from dragstrip.fidelity.kernel import Json, KernelRun
+from dragstrip.fidelity.translate import LATE_MS_MAX
+from dragstrip.measures import Measured, matching, numbers, texts
 from dragstrip.recording import Recording
+from dragstrip.report.path import path_of
 
 Floats = npt.NDArray[np.float64]
 
@@ -56,6 +57,16 @@ class Trace:
         return sum(flow.goodput_bps for flow in self.flows)
 
     @property
+    def retransmits(self) -> int:
+        """Segments sent again, of all flows."""
+        return sum(flow.retransmits_total for flow in self.flows)
+
+    @property
+    def falls(self) -> int:
+        """Falls of all windows, as far as samples show."""
+        return sum(len(falls(flow)) for flow in self.flows)
+
+    @property
     def srtt_ms(self) -> Floats:
         """Smoothed RTTs of all flows, as sampled."""
         return np.concatenate([flow.srtt_ms[np.isfinite(flow.srtt_ms)] for flow in self.flows])
@@ -89,25 +100,28 @@ def of_kernel(run: KernelRun) -> Trace:
     step_s = float(run.content["queue_series"].get("t_s_step", 0.1))
     return Trace(
         flows,
-        _recoveries(run),
+        _recoveries(run.content.get("netstat", {}), [flow["src"] for flow in run.flows]),
         pings[np.isfinite(pings)],
         np.arange(len(backlog), dtype=np.float64) * step_s,
         backlog,
     )
 
 
-def _recoveries(run: KernelRun) -> int | None:
-    """Entries into recovery and timeouts, from the senders' own counters (netstat -s)."""
-    counters = [run.content.get("netstat", {}).get(flow["src"]) for flow in run.flows]
-    if not all(counters):
+RECOVERIES = ("TCPSackRecovery", "TCPRenoRecovery", "TCPTimeouts")
+"""Counters of a kernel's host (netstat -s) that together tell of every loss epoch."""
+
+
+def _recoveries(counters: Json, senders: Iterable[str]) -> int | None:
+    """Entries into recovery and timeouts of these hosts; none if one's counters are missing."""
+    by_host = {sender: counters.get(sender) for sender in senders}
+    if any(own is None for own in by_host.values()):
         return None
-    by_host = {flow["src"]: counter for flow, counter in zip(run.flows, counters, strict=True)}
-    words = ("TCPSackRecovery", "TCPRenoRecovery", "TCPTimeouts")
-    return sum(int(counter.get(word, 0)) for counter in by_host.values() for word in words)
+    return sum(int((own or {}).get(word, 0)) for own in by_host.values() for word in RECOVERIES)
 
 
-def of_simulator(recording: Recording, segment_bytes: int) -> Trace:
-    """Our recording of the same scenario."""
+def of_recording(recording: Recording, queue_link: str | None) -> Trace:
+    """A recording of ours, of either engine; `queue_link` is the bottleneck."""
+    measured = Measured(recording)
     end_ns = recording.scenario["duration_ns"]
     samples = recording["samples"]
     of_flow = numbers(samples, "flow")
@@ -116,7 +130,8 @@ def of_simulator(recording: Recording, segment_bytes: int) -> Trace:
         for name in ("time_ns", "cwnd_bytes", "ssthresh_bytes", "srtt_ns", "bytes_in_flight", "retransmits")
     }
     flows = []
-    for row in recording["flows"].to_pylist():
+    for row, flow in zip(recording["flows"].to_pylist(), measured.flows, strict=True):
+        segment_bytes = measured.segment_bytes(flow)
         mine = {name: values[of_flow == row["flow"]] for name, values in columns.items()}
         start_ns = recording.scenario["flows"][row["flow"]]["start_ns"]
         # One that was late counts from when it should have started, as the kernel's does.
@@ -135,14 +150,36 @@ def of_simulator(recording: Recording, segment_bytes: int) -> Trace:
                 retransmits_total=int(row["retransmits"]),
             )
         )
-    queue = matching(recording["queues"], "link", QUEUE)
+    queue = matching(recording["queues"], "link", queue_link or "")
+    if recording.provenance.get("engine") == "vm":
+        counters = recording.provenance["verified"]["netstat"]
+        recoveries = _recoveries(counters, counters)
+    else:
+        recoveries = sum(row["reductions"] or 0 for row in recording["flows"].to_pylist())
     return Trace(
         flows,
-        sum(row["reductions"] or 0 for row in recording["flows"].to_pylist()),
-        np.round(present(recording["probes"], "rtt_ns") / 1e6, DIGITS),
+        recoveries,
+        _pings_ms(recording, queue_link, min(flow.start_ns for flow in measured.flows)),
         numbers(queue, "time_ns") / 1e9,
         numbers(queue, "backlog_bytes"),
     )
+
+
+def _pings_ms(recording: Recording, queue_link: str | None, start_ns: int) -> Floats:
+    """Answered pings that pass the bottleneck, from the first flow's start.
+
+    A flow that was late should have started at 0.
+    """
+    passing = []
+    for probe in recording.scenario["probes"]:
+        way = path_of(recording.scenario, probe["from"], probe["target"])
+        if queue_link in [link["name"] for link in (*way.forward, *way.back)]:
+            passing.append(probe["label"])
+    probes = recording["probes"]
+    rtt_ns, sent_ns = numbers(probes, "rtt_ns"), numbers(probes, "time_ns")
+    beside = np.isfinite(rtt_ns) & (sent_ns >= (0 if start_ns <= LATE_MS_MAX * 1e6 else start_ns))
+    beside &= np.isin(texts(probes, "probe").astype(str), passing)
+    return np.asarray(np.round(rtt_ns[beside] / 1e6, DIGITS), dtype=np.float64)
 
 
 # --- reductions ---------------------------------------------------------------------------------
@@ -179,21 +216,23 @@ def changes(flow: FlowTrace) -> list[Change]:
     return found
 
 
-def falls(flow: FlowTrace) -> int:
-    """How often the window fell by a tenth or more from a peak, as far as the samples show.
+def falls(flow: FlowTrace) -> list[int]:
+    """Samples at which the window had fallen by a tenth or more from a peak; each fall once.
 
     Held against the kernel's counters where only losses reduce the window: within one or a tenth in 41 of
     the 48 recordings with at most 100; the rest are those with 1 % loss, where reductions come closer
     together than samples.
     """
-    count, peak, trough, falling = 0, 0.0, 0.0, False
-    for window in flow.cwnd[np.isfinite(flow.cwnd)]:
+    found, peak, trough, falling = [], 0.0, 0.0, False
+    for index in np.flatnonzero(np.isfinite(flow.cwnd)):
+        window = float(flow.cwnd[index])
         if falling and window <= trough:
             trough = window
         elif falling:
             falling, peak = False, window
         elif window < DEPTH * peak:
-            count, falling, trough = count + 1, True, window
+            found.append(int(index))
+            falling, trough = True, window
         else:
             peak = max(peak, window)
-    return count
+    return found

@@ -17,7 +17,6 @@ from dragstrip.errors import BadInputError
 from dragstrip.expand import complete
 from dragstrip.fidelity.kernel import Json, KernelRun
 
-QUEUE = "r-d"
 PING_NS = 200_000_000
 KNOWN = {"name", "duration_s", "rtt_ms", "sysctl", "bottleneck", "flows", "fwd_netem", "seed"}
 KNOWN_BOTTLENECK = {"rate_kbit", "qdisc", "overhead"}
@@ -116,7 +115,7 @@ def _bottleneck(told: Json) -> Json:
     bottleneck = told["bottleneck"]
     overhead = f" overhead {bottleneck['overhead']}" if bottleneck.get("overhead") else ""
     words = f"htb rate {bottleneck['rate_kbit']}kbit{overhead} leaf {bottleneck['qdisc']}"
-    link: Json = {"name": QUEUE, "from": "r", "to": "d", "qdisc": json.loads(_core.parse_qdisc(words))}
+    link: Json = {"name": "r-d", "from": "r", "to": "d", "qdisc": json.loads(_core.parse_qdisc(words))}
     if told.get("fwd_netem"):
         netem = json.loads(_core.parse_qdisc(f"netem {told['fwd_netem']}"))
         netem.pop("kind")

@@ -71,8 +71,10 @@ class Claim:
     reason: str
 
 
-def render(bundle: Bundle, sections: list[Section], colours: Mapping[str, str]) -> str:
-    """The whole page as HTML."""
+def render(
+    bundle: Bundle, sections: list[Section], colours: Mapping[str, str], agreement: Markup | None = None
+) -> str:
+    """The whole page as HTML; `agreement` holds two engines against each other."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(HERE),
         autoescape=True,
@@ -83,6 +85,7 @@ def render(bundle: Bundle, sections: list[Section], colours: Mapping[str, str]) 
     return environment.get_template("page.html").render(
         bundle=bundle,
         sections=sections,
+        agreement=agreement,
         claims=claims(bundle),
         overview=overview([(section.setup.title, section.rows) for section in sections]),
         tally=tally(bundle.claims),

@@ -3,8 +3,8 @@
 A **setup** is a path and the shape of the traffic on it. Runs of the same setup differ in the
 algorithm and in the seed, so their figures may stand side by side. Within a setup a **contender** is
 what a curve and a row stand for: an algorithm (with its options), or a flow by its label where the
-flows of one algorithm differ from each other. A **bout** is one contender in one run; several bouts
-of the same contender are repeats.
+flows of one algorithm differ from each other; on each engine, where there are two. A **bout** is one
+contender in one run; several bouts of the same contender are repeats.
 """
 
 from __future__ import annotations
@@ -165,12 +165,15 @@ def _name(setups: list[Setup]) -> None:
 
 def _contenders(runs: list[Run], colours: dict[str, str]) -> list[Contender]:
     by_label = _tell_by_label(runs)
+    several = len({run.engine for run in runs}) > 1
     contenders: dict[str, Contender] = {}
     for run in runs:
+        engine = f" · {run.engine}" if several else ""
         specs = {str(spec.get("label")): spec for spec in run.scenario.get("flows") or []}
         members: dict[str, list[Flow]] = {}
         for flow in run.recording.flows:
             key = flow.label if by_label else flow.cc + _options(specs.get(flow.label, {}))
+            key += engine
             members.setdefault(key, []).append(flow)
         for key, flows in members.items():
             cc = flows[0].cc

@@ -11,7 +11,7 @@ from markupsafe import Markup
 from dragstrip.report import charts, page, picture, render, tables, verdict
 from dragstrip.report.collect import curves_of, shares_of
 from dragstrip.report.colours import assign
-from dragstrip.report.load import load
+from dragstrip.report.load import Bundle, load
 from dragstrip.report.setups import Setup, algorithms_of, setups_of
 from dragstrip.report.stats import Row, rows_of
 
@@ -37,7 +37,7 @@ def write_report(out_dir: Path) -> Path:
         sections = [
             _section(setup, number, len(setups), colours, figures) for number, setup in enumerate(setups, 1)
         ]
-        html = page.render(bundle, sections, colours)
+        html = page.render(bundle, sections, colours, _agreement(bundle))
         made = Path(aside) / "report.html"
         made.write_text(html, encoding="utf-8")
         _move(figures, out_dir / "figures")
@@ -52,6 +52,16 @@ def _move(made: Path, place: Path) -> None:
         place.replace(old)
     made.replace(place)
     shutil.rmtree(old, ignore_errors=True)
+
+
+def _agreement(bundle: Bundle) -> Markup | None:
+    """Both engines' runs over each other, where there are runs of both."""
+    if len({run.engine for run in bundle.runs}) < 2:
+        return None
+    from dragstrip.fidelity import both, page
+
+    document = {"runs": [run.summary for run in bundle.runs], "failed": bundle.failed}
+    return Markup(page.section(both.of_result(document, bundle.folder)))  # noqa: S704 - our own HTML
 
 
 def _section(setup: Setup, number: int, of: int, colours: dict[str, str], folder: Path) -> page.Section:

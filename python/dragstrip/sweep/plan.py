@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 
 from dragstrip import _core
 from dragstrip.errors import BadInputError, Raw
-from dragstrip.expand import _assign, build, check, complete
+from dragstrip.expand import assign, build, check, complete
 from dragstrip.experiment import Experiment
 from dragstrip.sweep import axes as _axes
 from dragstrip.sweep.axes import AGAINST, ALONE, Axis, Level, Range
@@ -135,7 +135,7 @@ class Sweep:
         for axis, place in zip(self.axes, self.levels(point), strict=True):
             if axis.path != AGAINST:
                 for path, value in axis.levels[place].assignments.items():
-                    _assign(content, path, value, self.source)
+                    assign(content, path, value, self.source)
         _write_out_bdp(content)
         rival = settings.get(AGAINST, ALONE)
         if rival != ALONE:
@@ -228,6 +228,8 @@ def describe(
     against: str | None = None,
 ) -> Sweep:
     """The sweep that an experiment and the command line describe; raises `BadInputError`."""
+    if len(experiment.engines) > 1:
+        raise BadInputError("engine", experiment.engine, "one engine for a sweep: sim or vm", source)
     base = experiment.model_dump(mode="json", by_alias=True, exclude_defaults=True)
     for part in ("vary", "alternatives", "claims", "repeat", "seed", "description", "source"):
         base.pop(part, None)

@@ -1,0 +1,119 @@
+"""Whether a run says the same twice: every run of a plan, two times, byte against byte.
+
+No recording is kept, and none is taken from an earlier run.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from dragstrip.engines import prepare
+from dragstrip.engines.pool import Task, Watcher, run_all
+from dragstrip.expand import Run
+from dragstrip.recording import TABLES, Recording, read
+from dragstrip.runner import Plan
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What two runs of one scenario say: the same hash, the first difference, or why there is none to see."""
+
+    run: Run
+    sha256: str
+    difference: str
+    failure: str = ""
+
+    @property
+    def identical(self) -> bool:
+        """Both ran, and left the same bytes."""
+        return not self.difference and not self.failure
+
+
+def check(planned: Plan, workers: int | None = None, watcher: Watcher | None = None) -> list[Verdict]:
+    """Runs everything twice."""
+    for engine in planned.experiment.engines:
+        prepare(engine)
+    with tempfile.TemporaryDirectory(prefix="dragstrip-check-") as scratch:
+        runs = twice(planned.runs)
+        tasks = [
+            Task(run.scenario, Path(scratch) / str(number), engine=run.engine)
+            for number, run in enumerate(runs)
+        ]
+        outcomes = run_all(tasks, workers, watcher)
+        verdicts = []
+        for number in range(0, len(runs), 2):
+            failures = [outcome.failure for outcome in outcomes[number : number + 2] if not outcome.summary]
+            if failures:
+                verdicts.append(Verdict(runs[number], "", "", failures[0]))
+                continue
+            first, second = (read(task.folder) for task in tasks[number : number + 2])
+            digest = str(first.provenance["recording_sha256"])
+            verdicts.append(Verdict(runs[number], digest, difference(first, second)))
+    return verdicts
+
+
+def twice(runs: Sequence[Run]) -> list[Run]:
+    """Every run, and then the same again."""
+    return [run for run in runs for _ in range(2)]
+
+
+def difference(first: Recording, second: Recording) -> str:
+    """The first place where two recordings differ, in words; nothing where they are the same."""
+    for table in TABLES:
+        one, other = first[table], second[table]
+        if one.column_names != other.column_names:
+            return f"table {table}: columns {one.column_names} and {other.column_names}"
+        rows = min(one.num_rows, other.num_rows)
+        places = [(_first(one[column], other[column], rows), column) for column in one.column_names]
+        row, column = min(places, key=lambda place: place[0])
+        if row < rows:
+            sides = f"{one[column][row].as_py()} and {other[column][row].as_py()}"
+            return f"table {table}, row {row}, column {column}: {sides}"
+        if one.num_rows != other.num_rows:
+            return f"table {table}: {one.num_rows} and {other.num_rows} rows"
+    return ""
+
+
+def _first(one: pa.ChunkedArray[Any], other: pa.ChunkedArray[Any], rows: int) -> int:
+    """The first row that differs; `rows` if none does."""
+    if one.slice(0, rows).equals(other.slice(0, rows)):
+        return rows
+    values = [np.asarray(column.slice(0, rows).to_pylist(), dtype=object) for column in (one, other)]
+    apart = np.flatnonzero(values[0] != values[1])
+    return int(apart[0]) if apart.size else rows
+
+
+def document(verdicts: Sequence[Verdict]) -> dict[str, Any]:
+    """The result as JSON."""
+    return {
+        "identical": all(verdict.identical for verdict in verdicts),
+        "runs": [
+            {
+                "scenario": verdict.run.name,
+                "engine": verdict.run.engine,
+                "seed": verdict.run.scenario["seed"],
+                "identical": verdict.identical,
+                "recording_sha256": verdict.sha256 or None,
+                "difference": verdict.difference or None,
+                "failure": verdict.failure or None,
+            }
+            for verdict in verdicts
+        ],
+    }
+
+
+def spelled(verdict: Verdict) -> str:
+    """One line."""
+    name = f"{verdict.run.name} ({verdict.run.engine}, seed {verdict.run.scenario['seed']})"
+    if verdict.failure:
+        return f"{name}: failed: {verdict.failure}"
+    if verdict.difference:
+        return f"{name}: differs: {verdict.difference}"
+    return f"{name}: identical, {verdict.sha256[:16]}"

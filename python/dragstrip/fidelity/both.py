@@ -1,0 +1,155 @@
+"""Runs that both engines made of the same scenarios: the simulator held against the kernel beside it."""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from dragstrip.engines.pool import worker_count
+from dragstrip.engines.sim import simulate
+from dragstrip.fidelity.agree import LONGER_NS, SEEDS, Agreement, Case
+from dragstrip.fidelity.conditions import Conditions, conditions
+from dragstrip.fidelity.figures import figures
+from dragstrip.fidelity.kernel import Json
+from dragstrip.fidelity.traces import Trace, of_recording
+from dragstrip.fidelity.translate import IDLE_MS_MAX
+from dragstrip.recording import read
+from dragstrip.report.path import link_delay_ns, path_of
+
+SIM, VM = "sim", "vm"
+PING_FRAME_BYTES = 98
+"""Of the pings on the idle path: 64 bytes of ICMP, IP's and Ethernet's headers."""
+
+
+@dataclass
+class _Pair:
+    """Both engines' runs of one scenario, in the order of their seeds."""
+
+    name: str
+    scenario: Json
+    release: str = ""
+    seeds: list[int] = field(default_factory=list)
+    """Of the kernel's runs."""
+    idle_rtt_ns: Mapping[str, int] = field(default_factory=dict)
+    """What the kernel's pings took on the idle path: `s1 to d` → time."""
+    traces: dict[str, list[Trace]] = field(default_factory=lambda: {SIM: [], VM: []})
+
+
+def of_result(document: Mapping[str, Any], folder: Path, prefix: str = "") -> Agreement:
+    """The agreement of a result document with runs of both engines, on the path as configured.
+
+    Recordings are found from `folder`; `prefix` comes before the cases' names.
+    """
+    return _agreement(document, folder, prefix, _as_recorded)
+
+
+def with_hosts(
+    document: Mapping[str, Any], folder: Path, prefix: str = "", spread: bool = False
+) -> Agreement:
+    """The same with the simulator run again, the kernel's hosts' work in its path.
+
+    Where dice decide it runs with ten seeds; `spread` also measures the simulator against itself.
+    """
+    return _agreement(document, folder, prefix, partial(_with_hosts, spread=spread))
+
+
+def worst_first(cases: Iterable[Case]) -> list[Case]:
+    """In the order of tables."""
+    return sorted(cases, key=lambda case: -case.severity)
+
+
+def _agreement(document: Mapping[str, Any], folder: Path, prefix: str, case: Any) -> Agreement:
+    pairs = [pair for pair in _pairs(document, folder, prefix) if all(pair.traces.values())]
+    failed = {prefix + _plain(line["scenario"]): line["reason"] for line in document["failed"]}
+    with ThreadPoolExecutor(worker_count(os.cpu_count(), len(pairs))) as pool:
+        return Agreement(worst_first(pool.map(case, pairs)), failed)
+
+
+def _pairs(document: Mapping[str, Any], folder: Path, prefix: str) -> Iterable[_Pair]:
+    pairs: dict[str, _Pair] = {}
+    for line in document["runs"]:
+        recording = read(folder / line["recording"])
+        told = recording.scenario
+        shape = json.dumps({**told, "seed": 0, "name": ""}, sort_keys=True)
+        pair = pairs.setdefault(shape, _Pair(prefix + _plain(line["scenario"]), told))
+        pair.traces[line["engine"]].append(of_recording(recording, conditions(told).bottleneck))
+        if line["engine"] == VM:
+            about = recording.provenance["kernel"]
+            package = f" ({about['package']})" if about["package"] else ""
+            pair.release = f"Linux {about['release']}{package}"
+            pair.seeds.append(line["seed"])
+            pair.idle_rtt_ns = recording.provenance["verified"]["idle_rtt_ns"]
+    return pairs.values()
+
+
+def _plain(name: str) -> str:
+    """A run's name without the number of its repeat."""
+    return name.rsplit(" #", 1)[0]
+
+
+def _as_recorded(pair: _Pair) -> Case:
+    return _case(pair, conditions(pair.scenario), pair.scenario, pair.traces[SIM])
+
+
+def _with_hosts(pair: _Pair, spread: bool) -> Case:
+    its, told = conditions(pair.scenario), lengthened(pair.scenario, pair.idle_rtt_ns)
+    seeds = SEEDS if its.dice else (told["seed"],)
+
+    def run(seed: int, scenario: Json) -> Trace:
+        return of_recording(simulate({**scenario, "seed": seed}), its.bottleneck)
+
+    simulator = [run(seed, told) for seed in seeds]
+    made = _case(pair, its, told, simulator)
+    if spread:
+        longer = lengthened(pair.scenario, {way: ns + LONGER_NS for way, ns in pair.idle_rtt_ns.items()})
+        made.own.extend(figures(its, simulator, [run(seed + len(SEEDS), longer) for seed in seeds]))
+    return made
+
+
+def _case(pair: _Pair, its: Conditions, scenario: Json, simulator: list[Trace]) -> Case:
+    kernel = pair.traces[VM]
+    floor = figures(its, kernel[::2], kernel[1::2]) if len(kernel) > 1 else []
+    return Case(
+        pair.name,
+        scenario,
+        pair.release,
+        pair.seeds,
+        kernel,
+        simulator,
+        figures(its, kernel, simulator),
+        floor=floor,
+    )
+
+
+def lengthened(scenario: Json, idle_rtt_ns: Mapping[str, int]) -> Json:
+    """The scenario with what the hosts' own work adds to a round trip on the receivers' way out.
+
+    CUBIC counts a round trip in whole ticks, rounded up: 40.02 ms are 11 ticks of 4 ms, 40.00 are 10.
+    """
+    told = copy.deepcopy(scenario)
+    links = {link["name"]: link for link in told["links"]}
+    done: set[str] = set()
+    for flow in scenario["flows"]:
+        way = path_of(scenario, flow["sender"], flow["receiver"])
+        measured_ns = idle_rtt_ns.get(f"{flow['sender']} to {flow['receiver']}")
+        if measured_ns is None or not way.back or way.back[0]["name"] in done:
+            continue
+        extra_ns = measured_ns - round(sum(_ping_ns(link) for link in (*way.forward, *way.back)))
+        if 0 < extra_ns <= IDLE_MS_MAX * 1e6:  # else pings met other traffic, or chance
+            links[way.back[0]["name"]]["delay_ns"] += extra_ns
+            done.add(way.back[0]["name"])
+    return told
+
+
+def _ping_ns(link: Mapping[str, Any]) -> float:
+    """What a ping takes over an idle link."""
+    rates = [link["rate_bps"], (link["netem"] or {}).get("rate_bps")]
+    bits = (PING_FRAME_BYTES + float(link["overhead_bytes"])) * 8
+    return link_delay_ns(link) + sum(bits / float(rate) * 1e9 for rate in rates if rate)

@@ -1,0 +1,148 @@
+"""Experiments on both engines, side by side: `dragstrip agree EXPERIMENT...`."""
+
+from __future__ import annotations
+
+import tempfile
+import tomllib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from dragstrip import catalogue
+from dragstrip.console import watching
+from dragstrip.errors import BadInputError
+from dragstrip.expand import assign
+from dragstrip.experiment import Experiment
+from dragstrip.fidelity import both
+from dragstrip.fidelity.agree import Agreement
+from dragstrip.fidelity.document import definitions, every_case, standings
+from dragstrip.fidelity.grid import Grid
+from dragstrip.runner import Plan, execute_all, plan
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Experiments as a command line names and changes them."""
+
+    experiments: list[str]
+    only: str | None
+    settings: list[str]
+    """PATH=VALUE."""
+    repeat: int | None
+    duration: str | None
+
+
+def plans(chosen: Chosen) -> list[Plan]:
+    """What is to run; raises `BadInputError` before anything does."""
+    made = []
+    for name in chosen.experiments:
+        for one in catalogue.members(name) or [name]:
+            experiment, source = catalogue.load(one)
+            planned = plan(_changed(experiment, chosen), source)
+            runs = [run for run in planned.runs if _wanted(experiment, run.name, chosen.only)]
+            if runs:
+                made.append(replace(planned, runs=runs))
+    if not made:
+        raise BadInputError(
+            "--only", chosen.only, "the name of a run, or a part or a pattern of it", "command line"
+        )
+    return made
+
+
+def _changed(experiment: Experiment, chosen: Chosen) -> Experiment:
+    content = experiment.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    for part in ("claims", "ablations", "flow_tables"):
+        content.pop(part, None)
+    given = {"repeat": chosen.repeat, "duration": chosen.duration, "engine": "sim,vm"}
+    content.update({key: value for key, value in given.items() if value is not None})
+    for setting in chosen.settings:
+        path, equals, value = setting.partition("=")
+        if not (path.strip() and equals and value.strip()):
+            raise BadInputError("--set", setting, "PATH=VALUE, such as hosts.*.tick_hz=250", "command line")
+        assign(content, path.strip(), _value(value.strip()), "command line")
+    return Experiment.build(content, "command line")
+
+
+def _value(text: str) -> object:
+    """As in a TOML file; a word without quotes is a text."""
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def _wanted(experiment: Experiment, run: str, only: str | None) -> bool:
+    if only is None:
+        return True
+    pattern = only if set("*?[") & set(only) else f"*{only}*"
+    return fnmatchcase(f"{experiment.name}: {run}", pattern)
+
+
+def run(
+    planned: Sequence[Plan],
+    out: Path | None,
+    workers: int | None,
+    command: str,
+    *,
+    nominal: bool,
+    spread: bool,
+    quiet: bool,
+) -> Agreement:
+    """Runs everything on both engines; recordings and a report of each experiment stay in `out`, if given.
+
+    `nominal` leaves the kernel's hosts' own work out of the simulator's path; `spread` also measures the
+    simulator against itself.
+    """
+    by_name = {one.experiment.name: one for one in planned}
+    runs = [job.run for one in planned for job in one.jobs]
+    with _place(out) as folder, watching(runs, quiet=quiet) as watcher:
+        documents = execute_all(
+            by_name, folder, workers=workers, watcher=watcher, command=command, report=out is not None
+        )
+        watcher.concluding("comparing")
+        found = []
+        for name, document in documents.items():
+            prefix = f"{name}: " if len(planned) > 1 else ""
+            if nominal:
+                found.append(both.of_result(document, folder / name, prefix))
+            else:
+                found.append(both.with_hosts(document, folder / name, prefix, spread))
+    failed = {name: reason for one in found for name, reason in one.failed.items()}
+    return Agreement(both.worst_first(case for one in found for case in one.cases), failed)
+
+
+@contextmanager
+def _place(out: Path | None) -> Iterator[Path]:
+    if out is not None:
+        yield out
+        return
+    with tempfile.TemporaryDirectory(prefix="dragstrip-agree-") as scratch:
+        yield Path(scratch)
+
+
+def grid(chosen: Chosen, found: Agreement) -> Grid:
+    """What the page needs to know of a grid, for experiments."""
+    title = f"Simulator and kernel: {', '.join(chosen.experiments)}"
+    return Grid(title=title, kernel=", ".join(found.kernels), recordings="")
+
+
+def write_docs(found: Agreement, chosen: Chosen, planned: Sequence[Plan], command: str, file: Path) -> None:
+    """A page for docs/: what is reached, every case, and what was left out."""
+    seconds = sorted({run.scenario["duration_ns"] / 1e9 for one in planned for run in one.runs})
+    lasts = f"{seconds[0]:g}" + (f" to {seconds[-1]:g}" if len(seconds) > 1 else "")
+    lines = [
+        f"<!-- Written by `{command}`: do not edit. -->",
+        f"# The simulator beside the kernel: {', '.join(chosen.experiments)}\n",
+        f"Every run of {', '.join(one.experiment.name for one in planned)}, {lasts} s each, in the "
+        f"simulator and on {', '.join(found.kernels)}. Written by\n",
+        f"    {command}\n",
+        *standings(found),
+        *definitions(),
+        *every_case(found),
+    ]
+    if found.failed:
+        lines += ["", "## Left out\n", "| run | why |", "|---|---|"]
+        lines += [f"| {name} | {reason} |" for name, reason in found.failed.items()]
+    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
