@@ -112,8 +112,9 @@ pub struct Flow<'a> {
     seen_reductions: u64,
 }
 
-const CLIENT: usize = 0;
-const SERVER: usize = 1;
+/// The side that opens the connection, and the other.
+pub const CLIENT: usize = 0;
+pub const SERVER: usize = 1;
 
 impl<'a> Flow<'a> {
     pub fn new(index: usize, spec: &'a FlowSpec, plan: &Plan) -> Result<Self, Fault> {
@@ -220,15 +221,8 @@ impl<'a> Flow<'a> {
         Some(self.server.insert(accepted))
     }
 
-    /// Writes what may be written, until the socket takes no more.
-    pub fn pump(&mut self) {
-        self.pump_side(CLIENT);
-        if self.answers() {
-            self.pump_side(SERVER);
-        }
-    }
-
-    fn pump_side(&mut self, side: usize) {
+    /// Writes what one side may write, until its socket takes no more.
+    pub fn pump(&mut self, side: usize) {
         let socket = if side == CLIENT { &self.client } else { &self.server };
         let (Some(socket), true) = (socket, self.is_tcp()) else { return };
         if self.phase == Phase::Quiet && !self.answers() {
@@ -270,7 +264,7 @@ impl<'a> Flow<'a> {
             }
             Application::RequestResponse { request_bytes, response_bytes, .. } => {
                 self.allowed[SERVER] = self.read[SERVER] / request_bytes.max(1) * response_bytes;
-                self.pump_side(SERVER);
+                self.pump(SERVER);
                 let whole = self.read[CLIENT] >= self.rounds * response_bytes;
                 let answered = whole && self.phase == Phase::Busy;
                 if answered {
@@ -290,14 +284,14 @@ impl<'a> Flow<'a> {
             self.rounds += 1;
             self.allowed[CLIENT] += request_bytes;
             self.phase = Phase::Busy;
-            self.pump_side(CLIENT);
+            self.pump(CLIENT);
         }
     }
 
     /// From sending to silence or back.
     pub fn toggle(&mut self) {
         self.phase = if self.phase == Phase::Busy { Phase::Quiet } else { Phase::Busy };
-        self.pump();
+        self.pump(CLIENT);
     }
 
     /// Sends a datagram.

@@ -1,7 +1,7 @@
 //! A run: builds the network, believes it only when it is as asked, drives the traffic, and answers.
 
 use crate::fault::{Fault, fault};
-use crate::flow::{Flow, Phase};
+use crate::flow::{CLIENT, Flow, Phase, SERVER};
 use crate::network::Network;
 use crate::plan::Plan;
 use crate::probe::{self, Pinger};
@@ -38,9 +38,12 @@ const TIMER: u64 = 0;
 const FLOW: u64 = 1;
 const LISTENER: u64 = 2;
 const PROBE: u64 = 3;
+/// The receiving end of a TCP connection, which may have answers to write.
+const ACCEPTED: u64 = 4;
+const KIND_BITS: u32 = 3;
 
 fn token(what: u64, index: usize) -> u64 {
-    what | (index as u64) << 2
+    what | (index as u64) << KIND_BITS
 }
 
 struct Run<'a> {
@@ -273,18 +276,19 @@ impl<'a> Run<'a> {
     }
 
     fn on_file(&mut self, token: u64, events: i32) -> Result<(), Fault> {
-        let index = (token >> 2) as usize;
-        match token & 3 {
+        let index = (token >> KIND_BITS) as usize;
+        match token & ((1 << KIND_BITS) - 1) {
             LISTENER => {
                 let watched = libc::EPOLLIN | libc::EPOLLOUT | libc::EPOLLET;
                 if let Some(accepted) = self.flows[index].accept() {
-                    self.poll.add(accepted, watched, self::token(FLOW, index))?;
+                    self.poll.add(accepted, watched, self::token(ACCEPTED, index))?;
                     self.take(index)?;
                 }
             }
-            FLOW => {
+            // Each side writes when its own socket has room: events of the other say nothing of it.
+            kind @ (FLOW | ACCEPTED) => {
                 if events & libc::EPOLLOUT != 0 {
-                    self.flows[index].pump();
+                    self.flows[index].pump(if kind == FLOW { CLIENT } else { SERVER });
                 }
                 if events & libc::EPOLLIN != 0 {
                     self.take(index)?;
