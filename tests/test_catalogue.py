@@ -63,6 +63,7 @@ MUST: dict[str, list[str]] = {
     "geni-tcp/step6": ["udp", "tcp", "tcp-last"],
     # What the media do by themselves, whatever the stack.
     "caia-110729a/wifi": [*(f"throughput-{cc}" for cc in ("newreno", "cubic", "vegas")), "rtt-vegas"],
+    "caia-110729a/homeplug": ["throughput-newreno", "throughput-vegas", "throughput-vegas-hit"],
     "caia-110729a/adsl1": ["rtt-cubic", "rtt-vegas-lower", "rtt-cdg-lower"],
     "bufferbloat-2011/vegas-80211n": ["throughput-ten-vegas", "vegas-share", "larger-windows"],
 }

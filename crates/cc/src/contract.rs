@@ -142,6 +142,8 @@ pub struct View {
     /// Packets that may leave at once in a dubious situation (2.6.27 `tcp_max_burst`: `reordering`); a window
     /// with no more room than that counts as used.
     pub max_burst: u32,
+    /// Segments of an ACK that count for growth at most (FreeBSD's `abc_l_var`); 0: bytes are not counted (RFC 3465 off).
+    pub abc_limit: u32,
 }
 
 impl View {
@@ -175,7 +177,7 @@ impl View {
 
     /// Whether growth is justified: the window, not the application, was the limit
     /// (`tcp_is_cwnd_limited`; Linux 6.1: in slow start up to twice what was used; 2.6.27: but
-    /// for one burst the window was full before this ACK).
+    /// for one burst the window was full before this ACK; FreeBSD: the receiver's window is not less).
     #[inline]
     #[must_use]
     pub fn cwnd_limited(&self, window: &Window) -> bool {
@@ -185,6 +187,7 @@ impl View {
                     || (window.in_slow_start() && window.cwnd < 2 * self.max_packets_out)
             }
             Kernel::Linux2627 => window.cwnd <= self.prior_in_flight.saturating_add(self.max_burst),
+            Kernel::Freebsd9 => self.is_cwnd_limited,
         }
     }
 }
@@ -198,6 +201,8 @@ pub enum Kernel {
     /// Linux 2.6.27: growth counts ACKs, CUBIC is version 2.2 without HyStart and corrects for
     /// delayed ACKs by a ratio of its own.
     Linux2627,
+    /// FreeBSD 9: growth counts bytes.
+    Freebsd9,
 }
 
 /// What an algorithm asks of the endpoint in return.
@@ -248,7 +253,7 @@ pub trait CongestionControl {
     /// `undo_cwnd`: a reduction turned out to be spurious; the answer is the window to restore.
     fn undo_cwnd(&mut self, view: &View, window: &mut Window) -> u32 {
         match view.kernel {
-            Kernel::Linux6 => window.cwnd.max(view.prior_cwnd),
+            Kernel::Linux6 | Kernel::Freebsd9 => window.cwnd.max(view.prior_cwnd),
             // 2.6.27 did not remember the window, only that it had been halved.
             Kernel::Linux2627 => window.cwnd.max(window.ssthresh << 1),
         }

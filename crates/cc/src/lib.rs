@@ -12,6 +12,7 @@
 //! [`Stream`]: dragstrip_units::Stream
 
 pub mod algorithms;
+mod bytes;
 mod contract;
 mod rate_halving;
 mod registry;

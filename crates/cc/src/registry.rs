@@ -1,6 +1,9 @@
 //! From a name to an algorithm.
 
-use crate::algorithms::{bbr, cdg, cdg_freebsd, cubic, exp, fixed, reno, vegas};
+use crate::algorithms::{
+    bbr, cdg, cdg_freebsd, cubic, cubic_freebsd, exp, fixed, newreno_freebsd, reno, vegas,
+    vegas_freebsd,
+};
 use crate::{Ack, CaState, CongestionControl, Event, RateSample, Response, View, Window};
 use dragstrip_units::Stream;
 use std::collections::BTreeMap;
@@ -93,6 +96,9 @@ algorithms! {
     "vegas" => Vegas(vegas::Vegas),
     "cdg" => Cdg(cdg::Cdg),
     "cdg-freebsd" => CdgFreebsd(cdg_freebsd::CdgFreebsd),
+    "newreno-freebsd" => NewrenoFreebsd(newreno_freebsd::NewrenoFreebsd),
+    "cubic-freebsd" => CubicFreebsd(cubic_freebsd::CubicFreebsd),
+    "vegas-freebsd" => VegasFreebsd(vegas_freebsd::VegasFreebsd),
     "bbr" => Bbr(bbr::Bbr),
     "exp" => Exp(exp::Exp),
     "fixed" => Fixed(fixed::Fixed),
@@ -112,7 +118,19 @@ mod tests {
     fn every_name_makes_an_algorithm_that_refuses_unknown_options() {
         assert_eq!(
             names(),
-            ["reno", "cubic", "vegas", "cdg", "cdg-freebsd", "bbr", "exp", "fixed"]
+            [
+                "reno",
+                "cubic",
+                "vegas",
+                "cdg",
+                "cdg-freebsd",
+                "newreno-freebsd",
+                "cubic-freebsd",
+                "vegas-freebsd",
+                "bbr",
+                "exp",
+                "fixed",
+            ]
         );
         for name in names() {
             assert!(Algorithm::new(name, &Options::new(), stream()).is_ok(), "{name}");

@@ -34,6 +34,7 @@ pub fn view() -> View {
         kernel: Kernel::default(),
         prior_in_flight: 0,
         max_burst: 3,
+        abc_limit: 2,
     }
 }
 

@@ -7,6 +7,7 @@
 
 #[cfg(test)]
 mod fixture;
+mod freebsd;
 mod json;
 mod media;
 mod nearest;
@@ -18,6 +19,7 @@ mod tc_text;
 mod types;
 mod validate;
 
+pub use freebsd::{FreebsdSysctls, freebsd_sysctl_table};
 pub use media::{AdslEncapsulation, MediumSpec, ModemProtocol, WifiBand, WifiProtection, WifiSlot};
 pub use problem::Problem;
 pub use routing::{Hops, RouteError, Topology};

@@ -332,6 +332,8 @@ impl Sysctls {
         match profile {
             StackProfile::Linux6 => Self::linux_6(),
             StackProfile::Linux2627 => Self::linux_2_6_27(),
+            // It has none of these, and is asked for `FreebsdSysctls` instead.
+            StackProfile::Freebsd9 => Self::linux_6(),
         }
     }
 
@@ -404,7 +406,7 @@ impl Sysctls {
     }
 }
 
-fn at(name: &str) -> String {
+pub(crate) fn at(name: &str) -> String {
     format!("[{name:?}]")
 }
 

@@ -15,10 +15,10 @@ use dragstrip_cc::{Algorithm, UnknownAlgorithm};
 use dragstrip_link::{Ring, Transmitter, Wire};
 use dragstrip_qdisc::{Discipline, Fifo, Framing, Limit, codel, fq_codel, htb, netem, sfq, tbf};
 use dragstrip_scenario::{
-    Application, DelayDistribution, FlowSpec, GsoMode, HostSpec, LossModel, NetemSpec, NodeSpec,
-    QdiscSpec, Scenario, StackProfile, Sysctls, Topology, Transport,
+    Application, DelayDistribution, FlowSpec, FreebsdSysctls, GsoMode, HostSpec, LossModel,
+    NetemSpec, NodeSpec, QdiscSpec, Scenario, StackProfile, Sysctls, Topology, Transport,
 };
-use dragstrip_tcp::{Endpoint, Role, Settings, rfc3390_window};
+use dragstrip_tcp::{BsdSettings, Endpoint, Role, Settings, bsd_initial_window, rfc3390_window};
 use dragstrip_units::{Duration, Instant, Rate, Stream};
 use std::collections::BTreeMap;
 
@@ -38,6 +38,46 @@ const ONE_BIT_PER_SECOND: Rate = match Rate::from_bits_per_second(1) {
 
 /// The settings of a host's TCP.
 fn settings(host: &HostSpec, field: &str) -> Result<Settings, SetupError> {
+    match host.profile {
+        StackProfile::Linux6 | StackProfile::Linux2627 => linux_settings(host, field),
+        StackProfile::Freebsd9 => freebsd_settings(host, field),
+    }
+}
+
+fn freebsd_settings(host: &HostSpec, field: &str) -> Result<Settings, SetupError> {
+    let sysctls = FreebsdSysctls::from_map(&host.sysctl)
+        .map_err(|found| problem(format!("{field}.sysctl{}", found.field), found.to_string()))?;
+    let get = |name: &str| sysctls.get(&format!("net.inet.tcp.{name}"));
+    let is_on = |name: &str| get(name) != 0;
+    let span = |name: &str| Duration::from_millis(get(name));
+    let options = is_on("rfc1323");
+    let settings = Settings {
+        hz: host.tick_hz,
+        mtu_bytes: host.mtu_bytes,
+        gso: host.gso == GsoMode::Auto,
+        sack: is_on("sack.enable"),
+        timestamps: options,
+        window_scaling: options,
+        rmem: [0, get("recvspace"), get("recvbuf_max").max(get("recvspace"))],
+        wmem: [0, get("sendspace"), get("sendbuf_max").max(get("sendspace"))],
+        core_rmem_max: sysctls.get("kern.ipc.maxsockbuf"),
+        moderate_rcvbuf: is_on("recvbuf_auto"),
+        rto_min: span("rexmit_min"),
+        bsd: BsdSettings {
+            abc_limit: if is_on("rfc3465") { get("abc_l_var") as u32 } else { 0 },
+            limited_transmit: is_on("rfc3042"),
+            delayed_ack: if is_on("delayed_ack") { span("delacktime") } else { Duration::ZERO },
+            rto_slop: span("rexmit_slop"),
+            send_step: if is_on("sendbuf_auto") { get("sendbuf_inc") } else { 0 },
+            receive_step: get("recvbuf_inc"),
+        },
+        ..Settings::freebsd_9()
+    };
+    let (ten, rfc3390) = (is_on("experimental.initcwnd10"), is_on("rfc3390"));
+    Ok(Settings { initial_cwnd: bsd_initial_window(settings.mss(), ten, rfc3390), ..settings })
+}
+
+fn linux_settings(host: &HostSpec, field: &str) -> Result<Settings, SetupError> {
     let sysctls = Sysctls::of_kernel(host.profile, &host.sysctl)
         .map_err(|found| problem(format!("{field}.sysctl{}", found.field), found.to_string()))?;
     let sizes = |sizes: dragstrip_scenario::BufferSizes| {
@@ -46,6 +86,7 @@ fn settings(host: &HostSpec, field: &str) -> Result<Settings, SetupError> {
     let stock = match host.profile {
         StackProfile::Linux6 => Settings::linux_6(),
         StackProfile::Linux2627 => Settings::linux_2_6_27(),
+        StackProfile::Freebsd9 => Settings::freebsd_9(),
     };
     let settings = Settings {
         hz: host.tick_hz,
@@ -83,7 +124,7 @@ fn settings(host: &HostSpec, field: &str) -> Result<Settings, SetupError> {
         ..stock
     };
     Ok(match host.profile {
-        StackProfile::Linux6 => settings,
+        StackProfile::Linux6 | StackProfile::Freebsd9 => settings,
         StackProfile::Linux2627 => {
             Settings { initial_cwnd: rfc3390_window(settings.mss()), ..settings }
         }

@@ -327,13 +327,12 @@ impl Endpoint {
     /// RTT of the SYN, µs. Of one that was retransmitted only the timestamp tells it (Karn;
     /// `tcp_ack_update_rtt`).
     fn handshake_rtt(&self, segment: &Segment, now: Instant) -> Option<u32> {
-        let now_us = now.as_micros_floor();
         if self.syn_retransmits == 0 {
             return Some(now.since(self.opened_at).as_micros_floor().max(1) as u32);
         }
         let stamped = self.options.timestamps && segment.flags.has(Flags::TS);
-        let delta_ms = (now_us / 1_000).saturating_sub(u64::from(segment.ts_ecr));
-        stamped.then(|| (delta_ms.max(1) * 1_000) as u32)
+        let delta_ms = self.ticks.stamp_ms(now).saturating_sub(segment.ts_ecr);
+        stamped.then(|| delta_ms.max(1) * 1_000)
     }
 
     fn send_syn<O: Outbox>(&mut self, now: Instant, out: &mut O) {
@@ -345,7 +344,7 @@ impl Endpoint {
         let mut segment = Segment {
             flags: flags.with_if(Flags::TS, settings.timestamps),
             window: self.receiver.initial_window(),
-            ts_val: (now.as_micros_floor() / 1_000) as u32,
+            ts_val: self.ticks.stamp_ms(now),
             ts_ecr: self.receiver.timestamp_to_echo(),
             ..Segment::default()
         };

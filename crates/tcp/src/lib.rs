@@ -20,6 +20,7 @@ mod ticks;
 
 pub use endpoint::{Endpoint, LimitedBy, Phase, Role, Snapshot};
 pub use profile::{
-    Profile, ReceiveTuning, RecoveryStyle, RttSampling, Settings, TimerWheel, rfc3390_window,
+    BsdSettings, DelayedAck, Profile, ReceiveTuning, RecoveryStyle, RttSampling, SendBuffer,
+    Settings, TimerWheel, bsd_initial_window, rfc3390_window,
 };
 pub use segment::{Flags, Outbox, SackBlock, Segment};

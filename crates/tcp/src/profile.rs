@@ -25,6 +25,12 @@ pub struct Profile {
     pub small_queues: bool,
     /// How the receive buffer grows.
     pub receive_tuning: ReceiveTuning,
+    /// When data in order is acknowledged.
+    pub delayed_ack: DelayedAck,
+    /// What the send buffer is charged with.
+    pub send_buffer: SendBuffer,
+    /// Timestamps stand still between ticks; otherwise they count milliseconds.
+    pub ticked_timestamps: bool,
     /// Bits of the connection's own `reordering`: 8 in 2.6.27, where the setting is cut to them when a connection
     /// begins, and compared whole at a timeout.
     pub reordering_bits: u32,
@@ -40,6 +46,8 @@ pub enum RecoveryStyle {
         /// `tcp_fack`: forward acknowledgement until reordering is seen.
         fack: bool,
     },
+    /// Three duplicate ACKs, NewReno or the holes that SACKs show, and everything again after a timeout.
+    Bsd,
 }
 
 /// Where RTT samples come from.
@@ -49,6 +57,8 @@ pub enum RttSampling {
     Microseconds,
     /// Whole ticks, from timestamps whenever there are any, cumulative ACKs only.
     Ticks,
+    /// The same and one tick, smoothed as RFC 6298 has it (4.4BSD).
+    BsdTicks,
 }
 
 /// How exact timers are.
@@ -67,6 +77,26 @@ pub enum ReceiveTuning {
     Headroom,
     /// To twice what was read, which is also all that is offered.
     Twice,
+    /// By a step when seven eighths of it arrived in a round trip (FreeBSD); all of it is offered.
+    Step,
+}
+
+/// When data in order is acknowledged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DelayedAck {
+    /// After a time estimated from the data's spacing, two segments at the latest, at once for a start (Linux).
+    Estimated,
+    /// Every second segment, or when the timer that the first has set goes off.
+    EverySecond,
+}
+
+/// What the send buffer is charged with, and how it grows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SendBuffer {
+    /// Memory of socket buffers; to a multiple of the window (`tcp_sndbuf_expand`).
+    Memory,
+    /// Payload; by a step when it is seven eighths full and the windows allow for more (FreeBSD).
+    Payload,
 }
 
 impl Profile {
@@ -79,6 +109,9 @@ impl Profile {
         timer_wheel: TimerWheel::Buckets,
         small_queues: true,
         receive_tuning: ReceiveTuning::Headroom,
+        delayed_ack: DelayedAck::Estimated,
+        send_buffer: SendBuffer::Memory,
+        ticked_timestamps: false,
         reordering_bits: 32,
     };
 
@@ -91,7 +124,25 @@ impl Profile {
         timer_wheel: TimerWheel::Exact,
         small_queues: false,
         receive_tuning: ReceiveTuning::Twice,
+        delayed_ack: DelayedAck::Estimated,
+        send_buffer: SendBuffer::Memory,
+        ticked_timestamps: true,
         reordering_bits: 8,
+    };
+
+    /// FreeBSD 9.
+    pub const FREEBSD_9: Self = Self {
+        kernel: Kernel::Freebsd9,
+        slow_start_at_threshold: true,
+        recovery: RecoveryStyle::Bsd,
+        rtt_sampling: RttSampling::BsdTicks,
+        timer_wheel: TimerWheel::Exact,
+        small_queues: false,
+        receive_tuning: ReceiveTuning::Step,
+        delayed_ack: DelayedAck::EverySecond,
+        send_buffer: SendBuffer::Payload,
+        ticked_timestamps: true,
+        reordering_bits: 32,
     };
 }
 
@@ -103,6 +154,47 @@ pub const fn rfc3390_window(mss: u32) -> u32 {
         1096..=1460 => 3,
         1461.. => 2,
     }
+}
+
+/// FreeBSD's initial window in segments of `mss` bytes (`cc_conn_init`): RFC 6928's, RFC 3390's or RFC 5681's.
+#[must_use]
+pub const fn bsd_initial_window(mss: u32, ten_segments: bool, rfc3390: bool) -> u32 {
+    let (most, bytes) = match (ten_segments, rfc3390) {
+        (true, _) => (10, 14_600),
+        (false, true) => (4, 4_380),
+        (false, false) => {
+            return match mss {
+                0..=1095 => 4,
+                1096..=2190 => 3,
+                2191.. => 2,
+            };
+        }
+    };
+    let segments = bytes / mss;
+    if segments < 2 {
+        2
+    } else if segments > most {
+        most
+    } else {
+        segments
+    }
+}
+
+/// The settings that only FreeBSD has, by its sysctls.
+#[derive(Clone, Debug)]
+pub struct BsdSettings {
+    /// `rfc3465` and `abc_l_var`: segments of an ACK that count at most; 0: bytes are not counted.
+    pub abc_limit: u32,
+    /// `rfc3042`: new segments on the first two duplicate ACKs.
+    pub limited_transmit: bool,
+    /// `delayed_ack` and `delacktime`; zero: no ACK is delayed.
+    pub delayed_ack: Duration,
+    /// `rexmit_slop`: on top of every retransmission timeout.
+    pub rto_slop: Duration,
+    /// `sendbuf_inc`, bytes; 0: `sendbuf_auto` is off.
+    pub send_step: u64,
+    /// `recvbuf_inc`, bytes; 0: `recvbuf_auto` is off.
+    pub receive_step: u64,
 }
 
 /// The settings of one host's TCP.
@@ -184,6 +276,8 @@ pub struct Settings {
     pub rto_initial: Duration,
     /// Bytes of one write of a bulk application (iperf3: 128 KiB); its last segment carries PSH.
     pub write_bytes: u64,
+    /// What only FreeBSD has.
+    pub bsd: BsdSettings,
 }
 
 impl Settings {
@@ -229,6 +323,14 @@ impl Settings {
             rto_max: Duration::from_secs(120),
             rto_initial: Duration::from_secs(1),
             write_bytes: 131_072,
+            bsd: BsdSettings {
+                abc_limit: 2,
+                limited_transmit: true,
+                delayed_ack: Duration::from_millis(100),
+                rto_slop: Duration::from_millis(200),
+                send_step: 8_192,
+                receive_step: 16_384,
+            },
         }
     }
 
@@ -252,10 +354,33 @@ impl Settings {
         Self { initial_cwnd: rfc3390_window(settings.mss()), ..settings }
     }
 
+    /// FreeBSD 9 as of May 2011.
+    #[must_use]
+    pub fn freebsd_9() -> Self {
+        let settings = Self {
+            profile: Profile::FREEBSD_9,
+            hz: 1000,
+            dsack: false,
+            ecn_accept: false,
+            adv_win_scale: 0,
+            rmem: [0, 65_536, 262_144],
+            wmem: [0, 32_768, 262_144],
+            core_rmem_max: 2_097_152,
+            rack: false,
+            tail_loss_probe: false,
+            frto: false,
+            rto_min: Duration::from_millis(30),
+            rto_max: Duration::from_secs(64),
+            rto_initial: Duration::from_secs(3),
+            ..Self::linux_6()
+        };
+        Self { initial_cwnd: bsd_initial_window(settings.mss(), false, true), ..settings }
+    }
+
     /// The host's clock.
     #[must_use]
     pub(crate) fn ticks(&self) -> Ticks {
-        Ticks::new(self.hz, self.profile.timer_wheel)
+        Ticks::new(self.hz, self.profile.timer_wheel, self.profile.ticked_timestamps)
     }
 
     /// `reordering` at the start of a connection: the setting, cut to the bits it is kept in.

@@ -11,12 +11,22 @@ pub struct Ticks {
     /// cheaper than a division.
     reciprocal: u64,
     wheel: TimerWheel,
+    /// Timestamps stand still between ticks.
+    ticked_stamps: bool,
 }
 
 impl Ticks {
-    pub fn new(hz: u32, wheel: TimerWheel) -> Self {
+    pub fn new(hz: u32, wheel: TimerWheel, ticked_stamps: bool) -> Self {
         let tick_ns = 1_000_000_000 / u64::from(hz);
-        Self { tick_ns, reciprocal: u64::MAX / tick_ns, wheel }
+        Self { tick_ns, reciprocal: u64::MAX / tick_ns, wheel, ticked_stamps }
+    }
+
+    /// The timestamp option's clock, ms.
+    #[inline]
+    pub fn stamp_ms(self, now: Instant) -> u32 {
+        let us =
+            if self.ticked_stamps { self.to_micros(self.at(now)) } else { now.as_micros_floor() };
+        (us / 1_000) as u32
     }
 
     /// `ns / tick_ns`.
@@ -88,7 +98,7 @@ mod tests {
 
     #[test]
     fn a_near_timer_fires_at_the_tick_after_its_expiry() {
-        let ticks = Ticks::new(250, TimerWheel::Buckets);
+        let ticks = Ticks::new(250, TimerWheel::Buckets, false);
         assert_eq!(
             ticks.timer(Instant::from_nanos(1_000_000), 10),
             Instant::from_nanos(44_000_000)
@@ -98,16 +108,23 @@ mod tests {
     /// linux-stack.md §16: the wheel that rounds came with 4.8.
     #[test]
     fn the_old_wheel_is_exact() {
-        let ticks = Ticks::new(1000, TimerWheel::Exact);
+        let ticks = Ticks::new(1000, TimerWheel::Exact, false);
         let set = Instant::from_nanos(1_500_000);
         assert_eq!(ticks.timer(set, 201), Instant::from_nanos(202_000_000));
+    }
+
+    #[test]
+    fn timestamps_stand_still_between_ticks_where_the_kernel_s_do() {
+        let now = Instant::from_nanos(1_019_999_999);
+        assert_eq!(Ticks::new(100, TimerWheel::Exact, true).stamp_ms(now), 1_010);
+        assert_eq!(Ticks::new(100, TimerWheel::Buckets, false).stamp_ms(now), 1_019);
     }
 
     #[test]
     fn counting_ticks_divides_exactly() {
         let mut stream = dragstrip_units::Stream::named(1, "ticks");
         for hz in [100, 250, 300, 1000] {
-            let ticks = Ticks::new(hz, TimerWheel::Buckets);
+            let ticks = Ticks::new(hz, TimerWheel::Buckets, false);
             for _ in 0..10_000 {
                 let tick = stream.next_u64() >> 24;
                 for ns in [tick * ticks.tick_ns, tick * ticks.tick_ns + ticks.tick_ns - 1] {
@@ -120,7 +137,7 @@ mod tests {
 
     #[test]
     fn a_far_timer_is_rounded_up_to_eight_ticks() {
-        let ticks = Ticks::new(250, TimerWheel::Buckets);
+        let ticks = Ticks::new(250, TimerWheel::Buckets, false);
         // 65 ticks from tick 0: bucket 8 covers 64..72, the next one is 72.
         assert_eq!(ticks.timer(Instant::ZERO, 65), Instant::from_nanos(72 * 4_000_000));
         // The first level ends at 62, so that its last bucket is never the current one.

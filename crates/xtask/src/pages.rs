@@ -3,7 +3,9 @@
 use crate::generate::Output;
 use crate::schema::{Field, Kind, Model, Shape, Type};
 use crate::{Failure, read};
-use dragstrip_scenario::{Support, format_qdisc, parse_qdisc, sysctl_table};
+use dragstrip_scenario::{
+    Support, Sysctl, format_qdisc, freebsd_sysctl_table, parse_qdisc, sysctl_table,
+};
 use serde_json::Value;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -106,25 +108,33 @@ fn sysctls() -> String {
          Set per host by the kernel's own names (`sysctl` in an experiment's hosts or a scenario's\n\
          nodes, `--sysctl KEY=VALUE` on the command line), with Linux 6.1's values and defaults. A name\n\
          that is not in this table is an error. So is a value that the simulator cannot honour: it is\n\
-         refused, never ignored.\n\n\
-         | name | values | default | meaning | in the simulator |\n|---|---|---|---|---|\n"
+         refused, never ignored.\n\n"
     );
-    for line in sysctl_table() {
+    settings_table(&mut text, &sysctl_table());
+    text.push_str("\n## FreeBSD 9\n\nHosts of the profile `freebsd-9` have these instead.\n\n");
+    settings_table(&mut text, &freebsd_sysctl_table());
+    text.push_str(
+        "\nThe congestion control is not a setting of the host here: each flow names its own (`cc`). Nor is\n\
+         the queue discipline: each link names its own (`queue`, `qdisc`).\n",
+    );
+    text
+}
+
+fn settings_table(text: &mut String, lines: &[Sysctl]) {
+    text.push_str(
+        "| name | values | default | meaning | in the simulator |\n|---|---|---|---|---|\n",
+    );
+    for line in lines {
         let support = match line.support {
             Support::Modelled => "honoured".to_owned(),
             Support::NoEffect(reason) => format!("no effect: {reason}"),
             Support::DefaultOnly => "only the default".to_owned(),
         };
         let kind = line.kind.to_string();
-        let (name, default, meaning) = (line.name, line.default, cell(line.meaning));
+        let (name, default, meaning) = (line.name, &line.default, cell(line.meaning));
         let _ =
             writeln!(text, "| `{name}` | {} | `{default}` | {meaning} | {support} |", cell(&kind));
     }
-    text.push_str(
-        "\nThe congestion control is not a setting of the host here: each flow names its own (`cc`). Nor is\n\
-         the queue discipline: each link names its own (`queue`, `qdisc`).\n",
-    );
-    text
 }
 
 /// The least text that tc accepts for each discipline; what it fills in is shown beside it.

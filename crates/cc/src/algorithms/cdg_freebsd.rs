@@ -26,14 +26,16 @@
 //!   exported is whole packets, at least 1, with a threshold of at least 2; no receiver window;
 //!   an ECN echo is taken for a loss; `smoothing_factor` goes from 1 to 8.
 //! - **Source of the details**: FreeBSD 9.3 `cc/cc_cdg.c`, `khelp/h_ertt.c`. Parameters are the
-//!   sysctls `net.inet.tcp.cc.cdg.*`, and `tick_ms`: 1 (`kern.hz` = 1000); 10 in a virtual machine.
+//!   sysctls `net.inet.tcp.cc.cdg.*`, and `tick_ms`, by default (0) the tick of a FreeBSD host, 1 on others.
 
-mod ertt;
+pub(super) mod ertt;
 
 use self::ertt::Ertt;
 use crate::algorithms::{integer, reject_unknown};
+use crate::bytes::ByteWindow;
 use crate::{
-    Ack, CaState, CongestionControl, Event, Options, Response, UnknownAlgorithm, View, Window,
+    Ack, CaState, CongestionControl, Event, Kernel, Options, Response, UnknownAlgorithm, View,
+    Window,
 };
 use dragstrip_units::Stream;
 
@@ -96,11 +98,7 @@ pub struct CdgFreebsd {
     parameters: Parameters,
     coin: Stream,
 
-    /// Bytes; `cwnd_packets` is what was last exported of it, to notice when the endpoint moves it.
-    cwnd: u64,
-    ssthresh: u64,
-    cwnd_packets: u32,
-    ssthresh_packets: u32,
+    bytes: ByteWindow,
     /// Bytes; 0: none.
     shadow_w: u64,
     /// Bytes of window and shadow before the reduction that has just begun.
@@ -148,7 +146,7 @@ impl CdgFreebsd {
         ];
         reject_unknown(NAME, options, &KNOWN)?;
         let get = |name, default, range| integer(options, NAME, name, default, range);
-        let tick_ms = get("tick_ms", 1, 1..=1_000)?;
+        let tick_ms = get("tick_ms", 0, 0..=1_000)?;
         let parameters = Parameters {
             alpha_inc: get("alpha_inc", 0, 0..=10_000)? as u16,
             beta_delay: get("beta_delay", 70, 1..=100)? as u8,
@@ -161,10 +159,7 @@ impl CdgFreebsd {
         Ok(Self {
             parameters,
             coin: stream,
-            cwnd: 0,
-            ssthresh: 0,
-            cwnd_packets: 0,
-            ssthresh_packets: 0,
+            bytes: ByteWindow::default(),
             shadow_w: 0,
             before: None,
             trend_min: Trend::default(),
@@ -185,30 +180,6 @@ impl CdgFreebsd {
         })
     }
 
-    /// Takes over what the endpoint has done to the window since the last hook.
-    fn adopt(&mut self, view: &View, window: &Window) {
-        if window.cwnd != self.cwnd_packets {
-            self.cwnd_packets = window.cwnd;
-            self.cwnd = u64::from(window.cwnd) * u64::from(view.mss);
-        }
-        if window.ssthresh != self.ssthresh_packets {
-            self.ssthresh_packets = window.ssthresh;
-            self.ssthresh = u64::from(window.ssthresh) * u64::from(view.mss);
-        }
-    }
-
-    /// Shows the window in whole packets: FreeBSD sends no partial segment either.
-    fn export(&mut self, view: &View, window: &mut Window) {
-        self.cwnd_packets = packets(self.cwnd, view.mss, 1).min(window.clamp);
-        self.ssthresh_packets = packets(self.ssthresh, view.mss, 2);
-        window.cwnd = self.cwnd_packets;
-        window.ssthresh = self.ssthresh_packets;
-    }
-
-    fn in_slow_start(&self) -> bool {
-        self.cwnd <= self.ssthresh
-    }
-
     /// The end of a round; whether the coin says congestion.
     fn round_ends(&mut self) -> bool {
         let mut congestion = false;
@@ -219,7 +190,7 @@ impl CdgFreebsd {
             self.smooth(gradient_min, gradient_max);
 
             let (min, max) = (self.trend_min.mean, self.trend_max.mean);
-            let slow_start = self.in_slow_start();
+            let slow_start = self.bytes.in_slow_start();
             congestion = if slow_start && gradient_min > 0 {
                 self.coin_falls(gradient_min)
             } else if min > 0 {
@@ -277,8 +248,8 @@ impl CdgFreebsd {
 
     /// `CC_CDG_DELAY`.
     fn back_off(&mut self, view: &View) {
-        self.ssthresh = self.cwnd * u64::from(self.parameters.beta_delay) / 100;
-        self.cwnd = self.ssthresh;
+        self.bytes.ssthresh = self.bytes.cwnd * u64::from(self.parameters.beta_delay) / 100;
+        self.bytes.cwnd = self.bytes.ssthresh;
         self.recover = Some(view.snd_nxt);
         self.window_incr = 0;
         self.rtt_count = 0;
@@ -298,14 +269,14 @@ impl CdgFreebsd {
         }
         // The effect shows in the second round only.
         self.prev_max_ms = 0;
-        self.shadow_w = self.shadow_w.max(self.cwnd);
+        self.shadow_w = self.shadow_w.max(self.bytes.cwnd);
     }
 
     /// `cdg_window_increase`.
     fn grow(&mut self, view: &View, window: &Window, measured: bool) {
         let mss = u64::from(view.mss);
         let (mut increase, mut shadow_increase) = (0, 0);
-        if self.in_slow_start() {
+        if self.bytes.in_slow_start() {
             increase = mss;
             shadow_increase = mss;
             self.window_incr = 0;
@@ -318,7 +289,7 @@ impl CdgFreebsd {
         if self.shadow_w > 0 {
             self.shadow_w = (self.shadow_w + shadow_increase).min(limit);
         }
-        self.cwnd = (self.cwnd + increase).min(limit);
+        self.bytes.cwnd = (self.bytes.cwnd + increase).min(limit);
     }
 
     /// 1, or with `alpha_inc` one more every so many rounds.
@@ -344,11 +315,6 @@ impl Trend {
     }
 }
 
-/// `bytes` in whole packets.
-fn packets(bytes: u64, mss: u32, floor: u32) -> u32 {
-    ((bytes / u64::from(mss)).min(u64::from(Window::INFINITE)) as u32).max(floor)
-}
-
 /// (1 − exp(−index / 128)) · 2^15, rounded: FreeBSD's table, computed.
 fn probability(index: i32) -> u32 {
     if index == 0 {
@@ -360,38 +326,37 @@ fn probability(index: i32) -> u32 {
 
 impl CongestionControl for CdgFreebsd {
     fn init(&mut self, view: &View, window: &mut Window) {
-        self.adopt(view, window);
-        self.shadow_w = self.cwnd;
+        self.bytes.adopt(view, window);
+        self.shadow_w = self.bytes.cwnd;
         self.ertt.mark(view);
     }
 
     fn ssthresh(&mut self, view: &View, window: &mut Window) -> u32 {
-        self.adopt(view, window);
-        self.before = Some((self.cwnd, self.shadow_w));
+        self.bytes.adopt(view, window);
+        self.before = Some((self.bytes.cwnd, self.shadow_w));
         let harmless = match self.queue {
             Queue::Empty | Queue::Rising | Queue::Falling => true,
             Queue::Unknown | Queue::Full => self.recover.is_some(),
         };
-        self.ssthresh = if harmless {
-            self.cwnd
+        self.bytes.ssthresh = if harmless {
+            self.bytes.cwnd
         } else {
             self.shadow_w = self.shadow_w * u64::from(RENO_BETA) / 100;
             self.window_incr = 0;
             self.rtt_count = 0;
-            self.shadow_w.max(self.cwnd * u64::from(self.parameters.beta_loss) / 100)
+            self.shadow_w.max(self.bytes.cwnd * u64::from(self.parameters.beta_loss) / 100)
         };
-        self.ssthresh_packets = packets(self.ssthresh, view.mss, 2);
-        self.ssthresh_packets
+        self.bytes.ssthresh_in_packets(view)
     }
 
     fn cong_avoid(&mut self, view: &View, window: &mut Window, _acked: u32) -> Response {
-        self.adopt(view, window);
+        self.bytes.adopt(view, window);
         match std::mem::replace(&mut self.this_ack, ThisAck::Plain) {
             ThisAck::Plain => self.grow(view, window, false),
             ThisAck::Measured => self.grow(view, window, true),
             ThisAck::Congested => {}
         }
-        self.export(view, window);
+        self.bytes.export(view, window);
         Response::None
     }
 
@@ -405,29 +370,26 @@ impl CongestionControl for CdgFreebsd {
 
     fn cwnd_event(&mut self, view: &View, window: &mut Window, event: Event) {
         match event {
+            // FreeBSD's endpoint sets NewReno's threshold itself.
+            Event::Loss if view.kernel == Kernel::Freebsd9 => {}
             Event::Loss => {
                 // ssthresh() cannot know that this is a timeout, to which NewReno's answer is due.
                 if let Some((cwnd, shadow_w)) = self.before.take() {
                     let mss = u64::from(view.mss);
                     self.shadow_w = shadow_w;
-                    self.ssthresh = (cwnd / 2 / mss).max(2) * mss;
-                    self.ssthresh_packets = packets(self.ssthresh, view.mss, 2);
-                    window.ssthresh = self.ssthresh_packets;
+                    self.bytes.ssthresh = (cwnd / 2 / mss).max(2) * mss;
+                    window.ssthresh = self.bytes.ssthresh_in_packets(view);
                 }
             }
             Event::CompleteCwr => {
-                // The endpoint has set whole packets; the bytes beyond them are still ours.
-                if window.cwnd == self.ssthresh_packets && window.ssthresh == window.cwnd {
-                    self.cwnd_packets = window.cwnd;
-                    self.cwnd = self.ssthresh;
-                }
+                self.bytes.keep_threshold(window);
             }
             Event::TxStart | Event::CwndRestart => {}
         }
     }
 
     fn acked(&mut self, view: &View, window: &mut Window, ack: &Ack) {
-        self.adopt(view, window);
+        self.bytes.adopt(view, window);
         self.before = None;
         let round_over = self.ertt.measure(view, ack);
         // The last RTT measured counts again, even if this ACK has measured none.
@@ -441,7 +403,7 @@ impl CongestionControl for CdgFreebsd {
                 self.this_ack = ThisAck::Congested;
                 let in_recovery = self.recover.is_some() || view.state == CaState::Recovery;
                 self.congested(view, in_recovery);
-                self.export(view, window);
+                self.bytes.export(view, window);
             }
         }
         // The ACK that ends congestion recovery is still part of it.
@@ -453,7 +415,7 @@ impl CongestionControl for CdgFreebsd {
     fn phase(&self, _view: &View, _window: &Window) -> &'static str {
         if self.recover.is_some() {
             "congestion_recovery"
-        } else if self.in_slow_start() {
+        } else if self.bytes.in_slow_start() {
             "slow_start"
         } else {
             "congestion_avoidance"
@@ -522,7 +484,7 @@ mod tests {
         let (mut cdg, mut view, mut window) = start(&[], 10, Window::INFINITE);
         round(&mut cdg, &mut view, &mut window, 10); // 11 packets now
         round(&mut cdg, &mut view, &mut window, 60); // 50 ms > 5 G: certain
-        assert_eq!(cdg.cwnd, 11 * MSS * 70 / 100);
+        assert_eq!(cdg.bytes.cwnd, 11 * MSS * 70 / 100);
         assert_eq!((window.cwnd, window.ssthresh), (7, 7));
         assert_eq!(cdg.shadow_w, 11 * MSS, "the shadow keeps what there was");
         assert_eq!(cdg.phase(&view, &window), "congestion_recovery");
@@ -533,10 +495,10 @@ mod tests {
         let (mut cdg, mut view, mut window) = start(&[], 10, Window::INFINITE);
         round(&mut cdg, &mut view, &mut window, 10);
         round(&mut cdg, &mut view, &mut window, 60);
-        let cwnd = cdg.cwnd;
+        let cwnd = cdg.bytes.cwnd;
         cdg.recover = None;
         round(&mut cdg, &mut view, &mut window, 110);
-        assert!(cdg.cwnd >= cwnd, "no gradient after a backoff");
+        assert!(cdg.bytes.cwnd >= cwnd, "no gradient after a backoff");
     }
 
     #[test]
@@ -544,9 +506,9 @@ mod tests {
         let (mut cdg, view, _window) = start(&[], 1_000, 5);
         let mut backed_off = Vec::new();
         for n in 1..=15 {
-            let cwnd = cdg.cwnd;
+            let cwnd = cdg.bytes.cwnd;
             cdg.congested(&view, false);
-            if cdg.cwnd < cwnd {
+            if cdg.bytes.cwnd < cwnd {
                 backed_off.push(n);
             }
         }
@@ -572,7 +534,7 @@ mod tests {
     fn a_loss_right_after_a_backoff_costs_nothing() {
         let (mut cdg, view, mut window) = start(&[], 100, 5);
         cdg.congested(&view, false);
-        cdg.export(&view, &mut window);
+        cdg.bytes.export(&view, &mut window);
         assert_eq!(window.cwnd, 70);
         assert_eq!(cdg.ssthresh(&view, &mut window), 70);
     }
@@ -614,13 +576,13 @@ mod tests {
     #[test]
     fn bytes_survive_between_hooks_but_the_endpoints_word_counts() {
         let (mut cdg, view, mut window) = start(&[], 10, 5);
-        cdg.cwnd += 700;
-        cdg.export(&view, &mut window);
-        cdg.adopt(&view, &window);
-        assert_eq!(cdg.cwnd, 10 * MSS + 700);
+        cdg.bytes.cwnd += 700;
+        cdg.bytes.export(&view, &mut window);
+        cdg.bytes.adopt(&view, &window);
+        assert_eq!(cdg.bytes.cwnd, 10 * MSS + 700);
         window.cwnd = 4;
-        cdg.adopt(&view, &window);
-        assert_eq!(cdg.cwnd, 4 * MSS);
+        cdg.bytes.adopt(&view, &window);
+        assert_eq!(cdg.bytes.cwnd, 4 * MSS);
     }
 
     #[test]

@@ -195,7 +195,7 @@ impl Cubic {
         match view.kernel {
             // Nothing known of the path: at least 5 % per round trip.
             Kernel::Linux6 if self.last_max_cwnd == 0 => cnt.min(20),
-            Kernel::Linux6 | Kernel::Linux2627 => cnt,
+            Kernel::Linux6 | Kernel::Linux2627 | Kernel::Freebsd9 => cnt,
         }
     }
 
@@ -330,7 +330,7 @@ impl CongestionControl for Cubic {
             return Response::None;
         }
         match view.kernel {
-            Kernel::Linux6 => {}
+            Kernel::Linux6 | Kernel::Freebsd9 => {}
             Kernel::Linux2627 => {
                 if window.in_slow_start() {
                     window.slow_start_by_ack(1);
@@ -357,7 +357,7 @@ impl CongestionControl for Cubic {
 
     fn undo_cwnd(&mut self, view: &View, window: &mut Window) -> u32 {
         match view.kernel {
-            Kernel::Linux6 => window.cwnd.max(view.prior_cwnd),
+            Kernel::Linux6 | Kernel::Freebsd9 => window.cwnd.max(view.prior_cwnd),
             Kernel::Linux2627 => window.cwnd.max(self.last_max_cwnd),
         }
     }
@@ -377,7 +377,7 @@ impl CongestionControl for Cubic {
     #[inline]
     fn acked(&mut self, view: &View, window: &mut Window, ack: &Ack) {
         match view.kernel {
-            Kernel::Linux6 => {}
+            Kernel::Linux6 | Kernel::Freebsd9 => {}
             Kernel::Linux2627 => return self.acked_2_2(view, ack),
         }
         let Some(rtt_us) = ack.rtt_us else { return };

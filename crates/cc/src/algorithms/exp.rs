@@ -56,7 +56,7 @@ impl CongestionControl for Exp {
             return Response::None;
         }
         match view.kernel {
-            Kernel::Linux6 => {}
+            Kernel::Linux6 | Kernel::Freebsd9 => {}
             Kernel::Linux2627 => {
                 reno::grow_by_ack(window, self.gain);
                 return Response::None;

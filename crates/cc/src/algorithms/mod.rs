@@ -4,10 +4,13 @@ pub mod bbr;
 pub mod cdg;
 pub mod cdg_freebsd;
 pub mod cubic;
+pub mod cubic_freebsd;
 pub mod exp;
 pub mod fixed;
+pub mod newreno_freebsd;
 pub mod reno;
 pub mod vegas;
+pub mod vegas_freebsd;
 
 use crate::{Options, UnknownAlgorithm};
 use std::ops::RangeInclusive;

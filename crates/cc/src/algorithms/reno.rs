@@ -40,7 +40,7 @@ pub fn grow(view: &View, window: &mut Window, acked: u32) {
         return;
     }
     match view.kernel {
-        Kernel::Linux6 => {}
+        Kernel::Linux6 | Kernel::Freebsd9 => {}
         Kernel::Linux2627 => return grow_by_ack(window, 1),
     }
     let left = if window.in_slow_start() { window.slow_start(acked) } else { acked };

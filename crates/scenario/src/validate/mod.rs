@@ -8,10 +8,11 @@ mod path;
 mod qdisc;
 mod traffic;
 
+use crate::freebsd::FreebsdSysctls;
 use crate::problem::Problem;
 use crate::routing::Topology;
 use crate::sysctl::Sysctls;
-use crate::types::{HostSpec, LinkSpec, NodeSpec, Record, Route, Scenario};
+use crate::types::{GsoMode, HostSpec, LinkSpec, NodeSpec, Record, Route, Scenario, StackProfile};
 use dragstrip_units::tc::RATE_MAX_BPS;
 use dragstrip_units::{Duration, format_time};
 use std::collections::BTreeSet;
@@ -132,8 +133,16 @@ fn distinct<'a>(names: impl Iterator<Item = (String, &'a str)>, report: &mut Rep
 }
 
 fn host_checks(host: &HostSpec, at: &str, report: &mut Report) {
-    let HostSpec { name: _, profile, sysctl, gso: _, mtu_bytes, tick_hz } = host;
-    let (_, problems) = Sysctls::of_kernel_all(*profile, sysctl);
+    let HostSpec { name: _, profile, sysctl, gso, mtu_bytes, tick_hz } = host;
+    if *profile == StackProfile::Freebsd9 && *gso != GsoMode::Off {
+        report.add(format!("{at}.gso"), "auto", "off: bursts of FreeBSD 9 are not modelled");
+    }
+    let problems = match profile {
+        StackProfile::Linux6 | StackProfile::Linux2627 => {
+            Sysctls::of_kernel_all(*profile, sysctl).1
+        }
+        StackProfile::Freebsd9 => FreebsdSysctls::all(sysctl).1,
+    };
     let path = format!("{at}.sysctl");
     report.problems.extend(problems.into_iter().map(|problem| problem.within(&path)));
     if !MTU_BYTES.contains(mtu_bytes) {

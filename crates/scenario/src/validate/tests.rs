@@ -2,7 +2,8 @@
 
 use crate::media::MediumSpec;
 use crate::types::{
-    Application, LossModel, NetemSpec, NodeSpec, QdiscSpec, Route, Scenario, Transport,
+    Application, GsoMode, LossModel, NetemSpec, NodeSpec, QdiscSpec, Route, Scenario, StackProfile,
+    Transport,
 };
 use crate::{DURATION_MAX_NS, HostSpec, Problem, fixture};
 use std::collections::BTreeMap;
@@ -87,6 +88,28 @@ fn names_are_distinct_and_not_empty() {
 #[test]
 fn an_empty_flow_list_is_refused() {
     assert_eq!(wrong("flows", |s| s.flows.clear()), "at least one flow");
+}
+
+#[test]
+fn a_freebsd_host_has_its_own_algorithms_and_settings_and_no_bursts() {
+    let freebsd = |change: fn(&mut Scenario)| {
+        move |s: &mut Scenario| {
+            a(s).profile = StackProfile::Freebsd9;
+            s.flows[0] = fixture::flow("newreno", "newreno-freebsd");
+            change(s);
+        }
+    };
+    let mut good = fixture::scenario();
+    freebsd(|_| {})(&mut good);
+    assert_eq!(good.validate(), Ok(()));
+    let expected =
+        wrong("flows[0].transport.cc", freebsd(|s| s.flows[0] = fixture::flow("reno", "reno")));
+    assert!(expected.starts_with("one of newreno-freebsd, "), "{expected}");
+    wrong("nodes[0].gso", freebsd(|s| a(s).gso = GsoMode::Auto));
+    wrong(
+        "nodes[0].sysctl[\"net.ipv4.tcp_sack\"]",
+        freebsd(|s| drop(a(s).sysctl.insert("net.ipv4.tcp_sack".to_owned(), "0".to_owned()))),
+    );
 }
 
 #[test]

@@ -113,8 +113,19 @@ fn check_algorithm(cc: &str, options: &BTreeMap<String, f64>, at: &str, report: 
     }
 }
 
-/// The congestion controls that the profile linux-2.6.27 has in its version of them.
-const CC_OF_2_6_27: [&str; 4] = ["reno", "cubic", "exp", "fixed"];
+/// The congestion controls that a profile has in its version of them; `None`: all.
+const fn congestion_controls(
+    profile: StackProfile,
+) -> Option<(&'static str, &'static [&'static str])> {
+    match profile {
+        StackProfile::Linux6 => None,
+        StackProfile::Linux2627 => Some(("linux-2.6.27", &["reno", "cubic", "exp", "fixed"])),
+        StackProfile::Freebsd9 => Some((
+            "freebsd-9",
+            &["newreno-freebsd", "cubic-freebsd", "vegas-freebsd", "cdg-freebsd", "fixed"],
+        )),
+    }
+}
 
 /// Whether the kernels of the sending hosts have the congestion control.
 fn check_kernel_has(
@@ -125,16 +136,14 @@ fn check_kernel_has(
     at: &str,
     report: &mut Report,
 ) {
-    let old = |name: &&String| {
-        let host = topology.node(name).and_then(|index| scenario.nodes[index].host());
-        host.is_some_and(|host| match host.profile {
-            StackProfile::Linux6 => false,
-            StackProfile::Linux2627 => true,
-        })
+    let limited = |name: &&String| {
+        let host = topology.node(name).and_then(|index| scenario.nodes[index].host())?;
+        congestion_controls(host.profile).filter(|(_, known)| !known.contains(&cc))
     };
-    if hosts.iter().any(old) && !CC_OF_2_6_27.contains(&cc) && dragstrip_cc::names().contains(&cc) {
-        let list = CC_OF_2_6_27.join(", ");
-        let expected = format!("one of {list} on a host of profile linux-2.6.27");
+    if let Some((profile, known)) = hosts.iter().find_map(limited)
+        && dragstrip_cc::names().contains(&cc)
+    {
+        let expected = format!("one of {} on a host of profile {profile}", known.join(", "));
         report.add(format!("{at}.cc"), format!("{cc:?}"), expected);
     }
 }

@@ -3,7 +3,7 @@
 //! Kernel: `__tcp_ack_snd_check`, `tcp_event_data_recv`, `tcp_send_delayed_ack`, `tcp_delack_timer_handler`,
 //! `tcp_compressed_ack_kick` (tcp_input.c, tcp_output.c, tcp_timer.c).
 
-use crate::profile::Settings;
+use crate::profile::{DelayedAck, Settings};
 use crate::segment::{Flags, Segment};
 use crate::ticks::Ticks;
 use dragstrip_units::{Duration, Instant};
@@ -43,6 +43,9 @@ pub(super) struct Acknowledger {
     min_ticks: u64,
     /// `TCP_DELACK_MAX`: 200 ms.
     max_ticks: u64,
+    style: DelayedAck,
+    /// Where every second segment is acknowledged: how long the first waits; 0: not at all.
+    pair_ticks: u64,
     ticks: Ticks,
 }
 
@@ -83,6 +86,8 @@ impl Acknowledger {
             advmss: settings.advmss(),
             min_ticks: u64::from(settings.hz / 25),
             max_ticks: u64::from(settings.hz / 5),
+            style: settings.profile.delayed_ack,
+            pair_ticks: settings.ticks().count_span_ceil(settings.bsd.delayed_ack),
             ticks: settings.ticks(),
         }
     }
@@ -154,6 +159,10 @@ impl Acknowledger {
 
     /// `__tcp_ack_snd_check`, and what the reading application triggers (`tcp_cleanup_rbuf`).
     pub fn decide(&mut self, situation: &Situation) -> bool {
+        match self.style {
+            DelayedAck::Estimated => {}
+            DelayedAck::EverySecond => return self.decide_pairs(situation),
+        }
         let more_than_one = situation.unacked > u64::from(self.rcv_mss);
         if (more_than_one && situation.window_holds) || self.quick > 0 || self.now {
             return true;
@@ -175,6 +184,19 @@ impl Acknowledger {
             return true;
         }
         self.compress(situation);
+        false
+    }
+
+    /// FreeBSD's `DELAY_ACK`: the first segment sets a timer, the second finds it running.
+    fn decide_pairs(&mut self, situation: &Situation) -> bool {
+        if !self.scheduled {
+            return false;
+        }
+        if self.now || situation.hole || self.delack.is_some() || self.pair_ticks == 0 {
+            return true;
+        }
+        let expires = self.ticks.at(situation.now) + self.pair_ticks;
+        self.delack = Some((expires, self.ticks.timer(situation.now, self.pair_ticks)));
         false
     }
 

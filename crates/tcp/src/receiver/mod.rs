@@ -178,7 +178,8 @@ impl Receiver {
                 self.acks.quick_once();
             }
         }
-        self.window.on_read(now, self.rcv_nxt, segment, before);
+        let now_ms = self.ticks.stamp_ms(now);
+        self.window.on_read(now, now_ms, self.rcv_nxt, segment, before);
         let acknowledge = self.acks.decide(&acknowledge::Situation {
             now,
             unacked: self.rcv_nxt - self.last_acked,
@@ -248,8 +249,9 @@ impl Receiver {
         };
         if self.timestamps {
             segment.flags = segment.flags.with(Flags::TS);
-            segment.ts_val = (now.as_micros_floor() / 1_000) as u32;
+            segment.ts_val = self.ticks.stamp_ms(now);
             segment.ts_ecr = self.ts_recent;
+            self.window.on_stamp(segment.ts_val);
         }
         segment.flags = segment.flags.with_if(Flags::ECE, self.demand_cwr);
         self.last_acked = self.rcv_nxt;

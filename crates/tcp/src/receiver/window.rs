@@ -29,6 +29,10 @@ pub(super) struct WindowOffer {
     space_at: Instant,
     /// Bytes read in the best round trip so far.
     space: u64,
+    /// Where the buffer grows by steps: the timestamp whose echo ends the measurement (`rfbuf_ts`), and what has arrived since
+    /// (`rfbuf_cnt`).
+    step_since: Option<u32>,
+    step_bytes: u64,
 }
 
 /// The settings the window depends on.
@@ -39,6 +43,10 @@ struct Tuning {
     tuning: ReceiveTuning,
     rmem_max: u64,
     core_rmem_max: u64,
+    /// By how much the buffer grows at a time, where it grows by steps (`recvbuf_inc`).
+    step: u64,
+    /// A measurement that takes longer than this never ends, ms: FreeBSD compares with `hz`.
+    step_within_ms: u32,
     /// Payload of a segment: less the timestamps once they are agreed on.
     advmss: u64,
     mss: u64,
@@ -62,6 +70,7 @@ impl Tuning {
             ReceiveTuning::Headroom => 320 + 256 + 320,
             // 2.6.27 on 32 bits: headers 160, 16, an sk_buff of 184 (unverified).
             ReceiveTuning::Twice => 160 + 16 + 184,
+            ReceiveTuning::Step => 0,
         };
         let mut memory = self.advmss + overhead;
         while self.window_from_space(memory) < self.advmss {
@@ -79,15 +88,21 @@ impl WindowOffer {
             tuning: settings.profile.receive_tuning,
             rmem_max: settings.rmem[2],
             core_rmem_max: settings.core_rmem_max,
+            step: settings.bsd.receive_step,
+            step_within_ms: settings.hz,
             advmss: u64::from(settings.advmss()),
             mss: u64::from(settings.mss()),
         };
-        let rcvbuf = settings.rmem[1];
+        let rcvbuf = match tuning.tuning {
+            ReceiveTuning::Headroom | ReceiveTuning::Twice => settings.rmem[1],
+            // tcp_mss: whole segments.
+            ReceiveTuning::Step => settings.rmem[1].next_multiple_of(tuning.mss),
+        };
         let full = tuning.window_from_space(rcvbuf);
         // tcp_select_initial_window: whole segments, and no more than an unscaled field holds.
         let whole = if full > tuning.mss { full - full % tuning.mss } else { full };
         let initial = whole.min(65_535).min(match tuning.tuning {
-            ReceiveTuning::Headroom => u64::MAX,
+            ReceiveTuning::Headroom | ReceiveTuning::Step => u64::MAX,
             // Four segments at first (tcp_select_initial_window before 2.6.39): while the offer then grows,
             // every segment is acknowledged at once.
             ReceiveTuning::Twice => 4 * tuning.advmss,
@@ -110,6 +125,8 @@ impl WindowOffer {
             space_seq: 0,
             space_at: Instant::ZERO,
             space: initial.min(10 * tuning.advmss),
+            step_since: None,
+            step_bytes: 0,
             settings: tuning,
         }
     }
@@ -143,6 +160,10 @@ impl WindowOffer {
     /// `__tcp_select_window`: what could be offered with `queued` bytes of memory in use.
     #[inline]
     pub fn select(&self, queued: u64) -> u64 {
+        if self.settings.tuning == ReceiveTuning::Step {
+            // sbspace: data out of order are not in the buffer; and the window is cut to its scale.
+            return self.rcvbuf & !((1 << self.scale) - 1);
+        }
         let free = self.settings.window_from_space(self.rcvbuf.saturating_sub(queued));
         let full = self.clamp.min(self.settings.window_from_space(self.rcvbuf));
         let unit = (1_u64 << self.scale) - 1;
@@ -183,14 +204,26 @@ impl WindowOffer {
 
     /// The application has read up to `rcv_nxt`: measure the RTT and tune the buffer.
     #[inline]
-    pub fn on_read(&mut self, now: Instant, rcv_nxt: u64, segment: &Segment, before: u64) {
+    pub fn on_read(
+        &mut self,
+        now: Instant,
+        now_ms: u32,
+        rcv_nxt: u64,
+        segment: &Segment,
+        before: u64,
+    ) {
+        if self.settings.tuning == ReceiveTuning::Step {
+            if rcv_nxt > before && segment.flags.has(Flags::TS) {
+                self.measure_step(segment);
+            }
+            return;
+        }
         if segment.flags.has(Flags::TS)
             && segment.ts_ecr != self.last_echo
             && u64::from(segment.len) >= self.settings.mss
         {
             self.last_echo = segment.ts_ecr;
-            let now_ms = now.as_micros_floor() / 1_000;
-            let delta_us = now_ms.saturating_sub(u64::from(segment.ts_ecr)).max(1) * 1_000;
+            let delta_us = u64::from(now_ms.saturating_sub(segment.ts_ecr).max(1)) * 1_000;
             if self.rtt_us_x8 == 0 {
                 self.rtt_us_x8 = delta_us << 3;
             } else {
@@ -214,12 +247,37 @@ impl WindowOffer {
             match self.settings.tuning {
                 ReceiveTuning::Headroom if self.settings.moderate => self.enlarge(copied),
                 ReceiveTuning::Twice if self.settings.moderate => self.double(copied),
-                ReceiveTuning::Headroom | ReceiveTuning::Twice => {}
+                ReceiveTuning::Headroom | ReceiveTuning::Twice | ReceiveTuning::Step => {}
             }
             self.space = copied;
         }
         self.space_seq = copied_seq;
         self.space_at = now;
+    }
+
+    /// A segment left with timestamp `stamp_ms`: a measurement begins (FreeBSD's `tcp_output`).
+    #[inline]
+    pub fn on_stamp(&mut self, stamp_ms: u32) {
+        if self.settings.tuning == ReceiveTuning::Step {
+            self.step_since.get_or_insert(stamp_ms);
+        }
+    }
+
+    /// FreeBSD's receive buffer: seven eighths of it arrived while a timestamp came back.
+    fn measure_step(&mut self, segment: &Segment) {
+        let echoed = self.step_since.filter(|&since| {
+            segment.ts_ecr > since && segment.ts_ecr - since < self.settings.step_within_ms
+        });
+        if echoed.is_none() {
+            self.step_bytes += u64::from(segment.len);
+            return;
+        }
+        if self.settings.moderate && self.step_bytes > self.rcvbuf / 8 * 7 {
+            let grown = (self.rcvbuf + self.settings.step).min(self.settings.rmem_max);
+            self.rcvbuf = self.rcvbuf.max(grown);
+        }
+        self.step_since = None;
+        self.step_bytes = 0;
     }
 
     /// The same until 3.x: twice of what was read, without room for slow start, and no more is offered than that.

@@ -110,6 +110,7 @@ impl Sender {
         match self.settings.profile.recovery {
             RecoveryStyle::RackPrr => {}
             RecoveryStyle::RateHalving { .. } => return self.on_ack_halving(segment, io),
+            RecoveryStyle::Bsd => return self.on_ack_bsd(segment, io),
         }
         self.new_rtt_us = None;
         let prior_una = self.view.snd_una;
@@ -305,8 +306,14 @@ impl Sender {
         packets: u32,
         prior_sacked: u32,
     ) -> bool {
-        if self.settings.profile.rtt_sampling == RttSampling::Ticks {
-            return self.take_rtts_in_ticks(ack, first_acked_us, last_acked_us, packets);
+        match self.settings.profile.rtt_sampling {
+            RttSampling::Microseconds => {}
+            RttSampling::Ticks => {
+                return self.take_rtts_in_ticks(ack, first_acked_us, last_acked_us, packets);
+            }
+            RttSampling::BsdTicks => {
+                return self.take_rtts_bsd(last_acked_us.or(ack.last_sacked_us), packets);
+            }
         }
         let now_us = self.now_us();
         let mut seq_rtt = None;
@@ -364,7 +371,9 @@ impl Sender {
             return false;
         }
         let seq_rtt_us = match self.transmission.echoed_ms {
-            Some(echo) => (self.now_us() / 1_000).saturating_sub(u64::from(echo)) * 1_000,
+            Some(echo) => {
+                u64::from(self.ticks.stamp_ms(self.view.now).saturating_sub(echo)) * 1_000
+            }
             None if ambiguous => return false,
             None => match first_acked_us {
                 Some(sent_us) => self.ticks.to_micros(since(sent_us)),
@@ -406,6 +415,7 @@ impl Sender {
                 match self.settings.profile.recovery {
                     RecoveryStyle::RackPrr => self.remove_reno_sacks(packets),
                     RecoveryStyle::RateHalving { .. } => self.eat_duplicates(packets),
+                    RecoveryStyle::Bsd => {}
                 }
                 if ack.news.has(News::RETRANS_ACKED) {
                     ack.news.clear(News::ORIG_SACK_ACKED);
@@ -417,6 +427,7 @@ impl Sender {
                         let span = prior_highest.max(self.highest_sack()) - reordered_from;
                         self.learn_reordering(span.div_ceil(u64::from(self.view.mss)) as u32);
                     }
+                    RecoveryStyle::Bsd => {}
                 }
             }
         } else if rtt_taken

@@ -10,12 +10,15 @@
 
 use super::transmit::Push;
 use super::{Io, Sender};
-use crate::profile::Settings;
+use crate::profile::{SendBuffer, Settings};
 use crate::segment::Outbox;
 use std::collections::VecDeque;
 
 /// Truesize of an skb beyond its payload: the sk_buff, its head and shared info (approximate).
 pub(super) const SKB_OVERHEAD: u64 = 1_280;
+
+/// Room that a writer waits for where payload alone counts, bytes (FreeBSD's `sb_lowat`).
+const LOW_WATER: u64 = 2_048;
 
 /// What the application will write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,6 +61,9 @@ pub(super) struct Buffer {
     /// End of what was last pushed (`pushed_seq`).
     pushed: u64,
     mss: u64,
+    style: SendBuffer,
+    /// By how much it grows at a time, where it grows by steps (`sendbuf_inc`).
+    step: u64,
 }
 
 /// What one step of writing did.
@@ -93,7 +99,14 @@ impl Buffer {
             max_window: 0,
             pushed: 0,
             mss,
+            style: settings.profile.send_buffer,
+            step: settings.bsd.send_step,
         };
+        if buffer.style == SendBuffer::Payload {
+            // tcp_mss: whole segments.
+            buffer.sndbuf = buffer.sndbuf.next_multiple_of(mss);
+            return buffer;
+        }
         buffer.expand(settings.initial_cwnd, settings.initial_reordering());
         buffer
     }
@@ -117,8 +130,24 @@ impl Buffer {
         }
     }
 
+    /// FreeBSD's `tcp_output`: a step more for a buffer that is nearly full while the peer's window is larger
+    /// than it, and `window`, what may be out, than what is unsent.
+    pub fn grow_by_step(&mut self, peer_window: u64, window: u64, snd_una: u64, snd_nxt: u64) {
+        let used = self.written - snd_una;
+        if peer_window / 4 * 5 >= self.sndbuf
+            && used >= self.sndbuf / 8 * 7
+            && used < self.limit
+            && window >= used - (snd_nxt - snd_una)
+        {
+            self.sndbuf = self.sndbuf.max((self.sndbuf + self.step).min(self.limit));
+        }
+    }
+
     /// `tcp_sndbuf_expand`.
     fn expand(&mut self, cwnd: u32, reordering: u32) {
+        if self.style == SendBuffer::Payload {
+            return;
+        }
         let segments = u64::from(cwnd.max(10).max(reordering + 1));
         let wanted = self.factor * segments * self.per_segment;
         self.sndbuf = self.sndbuf.max(wanted.min(self.limit));
@@ -152,6 +181,9 @@ impl Buffer {
         if self.waiting() == 0 {
             return false;
         }
+        if self.style == SendBuffer::Payload {
+            return true;
+        }
         let memory = self.memory(snd_una, bursts_out);
         !self.blocked || self.sndbuf.saturating_sub(memory) >= memory / 2
     }
@@ -162,6 +194,9 @@ impl Buffer {
         if waiting == 0 {
             self.blocked = false;
             return Wrote::Nothing;
+        }
+        if self.style == SendBuffer::Payload {
+            return self.write_payload(snd_una, snd_nxt, waiting);
         }
         let goal = self.size_goal();
         let has_room =
@@ -196,6 +231,22 @@ impl Buffer {
             return Wrote::Write;
         }
         Wrote::Buffer
+    }
+
+    /// The same where payload alone counts (`sosend`): as much as there is room for, once the low-water mark is free.
+    fn write_payload(&mut self, snd_una: u64, snd_nxt: u64, waiting: u64) -> Wrote {
+        let room = self.sndbuf.saturating_sub(self.written - snd_una);
+        self.blocked = room < LOW_WATER;
+        if self.blocked {
+            return Wrote::Nothing;
+        }
+        let start = self.written;
+        self.written += room.min(waiting);
+        match self.chunks.back_mut() {
+            Some(tail) if tail.end > snd_nxt => tail.end = self.written,
+            _ => self.chunks.push_back(Chunk { start, end: self.written, pushed: true }),
+        }
+        Wrote::Write
     }
 
     /// `tcp_mark_push`.

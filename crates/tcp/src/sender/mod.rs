@@ -8,6 +8,7 @@
 //! | `rack.rs` | declares losses by time | `tcp_recovery.c` |
 //! | `recovery.rs` | states, PRR, undo | `tcp_fastretrans_alert` ... |
 //! | `frto.rs` | a timeout as 2.6 judged it | 2.6.27 `tcp_process_frto` ... |
+//! | `bsd.rs` | detection, recovery and transmission of 4.4BSD's line | FreeBSD's `tcp_do_segment` ... |
 //! | `halving.rs` | FACK and rate halving, the states of 2.6 | 2.6.27 `tcp_fastretrans_alert` ... |
 //! | `timers.rs` | RTO, F-RTO entry, tail loss probe | `tcp_timer.c` |
 //! | `rate.rs` | delivery-rate samples | `tcp_rate.c` |
@@ -16,6 +17,7 @@
 //! | `buffer.rs` | the application's writes and the send buffer | `tcp_sndbuf_expand` ... |
 
 mod ack;
+mod bsd;
 mod buffer;
 mod frto;
 mod halving;
@@ -31,10 +33,11 @@ mod transmit;
 
 pub(crate) use buffer::Supply;
 
-use crate::profile::{RecoveryStyle, Settings};
+use crate::profile::{RecoveryStyle, RttSampling, Settings};
 use crate::receiver::Receiver;
 use crate::segment::Outbox;
 use crate::ticks::Ticks;
+use bsd::Bsd;
 use buffer::Buffer;
 use dragstrip_cc::{Algorithm, CongestionControl, PacingStatus, View, Window};
 use dragstrip_units::Instant;
@@ -81,6 +84,7 @@ pub(crate) struct Sender {
     rate: RateState,
     recovery: Recovery,
     halving: Halving,
+    bsd: Bsd,
     rtt: RttEstimator,
     min_rtt: WindowedMin,
     timers: Timers,
@@ -131,6 +135,7 @@ impl Sender {
             kernel: settings.profile.kernel,
             prior_in_flight: 0,
             max_burst: settings.initial_reordering(),
+            abc_limit: settings.bsd.abc_limit,
         };
         let window = Window {
             slow_start_at_threshold: settings.profile.slow_start_at_threshold,
@@ -151,6 +156,7 @@ impl Sender {
             halving: Halving::new(
                 settings.profile.recovery == RecoveryStyle::RateHalving { fack: true },
             ),
+            bsd: Bsd::default(),
             rtt: RttEstimator::default(),
             min_rtt: WindowedMin::new(),
             timers: Timers::new(settings),
@@ -177,12 +183,19 @@ impl Sender {
         self.window_end = u64::from(peer_window);
         self.buffer.max_window = u64::from(peer_window);
         self.view.delivered_at = now;
+        self.bsd.note_window(peer_window);
         match syn_rtt_us {
+            Some(rtt) if self.settings.profile.rtt_sampling == RttSampling::BsdTicks => {
+                self.last_rtt_us = Some(rtt);
+                let rtt = Instant::from_nanos(u64::from(rtt) * 1_000);
+                self.take_rtt_bsd(self.ticks.at(rtt) + 1);
+            }
             Some(rtt) => self.take_rtt(rtt, rtt, false),
             None => self.fall_back_to_cautious_rto(),
         }
         // RFC 5681 §3.1: after a lost SYN the window starts at one segment; Linux asks for two losses.
-        if syn_retransmits > 1 {
+        let allowed = u32::from(self.settings.profile.recovery != RecoveryStyle::Bsd);
+        if syn_retransmits > allowed {
             self.window.cwnd = 1;
         }
         if self.cc.needs_pacing() {

@@ -71,6 +71,39 @@ impl RttEstimator {
     }
 }
 
+/// RFC 6298 in ticks as 4.4BSD has kept it (`tcp_xmit_timer`): the mean × 32, the mean deviation × 16.
+#[derive(Clone, Debug, Default)]
+pub(super) struct BsdRttEstimator {
+    srtt_x32: i64,
+    rttvar_x16: i64,
+}
+
+impl BsdRttEstimator {
+    /// Takes a sample of `rtt` ticks, of which one is for the clock.
+    pub fn sample(&mut self, rtt: u64) {
+        let rtt = rtt as i64;
+        if self.srtt_x32 == 0 {
+            self.srtt_x32 = rtt << 5;
+            self.rttvar_x16 = rtt << 3;
+            return;
+        }
+        // Both changes have two fractional bits.
+        let error = ((rtt - 1) << 2) - (self.srtt_x32 >> 3);
+        self.srtt_x32 = (self.srtt_x32 + error).max(1);
+        self.rttvar_x16 = (self.rttvar_x16 + error.abs() - (self.rttvar_x16 >> 2)).max(1);
+    }
+
+    /// Mean and four deviations, ticks (`TCP_REXMTVAL`).
+    pub fn timeout(&self) -> u64 {
+        (((self.srtt_x32 >> 3) + self.rttvar_x16) >> 2) as u64
+    }
+
+    /// The smoothed RTT × 32, ticks.
+    pub fn srtt_x32(&self) -> u64 {
+        self.srtt_x32 as u64
+    }
+}
+
 /// Minimum over a sliding window, remembering the best three (Nichols; `struct minmax`).
 /// Times are ticks, values µs.
 #[derive(Clone, Debug)]
@@ -129,7 +162,7 @@ mod tests {
 
     #[test]
     fn the_first_sample_gives_three_times_itself_but_at_least_200_ms_on_top() {
-        let ticks = Ticks::new(1000, crate::profile::TimerWheel::Buckets);
+        let ticks = Ticks::new(1000, crate::profile::TimerWheel::Buckets, false);
         let mut short = RttEstimator::default();
         short.sample(1_000, 0, 1, 200_000);
         assert_eq!(short.rto_ticks(ticks, 120_000), 201);
@@ -140,7 +173,7 @@ mod tests {
 
     #[test]
     fn a_steady_rtt_lets_the_timeout_fall_to_rtt_plus_200_ms() {
-        let ticks = Ticks::new(1000, crate::profile::TimerWheel::Buckets);
+        let ticks = Ticks::new(1000, crate::profile::TimerWheel::Buckets, false);
         let mut estimator = RttEstimator::default();
         for round in 0..200 {
             estimator.sample(500_000, round + 1, round + 1, 200_000);
@@ -154,12 +187,28 @@ mod tests {
     /// A deviation of 300 ms where 200 ms were expected: by a rise it would count in full, to 1262 ms.
     #[test]
     fn a_falling_rtt_raises_the_deviation_by_an_eighth_only() {
-        let ticks = Ticks::new(1000, crate::profile::TimerWheel::Buckets);
+        let ticks = Ticks::new(1000, crate::profile::TimerWheel::Buckets, false);
         let mut estimator = RttEstimator::default();
         estimator.sample(400_000, 0, 1, 200_000);
         estimator.sample(100_000, 0, 1, 200_000);
         // srtt 400 − 300/8 = 362.5 ms; deviation 4·(200 + 100/8/4) = 812.5 ms.
         assert_eq!(estimator.rto_ticks(ticks, 120_000), 1_175);
+    }
+
+    /// RFC 6298 §2.2 and §2.3 with a sample of 100 ticks (101 with the clock's), then a steady 100.
+    #[test]
+    fn bsd_s_timeout_is_the_mean_and_four_deviations() {
+        let mut estimator = BsdRttEstimator::default();
+        estimator.sample(100);
+        assert_eq!(estimator.timeout(), 300);
+        for _ in 0..60 {
+            estimator.sample(101);
+        }
+        // Whole quarters of a tick stop the decay at 3 of them.
+        assert!((100..=101).contains(&estimator.timeout()), "{}", estimator.timeout());
+        estimator.sample(201);
+        // Error 100: the deviation rises by a quarter of it, the mean by an eighth: 112 + 4 · 25.
+        assert!((212..=214).contains(&estimator.timeout()), "{}", estimator.timeout());
     }
 
     #[test]

@@ -181,8 +181,10 @@ impl Sender {
             return;
         }
         let distance = (highest - low).div_ceil(u64::from(self.view.mss)) as u32;
-        if self.settings.profile.recovery != RecoveryStyle::RackPrr {
-            return self.learn_reordering(distance);
+        match self.settings.profile.recovery {
+            RecoveryStyle::RackPrr => {}
+            RecoveryStyle::RateHalving { .. } => return self.learn_reordering(distance),
+            RecoveryStyle::Bsd => return,
         }
         if distance > self.recovery.reordering {
             self.recovery.reordering = distance.min(self.settings.max_reordering);

@@ -37,7 +37,7 @@ pub(super) struct Timers {
     probe_end: Option<u64>,
     /// The probe was a retransmission, not new data.
     probe_retransmitted: bool,
-    max_ticks: u64,
+    pub max_ticks: u64,
     min_us: u32,
 }
 
@@ -87,7 +87,7 @@ impl Sender {
         self.timers.deadline = self.ticks.timer(self.view.now, delay.min(self.timers.max_ticks));
     }
 
-    fn clear_timer(&mut self) {
+    pub(super) fn clear_timer(&mut self) {
         self.timers.pending = Pending::None;
         self.timers.deadline = Instant::NEVER;
     }
@@ -177,6 +177,7 @@ impl Sender {
         }
         self.counters.rto_count += 1;
         match self.settings.profile.recovery {
+            RecoveryStyle::Bsd => return self.time_out_bsd(io),
             RecoveryStyle::RackPrr => self.enter_loss(),
             RecoveryStyle::RateHalving { .. } => self.time_out_halving(),
         }

@@ -101,6 +101,9 @@ impl Sender {
     /// `tcp_write_xmit`: sends new data as far as window, receiver, pacing and local queue allow.
     /// Whether anything was sent.
     pub(super) fn write_xmit<O: Outbox>(&mut self, io: &mut Io<'_, O>, push: Push) -> bool {
+        if self.settings.profile.recovery == RecoveryStyle::Bsd {
+            return self.output_bsd(io);
+        }
         let prior_packets = self.view.packets_out;
         let max_segments = self.max_burst();
         let mut cwnd_blocked = false;
@@ -281,7 +284,7 @@ impl Sender {
     }
 
     /// Sends `burst` new segments back to back.
-    fn send_burst<O: Outbox>(&mut self, burst: u32, io: &mut Io<'_, O>) {
+    pub(super) fn send_burst<O: Outbox>(&mut self, burst: u32, io: &mut Io<'_, O>) {
         let mut payload = 0;
         self.before_data();
         for index in 0..burst {
@@ -413,12 +416,13 @@ impl Sender {
             sent.marks.set(Marks::RETRANS);
             self.view.retrans_out += 1;
         }
-        let stamp_ms = (sent.sent_us / 1_000) as u32;
+        let sent_at = Instant::from_nanos(sent.sent_us * 1_000);
+        let stamp_ms = self.ticks.stamp_ms(sent_at);
         self.recovery.note_retransmission(stamp_ms);
     }
 
     /// `__tcp_retransmit_skb`.
-    fn send_again<O: Outbox>(&mut self, number: u64, io: &mut Io<'_, O>) {
+    pub(super) fn send_again<O: Outbox>(&mut self, number: u64, io: &mut Io<'_, O>) {
         self.before_data();
         let mut sent = *self.board.get(number);
         let departure_us = self.view.departure.as_micros_floor();
@@ -430,6 +434,7 @@ impl Sender {
             RecoveryStyle::RateHalving { .. } => {
                 self.halving.note_retransmission(number, sent.sent_us, self.view.snd_nxt);
             }
+            RecoveryStyle::Bsd => {}
         }
         self.counters.retransmits += 1;
         self.emit(sent.seq, sent.len, Flags::ACK, false, io);
@@ -447,7 +452,7 @@ impl Sender {
             self.transmission.usage_round_ends = self.view.snd_nxt;
         }
         let used = match self.view.kernel {
-            Kernel::Linux6 => self.view.cwnd_limited(&self.window),
+            Kernel::Linux6 | Kernel::Freebsd9 => self.view.cwnd_limited(&self.window),
             Kernel::Linux2627 => self.view.packets_out >= self.window.cwnd,
         };
         if used {

@@ -5,6 +5,7 @@
 
 mod buffers;
 mod ecn;
+mod freebsd_9;
 mod growth;
 mod handshake;
 mod harness;

@@ -1,0 +1,221 @@
+//! Vegas as in FreeBSD 9, on the RTT measurements of `h_ertt`.
+//!
+//! - **Paper**: Brakmo and Peterson, "TCP Vegas: End to End Congestion Avoidance on a Global Internet",
+//!   IEEE JSAC 13(8), 1995.
+//! - **Equations**: once per round trip, `diff = (cwnd / minRTT − sent / RTT) · minRTT` in segments, where `sent` is what
+//!   left from the marked segment on until it was acknowledged, RTT is the marked segment's, and rates are whole bytes
+//!   per millisecond; `diff < alpha`: `cwnd += 1`; `diff > beta`: `cwnd −= 1`; otherwise leave it.
+//! - **States**:
+//!
+//! ```text
+//!   slow start, every other round ──diff > beta: ssthresh = cwnd──▶ steering (1..3 queued)
+//!       ▲                                                               │
+//!       └──────────── timeout: cwnd = 1 ───────── loss: NewReno's half ─┘
+//! ```
+//! - **Departs from Linux's Vegas** (`vegas`), as FreeBSD does: slow start grows every other round trip; the queue is compared
+//!   with what was sent in the round, so that a receiver that delays its ACKs makes the window look a segment
+//!   or two less used than it is; times are whole milliseconds, plus one, of a clock that advances once per tick.
+//! - **Departs from FreeBSD 9**: as `cdg-freebsd`'s measurement does; an ECN echo is taken for a loss.
+//! - **Source of the details**: FreeBSD 9.3 `cc/cc_vegas.c`, `khelp/h_ertt.c`. Parameters are the sysctls
+//!   `net.inet.tcp.cc.vegas.*` in segments, `alpha` 1 and `beta` 3, and `tick_ms` as for `cdg-freebsd`.
+
+use super::cdg_freebsd::ertt::Ertt;
+use super::newreno_freebsd::{Growth, half};
+use crate::algorithms::{integer, reject_unknown};
+use crate::bytes::ByteWindow;
+use crate::{
+    Ack, CaState, CongestionControl, Event, Options, Response, UnknownAlgorithm, View, Window,
+};
+use dragstrip_units::Stream;
+
+const NAME: &str = "vegas-freebsd";
+
+/// FreeBSD's Vegas.
+#[derive(Clone, Debug)]
+pub struct VegasFreebsd {
+    alpha: i64,
+    beta: i64,
+    bytes: ByteWindow,
+    growth: Growth,
+    ertt: Ertt,
+    /// NewReno's growth runs in this round trip (`slow_start_toggle`).
+    grows: bool,
+}
+
+impl VegasFreebsd {
+    /// `options`: `alpha`, `beta` in segments, `tick_ms`. `stream` is not used.
+    ///
+    /// # Errors
+    /// Another option, `alpha` below 1 or above `beta`.
+    pub fn new(options: &Options, _stream: Stream) -> Result<Self, UnknownAlgorithm> {
+        reject_unknown(NAME, options, &["alpha", "beta", "tick_ms"])?;
+        let beta = integer(options, NAME, "beta", 3, 1..=1 << 16)?;
+        let alpha = integer(options, NAME, "alpha", 1, 1..=beta)?;
+        Ok(Self {
+            alpha: i64::from(alpha),
+            beta: i64::from(beta),
+            bytes: ByteWindow::default(),
+            growth: Growth::default(),
+            ertt: Ertt::new(integer(options, NAME, "tick_ms", 0, 0..=1_000)?),
+            grows: true,
+        })
+    }
+
+    /// Segments queued, as far as the rates tell; `None` before both RTTs are known.
+    fn queued(&self, view: &View) -> Option<i64> {
+        let (min_ms, marked_ms) = (self.ertt.min_rtt_ms, self.ertt.marked_rtt_ms);
+        if min_ms == 0 || marked_ms == 0 {
+            return None;
+        }
+        let expected = self.bytes.cwnd as i64 / i64::from(min_ms);
+        let actual = self.ertt.marked_bytes as i64 / i64::from(marked_ms);
+        Some((expected - actual) * i64::from(min_ms) / i64::from(view.mss))
+    }
+
+    /// The once-per-round-trip decision.
+    fn steer(&mut self, view: &View, window: &Window) {
+        let Some(queued) = self.queued(view) else { return };
+        let mss = u64::from(view.mss);
+        if queued < self.alpha {
+            if self.bytes.in_slow_start() {
+                self.grows = !self.grows;
+            } else {
+                self.grows = false;
+                self.bytes.cwnd = (self.bytes.cwnd + mss).min(u64::from(window.clamp) * mss);
+            }
+        } else if queued > self.beta {
+            self.grows = false;
+            if view.state != CaState::Recovery {
+                self.bytes.cwnd = (self.bytes.cwnd.saturating_sub(mss)).max(2 * mss);
+                self.bytes.ssthresh = self.bytes.ssthresh.min(self.bytes.cwnd);
+            }
+        }
+    }
+}
+
+impl CongestionControl for VegasFreebsd {
+    fn init(&mut self, view: &View, window: &mut Window) {
+        self.bytes.adopt(view, window);
+        self.ertt.mark(view);
+    }
+
+    fn ssthresh(&mut self, view: &View, window: &mut Window) -> u32 {
+        self.bytes.adopt(view, window);
+        self.bytes.ssthresh = half(view, &self.bytes);
+        self.grows = self.bytes.cwnd < self.bytes.ssthresh;
+        self.bytes.ssthresh_in_packets(view)
+    }
+
+    fn cong_avoid(&mut self, view: &View, window: &mut Window, acked: u32) -> Response {
+        self.bytes.adopt(view, window);
+        self.growth.count(view, &self.bytes, acked);
+        if self.grows {
+            self.growth.grow(view, &mut self.bytes, window, acked);
+        }
+        self.bytes.export(view, window);
+        Response::None
+    }
+
+    fn cwnd_event(&mut self, _view: &View, _window: &mut Window, event: Event) {
+        match event {
+            Event::CompleteCwr | Event::Loss => self.growth.restart(),
+            Event::TxStart | Event::CwndRestart => {}
+        }
+    }
+
+    fn acked(&mut self, view: &View, window: &mut Window, ack: &Ack) {
+        self.bytes.adopt(view, window);
+        if self.ertt.measure(view, ack) {
+            self.steer(view, window);
+            if view.state != CaState::Recovery {
+                self.bytes.export(view, window);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{ack, at_ms, options, stream, view};
+
+    const MSS: u64 = 1_448;
+
+    /// After a first round of 9 ms, read as 10, with nothing queued.
+    fn start(cwnd: u32, ssthresh: u32) -> (VegasFreebsd, View, Window) {
+        let mut vegas = VegasFreebsd::new(&options(&[]), stream()).unwrap();
+        let mut window = Window::new(cwnd);
+        window.ssthresh = ssthresh;
+        let mut view = view();
+        view.now = at_ms(10_000);
+        vegas.init(&view, &mut window);
+        vegas.ertt.min_rtt_ms = 10;
+        (vegas, view, window)
+    }
+
+    /// A round whose marked segment took `rtt_ms`, read as one more; `sent` segments left in it.
+    fn round(
+        vegas: &mut VegasFreebsd,
+        view: &mut View,
+        window: &mut Window,
+        rtt_ms: u32,
+        sent: u64,
+    ) {
+        view.snd_una = view.snd_nxt + MSS;
+        view.snd_nxt = view.snd_una + (sent - 1) * MSS;
+        vegas.acked(view, window, &ack(1, rtt_ms * 1_000));
+    }
+
+    /// 20 − 20 · 10 / (rtt + 1): nothing, 1.8, 3.3, 4.6 and 13.5 segments queued.
+    #[test]
+    fn it_keeps_one_to_three_segments_queued() {
+        for (rtt_ms, expected) in [(9, 21), (10, 20), (11, 20), (12, 19), (30, 19)] {
+            let (mut vegas, mut view, mut window) = start(20, 5);
+            round(&mut vegas, &mut view, &mut window, rtt_ms, 20);
+            assert_eq!(window.cwnd, expected, "{rtt_ms} ms");
+        }
+    }
+
+    /// What the receiver's delayed ACK leaves out counts as queued: with one segment less, 20 ms of nothing queued
+    /// are one segment queued, and the window stays.
+    #[test]
+    fn a_delayed_ack_looks_like_a_segment_queued() {
+        let (mut vegas, mut view, mut window) = start(20, 5);
+        round(&mut vegas, &mut view, &mut window, 9, 19);
+        assert_eq!(window.cwnd, 20);
+    }
+
+    #[test]
+    fn slow_start_runs_every_other_round() {
+        let (mut vegas, mut view, mut window) = start(10, Window::INFINITE);
+        let mut grew = Vec::new();
+        for _ in 0..4 {
+            let before = window.cwnd;
+            let _ = vegas.cong_avoid(&view, &mut window, 1);
+            grew.push(window.cwnd > before);
+            let cwnd = u64::from(window.cwnd);
+            round(&mut vegas, &mut view, &mut window, 9, cwnd);
+        }
+        assert_eq!(grew, [true, false, true, false]);
+    }
+
+    #[test]
+    fn slow_start_ends_at_the_window() {
+        let (mut vegas, mut view, mut window) = start(20, Window::INFINITE);
+        round(&mut vegas, &mut view, &mut window, 30, 20);
+        assert_eq!((window.cwnd, window.ssthresh), (19, 19));
+    }
+
+    #[test]
+    fn the_window_never_falls_below_2() {
+        let (mut vegas, mut view, mut window) = start(2, 2);
+        vegas.beta = 1;
+        round(&mut vegas, &mut view, &mut window, 300, 2);
+        assert_eq!(window.cwnd, 2);
+    }
+
+    #[test]
+    fn alpha_above_beta_is_refused() {
+        assert!(VegasFreebsd::new(&options(&[("alpha", 4.0)]), stream()).is_err());
+    }
+}
