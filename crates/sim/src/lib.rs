@@ -15,6 +15,7 @@ mod packets;
 mod probes;
 mod recorder;
 mod recording;
+mod settings;
 mod world;
 
 pub use recording::{Column, Data, Recording, Table};
