@@ -277,3 +277,54 @@ def test_media_are_refused_in_the_words_of_the_file() -> None:
     assert refused({**content, "media": {"home": {"kind": "wifi_x"}}}).field == "media.home"
     both = {**path, "rate": "1mbit"}
     assert refused({**content, "path": both, "media": HOME}).field == "path"
+
+
+def tunnel(**changes: Any) -> dict[str, Any]:
+    """a and b talk through a tunnel between r and h, which v and w carry."""
+    content: dict[str, Any] = {
+        "duration": "3s",
+        "nodes": [
+            *({"name": name, "kind": "host"} for name in "abvw"),
+            *({"name": name, "kind": "router"} for name in "rh"),
+        ],
+        "links": [
+            {"from": "a", "to": "r"},
+            {"from": "r", "to": "h", "medium": "tun", "queue": "pfifo limit 50"},
+            {"from": "h", "to": "b"},
+            {"from": "v", "to": "w", "rate": "1mbit", "delay": "20ms"},
+        ],
+        "media": {"tun": {"kind": "tunnel", "flow": "outer", "near": "r"}},
+        "flows": [
+            {"cc": "cubic", "sender": "a", "receiver": "b"},
+            {
+                "cc": "reno",
+                "sender": "v",
+                "receiver": "w",
+                "label": "outer",
+                "application": {"kind": "tunnel"},
+            },
+        ],
+    }
+    return {**content, **changes}
+
+
+def test_a_tunnel_is_a_flow_that_carries_both_ways() -> None:
+    scenario = expand(Experiment.build(tunnel()))[0].scenario
+    assert scenario["flows"][1]["application"] == {"kind": "tunnel", "header_bytes": 2}
+    assert [link["name"] for link in scenario["links"] if link["medium"] == "tun"] == ["r-h", "h-r"]
+
+
+def test_a_tunnel_through_itself_is_refused() -> None:
+    through = tunnel()
+    through["flows"][1] |= {"sender": "a", "receiver": "b"}
+    error = refused(through)
+    assert error.field == "media.tun.flow"
+    assert "itself (link r-h)" in error.expected
+    assert (
+        refused(tunnel(media={"tun": {"kind": "tunnel", "flow": "inner", "near": "r"}})).field
+        == "media.tun.flow"
+    )
+    assert (
+        refused(tunnel(media={"tun": {"kind": "tunnel", "flow": "outer", "near": "a"}})).field
+        == "media.tun.near"
+    )

@@ -32,6 +32,7 @@ from dragstrip.experiment import (
     Path,
     RequestResponse,
     Trace,
+    Tunnel,
 )
 from dragstrip.machine import refuse_if_too_large
 from dragstrip.scenario import Scenario
@@ -457,6 +458,8 @@ def _application(application: Application, size: int | None) -> Json:
                 "rate_bps": application.rate,
                 "datagram_bytes": application.datagram,
             }
+        case Tunnel():
+            return {"kind": "tunnel", "header_bytes": application.header}
 
 
 # --- what the core says, in the person's words --------------------------------------------------

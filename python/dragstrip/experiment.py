@@ -173,8 +173,19 @@ class Trace(Part):
     """In mahimahi's format; relative to the experiment's file."""
 
 
+class TunnelMedium(Part):
+    """IP over TCP: two links, one each way, carried by a flow."""
+
+    kind: Literal["tunnel"]
+    flow: str
+    """Label of the flow whose application is the tunnel."""
+    near: str
+    """The node whose packets that flow's sender takes."""
+
+
 Medium = Annotated[
-    Adsl | WifiG | WifiN | HomeplugAv | Modem | EthernetHub | Trace, Field(discriminator="kind")
+    Adsl | WifiG | WifiN | HomeplugAv | Modem | EthernetHub | Trace | TunnelMedium,
+    Field(discriminator="kind"),
 ]
 
 
@@ -317,7 +328,15 @@ class ConstantRate(Part):
     datagram: Size = 1470
 
 
-Application = Annotated[Bulk | OnOff | RequestResponse | ConstantRate, Field(discriminator="kind")]
+class Tunnel(Part):
+    """Carries the links of a medium of kind `tunnel`."""
+
+    kind: Literal["tunnel"]
+    header: Size = 2
+    """In front of each packet."""
+
+
+Application = Annotated[Bulk | OnOff | RequestResponse | ConstantRate | Tunnel, Field(discriminator="kind")]
 
 
 class Flow(Part):
@@ -614,7 +633,7 @@ def _most_telling(complaints: list[ErrorDetails]) -> ErrorDetails:
 
 
 _TAGS = {
-    *("bulk", "on_off", "request_response", "constant_rate", "list[Access]", "int"),
+    *("bulk", "on_off", "request_response", "constant_rate", "tunnel", "list[Access]", "int"),
     *("adsl", "wifi_g", "wifi_n", "homeplug_av", "modem", "ethernet_hub", "trace"),
 }
 """What pydantic adds to a location to name the member of a union."""

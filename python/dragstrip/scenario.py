@@ -474,8 +474,28 @@ class TraceMedium(Model):
     """
 
 
+class TunnelMedium(Model):
+    """IP over TCP: what the link's queue lets go is written into a TCP connection, and leaves at its other end in order. Nothing is
+taken from the queue while the socket's send buffer is full."""
+
+    kind: Literal["tunnel"] = "tunnel"
+    flow: StrictStr
+    """The flow whose connection it is; its application is `tunnel`."""
+    near: StrictStr
+    """The node, among those the link joins, whose packets the flow's sender takes; the other one's take the
+    way back.
+    """
+
+
 MediumSpec: TypeAlias = Annotated[
-    AdslMedium | WifiGMedium | WifiNMedium | HomeplugAvMedium | ModemMedium | EthernetHubMedium | TraceMedium,
+    AdslMedium
+    | WifiGMedium
+    | WifiNMedium
+    | HomeplugAvMedium
+    | ModemMedium
+    | EthernetHubMedium
+    | TraceMedium
+    | TunnelMedium,
     Field(discriminator="kind"),
 ]
 """What carries packets where it is not a plain wire. The links' delay comes on top."""
@@ -555,8 +575,21 @@ class ConstantRateApplication(Model):
     """Payload of a datagram."""
 
 
+class TunnelApplication(Model):
+    """Carries the packets of links over this flow's TCP connection, both ways: IP over TCP. A medium of kind `tunnel` names the
+flow."""
+
+    kind: Literal["tunnel"] = "tunnel"
+    header_bytes: UInt32 = 2
+    """In front of each packet in the stream (VTUN: two bytes of length)."""
+
+
 Application: TypeAlias = Annotated[
-    BulkApplication | OnOffApplication | RequestResponseApplication | ConstantRateApplication,
+    BulkApplication
+    | OnOffApplication
+    | RequestResponseApplication
+    | ConstantRateApplication
+    | TunnelApplication,
     Field(discriminator="kind"),
 ]
 """What the sending application does."""
@@ -626,7 +659,7 @@ class Scenario(Model):
     """Media that links refer to, by name. On one of a shared kind (wifi_g, wifi_n, homeplug_av,
     ethernet_hub) all links that
 name it contend; of a kind for one link (adsl, modem, trace) each has a line
-    of its own.
+    of its own; a tunnel is two links, one each way.
     """
     routes: list[Route] = []
     """Static routes that differ from the shortest path."""
@@ -691,6 +724,8 @@ __all__ = [
     "TcpTransport",
     "TraceMedium",
     "Transport",
+    "TunnelApplication",
+    "TunnelMedium",
     "UdpTransport",
     "WifiBand",
     "WifiGMedium",

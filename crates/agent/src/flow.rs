@@ -210,7 +210,8 @@ impl<'a> Flow<'a> {
                 self.rounds = 1;
                 request_bytes
             }
-            Application::ConstantRate { .. } => 0,
+            // A tunnel is refused with the link that it carries.
+            Application::ConstantRate { .. } | Application::Tunnel { .. } => 0,
         };
         Ok(self.client.insert(socket))
     }
@@ -274,7 +275,8 @@ impl<'a> Flow<'a> {
             }
             Application::Bulk { .. }
             | Application::OnOff { .. }
-            | Application::ConstantRate { .. } => false,
+            | Application::ConstantRate { .. }
+            | Application::Tunnel { .. } => false,
         }
     }
 

@@ -260,7 +260,10 @@ fn senders(scenario: &Scenario) -> Vec<&str> {
     for flow in &scenario.flows {
         match (&flow.transport, &flow.application) {
             (Transport::Udp, _) => {}
-            (Transport::Tcp { .. }, Application::RequestResponse { .. }) => {
+            (
+                Transport::Tcp { .. },
+                Application::RequestResponse { .. } | Application::Tunnel { .. },
+            ) => {
                 names.extend([flow.sender.as_str(), flow.receiver.as_str()]);
             }
             (

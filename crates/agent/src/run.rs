@@ -362,7 +362,9 @@ impl<'a> Run<'a> {
                 self.at(time_ns + on_ns as i64, Event::Toggle(index))
             }
             Application::ConstantRate { .. } => self.datagram(index, time_ns),
-            Application::Bulk { .. } | Application::RequestResponse { .. } => {}
+            Application::Bulk { .. }
+            | Application::RequestResponse { .. }
+            | Application::Tunnel { .. } => {}
         }
         Ok(())
     }

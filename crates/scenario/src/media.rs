@@ -131,6 +131,14 @@ pub enum MediumSpec {
         /// Milliseconds since the beginning, never decreasing; the last one, above 0, is also where the trace begins again.
         opportunities_ms: Vec<u64>,
     },
+    /// IP over TCP: what the link's queue lets go is written into a TCP connection, and leaves at its other end in order. Nothing is
+    /// taken from the queue while the socket's send buffer is full.
+    Tunnel {
+        /// The flow whose connection it is; its application is `tunnel`.
+        flow: String,
+        /// The node, among those the link joins, whose packets the flow's sender takes; the other one's take the way back.
+        near: String,
+    },
 }
 
 fn default_block() -> u32 {

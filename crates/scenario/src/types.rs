@@ -21,7 +21,7 @@ pub struct Scenario {
     /// Directed links.
     pub links: Vec<LinkSpec>,
     /// Media that links refer to, by name. On one of a shared kind (wifi_g, wifi_n, homeplug_av, ethernet_hub) all links that
-    /// name it contend; of a kind for one link (adsl, modem, trace) each has a line of its own.
+    /// name it contend; of a kind for one link (adsl, modem, trace) each has a line of its own; a tunnel is two links, one each way.
     #[serde(default)]
     pub media: BTreeMap<String, MediumSpec>,
     /// Static routes that differ from the shortest path.
@@ -423,6 +423,17 @@ pub enum Application {
         /// Payload of a datagram.
         datagram_bytes: u32,
     },
+    /// Carries the packets of links over this flow's TCP connection, both ways: IP over TCP. A medium of kind `tunnel` names the
+    /// flow.
+    Tunnel {
+        /// In front of each packet in the stream (VTUN: two bytes of length).
+        #[serde(default = "default_tunnel_header")]
+        header_bytes: u32,
+    },
+}
+
+fn default_tunnel_header() -> u32 {
+    2
 }
 
 /// A ping.

@@ -16,6 +16,8 @@ pub(crate) enum App {
     RequestResponse { request: u64, response: u64, think: Duration },
     /// Datagrams at regular times.
     ConstantRate { rate: Rate, datagram: u32 },
+    /// Carries the packets of these stages, from the client to the server and back.
+    Tunnel { there: Option<u32>, back: Option<u32> },
 }
 
 /// Who talks to whom.
@@ -83,8 +85,25 @@ impl Flow {
     pub fn awaits_bytes(&self) -> bool {
         match self.app {
             App::Bulk { bytes } => bytes.is_some(),
-            App::RequestResponse { .. } => true,
+            App::RequestResponse { .. } | App::Tunnel { .. } => true,
             App::OnOff { .. } | App::ConstantRate { .. } => false,
+        }
+    }
+
+    /// The socket of one end.
+    ///
+    /// # Panics
+    /// When the flow is UDP.
+    pub fn socket(&self, of_server: bool) -> u32 {
+        match self.kind {
+            FlowKind::Tcp { client, server } => {
+                if of_server {
+                    server
+                } else {
+                    client
+                }
+            }
+            FlowKind::Udp { .. } => unreachable!("validation lets only TCP carry tunnels"),
         }
     }
 
@@ -96,7 +115,10 @@ impl Flow {
             (FlowKind::Tcp { server, .. }, App::RequestResponse { .. }) => Some(server),
             (
                 FlowKind::Tcp { client, .. },
-                App::Bulk { .. } | App::OnOff { .. } | App::ConstantRate { .. },
+                App::Bulk { .. }
+                | App::OnOff { .. }
+                | App::ConstantRate { .. }
+                | App::Tunnel { .. },
             ) => Some(client),
         }
     }

@@ -78,6 +78,7 @@ impl World {
                 Server::Computed(_) => 0,
                 Server::Evented(evented) => u64::from(evented.packets()),
                 Server::Shared(shared) => u64::from(shared.packets()),
+                Server::Tunnel(tunnel) => tunnel.packets(),
             };
         }
         for (flow, spec) in self.flows.iter().zip(&scenario.flows) {

@@ -3,6 +3,7 @@
 use crate::SetupError;
 use crate::apps::{App, Flow, FlowKind};
 use crate::calendar::{Calendar, MAX_SOURCES, Source};
+use crate::disciplines::{discipline, emulator};
 use crate::media::{Media, Place};
 use crate::network::{
     END, Evented, Lane, Network, Resolution, Server, Shared, Stage, StageCounters, Target,
@@ -11,23 +12,23 @@ use crate::packets::Packets;
 use crate::probes::Probe;
 use crate::recorder::Recorder;
 use crate::settings::settings;
+use crate::tunnel::Tunnel;
 use crate::world::{Layout, QueueWatch, Socket, World};
 use dragstrip_cc::{Algorithm, UnknownAlgorithm};
 use dragstrip_link::{Ring, Transmitter, Wire};
-use dragstrip_qdisc::{Discipline, Fifo, Framing, Limit, codel, fq_codel, htb, netem, sfq, tbf};
+use dragstrip_qdisc::Discipline;
 use dragstrip_scenario::{
-    Application, DelayDistribution, FlowSpec, LossModel, NetemSpec, NodeSpec, QdiscSpec, Scenario,
-    Topology, Transport,
+    Application, FlowSpec, NodeSpec, QdiscSpec, Scenario, Topology, Transport,
 };
-use dragstrip_tcp::{Endpoint, Role};
+use dragstrip_tcp::{Endpoint, Role, Settings};
 use dragstrip_units::{Duration, Instant, Rate, Stream};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 pub(crate) fn problem(field: impl Into<String>, message: impl Into<String>) -> SetupError {
     SetupError { field: field.into(), message: message.into() }
 }
 
-fn rate(bps: u64) -> Rate {
+pub(crate) fn rate(bps: u64) -> Rate {
     // Validation has refused zero; one bit per second keeps the type total.
     Rate::from_bits_per_second(bps).unwrap_or(ONE_BIT_PER_SECOND)
 }
@@ -36,135 +37,6 @@ const ONE_BIT_PER_SECOND: Rate = match Rate::from_bits_per_second(1) {
     Some(rate) => rate,
     None => unreachable!(),
 };
-
-/// The queue discipline of a link; `name` names its streams of randomness.
-fn discipline(spec: &QdiscSpec, seed: u64, name: &str) -> Discipline {
-    match spec {
-        QdiscSpec::Noqueue => Fifo::new(Limit::None).into(),
-        QdiscSpec::Bfifo { limit_bytes } => Fifo::new(Limit::Bytes(*limit_bytes)).into(),
-        QdiscSpec::Pfifo { limit_packets } => Fifo::new(Limit::Packets(*limit_packets)).into(),
-        QdiscSpec::Tbf { rate_bps, burst_bytes, limit_bytes, peakrate_bps, mtu_bytes } => {
-            let peak = peakrate_bps.map(|bps| (rate(bps), mtu_bytes.unwrap_or(1600) as u32));
-            let config = tbf::Config {
-                rate: rate(*rate_bps),
-                burst: *burst_bytes as u32,
-                peak,
-                framing: Framing::default(),
-            };
-            tbf::Tbf::new(config, *limit_bytes).into()
-        }
-        QdiscSpec::Htb {
-            rate_bps,
-            ceil_bps,
-            burst_bytes,
-            cburst_bytes,
-            overhead_bytes,
-            mpu_bytes,
-            linklayer_atm,
-            leaf,
-        } => {
-            let config = htb::Config {
-                rate: rate(*rate_bps),
-                ceil: rate(ceil_bps.unwrap_or(*rate_bps)),
-                burst: *burst_bytes,
-                cburst: *cburst_bytes,
-                framing: Framing {
-                    overhead: *overhead_bytes,
-                    mpu: *mpu_bytes,
-                    atm: *linklayer_atm,
-                },
-            };
-            htb::Htb::new(config, discipline(leaf, seed, name)).into()
-        }
-        QdiscSpec::Codel { limit_packets, target_ns, interval_ns, ecn } => {
-            let params = control_law(*target_ns, *interval_ns, *ecn);
-            codel::Codel::new(codel::Config { limit: *limit_packets, params }).into()
-        }
-        QdiscSpec::FqCodel {
-            limit_packets,
-            memory_limit_bytes,
-            flows,
-            target_ns,
-            interval_ns,
-            quantum_bytes,
-            drop_batch_packets,
-            ecn,
-        } => {
-            let config = fq_codel::Config {
-                limit: *limit_packets,
-                memory_limit: *memory_limit_bytes,
-                flows: *flows,
-                quantum: *quantum_bytes,
-                drop_batch: *drop_batch_packets,
-                params: control_law(*target_ns, *interval_ns, *ecn),
-            };
-            let mut stream = Stream::named(seed, &format!("link/{name}/fq_codel"));
-            fq_codel::FqCodel::new(config, &mut stream).into()
-        }
-        QdiscSpec::Sfq {
-            limit_packets,
-            flows,
-            divisor,
-            depth_packets,
-            quantum_bytes,
-            perturb_ns,
-        } => {
-            let config = sfq::Config {
-                limit: *limit_packets,
-                flows: *flows,
-                divisor: *divisor,
-                depth: *depth_packets,
-                quantum: *quantum_bytes,
-                perturb: Duration::from_nanos(*perturb_ns),
-            };
-            sfq::Sfq::new(config, Stream::named(seed, &format!("link/{name}/sfq"))).into()
-        }
-        QdiscSpec::Netem(spec) => emulator(spec, seed, name),
-    }
-}
-
-fn control_law(target_ns: u64, interval_ns: u64, ecn: bool) -> codel::Params {
-    codel::Params {
-        target: Duration::from_nanos(target_ns),
-        interval: Duration::from_nanos(interval_ns),
-        ecn,
-        ..codel::Params::default()
-    }
-}
-
-fn emulator(spec: &NetemSpec, seed: u64, name: &str) -> Discipline {
-    let config = netem::Config {
-        limit: spec.limit_packets,
-        delay: Duration::from_nanos(spec.delay_ns),
-        jitter: Duration::from_nanos(spec.jitter_ns),
-        delay_correlation: spec.delay_correlation,
-        distribution: match spec.distribution {
-            DelayDistribution::Uniform => netem::Distribution::Uniform,
-            DelayDistribution::Normal => netem::Distribution::Normal,
-            DelayDistribution::Pareto => netem::Distribution::Pareto,
-            DelayDistribution::Paretonormal => netem::Distribution::ParetoNormal,
-        },
-        loss: match spec.loss {
-            LossModel::None => netem::Loss::None,
-            LossModel::Random { probability, correlation } => {
-                netem::Loss::Random { probability, correlation }
-            }
-            LossModel::Gemodel { p, r, one_minus_h, one_minus_k } => {
-                netem::Loss::GilbertElliott { p, r, one_minus_h, one_minus_k }
-            }
-        },
-        ecn: spec.ecn,
-        duplicate: spec.duplicate,
-        duplicate_correlation: spec.duplicate_correlation,
-        corrupt: spec.corrupt,
-        corrupt_correlation: 0.0,
-        reorder: spec.reorder,
-        reorder_correlation: spec.reorder_correlation,
-        gap: spec.gap,
-        rate: spec.rate_bps.map(rate),
-    };
-    netem::Netem::new(config, Stream::named(seed, &format!("link/{name}/netem"))).into()
-}
 
 /// A stage before lanes and sources have been numbered.
 struct Draft {
@@ -336,7 +208,7 @@ pub(crate) fn build(scenario: &Scenario) -> Result<World, SetupError> {
         found: BTreeMap::new(),
     };
     let mut sockets = Vec::new();
-    let flows = build_flows(scenario, &mut ports, &mut sockets)?;
+    let flows = build_flows(scenario, &mut ports, &mut sockets, &drafts)?;
     let probes = build_probes(scenario, &mut ports)?;
     let feeders = ports.feeders(drafts.len());
     let layout = Layout::new(
@@ -362,7 +234,7 @@ pub(crate) fn build(scenario: &Scenario) -> Result<World, SetupError> {
     let mut recorder = Recorder::default();
     let mut watched = Vec::new();
     let lanes = lanes(&layout, drafts.len());
-    let mut stages = finish_stages(drafts, &feeders, &layout, &mut watched, &mut recorder);
+    let mut stages = finish_stages(drafts, &flows, &feeders, &layout, &mut watched, &mut recorder);
     let resolutions = resolutions(scenario, &topology, &of_link);
     for stage in resolutions.keys() {
         stages[*stage as usize].neighbour_known = Instant::NEVER;
@@ -392,6 +264,7 @@ fn lanes(layout: &Layout, stage_count: usize) -> Vec<Lane> {
 
 fn finish_stages(
     drafts: Vec<Draft>,
+    flows: &[Flow],
     feeders: &[Option<u32>],
     layout: &Layout,
     watched: &mut Vec<QueueWatch>,
@@ -416,6 +289,16 @@ fn finish_stages(
             (None, Some(Place::Station { channel, station, ring_packets })) => {
                 let ring = Ring::new(ring_packets as usize);
                 Server::Shared(Box::new(Shared { discipline, ring, channel, station, source }))
+            }
+            (None, Some(Place::Stream { flow, from_server, header_bytes })) => {
+                Server::Tunnel(Box::new(Tunnel {
+                    discipline,
+                    socket: flows[flow].socket(from_server),
+                    header_bytes,
+                    written: 0,
+                    under_way: VecDeque::new(),
+                    source,
+                }))
             }
             (None, Some(Place::Own(transmitter))) => {
                 let delay = draft.delay;
@@ -444,6 +327,7 @@ fn build_flows(
     scenario: &Scenario,
     ports: &mut Ports<'_>,
     sockets: &mut Vec<Socket>,
+    drafts: &[Draft],
 ) -> Result<Vec<Flow>, SetupError> {
     let mut hosts = BTreeMap::new();
     for (index, node) in scenario.nodes.iter().enumerate() {
@@ -476,6 +360,9 @@ fn build_flows(
                     (Role::Server, &spec.receiver, "server", to_client),
                 ] {
                     let settings = hosts.get(host.as_str()).ok_or_else(|| missing("sender"))?;
+                    // VTUN and ssh set TCP_NODELAY.
+                    let nodelay = matches!(spec.application, Application::Tunnel { .. });
+                    let settings = &Settings { nodelay, ..settings.clone() };
                     let cc = algorithm(spec, scenario.seed, name, &field)?;
                     sockets.push(Socket {
                         endpoint: Endpoint::new(role, settings, cc),
@@ -492,7 +379,7 @@ fn build_flows(
         let end = scenario.duration_ns;
         let stop = Instant::from_nanos(spec.stop_ns.unwrap_or(end).min(end));
         let start = Instant::from_nanos(spec.start_ns);
-        let flow = Flow::new(kind, app(&spec.application), start, stop);
+        let flow = Flow::new(kind, app(&spec.application, index, drafts), start, stop);
         if let FlowKind::Tcp { client, server } = kind {
             sockets[client as usize].awaited = flow.awaits_bytes();
             sockets[server as usize].awaited = flow.awaits_bytes();
@@ -505,8 +392,21 @@ fn build_flows(
     Ok(flows)
 }
 
-fn app(application: &Application) -> App {
+/// The stage whose packets a tunnel's flow carries this way.
+fn tunnelled(drafts: &[Draft], carrier: usize, back: bool) -> Option<u32> {
+    let is_it = |draft: &Draft| match draft.medium {
+        Some(Place::Stream { flow, from_server, .. }) => (flow, from_server) == (carrier, back),
+        Some(Place::Own(_) | Place::Station { .. }) | None => false,
+    };
+    drafts.iter().position(is_it).map(|stage| stage as u32)
+}
+
+fn app(application: &Application, flow: usize, drafts: &[Draft]) -> App {
     match *application {
+        Application::Tunnel { header_bytes: _ } => App::Tunnel {
+            there: tunnelled(drafts, flow, false),
+            back: tunnelled(drafts, flow, true),
+        },
         Application::Bulk { bytes } => App::Bulk { bytes },
         Application::OnOff { on_ns, off_ns } => {
             App::OnOff { on: Duration::from_nanos(on_ns), off: Duration::from_nanos(off_ns) }

@@ -9,6 +9,7 @@ mod apps;
 pub mod audit;
 mod build;
 mod calendar;
+mod disciplines;
 mod media;
 mod network;
 mod packets;
@@ -16,6 +17,7 @@ mod probes;
 mod recorder;
 mod recording;
 mod settings;
+mod tunnel;
 mod world;
 
 pub use recording::{Column, Data, Recording, Table};

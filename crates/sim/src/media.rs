@@ -7,8 +7,8 @@ use dragstrip_link::{
     modem, wifi_g, wifi_n,
 };
 use dragstrip_scenario::{
-    AdslEncapsulation, LinkSpec, MediumSpec, ModemProtocol, Scenario, WifiBand, WifiProtection,
-    WifiSlot,
+    AdslEncapsulation, Application, LinkSpec, MediumSpec, ModemProtocol, Scenario, WifiBand,
+    WifiProtection, WifiSlot,
 };
 use dragstrip_units::{Duration, Rate};
 use std::collections::BTreeMap;
@@ -19,6 +19,8 @@ pub(crate) enum Place {
     Own(Transmitter),
     /// A station of a channel.
     Station { channel: usize, station: usize, ring_packets: u32 },
+    /// The stream that a flow's client or server sends; each packet has a header in it.
+    Stream { flow: usize, from_server: bool, header_bytes: u32 },
 }
 
 /// A channel under construction.
@@ -43,6 +45,9 @@ impl<'a> Media<'a> {
     pub fn place(&mut self, link: &'a LinkSpec, stage: u32) -> Option<Place> {
         let (name, medium) = self.scenario.media.get_key_value(link.medium.as_ref()?)?;
         let ring_packets = match medium {
+            MediumSpec::Tunnel { flow, near } => {
+                return stream(self.scenario, flow, link.from != *near);
+            }
             MediumSpec::Adsl { .. } | MediumSpec::Modem { .. } | MediumSpec::Trace { .. } => {
                 return own(medium).map(Place::Own);
             }
@@ -135,15 +140,28 @@ fn own(medium: &MediumSpec) -> Option<Transmitter> {
         MediumSpec::WifiG { .. }
         | MediumSpec::WifiN { .. }
         | MediumSpec::HomeplugAv { .. }
-        | MediumSpec::EthernetHub { .. } => None,
+        | MediumSpec::EthernetHub { .. }
+        | MediumSpec::Tunnel { .. } => None,
     }
+}
+
+/// The place in front of a tunnel's stream.
+fn stream(scenario: &Scenario, label: &str, from_server: bool) -> Option<Place> {
+    let flow = scenario.flows.iter().position(|flow| flow.label == label)?;
+    let Application::Tunnel { header_bytes } = scenario.flows[flow].application else {
+        return None;
+    };
+    Some(Place::Stream { flow, from_server, header_bytes })
 }
 
 /// A medium of the shared kinds, for stations at these nodes.
 fn shared(medium: &MediumSpec, nodes: &[&str], seed: u64, name: &str) -> Option<Medium> {
     let stations = nodes.len();
     match *medium {
-        MediumSpec::Adsl { .. } | MediumSpec::Modem { .. } | MediumSpec::Trace { .. } => None,
+        MediumSpec::Adsl { .. }
+        | MediumSpec::Modem { .. }
+        | MediumSpec::Trace { .. }
+        | MediumSpec::Tunnel { .. } => None,
         MediumSpec::EthernetHub {
             background_stations,
             background_load,

@@ -7,6 +7,7 @@
 
 use crate::calendar::{Calendar, Source};
 use crate::packets::{Packet, Packets};
+use crate::tunnel::Tunnel;
 use dragstrip_link::{Air, Header, Medium, Ring, SharedMedium, Transmitter};
 use dragstrip_qdisc::{
     Backlog, ComputedFifo, Dequeue, Discipline, DropReason, Item, PacketId, Qdisc, Sink,
@@ -19,7 +20,7 @@ use std::collections::VecDeque;
 pub(crate) const END: u32 = 1 << 31;
 
 /// Ethernet's header, which a frame's length counts.
-const ETHERNET_BYTES: u32 = 14;
+pub(crate) const ETHERNET_BYTES: u32 = 14;
 
 /// A packet in a lane: when it arrives, and its next hop there.
 #[derive(Clone, Copy, Debug)]
@@ -62,6 +63,8 @@ pub(crate) enum Server {
     Evented(Box<Evented>),
     /// Decided by a medium that others share.
     Shared(Box<Shared>),
+    /// Decided by a TCP connection.
+    Tunnel(Box<Tunnel>),
 }
 
 /// A queue discipline that has to be asked, and the transmitter behind it.
@@ -146,7 +149,7 @@ impl OnAir<'_> {
     fn has_frames(&self, station: usize) -> bool {
         match &self.stages[self.stage(station)].server {
             Server::Shared(shared) => !shared.ring.is_empty(),
-            Server::Computed(_) | Server::Evented(_) => false,
+            Server::Computed(_) | Server::Evented(_) | Server::Tunnel(_) => false,
         }
     }
 
@@ -171,7 +174,7 @@ impl Air for OnAir<'_> {
         let stage = self.stage(station);
         match &mut self.stages[stage].server {
             Server::Shared(shared) => &mut shared.ring,
-            Server::Computed(_) | Server::Evented(_) => {
+            Server::Computed(_) | Server::Evented(_) | Server::Tunnel(_) => {
                 unreachable!("a channel's stages are made with a ring")
             }
         }
@@ -280,9 +283,9 @@ fn tcp_header(packet: &Packet, hops: &[u32], ports: &[Target]) -> Option<Header>
 }
 
 /// The sink a discipline reports to while it holds packets of the arena.
-struct Losses<'a> {
-    packets: &'a mut Packets,
-    counters: &'a mut StageCounters,
+pub(crate) struct Losses<'a> {
+    pub packets: &'a mut Packets,
+    pub counters: &'a mut StageCounters,
 }
 
 impl Sink for Losses<'_> {
@@ -440,6 +443,7 @@ impl Network {
         let discipline = match &mut stage.server {
             Server::Evented(evented) => &mut evented.discipline,
             Server::Shared(shared) => &mut shared.discipline,
+            Server::Tunnel(tunnel) => &mut tunnel.discipline,
             Server::Computed(_) => return,
         };
         let mut sink = Losses { packets: &mut self.packets, counters: &mut stage.counters };
@@ -454,6 +458,8 @@ impl Network {
             let evented = match &mut stage.server {
                 Server::Evented(evented) => evented,
                 Server::Shared(_) => return self.offer(index, now),
+                // Its socket is not ours: the world comes for it.
+                Server::Tunnel(tunnel) => return self.calendar.set(tunnel.source, now),
                 Server::Computed(_) => return,
             };
             let free = evented.transmitter.free(now);
@@ -553,7 +559,7 @@ impl Network {
     }
 
     /// A packet has left the stage `index` and reaches what follows at `at`.
-    fn leave(&mut self, index: usize, id: PacketId, at: Instant, now: Instant) {
+    pub fn leave(&mut self, index: usize, id: PacketId, at: Instant, now: Instant) {
         let packet = self.packets.get(id);
         let (hop, len) = (packet.hop + 1, u32::from(packet.frame));
         if at == now && self.hops[hop as usize] & END == 0 {
@@ -568,6 +574,7 @@ impl Network {
         match &mut self.stages[index].server {
             Server::Computed(fifo) => fifo.backlog(now),
             Server::Evented(evented) => evented.discipline.backlog(),
+            Server::Tunnel(tunnel) => tunnel.discipline.backlog(),
             Server::Shared(shared) => {
                 let (queue, ring) = (shared.discipline.backlog(), shared.ring.backlog());
                 Backlog { bytes: queue.bytes + ring.bytes, packets: queue.packets + ring.packets }

@@ -237,7 +237,11 @@ impl World {
         } else {
             let stage = layout.watched_stages[source as usize - layout.shared_lanes];
             self.network.calendar.set(source, Instant::NEVER);
-            self.network.pump(stage, self.now);
+            if self.network.tunnel(stage).is_some() {
+                self.feed_tunnel(stage);
+            } else {
+                self.network.pump(stage, self.now);
+            }
         }
     }
 
@@ -291,8 +295,8 @@ impl World {
             arrivals.total_new_bytes += new_bytes;
         }
         self.reschedule(index);
-        if awaited && segment.len > 0 {
-            self.after_data(flow, index);
+        if awaited {
+            self.after_arrival(flow, index, segment.len > 0);
         }
     }
 
@@ -333,7 +337,7 @@ impl World {
     }
 
     /// Data that an application waited for has arrived.
-    fn after_data(&mut self, flow_index: usize, endpoint: usize) {
+    pub(crate) fn after_data(&mut self, flow_index: usize, endpoint: usize) {
         let flow = &mut self.flows[flow_index];
         let FlowKind::Tcp { client, server } = flow.kind else { return };
         let in_order = self.sockets[endpoint].endpoint.bytes_in_order();
@@ -357,7 +361,10 @@ impl World {
                     self.set_app(flow_index, next);
                 }
             }
-            App::Bulk { bytes: None } | App::OnOff { .. } | App::ConstantRate { .. } => {}
+            App::Bulk { bytes: None }
+            | App::OnOff { .. }
+            | App::ConstantRate { .. }
+            | App::Tunnel { .. } => {}
         }
     }
 
@@ -365,7 +372,7 @@ impl World {
         self.network.calendar.set(self.layout.flows + flow as Source, at);
     }
 
-    fn write_until(&mut self, endpoint: u32, total: u64) {
+    pub(crate) fn write_until(&mut self, endpoint: u32, total: u64) {
         let index = endpoint as usize;
         let mut out = Out { network: &mut self.network, first_hop: self.sockets[index].first_hop };
         self.sockets[index].endpoint.write_until(total, self.now, &mut out);
@@ -413,7 +420,10 @@ impl World {
             }
             (
                 FlowKind::Udp { .. },
-                App::Bulk { .. } | App::OnOff { .. } | App::RequestResponse { .. },
+                App::Bulk { .. }
+                | App::OnOff { .. }
+                | App::RequestResponse { .. }
+                | App::Tunnel { .. },
             ) => Instant::NEVER,
         };
         self.set_app(index, next.min(stop));
@@ -446,7 +456,7 @@ impl World {
                 self.write_until(client, total);
                 (Phase::Busy, Instant::NEVER)
             }
-            App::ConstantRate { .. } => (Phase::Busy, Instant::NEVER),
+            App::ConstantRate { .. } | App::Tunnel { .. } => (Phase::Busy, Instant::NEVER),
         };
         self.flows[index].phase = next_phase;
         next

@@ -243,6 +243,8 @@ fn beside(scenario: &Scenario) -> Scenario {
         let mut medium = medium.clone();
         if let MediumSpec::EthernetHub { full_duplex, .. } = &mut medium {
             *full_duplex = full_duplex.as_deref().map(other);
+        } else if let MediumSpec::Tunnel { flow, near } = &mut medium {
+            (*flow, *near) = (other(flow), other(near));
         }
         (other(name), medium)
     }));

@@ -1,8 +1,11 @@
 //! TCP over media that stations share: what comes out of them, and that nothing gets lost inside.
 
-use dragstrip_scenario::{LinkSpec, MediumSpec, NodeSpec, QdiscSpec, Scenario, Transport};
+use dragstrip_scenario::{
+    Application, LinkSpec, MediumSpec, NodeSpec, QdiscSpec, Scenario, Transport,
+};
 use dragstrip_sim::audit::audit;
-use dragstrip_testkit::path::{dumbbell, flow, link};
+use dragstrip_sim::{Column, Data};
+use dragstrip_testkit::path::{dumbbell, flow, host, link, router};
 
 fn medium(json: &str) -> MediumSpec {
     serde_json::from_str(json).expect(json)
@@ -187,6 +190,149 @@ fn a_duplex_mismatch_loses_what_overlaps() {
     scenario.flows = vec![dragstrip_testkit::path::datagrams("s0", "d", 80_000_000, 1_400)];
     let (_, books) = audit(&scenario).expect("a valid scenario");
     assert!(books.dropped == 0 && books.delivered > 10_000, "{books:?}");
+}
+
+/// Hosts `a` and `b` beyond the routers `r` and `h`, which a tunnel joins. Its connection, from `v` to `w`, crosses a wire of 1.25 Mbit/s
+/// and 20 ms each way, with room for 20 packets.
+fn tunnel(inner: &str, outer: &str, seconds: u64) -> Scenario {
+    let through = |from: &str, to: &str| LinkSpec {
+        medium: Some("tun".to_owned()),
+        qdisc: QdiscSpec::Pfifo { limit_packets: 50 },
+        ..link(from, to)
+    };
+    let wire = |from: &str, to: &str| LinkSpec {
+        rate_bps: Some(1_250_000),
+        delay_ns: 20_000_000,
+        qdisc: QdiscSpec::Pfifo { limit_packets: 20 },
+        ..link(from, to)
+    };
+    let mut scenario = dumbbell(0, link("r", "d"), 0, seconds);
+    scenario.nodes = ["a", "b", "v", "w"].map(host).into();
+    scenario.nodes.extend(["r", "h"].map(router));
+    scenario.links = vec![
+        link("a", "r"),
+        through("r", "h"),
+        link("h", "b"),
+        link("b", "h"),
+        through("h", "r"),
+        link("r", "a"),
+        wire("v", "w"),
+        wire("w", "v"),
+    ];
+    scenario
+        .media
+        .insert("tun".to_owned(), medium(r#"{"kind": "tunnel", "flow": "outer", "near": "r"}"#));
+    for node in &mut scenario.nodes {
+        if let NodeSpec::Host(host) = node
+            && ["a", "b"].contains(&host.name.as_str())
+        {
+            host.mtu_bytes = 1450;
+        }
+    }
+    scenario.flows = vec![flow("a", "b", inner), flow("v", "w", outer)];
+    scenario.flows[1].label = "outer".to_owned();
+    scenario.flows[1].application = Application::Tunnel { header_bytes: 2 };
+    scenario
+}
+
+fn in_order(scenario: &Scenario, stream: &str) -> u64 {
+    let (_, books) = audit(scenario).expect("a valid scenario");
+    assert_eq!(books.sent + books.copied, books.delivered + books.dropped + books.waiting);
+    assert_eq!(books.waiting, books.records);
+    let found = books.streams.iter().find(|found| found.name == stream);
+    found.expect("a stream of this name").in_order
+}
+
+/// 1398 bytes of the inner payload in 1452 of the stream, 1448 of those in a frame of 1514.
+#[test]
+fn a_tunnel_carries_what_two_rows_of_headers_leave() {
+    let found = in_order(&tunnel("cubic", "cubic", 60), "a-cubic/client") as f64 * 8.0 / 60.0;
+    let expected = 1_250_000.0 * 1448.0 / 1514.0 * 1398.0 / 1452.0;
+    assert!((0.96..1.0).contains(&(found / expected)), "{found} {expected}");
+}
+
+/// What the wire loses the outer connection repairs: the inner one repeats nothing for it, and sees delay.
+#[test]
+fn a_tunnel_hides_losses_and_keeps_order() {
+    let mut scenario = tunnel("reno", "reno", 60);
+    let netem = r#"{"limit_packets": 1000, "loss": {"model": "random", "probability": 0.02}}"#;
+    scenario.links[6].netem = Some(serde_json::from_str(netem).expect(netem));
+    // The inner window never fills the tunnel's queue.
+    scenario.flows[0].transport =
+        Transport::Tcp { cc: "fixed".to_owned(), cc_options: [("window".to_owned(), 8.0)].into() };
+    let (recording, books) = audit(&scenario).expect("a valid scenario");
+    let flows = recording.tables.iter().find(|table| table.name == "flows").expect("flows");
+    let retransmits = flows.columns.iter().find(|column| column.name == "retransmits");
+    let Some(Column { data: Data::Int(counts), .. }) = retransmits else { panic!("{flows:?}") };
+    assert!(counts[1] > 20, "{counts:?}");
+    assert!(counts[0] < counts[1] / 4, "{counts:?}");
+    assert!(books.streams.iter().all(|stream| stream.in_order <= stream.written));
+}
+
+/// Nothing is taken from the tunnel's queue while the outer socket is full: the queue overflows, and the inner flow learns of it.
+#[test]
+fn a_full_socket_fills_the_tunnels_queue() {
+    let mut scenario = tunnel("reno", "reno", 60);
+    let (_, books) = audit(&scenario).expect("a valid scenario");
+    for node in &mut scenario.nodes {
+        if let NodeSpec::Host(host) = node
+            && host.name == "v"
+        {
+            host.sysctl.insert("net.ipv4.tcp_wmem".to_owned(), "4096 16384 16384".to_owned());
+        }
+    }
+    let (recording, small) = audit(&scenario).expect("a valid scenario");
+    assert!(small.dropped > 0 && books.dropped > 0, "{} {}", small.dropped, books.dropped);
+    let queues = recording.tables.iter().find(|table| table.name == "queues").expect("queues");
+    let of = |name| queues.columns.iter().find(|column| column.name == name);
+    let (Some(Column { data: Data::Int(packets), .. }), Some(_)) =
+        (of("backlog_packets"), of("link"))
+    else {
+        panic!("{queues:?}")
+    };
+    assert_eq!(packets.iter().max(), Some(&50));
+}
+
+/// A tunnel inside a tunnel is as good as one, less its headers.
+#[test]
+fn tunnels_nest() {
+    let mut scenario = tunnel("cubic", "cubic", 30);
+    let one = in_order(&scenario, "a-cubic/client");
+    // The outer connection's wire is replaced by a tunnel between routers of its own.
+    scenario.links.truncate(6);
+    scenario.nodes.extend(["x", "y"].map(router));
+    scenario.nodes.extend(["p", "q"].map(host));
+    let second = |from: &str, to: &str| LinkSpec {
+        medium: Some("second".to_owned()),
+        qdisc: QdiscSpec::Pfifo { limit_packets: 50 },
+        ..link(from, to)
+    };
+    let wire = |from: &str, to: &str| LinkSpec {
+        rate_bps: Some(1_250_000),
+        delay_ns: 20_000_000,
+        qdisc: QdiscSpec::Pfifo { limit_packets: 20 },
+        ..link(from, to)
+    };
+    scenario.links.extend([
+        link("v", "x"),
+        second("x", "y"),
+        link("y", "w"),
+        link("w", "y"),
+        second("y", "x"),
+        link("x", "v"),
+        wire("p", "q"),
+        wire("q", "p"),
+    ]);
+    scenario.media.insert(
+        "second".to_owned(),
+        medium(r#"{"kind": "tunnel", "flow": "outermost", "near": "x"}"#),
+    );
+    let mut outermost = flow("p", "q", "cubic");
+    outermost.label = "outermost".to_owned();
+    outermost.application = Application::Tunnel { header_bytes: 2 };
+    scenario.flows.push(outermost);
+    let two = in_order(&scenario, "a-cubic/client");
+    assert!((0.85..1.0).contains(&(two as f64 / one as f64)), "{one} {two}");
 }
 
 #[test]

@@ -276,6 +276,8 @@ pub struct Settings {
     pub rto_initial: Duration,
     /// Bytes of one write of a bulk application (iperf3: 128 KiB); its last segment carries PSH.
     pub write_bytes: u64,
+    /// The application has set `TCP_NODELAY`: short segments wait for nothing.
+    pub nodelay: bool,
     /// What only FreeBSD has.
     pub bsd: BsdSettings,
 }
@@ -323,6 +325,7 @@ impl Settings {
             rto_max: Duration::from_secs(120),
             rto_initial: Duration::from_secs(1),
             write_bytes: 131_072,
+            nodelay: false,
             bsd: BsdSettings {
                 abc_limit: 2,
                 limited_transmit: true,

@@ -193,6 +193,8 @@ pub(crate) fn link(free: bool) -> impl Strategy<Value = LinkSpec> {
             qdisc,
             netem,
         })
+        // Some forty of them make a scenario: the strategies themselves would fill a test's stack.
+        .boxed()
 }
 
 /// Any medium; a hub knows no node by name.
@@ -207,6 +209,7 @@ pub(crate) fn medium() -> impl Strategy<Value = MediumSpec> {
         2 => hub(),
         2 => trace(),
     ]
+    .boxed()
 }
 
 fn modem() -> impl Strategy<Value = MediumSpec> {

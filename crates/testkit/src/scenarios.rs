@@ -2,9 +2,10 @@
 //! and traffic.
 
 use crate::links::{link, medium};
+use crate::path;
 use crate::traffic::{flow, host};
 use dragstrip_scenario::{
-    FlowSpec, HostSpec, LinkSpec, MediumSpec, NodeSpec, ProbeSpec, Record, Scenario,
+    Application, FlowSpec, HostSpec, LinkSpec, MediumSpec, NodeSpec, ProbeSpec, Record, Scenario,
 };
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -82,17 +83,19 @@ pub fn scenarios(budget: Budget) -> impl Strategy<Value = Scenario> {
             proptest::option::weighted(0.15, (medium(), proptest::bool::weighted(0.2))),
             11,
         ),
+        // A wire for the connection that carries a tunnel between two routers.
+        proptest::option::weighted(0.2, (link(false), link(false))),
         proptest::collection::vec(host(), 4),
         proptest::collection::vec(flow(), 1..=budget.flows),
         proptest::collection::vec((any::<usize>(), any::<usize>(), 20 * MS..400 * MS), 0..3),
     );
     let rest = (any::<u64>(), 50 * MS..budget.duration_ns, any::<bool>(), any::<bool>());
-    (shape, parts, rest).prop_map(|(shape, (links, media, hosts, flows, probes), rest)| {
+    (shape, parts, rest).prop_map(|(shape, (links, media, tunnel, hosts, flows, probes), rest)| {
         let (seed, duration_ns, cold_arp, every_ack) = rest;
         let nodes = nodes(&shape, hosts);
         let mut links = name_links(&shape, &nodes, links);
         let media = name_media(&mut links, media);
-        Scenario {
+        let scenario = Scenario {
             name: "random".to_owned(),
             seed,
             duration_ns,
@@ -104,7 +107,8 @@ pub fn scenarios(budget: Budget) -> impl Strategy<Value = Scenario> {
             nodes,
             cold_arp,
             record: Record { interval_ns: 10 * MS, every_ack, rtts: true },
-        }
+        };
+        tunnelled(scenario, &shape, tunnel)
     })
 }
 
@@ -149,6 +153,40 @@ fn name_media(
         named.insert(format!("m{index}"), medium);
     }
     named
+}
+
+/// The first edge between routers becomes a tunnel, whose connection has a wire and hosts of its own.
+fn tunnelled(
+    mut scenario: Scenario,
+    shape: &Shape,
+    wire: Option<(LinkSpec, LinkSpec)>,
+) -> Scenario {
+    let between_routers = |&(a, b): &(usize, usize)| a >= shape.hosts && b >= shape.hosts;
+    let (Some((there, back)), Some(edge)) = (wire, shape.edges.iter().position(between_routers))
+    else {
+        return scenario;
+    };
+    let near = scenario.links[2 * edge].from.clone();
+    for link in &mut scenario.links[2 * edge..2 * edge + 2] {
+        if let Some(medium) = link.medium.replace("tunnel".to_owned()) {
+            scenario.media.remove(&medium);
+        }
+        link.rate_bps = None;
+        link.overhead_bytes = 0;
+    }
+    let spec = MediumSpec::Tunnel { flow: "carrier".to_owned(), near };
+    scenario.media.insert("tunnel".to_owned(), spec);
+    for (from, to, link) in [("t0", "t1", there), ("t1", "t0", back)] {
+        scenario.nodes.push(path::host(from));
+        let name = format!("{from}-{to}");
+        scenario.links.push(LinkSpec { name, from: from.to_owned(), to: to.to_owned(), ..link });
+    }
+    scenario.flows.push(FlowSpec {
+        label: "carrier".to_owned(),
+        application: Application::Tunnel { header_bytes: 2 },
+        ..path::flow("t0", "t1", "cubic")
+    });
+    scenario
 }
 
 /// Two different hosts, chosen by two numbers.

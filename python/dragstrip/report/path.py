@@ -18,6 +18,7 @@ MEDIA = {
     "modem": "modem",
     "ethernet_hub": "Ethernet hub",
     "trace": "trace",
+    "tunnel": "IP over TCP",
 }
 
 

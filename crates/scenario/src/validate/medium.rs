@@ -1,8 +1,9 @@
 //! Media: their settings, and the links that name them.
 
-use super::{DURATION_MAX_NS, Report};
+use super::{DURATION_MAX_NS, Report, tunnel};
 use crate::media::{MediumSpec, ModemProtocol};
 use crate::nearest::suggest;
+use crate::routing::Topology;
 use crate::types::Scenario;
 
 /// A full packet's 32 cells in a second: an ADSL line below that is a mistake.
@@ -33,7 +34,7 @@ const MBPS: u64 = 1_000_000;
 /// Two streams' highest modulation and coding scheme (IEEE 802.11n-2009, clause 20.6).
 const MCS_MAX: u32 = 15;
 
-pub(super) fn check(scenario: &Scenario, report: &mut Report) {
+pub(super) fn check(scenario: &Scenario, topology: &Topology, report: &mut Report) {
     for (index, link) in scenario.links.iter().enumerate() {
         let Some(name) = &link.medium else { continue };
         if !scenario.media.contains_key(name) {
@@ -55,7 +56,11 @@ pub(super) fn check(scenario: &Scenario, report: &mut Report) {
             report.add(format!("media.{name}"), "used by no link", "a medium that a link names");
         }
         check_one(scenario, name, medium, &format!("media.{name}"), report);
+        if let MediumSpec::Tunnel { flow, near } = medium {
+            tunnel::check(scenario, topology, (name, flow, near), report);
+        }
     }
+    tunnel::check_flows(scenario, report);
 }
 
 fn check_one(scenario: &Scenario, name: &str, medium: &MediumSpec, at: &str, report: &mut Report) {
@@ -80,6 +85,8 @@ fn check_one(scenario: &Scenario, name: &str, medium: &MediumSpec, at: &str, rep
         MediumSpec::Modem { .. } => check_modem(medium, at, report),
         MediumSpec::EthernetHub { .. } => check_hub(scenario, name, medium, at, report),
         MediumSpec::Trace { opportunities_ms } => check_trace(opportunities_ms, at, report),
+        // It needs the whole picture.
+        MediumSpec::Tunnel { .. } => {}
     }
 }
 

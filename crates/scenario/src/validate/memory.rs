@@ -92,7 +92,8 @@ impl Scenario {
                 Application::Bulk { bytes: None }
                 | Application::OnOff { .. }
                 | Application::RequestResponse { .. }
-                | Application::ConstantRate { .. } => room,
+                | Application::ConstantRate { .. }
+                | Application::Tunnel { .. } => room,
             };
             let (_, sum) = bottlenecks.entry(slowest.1).or_insert((room, 0));
             *sum = sum.saturating_add(wanted);
@@ -115,6 +116,7 @@ fn fastest(medium: &MediumSpec) -> Option<u64> {
         // Text shrinks at most to what the serial port carries.
         MediumSpec::Modem { dte_bps, .. } => Some(*dte_bps),
         MediumSpec::EthernetHub { .. } => Some(100_000_000),
+        MediumSpec::Tunnel { .. } => None,
         MediumSpec::Trace { opportunities_ms } => {
             let bits = opportunities_ms.len() as u64 * TRACE_BITS;
             Some(bits * 1000 / opportunities_ms.last().copied().unwrap_or(1).max(1))

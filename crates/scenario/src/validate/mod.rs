@@ -7,6 +7,7 @@ mod memory;
 mod path;
 mod qdisc;
 mod traffic;
+mod tunnel;
 
 use crate::freebsd::FreebsdSysctls;
 use crate::problem::Problem;
@@ -51,7 +52,7 @@ impl Scenario {
         for (index, link) in self.links.iter().enumerate() {
             link_checks(link, &format!("links[{index}]"), &topology, &mut report);
         }
-        medium::check(self, &mut report);
+        medium::check(self, &topology, &mut report);
         for (index, route) in self.routes.iter().enumerate() {
             route_checks(self, route, &format!("routes[{index}]"), &topology, &mut report);
         }

@@ -45,7 +45,10 @@ fn packets(scenario: &Scenario, flow: &FlowSpec, topology: &Topology) -> (u64, u
     // The handshake agrees on the smaller MTU's segment.
     let full = mtu(&flow.sender).min(mtu(&flow.receiver)) + ETHERNET_BYTES;
     match (&flow.transport, &flow.application) {
-        (Transport::Tcp { .. }, Application::RequestResponse { .. }) => (full, full),
+        (
+            Transport::Tcp { .. },
+            Application::RequestResponse { .. } | Application::Tunnel { .. },
+        ) => (full, full),
         (Transport::Tcp { .. }, _) => (full, PACKET_BYTES_MIN),
         (Transport::Udp, Application::ConstantRate { datagram_bytes, .. }) => {
             (u64::from(*datagram_bytes) + 28 + ETHERNET_BYTES, 0)

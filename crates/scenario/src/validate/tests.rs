@@ -461,3 +461,85 @@ fn links_and_media_belong_together() {
         s.links[1].rate_bps = Some(1);
     });
 }
+
+/// The bottleneck is a tunnel, carried by a flow between two hosts with a link of their own.
+fn tunnelled(scenario: &mut Scenario) {
+    over(medium(r#"{"kind": "tunnel", "flow": "outer", "near": "r1"}"#))(scenario);
+    scenario.nodes.extend([fixture::host("v"), fixture::host("w")]);
+    scenario.links.extend([fixture::link("v-w", "v", "w"), fixture::link("w-v", "w", "v")]);
+    let mut outer = fixture::flow("outer", "reno");
+    outer.sender = "v".to_owned();
+    outer.receiver = "w".to_owned();
+    outer.application = Application::Tunnel { header_bytes: 2 };
+    scenario.flows.push(outer);
+}
+
+#[test]
+fn a_tunnel_has_a_flow_of_its_own_and_two_links() {
+    let mut scenario = fixture::scenario();
+    tunnelled(&mut scenario);
+    assert_eq!(scenario.validate(), Ok(()));
+    wrong("media.air.flow", |s| {
+        tunnelled(s);
+        s.flows[1].label = "other".to_owned();
+        s.flows[1].application = Application::Bulk { bytes: None };
+    });
+    wrong("media.air.flow", |s| {
+        tunnelled(s);
+        s.flows[1].application = Application::Bulk { bytes: None };
+    });
+    wrong("flows[0].application", |s| {
+        s.flows[0].application = Application::Tunnel { header_bytes: 2 };
+    });
+    wrong("flows[1].application.header_bytes", |s| {
+        tunnelled(s);
+        s.flows[1].application = Application::Tunnel { header_bytes: 2_000 };
+    });
+    wrong("media.air.near", |s| {
+        tunnelled(s);
+        s.media.insert(
+            "air".to_owned(),
+            medium(r#"{"kind": "tunnel", "flow": "outer", "near": "a"}"#),
+        );
+    });
+    wrong("media.air", |s| {
+        tunnelled(s);
+        s.links[0].medium = Some("air".to_owned());
+        s.links[0].rate_bps = None;
+    });
+    wrong("media.ear.flow", |s| {
+        tunnelled(s);
+        s.media.insert(
+            "ear".to_owned(),
+            medium(r#"{"kind": "tunnel", "flow": "outer", "near": "a"}"#),
+        );
+        s.links[0].medium = Some("ear".to_owned());
+        s.links[0].rate_bps = None;
+    });
+}
+
+#[test]
+fn a_tunnel_through_itself_is_refused() {
+    // The carrier's own path leads over the bottleneck.
+    let said = wrong("media.air.flow", |s| {
+        tunnelled(s);
+        s.flows[1].sender = "a".to_owned();
+        s.flows[1].receiver = "b".to_owned();
+    });
+    assert!(said.contains("itself (link r1-r2)"), "{said}");
+    // Through another tunnel, each inside the other.
+    let found = problems(|s| {
+        tunnelled(s);
+        let mut second = fixture::flow("second", "reno");
+        second.application = Application::Tunnel { header_bytes: 2 };
+        s.flows.push(second);
+        let spec = medium(r#"{"kind": "tunnel", "flow": "second", "near": "v"}"#);
+        s.media.insert("ear".to_owned(), spec);
+        for link in &mut s.links[6..] {
+            link.medium = Some("ear".to_owned());
+            link.rate_bps = None;
+        }
+    });
+    let fields: Vec<&str> = found.iter().map(|problem| problem.field.as_str()).collect();
+    assert_eq!(fields, ["media.air.flow", "media.ear.flow"]);
+}

@@ -11,6 +11,8 @@ use std::collections::BTreeMap;
 const UDP_HEADERS_BYTES: u32 = 28;
 /// IPv4's header in front of ping's.
 const IP_HEADER_BYTES: u32 = 20;
+/// More would be no header.
+const TUNNEL_HEADER_BYTES_MAX: u32 = 1_000;
 /// ICMP's header, which `size_bytes` includes.
 const ICMP_HEADER_BYTES: u32 = 8;
 
@@ -53,8 +55,11 @@ fn check_flow(
     match transport {
         Transport::Tcp { cc, cc_options } => {
             check_algorithm(cc, cc_options, &format!("{at}.transport"), report);
-            let answers = matches!(application, Application::RequestResponse { .. });
-            let sending = if answers { vec![sender, receiver] } else { vec![sender] };
+            let both = matches!(
+                application,
+                Application::RequestResponse { .. } | Application::Tunnel { .. }
+            );
+            let sending = if both { vec![sender, receiver] } else { vec![sender] };
             check_kernel_has(scenario, cc, &sending, topology, &format!("{at}.transport"), report);
         }
         Transport::Udp => {}
@@ -154,7 +159,8 @@ fn check_pairing(transport: &Transport, application: &Application, at: &str, rep
         Application::ConstantRate { .. } => true,
         Application::Bulk { .. }
         | Application::OnOff { .. }
-        | Application::RequestResponse { .. } => false,
+        | Application::RequestResponse { .. }
+        | Application::Tunnel { .. } => false,
     };
     match transport {
         Transport::Tcp { .. } if is_constant_rate => {
@@ -162,7 +168,7 @@ fn check_pairing(transport: &Transport, application: &Application, at: &str, rep
             report.add(
                 field,
                 "constant_rate over TCP",
-                "bulk, on_off or request_response over TCP",
+                "bulk, on_off, request_response or tunnel over TCP",
             );
         }
         Transport::Udp if !is_constant_rate => {
@@ -182,6 +188,7 @@ const fn kind(application: &Application) -> &'static str {
         Application::OnOff { .. } => "on_off",
         Application::RequestResponse { .. } => "request_response",
         Application::ConstantRate { .. } => "constant_rate",
+        Application::Tunnel { .. } => "tunnel",
     }
 }
 
@@ -204,6 +211,9 @@ fn check_application(application: &Application, at: &str, report: &mut Report) {
         Application::ConstantRate { rate_bps, datagram_bytes } => {
             report.rate(format!("{at}.rate_bps"), *rate_bps);
             report.at_least(format!("{at}.datagram_bytes"), *datagram_bytes, 1);
+        }
+        Application::Tunnel { header_bytes } => {
+            report.at_most(format!("{at}.header_bytes"), *header_bytes, TUNNEL_HEADER_BYTES_MAX);
         }
     }
 }

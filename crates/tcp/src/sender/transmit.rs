@@ -242,7 +242,7 @@ impl Sender {
     /// Nagle with Minshall's refinement (`tcp_nagle_check`): a short segment waits only for another short one,
     /// and not at all when more data follows it.
     fn may_send_short(&self, end: u64) -> bool {
-        if end < self.buffer.written {
+        if end < self.buffer.written || self.settings.nodelay {
             return true;
         }
         let small_out = self.transmission.small_end > self.view.snd_una;

@@ -1,0 +1,114 @@
+//! IP over TCP: a link whose packets a connection carries.
+//!
+//! The connection is a flow's like any other. A packet goes from the link's queue into the flow's socket as soon as that has taken
+//! all of the one before; it goes on from the far end when the stream has arrived in order up to its end.
+
+use crate::apps::{App, FlowKind};
+use crate::calendar::Source;
+use crate::network::{ETHERNET_BYTES, Losses, Network, Server};
+use crate::world::World;
+use dragstrip_qdisc::{Dequeue, Discipline, PacketId, Qdisc};
+use dragstrip_units::Instant;
+use std::collections::VecDeque;
+
+/// A queue discipline in front of a socket, and the packets that are in the stream behind it.
+#[derive(Debug)]
+pub(crate) struct Tunnel {
+    pub discipline: Discipline,
+    /// The socket it writes to.
+    pub socket: u32,
+    pub header_bytes: u32,
+    /// Where the stream ends.
+    pub written: u64,
+    /// Where each packet ends in the stream.
+    pub under_way: VecDeque<(u64, PacketId)>,
+    /// Something has come to the queue, or the discipline's watchdog.
+    pub source: Source,
+}
+
+impl Tunnel {
+    /// Packets in the queue and in the stream.
+    pub fn packets(&self) -> u64 {
+        u64::from(self.discipline.backlog().packets) + self.under_way.len() as u64
+    }
+}
+
+impl Network {
+    /// The stage's tunnel; none if it is no tunnel's.
+    #[inline]
+    pub fn tunnel(&self, index: usize) -> Option<&Tunnel> {
+        match &self.stages[index].server {
+            Server::Tunnel(tunnel) => Some(tunnel),
+            Server::Computed(_) | Server::Evented(_) | Server::Shared(_) => None,
+        }
+    }
+
+    /// The next packet goes from the queue into the stream; where that then ends, or nothing if no packet may go.
+    pub fn enter_tunnel(&mut self, index: usize, now: Instant) -> Option<u64> {
+        let stage = &mut self.stages[index];
+        let Server::Tunnel(tunnel) = &mut stage.server else { return None };
+        let mut sink = Losses { packets: &mut self.packets, counters: &mut stage.counters };
+        match tunnel.discipline.dequeue(now, &mut sink) {
+            Dequeue::Packet(item) => {
+                // What a tun device hands over: the packet without Ethernet's header.
+                tunnel.written += u64::from(tunnel.header_bytes + item.len - ETHERNET_BYTES);
+                tunnel.under_way.push_back((tunnel.written, item.packet));
+                Some(tunnel.written)
+            }
+            Dequeue::Wait(until) => {
+                self.calendar.set(tunnel.source, until);
+                None
+            }
+            Dequeue::Empty => None,
+        }
+    }
+
+    /// The stream has arrived up to here: the packets in it go on.
+    pub fn leave_tunnel(&mut self, index: usize, arrived: u64, now: Instant) {
+        let at = now + self.stages[index].delay;
+        while let Server::Tunnel(tunnel) = &mut self.stages[index].server
+            && let Some(&(end, id)) = tunnel.under_way.front()
+            && end <= arrived
+        {
+            tunnel.under_way.pop_front();
+            self.leave(index, id, at, now);
+        }
+    }
+}
+
+impl World {
+    /// Something has arrived for an application that waits for it: at a tunnel, packets, or room to write others.
+    pub(crate) fn after_arrival(&mut self, flow: usize, endpoint: usize, data: bool) {
+        let (FlowKind::Tcp { server, .. }, App::Tunnel { there, back }) =
+            (self.flows[flow].kind, self.flows[flow].app)
+        else {
+            if data {
+                self.after_data(flow, endpoint);
+            }
+            return;
+        };
+        let (arriving, leaving) =
+            if endpoint == server as usize { (there, back) } else { (back, there) };
+        if let Some(stage) = arriving {
+            let arrived = self.sockets[endpoint].endpoint.bytes_in_order();
+            self.network.leave_tunnel(stage as usize, arrived, self.now);
+        }
+        if let Some(stage) = leaving {
+            self.feed_tunnel(stage as usize);
+        }
+    }
+
+    /// Writes packets into a tunnel, one at a time, until its queue is empty or the socket takes no more.
+    pub(crate) fn feed_tunnel(&mut self, stage: usize) {
+        while let Some(tunnel) = self.network.tunnel(stage) {
+            let (socket, written) = (tunnel.socket, tunnel.written);
+            let endpoint = &self.sockets[socket as usize].endpoint;
+            let open = endpoint.phase() == dragstrip_tcp::Phase::Established;
+            if !open || endpoint.bytes_written() < written {
+                return;
+            }
+            let Some(total) = self.network.enter_tunnel(stage, self.now) else { return };
+            self.write_until(socket, total);
+        }
+    }
+}
