@@ -533,7 +533,7 @@ def report(
     if not folder.is_dir():
         raise BadInputError("FOLDER", str(folder), "the output folder of a run", "command line")
     if (folder / "sweep.json").exists():
-        from dragstrip.sweep.command import rewrite_report
+        from dragstrip.sweep.make import rewrite_report
 
         page = rewrite_report(folder)
         _print_json({"report": str(page)}) if as_json else typer.echo(f"Report: {page}")

@@ -18,7 +18,7 @@ import pytest
 from dragstrip.sweep import command
 from dragstrip.sweep.cluster import _census
 from dragstrip.sweep.command import Options
-from dragstrip.sweep.coordinate import Progress
+from dragstrip.sweep.progress import Progress
 
 from .conftest import Command, environment, plan
 from .conftest import command as words_of

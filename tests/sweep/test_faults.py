@@ -24,7 +24,7 @@ from dragstrip.errors import DragstripError
 from dragstrip.sweep import child, command
 from dragstrip.sweep.child import Limits
 from dragstrip.sweep.command import Options
-from dragstrip.sweep.coordinate import Progress
+from dragstrip.sweep.progress import Progress
 from dragstrip.sweep.store import Store
 
 from .conftest import Command, plan

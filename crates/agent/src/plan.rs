@@ -195,7 +195,7 @@ struct Chain {
 /// What one link puts on a chain: its queue, and what stands behind it on a relay.
 struct Side {
     queue: (QdiscSpec, Option<String>),
-    behind: Option<(NetemSpec, Option<String>)>,
+    behind: Option<(Box<NetemSpec>, Option<String>)>,
 }
 
 impl Side {
@@ -331,12 +331,12 @@ const BURST: u64 = 1600;
 
 /// What stands behind the queue: a delay, impairments, and the serialisation that htb leaves out (it lets
 /// a packet go at the *start* of its time on the wire).
-fn behind(link: &LinkSpec) -> Option<NetemSpec> {
+fn behind(link: &LinkSpec) -> Option<Box<NetemSpec>> {
     if link.delay_ns == 0 && link.netem.is_none() && link.rate_bps.is_none() {
         return None;
     }
-    let plain = NetemSpec { limit_packets: UNLIMITED, ..NetemSpec::default() };
-    let mut spec = link.netem.clone().unwrap_or(plain);
+    let plain = || Box::new(NetemSpec { limit_packets: UNLIMITED, ..NetemSpec::default() });
+    let mut spec = link.netem.clone().unwrap_or_else(plain);
     spec.delay_ns += link.delay_ns;
     spec.rate_bps = spec.rate_bps.or(link.rate_bps);
     Some(spec)

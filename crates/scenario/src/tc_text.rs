@@ -68,7 +68,7 @@ fn qdisc(words: &mut Words) -> Result<QdiscSpec, Problem> {
         "codel" => codel(words),
         "fq_codel" => fq_codel(words),
         "sfq" => sfq(words),
-        "netem" => netem(words).map(QdiscSpec::Netem),
+        "netem" => netem(words).map(|spec| QdiscSpec::Netem(Box::new(spec))),
         _ => Err(wrong(
             format!("{kind:?}"),
             suggest(kind, KINDS.iter().copied(), &format!("a queue discipline: {list}")),

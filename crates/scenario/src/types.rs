@@ -143,7 +143,7 @@ pub struct LinkSpec {
     pub qdisc: QdiscSpec,
     /// Impairments behind the transmitter, as a host of its own with this netem would make them.
     #[serde(default)]
-    pub netem: Option<NetemSpec>,
+    pub netem: Option<Box<NetemSpec>>,
 }
 
 /// A queue discipline, as tc(8) would configure it.
@@ -247,7 +247,7 @@ pub enum QdiscSpec {
         perturb_ns: u64,
     },
     /// Network emulator: delay, jitter, loss, reordering, duplication.
-    Netem(NetemSpec),
+    Netem(Box<NetemSpec>),
 }
 
 /// netem's settings.

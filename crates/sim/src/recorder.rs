@@ -3,6 +3,7 @@
 use crate::recording::{Column, Data, Recording, Table};
 use dragstrip_tcp::Snapshot;
 use dragstrip_units::Instant;
+use std::collections::BTreeMap;
 
 /// Columns of one table while it grows, and a row of it.
 macro_rules! columns {
@@ -86,12 +87,12 @@ impl Names {
 
 /// What is known of a flow at the end of the run.
 #[derive(Debug)]
-pub(crate) struct FlowRow {
-    pub label: String,
+pub(crate) struct FlowRow<'a> {
+    pub label: &'a str,
     pub protocol: &'static str,
-    pub cc: String,
-    pub sender: String,
-    pub receiver: String,
+    pub cc: &'a str,
+    pub sender: &'a str,
+    pub receiver: &'a str,
     pub start_ns: u64,
     pub stop_ns: u64,
     pub bytes_acked: u64,
@@ -147,7 +148,7 @@ impl Recorder {
     }
 
     /// The finished tables.
-    pub fn finish(self, flows: Vec<FlowRow>) -> Recording {
+    pub fn finish(self, flows: &[FlowRow<'_>]) -> Recording {
         Recording {
             tables: vec![
                 flows_table(flows),
@@ -257,22 +258,29 @@ impl Queues {
     }
 }
 
-fn flows_table(rows: Vec<FlowRow>) -> Table {
-    let ints = |get: fn(&FlowRow) -> u64| rows.iter().map(|row| get(row) as i64).collect();
-    let texts = |name, get: fn(&FlowRow) -> &str| {
-        let mut names = Names::default();
-        let index = rows.iter().map(|row| names.number(get(row))).collect();
-        text(name, index, names.names)
+fn flows_table(rows: &[FlowRow<'_>]) -> Table {
+    let ints = |get: fn(&FlowRow<'_>) -> u64| rows.iter().map(|row| get(row) as i64).collect();
+    let texts = |name, get: for<'a> fn(&FlowRow<'a>) -> &'a str| {
+        let mut known = BTreeMap::new();
+        let mut names = Vec::new();
+        let number = |row| {
+            let next = names.len() as i64;
+            *known.entry(get(row)).or_insert_with_key(|name| {
+                names.push((*name).to_owned());
+                next
+            })
+        };
+        text(name, rows.iter().map(number).collect(), names)
     };
     Table {
         name: "flows",
         columns: vec![
             int("flow", (0..rows.len() as i64).collect()),
-            texts("label", |row| &row.label),
+            texts("label", |row| row.label),
             texts("protocol", |row| row.protocol),
-            texts("cc", |row| &row.cc),
-            texts("sender", |row| &row.sender),
-            texts("receiver", |row| &row.receiver),
+            texts("cc", |row| row.cc),
+            texts("sender", |row| row.sender),
+            texts("receiver", |row| row.receiver),
             int("start_ns", ints(|row| row.start_ns)),
             int("stop_ns", ints(|row| row.stop_ns)),
             int("bytes_acked", ints(|row| row.bytes_acked)),

@@ -568,14 +568,14 @@ impl World {
             let sender = flow.data_sender().map(|index| &self.sockets[index as usize].endpoint);
             let count = |get: fn(&Endpoint) -> u64| sender.map_or(0, get);
             rows.push(FlowRow {
-                label: spec.label.clone(),
+                label: &spec.label,
                 protocol: if sender.is_some() { "tcp" } else { "udp" },
                 cc: match &spec.transport {
-                    Transport::Tcp { cc, .. } => cc.clone(),
-                    Transport::Udp => String::new(),
+                    Transport::Tcp { cc, .. } => cc,
+                    Transport::Udp => "",
                 },
-                sender: spec.sender.clone(),
-                receiver: spec.receiver.clone(),
+                sender: &spec.sender,
+                receiver: &spec.receiver,
                 start_ns: flow.start.as_nanos(),
                 stop_ns: ended.as_nanos().max(flow.start.as_nanos()),
                 bytes_acked: count(Endpoint::bytes_acked),
@@ -590,6 +590,8 @@ impl World {
                     .then(|| flow.datagrams_sent.saturating_sub(flow.datagrams_received)),
             });
         }
-        self.recorder.finish(rows)
+        let Self { recorder, network, sockets, .. } = self;
+        drop((network, sockets)); // tables of many flows are large too
+        recorder.finish(&rows)
     }
 }

@@ -305,7 +305,7 @@ fn every_impairment_has_its_own_dice() {
     for index in 0..2 {
         let access = scenario.links.iter_mut().find(|link| link.from == format!("s{index}"));
         access.expect("its link").netem =
-            Some(NetemSpec { loss: loss.clone(), ..NetemSpec::default() });
+            Some(NetemSpec { loss: loss.clone(), ..NetemSpec::default() }.into());
         scenario.flows.push(datagrams(&format!("s{index}"), "d", 800_000, 1_000));
     }
     let recording = run(&scenario);

@@ -171,7 +171,7 @@ pub(crate) fn link(free: bool) -> impl Strategy<Value = LinkSpec> {
         5 => leaf(),
         2 => tbf(),
         2 => htb(),
-        1 => netem().prop_map(QdiscSpec::Netem),
+        1 => netem().prop_map(|spec| QdiscSpec::Netem(Box::new(spec))),
     ];
     let without = if free { 2 } else { 0 };
     let rate = prop_oneof![3 => rate_bps().prop_map(Some), without => Just(None)];
@@ -180,7 +180,7 @@ pub(crate) fn link(free: bool) -> impl Strategy<Value = LinkSpec> {
         delay_ns(),
         prop_oneof![Just(0), Just(24)],
         qdisc,
-        proptest::option::weighted(0.25, netem()),
+        proptest::option::weighted(0.25, netem().prop_map(Box::new)),
     )
         .prop_map(|(rate_bps, delay_ns, overhead_bytes, qdisc, netem)| LinkSpec {
             name: String::new(),

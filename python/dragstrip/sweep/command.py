@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 import time
 from dataclasses import dataclass, field
@@ -9,17 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from dragstrip import _core
-from dragstrip.engines import named, prepare
+from dragstrip.engines import named
 from dragstrip.errors import BadInputError, DragstripError
-from dragstrip.recording import read_json
-from dragstrip.sweep import dataset, files, plan
+from dragstrip.sweep import plan
 from dragstrip.sweep.build import version as build_version
 from dragstrip.sweep.child import Limits, without_pandas
-from dragstrip.sweep.coordinate import Coordinator, Progress, Tally, missing
 from dragstrip.sweep.local import Local, Place, cores
 from dragstrip.sweep.plan import Index, Sweep
-from dragstrip.sweep.progress import Line, clock
-from dragstrip.sweep.store import OK, Store
+from dragstrip.sweep.progress import Line, Progress, clock
 
 STORE = "store"
 DESCRIPTION = "sweep.json"
@@ -92,84 +90,20 @@ def run(sweep: Sweep, out: Path, options: Options, quiet: bool) -> dict[str, Any
 
 def execute(sweep: Sweep, out: Path, options: Options, progress: Progress) -> dict[str, Any]:
     """Makes what is missing, writes dataset and report; gives the summary document."""
-    index = Index(sweep)
-    _claim(out, sweep)
-    with files.only_one(out / f".lock-{options.shard[0]}-of-{options.shard[1]}"):
-        store = Store(out / STORE)
-        store.open()
-        done = store.keys([OK] if options.retry_failed else None)
-        numbers, mine = missing(index, done, options.shard)
-        tally = Tally(total=mine, reused=mine - len(numbers))
-        del done
-        if numbers:
-            recordings = out / "recordings" if options.keep_recordings else None
-            if recordings is not None:
-                files.make_folder(recordings)
-            place = _place(options, sweep.engine)
-            try:
-                Coordinator(sweep, index, store, place, progress, recordings).work(numbers, tally)
-            finally:
-                place.close()
-        store.compact()
-        if tally.interrupted:
-            return _summary(sweep, out, tally, None, options)
-        data = dataset.write(sweep, index, store, out / dataset.FOLDER, options.shard)
-        report = _report(sweep, out) if options.report and options.shard[1] == 1 else None
-        return _summary(sweep, out, tally, data, options, report)
+    with contextlib.closing(_place(options, sweep)) as place:
+        # Its processes load their libraries while this one loads its own.
+        from dragstrip.sweep.make import make
+
+        return make(sweep, Index(sweep), out, options, progress, place)
 
 
-def _claim(out: Path, sweep: Sweep) -> None:
-    """Takes the folder: a new or empty one, or that of an earlier sweep."""
-    if out.exists() and not out.is_dir():
-        raise BadInputError("--out", str(out), "a folder", "command line")
-    known = (out / DESCRIPTION).exists() or (out / STORE).exists()
-    if out.exists() and not known and any(out.iterdir()):
-        raise BadInputError(
-            "--out", str(out), "a folder that is empty, does not exist yet, or holds a sweep", "command line"
-        )
-    files.make_folder(out)
-    files.remove_drafts(out)
-    files.write_json(out / DESCRIPTION, sweep.document())
-
-
-def _place(options: Options, engine: str) -> Place:
+def _place(options: Options, sweep: Sweep) -> Place:
     if options.on is None:
-        prepare(engine)
-        return Local(options.workers, options.limits)
+        workers = min(options.workers or cores(), sweep.points * sweep.repeat)
+        return Local(workers, options.limits)
     from dragstrip.sweep.cluster import Cluster
 
-    return Cluster(options.on, options.limits, engine)
-
-
-def _report(sweep: Sweep, out: Path) -> Path | None:
-    from dragstrip.sweep.map import write_map
-
-    return write_map(sweep, out)
-
-
-def _summary(
-    sweep: Sweep,
-    out: Path,
-    tally: Tally,
-    data: Path | None,
-    options: Options,
-    report: Path | None = None,
-) -> dict[str, Any]:
-    return {
-        "version": sweep.version,
-        "experiment": sweep.name,
-        "runs": tally.total,
-        "reused": tally.reused,
-        "made": tally.made,
-        "failed": tally.failed,
-        "tried_again": tally.retried,
-        "interrupted": tally.interrupted,
-        "wall_s": round(tally.wall_s, 3),
-        "cpu_s": round(tally.cpu_s, 3),
-        "dataset": None if data is None else str(data.parent / "*.parquet"),
-        "report": None if report is None else str(report),
-        "resume": options.command or None,
-    }
+    return Cluster(options.on, options.limits, sweep.engine)
 
 
 def spelled(document: dict[str, Any], out: Path) -> str:
@@ -211,20 +145,14 @@ def spelled_forecast(forecast: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def rewrite_report(folder: Path) -> Path:
-    """Writes dataset and report of a sweep's folder again, from what its store has."""
-    sweep = Sweep.read(read_json(folder / DESCRIPTION), str(folder / DESCRIPTION))
-    dataset.write(sweep, Index(sweep), Store(folder / STORE), folder / dataset.FOLDER)
-    written = _report(sweep, folder)
-    assert written is not None
-    return written
-
-
 # --- before: what it would take ---------------------------------------------------------------
 
 
 def dry_run(sweep: Sweep, out: Path, options: Options) -> dict[str, Any]:
     """How many runs, how long and how much disk, judged by a few runs made now."""
+    from dragstrip.sweep.coordinate import missing
+    from dragstrip.sweep.store import Store
+
     index = Index(sweep)
     store = Store(out / STORE)
     numbers, mine = missing(index, store.keys(), options.shard)
@@ -279,6 +207,8 @@ def _forecast(sweep: Sweep, index: Index, numbers: list[int]) -> float:
 
 def find(folder: Path, key: str) -> tuple[str, str, str]:
     """The scenario, version and engine of the run whose key begins like this."""
+    from dragstrip.sweep.store import Store
+
     found = {}
     for table in Store(folder / STORE).tables(["key", "scenario", "version", "engine"]):
         for known, text, version, engine in zip(

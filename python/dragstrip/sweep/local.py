@@ -78,15 +78,17 @@ class _Slot:
 class Local:
     """A child process per worker, each with one run at work and one waiting."""
 
-    def __init__(self, workers: int | None, limits: Limits) -> None:
+    def __init__(self, workers: int, limits: Limits) -> None:
         self.limits = limits
-        self.count = workers or cores()
+        self.count = workers
         self.slots: list[_Slot] = []
         self.lost: deque[Order] = deque()
         """Runs that waited behind one whose child died: nobody's attempt."""
         self.stillborn = 0.0
         """Children in a row that died before they could take a run."""
         self.selector = selectors.DefaultSelector()
+        for _ in range(workers):
+            self._start()
 
     def describe(self) -> str:
         """For people."""

@@ -1,14 +1,53 @@
-"""One line about how far a sweep has come: rewritten on a terminal, now and then elsewhere."""
+"""How far a sweep has come, and one line about it: rewritten on a terminal, now and then elsewhere."""
 
 from __future__ import annotations
 
 import sys
 import time
-
-from dragstrip.sweep.coordinate import Progress, Tally
+from dataclasses import dataclass, field
 
 TERMINAL_S = 0.2
 LOG_S = 10.0
+
+
+@dataclass
+class Tally:
+    """How far a sweep has come; what a progress line shows."""
+
+    total: int
+    reused: int = 0
+    made: int = 0
+    failed: int = 0
+    retried: int = 0
+    weight_total: float = 0.0
+    weight_made: float = 0.0
+    cpu_s: float = 0.0
+    started: float = field(default_factory=time.monotonic)
+    wall_s: float = 0.0
+    interrupted: bool = False
+
+    @property
+    def rate(self) -> float:
+        """Runs per second so far."""
+        return self.made / max(1e-9, time.monotonic() - self.started)
+
+    @property
+    def left_s(self) -> float | None:
+        """Seconds to go, reckoned by what the runs weigh, not by their number."""
+        if self.weight_made <= 0:
+            return None
+        elapsed = time.monotonic() - self.started
+        return elapsed * max(0.0, self.weight_total - self.weight_made) / self.weight_made
+
+
+class Progress:
+    """Told how far it has come; the base class ignores it."""
+
+    def update(self, tally: Tally) -> None:
+        """Called several times a second."""
+
+    def note(self, line: str) -> None:
+        """Something worth a line of its own."""
 
 
 class Line(Progress):

@@ -126,7 +126,7 @@ fn takes_no_time(link: &LinkSpec) -> bool {
         | QdiscSpec::Sfq { .. } => true,
     };
     let wire = link.rate_bps.is_none() && link.medium.is_none() && link.delay_ns == 0;
-    qdisc && wire && link.netem.as_ref().is_none_or(netem)
+    qdisc && wire && link.netem.as_deref().is_none_or(netem)
 }
 
 /// Whether the largest packet that comes along fits into the queue at all.

@@ -149,7 +149,7 @@ fn rates_are_neither_zero_nor_absurd() {
     wrong("links[1].rate_bps", |s| s.links[1].rate_bps = Some(0));
     wrong("links[1].rate_bps", |s| s.links[1].rate_bps = Some(10_000_000_000_001));
     wrong("links[1].netem.rate_bps", |s| {
-        s.links[1].netem = Some(NetemSpec { rate_bps: Some(0), ..NetemSpec::default() });
+        s.links[1].netem = Some(NetemSpec { rate_bps: Some(0), ..NetemSpec::default() }.into());
     });
     wrong("links[1].delay_ns", |s| s.links[1].delay_ns = u64::MAX);
 }
@@ -175,10 +175,10 @@ fn shares_lie_between_zero_and_one() {
     for share in [-0.1, 1.1, f64::NAN, f64::INFINITY] {
         wrong("links[1].netem.loss.probability", |s| {
             let loss = LossModel::Random { probability: share, correlation: 0.0 };
-            s.links[1].netem = Some(NetemSpec { loss, ..NetemSpec::default() });
+            s.links[1].netem = Some(NetemSpec { loss, ..NetemSpec::default() }.into());
         });
         wrong("links[1].netem.reorder", |s| {
-            s.links[1].netem = Some(NetemSpec { reorder: share, ..netem("delay 1ms") });
+            s.links[1].netem = Some(NetemSpec { reorder: share, ..netem("delay 1ms") }.into());
         });
     }
 }
@@ -278,7 +278,7 @@ fn a_tcp_flow_takes_time() {
     assert_eq!(expected, "a path with a rate or a delay on one of its links");
     let mut scenario = fixture::scenario();
     instant(&mut scenario);
-    scenario.links[4].netem = Some(netem("delay 1ms"));
+    scenario.links[4].netem = Some(netem("delay 1ms").into());
     assert_eq!(scenario.validate(), Ok(()));
     scenario.links[4].netem = None;
     scenario.links[1].qdisc = crate::parse_qdisc("tbf rate 1mbit burst 2kb limit 9kb").unwrap();
