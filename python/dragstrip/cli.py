@@ -418,7 +418,12 @@ def agree(
         ),
     ] = None,
     repeat: Annotated[
-        int | None, typer.Option("--repeat", min=1, help="Seeds; the kernel runs with one more.")
+        int | None,
+        typer.Option(
+            "--repeat",
+            min=1,
+            help="Seeds; the kernel runs with one more. Default: ten where netem rolls dice, else one.",
+        ),
     ] = None,
     duration: Annotated[
         str | None, typer.Option("--duration", help="Instead of the experiments' own, such as 10s.")

@@ -154,6 +154,22 @@ def test_a_shelf_is_all_of_its_experiments_and_settings_reach_them() -> None:
         assert {host["tick_hz"] for host in hosts} == {100}
 
 
+def test_dice_take_ten_seeds_and_a_shorter_run_is_shorter_everywhere() -> None:
+    (lossy,) = side.plans(chosen("geni-tcp/step8", only="no SACK linux-6", duration="5s"))
+    assert [(run.engine, run.scenario["seed"]) for run in lossy.runs] == [
+        (engine, seed) for engine in ("sim", "vm") for seed in range(1, 11)
+    ]
+    (fixed,) = side.plans(chosen("geni-tcp/step2", only="cubic linux-6", duration="5s"))
+    assert {run.scenario["duration_ns"] for run in fixed.runs} == {5_000_000_000}
+    assert {(run.engine, run.repeat) for run in fixed.runs} == {("sim", 0), ("vm", 0), ("vm", 1)}
+    (more,) = side.plans(chosen("geni-tcp/step2", only="cubic linux-6", repeat=2))
+    assert {(run.engine, run.repeat) for run in more.runs} == {
+        ("sim", 0),
+        ("sim", 1),
+        *(("vm", n) for n in range(3)),
+    }
+
+
 def test_only_chooses_runs() -> None:
     (one,) = side.plans(chosen("bu-cs655-2022/throughput", only="vegas"))
     assert {run.name.split(" #")[0] for run in one.runs} == {"vegas"}

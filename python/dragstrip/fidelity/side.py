@@ -13,10 +13,11 @@ from pathlib import Path
 from dragstrip import catalogue
 from dragstrip.console import watching
 from dragstrip.errors import BadInputError
-from dragstrip.expand import assign
+from dragstrip.expand import Run, assign
 from dragstrip.experiment import Experiment
 from dragstrip.fidelity import both
-from dragstrip.fidelity.agree import Agreement
+from dragstrip.fidelity.agree import SEEDS, Agreement
+from dragstrip.fidelity.conditions import conditions
 from dragstrip.fidelity.document import definitions, every_case, standings
 from dragstrip.fidelity.grid import Grid
 from dragstrip.runner import Plan, execute_all, plan
@@ -41,7 +42,11 @@ def plans(chosen: Chosen) -> list[Plan]:
         for one in catalogue.members(name) or [name]:
             experiment, source = catalogue.load(one)
             planned = plan(_changed(experiment, chosen), source)
-            runs = [run for run in planned.runs if _wanted(experiment, run.name, chosen.only)]
+            runs = [
+                run
+                for run in planned.runs
+                if _wanted(experiment, run.name, chosen.only) and _needed(run, chosen.repeat)
+            ]
             if runs:
                 made.append(replace(planned, runs=runs))
     if not made:
@@ -55,14 +60,24 @@ def _changed(experiment: Experiment, chosen: Chosen) -> Experiment:
     content = experiment.model_dump(mode="json", by_alias=True, exclude_defaults=True)
     for part in ("claims", "ablations", "flow_tables"):
         content.pop(part, None)
-    given = {"repeat": chosen.repeat, "duration": chosen.duration, "engine": "sim,vm"}
-    content.update({key: value for key, value in given.items() if value is not None})
+    content.update(engine="sim,vm", repeat=chosen.repeat or len(SEEDS))
+    if chosen.duration is not None:
+        content["duration"] = chosen.duration
+        for alternative in content.get("alternatives", []):
+            alternative["set"].pop("duration", None)
     for setting in chosen.settings:
         path, equals, value = setting.partition("=")
         if not (path.strip() and equals and value.strip()):
             raise BadInputError("--set", setting, "PATH=VALUE, such as hosts.*.tick_hz=250", "command line")
         assign(content, path.strip(), _value(value.strip()), "command line")
     return Experiment.build(content, "command line")
+
+
+def _needed(run: Run, repeat: int | None) -> bool:
+    """Ten seeds on both engines where netem's dice decide; else one, and on the kernel one more."""
+    if repeat is None and conditions(run.scenario).stochastic:
+        return run.repeat < len(SEEDS)
+    return run.repeat < (repeat or 1) + (run.engine == both.VM)
 
 
 def _value(text: str) -> object:
