@@ -180,6 +180,21 @@ def test_the_path_is_the_kernels(stored: KernelRun) -> None:
     assert plain["flows"][0]["start_ns"] == 0
 
 
+def test_a_recording_that_tells_of_its_machine_is_believed(stored: KernelRun) -> None:
+    told = KernelRun(stored.name, {**stored.content, "run": {"late_ms": 0.0, "idle_ms": 0.022}})
+    made = translate.scenario(told)
+    assert {link["name"]: link["delay_ns"] for link in made["links"]}["d-r"] == 160_022_000
+    assert made["flows"][0]["start_ns"] == 0
+
+
+def test_competing_flows_are_a_group_of_their_own() -> None:
+    found = agree(load_all(RECORDINGS, "b-2m-40ms-4bdp-c*+*"))
+    assert found.algorithms == ["competing"]
+    assert {c.algorithm for c in found.cases} == {"cdg+cubic", "cubic+reno", "cubic+bbr"}
+    shares = next(row for row in found.standings(False) if row.quantity.key == "share")
+    assert (shares.group, shares.cases) == ("all", 3)
+
+
 def test_overhead_and_a_second_host_reach_the_path(stored: KernelRun) -> None:
     bottleneck = {**stored.scenario["bottleneck"], "overhead": "40 linklayer atm"}
     made = translate.scenario(changed(stored, bottleneck=bottleneck, fwd_netem="delay 10ms 2ms loss 1%"))
@@ -252,8 +267,8 @@ def test_a_grown_error_is_beyond_its_band(case: Case, tmp_path: Path) -> None:
 def test_the_worst_case_is_first() -> None:
     found = agree(load_all(RECORDINGS, "10m-10ms-4bdp"))
     assert [c.severity for c in found.cases] == sorted((c.severity for c in found.cases), reverse=True)
-    assert found.algorithms == ["cdg", "cubic", "reno", "vegas"]
-    assert {c.condition for c in found.cases} == {"10m-10ms-4bdp"}
+    assert found.algorithms == ["cdg", "cubic", "reno", "vegas", "competing"]
+    assert {c.condition for c in found.cases} == {"10m-10ms-4bdp", "10m-10ms-4bdp-cubic+reno"}
 
 
 def test_workers_do_not_change_a_figure(case: Case) -> None:

@@ -28,6 +28,8 @@ A kernel on a machine a little slower or faster has a round trip that differs by
 median RTT of the kernel itself moved by up to 3.4 %.
 """
 
+COMPETING = "competing"
+"""The group of cases with several flows."""
 DETERMINISTIC, STOCHASTIC = "no random loss", "random loss or jitter"
 
 
@@ -64,6 +66,11 @@ class Case:
     def algorithm(self) -> str:
         """Of its flows, in their order."""
         return "+".join(self.conditions.algorithms)
+
+    @property
+    def group(self) -> str:
+        """Which column of a table it counts in: its algorithm, or that several flows compete."""
+        return self.algorithm if len(self.scenario["flows"]) == 1 else COMPETING
 
     @cached_property
     def condition(self) -> str:
@@ -104,15 +111,13 @@ class Agreement:
 
     @property
     def algorithms(self) -> list[str]:
-        """In order of their names."""
-        return sorted({case.algorithm for case in self.cases})
+        """In order of their names; competing flows last."""
+        return sorted({case.group for case in self.cases}, key=lambda name: (name == COMPETING, name))
 
     def standings(self, stochastic: bool, algorithm: str | None = None) -> Iterator[Standing]:
         """Every quantity of a class of cases, in total or of one algorithm."""
         chosen = [
-            case
-            for case in self.cases
-            if case.stochastic == stochastic and algorithm in (None, case.algorithm)
+            case for case in self.cases if case.stochastic == stochastic and algorithm in (None, case.group)
         ]
         for quantity in QUANTITIES:
             found = standing(

@@ -45,7 +45,7 @@ def _heat_map(agreement: Agreement, quantity: Quantity) -> Figure:
             data.append(
                 {
                     "condition": case.condition,
-                    "algorithm": case.algorithm,
+                    "algorithm": case.group,
                     "severity": round(min(figure.severity, FAR), 3),
                     "text": cell(figure),
                     "href": f"#{anchor(case)}",
