@@ -42,8 +42,9 @@ def check(planned: Plan, workers: int | None = None, watcher: Watcher | None = N
         prepare(engine)
     with tempfile.TemporaryDirectory(prefix="dragstrip-check-") as scratch:
         runs = twice(planned.runs)
+        load = planned.experiment.objects()
         tasks = [
-            Task(run.scenario, Path(scratch) / str(number), engine=run.engine)
+            Task(run.scenario, Path(scratch) / str(number), engine=run.engine, load=load)
             for number, run in enumerate(runs)
         ]
         outcomes = run_all(tasks, workers, watcher)

@@ -46,6 +46,14 @@ BOTH = f"{ENGINES} sim,vm: both, and how far apart they are."
 Check = Annotated[
     bool, typer.Option("--check", help="Run everything twice and say whether the bytes are the same.")
 ]
+Load = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--load",
+        metavar="FILE.bpf.c",
+        help="With --engine vm: a congestion control to compile and put into the kernel; repeatable.",
+    ),
+]
 Report = Annotated[bool, typer.Option("--report/--no-report", help="Write report.html and figures.")]
 
 
@@ -128,6 +136,7 @@ def run(
         str | None, typer.Option("--duration", help="Instead of the experiment's own, such as 10s.")
     ] = None,
     engine: Annotated[str | None, typer.Option("--engine", help=BOTH)] = None,
+    load: Load = None,
     check: Check = False,
     write_docs: Annotated[
         Path | None,
@@ -149,7 +158,7 @@ def run(
     from dragstrip.experiment import Experiment
     from dragstrip.runner import plan
 
-    given = {"repeat": repeat, "seed": seed, "duration": duration, "engine": engine}
+    given = {"repeat": repeat, "seed": seed, "duration": duration, "engine": engine, "load": load}
     changed = {key: value for key, value in given.items() if value is not None}
 
     def planned(name: str) -> Plan:
@@ -249,6 +258,7 @@ def compare(
     seed: Annotated[int, typer.Option("--seed", min=0, help="Of everything random.")] = 1,
     repeat: Annotated[int, typer.Option("--repeat", min=1, help="With seeds counting up.")] = 1,
     engine: Annotated[str, typer.Option("--engine", help=BOTH)] = "sim",
+    load: Load = None,
     check: Check = False,
     out: Out = None,
     workers: Workers = None,
@@ -283,6 +293,7 @@ def compare(
         repeat=repeat,
         together=together,
         engine=engine,
+        load=load or [],
     )
     planned = reworded(lambda: plan(described))
     if check:
@@ -652,6 +663,28 @@ def conform(
         typer.echo(conformance.table(played))
     if not all(one.fine for one in played):
         raise typer.Exit(1)
+
+
+@app.command("new-algorithm")
+def new_algorithm(
+    name: Annotated[str, typer.Argument(help="Small letters, digits, and single - or _, such as my-cc.")],
+    bpf: Annotated[bool, typer.Option("--bpf", help="Also a BPF program for the real kernel.")] = False,
+) -> None:
+    """Write a congestion control to start from into the sources (docs/new-algorithm.md).
+
+    Example: dragstrip new-algorithm my-cc --bpf
+    """
+    import subprocess
+
+    root = Path(__file__).resolve().parents[2]
+    if not (root / "crates/xtask/Cargo.toml").is_file():
+        raise DragstripError("new-algorithm writes into the sources: it needs a checkout of them")
+    command = ["cargo", "xtask", "new-algorithm", name, *(["--bpf"] if bpf else [])]
+    try:
+        done = subprocess.run(command, cwd=root, check=False)  # noqa: S603
+    except FileNotFoundError:
+        raise DragstripError("new-algorithm needs cargo (https://rustup.rs)") from None
+    raise typer.Exit(done.returncode)
 
 
 def located(document: dict[str, Any], folder: Path) -> dict[str, Any]:

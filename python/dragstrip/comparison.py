@@ -31,6 +31,7 @@ OPTIONS = {
     "repeat": "--repeat",
     "hosts.*.gso": "--gso",
     "engine": "--engine",
+    "load": "--load",
 }
 """Field of the experiment → the option it came from, for messages."""
 
@@ -55,6 +56,7 @@ def compare(
     repeat: int = 1,
     together: bool = False,
     engine: str = "sim",
+    load: Sequence[str] = (),
 ) -> Experiment:
     """The experiment that these options describe; `BadInputError` names the option that is wrong."""
     if not algorithms:
@@ -73,6 +75,7 @@ def compare(
         "seed": seed,
         "repeat": repeat,
         "engine": engine,
+        "load": list(load),
         "cold_arp": True,
         "path": path,
         "hosts": {"*": {"sysctl": settings, "gso": gso}},

@@ -19,6 +19,7 @@ from pydantic import (
     ConfigDict,
     Field,
     ValidationError,
+    ValidationInfo,
     field_validator,
     model_validator,
 )
@@ -363,8 +364,8 @@ class Flow(Part):
 
     @field_validator("cc")
     @classmethod
-    def _known(cls, cc: str | None) -> str | None:
-        known = _core.algorithms()
+    def _known(cls, cc: str | None, info: ValidationInfo) -> str | None:
+        known = [*_core.algorithms(), *(info.context or {}).get("loaded", [])]
         if cc is not None and cc not in known:
             raise refuse(cc, f"one of {', '.join(known)}{nearest(cc, known)}")
         return cc
@@ -522,6 +523,8 @@ class Experiment(Part):
     """Pause between runs where the path is real. The simulator starts every run on an empty path."""
     engine: Literal["sim", "vm", "sim,vm"] = "sim"
     """`sim,vm`: both, each run held against the other engine's."""
+    load: list[str] = []
+    """C files with congestion controls for the kernel ; with `engine = "vm"` they may be named as cc."""
     path: Path | None = None
     nodes: list[Node] = []
     links: list[Link] = []
@@ -544,6 +547,16 @@ class Experiment(Part):
     def engines(self) -> tuple[str, ...]:
         """Those that run it."""
         return tuple(self.engine.split(","))
+
+    @field_validator("load")
+    @classmethod
+    def _into_a_kernel(cls, load: list[str], info: ValidationInfo) -> list[str]:
+        if load and info.data.get("engine") == "sim":
+            raise refuse(
+                ", ".join(load),
+                "it together with engine vm: the simulator's algorithms are those of crates/cc",
+            )
+        return load
 
     @field_validator("flows")
     @classmethod
@@ -579,15 +592,39 @@ class Experiment(Part):
         """The experiment in a TOML file; errors name the file, the field and what would be right."""
         content = _toml(file)
         content.setdefault("name", f"{file.resolve().parent.name}/{file.stem}")
+        if isinstance(content.get("load"), list):
+            content["load"] = [str(file.parent / str(source)) for source in content["load"]]
         return cls.build(content, str(file))
 
     @classmethod
     def build(cls, content: Mapping[str, Any], source: str = "") -> Experiment:
         """The experiment described by a mapping; raises `BadInputError` for the first thing that is wrong."""
         try:
-            return cls.model_validate(content, context={"folder": FilePath(source).parent})
+            context = {"folder": FilePath(source).parent, "loaded": _loaded(content)}
+            return cls.model_validate(content, context=context)
+        except BadInputError as error:
+            raise error.at(source) from None
         except ValidationError as error:
             raise explain(error, cls, source) from None
+
+    def loaded(self) -> list[str]:
+        """The names that `load` adds to those that every engine of this experiment knows."""
+        return _loaded({"engine": self.engine, "load": self.load})
+
+    def objects(self) -> tuple[str, ...]:
+        """The files of `load`, compiled."""
+        from dragstrip.engines.vm_bpf import compiled
+
+        return tuple(str(compiled(source).file) for source in self.load)
+
+
+def _loaded(content: Mapping[str, Any]) -> list[str]:
+    sources = content.get("load")
+    if not sources or content.get("engine") != "vm" or not isinstance(sources, list):
+        return []  # whatever is wrong with it, validation says
+    from dragstrip.engines.vm_bpf import compiled
+
+    return [compiled(str(source)).name for source in sources]
 
 
 _Read = TypeVar("_Read", bound=Part)

@@ -173,6 +173,7 @@ def write_report(out: Path) -> Path:
 
 
 def _tasks(planned: Plan, out: Path, command: str) -> list[Task]:
+    load = planned.experiment.objects()
     return [
         Task(
             job.run.scenario,
@@ -185,6 +186,7 @@ def _tasks(planned: Plan, out: Path, command: str) -> list[Task]:
             },
             job.run.engine,
             recalled=len(planned.experiment.engines) > 1,
+            load=load,
         )
         for job in planned.jobs
     ]

@@ -6,7 +6,7 @@
 //! | 8 | bytes of the request |
 //! | 16 | progress: nanoseconds of the run's own time |
 //! | 24 | bytes of the answer, or of the failure's text |
-//! | 4096 | the request, later the answer |
+//! | 4096 | the request, later the answer: a line of JSON, and the raw bytes that it speaks of |
 
 use crate::fault::{Fault, fault};
 use crate::sys::Mapping;

@@ -19,6 +19,7 @@ mod exchange;
 mod fault;
 mod first;
 mod flow;
+mod load;
 mod modules;
 mod netlink;
 mod network;
@@ -72,12 +73,15 @@ fn as_guest(arguments: &[String]) -> Result<(), Fault> {
 fn serve(exchange: &Exchange) -> Result<(), Fault> {
     let request = exchange.request()?;
     let progress = |now_ns| exchange.progress(now_ns);
-    let outcome = if let Ok(scripts) = serde_json::from_slice(&request) {
+    let end = request.iter().position(|byte| *byte == b'\n').unwrap_or(request.len());
+    let (line, raw) = request.split_at(end);
+    let raw = raw.get(1..).unwrap_or_default();
+    let outcome = if let Ok(scripts) = serde_json::from_slice(line) {
         conform::run(&scripts, &progress)
     } else {
-        serde_json::from_slice(&request)
+        serde_json::from_slice(line)
             .map_err(|error| Fault(format!("scenario: {error}")))
-            .and_then(|scenario| run::run(&scenario, &progress))
+            .and_then(|request| run::run(&request, raw, &progress))
     };
     exchange.answer(outcome);
     Ok(())

@@ -8,8 +8,9 @@ use crate::probe::{self, Pinger};
 use crate::record::Tables;
 use crate::sys::{self, Poll};
 use crate::tap::Tap;
-use crate::{modules, qdisc};
+use crate::{load, modules, qdisc};
 use dragstrip_scenario::{Application, Scenario};
+use serde::Deserialize;
 use serde_json::{Value, json};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -64,10 +65,20 @@ struct Run<'a> {
     start: i64,
 }
 
-/// Runs a scenario; `progress` is told how far it has come.
-pub fn run(scenario: &Scenario, progress: &dyn Fn(u64)) -> Result<Vec<u8>, Fault> {
+/// A request for a run.
+#[derive(Deserialize)]
+pub struct Request {
+    scenario: Scenario,
+    /// What stands behind the request: the loader, and what it is to load; or nothing.
+    load: Vec<load::Part>,
+}
+
+/// Runs a scenario; `raw` are the bytes behind the request, `progress` is told how far it has come.
+pub fn run(request: &Request, raw: &[u8], progress: &dyn Fn(u64)) -> Result<Vec<u8>, Fault> {
+    let Request { scenario, load } = request;
     let plan = Plan::new(scenario)?;
     stir(scenario.seed)?;
+    load::register(load, raw)?;
     modules::configure(scenario)?;
     let mut network = Network::build(&plan, scenario.cold_arp)?;
     let seen = network.verify(&plan)?;

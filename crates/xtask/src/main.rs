@@ -22,6 +22,7 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: cargo xtask generate [--check]     write (or only compare) schema, Python classes and pages
        cargo xtask new-algorithm NAME     a congestion control to start from, registered and tested
+                                  --bpf   and one for the real kernel
        cargo xtask tidy                   check what the compiler does not";
 
 fn main() -> ExitCode {
@@ -57,6 +58,7 @@ fn run(arguments: &[&str], root: &Path) -> Result<String, Failure> {
         ["generate"] => generate::write(root),
         ["generate", "--check"] => generate::check(root),
         ["new-algorithm", name] => new_algorithm::create(root, name),
+        ["new-algorithm", name, "--bpf"] => new_algorithm::create_both(root, name),
         ["tidy"] => tidy::check(root),
         _ => Err(Failure::Usage(USAGE.to_owned())),
     }
@@ -89,5 +91,7 @@ mod tests {
         for arguments in [&[][..], &["generat"], &["generate", "--chek"], &["new-algorithm"]] {
             assert_eq!(run(arguments, &root()), Err(Failure::Usage(USAGE.to_owned())));
         }
+        let misspelt = run(&["new-algorithm", "swift", "--bfp"], &root());
+        assert_eq!(misspelt, Err(Failure::Usage(USAGE.to_owned())));
     }
 }

@@ -1,14 +1,15 @@
 //! `new-algorithm NAME`: a congestion control to start from.
 //!
 //! It compiles, is documented, tested, registered and raceable at once, and behaves as Reno until
-//! its author changes it (docs/new-algorithm.md).
+//! its author changes it (docs/new-algorithm.md). With `--bpf` there is a second one, for the real kernel.
 
 use crate::{Failure, read, write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const ALGORITHMS: &str = "crates/cc/src/algorithms";
 const REGISTRY: &str = "crates/cc/src/registry.rs";
+const BPF: &str = "bpf";
 /// `TCP_CA_NAME_MAX` is 16 with the terminating zero: the same name must fit a kernel module.
 const NAME_LETTERS_MAX: usize = 15;
 /// Names that Rust or this crate already uses for something else.
@@ -81,10 +82,20 @@ struct Names<'a> {
     kind: String,
 }
 
+impl Names<'_> {
+    /// A skeleton with these names in it.
+    fn filled(&self, skeleton: &str) -> String {
+        skeleton
+            .replace("{name}", self.registered)
+            .replace("{module}", &self.module)
+            .replace("{Kind}", &self.kind)
+    }
+}
+
 /// Writes the file and the two registrations; nothing is written if anything is wrong.
 pub fn create(root: &Path, name: &str) -> Result<String, Failure> {
     let names = names(name)?;
-    let file = root.join(ALGORITHMS).join(format!("{}.rs", names.module));
+    let file = rust_file(root, &names);
     let modules = root.join(ALGORITHMS).join("mod.rs");
     let registry = root.join(REGISTRY);
     let (old_modules, old_registry) = (read(&modules)?, read(&registry)?);
@@ -94,7 +105,7 @@ pub fn create(root: &Path, name: &str) -> Result<String, Failure> {
     }
     let new_modules = with_module(&old_modules, &listed)?;
     let new_registry = with_registration(&old_registry, &names)?;
-    write(&file, &skeleton(&names))?;
+    write(&file, &names.filled(include_str!("new_algorithm.rs.txt")))?;
     write(&modules, &new_modules)?;
     write(&registry, &new_registry)?;
     format_files(&[&file, &modules, &registry])?;
@@ -103,6 +114,29 @@ pub fn create(root: &Path, name: &str) -> Result<String, Failure> {
          next: cargo test -p dragstrip-cc {}, then cargo xtask generate (docs/new-algorithm.md)",
         names.module, names.module
     ))
+}
+
+/// Writes what [`create`] does, unless it is there, and a BPF program for the kernel.
+pub fn create_both(root: &Path, name: &str) -> Result<String, Failure> {
+    let names = names(name)?;
+    let module = &names.module;
+    let program = root.join(BPF).join(format!("{module}.bpf.c"));
+    if program.exists() {
+        return Err(Failure::Usage(format!(
+            "{BPF}/{module}.bpf.c exists already: choose another name"
+        )));
+    }
+    let known = rust_file(root, &names).exists();
+    let first = if known { String::new() } else { create(root, name)? + "\n" };
+    write(&program, &names.filled(include_str!("new_algorithm.bpf.c.txt")))?;
+    Ok(format!(
+        "{first}wrote {BPF}/{module}.bpf.c\n\
+         next: dragstrip compare --engine vm --load {BPF}/{module}.bpf.c ... reno {module} (docs/vm.md)"
+    ))
+}
+
+fn rust_file(root: &Path, names: &Names) -> PathBuf {
+    root.join(ALGORITHMS).join(format!("{}.rs", names.module))
 }
 
 fn names(name: &str) -> Result<Names<'_>, Failure> {
@@ -179,13 +213,6 @@ fn format_files(files: &[&Path]) -> Result<(), Failure> {
         }
         Err(error) => Err(Failure::Found(format!("rustfmt cannot be started: {error}"))),
     }
-}
-
-fn skeleton(names: &Names) -> String {
-    include_str!("new_algorithm.rs.txt")
-        .replace("{name}", names.registered)
-        .replace("{module}", &names.module)
-        .replace("{Kind}", &names.kind)
 }
 
 #[cfg(test)]

@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 const LINES_MAX: usize = 600;
 /// Where people write.
 const FOLDERS: &[&str] =
-    &["crates", "python", "docs", "experiments", "bench", "tests", "schema", ".ci"];
+    &["bpf", "crates", "python", "docs", "experiments", "bench", "tests", "schema", ".ci"];
 const FILES: &[&str] = &["README.md", "Makefile", "pyproject.toml", "Cargo.toml"];
 /// Endings of the files that are read.
 const ENDINGS: &[&str] =
-    &["rs", "py", "pyi", "md", "toml", "json", "cc", "tcl", "sh", "html", "js", ""];
+    &["rs", "py", "pyi", "md", "toml", "json", "c", "h", "cc", "tcl", "sh", "html", "js", ""];
 /// Folders that tools write.
 const SKIPPED: &[&str] = &["target", "node_modules", "__pycache__", "build", "results"];
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
@@ -17,15 +18,15 @@ class Engine(Protocol):
     ) -> Recording: ...
 
 
-def named(engine: str, recalled: bool = False) -> Engine:
+def named(engine: str, recalled: bool = False, load: Sequence[str] = ()) -> Engine:
     """The engine of this name; imports nothing of the others.
 
-    `recalled`: what the kernel ran before is not run again.
+    `recalled`: what the kernel ran before is not run again. `load`: congestion controls put into the kernel.
     """
     if engine == "vm":
         from dragstrip.engines.vm import emulate, recall
 
-        return recall if recalled else emulate
+        return partial(recall if recalled else emulate, load=load)
     from dragstrip.engines.sim import simulate
 
     return simulate

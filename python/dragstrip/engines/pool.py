@@ -32,6 +32,8 @@ class Task:
     engine: str = "sim"
     recalled: bool = False
     """The vm engine may answer with the recording of an earlier run."""
+    load: tuple[str, ...] = ()
+    """Compiled congestion controls that the engine puts into its kernel."""
 
 
 @dataclass(frozen=True)
@@ -102,6 +104,7 @@ class _Worker:
             "provenance": task.provenance,
             "engine": task.engine,
             "recalled": task.recalled,
+            "load": task.load,
         }
         self.process.stdin.write(json.dumps(content).encode() + b"\n")
         self.process.stdin.flush()

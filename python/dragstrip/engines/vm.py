@@ -10,14 +10,16 @@ import contextlib
 import hashlib
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from dragstrip import _core, kernel
-from dragstrip.engines import vm_agent, vm_machine
+from dragstrip.engines import vm_agent, vm_bpf, vm_machine
 from dragstrip.engines.vm_window import Window
 from dragstrip.errors import BadInputError, DragstripError
+from dragstrip.expand import problems
 from dragstrip.recording import TABLES, Recording, from_core, read, write
 
 SILENCE_S = 60.0
@@ -34,20 +36,25 @@ def prepare(kernel_name: str | None = None) -> None:
 
 
 def emulate(
-    scenario: dict[str, Any], progress: Callable[[int], object] | None = None, kernel_name: str | None = None
+    scenario: dict[str, Any],
+    progress: Callable[[int], object] | None = None,
+    kernel_name: str | None = None,
+    load: Sequence[str] = (),
 ) -> Recording:
     """Runs one scenario in an emulator of its own.
 
     `progress` is told the virtual nanoseconds; if it answers `False` the run ends there with an error.
+    `load` are congestion controls as `vm_bpf.compiled` leaves them; each is called like its file.
     Raises `BadInputError` for a scenario that cannot be run, `DragstripError` for anything else.
     """
     started = datetime.now(UTC)
-    for field, value, expected in _core.validate(json.dumps(scenario)):
+    objects = [Path(file) for file in load]
+    for field, value, expected in problems(scenario, [file.stem for file in objects]):
         raise BadInputError(field, value or None, expected)
     chosen = kernel.chosen(kernel_name)
     begun = time.monotonic()
     parts = (vm_agent.program(), vm_agent.lockstep())
-    with vm_machine.resumed(chosen, *parts, scenario) as (machine, window):
+    with vm_machine.resumed(chosen, *parts, *request(scenario, objects)) as (machine, window):
         wait(machine, window, progress)
         head, raw = window.answer()
     wall_s = time.monotonic() - begun
@@ -60,26 +67,38 @@ def emulate(
         "recording_sha256": digest(tables),
         "kernel": {"release": head["run"].pop("kernel"), "package": chosen.package},
         "emulator": vm_machine.version(),
+        "loaded": {file.stem: hashlib.sha256(file.read_bytes()).hexdigest() for file in objects},
         "wall_s": round(wall_s, 3),
         "verified": head["run"],
     }
     return Recording(scenario, from_core(tables), provenance)
 
 
-def recall(scenario: dict[str, Any], progress: Callable[[int], object] | None = None) -> Recording:
+def recall(
+    scenario: dict[str, Any], progress: Callable[[int], object] | None = None, load: Sequence[str] = ()
+) -> Recording:
     """As `emulate`; a scenario that ran before on the same machine and kernel is read from the cache.
 
     Sound because a run's bytes follow from scenario, seed, kernel, agent and emulator (docs/vm.md).
     """
     machine = vm_machine.key(kernel.chosen(), vm_agent.program())
-    asked = json.dumps([machine, vm_agent.lockstep().parent.name, scenario], sort_keys=True)
+    loaded = [hashlib.sha256(Path(file).read_bytes()).hexdigest() for file in load]
+    asked = json.dumps([machine, vm_agent.lockstep().parent.name, scenario, *loaded], sort_keys=True)
     place = kernel.cache() / "recordings" / hashlib.sha256(asked.encode()).hexdigest()[:24]
     if place.exists():
         return read(place)
-    recording = emulate(scenario, progress)
+    recording = emulate(scenario, progress, load=load)
     with contextlib.suppress(FileExistsError, OSError):  # another worker was faster, or the disk is full
         write(recording, place)
     return recording
+
+
+def request(scenario: dict[str, Any], objects: Sequence[Path]) -> tuple[dict[str, Any], bytes]:
+    """What the agent is asked, and the files that stand behind it: the loader, then what it is to load."""
+    files = [vm_bpf.loader(), *objects] if objects else []
+    contents = [file.read_bytes() for file in files]
+    listed = [{"name": file.name, "bytes": len(raw)} for file, raw in zip(files, contents, strict=True)]
+    return {"scenario": scenario, "load": listed}, b"".join(contents)
 
 
 def wait(

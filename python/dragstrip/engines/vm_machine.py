@@ -124,14 +124,14 @@ def _die_with_parent(parent: int) -> Any:
 
 @contextmanager
 def resumed(
-    chosen: Kernel, agent: Path, lockstep: Path, scenario: dict[str, Any]
+    chosen: Kernel, agent: Path, lockstep: Path, request: dict[str, Any], raw: bytes = b""
 ) -> Iterator[tuple[Machine, Window]]:
     """A machine that finds its request; `lockstep` is preloaded into the emulator."""
     version()
     frozen = snapshot(chosen, agent)
     with scratch() as folder:
         window = Window(folder / "window")
-        window.ask(scenario)
+        window.ask(request, raw)
         arguments = [
             *_hardware(frozen / "ram", folder / "window", shared=False),
             *("-incoming", "defer", "-qmp", f"unix:{folder / 'talk'},server=on,wait=off"),

@@ -25,9 +25,9 @@ class Window:
             opened.truncate(SIZE)
             self._map = mmap.mmap(opened.fileno(), SIZE)
 
-    def ask(self, scenario: dict[str, Any]) -> None:
-        """Leaves a request."""
-        request = json.dumps(scenario).encode()
+    def ask(self, content: dict[str, Any], raw: bytes = b"") -> None:
+        """Leaves a request: a line of JSON, and what it says stands behind it."""
+        request = json.dumps(content).encode() + b"\n" + raw
         if len(request) > SIZE - BODY:
             raise DragstripError("the scenario is too large for the vm engine")
         self._map[BODY : BODY + len(request)] = request

@@ -46,7 +46,7 @@ def _serve(task: dict[str, Any], answers: IO[str]) -> None:
         answers.flush()
 
     try:
-        engine = named(task["engine"], task["recalled"])
+        engine = named(task["engine"], task["recalled"], task["load"])
         recording = engine(task["scenario"], lambda now_ns: answer("progress", now_ns=now_ns))
         recording.provenance.update(task["provenance"])
         write(recording, Path(task["folder"]))

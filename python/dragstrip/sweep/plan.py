@@ -230,6 +230,8 @@ def describe(
     """The sweep that an experiment and the command line describe; raises `BadInputError`."""
     if len(experiment.engines) > 1:
         raise BadInputError("engine", experiment.engine, "one engine for a sweep: sim or vm", source)
+    if experiment.load:
+        raise BadInputError("load", ", ".join(experiment.load), "none: sweeps load no algorithms yet", source)
     base = experiment.model_dump(mode="json", by_alias=True, exclude_defaults=True)
     for part in ("vary", "alternatives", "claims", "repeat", "seed", "description", "source"):
         base.pop(part, None)

@@ -73,6 +73,22 @@ fn a_second_time_it_exists_already() {
 }
 
 #[test]
+fn the_program_for_the_kernel_comes_beside_the_rust_one_or_alone() {
+    let tree = Copy::of("bpf", &["crates/cc/src"]);
+    create_both(&tree.0, "my-cc").unwrap();
+    assert!(tree.text("crates/cc/src/algorithms/my_cc.rs").contains("MyCc"));
+    let program = tree.text("bpf/my_cc.bpf.c");
+    // The kernel takes no hyphen.
+    assert!(program.contains(".name = \"my_cc\""), "{program}");
+    assert!(!program.contains("{module}") && !program.contains("{Kind}"), "{program}");
+    assert!(matches!(create_both(&tree.0, "my-cc"), Err(Failure::Usage(_))), "a second time");
+    let registry = tree.text(REGISTRY);
+    create_both(&tree.0, "fixed").unwrap();
+    assert_eq!(tree.text(REGISTRY), registry, "fixed.rs is there already");
+    assert!(tree.0.join("bpf/fixed.bpf.c").is_file());
+}
+
+#[test]
 fn modules_and_registry_stay_sorted_and_complete() {
     let tree = Copy::of("sorted", &["crates/cc/src"]);
     create(&tree.0, "my-cc").unwrap();

@@ -1,0 +1,138 @@
+"""Congestion controls of one's own for the vm engine: compiled here, loaded into the guest's kernel.
+
+A source becomes an object file that is called like the algorithm in it, kept by the content of the source,
+of the headers beside it and of ours.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from functools import cache as once
+from pathlib import Path
+
+from dragstrip.engines.vm_locking import locked
+from dragstrip.errors import BadInputError, DragstripError
+from dragstrip.kernel import cache
+from dragstrip.recording import appearing
+
+HOME = Path(__file__).resolve().parents[3] / "bpf"
+"""Where our algorithms, their header and the loader are."""
+
+INSTALL = "apt-get install clang libbpf-dev"
+NAME = re.compile(r"[A-Za-z0-9_.]{1,15}")
+"""What Linux 6.1 takes as the name of a BPF congestion control."""
+
+
+@dataclass(frozen=True)
+class Loadable:
+    """A congestion control, compiled."""
+
+    name: str
+    file: Path
+
+
+def missing() -> str | None:
+    """What keeps BPF programs from being compiled here, or nothing."""
+    for tool in ("clang", "cc"):
+        if shutil.which(tool) is None:
+            return f"{tool} is not installed: {INSTALL}"
+    if not _libbpf():
+        return f"libbpf's headers are not installed: {INSTALL}"
+    if not (HOME / "load.c").is_file():
+        return "`bpf/` is part of the sources only"
+    return None
+
+
+def compiled(source: str) -> Loadable:
+    """The congestion control in a C file; compiles it if need be.
+
+    Raises `BadInputError` for a source that is none, `DragstripError` where it cannot be compiled at all.
+    """
+    file = Path(source)
+    if not file.is_file():
+        raise BadInputError("load", source, "a C file with a BPF congestion control, such as bpf/exp.bpf.c")
+    if reason := missing():
+        raise DragstripError(f"loading a congestion control: {reason}")
+    tool = loader()
+    place = cache() / "bpf" / _key(file)
+    with locked(cache() / "bpf" / "lock"):
+        if not place.exists():
+            with appearing(place) as draft:
+                made = draft / "made"
+                compile_object(file, made)
+                made.rename(draft / f"{_name(tool, source, made)}.o")
+    (kept,) = place.glob("*.o")
+    return Loadable(kept.stem, kept)
+
+
+def loader() -> Path:
+    """The static program that puts objects into the kernel it runs on (bpf/load.c)."""
+    source = HOME / "load.c"
+    kept = cache() / "bpf" / f"load-{hashlib.sha256(source.read_bytes()).hexdigest()[:16]}"
+    with locked(cache() / "bpf" / "lock"):
+        if not kept.exists():
+            draft = kept.with_suffix(".partial")
+            libraries = ["-lbpf", "-lelf", "-lz", *_zstd()]
+            done = _run("cc", "-O2", "-static", "-o", str(draft), str(source), *libraries)
+            if done.returncode != 0:
+                raise DragstripError(f"the loader of BPF programs does not compile: {done.stderr[-2000:]}")
+            draft.replace(kept)
+    return kept
+
+
+def _zstd() -> list[str]:
+    """Newer versions of libelf want it."""
+    found = _run("cc", "-print-file-name=libzstd.a").stdout.strip()
+    return ["-lzstd"] if Path(found).is_absolute() else []
+
+
+@once
+def _libbpf() -> bool:
+    """Its headers are here."""
+    return _run("cc", "-E", "-include", "bpf/libbpf.h", "-x", "c", "/dev/null").returncode == 0
+
+
+@once
+def _compiler() -> tuple[str, ...]:
+    """The command line but for the files; first what tells one compiler from another."""
+    headers = Path("/usr/include") / _run("cc", "-print-multiarch").stdout.strip()
+    flags = ("-x", "c", "-target", "bpf", "-mcpu=v3", "-O2", "-g", "-Wall", "-fno-caret-diagnostics")
+    # The same object wherever the sources are.
+    here = ("-fdebug-compilation-dir=.", f"-ffile-prefix-map={HOME}=bpf")
+    return (_run("clang", "--version").stdout, *flags, *here, f"-I{HOME}", f"-I{headers}")
+
+
+def _key(file: Path) -> str:
+    hashed = hashlib.sha256("\0".join(_compiler()).encode())
+    beside = {header.resolve() for folder in (file.parent, HOME) for header in folder.glob("*.h")}
+    for part in (file, *sorted(beside)):
+        hashed.update(part.name.encode() + hashlib.sha256(part.read_bytes()).digest())
+    return hashed.hexdigest()[:16]
+
+
+def compile_object(file: Path, made: Path) -> None:
+    """Runs clang; raises `BadInputError` with what it complains of."""
+    _, *flags = _compiler()
+    done = _run("clang", *flags, f"-ffile-prefix-map={file.parent}=.", "-c", str(file), "-o", str(made))
+    if done.returncode != 0:
+        said = [line.strip() for line in done.stderr.splitlines() if "error:" in line]
+        why = " | ".join(said[:3]) or done.stderr.strip()[-500:]
+        raise BadInputError("load", str(file), f"a C file that clang compiles: {why}")
+
+
+def _name(tool: Path, source: str, made: Path) -> str:
+    done = _run(str(tool), "name", str(made))
+    name = done.stdout.strip()
+    if done.returncode != 0:
+        raise BadInputError("load", source, f"a struct tcp_congestion_ops: it {done.stderr.strip()}")
+    if not NAME.fullmatch(name):
+        raise BadInputError("load", source, f"a .name of letters, digits, _ and ., 15 at most, not {name!r}")
+    return name
+
+
+def _run(*command: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603

@@ -1,0 +1,216 @@
+"""Congestion controls of one's own in the real kernel."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pyarrow.compute as pc
+import pytest
+
+from dragstrip.engines import vm, vm_bpf
+from dragstrip.errors import BadInputError, DragstripError
+from dragstrip.recording import Recording
+
+from .conftest import race
+
+SKELETON = vm_bpf.HOME.parent / "crates/xtask/src/new_algorithm.bpf.c.txt"
+
+RENO = """#include "kernel.h"
+SEC("struct_ops/x_ssthresh")
+__u32 BPF_PROG(x_ssthresh, struct sock *sk) { return tcp_reno_ssthresh(sk); }
+SEC("struct_ops/x_cong_avoid")
+void BPF_PROG(x_cong_avoid, struct sock *sk, __u32 ack, __u32 acked) { BODY tcp_reno_cong_avoid(sk, ack, acked); }
+SEC("struct_ops/x_undo_cwnd")
+__u32 BPF_PROG(x_undo_cwnd, struct sock *sk) { return tcp_reno_undo_cwnd(sk); }
+SEC(".struct_ops") struct tcp_congestion_ops operations = {
+    .name = "NAME", .ssthresh = (void *)x_ssthresh, .cong_avoid = (void *)x_cong_avoid, .undo_cwnd = (void *)x_undo_cwnd,
+};
+char _license[] SEC("license") = "GPL";
+"""
+
+
+@pytest.fixture
+def _clang() -> None:
+    reason = vm_bpf.missing()
+    if reason:
+        pytest.skip(reason)
+
+
+compiles = pytest.mark.usefixtures("_clang")
+on_kernel = pytest.mark.usefixtures("_clang", "linux")
+
+
+def source(folder: Path, name: str = "mine", body: str = "", text: str = RENO) -> str:
+    file = folder / "mine.bpf.c"
+    file.write_text(text.replace("NAME", name).replace("BODY", body))
+    return str(file)
+
+
+def run(cc: str, sources: list[str], *beside: str, **path: Any) -> Recording:
+    """The first flow is `cc`'s; samples every 10 ms."""
+    scenario = race("reno", *beside, **path)
+    scenario["flows"][0]["transport"]["cc"] = cc
+    scenario["record"]["interval_ns"] = 10_000_000
+    return vm.emulate(scenario, load=[str(vm_bpf.compiled(one).file) for one in sources])
+
+
+def window(recording: Recording) -> list[tuple[object, ...]]:
+    """Of the first flow: time, window, threshold, segments sent again."""
+    samples = recording["samples"]
+    own = samples.filter(pc.equal(samples["flow"], samples["flow"][0]))
+    columns = ("time_ns", "cwnd_bytes", "ssthresh_bytes", "retransmits")
+    return list(zip(*(own[name].to_pylist() for name in columns), strict=True))
+
+
+# --- what is compiled ---------------------------------------------------------------------------
+
+
+@compiles
+@pytest.mark.parametrize(("file", "name"), [("exp", "exp"), ("vegas", "bpf_vegas"), ("cdg", "bpf_cdg")])
+def test_ours_compile_and_say_their_names(file: str, name: str) -> None:
+    assert vm_bpf.compiled(str(vm_bpf.HOME / f"{file}.bpf.c")).name == name
+
+
+@compiles
+def test_a_changed_source_is_compiled_again_and_an_unchanged_one_is_not(tmp_path: Path) -> None:
+    first = vm_bpf.compiled(source(tmp_path))
+    stamp = first.file.stat().st_mtime_ns
+    assert vm_bpf.compiled(source(tmp_path)).file.stat().st_mtime_ns == stamp
+    second = vm_bpf.compiled(source(tmp_path, body="tcp_sk(sk)->snd_cwnd_cnt = 0;"))
+    assert (second.name, second.file == first.file) == ("mine", False)
+
+
+@compiles
+def test_where_the_sources_are_changes_no_byte_of_the_object(tmp_path: Path) -> None:
+    objects = []
+    for folder in ("here", "somewhere/else"):
+        (tmp_path / folder).mkdir(parents=True)
+        made = tmp_path / folder / "made"
+        vm_bpf.compile_object(Path(source(tmp_path / folder)), made)
+        objects.append(made.read_bytes())
+    assert objects[0] == objects[1]
+
+
+@compiles
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        (
+            RENO.replace("BODY", "nonsense;"),
+            r"mine\.bpf\.c:5:\d+: error: use of undeclared identifier 'nonsense'",
+        ),
+        ('#include "kernel.h"\nint nothing;\n', "has no struct tcp_congestion_ops in SEC"),
+        (
+            '#include "kernel.h"\nstruct other { int x; };\nSEC(".struct_ops") struct other o = {};\n',
+            "o is a struct other, not tcp_congestion_ops",
+        ),
+        (RENO.replace("BODY", "").replace('.name = "NAME",', ""), "has no .name"),
+        (
+            RENO.replace("BODY", "").replace("NAME", "my-cc"),
+            "letters, digits, _ and ., 15 at most, not 'my-cc'",
+        ),
+    ],
+    ids=["does not compile", "no operations", "other operations", "no name", "bad name"],
+)
+def test_a_source_that_is_none_is_bad_input(tmp_path: Path, text: str, hint: str) -> None:
+    with pytest.raises(BadInputError, match=hint) as found:
+        vm_bpf.compiled(source(tmp_path, text=text))
+    assert found.value.field == "load"
+
+
+def test_without_clang_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    which = shutil.which
+    monkeypatch.setattr(shutil, "which", lambda tool: None if tool == "clang" else which(tool))
+    with pytest.raises(DragstripError, match="clang is not installed: apt-get install clang libbpf-dev"):
+        vm_bpf.compiled(source(tmp_path))
+
+
+# --- what the kernel does with it ---------------------------------------------------------------
+
+
+@on_kernel
+@pytest.mark.parametrize(
+    ("beside", "path"),
+    [([], {}), (["reno"], {"queue": "bfifo limit 20000"})],
+    ids=["steered by delay", "losses and recoveries"],
+)
+def test_our_vegas_has_the_window_of_the_kernels(beside: list[str], path: dict[str, Any]) -> None:
+    sources = [str(vm_bpf.HOME / "vegas.bpf.c")]
+    theirs, ours = (run(cc, sources, *beside, duration="6s", **path) for cc in ("vegas", "bpf_vegas"))
+    assert ours["flows"]["cc"].to_pylist() == ["bpf_vegas", *beside]
+    assert window(ours) == window(theirs)
+    assert len({row[1] for row in window(theirs)}) > 30, "a window that stands still shows nothing"
+    assert (window(theirs)[-1][3] != 0) == bool(beside)
+
+
+@on_kernel
+def test_a_slip_of_one_packet_in_our_vegas_shows(tmp_path: Path) -> None:
+    text = (vm_bpf.HOME / "vegas.bpf.c").read_text()
+    slipped = text.replace("#define BETA 4", "#define BETA 5").replace("#define ALPHA 2", "#define ALPHA 3")
+    assert slipped != text
+    sources = [source(tmp_path, text=slipped)]
+    path = {"rate": "5mbit", "rtt": "20ms", "duration": "3s"}
+    assert window(run("bpf_vegas", sources, **path)) != window(run("vegas", sources, **path))
+
+
+@on_kernel
+def test_exp_starts_and_backs_off_as_its_equations_say(tmp_path: Path) -> None:
+    recording = run("exp", [str(vm_bpf.HOME / "exp.bpf.c")], duration="4s")
+    rows = recording["samples"].to_pylist()
+    assert recording.provenance["loaded"].keys() == {"exp"}
+    packets = [row["cwnd_bytes"] / 1448 for row in rows]
+    # ARP and the handshake take 80 ms; 10 packets become 30 while the ACKs of the first flight come in, to 132 ms.
+    assert [packets[at] for at, row in enumerate(rows) if row["time_ns"] == 150_000_000] == [30]
+    start = next(at for at, row in enumerate(rows) if row["ssthresh_bytes"])
+    # The window at the loss is that of the last sample or, 10 ms later, a little more.
+    before = packets[start - 1]
+    assert 3 / 4 * before <= rows[start]["ssthresh_bytes"] / 1448 <= 3 / 4 * 1.1 * before
+
+
+@on_kernel
+def test_our_cdg_behaves_as_the_kernels() -> None:
+    """Both toss coins: what is compared is goodput and delay, and that it is the delay which they react to."""
+    sources = [str(vm_bpf.HOME / "cdg.bpf.c")]
+    goodput, delay = [], []
+    for cc in ("cdg", "bpf_cdg"):
+        recording = run(cc, sources, duration="12s")
+        goodput.append(recording["flows"]["bytes_received"][0].as_py() * 8 / 12)
+        delay.append(pc.quantile(recording["rtts"]["rtt_ns"], 0.95)[0].as_py() / 1e6)
+        assert recording["samples"]["retransmits"].to_pylist()[-1] == 0
+    assert abs(goodput[1] / goodput[0] - 1) < 0.1
+    # Loss-based flows fill the queue: 120 ms.
+    assert all(milliseconds < 80 for milliseconds in delay)
+
+
+@on_kernel
+def test_the_skeleton_is_reno(tmp_path: Path) -> None:
+    text = SKELETON.read_text().replace("{module}", "my_cc").replace("{Kind}", "MyCc")
+    sources = [source(tmp_path, text=text)]
+    assert window(run("my_cc", sources, duration="3s")) == window(run("reno", sources, duration="3s"))
+
+
+@on_kernel
+def test_the_same_twice() -> None:
+    sources = [str(vm_bpf.HOME / "cdg.bpf.c")]
+    first, second = (run("bpf_cdg", sources, duration="2s") for _ in range(2))
+    assert first.provenance["recording_sha256"] == second.provenance["recording_sha256"]
+
+
+@on_kernel
+@pytest.mark.parametrize(
+    ("name", "body", "hint"),
+    [
+        (
+            "mine",
+            "tcp_sk(sk)->snd_nxt = 0;",
+            r"loading mine: .*Permission denied.* no write support .* does not take it",
+        ),
+        ("cubic", "", "loading cubic: .*a congestion control of that name: choose another"),
+    ],
+    ids=["the verifier refuses", "the name is taken"],
+)
+def test_what_the_kernel_refuses_is_told(tmp_path: Path, name: str, body: str, hint: str) -> None:
+    with pytest.raises(DragstripError, match=hint):
+        run(name, [source(tmp_path, name, body)], duration="1s")
