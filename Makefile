@@ -11,7 +11,7 @@ export UV_SYSTEM_CERTS := true
 export UV_NATIVE_TLS := true
 endif
 
-.PHONY: demo test test-faults guide bench fidelity catalogue test-rust test-python python check-rust clean-demo
+.PHONY: demo test test-faults guide bench fidelity catalogue test-rust test-python vm-tools python check-rust clean-demo
 
 demo: python clean-demo  ## Compares five congestion controls on a published path.
 	@$(UV) run --no-sync dragstrip run caia-110729a/adsl1 --out demo
@@ -38,11 +38,20 @@ test-rust: python
 	cargo xtask generate --check
 	cargo xtask tidy
 
-test-python: python
+test-python: python vm-tools
 	$(UV) run --no-sync ruff check .
 	$(UV) run --no-sync ruff format --check .
 	$(UV) run --no-sync mypy
 	$(UV) run --no-sync pytest
+
+# What the tests with a real kernel need; the kernel itself they fetch. They are skipped by name where something is missing.
+vm-tools:
+	@{ command -v qemu-system-x86_64 && command -v clang && [ -e /usr/include/bpf/libbpf.h ]; } >/dev/null 2>&1 \
+	|| { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -q \
+	     && apt-get install -q -y --no-install-recommends qemu-system-x86 clang libbpf-dev; } \
+	|| echo "For the tests with a real kernel: apt-get install qemu-system-x86 clang libbpf-dev"
+	@rustup target add x86_64-unknown-linux-musl >/dev/null 2>&1 \
+	|| echo "For the tests with a real kernel: rustup target add x86_64-unknown-linux-musl"
 
 test-faults: python  ## Sweeps with every moment of SIGKILL that docs/sweeps.md speaks of, not a sample.
 	DRAGSTRIP_FAULTS=full $(UV) run --no-sync pytest tests/sweep/test_faults.py tests/sweep/test_cluster.py

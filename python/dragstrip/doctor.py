@@ -25,6 +25,7 @@ def examine() -> list[dict[str, Any]]:
         _finding("congestion controls", ", ".join(_core.algorithms()), True),
         _finding("engine sim", _simulator(), _simulator() == "ready"),
         _finding("engine vm", _emulator(), True),  # it is an extra
+        _finding("engine vm --load", _compiler(), True),
     ]
     place = catalogue.folder()
     findings.append(_finding("catalogue", f"{len(catalogue.files())} experiments", place is not None))
@@ -57,6 +58,14 @@ def _simulator() -> str:
     except DragstripError as error:
         return str(error)
     return "ready"
+
+
+def _compiler() -> str:
+    """Whether BPF programs can be compiled for it."""
+    from dragstrip.engines import vm_bpf
+
+    reason = vm_bpf.missing()
+    return f"not available ({reason})" if reason else "clang and libbpf"
 
 
 def _emulator() -> str:
