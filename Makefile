@@ -11,7 +11,7 @@ export UV_SYSTEM_CERTS := true
 export UV_NATIVE_TLS := true
 endif
 
-.PHONY: demo test test-faults guide bench fidelity catalogue test-rust test-python vm-tools python check-rust clean-demo
+.PHONY: demo test test-faults guide bench fidelity agreement catalogue test-rust test-python vm-tools python check-rust clean-demo
 
 demo: python clean-demo  ## Compares five congestion controls on a published path.
 	@$(UV) run --no-sync dragstrip run caia-110729a/adsl1 --out demo
@@ -29,6 +29,11 @@ fidelity: python  ## How far the simulator is from Linux (docs/fidelity.md), fro
 
 catalogue: python  ## Every published figure beside ours (docs/catalogue.md and experiments/*/README.md); minutes.
 	@$(UV) run --no-sync dragstrip run seeds --write-docs docs/catalogue.md
+
+agreement: python  ## The simulator beside a kernel on published experiments (docs/agreement-*.md); an hour.
+	@$(UV) run --no-sync dragstrip agree bu-cs655-2022 --write-docs docs/agreement-bu-cs655-2022.md
+	@$(UV) run --no-sync dragstrip agree geni-tcp/step1 geni-tcp/step2 geni-tcp/step3 geni-tcp/step8 --only linux-6 \
+	  --set 'hosts.*.tick_hz=250' --duration 10s --write-docs docs/agreement-geni-tcp.md
 
 test-rust: python
 	cargo fmt --all --check

@@ -95,8 +95,8 @@ def _seeds(agreement: Agreement) -> str:
 def _dice() -> Iterator[str]:
     yield (
         "CDG and BBR roll dice of their own: of them the simulator's figures are means over "
-        f"{len(SEEDS)} seeds here too, against the one draw of the kernel that was recorded (three where they "
-        "compete).\n"
+        f"{len(SEEDS)} seeds here too, against the one draw of the kernel that was recorded (three where "
+        "they compete).\n"
     )
 
 
