@@ -9,8 +9,11 @@ from typing import Any
 import pyarrow.compute as pc
 import pytest
 
+from dragstrip.comparison import compare
 from dragstrip.engines import vm, vm_bpf
 from dragstrip.errors import BadInputError, DragstripError
+from dragstrip.expand import expand
+from dragstrip.experiment import Experiment
 from dragstrip.recording import Recording
 
 from .conftest import race
@@ -71,6 +74,30 @@ def window(recording: Recording) -> list[tuple[object, ...]]:
 @pytest.mark.parametrize(("file", "name"), [("exp", "exp"), ("vegas", "bpf_vegas"), ("cdg", "bpf_cdg")])
 def test_ours_compile_and_say_their_names(file: str, name: str) -> None:
     assert vm_bpf.compiled(str(vm_bpf.HOME / f"{file}.bpf.c")).name == name
+
+
+@compiles
+def test_a_loaded_name_may_be_used_and_a_misspelt_one_is_answered_with_the_nearest() -> None:
+    path = {"rate": "10mbit", "rtt": "40ms", "queue": "bfifo limit 100000", "duration": "1s"}
+    options = {**path, "engine": "vm", "load": [str(vm_bpf.HOME / "vegas.bpf.c")]}
+    (made,) = expand(compare(["bpf_vegas"], **options))
+    assert made.scenario["flows"][0]["transport"]["cc"] == "bpf_vegas"
+    with pytest.raises(BadInputError, match='did you mean "bpf_vegas"'):
+        compare(["bpf_vega"], **options)
+    with pytest.raises(BadInputError, match='did you mean "vegas"'):
+        compare(["bpf_vegas"], **{**options, "engine": "sim,vm"})
+
+
+@compiles
+def test_an_experiment_names_its_sources_beside_its_file(tmp_path: Path) -> None:
+    source(tmp_path)
+    file = tmp_path / "mine.toml"
+    text = 'duration = "1s"\nengine = "vm"\nload = ["mine.bpf.c"]\npath = {rate = "1mbit"}\nflows = [{cc = "mine"}]\n'
+    file.write_text(text)
+    assert Experiment.read(file).loaded() == ["mine"]
+    file.write_text(text.replace("mine.bpf.c", "yours.bpf.c"))
+    with pytest.raises(BadInputError, match=r"mine\.toml: load: got '.*yours\.bpf\.c', expected a C file"):
+        Experiment.read(file)
 
 
 @compiles
