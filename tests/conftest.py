@@ -53,6 +53,7 @@ def recording(scenario: dict[str, Any]) -> Recording:
             "retransmits": [3, 0],
             "rto_count": [0, 0],
             "ecn_negotiated": [False, False],
+            "datagrams_lost": pa.array([None, None], pa.int64()),
         },
         "samples": {
             "time_ns": [t * SECOND for t, _ in samples],

@@ -206,3 +206,29 @@ def test_the_pages_say_what_the_stored_data_say() -> None:
     assert not stale, "make catalogue writes the pages again"
     assert DATA["grades"] == grades(line for part in DATA["experiments"] for line in part["claims"])
     assert DATA["failed"] == []
+
+
+def test_each_contradicted_claim_has_an_experiment_that_shows_why() -> None:
+    missing = {
+        f"{name} {line['id']}"
+        for name, part in STORED.items()
+        for line in part["claims"]
+        if line["grade"] == CONTRADICTED and not line.get("ablations")
+    }
+    assert (
+        missing
+        <= {
+            "bufferbloat-2011/shaping text-slower-thus-fewer-side-effects",  # the rows beside it are the experiment
+            "caia-110729a/adsl1 ping-cdg",  # rtt-cdg, by pings
+            "caia-110729a/wifi ping-cdg",
+        }
+    )
+
+
+def test_what_is_drawn_is_there_and_on_the_page() -> None:
+    for shelf in {name.split("/")[0] for name in NAMES}:
+        folder = ROOT / "experiments" / shelf
+        for stem in catalogue.shelf(shelf).distributions:
+            for kind in ("rtt", "throughput"):
+                assert (folder / f"{stem}-{kind}.svg").exists()
+                assert f"({stem}-{kind}.svg)" in (folder / "README.md").read_text()

@@ -235,12 +235,21 @@ def test_bad_input(
             '"totl"',
             "ablations[0].claims: got 'totl', expected the id of a claim; did you mean \"total\"?",
         ),
-        ('"path.rate" = ["1mbit", "2mbit"]', "", "ablations[0].vary: is empty"),
+        (
+            '"path.rate" = ["1mbit", "2mbit"]',
+            "",
+            "ablations[0]: is empty: vary a field, or name another metric",
+        ),
         ('["1mbit", "2mbit"]', '"1mbit"', "ablations[0].vary.path.rate: got '1mbit', expected a list"),
         ('["1mbit", "2mbit"]', '["1mbit", 2]', "ablations[0]: path.rate: got 2"),
         ('"path.rate" = ["1', '"path.rat" = ["1', "ablations[0]: path.rat"),
         ('asked = "the delay"', "", "one of value, range, order and asked"),
         ('asked = "the delay"', 'asked = "the delay"\nvalue = 3', "one of value, range, order and asked"),
+        (
+            'about = "Half of the rate."',
+            'about = "x"\nmetric = "goodputs"',
+            "metric: got 'goodputs', expected a measure",
+        ),
         ('across = "min"', 'across = "least"', "across"),
         (
             'where = { cc = "reno" }\npublished',
@@ -306,6 +315,25 @@ def test_an_ablation_goes_before_what_alternatives_set() -> None:
     (run,) = part.runs
     assert "8000000" in json.dumps(run.scenario["links"])
     assert run.scenario["flows"][0]["transport"]["cc_options"] == {"alpha": 5}
+
+
+def test_expanding_leaves_the_experiment_as_it_was() -> None:
+    """What an alternative sets as a whole, an ablation may change a part of."""
+    experiment = Experiment.build(
+        {
+            "duration": "1s",
+            "path": {"rate": "1mbit", "queue": "bfifo limit 20kb"},
+            "flows": [{"cc": "reno"}],
+            "alternatives": [{"name": "a", "set": {"hosts.d.sysctl": {"net.ipv4.tcp_sack": 0}}}],
+            "claims": [{"id": "c", "source": "1", "metric": "jain", "asked": "?"}],
+            "ablations": [
+                {"claims": ["c"], "vary": {'hosts.d.sysctl."net.ipv4.tcp_ecn"': [1]}, "about": "a"}
+            ],
+        }
+    )
+    first, again = (plan(experiment) for _ in range(2))
+    assert [job.run for job in first.jobs] == [job.run for job in again.jobs]
+    assert [json.dumps(job.run.scenario).count("tcp_ecn") for job in first.jobs] == [0, 1]
 
 
 def test_an_interrupt_leaves_nothing_half_done(tmp_path: Path) -> None:

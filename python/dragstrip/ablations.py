@@ -7,15 +7,15 @@ those need. What it sets goes before what the experiment, its alternatives and i
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
-from dragstrip.claims import check, concerns, listed
+from dragstrip.claims import check, concerns
 from dragstrip.errors import BadInputError, Raw, nearest
 from dragstrip.expand import Run, expand, varied
-from dragstrip.experiment import Alternative, Claim, Experiment, Selector
+from dragstrip.experiment import Claim, Experiment, Selector
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Ablated:
 
     about: str
     setting: dict[str, Any]
-    """Dotted path → value."""
+    """Dotted path → value; `metric` → another measure."""
     claims: list[Claim]
     runs: list[Run]
 
@@ -40,27 +40,27 @@ def ablated(experiment: Experiment, source: str = "") -> Iterator[Ablated]:
         where = f"ablations[{at}]"
         chosen_claims = list(_matching(ablation.claims, known, f"{where}.claims", source))
         values = varied(ablation.vary, f"{where}.vary", source)
-        if not values:
-            raise BadInputError(f"{where}.vary", None, "is empty: name a field and its values", source)
+        if not values and ablation.metric is None:
+            raise BadInputError(where, None, "is empty: vary a field, or name another metric", source)
         for chosen in itertools.product(*values.values()):
             setting = dict(zip(values, chosen, strict=True))
-            claims = [_moved(claim, setting) for claim in chosen_claims]
+            claims = [_moved(claim, setting, ablation.metric) for claim in chosen_claims]
             one_each = {path: [value] for path, value in setting.items()}
             changed = experiment.model_copy(
                 update={
                     "vary": {**own, **one_each},
-                    "alternatives": _needed(experiment.alternatives, claims),
                     "claims": claims,
+                    "flow_tables": [],
                 }
             )
             try:
-                runs = expand(changed, source)
+                runs = expand(changed, source, _concerning(claims))
+                check(changed, runs, source)
             except BadInputError as error:
                 field = f"{where}: {error.field}"
                 raise BadInputError(field, Raw(error.value), error.expected, source) from None
-            check(changed, runs, source)
-            needed = [run for run in runs if any(concerns(claim, run) for claim in claims)]
-            yield Ablated(ablation.about, setting, claims, needed)
+            other = {} if ablation.metric is None else {"metric": ablation.metric}
+            yield Ablated(ablation.about, {**setting, **other}, claims, runs)
 
 
 def _matching(patterns: list[str], known: Mapping[str, Claim], field: str, source: str) -> Iterator[Claim]:
@@ -73,20 +73,17 @@ def _matching(patterns: list[str], known: Mapping[str, Claim], field: str, sourc
             yield claim
 
 
-def _needed(alternatives: list[Alternative], claims: list[Claim]) -> list[Alternative]:
-    """Those that the claims select by name: what is set here may mean nothing to the others."""
-    selectors = [part for claim in claims for part in claim.selectors()]
-    if not all("alternative" in selector for selector in selectors):
-        return alternatives
-    names = {name for selector in selectors for name in listed(selector["alternative"])}
-    return [alternative for alternative in alternatives if alternative.name in names]
+def _concerning(claims: list[Claim]) -> Callable[[Run], bool]:
+    """Which runs the claims need: what is set here may mean nothing to the others."""
+    return lambda run: any(concerns(claim, run) for claim in claims)
 
 
-def _moved(claim: Claim, setting: dict[str, Any]) -> Claim:
+def _moved(claim: Claim, setting: dict[str, Any], metric: str | None) -> Claim:
     """The claim about runs with this setting: where it selected another value, it selects this one."""
 
     def moved(selector: Selector) -> Selector:
         return {key: setting.get(key, wanted) for key, wanted in selector.items()}
 
     over = None if claim.over is None else moved(claim.over)
-    return claim.model_copy(update={"where": moved(claim.where), "over": over})
+    changed = {"where": moved(claim.where), "over": over, "metric": metric or claim.metric}
+    return claim.model_copy(update=changed)

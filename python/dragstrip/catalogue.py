@@ -25,6 +25,8 @@ class Shelf(Part):
     question: str
     verdict: str
     """`{experiment/claim}` stands for our figure."""
+    distributions: tuple[str, ...] = ()
+    """Experiments whose distributions of RTT and throughput are drawn."""
 
 
 def folder() -> Path | None:

@@ -219,7 +219,7 @@ def _execute_shelf(
     if document["failed"]:
         raise typer.Exit(1)
     if write_docs is not None:
-        for file in pages.write(document, write_docs):
+        for file in pages.write(document, folder, write_docs):
             typer.echo(f"Wrote {file}", err=True)
 
 

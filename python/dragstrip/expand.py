@@ -9,8 +9,9 @@ from __future__ import annotations
 import itertools
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Any, TypeAlias
 
@@ -60,13 +61,15 @@ class Run:
         return f"{self.number:03d}-{plain[:60].rstrip('-.') or 'run'}"
 
 
-def expand(experiment: Experiment, source: str = "") -> list[Run]:
+def expand(
+    experiment: Experiment, source: str = "", wanted: Callable[[Run], bool] = lambda _run: True
+) -> list[Run]:
     """All runs in the order of time: every alternative in turn, then all again with the next seed.
 
     With both engines the simulator's come first, and the kernel runs everything once more, with one more
     seed: its distance from itself is the floor of what can be reached.
 
-    Raises `BadInputError` for the first scenario that the core would refuse.
+    Raises `BadInputError` for the first scenario that is wanted and that the core would refuse.
     """
     variants = list(_variants(experiment, source))
     runs: list[Run] = []
@@ -75,10 +78,13 @@ def expand(experiment: Experiment, source: str = "") -> list[Run]:
         for repeat in range(repeats):
             for settings, variant in variants:
                 name = _name(settings, variant, repeat, repeats)
-                scenario = build(variant, name, experiment.seed + repeat)
+                scenario = build(variant, name, variant.seed + repeat)
+                run = Run(len(runs), name, scenario, settings, repeat, engine)
+                if not wanted(run):
+                    continue
                 if repeat == 0:  # repeats differ in the seed alone
                     check(scenario, variant, source)
-                runs.append(Run(len(runs), name, complete(scenario), settings, repeat, engine))
+                runs.append(replace(run, scenario=complete(scenario)))
     return runs
 
 
@@ -124,7 +130,7 @@ def _variants(experiment: Experiment, source: str) -> Iterator[tuple[Json, Exper
         content = json.loads(json.dumps(base))
         for name, assignments in combination:
             for path, value in assignments.items():
-                assign(content, path, value, source)
+                assign(content, path, deepcopy(value), source)
             settings.update({"alternative": name} if name else assignments)
         try:
             yield settings, Experiment.build(content, source)

@@ -488,8 +488,10 @@ class Ablation(Part):
 
     claims: Annotated[list[str], Field(min_length=1)]
     """Their ids; `*` stands for anything."""
-    vary: dict[str, Any]
+    vary: dict[str, Any] = {}
     """As the experiment's: dotted path → list of values. It goes before what the experiment sets there."""
+    metric: str | None = None
+    """Another measure of the same."""
     about: Annotated[str, Field(min_length=1)]
     """What it shows."""
 

@@ -57,6 +57,7 @@ class Flow:
     retransmits: int
     rto_count: int
     ecn_negotiated: bool
+    datagrams_lost: int | None
 
     @property
     def duration_s(self) -> float:
@@ -96,6 +97,7 @@ class Measured:
                 retransmits=row["retransmits"] or 0,
                 rto_count=row["rto_count"] or 0,
                 ecn_negotiated=bool(row["ecn_negotiated"]),
+                datagrams_lost=row["datagrams_lost"],
             )
             for row in self.recording["flows"].to_pylist()
         ]
@@ -371,6 +373,9 @@ SERIES: Mapping[str, Measure] = {
 
 FIGURES: Mapping[str, Measure] = {
     "goodput_bps": Measure("flow", "bit/s", "new bytes over the flow's duration", Measured.goodput_bps),
+    "datagrams_lost": Measure(
+        "flow", "packets", "datagrams that did not arrive", lambda _r, flow, _w: flow.datagrams_lost
+    ),
     "goodput_bps_steady": Measure(
         "flow",
         "bit/s",
@@ -409,6 +414,14 @@ FIGURES: Mapping[str, Measure] = {
         lambda run, link, _: float(run.queue_total(link, "marked")),
     ),
     "jain": Measure("run", "1", "Jain's index of the flows' goodput", lambda run, _n, _w: run.jain()),
+    "carried_bps": Measure(
+        "run",
+        "bit/s",
+        "new bytes of all flows over the run's duration",
+        lambda run, _n, _w: (
+            sum(flow.bytes_received for flow in run.flows) * 8e9 / run.scenario["duration_ns"]
+        ),
+    ),
     "goodput_bps_total": Measure(
         "run",
         "bit/s",

@@ -59,11 +59,9 @@ def _short(number: re.Match[str]) -> str:
 
 def export(folder: Path, name: str, picture: str) -> list[Path]:
     """Writes `name` as SVG, PNG (on white) and PDF into `folder`."""
-    head, body = picture.split(">", 1)
-    on_white = f'{head}><rect width="100%" height="100%" fill="#ffffff"/>{body}'
     files: dict[str, bytes] = {
         "svg": picture.encode(),
-        "png": vl_convert.svg_to_png(on_white, scale=PNG_SCALE),
+        "png": vl_convert.svg_to_png(on_white(picture), scale=PNG_SCALE),
         "pdf": vl_convert.svg_to_pdf(picture),
     }
     paths = []
@@ -72,6 +70,12 @@ def export(folder: Path, name: str, picture: str) -> list[Path]:
         path.write_bytes(content)
         paths.append(path)
     return paths
+
+
+def on_white(picture: str) -> str:
+    """The same with a ground, for where the page may be dark."""
+    head, body = picture.split(">", 1)
+    return f'{head}><rect width="100%" height="100%" fill="#ffffff"/>{body}'
 
 
 def side_by_side(pictures: list[tuple[str, str, str]], across: int) -> str:

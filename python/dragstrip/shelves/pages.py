@@ -21,6 +21,8 @@ from dragstrip.recording import write_json
 from dragstrip.report import picture
 from dragstrip.report.colours import assign
 from dragstrip.report.load import with_media
+from dragstrip.report.render import on_white
+from dragstrip.shelves.distributions import DRAWN, distributions
 from dragstrip.shelves.document import Json, grades, reproduced_share
 
 GENERATED = "<!-- Written by `make catalogue`: do not edit. -->"
@@ -41,10 +43,17 @@ claim's words. The [format](experiments.md) and the [measures](measures.md) have
 """
 
 
-def write(document: Json, page: Path) -> list[Path]:
-    """Writes the catalogue's page, its data beside it, and the shelves' pages; gives the files."""
+def write(document: Json, recordings: Path, page: Path) -> list[Path]:
+    """Writes the catalogue's page, its data beside it, and the shelves' pages; gives the files.
+
+    `recordings` is the output folder of the run, for what is drawn.
+    """
     write_json(page.with_suffix(".json"), document)
     outputs = all_pages(document, page)
+    for name in by_shelf(document["experiments"]):
+        for stem in catalogue.shelf(name).distributions:
+            for kind, svg in distributions(recordings / name / stem).items():
+                outputs[catalogue.FOLDER.resolve() / name / f"{stem}-{kind}.svg"] = on_white(svg) + "\n"
     for file, text in outputs.items():
         file.write_text(text, encoding="utf-8")
     return [page.with_suffix(".json"), *outputs]
@@ -62,7 +71,13 @@ def check(experiments: Iterable[Experiment], page: Path) -> None:
     if catalogue.folder() is None or not page.parent.is_dir():
         raise BadInputError("--write-docs", str(page), "docs/catalogue.md of a checkout", "command line")
     for name, parts in by_shelf(unmeasured).items():
-        _filled(catalogue.shelf(name).verdict, name, parts)
+        words = catalogue.shelf(name)
+        _filled(words.verdict, name, parts)
+        known = [_stem(part["name"]) for part in parts]
+        for stem in words.distributions:
+            if stem not in known:
+                where = str(catalogue.FOLDER / name / catalogue.SHELF)
+                raise BadInputError("distributions", stem, f"one of {', '.join(known)}", where)
 
 
 def all_pages(document: Json, page: Path) -> dict[Path, str]:
@@ -160,7 +175,9 @@ def shelf_page(name: str, parts: list[Json], experiments: Mapping[str, Experimen
         f"## The verdict\n\n{verdict}\n",
         f"## Run it\n\n{command}\n",
     ]
-    sections += [_experiment(part, experiments[part["name"]]) for part in parts]
+    for part in parts:
+        drawn = _stem(part["name"]) in words.distributions
+        sections.append(_experiment(part, experiments[part["name"]], drawn=drawn))
     return "\n".join(sections)
 
 
@@ -191,7 +208,7 @@ def _filled(text: str, shelf: str, parts: list[Json]) -> str:
     return _PLACE.sub(figure, text)
 
 
-def _experiment(part: Json, experiment: Experiment) -> str:
+def _experiment(part: Json, experiment: Experiment, *, drawn: bool) -> str:
     stem = _stem(part["name"])
     words = [
         f"## {stem}: {part['title']}\n",
@@ -200,6 +217,7 @@ def _experiment(part: Json, experiment: Experiment) -> str:
         f"![The path]({stem}.svg)\n",
         f"`dragstrip run {part['name']}` ([file]({stem}.toml))\n",
         _claims(part["claims"]),
+        "".join(f"![{title}]({stem}-{kind}.svg)\n" for kind, title in DRAWN.items()) if drawn else "",
         *(_flow_table(table) for table in part["flow_tables"]),
         _ablations(part["claims"]),
     ]
@@ -246,5 +264,4 @@ def set_up(experiment: Experiment) -> str:
     scenarios = [with_media(run.scenario) for run in runs]
     algorithms = [flow["transport"].get("cc", "udp") for scenario in scenarios for flow in scenario["flows"]]
     drawn = picture.draw(scenarios, assign(algorithms), upright=False)
-    head, body = drawn.split(">", 1)
-    return f'{head}><rect width="100%" height="100%" fill="#ffffff"/>{body}\n'
+    return on_white(drawn) + "\n"

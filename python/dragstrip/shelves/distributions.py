@@ -1,0 +1,22 @@
+"""The distributions of an experiment's RTT and throughput, as CAIA's report 110729A draws them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dragstrip.report import charts, render
+from dragstrip.report.collect import curves_of
+from dragstrip.report.colours import assign
+from dragstrip.report.load import load
+from dragstrip.report.setups import algorithms_of, setups_of
+
+DRAWN = {"rtt": "Distribution of the round-trip time", "throughput": "Distribution of the throughput"}
+
+
+def distributions(folder: Path) -> dict[str, str]:
+    """What is drawn → SVG, from the output folder of an experiment's run; of its first set-up."""
+    runs = load(folder).runs
+    setup = setups_of(runs, assign(algorithms_of(runs)))[0]
+    curves = curves_of(setup)
+    figures = {"rtt": charts.rtt_cdf(setup, curves), "throughput": charts.throughput_cdf(setup, curves)}
+    return {kind: render.svg(figure, f"{folder.name}-") for kind, figure in figures.items() if figure}
