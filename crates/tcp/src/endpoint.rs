@@ -257,7 +257,7 @@ impl Endpoint {
             (Phase::Closed | Phase::Handshake, true) => self.on_syn(segment, now, out),
             (Phase::Handshake, false) if self.role == Role::Server => {
                 let rtt = self.handshake_rtt(segment, now);
-                self.establish(now, segment.window, rtt);
+                self.establish(now, segment, rtt);
                 return self.on_established(segment, now, out);
             }
             // A SYN again: our answer to it was lost.
@@ -308,20 +308,20 @@ impl Endpoint {
                 let granted = segment.flags.has(Flags::ECE) && !segment.flags.has(Flags::CWR);
                 self.ecn = granted && self.sender.settings.ecn_request;
                 let rtt = self.handshake_rtt(segment, now);
-                self.establish(now, segment.window, rtt);
+                self.establish(now, segment, rtt);
                 self.acknowledge(now, out);
                 self.sender.push(now, &mut Io { receiver: &mut self.receiver, out });
             }
         }
     }
 
-    fn establish(&mut self, now: Instant, peer_window: u32, rtt_us: Option<u32>) {
+    fn establish(&mut self, now: Instant, segment: &Segment, rtt_us: Option<u32>) {
         self.phase = Phase::Established;
         self.syn_deadline = Instant::NEVER;
         let options = self.options;
         self.sender.agree(&options, self.ecn);
         self.receiver.establish(now, self.ecn, options.sack, options.timestamps, options.scaling);
-        self.sender.establish(now, peer_window, rtt_us, self.syn_retransmits);
+        self.sender.establish(now, segment, rtt_us, self.syn_retransmits);
     }
 
     /// RTT of the SYN, µs. Of one that was retransmitted only the timestamp tells it (Karn;

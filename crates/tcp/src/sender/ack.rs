@@ -199,11 +199,10 @@ impl Sender {
             ack.news.set(News::NOT_DUPLICATE);
         }
         let window_end = segment.ack + u64::from(segment.window);
-        if ack.news.has(News::ADVANCED) || window_end > self.window_end {
-            if window_end > self.window_end && !ack.news.has(News::ADVANCED) {
-                ack.news.set(News::NOT_DUPLICATE);
-            }
+        if self.may_update_window(segment, ack, window_end) {
+            ack.news.set(News::NOT_DUPLICATE);
             self.window_end = window_end;
+            self.window_seq = segment.seq + 1;
             self.buffer.max_window = self.buffer.max_window.max(u64::from(segment.window));
         }
         self.view.snd_una = segment.ack;
@@ -215,6 +214,14 @@ impl Sender {
         if segment.flags.has(Flags::ECE) && self.ecn() {
             ack.news.set(News::ECE);
         }
+    }
+
+    /// `tcp_may_update_window` (RFC 9293 §3.10.7.4): whatever is newer than the last update may, and shrink it.
+    #[inline]
+    fn may_update_window(&self, segment: &Segment, ack: &Ack, window_end: u64) -> bool {
+        ack.news.has(News::ADVANCED)
+            || segment.seq >= self.window_seq
+            || (segment.seq + 1 == self.window_seq && window_end > self.window_end)
     }
 
     /// `tcp_ack_is_dubious`.

@@ -272,7 +272,7 @@ impl Sender {
 
     /// Sends segment `number` again, and remembers it as lost and repaired.
     fn send_again_bsd<O: Outbox>(&mut self, number: u64, io: &mut Io<'_, O>) {
-        self.send_again(number, io);
+        self.send_again(number, 1, io);
         let sent = self.board.get_mut(number);
         if !sent.marks.has(Marks::RETRANS) {
             sent.marks.set(Marks::LOST.with(Marks::RETRANS));
@@ -313,7 +313,8 @@ impl Sender {
                 self.bsd.next += 1;
             } else if self.may_send_bsd(repairing) {
                 self.time_segment();
-                self.send_burst(1, io);
+                let burst = self.one_segment();
+                self.send_burst(burst, io);
                 self.bsd.next = self.board.tail();
             } else {
                 break;

@@ -153,9 +153,12 @@ impl Buffer {
         self.sndbuf = self.sndbuf.max(wanted.min(self.limit));
     }
 
-    /// Memory in use: payload, and an skb's overhead for every buffer and every burst sent.
-    fn memory(&self, snd_una: u64, bursts_out: u64) -> u64 {
-        self.written - snd_una + SKB_OVERHEAD * (self.chunks.len() as u64 + bursts_out)
+    /// Memory in use: payload, and an skb's overhead for every unsent buffer and every burst sent.
+    fn memory(&self, snd_una: u64, snd_nxt: u64, bursts_out: u64) -> u64 {
+        // The last buffer sent from goes only when the next one is looked at.
+        let gone = self.chunks.front().is_some_and(|chunk| chunk.end <= snd_nxt);
+        let skbs = self.chunks.len() as u64 - u64::from(gone) + bursts_out;
+        self.written - snd_una + SKB_OVERHEAD * skbs
     }
 
     /// The end of the first unsent buffer, and whether its last segment is pushed.
@@ -177,14 +180,14 @@ impl Buffer {
     }
 
     /// Whether a writer that waits may go on.
-    fn may_write(&self, snd_una: u64, bursts_out: u64) -> bool {
+    fn may_write(&self, snd_una: u64, snd_nxt: u64, bursts_out: u64) -> bool {
         if self.waiting() == 0 {
             return false;
         }
         if self.style == SendBuffer::Payload {
             return true;
         }
-        let memory = self.memory(snd_una, bursts_out);
+        let memory = self.memory(snd_una, snd_nxt, bursts_out);
         !self.blocked || self.sndbuf.saturating_sub(memory) >= memory / 2
     }
 
@@ -203,7 +206,7 @@ impl Buffer {
             |tail: &Chunk| tail.end > snd_nxt && tail.end - tail.start.max(snd_nxt) < goal;
         if !self.chunks.back().is_some_and(has_room) {
             self.blocked =
-                self.memory(snd_una, bursts_out) >= self.sndbuf && self.written > snd_una;
+                self.memory(snd_una, snd_nxt, bursts_out) >= self.sndbuf && self.written > snd_una;
             if self.blocked {
                 // The socket does not block the application: what fitted was a write, and the next
                 // one begins here.
@@ -277,7 +280,8 @@ impl Sender {
         if self.buffer.blocked && self.in_flight() < self.window.cwnd {
             self.buffer.expand(self.window.cwnd, self.recovery.reordering);
         }
-        if !self.buffer.may_write(self.view.snd_una, self.transmission.bursts_out) {
+        let bursts_out = self.transmission.bursts_out;
+        if !self.buffer.may_write(self.view.snd_una, self.view.snd_nxt, bursts_out) {
             return false;
         }
         let mut sent = false;

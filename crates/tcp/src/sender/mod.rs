@@ -35,7 +35,7 @@ pub(crate) use buffer::Supply;
 
 use crate::profile::{RecoveryStyle, RttSampling, Settings};
 use crate::receiver::Receiver;
-use crate::segment::Outbox;
+use crate::segment::{Flags, Outbox, Segment};
 use crate::ticks::Ticks;
 use bsd::Bsd;
 use buffer::Buffer;
@@ -78,6 +78,8 @@ pub(crate) struct Sender {
     pub window: Window,
     /// Receive window's right edge (`tcp_wnd_end`).
     window_end: u64,
+    /// One past the sequence number of the segment that last set it (`snd_wl1`); a SYN counts for none.
+    window_seq: u64,
     board: Scoreboard,
     sacks: SackCache,
     rack: Rack,
@@ -148,6 +150,7 @@ impl Sender {
             view,
             window,
             window_end: 0,
+            window_seq: 0,
             board: Scoreboard::new(mss),
             sacks: SackCache::default(),
             rack: Rack::new(),
@@ -170,18 +173,19 @@ impl Sender {
         }
     }
 
-    /// The handshake is over: the peer's window is known, and the RTT of the SYN if it was not
+    /// The handshake is over with `segment`: the peer's window is known, and the RTT of the SYN if it was not
     /// retransmitted (`tcp_init_transfer`).
     pub fn establish(
         &mut self,
         now: Instant,
-        peer_window: u32,
+        segment: &Segment,
         syn_rtt_us: Option<u32>,
         syn_retransmits: u32,
     ) {
         self.view.now = now;
-        self.window_end = u64::from(peer_window);
-        self.buffer.max_window = u64::from(peer_window);
+        self.window_end = u64::from(segment.window);
+        self.window_seq = segment.seq + u64::from(!segment.flags.has(Flags::SYN));
+        self.buffer.max_window = u64::from(segment.window);
         self.view.delivered_at = now;
         self.bsd.note_window(peer_window);
         match syn_rtt_us {

@@ -74,10 +74,10 @@ impl Recovery {
         }
     }
 
-    /// A segment was retransmitted (end of `tcp_retransmit_skb`).
-    pub fn note_retransmission(&mut self, stamp_ms: u32) {
+    /// Segments were retransmitted (end of `tcp_retransmit_skb`).
+    pub fn note_retransmission(&mut self, stamp_ms: u32, segments: u32) {
         self.retrans_stamp.get_or_insert(stamp_ms);
-        *self.undo_retrans.get_or_insert(0) += 1;
+        *self.undo_retrans.get_or_insert(0) += segments;
     }
 }
 

@@ -71,12 +71,36 @@ impl Sender {
             return;
         }
         let low = if duplicate { ack.prior_una } else { self.view.snd_una };
-        let mut number = self.board.number_at(start.max(low));
+        let mut first = self.board.number_at(start.max(low));
+        if first < self.board.tail() && self.board.get(first).seq < start {
+            first += 1;
+        }
+        let mut number = first;
         while number < self.board.tail() && self.board.get(number).end_seq() <= end {
-            if self.board.get(number).seq >= start {
-                self.sacktag_one(number, duplicate, ack);
+            self.sacktag_one(number, duplicate, ack);
+            if number > self.board.head() {
+                self.merge_after(number - 1);
             }
             number += 1;
+        }
+        if number > first {
+            self.cut_out(first, number);
+        }
+    }
+
+    /// The segments `first..end` are SACKed: where that divides an skb it becomes two, and where it fills a hole
+    /// what follows is joined (`tcp_match_skb_to_sack`, the end of `tcp_shift_skb_data`).
+    fn cut_out(&mut self, first: u64, end: u64) {
+        if first > self.board.head() && !self.board.get(first - 1).marks.has(Marks::SACKED) {
+            self.split_after(first - 1);
+        }
+        if end == self.board.tail() {
+            return;
+        }
+        if self.board.get(end).marks.has(Marks::SACKED) {
+            self.merge_after(end - 1);
+        } else {
+            self.split_after(end - 1);
         }
     }
 

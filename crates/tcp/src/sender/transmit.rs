@@ -24,6 +24,13 @@ pub(super) enum Push {
     Probe,
 }
 
+/// What leaves at once: one socket buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Burst {
+    pub segments: u32,
+    pub bytes: u64,
+}
+
 #[derive(Clone, Debug)]
 pub(super) struct Transmission {
     /// When the pacer or the local queue lets the next segment go.
@@ -81,6 +88,11 @@ impl Transmission {
     }
 }
 
+/// Lost, and not sent again yet.
+fn waits_for_retransmission(marks: Marks) -> bool {
+    marks.has(Marks::LOST) && !marks.any(Marks::SACKED.with(Marks::RETRANS))
+}
+
 impl Sender {
     /// The pacer or the local queue has room again.
     pub(super) fn resume<O: Outbox>(&mut self, io: &mut Io<'_, O>) {
@@ -112,14 +124,13 @@ impl Sender {
             self.restart_after_idle();
         }
         loop {
-            let unsent = self.buffer.written - self.view.snd_nxt;
-            if unsent == 0 || self.is_pacing_blocked() {
+            if self.buffer.written == self.view.snd_nxt || self.is_pacing_blocked() {
                 break;
             }
-            let Some(burst) = self.next_burst(push, unsent, max_segments, &mut cwnd_blocked) else {
+            let Some(burst) = self.next_burst(push, max_segments, &mut cwnd_blocked) else {
                 break;
             };
-            if self.is_local_queue_full(burst, unsent) {
+            if self.is_local_queue_full(burst) {
                 break;
             }
             self.send_burst(burst, io);
@@ -146,15 +157,14 @@ impl Sender {
         sent > 0
     }
 
-    /// How many segments go next; `None`: not now.
+    /// What goes next; `None`: nothing now.
     #[inline]
     fn next_burst(
         &mut self,
         push: Push,
-        unsent: u64,
         max_segments: u32,
         cwnd_blocked: &mut bool,
-    ) -> Option<u32> {
+    ) -> Option<Burst> {
         let mss = u64::from(self.view.mss);
         let in_flight = self.in_flight();
         let quota = if in_flight < self.window.cwnd {
@@ -165,25 +175,53 @@ impl Sender {
         } else {
             return None;
         };
+        let (end, _) = self.buffer.head(self.view.snd_nxt)?;
+        let head_bytes = end - self.view.snd_nxt;
         let room = self.window_end.saturating_sub(self.view.snd_nxt);
-        if room < mss.min(unsent) {
+        if room < mss.min(head_bytes) {
             self.transmission.rwnd_limited = true;
             return None;
         }
-        let (end, _) = self.buffer.head(self.view.snd_nxt)?;
-        let head_bytes = end - self.view.snd_nxt;
-        if head_bytes < mss {
-            return self.may_send_short(end).then_some(1);
+        if head_bytes <= mss || !self.settings.gso {
+            let bytes = head_bytes.min(mss);
+            let may_send = bytes == mss || end < self.buffer.written || !self.waits_for_short();
+            return may_send.then_some(Burst { segments: 1, bytes });
         }
-        let head = (head_bytes / mss) as u32;
-        if head == 1 || !self.settings.gso {
-            return Some(1);
-        }
-        if push == Push::Pending && self.should_defer(head, max_segments, cwnd_blocked) {
+        if push == Push::Pending && self.should_defer(head_bytes, max_segments, cwnd_blocked) {
             return None;
         }
-        let fits = (room / mss).min(u64::from(u32::MAX)) as u32;
-        Some(quota.min(max_segments).min(head).min(fits.max(1)))
+        let most = u64::from(quota.min(max_segments)) * mss;
+        let may_be_short = push == Push::One || !self.waits_for_short();
+        let bytes = self.split_point(head_bytes, most, room, end, may_be_short);
+        Some(Burst { segments: bytes.div_ceil(mss) as u32, bytes })
+    }
+
+    /// The first unsent segment alone.
+    pub(super) fn one_segment(&mut self) -> Burst {
+        let head = self.buffer.head(self.view.snd_nxt);
+        let end = head.map_or(self.buffer.written, |(end, _)| end);
+        Burst { segments: 1, bytes: (end - self.view.snd_nxt).min(u64::from(self.view.mss)) }
+    }
+
+    /// `tcp_mss_split_point`: how much of the first unsent buffer goes, of which at most `most` may. What is
+    /// less than a segment, at the end of the buffer or of the peer's window, goes along unless Nagle holds
+    /// it back.
+    fn split_point(
+        &self,
+        head_bytes: u64,
+        most: u64,
+        room: u64,
+        end: u64,
+        may_be_short: bool,
+    ) -> u64 {
+        if most <= room && end < self.buffer.written {
+            return most.min(head_bytes);
+        }
+        let needed = head_bytes.min(room);
+        if most <= needed {
+            return most;
+        }
+        if may_be_short { needed } else { needed - needed % u64::from(self.view.mss) }
     }
 
     /// `tcp_tso_autosize`: about a millisecond of the pacing rate, more on short paths.
@@ -202,7 +240,7 @@ impl Sender {
     }
 
     /// `tcp_tso_should_defer`: wait a moment for the window to hold a larger burst.
-    fn should_defer(&self, head: u32, max_segments: u32, cwnd_blocked: &mut bool) -> bool {
+    fn should_defer(&self, head_bytes: u64, max_segments: u32, cwnd_blocked: &mut bool) -> bool {
         if self.view.state >= CaState::Recovery {
             return false;
         }
@@ -217,7 +255,6 @@ impl Sender {
         if limit >= u64::from(max_segments) * mss {
             return false;
         }
-        let head_bytes = u64::from(head) * mss;
         let is_tail = self.buffer.written - self.view.snd_nxt <= head_bytes;
         if !is_tail && limit >= head_bytes {
             return false;
@@ -239,14 +276,11 @@ impl Sender {
         true
     }
 
-    /// Nagle with Minshall's refinement (`tcp_nagle_check`): a short segment waits only for another short one,
-    /// and not at all when more data follows it.
-    fn may_send_short(&self, end: u64) -> bool {
-        if end < self.buffer.written || self.settings.nodelay {
-            return true;
-        }
-        let small_out = self.transmission.small_end > self.view.snd_una;
-        self.view.packets_out == 0 || !small_out
+    /// Nagle with Minshall's refinement (`tcp_nagle_check`): a short segment waits only for another short one.
+    fn waits_for_short(&self) -> bool {
+        !self.settings.nodelay
+            && self.view.packets_out > 0
+            && self.transmission.small_end > self.view.snd_una
     }
 
     #[inline]
@@ -260,7 +294,7 @@ impl Sender {
 
     /// `tcp_small_queue_check`: no more than about a millisecond of data below TCP.
     #[inline]
-    fn is_local_queue_full(&mut self, burst: u32, unsent: u64) -> bool {
+    fn is_local_queue_full(&mut self, burst: Burst) -> bool {
         while let Some(&(leaves, bytes)) = self.transmission.device.front() {
             if leaves > self.view.now {
                 break;
@@ -271,7 +305,7 @@ impl Sender {
         if self.transmission.device_bytes == 0 || !self.settings.profile.small_queues {
             return false;
         }
-        let next = u64::from(burst) * u64::from(self.view.mss).min(unsent) + SKB_OVERHEAD;
+        let next = burst.bytes + SKB_OVERHEAD;
         let limit = (self.window.pacing_rate >> self.view.pacing_shift)
             .max(2 * next)
             .min(self.settings.limit_output_bytes);
@@ -283,37 +317,36 @@ impl Sender {
         true
     }
 
-    /// Sends `burst` new segments back to back.
-    pub(super) fn send_burst<O: Outbox>(&mut self, burst: u32, io: &mut Io<'_, O>) {
-        let mut payload = 0;
+    /// Sends new segments back to back.
+    pub(super) fn send_burst<O: Outbox>(&mut self, burst: Burst, io: &mut Io<'_, O>) {
         self.before_data();
-        for index in 0..burst {
-            let (chunk_end, pushed) =
-                self.buffer.head(self.view.snd_nxt).unwrap_or((self.buffer.written, true));
-            let len = u64::from(self.view.mss).min(chunk_end - self.view.snd_nxt) as u16;
+        let (chunk_end, pushed) =
+            self.buffer.head(self.view.snd_nxt).unwrap_or((self.buffer.written, true));
+        let burst_end = self.view.snd_nxt + burst.bytes;
+        if burst.bytes < u64::from(burst.segments) * u64::from(self.view.mss) {
+            self.transmission.small_end = burst_end;
+        }
+        let departure_us = self.view.departure.as_micros_floor();
+        for _ in 0..burst.segments {
+            let len = u64::from(self.view.mss).min(burst_end - self.view.snd_nxt) as u16;
             let end = self.view.snd_nxt + u64::from(len);
-            if u32::from(len) < self.view.mss {
-                self.transmission.small_end = end;
-            }
             // The last segment of every burst is pushed, so that receivers do not wait for
             // more to merge with it (Linux 5.4, __tcp_transmit_skb).
-            let last_of_burst = index + 1 == burst;
-            let forced = burst > 1 && last_of_burst;
+            let last_of_burst = end == burst_end;
+            let forced = burst.segments > 1 && last_of_burst;
             let flags = Flags::ACK.with_if(Flags::PSH, forced || (pushed && end == chunk_end));
             let mut sent = Sent { seq: self.view.snd_nxt, len, ..Sent::default() };
             if last_of_burst {
                 sent.marks.set(Marks::BURST_END);
             }
-            let departure_us = self.view.departure.as_micros_floor();
             self.stamp(&mut sent, departure_us);
             self.board.push(sent);
             self.emit(sent.seq, len, flags, true, io);
-            self.view.snd_nxt += u64::from(len);
+            self.view.snd_nxt = end;
             self.view.packets_out += 1;
-            payload += u64::from(len);
         }
         self.transmission.bursts_out += 1;
-        self.after_data(payload, u64::from(burst));
+        self.after_data(burst.bytes, u64::from(burst.segments));
     }
 
     /// What happens once per skb before it is sent (`__tcp_transmit_skb`).
@@ -367,10 +400,12 @@ impl Sender {
         }
     }
 
-    /// `tcp_xmit_retransmit_queue`: sends what is lost and not yet sent again, lowest first.
+    /// `tcp_xmit_retransmit_queue`: sends what is lost and not yet sent again, lowest first, each burst of it
+    /// as the burst that it was.
     pub(super) fn retransmit<O: Outbox>(&mut self, io: &mut Io<'_, O>) {
         let head = self.board.head();
         let mut number = self.transmission.retransmit_hint.max(head);
+        let max_segments = self.max_burst();
         let mut rearm = false;
         while number < self.board.tail() {
             if self.is_pacing_blocked()
@@ -380,17 +415,21 @@ impl Sender {
                 break;
             }
             let sent = *self.board.get(number);
-            if sent.marks.has(Marks::LOST) && !sent.marks.any(Marks::SACKED.with(Marks::RETRANS)) {
-                if sent.end_seq() > self.window_end && number != head {
-                    break;
-                }
-                self.retransmit_one(number, io);
-                if self.in_reduction() {
-                    self.recovery.prr_out += 1;
-                }
-                rearm |= number == head && self.timers.pending() != Pending::Reordering;
+            if !waits_for_retransmission(sent.marks) {
+                number += 1;
+                continue;
             }
-            number += 1;
+            if sent.end_seq() > self.window_end && number != head {
+                break;
+            }
+            let most = (self.window.cwnd - self.in_flight()).min(max_segments);
+            let segments = self.lost_together(number, most);
+            self.retransmit_burst(number, segments, io);
+            if self.in_reduction() {
+                self.recovery.prr_out += segments;
+            }
+            rearm |= number == head && self.timers.pending() != Pending::Reordering;
+            number += u64::from(segments);
         }
         self.transmission.retransmit_hint = number;
         if rearm {
@@ -398,47 +437,94 @@ impl Sender {
         }
     }
 
+    /// How many segments from `number` on are one lost skb, at most `most` of them, and within the peer's window.
+    fn lost_together(&self, number: u64, most: u32) -> u32 {
+        let mut segments = 1;
+        let mut last = *self.board.get(number);
+        while segments < most && !last.marks.has(Marks::BURST_END) {
+            let next = *self.board.get(number + u64::from(segments));
+            if !waits_for_retransmission(next.marks) || next.end_seq() > self.window_end {
+                break;
+            }
+            last = next;
+            segments += 1;
+        }
+        segments
+    }
+
     /// The head, after a timeout.
     pub(super) fn retransmit_head<O: Outbox>(&mut self, io: &mut Io<'_, O>) {
-        self.retransmit_one(self.board.head(), io);
+        self.retransmit_burst(self.board.head(), 1, io);
     }
 
     /// The newest segment, as a tail loss probe: not counted as a retransmission in flight.
     pub(super) fn retransmit_tail<O: Outbox>(&mut self, io: &mut Io<'_, O>) {
-        self.send_again(self.board.tail() - 1, io);
+        let tail = self.board.tail() - 1;
+        if tail > self.board.head() {
+            self.split_after(tail - 1);
+        }
+        self.send_again(tail, 1, io);
     }
 
     /// `tcp_retransmit_skb`.
-    fn retransmit_one<O: Outbox>(&mut self, number: u64, io: &mut Io<'_, O>) {
-        self.send_again(number, io);
-        let sent = self.board.get_mut(number);
-        if !sent.marks.has(Marks::RETRANS) {
-            sent.marks.set(Marks::RETRANS);
-            self.view.retrans_out += 1;
+    fn retransmit_burst<O: Outbox>(&mut self, number: u64, segments: u32, io: &mut Io<'_, O>) {
+        self.split_after(number + u64::from(segments) - 1);
+        self.send_again(number, segments, io);
+        for number in number..number + u64::from(segments) {
+            let sent = self.board.get_mut(number);
+            if !sent.marks.has(Marks::RETRANS) {
+                sent.marks.set(Marks::RETRANS);
+                self.view.retrans_out += 1;
+            }
         }
-        let sent_at = Instant::from_nanos(sent.sent_us * 1_000);
+        let sent_at = Instant::from_nanos(self.board.get(number).sent_us * 1_000);
         let stamp_ms = self.ticks.stamp_ms(sent_at);
-        self.recovery.note_retransmission(stamp_ms);
+        self.recovery.note_retransmission(stamp_ms, segments);
     }
 
     /// `__tcp_retransmit_skb`.
-    pub(super) fn send_again<O: Outbox>(&mut self, number: u64, io: &mut Io<'_, O>) {
+    pub(super) fn send_again<O: Outbox>(&mut self, number: u64, segments: u32, io: &mut Io<'_, O>) {
         self.before_data();
-        let mut sent = *self.board.get(number);
         let departure_us = self.view.departure.as_micros_floor();
-        self.stamp(&mut sent, departure_us);
-        sent.marks.set(Marks::EVER_RETRANS);
-        *self.board.get_mut(number) = sent;
-        match self.settings.profile.recovery {
-            RecoveryStyle::RackPrr => self.rack.note_retransmission(number, sent.sent_us),
-            RecoveryStyle::RateHalving { .. } => {
-                self.halving.note_retransmission(number, sent.sent_us, self.view.snd_nxt);
+        let mut payload = 0;
+        for number in number..number + u64::from(segments) {
+            let mut sent = *self.board.get(number);
+            self.stamp(&mut sent, departure_us);
+            sent.marks.set(Marks::EVER_RETRANS);
+            *self.board.get_mut(number) = sent;
+            match self.settings.profile.recovery {
+                RecoveryStyle::RackPrr => self.rack.note_retransmission(number, sent.sent_us),
+                RecoveryStyle::RateHalving { .. } => {
+                    self.halving.note_retransmission(number, sent.sent_us, self.view.snd_nxt);
+                }
+                RecoveryStyle::Bsd => {}
             }
-            RecoveryStyle::Bsd => {}
+            self.counters.retransmits += 1;
+            self.emit(sent.seq, sent.len, Flags::ACK, false, io);
+            payload += u64::from(sent.len);
         }
-        self.counters.retransmits += 1;
-        self.emit(sent.seq, sent.len, Flags::ACK, false, io);
-        self.after_data(u64::from(sent.len), 1);
+        self.after_data(payload, u64::from(segments));
+    }
+
+    /// `tcp_fragment`: the skb that holds segment `number` ends with it from now on; the rest is one of its own.
+    pub(super) fn split_after(&mut self, number: u64) {
+        let marks = &mut self.board.get_mut(number).marks;
+        self.transmission.bursts_out += u64::from(!marks.has(Marks::BURST_END));
+        marks.set(Marks::BURST_END);
+    }
+
+    /// `tcp_shift_skb_data`: segment `number` and the one after it are one skb from now on if both are SACKed
+    /// and as long as each other; the memory of the second skb beyond its payload is free.
+    pub(super) fn merge_after(&mut self, number: u64) {
+        let next = *self.board.get(number + 1);
+        let sent = self.board.get_mut(number);
+        let is_plain =
+            |marks: Marks| marks.has(Marks::SACKED) && !marks.any(Marks::LOST.with(Marks::RETRANS));
+        let both = is_plain(sent.marks) && is_plain(next.marks) && sent.len == next.len;
+        if both && sent.marks.has(Marks::BURST_END) {
+            sent.marks.clear(Marks::BURST_END);
+            self.transmission.bursts_out -= 1;
+        }
     }
 
     /// `tcp_cwnd_validate`.
