@@ -459,6 +459,13 @@ def agree(
     write_bands: Annotated[
         Path | None, typer.Option("--write-bands", metavar="FILE", help="Write the sample's bands.")
     ] = None,
+    record: Annotated[
+        Path | None,
+        typer.Option(
+            "--record", metavar="FOLDER", help="Record the cells named by --only on the kernel in use."
+        ),
+    ] = None,
+    seeds: Annotated[int, typer.Option("--seeds", min=1, help="How many of each with --record.")] = 1,
     workers: Workers = None,
     as_json: JsonFlag = False,
 ) -> None:
@@ -482,6 +489,9 @@ def agree(
     from dragstrip.fidelity.agree import agree as hold
     from dragstrip.fidelity.agree import document
 
+    if record is not None:
+        command.record_cells(only, seeds, record, workers, typer.echo)
+        return
     if explain is not None:
         command.explain_case(grid, recordings, explain, nominal)
         return

@@ -319,6 +319,8 @@ def test_the_command_explains_one_case(
         ("agree --recordings nowhere", "nowhere"),
         ("agree --only nonesuch", "nonesuch"),
         ("agree --explain 10m", "one case"),
+        ("agree --record nowhere", "--only"),
+        ("agree --record nowhere --only 10m-fast", "b-RATEm-RTTms"),
     ],
 )
 def test_bad_input_is_one_line(

@@ -320,7 +320,11 @@ impl Endpoint {
         self.syn_deadline = Instant::NEVER;
         let options = self.options;
         self.sender.agree(&options, self.ecn);
-        self.receiver.establish(now, self.ecn, options.sack, options.timestamps, options.scaling);
+        // A client has taken the timestamps off its MSS by now, a server has not (tcp_rcv_state_process).
+        let stamped = options.timestamps && self.role == Role::Client;
+        let reserved = self.sender.settings.advmss() - if stamped { 12 } else { 0 };
+        let Options { sack, timestamps, scaling, .. } = options;
+        self.receiver.establish(now, self.ecn, sack, timestamps, scaling, reserved);
         self.sender.establish(now, segment, rtt_us, self.syn_retransmits);
     }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from dragstrip.errors import BadInputError
@@ -11,6 +12,7 @@ from dragstrip.fidelity.agree import Agreement, agree, measure
 from dragstrip.fidelity.explain import explain
 from dragstrip.fidelity.grid import Grid, read
 from dragstrip.fidelity.kernel import KernelRun, grouped, load_all
+from dragstrip.fidelity.record import FORM, record
 
 
 def chosen(grid_file: Path | None, recordings: Path | None, only: str | None) -> tuple[Grid, list[KernelRun]]:
@@ -28,6 +30,15 @@ def explain_one(found: Agreement, name: str) -> None:
         known = ", ".join(case.name for case in fitting or found.cases)
         raise BadInputError("--explain", name, f"one case of {known}", "command line")
     console.show_parting(exact[0].name, explain(exact[0]))
+
+
+def record_cells(
+    only: str | None, seeds: int, folder: Path, workers: int | None, told: Callable[[str], object]
+) -> None:
+    """Records the cells whose names, separated by commas, `only` holds."""
+    if not only:
+        raise BadInputError("--record", str(folder), f"--only with cells: {FORM}", "command line")
+    record(only.split(","), seeds, folder, workers, told)
 
 
 def explain_case(grid_file: Path | None, recordings: Path | None, name: str, nominal: bool) -> None:

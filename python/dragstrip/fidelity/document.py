@@ -113,7 +113,7 @@ def _acks(captured: list[tuple[str, Comparison]]) -> Iterator[str]:
         return
     yield "## ACK for ACK\n"
     yield (
-        "Packet captures of the same kernel, run without pings, hold every ACK that reached the sender. By "
+        "Packet captures of the same kernel hold every ACK that reached the sender. By "
         "how many segments each of them advances, in the simulator:\n"
     )
     yield "| case | ACKs compared | |"

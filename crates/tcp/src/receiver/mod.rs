@@ -77,11 +77,12 @@ impl Receiver {
         sack: bool,
         timestamps: bool,
         scaling: bool,
+        reserved: u32,
     ) {
         self.ecn = ecn;
         self.sack = sack;
         self.timestamps = timestamps;
-        self.window.establish(now, scaling, timestamps);
+        self.window.establish(now, scaling, timestamps, u64::from(reserved));
     }
 
     pub fn rcv_nxt(&self) -> u64 {

@@ -131,11 +131,17 @@ impl WindowOffer {
         }
     }
 
-    pub fn establish(&mut self, now: Instant, scaling: bool, timestamps: bool) {
+    /// `reserved`: one segment, as it counts when the buffers are set up (`tcp_init_buffer_space`), which is
+    /// not offered until the buffer grows.
+    pub fn establish(&mut self, now: Instant, scaling: bool, timestamps: bool, reserved: u64) {
         self.space_at = now;
         if timestamps {
             // tcp_finish_connect, and TCP_SYN_RECV in tcp_rcv_state_process.
             self.settings.advmss -= 12;
+        }
+        if self.settings.tuning == ReceiveTuning::Headroom && self.clamp > 2 * reserved {
+            self.clamp = (2 * reserved).max(self.clamp - reserved);
+            self.ssthresh = self.ssthresh.min(self.clamp);
         }
         if !scaling {
             self.scale = 0;

@@ -187,7 +187,7 @@ impl Sender {
         self.window_seq = segment.seq + u64::from(!segment.flags.has(Flags::SYN));
         self.buffer.max_window = u64::from(segment.window);
         self.view.delivered_at = now;
-        self.bsd.note_window(peer_window);
+        self.bsd.note_window(segment.window);
         match syn_rtt_us {
             Some(rtt) if self.settings.profile.rtt_sampling == RttSampling::BsdTicks => {
                 self.last_rtt_us = Some(rtt);

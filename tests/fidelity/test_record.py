@@ -1,0 +1,58 @@
+"""Cells by name, and a recording of ours in the exchange format."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dragstrip.engines.sim import simulate
+from dragstrip.errors import BadInputError
+from dragstrip.fidelity.kernel import KernelRun, load_all
+from dragstrip.fidelity.record import BOTTLENECK, cell, content
+from dragstrip.fidelity.traces import of_kernel, of_recording
+from dragstrip.fidelity.translate import machine, scenario
+
+RECORDINGS = Path(__file__).parent / "recordings"
+
+
+def test_a_name_says_what_was_recorded_under_it() -> None:
+    for run in load_all(RECORDINGS):
+        made = cell(run.case)
+        for field in ("duration_s", "rtt_ms", "bottleneck", "fwd_netem", "sysctl"):
+            assert made.get(field) == run.scenario.get(field), f"{run.name}: {field}"
+        assert [flow["cc"] for flow in made["flows"]] == [flow["cc"] for flow in run.flows]
+
+
+def test_two_flows_have_hosts_of_their_own() -> None:
+    assert [flow["src"] for flow in cell("b-10m-40ms-1bdp-cubic+reno")["flows"]] == ["s1", "s2"]
+
+
+@pytest.mark.parametrize("name", ["", "10m-40ms", "b-10m-40ms-1bdp", "b-10m-40ms-1bdp-red-reno"])
+def test_another_name_is_refused(name: str) -> None:
+    with pytest.raises(BadInputError, match="a cell"):
+        cell(name)
+
+
+def test_the_exchange_format_holds_what_a_recording_holds() -> None:
+    told = {**cell("b-2m-10ms-1bdp-reno"), "duration_s": 5}
+    empty = {"scenario": told, "flows": [], "ping_series": {"t_s": [], "rtt_ms": []}}
+    made = simulate(scenario(KernelRun("x", empty), nominal=True))
+    counters = {"s1": {"TCPSackRecovery": 3, "TCPHPAcks": 9}}
+    made.provenance.update(
+        kernel={"package": "", "release": "6.1"},
+        emulator="none",
+        verified={"netstat": counters, "idle_rtt_ns": {"s1 to d": 10_019_000}, "cpu_idle_share": 1},
+    )
+    run = KernelRun("x", content(told, made))
+    theirs, ours = of_kernel(run), of_recording(made, BOTTLENECK)
+    for name in ("cwnd", "ssthresh", "srtt_ms", "retransmits"):
+        np.testing.assert_allclose(getattr(theirs.flows[0], name), getattr(ours.flows[0], name))
+    np.testing.assert_allclose(theirs.ping_ms, ours.ping_ms)
+    np.testing.assert_allclose(theirs.queue_bytes, ours.queue_bytes)
+    assert theirs.goodput_bps == pytest.approx(ours.goodput_bps)
+    assert theirs.recoveries == 3
+    assert run.content["netstat"] == {"s1": {"TCPSackRecovery": 3}}
+    assert machine(run).idle_ns == 19_000
+    assert machine(run).late_ns == 0
