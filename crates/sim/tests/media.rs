@@ -296,7 +296,8 @@ fn a_full_socket_fills_the_tunnels_queue() {
 /// A tunnel inside a tunnel is as good as one, less its headers.
 #[test]
 fn tunnels_nest() {
-    let mut scenario = tunnel("cubic", "cubic", 30);
+    // Four minutes: while the outermost connection repairs a loss nothing arrives in order for seconds.
+    let mut scenario = tunnel("cubic", "cubic", 240);
     let one = in_order(&scenario, "a-cubic/client");
     // The outer connection's wire is replaced by a tunnel between routers of its own.
     scenario.links.truncate(6);
