@@ -16,6 +16,10 @@
 //! a single instruction to execute, asking for the lock again and again until it has been run. So when it has
 //! asked often while the main thread waits, it lets that one go first.
 //!
+//! For the same reason the CPU's thread need not wake the main thread before: it would only find that it must wait,
+//! and waking it costs two changes of context. QEMU wakes it by a write to an eventfd(2), whenever the guest
+//! programs a timer; that write is kept until the main thread may have the lock.
+//!
 //! What lives here: this one rule. What must not: anything about what is emulated.
 //! The CPU's thread is known by its name (`-name debug-threads=on`).
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
@@ -23,7 +27,7 @@
 
 use std::ffi::{CStr, c_char, c_int, c_long, c_void};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering::SeqCst};
+use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, Ordering::SeqCst};
 
 type Lock = extern "C" fn(*mut c_void) -> c_int;
 type Wait = extern "C" fn(*mut c_void, *mut c_void) -> c_int;
@@ -37,6 +41,7 @@ unsafe extern "C" {
     fn pthread_self() -> usize;
 }
 
+const SYS_WRITE: c_long = 1;
 const SYS_GETTID: c_long = 186;
 const SYS_FUTEX: c_long = 202;
 const FUTEX_WAIT_PRIVATE: c_int = 128;
@@ -48,7 +53,9 @@ const NEXT: *mut c_void = -1_isize as *mut c_void;
 static BIG_LOCK: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
 /// 1 while the CPU's thread waits with that lock. Changes only under the lock.
 static HALTED: AtomicU32 = AtomicU32::new(0);
-/// How often the CPU's thread has asked for the lock while the main thread waited. Only that thread looks.
+/// The eventfd that the CPU's thread has not written to yet; -1: none. Only that thread looks.
+static CALL: AtomicI32 = AtomicI32::new(-1);
+/// How often the CPU's thread has asked for the lock while the main thread waited or was to be called. Only that thread looks.
 static ASKED: AtomicU32 = AtomicU32::new(0);
 /// So often, and the main thread goes first. Low enough to cost little, and high enough that a guest which
 /// programs its timers does not call the main thread each time.
@@ -115,8 +122,50 @@ fn is_cpu() -> bool {
 }
 
 fn is_main() -> bool {
+    static MAIN: OnceLock<usize> = OnceLock::new();
     // SAFETY: no arguments.
-    unsafe { syscall(SYS_GETTID) == c_long::from(getpid()) }
+    let this = unsafe { pthread_self() };
+    if let Some(&main) = MAIN.get() {
+        return this == main;
+    }
+    // SAFETY: no arguments.
+    let found = unsafe { syscall(SYS_GETTID) == c_long::from(getpid()) };
+    if found {
+        let _ = MAIN.set(this);
+    }
+    found
+}
+
+/// Stands in for write(2).
+///
+/// # Safety
+/// `bytes` has `count` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn write(file: c_int, bytes: *const c_void, count: usize) -> isize {
+    // What eventfd(2) takes: one, as a whole number of eight bytes.
+    // SAFETY: the caller's promise.
+    let is_call = count == 8
+        && is_cpu()
+        && !BIG_LOCK.load(SeqCst).is_null()
+        && unsafe { bytes.cast::<u64>().read_unaligned() } == 1;
+    if is_call {
+        let before = CALL.swap(file, SeqCst);
+        if before != file {
+            call(before);
+        }
+        return 8;
+    }
+    // SAFETY: the caller's promise.
+    unsafe { syscall(SYS_WRITE, file, bytes, count) as isize }
+}
+
+/// Writes to an eventfd, if it is one.
+fn call(file: c_int) {
+    if file >= 0 {
+        let one = 1_u64;
+        // SAFETY: eight bytes that live for the length of the call.
+        unsafe { syscall(SYS_WRITE, file, (&raw const one).cast::<c_void>(), 8_usize) };
+    }
 }
 
 /// Stands in for pthread_setname_np(3): QEMU names its threads from within.
@@ -133,9 +182,10 @@ pub unsafe extern "C" fn pthread_setname_np(thread: usize, name: *const c_char) 
     real_name()(thread, name)
 }
 
-/// The main thread may have the lock now: tells it, if it waits for that.
+/// The main thread may have the lock now: tells it, if it waits for that or has been called meanwhile.
 fn allow() {
     HALTED.store(1, SeqCst);
+    call(CALL.swap(-1, SeqCst));
     if AWAITED.swap(0, SeqCst) == 1 {
         futex(&HALTED, FUTEX_WAKE_PRIVATE, 1);
     }
@@ -162,7 +212,8 @@ pub extern "C" fn pthread_mutex_lock(mutex: *mut c_void) -> c_int {
         return real_lock()(mutex);
     }
     if is_cpu() {
-        if AWAITED.load(SeqCst) == 1 && ASKED.fetch_add(1, SeqCst) >= PATIENCE {
+        let called = AWAITED.load(SeqCst) == 1 || CALL.load(SeqCst) >= 0;
+        if called && ASKED.fetch_add(1, SeqCst) >= PATIENCE {
             ASKED.store(0, SeqCst);
             let turns = TURNS.load(SeqCst);
             allow();
