@@ -110,3 +110,21 @@ def test_unknown_measures_are_not_found(name: str) -> None:
 def test_every_measure_is_documented() -> None:
     documented = set(re.findall(r"`(\w+?)(?:_\*)?`", (DOCS / "measures.md").read_text()))
     assert set(FIGURES) | set(SERIES) <= documented
+
+
+def test_a_stall_is_a_second_without_an_acknowledgement(recording: Recording) -> None:
+    import pyarrow as pa
+
+    interval_ns = 100_000_000
+    # Bytes until 1 s, none until 3.5 s, again until 4 s, a pause of 0.9 s, and on.
+    growing = [tick <= 10 or 35 <= tick <= 40 or tick >= 49 for tick in range(1, 61)]
+    acked = [1000 * sum(growing[: tick + 1]) for tick in range(60)]
+    times = [interval_ns * tick for tick in range(1, 61)]
+    samples = pa.table({"time_ns": times, "flow": [0] * 60, "bytes_acked": acked})
+    changed = Recording(recording.scenario, {**recording.tables, "samples": samples})
+    assert figure(changed, "stalls") == 1.0
+    assert figure(changed, "stall_s_longest") == pytest.approx(2.5)
+    steady = pa.table({"time_ns": times, "flow": [0] * 60, "bytes_acked": list(range(60))})
+    changed = Recording(recording.scenario, {**recording.tables, "samples": steady})
+    assert figure(changed, "stalls") == 0.0
+    assert figure(changed, "stall_s_longest") == 0.0

@@ -26,6 +26,8 @@ Mask: TypeAlias = npt.NDArray[np.bool_]
 STEADY_NS_MIN = 5_000_000_000
 STEADY_RTTS = 20
 """A flow counts as steady after 5 s or 20 round trips, whichever comes later."""
+STALL_S_MIN = 1.0
+"""A shorter pause is no stall to somebody who watches."""
 
 THROUGHPUT_NS = 1_000_000_000
 """Throughput is counted in spans of a second (of a recording interval, if that is longer)."""
@@ -160,6 +162,13 @@ class Measured:
             return flow.goodput_bps
         new = numbers(self.rows("received", flow, window), "new_bytes")
         return float(new.sum()) * 8e9 / (self.interval_ns * new.size) if new.size else math.nan
+
+    def stalls_s(self, flow: Flow, window: Window) -> Floats:
+        """Each time of a second or more in which no byte was acknowledged: the stream stood still."""
+        rows = self.rows("samples", flow, window)
+        times, acked = numbers(rows, "time_ns") / 1e9, numbers(rows, "bytes_acked")
+        pauses = np.diff(times[1:][np.diff(acked) > 0])
+        return np.asarray(pauses[pauses >= STALL_S_MIN], dtype=np.float64)
 
     def busy(self) -> tuple[int, int]:
         """From the first flow's start to the last one's stop."""
@@ -381,6 +390,18 @@ FIGURES: Mapping[str, Measure] = {
         "bit/s",
         "goodput without the first 5 s or 20 round trips, whichever is longer",
         lambda run, flow, _: run.goodput_bps(flow, Window(run.steady_after_ns(flow))),
+    ),
+    "stalls": Measure(
+        "flow",
+        "1",
+        "how often nothing was acknowledged for a second or more",
+        lambda run, flow, window: float(run.stalls_s(flow, window).size),
+    ),
+    "stall_s_longest": Measure(
+        "flow",
+        "s",
+        "the longest time in which nothing was acknowledged; 0 below a second",
+        lambda run, flow, window: float(run.stalls_s(flow, window).max(initial=0.0)),
     ),
     "share": Measure(
         "flow",
