@@ -225,6 +225,9 @@ fn refuse(scenario: &Scenario) -> Result<(), Fault> {
             StackProfile::Linux2627 => {
                 return fault(format!("host {}: its stack is that of Linux 2.6.27", host.name));
             }
+            StackProfile::Linux2638 => {
+                return fault(format!("host {}: its stack is that of Linux 2.6.38", host.name));
+            }
             StackProfile::Freebsd9 => {
                 return fault(format!("host {}: its stack is that of FreeBSD 9", host.name));
             }

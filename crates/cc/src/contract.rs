@@ -186,7 +186,9 @@ impl View {
                 self.is_cwnd_limited
                     || (window.in_slow_start() && window.cwnd < 2 * self.max_packets_out)
             }
-            Kernel::Linux2627 => window.cwnd <= self.prior_in_flight.saturating_add(self.max_burst),
+            Kernel::Linux2627 | Kernel::Linux2638 => {
+                window.cwnd <= self.prior_in_flight.saturating_add(self.max_burst)
+            }
             Kernel::Freebsd9 => self.is_cwnd_limited,
         }
     }
@@ -201,8 +203,19 @@ pub enum Kernel {
     /// Linux 2.6.27: growth counts ACKs, CUBIC is version 2.2 without HyStart and corrects for
     /// delayed ACKs by a ratio of its own.
     Linux2627,
+    /// Linux 2.6.38: the same with HyStart, in jiffies.
+    Linux2638,
     /// FreeBSD 9: growth counts bytes.
     Freebsd9,
+}
+
+impl Kernel {
+    /// Growth counts ACKs, however many packets they cover.
+    #[inline]
+    #[must_use]
+    pub const fn counts_acks(self) -> bool {
+        matches!(self, Self::Linux2627 | Self::Linux2638)
+    }
 }
 
 /// What an algorithm asks of the endpoint in return.
@@ -255,7 +268,7 @@ pub trait CongestionControl {
         match view.kernel {
             Kernel::Linux6 | Kernel::Freebsd9 => window.cwnd.max(view.prior_cwnd),
             // 2.6.27 did not remember the window, only that it had been halved.
-            Kernel::Linux2627 => window.cwnd.max(window.ssthresh << 1),
+            Kernel::Linux2627 | Kernel::Linux2638 => window.cwnd.max(window.ssthresh << 1),
         }
     }
 

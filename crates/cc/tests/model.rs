@@ -85,7 +85,12 @@ fn host() -> impl Strategy<Value = Host> {
         1_u32..20,
         prop_oneof![4 => Just(u32::MAX), 1 => 20_u32..200],
         prop_oneof![Just(PacingStatus::None), Just(PacingStatus::Needed), Just(PacingStatus::Fq)],
-        prop_oneof![Just(Kernel::Linux6), Just(Kernel::Linux2627), Just(Kernel::Freebsd9)],
+        prop_oneof![
+            Just(Kernel::Linux6),
+            Just(Kernel::Linux2627),
+            Just(Kernel::Linux2638),
+            Just(Kernel::Freebsd9)
+        ],
     )
         .prop_map(|(hz, mss, initial_cwnd, clamp, pacing_status, kernel)| Host {
             hz,

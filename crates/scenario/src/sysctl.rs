@@ -230,8 +230,8 @@ sysctls! {
     "net.ipv4." tcp_early_retrans: u32 = 3, 0..=4 => Modelled;
     /// F-RTO (RFC 5682): 0 off, otherwise on.
     "net.ipv4." tcp_frto: u32 = 2, 0..=255 => Modelled;
-    /// 1: remember nothing of a connection for the next one to the same host.
-    "net.ipv4." tcp_no_metrics_save: bool = false => FRESH;
+    /// 1: remember nothing of a connection for the next one to the same host. On Linux 6.1 none does here.
+    "net.ipv4." tcp_no_metrics_save: bool = false => Modelled;
     /// 1: do not remember ssthresh for the next connection to the same host.
     "net.ipv4." tcp_no_ssthresh_metrics_save: bool = true => FRESH;
     /// Shrink the window after an idle time of one RTO (RFC 2861).
@@ -299,8 +299,8 @@ const REFUSED: &[(&str, &str)] = &[
     ("net.core.wmem_default", "net.ipv4.tcp_wmem, which TCP uses in its place"),
 ];
 
-/// Settings of the table that came after 2.6.27.
-const NOT_IN_2_6_27: &[&str] = &[
+/// Settings of the table that came after 2.6.
+const NOT_IN_2_6: &[&str] = &[
     "tcp_max_reordering",
     "tcp_recovery",
     "tcp_early_retrans",
@@ -332,6 +332,7 @@ impl Sysctls {
         match profile {
             StackProfile::Linux6 => Self::linux_6(),
             StackProfile::Linux2627 => Self::linux_2_6_27(),
+            StackProfile::Linux2638 => Self { tcp_ecn: 2, ..Self::linux_2_6_27() },
             // It has none of these, and is asked for `FreebsdSysctls` instead.
             StackProfile::Freebsd9 => Self::linux_6(),
         }
@@ -387,10 +388,10 @@ impl Sysctls {
         let mut problems = Vec::new();
         for (name, text) in map {
             let text = text.trim();
-            if profile == StackProfile::Linux2627
-                && NOT_IN_2_6_27.iter().any(|absent| name.strip_prefix("net.ipv4.") == Some(absent))
+            if matches!(profile, StackProfile::Linux2627 | StackProfile::Linux2638)
+                && NOT_IN_2_6.iter().any(|absent| name.strip_prefix("net.ipv4.") == Some(absent))
             {
-                let expected = "a setting that Linux 2.6.27 has";
+                let expected = "a setting that Linux 2.6 has";
                 problems.push(Problem::new(at(name), format!("{name:?}"), expected));
                 continue;
             }
@@ -486,8 +487,8 @@ mod tests {
         assert_eq!((stock.tcp_adv_win_scale, stock.tcp_recovery), (2, 0));
         assert_eq!(stock.tcp_rmem.default, 87_380);
         let problem = of("net.ipv4.tcp_recovery", "1").unwrap_err();
-        assert_eq!(problem.expected, "a setting that Linux 2.6.27 has");
-        for absent in NOT_IN_2_6_27 {
+        assert_eq!(problem.expected, "a setting that Linux 2.6 has");
+        for absent in NOT_IN_2_6 {
             assert!(sysctl_table().iter().any(|line| line.name == format!("net.ipv4.{absent}")));
         }
     }

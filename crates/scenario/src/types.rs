@@ -98,6 +98,10 @@ pub enum StackProfile {
     /// of reordering, receive window 3/4 of the buffer. Congestion controls: reno, cubic 2.2, exp, fixed.
     #[serde(rename = "linux-2.6.27")]
     Linux2627,
+    /// Linux 2.6.38 (early 2011): as 2.6.27, but CUBIC has HyStart, in jiffies, and Vegas is there. Congestion controls:
+    /// reno, cubic, vegas, exp, fixed.
+    #[serde(rename = "linux-2.6.38")]
+    Linux2638,
     /// FreeBSD 9 as of May 2011: byte counting, NewReno and SACK recovery, timeouts with 200 ms of slop, every second
     /// segment acknowledged, clocks that advance with `tick_hz` (1000; 100 in a virtual machine, where FreeBSD so
     /// detects it). Congestion controls: newreno-freebsd, cubic-freebsd, vegas-freebsd, cdg-freebsd, fixed.

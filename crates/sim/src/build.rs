@@ -12,8 +12,9 @@ use crate::packets::Packets;
 use crate::probes::Probe;
 use crate::recorder::Recorder;
 use crate::settings::settings;
+use crate::sockets::Socket;
 use crate::tunnel::Tunnel;
-use crate::world::{Layout, QueueWatch, Socket, World};
+use crate::world::{Layout, QueueWatch, World};
 use dragstrip_cc::{Algorithm, UnknownAlgorithm};
 use dragstrip_link::{Ring, Transmitter, Wire};
 use dragstrip_qdisc::Discipline;
@@ -335,6 +336,7 @@ fn build_flows(
             hosts.insert(host.name.as_str(), settings(host, &format!("nodes[{index}]"))?);
         }
     }
+    let mut destinations = BTreeMap::new();
     let mut flows = Vec::with_capacity(scenario.flows.len());
     for (index, spec) in scenario.flows.iter().enumerate() {
         let field = format!("flows[{index}]");
@@ -355,10 +357,12 @@ fn build_flows(
                 let to_server = ports.add((from, to), target, &name("server"), &field)?;
                 let target = Target::Endpoint(client);
                 let to_client = ports.add((to, from), target, &name("client"), &field)?;
-                for (role, host, name, first_hop) in [
-                    (Role::Client, &spec.sender, "client", to_server),
-                    (Role::Server, &spec.receiver, "server", to_client),
+                for (role, host, name, first_hop, pair) in [
+                    (Role::Client, &spec.sender, "client", to_server, (from, to)),
+                    (Role::Server, &spec.receiver, "server", to_client, (to, from)),
                 ] {
+                    let count = destinations.len() as u32;
+                    let destination = *destinations.entry(pair).or_insert(count);
                     let settings = hosts.get(host.as_str()).ok_or_else(|| missing("sender"))?;
                     // VTUN and ssh set TCP_NODELAY.
                     let nodelay = matches!(spec.application, Application::Tunnel { .. });
@@ -371,6 +375,7 @@ fn build_flows(
                         flow: index as u32,
                         sends_data: false,
                         awaited: false,
+                        destination,
                     });
                 }
                 FlowKind::Tcp { client, server }

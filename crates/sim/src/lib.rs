@@ -17,6 +17,7 @@ mod probes;
 mod recorder;
 mod recording;
 mod settings;
+mod sockets;
 mod tunnel;
 mod world;
 

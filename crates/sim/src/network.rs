@@ -316,10 +316,10 @@ impl Network {
     }
 
     /// A packet leaves its host at `now`, for the path that begins at `first_hop`; the answer is
-    /// when it has left the host's own interface (`now` when it was dropped there or when that cannot
-    /// be known yet).
+    /// when it has left the host's own interface (`now` when that cannot be known yet), and `None` when a FIFO
+    /// there had no room for it.
     #[inline]
-    pub fn send(&mut self, packet: Packet, first_hop: u32, now: Instant) -> Instant {
+    pub fn send(&mut self, packet: Packet, first_hop: u32, now: Instant) -> Option<Instant> {
         let len = u32::from(packet.frame);
         let id = self.packets.insert(packet);
         self.sent += 1;
@@ -334,7 +334,7 @@ impl Network {
         len: u32,
         mut at: Instant,
         now: Instant,
-    ) -> Instant {
+    ) -> Option<Instant> {
         let mut first_departure = now;
         let mut first: Option<usize> = None;
         let mut last = 0;
@@ -350,17 +350,17 @@ impl Network {
             }
             if stage.neighbour_known > at {
                 self.wait_for_neighbour(id, index, hop, at);
-                return first_departure;
+                return Some(first_departure);
             }
             stage.counters.enqueued += 1;
             let Server::Computed(fifo) = &mut stage.server else {
-                self.enqueue(index, id, hop, len, now);
-                return first_departure;
+                let refused = self.enqueue(index, id, hop, len, now);
+                return (!refused || first.is_some()).then_some(first_departure);
             };
             let Some(leaves) = fifo.offer(len, at) else {
                 stage.counters.dropped += 1;
                 self.packets.remove(id);
-                return first_departure;
+                return first.map(|_| first_departure);
             };
             at = leaves + stage.delay;
             if first.is_none() {
@@ -371,7 +371,7 @@ impl Network {
             hop += 1;
         }
         self.wait(Waiting { at, id, hop }, first.unwrap_or(last), last);
-        first_departure
+        Some(first_departure)
     }
 
     /// The neighbour's address is not known: the packet waits for the reply to an ARP request, which
@@ -434,7 +434,8 @@ impl Network {
         self.flow_keys[port as usize]
     }
 
-    fn enqueue(&mut self, index: usize, id: PacketId, hop: u32, len: u32, now: Instant) {
+    /// Hands a packet to a stage's discipline; whether it is a FIFO and had no room for it.
+    fn enqueue(&mut self, index: usize, id: PacketId, hop: u32, len: u32, now: Instant) -> bool {
         let flow = self.flow_key(hop);
         let packet = self.packets.get_mut(id);
         packet.hop = hop;
@@ -444,11 +445,14 @@ impl Network {
             Server::Evented(evented) => &mut evented.discipline,
             Server::Shared(shared) => &mut shared.discipline,
             Server::Tunnel(tunnel) => &mut tunnel.discipline,
-            Server::Computed(_) => return,
+            Server::Computed(_) => return false,
         };
+        let dropped = stage.counters.dropped;
         let mut sink = Losses { packets: &mut self.packets, counters: &mut stage.counters };
         discipline.enqueue(Item { packet: id, len, flow, ecn }, now, &mut sink);
+        let refused = stage.counters.dropped > dropped && matches!(discipline, Discipline::Fifo(_));
         self.pump(index, now);
+        refused
     }
 
     /// Lets out of a stage whatever may leave now.

@@ -9,7 +9,9 @@ use dragstrip_units::Duration;
 /// The settings of a host's TCP.
 pub(crate) fn settings(host: &HostSpec, field: &str) -> Result<Settings, SetupError> {
     match host.profile {
-        StackProfile::Linux6 | StackProfile::Linux2627 => linux_settings(host, field),
+        StackProfile::Linux6 | StackProfile::Linux2627 | StackProfile::Linux2638 => {
+            linux_settings(host, field)
+        }
         StackProfile::Freebsd9 => freebsd_settings(host, field),
     }
 }
@@ -56,6 +58,7 @@ fn linux_settings(host: &HostSpec, field: &str) -> Result<Settings, SetupError> 
     let stock = match host.profile {
         StackProfile::Linux6 => Settings::linux_6(),
         StackProfile::Linux2627 => Settings::linux_2_6_27(),
+        StackProfile::Linux2638 => Settings::linux_2_6_38(),
         StackProfile::Freebsd9 => Settings::freebsd_9(),
     };
     let settings = Settings {
@@ -91,11 +94,12 @@ fn linux_settings(host: &HostSpec, field: &str) -> Result<Settings, SetupError> 
         comp_sack_slack: Duration::from_nanos(sysctls.tcp_comp_sack_slack_ns),
         comp_sack_nr: sysctls.tcp_comp_sack_nr,
         min_rtt_wlen_s: sysctls.tcp_min_rtt_wlen,
+        metrics_cache: stock.metrics_cache && !sysctls.tcp_no_metrics_save,
         ..stock
     };
     Ok(match host.profile {
         StackProfile::Linux6 | StackProfile::Freebsd9 => settings,
-        StackProfile::Linux2627 => {
+        StackProfile::Linux2627 | StackProfile::Linux2638 => {
             Settings { initial_cwnd: rfc3390_window(settings.mss()), ..settings }
         }
     })

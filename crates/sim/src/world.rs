@@ -7,6 +7,7 @@ use crate::packets::Packet;
 use crate::probes::Probe;
 use crate::recorder::{Arrived, FlowRow, Ping, QueueState, Recorder};
 use crate::recording::{Data, Recording};
+use crate::sockets::{Memory, Socket};
 use dragstrip_qdisc::PacketId;
 use dragstrip_scenario::{Scenario, Transport};
 use dragstrip_tcp::{Endpoint, Outbox, Segment};
@@ -97,21 +98,6 @@ pub(crate) struct QueueWatch {
     pub link: i64,
 }
 
-/// An endpoint, and how it is tied into the world.
-#[derive(Debug)]
-pub(crate) struct Socket {
-    pub endpoint: Endpoint,
-    /// When its timer event is due at the latest.
-    pub scheduled: Instant,
-    /// Where its packets begin their way.
-    pub first_hop: u32,
-    pub flow: u32,
-    /// It sends the flow's data: its state is what the recording shows.
-    pub sends_data: bool,
-    /// Something waits for a number of bytes to arrive at either end of the flow.
-    pub awaited: bool,
-}
-
 /// What has arrived at the receiving end of a flow.
 #[derive(Clone, Copy, Debug, Default)]
 struct Arrivals {
@@ -127,6 +113,7 @@ pub(crate) struct World {
     pub(crate) sockets: Vec<Socket>,
     pub(crate) flows: Vec<Flow>,
     arrivals: Vec<Arrivals>,
+    memory: Memory,
     probes: Vec<Probe>,
     recorder: Recorder,
     queues: Vec<QueueWatch>,
@@ -146,7 +133,7 @@ struct Out<'a> {
 
 impl Outbox for Out<'_> {
     #[inline]
-    fn send(&mut self, segment: &Segment, now: Instant) -> Instant {
+    fn send(&mut self, segment: &Segment, now: Instant) -> Option<Instant> {
         let frame = segment.frame_len() as u16;
         self.network.send(Packet { segment: segment.clone(), hop: 0, frame }, self.first_hop, now)
     }
@@ -165,6 +152,7 @@ impl World {
         layout: Layout,
     ) -> Self {
         let mut world = Self {
+            memory: Memory::of(&sockets),
             network,
             sockets,
             arrivals: vec![Arrivals::default(); flows.len()],
@@ -388,6 +376,7 @@ impl World {
 
     fn open(&mut self, endpoint: u32) {
         let index = endpoint as usize;
+        self.memory.recall(&mut self.sockets[index]);
         let mut out = Out { network: &mut self.network, first_hop: self.sockets[index].first_hop };
         self.sockets[index].endpoint.open(self.now, &mut out);
         self.reschedule(index);
@@ -478,8 +467,8 @@ impl World {
         flow.phase = Phase::Stopped;
         flow.ended.get_or_insert(self.now);
         if let FlowKind::Tcp { client, server } = flow.kind {
-            self.sockets[client as usize].endpoint.reset();
-            self.sockets[server as usize].endpoint.reset();
+            self.memory.close(&mut self.sockets[client as usize]);
+            self.memory.close(&mut self.sockets[server as usize]);
         }
         self.set_app(index, Instant::NEVER);
     }

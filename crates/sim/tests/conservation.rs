@@ -2,11 +2,11 @@
 //! vanishes, time never goes back, nothing stops for good, and every run can be repeated.
 
 use dragstrip_scenario::{
-    FlowSpec, LinkSpec, MediumSpec, NodeSpec, ProbeSpec, QdiscSpec, Scenario,
+    FlowSpec, LinkSpec, MediumSpec, NodeSpec, ProbeSpec, QdiscSpec, Scenario, StackProfile,
 };
 use dragstrip_sim::audit::{Audit, audit};
 use dragstrip_sim::{Column, Data, Recording};
-use dragstrip_testkit::{Budget, path, scenarios};
+use dragstrip_testkit::{Budget, on_stack, path, scenarios};
 use dragstrip_units::Instant;
 use proptest::test_runner::{Config, TestCaseError, TestError, TestRng, TestRunner};
 
@@ -91,6 +91,25 @@ fn nothing_appears_and_nothing_vanishes() {
 fn nothing_appears_and_nothing_vanishes_either() {
     let test = "nothing_appears_and_nothing_vanishes_either";
     Trial { test, stream: 2, share: 2, check: conserved }.run();
+}
+
+/// The older stacks, each in its turn.
+#[test]
+fn nothing_appears_and_nothing_vanishes_on_older_stacks() {
+    const STACKS: &[(StackProfile, &[&str])] = &[
+        (StackProfile::Linux2627, &["reno", "cubic", "exp"]),
+        (StackProfile::Linux2638, &["reno", "cubic", "vegas"]),
+        (
+            StackProfile::Freebsd9,
+            &["newreno-freebsd", "cubic-freebsd", "vegas-freebsd", "cdg-freebsd"],
+        ),
+    ];
+    let check = |scenario: &Scenario| {
+        let (profile, ccs) = STACKS[scenario.seed as usize % STACKS.len()];
+        conserved(&on_stack(scenario, profile, ccs))
+    };
+    let test = "nothing_appears_and_nothing_vanishes_on_older_stacks";
+    Trial { test, stream: 4, share: 2, check }.run();
 }
 
 fn conserved(scenario: &Scenario) -> Result<(), String> {

@@ -1,6 +1,9 @@
 //! What must come out of a path can be worked out beforehand; here it is, beside what comes out.
 
-use dragstrip_scenario::{Application, LinkSpec, LossModel, NetemSpec, QdiscSpec, Scenario};
+use dragstrip_scenario::{
+    Application, FlowSpec, LinkSpec, LossModel, NetemSpec, NodeSpec, QdiscSpec, Scenario,
+    StackProfile,
+};
 use dragstrip_sim::{Column, Data, Recording};
 use dragstrip_testkit::path::{datagrams, dumbbell, flow, link, ping};
 
@@ -347,4 +350,32 @@ fn a_transfer_ends_when_its_last_byte_arrives() {
     // for the window of 10, which 20 ms of 10 Mbit/s (16.5 frames) outgrows at once.
     let sending = 2_000_000.0 / PAYLOAD * FRAME * 8.0 / 1e7;
     assert!((sending + 0.020..sending + 0.050).contains(&took), "{took} s, {sending} s of sending");
+}
+
+/// The second connection between two hosts of 2.6.27 begins with the threshold that the first has learnt, unless told
+/// not to; on 6.1 it does not.
+#[test]
+fn a_connection_inherits_the_threshold_of_the_one_before() {
+    let second_begins_with = |profile, save: bool| {
+        let bottleneck = LinkSpec { rate_bps: Some(2_000_000), qdisc: pfifo(20), ..link("r", "d") };
+        let mut scenario = dumbbell(1, bottleneck, 10_000_000, 12);
+        for node in &mut scenario.nodes {
+            if let NodeSpec::Host(host) = node {
+                host.profile = profile;
+                let value = u8::from(!save).to_string();
+                host.sysctl.insert("net.ipv4.tcp_no_metrics_save".to_owned(), value);
+            }
+        }
+        let first = FlowSpec { stop_ns: Some(9_000 * MS), ..flow("s0", "d", "reno") };
+        let second =
+            FlowSpec { label: "second".to_owned(), start_ns: 10_000 * MS, ..first.clone() };
+        scenario.flows = vec![first, FlowSpec { stop_ns: None, ..second }];
+        let recording = run(&scenario);
+        of_flow(&recording, "samples", "ssthresh_bytes", 1, 10)[0].1 / PAYLOAD
+    };
+    let fresh = dragstrip_sim::Data::NULL as f64 / PAYLOAD;
+    let inherited = second_begins_with(StackProfile::Linux2627, true);
+    assert!((2.0..60.0).contains(&inherited), "{inherited} segments");
+    assert_eq!(second_begins_with(StackProfile::Linux2627, false), fresh);
+    assert_eq!(second_begins_with(StackProfile::Linux6, true), fresh);
 }

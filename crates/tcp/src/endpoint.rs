@@ -1,5 +1,6 @@
 //! One end of a connection: handshake, then a sender and a receiver side by side.
 
+use crate::metrics::Metrics;
 use crate::profile::Settings;
 use crate::receiver::Receiver;
 use crate::segment::{Flags, Outbox, SackBlock, Segment};
@@ -167,6 +168,24 @@ impl Endpoint {
             self.phase = Phase::Handshake;
             self.send_syn(now, out);
         }
+    }
+
+    /// What the host remembers of this connection's peer (`tcp_init_metrics`), before it is opened.
+    pub fn recall(&mut self, metrics: Metrics) {
+        self.sender.recall(metrics);
+    }
+
+    /// What the host will remember of it (`tcp_update_metrics`): `metrics` is what it knew.
+    pub fn remember(&self, metrics: &mut Metrics) {
+        if self.phase == Phase::Established {
+            self.sender.remember(metrics);
+        }
+    }
+
+    /// Whether this host remembers anything.
+    #[must_use]
+    pub fn keeps_metrics(&self) -> bool {
+        self.sender.settings.metrics_cache
     }
 
     /// Ends the connection at once: neither side sends or takes anything any more.

@@ -12,6 +12,7 @@
 //! work. Where it falls short is listed in `docs/known-gaps.md`.
 
 mod endpoint;
+mod metrics;
 mod profile;
 mod receiver;
 mod segment;
@@ -19,6 +20,7 @@ mod sender;
 mod ticks;
 
 pub use endpoint::{Endpoint, LimitedBy, Phase, Role, Snapshot};
+pub use metrics::Metrics;
 pub use profile::{
     BsdSettings, DelayedAck, Profile, ReceiveTuning, RecoveryStyle, RttSampling, SendBuffer,
     Settings, TimerWheel, bsd_initial_window, rfc3390_window,

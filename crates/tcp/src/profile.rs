@@ -25,6 +25,8 @@ pub struct Profile {
     pub small_queues: bool,
     /// How the receive buffer grows.
     pub receive_tuning: ReceiveTuning,
+    /// Segments offered at first at most.
+    pub initial_offer: u32,
     /// When data in order is acknowledged.
     pub delayed_ack: DelayedAck,
     /// What the send buffer is charged with.
@@ -109,6 +111,7 @@ impl Profile {
         timer_wheel: TimerWheel::Buckets,
         small_queues: true,
         receive_tuning: ReceiveTuning::Headroom,
+        initial_offer: u32::MAX,
         delayed_ack: DelayedAck::Estimated,
         send_buffer: SendBuffer::Memory,
         ticked_timestamps: false,
@@ -124,11 +127,16 @@ impl Profile {
         timer_wheel: TimerWheel::Exact,
         small_queues: false,
         receive_tuning: ReceiveTuning::Twice,
+        initial_offer: 4,
         delayed_ack: DelayedAck::Estimated,
         send_buffer: SendBuffer::Memory,
         ticked_timestamps: true,
         reordering_bits: 8,
     };
+
+    /// Linux 2.6.38.
+    pub const LINUX_2_6_38: Self =
+        Self { kernel: Kernel::Linux2638, initial_offer: 10, ..Self::LINUX_2_6_27 };
 
     /// FreeBSD 9.
     pub const FREEBSD_9: Self = Self {
@@ -139,6 +147,7 @@ impl Profile {
         timer_wheel: TimerWheel::Exact,
         small_queues: false,
         receive_tuning: ReceiveTuning::Step,
+        initial_offer: u32::MAX,
         delayed_ack: DelayedAck::EverySecond,
         send_buffer: SendBuffer::Payload,
         ticked_timestamps: true,
@@ -278,6 +287,8 @@ pub struct Settings {
     pub write_bytes: u64,
     /// The application has set `TCP_NODELAY`: short segments wait for nothing.
     pub nodelay: bool,
+    /// `tcp_no_metrics_save` = 0: the next connection to a host begins with what the last one has learnt.
+    pub metrics_cache: bool,
     /// What only FreeBSD has.
     pub bsd: BsdSettings,
 }
@@ -326,6 +337,7 @@ impl Settings {
             rto_initial: Duration::from_secs(1),
             write_bytes: 131_072,
             nodelay: false,
+            metrics_cache: false,
             bsd: BsdSettings {
                 abc_limit: 2,
                 limited_transmit: true,
@@ -344,6 +356,7 @@ impl Settings {
             profile: Profile::LINUX_2_6_27,
             ecn_accept: false,
             max_reordering: 127,
+            metrics_cache: true,
             rmem: [4096, 87_380, 4_194_304],
             wmem: [4096, 16_384, 4_194_304],
             core_rmem_max: 131_071,
@@ -355,6 +368,12 @@ impl Settings {
             ..Self::linux_6()
         };
         Self { initial_cwnd: rfc3390_window(settings.mss()), ..settings }
+    }
+
+    /// A stock Linux 2.6.38: its settings are those of 2.6.27, but that ECN is granted when asked for.
+    #[must_use]
+    pub fn linux_2_6_38() -> Self {
+        Self { profile: Profile::LINUX_2_6_38, ecn_accept: true, ..Self::linux_2_6_27() }
     }
 
     /// FreeBSD 9 as of May 2011.

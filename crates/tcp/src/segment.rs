@@ -107,6 +107,6 @@ impl Segment {
 /// Where an endpoint's segments go.
 pub trait Outbox {
     /// `segment` leaves the host now. The answer is when it will have left the host's own
-    /// interface, for TCP Small Queues; `now` when nothing holds it up.
-    fn send(&mut self, segment: &Segment, now: Instant) -> Instant;
+    /// interface, for TCP Small Queues; `now` when nothing holds it up; `None`: the host's own queue was full.
+    fn send(&mut self, segment: &Segment, now: Instant) -> Option<Instant>;
 }

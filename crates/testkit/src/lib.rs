@@ -15,4 +15,4 @@ pub mod path;
 mod scenarios;
 mod traffic;
 
-pub use scenarios::{Budget, scenarios};
+pub use scenarios::{Budget, on_stack, scenarios};

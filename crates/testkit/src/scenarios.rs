@@ -5,7 +5,8 @@ use crate::links::{link, medium};
 use crate::path;
 use crate::traffic::{flow, host};
 use dragstrip_scenario::{
-    Application, FlowSpec, HostSpec, LinkSpec, MediumSpec, NodeSpec, ProbeSpec, Record, Scenario,
+    Application, FlowSpec, GsoMode, HostSpec, LinkSpec, MediumSpec, NodeSpec, ProbeSpec, Record,
+    Scenario, StackProfile, Transport,
 };
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -110,6 +111,26 @@ pub fn scenarios(budget: Budget) -> impl Strategy<Value = Scenario> {
         };
         tunnelled(scenario, &shape, tunnel)
     })
+}
+
+/// `scenario` with the stack `profile` on every host, without settings of Linux 6.1's, and flows of its congestion
+/// controls `ccs`, in turn.
+#[must_use]
+pub fn on_stack(scenario: &Scenario, profile: StackProfile, ccs: &[&str]) -> Scenario {
+    let mut old = scenario.clone();
+    for node in &mut old.nodes {
+        if let NodeSpec::Host(host) = node {
+            (host.profile, host.gso) = (profile, GsoMode::Off);
+            host.sysctl.clear();
+        }
+    }
+    for (index, flow) in old.flows.iter_mut().enumerate() {
+        if let Transport::Tcp { cc, cc_options } = &mut flow.transport {
+            ccs[index % ccs.len()].clone_into(cc);
+            cc_options.clear();
+        }
+    }
+    old
 }
 
 fn nodes(shape: &Shape, hosts: Vec<HostSpec>) -> Vec<NodeSpec> {

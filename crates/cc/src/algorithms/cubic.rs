@@ -26,7 +26,7 @@
 //! - **Source of the details**: Linux 6.1 `tcp_cubic.c`. Parameters are those of the module. On the profile of
 //!   Linux 2.6.27 it is version 2.2: no HyStart, ACKs are counted and corrected by their ratio to packets, no
 //!   bounds on the growth, the curve computed whenever the window has changed, no correction for idle times, delays in
-//!   whole jiffies; an undone reduction goes back to `Wmax`.
+//!   whole jiffies; an undone reduction goes back to `Wmax`. On that of 2.6.38 it has HyStart, in jiffies.
 
 use crate::algorithms::{integer, reject_unknown, switch};
 use crate::slow_start::hystart::HyStart;
@@ -195,7 +195,7 @@ impl Cubic {
         match view.kernel {
             // Nothing known of the path: at least 5 % per round trip.
             Kernel::Linux6 if self.last_max_cwnd == 0 => cnt.min(20),
-            Kernel::Linux6 | Kernel::Linux2627 | Kernel::Freebsd9 => cnt,
+            Kernel::Linux6 | Kernel::Linux2627 | Kernel::Linux2638 | Kernel::Freebsd9 => cnt,
         }
     }
 
@@ -219,7 +219,7 @@ impl Cubic {
     }
 
     /// `bictcp_acked` of version 2.2: the ratio of packets to ACKs; delays in whole jiffies.
-    fn acked_2_2(&mut self, view: &View, ack: &Ack) {
+    fn acked_2_2(&mut self, view: &View, window: &mut Window, ack: &Ack) {
         if ack.packets == 0 {
             return;
         }
@@ -235,6 +235,9 @@ impl Cubic {
         let delay_us = (rtt_us / jiffy_us * jiffy_us).max(1);
         if self.delay_min_us == 0 || self.delay_min_us > delay_us {
             self.delay_min_us = delay_us;
+        }
+        if let (Kernel::Linux2638, Some(hystart)) = (view.kernel, &mut self.hystart) {
+            hystart.acked_in_jiffies(view, window, delay_us, self.delay_min_us);
         }
     }
 
@@ -329,17 +332,17 @@ impl CongestionControl for Cubic {
         if !view.cwnd_limited(window) {
             return Response::None;
         }
-        match view.kernel {
-            Kernel::Linux6 | Kernel::Freebsd9 => {}
-            Kernel::Linux2627 => {
-                if window.in_slow_start() {
-                    window.slow_start_by_ack(1);
-                } else {
-                    self.update_2_2(view, window.cwnd);
-                    window.increase_by_ack(self.cnt);
+        if view.kernel.counts_acks() {
+            if window.in_slow_start() {
+                if let (Kernel::Linux2638, Some(hystart)) = (view.kernel, &mut self.hystart) {
+                    hystart.begin_round_in_jiffies(view);
                 }
-                return Response::None;
+                window.slow_start_by_ack(1);
+            } else {
+                self.update_2_2(view, window.cwnd);
+                window.increase_by_ack(self.cnt);
             }
+            return Response::None;
         }
         let left = if window.in_slow_start() { window.slow_start(acked) } else { acked };
         if left > 0 {
@@ -358,12 +361,12 @@ impl CongestionControl for Cubic {
     fn undo_cwnd(&mut self, view: &View, window: &mut Window) -> u32 {
         match view.kernel {
             Kernel::Linux6 | Kernel::Freebsd9 => window.cwnd.max(view.prior_cwnd),
-            Kernel::Linux2627 => window.cwnd.max(self.last_max_cwnd),
+            Kernel::Linux2627 | Kernel::Linux2638 => window.cwnd.max(self.last_max_cwnd),
         }
     }
 
     fn cwnd_event(&mut self, view: &View, _window: &mut Window, event: Event) {
-        if view.kernel == Kernel::Linux2627 {
+        if view.kernel.counts_acks() {
             return;
         }
         // Idle time does not advance the curve.
@@ -376,9 +379,8 @@ impl CongestionControl for Cubic {
 
     #[inline]
     fn acked(&mut self, view: &View, window: &mut Window, ack: &Ack) {
-        match view.kernel {
-            Kernel::Linux6 | Kernel::Freebsd9 => {}
-            Kernel::Linux2627 => return self.acked_2_2(view, ack),
+        if view.kernel.counts_acks() {
+            return self.acked_2_2(view, window, ack);
         }
         let Some(rtt_us) = ack.rtt_us else { return };
         if self.is_right_after_recovery(view) {

@@ -24,7 +24,7 @@
 //! drive it through everything a connection can do to it.
 
 use crate::algorithms::{integer, reject_unknown, reno};
-use crate::{CongestionControl, Kernel, Options, Response, UnknownAlgorithm, View, Window};
+use crate::{CongestionControl, Options, Response, UnknownAlgorithm, View, Window};
 use dragstrip_units::Stream;
 
 /// Reno with × `factor` slow start and ¾ reductions.
@@ -55,12 +55,9 @@ impl CongestionControl for Exp {
         if !view.cwnd_limited(window) {
             return Response::None;
         }
-        match view.kernel {
-            Kernel::Linux6 | Kernel::Freebsd9 => {}
-            Kernel::Linux2627 => {
-                reno::grow_by_ack(window, self.gain);
-                return Response::None;
-            }
+        if view.kernel.counts_acks() {
+            reno::grow_by_ack(window, self.gain);
+            return Response::None;
         }
         let left = if window.in_slow_start() {
             // What does not fit below the threshold comes back as growth; count it as packets.

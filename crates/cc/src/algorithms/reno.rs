@@ -15,7 +15,7 @@
 //!   (eq. 4); the window is never inflated in recovery, the endpoint's pipe count does that work.
 //! - **Source of the details**: Linux 6.1 `tcp_cong.c` (`tcp_reno_*`).
 
-use crate::{CongestionControl, Kernel, Options, Response, UnknownAlgorithm, View, Window};
+use crate::{CongestionControl, Options, Response, UnknownAlgorithm, View, Window};
 use dragstrip_units::Stream;
 
 /// Linux's Reno. It has no parameters.
@@ -39,9 +39,8 @@ pub fn grow(view: &View, window: &mut Window, acked: u32) {
     if !view.cwnd_limited(window) {
         return;
     }
-    match view.kernel {
-        Kernel::Linux6 | Kernel::Freebsd9 => {}
-        Kernel::Linux2627 => return grow_by_ack(window, 1),
+    if view.kernel.counts_acks() {
+        return grow_by_ack(window, 1);
     }
     let left = if window.in_slow_start() { window.slow_start(acked) } else { acked };
     if left > 0 {
@@ -82,6 +81,7 @@ impl CongestionControl for Reno {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Kernel;
     use crate::testing::view;
 
     /// A window's worth of packets is delivered, `per_ack` at a time.

@@ -16,6 +16,7 @@
 //!   baseRTT, so it grows faster than the paper's queue estimate (which divides by RTT); the
 //!   round's RTT is its minimum; with two samples or fewer in a round, it is Reno.
 //! - The growth by one per round trip does not ask whether the window was the limit.
+//! - On the profile of Linux 2.6.38 slow start counts ACKs and ends one packet below the window.
 //! - **Source of the details**: Linux 6.1 `tcp_vegas.c`. Parameters are those of the module, in
 //!   packets: `alpha` 2, `beta` 4, `gamma` 1.
 
@@ -89,18 +90,32 @@ impl Vegas {
             if diff > self.gamma {
                 // One more than the target: truncation would cost full utilisation.
                 window.cwnd = window.cwnd.min(target.saturating_add(1));
-                window.ssthresh = window.ssthresh.min(window.cwnd);
+                window.ssthresh = below(window);
             } else {
-                window.slow_start(acked);
+                slow_start(view, window, acked);
             }
         } else if diff > self.beta {
             window.cwnd -= 1;
-            window.ssthresh = window.ssthresh.min(window.cwnd);
+            window.ssthresh = below(window);
         } else if diff < self.alpha {
             window.cwnd += 1;
         }
         window.cwnd = window.cwnd.max(2).min(window.clamp);
         window.ssthresh = window.current_ssthresh(view.state);
+    }
+}
+
+/// `tcp_vegas_ssthresh`: a threshold that ends slow start; where it still holds at the threshold, one packet less.
+fn below(window: &Window) -> u32 {
+    let most = window.cwnd - u32::from(window.slow_start_at_threshold);
+    window.ssthresh.min(most.max(1))
+}
+
+fn slow_start(view: &View, window: &mut Window, acked: u32) {
+    if view.kernel.counts_acks() {
+        window.slow_start_by_ack(1);
+    } else {
+        window.slow_start(acked);
     }
 }
 
@@ -128,7 +143,7 @@ impl CongestionControl for Vegas {
             }
             self.forget_round();
         } else if window.in_slow_start() {
-            window.slow_start(acked);
+            slow_start(view, window, acked);
         }
         Response::None
     }

@@ -104,6 +104,52 @@ impl HyStart {
         }
     }
 
+    /// Before 2.6.39 a round began here, when the window was about to grow.
+    pub fn begin_round_in_jiffies(&mut self, view: &View) {
+        if view.snd_una > self.end_seq {
+            self.start_round(view);
+        }
+    }
+
+    /// The same from 2.6.29 to 2.6.38, on a clock of jiffies: a train of ACKs at most 2 ms apart ends slow start
+    /// after half the minimum RTT, the delay when the least of the round's first eight samples exceeds the
+    /// minimum by a sixteenth of it, at least 2 jiffies and at most 16.
+    pub fn acked_in_jiffies(
+        &mut self,
+        view: &View,
+        window: &mut Window,
+        delay_us: u32,
+        delay_min_us: u32,
+    ) {
+        if self.found || !window.in_slow_start() || window.cwnd < self.low_window {
+            return;
+        }
+        let jiffy_us = u64::from(1_000_000 / view.hz);
+        let now = view.now_us() / jiffy_us;
+        let mut exits = false;
+        if self.detect_train {
+            // msecs_to_jiffies rounds up.
+            let gap = 2_000_u64.div_ceil(jiffy_us);
+            if now - self.last_ack_us / jiffy_us <= gap {
+                self.last_ack_us = view.now_us();
+                let half = u64::from(delay_min_us) / jiffy_us / 2;
+                exits = now - self.round_start_us / jiffy_us >= half;
+            }
+        }
+        if self.sample_cnt < MIN_SAMPLES {
+            self.curr_rtt_us = self.curr_rtt_us.min(delay_us);
+            self.sample_cnt += 1;
+        } else if self.detect_delay {
+            let (low, high) = (2 * jiffy_us as u32, 16 * jiffy_us as u32);
+            let increase_us = (delay_min_us >> 4).clamp(low, high);
+            exits |= self.curr_rtt_us > delay_min_us.saturating_add(increase_us);
+        }
+        if exits {
+            self.found = true;
+            window.ssthresh = window.cwnd;
+        }
+    }
+
     fn train_is_long(&mut self, view: &View, window: &Window, delay_min_us: u32) -> bool {
         let now_us = view.now_us();
         if now_us - self.last_ack_us > u64::from(self.ack_delta_us) {
@@ -261,6 +307,39 @@ mod tests {
             hystart.acked(&view, &mut window, 50_000, 10_000);
         }
         assert!(!window.in_slow_start());
+    }
+
+    /// A minimum of 100 ms: a sixteenth is 6.25 ms, and 2 jiffies of 4 ms are more.
+    #[test]
+    fn in_jiffies_the_delay_may_rise_by_a_sixteenth() {
+        let exits = |hz: u32, rtt_us: u32| {
+            let mut view = view();
+            (view.hz, view.now) = (hz, Instant::from_nanos(1_000_000_000));
+            let mut hystart = start(&[("hystart_detect", 2.0)], &view);
+            let mut window = Window::new(16);
+            for _ in 0..9 {
+                hystart.acked_in_jiffies(&view, &mut window, rtt_us, 100_000);
+            }
+            !window.in_slow_start()
+        };
+        assert_eq!((exits(1_000, 106_000), exits(1_000, 107_000)), (false, true));
+        assert_eq!((exits(250, 108_000), exits(250, 112_000)), (false, true));
+    }
+
+    #[test]
+    fn in_jiffies_a_train_lasts_half_the_minimum_rtt() {
+        let mut view = view();
+        let mut hystart = start(&[("hystart_detect", 1.0)], &view);
+        let mut window = Window::new(20);
+        let mut found = 0;
+        for ms in 1..60 {
+            at_us(&mut view, ms * 1_000);
+            hystart.acked_in_jiffies(&view, &mut window, 40_000, 40_000);
+            if found == 0 && !window.in_slow_start() {
+                found = ms;
+            }
+        }
+        assert_eq!(found, 20);
     }
 
     #[test]

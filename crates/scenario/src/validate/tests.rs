@@ -113,6 +113,25 @@ fn a_freebsd_host_has_its_own_algorithms_and_settings_and_no_bursts() {
 }
 
 #[test]
+fn a_host_of_2_6_has_the_algorithms_and_settings_of_its_time() {
+    let on = |profile, cc: &'static str| {
+        move |s: &mut Scenario| {
+            a(s).profile = profile;
+            s.flows[0] = fixture::flow("flow", cc);
+        }
+    };
+    wrong("flows[0].transport.cc", on(StackProfile::Linux2627, "vegas"));
+    wrong("flows[0].transport.cc", on(StackProfile::Linux2638, "bbr"));
+    let mut good = fixture::scenario();
+    on(StackProfile::Linux2638, "vegas")(&mut good);
+    assert_eq!(good.validate(), Ok(()));
+    wrong("nodes[0].sysctl[\"net.ipv4.tcp_recovery\"]", |s| {
+        on(StackProfile::Linux2638, "reno")(s);
+        a(s).sysctl.insert("net.ipv4.tcp_recovery".to_owned(), "1".to_owned());
+    });
+}
+
+#[test]
 fn an_unknown_algorithm_gets_the_nearest_one() {
     let cc = |name: &str| Transport::Tcp { cc: name.to_owned(), cc_options: BTreeMap::new() };
     let expected = wrong("flows[0].transport.cc", |s| s.flows[0].transport = cc("rono"));

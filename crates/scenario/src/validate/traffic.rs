@@ -125,6 +125,9 @@ const fn congestion_controls(
     match profile {
         StackProfile::Linux6 => None,
         StackProfile::Linux2627 => Some(("linux-2.6.27", &["reno", "cubic", "exp", "fixed"])),
+        StackProfile::Linux2638 => {
+            Some(("linux-2.6.38", &["reno", "cubic", "vegas", "exp", "fixed"]))
+        }
         StackProfile::Freebsd9 => Some((
             "freebsd-9",
             &["newreno-freebsd", "cubic-freebsd", "vegas-freebsd", "cdg-freebsd", "fixed"],

@@ -101,12 +101,10 @@ impl WindowOffer {
         let full = tuning.window_from_space(rcvbuf);
         // tcp_select_initial_window: whole segments, and no more than an unscaled field holds.
         let whole = if full > tuning.mss { full - full % tuning.mss } else { full };
-        let initial = whole.min(65_535).min(match tuning.tuning {
-            ReceiveTuning::Headroom | ReceiveTuning::Step => u64::MAX,
-            // Four segments at first (tcp_select_initial_window before 2.6.39): while the offer then grows,
-            // every segment is acknowledged at once.
-            ReceiveTuning::Twice => 4 * tuning.advmss,
-        });
+        // Few segments at first (tcp_select_initial_window before 3.x): while the offer then grows,
+        // every segment is acknowledged at once.
+        let few = u64::from(settings.profile.initial_offer) * tuning.advmss;
+        let initial = whole.min(65_535).min(few);
         let space = tuning.rmem_max.max(tuning.core_rmem_max);
         let scale = if settings.window_scaling {
             (space.max(1).ilog2().saturating_sub(15)).min(14)

@@ -373,7 +373,12 @@ impl Sender {
         let now = self.ticks.at(self.view.now);
         let since = |sent_us: u64| now - self.ticks.at(Instant::from_nanos(sent_us * 1_000));
         let ca_rtt = last_acked_us.filter(|_| !ambiguous).map(since).filter(|&ticks| ticks > 0);
-        self.last_rtt_us = ca_rtt.map(|ticks| self.ticks.to_micros(ticks) as u32);
+        self.last_rtt_us = if self.cc.wants_stamps() {
+            let now_us = self.now_us();
+            last_acked_us.filter(|_| !ambiguous).map(|sent_us| (now_us - sent_us) as u32)
+        } else {
+            ca_rtt.map(|ticks| self.ticks.to_micros(ticks) as u32)
+        };
         if packets == 0 {
             return false;
         }

@@ -314,7 +314,9 @@ impl Sender {
             } else if self.may_send_bsd(repairing) {
                 self.time_segment();
                 let burst = self.one_segment();
-                self.send_burst(burst, io);
+                if !self.send_burst(burst, io) {
+                    break;
+                }
                 self.bsd.next = self.board.tail();
             } else {
                 break;
@@ -357,7 +359,7 @@ impl Sender {
             self.transmission.rwnd_limited = true;
             return false;
         }
-        unsent >= mss || self.view.packets_out == 0
+        unsent >= mss || self.view.packets_out == 0 || self.settings.nodelay
     }
 
     /// Without timestamps one segment at a time is timed.

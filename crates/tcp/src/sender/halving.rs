@@ -12,7 +12,7 @@
 //! - what is learnt of reordering turns FACK off, and is thrown away at every timeout down to the setting.
 //!
 //! Not modelled: retransmission of segments not marked lost while nothing new may be sent (forward
-//! retransmission), the reduction on a full queue of the host's own (`tcp_enter_cwr` on a local drop).
+//! retransmission).
 
 use super::ack::{Ack, News};
 use super::frto::Frto;
@@ -38,7 +38,7 @@ pub(super) struct Again {
 #[derive(Clone, Debug)]
 pub(super) struct Halving {
     /// Holes below the highest SACK are taken for losses; off once reordering was seen.
-    fack: bool,
+    pub fack: bool,
     pub frto: Frto,
     /// Data sent before the timeout that F-RTO judges ends here (`frto_highmark`).
     pub frto_end: Option<u64>,

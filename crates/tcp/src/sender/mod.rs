@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | `ack.rs` | one ACK, step by step | `tcp_ack` |
 //! | `sack.rs` | marks what SACK blocks tell | `tcp_sacktag_write_queue` |
+//! | `local_queue.rs` | a full queue of the host's own | 2.6.27 `tcp_transmit_skb` |
 //! | `no_sack.rs` | what duplicate ACKs tell without SACK | `tcp_add_reno_sack` ... |
 //! | `rack.rs` | declares losses by time | `tcp_recovery.c` |
 //! | `recovery.rs` | states, PRR, undo | `tcp_fastretrans_alert` ... |
@@ -21,6 +22,7 @@ mod bsd;
 mod buffer;
 mod frto;
 mod halving;
+mod local_queue;
 mod no_sack;
 mod rack;
 mod rate;
@@ -33,6 +35,7 @@ mod transmit;
 
 pub(crate) use buffer::Supply;
 
+use crate::metrics::{Ending, Metrics};
 use crate::profile::{RecoveryStyle, RttSampling, Settings};
 use crate::receiver::Receiver;
 use crate::segment::{Flags, Outbox, Segment};
@@ -102,6 +105,8 @@ pub(crate) struct Sender {
     has_cong_control: bool,
     /// Both sides agreed on ECN.
     ecn: bool,
+    /// What the host knew of the peer before.
+    recalled: Metrics,
 }
 
 impl Sender {
@@ -170,6 +175,7 @@ impl Sender {
             settings: settings.clone(),
             ticks: settings.ticks(),
             ecn: false,
+            recalled: Metrics::default(),
         }
     }
 
@@ -197,6 +203,7 @@ impl Sender {
             Some(rtt) => self.take_rtt(rtt, rtt, false),
             None => self.fall_back_to_cautious_rto(),
         }
+        self.recall_rtt();
         // RFC 5681 §3.1: after a lost SYN the window starts at one segment; Linux asks for two losses.
         let allowed = u32::from(self.settings.profile.recovery != RecoveryStyle::Bsd);
         if syn_retransmits > allowed {
@@ -209,6 +216,43 @@ impl Sender {
         self.cc.init(&self.view, &mut self.window);
         if !self.has_cong_control {
             self.update_pacing_rate();
+        }
+    }
+
+    /// What is known of the peer is where the connection begins (`tcp_init_metrics`).
+    pub fn recall(&mut self, metrics: Metrics) {
+        self.recalled = metrics;
+        if metrics.reordering > 0 && metrics.reordering != self.recovery.reordering {
+            self.recovery.reordering = metrics.reordering;
+            // tcp_disable_fack: holes are no longer taken for losses.
+            self.halving.fack = false;
+        }
+        if metrics.ssthresh > 0 {
+            self.window.ssthresh = metrics.ssthresh.min(self.window.clamp);
+        }
+    }
+
+    /// What this connection tells the next one (`tcp_update_metrics`).
+    pub fn remember(&self, metrics: &mut Metrics) {
+        metrics.update(&Ending {
+            cwnd: self.window.cwnd,
+            ssthresh: self.window.ssthresh,
+            open: self.view.state == dragstrip_cc::CaState::Open,
+            backed_off: self.recovery.timeouts > 0,
+            reordering: self.recovery.reordering,
+            reordering_setting: self.settings.reordering,
+            srtt_us_x8: self.view.srtt_us_x8,
+            mdev_us_x4: self.rtt.mdev_us_x4(),
+        });
+    }
+
+    /// The RTT of the SYN, a small packet on an empty path, may be far too short: what is known of the path counts if it is more.
+    fn recall_rtt(&mut self) {
+        let Metrics { srtt_us_x8, rttvar_us_x4, .. } = self.recalled;
+        if srtt_us_x8 > 0 && self.view.srtt_us_x8 > 0 {
+            self.rtt.raise(srtt_us_x8, rttvar_us_x4, self.timers.min_us());
+            self.view.srtt_us_x8 = self.rtt.srtt_us_x8;
+            self.set_rto();
         }
     }
 

@@ -63,6 +63,21 @@ impl RttEstimator {
         self.srtt_us_x8 = (srtt as u32).max(1);
     }
 
+    /// Mean deviation × 4, µs.
+    pub fn mdev_us_x4(&self) -> u32 {
+        self.mdev_us_x4
+    }
+
+    /// What is known of the path counts where it is more than what was measured (`tcp_init_metrics`).
+    pub fn raise(&mut self, srtt_us_x8: u32, mdev_us_x4: u32, rto_min_us: u32) {
+        self.srtt_us_x8 = self.srtt_us_x8.max(srtt_us_x8);
+        if mdev_us_x4 > self.mdev_us_x4 {
+            self.mdev_us_x4 = mdev_us_x4;
+            self.rttvar_us = mdev_us_x4.max(rto_min_us);
+            self.mdev_max_us = self.rttvar_us;
+        }
+    }
+
     /// The retransmission timeout in ticks, without backoff.
     pub fn rto_ticks(&self, ticks: Ticks, max_ticks: u64) -> u64 {
         ticks

@@ -144,6 +144,12 @@ impl Scoreboard {
         self.head += 1;
     }
 
+    /// Takes the newest segment back: it has not left.
+    pub fn pop_back(&mut self) {
+        debug_assert!(!self.is_empty());
+        self.tail -= 1;
+    }
+
     /// Number of the first segment whose end lies beyond `seq`: the one that holds byte `seq`,
     /// or [`Self::tail`].
     pub fn number_at(&self, seq: u64) -> u64 {

@@ -133,8 +133,7 @@ impl Sender {
             if self.is_local_queue_full(burst) {
                 break;
             }
-            self.send_burst(burst, io);
-            if push != Push::Pending {
+            if !self.send_burst(burst, io) || push != Push::Pending {
                 break;
             }
         }
@@ -317,8 +316,8 @@ impl Sender {
         true
     }
 
-    /// Sends new segments back to back.
-    pub(super) fn send_burst<O: Outbox>(&mut self, burst: Burst, io: &mut Io<'_, O>) {
+    /// Sends new segments back to back; whether the host's own queue took them.
+    pub(super) fn send_burst<O: Outbox>(&mut self, burst: Burst, io: &mut Io<'_, O>) -> bool {
         self.before_data();
         let (chunk_end, pushed) =
             self.buffer.head(self.view.snd_nxt).unwrap_or((self.buffer.written, true));
@@ -341,12 +340,15 @@ impl Sender {
             }
             self.stamp(&mut sent, departure_us);
             self.board.push(sent);
-            self.emit(sent.seq, len, flags, true, io);
+            if !self.emit(sent.seq, len, flags, true, io) && self.stays_unsent() {
+                return false;
+            }
             self.view.snd_nxt = end;
             self.view.packets_out += 1;
         }
         self.transmission.bursts_out += 1;
         self.after_data(burst.bytes, u64::from(burst.segments));
+        true
     }
 
     /// What happens once per skb before it is sent (`__tcp_transmit_skb`).
@@ -375,7 +377,7 @@ impl Sender {
         self.view.departure += Duration::from_nanos(span - late.min(span / 2));
     }
 
-    /// Puts one data segment on the wire.
+    /// Puts one data segment on the wire; whether the host's own queue took it.
     fn emit<O: Outbox>(
         &mut self,
         seq: u64,
@@ -383,7 +385,7 @@ impl Sender {
         mut flags: Flags,
         new: bool,
         io: &mut Io<'_, O>,
-    ) {
+    ) -> bool {
         if self.ecn && new {
             flags = flags.with(Flags::ECT);
             flags = flags.with_if(Flags::CWR, self.recovery.cwr_pending);
@@ -392,12 +394,13 @@ impl Sender {
         let mut segment = Segment { seq, len, flags, ..Segment::default() };
         io.receiver.fill_header(&mut segment, self.view.now);
         self.counters.segments_sent += 1;
-        let leaves = io.out.send(&segment, self.view.now);
+        let Some(leaves) = io.out.send(&segment, self.view.now) else { return false };
         if leaves > self.view.now {
             let bytes = u64::from(len) + SKB_OVERHEAD;
             self.transmission.device.push_back((leaves, bytes));
             self.transmission.device_bytes += bytes;
         }
+        true
     }
 
     /// `tcp_xmit_retransmit_queue`: sends what is lost and not yet sent again, lowest first, each burst of it
@@ -539,7 +542,7 @@ impl Sender {
         }
         let used = match self.view.kernel {
             Kernel::Linux6 | Kernel::Freebsd9 => self.view.cwnd_limited(&self.window),
-            Kernel::Linux2627 => self.view.packets_out >= self.window.cwnd,
+            Kernel::Linux2627 | Kernel::Linux2638 => self.view.packets_out >= self.window.cwnd,
         };
         if used {
             self.transmission.cwnd_used = 0;

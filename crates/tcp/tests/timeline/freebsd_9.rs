@@ -222,3 +222,13 @@ fn without_timestamps_one_segment_is_timed() {
     host.until(654);
     assert_eq!(host.sent(), [1]);
 }
+
+/// `ENOBUFS`: a segment that the interface has no room for stays unsent, and the window is one segment; the threshold stays.
+#[test]
+fn a_full_interface_queue_sets_the_window_to_one_segment() {
+    let mut host = ten_out(|_| {});
+    host.queue_has_room(1).ack(2);
+    assert_eq!((host.sent(), host.window()), (vec![10], (1, u64::MAX)));
+    host.queue_has_room(100).ack(11);
+    assert_eq!((host.sent(), host.cwnd()), (vec![11, 12, 13], 3));
+}

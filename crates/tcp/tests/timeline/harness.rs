@@ -5,7 +5,9 @@
 //! last transmission unless the script says otherwise.
 
 use dragstrip_cc::{Algorithm, Options};
-use dragstrip_tcp::{Endpoint, Flags, Outbox, Role, SackBlock, Segment, Settings, Snapshot};
+use dragstrip_tcp::{
+    Endpoint, Flags, Metrics, Outbox, Role, SackBlock, Segment, Settings, Snapshot,
+};
 use dragstrip_units::{Duration, Instant, Stream};
 
 /// The SYN's option bits as they travel: SACK, timestamps, window scaling.
@@ -27,16 +29,21 @@ struct Wire {
     log: Vec<Departure>,
     per_segment: Duration,
     free: Instant,
+    /// Segments that it still has room for.
+    room: Option<u64>,
 }
 
 impl Outbox for Wire {
-    fn send(&mut self, segment: &Segment, now: Instant) -> Instant {
+    fn send(&mut self, segment: &Segment, now: Instant) -> Option<Instant> {
+        if let Some(room) = &mut self.room {
+            *room = room.checked_sub(1)?;
+        }
         self.log.push(Departure { at: now, segment: segment.clone() });
         if self.per_segment == Duration::ZERO {
-            return now;
+            return Some(now);
         }
         self.free = self.free.max(now) + self.per_segment;
-        self.free
+        Some(self.free)
     }
 }
 
@@ -96,6 +103,16 @@ impl Host {
     /// A client whose SYN is answered after `rtt_ms`, by a peer that grants all it asks for.
     pub fn connected(cc: &str, rtt_ms: u64, settings: &Settings) -> Self {
         let mut host = Self::client(cc, settings);
+        host.until(rtt_ms);
+        host.answer_syn(SACK | TIMESTAMPS | SCALING);
+        host
+    }
+
+    /// The same, of a host that remembers `metrics` of the peer.
+    pub fn recalling(cc: &str, rtt_ms: u64, metrics: Metrics, settings: &Settings) -> Self {
+        let mut host = Self::new(Role::Client, cc, settings);
+        host.endpoint.recall(metrics);
+        host.endpoint.open(host.now, &mut host.wire);
         host.until(rtt_ms);
         host.answer_syn(SACK | TIMESTAMPS | SCALING);
         host
@@ -350,6 +367,12 @@ impl Host {
 
     pub fn reset(&mut self) {
         self.endpoint.reset();
+    }
+
+    /// The host's own queue takes `segments` more, and no others until it is told again.
+    pub fn queue_has_room(&mut self, segments: u64) -> &mut Self {
+        self.wire.room = Some(segments);
+        self
     }
 
     /// The host's interface takes this long for each segment.

@@ -1,8 +1,9 @@
-//! The profile of Linux 2.6.27: what differs from 6.1. Section numbers are those of the reference sheet
+//! The profiles of Linux 2.6.27 and 2.6.38: what differs from 6.1. Section numbers are those of the reference sheet
 //! `linux-stack.md`.
 
 use crate::harness::{Host, run};
-use dragstrip_tcp::Settings;
+use dragstrip_tcp::{Metrics, Settings};
+use dragstrip_units::Instant;
 
 fn old(change: impl FnOnce(&mut Settings)) -> Settings {
     let mut settings = Settings { hz: 1000, ..Settings::linux_2_6_27() };
@@ -102,4 +103,77 @@ fn a_timeout_is_judged_before_anything_is_marked_lost() {
     assert_eq!(host.sent(), [10, 11], "two new segments");
     host.forget().sack(1, &[(10, 11)]);
     assert_eq!((host.sent().first(), host.state()), (Some(&1), "loss"));
+}
+
+/// A segment that the host's own queue has no room for stays unsent, and the window is reduced without a loss
+/// (`tcp_enter_cwr`): the next ACK sends it.
+#[test]
+fn a_full_queue_of_the_host_s_own_reduces_the_window() {
+    let mut host = ten_out(&ten(|_| {}));
+    host.queue_has_room(1).ack(2);
+    assert_eq!((host.sent(), host.state()), (vec![10], "cwr"));
+    // Half of 11 is the threshold, and never more than one beyond the nine in flight.
+    assert_eq!(host.window(), (10, 5));
+    host.queue_has_room(100).ack(4);
+    assert_eq!(host.sent().first(), Some(&11), "it had not left");
+    assert_eq!(host.endpoint().retransmits(), 0);
+}
+
+/// Alone it counts as sent, so that a timeout brings it back.
+#[test]
+fn a_lonely_segment_refused_comes_back_after_a_timeout() {
+    let mut host = Host::connected("reno", 100, &old(|_| {}));
+    host.queue_has_room(0).write(1).queue_has_room(10).forget().until(900);
+    assert_eq!(host.sent(), [0]);
+}
+
+/// The next connection to the host begins with the threshold of the last, its reordering, without FACK, and at least its RTT:
+/// 800 ms and 4 · 50 ms of deviation.
+#[test]
+fn a_connection_begins_with_what_the_last_one_has_learnt() {
+    let metrics =
+        Metrics { ssthresh: 7, reordering: 20, srtt_us_x8: 8 * 800_000, rttvar_us_x4: 4 * 50_000 };
+    let mut host = Host::recalling("reno", 100, metrics, &ten(|_| {}));
+    host.write_endless();
+    assert_eq!(host.window(), (10, 7));
+    host.forget().until(300).sack(0, &[(4, 5)]);
+    assert_eq!(host.state(), "disorder", "20 packets may overtake, and holes are no losses");
+    host.forget().until(1_095);
+    assert_eq!(host.sent(), []);
+    // Nothing was cumulatively acknowledged: the timeout of 1000 ms runs since 100 ms.
+    host.until(1_105);
+    assert_eq!(host.sent(), [0]);
+}
+
+/// 2.6.38: HyStart, whose train ends slow start after half the minimum RTT, in jiffies: 50 of 100 ms.
+#[test]
+fn from_2_6_29_hystart_ends_cubic_s_slow_start() {
+    for (change, ends) in [(Settings::linux_2_6_38(), true), (Settings::linux_2_6_27(), false)] {
+        let stack = Settings { hz: 1000, initial_cwnd: 100, ..change };
+        let mut host = Host::connected("cubic", 100, &stack);
+        host.write_endless().until(200);
+        for number in 1..=60 {
+            host.ack(number).wait(1);
+        }
+        assert_eq!(host.window().1 < u64::MAX, ends);
+    }
+}
+
+/// 2.6.38 offers ten segments at first, 2.6.27 four.
+#[test]
+fn the_first_offer_is_a_few_segments() {
+    for (change, segments) in [(Settings::linux_2_6_38(), 10), (Settings::linux_2_6_27(), 4)] {
+        let mut host = Host::client("reno", &Settings { hz: 1000, ..change });
+        assert_eq!(host.departures()[0].segment.window, segments * 1460);
+    }
+}
+
+/// Vegas asks for RTTs in µs (`TCP_CONG_RTT_STAMP`), the others get jiffies.
+#[test]
+fn only_vegas_is_given_microseconds() {
+    for (cc, rtt_us) in [("vegas", 100_400), ("reno", 100_000)] {
+        let mut host = Host::connected(cc, 100, &Settings { hz: 1000, ..Settings::linux_2_6_38() });
+        host.write_endless().until_instant(Instant::from_nanos(200_400_000)).ack(1);
+        assert_eq!(host.snapshot().rtt_ns, Some(rtt_us * 1_000), "{cc}");
+    }
 }
