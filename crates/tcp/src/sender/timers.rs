@@ -1,4 +1,4 @@
-//! Retransmission timeout, tail loss probe, reordering timer: one timer, three meanings.
+//! Retransmission timeout, tail loss probe, reordering timer, window probe: one timer, four meanings.
 //!
 //! Kernel: `tcp_retransmit_timer`, `tcp_rearm_rto`, `tcp_schedule_loss_probe`, `tcp_send_loss_probe`,
 //! `tcp_process_tlp_ack`. RFC 6298, RFC 8985 §7.
@@ -25,6 +25,8 @@ pub(super) enum Pending {
     LossProbe,
     /// RACK waits for a reordered segment.
     Reordering,
+    /// Nothing is in flight and nothing may go (`ICSK_TIME_PROBE0`).
+    Window,
 }
 
 #[derive(Clone, Debug)]
@@ -166,6 +168,24 @@ impl Sender {
             Pending::Reordering => self.on_reordering_timer(io),
             Pending::LossProbe => self.send_probe(io),
             Pending::Retransmit => self.on_timeout(io),
+            Pending::Window => self.probe_window(io),
+        }
+    }
+
+    /// `tcp_check_probe_timer`: with nothing in flight no ACK would ever let the next segment go. A window of no
+    /// packets at all is what `tcp_moderate_cwnd` of 2.6 leaves where `reordering` is 0.
+    #[cold]
+    pub(super) fn wait_for_window(&mut self) {
+        if self.timers.pending == Pending::None {
+            self.set_timer(Pending::Window, self.timers.rto_ticks);
+        }
+    }
+
+    /// `tcp_send_probe0`, `tcp_write_wakeup`: one segment, whatever the congestion window says.
+    fn probe_window<O: Outbox>(&mut self, io: &mut Io<'_, O>) {
+        self.clear_timer();
+        if self.view.packets_out == 0 {
+            self.write_xmit(io, Push::Probe);
         }
     }
 

@@ -20,7 +20,7 @@ pub(super) enum Push {
     Pending,
     /// One burst of it (`tcp_push_one`).
     One,
-    /// One segment beyond the window: a tail loss probe.
+    /// One segment beyond the window: a tail loss probe, or a probe of a window without packets.
     Probe,
 }
 
@@ -152,6 +152,8 @@ impl Sender {
             }
         } else if self.buffer.written == self.view.snd_nxt {
             self.check_app_limited();
+        } else if self.view.packets_out == 0 && self.window.cwnd == 0 {
+            self.wait_for_window();
         }
         sent > 0
     }

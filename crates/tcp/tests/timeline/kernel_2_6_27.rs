@@ -92,6 +92,24 @@ fn reordering_is_cut_to_eight_bits() {
     }
 }
 
+/// With `reordering` 0 the window is cut to what is in flight, nothing at the end of an episode. The timer for closed windows
+/// then sends a segment (`tcp_check_probe_timer`, `tcp_write_wakeup`). Its ACK ends the episode, which cuts the window once more; that
+/// of the next one opens it.
+#[test]
+fn a_window_of_no_packets_is_probed() {
+    let mut host = ten_out(&ten(|s| s.reordering = 0));
+    host.sack(0, &[(1, 10)]);
+    assert_eq!(host.state(), "recovery");
+    host.forget().wait(100).ack(10);
+    assert_eq!((host.cwnd(), host.sent()), (0, vec![]));
+    host.wait(400);
+    assert_eq!((host.sent(), host.state()), (vec![10], "disorder"), "after a timeout");
+    host.forget().ack(11).wait(400);
+    assert_eq!((host.sent(), host.state()), (vec![11], "slow_start"));
+    host.ack(12);
+    assert_eq!(host.cwnd(), 1);
+}
+
 /// §4.5, §4.6: after a timeout nothing is lost yet; the first ACK lets two new segments out, and only
 /// when the next is no SACK of theirs is the timeout taken for spurious.
 #[test]
