@@ -220,4 +220,18 @@ impl Sender {
     pub(super) fn forget_sacks(&mut self) {
         self.sacks.blocks = [(0, 0); 3];
     }
+
+    /// `tcp_shift_skb_data`: segment `number` and the one after it are one skb from now on if both are SACKed
+    /// and as long as each other; the memory of the second skb beyond its payload is free.
+    fn merge_after(&mut self, number: u64) {
+        let next = *self.board.get(number + 1);
+        let sent = self.board.get_mut(number);
+        let is_plain =
+            |marks: Marks| marks.has(Marks::SACKED) && !marks.any(Marks::LOST.with(Marks::RETRANS));
+        let both = is_plain(sent.marks) && is_plain(next.marks) && sent.len == next.len;
+        if both && sent.marks.has(Marks::BURST_END) {
+            sent.marks.clear(Marks::BURST_END);
+            self.transmission.bursts_out -= 1;
+        }
+    }
 }

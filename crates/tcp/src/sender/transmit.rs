@@ -518,20 +518,6 @@ impl Sender {
         marks.set(Marks::BURST_END);
     }
 
-    /// `tcp_shift_skb_data`: segment `number` and the one after it are one skb from now on if both are SACKed
-    /// and as long as each other; the memory of the second skb beyond its payload is free.
-    pub(super) fn merge_after(&mut self, number: u64) {
-        let next = *self.board.get(number + 1);
-        let sent = self.board.get_mut(number);
-        let is_plain =
-            |marks: Marks| marks.has(Marks::SACKED) && !marks.any(Marks::LOST.with(Marks::RETRANS));
-        let both = is_plain(sent.marks) && is_plain(next.marks) && sent.len == next.len;
-        if both && sent.marks.has(Marks::BURST_END) {
-            sent.marks.clear(Marks::BURST_END);
-            self.transmission.bursts_out -= 1;
-        }
-    }
-
     /// `tcp_cwnd_validate`.
     fn validate_cwnd(&mut self, blocked: bool) {
         if self.view.snd_una >= self.transmission.usage_round_ends
