@@ -24,6 +24,7 @@ use dragstrip_scenario::{
 use dragstrip_tcp::{Endpoint, Role, Settings};
 use dragstrip_units::{Duration, Instant, Rate, Stream};
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 
 pub(crate) fn problem(field: impl Into<String>, message: impl Into<String>) -> SetupError {
     SetupError { field: field.into(), message: message.into() }
@@ -330,10 +331,15 @@ fn build_flows(
     sockets: &mut Vec<Socket>,
     drafts: &[Draft],
 ) -> Result<Vec<Flow>, SetupError> {
-    let mut hosts = BTreeMap::new();
+    let mut hosts: BTreeMap<&str, Arc<Settings>> = BTreeMap::new();
+    let mut last = Arc::new(Settings::linux_6());
     for (index, node) in scenario.nodes.iter().enumerate() {
         if let NodeSpec::Host(host) = node {
-            hosts.insert(host.name.as_str(), settings(host, &format!("nodes[{index}]"))?);
+            let own = settings(host, &format!("nodes[{index}]"))?;
+            if *last != own {
+                last = Arc::new(own);
+            }
+            hosts.insert(&host.name, Arc::clone(&last));
         }
     }
     let mut destinations = BTreeMap::new();
@@ -364,12 +370,14 @@ fn build_flows(
                     let count = destinations.len() as u32;
                     let destination = *destinations.entry(pair).or_insert(count);
                     let settings = hosts.get(host.as_str()).ok_or_else(|| missing("sender"))?;
-                    // VTUN and ssh set TCP_NODELAY.
-                    let nodelay = matches!(spec.application, Application::Tunnel { .. });
-                    let settings = &Settings { nodelay, ..settings.clone() };
+                    let mut settings = Arc::clone(settings);
+                    if matches!(spec.application, Application::Tunnel { .. }) {
+                        // VTUN and ssh set TCP_NODELAY.
+                        Arc::make_mut(&mut settings).nodelay = true;
+                    }
                     let cc = algorithm(spec, scenario.seed, name, &field)?;
                     sockets.push(Socket {
-                        endpoint: Endpoint::new(role, settings, cc),
+                        endpoint: Endpoint::new(role, &settings, cc),
                         scheduled: Instant::NEVER,
                         first_hop,
                         flow: index as u32,

@@ -8,6 +8,7 @@ use crate::sender::{Io, Sender, Supply};
 use crate::ticks::Ticks;
 use dragstrip_cc::{Algorithm, CongestionControl};
 use dragstrip_units::Instant;
+use std::sync::Arc;
 
 /// Which side opens the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -140,7 +141,7 @@ pub struct Endpoint {
 impl Endpoint {
     /// An endpoint whose data, if it sends any, is governed by `cc`.
     #[must_use]
-    pub fn new(role: Role, settings: &Settings, cc: Algorithm) -> Self {
+    pub fn new(role: Role, settings: &Arc<Settings>, cc: Algorithm) -> Self {
         Self {
             role,
             phase: Phase::Closed,

@@ -190,7 +190,7 @@ pub const fn bsd_initial_window(mss: u32, ten_segments: bool, rfc3390: bool) -> 
 }
 
 /// The settings that only FreeBSD has, by its sysctls.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct BsdSettings {
     /// `rfc3465` and `abc_l_var`: segments of an ACK that count at most; 0: bytes are not counted.
     pub abc_limit: u32,
@@ -207,7 +207,7 @@ pub struct BsdSettings {
 }
 
 /// The settings of one host's TCP.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
     /// The kernel's rules that are no settings.
     pub profile: Profile,

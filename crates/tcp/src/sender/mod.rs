@@ -51,6 +51,7 @@ use recovery::Recovery;
 use rtt::{RttEstimator, WindowedMin};
 use sack::SackCache;
 use scoreboard::Scoreboard;
+use std::sync::Arc;
 use timers::Timers;
 use transmit::Transmission;
 
@@ -100,7 +101,8 @@ pub(crate) struct Sender {
     pub last_rtt_us: Option<u32>,
     /// RTT sample of the ACK just processed, µs, for the recording.
     pub new_rtt_us: Option<u32>,
-    pub settings: Settings,
+    /// Shared by all connections of hosts that are set alike.
+    pub settings: Arc<Settings>,
     ticks: Ticks,
     has_cong_control: bool,
     /// Both sides agreed on ECN.
@@ -110,7 +112,7 @@ pub(crate) struct Sender {
 }
 
 impl Sender {
-    pub fn new(settings: &Settings, cc: Algorithm) -> Self {
+    pub fn new(settings: &Arc<Settings>, cc: Algorithm) -> Self {
         let mss = settings.mss();
         let view = View {
             now: Instant::ZERO,
@@ -172,7 +174,7 @@ impl Sender {
             counters: Counters::default(),
             last_rtt_us: None,
             new_rtt_us: None,
-            settings: settings.clone(),
+            settings: Arc::clone(settings),
             ticks: settings.ticks(),
             ecn: false,
             recalled: Metrics::default(),
@@ -259,8 +261,11 @@ impl Sender {
     /// What both sides agreed on in the handshake.
     pub fn agree(&mut self, options: &crate::endpoint::Options, ecn: bool) {
         self.ecn = ecn;
-        self.settings.sack = options.sack;
-        self.settings.timestamps = options.timestamps;
+        if (self.settings.sack, self.settings.timestamps) != (options.sack, options.timestamps) {
+            let settings = Arc::make_mut(&mut self.settings);
+            settings.sack = options.sack;
+            settings.timestamps = options.timestamps;
+        }
         let mss = self.settings.mss().min(options.advmss - if options.timestamps { 12 } else { 0 });
         self.view.mss = mss;
         self.board = Scoreboard::new(mss);

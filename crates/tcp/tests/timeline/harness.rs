@@ -9,6 +9,7 @@ use dragstrip_tcp::{
     Endpoint, Flags, Metrics, Outbox, Role, SackBlock, Segment, Settings, Snapshot,
 };
 use dragstrip_units::{Duration, Instant, Stream};
+use std::sync::Arc;
 
 /// The SYN's option bits as they travel: SACK, timestamps, window scaling.
 pub const SACK: i32 = 1;
@@ -80,7 +81,7 @@ impl Host {
         let stream = Stream::named(1, "timeline");
         let cc = Algorithm::new(cc, &Options::new(), stream).expect("a known algorithm");
         Self {
-            endpoint: Endpoint::new(role, settings, cc),
+            endpoint: Endpoint::new(role, &Arc::new(settings.clone()), cc),
             wire: Wire::default(),
             now: Instant::ZERO,
             mss: u64::from(settings.mss()),
