@@ -12,7 +12,7 @@ use crate::contract::Backlog;
 use crate::fifo::Limit;
 use crate::line::Line;
 use crate::{htb, tbf};
-use dragstrip_units::{Instant, Rate};
+use dragstrip_units::{Instant, Rate, make_room};
 use std::collections::VecDeque;
 
 /// What takes packets out of the queue.
@@ -42,6 +42,15 @@ enum Gate {
     Tbf(tbf::Shaper),
 }
 
+/// A packet in the queue: 12 bytes.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, packed(4))]
+struct Waiting {
+    /// When it leaves the queue.
+    leaves: Instant,
+    len: u32,
+}
+
 /// A tail-drop FIFO whose departures are computed on arrival.
 #[derive(Clone, Debug)]
 pub struct ComputedFifo {
@@ -50,8 +59,7 @@ pub struct ComputedFifo {
     line: Option<Line>,
     /// Whether somebody needs to know what waits: the limit or the caller.
     tracked: bool,
-    /// When each waiting packet leaves the queue, and its length.
-    waiting: VecDeque<(Instant, u32)>,
+    waiting: VecDeque<Waiting>,
     bytes: u64,
 }
 
@@ -112,7 +120,8 @@ impl ComputedFifo {
             }
         };
         if self.tracked && out_of_queue > now {
-            self.waiting.push_back((out_of_queue, len));
+            make_room(&mut self.waiting);
+            self.waiting.push_back(Waiting { leaves: out_of_queue, len });
             self.bytes += u64::from(len);
         }
         Some(match &mut self.line {
@@ -132,7 +141,7 @@ impl ComputedFifo {
 
     #[inline]
     fn backlog_now(&mut self, now: Instant) -> Backlog {
-        while let Some(&(leaves, len)) = self.waiting.front() {
+        while let Some(&Waiting { leaves, len }) = self.waiting.front() {
             if leaves > now {
                 break;
             }

@@ -4,9 +4,10 @@ use crate::SetupError;
 use crate::apps::{App, Flow, FlowKind};
 use crate::calendar::{Calendar, MAX_SOURCES, Source};
 use crate::disciplines::{discipline, emulator};
+use crate::lane::{Lane, MAX_HOPS};
 use crate::media::{Media, Place};
 use crate::network::{
-    END, Evented, Lane, Network, Resolution, Server, Shared, Stage, StageCounters, Target,
+    END, Evented, Network, Resolution, Server, Shared, Stage, StageCounters, Target,
 };
 use crate::packets::Packets;
 use crate::probes::Probe;
@@ -230,6 +231,15 @@ pub(crate) fn build(scenario: &Scenario) -> Result<World, SetupError> {
             format!(
                 "the scenario needs {} event sources; at most {MAX_SOURCES} are possible",
                 layout.source_count()
+            ),
+        ));
+    }
+    if ports.hops.len() > MAX_HOPS {
+        return Err(problem(
+            "flows",
+            format!(
+                "the scenario's paths have {} hops in all; at most {MAX_HOPS} are possible",
+                ports.hops.len()
             ),
         ));
     }

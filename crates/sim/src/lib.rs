@@ -10,6 +10,7 @@ pub mod audit;
 mod build;
 mod calendar;
 mod disciplines;
+mod lane;
 mod media;
 mod network;
 mod packets;

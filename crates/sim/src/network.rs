@@ -6,6 +6,7 @@
 //! FIFO with one pending event, for the instant at which it matters again.
 
 use crate::calendar::{Calendar, Source};
+use crate::lane::{Lane, Waiting};
 use crate::packets::{Packet, Packets};
 use crate::tunnel::Tunnel;
 use dragstrip_link::{Air, Header, Medium, Ring, SharedMedium, Transmitter};
@@ -14,41 +15,12 @@ use dragstrip_qdisc::{
 };
 use dragstrip_tcp::Flags;
 use dragstrip_units::{Duration, Instant};
-use std::collections::VecDeque;
 
 /// An entry of the table of hops: a stage, or, with this bit, the port at the end of the path.
 pub(crate) const END: u32 = 1 << 31;
 
 /// Ethernet's header, which a frame's length counts.
 pub(crate) const ETHERNET_BYTES: u32 = 14;
-
-/// A packet in a lane: when it arrives, and its next hop there.
-#[derive(Clone, Copy, Debug)]
-struct Waiting {
-    at: Instant,
-    id: PacketId,
-    hop: u32,
-}
-
-/// A FIFO of packets that arrive somewhere at known instants, never decreasing.
-#[derive(Debug)]
-pub(crate) struct Lane {
-    under_way: VecDeque<Waiting>,
-    last: Instant,
-    source: Source,
-}
-
-impl Lane {
-    /// An empty lane that is `source` in the calendar.
-    pub fn new(source: Source) -> Self {
-        Self { under_way: VecDeque::new(), last: Instant::ZERO, source }
-    }
-
-    /// Packets in it.
-    pub fn len(&self) -> usize {
-        self.under_way.len()
-    }
-}
 
 /// What decides when a packet leaves a stage.
 #[derive(Debug)]
@@ -393,20 +365,15 @@ impl Network {
     #[inline]
     fn wait(&mut self, waiting: Waiting, first: usize, last: usize) {
         let mut lane = self.stages[first].shared_lane;
-        if self.lanes[lane as usize].last > waiting.at {
+        if self.lanes[lane as usize].last() > waiting.at {
             lane = self.stages[last].shared_lane;
-            if self.lanes[lane as usize].last > waiting.at {
+            if self.lanes[lane as usize].last() > waiting.at {
                 lane = self.stages[last].own_lane;
             }
         }
-        let queue = &mut self.lanes[lane as usize];
-        debug_assert!(queue.last <= waiting.at, "a lane keeps its order");
-        queue.last = waiting.at;
-        let was_empty = queue.under_way.is_empty();
-        queue.under_way.push_back(waiting);
-        if was_empty {
-            let source = queue.source;
-            self.calendar.set(source, waiting.at);
+        let lane = &mut self.lanes[lane as usize];
+        if lane.push(waiting) {
+            self.calendar.set(lane.source, waiting.at);
         }
     }
 
@@ -414,10 +381,9 @@ impl Network {
     /// its port.
     #[inline]
     pub fn arrive(&mut self, lane: u32, now: Instant) -> Option<(PacketId, u32)> {
-        let queue = &mut self.lanes[lane as usize];
-        let Waiting { id, hop, .. } = queue.under_way.pop_front()?;
-        let next = queue.under_way.front().map_or(Instant::NEVER, |head| head.at);
-        self.calendar.set(queue.source, next);
+        let lane = &mut self.lanes[lane as usize];
+        let Waiting { id, hop, .. } = lane.pop()?;
+        self.calendar.set(lane.source, lane.due());
         let entry = self.hops[hop as usize];
         if entry & END == 0 {
             let len = u32::from(self.packets.get(id).frame);

@@ -1,5 +1,5 @@
 //! Packets under way: 64-byte records in an arena, reused last in, first out, so that an ACK takes the record
-//! of the data packet that caused it.
+//! of the data packet that caused it. The arena grows by chunks and never moves a record.
 
 use dragstrip_qdisc::{Ecn, PacketId};
 use dragstrip_tcp::{Flags, Segment};
@@ -10,7 +10,7 @@ use dragstrip_tcp::{Flags, Segment};
 pub(crate) struct Packet {
     /// TCP header; a datagram or a ping uses `seq` and `ack` for its number and its time.
     pub segment: Segment,
-    /// The hop whose queue discipline holds it; elsewhere a lane knows.
+    /// The hop whose queue discipline holds it; elsewhere a lane knows. Of a free record: the next free one.
     pub hop: u32,
     /// Ethernet frame without FCS, bytes.
     pub frame: u16,
@@ -30,45 +30,73 @@ impl Packet {
     }
 }
 
+/// The end of the list of free records.
+const NONE: u32 = u32::MAX;
+
+/// Records of a chunk: 2 to the power of this.
+const CHUNK_BITS: u32 = 12;
+const CHUNK: usize = 1 << CHUNK_BITS;
+
 /// The arena.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Packets {
-    records: Vec<Packet>,
-    free: Vec<u32>,
+    /// All full but for the last.
+    chunks: Vec<Vec<Packet>>,
+    /// The record freed last, which leads to the others.
+    free: u32,
+    under_way: usize,
+}
+
+impl Default for Packets {
+    fn default() -> Self {
+        Self { chunks: Vec::new(), free: NONE, under_way: 0 }
+    }
 }
 
 impl Packets {
     #[inline]
     pub fn insert(&mut self, packet: Packet) -> PacketId {
-        match self.free.pop() {
-            Some(index) => {
-                self.records[index as usize] = packet;
-                PacketId(index)
-            }
-            None => {
-                self.records.push(packet);
-                PacketId((self.records.len() - 1) as u32)
-            }
+        self.under_way += 1;
+        let index = self.free;
+        if index == NONE {
+            return self.append(packet);
         }
+        let record = self.get_mut(PacketId(index));
+        let next = record.hop;
+        *record = packet;
+        self.free = next;
+        PacketId(index)
+    }
+
+    #[cold]
+    fn append(&mut self, packet: Packet) -> PacketId {
+        if self.chunks.last().is_none_or(|chunk| chunk.len() == CHUNK) {
+            self.chunks.push(Vec::with_capacity(CHUNK));
+        }
+        let full = self.chunks.len() - 1;
+        let chunk = &mut self.chunks[full];
+        chunk.push(packet);
+        PacketId((full << CHUNK_BITS | (chunk.len() - 1)) as u32)
     }
 
     #[inline]
     pub fn get(&self, id: PacketId) -> &Packet {
-        &self.records[id.0 as usize]
+        &self.chunks[id.0 as usize >> CHUNK_BITS][id.0 as usize & (CHUNK - 1)]
     }
 
     #[inline]
     pub fn get_mut(&mut self, id: PacketId) -> &mut Packet {
-        &mut self.records[id.0 as usize]
+        &mut self.chunks[id.0 as usize >> CHUNK_BITS][id.0 as usize & (CHUNK - 1)]
     }
 
     #[inline]
     pub fn remove(&mut self, id: PacketId) {
-        self.free.push(id.0);
+        self.get_mut(id).hop = std::mem::replace(&mut self.free, id.0);
+        self.under_way -= 1;
     }
 
     /// Packets under way.
     pub fn len(&self) -> usize {
-        self.records.len() - self.free.len()
+        self.under_way
     }
 }

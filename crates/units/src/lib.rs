@@ -1,4 +1,4 @@
-//! Quantities: instants, durations, bytes, rates; named streams of randomness; tc(8)'s grammar.
+//! Quantities: instants, durations, bytes, rates; named streams of randomness; tc(8)'s grammar; how queues grow.
 //!
 //! What lives here: integer newtypes with only the operators that make dimensional sense, the
 //! parser of quantities as people write them, and the seeded generator every random element
@@ -9,11 +9,13 @@
 
 mod quantity;
 mod random;
+mod room;
 pub mod tc;
 mod time;
 
 pub use quantity::{ByteCount, Rate};
 pub use random::Stream;
+pub use room::make_room;
 pub use tc::{
     ParseError, format_percent, format_rate, format_size, format_time, parse_percent, parse_rate,
     parse_size, parse_time,

@@ -240,7 +240,6 @@ impl Sender {
         let prior_sacked = self.view.sacked_out;
         let mut reordered_from = self.view.snd_nxt;
         while let Some(sent) = self.board.front() {
-            let sent = *sent;
             if sent.end_seq() > self.view.snd_una {
                 break;
             }

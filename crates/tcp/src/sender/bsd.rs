@@ -264,7 +264,7 @@ impl Sender {
     /// What was sent again in the last recovery is no longer accounted for.
     fn forget_repairs(&mut self) {
         for number in self.board.head()..self.board.tail() {
-            self.board.get_mut(number).marks.clear(Marks::LOST.with(Marks::RETRANS));
+            self.board.marks_mut(number).clear(Marks::LOST.with(Marks::RETRANS));
         }
         self.view.lost_out = 0;
         self.view.retrans_out = 0;
@@ -273,9 +273,9 @@ impl Sender {
     /// Sends segment `number` again, and remembers it as lost and repaired.
     fn send_again_bsd<O: Outbox>(&mut self, number: u64, io: &mut Io<'_, O>) {
         self.send_again(number, 1, io);
-        let sent = self.board.get_mut(number);
-        if !sent.marks.has(Marks::RETRANS) {
-            sent.marks.set(Marks::LOST.with(Marks::RETRANS));
+        let marks = self.board.marks_mut(number);
+        if !marks.has(Marks::RETRANS) {
+            marks.set(Marks::LOST.with(Marks::RETRANS));
             self.view.lost += 1;
             self.view.lost_out += 1;
             self.view.retrans_out += 1;
@@ -288,7 +288,7 @@ impl Sender {
         let end = self.highest_sack().min(self.recovery.high_seq);
         (self.board.head()..self.board.tail())
             .take_while(|&number| self.board.get(number).seq < end)
-            .find(|&number| !self.board.get(number).marks.any(Marks::SACKED.with(Marks::RETRANS)))
+            .find(|&number| !self.board.marks(number).any(Marks::SACKED.with(Marks::RETRANS)))
     }
 
     /// `tcp_output`: holes, what a timeout has to send again, new data. Whether anything new was sent.
@@ -336,7 +336,7 @@ impl Sender {
     /// `tcp_sack_adjust`: what was SACKed since the timeout is not sent again.
     fn skip_sacked(&mut self) {
         while self.bsd.next < self.board.tail()
-            && self.board.get(self.bsd.next).marks.has(Marks::SACKED)
+            && self.board.marks(self.bsd.next).has(Marks::SACKED)
         {
             self.bsd.next += 1;
         }

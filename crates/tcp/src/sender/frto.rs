@@ -37,7 +37,7 @@ impl Sender {
         let second = self.board.head() + 1;
         self.view.retrans_out <= 1
             && (second >= self.board.tail()
-                || !self.board.get(second).marks.any(Marks::RETRANS.with(Marks::EVER_RETRANS)))
+                || !self.board.marks(second).any(Marks::RETRANS.with(Marks::EVER_RETRANS)))
     }
 
     /// Whether this timeout begins an episode, in which the window is to be reduced.
@@ -66,12 +66,12 @@ impl Sender {
         self.recovery.undo_marker = Some(self.view.snd_una);
         self.recovery.undo_retrans = Some(0);
         let head = self.board.head();
-        let sent = self.board.get_mut(head);
-        if sent.marks.has(Marks::EVER_RETRANS) {
+        let marks = self.board.marks_mut(head);
+        if marks.has(Marks::EVER_RETRANS) {
             self.recovery.undo_marker = None;
         }
-        if sent.marks.has(Marks::RETRANS) {
-            sent.marks.clear(Marks::RETRANS);
+        if marks.has(Marks::RETRANS) {
+            marks.clear(Marks::RETRANS);
             self.view.retrans_out -= 1;
         }
         self.window.cwnd = self.window.cwnd.min(self.in_flight() + 1);
@@ -147,21 +147,21 @@ impl Sender {
         // The head's retransmission counts only while no ACK has come.
         let mut waiting = self.halving.frto == Frto::Retransmitted && !news.has(News::DATA_ACKED);
         for number in self.board.head()..self.board.tail() {
-            let sent = self.board.get_mut(number);
-            sent.marks.clear(Marks::LOST);
+            let marks = self.board.marks_mut(number);
+            marks.clear(Marks::LOST);
             if waiting {
-                if sent.marks.has(Marks::RETRANS) {
+                if marks.has(Marks::RETRANS) {
                     self.view.retrans_out += 1;
                 }
                 waiting = false;
             } else {
-                if sent.marks.has(Marks::EVER_RETRANS) {
+                if marks.has(Marks::EVER_RETRANS) {
                     self.recovery.undo_marker = None;
                 }
-                sent.marks.clear(Marks::RETRANS);
+                marks.clear(Marks::RETRANS);
             }
-            if !sent.marks.has(Marks::SACKED) {
-                sent.marks.set(Marks::LOST);
+            if !marks.has(Marks::SACKED) {
+                marks.set(Marks::LOST);
                 self.view.lost_out += 1;
                 self.view.lost += 1;
             }
@@ -186,13 +186,13 @@ impl Sender {
         self.recovery.undo_marker = Some(self.view.snd_una);
         self.recovery.undo_retrans = Some(0);
         for number in self.board.head()..self.board.tail() {
-            let sent = self.board.get_mut(number);
-            if sent.marks.has(Marks::EVER_RETRANS) {
+            let marks = self.board.marks_mut(number);
+            if marks.has(Marks::EVER_RETRANS) {
                 self.recovery.undo_marker = None;
             }
-            sent.marks.clear(Marks::LOST.with(Marks::RETRANS));
-            if !sent.marks.has(Marks::SACKED) {
-                sent.marks.set(Marks::LOST);
+            marks.clear(Marks::LOST.with(Marks::RETRANS));
+            if !marks.has(Marks::SACKED) {
+                marks.set(Marks::LOST);
                 self.view.lost_out += 1;
                 self.view.lost += 1;
             }

@@ -218,7 +218,7 @@ impl Sender {
 
     /// `tcp_skb_mark_lost`: a segment with a retransmission in flight stays as it is.
     fn mark_lost_once(&mut self, number: u64) {
-        if !self.board.get(number).marks.any(Marks::SACKED.with(Marks::LOST)) {
+        if !self.board.marks(number).any(Marks::SACKED.with(Marks::LOST)) {
             self.mark_lost(number);
         }
     }
@@ -283,8 +283,8 @@ impl Sender {
                 if received <= snd_nxt {
                     break;
                 }
-                let sent = self.board.get_mut(number);
-                sent.marks.clear(Marks::RETRANS);
+                let marks = self.board.marks_mut(number);
+                marks.clear(Marks::RETRANS);
                 self.view.retrans_out -= 1;
                 self.mark_lost_once(number);
                 self.transmission.retransmit_from(number);
@@ -430,7 +430,7 @@ impl Sender {
             return false;
         }
         for number in self.board.head()..self.board.tail() {
-            self.board.get_mut(number).marks.clear(Marks::LOST);
+            self.board.marks_mut(number).clear(Marks::LOST);
         }
         self.view.lost_out = 0;
         self.undo_cwr(true);

@@ -14,7 +14,7 @@ impl Sender {
             self.view.state < CaState::Recovery && self.view.sacked_out >= self.recovery.reordering;
         if threshold_reached || (self.view.state == CaState::Recovery && advanced) {
             let head = self.board.head();
-            if !self.board.get(head).marks.has(Marks::LOST) {
+            if !self.board.marks(head).has(Marks::LOST) {
                 self.mark_lost(head);
             }
         }

@@ -118,7 +118,7 @@ impl Sender {
         self.rack.scan_from = self.rack.scan_from.max(self.board.head());
         let mut number = self.rack.scan_from;
         while number < self.board.tail() {
-            let sent = *self.board.get(number);
+            let sent = self.board.get(number);
             let original = !sent.marks.has(Marks::EVER_RETRANS);
             if original && !sent.marks.any(Marks::SACKED.with(Marks::LOST)) {
                 if !sent_after(self.rack.sent_us, sent.sent_us, self.rack.end_seq, sent.end_seq()) {
@@ -178,21 +178,21 @@ impl Sender {
 
     /// `tcp_mark_skb_lost`.
     pub(super) fn mark_lost(&mut self, number: u64) {
-        let sent = self.board.get_mut(number);
-        if sent.marks.has(Marks::SACKED) {
+        let marks = self.board.marks_mut(number);
+        if marks.has(Marks::SACKED) {
             return;
         }
-        if sent.marks.has(Marks::LOST) {
-            if sent.marks.has(Marks::RETRANS) {
+        if marks.has(Marks::LOST) {
+            if marks.has(Marks::RETRANS) {
                 // The retransmission is lost too.
-                sent.marks.clear(Marks::RETRANS);
+                marks.clear(Marks::RETRANS);
                 self.view.retrans_out -= 1;
                 self.view.lost += 1;
                 self.transmission.retransmit_from(number);
             }
             return;
         }
-        sent.marks.set(Marks::LOST);
+        marks.set(Marks::LOST);
         self.view.lost_out += 1;
         self.view.lost += 1;
         self.transmission.retransmit_from(number);

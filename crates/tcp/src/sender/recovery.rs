@@ -218,7 +218,7 @@ impl Sender {
             if above < self.recovery.reordering {
                 break;
             }
-            let marks = self.board.get(number).marks;
+            let marks = self.board.marks(number);
             if marks.has(Marks::SACKED) {
                 above -= 1;
             } else if !marks.has(Marks::LOST) {
@@ -366,7 +366,7 @@ impl Sender {
     fn undo_reduction(&mut self, unmark: bool) {
         if unmark {
             for number in self.board.head()..self.board.tail() {
-                self.board.get_mut(number).marks.clear(Marks::LOST);
+                self.board.marks_mut(number).clear(Marks::LOST);
             }
             self.view.lost_out = 0;
             self.transmission.retransmit_from(self.board.tail());
@@ -538,7 +538,7 @@ impl Sender {
     /// The receiver dropped data it had SACKed: all marks go.
     pub(super) fn renege(&mut self) {
         for number in self.board.head()..self.board.tail() {
-            self.board.get_mut(number).marks.clear(Marks::SACKED);
+            self.board.marks_mut(number).clear(Marks::SACKED);
         }
         self.view.sacked_out = 0;
         self.forget_sacks();

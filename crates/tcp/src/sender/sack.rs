@@ -91,13 +91,13 @@ impl Sender {
     /// The segments `first..end` are SACKed: where that divides an skb it becomes two, and where it fills a hole
     /// what follows is joined (`tcp_match_skb_to_sack`, the end of `tcp_shift_skb_data`).
     fn cut_out(&mut self, first: u64, end: u64) {
-        if first > self.board.head() && !self.board.get(first - 1).marks.has(Marks::SACKED) {
+        if first > self.board.head() && !self.board.marks(first - 1).has(Marks::SACKED) {
             self.split_after(first - 1);
         }
         if end == self.board.tail() {
             return;
         }
-        if self.board.get(end).marks.has(Marks::SACKED) {
+        if self.board.marks(end).has(Marks::SACKED) {
             self.merge_after(end - 1);
         } else {
             self.split_after(end - 1);
@@ -106,7 +106,7 @@ impl Sender {
 
     /// `tcp_sacktag_one`.
     fn sacktag_one(&mut self, number: u64, duplicate: bool, ack: &mut Ack) {
-        let mut sent = *self.board.get(number);
+        let mut sent = self.board.get(number);
         let retransmitted = sent.marks.any(Marks::RETRANS.with(Marks::EVER_RETRANS));
         if duplicate && retransmitted {
             if self.recovery.undo_marker.is_some_and(|marker| sent.end_seq() > marker) {
@@ -161,7 +161,7 @@ impl Sender {
             sent.marks.clear(Marks::RETRANS);
             self.view.retrans_out -= 1;
         }
-        *self.board.get_mut(number) = sent;
+        self.board.set(number, &sent);
     }
 
     /// `tcp_check_dsack`: whether the first block reports a duplicate (RFC 2883 §4: it lies below the
@@ -224,13 +224,13 @@ impl Sender {
     /// `tcp_shift_skb_data`: segment `number` and the one after it are one skb from now on if both are SACKed
     /// and as long as each other; the memory of the second skb beyond its payload is free.
     fn merge_after(&mut self, number: u64) {
-        let next = *self.board.get(number + 1);
-        let sent = self.board.get_mut(number);
+        let next = self.board.get(number + 1);
+        let sent = self.board.get(number);
         let is_plain =
             |marks: Marks| marks.has(Marks::SACKED) && !marks.any(Marks::LOST.with(Marks::RETRANS));
         let both = is_plain(sent.marks) && is_plain(next.marks) && sent.len == next.len;
         if both && sent.marks.has(Marks::BURST_END) {
-            sent.marks.clear(Marks::BURST_END);
+            self.board.marks_mut(number).clear(Marks::BURST_END);
             self.transmission.bursts_out -= 1;
         }
     }

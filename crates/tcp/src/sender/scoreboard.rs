@@ -1,8 +1,10 @@
 //! The retransmission queue: one record per segment sent and not cumulatively acknowledged.
 //!
-//! A ring indexed by segment number. A segment number maps to a slot by masking, a sequence
-//! number to a segment number by arithmetic (segments are full-sized but for the odd short one), so nothing here
-//! searches a list.
+//! A queue indexed by segment number. A sequence number maps to a segment number by arithmetic (segments are
+//! full-sized but for the odd short one), so nothing here searches a list.
+
+use dragstrip_units::make_room;
+use std::collections::VecDeque;
 
 /// What is known of one segment (kernel: `sacked` flags of `tcp_skb_cb`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -48,8 +50,8 @@ impl Marks {
     }
 }
 
-/// A segment in the retransmission queue: 32 bytes.
-#[derive(Clone, Copy, Debug, Default)]
+/// A segment in the retransmission queue.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Sent {
     /// First byte.
     pub seq: u64,
@@ -73,25 +75,69 @@ impl Sent {
     }
 }
 
-/// The ring.
+/// A [`Sent`] as it is kept: 24 bytes. No more than 2 GiB are ever outstanding (the largest window is 1 GiB), so that
+/// a sequence number of 32 bits, as on the wire, says which byte is meant; 40 bits of microseconds are 12 days.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    seq: u32,
+    sent_us: u32,
+    since_first_tx_us: u32,
+    since_delivery_us: u32,
+    delivered: u32,
+    len: u16,
+    sent_us_high: u8,
+    marks: Marks,
+}
+
+impl Entry {
+    #[inline]
+    fn new(sent: &Sent) -> Self {
+        Self {
+            seq: sent.seq as u32,
+            sent_us: sent.sent_us as u32,
+            since_first_tx_us: sent.since_first_tx_us,
+            since_delivery_us: sent.since_delivery_us,
+            delivered: sent.delivered,
+            len: sent.len,
+            sent_us_high: (sent.sent_us >> 32) as u8,
+            marks: sent.marks,
+        }
+    }
+
+    /// The segment, whose first byte is not below `base`.
+    #[inline]
+    fn sent(&self, base: u64) -> Sent {
+        Sent {
+            seq: base + u64::from(self.seq.wrapping_sub(base as u32)),
+            sent_us: u64::from(self.sent_us_high) << 32 | u64::from(self.sent_us),
+            since_first_tx_us: self.since_first_tx_us,
+            since_delivery_us: self.since_delivery_us,
+            delivered: self.delivered,
+            len: self.len,
+            marks: self.marks,
+        }
+    }
+}
+
+/// The queue.
 #[derive(Clone, Debug)]
 pub(super) struct Scoreboard {
-    slots: Vec<Sent>,
+    entries: VecDeque<Entry>,
     /// Number of the oldest segment.
     head: u64,
-    /// Number of the next segment to be sent.
-    tail: u64,
+    /// First byte of the oldest segment, or of the last one there was.
+    base: u64,
     mss: u64,
 }
 
 impl Scoreboard {
     pub fn new(mss: u32) -> Self {
-        Self { slots: Vec::new(), head: 0, tail: 0, mss: u64::from(mss) }
+        Self { entries: VecDeque::new(), head: 0, base: 0, mss: u64::from(mss) }
     }
 
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.head == self.tail
+        self.entries.is_empty()
     }
 
     /// Number of the oldest segment.
@@ -103,73 +149,79 @@ impl Scoreboard {
     /// One past the number of the newest segment.
     #[inline]
     pub fn tail(&self) -> u64 {
-        self.tail
+        self.head + self.entries.len() as u64
     }
 
     #[inline]
-    fn slot(&self, number: u64) -> usize {
-        debug_assert!(number >= self.head && number < self.tail);
-        number as usize & (self.slots.len() - 1)
+    fn place(&self, number: u64) -> usize {
+        debug_assert!(number >= self.head);
+        (number - self.head) as usize
     }
 
     #[inline]
-    pub fn get(&self, number: u64) -> &Sent {
-        &self.slots[self.slot(number)]
+    pub fn get(&self, number: u64) -> Sent {
+        self.entries[self.place(number)].sent(self.base)
     }
 
     #[inline]
-    pub fn get_mut(&mut self, number: u64) -> &mut Sent {
-        let slot = self.slot(number);
-        &mut self.slots[slot]
+    pub fn marks(&self, number: u64) -> Marks {
+        self.entries[self.place(number)].marks
     }
 
     #[inline]
-    pub fn front(&self) -> Option<&Sent> {
-        if self.is_empty() { None } else { Some(self.get(self.head)) }
+    pub fn marks_mut(&mut self, number: u64) -> &mut Marks {
+        let place = self.place(number);
+        &mut self.entries[place].marks
+    }
+
+    /// Writes down anew what is known of a segment.
+    #[inline]
+    pub fn set(&mut self, number: u64, sent: &Sent) {
+        let place = self.place(number);
+        self.entries[place] = Entry::new(sent);
     }
 
     #[inline]
-    pub fn push(&mut self, sent: Sent) {
-        if (self.tail - self.head) as usize == self.slots.len() {
-            self.grow();
+    pub fn front(&self) -> Option<Sent> {
+        self.entries.front().map(|entry| entry.sent(self.base))
+    }
+
+    #[inline]
+    pub fn push(&mut self, sent: &Sent) {
+        if self.entries.is_empty() {
+            self.base = sent.seq;
         }
-        let mask = self.slots.len() - 1;
-        self.slots[self.tail as usize & mask] = sent;
-        self.tail += 1;
+        make_room(&mut self.entries);
+        self.entries.push_back(Entry::new(sent));
     }
 
     #[inline]
     pub fn pop_front(&mut self) {
         debug_assert!(!self.is_empty());
+        self.entries.pop_front();
         self.head += 1;
+        if let Some(next) = self.front() {
+            self.base = next.seq;
+        }
     }
 
     /// Takes the newest segment back: it has not left.
     pub fn pop_back(&mut self) {
         debug_assert!(!self.is_empty());
-        self.tail -= 1;
+        self.entries.pop_back();
     }
 
     /// Number of the first segment whose end lies beyond `seq`: the one that holds byte `seq`,
     /// or [`Self::tail`].
     pub fn number_at(&self, seq: u64) -> u64 {
-        let Some(front) = self.front() else { return self.tail };
+        let Some(front) = self.front() else { return self.tail() };
         let guess = self.head + seq.saturating_sub(front.seq) / self.mss;
-        let mut number = guess.min(self.tail);
+        let mut number = guess.min(self.tail());
         // Short segments push numbers up, never down: the guess is never too high.
-        while number < self.tail && self.get(number).end_seq() <= seq {
+        while number < self.tail() && self.get(number).end_seq() <= seq {
             number += 1;
         }
         number
-    }
-
-    fn grow(&mut self) {
-        let capacity = (self.slots.len() * 2).max(16);
-        let mut slots = vec![Sent::default(); capacity];
-        for number in self.head..self.tail {
-            slots[number as usize & (capacity - 1)] = *self.get(number);
-        }
-        self.slots = slots;
     }
 }
 
@@ -186,7 +238,7 @@ mod tests {
         let mut board = Scoreboard::new(1000);
         let mut seq = 0;
         for len in [1000, 10, 1000, 500, 1000, 1000] {
-            board.push(sent(seq, len));
+            board.push(&sent(seq, len));
             seq += u64::from(len);
         }
         assert_eq!(board.number_at(0), 0);
@@ -201,10 +253,34 @@ mod tests {
     }
 
     #[test]
+    fn an_entry_gives_back_what_it_was_made_of_beyond_four_gigabytes_and_seventy_minutes() {
+        assert_eq!(std::mem::size_of::<Entry>(), 24);
+        let mut board = Scoreboard::new(1448);
+        let first = Sent {
+            seq: (7 << 32) - 100,
+            sent_us: (3 << 32) + 5,
+            since_first_tx_us: 11,
+            since_delivery_us: u32::MAX,
+            delivered: 13,
+            len: 1448,
+            marks: Marks::SACKED.with(Marks::BURST_END),
+        };
+        let second = Sent { seq: first.end_seq(), ..first };
+        board.push(&first);
+        board.push(&second);
+        assert_eq!((board.get(0), board.get(1)), (first, second));
+        board.pop_front();
+        assert_eq!(board.front(), Some(second));
+        let again = Sent { sent_us: 1, marks: Marks::EVER_RETRANS, ..second };
+        board.set(1, &again);
+        assert_eq!(board.get(1), again);
+    }
+
+    #[test]
     fn growing_keeps_every_segment_in_its_place() {
         let mut board = Scoreboard::new(10);
         for i in 0..100 {
-            board.push(sent(i * 10, 10));
+            board.push(&sent(i * 10, 10));
             if i % 3 == 0 {
                 board.pop_front();
             }

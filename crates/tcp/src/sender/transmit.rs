@@ -341,7 +341,7 @@ impl Sender {
                 sent.marks.set(Marks::BURST_END);
             }
             self.stamp(&mut sent, departure_us);
-            self.board.push(sent);
+            self.board.push(&sent);
             if !self.emit(sent.seq, len, flags, true, io) && self.stays_unsent() {
                 return false;
             }
@@ -419,7 +419,7 @@ impl Sender {
             {
                 break;
             }
-            let sent = *self.board.get(number);
+            let sent = self.board.get(number);
             if !waits_for_retransmission(sent.marks) {
                 number += 1;
                 continue;
@@ -445,9 +445,9 @@ impl Sender {
     /// How many segments from `number` on are one lost skb, at most `most` of them, and within the peer's window.
     fn lost_together(&self, number: u64, most: u32) -> u32 {
         let mut segments = 1;
-        let mut last = *self.board.get(number);
+        let mut last = self.board.get(number);
         while segments < most && !last.marks.has(Marks::BURST_END) {
-            let next = *self.board.get(number + u64::from(segments));
+            let next = self.board.get(number + u64::from(segments));
             if !waits_for_retransmission(next.marks) || next.end_seq() > self.window_end {
                 break;
             }
@@ -476,9 +476,9 @@ impl Sender {
         self.split_after(number + u64::from(segments) - 1);
         self.send_again(number, segments, io);
         for number in number..number + u64::from(segments) {
-            let sent = self.board.get_mut(number);
-            if !sent.marks.has(Marks::RETRANS) {
-                sent.marks.set(Marks::RETRANS);
+            let marks = self.board.marks_mut(number);
+            if !marks.has(Marks::RETRANS) {
+                marks.set(Marks::RETRANS);
                 self.view.retrans_out += 1;
             }
         }
@@ -493,10 +493,10 @@ impl Sender {
         let departure_us = self.view.departure.as_micros_floor();
         let mut payload = 0;
         for number in number..number + u64::from(segments) {
-            let mut sent = *self.board.get(number);
+            let mut sent = self.board.get(number);
             self.stamp(&mut sent, departure_us);
             sent.marks.set(Marks::EVER_RETRANS);
-            *self.board.get_mut(number) = sent;
+            self.board.set(number, &sent);
             match self.settings.profile.recovery {
                 RecoveryStyle::RackPrr => self.rack.note_retransmission(number, sent.sent_us),
                 RecoveryStyle::RateHalving { .. } => {
@@ -513,7 +513,7 @@ impl Sender {
 
     /// `tcp_fragment`: the skb that holds segment `number` ends with it from now on; the rest is one of its own.
     pub(super) fn split_after(&mut self, number: u64) {
-        let marks = &mut self.board.get_mut(number).marks;
+        let marks = self.board.marks_mut(number);
         self.transmission.bursts_out += u64::from(!marks.has(Marks::BURST_END));
         marks.set(Marks::BURST_END);
     }
