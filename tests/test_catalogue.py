@@ -65,7 +65,7 @@ MUST: dict[str, list[str]] = {
     "caia-110729a/wifi": [*(f"throughput-{cc}" for cc in ("newreno", "cubic", "vegas")), "rtt-vegas"],
     "caia-110729a/homeplug": ["throughput-newreno", "throughput-vegas", "throughput-vegas-hit"],
     "caia-110729a/adsl1": ["rtt-cubic", "rtt-vegas-lower", "rtt-cdg-lower"],
-    "caia-110729a/adsl1-tunnel": ["rtt-vegas", "rtt-order"],
+    "caia-110729a/adsl1-tunnel": ["rtt-newreno", "rtt-cubic", "throughput-newreno", "rtt-order"],
     "linux-vegas-1999/modem": ["stock-stall", "vegas-sustained", "vegas-no-stalls", "vegas-text"],
     "bufferbloat-2011/vegas-80211n": ["throughput-ten-vegas", "vegas-share", "larger-windows"],
 }
@@ -78,7 +78,7 @@ DENIED: dict[str, list[str]] = {
         "text-cubic-above-reno",
         "text-delay-order",
     ],
-    f"{BU}/ecn": [*(f"not-negotiated-{cc}" for cc in ("reno", "cubic", "vegas")), "text-delay-reno"],
+    f"{BU}/ecn": ["text-delay-reno"],
     f"{BU}/fairness": ["text-cubic-lowest"],
 }
 """Statements that the publication's own data deny."""

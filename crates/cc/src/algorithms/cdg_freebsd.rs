@@ -4,7 +4,7 @@
 //!   Networking 2011, LNCS 6641; the RTT samples are those of Hayes, "Timing enhancements to the
 //!   FreeBSD kernel ...", CAIA technical report 100219A, 2010.
 //! - **Equations**: per round trip, the gradients of its minimum and maximum RTT, each a moving
-//!   average over 8; backoff with probability `1 − exp(−g / G)`, `G` = 3 ms; a backoff keeps 70 %. A
+//!   average over 8; backoff with probability `1 − exp(−g / G)`, `G` = 3 ticks; a backoff keeps 70 %. A
 //!   *shadow window* does what NewReno would; a loss halves that. Loss counts only when the queue
 //!   is believed full.
 //! - **States** of the queue, from the signs of the two averages (minimum, maximum):
@@ -18,15 +18,15 @@
 //!   Unknown counts as full. After a delay backoff one round trip of *congestion recovery* follows:
 //!   no further backoff, and a loss costs nothing.
 //! - **Departs from Linux's CDG** (`cdg`), as FreeBSD does: the window jumps on a backoff, at once;
-//!   time is in whole milliseconds (+ 1) of a clock that advances once per kernel tick; no HyStart;
+//!   time is in whole kernel ticks (+ 1), `G` too; no HyStart;
 //!   slow start grows one segment per ACK; ineffectual backoffs are held for five turns, not for ever.
 //! - **Departs from FreeBSD 9**: recovery is the endpoint's (PRR, or what its stack profile says) and
 //!   the window does not grow in it; a round ends when the first segment sent in it is cumulatively
 //!   acknowledged, where FreeBSD also takes a SACK beyond it; time stamps are not matched; what is
 //!   exported is whole packets, at least 1, with a threshold of at least 2; no receiver window;
 //!   an ECN echo is taken for a loss; `smoothing_factor` goes from 1 to 8.
-//! - **Source of the details**: FreeBSD 9.3 `cc/cc_cdg.c`, `khelp/h_ertt.c`. Parameters are the
-//!   sysctls `net.inet.tcp.cc.cdg.*`, and `tick_ms`, by default (0) the tick of a FreeBSD host, 1 on others.
+//! - **Source of the details**: FreeBSD 9.3 `cc/cc_cdg.c`, 9.0 `khelp/h_ertt.c` (from 9.1 on RTTs are milliseconds). Parameters
+//!   are the sysctls `net.inet.tcp.cc.cdg.*`, and `tick_ms`, by default (0) the tick of a FreeBSD host, 1 on others.
 
 pub(super) mod ertt;
 
@@ -40,7 +40,7 @@ use crate::{
 use dragstrip_units::Stream;
 
 const NAME: &str = "cdg-freebsd";
-/// Fractional bits of a gradient, ms (`D_P_E`).
+/// Fractional bits of a gradient, ticks (`D_P_E`).
 const GRADIENT_BITS: u32 = 7;
 /// Gradients above this many G back off for certain (`MAXGRAD`).
 const GRADIENT_MAX: i32 = 5;
@@ -116,12 +116,12 @@ pub struct CdgFreebsd {
     /// Growth per round trip when `alpha_inc` is on, segments, and rounds since it last rose.
     window_incr: u32,
     rtt_count: u32,
-    /// Extremes of the RTT in this round and the last, ms.
-    min_ms: i32,
-    max_ms: i32,
-    prev_min_ms: i32,
+    /// Extremes of the RTT in this round and the last, ticks.
+    min_rtt: i32,
+    max_rtt: i32,
+    prev_min_rtt: i32,
     /// 0: the last round is not to be compared with.
-    prev_max_ms: i32,
+    prev_max_rtt: i32,
     /// In congestion recovery until this byte is acknowledged.
     recover: Option<u64>,
 }
@@ -129,11 +129,11 @@ pub struct CdgFreebsd {
 impl CdgFreebsd {
     /// `options`: the sysctls (`alpha_inc`, `beta_delay`, `beta_loss`, `smoothing_factor`,
     /// `exp_backoff_scale`, `loss_compete_consec_cong`, `loss_compete_hold_backoff`) and `tick_ms`.
-    /// `stream` tosses the coin.
+    /// `stream` says when ticks fall, and tosses the coin.
     ///
     /// # Errors
     /// An unknown option or one out of range.
-    pub fn new(options: &Options, stream: Stream) -> Result<Self, UnknownAlgorithm> {
+    pub fn new(options: &Options, mut stream: Stream) -> Result<Self, UnknownAlgorithm> {
         const KNOWN: [&str; 8] = [
             "tick_ms",
             "alpha_inc",
@@ -146,7 +146,7 @@ impl CdgFreebsd {
         ];
         reject_unknown(NAME, options, &KNOWN)?;
         let get = |name, default, range| integer(options, NAME, name, default, range);
-        let tick_ms = get("tick_ms", 0, 0..=1_000)?;
+        let ertt = Ertt::new(get("tick_ms", 0, 0..=1_000)?, stream.next_u32());
         let parameters = Parameters {
             alpha_inc: get("alpha_inc", 0, 0..=10_000)? as u16,
             beta_delay: get("beta_delay", 70, 1..=100)? as u8,
@@ -168,14 +168,14 @@ impl CdgFreebsd {
             filled: 0,
             queue: Queue::Unknown,
             this_ack: ThisAck::Plain,
-            ertt: Ertt::new(tick_ms),
+            ertt,
             consec_cong_cnt: 0,
             window_incr: 0,
             rtt_count: 0,
-            min_ms: i32::MAX,
-            max_ms: 0,
-            prev_min_ms: 0,
-            prev_max_ms: 0,
+            min_rtt: i32::MAX,
+            max_rtt: 0,
+            prev_min_rtt: 0,
+            prev_max_rtt: 0,
             recover: None,
         })
     }
@@ -183,10 +183,10 @@ impl CdgFreebsd {
     /// The end of a round; whether the coin says congestion.
     fn round_ends(&mut self) -> bool {
         let mut congestion = false;
-        if self.prev_max_ms != 0 {
-            let scale = |ms: i32| ms.saturating_mul(1 << GRADIENT_BITS);
-            let gradient_max = scale(self.max_ms - self.prev_max_ms);
-            let gradient_min = scale(self.min_ms - self.prev_min_ms);
+        if self.prev_max_rtt != 0 {
+            let scale = |ticks: i32| ticks.saturating_mul(1 << GRADIENT_BITS);
+            let gradient_max = scale(self.max_rtt - self.prev_max_rtt);
+            let gradient_min = scale(self.min_rtt - self.prev_min_rtt);
             self.smooth(gradient_min, gradient_max);
 
             let (min, max) = (self.trend_min.mean, self.trend_max.mean);
@@ -202,10 +202,10 @@ impl CdgFreebsd {
             };
             self.judge(min, max);
         }
-        self.prev_min_ms = self.min_ms;
-        self.prev_max_ms = self.max_ms;
-        self.min_ms = i32::MAX;
-        self.max_ms = 0;
+        self.prev_min_rtt = self.min_rtt;
+        self.prev_max_rtt = self.max_rtt;
+        self.min_rtt = i32::MAX;
+        self.max_rtt = 0;
         congestion
     }
 
@@ -268,7 +268,7 @@ impl CdgFreebsd {
             self.consec_cong_cnt = 0;
         }
         // The effect shows in the second round only.
-        self.prev_max_ms = 0;
+        self.prev_max_rtt = 0;
         self.shadow_w = self.shadow_w.max(self.bytes.cwnd);
     }
 
@@ -393,8 +393,8 @@ impl CongestionControl for CdgFreebsd {
         self.before = None;
         let round_over = self.ertt.measure(view, ack);
         // The last RTT measured counts again, even if this ACK has measured none.
-        self.max_ms = self.max_ms.max(self.ertt.rtt_ms);
-        self.min_ms = self.min_ms.min(self.ertt.rtt_ms);
+        self.max_rtt = self.max_rtt.max(self.ertt.rtt);
+        self.min_rtt = self.min_rtt.min(self.ertt.rtt);
 
         self.this_ack = ThisAck::Plain;
         if round_over {

@@ -4,7 +4,7 @@
 //!   IEEE JSAC 13(8), 1995.
 //! - **Equations**: once per round trip, `diff = (cwnd / minRTT − sent / RTT) · minRTT` in segments, where `sent` is what
 //!   left from the marked segment on until it was acknowledged, RTT is the marked segment's, and rates are whole bytes
-//!   per millisecond; `diff < alpha`: `cwnd += 1`; `diff > beta`: `cwnd −= 1`; otherwise leave it.
+//!   per tick; `diff < alpha`: `cwnd += 1`; `diff > beta`: `cwnd −= 1`; otherwise leave it.
 //! - **States**:
 //!
 //! ```text
@@ -14,9 +14,9 @@
 //! ```
 //! - **Departs from Linux's Vegas** (`vegas`), as FreeBSD does: slow start grows every other round trip; the queue is compared
 //!   with what was sent in the round, so that a receiver that delays its ACKs makes the window look a segment
-//!   or two less used than it is; times are whole milliseconds, plus one, of a clock that advances once per tick.
+//!   or two less used than it is; times are whole kernel ticks, plus one.
 //! - **Departs from FreeBSD 9**: as `cdg-freebsd`'s measurement does; an ECN echo is taken for a loss.
-//! - **Source of the details**: FreeBSD 9.3 `cc/cc_vegas.c`, `khelp/h_ertt.c`. Parameters are the sysctls
+//! - **Source of the details**: FreeBSD 9.3 `cc/cc_vegas.c`, 9.0 `khelp/h_ertt.c`. Parameters are the sysctls
 //!   `net.inet.tcp.cc.vegas.*` in segments, `alpha` 1 and `beta` 3, and `tick_ms` as for `cdg-freebsd`.
 
 use super::cdg_freebsd::ertt::Ertt;
@@ -43,11 +43,11 @@ pub struct VegasFreebsd {
 }
 
 impl VegasFreebsd {
-    /// `options`: `alpha`, `beta` in segments, `tick_ms`. `stream` is not used.
+    /// `options`: `alpha`, `beta` in segments, `tick_ms`. `stream` says when ticks fall.
     ///
     /// # Errors
     /// Another option, `alpha` below 1 or above `beta`.
-    pub fn new(options: &Options, _stream: Stream) -> Result<Self, UnknownAlgorithm> {
+    pub fn new(options: &Options, mut stream: Stream) -> Result<Self, UnknownAlgorithm> {
         reject_unknown(NAME, options, &["alpha", "beta", "tick_ms"])?;
         let beta = integer(options, NAME, "beta", 3, 1..=1 << 16)?;
         let alpha = integer(options, NAME, "alpha", 1, 1..=beta)?;
@@ -56,20 +56,20 @@ impl VegasFreebsd {
             beta: i64::from(beta),
             bytes: ByteWindow::default(),
             growth: Growth::default(),
-            ertt: Ertt::new(integer(options, NAME, "tick_ms", 0, 0..=1_000)?),
+            ertt: Ertt::new(integer(options, NAME, "tick_ms", 0, 0..=1_000)?, stream.next_u32()),
             grows: true,
         })
     }
 
     /// Segments queued, as far as the rates tell; `None` before both RTTs are known.
     fn queued(&self, view: &View) -> Option<i64> {
-        let (min_ms, marked_ms) = (self.ertt.min_rtt_ms, self.ertt.marked_rtt_ms);
-        if min_ms == 0 || marked_ms == 0 {
+        let (least, marked) = (self.ertt.min_rtt, self.ertt.marked_rtt);
+        if least == 0 || marked == 0 {
             return None;
         }
-        let expected = self.bytes.cwnd as i64 / i64::from(min_ms);
-        let actual = self.ertt.marked_bytes as i64 / i64::from(marked_ms);
-        Some((expected - actual) * i64::from(min_ms) / i64::from(view.mss))
+        let expected = self.bytes.cwnd as i64 / i64::from(least);
+        let actual = self.ertt.marked_bytes as i64 / i64::from(marked);
+        Some((expected - actual) * i64::from(least) / i64::from(view.mss))
     }
 
     /// The once-per-round-trip decision.
@@ -149,7 +149,7 @@ mod tests {
         let mut view = view();
         view.now = at_ms(10_000);
         vegas.init(&view, &mut window);
-        vegas.ertt.min_rtt_ms = 10;
+        vegas.ertt.min_rtt = 10;
         (vegas, view, window)
     }
 
