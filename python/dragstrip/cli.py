@@ -328,6 +328,7 @@ def sweep(
     against: Annotated[
         str | None, typer.Option("--against", help="Also beside a flow of this algorithm: harm done to it.")
     ] = None,
+    engine: Annotated[str | None, typer.Option("--engine", help=ENGINES)] = None,
     out: Annotated[
         Path | None, typer.Option("--out", help="Folder of the sweep; the same one resumes or widens it.")
     ] = None,
@@ -378,6 +379,7 @@ def sweep(
         duration=duration,
         sample=sample,
         against=against,
+        engine=engine,
     )
     folder = out if out is not None else Path("runs") / f"sweep-{described.name.replace('/', '-')}"
     options = command.Options(

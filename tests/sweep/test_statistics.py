@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+import tracemalloc
 
 import numpy as np
 import pyarrow as pa
@@ -109,3 +110,19 @@ def test_a_run_without_figures_leaves_its_cell_standing() -> None:
     table = table.set_column(table.column_names.index("status"), "status", status)
     found = judge(plan("flow.cc=reno,cubic", repeat=3), table)
     assert found.judged["goodput"].median.tolist() == [[1e6, 2e6]]
+
+
+def test_the_interval_of_many_paths_takes_little_memory() -> None:
+    # A thousand resamples of 20,000 figures at once would be 160 MB, and as much again for the dice.
+    figures = np.random.default_rng(3).normal(10, 1, size=(2, 20_000))
+    tracemalloc.start()
+    try:
+        median, low, high = interval(figures)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 40e6
+    # 1.25 σ/√n is the standard error of a normal median.
+    error = 1.25 / math.sqrt(20_000)
+    assert all(abs(median - 10) < 5 * error)
+    assert all((2 * error < high - low) & (high - low < 6 * error))

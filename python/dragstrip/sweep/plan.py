@@ -226,8 +226,12 @@ def describe(
     duration: str | None = None,
     sample: str | None = None,
     against: str | None = None,
+    engine: str | None = None,
 ) -> Sweep:
     """The sweep that an experiment and the command line describe; raises `BadInputError`."""
+    if engine is not None:
+        content = experiment.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+        experiment = Experiment.build({**content, "engine": engine}, "command line")
     if len(experiment.engines) > 1:
         raise BadInputError("engine", experiment.engine, "one engine for a sweep: sim or vm", source)
     if experiment.load:
