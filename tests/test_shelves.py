@@ -190,6 +190,18 @@ def test_an_ablation_says_what_the_figure_would_be(
     assert len(list(Path("out/ablations").iterdir())) == 4
 
 
+def test_the_terminal_says_which_grades_an_ablation_changes(
+    shelves: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert command("run first/slow --no-report --out out", monkeypatch) == 0
+    told = capsys.readouterr().out
+    claims, ablations = told.split("ablations")
+    assert re.search(r"total +1\.9 Mbit/s +1\.\d+ Mbit/s +reproduced", claims)
+    assert "path.rate" not in claims
+    assert re.search(r"path.rate = 1mbit +total contradicted \(0\.\d+ Mbit/s\)", ablations)
+    assert re.search(r"path.rate = 2mbit +none", ablations)
+
+
 def test_docs_are_written_and_current(
     shelves: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -208,7 +220,9 @@ def test_docs_are_written_and_current(
 @pytest.mark.parametrize(
     ("line", "hint"),
     [
-        ("run frist", "EXPERIMENT"),
+        ("run frist", "EXPERIMENT: got 'frist'"),
+        ("run frist", 'did you mean "first"?'),
+        ("run seedz", 'did you mean "seeds"?'),
         ("run first --write-docs x.md", "--write-docs"),
         ("run seeds --seed 2 --write-docs x.md", "--write-docs"),
         ("run seeds --duration 0s", "duration"),

@@ -64,7 +64,9 @@ def locate(name: str) -> Path:
         raise BadInputError("", None, "is missing", name)
     if members(name):
         raise BadInputError("EXPERIMENT", name, "one experiment, not a whole shelf", "command line")
-    expected = f"one of the catalogue's experiments (dragstrip list) or a file{nearest(name, known)}"
+    shelves = {experiment.split("/")[0] for experiment in known}
+    near = nearest(name, [EVERYTHING, *sorted(shelves), *known])
+    expected = f"one of the catalogue's experiments (dragstrip list) or a file{near}"
     raise BadInputError("EXPERIMENT", name, expected, "command line")
 
 

@@ -88,6 +88,8 @@ def show_result(document: dict[str, Any], runs: Sequence[Run]) -> None:
     console.print(_runs_table(document, runs))
     if document["claims"]:
         console.print(_claims_table(document["claims"]))
+        if (ablations := _ablations_table(document["claims"])) is not None:
+            console.print(ablations)
     for failure in document["failed"]:
         console.print(f"failed: {failure['scenario']}: {failure['reason']}", markup=False)
 
@@ -175,16 +177,41 @@ def _middle(values: Sequence[float | None], factor: float, digits: int) -> str:
 
 def _claims_table(claims: Sequence[dict[str, Any]]) -> Table:
     table = Table(title="claims", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    for heading in ("claim", "published", "measured", "unit", "grade"):
-        table.add_column(heading, overflow="fold", no_wrap=heading == "grade")
+    for heading in ("claim", "published", "measured", "grade"):
+        table.add_column(heading, overflow="fold", no_wrap=heading in ("claim", "grade"))
     for claim in claims:
-        figures = (_figure(claim["published"]), _figure(claim["measured"]))
-        table.add_row(claim["id"], *figures, claim["unit"], grade_text(claim["grade"]))
+        same_order = claim["unit"] == "order" and claim["published"] == claim["measured"]
+        measured = "the same" if same_order else _with_unit(claim["measured"], claim["unit"])
+        published = _with_unit(claim["published"], claim["unit"])
+        table.add_row(claim["id"], published, measured, grade_text(claim["grade"]))
+    return table
+
+
+def _ablations_table(claims: Sequence[dict[str, Any]]) -> Table | None:
+    """A row per setting: the claims that it grades otherwise."""
+    moved: dict[str, list[str]] = {}
+    for claim in claims:
         for other in claim.get("ablations", []):
             setting = ", ".join(f"{path} = {value}" for path, value in other["setting"].items())
-            then = grade_text(other["grade"])
-            table.add_row(f"  with {escape(setting)}", "", _figure(other["measured"]), claim["unit"], then)
+            changed = moved.setdefault(setting, [])
+            if other["grade"] != claim["grade"]:
+                figure = _with_unit(other["measured"], claim["unit"])
+                grade = grade_text(other["grade"])
+                changed.append(
+                    f"{claim['id']} {grade}" + ("" if claim["unit"] == "order" else f" ({figure})")
+                )
+    if not moved:
+        return None
+    table = Table(title="ablations", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table.add_column("with", overflow="fold", max_width=34)
+    table.add_column("grades that change", overflow="fold")
+    for setting, changed in moved.items():
+        table.add_row(escape(setting), "\n".join(changed) or "none")
     return table
+
+
+def _with_unit(value: Any, unit: str) -> str:
+    return _figure(value) + ("" if value is None or unit in ("1", "order") else f" {unit}")
 
 
 def grade_text(grade: str) -> str:
