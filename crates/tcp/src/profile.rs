@@ -95,8 +95,11 @@ pub enum DelayedAck {
 /// What the send buffer is charged with, and how it grows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SendBuffer {
-    /// Memory of socket buffers; to a multiple of the window (`tcp_sndbuf_expand`).
+    /// Memory of socket buffers of up to 64 KiB; to a multiple of the window (`tcp_sndbuf_expand`).
     Memory,
+    /// Memory of a socket buffer per segment; to twice the window, when what is out, SACKed or not, leaves some of it
+    /// (`tcp_new_space` until 3.13).
+    Segments,
     /// Payload; by a step when it is seven eighths full and the windows allow for more (FreeBSD).
     Payload,
 }
@@ -129,7 +132,7 @@ impl Profile {
         receive_tuning: ReceiveTuning::Twice,
         initial_offer: 4,
         delayed_ack: DelayedAck::Estimated,
-        send_buffer: SendBuffer::Memory,
+        send_buffer: SendBuffer::Segments,
         ticked_timestamps: true,
         reordering_bits: 8,
     };

@@ -17,6 +17,10 @@ use std::collections::VecDeque;
 /// Truesize of an skb beyond its payload: the sk_buff, its head and shared info (approximate).
 pub(super) const SKB_OVERHEAD: u64 = 1_280;
 
+/// The same where every segment is an skb of its own (2.6.27 on 32 bits, no offload): headers 160, an sk_buff of 184; not
+/// verified, as in the receiver's window.
+const SEGMENT_OVERHEAD: u64 = 160 + 184;
+
 /// Room that a writer waits for where payload alone counts, bytes (FreeBSD's `sb_lowat`).
 const LOW_WATER: u64 = 2_048;
 
@@ -80,9 +84,15 @@ enum Wrote {
 impl Buffer {
     pub fn new(settings: &Settings, factor: u32) -> Self {
         let mss = u64::from(settings.mss());
-        // tcp_sndbuf_expand: a segment with its headers and shared info, rounded up to a power of
-        // two, and the sk_buff (256 bytes on x86-64): 4352 for an MSS of 1448.
-        let per_segment = (mss + 320 + 320).next_power_of_two().max(1024) + 256;
+        let style = settings.profile.send_buffer;
+        let per_segment = match style {
+            // tcp_sndbuf_expand: a segment with its headers and shared info, rounded up to a power of
+            // two, and the sk_buff (256 bytes on x86-64): 4352 for an MSS of 1448.
+            SendBuffer::Memory => (mss + 320 + 320).next_power_of_two().max(1024) + 256,
+            // tcp_new_space: the MSS without regard to options.
+            SendBuffer::Segments => u64::from(settings.advmss()) + 16 + SEGMENT_OVERHEAD,
+            SendBuffer::Payload => 0,
+        };
         let mut buffer = Self {
             supply: Supply::Until(0),
             written: 0,
@@ -94,20 +104,26 @@ impl Buffer {
             limit: settings.wmem[2],
             per_segment,
             write_bytes: settings.write_bytes,
-            // sk_gso_max_size less room for headers, in whole segments.
-            chunk_bytes: (65_215 / mss).max(1) * mss,
+            chunk_bytes: match style {
+                // sk_gso_max_size less room for headers, in whole segments.
+                SendBuffer::Memory | SendBuffer::Payload => (65_215 / mss).max(1) * mss,
+                SendBuffer::Segments => mss,
+            },
             max_window: 0,
             pushed: 0,
             mss,
-            style: settings.profile.send_buffer,
+            style,
             step: settings.bsd.send_step,
         };
-        if buffer.style == SendBuffer::Payload {
+        match style {
+            SendBuffer::Memory => {
+                buffer.expand(settings.initial_cwnd, settings.initial_reordering());
+            }
+            // tcp_fixup_sndbuf.
+            SendBuffer::Segments => buffer.raise(3 * per_segment),
             // tcp_mss: whole segments.
-            buffer.sndbuf = buffer.sndbuf.next_multiple_of(mss);
-            return buffer;
+            SendBuffer::Payload => buffer.sndbuf = buffer.sndbuf.next_multiple_of(mss),
         }
-        buffer.expand(settings.initial_cwnd, settings.initial_reordering());
         buffer
     }
 
@@ -143,18 +159,27 @@ impl Buffer {
         }
     }
 
-    /// `tcp_sndbuf_expand`.
+    /// `tcp_sndbuf_expand`, `tcp_new_space`.
     fn expand(&mut self, cwnd: u32, reordering: u32) {
-        if self.style == SendBuffer::Payload {
-            return;
-        }
-        let segments = u64::from(cwnd.max(10).max(reordering + 1));
-        let wanted = self.factor * segments * self.per_segment;
+        let least = match self.style {
+            SendBuffer::Memory => 10,
+            SendBuffer::Segments => 0,
+            SendBuffer::Payload => return,
+        };
+        let segments = u64::from(cwnd.max(least).max(reordering + 1));
+        self.raise(self.factor * segments * self.per_segment);
+    }
+
+    fn raise(&mut self, wanted: u64) {
         self.sndbuf = self.sndbuf.max(wanted.min(self.limit));
     }
 
-    /// Memory in use: payload, and an skb's overhead for every unsent buffer and every burst sent.
+    /// Memory in use: payload, and an skb's overhead for every unsent buffer and every burst sent, or for every segment.
     fn memory(&self, snd_una: u64, snd_nxt: u64, bursts_out: u64) -> u64 {
+        if self.style == SendBuffer::Segments {
+            let bytes = self.written - snd_una;
+            return bytes + bytes.div_ceil(self.mss) * SEGMENT_OVERHEAD;
+        }
         // The last buffer sent from goes only when the next one is looked at.
         let gone = self.chunks.front().is_some_and(|chunk| chunk.end <= snd_nxt);
         let skbs = self.chunks.len() as u64 - u64::from(gone) + bursts_out;
@@ -277,7 +302,11 @@ impl Sender {
     #[inline]
     pub(super) fn refill<O: Outbox>(&mut self, io: &mut Io<'_, O>) -> bool {
         // tcp_should_expand_sndbuf: only a window that is not full asks for more data.
-        if self.buffer.blocked && self.in_flight() < self.window.cwnd {
+        let used = match self.settings.profile.send_buffer {
+            SendBuffer::Memory | SendBuffer::Payload => self.in_flight(),
+            SendBuffer::Segments => self.view.packets_out,
+        };
+        if self.buffer.blocked && used < self.window.cwnd {
             self.buffer.expand(self.window.cwnd, self.recovery.reordering);
         }
         let bursts_out = self.transmission.bursts_out;

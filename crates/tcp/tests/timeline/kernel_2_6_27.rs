@@ -21,6 +21,8 @@ fn ten_out(stack: &Settings) -> Host {
 fn ten(change: impl FnOnce(&mut Settings)) -> Settings {
     old(|settings| {
         settings.initial_cwnd = 10;
+        // Room for more than ten: what is sent does not hang on the send buffer here.
+        settings.wmem[1] = 65_536;
         change(settings);
     })
 }
@@ -82,6 +84,46 @@ fn the_rate_is_halved_by_every_second_ack() {
     // In flight plus one, then one less for every second.
     assert_eq!(windows, [7, 6, 6, 5, 5, 4, 4]);
     assert_eq!(host.window().1, 5);
+}
+
+/// Every segment is an skb: 1448 bytes, 160 for headers and 184 for itself. The tenth is begun with 16128 of 16384 bytes in use.
+#[test]
+fn the_send_buffer_holds_ten_segments_at_first() {
+    let mut host = Host::connected("reno", 100, &old(|_| {}));
+    host.write_endless();
+    assert_eq!(host.endpoint().bytes_written(), 10 * 1448);
+}
+
+/// `tcp_new_space`: to twice the window of 1820 bytes each, but only when less is out than the window allows: seven are left of
+/// ten, then three for a window of five (18200 bytes: eleven), six for one of six, five for one of seven (25480: fifteen).
+#[test]
+fn the_send_buffer_grows_when_the_window_cannot_be_filled() {
+    let mut host = Host::connected("reno", 100, &old(|_| {}));
+    host.write_endless();
+    let mut held = Vec::new();
+    for _ in 0..5 {
+        host.wait(100).ack_all();
+        let endpoint = host.endpoint();
+        let bytes = endpoint.bytes_written() - endpoint.bytes_acked();
+        held.push((host.cwnd(), bytes / 1448));
+    }
+    assert_eq!(held, [(4, 7), (5, 11), (6, 11), (7, 15), (8, 15)]);
+}
+
+/// `tcp_should_expand_sndbuf` counts all that is out: SACKs make room in the window and none in the buffer, which then holds
+/// the sender back.
+#[test]
+fn what_is_sacked_keeps_the_send_buffer_small() {
+    let mut host = ten_out(&ten(|settings| {
+        settings.wmem[1] = 16_384;
+        settings.reordering = 127;
+    }));
+    host.forget().sack(0, &[(1, 10)]);
+    assert_eq!((host.state(), host.cwnd(), host.sent()), ("disorder", 10, vec![]));
+    assert_eq!(host.endpoint().bytes_written(), 10 * 1448);
+    // Once they are acknowledged it grows to twice the reordering, 128 segments.
+    host.ack(10);
+    assert!(host.endpoint().bytes_written() > 256 * 1448);
 }
 
 /// §4.9: the connection's own `reordering` has 8 bits: the setting is cut to them.
