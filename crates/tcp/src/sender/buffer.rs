@@ -1,7 +1,7 @@
 //! The application's writes and the send buffer.
 //!
 //! A bulk application writes whenever the socket takes it. `sendmsg` fills buffers of up to 64 KiB (45
-//! full segments, or half the largest window the peer has offered) and looks at the memory in use only
+//! full segments, or half the largest window the peer has offered; one segment each without GSO) and looks at the memory in use only
 //! before it begins the next one; when that has reached `sndbuf` the writer sleeps, the last buffer is
 //! pushed (PSH on its last segment), and it is woken when a third of `sndbuf` is free
 //! (`sk_stream_write_space`). A buffer that is full and first in line is sent from at once, and what
@@ -33,7 +33,7 @@ pub(crate) enum Supply {
     Until(u64),
 }
 
-/// A socket buffer not yet wholly sent.
+/// A socket buffer not yet wholly sent; without bursts, where each holds one segment, all up to one that is pushed.
 #[derive(Clone, Copy, Debug)]
 struct Chunk {
     start: u64,
@@ -60,6 +60,8 @@ pub(super) struct Buffer {
     write_bytes: u64,
     /// Bytes of a full socket buffer, were it not for the peer's window.
     chunk_bytes: u64,
+    /// Socket buffers of more than one segment.
+    pub bursts: bool,
     /// Largest window the peer ever offered (`max_window`).
     pub max_window: u64,
     /// End of what was last pushed (`pushed_seq`).
@@ -104,17 +106,15 @@ impl Buffer {
             limit: settings.wmem[2],
             per_segment,
             write_bytes: settings.write_bytes,
-            chunk_bytes: match style {
-                // sk_gso_max_size less room for headers, in whole segments.
-                SendBuffer::Memory | SendBuffer::Payload => (65_215 / mss).max(1) * mss,
-                SendBuffer::Segments => mss,
-            },
+            chunk_bytes: 0,
+            bursts: settings.gso && style == SendBuffer::Memory,
             max_window: 0,
             pushed: 0,
             mss,
             style,
             step: settings.bsd.send_step,
         };
+        buffer.set_mss(mss);
         match style {
             SendBuffer::Memory => {
                 buffer.expand(settings.initial_cwnd, settings.initial_reordering());
@@ -125,6 +125,12 @@ impl Buffer {
             SendBuffer::Payload => buffer.sndbuf = buffer.sndbuf.next_multiple_of(mss),
         }
         buffer
+    }
+
+    pub fn set_mss(&mut self, mss: u64) {
+        self.mss = mss;
+        // sk_gso_max_size less room for headers, in whole segments; one without offload (sk_gso_max_segs).
+        self.chunk_bytes = if self.bursts { (65_215 / mss).max(1) * mss } else { mss };
     }
 
     pub fn supply(&mut self, supply: Supply) {
@@ -176,14 +182,26 @@ impl Buffer {
 
     /// Memory in use: payload, and an skb's overhead for every unsent buffer and every burst sent, or for every segment.
     fn memory(&self, snd_una: u64, snd_nxt: u64, bursts_out: u64) -> u64 {
-        if self.style == SendBuffer::Segments {
-            let bytes = self.written - snd_una;
-            return bytes + bytes.div_ceil(self.mss) * SEGMENT_OVERHEAD;
+        let bytes = self.written - snd_una;
+        let skbs = match self.style {
+            SendBuffer::Segments => bytes.div_ceil(self.mss),
+            SendBuffer::Memory | SendBuffer::Payload => self.skbs_unsent(snd_nxt) + bursts_out,
+        };
+        bytes + self.overhead() * skbs
+    }
+
+    fn overhead(&self) -> u64 {
+        if self.style == SendBuffer::Segments { SEGMENT_OVERHEAD } else { SKB_OVERHEAD }
+    }
+
+    fn skbs_unsent(&self, snd_nxt: u64) -> u64 {
+        if !self.bursts {
+            // All are full but the last: a write goes on where the one before it ended.
+            return (self.written - snd_nxt).div_ceil(self.mss);
         }
         // The last buffer sent from goes only when the next one is looked at.
         let gone = self.chunks.front().is_some_and(|chunk| chunk.end <= snd_nxt);
-        let skbs = self.chunks.len() as u64 - u64::from(gone) + bursts_out;
-        self.written - snd_una + SKB_OVERHEAD * skbs
+        self.chunks.len() as u64 - u64::from(gone)
     }
 
     /// The end of the first unsent buffer, and whether its last segment is pushed.
@@ -204,16 +222,10 @@ impl Buffer {
         self.chunk_bytes.min(half)
     }
 
-    /// Whether a writer that waits may go on.
-    fn may_write(&self, snd_una: u64, snd_nxt: u64, bursts_out: u64) -> bool {
-        if self.waiting() == 0 {
-            return false;
-        }
-        if self.style == SendBuffer::Payload {
-            return true;
-        }
+    /// Whether a writer that waits for room has enough of it (`sk_stream_is_writeable`).
+    fn is_writeable(&self, snd_una: u64, snd_nxt: u64, bursts_out: u64) -> bool {
         let memory = self.memory(snd_una, snd_nxt, bursts_out);
-        !self.blocked || self.sndbuf.saturating_sub(memory) >= memory / 2
+        self.style == SendBuffer::Payload || self.sndbuf.saturating_sub(memory) >= memory / 2
     }
 
     /// One step of `sendmsg`: copies into the last buffer, or into a new one if there is memory for it.
@@ -226,12 +238,10 @@ impl Buffer {
         if self.style == SendBuffer::Payload {
             return self.write_payload(snd_una, snd_nxt, waiting);
         }
-        let goal = self.size_goal();
-        let has_room =
-            |tail: &Chunk| tail.end > snd_nxt && tail.end - tail.start.max(snd_nxt) < goal;
-        if !self.chunks.back().is_some_and(has_room) {
-            self.blocked =
-                self.memory(snd_una, snd_nxt, bursts_out) >= self.sndbuf && self.written > snd_una;
+        let mut room = self.room_in_tail(snd_nxt);
+        if room == 0 {
+            let memory = self.memory(snd_una, snd_nxt, bursts_out);
+            self.blocked = memory >= self.sndbuf && self.written > snd_una;
             if self.blocked {
                 // The socket does not block the application: what fitted was a write, and the next
                 // one begins here.
@@ -239,13 +249,23 @@ impl Buffer {
                 self.push_tail();
                 return Wrote::Nothing;
             }
+            room = self.size_goal();
+            if !self.bursts && self.written > snd_nxt {
+                // Nothing is sent from buffers that are not the first: all that there is room for, at once.
+                let left = self.sndbuf.saturating_sub(memory).div_ceil(self.mss + self.overhead());
+                let until_push =
+                    (self.max_window / 2 + self.pushed + 1).saturating_sub(self.written);
+                room = self.mss * left.min(until_push.div_ceil(self.mss)).max(1);
+            }
             let start = self.written;
-            self.chunks.push_back(Chunk { start, end: start, pushed: false });
+            let goes_on = |tail: &Chunk| !self.bursts && !tail.pushed && tail.end > snd_nxt;
+            if !self.chunks.back().is_some_and(goes_on) {
+                self.chunks.push_back(Chunk { start, end: start, pushed: false });
+            }
         }
         let fresh = self.written == self.write_start;
         let write_left = self.write_bytes - (self.written - self.write_start);
         let Some(tail) = self.chunks.back_mut() else { return Wrote::Nothing };
-        let room = goal - (tail.end - tail.start.max(snd_nxt));
         let bytes = room.min(write_left).min(waiting);
         if fresh {
             // A write that adds to a pushed buffer takes the push back.
@@ -259,6 +279,22 @@ impl Buffer {
             return Wrote::Write;
         }
         Wrote::Buffer
+    }
+
+    /// Room in the last buffer, if it is unsent.
+    fn room_in_tail(&self, snd_nxt: u64) -> u64 {
+        match self.chunks.back() {
+            Some(tail) if tail.end > snd_nxt => {
+                let filled = tail.end - tail.start.max(snd_nxt);
+                let goal = self.size_goal();
+                if self.bursts {
+                    goal.saturating_sub(filled)
+                } else {
+                    filled.next_multiple_of(goal) - filled
+                }
+            }
+            _ => 0,
+        }
     }
 
     /// The same where payload alone counts (`sosend`): as much as there is room for, once the low-water mark is free.
@@ -292,25 +328,45 @@ impl Buffer {
 
     /// Whether the last buffer is also the first one unsent.
     fn tail_is_head(&mut self, snd_nxt: u64) -> bool {
-        self.head(snd_nxt).is_some() && self.chunks.len() == 1
+        self.head(snd_nxt).is_some()
+            && self.chunks.len() == 1
+            && (self.bursts || self.written - snd_nxt <= self.mss)
     }
 }
 
 impl Sender {
-    /// Room was made, or the application has new data: lets it write, and sends from what it
-    /// writes. Whether anything was sent.
+    /// `tcp_check_space`: memory was freed, or something was sent. A buffer that could not fill the window grows, and
+    /// a writer that waits for room is told if there is enough.
     #[inline]
-    pub(super) fn refill<O: Outbox>(&mut self, io: &mut Io<'_, O>) -> bool {
+    pub(super) fn check_space(&mut self) {
+        if !self.buffer.blocked {
+            return;
+        }
         // tcp_should_expand_sndbuf: only a window that is not full asks for more data.
         let used = match self.settings.profile.send_buffer {
             SendBuffer::Memory | SendBuffer::Payload => self.in_flight(),
             SendBuffer::Segments => self.view.packets_out,
         };
-        if self.buffer.blocked && used < self.window.cwnd {
+        if used < self.window.cwnd {
             self.buffer.expand(self.window.cwnd, self.recovery.reordering);
+            self.transmission.validated_at = self.view.now;
         }
+        self.poll_writer();
+    }
+
+    /// A writer that was told looks again (`tcp_poll`): bursts cut off meanwhile may have taken the room.
+    #[inline]
+    pub(super) fn poll_writer(&mut self) {
+        let (snd_una, snd_nxt) = (self.view.snd_una, self.view.snd_nxt);
         let bursts_out = self.transmission.bursts_out;
-        if !self.buffer.may_write(self.view.snd_una, self.view.snd_nxt, bursts_out) {
+        self.buffer.blocked = !self.buffer.is_writeable(snd_una, snd_nxt, bursts_out);
+    }
+
+    /// The application writes, if it has something and need not wait, and what it writes is sent from. Whether
+    /// anything was sent.
+    #[inline]
+    pub(super) fn refill<O: Outbox>(&mut self, io: &mut Io<'_, O>) -> bool {
+        if self.buffer.blocked || self.buffer.waiting() == 0 {
             return false;
         }
         let mut sent = false;

@@ -268,6 +268,7 @@ impl Sender {
         }
         let mss = self.settings.mss().min(options.advmss - if options.timestamps { 12 } else { 0 });
         self.view.mss = mss;
+        self.buffer.set_mss(u64::from(mss));
         self.board = Scoreboard::new(mss);
     }
 

@@ -106,7 +106,12 @@ impl Sender {
     /// Whether anything was sent.
     #[inline]
     pub(super) fn push_pending<O: Outbox>(&mut self, io: &mut Io<'_, O>) -> bool {
+        let waited = self.buffer.blocked;
         let sent = self.write_xmit(io, Push::Pending);
+        self.check_space();
+        if waited && !self.buffer.blocked {
+            self.poll_writer();
+        }
         sent | self.refill(io)
     }
 
@@ -183,7 +188,7 @@ impl Sender {
             self.transmission.rwnd_limited = true;
             return None;
         }
-        if head_bytes <= mss || !self.settings.gso {
+        if head_bytes <= mss || !self.buffer.bursts {
             let bytes = head_bytes.min(mss);
             let may_send = bytes == mss || end < self.buffer.written || !self.waits_for_short();
             return may_send.then_some(Burst { segments: 1, bytes });
@@ -349,6 +354,10 @@ impl Sender {
             self.view.packets_out += 1;
         }
         self.transmission.bursts_out += 1;
+        if self.settings.profile.recovery == RecoveryStyle::RackPrr {
+            // tcp_event_new_data_sent, since 5.18: while more of the window is still to be filled.
+            self.check_space();
+        }
         self.after_data(burst.bytes, u64::from(burst.segments));
         true
     }

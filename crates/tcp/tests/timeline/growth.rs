@@ -53,11 +53,14 @@ fn a_window_that_the_application_does_not_fill_does_not_grow() {
     assert_eq!(host.cwnd(), 16, "more than half of it was used: six packets delivered");
 }
 
+/// A send buffer that takes any of these writes at once.
+const ROOMY: u64 = 1 << 20;
+
 /// `tcp_cwnd_restart` (RFC 2861): halved for every timeout of silence, not below the initial window.
 #[test]
 fn an_idle_window_halves_for_every_timeout_of_silence() {
     let idle = |ms: u64, restart: bool| {
-        let stack = settings(|s| s.slow_start_after_idle = restart);
+        let stack = settings(|s| (s.slow_start_after_idle, s.wmem[1]) = (restart, ROOMY));
         let mut host = Host::connected("reno", 100, &stack);
         host.write(10).until(200).ack(10);
         host.write(30).until(300).ack(30);
@@ -80,7 +83,7 @@ fn an_idle_window_halves_for_every_timeout_of_silence() {
 /// `tcp_cwnd_application_limited`: a window not used for a timeout shrinks halfway to what was used.
 #[test]
 fn a_window_that_is_not_used_decays_while_no_ack_comes() {
-    let mut host = Host::connected("reno", 100, &stock());
+    let mut host = Host::connected("reno", 100, &settings(|s| s.wmem[1] = ROOMY));
     host.write(10).until(200).ack(10);
     host.write(30).until(300).ack(30);
     host.write(70).until(400).ack(70);

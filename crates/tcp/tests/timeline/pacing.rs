@@ -108,8 +108,8 @@ fn the_last_segment_of_a_write_is_pushed() {
 #[test]
 fn a_write_that_joins_the_one_before_moves_the_push() {
     let mut host = Host::connected("cubic", 100, &stock());
-    // Twelve segments: two wait; then eight more join them.
-    host.forget().write(12).write(20).until(200).ack(10);
+    // A whole segment and a part of one wait; what comes then fills the part first.
+    host.forget().write_bytes(11 * 1448 + 500).write(20).until(200).ack(10);
     let pushed: Vec<u64> = host
         .departures()
         .iter()
