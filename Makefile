@@ -32,7 +32,7 @@ catalogue: python  ## Every published figure beside ours (docs/catalogue.md and 
 
 agreement: python  ## The simulator beside a kernel on published experiments (docs/agreement-*.md); an hour.
 	@$(UV) run --no-sync dragstrip agree bu-cs655-2022 --write-docs docs/agreement-bu-cs655-2022.md
-	@$(UV) run --no-sync dragstrip agree geni-tcp/step1 geni-tcp/step2 geni-tcp/step3 geni-tcp/step8 --only linux-6 \
+	@$(UV) run --no-sync dragstrip agree geni-tcp --only linux-6 --load bpf/exp.bpf.c \
 	  --set 'hosts.*.tick_hz=250' --duration 10s --write-docs docs/agreement-geni-tcp.md
 
 test-rust: python

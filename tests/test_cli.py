@@ -174,3 +174,17 @@ def test_every_experiment_of_the_catalogue_can_be_shown(dragstrip: object) -> No
         ended = dragstrip(f"show {entry['name']}")  # type: ignore[operator]
         assert (ended.status, ended.err) == (0, ""), entry
         assert entry["title"] in " ".join(ended.out.split())
+
+
+def test_a_run_too_short_for_a_sample_of_its_queues_has_none_to_show(dragstrip: object) -> None:
+    two_queues = f"{PATH} --up-rate 1mbit --up-queue 'bfifo limit 10kb'"
+    ended = dragstrip(f"compare {two_queues} --duration 50ms --no-report reno")  # type: ignore[operator]
+    assert ended.status == 0, ended.err
+    (row,) = [line for line in ended.out.splitlines() if line.strip().startswith("reno")]
+    assert row.split()[-1] == "–"
+
+
+def test_load_is_for_experiments(dragstrip: object) -> None:
+    ended = dragstrip("agree --load exp.bpf.c")  # type: ignore[operator]
+    assert ended.status == 2
+    assert "--load: got exp.bpf.c, expected only with EXPERIMENT" in " ".join(ended.err.split())

@@ -441,6 +441,7 @@ def agree(
     duration: Annotated[
         str | None, typer.Option("--duration", help="Instead of the experiments' own, such as 10s.")
     ] = None,
+    load: Load = None,
     explain: Annotated[
         str | None, typer.Option("--explain", metavar="NAME", help="Say where this case's time lines part.")
     ] = None,
@@ -476,15 +477,16 @@ def agree(
     Example: dragstrip agree bu-cs655-2022 --out agreement
     """
     of_grid = {"--grid": grid, "--recordings": recordings, "--write-bands": write_bands}
-    of_runs = {"--set": set_, "--repeat": repeat, "--duration": duration}
+    of_runs = {"--set": set_, "--repeat": repeat, "--duration": duration, "--load": load}
     for name, value in (of_grid if experiments else of_runs).items():
         if value:
             wanted = "nothing with EXPERIMENT" if experiments else "only with EXPERIMENT"
-            raise BadInputError(name, Raw(value), wanted, "command line")
+            shown = ", ".join(value) if isinstance(value, list) else value
+            raise BadInputError(name, Raw(shown), wanted, "command line")
     if experiments:
         from dragstrip.fidelity.side import Chosen
 
-        chosen = Chosen(experiments, only, set_ or [], repeat, duration)
+        chosen = Chosen(experiments, only, set_ or [], repeat, duration, load or [])
         _agree_on(chosen, explain, nominal, out, write_docs, workers, as_json)
         return
     from dragstrip.fidelity import command, console

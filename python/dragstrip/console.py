@@ -134,9 +134,8 @@ def _pings(group: Group) -> list[float | None]:
 
 def _queues(group: Group) -> list[float | None]:
     """The median of each run's fullest queue: a path may have one in each direction."""
-    return [
-        max(queue["backlog_bytes"]["p50"] for queue in run["queues"]) for run, _ in group if run["queues"]
-    ]
+    known = [[queue["backlog_bytes"]["p50"] for queue in run["queues"]] for run, _ in group]
+    return [max((one for one in medians if one is not None), default=None) for medians in known if medians]
 
 
 def _runs_table(document: dict[str, Any], runs: Sequence[Run]) -> Table:

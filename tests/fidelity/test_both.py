@@ -139,7 +139,7 @@ def test_claims_are_graded_on_the_first_engine(tmp_path: Path) -> None:
 
 
 def chosen(*experiments: str, **changed: Any) -> side.Chosen:
-    given = {"only": None, "settings": [], "repeat": None, "duration": None, **changed}
+    given = {"only": None, "settings": [], "repeat": None, "duration": None, "load": [], **changed}
     return side.Chosen(list(experiments), **given)
 
 

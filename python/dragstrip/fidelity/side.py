@@ -33,6 +33,8 @@ class Chosen:
     """PATH=VALUE."""
     repeat: int | None
     duration: str | None
+    load: list[str]
+    """BPF programs: congestion controls that the kernel is given."""
 
 
 def plans(chosen: Chosen) -> list[Plan]:
@@ -61,6 +63,8 @@ def _changed(experiment: Experiment, chosen: Chosen) -> Experiment:
     for part in ("claims", "ablations", "flow_tables"):
         content.pop(part, None)
     content.update(engine="sim,vm", repeat=chosen.repeat or len(SEEDS))
+    if chosen.load:
+        content["load"] = chosen.load
     if chosen.duration is not None:
         content["duration"] = chosen.duration
         for alternative in content.get("alternatives", []):
