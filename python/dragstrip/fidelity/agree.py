@@ -154,15 +154,15 @@ def agree(
 
 
 def measure(name: str, runs: list[KernelRun], spread: bool = False, nominal: bool = False) -> Case:
-    """One case; ten seeds of the simulator where dice decide, else the recording's own."""
+    """One case; where dice decide ten seeds of the simulator, or the kernel's number, else its own."""
     kernel = [of_kernel(run) for run in runs]
     told = scenario(runs[0], nominal=nominal)
     its = conditions(told)
-    seeds = SEEDS if its.dice else (runs[0].seed,)
+    seeds = range(1, max(len(SEEDS), len(runs)) + 1) if its.dice else (runs[0].seed,)
     simulator = [simulated(runs[0], seed, nominal=nominal) for seed in seeds]
     own: list[Figure] = []
     if spread:
-        longer = [simulated(runs[0], seed + len(SEEDS), LONGER_NS, nominal) for seed in seeds]
+        longer = [simulated(runs[0], seed + len(seeds), LONGER_NS, nominal) for seed in seeds]
         own = figures(its, simulator, longer)
     return Case(
         name,

@@ -94,7 +94,7 @@ def _seeds(agreement: Agreement) -> str:
 
 def _dice() -> Iterator[str]:
     yield (
-        "CDG and BBR roll dice of their own: of them the simulator's figures are means over "
+        "CDG and BBR roll dice of their own: of them the simulator's figures are means over at least "
         f"{len(SEEDS)} seeds here too, against the one draw of the kernel that was recorded (three where "
         "they compete).\n"
     )
