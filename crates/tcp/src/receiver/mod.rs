@@ -168,12 +168,15 @@ impl Receiver {
             self.check_ce(segment);
         }
         if new_bytes > 0 {
-            if self.rcv_nxt > before {
+            let in_order = self.rcv_nxt > before;
+            if in_order {
                 let offered = self.window.offered();
                 self.acks.on_data(segment, self.ticks.at(now), offered, rto_ticks);
                 self.check_ce(segment);
             }
+            // tcp_data_queue_ofo: without SACK a window that grows would hide a duplicate ACK.
             if segment.len >= 128
+                && (in_order || self.sack)
                 && self.window.grow(u64::from(segment.len), self.reassembly.memory())
             {
                 self.acks.quick_once();

@@ -27,20 +27,20 @@ impl Sender {
         }
         let before = self.view.sacked_out;
         self.view.sacked_out += 1;
-        self.limit_reno_sacks(1);
+        self.limit_reno_sacks(0);
         let arrived = self.view.sacked_out.saturating_sub(before);
         ack.sack_delivered += arrived;
         self.view.delivered += u64::from(arrived);
     }
 
     /// `tcp_check_reno_reordering`: more duplicates than segments behind the hole mean that the network
-    /// reorders or copies, so `expected` more than are out are waited for.
-    fn limit_reno_sacks(&mut self, expected: u32) {
+    /// reorders or copies, so that as many are waited for as were out before the ACK.
+    fn limit_reno_sacks(&mut self, acked: u32) {
         let out = self.view.packets_out;
         let holes = self.view.lost_out.max(1).min(out);
         if self.view.sacked_out + holes > out {
             self.view.sacked_out = out - holes;
-            self.recovery.reordering = (out + expected).min(self.settings.max_reordering);
+            self.recovery.reordering = (out + acked).min(self.settings.max_reordering);
             self.recovery.reordering_seen += 1;
         }
     }
@@ -50,6 +50,6 @@ impl Sender {
         let emulated = self.view.sacked_out;
         self.view.delivered += u64::from(packets.saturating_sub(emulated).max(1));
         self.view.sacked_out = emulated.saturating_sub(packets - 1);
-        self.limit_reno_sacks(0);
+        self.limit_reno_sacks(packets);
     }
 }

@@ -1,7 +1,7 @@
 //! When the receiver acknowledges, and what it reports.
 
 use crate::harness::{Host, settings, stock};
-use dragstrip_tcp::Flags;
+use dragstrip_tcp::{Flags, Settings};
 
 /// Segments 0 to `count`, one each millisecond from 101 ms on; all quick ACKs are spent.
 fn after(count: u64) -> Host {
@@ -241,4 +241,21 @@ fn the_buffer_follows_what_is_read_in_a_round_trip() {
     assert!((900_000..1_200_000).contains(&tuned), "{tuned}");
     assert_eq!(fed(1_500, false, 6_291_456), 64_128, "tcp_moderate_rcvbuf = 0");
     assert_eq!(fed(1_500, true, 400_000), 200_000, "half of rmem[2]");
+}
+
+/// `tcp_data_queue_ofo`: without SACK data out of order do not widen the window, or their ACKs would not be duplicates.
+#[test]
+fn a_duplicate_ack_without_sack_offers_the_same_window() {
+    let windows = |sack: bool| -> Vec<u32> {
+        let roomy = |s: &mut Settings| (s.sack, s.rmem[1]) = (sack, 1 << 20);
+        let mut host = Host::receiver(100, &settings(roomy));
+        host.wait(1).data(0).forget();
+        host.wait(1).data(1).wait(1).data(3).wait(1).data(4).wait(1).data(5);
+        host.departures().iter().map(|ack| ack.segment.window).collect()
+    };
+    let without = windows(false);
+    assert_eq!(without.len(), 4);
+    assert!(without[1..].iter().all(|&window| window == without[0]), "{without:?}");
+    let with = windows(true);
+    assert!(with.windows(2).all(|pair| pair[0] < pair[1]), "{with:?}");
 }
