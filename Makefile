@@ -32,8 +32,8 @@ catalogue: python  ## Every published figure beside ours (docs/catalogue.md and 
 
 agreement: python  ## The simulator beside a kernel on published experiments (docs/agreement-*.md); an hour.
 	@$(UV) run --no-sync dragstrip agree bu-cs655-2022 --write-docs docs/agreement-bu-cs655-2022.md
-	@$(UV) run --no-sync dragstrip agree geni-tcp --only linux-6 --load bpf/exp.bpf.c \
-	  --set 'hosts.*.tick_hz=250' --duration 10s --write-docs docs/agreement-geni-tcp.md
+	@$(UV) run --no-sync dragstrip agree geni-tcp --only linux-6 --load bpf/exp.bpf.c --duration 10s \
+	  --write-docs docs/agreement-geni-tcp.md
 
 test-rust: python
 	cargo fmt --all --check

@@ -7,7 +7,7 @@ import pytest
 
 from dragstrip import catalogue
 from dragstrip.errors import BadInputError
-from dragstrip.expand import expand, path_parts
+from dragstrip.expand import complete, expand, path_parts
 from dragstrip.experiment import Experiment
 from dragstrip.runner import plan
 
@@ -328,3 +328,15 @@ def test_a_tunnel_through_itself_is_refused() -> None:
         refused(tunnel(media={"tun": {"kind": "tunnel", "flow": "outer", "near": "a"}})).field
         == "media.tun.near"
     )
+
+
+def test_an_old_stack_ticks_as_its_distribution_did_unless_told_otherwise() -> None:
+    def ticks(**settings: Any) -> set[int]:
+        content = {"path": {"rate": "10mbit", "rtt": "20ms", "queue": "bfifo limit 30kb"}, "duration": "2s"}
+        made = expand(Experiment.build({**content, "flows": [{"cc": "reno"}], "hosts": {"*": settings}}))
+        return {node["tick_hz"] for node in complete(made[0].scenario)["nodes"] if node["kind"] == "host"}
+
+    assert ticks() == {250}
+    assert ticks(profile="linux-6") == {250}
+    assert ticks(profile="linux-2.6.27") == {1000}
+    assert ticks(profile="linux-2.6.27", tick_hz=100) == {100}

@@ -41,6 +41,9 @@ from dragstrip.traces import opportunities_ms
 
 Json: TypeAlias = dict[str, Any]
 
+TICK_HZ = {"linux-2.6.27": 1000}
+"""Ticks per second of the distribution that a stack's profile was taken from (Fedora 10), where they are not 250."""
+
 
 @dataclass(frozen=True)
 class Run:
@@ -406,6 +409,8 @@ def _with_settings(node: Json, patterns: Mapping[str, HostSettings]) -> Json:
             "tick_hz": settings.tick_hz,
         }
         host.update({key: value for key, value in plain.items() if value is not None})
+    if host.get("profile") in TICK_HZ:
+        host.setdefault("tick_hz", TICK_HZ[host["profile"]])
     return host
 
 
