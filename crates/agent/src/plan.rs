@@ -333,7 +333,8 @@ fn egress(link: &LinkSpec) -> Result<QdiscSpec, Fault> {
 const BURST: u64 = 1600;
 
 /// What stands behind the queue: a delay, impairments, and the serialisation that htb leaves out (it lets
-/// a packet go at the *start* of its time on the wire).
+/// a packet go at the *start* of its time on the wire). A netem with a rate keeps packets in order, so that one which
+/// is to reorder them does without, and they arrive earlier by a frame's time on the wire.
 fn behind(link: &LinkSpec) -> Option<Box<NetemSpec>> {
     if link.delay_ns == 0 && link.netem.is_none() && link.rate_bps.is_none() {
         return None;
@@ -341,7 +342,9 @@ fn behind(link: &LinkSpec) -> Option<Box<NetemSpec>> {
     let plain = || Box::new(NetemSpec { limit_packets: UNLIMITED, ..NetemSpec::default() });
     let mut spec = link.netem.clone().unwrap_or_else(plain);
     spec.delay_ns += link.delay_ns;
-    spec.rate_bps = spec.rate_bps.or(link.rate_bps);
+    if spec.jitter_ns == 0 && spec.reorder == 0.0 {
+        spec.rate_bps = spec.rate_bps.or(link.rate_bps);
+    }
     Some(spec)
 }
 
@@ -417,6 +420,23 @@ mod tests {
         assert!(matches!(plan.hops[2].qdisc, QdiscSpec::Htb { overhead_bytes: 24, .. }));
         let QdiscSpec::Netem(behind) = &plan.hops[4].qdisc else { panic!() };
         assert_eq!(behind.rate_bps, Some(8_000_000));
+    }
+
+    #[test]
+    fn a_netem_that_reorders_is_given_no_rate() {
+        let mut scenario =
+            dumbbell(r#""rate_bps": 8000000, "delay_ns": 1000000"#, r#""delay_ns": 0"#);
+        let mut rate_of = |jitter_ns, reorder| {
+            let netem = NetemSpec { jitter_ns, reorder, ..NetemSpec::default() };
+            scenario.links[2].netem = Some(Box::new(netem));
+            let plan = Plan::new(&scenario).unwrap();
+            assert!(matches!(plan.hops[2].qdisc, QdiscSpec::Htb { rate_bps: 8_000_000, .. }));
+            let QdiscSpec::Netem(behind) = &plan.hops[4].qdisc else { panic!() };
+            behind.rate_bps
+        };
+        assert_eq!(rate_of(0, 0.0), Some(8_000_000));
+        assert_eq!(rate_of(500_000, 0.0), None);
+        assert_eq!(rate_of(0, 0.25), None);
     }
 
     #[test]
