@@ -241,7 +241,8 @@ fn refuse(scenario: &Scenario) -> Result<(), Fault> {
     }
     for link in &scenario.links {
         if let Some(medium) = &link.medium {
-            return fault(format!("link {}: a kernel has no medium {medium}", link.name));
+            let kind = kind_of(scenario, medium);
+            return fault(format!("link {}: a kernel has no medium {kind} ({medium})", link.name));
         }
     }
     Ok(())
@@ -331,6 +332,12 @@ fn egress(link: &LinkSpec) -> Result<QdiscSpec, Fault> {
 
 /// One full frame and a little, what tc(8) would choose at rates below 1 Gbit/s.
 const BURST: u64 = 1600;
+
+/// What a medium is called in an experiment's file.
+fn kind_of(scenario: &Scenario, medium: &str) -> String {
+    let spec = scenario.media.get(medium).and_then(|spec| serde_json::to_value(spec).ok());
+    spec.and_then(|spec| Some(spec.get("kind")?.as_str()?.to_owned())).unwrap_or_default()
+}
 
 /// What stands behind the queue: a delay, impairments, and the serialisation that htb leaves out (it lets
 /// a packet go at the *start* of its time on the wire). A netem with a rate keeps packets in order, so that one which
@@ -445,9 +452,10 @@ mod tests {
         scenario.record.every_ack = true;
         assert!(Plan::new(&scenario).unwrap_err().0.contains("every_ack"));
         scenario.record.every_ack = false;
-        scenario.links[1].medium = Some("adsl".to_owned());
-        assert!(
-            Plan::new(&scenario).unwrap_err().0.contains("link r-s: a kernel has no medium adsl")
-        );
+        scenario.links[1].medium = Some("r-s".to_owned());
+        let hub = serde_json::from_str(r#"{"kind": "ethernet_hub"}"#);
+        scenario.media.insert("r-s".to_owned(), hub.unwrap());
+        let told = Plan::new(&scenario).unwrap_err().0;
+        assert!(told.contains("link r-s: a kernel has no medium ethernet_hub (r-s)"), "{told}");
     }
 }
