@@ -25,7 +25,7 @@ COLUMNS = {
     "flows": "flow label protocol cc sender receiver start_ns stop_ns bytes_acked bytes_received segments_sent "
     "retransmits rto_count ecn_negotiated",
     "samples": "time_ns flow cwnd_bytes ssthresh_bytes bytes_in_flight srtt_ns rtt_ns min_rtt_ns pacing_bps "
-    "delivery_bps bytes_acked retransmits state limited_by",
+    "delivery_bps bytes_acked bytes_written retransmits state limited_by",
     "received": "time_ns flow wire_bytes new_bytes",
     "rtts": "time_ns flow rtt_ns",
     "probes": "time_ns probe target rtt_ns lost",

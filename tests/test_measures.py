@@ -112,6 +112,20 @@ def test_every_measure_is_documented() -> None:
     assert set(FIGURES) | set(SERIES) <= documented
 
 
+def test_what_a_socket_took_counts_from_the_flow_s_start(recording: Recording) -> None:
+    import pyarrow as pa
+
+    second = 1_000_000_000
+    # The second flow lives from 2 s to 6 s; its socket took 5000 bytes at once and 1000 more each second.
+    times = [second * tick for tick in range(2, 7)]
+    written = [5000 + 1000 * tick for tick in range(5)]
+    samples = pa.table({"time_ns": times, "flow": [1] * 5, "bytes_written": written})
+    run = Measured(Recording(recording.scenario, {**recording.tables, "samples": samples}))
+    flow = run.flows[1]
+    assert run.written_bps(flow, Window()).tolist() == [48_000, 8_000, 8_000, 8_000]
+    assert run.written_bps(flow, Window(after_ns=second)).tolist() == [8_000, 8_000, 8_000]
+
+
 def test_a_stall_is_a_second_without_an_acknowledgement(recording: Recording) -> None:
     import pyarrow as pa
 

@@ -156,6 +156,17 @@ class Measured:
         received = numbers(self.rows("received", flow, window), "wire_bytes")
         return rates_bps(received, self.interval_ns)
 
+    def written_bps(self, flow: Flow, window: Window) -> Floats:
+        """What the sending socket took, sent or not, in each whole second: iperf's figure at the sender."""
+        rows = self.rows("samples", flow, Window())
+        so_far = np.concatenate(([0.0], numbers(rows, "bytes_written")))
+        start = flow.start_ns + window.after_ns
+        seconds = np.arange(start, flow.stop_ns + 1, THROUGHPUT_NS)
+        behind = np.searchsorted(numbers(rows, "time_ns"), seconds, side="right")
+        if window.after_ns == 0 and behind.size:
+            behind[0] = 0
+        return np.asarray(np.diff(so_far[behind]) * 8e9 / THROUGHPUT_NS, dtype=np.float64)
+
     def goodput_bps(self, flow: Flow, window: Window) -> float:
         """New bytes over time; over whole recording intervals where a part is left out."""
         if window.after_ns == 0:
@@ -360,6 +371,9 @@ def _backlog(run: Measured, link: Any, _window: Window) -> Floats:
 SERIES: Mapping[str, Measure] = {
     "throughput_bps": Measure(
         "flow", "bit/s", "Ethernet frames that arrived, in each whole second", Measured.throughput_bps
+    ),
+    "written_bps": Measure(
+        "flow", "bit/s", "what the sending socket took, in each whole second", Measured.written_bps
     ),
     "rtt_ms": Measure("flow", "ms", "round-trip time of packets", Measured.rtts_ms),
     "srtt_ms": Measure("flow", "ms", "smoothed round-trip time", _column("samples", "srtt_ns", 1e6)),

@@ -445,6 +445,7 @@ impl<'a> Flow<'a> {
             or_null(info.pacing.map(|bytes| bytes * 8)),
             or_null(some(info.delivery * 8)),
             self.bytes_acked() as i64,
+            self.written[if self.answers() { SERVER } else { CLIENT }] as i64,
             info.retransmits as i64,
             state,
             limit,

@@ -222,6 +222,9 @@ fn refuse(scenario: &Scenario) -> Result<(), Fault> {
     for host in scenario.nodes.iter().filter_map(NodeSpec::host) {
         match host.profile {
             StackProfile::Linux6 => {}
+            StackProfile::Linux415 => {
+                return fault(format!("host {}: its stack is that of Linux 4.15", host.name));
+            }
             StackProfile::Linux2627 => {
                 return fault(format!("host {}: its stack is that of Linux 2.6.27", host.name));
             }

@@ -152,6 +152,7 @@ const SAMPLES: &[Shape] = &[
     ("pacing_bps", Int),
     ("delivery_bps", Int),
     ("bytes_acked", Int),
+    ("bytes_written", Int),
     ("retransmits", Int),
     ("state", Text),
     ("limited_by", Text),

@@ -319,6 +319,21 @@ const NOT_IN_2_6: &[&str] = &[
     "tcp_notsent_lowat",
 ];
 
+/// Settings of the table that came after 4.15.
+const NOT_IN_4_15: &[&str] =
+    &["tcp_comp_sack_delay_ns", "tcp_comp_sack_nr", "tcp_comp_sack_slack_ns", "tcp_tso_rtt_log"];
+
+/// The settings that a kernel does not have yet, and what to say of one.
+const fn missing_in(profile: StackProfile) -> (&'static [&'static str], &'static str) {
+    match profile {
+        StackProfile::Linux6 | StackProfile::Freebsd9 => (&[], ""),
+        StackProfile::Linux415 => (NOT_IN_4_15, "a setting that Linux 4.15 has"),
+        StackProfile::Linux2627 | StackProfile::Linux2638 => {
+            (NOT_IN_2_6, "a setting that Linux 2.6 has")
+        }
+    }
+}
+
 impl Default for Sysctls {
     fn default() -> Self {
         Self::linux_6()
@@ -331,10 +346,22 @@ impl Sysctls {
     pub const fn stock(profile: StackProfile) -> Self {
         match profile {
             StackProfile::Linux6 => Self::linux_6(),
+            StackProfile::Linux415 => Self::linux_4_15(),
             StackProfile::Linux2627 => Self::linux_2_6_27(),
             StackProfile::Linux2638 => Self { tcp_ecn: 2, ..Self::linux_2_6_27() },
             // It has none of these, and is asked for `FreebsdSysctls` instead.
             StackProfile::Freebsd9 => Self::linux_6(),
+        }
+    }
+
+    /// Linux 4.15's defaults, where they differ from Linux 6.1's.
+    #[must_use]
+    pub const fn linux_4_15() -> Self {
+        Self {
+            tcp_rmem: BufferSizes { min: 4096, default: 87_380, max: 6_291_456 },
+            tcp_limit_output_bytes: 262_144,
+            tcp_comp_sack_nr: 0,
+            ..Self::linux_6()
         }
     }
 
@@ -388,10 +415,8 @@ impl Sysctls {
         let mut problems = Vec::new();
         for (name, text) in map {
             let text = text.trim();
-            if matches!(profile, StackProfile::Linux2627 | StackProfile::Linux2638)
-                && NOT_IN_2_6.iter().any(|absent| name.strip_prefix("net.ipv4.") == Some(absent))
-            {
-                let expected = "a setting that Linux 2.6 has";
+            let (missing, expected) = missing_in(profile);
+            if missing.iter().any(|absent| name.strip_prefix("net.ipv4.") == Some(absent)) {
                 problems.push(Problem::new(at(name), format!("{name:?}"), expected));
                 continue;
             }
@@ -491,6 +516,17 @@ mod tests {
         for absent in NOT_IN_2_6 {
             assert!(sysctl_table().iter().any(|line| line.name == format!("net.ipv4.{absent}")));
         }
+    }
+
+    #[test]
+    fn a_setting_that_4_15_lacks_is_refused_by_name() {
+        let of = |name: &str, value: &str| {
+            let map = BTreeMap::from([(name.to_owned(), value.to_owned())]);
+            Sysctls::of_kernel(StackProfile::Linux415, &map)
+        };
+        let problem = of("net.ipv4.tcp_comp_sack_nr", "44").unwrap_err();
+        assert_eq!(problem.expected, "a setting that Linux 4.15 has");
+        assert_eq!(of("net.ipv4.tcp_recovery", "0").unwrap().tcp_rmem.default, 87_380);
     }
 
     #[test]

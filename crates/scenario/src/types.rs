@@ -94,6 +94,10 @@ pub enum StackProfile {
     #[default]
     #[serde(rename = "linux-6")]
     Linux6,
+    /// Linux 4.15 (2018): as 6.1, but a segment takes 4352 bytes of the send buffer, 20 are offered at first, SACKs are not
+    /// compressed, a pushed full segment is not acknowledged by itself, and probe and reordering timers have two ticks on top.
+    #[serde(rename = "linux-4.15")]
+    Linux415,
     /// Linux 2.6.27 (Fedora 10): initial window 3, growth per ACK, FACK and rate halving, no RACK, no pacing, 8 bits
     /// of reordering, receive window 3/4 of the buffer. Congestion controls: reno, cubic 2.2, exp, fixed.
     #[serde(rename = "linux-2.6.27")]

@@ -29,7 +29,7 @@ columns!(
     /// Sender state.
     Samples of Sample {
         time_ns, flow, cwnd_bytes, ssthresh_bytes, bytes_in_flight, srtt_ns, rtt_ns, min_rtt_ns,
-        pacing_bps, delivery_bps, bytes_acked, retransmits, state, limited_by,
+        pacing_bps, delivery_bps, bytes_acked, bytes_written, retransmits, state, limited_by,
     }
 );
 columns!(
@@ -141,6 +141,7 @@ impl Recorder {
             pacing_bps: or_null(snapshot.pacing_bps),
             delivery_bps: or_null(snapshot.delivery_bps),
             bytes_acked: snapshot.bytes_acked as i64,
+            bytes_written: snapshot.bytes_written as i64,
             retransmits: snapshot.retransmits as i64,
             state,
             limited_by,
@@ -187,6 +188,7 @@ impl Samples {
                 int("pacing_bps", self.pacing_bps),
                 int("delivery_bps", self.delivery_bps),
                 int("bytes_acked", self.bytes_acked),
+                int("bytes_written", self.bytes_written),
                 int("retransmits", self.retransmits),
                 text("state", self.state, states),
                 text("limited_by", self.limited_by, limits),

@@ -9,9 +9,10 @@ use dragstrip_units::Duration;
 /// The settings of a host's TCP.
 pub(crate) fn settings(host: &HostSpec, field: &str) -> Result<Settings, SetupError> {
     match host.profile {
-        StackProfile::Linux6 | StackProfile::Linux2627 | StackProfile::Linux2638 => {
-            linux_settings(host, field)
-        }
+        StackProfile::Linux6
+        | StackProfile::Linux415
+        | StackProfile::Linux2627
+        | StackProfile::Linux2638 => linux_settings(host, field),
         StackProfile::Freebsd9 => freebsd_settings(host, field),
     }
 }
@@ -57,6 +58,7 @@ fn linux_settings(host: &HostSpec, field: &str) -> Result<Settings, SetupError> 
     };
     let stock = match host.profile {
         StackProfile::Linux6 => Settings::linux_6(),
+        StackProfile::Linux415 => Settings::linux_4_15(),
         StackProfile::Linux2627 => Settings::linux_2_6_27(),
         StackProfile::Linux2638 => Settings::linux_2_6_38(),
         StackProfile::Freebsd9 => Settings::freebsd_9(),
@@ -98,7 +100,7 @@ fn linux_settings(host: &HostSpec, field: &str) -> Result<Settings, SetupError> 
         ..stock
     };
     Ok(match host.profile {
-        StackProfile::Linux6 | StackProfile::Freebsd9 => settings,
+        StackProfile::Linux6 | StackProfile::Linux415 | StackProfile::Freebsd9 => settings,
         StackProfile::Linux2627 | StackProfile::Linux2638 => {
             Settings { initial_cwnd: rfc3390_window(settings.mss()), ..settings }
         }

@@ -97,6 +97,7 @@ fn nothing_appears_and_nothing_vanishes_either() {
 #[test]
 fn nothing_appears_and_nothing_vanishes_on_older_stacks() {
     const STACKS: &[(StackProfile, &[&str])] = &[
+        (StackProfile::Linux415, &["reno", "cubic", "vegas", "bbr"]),
         (StackProfile::Linux2627, &["reno", "cubic", "exp"]),
         (StackProfile::Linux2638, &["reno", "cubic", "vegas"]),
         (

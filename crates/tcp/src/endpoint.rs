@@ -79,6 +79,8 @@ pub struct Snapshot {
     pub delivery_bps: Option<u64>,
     /// Bytes cumulatively acknowledged.
     pub bytes_acked: u64,
+    /// Bytes that the socket took, sent or not.
+    pub bytes_written: u64,
     /// Segments retransmitted so far.
     pub retransmits: u64,
     /// Recovery state, or the algorithm's phase while nothing is wrong.
@@ -446,6 +448,7 @@ impl Endpoint {
                 .then(|| window.pacing_rate.saturating_mul(8)),
             delivery_bps: sender.delivery_bps(),
             bytes_acked: view.snd_una,
+            bytes_written: sender.bytes_written(),
             retransmits: sender.counters.retransmits,
             state: match view.state {
                 dragstrip_cc::CaState::Open => sender.cc.phase(view, window),

@@ -27,8 +27,15 @@ pub struct Profile {
     pub receive_tuning: ReceiveTuning,
     /// Segments offered at first at most.
     pub initial_offer: u32,
+    /// Segments that the receive buffer has room for at first at least, four times as many where it is tuned
+    /// (`tcp_fixup_rcvbuf` until 4.20).
+    pub initial_room: u64,
     /// When data in order is acknowledged.
     pub delayed_ack: DelayedAck,
+    /// A full segment with PSH is the end of a write, and acknowledged when it has been read (6.7, 6.1 since October 2023).
+    pub full_push_acknowledged: bool,
+    /// Probe and reordering timers have two ticks on top, not 2 ms (`TCP_TIMEOUT_MIN`, until late in 6.1's stable series).
+    pub two_ticks_on_top: bool,
     /// What the send buffer is charged with.
     pub send_buffer: SendBuffer,
     /// Timestamps stand still between ticks; otherwise they count milliseconds.
@@ -97,6 +104,9 @@ pub enum DelayedAck {
 pub enum SendBuffer {
     /// Memory of socket buffers of up to 64 KiB; to a multiple of the window (`tcp_sndbuf_expand`).
     Memory,
+    /// The same where every segment is a socket buffer of its own, its bytes and headers in a power of two (before 4.17, when
+    /// the interface offloads nothing).
+    LinearSegments,
     /// Memory of a socket buffer per segment; to twice the window, when what is out, SACKed or not, leaves some of it
     /// (`tcp_new_space` until 3.13).
     Segments,
@@ -115,10 +125,24 @@ impl Profile {
         small_queues: true,
         receive_tuning: ReceiveTuning::Headroom,
         initial_offer: u32::MAX,
+        initial_room: 0,
         delayed_ack: DelayedAck::Estimated,
+        full_push_acknowledged: true,
+        two_ticks_on_top: false,
         send_buffer: SendBuffer::Memory,
         ticked_timestamps: false,
         reordering_bits: 32,
+    };
+
+    /// Linux 4.15.
+    pub const LINUX_4_15: Self = Self {
+        send_buffer: SendBuffer::LinearSegments,
+        // tcp_default_init_rwnd, until 4.20.
+        initial_offer: 20,
+        initial_room: 40,
+        full_push_acknowledged: false,
+        two_ticks_on_top: true,
+        ..Self::LINUX_6
     };
 
     /// Linux 2.6.27.
@@ -131,7 +155,10 @@ impl Profile {
         small_queues: false,
         receive_tuning: ReceiveTuning::Twice,
         initial_offer: 4,
+        initial_room: 0,
         delayed_ack: DelayedAck::Estimated,
+        full_push_acknowledged: false,
+        two_ticks_on_top: true,
         send_buffer: SendBuffer::Segments,
         ticked_timestamps: true,
         reordering_bits: 8,
@@ -151,7 +178,10 @@ impl Profile {
         small_queues: false,
         receive_tuning: ReceiveTuning::Step,
         initial_offer: u32::MAX,
+        initial_room: 0,
         delayed_ack: DelayedAck::EverySecond,
+        full_push_acknowledged: false,
+        two_ticks_on_top: false,
         send_buffer: SendBuffer::Payload,
         ticked_timestamps: true,
         reordering_bits: 32,
@@ -352,6 +382,19 @@ impl Settings {
         }
     }
 
+    /// A stock Linux 4.15, as far as it differs from 6.1.
+    #[must_use]
+    pub fn linux_4_15() -> Self {
+        Self {
+            profile: Profile::LINUX_4_15,
+            rmem: [4096, 87_380, 6_291_456],
+            limit_output_bytes: 262_144,
+            // SACK compression came with 4.18.
+            comp_sack_nr: 0,
+            ..Self::linux_6()
+        }
+    }
+
     /// A stock Linux 2.6.27 with 512 MiB or more of memory, as far as it differs from 6.1.
     #[must_use]
     pub fn linux_2_6_27() -> Self {
@@ -400,6 +443,11 @@ impl Settings {
             ..Self::linux_6()
         };
         Self { initial_cwnd: bsd_initial_window(settings.mss(), false, true), ..settings }
+    }
+
+    /// `TCP_TIMEOUT_MIN_US`: what probe and reordering timers have on top, before rounding up to ticks.
+    pub(crate) fn timeout_min_us(&self) -> u64 {
+        if self.profile.two_ticks_on_top { 2_000_000 / u64::from(self.hz) } else { 2_000 }
     }
 
     /// The host's clock.

@@ -139,9 +139,10 @@ fn host_checks(host: &HostSpec, at: &str, report: &mut Report) {
         report.add(format!("{at}.gso"), "auto", "off: bursts of FreeBSD 9 are not modelled");
     }
     let problems = match profile {
-        StackProfile::Linux6 | StackProfile::Linux2627 | StackProfile::Linux2638 => {
-            Sysctls::of_kernel_all(*profile, sysctl).1
-        }
+        StackProfile::Linux6
+        | StackProfile::Linux415
+        | StackProfile::Linux2627
+        | StackProfile::Linux2638 => Sysctls::of_kernel_all(*profile, sysctl).1,
         StackProfile::Freebsd9 => FreebsdSysctls::all(sysctl).1,
     };
     let path = format!("{at}.sysctl");

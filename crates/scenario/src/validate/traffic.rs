@@ -123,7 +123,7 @@ const fn congestion_controls(
     profile: StackProfile,
 ) -> Option<(&'static str, &'static [&'static str])> {
     match profile {
-        StackProfile::Linux6 => None,
+        StackProfile::Linux6 | StackProfile::Linux415 => None,
         StackProfile::Linux2627 => Some(("linux-2.6.27", &["reno", "cubic", "exp", "fixed"])),
         StackProfile::Linux2638 => {
             Some(("linux-2.6.38", &["reno", "cubic", "vegas", "exp", "fixed"]))

@@ -44,6 +44,7 @@ pub(super) struct Acknowledger {
     /// `TCP_DELACK_MAX`: 200 ms.
     max_ticks: u64,
     style: DelayedAck,
+    full_push_acknowledged: bool,
     /// Where every second segment is acknowledged: how long the first waits; 0: not at all.
     pair_ticks: u64,
     ticks: Ticks,
@@ -87,6 +88,7 @@ impl Acknowledger {
             min_ticks: u64::from(settings.hz / 25),
             max_ticks: u64::from(settings.hz / 5),
             style: settings.profile.delayed_ack,
+            full_push_acknowledged: settings.profile.full_push_acknowledged,
             pair_ticks: settings.ticks().count_span_ceil(settings.bsd.delayed_ack),
             ticks: settings.ticks(),
         }
@@ -136,7 +138,7 @@ impl Acknowledger {
         if len >= self.rcv_mss {
             self.rcv_mss = len.min(self.advmss);
             // The end of an application's write: more may not come soon.
-            self.pushed |= segment.flags.has(Flags::PSH);
+            self.pushed |= self.full_push_acknowledged && segment.flags.has(Flags::PSH);
         } else {
             self.pushed = true;
         }

@@ -94,7 +94,11 @@ impl WindowOffer {
             mss: u64::from(settings.mss()),
         };
         let rcvbuf = match tuning.tuning {
-            ReceiveTuning::Headroom | ReceiveTuning::Twice => settings.rmem[1],
+            ReceiveTuning::Headroom | ReceiveTuning::Twice => {
+                let tuned = if tuning.moderate { 4 } else { 1 };
+                let room = settings.profile.initial_room * tuned * tuning.segment_memory();
+                settings.rmem[1].max(room.min(tuning.rmem_max))
+            }
             // tcp_mss: whole segments.
             ReceiveTuning::Step => settings.rmem[1].next_multiple_of(tuning.mss),
         };

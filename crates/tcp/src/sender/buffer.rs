@@ -86,11 +86,16 @@ enum Wrote {
 impl Buffer {
     pub fn new(settings: &Settings, factor: u32) -> Self {
         let mss = u64::from(settings.mss());
-        let style = settings.profile.send_buffer;
+        let style = match settings.profile.send_buffer {
+            SendBuffer::LinearSegments if settings.gso => SendBuffer::Memory,
+            style => style,
+        };
         let per_segment = match style {
             // tcp_sndbuf_expand: a segment with its headers and shared info, rounded up to a power of
             // two, and the sk_buff (256 bytes on x86-64): 4352 for an MSS of 1448.
-            SendBuffer::Memory => (mss + 320 + 320).next_power_of_two().max(1024) + 256,
+            SendBuffer::Memory | SendBuffer::LinearSegments => {
+                (mss + 320 + 320).next_power_of_two().max(1024) + 256
+            }
             // tcp_new_space: the MSS without regard to options.
             SendBuffer::Segments => u64::from(settings.advmss()) + 16 + SEGMENT_OVERHEAD,
             SendBuffer::Payload => 0,
@@ -116,7 +121,7 @@ impl Buffer {
         };
         buffer.set_mss(mss);
         match style {
-            SendBuffer::Memory => {
+            SendBuffer::Memory | SendBuffer::LinearSegments => {
                 buffer.expand(settings.initial_cwnd, settings.initial_reordering());
             }
             // tcp_fixup_sndbuf.
@@ -168,7 +173,7 @@ impl Buffer {
     /// `tcp_sndbuf_expand`, `tcp_new_space`.
     fn expand(&mut self, cwnd: u32, reordering: u32) {
         let least = match self.style {
-            SendBuffer::Memory => 10,
+            SendBuffer::Memory | SendBuffer::LinearSegments => 10,
             SendBuffer::Segments => 0,
             SendBuffer::Payload => return,
         };
@@ -184,14 +189,18 @@ impl Buffer {
     fn memory(&self, snd_una: u64, snd_nxt: u64, bursts_out: u64) -> u64 {
         let bytes = self.written - snd_una;
         let skbs = match self.style {
-            SendBuffer::Segments => bytes.div_ceil(self.mss),
+            SendBuffer::LinearSegments | SendBuffer::Segments => bytes.div_ceil(self.mss),
             SendBuffer::Memory | SendBuffer::Payload => self.skbs_unsent(snd_nxt) + bursts_out,
         };
         bytes + self.overhead() * skbs
     }
 
     fn overhead(&self) -> u64 {
-        if self.style == SendBuffer::Segments { SEGMENT_OVERHEAD } else { SKB_OVERHEAD }
+        match self.style {
+            SendBuffer::Memory | SendBuffer::Payload => SKB_OVERHEAD,
+            SendBuffer::LinearSegments => self.per_segment - self.mss,
+            SendBuffer::Segments => SEGMENT_OVERHEAD,
+        }
     }
 
     fn skbs_unsent(&self, snd_nxt: u64) -> u64 {
@@ -344,7 +353,9 @@ impl Sender {
         }
         // tcp_should_expand_sndbuf: only a window that is not full asks for more data.
         let used = match self.settings.profile.send_buffer {
-            SendBuffer::Memory | SendBuffer::Payload => self.in_flight(),
+            SendBuffer::Memory | SendBuffer::LinearSegments | SendBuffer::Payload => {
+                self.in_flight()
+            }
             SendBuffer::Segments => self.view.packets_out,
         };
         if used < self.window.cwnd {

@@ -7,7 +7,7 @@
 use super::Sender;
 use super::rate::sent_after;
 use super::scoreboard::Marks;
-use super::timers::{Pending, TIMEOUT_MIN_US};
+use super::timers::Pending;
 use dragstrip_cc::CaState;
 use std::collections::VecDeque;
 
@@ -208,7 +208,7 @@ impl Sender {
         if wait_us == 0 {
             return false;
         }
-        let delay = self.ticks.count_micros_ceil(wait_us + TIMEOUT_MIN_US);
+        let delay = self.ticks.count_micros_ceil(wait_us + self.settings.timeout_min_us());
         self.set_timer(Pending::Reordering, delay.min(self.timers.rto_ticks));
         true
     }

@@ -43,9 +43,6 @@ pub(super) struct Timers {
     min_us: u32,
 }
 
-/// `TCP_TIMEOUT_MIN_US`: what probe and reordering timers add, before rounding up to ticks (6.1's stable series; 6.1 itself: two ticks).
-pub(super) const TIMEOUT_MIN_US: u64 = 2_000;
-
 impl Timers {
     pub fn new(settings: &Settings) -> Self {
         let ticks = settings.ticks();
@@ -144,7 +141,8 @@ impl Sender {
         let mut delay = if self.view.srtt_us_x8 > 0 {
             // With one segment out the receiver may be sitting on a delayed ACK.
             let alone = self.view.packets_out == 1;
-            let extra_us = if alone { u64::from(self.timers.min_us) } else { TIMEOUT_MIN_US };
+            let extra_us =
+                if alone { u64::from(self.timers.min_us) } else { self.settings.timeout_min_us() };
             self.ticks.count_micros_ceil(u64::from(self.view.srtt_us_x8 >> 2) + extra_us)
         } else {
             self.ticks.count_span_ceil(self.settings.rto_initial)

@@ -7,7 +7,7 @@ use super::buffer::SKB_OVERHEAD;
 use super::scoreboard::{Marks, Sent};
 use super::timers::Pending;
 use super::{Io, Sender};
-use crate::profile::RecoveryStyle;
+use crate::profile::{RecoveryStyle, SendBuffer};
 use crate::segment::{Flags, Outbox, Segment};
 use dragstrip_cc::{CaState, CongestionControl, Event, Kernel, PacingStatus};
 use dragstrip_units::{Duration, Instant};
@@ -354,7 +354,7 @@ impl Sender {
             self.view.packets_out += 1;
         }
         self.transmission.bursts_out += 1;
-        if self.settings.profile.recovery == RecoveryStyle::RackPrr {
+        if self.settings.profile.send_buffer == SendBuffer::Memory {
             // tcp_event_new_data_sent, since 5.18: while more of the window is still to be filled.
             self.check_space();
         }

@@ -10,6 +10,7 @@ mod growth;
 mod handshake;
 mod harness;
 mod kernel_2_6_27;
+mod kernel_4_15;
 mod pacing;
 mod receiver;
 mod recovery;
