@@ -157,7 +157,7 @@ impl Profile {
         initial_offer: 4,
         initial_room: 0,
         delayed_ack: DelayedAck::Estimated,
-        full_push_acknowledged: false,
+        full_push_acknowledged: true,
         two_ticks_on_top: true,
         send_buffer: SendBuffer::Segments,
         ticked_timestamps: true,
