@@ -31,7 +31,7 @@ catalogue: python  ## Every published figure beside ours (docs/catalogue.md and 
 	@$(UV) run --no-sync dragstrip run seeds --write-docs docs/catalogue.md
 
 agreement: python  ## The simulator beside a kernel on published experiments (docs/agreement-*.md); an hour.
-	@$(UV) run --no-sync dragstrip agree bu-cs655-2022 --set 'hosts.*.profile=linux-6' --write-docs docs/agreement-bu-cs655-2022.md
+	@$(UV) run --no-sync dragstrip agree bu-cs655-2022 --write-docs docs/agreement-bu-cs655-2022.md
 	@$(UV) run --no-sync dragstrip agree geni-tcp --only linux-6 --load bpf/exp.bpf.c --duration 10s \
 	  --write-docs docs/agreement-geni-tcp.md
 

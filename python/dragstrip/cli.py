@@ -155,6 +155,7 @@ def run(
     Example: dragstrip run caia-110729a/adsl1 --out adsl1
     """
     from dragstrip import catalogue
+    from dragstrip.engines.stacks import OWN, run_as_own
     from dragstrip.experiment import Experiment
     from dragstrip.runner import plan
 
@@ -165,6 +166,8 @@ def run(
         described, source = catalogue.load(name)
         if changed:
             content = described.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+            if "vm" in (engine or "") and (replaced := run_as_own(content)):
+                typer.echo(f"note: {name}: the stack of {', '.join(replaced)} runs as {OWN}", err=True)
             described = Experiment.build({**content, **changed}, "command line")
         return plan(described, source)
 

@@ -42,7 +42,7 @@ from dragstrip.traces import opportunities_ms
 Json: TypeAlias = dict[str, Any]
 
 TICK_HZ = {"linux-2.6.27": 1000}
-"""Ticks per second of the distribution that a stack's profile was taken from (Fedora 10), where they are not 250."""
+"""Ticks per second of the distribution that a profile was taken from (Fedora 10), where they are not 250."""
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from dragstrip import catalogue
 from dragstrip.console import watching
+from dragstrip.engines.stacks import run_as_own
 from dragstrip.errors import BadInputError
 from dragstrip.expand import Run, assign
 from dragstrip.experiment import Experiment
@@ -62,6 +63,7 @@ def _changed(experiment: Experiment, chosen: Chosen) -> Experiment:
     content = experiment.model_dump(mode="json", by_alias=True, exclude_defaults=True)
     for part in ("claims", "ablations", "flow_tables"):
         content.pop(part, None)
+    run_as_own(content)
     content.update(engine="sim,vm", repeat=chosen.repeat or len(SEEDS))
     if chosen.load:
         content["load"] = chosen.load

@@ -86,10 +86,10 @@ enum Wrote {
 impl Buffer {
     pub fn new(settings: &Settings, factor: u32) -> Self {
         let mss = u64::from(settings.mss());
-        let style = match settings.profile.send_buffer {
-            SendBuffer::LinearSegments if settings.gso => SendBuffer::Memory,
-            style => style,
-        };
+        let mut style = settings.profile.send_buffer;
+        if style == SendBuffer::LinearSegments && settings.gso {
+            style = SendBuffer::Memory;
+        }
         let per_segment = match style {
             // tcp_sndbuf_expand: a segment with its headers and shared info, rounded up to a power of
             // two, and the sk_buff (256 bytes on x86-64): 4352 for an MSS of 1448.
