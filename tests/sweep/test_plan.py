@@ -5,9 +5,10 @@ import json
 
 import pytest
 
+from dragstrip import catalogue
 from dragstrip.errors import BadInputError
 from dragstrip.sweep.coordinate import missing
-from dragstrip.sweep.plan import Index, Sweep, run_key
+from dragstrip.sweep.plan import Index, Sweep, describe, run_key
 
 from .conftest import plan
 
@@ -81,3 +82,14 @@ def test_what_varies_wrongly_is_named_with_its_value() -> None:
         Index(plan("path.rates=1mbit"))
     with pytest.raises(BadInputError, match="--seed"):
         plan("seed=1,2")
+
+
+def test_an_older_linux_runs_as_the_kernels_own_where_the_command_line_chooses_the_kernel() -> None:
+    described, source = catalogue.load("bu-cs655-2022/to-router")
+
+    def profiles(engine: str) -> set[str]:
+        scenario, _ = describe(described, source, engine=engine, vary=["flows.cc=reno,cubic"]).scenario(0)
+        return {node["profile"] for node in scenario["nodes"] if node["kind"] == "host"}
+
+    assert profiles("vm") == {"linux-6"}
+    assert profiles("sim") == {"linux-4.15"}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 OWN = "linux-6"
-OLDER = frozenset({"linux-2.6.27", "linux-2.6.38", "linux-4.15"})
 
 
 def run_as_own(content: dict[str, Any]) -> list[str]:
@@ -14,7 +13,11 @@ def run_as_own(content: dict[str, Any]) -> list[str]:
     For a command line that chose the engine: the file speaks of its own. What varies is left alone: its other
     values can be run.
     """
-    hosts = [host for host in content.get("hosts", {}).values() if host.get("profile") in OLDER]
+    hosts = [
+        host
+        for host in content.get("hosts", {}).values()
+        if host.get("profile", OWN) != OWN and host["profile"].startswith("linux-")
+    ]
     replaced = sorted({host["profile"] for host in hosts})
     for host in hosts:
         host["profile"] = OWN

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from dragstrip import _core
+from dragstrip.engines.stacks import run_as_own
 from dragstrip.errors import BadInputError, Raw
 from dragstrip.expand import assign, build, check, complete
 from dragstrip.experiment import Experiment
@@ -231,6 +232,8 @@ def describe(
     """The sweep that an experiment and the command line describe; raises `BadInputError`."""
     if engine is not None:
         content = experiment.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+        if engine == "vm":
+            run_as_own(content)
         experiment = Experiment.build({**content, "engine": engine}, "command line")
     if len(experiment.engines) > 1:
         raise BadInputError("engine", experiment.engine, "one engine for a sweep: sim or vm", source)

@@ -161,7 +161,7 @@ impl Sender {
             sent.marks.clear(Marks::RETRANS);
             self.view.retrans_out -= 1;
         }
-        self.board.set(number, &sent);
+        *self.board.marks_mut(number) = sent.marks;
     }
 
     /// `tcp_check_dsack`: whether the first block reports a duplicate (RFC 2883 §4: it lies below the
