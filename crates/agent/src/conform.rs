@@ -54,7 +54,8 @@ pub fn run(request: &Request, progress: &dyn Fn(u64)) -> Result<Vec<u8>, Fault> 
     let home = fs::File::open("/proc/thread-self/ns/net")?;
     let mut played = Vec::new();
     for (number, Named { name, text }) in request.conform.iter().enumerate() {
-        let script = Script::parse(text).map_err(|error| Fault(format!("{name}: {error}")))?;
+        let script =
+            Script::parse(text).map_err(|error| Fault::Failed(format!("{name}: {error}")))?;
         let mut kernel = Kernel::new(&script).map_err(|fault| fault.at(name))?;
         played.push(Played { name: name.clone(), outcome: play(&script, &mut kernel) });
         drop(kernel);
@@ -63,7 +64,8 @@ pub fn run(request: &Request, progress: &dyn Fn(u64)) -> Result<Vec<u8>, Fault> 
     }
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let answer = Answer { kernel: release.trim().to_owned(), played };
-    let mut bytes = serde_json::to_vec(&answer).map_err(|error| Fault(error.to_string()))?;
+    let mut bytes =
+        serde_json::to_vec(&answer).map_err(|error| Fault::Failed(error.to_string()))?;
     bytes.push(b'\n');
     Ok(bytes)
 }
@@ -282,7 +284,7 @@ fn connect_namespaces(script: &Script, peer: &fs::File) -> Result<(), Fault> {
 
 /// A fault, for the player.
 fn said<T>(outcome: Result<T, Fault>) -> Result<T, String> {
-    outcome.map_err(|Fault(message)| message)
+    outcome.map_err(|fault| fault.to_string())
 }
 
 impl Stack for Kernel {

@@ -2,10 +2,10 @@
 //!
 //! | offset | content (little endian) |
 //! |---|---|
-//! | 0 | 64-bit state: 1 asked, 2 running, 3 answered, 4 failed |
+//! | 0 | 64-bit state: 1 asked, 2 running, 3 answered, 4 failed, 5 refused |
 //! | 8 | bytes of the request |
 //! | 16 | progress: nanoseconds of the run's own time |
-//! | 24 | bytes of the answer, or of the failure's text |
+//! | 24 | bytes of the answer, of the failure's text, or of the refusal's three lines: field, value, what would be right |
 //! | 4096 | the request, later the answer: a line of JSON, and the raw bytes that it speaks of |
 
 use crate::fault::{Fault, fault};
@@ -21,6 +21,7 @@ const ASKED: u64 = 1;
 const RUNNING: u64 = 2;
 const ANSWERED: u64 = 3;
 const FAILED: u64 = 4;
+const REFUSED: u64 = 5;
 
 /// The shared file.
 pub struct Exchange(Mapping);
@@ -32,7 +33,7 @@ impl Exchange {
         let file = words.next().unwrap_or_default();
         let part: Option<Vec<usize>> = words.map(|word| word.parse().ok()).collect();
         let opened = OpenOptions::new().read(true).write(true).open(file);
-        let opened = opened.map_err(|error| Fault(format!("{file}: {error}")))?;
+        let opened = opened.map_err(|error| Fault::Failed(format!("{file}: {error}")))?;
         let (offset, size) = match part.as_deref() {
             Some([]) => (0, opened.metadata()?.len() as usize),
             Some([offset, size]) => (*offset as i64, *size),
@@ -74,7 +75,10 @@ impl Exchange {
                     format!("the recording has {} bytes, there is room for {room}", bytes.len());
                 (FAILED, text.into_bytes())
             }
-            Err(Fault(text)) => (FAILED, text.into_bytes()),
+            Err(Fault::Failed(text)) => (FAILED, text.into_bytes()),
+            Err(Fault::Refused(field, value, expected)) => {
+                (REFUSED, [field, value, expected].join("\n").into_bytes())
+            }
         };
         self.0.write(BODY, &bytes);
         self.0.store(ANSWER_BYTES, bytes.len() as u64);

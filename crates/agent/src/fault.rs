@@ -1,28 +1,55 @@
 //! What can go wrong: one line for a person.
 
+use std::fmt::{self, Display, Formatter};
+
 /// A fault, told in one line.
 #[derive(Debug)]
-pub struct Fault(pub String);
+pub enum Fault {
+    Failed(String),
+    /// What was asked for cannot be had here: where it stands, what it is (or nothing), what would be right.
+    Refused(String, String, String),
+}
 
 impl Fault {
     /// The same fault, with where it happened in front.
     pub fn at(self, place: &str) -> Self {
-        Self(format!("{place}: {}", self.0))
+        match self {
+            Self::Failed(text) => Self::Failed(format!("{place}: {text}")),
+            refused @ Self::Refused(..) => refused,
+        }
+    }
+}
+
+impl Display for Fault {
+    fn fmt(&self, to: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Failed(text) => to.write_str(text),
+            Self::Refused(field, value, expected) => write!(to, "{field}: {value}: {expected}"),
+        }
     }
 }
 
 impl From<std::io::Error> for Fault {
     fn from(error: std::io::Error) -> Self {
-        Self(error.to_string())
+        Self::Failed(error.to_string())
     }
 }
 
 /// The last system call's error, with what was tried.
 pub fn os(what: &str) -> Fault {
-    Fault(format!("{what}: {}", std::io::Error::last_os_error()))
+    Fault::Failed(format!("{what}: {}", std::io::Error::last_os_error()))
 }
 
 /// A fault from any text.
 pub fn fault<T>(message: impl Into<String>) -> Result<T, Fault> {
-    Err(Fault(message.into()))
+    Err(Fault::Failed(message.into()))
+}
+
+/// A fault of whoever asked.
+pub fn refusal<T>(
+    field: impl Into<String>,
+    value: impl Into<String>,
+    expected: impl Into<String>,
+) -> Result<T, Fault> {
+    Err(Fault::Refused(field.into(), value.into(), expected.into()))
 }

@@ -21,7 +21,7 @@ pub fn prepare() -> Result<(), Fault> {
 /// start any number of runs from that moment.
 pub fn ready(watchdog: &str) -> Result<(), Fault> {
     let opened = fs::OpenOptions::new().write(true).open(watchdog);
-    let mut dog = opened.map_err(|error| Fault(format!("{watchdog}: {error}")))?;
+    let mut dog = opened.map_err(|error| Fault::Failed(format!("{watchdog}: {error}")))?;
     dog.write_all(b"1")?;
     std::mem::forget(dog); // closing it would disarm it
     Ok(())

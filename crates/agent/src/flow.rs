@@ -106,7 +106,15 @@ pub struct Flow<'a> {
     recorded_bytes: u64,
     matcher: Matcher,
     rtt_ns: Option<i64>,
+    /// When the last ACK came that no sample has shown yet.
+    acked_ns: Option<i64>,
+    /// ACKs that came together with a later one and have no sample of their own.
+    pub acks_together: u64,
     info: Info,
+    /// When the interval began, and `Info::busy_us` then.
+    interval: (i64, [u64; 3]),
+    /// Rows of `samples` since then: what held the sender back is known at the interval's end.
+    rows: Vec<usize>,
     /// Beginnings of CWR, and of any reduction, that samples saw.
     seen_cwr: u64,
     seen_reductions: u64,
@@ -120,7 +128,7 @@ impl<'a> Flow<'a> {
     pub fn new(index: usize, spec: &'a FlowSpec, plan: &Plan) -> Result<Self, Fault> {
         let node = |name: &str| {
             let found = plan.nodes.iter().position(|node| node.name == name);
-            found.ok_or_else(|| Fault(format!("flow {}: no host {name}", spec.label)))
+            found.ok_or_else(|| Fault::Failed(format!("flow {}: no host {name}", spec.label)))
         };
         let (sender, receiver) = (node(&spec.sender)?, node(&spec.receiver)?);
         Ok(Self {
@@ -145,7 +153,11 @@ impl<'a> Flow<'a> {
             recorded_bytes: 0,
             matcher: Matcher::default(),
             rtt_ns: None,
+            acked_ns: None,
+            acks_together: 0,
             info: Info::default(),
+            interval: (spec.start_ns as i64, [0; 3]),
+            rows: Vec::new(),
             seen_cwr: 0,
             seen_reductions: 0,
         })
@@ -304,8 +316,9 @@ impl<'a> Flow<'a> {
     }
 
     /// The flow's time is over: the connection is reset.
-    pub fn stop(&mut self, now_ns: i64) -> Result<(), Fault> {
+    pub fn stop(&mut self, now_ns: i64, tables: &mut Tables) -> Result<(), Fault> {
         self.read_info()?;
+        self.end_interval(now_ns, tables);
         self.ended_ns.get_or_insert(now_ns);
         self.phase = Phase::Stopped;
         let linger = libc::linger { l_onoff: 1, l_linger: 0 };
@@ -327,6 +340,10 @@ impl<'a> Flow<'a> {
         if seen.outgoing && seen.source_port == data_port && seen.payload > 0 {
             self.matcher.sent(seen.time, seen.sequence, seen.payload);
         } else if !seen.outgoing && seen.source_port == ack_port && seen.target_port == data_port {
+            if seen.payload == 0 {
+                self.acks_together += u64::from(self.acked_ns.is_some());
+                self.acked_ns = Some(seen.time - start);
+            }
             let rtt = self.matcher.acknowledged(seen.time, seen.acknowledged, &seen.sacked)?;
             self.rtt_ns = Some(rtt);
             return Some((seen.time - start, rtt));
@@ -381,12 +398,12 @@ impl<'a> Flow<'a> {
         self.read[if self.answers() { CLIENT } else { SERVER }]
     }
 
-    /// Rows of `received` and `samples` at the end of an interval.
+    /// Rows of `received` and, unless it has one per ACK, of `samples` at the end of an interval.
     pub fn record(
         &mut self,
         index: usize,
         now_ns: i64,
-        interval_us: u64,
+        every_ack: bool,
         tables: &mut Tables,
     ) -> Result<(), Fault> {
         let running = !matches!(self.phase, Phase::Waiting | Phase::Stopped | Phase::Finished);
@@ -396,30 +413,47 @@ impl<'a> Flow<'a> {
             tables.received.push(&[now_ns, index as i64, self.wire_bytes as i64, new]);
             (self.wire_bytes, self.recorded_bytes) = (0, new_bytes);
         }
-        if running && self.is_tcp() && self.data_socket().is_some() {
-            let before = self.info.busy_us;
+        let sampled = running && self.is_tcp() && self.data_socket().is_some();
+        if sampled || !self.rows.is_empty() {
             self.read_info()?;
-            let limit = self.limit(before, interval_us);
-            self.sample(index, now_ns, limit, tables);
+            if sampled && !every_ack {
+                self.sample(index, now_ns, tables);
+            }
+            self.end_interval(now_ns, tables);
         }
         Ok(())
     }
 
-    /// What held the sender back longest in the interval, by the kernel's own clocks.
-    fn limit(&self, before: [u64; 3], interval_us: u64) -> &'static str {
+    /// A row of `samples` after ACKs that no row has shown yet: how the sender stands now that TCP has taken them in.
+    pub fn record_ack(&mut self, index: usize, tables: &mut Tables) -> Result<(), Fault> {
+        if let Some(time_ns) = self.acked_ns.take()
+            && self.data_socket().is_some()
+        {
+            self.read_info()?;
+            self.sample(index, time_ns, tables);
+        }
+        Ok(())
+    }
+
+    /// Says of an interval's rows what held the sender back longest in it, by the kernel's own clocks.
+    fn end_interval(&mut self, now_ns: i64, tables: &mut Tables) {
+        let (begun_ns, before) = std::mem::replace(&mut self.interval, (now_ns, self.info.busy_us));
         let grown = |which: usize| self.info.busy_us[which].saturating_sub(before[which]);
         let (busy, rwnd, sndbuf) = (grown(0), grown(1), grown(2));
         let spent = [
             ("cwnd", busy.saturating_sub(rwnd + sndbuf)),
             ("rwnd", rwnd),
             ("sndbuf", sndbuf),
-            ("app", interval_us.saturating_sub(busy)),
+            ("app", ((now_ns - begun_ns) as u64 / 1_000).saturating_sub(busy)),
         ];
         let longest = spent.iter().rev().max_by_key(|(_, time)| *time);
-        longest.map_or("cwnd", |(name, _)| *name)
+        let limit = tables.samples.text("limited_by", longest.map_or("cwnd", |(name, _)| *name));
+        for row in self.rows.drain(..) {
+            tables.samples.set(row, "limited_by", limit);
+        }
     }
 
-    fn sample(&self, index: usize, now_ns: i64, limit: &str, tables: &mut Tables) {
+    fn sample(&mut self, index: usize, now_ns: i64, tables: &mut Tables) {
         let info = &self.info;
         let or_null = |value: Option<u64>| value.map_or(NULL, |value| value as i64);
         let some = |value: u64| (value > 0).then_some(value);
@@ -432,8 +466,7 @@ impl<'a> Flow<'a> {
             _ => "loss",
         };
         let state = tables.samples.text("state", state);
-        let limit = tables.samples.text("limited_by", limit);
-        tables.samples.push(&[
+        let row = tables.samples.push(&[
             now_ns,
             index as i64,
             (info.cwnd * info.mss) as i64,
@@ -448,8 +481,9 @@ impl<'a> Flow<'a> {
             self.written[if self.answers() { SERVER } else { CLIENT }] as i64,
             info.retransmits as i64,
             state,
-            limit,
+            NULL,
         ]);
+        self.rows.push(row);
     }
 
     /// The kernel counts the SYN of the side that opened the connection.
@@ -467,6 +501,7 @@ impl<'a> Flow<'a> {
         tables: &mut Tables,
     ) -> Result<(), Fault> {
         self.read_info()?;
+        self.end_interval(end_ns, tables);
         let flows = &mut tables.flows;
         let label = flows.text("label", &self.spec.label);
         let protocol = flows.text("protocol", if self.is_tcp() { "tcp" } else { "udp" });

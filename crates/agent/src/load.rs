@@ -1,7 +1,7 @@
 //! Congestion controls that a request brings along: compiled BPF programs, put into the kernel by a program that
 //! comes with them (bpf/load.c). They stay until the machine ends.
 
-use crate::fault::{Fault, fault};
+use crate::fault::{Fault, fault, refusal};
 use serde::Deserialize;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -29,7 +29,8 @@ pub fn register(parts: &[Part], raw: &[u8]) -> Result<(), Fault> {
         if !done.status.success() {
             let name = object.file_stem().unwrap_or_default().to_string_lossy();
             let said = String::from_utf8_lossy(&done.stderr);
-            return fault(format!("loading {name}: {}", reason(&said)));
+            let expected = format!("a program that this kernel takes: {}", reason(&said));
+            return refusal(format!("load {name}"), "", expected);
         }
     }
     fs::remove_dir_all(&folder)?;

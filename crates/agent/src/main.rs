@@ -38,11 +38,11 @@ fn main() {
     let arguments: Vec<String> = std::env::args().collect();
     let first = std::process::id() == 1;
     let outcome = if first { as_first(&arguments) } else { as_guest(&arguments) };
-    if let Err(Fault(message)) = outcome {
+    if let Err(fault) = outcome {
         if first {
-            first::tell(&format!("failed: {message}"));
+            first::tell(&format!("failed: {fault}"));
         } else {
-            eprintln!("dragstrip-agent: {message}");
+            eprintln!("dragstrip-agent: {fault}");
             std::process::exit(1);
         }
     }
@@ -80,7 +80,7 @@ fn serve(exchange: &Exchange) -> Result<(), Fault> {
         conform::run(&scripts, &progress)
     } else {
         serde_json::from_slice(line)
-            .map_err(|error| Fault(format!("scenario: {error}")))
+            .map_err(|error| Fault::Failed(format!("scenario: {error}")))
             .and_then(|request| run::run(&request, raw, &progress))
     };
     exchange.answer(outcome);

@@ -1,6 +1,6 @@
 //! Kernel modules and their parameters.
 
-use crate::fault::{Fault, fault};
+use crate::fault::{Fault, refusal};
 use crate::sys;
 use dragstrip_scenario::{Scenario, Transport};
 use std::fs;
@@ -11,8 +11,8 @@ pub fn load_all(folder: &Path) -> Result<(), Fault> {
     let order = fs::read_to_string(folder.join("order"))?;
     for line in order.lines().filter(|line| !line.is_empty()) {
         let (name, parameters) = line.split_once(' ').unwrap_or((line, ""));
-        let file =
-            fs::File::open(folder.join(name)).map_err(|error| Fault(format!("{name}: {error}")))?;
+        let file = fs::File::open(folder.join(name))
+            .map_err(|error| Fault::Failed(format!("{name}: {error}")))?;
         sys::load_module(&file, parameters).map_err(|fault| fault.at(name))?;
     }
     Ok(())
@@ -24,17 +24,16 @@ pub fn configure(scenario: &Scenario) -> Result<(), Fault> {
     for flow in &scenario.flows {
         let Transport::Tcp { cc, cc_options } = &flow.transport else { continue };
         if !available.split_whitespace().any(|name| name == cc) {
-            return fault(format!(
-                "flow {}: this kernel has no congestion control {cc}; it has {}",
-                flow.label,
-                available.trim()
-            ));
+            let known = format!("one that this kernel has: {}", available.trim());
+            return refusal(format!("flow {}: cc", flow.label), cc, known);
         }
         for (name, value) in cc_options {
             let file = format!("/sys/module/tcp_{cc}/parameters/{name}");
-            fs::write(&file, format!("{value}")).map_err(|error| {
-                Fault(format!("flow {}: {cc} parameter {name}: {error}", flow.label))
-            })?;
+            if let Err(error) = fs::write(&file, format!("{value}")) {
+                let field = format!("flow {}: {cc}: {name}", flow.label);
+                let expected = format!("a parameter that this kernel takes ({error})");
+                return refusal(field, value.to_string(), expected);
+            }
         }
     }
     Ok(())

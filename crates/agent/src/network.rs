@@ -252,7 +252,7 @@ fn proc_file(name: &str) -> String {
 /// Sets a kernel setting and reads it back.
 pub fn sysctl(name: &str, value: &str) -> Result<(), Fault> {
     let file = proc_file(name);
-    fs::write(&file, value).map_err(|error| Fault(format!("sysctl {name}: {error}")))?;
+    fs::write(&file, value).map_err(|error| Fault::Failed(format!("sysctl {name}: {error}")))?;
     let found = fs::read_to_string(&file)?;
     if !found.split_whitespace().eq(value.split_whitespace()) {
         return fault(format!("sysctl {name} is {:?}, not {value:?}", found.trim()));

@@ -5,11 +5,13 @@
 //! store-and-forward transmitter. Delay never sits on a host that sends TCP data, where netem would hide the
 //! packets from TCP Small Queues.
 
-use crate::fault::{Fault, fault};
+use crate::fault::{Fault, fault, refusal};
 use dragstrip_scenario::{
     Application, LinkSpec, NetemSpec, NodeSpec, QdiscSpec, Scenario, StackProfile, Topology,
     Transport,
 };
+use serde::Serialize;
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
@@ -216,36 +218,29 @@ impl Side {
 }
 
 fn refuse(scenario: &Scenario) -> Result<(), Fault> {
-    if scenario.record.every_ack {
-        return fault("record.every_ack: TCP_INFO is sampled at intervals here");
-    }
     for host in scenario.nodes.iter().filter_map(NodeSpec::host) {
-        match host.profile {
-            StackProfile::Linux6 => {}
-            StackProfile::Linux415 => {
-                return fault(format!("host {}: its stack is that of Linux 4.15", host.name));
-            }
-            StackProfile::Linux2627 => {
-                return fault(format!("host {}: its stack is that of Linux 2.6.27", host.name));
-            }
-            StackProfile::Linux2638 => {
-                return fault(format!("host {}: its stack is that of Linux 2.6.38", host.name));
-            }
-            StackProfile::Freebsd9 => {
-                return fault(format!("host {}: its stack is that of FreeBSD 9", host.name));
-            }
+        if host.profile != StackProfile::Linux6 {
+            let profile = spelled(&host.profile, None);
+            return refusal(
+                format!("host {}: profile", host.name),
+                profile,
+                "linux-6, the kernel's own stack",
+            );
         }
         if host.tick_hz != 250 {
-            return fault(format!(
-                "host {}: tick_hz {}: the distribution's kernel has 250",
-                host.name, host.tick_hz
-            ));
+            let field = format!("host {}: tick_hz", host.name);
+            return refusal(field, host.tick_hz.to_string(), "250, as the kernel was built");
         }
     }
     for link in &scenario.links {
         if let Some(medium) = &link.medium {
-            let kind = kind_of(scenario, medium);
-            return fault(format!("link {}: a kernel has no medium {kind} ({medium})", link.name));
+            let kind = spelled(&scenario.media.get(medium), Some("kind"));
+            let expected = "none: a kernel has only links of its own";
+            return refusal(
+                format!("link {}: medium", link.name),
+                format!("{medium} ({kind})"),
+                expected,
+            );
         }
     }
     Ok(())
@@ -337,9 +332,11 @@ fn egress(link: &LinkSpec) -> Result<QdiscSpec, Fault> {
 const BURST: u64 = 1600;
 
 /// What a medium is called in an experiment's file.
-fn kind_of(scenario: &Scenario, medium: &str) -> String {
-    let spec = scenario.media.get(medium).and_then(|spec| serde_json::to_value(spec).ok());
-    spec.and_then(|spec| Some(spec.get("kind")?.as_str()?.to_owned())).unwrap_or_default()
+/// What a scenario's file calls something, or a member of it.
+fn spelled(part: &impl Serialize, member: Option<&str>) -> String {
+    let value = serde_json::to_value(part).unwrap_or_default();
+    let named = member.map_or(Some(&value), |member| value.get(member));
+    named.and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
 /// What stands behind the queue: a delay, impairments, and the serialisation that htb leaves out (it lets
@@ -452,13 +449,20 @@ mod tests {
     #[test]
     fn what_cannot_be_done_is_refused_by_name() {
         let mut scenario = dumbbell(r#""delay_ns": 0"#, r#""delay_ns": 0"#);
-        scenario.record.every_ack = true;
-        assert!(Plan::new(&scenario).unwrap_err().0.contains("every_ack"));
-        scenario.record.every_ack = false;
         scenario.links[1].medium = Some("r-s".to_owned());
         let hub = serde_json::from_str(r#"{"kind": "ethernet_hub"}"#);
         scenario.media.insert("r-s".to_owned(), hub.unwrap());
-        let told = Plan::new(&scenario).unwrap_err().0;
-        assert!(told.contains("link r-s: a kernel has no medium ethernet_hub (r-s)"), "{told}");
+        let told = |scenario: &Scenario| Plan::new(scenario).unwrap_err().to_string();
+        assert_eq!(
+            told(&scenario),
+            "link r-s: medium: r-s (ethernet_hub): none: a kernel has only links of its own"
+        );
+        scenario.links[1].medium = None;
+        let NodeSpec::Host(host) = &mut scenario.nodes[0] else { panic!() };
+        host.profile = StackProfile::Linux2638;
+        assert_eq!(
+            told(&scenario),
+            "host s: profile: linux-2.6.38: linux-6, the kernel's own stack"
+        );
     }
 }

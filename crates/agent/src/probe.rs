@@ -67,11 +67,9 @@ impl Pinger {
 
     /// Writes the answers that have come into the table.
     pub fn record(&mut self, tables: &mut Tables) {
-        const RTT: usize = 3;
-        const LOST: usize = 4;
         for (row, rtt_ns) in self.answers() {
-            tables.probes.set(row, RTT, rtt_ns);
-            tables.probes.set(row, LOST, 0);
+            tables.probes.set(row, "rtt_ns", rtt_ns);
+            tables.probes.set(row, "lost", 0);
         }
     }
 }

@@ -44,10 +44,14 @@ impl Table {
         self.columns[0].len() - 1
     }
 
+    fn column(&self, name: &str) -> usize {
+        self.shape.iter().position(|(own, _)| *own == name).unwrap_or(0)
+    }
+
     /// The number of a text in a column.
     pub fn text(&mut self, column: &str, text: &str) -> i64 {
-        let names =
-            &mut self.names[self.shape.iter().position(|(name, _)| *name == column).unwrap_or(0)];
+        let column = self.column(column);
+        let names = &mut self.names[column];
         let known = names.iter().position(|name| name == text);
         known.unwrap_or_else(|| {
             names.push(text.to_owned());
@@ -56,7 +60,8 @@ impl Table {
     }
 
     /// Changes a value of an earlier row.
-    pub fn set(&mut self, row: usize, column: usize, value: i64) {
+    pub fn set(&mut self, row: usize, column: &str, value: i64) {
+        let column = self.column(column);
         self.columns[column][row] = value;
     }
 }

@@ -41,6 +41,7 @@ const LISTENER: u64 = 2;
 const PROBE: u64 = 3;
 /// The receiving end of a TCP connection, which may have answers to write.
 const ACCEPTED: u64 = 4;
+const TAP: u64 = 5;
 const KIND_BITS: u32 = 3;
 
 fn token(what: u64, index: usize) -> u64 {
@@ -94,6 +95,7 @@ pub fn run(request: &Request, raw: &[u8], progress: &dyn Fn(u64)) -> Result<Vec<
     let idle_share = idle_share(busy, cpu_ticks());
     let ecn = run.finish()?;
     let counters = run.counters_of_hosts()?;
+    let together: u64 = run.flows.iter().map(|flow| flow.acks_together).sum();
     let about = json!({
         "kernel": fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim(),
         "path": seen,
@@ -101,6 +103,7 @@ pub fn run(request: &Request, raw: &[u8], progress: &dyn Fn(u64)) -> Result<Vec<
         "ecn_negotiated": ecn,
         "netstat": counters,
         "cpu_idle_share": idle_share,
+        "acks_sampled_with_a_later_one": scenario.record.every_ack.then_some(together),
     });
     Ok(run.tables.answer(about))
 }
@@ -210,7 +213,13 @@ impl<'a> Run<'a> {
         hosts.dedup();
         for &host in &hosts {
             sys::enter(&self.network.places[host].namespace)?;
-            self.taps.insert(host, Tap::open(RING_PACKETS / hosts.len())?);
+            let tap = Tap::open(RING_PACKETS / hosts.len())?;
+            if self.scenario.record.every_ack
+                && self.flows.iter().any(|flow| flow.is_tcp() && flow.data_sender() == host)
+            {
+                self.poll.add(&tap.socket, libc::EPOLLIN, token(TAP, host))?;
+            }
+            self.taps.insert(host, tap);
             self.counted_before.insert(host, counts());
         }
         for (index, probe) in self.scenario.probes.iter().enumerate() {
@@ -306,6 +315,7 @@ impl<'a> Run<'a> {
                 }
             }
             PROBE => self.pingers[index].record(&mut self.tables),
+            TAP => self.drain()?,
             _ => {} // the timer: events are looked at in any case
         }
         Ok(())
@@ -331,7 +341,7 @@ impl<'a> Run<'a> {
             Event::Start(index) => self.start_flow(index, time_ns)?,
             Event::Stop(index) => {
                 self.drain()?;
-                self.flows[index].stop(time_ns)?;
+                self.flows[index].stop(time_ns, &mut self.tables)?;
             }
             Event::Toggle(index) => {
                 let flow = &mut self.flows[index];
@@ -410,14 +420,19 @@ impl<'a> Run<'a> {
                 }
             })?;
         }
+        if scenario.record.every_ack {
+            for (index, flow) in flows.iter_mut().enumerate() {
+                flow.record_ack(index, tables)?;
+            }
+        }
         Ok(())
     }
 
     fn sample(&mut self, time_ns: i64) -> Result<(), Fault> {
         self.drain()?;
-        let interval_us = self.scenario.record.interval_ns / 1_000;
+        let every_ack = self.scenario.record.every_ack;
         for (index, flow) in self.flows.iter_mut().enumerate() {
-            flow.record(index, time_ns, interval_us, &mut self.tables)?;
+            flow.record(index, time_ns, every_ack, &mut self.tables)?;
         }
         let watched: Vec<usize> = self.before.keys().copied().collect();
         for hop in watched {

@@ -34,7 +34,8 @@ pub struct Seen {
 /// A ring on all interfaces of the thread's namespace.
 pub struct Tap {
     ring: Mapping,
-    _socket: OwnedFd,
+    /// Readable while the ring has packets.
+    pub socket: OwnedFd,
     next: usize,
     frames: usize,
 }
@@ -55,7 +56,7 @@ impl Tap {
         sys::set_option(&socket, libc::SOL_PACKET, libc::PACKET_RX_RING, &request, "packet ring")?;
         let ring = Mapping::new(&socket, 0, blocks * BLOCK)?;
         sys::bind_packets(&socket, 0)?;
-        Ok(Self { ring, _socket: socket, next: 0, frames: blocks * FRAMES_PER_BLOCK })
+        Ok(Self { ring, socket, next: 0, frames: blocks * FRAMES_PER_BLOCK })
     }
 
     /// Gives every packet since the last call to `each`; a fault if some were lost.
