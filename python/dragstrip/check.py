@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from dragstrip.engines import prepare
-from dragstrip.engines.pool import Task, Watcher, run_all
+from dragstrip.engines.pool import Task, Watcher, complain, run_all
 from dragstrip.expand import Run
 from dragstrip.recording import TABLES, Recording, read
 from dragstrip.runner import Plan
@@ -48,6 +48,7 @@ def check(planned: Plan, workers: int | None = None, watcher: Watcher | None = N
             for number, run in enumerate(runs)
         ]
         outcomes = run_all(tasks, workers, watcher)
+        complain(outcomes)
         verdicts = []
         for number in range(0, len(runs), 2):
             failures = [outcome.failure for outcome in outcomes[number : number + 2] if not outcome.summary]

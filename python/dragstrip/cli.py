@@ -114,8 +114,7 @@ def show(
     described, source = catalogue.load(experiment)
     planned = plan(described, source)
     if as_json:
-        content = described.model_dump(mode="json", by_alias=True, exclude_defaults=True)
-        _print_json({"experiment": content, "scenarios": [run.scenario for run in planned.runs]})
+        _print_json({"experiment": described.content(), "scenarios": [run.scenario for run in planned.runs]})
         return
     from dragstrip.console import show_plan
 
@@ -155,8 +154,7 @@ def run(
     Example: dragstrip run caia-110729a/adsl1 --out adsl1
     """
     from dragstrip import catalogue
-    from dragstrip.engines.stacks import OWN, run_as_own
-    from dragstrip.experiment import Experiment
+    from dragstrip.engines.stacks import OWN, rebuilt
     from dragstrip.runner import plan
 
     given = {"repeat": repeat, "seed": seed, "duration": duration, "engine": engine, "load": load}
@@ -165,10 +163,9 @@ def run(
     def planned(name: str) -> Plan:
         described, source = catalogue.load(name)
         if changed:
-            content = described.model_dump(mode="json", by_alias=True, exclude_defaults=True)
-            if "vm" in (engine or "") and (replaced := run_as_own(content)):
+            described, replaced = rebuilt(described.content(), changed)
+            if replaced:
                 typer.echo(f"note: {name}: the stack of {', '.join(replaced)} runs as {OWN}", err=True)
-            described = Experiment.build({**content, **changed}, "command line")
         return plan(described, source)
 
     if write_docs is not None and (experiment != catalogue.EVERYTHING or changed):

@@ -125,7 +125,7 @@ def _variants(experiment: Experiment, source: str) -> Iterator[tuple[Json, Exper
         axes.append([(alternative.name, dict(alternative.set)) for alternative in experiment.alternatives])
     for path, values in varied(experiment.vary, "vary", source).items():
         axes.append([("", {path: value}) for value in values])
-    base = experiment.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    base = experiment.content()
     for part in ("vary", "alternatives", "ablations", "flow_tables"):
         base.pop(part, None)
     for combination in itertools.product(*axes):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path as FilePath
-from typing import Annotated, Any, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -28,6 +28,9 @@ from pydantic_core import ErrorDetails
 from dragstrip import _core, traces
 from dragstrip.errors import BadInputError, Raw, nearest
 from dragstrip.quantities import Rate, Share, Size, Time, refuse
+
+if TYPE_CHECKING:
+    from dragstrip.engines.vm_bpf import Loadable
 
 SECOND_NS = 1_000_000_000
 MILLISECOND_NS = 1_000_000
@@ -609,15 +612,19 @@ class Experiment(Part):
         except ValidationError as error:
             raise explain(error, cls, source) from None
 
+    def content(self) -> dict[str, Any]:
+        """As a file would have it: what `build` takes."""
+        return self.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+
     def loaded(self) -> list[str]:
         """The names that `load` adds to those that every engine of this experiment knows."""
         return _loaded({"engine": self.engine, "load": self.load})
 
-    def objects(self) -> tuple[str, ...]:
+    def objects(self) -> list[Loadable]:
         """The files of `load`, compiled."""
         from dragstrip.engines.vm_bpf import compiled
 
-        return tuple(str(compiled(source).file) for source in self.load)
+        return [compiled(source) for source in self.load]
 
 
 def _loaded(content: Mapping[str, Any]) -> list[str]:

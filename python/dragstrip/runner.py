@@ -20,7 +20,7 @@ from dragstrip import _core
 from dragstrip.ablations import Ablated, ablated
 from dragstrip.claims import Finished, check, flow_table, grade
 from dragstrip.engines import prepare
-from dragstrip.engines.pool import Outcome, Task, Watcher, run_all
+from dragstrip.engines.pool import Outcome, Task, Watcher, complain, run_all
 from dragstrip.errors import BadInputError, DragstripError
 from dragstrip.expand import Run, expand
 from dragstrip.experiment import Experiment
@@ -118,9 +118,11 @@ def execute_all(
         _leave(out)
         raise
     _sweep(out)
-    if all(outcome.summary is None for outcome in outcomes):
+    try:
+        complain(outcomes)
+    except DragstripError:
         _leave(out)
-        raise DragstripError(f"every run failed; the first one: {outcomes[0].failure}")
+        raise
     documents = {}
     remaining = iter(outcomes)
     for name, planned in plans.items():
@@ -130,7 +132,7 @@ def execute_all(
         document = _document(planned, made, folder)
         if len(planned.experiment.engines) > 1:
             document["agreement"] = agree.document(both.of_result(document, folder))
-        write_json(folder / "experiment.json", _plain(planned.experiment))
+        write_json(folder / "experiment.json", planned.experiment.content())
         write_json(folder / "result.json", document)
         if report and document["runs"]:
             watcher.concluding(f"writing the report {name}".strip())
@@ -264,8 +266,3 @@ def _claims(planned: Plan, finished: Sequence[Finished], made: Made, out: Path) 
             told.update({key: line[key] for key in ("measured", "grade")})
             graded[claim.id].setdefault("ablations", []).append(told)
     return list(graded.values())
-
-
-def _plain(experiment: Experiment) -> dict[str, Any]:
-    dumped: dict[str, Any] = experiment.model_dump(mode="json", by_alias=True, exclude_defaults=True)
-    return dumped

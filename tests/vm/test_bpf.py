@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +59,7 @@ def run(cc: str, sources: list[str], *beside: str, **path: Any) -> Recording:
     scenario = race("reno", *beside, **path)
     scenario["flows"][0]["transport"]["cc"] = cc
     scenario["record"]["interval_ns"] = 10_000_000
-    return vm.emulate(scenario, load=[str(vm_bpf.compiled(one).file) for one in sources])
+    return vm.emulate(scenario, load=[vm_bpf.compiled(one) for one in sources])
 
 
 def window(recording: Recording) -> list[tuple[object, ...]]:
@@ -232,12 +235,42 @@ def test_the_same_twice() -> None:
         (
             "mine",
             "tcp_sk(sk)->snd_nxt = 0;",
-            r"loading mine: .*Permission denied.* no write support .* does not take it",
+            r"Permission denied.* no write support .* does not take it",
         ),
-        ("cubic", "", "loading cubic: .*a congestion control of that name: choose another"),
+        ("cubic", "", "a congestion control of that name: choose another"),
     ],
     ids=["the verifier refuses", "the name is taken"],
 )
 def test_what_the_kernel_refuses_is_told(tmp_path: Path, name: str, body: str, hint: str) -> None:
-    with pytest.raises(DragstripError, match=hint):
+    with pytest.raises(BadInputError, match=hint) as found:
         run(name, [source(tmp_path, name, body)], duration="1s")
+    assert (found.value.field, found.value.value) == ("load", repr(str(tmp_path / "mine.bpf.c")))
+
+
+@on_kernel
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        ("nonsense;", "a C file that clang compiles: .*use of undeclared identifier 'nonsense'"),
+        ("tcp_sk(sk)->snd_nxt = 0;", "a program that this kernel takes: .*no write support"),
+    ],
+    ids=["clang", "the verifier"],
+)
+@pytest.mark.parametrize("check", [[], ["--check"]], ids=["run", "check"])
+def test_a_program_that_is_refused_is_bad_input(
+    tmp_path: Path, body: str, told: str, check: list[str]
+) -> None:
+    file = source(tmp_path, "mine", body)
+    words = "compare --engine vm --rate 1mbit --rtt 10ms --queue noqueue --duration 1s --load".split()
+    out = [] if check else ["--out", str(tmp_path / "out")]
+    done = subprocess.run(
+        [sys.executable, "-m", "dragstrip", *words, file, *check, *out, "mine"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2, done.stderr
+    errors = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
+    assert len(errors) == 1
+    assert re.search(f"load: got '{re.escape(file)}', expected {told}", errors[0]), errors
+    assert not (tmp_path / "out").exists()

@@ -8,15 +8,18 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from dragstrip import kernel
 from dragstrip.engines import vm
+from dragstrip.engines.sim import simulate
 from dragstrip.engines.vm_agent import lockstep, program
-from dragstrip.errors import DragstripError
+from dragstrip.errors import BadInputError, DragstripError
 from dragstrip.measures import summarise
+from dragstrip.recording import Recording
 
 from .conftest import race
 
@@ -115,18 +118,56 @@ def test_several_kinds_of_traffic() -> None:
     assert datagrams["datagrams_lost"] <= 12
 
 
-@pytest.mark.parametrize("change", ["every_ack", "algorithm", "tick_hz"])
-def test_what_it_cannot_do_is_named(change: str) -> None:
+@pytest.mark.parametrize(
+    ("change", "wanted"),
+    [
+        ("algorithm", r"flow reno: cc: got exp, expected one that this kernel has: reno cubic"),
+        ("profile", "host s1: profile: got linux-2.6.38, expected linux-6, the kernel's own stack"),
+        ("tick_hz", "host s1: tick_hz: got 1000, expected 250, as the kernel was built"),
+    ],
+)
+def test_what_it_cannot_do_is_named(change: str, wanted: str) -> None:
     scenario = race("reno")
-    if change == "every_ack":
-        scenario["record"]["every_ack"] = True
-    elif change == "algorithm":
-        scenario["flows"][0]["transport"]["cc"] = "exp"
+    (host, *_), (flow,) = scenario["nodes"], scenario["flows"]
+    if change == "algorithm":
+        flow["transport"]["cc"] = "exp"
     else:
-        scenario["nodes"][0]["tick_hz"] = 1000
-    wanted = {"every_ack": "every_ack", "algorithm": "no congestion control exp", "tick_hz": "tick_hz 1000"}
-    with pytest.raises(DragstripError, match=wanted[change]):
+        host.update({"profile": {"profile": "linux-2.6.38"}, "tick_hz": {"tick_hz": 1000}}[change])
+    with pytest.raises(BadInputError, match=wanted):
         vm.emulate(scenario)
+
+
+def rows(recording: Recording) -> dict[int, tuple[object, ...]]:
+    """Window, threshold and state by how much has been acknowledged, where a number stands in one row alone."""
+    found: dict[int, tuple[object, ...]] = {}
+    met: Counter[int] = Counter()
+    for row in recording["samples"].to_pylist():
+        met[row["bytes_acked"]] += 1
+        found[row["bytes_acked"]] = (row["cwnd_bytes"], row["ssthresh_bytes"], row["state"])
+    return {acked: row for acked, row in found.items() if met[acked] == 1}
+
+
+@pytest.mark.parametrize(("rate", "rtt", "duration"), [("2mbit", "40ms", "4s"), ("10mbit", "10ms", "3s")])
+def test_a_sample_at_every_ack_is_the_simulators(rate: str, rtt: str, duration: str) -> None:
+    scenario = race("reno", rate=rate, rtt=rtt, duration=duration)
+    scenario["record"]["every_ack"] = True
+    recording = vm.emulate(scenario)
+    samples, verified = recording["samples"], recording.provenance["verified"]
+    # What the kernel counted: ACKs without data that advance, those on its fast path, the handshake's.
+    counted = verified["netstat"]["s1"]
+    acks = counted["TCPHPAcks"] + counted["TCPPureAcks"]
+    together = verified["acks_sampled_with_a_later_one"]
+    assert 0 <= together <= 3
+    assert abs(samples.num_rows + together - acks) <= 1
+    # Stamped when the ACK arrives: as the round trips taken from packets are.
+    stamps = set(samples["time_ns"].to_pylist())
+    measured = recording["rtts"]["time_ns"].to_pylist()
+    assert sum(time_ns in stamps for time_ns in measured) >= len(measured) - together
+    ours, theirs = rows(recording), rows(simulate(scenario))
+    both = ours.keys() & theirs.keys()
+    assert len(both) > 400
+    assert len({theirs[acked][0] for acked in both}) > 50
+    assert {acked: ours[acked] for acked in both} == {acked: theirs[acked] for acked in both}
 
 
 def test_a_guest_that_does_not_boot_says_its_last_lines(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
@@ -18,15 +19,18 @@ class Engine(Protocol):
     ) -> Recording: ...
 
 
-def named(engine: str, recalled: bool = False, load: Sequence[str] = ()) -> Engine:
+def named(engine: str, recalled: bool = False, load: Sequence[tuple[str, str]] = ()) -> Engine:
     """The engine of this name; imports nothing of the others.
 
-    `recalled`: what the kernel ran before is not run again. `load`: congestion controls put into the kernel.
+    `recalled`: what the kernel ran before is not run again. `load`: congestion controls put into the kernel,
+    each the source and the compiled file.
     """
     if engine == "vm":
         from dragstrip.engines.vm import emulate, recall
+        from dragstrip.engines.vm_bpf import Loadable
 
-        return partial(recall if recalled else emulate, load=load)
+        loadable = [Loadable(source, Path(file)) for source, file in load]
+        return partial(recall if recalled else emulate, load=loadable)
     from dragstrip.engines.sim import simulate
 
     return simulate

@@ -16,7 +16,12 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from dragstrip.errors import BadInputError, DragstripError, Raw
+
+if TYPE_CHECKING:
+    from dragstrip.engines.vm_bpf import Loadable
 
 WORKER = "dragstrip.engines.worker"
 """The module that a worker process runs."""
@@ -32,7 +37,7 @@ class Task:
     engine: str = "sim"
     recalled: bool = False
     """The vm engine may answer with the recording of an earlier run."""
-    load: tuple[str, ...] = ()
+    load: Sequence[Loadable] = ()
     """Compiled congestion controls that the engine puts into its kernel."""
 
 
@@ -42,6 +47,19 @@ class Outcome:
 
     summary: dict[str, Any] | None
     failure: str = ""
+    wrong: Sequence[str] = ()
+    """What the `BadInputError` was made of, if it was one."""
+
+
+def complain(outcomes: Sequence[Outcome]) -> None:
+    """Raises an error if every run failed; a `BadInputError` if what was asked for cannot be had."""
+    if any(outcome.summary is not None for outcome in outcomes):
+        return
+    first = outcomes[0]
+    if first.wrong:
+        field, value, expected, source = first.wrong
+        raise BadInputError(field, Raw(value), expected, source)
+    raise DragstripError(f"every run failed; the first one: {first.failure}")
 
 
 class Watcher:
@@ -104,7 +122,7 @@ class _Worker:
             "provenance": task.provenance,
             "engine": task.engine,
             "recalled": task.recalled,
-            "load": task.load,
+            "load": [(one.source, str(one.file)) for one in task.load],
         }
         self.process.stdin.write(json.dumps(content).encode() + b"\n")
         self.process.stdin.flush()
@@ -176,7 +194,7 @@ class _Pool:
             case _:
                 if "trace" in answer:
                     print(answer["trace"], file=sys.stderr)  # noqa: T201
-                self.finish(worker.index, Outcome(None, answer["reason"]))
+                self.finish(worker.index, Outcome(None, answer["reason"], answer.get("wrong", ())))
                 self.give(worker)
 
     def finish(self, index: int, outcome: Outcome) -> None:

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
+
+from dragstrip.experiment import Experiment
 
 OWN = "linux-6"
 
 
-def run_as_own(content: dict[str, Any]) -> list[str]:
-    """Puts the kernel's own stack in the place of an older Linux in an experiment's hosts; tells of which.
+def rebuilt(content: dict[str, Any], changed: Mapping[str, Any]) -> tuple[Experiment, list[str]]:
+    """An experiment with what the command line says instead, and the older stacks that gave way.
 
-    For a command line that chose the engine: the file speaks of its own. What varies is left alone: its other
-    values can be run.
+    Where the command line chooses the kernel, its own stack takes the place of an older Linux: the file
+    speaks of an engine of its own. What varies is left alone: its other values can be run.
+    Raises `BadInputError`.
     """
+    replaced = _as_own(content) if "vm" in changed.get("engine", "") else []
+    return Experiment.build({**content, **changed}, "command line"), replaced
+
+
+def _as_own(content: dict[str, Any]) -> list[str]:
     hosts = [
         host
         for host in content.get("hosts", {}).values()

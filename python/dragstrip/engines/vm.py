@@ -12,11 +12,11 @@ import json
 import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 from dragstrip import _core, kernel
 from dragstrip.engines import vm_agent, vm_bpf, vm_machine
+from dragstrip.engines.vm_bpf import Loadable
 from dragstrip.engines.vm_window import Window
 from dragstrip.errors import BadInputError, DragstripError
 from dragstrip.expand import problems
@@ -39,24 +39,28 @@ def emulate(
     scenario: dict[str, Any],
     progress: Callable[[int], object] | None = None,
     kernel_name: str | None = None,
-    load: Sequence[str] = (),
+    load: Sequence[Loadable] = (),
 ) -> Recording:
     """Runs one scenario in an emulator of its own.
 
     `progress` is told the virtual nanoseconds; if it answers `False` the run ends there with an error.
-    `load` are congestion controls as `vm_bpf.compiled` leaves them; each is called like its file.
     Raises `BadInputError` for a scenario that cannot be run, `DragstripError` for anything else.
     """
     started = datetime.now(UTC)
-    objects = [Path(file) for file in load]
-    for field, value, expected in problems(scenario, [file.stem for file in objects]):
+    for field, value, expected in problems(scenario, [one.name for one in load]):
         raise BadInputError(field, value or None, expected)
     chosen = kernel.chosen(kernel_name)
     begun = time.monotonic()
     parts = (vm_agent.program(), vm_agent.lockstep())
-    with vm_machine.resumed(chosen, *parts, *request(scenario, objects)) as (machine, window):
+    with vm_machine.resumed(chosen, *parts, *request(scenario, load)) as (machine, window):
         wait(machine, window, progress)
-        head, raw = window.answer()
+        try:
+            head, raw = window.answer()
+        except BadInputError as error:
+            sources = {f"load {one.name}": one.source for one in load}
+            if error.field not in sources:
+                raise
+            raise BadInputError("load", sources[error.field], error.expected, error.source) from None
     wall_s = time.monotonic() - begun
     tables = columns(head, raw)
     provenance = {
@@ -67,7 +71,7 @@ def emulate(
         "recording_sha256": digest(tables),
         "kernel": {"release": head["run"].pop("kernel"), "package": chosen.package},
         "emulator": vm_machine.version(),
-        "loaded": {file.stem: hashlib.sha256(file.read_bytes()).hexdigest() for file in objects},
+        "loaded": {one.name: one.digest for one in load},
         "wall_s": round(wall_s, 3),
         "verified": head["run"],
     }
@@ -75,15 +79,17 @@ def emulate(
 
 
 def recall(
-    scenario: dict[str, Any], progress: Callable[[int], object] | None = None, load: Sequence[str] = ()
+    scenario: dict[str, Any],
+    progress: Callable[[int], object] | None = None,
+    load: Sequence[Loadable] = (),
 ) -> Recording:
     """As `emulate`; a scenario that ran before on the same machine and kernel is read from the cache.
 
     Sound because a run's bytes follow from scenario, seed, kernel, agent and emulator (docs/vm.md).
     """
     machine = vm_machine.key(kernel.chosen(), vm_agent.program())
-    loaded = [hashlib.sha256(Path(file).read_bytes()).hexdigest() for file in load]
-    asked = json.dumps([machine, vm_agent.lockstep().parent.name, scenario, *loaded], sort_keys=True)
+    digests = [one.digest for one in load]
+    asked = json.dumps([machine, vm_agent.lockstep().parent.name, scenario, *digests], sort_keys=True)
     place = kernel.cache() / "recordings" / hashlib.sha256(asked.encode()).hexdigest()[:24]
     if place.exists():
         return read(place)
@@ -93,9 +99,9 @@ def recall(
     return recording
 
 
-def request(scenario: dict[str, Any], objects: Sequence[Path]) -> tuple[dict[str, Any], bytes]:
+def request(scenario: dict[str, Any], load: Sequence[Loadable]) -> tuple[dict[str, Any], bytes]:
     """What the agent is asked, and the files that stand behind it: the loader, then what it is to load."""
-    files = [vm_bpf.loader(), *objects] if objects else []
+    files = [vm_bpf.loader(), *(one.file for one in load)] if load else []
     contents = [file.read_bytes() for file in files]
     listed = [{"name": file.name, "bytes": len(raw)} for file, raw in zip(files, contents, strict=True)]
     return {"scenario": scenario, "load": listed}, b"".join(contents)

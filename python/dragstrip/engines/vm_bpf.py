@@ -12,6 +12,7 @@ import shutil
 import subprocess
 from dataclasses import dataclass
 from functools import cache as once
+from functools import cached_property
 from pathlib import Path
 
 from dragstrip.engines.vm_locking import locked
@@ -29,10 +30,20 @@ NAME = re.compile(r"[A-Za-z0-9_.]{1,15}")
 
 @dataclass(frozen=True)
 class Loadable:
-    """A congestion control, compiled."""
+    """A congestion control, compiled from `source`; the file is called like it."""
 
-    name: str
+    source: str
     file: Path
+
+    @property
+    def name(self) -> str:
+        """Of the algorithm."""
+        return self.file.stem
+
+    @cached_property
+    def digest(self) -> str:
+        """Of the compiled program."""
+        return hashlib.sha256(self.file.read_bytes()).hexdigest()
 
 
 def missing() -> str | None:
@@ -66,7 +77,7 @@ def compiled(source: str) -> Loadable:
                 compile_object(file, made)
                 made.rename(draft / f"{_name(tool, source, made)}.o")
     (kept,) = place.glob("*.o")
-    return Loadable(kept.stem, kept)
+    return Loadable(source, kept)
 
 
 def loader() -> Path:

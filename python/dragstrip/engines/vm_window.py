@@ -8,13 +8,13 @@ import struct
 from pathlib import Path
 from typing import Any
 
-from dragstrip.errors import DragstripError
+from dragstrip.errors import BadInputError, DragstripError, Raw
 
 SIZE = 1 << 28
 """Of the file; only what is written takes memory."""
 
 BODY = 4096
-ASKED, RUNNING, ANSWERED, FAILED = 1, 2, 3, 4
+ASKED, RUNNING, ANSWERED, FAILED, REFUSED = 1, 2, 3, 4, 5
 
 
 class Window:
@@ -36,17 +36,23 @@ class Window:
 
     def answered(self) -> bool:
         """The run has ended, well or badly."""
-        return self._get(0) in (ANSWERED, FAILED)
+        return self._get(0) in (ANSWERED, FAILED, REFUSED)
 
     def progress(self) -> int:
         """Nanoseconds of the run's own time."""
         return self._get(16)
 
     def answer(self) -> tuple[dict[str, Any], memoryview]:
-        """The line of JSON and the raw columns; raises `DragstripError` with the agent's complaint."""
+        """The line of JSON and the raw columns; raises `DragstripError` with the agent's complaint.
+
+        That is a `BadInputError` where it cannot give what was asked for.
+        """
         body = self._map[BODY : BODY + self._get(24)]
         if self._get(0) == FAILED:
             raise DragstripError(f"engine vm: {body.decode(errors='replace')}")
+        if self._get(0) == REFUSED:
+            field, value, expected = body.decode(errors="replace").split("\n")
+            raise BadInputError(field, Raw(value), expected, "engine vm")
         end = body.index(b"\n")
         return json.loads(body[:end]), memoryview(body)[end + 1 :]
 

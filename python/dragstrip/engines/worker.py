@@ -37,7 +37,7 @@ def _die_with_parent(parent: int) -> None:
 
 def _serve(task: dict[str, Any], answers: IO[str]) -> None:
     from dragstrip.engines import named
-    from dragstrip.errors import DragstripError
+    from dragstrip.errors import BadInputError, DragstripError
     from dragstrip.measures import summarise
     from dragstrip.recording import write
 
@@ -51,6 +51,8 @@ def _serve(task: dict[str, Any], answers: IO[str]) -> None:
         recording.provenance.update(task["provenance"])
         write(recording, Path(task["folder"]))
         answer("done", summary=summarise(recording))
+    except BadInputError as error:
+        answer("failed", reason=str(error), wrong=error.args)
     except (DragstripError, OSError, MemoryError) as error:
         answer("failed", reason=str(error) or type(error).__name__)
     except Exception as error:  # noqa: BLE001  (any other fault is this run's failure, told in full)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from dragstrip import catalogue
 from dragstrip.console import watching
-from dragstrip.engines.stacks import run_as_own
+from dragstrip.engines.stacks import rebuilt
 from dragstrip.errors import BadInputError
 from dragstrip.expand import Run, assign
 from dragstrip.experiment import Experiment
@@ -60,11 +60,10 @@ def plans(chosen: Chosen) -> list[Plan]:
 
 
 def _changed(experiment: Experiment, chosen: Chosen) -> Experiment:
-    content = experiment.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    content = experiment.content()
     for part in ("claims", "ablations", "flow_tables"):
         content.pop(part, None)
-    run_as_own(content)
-    content.update(engine="sim,vm", repeat=chosen.repeat or len(SEEDS))
+    content["repeat"] = chosen.repeat or len(SEEDS)
     if chosen.load:
         content["load"] = chosen.load
     if chosen.duration is not None:
@@ -76,7 +75,7 @@ def _changed(experiment: Experiment, chosen: Chosen) -> Experiment:
         if not (path.strip() and equals and value.strip()):
             raise BadInputError("--set", setting, "PATH=VALUE, such as hosts.*.tick_hz=250", "command line")
         assign(content, path.strip(), _value(value.strip()), "command line")
-    return Experiment.build(content, "command line")
+    return rebuilt(content, {"engine": "sim,vm"})[0]
 
 
 def _needed(run: Run, repeat: int | None) -> bool:

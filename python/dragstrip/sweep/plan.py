@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from dragstrip import _core
-from dragstrip.engines.stacks import run_as_own
+from dragstrip.engines.stacks import rebuilt
 from dragstrip.errors import BadInputError, Raw
 from dragstrip.expand import assign, build, check, complete
 from dragstrip.experiment import Experiment
@@ -231,15 +231,12 @@ def describe(
 ) -> Sweep:
     """The sweep that an experiment and the command line describe; raises `BadInputError`."""
     if engine is not None:
-        content = experiment.model_dump(mode="json", by_alias=True, exclude_defaults=True)
-        if engine == "vm":
-            run_as_own(content)
-        experiment = Experiment.build({**content, "engine": engine}, "command line")
+        experiment, _ = rebuilt(experiment.content(), {"engine": engine})
     if len(experiment.engines) > 1:
         raise BadInputError("engine", experiment.engine, "one engine for a sweep: sim or vm", source)
     if experiment.load:
         raise BadInputError("load", ", ".join(experiment.load), "none: sweeps load no algorithms yet", source)
-    base = experiment.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    base = experiment.content()
     for part in ("vary", "alternatives", "claims", "repeat", "seed", "description", "source"):
         base.pop(part, None)
     if duration is not None:
