@@ -261,7 +261,20 @@ def test_a_program_that_is_refused_is_bad_input(
     tmp_path: Path, body: str, told: str, check: list[str]
 ) -> None:
     file = source(tmp_path, "mine", body)
-    words = "compare --engine vm --rate 1mbit --rtt 10ms --queue noqueue --duration 1s --load".split()
+    words = [
+        "compare",
+        "--engine",
+        "vm",
+        "--rate",
+        "1mbit",
+        "--rtt",
+        "10ms",
+        "--queue",
+        "noqueue",
+        "--duration",
+        "1s",
+        "--load",
+    ]
     out = [] if check else ["--out", str(tmp_path / "out")]
     done = subprocess.run(
         [sys.executable, "-m", "dragstrip", *words, file, *check, *out, "mine"],
