@@ -40,6 +40,10 @@ MODULES = (
 """What is loaded where the kernel has it as a module; what it has built in needs no loading."""
 
 
+BOOT_MARK = (0x202, b"HdrS")
+"""What stands where in a bzImage (Documentation/x86/boot.rst)."""
+
+
 @dataclass(frozen=True)
 class Kernel:
     """A kernel in the cache."""
@@ -147,6 +151,9 @@ def use(path: str) -> Kernel:
     else:
         names = ", ".join(known) or "none yet"
         raise BadInputError("PATH", path, f"a kernel's image, a folder, or one of those kept ({names})")
+    with image.open("rb") as opened:
+        if opened.read(BOOT_MARK[0] + 4)[BOOT_MARK[0] :] != BOOT_MARK[1]:
+            raise BadInputError("PATH", str(image), "a kernel's image that can be booted (bzImage)")
     name = image.name.removeprefix("vmlinuz-")
     candidates = [
         image.parent / "lib/modules" / name,

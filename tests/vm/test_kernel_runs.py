@@ -123,6 +123,7 @@ def test_several_kinds_of_traffic() -> None:
     [
         ("algorithm", r"flow reno: cc: got exp, expected one that this kernel has: reno cubic"),
         ("profile", "host s1: profile: got linux-2.6.38, expected linux-6, the kernel's own stack"),
+        ("queue", "link r-d: queue: got noqueue, expected a queue, such as pfifo limit 1000"),
         ("tick_hz", "host s1: tick_hz: got 1000, expected 250, as the kernel was built"),
     ],
 )
@@ -131,8 +132,11 @@ def test_what_it_cannot_do_is_named(change: str, wanted: str) -> None:
     (host, *_), (flow,) = scenario["nodes"], scenario["flows"]
     if change == "algorithm":
         flow["transport"]["cc"] = "exp"
+    elif change == "queue":
+        scenario = race("reno", queue="noqueue")
     else:
-        host.update({"profile": {"profile": "linux-2.6.38"}, "tick_hz": {"tick_hz": 1000}}[change])
+        values = {"profile": "linux-2.6.38", "tick_hz": 1000}
+        host[change] = values[change]
     with pytest.raises(BadInputError, match=wanted):
         vm.emulate(scenario)
 

@@ -10,7 +10,7 @@ import pytest
 from dragstrip import _core, kernel
 from dragstrip.engines import vm, vm_machine
 from dragstrip.engines.vm_image import initramfs
-from dragstrip.engines.vm_window import ANSWERED, BODY, FAILED, Window
+from dragstrip.engines.vm_window import ANSWERED, BODY, FAILED, REFUSED, Window
 from dragstrip.errors import BadInputError, DragstripError
 
 from .conftest import race
@@ -21,7 +21,7 @@ def a_kernel(folder: Path, name: str) -> Path:
     modules = folder / "lib/modules" / name / "kernel/net"
     modules.mkdir(parents=True)
     (folder / "boot").mkdir()
-    (folder / "boot" / f"vmlinuz-{name}").write_bytes(b"image")
+    (folder / "boot" / f"vmlinuz-{name}").write_bytes(bytes(0x202) + b"HdrS")
     (modules / "sch_htb.ko").write_bytes(b"\0license=GPL\0depends=needed-one\0")
     (modules / "needed_one.ko").write_bytes(b"\0license=GPL\0depends=\0")
     (modules / "never_asked_for.ko").write_bytes(b"\0depends=\0")
@@ -54,6 +54,11 @@ def test_a_wrong_path_is_named(tmp_path: Path) -> None:
         kernel.use(str(tmp_path))
     with pytest.raises(BadInputError, match="none yet"):
         kernel.use(str(tmp_path / "nowhere"))
+    no_image = a_kernel(tmp_path / "one", "6.1-a") / "boot/vmlinuz-6.1-a"
+    no_image.write_text("hello\n" * 200)
+    with pytest.raises(BadInputError, match=r"vmlinuz-6\.1-a', expected a kernel's image .*bzImage"):
+        kernel.use(str(no_image))
+    assert not kernel.kernels()
 
 
 def test_no_emulator_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -108,6 +113,10 @@ def test_the_window_carries_request_and_answer(tmp_path: Path) -> None:
     assert (head, bytes(rest)) == ({"tables": []}, b"raw")
     leave(FAILED, b"no such path")
     with pytest.raises(DragstripError, match="no such path"):
+        window.answer()
+    leave(REFUSED, b"host s: tick_hz\n1000\n250")
+    assert window.answered()
+    with pytest.raises(BadInputError, match="engine vm: host s: tick_hz: got 1000, expected 250"):
         window.answer()
 
 

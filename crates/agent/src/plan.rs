@@ -5,7 +5,8 @@
 //! store-and-forward transmitter. Delay never sits on a host that sends TCP data, where netem would hide the
 //! packets from TCP Small Queues.
 
-use crate::fault::{Fault, fault, refusal};
+use crate::fault::{Fault, refusal};
+use crate::qdisc;
 use dragstrip_scenario::{
     Application, LinkSpec, NetemSpec, NodeSpec, QdiscSpec, Scenario, StackProfile, Topology,
     Transport,
@@ -233,6 +234,11 @@ fn refuse(scenario: &Scenario) -> Result<(), Fault> {
         }
     }
     for link in &scenario.links {
+        if matches!(&link.qdisc, QdiscSpec::Htb { leaf, .. } if **leaf == QdiscSpec::Noqueue) {
+            let expected =
+                "a queue, such as pfifo limit 1000: the kernel's htb holds packets in one";
+            return refusal(format!("link {}: queue", link.name), "noqueue", expected);
+        }
         if let Some(medium) = &link.medium {
             let kind = spelled(&scenario.media.get(medium), Some("kind"));
             let expected = "none: a kernel has only links of its own";
@@ -305,10 +311,12 @@ fn egress(link: &LinkSpec) -> Result<QdiscSpec, Fault> {
     let leaf = match &link.qdisc {
         QdiscSpec::Noqueue => QdiscSpec::Pfifo { limit_packets: UNLIMITED },
         QdiscSpec::Tbf { .. } | QdiscSpec::Htb { .. } | QdiscSpec::Netem(_) => {
-            return fault(format!(
-                "link {}: a shaping queue in front of a transmitter (rate_bps)",
-                link.name
-            ));
+            let expected = "a queue that does not shape: the link has a rate of its own";
+            return refusal(
+                format!("link {}: queue", link.name),
+                qdisc::kind(&link.qdisc),
+                expected,
+            );
         }
         queue @ (QdiscSpec::Bfifo { .. }
         | QdiscSpec::Pfifo { .. }

@@ -40,9 +40,6 @@ pub fn install(socket: &mut Socket, interface: i32, spec: &QdiscSpec) -> Result<
     let mut class = Message::new(RTM_NEWTCLASS, create, &tcmsg(interface, CLASS, ROOT));
     class.text(TCA_KIND, "htb").nest(TCA_OPTIONS, |inside| htb_class(inside, spec));
     socket.ask(class).map_err(|fault| fault.at("htb class"))?;
-    if **leaf == QdiscSpec::Noqueue {
-        return fault("an htb class needs a queue");
-    }
     add(socket, interface, LEAF, CLASS, leaf)
 }
 

@@ -95,16 +95,18 @@ pub fn run(request: &Request, raw: &[u8], progress: &dyn Fn(u64)) -> Result<Vec<
     let idle_share = idle_share(busy, cpu_ticks());
     let ecn = run.finish()?;
     let counters = run.counters_of_hosts()?;
-    let together: u64 = run.flows.iter().map(|flow| flow.acks_together).sum();
-    let about = json!({
+    let mut about = json!({
         "kernel": fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim(),
         "path": seen,
         "idle_rtt_ns": idle,
         "ecn_negotiated": ecn,
         "netstat": counters,
         "cpu_idle_share": idle_share,
-        "acks_sampled_with_a_later_one": scenario.record.every_ack.then_some(together),
     });
+    if scenario.record.every_ack {
+        let together: u64 = run.flows.iter().map(|flow| flow.acks_together).sum();
+        about["acks_sampled_with_a_later_one"] = together.into();
+    }
     Ok(run.tables.answer(about))
 }
 
