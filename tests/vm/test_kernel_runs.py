@@ -123,6 +123,7 @@ def test_several_kinds_of_traffic() -> None:
     [
         ("algorithm", r"flow reno: cc: got exp, expected one that this kernel has: reno cubic"),
         ("profile", "host s1: profile: got linux-2.6.38, expected linux-6, the kernel's own stack"),
+        ("sysctl", "host s1: sysctl net.ipv4.tcp_reordering: got 100000, expected what this kernel takes"),
         ("queue", "link r-d: queue: got noqueue, expected a queue, such as pfifo limit 1000"),
         ("tick_hz", "host s1: tick_hz: got 1000, expected 250, as the kernel was built"),
     ],
@@ -135,7 +136,8 @@ def test_what_it_cannot_do_is_named(change: str, wanted: str) -> None:
     elif change == "queue":
         scenario = race("reno", queue="noqueue")
     else:
-        values = {"profile": "linux-2.6.38", "tick_hz": 1000}
+        reordering = {"net.ipv4.tcp_reordering": "100000"}  # above tcp_max_reordering
+        values = {"profile": "linux-2.6.38", "sysctl": reordering, "tick_hz": 1000}
         host[change] = values[change]
     with pytest.raises(BadInputError, match=wanted):
         vm.emulate(scenario)

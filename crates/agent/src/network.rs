@@ -1,6 +1,6 @@
 //! Builds a plan out of network namespaces, and reads it back.
 
-use crate::fault::{Fault, fault};
+use crate::fault::{Fault, fault, refusal};
 use crate::netlink::{Message, Socket, flag};
 use crate::plan::Plan;
 use crate::{qdisc, sys};
@@ -171,7 +171,10 @@ impl Network {
                 if !fs::exists(proc_file(name)).unwrap_or_default() {
                     sys::enter(home)?;
                 }
-                sysctl(name, value)?;
+                sysctl(name, value).or_else(|why| {
+                    let field = format!("host {}: sysctl {name}", node.name);
+                    refusal(field, value, format!("what this kernel takes ({why})"))
+                })?;
             }
         }
         Ok(())
@@ -252,10 +255,10 @@ fn proc_file(name: &str) -> String {
 /// Sets a kernel setting and reads it back.
 pub fn sysctl(name: &str, value: &str) -> Result<(), Fault> {
     let file = proc_file(name);
-    fs::write(&file, value).map_err(|error| Fault::Failed(format!("sysctl {name}: {error}")))?;
+    fs::write(&file, value).map_err(|error| Fault::Failed(format!("{name}: {error}")))?;
     let found = fs::read_to_string(&file)?;
     if !found.split_whitespace().eq(value.split_whitespace()) {
-        return fault(format!("sysctl {name} is {:?}, not {value:?}", found.trim()));
+        return fault(format!("{name} is {:?}, not {value:?}", found.trim()));
     }
     Ok(())
 }
