@@ -70,6 +70,7 @@ def refused(content: dict[str, Any]) -> BadInputError:
         (dumbbell(duration="0s"), "duration", "above zero"),
         (dumbbell(duration="400000s"), "duration", "17000s"),
         (dumbbell(hosts={"*": {"sysctl": {"net.ipv4.tcp_sak": 1}}}), "hosts.s1.sysctl", "tcp_sack"),
+        (dumbbell(hosts={"s": {"gso": "auto"}}), "hosts", "a pattern: s1, "),
         (dumbbell(vary={"path.rte": ["1mbit"]}), "path.rte", '"rate"'),
         (dumbbell(vary={"path.rate": ["1mbit", "1"]}), "path.rate", "vary"),
         (dumbbell(vary={"path.rate": []}), "vary.path.rate", "list"),

@@ -99,6 +99,10 @@ def complete(scenario: Json) -> Json:
 
 def check(scenario: Json, experiment: Experiment, source: str = "") -> None:
     """Raises `BadInputError` if the core or this machine cannot run the scenario."""
+    hosts = [node["name"] for node in scenario["nodes"] if node["kind"] == "host"]
+    for pattern in experiment.hosts:
+        if not any(fnmatchcase(host, pattern) for host in hosts):
+            raise BadInputError("hosts", pattern, f"a host or a pattern: {', '.join(hosts)}", source)
     found = problems(scenario, experiment.loaded())
     if found:
         field_path, value, expected = found[0]
