@@ -10,6 +10,7 @@ import json
 import os
 import random
 import shutil
+import socket
 import subprocess
 import sys
 import time
@@ -80,6 +81,18 @@ def test_sigkill_of_the_coordinator_at_random_moments(
     assert digest(out) == expected
     assert once_each(out) == RUNS
     assert not list(out.glob("**/.draft-*"))
+
+
+def test_a_sweep_killed_before_it_wrote_anything_leaves_its_folder_free(
+    sweep: Command, tmp_path: Path
+) -> None:
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / f".draft-{socket.gethostname()}-{gone.pid}-0").touch()
+    sweep(*WORDS, "--out", str(out))
+    assert once_each(out) == RUNS
 
 
 def _rows(folder: Path) -> list[dict[str, Any]]:

@@ -22,8 +22,11 @@ from dragstrip.errors import BadInputError, DragstripError
 from dragstrip.expand import problems
 from dragstrip.recording import TABLES, Recording, from_core, read, write
 
-SILENCE_S = 60.0
-"""A run that has not moved for so long (wall clock) hangs."""
+LOOK_S = 0.005
+"""Between two looks at a run."""
+
+SILENCE = 12_000
+"""Looks (a minute at least) after which a run that has not moved hangs; while we are stopped none counts."""
 
 Columns = dict[str, dict[str, tuple[str, Any]]]
 
@@ -112,7 +115,7 @@ def wait(
 ) -> None:
     """Returns when the answer is there; raises `DragstripError` with the guest's last lines if none comes."""
     told = -1
-    moved = time.monotonic()
+    silent = 0
     while not window.answered():
         if not machine.alive():
             if window.answered():
@@ -120,12 +123,13 @@ def wait(
             raise DragstripError(f"the guest has gone: {machine.last_lines()}")
         now_ns = window.progress()
         if now_ns != told:
-            told, moved = now_ns, time.monotonic()
+            told, silent = now_ns, 0
             if progress is not None and progress(now_ns) is False:
                 raise DragstripError("stopped")
-        elif time.monotonic() - moved > SILENCE_S:
+        elif silent > SILENCE:
             raise DragstripError(f"the guest hangs: {machine.last_lines()}")
-        time.sleep(0.005)
+        silent += 1
+        time.sleep(LOOK_S)
 
 
 def columns(head: dict[str, Any], raw: memoryview) -> Columns:

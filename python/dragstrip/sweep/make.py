@@ -47,13 +47,13 @@ def _claim(out: Path, sweep: Sweep) -> None:
     """Takes the folder: a new or empty one, or that of an earlier sweep."""
     if out.exists() and not out.is_dir():
         raise BadInputError("--out", str(out), "a folder", "command line")
+    files.remove_drafts(out)  # all that is there if a sweep was killed at once
     known = (out / DESCRIPTION).exists() or (out / STORE).exists()
     if out.exists() and not known and any(out.iterdir()):
         raise BadInputError(
             "--out", str(out), "a folder that is empty, does not exist yet, or holds a sweep", "command line"
         )
     files.make_folder(out)
-    files.remove_drafts(out)
     files.write_json(out / DESCRIPTION, sweep.document())
 
 
