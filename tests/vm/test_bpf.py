@@ -270,7 +270,7 @@ def test_a_program_that_is_refused_is_bad_input(
         "--rtt",
         "10ms",
         "--queue",
-        "noqueue",
+        "pfifo limit 100",
         "--duration",
         "1s",
         "--load",

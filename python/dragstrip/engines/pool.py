@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dragstrip.errors import BadInputError, DragstripError, Raw
+from dragstrip.errors import BadInputError, Raw
 
 if TYPE_CHECKING:
     from dragstrip.engines.vm_bpf import Loadable
@@ -52,14 +52,10 @@ class Outcome:
 
 
 def complain(outcomes: Sequence[Outcome]) -> None:
-    """Raises an error if every run failed; a `BadInputError` if what was asked for cannot be had."""
-    if any(outcome.summary is not None for outcome in outcomes):
-        return
-    first = outcomes[0]
-    if first.wrong:
-        field, value, expected, source = first.wrong
+    """Raises `BadInputError` if no run was possible, the first because of what was asked for."""
+    if outcomes[0].wrong and all(outcome.summary is None for outcome in outcomes):
+        field, value, expected, source = outcomes[0].wrong
         raise BadInputError(field, Raw(value), expected, source)
-    raise DragstripError(f"every run failed; the first one: {first.failure}")
 
 
 class Watcher:
