@@ -225,12 +225,13 @@ pub(crate) fn build(scenario: &Scenario) -> Result<World, SetupError> {
         flows.len(),
         probes.len(),
     );
-    if layout.source_count() > MAX_SOURCES {
+    let sources: usize = layout.source_counts().iter().sum();
+    if sources > MAX_SOURCES {
         return Err(problem(
             "flows",
             format!(
                 "the scenario needs {} event sources; at most {MAX_SOURCES} are possible",
-                layout.source_count()
+                sources
             ),
         ));
     }
@@ -261,7 +262,7 @@ pub(crate) fn build(scenario: &Scenario) -> Result<World, SetupError> {
         ports: ports.ports,
         flow_keys: ports.flow_keys,
         channels: media.finish(&layout),
-        calendar: Calendar::new(layout.busy_count(), layout.source_count()),
+        calendar: Calendar::new(layout.source_counts()),
         resolutions,
     };
     network.start_media();

@@ -3,8 +3,8 @@
 //! A source is anything that waits for one instant at a time: a lane of packets under way, a queue
 //! discipline's watchdog, an endpoint's timer, an application. Sources are numbered; a winner tree
 //! over them holds each one's time and number packed into 64 bits, so that an update is a walk to the root
-//! and ties go to the lower number. Two trees, because a handful of sources (shared lanes, bottlenecks)
-//! carry most events and the timers of a thousand connections rarely change.
+//! and ties go to the lower number. Three trees, because a handful of sources (shared lanes, bottlenecks)
+//! carry most events, lanes of single stages many, and the timers of a thousand connections rarely change.
 
 use dragstrip_units::Instant;
 
@@ -55,22 +55,24 @@ impl Tree {
     }
 }
 
-/// The queue. The first `busy` sources are expected to carry most events.
+/// The queue.
 #[derive(Debug)]
 pub(crate) struct Calendar {
-    busy: Tree,
-    calm: Tree,
-    busy_count: u32,
+    /// Each with its first source.
+    trees: [(Source, Tree); 3],
 }
 
 impl Calendar {
-    pub fn new(busy: usize, all: usize) -> Self {
-        debug_assert!(all <= MAX_SOURCES);
-        Self {
-            busy: Tree::new(busy),
-            calm: Tree::new(all.saturating_sub(busy)),
-            busy_count: busy as u32,
-        }
+    /// For as many sources as `counts` says, in parts that have a tree each; the busiest part first.
+    pub fn new(counts: [usize; 3]) -> Self {
+        debug_assert!(counts.iter().sum::<usize>() <= MAX_SOURCES);
+        let mut first = 0;
+        let trees = counts.map(|count| {
+            let tree = (first, Tree::new(count));
+            first += count as Source;
+            tree
+        });
+        Self { trees }
     }
 
     /// `source` waits for `at` from now on; [`Instant::NEVER`]: for nothing.
@@ -78,17 +80,22 @@ impl Calendar {
     pub fn set(&mut self, source: Source, at: Instant) {
         let key =
             if at > END_OF_TIME { IDLE } else { at.as_nanos() << SOURCE_BITS | u64::from(source) };
-        if source < self.busy_count {
-            self.busy.update(source as usize, key);
+        let [busy, middle, calm] = &mut self.trees;
+        let (first, tree) = if source < middle.0 {
+            busy
+        } else if source < calm.0 {
+            middle
         } else {
-            self.calm.update((source - self.busy_count) as usize, key);
-        }
+            calm
+        };
+        tree.update((source - *first) as usize, key);
     }
 
     /// The earliest source and its time.
     #[inline]
     pub fn next(&self) -> Option<(Instant, Source)> {
-        let key = self.busy.winner().min(self.calm.winner());
+        let [(_, busy), (_, middle), (_, calm)] = &self.trees;
+        let key = busy.winner().min(middle.winner()).min(calm.winner());
         if key == IDLE {
             return None;
         }
@@ -107,7 +114,7 @@ mod tests {
 
     #[test]
     fn the_earliest_wins_and_ties_go_to_the_lower_number() {
-        let mut calendar = Calendar::new(2, 5);
+        let mut calendar = Calendar::new([2, 1, 2]);
         calendar.set(4, at(10));
         calendar.set(3, at(5));
         calendar.set(1, at(5));
@@ -124,7 +131,7 @@ mod tests {
     #[test]
     fn it_orders_random_times_like_a_sorted_list() {
         let mut stream = dragstrip_units::Stream::named(1, "calendar");
-        let mut calendar = Calendar::new(3, 37);
+        let mut calendar = Calendar::new([3, 9, 25]);
         let mut times: Vec<(u64, u32)> = Vec::new();
         for source in 0..37 {
             let time = u64::from(stream.below(50));

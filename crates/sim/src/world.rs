@@ -69,12 +69,10 @@ impl Layout {
         }
     }
 
-    pub fn source_count(&self) -> usize {
-        self.end as usize
-    }
-
-    pub fn busy_count(&self) -> usize {
-        self.own_lanes as usize
+    /// How many sources there are: up to the tick, lanes of single stages, and the rest.
+    pub fn source_counts(&self) -> [usize; 3] {
+        let Self { own_lanes, endpoints, end, .. } = *self;
+        [own_lanes, endpoints - own_lanes, end - endpoints].map(|count| count as usize)
     }
 
     pub fn own_lane_source(&self, stage: usize) -> Source {
