@@ -1,5 +1,5 @@
 //! Packets under way: 64-byte records in an arena, reused last in, first out, so that an ACK takes the record
-//! of the data packet that caused it. The arena grows by chunks and never moves a record.
+//! of the data packet that caused it. The arena grows by chunks, whose records never move.
 
 use dragstrip_qdisc::{Ecn, PacketId};
 use dragstrip_tcp::{Flags, Segment};
@@ -34,14 +34,14 @@ impl Packet {
 const NONE: u32 = u32::MAX;
 
 /// Records of a chunk: 2 to the power of this.
-const CHUNK_BITS: u32 = 12;
+const CHUNK_BITS: u32 = 9;
 const CHUNK: usize = 1 << CHUNK_BITS;
 
 /// The arena.
 #[derive(Debug)]
 pub(crate) struct Packets {
-    /// All full but for the last.
-    chunks: Vec<Vec<Packet>>,
+    /// Of a fixed size, so that a record is found with one comparison.
+    chunks: Vec<Box<[Packet; CHUNK]>>,
     /// The record freed last, which leads to the others.
     free: u32,
     under_way: usize,
@@ -56,27 +56,29 @@ impl Default for Packets {
 impl Packets {
     #[inline]
     pub fn insert(&mut self, packet: Packet) -> PacketId {
-        self.under_way += 1;
-        let index = self.free;
-        if index == NONE {
-            return self.append(packet);
+        if self.free == NONE {
+            self.grow();
         }
-        let record = self.get_mut(PacketId(index));
+        self.under_way += 1;
+        let id = PacketId(self.free);
+        let record = self.get_mut(id);
         let next = record.hop;
         *record = packet;
         self.free = next;
-        PacketId(index)
+        id
     }
 
+    /// Another chunk of free records, in ascending order.
     #[cold]
-    fn append(&mut self, packet: Packet) -> PacketId {
-        if self.chunks.last().is_none_or(|chunk| chunk.len() == CHUNK) {
-            self.chunks.push(Vec::with_capacity(CHUNK));
-        }
-        let full = self.chunks.len() - 1;
-        let chunk = &mut self.chunks[full];
-        chunk.push(packet);
-        PacketId((full << CHUNK_BITS | (chunk.len() - 1)) as u32)
+    fn grow(&mut self) {
+        let first = (self.chunks.len() << CHUNK_BITS) as u32;
+        let mut chunk = Box::new(std::array::from_fn(|index| Packet {
+            hop: first + index as u32 + 1,
+            ..Packet::default()
+        }));
+        chunk[CHUNK - 1].hop = NONE;
+        self.chunks.push(chunk);
+        self.free = first;
     }
 
     #[inline]

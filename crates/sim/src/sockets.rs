@@ -1,12 +1,16 @@
 //! The endpoints of a run, and what their hosts remember of each other.
+//!
+//! A thousand connections do not fit a processor's near caches, and what a packet costs there is the number of cache
+//! lines it touches. So an endpoint is laid out by hand (`repr(C)`, here and in its parts): what every segment needs
+//! lies together, what recoveries, older stacks and handshakes need comes after it.
 
 use dragstrip_tcp::{Endpoint, Metrics};
 use dragstrip_units::Instant;
 
 /// An endpoint, and how it is tied into the world.
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct Socket {
-    pub endpoint: Endpoint,
     /// When its timer event is due at the latest.
     pub scheduled: Instant,
     /// Where its packets begin their way.
@@ -18,6 +22,7 @@ pub(crate) struct Socket {
     pub awaited: bool,
     /// Which of the [`Memory`] is of its host and its peer.
     pub destination: u32,
+    pub endpoint: Endpoint,
 }
 
 /// What hosts remember of each other, for each pair.

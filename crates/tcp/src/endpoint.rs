@@ -126,17 +126,18 @@ impl Options {
 
 /// One end of a TCP connection.
 #[derive(Clone, Debug)]
+#[repr(C)] // what every segment needs lies together: see sockets.rs
 pub struct Endpoint {
-    role: Role,
     phase: Phase,
+    role: Role,
+    ecn: bool,
+    /// How often the SYN or SYN-ACK was sent again, when it was first sent, and when it is next.
+    syn_retransmits: u32,
     sender: Sender,
     receiver: Receiver,
-    options: Options,
-    ecn: bool,
-    /// When the SYN or SYN-ACK was first sent, how often it was sent again, and when it is next.
     opened_at: Instant,
-    syn_retransmits: u32,
     syn_deadline: Instant,
+    options: Options,
     ticks: Ticks,
 }
 

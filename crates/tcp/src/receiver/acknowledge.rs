@@ -14,12 +14,14 @@ const MAX_QUICK: u32 = 16;
 const UNCOMPRESSED_DUPLICATES: u32 = 3;
 
 #[derive(Clone, Debug)]
+#[repr(C)] // what every segment needs lies together: see sockets.rs
 pub(super) struct Acknowledger {
+    /// Tick at which the delayed-ACK timer expires, and when it goes off.
+    delack: Option<(u64, Instant)>,
+    compressed_deadline: Instant,
+    compressed: u32,
     /// Segments still to be acknowledged at once (`icsk_ack.quick`).
     quick: u32,
-    /// Estimated spacing of data, ticks (`ato`); 0: no data yet.
-    ato: u64,
-    last_data_tick: u64,
     /// Largest segment seen (`rcv_mss`).
     rcv_mss: u32,
     /// `ICSK_ACK_NOW`.
@@ -28,26 +30,25 @@ pub(super) struct Acknowledger {
     scheduled: bool,
     /// A short or pushed segment was read (`ICSK_ACK_PUSHED`).
     pushed: bool,
-    /// Tick at which the delayed-ACK timer expires, and when it goes off.
-    delack: Option<(u64, Instant)>,
-    compressed: u32,
-    compressed_deadline: Instant,
-    /// Duplicates sent for this `rcv_nxt`.
-    duplicates: u32,
-    duplicates_of: u64,
-    sack_delay: Duration,
-    sack_slack: Duration,
-    sack_limit: u32,
-    advmss: u32,
+    style: DelayedAck,
+    /// Estimated spacing of data, ticks (`ato`); 0: no data yet.
+    ato: u64,
+    last_data_tick: u64,
     /// `TCP_ATO_MIN`, `TCP_DELACK_MIN`: 40 ms.
     min_ticks: u64,
+    ticks: Ticks,
+    advmss: u32,
+    sack_limit: u32,
+    /// Duplicates sent for this `rcv_nxt`.
+    duplicates_of: u64,
+    duplicates: u32,
+    full_push_acknowledged: bool,
+    sack_delay: Duration,
+    sack_slack: Duration,
     /// `TCP_DELACK_MAX`: 200 ms.
     max_ticks: u64,
-    style: DelayedAck,
-    full_push_acknowledged: bool,
     /// Where every second segment is acknowledged: how long the first waits; 0: not at all.
     pair_ticks: u64,
-    ticks: Ticks,
 }
 
 /// What the decision depends on.

@@ -20,16 +20,14 @@ use window::WindowOffer;
 
 /// The receiving half of an endpoint. The application reads at once whatever is in order.
 #[derive(Clone, Debug)]
+#[repr(C)] // what every segment needs lies together: see sockets.rs
 pub(crate) struct Receiver {
     /// Next byte expected.
     rcv_nxt: u64,
-    reassembly: Reassembly,
-    acks: Acknowledger,
-    window: WindowOffer,
-    /// Timestamp to echo, ms (`ts_recent`).
-    ts_recent: u32,
     /// `rcv_nxt` at the last acknowledgement sent (`rcv_wup`).
     last_acked: u64,
+    /// Timestamp to echo, ms (`ts_recent`).
+    ts_recent: u32,
     /// ECN echo is on until the sender says CWR.
     demand_cwr: bool,
     /// ECN-capable data was seen.
@@ -38,6 +36,9 @@ pub(crate) struct Receiver {
     timestamps: bool,
     sack: bool,
     dsack: bool,
+    window: WindowOffer,
+    acks: Acknowledger,
+    reassembly: Reassembly,
     ticks: Ticks,
 }
 

@@ -9,24 +9,25 @@ use crate::segment::{Flags, Segment};
 use dragstrip_units::Instant;
 
 #[derive(Clone, Debug)]
+#[repr(C)] // what every segment needs lies together: see sockets.rs
 pub(super) struct WindowOffer {
-    settings: Tuning,
-    /// Receive buffer, bytes of memory.
-    rcvbuf: u64,
-    /// What the buffer's size allows to offer.
-    clamp: u64,
-    /// What is offered at most for now; grows with every full segment (`rcv_ssthresh`).
-    ssthresh: u64,
     /// Last window advertised, from `advertised_at`.
     offered: u64,
     advertised_at: u64,
-    scale: u32,
+    /// What is offered at most for now; grows with every full segment (`rcv_ssthresh`).
+    ssthresh: u64,
+    /// What the buffer's size allows to offer.
+    clamp: u64,
+    /// Receive buffer, bytes of memory.
+    rcvbuf: u64,
+    settings: Tuning,
     /// Receiver's RTT estimate × 8, µs.
     rtt_us_x8: u64,
     last_echo: u32,
+    scale: u32,
     /// Start of the current measurement of the reading rate.
-    space_seq: u64,
     space_at: Instant,
+    space_seq: u64,
     /// Bytes read in the best round trip so far.
     space: u64,
     /// Where the buffer grows by steps: the timestamp whose echo ends the measurement (`rfbuf_ts`), and what has arrived since

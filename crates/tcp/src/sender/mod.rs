@@ -76,37 +76,38 @@ pub(crate) struct Counters {
 
 /// The sending half of an endpoint.
 #[derive(Clone, Debug)]
+#[repr(C)] // what every segment needs lies together: see sockets.rs
 pub(crate) struct Sender {
-    pub cc: Algorithm,
+    timers: Timers,
     pub view: View,
+    transmission: Transmission,
     pub window: Window,
     /// Receive window's right edge (`tcp_wnd_end`).
     window_end: u64,
     /// One past the sequence number of the segment that last set it (`snd_wl1`); a SYN counts for none.
     window_seq: u64,
-    board: Scoreboard,
-    sacks: SackCache,
-    rack: Rack,
+    /// Shared by all connections of hosts that are set alike.
+    pub settings: Arc<Settings>,
     rate: RateState,
-    recovery: Recovery,
-    halving: Halving,
-    bsd: Bsd,
     rtt: RttEstimator,
     min_rtt: WindowedMin,
-    timers: Timers,
-    transmission: Transmission,
-    buffer: Buffer,
-    pub counters: Counters,
     /// The last RTT sample given to the algorithm, µs.
     pub last_rtt_us: Option<u32>,
     /// RTT sample of the ACK just processed, µs, for the recording.
     pub new_rtt_us: Option<u32>,
-    /// Shared by all connections of hosts that are set alike.
-    pub settings: Arc<Settings>,
+    rack: Rack,
+    board: Scoreboard,
+    buffer: Buffer,
+    sacks: SackCache,
+    pub counters: Counters,
     ticks: Ticks,
+    recovery: Recovery,
+    pub cc: Algorithm,
     has_cong_control: bool,
     /// Both sides agreed on ECN.
     ecn: bool,
+    halving: Halving,
+    bsd: Bsd,
     /// What the host knew of the peer before.
     recalled: Metrics,
 }
