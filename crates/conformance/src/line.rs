@@ -29,6 +29,8 @@ pub struct Reply {
     pub of_original: bool,
     /// It echoes a timestamp this many ms old.
     pub echo_age_ms: Option<f64>,
+    /// It left the peer so many ms ago, as its timestamp says.
+    pub late_ms: f64,
     /// ECN echo.
     pub ece: bool,
     /// Window reduced.
@@ -176,6 +178,7 @@ fn reply(words: &[&str]) -> Result<Reply, String> {
             "sack" => reply.sack = blocks(value()?)?,
             "win" => reply.window_bytes = Some(value()?.parse().map_err(|_| "win BYTES")?),
             "age" => reply.echo_age_ms = Some(value()?.parse().map_err(|_| "age MS")?),
+            "late" => reply.late_ms = value()?.parse().map_err(|_| "late MS")?,
             "orig" => reply.of_original = true,
             "ece" => reply.ece = true,
             "cwr" => reply.cwr = true,
@@ -183,7 +186,9 @@ fn reply(words: &[&str]) -> Result<Reply, String> {
             "ect" => reply.ect = true,
             "ce" => reply.ce = true,
             other => {
-                return Err(format!("{other}: syn, data, ack, sack, win, age, orig or a flag"));
+                return Err(format!(
+                    "{other}: syn, data, ack, sack, win, age, late, orig or a flag"
+                ));
             }
         }
     }

@@ -294,6 +294,7 @@ impl<'a> Player<'a> {
     }
 
     fn header(&self, reply: &Reply, ack: i64) -> Packet {
+        let stamp = self.clock().wrapping_sub((ns(reply.late_ms) / 1_000_000) as u32);
         Packet {
             at_ns: self.stack.now_ns(),
             seq: self.sent,
@@ -305,7 +306,7 @@ impl<'a> Player<'a> {
             ce: reply.ce,
             window_bytes: self.window_bytes,
             sack: reply.sack.iter().map(|block| self.bytes(*block)).collect(),
-            timestamps: self.script.timestamps().then(|| (self.clock(), self.echo)),
+            timestamps: self.script.timestamps().then_some((stamp, self.echo)),
             ..Packet::default()
         }
     }

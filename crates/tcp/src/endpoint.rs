@@ -293,6 +293,11 @@ impl Endpoint {
     #[inline]
     fn on_established<O: Outbox>(&mut self, segment: &Segment, now: Instant, out: &mut O) -> u64 {
         if segment.len > 0 {
+            if !self.receiver.accepts(segment) {
+                self.receiver.refuse(segment);
+                self.acknowledge(now, out);
+                return 0;
+            }
             self.sender.view.now = now;
             let received = self.receiver.on_data(
                 segment,
@@ -307,6 +312,13 @@ impl Endpoint {
                 self.acknowledge(now, out);
             }
             return received.new_bytes;
+        }
+        let outdated_ms = self.receiver.outdated_by_ms(segment);
+        if outdated_ms > 0
+            && !(segment.seq == self.receiver.rcv_nxt()
+                && self.sender.takes_outdated(segment, outdated_ms))
+        {
+            return 0;
         }
         self.sender.view.now = now;
         self.receiver.take_timestamp(segment);

@@ -40,6 +40,9 @@ pub struct Profile {
     pub send_buffer: SendBuffer,
     /// Timestamps stand still between ticks; otherwise they count milliseconds.
     pub ticked_timestamps: bool,
+    /// By how much a timestamp may be older than the one to echo before its segment is refused, in units of its clock
+    /// (`TCP_PAWS_WINDOW`).
+    pub paws_window: u32,
     /// Bits of the connection's own `reordering`: 8 in 2.6.27, where the setting is cut to them when a connection
     /// begins, and compared whole at a timeout.
     pub reordering_bits: u32,
@@ -131,6 +134,7 @@ impl Profile {
         two_ticks_on_top: false,
         send_buffer: SendBuffer::Memory,
         ticked_timestamps: false,
+        paws_window: 1,
         reordering_bits: 32,
     };
 
@@ -161,6 +165,7 @@ impl Profile {
         two_ticks_on_top: true,
         send_buffer: SendBuffer::Segments,
         ticked_timestamps: true,
+        paws_window: 1,
         reordering_bits: 8,
     };
 
@@ -184,6 +189,7 @@ impl Profile {
         two_ticks_on_top: false,
         send_buffer: SendBuffer::Payload,
         ticked_timestamps: true,
+        paws_window: 0,
         reordering_bits: 32,
     };
 }

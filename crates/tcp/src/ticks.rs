@@ -29,6 +29,11 @@ impl Ticks {
         (us / 1_000) as u32
     }
 
+    /// How far apart two timestamps are at least that are not the same, ms.
+    pub fn stamp_step_ms(self) -> u32 {
+        if self.ticked_stamps { (self.tick_ns / 1_000_000) as u32 } else { 1 }
+    }
+
     /// `ns / tick_ns`.
     #[inline]
     fn whole(self, ns: u64) -> u64 {

@@ -40,6 +40,8 @@ pub(crate) struct Receiver {
     acks: Acknowledger,
     reassembly: Reassembly,
     ticks: Ticks,
+    /// How much older than `ts_recent` a timestamp may be, ms.
+    paws_window_ms: u32,
 }
 
 /// What became of a data segment.
@@ -67,6 +69,7 @@ impl Receiver {
             sack: settings.sack,
             dsack: settings.dsack,
             ticks: settings.ticks(),
+            paws_window_ms: settings.profile.paws_window * settings.ticks().stamp_step_ms(),
         }
     }
 
@@ -117,12 +120,47 @@ impl Receiver {
     }
 
     /// `tcp_replace_ts_recent`: the timestamp to echo is that of the last segment that
-    /// began at or before what was last acknowledged (RFC 7323 §4.3).
+    /// began at or before what was last acknowledged (RFC 7323 §4.3), and never goes back.
     #[inline]
     pub fn take_timestamp(&mut self, segment: &Segment) {
-        if segment.flags.has(Flags::TS) && segment.seq <= self.last_acked {
+        if segment.flags.has(Flags::TS)
+            && segment.seq <= self.last_acked
+            && segment.ts_val >= self.ts_recent
+        {
             self.ts_recent = segment.ts_val;
         }
+    }
+
+    /// By how many ms the segment's timestamp is older than the one to echo, where that is more than PAWS allows
+    /// (`tcp_paws_check`; RFC 7323 §5.3): then it is not taken. 0: it is.
+    #[inline]
+    pub fn outdated_by_ms(&self, segment: &Segment) -> u32 {
+        let age_ms = self.ts_recent.saturating_sub(segment.ts_val);
+        if segment.flags.has(Flags::TS) && age_ms > self.paws_window_ms { age_ms } else { 0 }
+    }
+
+    /// Whether a data segment may be looked at at all (`tcp_validate_incoming`, `tcp_sequence`): not when it is outdated, nor when
+    /// all of it lies below what was acknowledged last.
+    #[inline]
+    pub fn accepts(&self, segment: &Segment) -> bool {
+        self.outdated_by_ms(segment) == 0 && segment.end_seq() >= self.last_acked
+    }
+
+    /// What becomes of one that may not: an acknowledgement goes out at once, which reports a duplicate if it is one
+    /// (`tcp_send_dupack`).
+    pub fn refuse(&mut self, segment: &Segment) {
+        if segment.seq < self.rcv_nxt {
+            self.report_duplicate(segment.seq, segment.end_seq().min(self.rcv_nxt));
+        }
+        self.acks.acknowledge_now();
+    }
+
+    /// Data came twice: reported (RFC 2883 §4), and for a while every segment is acknowledged.
+    fn report_duplicate(&mut self, start: u64, end: u64) {
+        if self.dsack {
+            self.reassembly.set_duplicate(start, end);
+        }
+        self.acks.enter_quick(16, self.window.offered());
     }
 
     /// A data segment has arrived (`tcp_data_queue`, `tcp_ack_snd_check`). `srtt_us_x8` and `rto_ticks` are
@@ -157,10 +195,7 @@ impl Receiver {
                 }
             }
         } else if end <= self.rcv_nxt {
-            if self.dsack {
-                self.reassembly.set_duplicate(segment.seq, end);
-            }
-            self.acks.enter_quick(16, self.window.offered());
+            self.report_duplicate(segment.seq, end);
             self.acks.acknowledge_now();
         } else {
             new_bytes = self.reassembly.insert(segment.seq, end, self.dsack);

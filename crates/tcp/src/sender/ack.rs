@@ -199,7 +199,7 @@ impl Sender {
             ack.news.set(News::NOT_DUPLICATE);
         }
         let window_end = segment.ack + u64::from(segment.window);
-        if self.may_update_window(segment, ack, window_end) {
+        if ack.news.has(News::ADVANCED) || self.may_update_window(segment) {
             ack.news.set(News::NOT_DUPLICATE);
             self.window_end = window_end;
             self.window_seq = segment.seq + 1;
@@ -218,10 +218,20 @@ impl Sender {
 
     /// `tcp_may_update_window` (RFC 9293 §3.10.7.4): whatever is newer than the last update may, and shrink it.
     #[inline]
-    fn may_update_window(&self, segment: &Segment, ack: &Ack, window_end: u64) -> bool {
-        ack.news.has(News::ADVANCED)
-            || segment.seq >= self.window_seq
+    fn may_update_window(&self, segment: &Segment) -> bool {
+        let window_end = segment.ack + u64::from(segment.window);
+        segment.seq >= self.window_seq
             || (segment.seq + 1 == self.window_seq && window_end > self.window_end)
+    }
+
+    /// `tcp_disordered_ack`: whether a pure ACK whose timestamp is `age_ms` older than the last one is taken all the same, because it
+    /// is a duplicate ACK that moves no window and a timeout old at most. FreeBSD takes none.
+    pub fn takes_outdated(&self, segment: &Segment, age_ms: u32) -> bool {
+        let replay_ms = self.ticks.to_micros(self.rto_ticks()) / 1_000 * 1_024 / 1_000;
+        self.settings.profile.recovery != RecoveryStyle::Bsd
+            && segment.ack == self.view.snd_una
+            && !self.may_update_window(segment)
+            && u64::from(age_ms) <= replay_ms
     }
 
     /// `tcp_ack_is_dubious`.

@@ -71,6 +71,8 @@ pub struct Host {
     /// its ACKs.
     acked: u64,
     echo: u32,
+    /// How long ago what arrives now left the peer, ms.
+    late: u64,
     pub window: u32,
     pub flags: Flags,
     timestamps: bool,
@@ -88,6 +90,7 @@ impl Host {
             read: 0,
             acked: 0,
             echo: 0,
+            late: 0,
             window: 4_000_000,
             flags: Flags::ACK,
             timestamps: settings.timestamps,
@@ -165,7 +168,7 @@ impl Host {
             len,
             flags: self.flags.with_if(Flags::TS, self.timestamps),
             window: self.window,
-            ts_val: ms(self.now) as u32,
+            ts_val: (ms(self.now) - self.late) as u32,
             ts_ecr: self.echo,
             ..Segment::default()
         }
@@ -297,6 +300,12 @@ impl Host {
     /// The peer's data answer what was sent `age` ms ago.
     pub fn echoing(&mut self, age: u64) -> &mut Self {
         self.echo = (self.now_ms() - age) as u32;
+        self
+    }
+
+    /// What arrives from now on left the peer `span` ms ago.
+    pub fn late(&mut self, span: u64) -> &mut Self {
+        self.late = span;
         self
     }
 

@@ -5,7 +5,11 @@ use dragstrip_tcp::{Flags, Settings};
 
 /// Segments 0 to `count`, one each millisecond from 101 ms on; all quick ACKs are spent.
 fn after(count: u64) -> Host {
-    let mut host = Host::receiver(100, &stock());
+    after_on(&stock(), count)
+}
+
+fn after_on(settings: &Settings, count: u64) -> Host {
+    let mut host = Host::receiver(100, settings);
     for number in 0..count {
         host.wait(1).data(number);
     }
@@ -116,6 +120,46 @@ fn duplicates_are_reported() {
     let mut silent = Host::receiver(100, &settings(|s| s.dsack = false));
     silent.until(200).data(0).data(1).forget().data(0);
     assert_eq!(silent.acks(), [(200, 2, vec![])]);
+}
+
+/// `tcp_paws_check` (RFC 7323 §5.3): where a retransmission has overtaken originals, these carry timestamps from before it
+/// and are refused, though nothing else of them has come.
+#[test]
+fn an_original_that_a_retransmission_has_overtaken_is_refused() {
+    let mut host = after(20);
+    host.until(200).data(22).until(250).data(20).forget();
+    // 21 left with 22, and the copy of 20 after them.
+    host.late(50).data(21);
+    assert_eq!(host.acks(), [(250, 21, vec![(22, 23)])]);
+    assert_eq!(host.endpoint().bytes_in_order(), 21 * 1448);
+    // The original of 20 is a duplicate, and reported as one.
+    host.data(20);
+    assert_eq!(host.acks(), [(250, 21, vec![(20, 21), (22, 23)])]);
+    // One unit of the timestamps' clock is let through.
+    host.late(1).data(21);
+    assert_eq!(host.acks(), [(250, 23, vec![])]);
+    // FreeBSD's goes back by none.
+    let mut bsd = after_on(&settings(|s| s.profile.paws_window = 0), 20);
+    bsd.until(200).data(20).late(1).data(21);
+    assert_eq!(bsd.endpoint().bytes_in_order(), 21 * 1448);
+}
+
+/// `tcp_replace_ts_recent`: the timestamp echoed never goes back.
+#[test]
+fn an_older_timestamp_is_not_echoed() {
+    let mut host = after(20);
+    host.until(200).data(20).until(201).forget().late(1).data(21);
+    host.until(202).late(2).data(22);
+    let echoes: Vec<u32> = host.departures().iter().map(|ack| ack.segment.ts_ecr).collect();
+    assert_eq!(echoes, [200]);
+}
+
+/// `tcp_sequence`: of data that lie wholly below what was acknowledged nothing is taken, the timestamp neither.
+#[test]
+fn the_timestamp_of_a_duplicate_is_not_echoed() {
+    let mut host = after(20);
+    host.until(200).data(5);
+    assert_eq!(host.departures()[0].segment.ts_ecr, 119, "the last segment but one, not 200");
 }
 
 /// A duplicate makes the next ACKs quick: the sender is in trouble.

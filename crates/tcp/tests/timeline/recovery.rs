@@ -225,3 +225,24 @@ fn newreno_believes_no_more_duplicates_than_there_are_segments() {
     host.until(300).ack(4);
     assert_eq!(host.snapshot().bytes_in_flight, 0);
 }
+
+/// `tcp_disordered_ack`: an ACK that another has overtaken is refused by its timestamp, SACKs and all; a duplicate ACK is
+/// not, or the last SACKs of a burst would be lost wherever ACKs change places.
+#[test]
+fn of_outdated_acks_only_duplicates_are_taken() {
+    let mut host = Host::connected("reno", 100, &stock());
+    host.write_endless().until(200).ack(4);
+    host.late(50).sack(2, &[(6, 8)]);
+    assert_eq!(host.state(), "slow_start");
+    host.sack(4, &[(6, 7)]);
+    assert_eq!(host.state(), "disorder");
+    // Older than a timeout: not even these.
+    let mut host = Host::connected("reno", 100, &stock());
+    host.write_endless();
+    for round in 2..=8 {
+        host.until(100 * round).ack_all();
+    }
+    let next = host.snapshot().bytes_acked / 1448;
+    host.late(500).sack(next, &[(next + 1, next + 2)]);
+    assert_eq!(host.state(), "slow_start");
+}
