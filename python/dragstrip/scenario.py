@@ -28,7 +28,7 @@ class Model(BaseModel):
         return self.model_dump_json(by_alias=True)
 
 
-StackProfile: TypeAlias = Literal["linux-6", "linux-4.15", "linux-2.6.27", "linux-2.6.38", "freebsd-9"]
+StackProfile: TypeAlias = Literal["linux-6", "linux-4.15", "linux-2.2", "linux-2.6.27", "linux-2.6.38", "freebsd-9"]
 """A kernel's TCP as data: initial window, minimum RTO, recovery style ..."""
 
 

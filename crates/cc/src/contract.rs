@@ -177,7 +177,7 @@ impl View {
 
     /// Whether growth is justified: the window, not the application, was the limit
     /// (`tcp_is_cwnd_limited`; Linux 6.1: in slow start up to twice what was used; 2.6.27: but
-    /// for one burst the window was full before this ACK; FreeBSD: the receiver's window is not less).
+    /// for one burst the window was full before this ACK; FreeBSD: the receiver's window is not less; 2.2: always).
     #[inline]
     #[must_use]
     pub fn cwnd_limited(&self, window: &Window) -> bool {
@@ -186,6 +186,8 @@ impl View {
                 self.is_cwnd_limited
                     || (window.in_slow_start() && window.cwnd < 2 * self.max_packets_out)
             }
+            // Nobody asks: a window grows with every ACK.
+            Kernel::Linux22 => true,
             Kernel::Linux2627 | Kernel::Linux2638 => {
                 window.cwnd <= self.prior_in_flight.saturating_add(self.max_burst)
             }
@@ -200,6 +202,8 @@ pub enum Kernel {
     /// Linux 6.1: growth counts packets delivered, CUBIC has HyStart in µs.
     #[default]
     Linux6,
+    /// Linux 2.2: growth counts ACKs, whether the window was used or not; Vegas is the patch of 1999.
+    Linux22,
     /// Linux 2.6.27: growth counts ACKs, CUBIC is version 2.2 without HyStart and corrects for
     /// delayed ACKs by a ratio of its own.
     Linux2627,
@@ -214,7 +218,7 @@ impl Kernel {
     #[inline]
     #[must_use]
     pub const fn counts_acks(self) -> bool {
-        matches!(self, Self::Linux2627 | Self::Linux2638)
+        matches!(self, Self::Linux22 | Self::Linux2627 | Self::Linux2638)
     }
 }
 
@@ -267,8 +271,10 @@ pub trait CongestionControl {
     fn undo_cwnd(&mut self, view: &View, window: &mut Window) -> u32 {
         match view.kernel {
             Kernel::Linux6 | Kernel::Freebsd9 => window.cwnd.max(view.prior_cwnd),
-            // 2.6.27 did not remember the window, only that it had been halved.
-            Kernel::Linux2627 | Kernel::Linux2638 => window.cwnd.max(window.ssthresh << 1),
+            // 2.6.27 did not remember the window, only that it had been halved; 2.2 takes nothing back.
+            Kernel::Linux22 | Kernel::Linux2627 | Kernel::Linux2638 => {
+                window.cwnd.max(window.ssthresh << 1)
+            }
         }
     }
 

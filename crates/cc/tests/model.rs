@@ -87,6 +87,7 @@ fn host() -> impl Strategy<Value = Host> {
         prop_oneof![Just(PacingStatus::None), Just(PacingStatus::Needed), Just(PacingStatus::Fq)],
         prop_oneof![
             Just(Kernel::Linux6),
+            Just(Kernel::Linux22),
             Just(Kernel::Linux2627),
             Just(Kernel::Linux2638),
             Just(Kernel::Freebsd9)

@@ -319,17 +319,36 @@ const NOT_IN_2_6: &[&str] = &[
     "tcp_notsent_lowat",
 ];
 
+/// Settings of the table that came after 2.2, besides those that 2.6 lacks; its buffers are `net.core.rmem_default` and
+/// `wmem_default`, which TCP leaves alone.
+const NOT_IN_2_2: &[&str] = &[
+    "tcp_dsack",
+    "tcp_ecn",
+    "tcp_reordering",
+    "tcp_rmem",
+    "tcp_wmem",
+    "tcp_frto",
+    "tcp_no_metrics_save",
+    "tcp_slow_start_after_idle",
+    "tcp_adv_win_scale",
+    "tcp_moderate_rcvbuf",
+    "tcp_tso_win_divisor",
+    "tcp_app_win",
+    "tcp_base_mss",
+];
+
 /// Settings of the table that came after 4.15.
 const NOT_IN_4_15: &[&str] =
     &["tcp_comp_sack_delay_ns", "tcp_comp_sack_nr", "tcp_comp_sack_slack_ns", "tcp_tso_rtt_log"];
 
 /// The settings that a kernel does not have yet, and what to say of one.
-const fn missing_in(profile: StackProfile) -> (&'static [&'static str], &'static str) {
+const fn missing_in(profile: StackProfile) -> (&'static [&'static [&'static str]], &'static str) {
     match profile {
         StackProfile::Linux6 | StackProfile::Freebsd9 => (&[], ""),
-        StackProfile::Linux415 => (NOT_IN_4_15, "a setting that Linux 4.15 has"),
+        StackProfile::Linux415 => (&[NOT_IN_4_15], "a setting that Linux 4.15 has"),
+        StackProfile::Linux22 => (&[NOT_IN_2_6, NOT_IN_2_2], "a setting that Linux 2.2 has"),
         StackProfile::Linux2627 | StackProfile::Linux2638 => {
-            (NOT_IN_2_6, "a setting that Linux 2.6 has")
+            (&[NOT_IN_2_6], "a setting that Linux 2.6 has")
         }
     }
 }
@@ -347,6 +366,7 @@ impl Sysctls {
         match profile {
             StackProfile::Linux6 => Self::linux_6(),
             StackProfile::Linux415 => Self::linux_4_15(),
+            StackProfile::Linux22 => Self::linux_2_2(),
             StackProfile::Linux2627 => Self::linux_2_6_27(),
             StackProfile::Linux2638 => Self { tcp_ecn: 2, ..Self::linux_2_6_27() },
             // It has none of these, and is asked for `FreebsdSysctls` instead.
@@ -362,6 +382,25 @@ impl Sysctls {
             tcp_limit_output_bytes: 262_144,
             tcp_comp_sack_nr: 0,
             ..Self::linux_6()
+        }
+    }
+
+    /// Linux 2.2's: what it cannot set stands at what it does.
+    #[must_use]
+    pub const fn linux_2_2() -> Self {
+        const BUFFER: BufferSizes = BufferSizes { min: 4096, default: 65_535, max: 65_535 };
+        Self {
+            tcp_dsack: false,
+            tcp_rmem: BUFFER,
+            tcp_wmem: BUFFER,
+            tcp_frto: 0,
+            tcp_no_metrics_save: true,
+            tcp_slow_start_after_idle: false,
+            tcp_adv_win_scale: -1,
+            tcp_moderate_rcvbuf: false,
+            rmem_max: 65_535,
+            wmem_max: 65_535,
+            ..Self::linux_2_6_27()
         }
     }
 
@@ -416,7 +455,12 @@ impl Sysctls {
         for (name, text) in map {
             let text = text.trim();
             let (missing, expected) = missing_in(profile);
-            if missing.iter().any(|absent| name.strip_prefix("net.ipv4.") == Some(absent)) {
+            if missing
+                .iter()
+                .copied()
+                .flatten()
+                .any(|absent| name.strip_prefix("net.ipv4.") == Some(absent))
+            {
                 problems.push(Problem::new(at(name), format!("{name:?}"), expected));
                 continue;
             }

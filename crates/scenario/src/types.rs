@@ -98,6 +98,11 @@ pub enum StackProfile {
     /// compressed, a pushed full segment is not acknowledged by itself, and probe and reordering timers have two ticks on top.
     #[serde(rename = "linux-4.15")]
     Linux415,
+    /// Linux 2.2 (1999): initial window 2, growth per ACK, fast retransmit with an inflated window, everything again after a
+    /// timeout and nothing new before that, timeouts a quarter longer, ACKs delayed by the data's spacing, buffers of 64 KiB and
+    /// windows of 32. Its kernels tick 100 times a second: set `tick_hz`. Congestion controls: reno, vegas (the patch of 1999), fixed.
+    #[serde(rename = "linux-2.2")]
+    Linux22,
     /// Linux 2.6.27 (Fedora 10): initial window 3, growth per ACK, FACK and rate halving, no RACK, no pacing, 8 bits
     /// of reordering, receive window 3/4 of the buffer. Congestion controls: reno, cubic 2.2, exp, fixed.
     #[serde(rename = "linux-2.6.27")]

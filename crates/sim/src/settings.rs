@@ -11,6 +11,7 @@ pub(crate) fn settings(host: &HostSpec, field: &str) -> Result<Settings, SetupEr
     match host.profile {
         StackProfile::Linux6
         | StackProfile::Linux415
+        | StackProfile::Linux22
         | StackProfile::Linux2627
         | StackProfile::Linux2638 => linux_settings(host, field),
         StackProfile::Freebsd9 => freebsd_settings(host, field),
@@ -59,6 +60,7 @@ fn linux_settings(host: &HostSpec, field: &str) -> Result<Settings, SetupError> 
     let stock = match host.profile {
         StackProfile::Linux6 => Settings::linux_6(),
         StackProfile::Linux415 => Settings::linux_4_15(),
+        StackProfile::Linux22 => Settings::linux_2_2(),
         StackProfile::Linux2627 => Settings::linux_2_6_27(),
         StackProfile::Linux2638 => Settings::linux_2_6_38(),
         StackProfile::Freebsd9 => Settings::freebsd_9(),
@@ -100,7 +102,10 @@ fn linux_settings(host: &HostSpec, field: &str) -> Result<Settings, SetupError> 
         ..stock
     };
     Ok(match host.profile {
-        StackProfile::Linux6 | StackProfile::Linux415 | StackProfile::Freebsd9 => settings,
+        StackProfile::Linux6
+        | StackProfile::Linux415
+        | StackProfile::Linux22
+        | StackProfile::Freebsd9 => settings,
         StackProfile::Linux2627 | StackProfile::Linux2638 => {
             Settings { initial_cwnd: rfc3390_window(settings.mss()), ..settings }
         }

@@ -98,6 +98,7 @@ fn nothing_appears_and_nothing_vanishes_either() {
 fn nothing_appears_and_nothing_vanishes_on_older_stacks() {
     const STACKS: &[(StackProfile, &[&str])] = &[
         (StackProfile::Linux415, &["reno", "cubic", "vegas", "bbr"]),
+        (StackProfile::Linux22, &["reno", "vegas"]),
         (StackProfile::Linux2627, &["reno", "cubic", "exp"]),
         (StackProfile::Linux2638, &["reno", "cubic", "vegas"]),
         (

@@ -60,6 +60,9 @@ pub enum RecoveryStyle {
     },
     /// Three duplicate ACKs, NewReno or the holes that SACKs show, and everything again after a timeout.
     Bsd,
+    /// The same in its own way: the window is inflated by duplicate ACKs, and nothing new leaves after a timeout before all is
+    /// acknowledged (Linux 2.2).
+    Inflation,
 }
 
 /// Where RTT samples come from.
@@ -71,6 +74,9 @@ pub enum RttSampling {
     Ticks,
     /// The same and one tick, smoothed as RFC 6298 has it (4.4BSD).
     BsdTicks,
+    /// Whole ticks of the last segment acknowledged, or from timestamps; none from the handshake; the timeout is a quarter longer
+    /// than Jacobson's, and more for small windows (Linux 2.2).
+    LastTicks,
 }
 
 /// How exact timers are.
@@ -91,6 +97,8 @@ pub enum ReceiveTuning {
     Twice,
     /// By a step when seven eighths of it arrived in a round trip (FreeBSD); all of it is offered.
     Step,
+    /// Never; whole segments of its share are offered (Linux 2.2).
+    Fixed,
 }
 
 /// When data in order is acknowledged.
@@ -100,6 +108,8 @@ pub enum DelayedAck {
     Estimated,
     /// Every second segment, or when the timer that the first has set goes off.
     EverySecond,
+    /// After a time estimated from the data's spacing, two full segments at the latest, the first at once (Linux 2.2).
+    Spacing,
 }
 
 /// What the send buffer is charged with, and how it grows.
@@ -115,6 +125,8 @@ pub enum SendBuffer {
     Segments,
     /// Payload; by a step when it is seven eighths full and the windows allow for more (FreeBSD).
     Payload,
+    /// Memory of a socket buffer per segment; it never grows, and whatever is free is written to (Linux 2.2).
+    Fixed,
 }
 
 impl Profile {
@@ -172,6 +184,25 @@ impl Profile {
     /// Linux 2.6.38.
     pub const LINUX_2_6_38: Self =
         Self { kernel: Kernel::Linux2638, initial_offer: 10, ..Self::LINUX_2_6_27 };
+
+    /// Linux 2.2.
+    pub const LINUX_2_2: Self = Self {
+        kernel: Kernel::Linux22,
+        slow_start_at_threshold: true,
+        recovery: RecoveryStyle::Inflation,
+        rtt_sampling: RttSampling::LastTicks,
+        timer_wheel: TimerWheel::Exact,
+        small_queues: false,
+        receive_tuning: ReceiveTuning::Fixed,
+        initial_offer: u32::MAX,
+        initial_room: 0,
+        delayed_ack: DelayedAck::Spacing,
+        full_push_acknowledged: false,
+        two_ticks_on_top: false,
+        send_buffer: SendBuffer::Fixed,
+        ticked_timestamps: true,
+        reordering_bits: 32,
+    };
 
     /// FreeBSD 9.
     pub const FREEBSD_9: Self = Self {
@@ -426,6 +457,32 @@ impl Settings {
     #[must_use]
     pub fn linux_2_6_38() -> Self {
         Self { profile: Profile::LINUX_2_6_38, ecn_accept: true, ..Self::linux_2_6_27() }
+    }
+
+    /// A stock Linux 2.2 (2.2.10 to 2.2.13; `SK_RMEM_MAX`, `SK_WMEM_MAX`).
+    #[must_use]
+    pub fn linux_2_2() -> Self {
+        Self {
+            profile: Profile::LINUX_2_2,
+            hz: 100,
+            // tcp_v4_init_sock of 2.2.14.
+            initial_cwnd: 2,
+            dsack: false,
+            ecn_accept: false,
+            rmem: [4096, 65_535, 65_535],
+            wmem: [4096, 65_535, 65_535],
+            core_rmem_max: 65_535,
+            rack: false,
+            tail_loss_probe: false,
+            frto: false,
+            slow_start_after_idle: false,
+            // Half of it.
+            adv_win_scale: -1,
+            moderate_rcvbuf: false,
+            comp_sack_nr: 0,
+            rto_initial: Duration::from_secs(3),
+            ..Self::linux_6()
+        }
     }
 
     /// FreeBSD 9 as of May 2011.

@@ -195,7 +195,11 @@ impl Cubic {
         match view.kernel {
             // Nothing known of the path: at least 5 % per round trip.
             Kernel::Linux6 if self.last_max_cwnd == 0 => cnt.min(20),
-            Kernel::Linux6 | Kernel::Linux2627 | Kernel::Linux2638 | Kernel::Freebsd9 => cnt,
+            Kernel::Linux6
+            | Kernel::Linux22
+            | Kernel::Linux2627
+            | Kernel::Linux2638
+            | Kernel::Freebsd9 => cnt,
         }
     }
 
@@ -361,7 +365,9 @@ impl CongestionControl for Cubic {
     fn undo_cwnd(&mut self, view: &View, window: &mut Window) -> u32 {
         match view.kernel {
             Kernel::Linux6 | Kernel::Freebsd9 => window.cwnd.max(view.prior_cwnd),
-            Kernel::Linux2627 | Kernel::Linux2638 => window.cwnd.max(self.last_max_cwnd),
+            Kernel::Linux22 | Kernel::Linux2627 | Kernel::Linux2638 => {
+                window.cwnd.max(self.last_max_cwnd)
+            }
         }
     }
 

@@ -17,12 +17,17 @@
 //!   round's RTT is its minimum; with two samples or fewer in a round, it is Reno.
 //! - The growth by one per round trip does not ask whether the window was the limit.
 //! - On the profile of Linux 2.6.38 slow start counts ACKs and ends one packet below the window.
+//! - On the profile of Linux 2.2 it is the patch of 1999 (Cardwell and Bak), as its port in Linux 2.6.0 to 2.6.12 has it; the
+//!   patch itself was not found. It judges what was sent in the round instead of the window, divides by the round's RTT as
+//!   the paper does, counts half packets and whole kernel ticks plus one, moves towards the last round's window by one, and
+//!   leaves slow start for good: `ssthresh = 2`; a round with two samples or fewer adds one packet. `alpha` 1, `beta` 3, `gamma` 1. Idle times end a round and forget nothing.
 //! - **Source of the details**: Linux 6.1 `tcp_vegas.c`. Parameters are those of the module, in
 //!   packets: `alpha` 2, `beta` 4, `gamma` 1.
 
 use crate::algorithms::{integer, reject_unknown, reno};
 use crate::{
-    Ack, CaState, CongestionControl, Event, Options, Response, UnknownAlgorithm, View, Window,
+    Ack, CaState, CongestionControl, Event, Kernel, Options, Response, UnknownAlgorithm, View,
+    Window,
 };
 use dragstrip_units::Stream;
 
@@ -32,8 +37,9 @@ const NO_RTT: u32 = 0x7fff_ffff;
 /// Linux's Vegas.
 #[derive(Clone, Debug)]
 pub struct Vegas {
-    alpha: u32,
-    beta: u32,
+    /// Given, or the kernel's.
+    alpha: Option<u32>,
+    beta: Option<u32>,
     gamma: u32,
     /// Whether the window rule applies; only while nothing is wrong (`doing_vegas_now`).
     steering: bool,
@@ -45,6 +51,18 @@ pub struct Vegas {
     min_rtt_us: u32,
     /// The round ends when this byte is acknowledged.
     round_end: u64,
+    patch: Patch,
+}
+
+/// What the patch of 1999 remembers of the last round besides.
+#[derive(Clone, Debug, Default)]
+struct Patch {
+    /// Where it began (`beg_snd_una`).
+    round_start: u64,
+    /// The window then (`beg_snd_cwnd`).
+    cwnd: u32,
+    /// The last RTT sample, µs.
+    rtt_us: u32,
 }
 
 impl Vegas {
@@ -55,15 +73,20 @@ impl Vegas {
     pub fn new(options: &Options, _stream: Stream) -> Result<Self, UnknownAlgorithm> {
         const NAME: &str = "vegas";
         reject_unknown(NAME, options, &["alpha", "beta", "gamma"])?;
+        let given = |name: &'static str| match options.contains_key(name) {
+            true => integer(options, NAME, name, 0, 0..=1 << 16).map(Some),
+            false => Ok(None),
+        };
         Ok(Self {
-            alpha: integer(options, NAME, "alpha", 2, 0..=1 << 16)?,
-            beta: integer(options, NAME, "beta", 4, 0..=1 << 16)?,
+            alpha: given("alpha")?,
+            beta: given("beta")?,
             gamma: integer(options, NAME, "gamma", 1, 0..=1 << 16)?,
             steering: false,
             samples: 0,
             base_rtt_us: NO_RTT,
             min_rtt_us: NO_RTT,
             round_end: 0,
+            patch: Patch::default(),
         })
     }
 
@@ -85,6 +108,7 @@ impl Vegas {
         let target = (u64::from(window.cwnd) * u64::from(base) / u64::from(rtt)) as u32;
         // 32 bits, wrapping, as in the kernel: 4295 packets times one second of queue is 0.
         let diff = window.cwnd.wrapping_mul(rtt - base) / base;
+        let (alpha, beta) = (self.alpha.unwrap_or(2), self.beta.unwrap_or(4));
 
         if window.in_slow_start() {
             if diff > self.gamma {
@@ -94,14 +118,63 @@ impl Vegas {
             } else {
                 slow_start(view, window, acked);
             }
-        } else if diff > self.beta {
+        } else if diff > beta {
             window.cwnd -= 1;
             window.ssthresh = below(window);
-        } else if diff < self.alpha {
+        } else if diff < alpha {
             window.cwnd += 1;
         }
         window.cwnd = window.cwnd.max(2).min(window.clamp);
         window.ssthresh = window.current_ssthresh(view.state);
+    }
+
+    /// An ACK as the patch of 1999 treats it (`vegas_cong_avoid` of 2.6.11).
+    fn steer_by_patch(&mut self, view: &View, window: &mut Window) {
+        if view.snd_una > self.round_end {
+            let sent = (self.round_end - self.patch.round_start) / u64::from(view.mss);
+            let before = std::mem::replace(&mut self.patch.cwnd, window.cwnd);
+            self.patch.round_start = self.round_end;
+            self.round_end = view.snd_nxt;
+            if self.samples > 2 {
+                self.judge_by_patch(sent, before, window);
+            } else if !window.in_slow_start() {
+                window.cwnd += 1;
+            }
+            // The sample of this ACK counts for the next round too.
+            self.samples = 1;
+            self.min_rtt_us = self.patch.rtt_us;
+        }
+        if window.in_slow_start() {
+            window.slow_start_by_ack(1);
+        }
+        window.cwnd = window.cwnd.max(2).min(window.clamp);
+    }
+
+    /// The once-per-round-trip decision: `sent` packets in the last round, whose window was `before`. Half packets.
+    fn judge_by_patch(&self, sent: u64, before: u32, window: &mut Window) {
+        let target = 2 * sent * u64::from(self.base_rtt_us) / u64::from(self.min_rtt_us);
+        let diff = 2 * sent - target;
+        let above = |packets: u32| diff > 2 * u64::from(packets);
+        let (alpha, beta) = (self.alpha.unwrap_or(1), self.beta.unwrap_or(3));
+        if window.cwnd < window.ssthresh {
+            if above(self.gamma) {
+                window.ssthresh = 2;
+                window.cwnd = window.cwnd.min((target / 2) as u32 + 1);
+            }
+            return;
+        }
+        let wanted = if above(beta) {
+            before.saturating_sub(1)
+        } else if diff < 2 * u64::from(alpha) {
+            before + 1
+        } else {
+            before
+        };
+        match wanted.cmp(&window.cwnd) {
+            std::cmp::Ordering::Greater => window.cwnd += 1,
+            std::cmp::Ordering::Less => window.cwnd -= 1,
+            std::cmp::Ordering::Equal => {}
+        }
     }
 }
 
@@ -133,6 +206,8 @@ impl CongestionControl for Vegas {
     fn cong_avoid(&mut self, view: &View, window: &mut Window, acked: u32) -> Response {
         if !self.steering {
             reno::grow(view, window, acked);
+        } else if view.kernel == Kernel::Linux22 {
+            self.steer_by_patch(view, window);
         } else if view.snd_una > self.round_end {
             self.round_end = view.snd_nxt;
             // One or two samples are one delayed ACK each: no RTT of the network among them.
@@ -160,16 +235,21 @@ impl CongestionControl for Vegas {
     fn cwnd_event(&mut self, view: &View, window: &mut Window, event: Event) {
         match event {
             // After an idle time old samples say nothing about the path.
+            Event::TxStart | Event::CwndRestart if view.kernel == Kernel::Linux22 => {
+                self.start(view);
+            }
             Event::TxStart | Event::CwndRestart => self.init(view, window),
             Event::CompleteCwr | Event::Loss => {}
         }
     }
 
     #[inline]
-    fn acked(&mut self, _view: &View, _window: &mut Window, ack: &Ack) {
+    fn acked(&mut self, view: &View, _window: &mut Window, ack: &Ack) {
         let Some(rtt_us) = ack.rtt_us else { return };
         // Never zero: it is divided by. Never NO_RTT or above either.
-        let rtt_us = rtt_us.min(NO_RTT - 2) + 1;
+        let unit = if view.kernel == Kernel::Linux22 { 1_000_000 / view.hz } else { 1 };
+        let rtt_us = rtt_us.min(NO_RTT - 1 - unit) + unit;
+        self.patch.rtt_us = rtt_us;
         self.base_rtt_us = self.base_rtt_us.min(rtt_us);
         self.min_rtt_us = self.min_rtt_us.min(rtt_us);
         self.samples = self.samples.saturating_add(1);
@@ -311,6 +391,55 @@ mod tests {
         let settled = &windows[200..];
         let mean = f64::from(settled.iter().sum::<u32>()) / settled.len() as f64;
         assert!((4.5..=5.5).contains(&mean), "{mean}: {settled:?}");
+    }
+
+    /// The patch of 1999, a second in: a round of ten segments with 100 ms, then one with `ticks` more in it. Windows before and
+    /// after, and the algorithm.
+    fn patched(samples: u32, ticks: u32, given: &[(&str, f64)]) -> (Window, Vegas) {
+        let mut vegas = Vegas::new(&options(given), stream()).unwrap();
+        let mut view = View { kernel: Kernel::Linux22, hz: 100, snd_nxt: 0, ..view() };
+        let mut window = Window { ssthresh: 2, slow_start_at_threshold: true, ..Window::new(10) };
+        vegas.init(&view, &mut window);
+        let segment = u64::from(view.mss);
+        // 90 ms and a tick.
+        vegas.acked(&view, &mut window, &ack(1, 90_000));
+        view.snd_una = segment;
+        view.snd_nxt = 10 * segment;
+        let _ = vegas.cong_avoid(&view, &mut window, 1);
+        vegas.forget_round();
+        for _ in 0..samples {
+            vegas.acked(&view, &mut window, &ack(1, 90_000 + ticks * 10_000));
+        }
+        window.cwnd = 10;
+        vegas.patch.cwnd = 10;
+        view.snd_una = 11 * segment;
+        view.snd_nxt = 21 * segment;
+        let _ = vegas.cong_avoid(&view, &mut window, 1);
+        (window, vegas)
+    }
+
+    /// Ten segments over 100 ms: 20 − 200/(10 + ticks) half packets, cut, against 2 and 6; as many as 2 leave the window as it is.
+    #[test]
+    fn the_patch_keeps_one_to_three_packets_queued() {
+        for (ticks, cwnd) in [(0, 11), (1, 10), (2, 10), (4, 10), (5, 9), (40, 9)] {
+            assert_eq!(patched(3, ticks, &[]).0.cwnd, cwnd, "{ticks} ticks");
+        }
+        assert_eq!(patched(3, 5, &[("beta", 4.0)]).0.cwnd, 10);
+    }
+
+    #[test]
+    fn the_patch_adds_one_for_a_round_with_two_samples_and_counts_the_last_twice() {
+        let (window, vegas) = patched(2, 40, &[]);
+        assert_eq!((window.cwnd, vegas.samples, vegas.min_rtt_us), (11, 1, 500_000));
+    }
+
+    /// Where `vegas` of later kernels forgets the path.
+    #[test]
+    fn the_patch_keeps_the_base_rtt_over_an_idle_time() {
+        let (mut window, mut vegas) = patched(3, 0, &[]);
+        let view = View { kernel: Kernel::Linux22, ..view() };
+        vegas.cwnd_event(&view, &mut window, Event::TxStart);
+        assert_eq!((vegas.base_rtt_us, vegas.samples), (100_000, 0));
     }
 
     #[test]

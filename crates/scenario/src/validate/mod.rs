@@ -138,9 +138,13 @@ fn host_checks(host: &HostSpec, at: &str, report: &mut Report) {
     if *profile == StackProfile::Freebsd9 && *gso != GsoMode::Off {
         report.add(format!("{at}.gso"), "auto", "off: bursts of FreeBSD 9 are not modelled");
     }
+    if *profile == StackProfile::Linux22 && *gso != GsoMode::Off {
+        report.add(format!("{at}.gso"), "auto", "off: Linux 2.2 offloads nothing");
+    }
     let problems = match profile {
         StackProfile::Linux6
         | StackProfile::Linux415
+        | StackProfile::Linux22
         | StackProfile::Linux2627
         | StackProfile::Linux2638 => Sysctls::of_kernel_all(*profile, sysctl).1,
         StackProfile::Freebsd9 => FreebsdSysctls::all(sysctl).1,

@@ -124,6 +124,7 @@ const fn congestion_controls(
 ) -> Option<(&'static str, &'static [&'static str])> {
     match profile {
         StackProfile::Linux6 | StackProfile::Linux415 => None,
+        StackProfile::Linux22 => Some(("linux-2.2", &["reno", "vegas", "fixed"])),
         StackProfile::Linux2627 => Some(("linux-2.6.27", &["reno", "cubic", "exp", "fixed"])),
         StackProfile::Linux2638 => {
             Some(("linux-2.6.38", &["reno", "cubic", "vegas", "exp", "fixed"]))

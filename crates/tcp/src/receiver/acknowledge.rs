@@ -24,6 +24,8 @@ pub(super) struct Acknowledger {
     quick: u32,
     /// Largest segment seen (`rcv_mss`).
     rcv_mss: u32,
+    /// Length of the last segment, if it was no short one (2.2's `last_seg_size`).
+    last_len: u32,
     /// `ICSK_ACK_NOW`.
     now: bool,
     /// Something waits to be acknowledged (`ICSK_ACK_SCHED`).
@@ -73,7 +75,12 @@ impl Acknowledger {
             ato: 0,
             last_data_tick: 0,
             // tcp_initialize_rcv_mss: TCP_MSS_DEFAULT, less where segments are smaller.
-            rcv_mss: settings.mss().clamp(88, 536),
+            rcv_mss: match settings.profile.delayed_ack {
+                DelayedAck::Estimated | DelayedAck::EverySecond => settings.mss().clamp(88, 536),
+                // tcp_v4_syn_recv_sock: mss_clamp.
+                DelayedAck::Spacing => settings.advmss(),
+            },
+            last_len: 0,
             now: false,
             scheduled: false,
             pushed: false,
@@ -110,9 +117,12 @@ impl Acknowledger {
         self.scheduled = true;
     }
 
-    /// Something waits to be acknowledged (`inet_csk_schedule_ack`).
-    pub fn schedule(&mut self) {
+    /// Data out of order wait to be acknowledged (`inet_csk_schedule_ack`).
+    pub fn schedule(&mut self, tick: u64, rto_ticks: u64) {
         self.scheduled = true;
+        if self.style == DelayedAck::Spacing {
+            self.measure_spacing(tick, rto_ticks);
+        }
     }
 
     /// One more segment is acknowledged at once (`quick |= 1`).
@@ -128,6 +138,10 @@ impl Acknowledger {
 
     /// `tcp_enter_quickack_mode`.
     pub fn enter_quick(&mut self, limit: u32, window: u64) {
+        if self.style == DelayedAck::Spacing {
+            self.quick = 1;
+            return;
+        }
         self.add_quick(limit, window);
         self.ato = self.min_ticks;
     }
@@ -136,6 +150,11 @@ impl Acknowledger {
     pub fn on_data(&mut self, segment: &Segment, tick: u64, window: u64, rto_ticks: u64) {
         self.scheduled = true;
         let len = u32::from(segment.len);
+        if self.style == DelayedAck::Spacing {
+            self.measure_spacing(tick, rto_ticks);
+            self.measure_segment(len, segment.flags.has(Flags::PSH));
+            return;
+        }
         if len >= self.rcv_mss {
             self.rcv_mss = len.min(self.advmss);
             // The end of an application's write: more may not come soon.
@@ -160,11 +179,38 @@ impl Acknowledger {
         self.last_data_tick = tick;
     }
 
+    /// `tcp_delack_estimator` of 2.2: the first segment is acknowledged at once; after that the delay is half the last one
+    /// and the time since the last segment.
+    fn measure_spacing(&mut self, tick: u64, rto_ticks: u64) {
+        if self.ato == 0 {
+            self.ato = 1;
+            self.quick = 1;
+        } else {
+            let gap = (tick - self.last_data_tick).max(1);
+            self.ato = if gap > rto_ticks { rto_ticks } else { self.ato / 2 + gap };
+            self.quick = 0;
+        }
+        self.last_data_tick = tick;
+    }
+
+    /// `tcp_measure_rcv_mss` and `tcp_remember_ack` of 2.2: two segments of the same length in a row are full ones; the end of a
+    /// short write is not sat on.
+    fn measure_segment(&mut self, len: u32, pushed: bool) {
+        if len > self.rcv_mss || (len >= 536 && len == self.last_len) {
+            self.rcv_mss = len;
+        }
+        self.last_len = if len >= 536 { len } else { 0 };
+        if pushed && len < self.advmss / 2 {
+            self.ato = self.ato.min(self.max_ticks / 10);
+        }
+    }
+
     /// `__tcp_ack_snd_check`, and what the reading application triggers (`tcp_cleanup_rbuf`).
     pub fn decide(&mut self, situation: &Situation) -> bool {
         match self.style {
             DelayedAck::Estimated => {}
             DelayedAck::EverySecond => return self.decide_pairs(situation),
+            DelayedAck::Spacing => return self.decide_by_spacing(situation),
         }
         let more_than_one = situation.unacked > u64::from(self.rcv_mss);
         if (more_than_one && situation.window_holds) || self.quick > 0 || self.now {
@@ -200,6 +246,23 @@ impl Acknowledger {
         }
         let expires = self.ticks.at(situation.now) + self.pair_ticks;
         self.delack = Some((expires, self.ticks.timer(situation.now, self.pair_ticks)));
+        false
+    }
+
+    /// `__tcp_ack_snd_check`, `tcp_send_delayed_ack` of 2.2.
+    fn decide_by_spacing(&mut self, situation: &Situation) -> bool {
+        if !self.scheduled {
+            return false;
+        }
+        let full = situation.unacked >= 2 * u64::from(self.rcv_mss);
+        if full || self.quick > 0 || self.now || situation.hole {
+            return true;
+        }
+        let delay = self.ato.min(self.max_ticks * 5 / 2);
+        let expires = self.ticks.at(situation.now) + delay;
+        if self.delack.is_none_or(|(pending, _)| expires < pending) {
+            self.delack = Some((expires, self.ticks.timer(situation.now, delay)));
+        }
         false
     }
 
@@ -254,8 +317,10 @@ impl Acknowledger {
         if self.delack.is_some_and(|(_, at)| at <= now) {
             self.delack = None;
             if self.scheduled {
-                // Missed: data comes more slowly than thought.
-                self.ato = (self.ato << 1).min(rto_ticks);
+                if self.style != DelayedAck::Spacing {
+                    // Missed: data comes more slowly than thought.
+                    self.ato = (self.ato << 1).min(rto_ticks);
+                }
                 send = true;
             }
         }
@@ -267,7 +332,7 @@ impl Acknowledger {
     pub fn sent(&mut self) {
         if self.scheduled && self.quick > 0 {
             self.quick -= 1;
-            if self.quick == 0 {
+            if self.quick == 0 && self.style != DelayedAck::Spacing {
                 self.ato = self.min_ticks;
             }
         }

@@ -200,7 +200,7 @@ impl Receiver {
         } else {
             new_bytes = self.reassembly.insert(segment.seq, end, self.dsack);
             // Also when all of it had come before: the duplicate is reported.
-            self.acks.schedule();
+            self.acks.schedule(self.ticks.at(now), rto_ticks);
             self.check_ce(segment);
         }
         if new_bytes > 0 {

@@ -71,7 +71,7 @@ impl Tuning {
             ReceiveTuning::Headroom => 320 + 256 + 320,
             // 2.6.27 on 32 bits: headers 160, 16, an sk_buff of 184 (unverified).
             ReceiveTuning::Twice => 160 + 16 + 184,
-            ReceiveTuning::Step => 0,
+            ReceiveTuning::Step | ReceiveTuning::Fixed => 0,
         };
         let mut memory = self.advmss + overhead;
         while self.window_from_space(memory) < self.advmss {
@@ -102,6 +102,7 @@ impl WindowOffer {
             }
             // tcp_mss: whole segments.
             ReceiveTuning::Step => settings.rmem[1].next_multiple_of(tuning.mss),
+            ReceiveTuning::Fixed => settings.rmem[1],
         };
         let full = tuning.window_from_space(rcvbuf);
         // tcp_select_initial_window: whole segments, and no more than an unscaled field holds.
@@ -173,6 +174,9 @@ impl WindowOffer {
             // sbspace: data out of order are not in the buffer; and the window is cut to its scale.
             return self.rcvbuf & !((1 << self.scale) - 1);
         }
+        if self.settings.tuning == ReceiveTuning::Fixed {
+            return self.select_whole(queued);
+        }
         let free = self.settings.window_from_space(self.rcvbuf.saturating_sub(queued));
         let full = self.clamp.min(self.settings.window_from_space(self.rcvbuf));
         let unit = (1_u64 << self.scale) - 1;
@@ -185,6 +189,19 @@ impl WindowOffer {
         }
         let window = free.min(self.ssthresh).min(self.clamp.max(self.ssthresh));
         (window + unit) & !unit
+    }
+
+    /// The same in 2.2: whole segments, and what was offered last as long as that is less than one away.
+    fn select_whole(&self, queued: u64) -> u64 {
+        let free = self.settings.window_from_space(self.rcvbuf.saturating_sub(queued));
+        let mss = self.settings.mss;
+        if free < self.rcvbuf / 4 && free < mss / 2 {
+            0
+        } else if self.offered + mss > free && self.offered <= free {
+            self.offered
+        } else {
+            free - free % mss
+        }
     }
 
     /// `tcp_select_window`: never takes back what was offered.
@@ -202,6 +219,9 @@ impl WindowOffer {
     /// `tcp_grow_window`: a well-filled segment allows two more; whether it did.
     #[inline]
     pub fn grow(&mut self, len: u64, queued: u64) -> bool {
+        if self.settings.tuning == ReceiveTuning::Fixed {
+            return false;
+        }
         let space = self.settings.window_from_space(self.rcvbuf.saturating_sub(queued));
         let room = self.clamp.min(space).saturating_sub(self.ssthresh);
         if room == 0 {
@@ -256,7 +276,10 @@ impl WindowOffer {
             match self.settings.tuning {
                 ReceiveTuning::Headroom if self.settings.moderate => self.enlarge(copied),
                 ReceiveTuning::Twice if self.settings.moderate => self.double(copied),
-                ReceiveTuning::Headroom | ReceiveTuning::Twice | ReceiveTuning::Step => {}
+                ReceiveTuning::Headroom
+                | ReceiveTuning::Twice
+                | ReceiveTuning::Step
+                | ReceiveTuning::Fixed => {}
             }
             self.space = copied;
         }

@@ -111,6 +111,7 @@ impl Sender {
             RecoveryStyle::RackPrr => {}
             RecoveryStyle::RateHalving { .. } => return self.on_ack_halving(segment, io),
             RecoveryStyle::Bsd => return self.on_ack_bsd(segment, io),
+            RecoveryStyle::Inflation => return self.on_ack_inflating(segment, io),
         }
         self.new_rtt_us = None;
         let prior_una = self.view.snd_una;
@@ -330,6 +331,10 @@ impl Sender {
             RttSampling::BsdTicks => {
                 return self.take_rtts_bsd(last_acked_us.or(ack.last_sacked_us), packets);
             }
+            RttSampling::LastTicks => {
+                self.sample_last(last_acked_us, ack.news.has(News::RETRANS_ACKED), packets);
+                return false;
+            }
         }
         let now_us = self.now_us();
         let mut seq_rtt = None;
@@ -436,7 +441,7 @@ impl Sender {
                 match self.settings.profile.recovery {
                     RecoveryStyle::RackPrr => self.remove_reno_sacks(packets),
                     RecoveryStyle::RateHalving { .. } => self.eat_duplicates(packets),
-                    RecoveryStyle::Bsd => {}
+                    RecoveryStyle::Bsd | RecoveryStyle::Inflation => {}
                 }
                 if ack.news.has(News::RETRANS_ACKED) {
                     ack.news.clear(News::ORIG_SACK_ACKED);
@@ -448,7 +453,7 @@ impl Sender {
                         let span = prior_highest.max(self.highest_sack()) - reordered_from;
                         self.learn_reordering(span.div_ceil(u64::from(self.view.mss)) as u32);
                     }
-                    RecoveryStyle::Bsd => {}
+                    RecoveryStyle::Bsd | RecoveryStyle::Inflation => {}
                 }
             }
         } else if rtt_taken

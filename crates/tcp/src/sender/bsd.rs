@@ -262,7 +262,7 @@ impl Sender {
     }
 
     /// What was sent again in the last recovery is no longer accounted for.
-    fn forget_repairs(&mut self) {
+    pub(super) fn forget_repairs(&mut self) {
         for number in self.board.head()..self.board.tail() {
             self.board.marks_mut(number).clear(Marks::LOST.with(Marks::RETRANS));
         }

@@ -98,7 +98,7 @@ impl Buffer {
             }
             // tcp_new_space: the MSS without regard to options.
             SendBuffer::Segments => u64::from(settings.advmss()) + 16 + SEGMENT_OVERHEAD,
-            SendBuffer::Payload => 0,
+            SendBuffer::Payload | SendBuffer::Fixed => 0,
         };
         let mut buffer = Self {
             supply: Supply::Until(0),
@@ -128,6 +128,7 @@ impl Buffer {
             SendBuffer::Segments => buffer.raise(3 * per_segment),
             // tcp_mss: whole segments.
             SendBuffer::Payload => buffer.sndbuf = buffer.sndbuf.next_multiple_of(mss),
+            SendBuffer::Fixed => {}
         }
         buffer
     }
@@ -175,7 +176,7 @@ impl Buffer {
         let least = match self.style {
             SendBuffer::Memory | SendBuffer::LinearSegments => 10,
             SendBuffer::Segments => 0,
-            SendBuffer::Payload => return,
+            SendBuffer::Payload | SendBuffer::Fixed => return,
         };
         let segments = u64::from(cwnd.max(least).max(reordering + 1));
         self.raise(self.factor * segments * self.per_segment);
@@ -189,7 +190,9 @@ impl Buffer {
     fn memory(&self, snd_una: u64, snd_nxt: u64, bursts_out: u64) -> u64 {
         let bytes = self.written - snd_una;
         let skbs = match self.style {
-            SendBuffer::LinearSegments | SendBuffer::Segments => bytes.div_ceil(self.mss),
+            SendBuffer::LinearSegments | SendBuffer::Segments | SendBuffer::Fixed => {
+                bytes.div_ceil(self.mss)
+            }
             SendBuffer::Memory | SendBuffer::Payload => self.skbs_unsent(snd_nxt) + bursts_out,
         };
         bytes + self.overhead() * skbs
@@ -199,7 +202,7 @@ impl Buffer {
         match self.style {
             SendBuffer::Memory | SendBuffer::Payload => SKB_OVERHEAD,
             SendBuffer::LinearSegments => self.per_segment - self.mss,
-            SendBuffer::Segments => SEGMENT_OVERHEAD,
+            SendBuffer::Segments | SendBuffer::Fixed => SEGMENT_OVERHEAD,
         }
     }
 
@@ -231,10 +234,16 @@ impl Buffer {
         self.chunk_bytes.min(half)
     }
 
-    /// Whether a writer that waits for room has enough of it (`sk_stream_is_writeable`).
+    /// Whether a writer that waits for room has enough of it (`sk_stream_is_writeable`; 2.2: `tcp_memory_free`).
     fn is_writeable(&self, snd_una: u64, snd_nxt: u64, bursts_out: u64) -> bool {
         let memory = self.memory(snd_una, snd_nxt, bursts_out);
-        self.style == SendBuffer::Payload || self.sndbuf.saturating_sub(memory) >= memory / 2
+        match self.style {
+            SendBuffer::Payload => true,
+            SendBuffer::Fixed => memory < self.sndbuf,
+            SendBuffer::Memory | SendBuffer::LinearSegments | SendBuffer::Segments => {
+                self.sndbuf.saturating_sub(memory) >= memory / 2
+            }
+        }
     }
 
     /// One step of `sendmsg`: copies into the last buffer, or into a new one if there is memory for it.
@@ -353,9 +362,10 @@ impl Sender {
         }
         // tcp_should_expand_sndbuf: only a window that is not full asks for more data.
         let used = match self.settings.profile.send_buffer {
-            SendBuffer::Memory | SendBuffer::LinearSegments | SendBuffer::Payload => {
-                self.in_flight()
-            }
+            SendBuffer::Memory
+            | SendBuffer::LinearSegments
+            | SendBuffer::Payload
+            | SendBuffer::Fixed => self.in_flight(),
             SendBuffer::Segments => self.view.packets_out,
         };
         if used < self.window.cwnd {

@@ -11,7 +11,7 @@ impl Sender {
     #[cold]
     pub(super) fn stays_unsent(&mut self) -> bool {
         let reacts = match self.settings.profile.recovery {
-            RecoveryStyle::RackPrr => false,
+            RecoveryStyle::RackPrr | RecoveryStyle::Inflation => false,
             RecoveryStyle::RateHalving { .. } | RecoveryStyle::Bsd => true,
         };
         if !reacts || self.view.packets_out == 0 {

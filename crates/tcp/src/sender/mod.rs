@@ -11,6 +11,7 @@
 //! | `frto.rs` | a timeout as 2.6 judged it | 2.6.27 `tcp_process_frto` ... |
 //! | `bsd.rs` | detection, recovery and transmission of 4.4BSD's line | FreeBSD's `tcp_do_segment` ... |
 //! | `halving.rs` | FACK and rate halving, the states of 2.6 | 2.6.27 `tcp_fastretrans_alert` ... |
+//! | `inflation.rs` | the same in Linux 2.2 | 2.2 `tcp_fast_retrans` ... |
 //! | `timers.rs` | RTO, F-RTO entry, tail loss probe | `tcp_timer.c` |
 //! | `rate.rs` | delivery-rate samples | `tcp_rate.c` |
 //! | `rtt.rs` | RTT estimate and minimum | `tcp_rtt_estimator` |
@@ -22,6 +23,7 @@ mod bsd;
 mod buffer;
 mod frto;
 mod halving;
+mod inflation;
 mod local_queue;
 mod no_sack;
 mod rack;
@@ -45,6 +47,7 @@ use buffer::Buffer;
 use dragstrip_cc::{Algorithm, CongestionControl, PacingStatus, View, Window};
 use dragstrip_units::Instant;
 use halving::Halving;
+use inflation::Inflation;
 use rack::Rack;
 use rate::RateState;
 use recovery::Recovery;
@@ -108,6 +111,7 @@ pub(crate) struct Sender {
     ecn: bool,
     halving: Halving,
     bsd: Bsd,
+    inflation: Inflation,
     /// What the host knew of the peer before.
     recalled: Metrics,
 }
@@ -168,6 +172,7 @@ impl Sender {
                 settings.profile.recovery == RecoveryStyle::RateHalving { fack: true },
             ),
             bsd: Bsd::default(),
+            inflation: Inflation::default(),
             rtt: RttEstimator::default(),
             min_rtt: WindowedMin::new(),
             timers: Timers::new(settings),
@@ -198,6 +203,9 @@ impl Sender {
         self.view.delivered_at = now;
         self.bsd.note_window(segment.window);
         match syn_rtt_us {
+            _ if self.settings.profile.rtt_sampling == RttSampling::LastTicks => {
+                self.note_lost_syns(syn_retransmits);
+            }
             Some(rtt) if self.settings.profile.rtt_sampling == RttSampling::BsdTicks => {
                 self.last_rtt_us = Some(rtt);
                 let rtt = Instant::from_nanos(u64::from(rtt) * 1_000);
@@ -208,7 +216,10 @@ impl Sender {
         }
         self.recall_rtt();
         // RFC 5681 §3.1: after a lost SYN the window starts at one segment; Linux asks for two losses.
-        let allowed = u32::from(self.settings.profile.recovery != RecoveryStyle::Bsd);
+        let allowed = match self.settings.profile.recovery {
+            RecoveryStyle::RackPrr | RecoveryStyle::RateHalving { .. } => 1,
+            RecoveryStyle::Bsd | RecoveryStyle::Inflation => 0,
+        };
         if syn_retransmits > allowed {
             self.window.cwnd = 1;
         }

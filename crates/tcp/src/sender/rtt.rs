@@ -119,6 +119,42 @@ impl BsdRttEstimator {
     }
 }
 
+/// Jacobson's estimator in ticks as Linux 2.2 has it (`tcp_rtt_estimator`, `tcp_set_rto`): the mean × 8, the deviation × 4.
+#[derive(Clone, Debug, Default)]
+pub(super) struct LastTickEstimator {
+    srtt_x8: u32,
+    mdev_x4: u32,
+}
+
+impl LastTickEstimator {
+    /// Takes a sample of `rtt` ticks; none counts as one.
+    pub fn sample(&mut self, rtt: u64) {
+        let rtt = rtt.clamp(1, 1 << 24) as u32;
+        if self.srtt_x8 == 0 {
+            self.srtt_x8 = rtt << 3;
+            self.mdev_x4 = rtt << 2;
+            return;
+        }
+        let mean = self.srtt_x8 >> 3;
+        self.srtt_x8 = self.srtt_x8 + rtt - mean;
+        self.mdev_x4 = self.mdev_x4 + rtt.abs_diff(mean) - (self.mdev_x4 >> 2);
+    }
+
+    /// Mean and four deviations, a quarter on top, and as much again for a window of one packet, half for one of two ... The shift
+    /// is one of 32 bits, and starts again every 32 packets.
+    pub fn timeout(&self, cwnd: u32) -> u64 {
+        let timeout = (self.srtt_x8 >> 3) + self.mdev_x4;
+        u64::from(timeout)
+            + u64::from(timeout >> 2)
+            + u64::from(timeout >> (cwnd.wrapping_sub(1) & 31))
+    }
+
+    /// The smoothed RTT × 8, ticks.
+    pub fn srtt_x8(&self) -> u64 {
+        u64::from(self.srtt_x8)
+    }
+}
+
 /// Minimum over a sliding window, remembering the best three (Nichols; `struct minmax`).
 /// Times are ticks, values µs.
 #[derive(Clone, Debug)]
@@ -224,6 +260,26 @@ mod tests {
         estimator.sample(201);
         // Error 100: the deviation rises by a quarter of it, the mean by an eighth: 112 + 4 · 25.
         assert!((212..=214).contains(&estimator.timeout()), "{}", estimator.timeout());
+    }
+
+    /// The first sample of 40 ticks gives 40 + 4 · 40, a quarter more, and a share for the window.
+    #[test]
+    fn the_timeout_of_2_2_is_longer_for_small_windows_and_for_33_packets() {
+        let mut estimator = LastTickEstimator::default();
+        estimator.sample(40);
+        for (cwnd, timeout) in
+            [(1, 450), (2, 350), (3, 300), (20, 250), (32, 250), (33, 450), (34, 350)]
+        {
+            assert_eq!(estimator.timeout(cwnd), timeout, "{cwnd}");
+        }
+        for _ in 0..100 {
+            estimator.sample(40);
+        }
+        assert_eq!(
+            estimator.timeout(20),
+            40 + 3 + 10,
+            "the deviation stops at three quarters of a tick"
+        );
     }
 
     #[test]

@@ -208,7 +208,7 @@ impl Sender {
         match self.settings.profile.recovery {
             RecoveryStyle::RackPrr => {}
             RecoveryStyle::RateHalving { .. } => return self.learn_reordering(distance),
-            RecoveryStyle::Bsd => return,
+            RecoveryStyle::Bsd | RecoveryStyle::Inflation => return,
         }
         if distance > self.recovery.reordering {
             self.recovery.reordering = distance.min(self.settings.max_reordering);

@@ -196,6 +196,7 @@ impl Sender {
         self.counters.rto_count += 1;
         match self.settings.profile.recovery {
             RecoveryStyle::Bsd => return self.time_out_bsd(io),
+            RecoveryStyle::Inflation => return self.time_out_inflating(io),
             RecoveryStyle::RackPrr => self.enter_loss(),
             RecoveryStyle::RateHalving { .. } => self.time_out_halving(),
         }

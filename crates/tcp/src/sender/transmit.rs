@@ -118,8 +118,10 @@ impl Sender {
     /// `tcp_write_xmit`: sends new data as far as window, receiver, pacing and local queue allow.
     /// Whether anything was sent.
     pub(super) fn write_xmit<O: Outbox>(&mut self, io: &mut Io<'_, O>, push: Push) -> bool {
-        if self.settings.profile.recovery == RecoveryStyle::Bsd {
-            return self.output_bsd(io);
+        match self.settings.profile.recovery {
+            RecoveryStyle::RackPrr | RecoveryStyle::RateHalving { .. } => {}
+            RecoveryStyle::Bsd => return self.output_bsd(io),
+            RecoveryStyle::Inflation => return self.output_inflating(io),
         }
         let prior_packets = self.view.packets_out;
         let max_segments = self.max_burst();
@@ -511,7 +513,7 @@ impl Sender {
                 RecoveryStyle::RateHalving { .. } => {
                     self.halving.note_retransmission(number, sent.sent_us, self.view.snd_nxt);
                 }
-                RecoveryStyle::Bsd => {}
+                RecoveryStyle::Bsd | RecoveryStyle::Inflation => {}
             }
             self.counters.retransmits += 1;
             self.emit(sent.seq, sent.len, Flags::ACK, false, io);
@@ -538,7 +540,9 @@ impl Sender {
             self.transmission.usage_round_ends = self.view.snd_nxt;
         }
         let used = match self.view.kernel {
-            Kernel::Linux6 | Kernel::Freebsd9 => self.view.cwnd_limited(&self.window),
+            Kernel::Linux6 | Kernel::Linux22 | Kernel::Freebsd9 => {
+                self.view.cwnd_limited(&self.window)
+            }
             Kernel::Linux2627 | Kernel::Linux2638 => self.view.packets_out >= self.window.cwnd,
         };
         if used {

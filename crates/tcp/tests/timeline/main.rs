@@ -9,6 +9,7 @@ mod freebsd_9;
 mod growth;
 mod handshake;
 mod harness;
+mod kernel_2_2;
 mod kernel_2_6_27;
 mod kernel_4_15;
 mod pacing;
