@@ -25,6 +25,7 @@ from dragstrip.experiment import (
     ConstantRate,
     Experiment,
     Flow,
+    History,
     HostSettings,
     Link,
     Medium,
@@ -41,8 +42,8 @@ from dragstrip.traces import opportunities_ms
 
 Json: TypeAlias = dict[str, Any]
 
-TICK_HZ = {"linux-2.6.27": 1000}
-"""Ticks per second of the distribution that a profile was taken from (Fedora 10), where they are not 250."""
+TICK_HZ = {"linux-2.6.27": 1000, "linux-2.2": 100}
+"""Ticks per second of the distribution that a profile was taken from (Fedora 10, Red Hat 6), where they are not 250."""
 
 
 @dataclass(frozen=True)
@@ -413,9 +414,20 @@ def _with_settings(node: Json, patterns: Mapping[str, HostSettings]) -> Json:
             "tick_hz": settings.tick_hz,
         }
         host.update({key: value for key, value in plain.items() if value is not None})
+        if settings.history is not None:
+            host["history"] = _history(settings.history)
     if host.get("profile") in TICK_HZ:
         host.setdefault("tick_hz", TICK_HZ[host["profile"]])
     return host
+
+
+def _history(known: History) -> Json:
+    return {
+        "ssthresh_packets": known.ssthresh,
+        "reordering_packets": known.reordering,
+        "rtt_ns": known.rtt,
+        "rtt_deviation_ns": known.deviation,
+    }
 
 
 def _flows(experiment: Experiment, hosts: list[str]) -> list[Json]:

@@ -290,6 +290,17 @@ class StaticRoute(Part):
     link: str
 
 
+class History(Part):
+    """What a host remembers of connections before the run (Linux 2.6's cache of metrics); 0: nothing."""
+
+    ssthresh: int = 0
+    """Packets at which slow start ends at first."""
+    reordering: int = 0
+    """Packets of reordering learnt."""
+    rtt: Time = 0
+    deviation: Time = 0
+
+
 class HostSettings(Part):
     """A host's TCP."""
 
@@ -299,6 +310,7 @@ class HostSettings(Part):
     gso: Literal["off", "auto"] | None = None
     mtu: Size | None = None
     tick_hz: int | None = None
+    history: History | None = None
 
 
 class Bulk(Part):

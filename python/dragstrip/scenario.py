@@ -36,6 +36,20 @@ GsoMode: TypeAlias = Literal["off", "auto"]
 """Generic segmentation offload in the socket layer."""
 
 
+class HistorySpec(Model):
+    """What a host remembers of connections before the run (Linux 2.6's cache of metrics, for every destination alike); 0: nothing. A
+flow that begins with it leaves its own to the next one, as it does without."""
+
+    ssthresh_packets: UInt32 = 0
+    """Where slow start ends at first."""
+    reordering_packets: UInt32 = 0
+    """Reordering learnt."""
+    rtt_ns: UInt64 = 0
+    """Smoothed RTT; it counts where it is longer than the handshake's."""
+    rtt_deviation_ns: UInt64 = 0
+    """Its mean deviation."""
+
+
 class HostNode(Model):
     """Sends and receives."""
 
@@ -52,6 +66,8 @@ class HostNode(Model):
     """IP packet size limit; a full TCP segment with timestamps carries 52 bytes less."""
     tick_hz: UInt32 = 250
     """Kernel ticks per second: 100, 250, 300 or 1000."""
+    history: HistorySpec | None = None
+    """What earlier connections to any host have left behind; none: nothing."""
 
 
 class RouterNode(Model):
@@ -694,6 +710,7 @@ __all__ = [
     "FqCodelQdisc",
     "GemodelLoss",
     "GsoMode",
+    "HistorySpec",
     "HomeplugAvMedium",
     "HostNode",
     "HtbQdisc",

@@ -14,6 +14,7 @@ pub(crate) fn host(name: &str) -> NodeSpec {
         gso: GsoMode::Off,
         mtu_bytes: 1500,
         tick_hz: 250,
+        history: None,
     })
 }
 

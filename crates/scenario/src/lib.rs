@@ -27,7 +27,7 @@ pub use sysctl::{BufferSizes, Kind as SysctlKind, Support, Sysctl, Sysctls, sysc
 pub use tc_format::{format_netem, format_qdisc};
 pub use tc_text::{htb_default_burst_bytes, parse_netem, parse_qdisc};
 pub use types::{
-    Application, DelayDistribution, FlowSpec, GsoMode, HostSpec, LinkSpec, LossModel, NetemSpec,
-    NodeSpec, ProbeSpec, QdiscSpec, Record, Route, Scenario, StackProfile, Transport,
+    Application, DelayDistribution, FlowSpec, GsoMode, HistorySpec, HostSpec, LinkSpec, LossModel,
+    NetemSpec, NodeSpec, ProbeSpec, QdiscSpec, Record, Route, Scenario, StackProfile, Transport,
 };
 pub use validate::{DURATION_MAX_NS, PACKET_BYTES_MIN};

@@ -76,6 +76,28 @@ pub struct HostSpec {
     /// Kernel ticks per second: 100, 250, 300 or 1000.
     #[serde(default = "default_hz")]
     pub tick_hz: u32,
+    /// What earlier connections to any host have left behind; none: nothing.
+    #[serde(default)]
+    pub history: Option<HistorySpec>,
+}
+
+/// What a host remembers of connections before the run (Linux 2.6's cache of metrics, for every destination alike); 0: nothing. A
+/// flow that begins with it leaves its own to the next one, as it does without.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HistorySpec {
+    /// Where slow start ends at first.
+    #[serde(default)]
+    pub ssthresh_packets: u32,
+    /// Reordering learnt.
+    #[serde(default)]
+    pub reordering_packets: u32,
+    /// Smoothed RTT; it counts where it is longer than the handshake's.
+    #[serde(default)]
+    pub rtt_ns: u64,
+    /// Its mean deviation.
+    #[serde(default)]
+    pub rtt_deviation_ns: u64,
 }
 
 fn default_mtu() -> u32 {
@@ -100,7 +122,7 @@ pub enum StackProfile {
     Linux415,
     /// Linux 2.2 (1999): initial window 2, growth per ACK, fast retransmit with an inflated window, everything again after a
     /// timeout and nothing new before that, timeouts a quarter longer, ACKs delayed by the data's spacing, buffers of 64 KiB and
-    /// windows of 32. Its kernels tick 100 times a second: set `tick_hz`. Congestion controls: reno, vegas (the patch of 1999), fixed.
+    /// windows of 32. Its kernels tick 100 times a second (`tick_hz`). Congestion controls: reno, vegas (the patch of 1999), fixed.
     #[serde(rename = "linux-2.2")]
     Linux22,
     /// Linux 2.6.27 (Fedora 10): initial window 3, growth per ACK, FACK and rate halving, no RACK, no pacing, 8 bits

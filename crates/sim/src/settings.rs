@@ -2,8 +2,8 @@
 
 use crate::SetupError;
 use crate::build::problem;
-use dragstrip_scenario::{FreebsdSysctls, GsoMode, HostSpec, StackProfile, Sysctls};
-use dragstrip_tcp::{BsdSettings, Settings, bsd_initial_window, rfc3390_window};
+use dragstrip_scenario::{FreebsdSysctls, GsoMode, HistorySpec, HostSpec, StackProfile, Sysctls};
+use dragstrip_tcp::{BsdSettings, Metrics, Settings, bsd_initial_window, rfc3390_window};
 use dragstrip_units::Duration;
 
 /// The settings of a host's TCP.
@@ -49,6 +49,17 @@ fn freebsd_settings(host: &HostSpec, field: &str) -> Result<Settings, SetupError
     };
     let (ten, rfc3390) = (is_on("experimental.initcwnd10"), is_on("rfc3390"));
     Ok(Settings { initial_cwnd: bsd_initial_window(settings.mss(), ten, rfc3390), ..settings })
+}
+
+/// As `tcp_update_metrics` keeps it: the RTT × 8, its deviation × 4.
+fn history(known: &HistorySpec) -> Metrics {
+    let HistorySpec { ssthresh_packets, reordering_packets, rtt_ns, rtt_deviation_ns } = *known;
+    Metrics {
+        ssthresh: ssthresh_packets,
+        reordering: reordering_packets,
+        srtt_us_x8: (rtt_ns / 125) as u32,
+        rttvar_us_x4: (rtt_deviation_ns / 250) as u32,
+    }
 }
 
 fn linux_settings(host: &HostSpec, field: &str) -> Result<Settings, SetupError> {
@@ -99,6 +110,7 @@ fn linux_settings(host: &HostSpec, field: &str) -> Result<Settings, SetupError> 
         comp_sack_nr: sysctls.tcp_comp_sack_nr,
         min_rtt_wlen_s: sysctls.tcp_min_rtt_wlen,
         metrics_cache: stock.metrics_cache && !sysctls.tcp_no_metrics_save,
+        history: host.history.as_ref().map(history).unwrap_or_default(),
         ..stock
     };
     Ok(match host.profile {

@@ -30,17 +30,19 @@ pub(crate) struct Socket {
 pub(crate) struct Memory(Vec<Metrics>);
 
 impl Memory {
-    /// Nothing yet, of the pairs that `sockets` connect.
+    /// Of the pairs that `sockets` connect, what the hosts have from before.
     pub fn of(sockets: &[Socket]) -> Self {
         let pairs = sockets.iter().map(|socket| socket.destination as usize + 1).max();
-        Self(vec![Metrics::default(); pairs.unwrap_or(0)])
+        let mut known = vec![Metrics::default(); pairs.unwrap_or(0)];
+        for socket in sockets {
+            known[socket.destination as usize] = socket.endpoint.history();
+        }
+        Self(known)
     }
 
     /// Before a connection is opened.
     pub fn recall(&self, socket: &mut Socket) {
-        if socket.endpoint.keeps_metrics() {
-            socket.endpoint.recall(self.0[socket.destination as usize]);
-        }
+        socket.endpoint.recall(self.0[socket.destination as usize]);
     }
 
     /// A connection is reset.

@@ -1,8 +1,8 @@
 //! What must come out of a path can be worked out beforehand; here it is, beside what comes out.
 
 use dragstrip_scenario::{
-    Application, FlowSpec, LinkSpec, LossModel, NetemSpec, NodeSpec, QdiscSpec, Scenario,
-    StackProfile,
+    Application, FlowSpec, HistorySpec, LinkSpec, LossModel, NetemSpec, NodeSpec, QdiscSpec,
+    Scenario, StackProfile,
 };
 use dragstrip_sim::{Column, Data, Recording};
 use dragstrip_testkit::path::{datagrams, dumbbell, flow, link, ping};
@@ -378,4 +378,24 @@ fn a_connection_inherits_the_threshold_of_the_one_before() {
     assert!((2.0..60.0).contains(&inherited), "{inherited} segments");
     assert_eq!(second_begins_with(StackProfile::Linux2627, false), fresh);
     assert_eq!(second_begins_with(StackProfile::Linux6, true), fresh);
+}
+
+/// What a host remembers from before the run is where its first connection begins, with saving on or off.
+#[test]
+fn a_connection_begins_with_the_host_s_history() {
+    for save in ["0", "1"] {
+        let bottleneck = LinkSpec { rate_bps: Some(2_000_000), qdisc: pfifo(20), ..link("r", "d") };
+        let mut scenario = dumbbell(1, bottleneck, 10_000_000, 1);
+        for node in &mut scenario.nodes {
+            if let NodeSpec::Host(host) = node {
+                host.profile = StackProfile::Linux2627;
+                host.sysctl.insert("net.ipv4.tcp_no_metrics_save".to_owned(), save.to_owned());
+                host.history = Some(HistorySpec { ssthresh_packets: 7, ..HistorySpec::default() });
+            }
+        }
+        scenario.flows = vec![flow("s0", "d", "reno")];
+        let recording = run(&scenario);
+        let begins = of_flow(&recording, "samples", "ssthresh_bytes", 0, 0)[0].1 / PAYLOAD;
+        assert!((begins - 7.0).abs() < 1e-9, "{begins} segments");
+    }
 }

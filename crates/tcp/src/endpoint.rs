@@ -186,6 +186,12 @@ impl Endpoint {
         }
     }
 
+    /// What the host remembered of every peer before the run.
+    #[must_use]
+    pub fn history(&self) -> Metrics {
+        self.sender.settings.history
+    }
+
     /// Whether this host remembers anything.
     #[must_use]
     pub fn keeps_metrics(&self) -> bool {

@@ -3,6 +3,7 @@
 //! Names are the sysctls' without `net.ipv4.tcp_`; defaults are Linux 6.1's (linux `tcp_ipv4.c`,
 //! `tcp_sk_init`).
 
+use crate::metrics::Metrics;
 use crate::ticks::Ticks;
 use dragstrip_cc::Kernel;
 use dragstrip_units::Duration;
@@ -359,6 +360,8 @@ pub struct Settings {
     pub nodelay: bool,
     /// `tcp_no_metrics_save` = 0: the next connection to a host begins with what the last one has learnt.
     pub metrics_cache: bool,
+    /// What it has learnt before the run.
+    pub history: Metrics,
     /// What only FreeBSD has.
     pub bsd: BsdSettings,
 }
@@ -408,6 +411,7 @@ impl Settings {
             write_bytes: 131_072,
             nodelay: false,
             metrics_cache: false,
+            history: Metrics::default(),
             bsd: BsdSettings {
                 abc_limit: 2,
                 limited_transmit: true,

@@ -16,6 +16,7 @@ pub fn host(name: &str) -> NodeSpec {
         gso: GsoMode::Off,
         mtu_bytes: 1500,
         tick_hz: 250,
+        history: None,
     })
 }
 

@@ -51,6 +51,7 @@ pub(crate) fn host() -> impl Strategy<Value = HostSpec> {
             gso,
             mtu_bytes,
             tick_hz,
+            history: None,
         },
     )
 }

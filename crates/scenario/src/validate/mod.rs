@@ -13,7 +13,9 @@ use crate::freebsd::FreebsdSysctls;
 use crate::problem::Problem;
 use crate::routing::Topology;
 use crate::sysctl::Sysctls;
-use crate::types::{GsoMode, HostSpec, LinkSpec, NodeSpec, Record, Route, Scenario, StackProfile};
+use crate::types::{
+    GsoMode, HistorySpec, HostSpec, LinkSpec, NodeSpec, Record, Route, Scenario, StackProfile,
+};
 use dragstrip_units::tc::RATE_MAX_BPS;
 use dragstrip_units::{Duration, format_time};
 use std::collections::BTreeSet;
@@ -33,6 +35,12 @@ const ETHERNET_BYTES: u64 = 14;
 const MTU_BYTES: std::ops::RangeInclusive<u32> = 68..=65_535;
 /// The tick rates a kernel can be built with.
 const TICK_HZ: &[u32] = &[100, 250, 300, 1000];
+/// A threshold above this was never set by a reduction, and is not remembered (`tcp_update_metrics`).
+const HISTORY_PACKETS_MAX: u32 = 0xfffe;
+/// The most reordering that Linux 2.6 learns (`TCP_MAX_REORDERING`).
+const HISTORY_REORDERING_MAX: u32 = 127;
+/// `TCP_RTO_MAX`.
+const HISTORY_NS_MAX: u64 = 120_000_000_000;
 
 impl Scenario {
     /// Whether this scenario can be run.
@@ -134,7 +142,7 @@ fn distinct<'a>(names: impl Iterator<Item = (String, &'a str)>, report: &mut Rep
 }
 
 fn host_checks(host: &HostSpec, at: &str, report: &mut Report) {
-    let HostSpec { name: _, profile, sysctl, gso, mtu_bytes, tick_hz } = host;
+    let HostSpec { name: _, profile, sysctl, gso, mtu_bytes, tick_hz, history } = host;
     if *profile == StackProfile::Freebsd9 && *gso != GsoMode::Off {
         report.add(format!("{at}.gso"), "auto", "off: bursts of FreeBSD 9 are not modelled");
     }
@@ -156,6 +164,44 @@ fn host_checks(host: &HostSpec, at: &str, report: &mut Report) {
     }
     if !TICK_HZ.contains(tick_hz) {
         report.add(format!("{at}.tick_hz"), tick_hz, "one of 100, 250, 300, 1000");
+    }
+    if let Some(history) = history {
+        history_checks(*profile, history, at, report);
+    }
+}
+
+fn history_checks(profile: StackProfile, history: &HistorySpec, at: &str, report: &mut Report) {
+    let HistorySpec { ssthresh_packets, reordering_packets, rtt_ns, rtt_deviation_ns } = *history;
+    let remembers = match profile {
+        StackProfile::Linux2627 | StackProfile::Linux2638 => true,
+        StackProfile::Linux6
+        | StackProfile::Linux415
+        | StackProfile::Linux22
+        | StackProfile::Freebsd9 => false,
+    };
+    if !remembers {
+        let expected = "none: connections of this profile begin without, those of linux-2.6.27 and linux-2.6.38 do not";
+        report.add(format!("{at}.history"), "a history", expected);
+    }
+    if ssthresh_packets == 1 || ssthresh_packets > HISTORY_PACKETS_MAX {
+        report.add(
+            format!("{at}.history.ssthresh_packets"),
+            ssthresh_packets,
+            "from 2 to 65534, or 0",
+        );
+    }
+    if reordering_packets > HISTORY_REORDERING_MAX {
+        let expected = "at most 127, the most that is learnt";
+        report.add(format!("{at}.history.reordering_packets"), reordering_packets, expected);
+    }
+    for (field, ns) in [("rtt_ns", rtt_ns), ("rtt_deviation_ns", rtt_deviation_ns)] {
+        if ns > HISTORY_NS_MAX {
+            report.add(format!("{at}.history.{field}"), ns, "at most 120 s");
+        }
+    }
+    if rtt_ns == 0 && rtt_deviation_ns > 0 {
+        let expected = "0 where no RTT is known";
+        report.add(format!("{at}.history.rtt_deviation_ns"), rtt_deviation_ns, expected);
     }
 }
 

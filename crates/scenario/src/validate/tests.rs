@@ -2,8 +2,8 @@
 
 use crate::media::MediumSpec;
 use crate::types::{
-    Application, GsoMode, LossModel, NetemSpec, NodeSpec, QdiscSpec, Route, Scenario, StackProfile,
-    Transport,
+    Application, GsoMode, HistorySpec, LossModel, NetemSpec, NodeSpec, QdiscSpec, Route, Scenario,
+    StackProfile, Transport,
 };
 use crate::{DURATION_MAX_NS, HostSpec, Problem, fixture};
 use std::collections::BTreeMap;
@@ -129,6 +129,58 @@ fn a_host_of_2_6_has_the_algorithms_and_settings_of_its_time() {
         on(StackProfile::Linux2638, "reno")(s);
         a(s).sysctl.insert("net.ipv4.tcp_recovery".to_owned(), "1".to_owned());
     });
+}
+
+#[test]
+fn a_host_of_2_2_has_little_to_set() {
+    let old = |name: &'static str, value: &'static str| {
+        move |s: &mut Scenario| {
+            a(s).profile = StackProfile::Linux22;
+            s.flows[0] = fixture::flow("flow", "vegas");
+            a(s).sysctl.insert(name.to_owned(), value.to_owned());
+        }
+    };
+    let mut good = fixture::scenario();
+    old("net.ipv4.tcp_sack", "0")(&mut good);
+    assert_eq!(good.validate(), Ok(()));
+    for name in ["net.ipv4.tcp_recovery", "net.ipv4.tcp_rmem", "net.ipv4.tcp_reordering"] {
+        let expected = wrong(&format!("nodes[0].sysctl[{name:?}]"), old(name, "1"));
+        assert_eq!(expected, "a setting that Linux 2.2 has");
+    }
+    wrong("nodes[0].gso", |s| {
+        old("net.ipv4.tcp_sack", "1")(s);
+        a(s).gso = GsoMode::Auto;
+    });
+    wrong("flows[0].transport.cc", |s| {
+        old("net.ipv4.tcp_sack", "1")(s);
+        s.flows[0] = fixture::flow("flow", "cubic");
+    });
+}
+
+#[test]
+fn a_history_belongs_to_hosts_that_have_one() {
+    let known = |history: HistorySpec| {
+        move |s: &mut Scenario| {
+            a(s).profile = StackProfile::Linux2627;
+            s.flows[0] = fixture::flow("flow", "reno");
+            a(s).history = Some(history);
+        }
+    };
+    let plain = HistorySpec {
+        ssthresh_packets: 2,
+        reordering_packets: 127,
+        rtt_ns: 500_000_000,
+        rtt_deviation_ns: 1,
+    };
+    let mut good = fixture::scenario();
+    known(plain)(&mut good);
+    assert_eq!(good.validate(), Ok(()));
+    wrong("nodes[0].history", |s| a(s).history = Some(plain));
+    let at = |field: &str, history| wrong(&format!("nodes[0].history.{field}"), known(history));
+    at("ssthresh_packets", HistorySpec { ssthresh_packets: 1, ..plain });
+    at("reordering_packets", HistorySpec { reordering_packets: 128, ..plain });
+    at("rtt_deviation_ns", HistorySpec { rtt_ns: 0, ..plain });
+    at("rtt_ns", HistorySpec { rtt_ns: 120_000_000_001, ..plain });
 }
 
 #[test]
