@@ -82,7 +82,7 @@ pub struct HostSpec {
 }
 
 /// What a host remembers of connections before the run (Linux 2.6's cache of metrics, for every destination alike); 0: nothing. A
-/// flow that begins with it leaves its own to the next one, as it does without.
+/// flow that begins with it leaves its own to the next one, as it does without. Linux 6.1 takes no threshold over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HistorySpec {

@@ -52,8 +52,10 @@ fn freebsd_settings(host: &HostSpec, field: &str) -> Result<Settings, SetupError
 }
 
 /// As `tcp_update_metrics` keeps it: the RTT × 8, its deviation × 4.
-fn history(known: &HistorySpec) -> Metrics {
-    let HistorySpec { ssthresh_packets, reordering_packets, rtt_ns, rtt_deviation_ns } = *known;
+fn history(host: &HostSpec) -> Metrics {
+    let takes_over = matches!(host.profile, StackProfile::Linux2627 | StackProfile::Linux2638);
+    let Some(known) = host.history.filter(|_| takes_over) else { return Metrics::default() };
+    let HistorySpec { ssthresh_packets, reordering_packets, rtt_ns, rtt_deviation_ns } = known;
     Metrics {
         ssthresh: ssthresh_packets,
         reordering: reordering_packets,
@@ -110,7 +112,7 @@ fn linux_settings(host: &HostSpec, field: &str) -> Result<Settings, SetupError> 
         comp_sack_nr: sysctls.tcp_comp_sack_nr,
         min_rtt_wlen_s: sysctls.tcp_min_rtt_wlen,
         metrics_cache: stock.metrics_cache && !sysctls.tcp_no_metrics_save,
-        history: host.history.as_ref().map(history).unwrap_or_default(),
+        history: history(host),
         ..stock
     };
     Ok(match host.profile {

@@ -172,15 +172,14 @@ fn host_checks(host: &HostSpec, at: &str, report: &mut Report) {
 
 fn history_checks(profile: StackProfile, history: &HistorySpec, at: &str, report: &mut Report) {
     let HistorySpec { ssthresh_packets, reordering_packets, rtt_ns, rtt_deviation_ns } = *history;
-    let remembers = match profile {
+    let taken_over = match profile {
         StackProfile::Linux2627 | StackProfile::Linux2638 => true,
-        StackProfile::Linux6
-        | StackProfile::Linux415
-        | StackProfile::Linux22
-        | StackProfile::Freebsd9 => false,
+        // tcp_no_ssthresh_metrics_save: it leaves the threshold alone, and may be run beside those that do not.
+        StackProfile::Linux6 => reordering_packets == 0 && rtt_ns == 0,
+        StackProfile::Linux415 | StackProfile::Linux22 | StackProfile::Freebsd9 => false,
     };
-    if !remembers {
-        let expected = "none: connections of this profile begin without, those of linux-2.6.27 and linux-2.6.38 do not";
+    if !taken_over {
+        let expected = "none: only linux-2.6.27 and linux-2.6.38 go by one here";
         report.add(format!("{at}.history"), "a history", expected);
     }
     if ssthresh_packets == 1 || ssthresh_packets > HISTORY_PACKETS_MAX {
