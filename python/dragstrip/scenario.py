@@ -38,7 +38,7 @@ GsoMode: TypeAlias = Literal["off", "auto"]
 
 class HistorySpec(Model):
     """What a host remembers of connections before the run (Linux 2.6's cache of metrics, for every destination alike); 0: nothing. A
-flow that begins with it leaves its own to the next one, as it does without."""
+flow that begins with it leaves its own to the next one, as it does without. Linux 6.1 takes no threshold over."""
 
     ssthresh_packets: UInt32 = 0
     """Where slow start ends at first."""
