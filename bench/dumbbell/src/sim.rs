@@ -97,6 +97,7 @@ fn host(options: &Options, name: &str) -> NodeSpec {
         gso: GsoMode::Off,
         mtu_bytes: 1500,
         tick_hz: 250,
+        history: None,
     })
 }
 
