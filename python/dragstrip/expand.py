@@ -43,7 +43,7 @@ from dragstrip.traces import opportunities_ms
 Json: TypeAlias = dict[str, Any]
 
 TICK_HZ = {"linux-2.6.27": 1000, "linux-2.2": 100}
-"""Ticks per second of the distribution that a profile was taken from (Fedora 10, Red Hat 6), where they are not 250."""
+"""Ticks per second of a profile whose distribution (Fedora 10, Red Hat 6) had not 250."""
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ use super::timers::Pending;
 use super::{Io, Sender};
 use crate::profile::{RecoveryStyle, SendBuffer};
 use crate::segment::{Flags, Outbox, Segment};
-use dragstrip_cc::{CaState, CongestionControl, Event, Kernel, PacingStatus};
+use dragstrip_cc::{CaState, CongestionControl, Event, PacingStatus};
 use dragstrip_units::{Duration, Instant};
 use std::collections::VecDeque;
 
@@ -539,11 +539,10 @@ impl Sender {
             self.view.max_packets_out = self.view.packets_out;
             self.transmission.usage_round_ends = self.view.snd_nxt;
         }
-        let used = match self.view.kernel {
-            Kernel::Linux6 | Kernel::Linux22 | Kernel::Freebsd9 => {
-                self.view.cwnd_limited(&self.window)
-            }
-            Kernel::Linux2627 | Kernel::Linux2638 => self.view.packets_out >= self.window.cwnd,
+        let used = if self.view.kernel.counts_acks() {
+            self.view.packets_out >= self.window.cwnd
+        } else {
+            self.view.cwnd_limited(&self.window)
         };
         if used {
             self.transmission.cwnd_used = 0;
