@@ -341,3 +341,4 @@ def test_an_old_stack_ticks_as_its_distribution_did_unless_told_otherwise() -> N
     assert ticks(profile="linux-6") == {250}
     assert ticks(profile="linux-2.6.27") == {1000}
     assert ticks(profile="linux-2.6.27", tick_hz=100) == {100}
+    assert ticks(profile="linux-2.2") == {100}
