@@ -202,6 +202,7 @@ impl Profile {
         two_ticks_on_top: false,
         send_buffer: SendBuffer::Fixed,
         ticked_timestamps: true,
+        paws_window: 0,
         reordering_bits: 32,
     };
 

@@ -226,8 +226,11 @@ impl Sender {
     }
 
     /// `tcp_disordered_ack`: whether a pure ACK whose timestamp is `age_ms` older than the last one is taken all the same, because it
-    /// is a duplicate ACK that moves no window and a timeout old at most. FreeBSD takes none.
+    /// is a duplicate ACK that moves no window and a timeout old at most. FreeBSD takes none, Linux 2.2 all.
     pub fn takes_outdated(&self, segment: &Segment, age_ms: u32) -> bool {
+        if self.settings.profile.recovery == RecoveryStyle::Inflation {
+            return true;
+        }
         let replay_ms = self.ticks.to_micros(self.rto_ticks()) / 1_000 * 1_024 / 1_000;
         self.settings.profile.recovery != RecoveryStyle::Bsd
             && segment.ack == self.view.snd_una
