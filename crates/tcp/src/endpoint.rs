@@ -305,9 +305,14 @@ impl Endpoint {
                 return 0;
             }
             self.sender.view.now = now;
+            let flush = self.receiver.flushes(segment);
+            if flush {
+                self.acknowledge(now, out);
+            }
             let received = self.receiver.on_data(
                 segment,
                 now,
+                flush,
                 self.sender.view.srtt_us_x8,
                 self.sender.rto_ticks(),
             );

@@ -117,6 +117,12 @@ impl Acknowledger {
         self.scheduled = true;
     }
 
+    /// ACKs are being held back by SACK compression.
+    #[inline]
+    pub fn is_compressing(&self) -> bool {
+        self.compressed > 0
+    }
+
     /// Data out of order wait to be acknowledged (`inet_csk_schedule_ack`).
     pub fn schedule(&mut self, tick: u64, rto_ticks: u64) {
         self.scheduled = true;
@@ -212,6 +218,9 @@ impl Acknowledger {
             DelayedAck::EverySecond => return self.decide_pairs(situation),
             DelayedAck::Spacing => return self.decide_by_spacing(situation),
         }
+        if !self.scheduled {
+            return false;
+        }
         let more_than_one = situation.unacked > u64::from(self.rcv_mss);
         if (more_than_one && situation.window_holds) || self.quick > 0 || self.now {
             return true;
@@ -219,7 +228,7 @@ impl Acknowledger {
         if !situation.hole {
             // The application reads at once; then more than one segment, or a pushed one, is acknowledged.
             let read = situation.unacked > 0 && (more_than_one || self.pushed);
-            return self.scheduled && (read || self.delay(situation));
+            return read || self.delay(situation);
         }
         if !situation.sack || self.compressed >= self.sack_limit {
             return true;

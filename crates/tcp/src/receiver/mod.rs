@@ -18,6 +18,9 @@ use dragstrip_units::Instant;
 use reassembly::Reassembly;
 use window::WindowOffer;
 
+/// `TCP_SACK_BLOCKS_EXPECTED`: with more blocks than that compressed ACKs would hide some.
+const EXPECTED_BLOCKS: usize = 2;
+
 /// The receiving half of an endpoint. The application reads at once whatever is in order.
 #[derive(Clone, Debug)]
 #[repr(C)] // what every segment needs lies together: see sockets.rs
@@ -163,12 +166,23 @@ impl Receiver {
         self.acks.enter_quick(16, self.window.offered());
     }
 
-    /// A data segment has arrived (`tcp_data_queue`, `tcp_ack_snd_check`). `srtt_us_x8` and `rto_ticks` are
+    /// Whether compressed ACKs must go out before this segment is taken, or blocks would be pushed out of them unseen
+    /// (`tcp_sack_compress_send_ack`): it begins a block, or grows one that is not among the two most recent.
+    #[inline]
+    pub fn flushes(&self, segment: &Segment) -> bool {
+        self.acks.is_compressing()
+            && segment.seq > self.rcv_nxt
+            && self.reassembly.blocks_before(segment.seq, segment.end_seq()) >= EXPECTED_BLOCKS
+    }
+
+    /// A data segment has arrived (`tcp_data_queue`, `tcp_ack_snd_check`). `flushed`: an ACK of what came before has just left,
+    /// and counts as this segment's too if it is out of order. `srtt_us_x8` and `rto_ticks` are
     /// this host's own estimates, which bound the delay of an ACK.
     pub fn on_data(
         &mut self,
         segment: &Segment,
         now: Instant,
+        flushed: bool,
         srtt_us_x8: u32,
         rto_ticks: u64,
     ) -> Received {
@@ -200,7 +214,9 @@ impl Receiver {
         } else {
             new_bytes = self.reassembly.insert(segment.seq, end, self.dsack);
             // Also when all of it had come before: the duplicate is reported.
-            self.acks.schedule(self.ticks.at(now), rto_ticks);
+            if !flushed {
+                self.acks.schedule(self.ticks.at(now), rto_ticks);
+            }
             self.check_ce(segment);
         }
         if new_bytes > 0 {

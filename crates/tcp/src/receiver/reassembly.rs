@@ -70,6 +70,12 @@ impl Reassembly {
         new
     }
 
+    /// How many blocks are more recent than the one that `[start, end)` would extend; all of them if it extends none.
+    pub fn blocks_before(&self, start: u64, end: u64) -> usize {
+        let blocks = &self.recent[..self.recent_count];
+        blocks.iter().position(|other| other.0 <= end && start <= other.1).unwrap_or(blocks.len())
+    }
+
     /// `tcp_sack_new_ofo_skb`: the block that holds the newest arrival comes first.
     fn report(&mut self, start: u64, end: u64) {
         let mut block = (start, end);

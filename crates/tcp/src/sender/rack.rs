@@ -63,7 +63,7 @@ impl Rack {
         self.retransmitted.push_back((number, sent_us));
     }
 
-    /// The marks were thrown away (undo): everything waits for detection again.
+    /// Marks were thrown away (undo, reneging): what they hid waits for detection again.
     pub fn rescan(&mut self, head: u64) {
         self.scan_from = head;
         self.advanced = true;
@@ -120,13 +120,15 @@ impl Sender {
         while number < self.board.tail() {
             let sent = self.board.get(number);
             let original = !sent.marks.has(Marks::EVER_RETRANS);
-            if original && !sent.marks.any(Marks::SACKED.with(Marks::LOST)) {
+            let settled = Marks::SACKED.with(Marks::LOST).with(Marks::JUDGED);
+            if original && !sent.marks.any(settled) {
                 if !sent_after(self.rack.sent_us, sent.sent_us, self.rack.end_seq, sent.end_seq()) {
                     break;
                 }
                 let elapsed = now_us - sent.sent_us;
                 if deadline <= elapsed {
                     self.mark_lost(number);
+                    self.board.marks_mut(number).set(Marks::JUDGED);
                 } else {
                     wait_us = wait_us.max(deadline - elapsed);
                     blocked = true;
