@@ -28,6 +28,7 @@ from pydantic_core import ErrorDetails
 from dragstrip import _core, traces
 from dragstrip.errors import BadInputError, Raw, nearest
 from dragstrip.quantities import Rate, Share, Size, Time, refuse
+from dragstrip.scenario import StackProfile, UInt32
 
 if TYPE_CHECKING:
     from dragstrip.engines.vm_bpf import Loadable
@@ -293,9 +294,9 @@ class StaticRoute(Part):
 class History(Part):
     """What a host remembers of connections before the run (Linux 2.6's cache of metrics); 0: nothing."""
 
-    ssthresh: int = 0
+    ssthresh: UInt32 = 0
     """Packets at which slow start ends at first."""
-    reordering: int = 0
+    reordering: UInt32 = 0
     """Packets of reordering learnt."""
     rtt: Time = 0
     deviation: Time = 0
@@ -304,7 +305,7 @@ class History(Part):
 class HostSettings(Part):
     """A host's TCP."""
 
-    profile: str | None = None
+    profile: StackProfile | None = None
     sysctl: dict[str, Annotated[str, BeforeValidator(_sysctl_value)]] = {}
     """By the kernel's names; an unknown one is an error."""
     gso: Literal["off", "auto"] | None = None
@@ -731,7 +732,8 @@ def _expected(error: ErrorDetails, model: type[BaseModel], location: Sequence[in
                 error.get("ctx", {}).get("expected_tags", "bulk, ...")
             )
         case _:
-            return error["msg"][0].lower() + error["msg"][1:]
+            said = error["msg"][0].lower() + error["msg"][1:]
+            return said.removeprefix("input should be ")
 
 
 def _fields_at(model: type[BaseModel], location: Sequence[int | str]) -> list[str]:
