@@ -182,9 +182,11 @@ def test_a_guest_that_does_not_boot_says_its_last_lines(
     broken = tmp_path / "broken"
     broken.write_bytes(b"not a program")
     monkeypatch.setenv("DRAGSTRIP_AGENT", str(broken))
+    # One may lie there of somebody who was killed while a guest booted.
+    before = set((kernel.cache() / "machines").glob("*.partial"))
     with pytest.raises(DragstripError, match=r"does not boot: .*[Pp]anic"):
         vm.emulate(race("reno"))
-    assert not any((kernel.cache() / "machines").glob("*.partial"))
+    assert set((kernel.cache() / "machines").glob("*.partial")) <= before
 
 
 def emulators(mark: str) -> list[int]:
