@@ -339,7 +339,6 @@ fn egress(link: &LinkSpec) -> Result<QdiscSpec, Fault> {
 /// One full frame and a little, what tc(8) would choose at rates below 1 Gbit/s.
 const BURST: u64 = 1600;
 
-/// What a medium is called in an experiment's file.
 /// What a scenario's file calls something, or a member of it.
 fn spelled(part: &impl Serialize, member: Option<&str>) -> String {
     let value = serde_json::to_value(part).unwrap_or_default();

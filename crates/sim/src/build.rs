@@ -230,8 +230,7 @@ pub(crate) fn build(scenario: &Scenario) -> Result<World, SetupError> {
         return Err(problem(
             "flows",
             format!(
-                "the scenario needs {} event sources; at most {MAX_SOURCES} are possible",
-                sources
+                "the scenario needs {sources} event sources; at most {MAX_SOURCES} are possible"
             ),
         ));
     }

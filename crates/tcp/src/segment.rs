@@ -56,6 +56,15 @@ pub struct SackBlock {
     pub end: i32,
 }
 
+impl SackBlock {
+    /// First byte and one past the last of a block that came with `ack`.
+    #[inline]
+    #[must_use]
+    pub const fn range(self, ack: u64) -> (u64, u64) {
+        (ack.wrapping_add_signed(self.start as i64), ack.wrapping_add_signed(self.end as i64))
+    }
+}
+
 /// A segment: 56 bytes, so that a packet record with its routing fits a cache line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Segment {

@@ -7,7 +7,6 @@ use super::{Io, Sender};
 use crate::profile::{RecoveryStyle, RttSampling};
 use crate::segment::{Flags, Outbox, Segment};
 use dragstrip_cc::{self as cc, CaState, CongestionControl, RateSample, Response};
-use dragstrip_units::Instant;
 
 /// What an ACK brought (`FLAG_*`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -107,19 +106,19 @@ impl Ack {
 impl Sender {
     /// An ACK has arrived (`tcp_ack`), and whatever it allows is sent.
     pub fn on_ack<O: Outbox>(&mut self, segment: &Segment, io: &mut Io<'_, O>) {
+        self.new_rtt_us = None;
+        if segment.ack > self.view.snd_nxt {
+            return;
+        }
+        self.transmission.echoed_ms =
+            if segment.flags.has(Flags::TS) { Some(segment.ts_ecr) } else { None };
         match self.settings.profile.recovery {
             RecoveryStyle::RackPrr => {}
             RecoveryStyle::RateHalving { .. } => return self.on_ack_halving(segment, io),
             RecoveryStyle::Bsd => return self.on_ack_bsd(segment, io),
             RecoveryStyle::Inflation => return self.on_ack_inflating(segment, io),
         }
-        self.new_rtt_us = None;
         let prior_una = self.view.snd_una;
-        if segment.ack > self.view.snd_nxt {
-            return;
-        }
-        self.transmission.echoed_ms =
-            if segment.flags.has(Flags::TS) { Some(segment.ts_ecr) } else { None };
         let prior_packets = self.view.packets_out;
         let delivered_before = self.view.delivered;
         let lost_before = self.view.lost;
@@ -228,14 +227,16 @@ impl Sender {
     /// `tcp_disordered_ack`: whether a pure ACK whose timestamp is `age_ms` older than the last one is taken all the same, because it
     /// is a duplicate ACK that moves no window and a timeout old at most. FreeBSD takes none, Linux 2.2 all.
     pub fn takes_outdated(&self, segment: &Segment, age_ms: u32) -> bool {
-        if self.settings.profile.recovery == RecoveryStyle::Inflation {
-            return true;
+        match self.settings.profile.recovery {
+            RecoveryStyle::Bsd => false,
+            RecoveryStyle::Inflation => true,
+            RecoveryStyle::RackPrr | RecoveryStyle::RateHalving { .. } => {
+                let replay_ms = self.ticks.to_micros(self.rto_ticks()) / 1_000 * 1_024 / 1_000;
+                segment.ack == self.view.snd_una
+                    && !self.may_update_window(segment)
+                    && u64::from(age_ms) <= replay_ms
+            }
         }
-        let replay_ms = self.ticks.to_micros(self.rto_ticks()) / 1_000 * 1_024 / 1_000;
-        self.settings.profile.recovery != RecoveryStyle::Bsd
-            && segment.ack == self.view.snd_una
-            && !self.may_update_window(segment)
-            && u64::from(age_ms) <= replay_ms
     }
 
     /// `tcp_ack_is_dubious`.
@@ -387,9 +388,8 @@ impl Sender {
         packets: u32,
     ) -> bool {
         let ambiguous = ack.news.has(News::RETRANS_ACKED);
-        let now = self.ticks.at(self.view.now);
-        let since = |sent_us: u64| now - self.ticks.at(Instant::from_nanos(sent_us * 1_000));
-        let ca_rtt = last_acked_us.filter(|_| !ambiguous).map(since).filter(|&ticks| ticks > 0);
+        let ca_rtt = last_acked_us.filter(|_| !ambiguous).map(|sent_us| self.ticks_since(sent_us));
+        let ca_rtt = ca_rtt.filter(|&ticks| ticks > 0);
         self.last_rtt_us = if self.cc.wants_stamps() {
             let now_us = self.now_us();
             last_acked_us.filter(|_| !ambiguous).map(|sent_us| (now_us - sent_us) as u32)
@@ -405,7 +405,7 @@ impl Sender {
             }
             None if ambiguous => return false,
             None => match first_acked_us {
-                Some(sent_us) => self.ticks.to_micros(since(sent_us)),
+                Some(sent_us) => self.ticks.to_micros(self.ticks_since(sent_us)),
                 None => return false,
             },
         };

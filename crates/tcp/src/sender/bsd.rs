@@ -17,7 +17,7 @@ use super::rtt::BsdRttEstimator;
 use super::scoreboard::Marks;
 use super::timers::Pending;
 use super::{Io, Sender};
-use crate::segment::{Flags, Outbox, Segment};
+use crate::segment::{Outbox, Segment};
 use dragstrip_cc::{CaState, CongestionControl, Event};
 
 /// Duplicate ACKs that begin a recovery (`tcprexmtthresh`).
@@ -66,12 +66,7 @@ impl Bsd {
 impl Sender {
     /// An ACK has arrived, and whatever it allows is sent.
     pub(super) fn on_ack_bsd<O: Outbox>(&mut self, segment: &Segment, io: &mut Io<'_, O>) {
-        self.new_rtt_us = None;
-        if segment.ack > self.view.snd_nxt {
-            return;
-        }
         self.bsd.heard_at = self.ticks.at(self.view.now);
-        self.transmission.echoed_ms = segment.flags.has(Flags::TS).then_some(segment.ts_ecr);
         let prior_window = self.bsd.peer_window;
         let prior_una = self.view.snd_una;
         let prior_packets = self.view.packets_out;

@@ -19,7 +19,7 @@ use super::frto::Frto;
 use super::recovery::Repair;
 use super::scoreboard::Marks;
 use super::{Io, Sender};
-use crate::segment::{Flags, Outbox, Segment};
+use crate::segment::{Outbox, Segment};
 use dragstrip_cc::{CaState, CongestionControl, Event, Response};
 use std::collections::VecDeque;
 
@@ -59,11 +59,6 @@ impl Halving {
 impl Sender {
     /// `tcp_ack` of 2.6.27: growth before loss detection, and only the cumulative ACK makes the window grow.
     pub(super) fn on_ack_halving<O: Outbox>(&mut self, segment: &Segment, io: &mut Io<'_, O>) {
-        self.new_rtt_us = None;
-        if segment.ack > self.view.snd_nxt {
-            return;
-        }
-        self.transmission.echoed_ms = segment.flags.has(Flags::TS).then_some(segment.ts_ecr);
         self.view.prior_in_flight = self.in_flight();
         self.view.max_burst = self.recovery.reordering;
         let prior_packets = self.view.packets_out;
@@ -126,7 +121,7 @@ impl Sender {
     /// Whether blocks of the ACK reach beyond the episode's end or beyond what F-RTO judges.
     fn note_blocks(&self, segment: &Segment, ack: &mut Ack) {
         for block in &segment.sack[..usize::from(segment.sack_count)] {
-            let end = segment.ack.wrapping_add_signed(i64::from(block.end));
+            let (_, end) = block.range(segment.ack);
             if end > self.recovery.high_seq {
                 ack.news.set(News::DATA_LOST);
             }
@@ -184,8 +179,7 @@ impl Sender {
     }
 
     fn is_timed_out(&self, sent_us: u64) -> bool {
-        let sent = self.ticks.at(dragstrip_units::Instant::from_nanos(sent_us * 1_000));
-        self.ticks.at(self.view.now) - sent > self.timers.rto_ticks
+        self.ticks_since(sent_us) > self.timers.rto_ticks
     }
 
     /// `tcp_time_to_recover`.

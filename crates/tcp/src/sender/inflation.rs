@@ -19,9 +19,8 @@ use super::rtt::LastTickEstimator;
 use super::scoreboard::Marks;
 use super::timers::Pending;
 use super::{Io, Sender};
-use crate::segment::{Flags, Outbox, Segment};
+use crate::segment::{Outbox, Segment};
 use dragstrip_cc::{CaState, CongestionControl, Event, Window};
-use dragstrip_units::Instant;
 
 /// Duplicate ACKs that begin a fast retransmit, and segments of which a SACK may lie ahead.
 const DUPLICATES: u32 = 3;
@@ -51,11 +50,6 @@ pub(super) struct Inflation {
 impl Sender {
     /// An ACK has arrived, and whatever it allows is sent.
     pub(super) fn on_ack_inflating<O: Outbox>(&mut self, segment: &Segment, io: &mut Io<'_, O>) {
-        self.new_rtt_us = None;
-        if segment.ack > self.view.snd_nxt {
-            return;
-        }
-        self.transmission.echoed_ms = segment.flags.has(Flags::TS).then_some(segment.ts_ecr);
         self.count_facked(segment);
         let prior_una = self.view.snd_una;
         if segment.ack < prior_una {
@@ -95,8 +89,7 @@ impl Sender {
     /// `tcp_sacktag_write_queue`: how far the blocks reach, and what they say of retransmissions.
     fn count_facked(&mut self, segment: &Segment) {
         for block in &segment.sack[..usize::from(segment.sack_count)] {
-            let start = segment.ack.wrapping_add_signed(i64::from(block.start));
-            let end = segment.ack.wrapping_add_signed(i64::from(block.end));
+            let (start, end) = block.range(segment.ack);
             let beyond = self.board.number_at(end);
             for number in self.board.head()..beyond {
                 let sent = self.board.get(number);
@@ -119,8 +112,7 @@ impl Sender {
             self.set_timer(Pending::Retransmit, self.timers.rto_ticks);
         } else if let Some(head) = self.board.front() {
             // The timeout counts from when the head was sent.
-            let sent = Instant::from_nanos(head.sent_us * 1_000);
-            let waited = self.ticks.at(self.view.now) - self.ticks.at(sent);
+            let waited = self.ticks_since(head.sent_us);
             let left = self.timers.rto_ticks.saturating_sub(waited).max(1);
             self.set_timer(Pending::Retransmit, left);
         }
@@ -321,7 +313,6 @@ impl Sender {
 
     /// RTT of the last segment acknowledged, or what the timestamp tells.
     pub(super) fn sample_last(&mut self, last_us: Option<u64>, repeated: bool, packets: u32) {
-        let now = self.ticks.at(self.view.now);
         let sample = match (self.transmission.echoed_ms, last_us) {
             _ if packets == 0 => None,
             (Some(echo), _) => {
@@ -329,8 +320,7 @@ impl Sender {
                 Some(u64::from(ms) * u64::from(self.settings.hz) / 1_000)
             }
             (None, Some(sent_us)) if !repeated && self.inflation.timeouts == 0 => {
-                let sent = Instant::from_nanos(sent_us * 1_000);
-                Some(now - self.ticks.at(sent))
+                Some(self.ticks_since(sent_us))
             }
             (None, _) => None,
         };

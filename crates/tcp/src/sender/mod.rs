@@ -354,6 +354,12 @@ impl Sender {
         self.view.now.as_micros_floor()
     }
 
+    /// Whole ticks since `sent_us`.
+    #[inline]
+    fn ticks_since(&self, sent_us: u64) -> u64 {
+        self.ticks.at(self.view.now) - self.ticks.at(Instant::from_nanos(sent_us * 1_000))
+    }
+
     #[inline]
     fn in_flight(&self) -> u32 {
         self.view.in_flight()

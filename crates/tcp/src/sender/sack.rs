@@ -28,10 +28,7 @@ impl Sender {
         let mut blocks = [(0, 0); 3];
         let count = usize::from(segment.sack_count);
         for (block, wire) in blocks.iter_mut().zip(&segment.sack[..count]) {
-            *block = (
-                segment.ack.wrapping_add_signed(i64::from(wire.start)),
-                segment.ack.wrapping_add_signed(i64::from(wire.end)),
-            );
+            *block = wire.range(segment.ack);
         }
         let duplicate = self.check_dsack(&blocks[..count], segment.ack, ack);
         let cached = self.sacks.blocks;
