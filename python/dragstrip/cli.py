@@ -465,7 +465,9 @@ def agree(
     record: Annotated[
         Path | None,
         typer.Option(
-            "--record", metavar="FOLDER", help="Record the cells named by --only on the kernel in use."
+            "--record",
+            metavar="FOLDER",
+            help="Record the cells named by --only on the kernel in use; what is there already stays.",
         ),
     ] = None,
     seeds: Annotated[int, typer.Option("--seeds", min=1, help="How many of each with --record.")] = 1,

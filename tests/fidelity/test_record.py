@@ -9,6 +9,7 @@ import pytest
 
 from dragstrip.engines.sim import simulate
 from dragstrip.errors import BadInputError
+from dragstrip.fidelity import record as record_module
 from dragstrip.fidelity.kernel import KernelRun, load_all
 from dragstrip.fidelity.record import BOTTLENECK, cell, content
 from dragstrip.fidelity.traces import of_kernel, of_recording
@@ -56,3 +57,22 @@ def test_the_exchange_format_holds_what_a_recording_holds() -> None:
     assert run.content["netstat"] == {"s1": {"TCPSackRecovery": 3}}
     assert machine(run).idle_ns == 19_000
     assert machine(run).late_ns == 0
+
+
+def test_a_recording_that_is_there_is_not_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str] = []
+
+    def recorded(run: KernelRun) -> KernelRun:
+        made.append(run.name)
+        return KernelRun(run.name, {**run.content, "queue_series": {}})
+
+    monkeypatch.setattr(record_module, "recorded", recorded)
+    monkeypatch.setattr("dragstrip.engines.vm.prepare", lambda: None)
+    cells = ["b-2m-10ms-1bdp-reno"]
+    first = record_module.record(cells, 2, tmp_path, workers=1)
+    before = first[0].read_bytes()
+    again = record_module.record(cells, 3, tmp_path, workers=1)
+    assert made == ["b-2m-10ms-1bdp-reno", "b-2m-10ms-1bdp-reno-seed2", "b-2m-10ms-1bdp-reno-seed3"]
+    assert again[:2] == first
+    assert again[0].read_bytes() == before
+    assert sorted(tmp_path.iterdir()) == sorted(again)

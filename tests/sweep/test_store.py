@@ -6,7 +6,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from dragstrip.sweep import dataset, files, store
+from dragstrip import files
+from dragstrip.sweep import dataset, store
 from dragstrip.sweep.plan import Index
 from dragstrip.sweep.store import Store, result_rows
 

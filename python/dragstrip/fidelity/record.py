@@ -20,6 +20,7 @@ from dragstrip.errors import BadInputError
 from dragstrip.expand import complete
 from dragstrip.fidelity.kernel import Json, KernelRun, packed
 from dragstrip.fidelity.translate import scenario
+from dragstrip.files import write_whole
 from dragstrip.measures import Floats, matching, numbers
 from dragstrip.recording import Recording
 
@@ -87,7 +88,11 @@ def record(
     workers: int | None = None,
     told: Callable[[str], object] = lambda _: None,
 ) -> list[Path]:
-    """Runs every cell with seeds 1 to `seeds` and writes the recordings; gives the files."""
+    """Runs every cell with seeds 1 to `seeds` and writes the recordings; gives the files.
+
+    A recording that is in the folder already stays as it is: what was interrupted goes on, and more seeds
+    of a cell cost only those.
+    """
     from dragstrip.engines.vm import prepare
 
     wanted = list(_wanted(names, seeds))
@@ -96,7 +101,9 @@ def record(
 
     def one(run: KernelRun) -> Path:
         file = folder / f"{run.name}.json.xz"
-        file.write_bytes(packed(recorded(run)))
+        if file.exists():
+            return file
+        write_whole(file, lambda draft: draft.write_bytes(packed(recorded(run))))
         told(run.name)
         return file
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from dragstrip.sweep import files
+from dragstrip import files
 from dragstrip.sweep.axes import quantity
 from dragstrip.sweep.plan import Index, Sweep
 from dragstrip.sweep.store import RESULTS, SCHEMA, Store

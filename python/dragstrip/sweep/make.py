@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from dragstrip import files
 from dragstrip.engines import prepare
 from dragstrip.errors import BadInputError
 from dragstrip.recording import read_json
-from dragstrip.sweep import dataset, files
+from dragstrip.sweep import dataset
 from dragstrip.sweep.command import DESCRIPTION, STORE, Options
 from dragstrip.sweep.coordinate import Coordinator, missing
 from dragstrip.sweep.local import Place

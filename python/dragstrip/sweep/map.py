@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from dragstrip.files import NotWrittenError
 from dragstrip.report import quantity as q
 from dragstrip.report.colours import PALETTE, assign
 from dragstrip.report.page import style
@@ -21,7 +22,6 @@ from dragstrip.report.stats import TIE
 from dragstrip.sweep import dataset
 from dragstrip.sweep.axes import quantity
 from dragstrip.sweep.cells import Pages, replay_line
-from dragstrip.sweep.files import NotWrittenError
 from dragstrip.sweep.plan import Sweep
 from dragstrip.sweep.stats import RESAMPLES, Findings, Judged, Utility, failures, judge, ranking
 

@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dragstrip.sweep import files
+from dragstrip import files
 
 OK = "ok"
 FAILED = "failed"

@@ -1,4 +1,4 @@
-"""Every file of a sweep is written here: whole or not at all, and an error names its path."""
+"""Files that are written whole or not at all, and whose errors name their path."""
 
 from __future__ import annotations
 
