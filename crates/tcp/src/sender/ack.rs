@@ -7,6 +7,7 @@ use super::{Io, Sender};
 use crate::profile::{RecoveryStyle, RttSampling};
 use crate::segment::{Flags, Outbox, Segment};
 use dragstrip_cc::{self as cc, CaState, CongestionControl, RateSample, Response};
+use dragstrip_units::{Duration, Instant};
 
 /// What an ACK brought (`FLAG_*`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -74,6 +75,9 @@ impl News {
     }
 }
 
+/// From an ACK's arrival to what it lets go, at least: a tick of the kernel's clock for RTTs.
+const ACK_WORK: Duration = Duration::from_micros(1);
+
 /// The state of one ACK's processing.
 #[derive(Clone, Debug)]
 pub(super) struct Ack {
@@ -118,6 +122,8 @@ impl Sender {
             RecoveryStyle::Bsd => return self.on_ack_bsd(segment, io),
             RecoveryStyle::Inflation => return self.on_ack_inflating(segment, io),
         }
+        let now = self.view.now;
+        self.view.now = self.arrival_of_ack(now);
         let prior_una = self.view.snd_una;
         let prior_packets = self.view.packets_out;
         let delivered_before = self.view.delivered;
@@ -165,11 +171,22 @@ impl Sender {
                 repair
             }
         };
+        self.view.now = now;
         self.repair(repair, io);
         let sent = self.push_pending(io);
         if ack.news.has(News::SET_TIMER) && !sent {
             self.set_transmit_timer();
         }
+    }
+
+    /// The clock of an ACK whose segments leave at `now`: the kernel reads it when the ACK comes and again when it sends
+    /// (`tcp_mstamp_refresh` in `tcp_rcv_established` and in `tcp_write_xmit`), and has worked in between. How long depends on the
+    /// machine; a tick of that clock is the least. Without it every RTT behind a full queue is a whole number of packet times, and
+    /// what Vegas divides by one another and compares with a whole number is equal where it is a hair above it in a kernel.
+    #[inline]
+    fn arrival_of_ack(&self, now: Instant) -> Instant {
+        let arrival = Instant::from_nanos(now.as_nanos().saturating_sub(ACK_WORK.as_nanos()));
+        arrival.max(self.view.departure).min(now)
     }
 
     /// Whether whatever is sent next will set the timer anyway: the usual case, in which setting it

@@ -101,7 +101,7 @@ fn a_window_that_is_not_used_decays_while_no_ack_comes() {
     // The last ACK came at 1200 ms; the timeout is 300 ms.
     host.until(1_400).write(total + 1).until(1_496).write(total + 2);
     assert_eq!(host.cwnd(), 80);
-    host.until(1_500).write(total + 3);
+    host.until(1_504).write(total + 3);
     assert_eq!(host.cwnd(), 45, "halfway down to the initial window");
     assert_eq!(host.window().1, u64::MAX, "the threshold is not lowered by idling");
 }

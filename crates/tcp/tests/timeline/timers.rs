@@ -5,6 +5,7 @@
 
 use crate::harness::{Host, settings, stock};
 use dragstrip_tcp::Settings;
+use dragstrip_units::Instant;
 
 fn no_probe() -> Settings {
     settings(|s| s.tail_loss_probe = false)
@@ -50,6 +51,32 @@ fn every_ack_that_advances_pushes_the_timeout_out() {
     host.until(450);
     // The second sample was 192 ms: srtt = 8 + 184/8 = 31 ms; mdev = 16/4 + 184/4 - ... is below 200 ms.
     assert_eq!(host.sent_at(), [(436, 5)]);
+}
+
+/// `tcp_mstamp_refresh`: the clock is read when an ACK comes and again for what it lets go. Behind a full queue, where one segment leaves
+/// for each that arrives, RTTs are shorter than whole packet times by what the host worked; on an idle path nothing is missing.
+#[test]
+fn what_an_ack_lets_go_is_younger_than_the_ack() {
+    let mut host = Host::connected("reno", 100, &stock());
+    let ack = |host: &mut Host, at_us: u64, upto: u64| {
+        host.until_instant(Instant::from_nanos(at_us * 1_000)).ack(upto);
+        host.snapshot().rtt_ns.expect("a sample")
+    };
+    host.write_endless();
+    // The harness has ACKs come a tick late.
+    assert_eq!(ack(&mut host, 200_000, 10), 100_000_000);
+    assert_eq!(ack(&mut host, 300_000, 30), 99_999_000);
+}
+
+/// ... but an ACK never comes before what it acknowledges was sent.
+#[test]
+fn a_path_without_delay_has_no_negative_rtt() {
+    let mut host = Host::connected("reno", 0, &stock());
+    host.write_endless();
+    for upto in [2, 4, 6] {
+        host.ack_at_once(upto);
+        assert!(host.snapshot().rtt_ns == Some(0));
+    }
 }
 
 /// `FLAG_ACK_MAYBE_DELAYED`: the ACK of a lone short segment may have been sat on; it renews no minimum.
