@@ -68,7 +68,11 @@ def on_simulator(texts: dict[str, str]) -> list[dict[str, Any]]:
     """Outcomes as the player tells them."""
     from dragstrip import _core
 
-    return [{"name": name, **json.loads(_core.conform(name, text))} for name, text in texts.items()]
+    try:
+        return [{"name": name, **json.loads(_core.conform(name, text))} for name, text in texts.items()]
+    except _core.InputError as error:
+        script, _, fault = error.args
+        raise BadInputError("", None, fault, script) from None
 
 
 def on_kernel(texts: dict[str, str]) -> list[dict[str, Any]]:

@@ -20,7 +20,7 @@ RECORDINGS = Path(__file__).parent / "recordings"
 
 def test_a_name_says_what_was_recorded_under_it() -> None:
     for run in load_all(RECORDINGS):
-        made = cell(run.case)
+        made = cell(run.case, run.seed)
         for field in ("duration_s", "rtt_ms", "bottleneck", "fwd_netem", "sysctl"):
             assert made.get(field) == run.scenario.get(field), f"{run.name}: {field}"
         assert [flow["cc"] for flow in made["flows"]] == [flow["cc"] for flow in run.flows]

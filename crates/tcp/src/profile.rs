@@ -37,6 +37,9 @@ pub struct Profile {
     pub full_push_acknowledged: bool,
     /// Probe and reordering timers have two ticks on top, not 2 ms (`TCP_TIMEOUT_MIN`, until late in 6.1's stable series).
     pub two_ticks_on_top: bool,
+    /// A recovery that has retransmitted nothing yet is taken back when the data that it waits for arrive
+    /// (`tcp_packet_delayed` since 6.12, 6.1 since October 2024).
+    pub undoes_before_retransmitting: bool,
     /// What the send buffer is charged with.
     pub send_buffer: SendBuffer,
     /// Timestamps stand still between ticks; otherwise they count milliseconds.
@@ -145,6 +148,7 @@ impl Profile {
         delayed_ack: DelayedAck::Estimated,
         full_push_acknowledged: true,
         two_ticks_on_top: false,
+        undoes_before_retransmitting: true,
         send_buffer: SendBuffer::Memory,
         ticked_timestamps: false,
         paws_window: 1,
@@ -159,6 +163,7 @@ impl Profile {
         initial_room: 40,
         full_push_acknowledged: false,
         two_ticks_on_top: true,
+        undoes_before_retransmitting: false,
         ..Self::LINUX_6
     };
 
@@ -176,6 +181,7 @@ impl Profile {
         delayed_ack: DelayedAck::Estimated,
         full_push_acknowledged: true,
         two_ticks_on_top: true,
+        undoes_before_retransmitting: false,
         send_buffer: SendBuffer::Segments,
         ticked_timestamps: true,
         paws_window: 1,
@@ -200,6 +206,7 @@ impl Profile {
         delayed_ack: DelayedAck::Spacing,
         full_push_acknowledged: false,
         two_ticks_on_top: false,
+        undoes_before_retransmitting: false,
         send_buffer: SendBuffer::Fixed,
         ticked_timestamps: true,
         paws_window: 0,
@@ -220,6 +227,7 @@ impl Profile {
         delayed_ack: DelayedAck::EverySecond,
         full_push_acknowledged: false,
         two_ticks_on_top: false,
+        undoes_before_retransmitting: false,
         send_buffer: SendBuffer::Payload,
         ticked_timestamps: true,
         paws_window: 0,

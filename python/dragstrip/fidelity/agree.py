@@ -18,7 +18,7 @@ from dragstrip.fidelity.targets import QUANTITIES, Standing, standing
 from dragstrip.fidelity.traces import Trace, falls, of_kernel, of_recording
 from dragstrip.fidelity.translate import scenario
 
-SEEDS = tuple(range(1, 11))
+SEEDS = tuple(range(1, 41))
 """Of the simulator, where dice decide."""
 
 LONGER_NS = 37_000
@@ -154,15 +154,16 @@ def agree(
 
 
 def measure(name: str, runs: list[KernelRun], spread: bool = False, nominal: bool = False) -> Case:
-    """One case; where dice decide ten seeds of the simulator, or the kernel's number, else its own."""
+    """One case; where dice decide ten seeds of the simulator, or the kernel's number, else each run's own."""
     kernel = [of_kernel(run) for run in runs]
     told = scenario(runs[0], nominal=nominal)
     its = conditions(told)
-    seeds = range(1, max(len(SEEDS), len(runs)) + 1) if its.dice else (runs[0].seed,)
-    simulator = [simulated(runs[0], seed, nominal=nominal) for seed in seeds]
+    seeds = range(1, max(len(SEEDS), len(runs)) + 1)
+    drawn = [(runs[0], seed) for seed in seeds] if its.dice else [(run, run.seed) for run in runs]
+    simulator = [simulated(run, seed, nominal=nominal) for run, seed in drawn]
     own: list[Figure] = []
     if spread:
-        longer = [simulated(runs[0], seed + len(seeds), LONGER_NS, nominal) for seed in seeds]
+        longer = [simulated(run, seed + len(drawn), LONGER_NS, nominal) for run, seed in drawn]
         own = figures(its, simulator, longer)
     return Case(
         name,

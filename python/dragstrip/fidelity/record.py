@@ -18,6 +18,7 @@ import numpy as np
 from dragstrip.engines.pool import worker_count
 from dragstrip.errors import BadInputError
 from dragstrip.expand import complete
+from dragstrip.fidelity.conditions import ROLLS_DICE
 from dragstrip.fidelity.kernel import Json, KernelRun, packed
 from dragstrip.fidelity.translate import scenario
 from dragstrip.files import write_whole
@@ -37,6 +38,9 @@ SYSCTL: Json = {
 }
 """No window but the congestion window matters."""
 
+LONGER_MS = 0.02
+"""Each repeat of competing flows without dice has a round trip that is longer by so much than the last one's."""
+
 CELL = re.compile(
     r"b-(?P<rate>[\d.]+)m-(?P<rtt>[\d.]+)ms-(?P<buffer>[\d.]+)bdp"
     r"(?:-(?P<aqm>codel|fqcodel))?(?P<ecn>-ecn)?(?:-loss(?P<loss>[\d.]+))?(?:-jitter(?P<jitter>[\d.]+))?"
@@ -45,8 +49,12 @@ CELL = re.compile(
 FORM = "b-RATEm-RTTms-BUFFERbdp[-codel|-fqcodel][-ecn][-lossPERCENT][-jitterMS]-ALGORITHM[+ALGORITHM...]"
 
 
-def cell(name: str) -> Json:
-    """The scenario that a cell's name stands for, in the exchange format."""
+def cell(name: str, seed: int = 1) -> Json:
+    """The scenario that a cell's name stands for, in the exchange format, of one of its repeats.
+
+    A repeat has other dice. Flows that compete and have none get a path that is a little longer each time: which of them loses the
+    packet at a full queue is decided within microseconds, so that one run of them is a draw too.
+    """
     found = CELL.fullmatch(name)
     if found is None:
         raise BadInputError("--only", name, f"a cell: {FORM}", "command line")
@@ -66,6 +74,11 @@ def cell(name: str) -> Json:
     impairments += [f"loss random {found['loss']}%"] if found["loss"] else []
     if impairments:
         told["fwd_netem"] = " ".join([*impairments, "limit 100000"])
+    algorithms = {flow["cc"] for flow in told["flows"]}
+    if len(told["flows"]) > 1 and not impairments and algorithms.isdisjoint(ROLLS_DICE):
+        told["rtt_ms"] = round(rtt_ms + LONGER_MS * (seed - 1), 3)
+    if seed > 1:
+        told["seed"] = seed
     return told
 
 
@@ -115,9 +128,7 @@ def _wanted(names: Sequence[str], seeds: int) -> Iterator[KernelRun]:
     """Recordings still to be made: a scenario and nothing else."""
     for name in names:
         for seed in range(1, seeds + 1):
-            told = cell(name)
-            if seed > 1:
-                told["seed"] = seed
+            told = cell(name, seed)
             nothing: Json = {"scenario": told, "flows": [], "ping_series": {"t_s": [], "rtt_ms": []}}
             yield KernelRun(name if seed == 1 else f"{name}-seed{seed}", nothing)
 
@@ -159,7 +170,7 @@ def content(told: Json, made: Recording) -> Json:
             "cpu_idle_share": round(verified["cpu_idle_share"], 3),
             "late_ms": 0.0,
             # Where every ping has jitter, the hosts' own work cannot be told.
-            "idle_ms": 0.0 if "delay" in told.get("fwd_netem", "") else round(idle_ms, 3),
+            "idle_ms": 0.0 if "delay" in told.get("fwd_netem", "") else round(idle_ms, 6),
         },
     }
 

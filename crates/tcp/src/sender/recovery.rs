@@ -229,9 +229,7 @@ impl Sender {
 
     /// `tcp_try_to_open`.
     fn try_to_open(&mut self, ack: &Ack) {
-        if !self.any_retransmission_out() {
-            self.recovery.retrans_stamp = None;
-        }
+        self.forget_old_retransmissions();
         if ack.news.has(News::ECE) {
             self.enter_cwr();
         }
@@ -277,6 +275,9 @@ impl Sender {
 
     /// `tcp_enter_recovery`.
     pub(super) fn enter_recovery(&mut self, ece: bool) {
+        if self.settings.profile.undoes_before_retransmitting {
+            self.forget_old_retransmissions();
+        }
         self.recovery.prior_ssthresh = 0;
         self.init_undo();
         if !self.in_reduction() {
@@ -354,11 +355,23 @@ impl Sender {
             && (self.recovery.undo_retrans == Some(0) || self.answers_original())
     }
 
-    /// `tcp_packet_delayed` (Eifel, RFC 3522): the echoed timestamp is older than the first retransmission.
+    /// `tcp_packet_delayed` (Eifel, RFC 3522): the echoed timestamp is older than the first retransmission, or there was none
+    /// yet. Without SACK the stamp is also forgotten where `high_seq` is reached: then it says nothing.
     fn answers_original(&self) -> bool {
         match (self.recovery.retrans_stamp, self.transmission.echoed_ms) {
             (Some(first), Some(echo)) => echo < first,
-            (Some(_) | None, _) => false,
+            (Some(_), None) => false,
+            (None, _) => {
+                self.settings.profile.undoes_before_retransmitting
+                    && (self.settings.sack || self.view.snd_una < self.recovery.high_seq)
+            }
+        }
+    }
+
+    /// `tcp_retrans_stamp_cleanup`.
+    fn forget_old_retransmissions(&mut self) {
+        if !self.any_retransmission_out() {
+            self.recovery.retrans_stamp = None;
         }
     }
 
@@ -392,9 +405,7 @@ impl Sender {
         }
         if !self.settings.sack && self.view.snd_una == self.recovery.high_seq {
             // Late duplicates must not start a false fast retransmit: wait for one more ACK.
-            if !self.any_retransmission_out() {
-                self.recovery.retrans_stamp = None;
-            }
+            self.forget_old_retransmissions();
             return true;
         }
         self.set_state(CaState::Open);
@@ -418,9 +429,7 @@ impl Sender {
             if self.view.retrans_out > 0 {
                 return true;
             }
-            if !self.any_retransmission_out() {
-                self.recovery.retrans_stamp = None;
-            }
+            self.forget_old_retransmissions();
             self.undo_reduction(true);
             self.try_keep_open();
         }

@@ -26,6 +26,23 @@ fn an_ack_of_the_original_undoes_the_reduction() {
     assert_eq!((host.window().1, host.state()), (5, "recovery"));
 }
 
+/// `tcp_packet_delayed`: where nothing was sent again yet, data that arrive were merely late. BBR's pacing holds the retransmission back.
+#[test]
+fn what_arrives_before_anything_was_sent_again_undoes_the_reduction() {
+    let merely_late = |stack: &Settings| {
+        let mut host = Host::connected("bbr", 100, stack);
+        host.write_endless().until(200).ack(10).until(215).sack(10, &[(11, 14)]);
+        assert_eq!((host.state(), host.endpoint().retransmits()), ("recovery", 0));
+        host.ack(14);
+        assert_eq!(host.endpoint().retransmits(), 0);
+        host.state()
+    };
+    assert_ne!(merely_late(&stock()), "recovery");
+    assert_ne!(merely_late(&settings(|s| s.timestamps = false)), "recovery", "no stamp is needed");
+    // Linux 4.15 waits for the end of what was out.
+    assert_eq!(merely_late(&Settings::linux_4_15()), "recovery");
+}
+
 /// RFC 3708: without timestamps the duplicate's report tells.
 #[test]
 fn a_dsack_of_every_retransmission_undoes_the_reduction() {
