@@ -60,7 +60,10 @@ def scripts(named: list[str] | None = None) -> dict[str, str]:
 
 def play(texts: dict[str, str], engine: str) -> list[Played]:
     """Plays scripts; raises `BadInputError` for a script that cannot be read."""
-    played = on_kernel(texts) if engine == "vm" else on_simulator(texts)
+    # On the simulator for either: a script that cannot be read is told before a machine starts.
+    played = on_simulator(texts)
+    if engine == "vm":
+        played = on_kernel(texts)
     return [_judged(texts[entry["name"]], entry, engine) for entry in played]
 
 
