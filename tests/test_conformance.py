@@ -43,7 +43,7 @@ def test_a_known_gap_is_told_and_a_closed_one_is_refused(tmp_path: Path) -> None
 def test_a_script_that_cannot_be_read_is_bad_input(tmp_path: Path) -> None:
     file = tmp_path / "own.script"
     file.write_text("# t\n0 jump\n")
-    with pytest.raises(BadInputError, match="own.script: line 2: jump"):
+    with pytest.raises(BadInputError, match=r"own\.script: line 2: jump"):
         conformance.play(conformance.scripts([str(file)]), "sim")
     with pytest.raises(BadInputError):
         conformance.scripts(["no-such"])

@@ -96,13 +96,14 @@ def _seeds(agreement: Agreement) -> str:
 def _dice() -> Iterator[str]:
     yield (
         "CDG and BBR roll dice of their own: of them the simulator's figures are means over at least "
-        f"{len(SEEDS)} seeds here too, against the one draw of the kernel that was recorded (three to five where "
-        "they compete).\n"
+        f"{len(SEEDS)} seeds here too, against the one draw of the kernel that was recorded (three to five "
+        "where they compete).\n"
     )
     yield (
-        "Where two flows compete without dice, which of them loses the packet at a full queue is decided within "
-        "microseconds, so that one run is a draw as well: of them the figures are means over five paths, each "
-        f"{round(LONGER_MS * 1000)} µs longer than the one before, the same for the kernel and the simulator.\n"
+        "Where two flows compete without dice, which of them loses the packet at a full queue is decided "
+        "within microseconds, so that one run is a draw as well: of them the figures are means over five "
+        f"paths, each {round(LONGER_MS * 1000)} µs longer than the one before, the same for the kernel and "
+        "the simulator.\n"
     )
 
 

@@ -39,7 +39,7 @@ SYSCTL: Json = {
 """No window but the congestion window matters."""
 
 LONGER_MS = 0.02
-"""Each repeat of competing flows without dice has a round trip that is longer by so much than the last one's."""
+"""So much longer than the last one's is the round trip of each repeat of competing flows without dice."""
 
 CELL = re.compile(
     r"b-(?P<rate>[\d.]+)m-(?P<rtt>[\d.]+)ms-(?P<buffer>[\d.]+)bdp"
@@ -52,8 +52,9 @@ FORM = "b-RATEm-RTTms-BUFFERbdp[-codel|-fqcodel][-ecn][-lossPERCENT][-jitterMS]-
 def cell(name: str, seed: int = 1) -> Json:
     """The scenario that a cell's name stands for, in the exchange format, of one of its repeats.
 
-    A repeat has other dice. Flows that compete and have none get a path that is a little longer each time: which of them loses the
-    packet at a full queue is decided within microseconds, so that one run of them is a draw too.
+    A repeat has other dice. Flows that compete and have none get a path that is a little longer each time:
+    which of them loses the packet at a full queue is decided within microseconds, so that one run of them is
+    a draw too.
     """
     found = CELL.fullmatch(name)
     if found is None:
