@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -154,12 +155,11 @@ def agree(
 
 
 def measure(name: str, runs: list[KernelRun], spread: bool = False, nominal: bool = False) -> Case:
-    """One case; where dice decide ten seeds of the simulator, or the kernel's number, else each run's own."""
+    """One case, simulated as often as `_draws` says."""
     kernel = [of_kernel(run) for run in runs]
     told = scenario(runs[0], nominal=nominal)
     its = conditions(told)
-    seeds = range(1, max(len(SEEDS), len(runs)) + 1)
-    drawn = [(runs[0], seed) for seed in seeds] if its.dice else [(run, run.seed) for run in runs]
+    drawn = _draws(runs, its.dice)
     simulator = [simulated(run, seed, nominal=nominal) for run, seed in drawn]
     own: list[Figure] = []
     if spread:
@@ -175,6 +175,18 @@ def measure(name: str, runs: list[KernelRun], spread: bool = False, nominal: boo
         figures(its, kernel, simulator),
         own,
     )
+
+
+def _draws(runs: list[KernelRun], dice: bool) -> list[tuple[KernelRun, int]]:
+    """Which of the kernel's runs is simulated with which seed.
+
+    Each with its own, or, where dice decide, all of them in turn (they can be of different machines) until
+    there are as many as `SEEDS`.
+    """
+    if not dice:
+        return [(run, run.seed) for run in runs]
+    turns = math.ceil(len(SEEDS) / len(runs))
+    return [(run, seed) for seed, run in enumerate(runs * turns, start=1)]
 
 
 def simulated(run: KernelRun, seed: int, longer_ns: int = 0, nominal: bool = False) -> Trace:

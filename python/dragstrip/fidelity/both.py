@@ -55,7 +55,7 @@ def with_hosts(
 ) -> Agreement:
     """The same with the simulator run again, the kernel's hosts' work in its path.
 
-    Where dice decide it runs with ten seeds; `spread` also measures the simulator against itself.
+    Where dice decide it runs with all of `SEEDS`; `spread` also measures the simulator against itself.
     """
     return _agreement(document, folder, prefix, partial(_with_hosts, spread=spread))
 

@@ -17,11 +17,14 @@ from dragstrip.errors import BadInputError
 from dragstrip.expand import Run, assign
 from dragstrip.experiment import Experiment
 from dragstrip.fidelity import both
-from dragstrip.fidelity.agree import SEEDS, Agreement
+from dragstrip.fidelity.agree import Agreement
 from dragstrip.fidelity.conditions import conditions
 from dragstrip.fidelity.document import definitions, every_case, standings
 from dragstrip.fidelity.grid import Grid
 from dragstrip.runner import Plan, execute_all, plan
+
+REPEATS = 10
+"""Of the kernel where netem rolls dice; the simulator is then asked for more (both.py)."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +66,7 @@ def _changed(experiment: Experiment, chosen: Chosen) -> Experiment:
     content = experiment.content()
     for part in ("claims", "ablations", "flow_tables"):
         content.pop(part, None)
-    content["repeat"] = chosen.repeat or len(SEEDS)
+    content["repeat"] = chosen.repeat or REPEATS
     if chosen.load:
         content["load"] = chosen.load
     if chosen.duration is not None:
@@ -81,7 +84,7 @@ def _changed(experiment: Experiment, chosen: Chosen) -> Experiment:
 def _needed(run: Run, repeat: int | None) -> bool:
     """Ten seeds on both engines where netem's dice decide; else one, and on the kernel one more."""
     if repeat is None and conditions(run.scenario).stochastic:
-        return run.repeat < len(SEEDS)
+        return run.repeat < REPEATS
     return run.repeat < (repeat or 1) + (run.engine == both.VM)
 
 
