@@ -10,6 +10,7 @@ caches start cold and nothing is remembered of earlier connections.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from dataclasses import dataclass
 
 from dragstrip import _core
@@ -26,10 +27,12 @@ KNOWN_FLOW = {"src", "cc", "type", "start_s", "stop_s", "rate_kbit", "datagram_b
 LATE_MS_MAX = 20.0
 """A first ping that is slower by more than this met a queue, not a machine that was late."""
 IDLE_MS_MAX = 0.2
-"""A fastest ping that is slower by more than this always met a queue ..."""
+"""A ping that is slower by more than this met a queue."""
+IDLE_SHARE = 0.05
+"""Of all pings: where fewer took the same time on an idle path, they do not tell the hosts' work ..."""
 IDLE_MS, IDLE_MS_FARTHER = 0.05, 0.07
-"""... and then the hosts' work is taken to be what every other recording shows, without and with a host for
-netem. CUBIC counts the round trip in whole ticks, rounded up: 40.05 ms are 11 ticks of 4 ms, 40.00 are 10."""
+"""... and it is taken to be what every other recording shows, without and with a host for netem. CUBIC counts
+the round trip in whole ticks, rounded up: 40.05 ms are 11 ticks of 4 ms, 40.00 are 10."""
 
 
 @dataclass(frozen=True)
@@ -43,24 +46,30 @@ class Machine:
 
 
 def machine(run: KernelRun) -> Machine:
-    """What a recording says of it, or else what its pings show.
+    """The hosts' work: what most pings of an idle path show of it, or what the recording says.
 
-    The fastest one, and the first, which is stamped 0 and leaves with the first SYN.
+    So late as the first ping says, which is stamped 0 and leaves with the first SYN.
     """
     its = run.content.get("run", {})
-    if "idle_ms" in its:
-        return Machine(round(its["late_ms"] * 1e6), round(its["idle_ms"] * 1e6))
     series, rtt_ms = run.content["ping_series"], float(run.scenario["rtt_ms"])
-    pings = [rtt for rtt in series["rtt_ms"] if rtt is not None]
-    usual_ms = IDLE_MS_FARTHER if run.scenario.get("fwd_netem") else IDLE_MS
-    if not pings:
-        return Machine(0, round(usual_ms * 1e6))
-    idle_ms = min(pings) - rtt_ms
-    idle_ms = idle_ms if 0 <= idle_ms <= IDLE_MS_MAX else usual_ms
-    first = series["rtt_ms"][0] if series["t_s"][0] == 0 else None
-    late_ms = first - rtt_ms - idle_ms if first is not None else 0.0
-    late_ms = late_ms if 0 <= late_ms <= LATE_MS_MAX else 0.0
+    idle_ms = _usual_ms([rtt for rtt in series["rtt_ms"] if rtt is not None], rtt_ms)
+    if idle_ms is None:
+        idle_ms = its.get("idle_ms", IDLE_MS_FARTHER if run.scenario.get("fwd_netem") else IDLE_MS)
+    late_ms = its.get("late_ms")
+    if late_ms is None:
+        first = series["rtt_ms"][0] if series["t_s"] and series["t_s"][0] == 0 else None
+        late_ms = first - rtt_ms - idle_ms if first is not None else 0.0
+        late_ms = late_ms if 0 <= late_ms <= LATE_MS_MAX else 0.0
     return Machine(round(late_ms * 1e6), round(idle_ms * 1e6))
+
+
+def _usual_ms(pings: list[float], rtt_ms: float) -> float | None:
+    """What an idle path adds to a ping most often; none if hardly any met one."""
+    added = [round(ping - rtt_ms, 2) for ping in pings if 0 <= ping - rtt_ms <= IDLE_MS_MAX]
+    counts = Counter(added).most_common(1)
+    if not counts or counts[0][1] < IDLE_SHARE * len(pings):
+        return None
+    return counts[0][0]
 
 
 def scenario(run: KernelRun, seed: int | None = None, longer_ns: int = 0, nominal: bool = False) -> Json:
