@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from dragstrip.fidelity.acks import Comparison
-from dragstrip.fidelity.agree import DETERMINISTIC, LONGER_NS, SEEDS, STOCHASTIC, Agreement, Case
+from dragstrip.fidelity.agree import (
+    COMPETING,
+    DETERMINISTIC,
+    LONGER_NS,
+    SEEDS,
+    STOCHASTIC,
+    Agreement,
+    Case,
+)
+from dragstrip.fidelity.conditions import ROLLS_DICE
 from dragstrip.fidelity.console import cell, floor_cell
 from dragstrip.fidelity.figures import Figure, figures
 from dragstrip.fidelity.grid import Grid
@@ -42,7 +51,7 @@ def write(
             files=sum(len(case.seeds) for case in agreement.cases),
         ),
         *standings(agreement),
-        *_dice(),
+        *_dice(agreement),
         *definitions(),
         *_acks(captured),
         *_floor(agreement, grid),
@@ -93,11 +102,19 @@ def _seeds(agreement: Agreement) -> str:
     return " and ".join(f"{' to '.join(map(str, span))} seeds of {who}" for who, span in spans)
 
 
-def _dice() -> Iterator[str]:
+def _dice(agreement: Agreement) -> Iterator[str]:
+    plain = [case for case in agreement.cases if not case.stochastic]
+    kernel = [
+        f"{_recorded(case for case in plain if case.group == name)} of {name.upper()} alone"
+        for name in ROLLS_DICE
+        if any(case.group == name for case in plain)
+    ]
+    among = [case for case in plain if case.group == COMPETING and case.conditions.dice]
+    kernel += [f"{_recorded(among)} where they compete"] if among else []
     yield (
-        "CDG and BBR roll dice of their own: of them the simulator's figures are means over at least "
-        f"{len(SEEDS)} seeds here too, against the one draw of the kernel that was recorded (three to five "
-        "where they compete).\n"
+        f"{' and '.join(map(str.upper, ROLLS_DICE))} roll dice of their own: of them the simulator's figures "
+        f"are means over at least {len(SEEDS)} runs here too, and the kernel's over "
+        f"{', '.join(kernel)}.\n"
     )
     yield (
         "Where two flows compete without dice, which of them loses the packet at a full queue is decided "
@@ -105,6 +122,12 @@ def _dice() -> Iterator[str]:
         f"paths, each {round(LONGER_MS * 1000)} µs longer than the one before, the same for the kernel and "
         "the simulator.\n"
     )
+
+
+def _recorded(cases: Iterable[Case]) -> str:
+    """How often the kernel ran them."""
+    counts = [len(case.seeds) for case in cases]
+    return " to ".join(map(str, dict.fromkeys((min(counts), max(counts)))))
 
 
 def definitions() -> Iterator[str]:
