@@ -16,7 +16,7 @@ import pytest
 
 from dragstrip import cli
 from dragstrip.errors import BadInputError
-from dragstrip.fidelity import bands, translate
+from dragstrip.fidelity import bands, console, translate
 from dragstrip.fidelity.agree import Agreement, Case, agree, measure
 from dragstrip.fidelity.conditions import Conditions, conditions
 from dragstrip.fidelity.epochs import epochs, period_s, window_error
@@ -330,3 +330,22 @@ def test_bad_input_is_one_line(
     assert (status, out) == (2, "")
     assert hint in err
     assert err.count("\n") == 1
+
+
+def test_a_narrow_terminal_has_fewer_columns_and_no_cut_figures(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = agree(load_all(RECORDINGS, "b-2m-40ms-1bdp-c*"))
+
+    def told(columns: int) -> str:
+        monkeypatch.setenv("COLUMNS", str(columns))
+        console.show(found)
+        return capsys.readouterr().out
+
+    narrow, wide = told(80), told(200)
+    assert max(map(len, narrow.splitlines())) <= 80
+    for text in (narrow, wide):
+        assert "…" not in text.split("no random loss")[0]
+    assert "in a wider terminal" in narrow
+    assert "in a wider terminal" not in wide
+    assert "share" in wide.split("no random loss")[0]

@@ -54,7 +54,11 @@ def _heat_map(agreement: Agreement, quantity: Quantity) -> Figure:
             )
     conditions = sorted({row["condition"] for row in data}, key=_natural)
     x = {"field": "algorithm", "type": "nominal", "axis": {"title": None, "orient": "top", "labelAngle": 0}}
-    y = {"field": "condition", "type": "nominal", "axis": {"title": None, "labelLimit": 220}}
+    y = {
+        "field": "condition",
+        "type": "nominal",
+        "axis": {"title": None, "labelLimit": 260, "labelFontSize": 10},
+    }
     colour: Spec = {
         "field": "severity",
         "type": "quantitative",

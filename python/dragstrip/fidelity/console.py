@@ -23,6 +23,8 @@ SIDES = {
 """Units of the two sides, where they are not the error's."""
 
 
+WIDEST = 10_000
+"""No table is wider."""
 CASES_TOLD = 12
 """So many cases that ran beside the kernel are told one by one, more in one table."""
 
@@ -34,7 +36,7 @@ def show(agreement: Agreement, most: int | None = None) -> None:
         for case in agreement.cases:
             console.print(_case(case))
     else:
-        console.print(_cases(agreement, most))
+        console.print(_fitting(agreement, most, console))
     for stochastic in (False, True):
         table = _standings(agreement, stochastic)
         if table:
@@ -67,20 +69,37 @@ def _case(case: Case) -> Table:
     return table
 
 
-def _cases(agreement: Agreement, most: int | None) -> Table:
+def _fitting(agreement: Agreement, most: int | None, console: Console) -> Table:
+    """As many quantities as the terminal is wide enough for, those with a limit before those without."""
+    there = [q for q in QUANTITIES if any(case.figure(q.key) for case in agreement.cases)]
+    wide = console.options.update(max_width=WIDEST)
+    kept = sorted(there, key=lambda quantity: not quantity.judged)
+    while True:
+        left_out = [quantity for quantity in there if quantity not in kept]
+        table = _cases(agreement, most, [quantity for quantity in there if quantity in kept], left_out)
+        if len(kept) == 1 or table.__rich_measure__(console, wide).maximum <= console.width:
+            return table
+        kept.pop()
+
+
+def _cases(agreement: Agreement, most: int | None, there: list[Quantity], left_out: list[Quantity]) -> Table:
     shown = agreement.cases[:most]
     more = f" ({len(shown)} of {len(agreement.cases)})" if len(shown) < len(agreement.cases) else ""
     table = Table(
         title=f"errors, worst first{more}; red: beyond its limit", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0)
     )
     table.add_column("case", no_wrap=True)
-    there = [q for q in QUANTITIES if any(case.figure(q.key) for case in agreement.cases)]
     for quantity in there:
         table.add_column(_heading(quantity), justify="right", no_wrap=True)
     for case in shown:
         table.add_row(case.name, *(_cell(case, quantity) for quantity in there))
-    if any(case.floor for case in shown):
-        table.caption = "in brackets: the kernel against itself, with another seed"
+    notes = (
+        ["in brackets: the kernel against itself, with another seed"] if any(c.floor for c in shown) else []
+    )
+    if left_out:
+        titles = ", ".join(quantity.title for quantity in left_out)
+        notes.append(f"in a wider terminal, with --out and with --json also: {titles}")
+    table.caption = "\n".join(notes) or None
     return table
 
 
