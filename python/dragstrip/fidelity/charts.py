@@ -16,6 +16,8 @@ from dragstrip.report.figure import Figure, Rows, Spec, chart, linear, nominal, 
 from dragstrip.report.series import Curve, decimate
 
 CELL_WIDTH, CELL_HEIGHT = 52, 16
+ROOM = 24
+"""Beside the labels: a browser's font can be wider than the one that they were measured with."""
 TRACE_WIDTH, TRACE_HEIGHT, TRACE_POINTS = 420, 92, 300
 KERNEL, SIMULATOR = "kernel", "simulator"
 LOOK = {KERNEL: MUTED, SIMULATOR: KNOWN["cubic"]}
@@ -90,6 +92,7 @@ def _heat_map(agreement: Agreement, quantity: Quantity) -> Figure:
             "layer": [boxes, text],
             "width": {"step": CELL_WIDTH},
             "height": {"step": CELL_HEIGHT},
+            "padding": {"left": ROOM, "top": 4, "right": 4, "bottom": 4},
         }
     )
     beyond = sum(row["beyond"] for row in data)
