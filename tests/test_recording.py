@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -57,3 +58,14 @@ def test_columns_of_the_core_become_arrow() -> None:
     assert table["rtt_ns"].to_pylist() == [5, None, -1]
     assert table["target"].to_pylist() == ["b", "a", "b"]
     assert table["lost"].to_pylist() == [False, True, False]
+
+
+def test_a_draft_that_a_killed_process_left_is_removed_after_a_day(tmp_path: Path) -> None:
+    old, young, other = (tmp_path / name for name in (".run.1.partial", ".run.2.partial", ".ran.1.partial"))
+    for draft in (old, young, other):
+        draft.mkdir()
+    for draft in (old, other):
+        os.utime(draft, (0, 0))
+    with appearing(tmp_path / "run") as draft:
+        (draft / "file").touch()
+    assert sorted(tmp_path.iterdir()) == sorted([young, other, tmp_path / "run"])

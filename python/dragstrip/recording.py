@@ -6,10 +6,13 @@ however many workers ran. Where and when it ran is in `provenance.json`.
 
 from __future__ import annotations
 
+import contextlib
+import glob
 import json
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -109,10 +112,18 @@ def read_json(file: Path) -> dict[str, Any]:
     return content
 
 
+ABANDONED_S = 86_400
+"""No draft takes so long."""
+
+
 @contextmanager
 def appearing(folder: Path) -> Iterator[Path]:
-    """A draft folder beside `folder` that takes its name when the block ends well, and vanishes otherwise."""
+    """A draft folder beside `folder` that takes its name when the block ends well, and vanishes otherwise.
+
+    One whose process was killed stays behind, marked; after a day the next draft for `folder` removes it.
+    """
     folder.parent.mkdir(parents=True, exist_ok=True)
+    _remove_abandoned(folder)
     draft = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".partial", dir=folder.parent))
     try:
         yield draft
@@ -121,6 +132,13 @@ def appearing(folder: Path) -> Iterator[Path]:
     except BaseException:
         shutil.rmtree(draft, ignore_errors=True)
         raise
+
+
+def _remove_abandoned(folder: Path) -> None:
+    for draft in folder.parent.glob(f".{glob.escape(folder.name)}.*.partial"):
+        with contextlib.suppress(OSError):
+            if time.time() - draft.stat().st_mtime > ABANDONED_S:
+                shutil.rmtree(draft, ignore_errors=True)
 
 
 def _umask() -> int:

@@ -31,12 +31,15 @@ its own TCP, congestion controls and queue disciplines, and is run again in the 
 description. Nobody fitted anything to a case: where they differ, a mechanism is missing or the case turns on
 microseconds, and the list below says which we believe.
 
-    make fidelity                       this page, from the stored recordings (a few seconds)
+    make fidelity                       this page, from the stored recordings (a minute)
     dragstrip agree --out agreement     the same as a table, heat maps and overlaid traces
     dragstrip agree --explain CASE      where two time lines part, in words
 
 {cases} cases, {files} recordings; the [format](../experiments/fidelity/README.md) of a recording, and how
-a path of it becomes one of ours, have a page of their own.
+a path of it becomes one of ours, have a page of their own. Published experiments, which the kernel runs
+beside the simulator, are held against it by the same figures: [bu-cs655-2022](agreement-bu-cs655-2022.md),
+[geni-tcp](agreement-geni-tcp.md); what is not reached there, and why, is among the
+[known gaps](known-gaps.md#found-by-both-engines-side-by-side).
 """
 
 
