@@ -478,6 +478,14 @@ def agree(
 
     Example: dragstrip agree bu-cs655-2022 --out agreement
     """
+    from dragstrip.files import expect_file, expect_folder
+
+    for option, folder in (("--out", out), ("--record", record)):
+        if folder is not None:
+            expect_folder(option, folder)
+    for option, file in (("--write-docs", write_docs), ("--write-bands", write_bands)):
+        if file is not None:
+            expect_file(option, file)
     of_grid = {"--grid": grid, "--recordings": recordings, "--write-bands": write_bands}
     of_runs = {"--set": set_, "--repeat": repeat, "--duration": duration, "--load": load}
     for name, value in (of_grid if experiments else of_runs).items():

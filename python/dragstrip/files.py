@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from dragstrip.errors import DragstripError
+from dragstrip.errors import BadInputError, DragstripError
 
 _numbers = itertools.count()
 _DRAFT = re.compile(r"\.draft-(.*)-(\d+)-\d+$")
@@ -49,6 +49,19 @@ def write_text(path: Path, text: str) -> None:
 def write_json(path: Path, content: object) -> None:
     """Writes JSON whole."""
     write_text(path, json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def expect_folder(option: str, folder: Path) -> None:
+    """Raises `BadInputError`, before any work is done, if no folder of this name could be made and written."""
+    above = next(place for place in (folder, *folder.absolute().parents) if place.exists())
+    if not (above.is_dir() and os.access(above, os.W_OK | os.X_OK)):
+        raise BadInputError(option, str(folder), "a folder that can be written", "command line")
+
+
+def expect_file(option: str, file: Path) -> None:
+    """Raises `BadInputError` if a file of this name could not be written, before any work is done."""
+    if file.is_dir() or not (file.parent.is_dir() and os.access(file.parent, os.W_OK | os.X_OK)):
+        raise BadInputError(option, str(file), "a file in a folder that can be written", "command line")
 
 
 def make_folder(path: Path) -> None:

@@ -349,3 +349,18 @@ def test_a_narrow_terminal_has_fewer_columns_and_no_cut_figures(
     assert "in a wider terminal" in narrow
     assert "in a wider terminal" not in wide
     assert "share" in wide.split("no random loss")[0]
+
+
+@pytest.mark.parametrize("option", ["--out", "--record", "--write-docs", "--write-bands"])
+def test_a_place_that_cannot_be_written_is_told_before_any_work(
+    option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    place = str(tmp_path / "file" / "below")
+    monkeypatch.setattr(sys, "argv", ["dragstrip", "agree", "--only", "b-2m-10ms-4bdp-cubic", option, place])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 2
+    told = capsys.readouterr()
+    assert f"{option}: got '{place}', expected a f" in told.err
+    assert not told.out

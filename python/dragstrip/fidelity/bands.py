@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from dragstrip.fidelity.agree import Case
+from dragstrip.files import write_json
 
 MARGIN = {
     "goodput": 0.1,
@@ -35,7 +36,7 @@ def write(cases: Iterable[Case], file: Path) -> None:
         }
         for case in sorted(cases, key=lambda case: case.name)
     }
-    file.write_text(json.dumps(bands, indent=1) + "\n", encoding="utf-8")
+    write_json(file, bands)
 
 
 def read(file: Path) -> dict[str, dict[str, float]]:

@@ -21,6 +21,7 @@ from dragstrip.fidelity.figures import Figure, figures
 from dragstrip.fidelity.grid import Grid
 from dragstrip.fidelity.record import LONGER_MS
 from dragstrip.fidelity.targets import BY_KEY, QUANTITIES, Quantity
+from dragstrip.files import write_text
 
 HEAD = """\
 <!-- Written by `make fidelity`: do not edit. -->
@@ -62,7 +63,7 @@ def write(
         *_missed(agreement, grid),
         *every_case(agreement),
     ]
-    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    write_text(file, "\n".join(lines) + "\n")
 
 
 def standings(agreement: Agreement) -> Iterator[str]:

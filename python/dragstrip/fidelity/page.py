@@ -12,6 +12,7 @@ from dragstrip.fidelity.console import cell, floor_cell
 from dragstrip.fidelity.explain import explain
 from dragstrip.fidelity.grid import Grid
 from dragstrip.fidelity.targets import QUANTITIES
+from dragstrip.files import make_folder, write_text
 from dragstrip.report import render
 from dragstrip.report.page import style
 
@@ -20,11 +21,9 @@ NAME = "agree.html"
 
 def write(agreement: Agreement, grid: Grid, folder: Path) -> Path:
     """Writes the page into `folder`, which is made if it is not there; gives the page."""
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     page = folder / NAME
-    draft = page.with_suffix(".partial")
-    draft.write_text(_page(agreement, grid), encoding="utf-8")
-    draft.replace(page)
+    write_text(page, _page(agreement, grid))
     return page
 
 

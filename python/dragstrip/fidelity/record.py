@@ -21,7 +21,7 @@ from dragstrip.expand import complete
 from dragstrip.fidelity.conditions import ROLLS_DICE
 from dragstrip.fidelity.kernel import Json, KernelRun, packed
 from dragstrip.fidelity.translate import scenario
-from dragstrip.files import write_whole
+from dragstrip.files import make_folder, write_whole
 from dragstrip.measures import Floats, matching, numbers
 from dragstrip.recording import Recording
 
@@ -111,7 +111,7 @@ def record(
 
     wanted = list(_wanted(names, seeds))
     prepare()
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
 
     def one(run: KernelRun) -> Path:
         file = folder / f"{run.name}.json.xz"

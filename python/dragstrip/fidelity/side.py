@@ -21,6 +21,7 @@ from dragstrip.fidelity.agree import Agreement
 from dragstrip.fidelity.conditions import conditions
 from dragstrip.fidelity.document import definitions, every_case, standings
 from dragstrip.fidelity.grid import Grid
+from dragstrip.files import write_text
 from dragstrip.runner import Plan, execute_all, plan
 
 REPEATS = 10
@@ -168,4 +169,4 @@ def write_docs(found: Agreement, chosen: Chosen, planned: Sequence[Plan], comman
     if found.failed:
         lines += ["", "## Left out\n", "| run | why |", "|---|---|"]
         lines += [f"| {name} | {reason} |" for name, reason in found.failed.items()]
-    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    write_text(file, "\n".join(lines) + "\n")
