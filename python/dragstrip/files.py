@@ -52,7 +52,7 @@ def write_json(path: Path, content: object) -> None:
 
 
 def expect_folder(option: str, folder: Path) -> None:
-    """Raises `BadInputError`, before any work is done, if no folder of this name could be made and written."""
+    """Raises `BadInputError`, before any work is done, if no folder of this name can be made and written."""
     above = next(place for place in (folder, *folder.absolute().parents) if place.exists())
     if not (above.is_dir() and os.access(above, os.W_OK | os.X_OK)):
         raise BadInputError(option, str(folder), "a folder that can be written", "command line")
