@@ -109,20 +109,19 @@ def record(
     """
     from dragstrip.engines.vm import prepare
 
-    wanted = list(_wanted(names, seeds))
-    prepare()
-    make_folder(folder)
+    files = {folder / f"{run.name}.json.xz": run for run in _wanted(names, seeds)}
+    missing = [file for file in files if not file.exists()]
 
-    def one(run: KernelRun) -> Path:
-        file = folder / f"{run.name}.json.xz"
-        if file.exists():
-            return file
-        write_whole(file, lambda draft: draft.write_bytes(packed(recorded(run))))
-        told(run.name)
-        return file
+    def one(file: Path) -> None:
+        write_whole(file, lambda draft: draft.write_bytes(packed(recorded(files[file]))))
+        told(files[file].name)
 
-    with ThreadPoolExecutor(worker_count(workers, len(wanted))) as pool:
-        return list(pool.map(one, wanted))
+    if missing:
+        prepare()
+        make_folder(folder)
+        with ThreadPoolExecutor(worker_count(workers, len(missing))) as pool:
+            list(pool.map(one, missing))
+    return list(files)
 
 
 def _wanted(names: Sequence[str], seeds: int) -> Iterator[KernelRun]:
