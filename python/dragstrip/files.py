@@ -91,7 +91,7 @@ def _alive(pid: int) -> bool:
 
 
 @contextmanager
-def only_one(lock: Path) -> Iterator[None]:
+def only_one(lock: Path, who: str) -> Iterator[None]:
     """Holds a lock that the kernel takes back when this process ends, however it ends."""
     try:
         file = lock.open("a+")
@@ -101,7 +101,7 @@ def only_one(lock: Path) -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise DragstripError(f"{lock.parent}: another sweep is writing here") from None
+            raise DragstripError(f"{lock.parent}: another {who} is writing here") from None
         except OSError:
             pass  # a file system without locks: parts have names of their own, nothing is overwritten
         yield

@@ -102,36 +102,40 @@ def _seeds(agreement: Agreement) -> str:
     """How many of both sides, where dice decide."""
     cases = [case for case in agreement.cases if case.stochastic]
     sides = {"the kernel": [len(c.seeds) for c in cases], "the simulator": [len(c.simulator) for c in cases]}
-    spans = ((who, dict.fromkeys((min(counts), max(counts)))) for who, counts in sides.items())
-    return " and ".join(f"{' to '.join(map(str, span))} seeds of {who}" for who, span in spans)
+    return " and ".join(f"{_span(counts)} seeds of {who}" for who, counts in sides.items())
+
+
+def _span(counts: Iterable[int]) -> str:
+    """`3 to 100`, or `3` where all are the same."""
+    counts = list(counts)
+    return " to ".join(map(str, dict.fromkeys((min(counts), max(counts)))))
 
 
 def _dice(agreement: Agreement) -> Iterator[str]:
+    """How often the kernel ran what is a draw without netem's dice."""
     plain = [case for case in agreement.cases if not case.stochastic]
-    kernel = [
-        f"{_recorded(case for case in plain if case.group == name)} of {name.upper()} alone"
-        for name in ROLLS_DICE
-        if any(case.group == name for case in plain)
-    ]
-    among = [case for case in plain if case.group == COMPETING and case.conditions.dice]
-    kernel += [f"{_recorded(among)} where they compete"] if among else []
-    yield (
-        f"{' and '.join(map(str.upper, ROLLS_DICE))} roll dice of their own: of them the simulator's figures "
-        f"are means over at least {len(SEEDS)} runs here too, and the kernel's over "
-        f"{', '.join(kernel)}.\n"
-    )
-    yield (
-        "Where two flows compete without dice, which of them loses the packet at a full queue is decided "
-        "within microseconds, so that one run is a draw as well: of them the figures are means over five "
-        f"paths, each {round(LONGER_MS * 1000)} µs longer than the one before, the same for the kernel and "
-        "the simulator.\n"
-    )
+    competing = [case for case in plain if case.group == COMPETING]
+    rolling = {f"of {name.upper()} alone": [c for c in plain if c.group == name] for name in ROLLS_DICE}
+    rolling["where they compete"] = [case for case in competing if case.conditions.dice]
+    kernel = [f"{_runs(cases)} {which}" for which, cases in rolling.items() if cases]
+    if kernel:
+        yield (
+            f"{' and '.join(map(str.upper, ROLLS_DICE))} roll dice of their own: of them the simulator's "
+            f"figures are means over at least {len(SEEDS)} runs here too, and the kernel's over "
+            f"{', '.join(kernel)}.\n"
+        )
+    without = [case for case in competing if not case.conditions.dice]
+    if without:
+        yield (
+            "Where two flows compete without dice, which of them loses the packet at a full queue is decided "
+            "within microseconds, so that one run is a draw as well: of them the figures are means over "
+            f"{_runs(without)} paths, each {round(LONGER_MS * 1000)} µs longer than the one before, the same "
+            "for the kernel and the simulator.\n"
+        )
 
 
-def _recorded(cases: Iterable[Case]) -> str:
-    """How often the kernel ran them."""
-    counts = [len(case.seeds) for case in cases]
-    return " to ".join(map(str, dict.fromkeys((min(counts), max(counts)))))
+def _runs(cases: Iterable[Case]) -> str:
+    return _span(len(case.seeds) for case in cases)
 
 
 def definitions() -> Iterator[str]:

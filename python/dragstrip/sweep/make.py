@@ -23,7 +23,7 @@ def make(
 ) -> dict[str, Any]:
     """Makes what is missing in a place, writes dataset and report; gives the summary document."""
     _claim(out, sweep)
-    with files.only_one(out / f".lock-{options.shard[0]}-of-{options.shard[1]}"):
+    with files.only_one(out / f".lock-{options.shard[0]}-of-{options.shard[1]}", "sweep"):
         store = Store(out / STORE)
         store.open()
         done = store.keys([OK] if options.retry_failed else None)

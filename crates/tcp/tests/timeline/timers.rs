@@ -75,7 +75,7 @@ fn a_path_without_delay_has_no_negative_rtt() {
     host.write_endless();
     for upto in [2, 4, 6] {
         host.ack_at_once(upto);
-        assert!(host.snapshot().rtt_ns == Some(0));
+        assert_eq!(host.snapshot().rtt_ns, Some(0));
     }
 }
 
