@@ -318,4 +318,10 @@ pub trait CongestionControl {
         let _ = view;
         if window.in_slow_start() { "slow_start" } else { "congestion_avoidance" }
     }
+
+    /// `get_info`, for the recording: tells name and value of each of the algorithm's own quantities that is known
+    /// now, in the units of its [`About::variables`](crate::About::variables).
+    fn variables(&self, view: &View, window: &Window, tell: &mut dyn FnMut(&'static str, f64)) {
+        let _ = (view, window, tell);
+    }
 }

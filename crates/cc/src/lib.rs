@@ -11,6 +11,7 @@
 //!
 //! [`Stream`]: dragstrip_units::Stream
 
+mod about;
 pub mod algorithms;
 mod bytes;
 mod contract;
@@ -22,8 +23,9 @@ mod testing;
 mod window;
 mod windowed_max;
 
+pub use about::{About, Unit, Variable};
 pub use contract::{
     Ack, CaState, CongestionControl, Event, Kernel, PacingStatus, RateSample, Response, View,
 };
-pub use registry::{Algorithm, Options, UnknownAlgorithm, names};
+pub use registry::{Algorithm, Options, UnknownAlgorithm, about, names};
 pub use window::Window;

@@ -4,7 +4,7 @@ use crate::algorithms::{
     bbr, cdg, cdg_freebsd, cubic, cubic_freebsd, exp, fixed, newreno_freebsd, reno, vegas,
     vegas_freebsd,
 };
-use crate::{Ack, CaState, CongestionControl, Event, RateSample, Response, View, Window};
+use crate::{About, Ack, CaState, CongestionControl, Event, RateSample, Response, View, Window};
 use dragstrip_units::Stream;
 use std::collections::BTreeMap;
 
@@ -47,6 +47,12 @@ macro_rules! algorithms {
             &[$($name),+]
         }
 
+        /// The row of every registered algorithm, in the order of [`names`].
+        #[must_use]
+        pub const fn about() -> &'static [About] {
+            &[$($module::ABOUT),+]
+        }
+
         impl Algorithm {
             /// The algorithm called `name` with these options; `stream` is its source of chance.
             ///
@@ -76,6 +82,7 @@ macro_rules! algorithms {
                 fn min_tso_segs self (&self, view: &View, window: &Window) (view, window) -> u32;
                 fn sndbuf_factor self (&self) () -> u32;
                 fn phase self (&self, view: &View, window: &Window) (view, window) -> &'static str;
+                fn variables self (&self, view: &View, window: &Window, tell: &mut dyn FnMut(&'static str, f64)) (view, window, tell) -> ();
             );
         }
     };
@@ -132,6 +139,7 @@ mod tests {
                 "fixed",
             ]
         );
+        assert!(about().iter().map(|row| &row.name).eq(names()));
         for name in names() {
             assert!(Algorithm::new(name, &Options::new(), stream()).is_ok(), "{name}");
             let error = Algorithm::new(name, &options(&[("colour", 1.0)]), stream()).unwrap_err();

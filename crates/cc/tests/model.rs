@@ -11,7 +11,7 @@
 
 use dragstrip_cc::{
     Ack, Algorithm, CaState, CongestionControl, Event, Kernel, Options, PacingStatus, RateSample,
-    Response, View, Window, names,
+    Response, Variable, View, Window, about, names,
 };
 use dragstrip_units::{Duration, Instant, Stream};
 use proptest::prelude::*;
@@ -172,6 +172,14 @@ impl Connection {
         assert!(pacing_rate > 0, "{name}, {hook}: pacing rate 0");
         assert!(self.cc.min_tso_segs(&self.view, &self.window) >= 1);
         assert!(!self.cc.phase(&self.view, &self.window).is_empty());
+        let mut listed = about().iter().find(|row| row.name == name).unwrap().variables.iter();
+        self.cc.variables(&self.view, &self.window, &mut |told, value| {
+            assert!(
+                listed.any(|it| it.name == told),
+                "{name}, {hook}: {told} out of order or not listed"
+            );
+            assert!(value.is_finite(), "{name}, {hook}: {told} is {value}");
+        });
     }
 
     fn apply(&mut self, step: &Step) {
@@ -460,6 +468,7 @@ fn the_model_reaches_every_state() {
     let mut runner = TestRunner::deterministic();
     let strategy = (host(), prop::collection::vec(step(), 1..400));
     let (mut states, mut phases) = (Vec::new(), std::collections::BTreeSet::new());
+    let mut told = std::collections::BTreeSet::new();
     for seed in 0..200 {
         let (host, steps) = strategy.new_tree(&mut runner).unwrap().current();
         for name in names() {
@@ -470,6 +479,15 @@ fn the_model_reaches_every_state() {
                     states.push(connection.view.state);
                 }
                 phases.insert((*name, connection.cc.phase(&connection.view, &connection.window)));
+                connection.cc.variables(
+                    &connection.view,
+                    &connection.window,
+                    &mut |variable, value| {
+                        if value != 0.0 {
+                            told.insert((*name, variable));
+                        }
+                    },
+                );
             }
         }
     }
@@ -495,4 +513,15 @@ fn the_model_reaches_every_state() {
         }
     }
     assert!(phases.contains(&("cdg-freebsd", "congestion_recovery")));
+    for row in about() {
+        for variable in row.variables {
+            let Variable { name, unit: _, meaning: _ } = variable;
+            // Two lossy intervals of one rate are no accident: bbr/policer.rs tests them.
+            assert!(
+                told.contains(&(row.name, *name)) || (row.name, *name) == ("bbr", "policed"),
+                "{} never shows {name}",
+                row.name
+            );
+        }
+    }
 }

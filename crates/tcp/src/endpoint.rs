@@ -453,6 +453,12 @@ impl Endpoint {
         self.sender.view.snd_una
     }
 
+    /// The algorithm's own quantities for the recording: name and value of each that is known now
+    /// ([`CongestionControl::variables`]).
+    pub fn variables(&self, tell: &mut dyn FnMut(&'static str, f64)) {
+        self.sender.cc.variables(&self.sender.view, &self.sender.window, tell);
+    }
+
     /// What a recorder reads off the sending half.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {

@@ -33,10 +33,38 @@ use self::policer::{Change, Policer};
 use crate::algorithms::reject_unknown;
 use crate::windowed_max::WindowedMax;
 use crate::{
-    CaState, CongestionControl, Event, Options, RateSample, Response, UnknownAlgorithm, View,
-    Window,
+    About, CaState, CongestionControl, Event, Options, RateSample, Response, Unit,
+    UnknownAlgorithm, Variable, View, Window,
 };
 use dragstrip_units::Stream;
+
+/// Its row in the registry.
+pub const ABOUT: About = About {
+    name: "bbr",
+    variables: &[
+        Variable::new(
+            "bandwidth",
+            Unit::BitsPerSecond,
+            "of the model: the largest delivery rate of ten rounds, or a policer's",
+        ),
+        Variable::new("min_rtt", Unit::Nanoseconds, "least RTT of ten seconds"),
+        Variable::new("pacing_gain", Unit::Ratio, "pacing rate to bandwidth"),
+        Variable::new("cwnd_gain", Unit::Ratio, "window to bandwidth-delay product"),
+        Variable::new(
+            "cycle_phase",
+            Unit::Count,
+            "in PROBE_BW, the phase of the gain cycle: 0 probes, 1 drains, 2 to 7 cruise",
+        ),
+        Variable::new("round", Unit::Count, "packet-timed rounds so far"),
+        Variable::new(
+            "full_bandwidth",
+            Unit::BitsPerSecond,
+            "bandwidth that growth is judged against in STARTUP",
+        ),
+        Variable::new("policed", Unit::Count, "1 while the bandwidth is a policer's"),
+        Variable::new("extra_acked", Unit::Packets, "added to the window for ACK aggregation"),
+    ],
+};
 
 /// Bandwidths are in packets/µs · 2^24.
 const BW_SCALE: u32 = 24;
@@ -464,6 +492,28 @@ impl CongestionControl for Bbr {
             Mode::ProbeBw { .. } => "probe_bw",
             Mode::ProbeRtt { .. } => "probe_rtt",
         }
+    }
+
+    fn variables(&self, view: &View, _window: &Window, tell: &mut dyn FnMut(&'static str, f64)) {
+        let bps = |bw: u32| {
+            let packets_per_second = f64::from(bw) * 1e6 / f64::from(1 << BW_SCALE);
+            packets_per_second * f64::from(view.mss) * 8.0
+        };
+        tell("bandwidth", bps(self.bw()));
+        if self.min_rtt_us != u32::MAX {
+            tell("min_rtt", f64::from(self.min_rtt_us) * 1e3);
+        }
+        tell("pacing_gain", f64::from(self.pacing_gain) / f64::from(UNIT));
+        tell("cwnd_gain", f64::from(self.cwnd_gain) / f64::from(UNIT));
+        if let Mode::ProbeBw { phase } = self.mode {
+            tell("cycle_phase", f64::from(phase));
+        }
+        tell("round", f64::from(self.rtt_cnt));
+        if !self.full_bw_reached {
+            tell("full_bandwidth", bps(self.full_bw));
+        }
+        tell("policed", f64::from(u8::from(self.policer.rate().is_some())));
+        tell("extra_acked", f64::from(self.aggregation.room(self.bw())));
     }
 }
 

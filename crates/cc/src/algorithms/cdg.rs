@@ -32,10 +32,34 @@
 //!   `use_tolerance`.
 
 use crate::algorithms::{integer, reject_unknown, reno, switch};
-use crate::{Ack, CongestionControl, Event, Options, Response, UnknownAlgorithm, View, Window};
+use crate::{
+    About, Ack, CongestionControl, Event, Options, Response, Unit, UnknownAlgorithm, Variable,
+    View, Window,
+};
 use dragstrip_units::Stream;
 
 const NAME: &str = "cdg";
+/// Its row in the registry.
+pub const ABOUT: About = About {
+    name: "cdg",
+    variables: &[
+        Variable::new(
+            "gradient_min",
+            Unit::Nanoseconds,
+            "change of the least RTT per round, summed over the window of rounds",
+        ),
+        Variable::new("gradient_max", Unit::Nanoseconds, "the same of the largest RTT"),
+        Variable::new("shadow_window", Unit::Packets, "window that a loss-based flow would have"),
+        Variable::new("backoffs", Unit::Count, "backoffs in a row without a falling gradient"),
+        Variable::new(
+            "queue",
+            Unit::Count,
+            "what the gradients say of the queue: 0 unknown, 1 not full, 2 full, 3 backed off",
+        ),
+        Variable::new("delay_min", Unit::Nanoseconds, "least RTT that slow start has seen"),
+    ],
+};
+
 /// Longest gradient window, rounds.
 const WINDOW_MAX: usize = 8;
 /// A gradient sum at or below this shows that a backoff had an effect, µs.
@@ -383,6 +407,24 @@ impl CongestionControl for Cdg {
         }
         state.rtt.min = min_not_zero(state.rtt.min, rtt_us);
         state.rtt.max = state.rtt.max.max(rtt_us);
+    }
+
+    fn variables(&self, _view: &View, _window: &Window, tell: &mut dyn FnMut(&'static str, f64)) {
+        let State { gsum, shadow_wnd, backoff_cnt, queue, delay_min, .. } = &self.state;
+        tell("gradient_min", f64::from(gsum.min) * 1e3);
+        tell("gradient_max", f64::from(gsum.max) * 1e3);
+        tell("shadow_window", f64::from(*shadow_wnd));
+        tell("backoffs", f64::from(*backoff_cnt));
+        let queue = match queue {
+            Queue::Unknown => 0,
+            Queue::NonFull => 1,
+            Queue::Full => 2,
+            Queue::Backoff => 3,
+        };
+        tell("queue", f64::from(queue));
+        if *delay_min > 0 {
+            tell("delay_min", f64::from(*delay_min) * 1e3);
+        }
     }
 }
 

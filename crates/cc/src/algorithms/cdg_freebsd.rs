@@ -34,12 +34,33 @@ use self::ertt::Ertt;
 use crate::algorithms::{integer, reject_unknown};
 use crate::bytes::ByteWindow;
 use crate::{
-    Ack, CaState, CongestionControl, Event, Kernel, Options, Response, UnknownAlgorithm, View,
-    Window,
+    About, Ack, CaState, CongestionControl, Event, Kernel, Options, Response, Unit,
+    UnknownAlgorithm, Variable, View, Window,
 };
 use dragstrip_units::Stream;
 
 const NAME: &str = "cdg-freebsd";
+/// Its row in the registry.
+pub const ABOUT: About = About {
+    name: "cdg-freebsd",
+    variables: &[
+        Variable::new(
+            "gradient_min",
+            Unit::Nanoseconds,
+            "change of the least RTT per round, a moving average",
+        ),
+        Variable::new("gradient_max", Unit::Nanoseconds, "the same of the largest RTT"),
+        Variable::new("shadow_window", Unit::Bytes, "window that NewReno would have; 0 none"),
+        Variable::new("backoffs", Unit::Count, "delay backoffs in a row, held ones included"),
+        Variable::new(
+            "queue",
+            Unit::Count,
+            "what the gradients say of the queue: 0 unknown, 1 empty, 2 rising, 3 falling, 4 full",
+        ),
+        Variable::new("min_rtt", Unit::Nanoseconds, "least RTT measured, in whole ticks and one"),
+    ],
+};
+
 /// Fractional bits of a gradient, ticks (`D_P_E`).
 const GRADIENT_BITS: u32 = 7;
 /// Gradients above this many G back off for certain (`MAXGRAD`).
@@ -419,6 +440,26 @@ impl CongestionControl for CdgFreebsd {
             "slow_start"
         } else {
             "congestion_avoidance"
+        }
+    }
+
+    fn variables(&self, view: &View, _window: &Window, tell: &mut dyn FnMut(&'static str, f64)) {
+        let tick_ns = self.ertt.tick_ns(view);
+        let nanoseconds = |ticks: i32| f64::from(ticks) / f64::from(1 << GRADIENT_BITS) * tick_ns;
+        tell("gradient_min", nanoseconds(self.trend_min.mean));
+        tell("gradient_max", nanoseconds(self.trend_max.mean));
+        tell("shadow_window", self.shadow_w as f64);
+        tell("backoffs", f64::from(self.consec_cong_cnt));
+        let queue = match self.queue {
+            Queue::Unknown => 0,
+            Queue::Empty => 1,
+            Queue::Rising => 2,
+            Queue::Falling => 3,
+            Queue::Full => 4,
+        };
+        tell("queue", f64::from(queue));
+        if self.ertt.min_rtt > 0 {
+            tell("min_rtt", f64::from(self.ertt.min_rtt) * tick_ns);
         }
     }
 }

@@ -31,8 +31,8 @@
 use crate::algorithms::{integer, reject_unknown, switch};
 use crate::slow_start::hystart::HyStart;
 use crate::{
-    Ack, CaState, CongestionControl, Event, Kernel, Options, Response, UnknownAlgorithm, View,
-    Window,
+    About, Ack, CaState, CongestionControl, Event, Kernel, Options, Response, Unit,
+    UnknownAlgorithm, Variable, View, Window,
 };
 use dragstrip_units::Stream;
 
@@ -42,6 +42,28 @@ const BETA_SCALE: u32 = 1024;
 const CLOCK_BITS: u32 = 10;
 /// The cube of the clock, times the 2^10 that `bic_scale` is scaled by.
 const CUBE_BITS: u32 = 10 + 3 * CLOCK_BITS;
+
+/// Its row in the registry.
+pub const ABOUT: About = About {
+    name: "cubic",
+    variables: &[
+        Variable::new(
+            "w_max",
+            Unit::Packets,
+            "window at the last reduction, less when fast convergence gave way",
+        ),
+        Variable::new("origin", Unit::Packets, "height of the curve's plateau"),
+        Variable::new("k", Unit::Nanoseconds, "from the curve's beginning to its plateau"),
+        Variable::new("t", Unit::Nanoseconds, "since the curve began"),
+        Variable::new("w_est", Unit::Packets, "window that Reno would have"),
+        Variable::new("cnt", Unit::Packets, "to be delivered for one packet of growth"),
+        Variable::new(
+            "delay_min",
+            Unit::Nanoseconds,
+            "least RTT since the connection or the last timeout",
+        ),
+    ],
+};
 
 /// Linux's CUBIC, with or without HyStart.
 #[derive(Clone, Debug)]
@@ -399,6 +421,21 @@ impl CongestionControl for Cubic {
         if let Some(hystart) = &mut self.hystart {
             hystart.acked(view, window, delay_us, self.delay_min_us);
         }
+    }
+
+    fn variables(&self, view: &View, _window: &Window, tell: &mut dyn FnMut(&'static str, f64)) {
+        let known = |value: u32| (value > 0).then(|| f64::from(value));
+        let mut show = |name, value: Option<f64>| value.into_iter().for_each(|it| tell(name, it));
+        show("w_max", known(self.last_max_cwnd));
+        if let Some(Epoch { start, origin, k, ack_cnt: _, tcp_cwnd }) = self.epoch {
+            let age = view.jiffies() - start;
+            show("origin", Some(f64::from(origin)));
+            show("k", Some(f64::from(k) * 1e9 / f64::from(1 << CLOCK_BITS)));
+            show("t", Some(age as f64 * 1e9 / f64::from(view.hz)));
+            show("w_est", Some(f64::from(tcp_cwnd)));
+        }
+        show("cnt", known(self.cnt));
+        show("delay_min", known(self.delay_min_us).map(|us| us * 1e3));
     }
 }
 

@@ -26,9 +26,26 @@ use super::newreno_freebsd::Growth;
 use crate::algorithms::reject_unknown;
 use crate::bytes::ByteWindow;
 use crate::{
-    Ack, CaState, CongestionControl, Event, Options, Response, UnknownAlgorithm, View, Window,
+    About, Ack, CaState, CongestionControl, Event, Options, Response, Unit, UnknownAlgorithm,
+    Variable, View, Window,
 };
 use dragstrip_units::Stream;
+
+/// Its row in the registry.
+pub const ABOUT: About = About {
+    name: "cubic-freebsd",
+    variables: &[
+        Variable::new(
+            "w_max",
+            Unit::Bytes,
+            "window at the last reduction, less when fast convergence gave way",
+        ),
+        Variable::new("k", Unit::Nanoseconds, "from the curve's beginning to its plateau"),
+        Variable::new("t", Unit::Nanoseconds, "since the curve began"),
+        Variable::new("mean_rtt", Unit::Nanoseconds, "mean smoothed RTT before the last reduction"),
+        Variable::new("min_rtt", Unit::Nanoseconds, "least smoothed RTT"),
+    ],
+};
 
 /// Fractional bits (`CUBIC_SHIFT`).
 const SHIFT: u32 = 8;
@@ -206,6 +223,17 @@ impl CongestionControl for CubicFreebsd {
             "slow_start"
         } else {
             "congestion_avoidance"
+        }
+    }
+
+    fn variables(&self, view: &View, _window: &Window, tell: &mut dyn FnMut(&'static str, f64)) {
+        let tick_ns = 1e9 / f64::from(view.hz);
+        tell("w_max", self.max_cwnd as f64);
+        tell("k", self.k as f64 * 1e9 / f64::from(1 << SHIFT));
+        tell("t", (view.jiffies() - self.epoch) as f64 * tick_ns);
+        tell("mean_rtt", f64::from(self.rtt_mean) * tick_ns);
+        if self.rtt_min > 0 {
+            tell("min_rtt", f64::from(self.rtt_min) * tick_ns);
         }
     }
 }

@@ -24,8 +24,11 @@
 //! drive it through everything a connection can do to it.
 
 use crate::algorithms::{integer, reject_unknown, reno};
-use crate::{CongestionControl, Options, Response, UnknownAlgorithm, View, Window};
+use crate::{About, CongestionControl, Options, Response, UnknownAlgorithm, View, Window};
 use dragstrip_units::Stream;
+
+/// Its row in the registry.
+pub const ABOUT: About = About { name: "exp", variables: &[] };
 
 /// Reno with × `factor` slow start and ¾ reductions.
 #[derive(Clone, Debug)]

@@ -2,8 +2,11 @@
 //!
 //! Parameter `window` (packets, default 10). Losses are still repaired; they cost no window.
 
-use crate::{CongestionControl, Options, Response, UnknownAlgorithm, View, Window};
+use crate::{About, CongestionControl, Options, Response, UnknownAlgorithm, View, Window};
 use dragstrip_units::Stream;
+
+/// Its row in the registry.
+pub const ABOUT: About = About { name: "fixed", variables: &[] };
 
 /// A constant window.
 #[derive(Clone, Debug)]

@@ -19,8 +19,21 @@
 
 use crate::algorithms::reject_unknown;
 use crate::bytes::ByteWindow;
-use crate::{CaState, CongestionControl, Event, Options, Response, UnknownAlgorithm, View, Window};
+use crate::{
+    About, CaState, CongestionControl, Event, Options, Response, Unit, UnknownAlgorithm, Variable,
+    View, Window,
+};
 use dragstrip_units::Stream;
+
+/// Its row in the registry.
+pub const ABOUT: About = About {
+    name: "newreno-freebsd",
+    variables: &[Variable::new(
+        "bytes_acked",
+        Unit::Bytes,
+        "acknowledged towards the next step of congestion avoidance",
+    )],
+};
 
 /// FreeBSD's NewReno. Its parameters are those of the host.
 #[derive(Clone, Debug)]
@@ -117,6 +130,10 @@ impl CongestionControl for NewrenoFreebsd {
             Event::CompleteCwr | Event::Loss => self.growth.restart(),
             Event::TxStart | Event::CwndRestart => {}
         }
+    }
+
+    fn variables(&self, _view: &View, _window: &Window, tell: &mut dyn FnMut(&'static str, f64)) {
+        tell("bytes_acked", self.growth.acked as f64);
     }
 }
 

@@ -15,8 +15,11 @@
 //!   (eq. 4); the window is never inflated in recovery, the endpoint's pipe count does that work.
 //! - **Source of the details**: Linux 6.1 `tcp_cong.c` (`tcp_reno_*`).
 
-use crate::{CongestionControl, Options, Response, UnknownAlgorithm, View, Window};
+use crate::{About, CongestionControl, Options, Response, UnknownAlgorithm, View, Window};
 use dragstrip_units::Stream;
+
+/// Its row in the registry.
+pub const ABOUT: About = About { name: "reno", variables: &[] };
 
 /// Linux's Reno. It has no parameters.
 #[derive(Clone, Debug)]

@@ -26,10 +26,28 @@
 
 use crate::algorithms::{integer, reject_unknown, reno};
 use crate::{
-    Ack, CaState, CongestionControl, Event, Kernel, Options, Response, UnknownAlgorithm, View,
-    Window,
+    About, Ack, CaState, CongestionControl, Event, Kernel, Options, Response, Unit,
+    UnknownAlgorithm, Variable, View, Window,
 };
 use dragstrip_units::Stream;
+
+/// Its row in the registry.
+pub const ABOUT: About = About {
+    name: "vegas",
+    variables: &[
+        Variable::new(
+            "base_rtt",
+            Unit::Nanoseconds,
+            "least RTT since the connection began or was last idle",
+        ),
+        Variable::new("round_rtt", Unit::Nanoseconds, "least RTT of this round so far"),
+        Variable::new(
+            "diff",
+            Unit::Packets,
+            "queued in the network as the last round that was judged had it",
+        ),
+    ],
+};
 
 /// "No sample yet": longer than any RTT, µs (the kernel's 0x7fffffff).
 const NO_RTT: u32 = 0x7fff_ffff;
@@ -51,6 +69,8 @@ pub struct Vegas {
     min_rtt_us: u32,
     /// The round ends when this byte is acknowledged.
     round_end: u64,
+    /// Half packets queued as the last judged round had it.
+    diff_x2: Option<u32>,
     patch: Patch,
 }
 
@@ -86,6 +106,7 @@ impl Vegas {
             base_rtt_us: NO_RTT,
             min_rtt_us: NO_RTT,
             round_end: 0,
+            diff_x2: None,
             patch: Patch::default(),
         })
     }
@@ -103,11 +124,12 @@ impl Vegas {
     }
 
     /// The once-per-round-trip decision.
-    fn steer(&self, view: &View, window: &mut Window, acked: u32) {
+    fn steer(&mut self, view: &View, window: &mut Window, acked: u32) {
         let (rtt, base) = (self.min_rtt_us, self.base_rtt_us);
         let target = (u64::from(window.cwnd) * u64::from(base) / u64::from(rtt)) as u32;
         // 32 bits, wrapping, as in the kernel: 4295 packets times one second of queue is 0.
         let diff = window.cwnd.wrapping_mul(rtt - base) / base;
+        self.diff_x2 = Some(diff.saturating_mul(2));
         let (alpha, beta) = (self.alpha.unwrap_or(2), self.beta.unwrap_or(4));
 
         if window.in_slow_start() {
@@ -151,9 +173,10 @@ impl Vegas {
     }
 
     /// The once-per-round-trip decision: `sent` packets in the last round, whose window was `before`. Half packets.
-    fn judge_by_patch(&self, sent: u64, before: u32, window: &mut Window) {
+    fn judge_by_patch(&mut self, sent: u64, before: u32, window: &mut Window) {
         let target = 2 * sent * u64::from(self.base_rtt_us) / u64::from(self.min_rtt_us);
         let diff = 2 * sent - target;
+        self.diff_x2 = Some(diff.min(u64::from(u32::MAX)) as u32);
         let above = |packets: u32| diff > 2 * u64::from(packets);
         let (alpha, beta) = (self.alpha.unwrap_or(1), self.beta.unwrap_or(3));
         if window.cwnd < window.ssthresh {
@@ -253,6 +276,17 @@ impl CongestionControl for Vegas {
         self.base_rtt_us = self.base_rtt_us.min(rtt_us);
         self.min_rtt_us = self.min_rtt_us.min(rtt_us);
         self.samples = self.samples.saturating_add(1);
+    }
+
+    fn variables(&self, _view: &View, _window: &Window, tell: &mut dyn FnMut(&'static str, f64)) {
+        for (name, us) in [("base_rtt", self.base_rtt_us), ("round_rtt", self.min_rtt_us)] {
+            if us != NO_RTT {
+                tell(name, f64::from(us) * 1e3);
+            }
+        }
+        if let Some(halves) = self.diff_x2 {
+            tell("diff", f64::from(halves) / 2.0);
+        }
     }
 }
 

@@ -24,11 +24,30 @@ use super::newreno_freebsd::{Growth, half};
 use crate::algorithms::{integer, reject_unknown};
 use crate::bytes::ByteWindow;
 use crate::{
-    Ack, CaState, CongestionControl, Event, Options, Response, UnknownAlgorithm, View, Window,
+    About, Ack, CaState, CongestionControl, Event, Options, Response, Unit, UnknownAlgorithm,
+    Variable, View, Window,
 };
 use dragstrip_units::Stream;
 
 const NAME: &str = "vegas-freebsd";
+
+/// Its row in the registry.
+pub const ABOUT: About = About {
+    name: "vegas-freebsd",
+    variables: &[
+        Variable::new("min_rtt", Unit::Nanoseconds, "least RTT measured, in whole ticks and one"),
+        Variable::new(
+            "marked_rtt",
+            Unit::Nanoseconds,
+            "RTT of the marked segment of the round that ended last",
+        ),
+        Variable::new(
+            "diff",
+            Unit::Packets,
+            "segments queued in the network, as far as the rates tell",
+        ),
+    ],
+};
 
 /// FreeBSD's Vegas.
 #[derive(Clone, Debug)]
@@ -130,6 +149,19 @@ impl CongestionControl for VegasFreebsd {
             if view.state != CaState::Recovery {
                 self.bytes.export(view, window);
             }
+        }
+    }
+
+    fn variables(&self, view: &View, _window: &Window, tell: &mut dyn FnMut(&'static str, f64)) {
+        let tick_ns = self.ertt.tick_ns(view);
+        for (name, ticks) in [("min_rtt", self.ertt.min_rtt), ("marked_rtt", self.ertt.marked_rtt)]
+        {
+            if ticks > 0 {
+                tell(name, f64::from(ticks) * tick_ns);
+            }
+        }
+        if let Some(queued) = self.queued(view) {
+            tell("diff", queued as f64);
         }
     }
 }

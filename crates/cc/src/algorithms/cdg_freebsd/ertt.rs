@@ -86,14 +86,23 @@ impl Ertt {
         round_over
     }
 
-    /// `rtt_us` in whole ticks, and one.
-    fn ticks(&self, view: &View, rtt_us: u32) -> i32 {
-        let tick_ms = match (self.tick_ms, view.kernel) {
+    /// A tick, ms.
+    fn tick_ms(&self, view: &View) -> u64 {
+        match (self.tick_ms, view.kernel) {
             (0, Kernel::Freebsd9) => u64::from(1_000 / view.hz).max(1),
             (0, _) => 1,
             (tick_ms, _) => tick_ms,
-        };
-        let tick_us = tick_ms * 1_000;
+        }
+    }
+
+    /// A tick, ns.
+    pub fn tick_ns(&self, view: &View) -> f64 {
+        self.tick_ms(view) as f64 * 1e6
+    }
+
+    /// `rtt_us` in whole ticks, and one.
+    fn ticks(&self, view: &View, rtt_us: u32) -> i32 {
+        let tick_us = self.tick_ms(view) * 1_000;
         let phase_us = (tick_us * u64::from(self.phase)) >> 32;
         let clock = |us: u64| (us + phase_us) / tick_us;
         let now_us = view.now_us();
