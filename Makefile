@@ -11,7 +11,7 @@ export UV_SYSTEM_CERTS := true
 export UV_NATIVE_TLS := true
 endif
 
-.PHONY: demo test test-faults guide bench fidelity agreement catalogue test-rust test-python vm-tools python check-rust clean-demo
+.PHONY: demo test test-faults guide bench fidelity agreement catalogue test-rust test-python kernel vm-tools python check-rust clean-demo
 
 demo: python clean-demo  ## Compares five congestion controls on a published path.
 	@$(UV) run --no-sync dragstrip run caia-110729a/adsl1 --out demo
@@ -43,13 +43,19 @@ test-rust: python
 	cargo xtask generate --check
 	cargo xtask tidy
 
-test-python: python vm-tools
+test-python: python kernel
 	$(UV) run --no-sync ruff check .
 	$(UV) run --no-sync ruff format --check .
 	$(UV) run --no-sync mypy
 	$(UV) run --no-sync pytest
 
-# What the tests with a real kernel need; the kernel itself they fetch. They are skipped by name where something is missing.
+# The kernel for the tests with a real one, before the first of them. Where it cannot be had, they are skipped by name.
+kernel: python vm-tools
+	@$(UV) run --no-sync dragstrip kernel list --json | grep -q '"name"' \
+	|| { command -v qemu-system-x86_64 >/dev/null 2>&1 && $(UV) run --no-sync dragstrip kernel fetch; } \
+	|| echo "For the tests with a real kernel: dragstrip kernel fetch"
+
+# What the tests with a real kernel need besides it.
 vm-tools:
 	@{ command -v qemu-system-x86_64 && command -v clang && [ -e /usr/include/bpf/libbpf.h ]; } >/dev/null 2>&1 \
 	|| { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -q \

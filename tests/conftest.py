@@ -8,7 +8,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from dragstrip import kernel
 from dragstrip.comparison import compare
+from dragstrip.engines import vm, vm_machine
+from dragstrip.errors import DragstripError
 from dragstrip.expand import expand
 from dragstrip.recording import Recording
 
@@ -17,6 +20,24 @@ SECOND = 1_000_000_000
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     # A shell's background jobs begin so, and hand it on: no child could be interrupted.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(scope="session")
+def linux() -> str:
+    """The name of a kernel that boots here; tests that need one are skipped, by name, where none does.
+
+    `make test` fetches it beforehand; a test on its own does here what is missing, whichever comes first.
+    """
+    reason = vm_machine.missing()
+    if reason:
+        pytest.skip(reason)
+    try:
+        if not kernel.kernels():
+            kernel.fetch()
+        vm.prepare()
+    except DragstripError as error:
+        pytest.skip(str(error))
+    return kernel.chosen().name
 
 
 @pytest.fixture

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dragstrip import conformance, kernel
-from dragstrip.engines import vm_machine
+from dragstrip import conformance
 from dragstrip.errors import BadInputError
 
 RIGHT = "# t\nopen client 99\n99 write 10\n99 > 0..10\n198 < ack 10\n198 ? cwnd 20\n"
@@ -49,9 +48,7 @@ def test_a_script_that_cannot_be_read_is_bad_input(tmp_path: Path) -> None:
         conformance.scripts(["no-such"])
 
 
+@pytest.mark.usefixtures("linux")
 def test_all_scripts_on_the_kernel() -> None:
-    reason = vm_machine.missing() or (None if kernel.kernels() else "no kernel: `dragstrip kernel fetch`")
-    if reason:
-        pytest.skip(reason)
     played = conformance.play(conformance.scripts(), "vm")
     assert [(one.script, one.failures) for one in played if not one.fine] == []

@@ -1,31 +1,11 @@
-"""Tests with a real kernel are skipped, by name and with what is missing, where there is no emulator."""
+"""Scenarios for the tests with a real kernel."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
-from dragstrip import kernel
 from dragstrip.comparison import compare
-from dragstrip.engines import vm, vm_machine
-from dragstrip.errors import DragstripError
 from dragstrip.expand import expand
-
-
-@pytest.fixture(scope="session")
-def linux() -> str:
-    """The name of a kernel that boots here."""
-    reason = vm_machine.missing()
-    if reason:
-        pytest.skip(reason)
-    try:
-        if not kernel.kernels():
-            kernel.fetch()
-        vm.prepare()
-    except DragstripError as error:
-        pytest.skip(str(error))
-    return kernel.chosen().name
 
 
 def race(*algorithms: str, duration: str = "3s", **options: Any) -> dict[str, Any]:
