@@ -121,7 +121,7 @@ mod tests {
         assert_eq!((window.cwnd, window.cwnd_cnt), (11, 0));
     }
 
-    /// algorithms.md §1.1: Linux 2.6.27 counts ACKs, not packets.
+    /// `tcp_cong_avoid_ai`'s callers in Linux 2.6.27 count ACKs, not packets.
     #[test]
     fn counted_by_ack_a_step_takes_one_ack_more_than_the_window() {
         let mut window = Window::new(10);
@@ -133,7 +133,7 @@ mod tests {
         assert_eq!((window.cwnd, window.cwnd_cnt), (11, 0));
     }
 
-    /// algorithms.md §1 step 1.
+    /// `tcp_in_slow_start` (6.1: below the threshold) and 2.6.27's `snd_cwnd <= snd_ssthresh`.
     #[test]
     fn at_the_threshold_slow_start_holds_only_where_it_is_said_so() {
         let mut window = Window { ssthresh: 10, ..Window::new(10) };

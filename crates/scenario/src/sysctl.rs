@@ -545,7 +545,7 @@ mod tests {
         }
     }
 
-    /// linux-stack.md §1.
+    /// `net/ipv4/sysctl_net_ipv4.c` of 2.6.27.
     #[test]
     fn kernel_2_6_27_has_its_own_defaults_and_lacks_what_came_later() {
         let of = |name: &str, value: &str| {

@@ -1,4 +1,4 @@
-//! What a run leaves: tables of columns (docs/recording.md describes each).
+//! What a run leaves: tables of columns (docs/reference/recording.md describes each).
 
 use sha2::{Digest, Sha256};
 

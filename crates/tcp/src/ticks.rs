@@ -110,7 +110,7 @@ mod tests {
         );
     }
 
-    /// linux-stack.md §16: the wheel that rounds came with 4.8.
+    /// The timer wheel that rounds came with Linux 4.8 (`calc_wheel_index`, kernel/time/timer.c).
     #[test]
     fn the_old_wheel_is_exact() {
         let ticks = Ticks::new(1000, TimerWheel::Exact, false);

@@ -9,6 +9,7 @@
     reason = "this program's work is files; the bans are for the core crates"
 )]
 
+mod citations;
 mod generate;
 mod new_algorithm;
 mod pages;

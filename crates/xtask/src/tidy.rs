@@ -1,8 +1,10 @@
 //! `tidy`: the house rules that neither the compiler nor Clippy knows.
 
+use crate::citations::Tree;
 use crate::{Failure, read};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// Lines of a Rust file before its tests.
 const LINES_MAX: usize = 600;
@@ -31,6 +33,7 @@ pub fn check(root: &Path) -> Result<String, Failure> {
         complaints.extend(complaints_about(&name, &text));
     }
     complaints.extend(crate_headers(root)?);
+    complaints.extend(broken_citations(root)?);
     if complaints.is_empty() {
         Ok(format!("{count} files are tidy"))
     } else {
@@ -54,6 +57,37 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), Failure> {
         }
     }
     Ok(())
+}
+
+/// What text files cite and the repository has not.
+fn broken_citations(root: &Path) -> Result<Vec<String>, Failure> {
+    let mut listed = Command::new("git");
+    listed.args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]);
+    let listed = listed.current_dir(root).output();
+    // Outside a checkout (a source distribution) there is no list, and nothing to hold it against.
+    let Some(listed) = listed.ok().filter(|done| done.status.success()) else {
+        return Ok(Vec::new());
+    };
+    let names: Vec<String> = String::from_utf8_lossy(&listed.stdout)
+        .split_terminator('\0')
+        .filter(|name| root.join(name).exists())
+        .map(str::to_owned)
+        .collect();
+    let tree = Tree::new(names.iter().map(PathBuf::from));
+    let mut complaints = Vec::new();
+    for name in names.iter().filter(|name| cites(name)) {
+        let Ok(text) = fs::read_to_string(root.join(name)) else { continue };
+        let page = |path: &Path| fs::read_to_string(root.join(path)).ok();
+        complaints.extend(tree.complaints(name, &text, page));
+    }
+    Ok(complaints)
+}
+
+/// Whether people or programs wrote prose in this file: no data, and not the rules' own examples.
+fn cites(name: &str) -> bool {
+    let ending = Path::new(name).extension().unwrap_or_default().to_string_lossy();
+    let written = ["rs", "py", "pyi", "md", "c", "h", "toml", "tcl", "html", "css", "js", ""];
+    written.contains(&ending.as_ref()) && !name.ends_with("xtask/src/citations.rs")
 }
 
 /// What is wrong with one file.
@@ -150,7 +184,7 @@ mod tests {
 
     #[test]
     fn other_paths_are_no_machines_paths() {
-        for line in ["see docs/work/x", "https://example.org/home/x", "~/home/x", "a/root/b"] {
+        for line in ["see a/docs/work/x", "https://example.org/home/x", "~/home/x", "a/root/b"] {
             assert_eq!(machine_path(line), None, "{line}");
         }
     }

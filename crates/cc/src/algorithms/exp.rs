@@ -20,7 +20,7 @@
 //! How to read this file if you want to write your own: the options are checked once, in `new`;
 //! the state is the struct; every hook takes the read-only [`View`] and the [`Window`] it may change;
 //! only what differs from Reno is written here. `ssthresh` and `cong_avoid` are the two hooks every
-//! algorithm must have. Then add a line to `registry.rs`: the generic model in `tests/model.rs` will
+//! algorithm must have. Then add a line to `registry.rs`: the generic model in `crates/cc/tests/model.rs` will
 //! drive it through everything a connection can do to it.
 
 use crate::algorithms::{integer, reject_unknown, reno};

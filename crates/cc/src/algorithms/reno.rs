@@ -109,7 +109,7 @@ mod tests {
         }
     }
 
-    /// algorithms.md §11.1: in 2.6.27 delayed ACKs halve the slope.
+    /// `tcp_reno_cong_avoid` of 2.6.27 counts ACKs: delayed ACKs halve the slope.
     #[test]
     fn counted_by_ack_delayed_acks_halve_the_growth() {
         let mut view = view();

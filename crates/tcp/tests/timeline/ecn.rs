@@ -34,7 +34,7 @@ fn a_server_grants_it_only_when_asked() {
     assert!(!refused.departures()[0].segment.flags.has(Flags::ECE));
 }
 
-/// ECE is repeated until the sender says CWR (§6.1.3).
+/// ECE is repeated until the sender says CWR (RFC 3168 §6.1.3).
 #[test]
 fn the_echo_lasts_until_cwr() {
     let mut host = Host::receiver(100, &stock());
@@ -61,7 +61,7 @@ fn an_echo_reduces_once_a_window_and_is_confirmed() {
     assert_eq!((host.state(), host.window().1), ("cwr", 5));
     host.ack(4).ack(6).ack(8).ack(10);
     assert_eq!(host.endpoint().reductions(), 1, "the echoes of one window are one event");
-    // CWR on the first new segment, and only there (§6.1.2).
+    // CWR on the first new segment, and only there (RFC 3168 §6.1.2).
     let confirmed: Vec<bool> =
         host.departures().iter().map(|sent| sent.segment.flags.has(Flags::CWR)).collect();
     assert!(confirmed[0] && !confirmed[1..].contains(&true), "{confirmed:?}");

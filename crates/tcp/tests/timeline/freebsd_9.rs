@@ -1,5 +1,4 @@
-//! The profile of FreeBSD 9. Section numbers are those of the reference sheet `linux-stack.md`; the rest is FreeBSD 9.3's
-//! `tcp_input.c`, `tcp_output.c`, `tcp_sack.c` and `tcp_timer.c`.
+//! The profile of FreeBSD 9, after FreeBSD 9.3's `tcp_input.c`, `tcp_output.c`, `tcp_sack.c` and `tcp_timer.c`.
 
 use crate::harness::{Host, SACK, SCALING, TIMESTAMPS, run};
 use dragstrip_tcp::Settings;
@@ -103,7 +102,7 @@ fn without_sack_the_window_is_inflated_and_deflated() {
     assert_eq!((host.sent().first(), host.cwnd()), (Some(&3), inflated + 1 - 2 + 1));
 }
 
-/// §3.2: 100 ms measured once give 100 + 4 · 50 ms, and 200 ms of slop: 500 ms after the segments left, all are sent again
+/// `tcp_xmit_timer` and `TCP_REXMTVAL` with `tcp_rexmit_slop`: 100 ms measured once give 100 + 4 · 50 ms, and 200 ms of slop: 500 ms after the segments left, all are sent again
 /// one by one, as ACKs come; what is SACKed on the way is left out.
 #[test]
 fn after_a_timeout_everything_is_sent_again() {
@@ -140,7 +139,7 @@ fn a_timeout_that_was_wrong_is_taken_back() {
     assert_eq!((host.cwnd(), host.window().1), (11, u64::MAX), "and grows by the ACK");
 }
 
-/// §7.6: the first of two segments waits, at most 100 ms, whatever their size.
+/// `tcp_delacktime`: the first of two segments waits, at most 100 ms, whatever their size.
 #[test]
 fn every_second_segment_is_acknowledged() {
     let mut host = Host::receiver(100, &freebsd(|_| {}));

@@ -1,5 +1,4 @@
-//! The profiles of Linux 2.6.27 and 2.6.38: what differs from 6.1. Section numbers are those of the reference sheet
-//! `linux-stack.md`.
+//! The profiles of Linux 2.6.27 and 2.6.38: what differs from 6.1, after their `net/ipv4/tcp_input.c`.
 
 use crate::harness::{Host, run};
 use dragstrip_tcp::{Metrics, Settings};
@@ -35,7 +34,7 @@ fn the_window_begins_with_three_segments() {
     assert_eq!((host.cwnd(), host.sent()), (3, run(0, 3)));
 }
 
-/// algorithms.md §1.1: an ACK counts once, however much it covers.
+/// `tcp_slow_start` of 2.6.27: an ACK counts once, however much it covers.
 #[test]
 fn slow_start_counts_acks() {
     let mut host = ten_out(&ten(|_| {}));
@@ -45,7 +44,7 @@ fn slow_start_counts_acks() {
     assert_eq!(host.cwnd(), 12);
 }
 
-/// §4.9: FACK counts the holes below the highest SACK: one SACK four segments above the head begins recovery, and all
+/// `tcp_time_to_recover`: FACK counts the holes below the highest SACK: one SACK four segments above the head begins recovery, and all
 /// but the last `reordering` of them are lost.
 #[test]
 fn fack_takes_holes_for_losses() {
@@ -55,7 +54,7 @@ fn fack_takes_holes_for_losses() {
     assert_eq!(host.sent(), [0], "rate halving lets one more out than are in flight");
 }
 
-/// §4.9, the rule without FACK: as many SACKed segments as `reordering`, and holes do not count.
+/// `tcp_fackets_out` without FACK: as many SACKed segments as `reordering`, and holes do not count.
 #[test]
 fn without_fack_sacked_segments_are_counted() {
     use dragstrip_tcp::{Profile, RecoveryStyle};
@@ -71,7 +70,7 @@ fn without_fack_sacked_segments_are_counted() {
     assert_eq!(host.state(), "recovery");
 }
 
-/// §4.9: every second ACK takes one from the window, down to half the threshold (Reno's `min_cwnd`).
+/// `tcp_cwnd_down`: every second ACK takes one from the window, down to half the threshold (Reno's `min_cwnd`).
 #[test]
 fn the_rate_is_halved_by_every_second_ack() {
     let mut host = ten_out(&ten(|_| {}));
@@ -126,7 +125,7 @@ fn what_is_sacked_keeps_the_send_buffer_small() {
     assert!(host.endpoint().bytes_written() > 256 * 1448);
 }
 
-/// §4.9: the connection's own `reordering` has 8 bits: the setting is cut to them.
+/// `tcp_sock.reordering` has 8 bits: the setting is cut to them.
 #[test]
 fn reordering_is_cut_to_eight_bits() {
     for (setting, initial) in [(3, 3), (100, 100), (100_000, 160), (276_447_232, 0)] {
@@ -152,7 +151,7 @@ fn a_window_of_no_packets_is_probed() {
     assert_eq!(host.cwnd(), 1);
 }
 
-/// §4.5, §4.6: after a timeout nothing is lost yet; the first ACK lets two new segments out, and only
+/// `tcp_enter_frto`, `tcp_process_frto`: after a timeout nothing is lost yet; the first ACK lets two new segments out, and only
 /// when the next is no SACK of theirs is the timeout taken for spurious.
 #[test]
 fn a_timeout_is_judged_before_anything_is_marked_lost() {
