@@ -4,8 +4,10 @@
 //! simulator and the validation use the same tables.
 
 use crate::types::{NodeSpec, Scenario};
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::rc::Rc;
 
 /// A scenario's nodes and links by index, and its routes.
 pub struct Topology<'a> {
@@ -14,8 +16,10 @@ pub struct Topology<'a> {
     links: BTreeMap<&'a str, usize>,
     /// Per link: the nodes it leaves and enters.
     ends: Vec<(usize, usize)>,
-    /// Per node: the links that leave it, in the order of the scenario.
-    leaving: Vec<Vec<usize>>,
+    /// Per node: the links that leave it for a router, in the order of the scenario.
+    to_routers: Vec<Vec<usize>>,
+    /// (node, neighbour) → the first link from one to the other.
+    direct: BTreeMap<(usize, usize), usize>,
     /// Per node: the routers with a link to it.
     routers_before: Vec<Vec<usize>>,
     /// (node, destination) → link.
@@ -23,7 +27,12 @@ pub struct Topology<'a> {
     /// Per node: which router it is, counted from 0; hosts have none.
     router: Vec<Option<usize>>,
     routers: usize,
+    /// Hops by the routers in front of a destination: hosts behind one router share them.
+    known: RefCell<BTreeMap<Vec<usize>, Rc<[Option<u32>]>>>,
 }
+
+/// Routers whose hops are remembered, over all destinations: 8 MiB.
+const REMEMBERED_HOPS_MAX: usize = 1 << 20;
 
 /// Why packets do not arrive.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,8 +67,8 @@ impl fmt::Display for RouteError {
 /// The hops from every router to one destination.
 pub struct Hops {
     destination: usize,
-    /// By router, so that ten thousand hosts cost nothing.
-    routers: Vec<Option<u32>>,
+    /// By router, so that a hundred thousand hosts cost nothing.
+    routers: Rc<[Option<u32>]>,
 }
 
 impl<'a> Topology<'a> {
@@ -78,7 +87,8 @@ impl<'a> Topology<'a> {
             }
         };
         let router: Vec<Option<usize>> = scenario.nodes.iter().map(number_routers).collect();
-        let mut leaving = vec![Vec::new(); scenario.nodes.len()];
+        let mut to_routers = vec![Vec::new(); scenario.nodes.len()];
+        let mut direct = BTreeMap::new();
         let mut routers_before = vec![Vec::new(); scenario.nodes.len()];
         let mut ends = Vec::with_capacity(scenario.links.len());
         let mut links = BTreeMap::new();
@@ -89,7 +99,10 @@ impl<'a> Topology<'a> {
                 continue;
             };
             ends.push((from, to));
-            leaving[from].push(index);
+            direct.entry((from, to)).or_insert(index);
+            if router[to].is_some() {
+                to_routers[from].push(index);
+            }
             if router[from].is_some() {
                 routers_before[to].push(from);
             }
@@ -104,7 +117,20 @@ impl<'a> Topology<'a> {
                 Some(((node, destination), *links.get(route.link.as_str())?))
             })
             .collect();
-        Self { scenario, nodes, links, ends, leaving, routers_before, routes, router, routers }
+        let known = RefCell::default();
+        Self {
+            scenario,
+            nodes,
+            links,
+            ends,
+            to_routers,
+            direct,
+            routers_before,
+            routes,
+            router,
+            routers,
+            known,
+        }
     }
 
     /// The node's index in the scenario's list.
@@ -125,21 +151,52 @@ impl<'a> Topology<'a> {
         self.ends[link]
     }
 
-    /// How far every router is from `destination`, by breadth-first search against the links.
+    /// The first link from one node to a neighbour.
+    #[must_use]
+    pub fn link_between(&self, from: usize, to: usize) -> Option<usize> {
+        self.direct.get(&(from, to)).copied()
+    }
+
+    /// How far every router is from `destination`.
     #[must_use]
     pub fn hops_to(&self, destination: usize) -> Hops {
-        let mut hops = Hops { destination, routers: vec![None; self.routers] };
-        let mut queue = std::collections::VecDeque::from([(destination, 0)]);
+        let nearest = &self.routers_before[destination];
+        // Only a router lies on the way to others and must not be entered twice.
+        if self.router[destination].is_some() {
+            return Hops { destination, routers: self.search(nearest, Some(destination)) };
+        }
+        if let Some(routers) = self.known.borrow().get(nearest) {
+            return Hops { destination, routers: Rc::clone(routers) };
+        }
+        let routers = self.search(nearest, None);
+        let mut known = self.known.borrow_mut();
+        if (known.len() + 1) * self.routers > REMEMBERED_HOPS_MAX {
+            known.clear();
+        }
+        known.insert(nearest.clone(), Rc::clone(&routers));
+        Hops { destination, routers }
+    }
+
+    /// Breadth-first against the links, from the routers one hop away.
+    fn search(&self, nearest: &[usize], destination: Option<usize>) -> Rc<[Option<u32>]> {
+        let mut hops = vec![None; self.routers];
+        let mut queue = std::collections::VecDeque::new();
+        let mut reach = |queue: &mut std::collections::VecDeque<_>, before: usize, distance| {
+            let Some(router) = self.router[before] else { return };
+            if Some(before) != destination && hops[router].is_none() {
+                hops[router] = Some(distance);
+                queue.push_back((before, distance));
+            }
+        };
+        for &before in nearest {
+            reach(&mut queue, before, 1);
+        }
         while let Some((node, distance)) = queue.pop_front() {
             for &before in &self.routers_before[node] {
-                let Some(router) = self.router[before] else { continue };
-                if before != destination && hops.routers[router].is_none() {
-                    hops.routers[router] = Some(distance + 1);
-                    queue.push_back((before, distance + 1));
-                }
+                reach(&mut queue, before, distance + 1);
             }
         }
-        hops
+        hops.into()
     }
 
     /// The link that `node` sends packets for `destination` into; `hops` is
@@ -149,17 +206,16 @@ impl<'a> Topology<'a> {
         if let Some(&link) = self.routes.get(&(node, destination)) {
             return Some(link);
         }
+        if let Some(link) = self.link_between(node, hops.destination) {
+            return Some(link);
+        }
         let nearness = |link: &usize| {
-            let enters = self.ends[*link].1;
-            let hops = if enters == hops.destination {
-                Some(0)
-            } else {
-                hops.routers[self.router[enters]?]
-            };
+            let hops = hops.routers[self.router[self.ends[*link].1]?];
             hops.map(|hops| (hops, *link))
         };
         // min_by_key keeps the first of equals.
-        self.leaving[node].iter().filter_map(nearness).min_by_key(|(hops, _)| *hops).map(|(_, l)| l)
+        let links = self.to_routers[node].iter();
+        links.filter_map(nearness).min_by_key(|(hops, _)| *hops).map(|(_, link)| link)
     }
 
     /// The links from one node to another, in the order a packet takes them.
@@ -217,7 +273,8 @@ impl NodeSpec {
 mod tests {
     use super::*;
     use crate::fixture;
-    use crate::types::Route;
+    use crate::types::{LinkSpec, Route};
+    use dragstrip_units::Stream;
 
     /// `a` to `b` over r1, r2 or over r1, r3, r2.
     fn diamond() -> Scenario {
@@ -276,5 +333,87 @@ mod tests {
         scenario.routes.push(route("a", "b", "a-r1"));
         scenario.routes.push(route("r1", "b", "r1-c"));
         assert_eq!(names(&scenario, "a", "b"), Err(RouteError::ThroughHost { at: "c".to_owned() }));
+    }
+
+    /// A link per (from, to) of random nodes, the first three of which are hosts.
+    fn random(stream: &mut Stream) -> Scenario {
+        let mut scenario = fixture::scenario();
+        let count = 4 + stream.below(6);
+        let name = |node: u32| format!("n{node}");
+        let node = |node| match node {
+            0..3 => fixture::host(&name(node)),
+            _ => NodeSpec::Router { name: name(node) },
+        };
+        scenario.nodes = (0..count).map(node).collect();
+        let links = 0..count * 3;
+        let ends = links.map(|_| (name(stream.below(count)), name(stream.below(count))));
+        let ends: Vec<(String, String)> = ends.filter(|(from, to)| from != to).collect();
+        let link = |(at, (from, to)): (usize, &(String, String))| {
+            fixture::link(&format!("l{at}"), from, to)
+        };
+        scenario.links = ends.iter().enumerate().map(link).collect();
+        scenario
+    }
+
+    /// Hops from `node` to `destination`, by trying every length: as slow as it is plain.
+    fn distance(scenario: &Scenario, node: &str, destination: &str) -> Option<usize> {
+        let forwards = |name: &str| {
+            let found = scenario.nodes.iter().find(|node| node.name() == name);
+            found.is_some_and(|node| node.host().is_none())
+        };
+        let mut reached = vec![node.to_owned()];
+        for hops in 0..=scenario.nodes.len() {
+            if reached.iter().any(|name| name == destination) {
+                return Some(hops);
+            }
+            let leaves = |name: &String| {
+                let from = scenario.links.iter().filter(move |link| link.from == *name);
+                from.map(|link| link.to.clone()).collect::<Vec<_>>()
+            };
+            reached = reached.iter().flat_map(leaves).collect();
+            reached.retain(|name| name == destination || forwards(name));
+            reached.sort();
+            reached.dedup();
+        }
+        None
+    }
+
+    #[test]
+    fn every_hop_of_a_random_graph_is_the_first_of_the_nearest() {
+        let mut stream = Stream::named(1, "routing");
+        let mut found = 0;
+        for _ in 0..200 {
+            let scenario = random(&mut stream);
+            // One topology for all pairs: what it remembers of one destination must not reach another.
+            let topology = Topology::new(&scenario);
+            for (from, to) in pairs(scenario.nodes.len()) {
+                let (near, far) = (scenario.nodes[from].name(), scenario.nodes[to].name());
+                let path = topology.path(from, to);
+                let Some(hops) = distance(&scenario, near, far) else {
+                    assert!(path.is_err(), "{near} to {far}");
+                    continue;
+                };
+                let path = path.unwrap();
+                assert_eq!(path.len(), hops, "{near} to {far}");
+                for (gone, &link) in path.iter().enumerate() {
+                    let nearer = |other: &LinkSpec| {
+                        let rest = hops - gone - 1;
+                        let enters = topology.node(&other.to).unwrap();
+                        let on = scenario.nodes[enters].host().is_none() || other.to == far;
+                        other.from == scenario.links[link].from
+                            && on
+                            && distance(&scenario, &other.to, far) == Some(rest)
+                    };
+                    assert_eq!(scenario.links.iter().position(nearer), Some(link));
+                }
+                found += 1;
+            }
+        }
+        assert!(found > 1000, "{found}");
+    }
+
+    fn pairs(nodes: usize) -> impl Iterator<Item = (usize, usize)> {
+        let all = (0..nodes).flat_map(move |from| (0..nodes).map(move |to| (from, to)));
+        all.filter(|(from, to)| from != to)
     }
 }

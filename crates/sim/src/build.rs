@@ -105,7 +105,7 @@ fn resolutions(
     };
     for index in 0..scenario.links.len() {
         let (from, to) = topology.ends(index);
-        let back = (0..scenario.links.len()).find(|&other| topology.ends(other) == (to, from));
+        let back = topology.link_between(to, from);
         let round_trip = delay(index) + back.map_or(0, delay);
         if round_trip > 0 {
             let resolution = Resolution {
