@@ -11,7 +11,7 @@ export UV_SYSTEM_CERTS := true
 export UV_NATIVE_TLS := true
 endif
 
-.PHONY: demo test test-faults guide bench fidelity agreement catalogue test-rust test-python kernel vm-tools python check-rust clean-demo
+.PHONY: demo test test-faults guide bench fidelity agreement catalogue test-rust test-python wasm fuzz fuzz-long kernel vm-tools python check-rust clean-demo
 
 demo: python clean-demo  ## Compares five congestion controls on a published path.
 	@$(UV) run --no-sync dragstrip run caia-110729a/adsl1 --out demo
@@ -42,6 +42,23 @@ test-rust: python
 	cargo test --workspace --exclude dragstrip-py --quiet --lib --bins --tests
 	cargo xtask generate --check
 	cargo xtask tidy
+	@$(MAKE) --no-print-directory wasm fuzz
+
+# The core compiles for the browser.
+CORE := units cc qdisc link tcp scenario sim conformance
+wasm:
+	@rustup target add wasm32-unknown-unknown >/dev/null 2>&1 \
+	|| { echo "Skipped: check for the browser: rustup target add wasm32-unknown-unknown"; exit 0; }; \
+	cargo check --quiet --target wasm32-unknown-unknown $(CORE:%=-p dragstrip-%)
+
+fuzz:  ## Every parser of foreign text or bytes, for five seconds (fuzz/README.md).
+	@command -v c++ >/dev/null 2>&1 \
+	|| { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -q && apt-get install -q -y --no-install-recommends g++; } \
+	|| { echo "Skipped: fuzz targets need a C++ compiler: apt-get install g++"; exit 0; }; \
+	cargo xtask fuzz
+
+fuzz-long:  ## The same for an hour each; FUZZ_SECONDS=N.
+	cargo xtask fuzz --seconds $${FUZZ_SECONDS:-3600}
 
 test-python: python kernel
 	$(UV) run --no-sync ruff check .

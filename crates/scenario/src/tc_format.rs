@@ -112,7 +112,11 @@ pub fn format_netem(spec: &NetemSpec) -> String {
         rate_bps,
         ecn,
     } = spec;
-    let jitter = nonzero(*jitter_ns != 0, time(*jitter_ns));
+    // A correlation stands behind its value, even where that is 0.
+    let correlated = *delay_correlation != 0.0;
+    let jitter = nonzero(*jitter_ns != 0 || correlated, time(*jitter_ns));
+    let duplicated = *duplicate != 0.0 || *duplicate_correlation != 0.0;
+    let reordered = *reorder != 0.0 || *reorder_correlation != 0.0;
     let shape = match distribution {
         DelayDistribution::Uniform => None,
         DelayDistribution::Normal => Some("normal"),
@@ -121,16 +125,16 @@ pub fn format_netem(spec: &NetemSpec) -> String {
     };
     Text::new("netem")
         .pair("limit", limit_packets)
-        .optional("delay", nonzero(*delay_ns != 0 || *jitter_ns != 0, time(*delay_ns)))
+        .optional("delay", nonzero(*delay_ns != 0 || jitter.is_some(), time(*delay_ns)))
         .word(jitter.as_deref().unwrap_or_default())
         .word(&share_unless_zero(*delay_correlation))
         .optional("distribution", shape)
         .optional("loss", loss_words(loss))
         .word(if *ecn { "ecn" } else { "" })
-        .optional("duplicate", nonzero(*duplicate != 0.0, format_percent(*duplicate)))
+        .optional("duplicate", nonzero(duplicated, format_percent(*duplicate)))
         .word(&share_unless_zero(*duplicate_correlation))
         .optional("corrupt", nonzero(*corrupt != 0.0, format_percent(*corrupt)))
-        .optional("reorder", nonzero(*reorder != 0.0, format_percent(*reorder)))
+        .optional("reorder", nonzero(reordered, format_percent(*reorder)))
         .word(&share_unless_zero(*reorder_correlation))
         .optional("gap", nonzero(*gap != 0, gap))
         .optional("rate", rate_bps.map(rate))
@@ -218,6 +222,7 @@ mod tests {
             "sfq perturb 10",
             "netem",
             "netem delay 100ms 75ms 25% distribution pareto loss gemodel 1% 10% 70% 0.1%",
+            "netem delay 0ms 0ms 5% duplicate 0% 6% reorder 0% 7%",
             "netem delay 1ms reorder 25% 50% gap 5 duplicate 1% 2% corrupt 3% loss 3.3% 1% ecn rate 9kbit",
         ] {
             let spec = parse_qdisc(text).expect(text);

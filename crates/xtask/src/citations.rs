@@ -248,7 +248,7 @@ mod tests {
                 "docs/a.md",
                 "`src/lib.rs`, crates/x/src/lib.rs, crates/x/, `NAME.rs`, crates/NAME/src",
             ),
-            ("docs/a.md", "```\n[not a link](nowhere.md `gone.rs`\n```"),
+            ("docs/a.md", "```\n[not a link](nowhere) `gone.rs`\n```"),
             (
                 "crates/x/src/lib.rs",
                 "// a.md §2. docs/deep/b.md; /docs/gone, https://e.org/docs/x, docs/*.md",

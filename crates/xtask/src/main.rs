@@ -1,7 +1,7 @@
 //! Maintenance commands.
 //!
 //! What lives here: `generate` (the JSON Schema, the Python classes and the reference pages, from
-//! the Rust types), `new-algorithm NAME` and `tidy`. What must not: anything a user of Dragstrip
+//! the Rust types), `new-algorithm NAME`, `fuzz` and `tidy`. What must not: anything a user of Dragstrip
 //! needs. Exit codes: 0 done, 1 something is stale or untidy, 2 a mistake on the command line.
 #![allow(
     clippy::disallowed_methods,
@@ -10,6 +10,7 @@
 )]
 
 mod citations;
+mod fuzz;
 mod generate;
 mod new_algorithm;
 mod pages;
@@ -24,6 +25,8 @@ const USAGE: &str = "\
 usage: cargo xtask generate [--check]     write (or only compare) schema, Python classes and pages
        cargo xtask new-algorithm NAME     a congestion control to start from, registered and tested
                                   --bpf   and one for the real kernel
+       cargo xtask fuzz [TARGET ...] [--seconds N]   fuzz the parsers, five seconds each
+       cargo xtask fuzz TARGET --replay FILE         run a target on one input
        cargo xtask tidy                   check what the compiler does not";
 
 fn main() -> ExitCode {
@@ -60,6 +63,7 @@ fn run(arguments: &[&str], root: &Path) -> Result<String, Failure> {
         ["generate", "--check"] => generate::check(root),
         ["new-algorithm", name] => new_algorithm::create(root, name),
         ["new-algorithm", name, "--bpf"] => new_algorithm::create_both(root, name),
+        ["fuzz", rest @ ..] => fuzz::run(rest, root),
         ["tidy"] => tidy::check(root),
         _ => Err(Failure::Usage(USAGE.to_owned())),
     }

@@ -10,13 +10,14 @@ use std::process::Command;
 const LINES_MAX: usize = 600;
 /// Where people write.
 const FOLDERS: &[&str] =
-    &["bpf", "crates", "python", "docs", "experiments", "bench", "tests", "schema", ".ci"];
+    &["bpf", "crates", "python", "docs", "experiments", "bench", "tests", "schema", "fuzz", ".ci"];
 const FILES: &[&str] = &["README.md", "Makefile", "pyproject.toml", "Cargo.toml"];
 /// Endings of the files that are read.
 const ENDINGS: &[&str] =
     &["rs", "py", "pyi", "md", "toml", "json", "c", "h", "cc", "tcl", "sh", "html", "js", ""];
 /// Folders that tools write.
-const SKIPPED: &[&str] = &["target", "node_modules", "__pycache__", "build", "results"];
+const SKIPPED: &[&str] =
+    &["target", "node_modules", "__pycache__", "build", "results", "corpus", "found", "failures"];
 
 pub fn check(root: &Path) -> Result<String, Failure> {
     let mut files: Vec<PathBuf> = FILES.iter().map(|file| root.join(file)).collect();
