@@ -166,6 +166,15 @@ fn blocks(word: &str) -> Result<Vec<Range>, String> {
     word.split(',').map(|block| range(block, "-")).collect()
 }
 
+/// Blocks that a peer can report: three fit beside timestamps.
+fn option(blocks: Vec<Range>) -> Result<Vec<Range>, String> {
+    match blocks.iter().find(|(from, to)| from == to) {
+        Some(_) => Err("sack: a block from one position to a later one".to_owned()),
+        None if blocks.len() > 3 => Err("sack: at most three blocks".to_owned()),
+        None => Ok(blocks),
+    }
+}
+
 fn reply(words: &[&str]) -> Result<Reply, String> {
     let mut reply = Reply::default();
     let mut words = words.iter();
@@ -175,7 +184,7 @@ fn reply(words: &[&str]) -> Result<Reply, String> {
             "syn" => reply.syn = true,
             "data" => reply.data = Some(range(value()?, "..")?),
             "ack" => reply.ack = Some(position(value()?)?),
-            "sack" => reply.sack = blocks(value()?)?,
+            "sack" => reply.sack = option(blocks(value()?)?)?,
             "win" => reply.window_bytes = Some(value()?.parse().map_err(|_| "win BYTES")?),
             "age" => reply.echo_age_ms = Some(value()?.parse().map_err(|_| "age MS")?),
             "late" => reply.late_ms = value()?.parse().map_err(|_| "late MS")?,

@@ -213,6 +213,14 @@ mod tests {
             fault("# t\n"),
             "line 1: a title in a comment, and lines with times, are needed"
         );
+        assert_eq!(
+            fault("# t\n0 < ack 0 sack 3-3"),
+            "line 2: sack: a block from one position to a later one"
+        );
+        assert_eq!(
+            fault("# t\n0 < ack 0 sack 1-2,3-4,5-6,7-8"),
+            "line 2: sack: at most three blocks"
+        );
         assert_eq!(fault("# t\n5 connect\n4 quiet"), "line 3: 4: goes back in time");
     }
 

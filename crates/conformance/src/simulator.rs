@@ -4,7 +4,7 @@ use crate::play::{Info, Outcome, Packet, Stack, play};
 use crate::script::{Opening, Script};
 use crate::{Action, SynOptions};
 use dragstrip_cc::{Algorithm, Options};
-use dragstrip_tcp::{Endpoint, Flags, Outbox, Role, SackBlock, Segment, Settings};
+use dragstrip_tcp::{Ecn, Endpoint, Flags, Outbox, Role, SackBlock, Segment, Settings, Timestamps};
 use dragstrip_units::{Instant, Stream};
 use std::sync::Arc;
 
@@ -68,11 +68,19 @@ fn set(settings: &mut Settings, name: &str, value: &str) -> Option<()> {
 }
 
 #[derive(Debug, Default)]
-struct Wire(Vec<(Instant, Segment)>);
+struct Wire(Vec<Departure>);
+
+/// What left the endpoint.
+#[derive(Debug)]
+struct Departure {
+    at: Instant,
+    segment: Segment,
+    ecn: Ecn,
+}
 
 impl Outbox for Wire {
-    fn send(&mut self, segment: &Segment, now: Instant) -> Option<Instant> {
-        self.0.push((now, segment.clone()));
+    fn send(&mut self, segment: &Segment, ecn: Ecn, now: Instant) -> Option<Instant> {
+        self.0.push(Departure { at: now, segment: *segment, ecn });
         Some(now)
     }
 }
@@ -121,12 +129,13 @@ impl Stack for Simulated {
     }
 
     fn inject(&mut self, packet: &Packet) -> Result<(), String> {
-        self.endpoint.on_segment(&segment(packet), self.now, &mut self.wire);
+        let ecn = codepoint(packet);
+        self.endpoint.on_segment(&segment(packet), ecn, self.now, &mut self.wire);
         Ok(())
     }
 
     fn departures(&mut self) -> Result<Vec<Packet>, String> {
-        Ok(self.wire.0.drain(..).map(|(at, segment)| packet(at, &segment)).collect())
+        Ok(self.wire.0.drain(..).map(|sent| packet(&sent)).collect())
     }
 
     fn info(&mut self) -> Result<Info, String> {
@@ -150,45 +159,52 @@ impl Stack for Simulated {
     }
 }
 
+/// The shift that the scripts' peers announce; windows are in bytes here, and nobody shifts them.
+const WINDOW_SCALE: u8 = 7;
+
 fn segment(packet: &Packet) -> Segment {
     let flags = [
-        (Flags::SYN, packet.options.is_some()),
         (Flags::ACK, packet.has_ack),
         (Flags::PSH, packet.psh),
         (Flags::ECE, packet.ece),
         (Flags::CWR, packet.cwr),
-        (Flags::ECT, packet.ect || packet.ce),
-        (Flags::CE, packet.ce),
-        (Flags::TS, packet.timestamps.is_some()),
     ];
     let flags = flags.into_iter().fold(Flags::default(), |all, (flag, set)| all.with_if(flag, set));
-    let (ts_val, ts_ecr) = packet.timestamps.unwrap_or_default();
-    let mut segment = Segment {
-        seq: packet.seq.max(0) as u64,
-        ack: packet.ack.max(0) as u64,
-        ts_val,
-        ts_ecr,
-        window: packet.window_bytes,
-        len: packet.len as u16,
-        flags,
-        sack_count: packet.sack.len() as u8,
-        ..Segment::default()
-    };
-    for (into, (from, to)) in segment.sack.iter_mut().zip(&packet.sack) {
-        *into = SackBlock { start: (from - packet.ack) as i32, end: (to - packet.ack) as i32 };
+    let mut segment = Segment::new(packet.seq.max(0) as u64, packet.len as u16, flags);
+    segment.ack = packet.ack.max(0) as u64;
+    segment.window = packet.window_bytes;
+    if let Some((val, ecr)) = packet.timestamps {
+        segment.set_timestamps(Timestamps { val, ecr });
     }
-    if let Some(SynOptions { mss, sack, timestamps, scaling }) = packet.options {
-        let bits = i32::from(sack) | i32::from(timestamps) << 1 | i32::from(scaling) << 2;
-        segment.sack[0] = SackBlock { start: bits, end: mss as i32 };
+    if let Some(SynOptions { mss, sack, timestamps: _, scaling }) = packet.options {
+        segment.set_syn_options(dragstrip_tcp::SynOptions {
+            mss: mss as u16,
+            window_scale: scaling.then_some(WINDOW_SCALE),
+            sack_permitted: sack,
+        });
+    } else {
+        let relative = |edge: i64| (edge - packet.ack) as i32;
+        let blocks = packet.sack.iter();
+        let blocks =
+            blocks.map(|&(start, end)| SackBlock { start: relative(start), end: relative(end) });
+        segment.set_sack(&blocks.collect::<Vec<_>>());
     }
     segment
 }
 
-fn packet(at: Instant, segment: &Segment) -> Packet {
+fn codepoint(packet: &Packet) -> Ecn {
+    match (packet.ce, packet.ect) {
+        (true, _) => Ecn::Ce,
+        (false, true) => Ecn::Ect0,
+        (false, false) => Ecn::NotEct,
+    }
+}
+
+fn packet(Departure { at, segment, ecn }: &Departure) -> Packet {
     let has = |flag| segment.flags.has(flag);
     let ack = segment.ack as i64;
     let syn = has(Flags::SYN);
-    let blocks = &segment.sack[..usize::from(segment.sack_count)];
+    let edges = segment.sack().map(|b| (ack + i64::from(b.start), ack + i64::from(b.end)));
     Packet {
         at_ns: at.as_nanos() as i64,
         seq: if syn { -1 } else { segment.seq as i64 },
@@ -199,11 +215,11 @@ fn packet(at: Instant, segment: &Segment) -> Packet {
         psh: has(Flags::PSH),
         ece: has(Flags::ECE),
         cwr: has(Flags::CWR),
-        ect: has(Flags::ECT),
-        ce: has(Flags::CE),
+        ect: ecn.is_capable(),
+        ce: *ecn == Ecn::Ce,
         window_bytes: segment.window,
-        sack: blocks.iter().map(|b| (ack + i64::from(b.start), ack + i64::from(b.end))).collect(),
-        timestamps: has(Flags::TS).then_some((segment.ts_val, segment.ts_ecr)),
+        sack: edges.collect(),
+        timestamps: segment.timestamps().map(|stamps| (stamps.val, stamps.ecr)),
         options: None,
     }
 }

@@ -6,25 +6,15 @@
 //!
 //! Left out: the urgent pointer, and IP identifiers that do not count up by one.
 
-/// What the compressor looks at in a TCP packet.
+use dragstrip_packet::{Flags, Segment};
+
+/// A TCP packet as the compressor sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
     /// Tells connections apart.
     pub connection: u32,
-    /// IP and TCP headers with their options.
-    pub bytes: u32,
-    /// Opens a connection.
-    pub syn: bool,
-    /// Sequence number.
-    pub seq: u64,
-    /// Acknowledgement.
-    pub ack: u64,
-    /// Window.
-    pub window: u32,
-    /// Timestamps and SACK blocks, whatever their order; zero where there are none.
-    pub options: [u32; 8],
-    /// Payload.
-    pub payload: u32,
+    /// Its TCP header, and the length of its payload.
+    pub segment: Segment,
 }
 
 /// MAX_STATES of the RFC's implementation.
@@ -50,33 +40,37 @@ impl Compressor {
         let Some(position) = known else {
             self.slots.truncate(SLOTS - 1);
             self.slots.insert(0, *header);
-            return header.bytes;
+            return header.segment.header_len();
         };
         let before = std::mem::replace(&mut self.slots[position], *header);
         self.slots[..=position].rotate_right(1);
         let named = u32::from(position > 0);
-        changes(&before, header).map_or(header.bytes, |bytes| LEAST_BYTES + named + bytes)
+        changes(&before.segment, &header.segment)
+            .map_or(header.segment.header_len(), |bytes| LEAST_BYTES + named + bytes)
     }
 }
 
 /// The bytes of the differences; none if the header has to be sent whole.
-fn changes(before: &Header, header: &Header) -> Option<u32> {
-    if header.syn || header.options != before.options || header.bytes != before.bytes {
+fn changes(before: &Segment, segment: &Segment) -> Option<u32> {
+    if segment.flags.has(Flags::SYN)
+        || segment.option_words() != before.option_words()
+        || segment.header_len() != before.header_len()
+    {
         return None;
     }
-    let ack = difference(before.ack, header.ack)?;
-    let seq = difference(before.seq, header.seq)?;
-    let window = match header.window.wrapping_sub(before.window) {
+    let ack = difference(before.ack, segment.ack)?;
+    let seq = difference(before.seq, segment.seq)?;
+    let window = match segment.window.wrapping_sub(before.window) {
         0 => 0,
         change => encoded(change.min(0xffff)),
     };
-    let follows = header.seq - before.seq == u64::from(before.payload) && before.payload > 0;
+    let payload = u64::from(before.len);
+    let follows = segment.seq - before.seq == payload && payload > 0;
     if ack == 0 && seq == 0 && window == 0 {
         // Data behind an ACK with the same numbers; everything else is a repetition.
-        return (before.payload == 0 && header.payload > 0).then_some(0);
+        return (payload == 0 && segment.len > 0).then_some(0);
     }
-    if follows && window == 0 && (ack == 0 || header.ack - before.ack == u64::from(before.payload))
-    {
+    if follows && window == 0 && (ack == 0 || segment.ack - before.ack == payload) {
         // Unidirectional data, or echoed characters: the flags alone say so.
         return Some(0);
     }
@@ -98,18 +92,18 @@ const fn encoded(change: u32) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use dragstrip_packet::Timestamps;
 
-    fn data(seq: u64, payload: u32) -> Header {
-        Header {
-            connection: 1,
-            bytes: 40,
-            syn: false,
-            seq,
-            ack: 1,
-            window: 32_120,
-            options: [0; 8],
-            payload,
-        }
+    fn data(seq: u64, payload: u16) -> Header {
+        let mut segment = Segment::new(seq, payload, Flags::ACK);
+        (segment.ack, segment.window) = (1, 32_120);
+        Header { connection: 1, segment }
+    }
+
+    fn ack(ack: u64) -> Header {
+        let mut header = data(1, 0);
+        header.segment.ack = ack;
+        header
     }
 
     fn sizes(headers: &[Header]) -> Vec<u32> {
@@ -122,20 +116,22 @@ mod tests {
     fn a_transfer_costs_three_bytes_a_segment_and_six_an_ack() {
         let segments: Vec<Header> = (0..5).map(|n| data(1 + 344 * n, 344)).collect();
         assert_eq!(sizes(&segments), [40, 3, 3, 3, 3]);
-        let acks: Vec<Header> = (0..3).map(|n| Header { ack: 1 + 688 * n, ..data(1, 0) }).collect();
+        let acks: Vec<Header> = (0..3).map(|n| ack(1 + 688 * n)).collect();
         assert_eq!(sizes(&acks), [40, 6, 6]);
-        let small: Vec<Header> =
-            (0..3).map(|n| Header { ack: 1 + 200 * n, ..data(1, 0) }).collect();
+        let small: Vec<Header> = (0..3).map(|n| ack(1 + 200 * n)).collect();
         assert_eq!(sizes(&small), [40, 4, 4]);
     }
 
     #[test]
     fn what_differs_in_an_unforeseen_way_goes_whole() {
-        let stamped =
-            |n: u32| Header { bytes: 52, options: [n, 0, 0, 0, 0, 0, 0, 0], ..data(1, 0) };
-        assert_eq!(sizes(&[stamped(1), Header { ack: 9, ..stamped(2) }]), [52, 52]);
+        let stamped = |val: u32, number: u64| {
+            let mut header = ack(number);
+            header.segment.set_timestamps(Timestamps { val, ecr: 0 });
+            header
+        };
+        assert_eq!(sizes(&[stamped(1, 1), stamped(2, 9)]), [52, 52]);
         // A clock that has not ticked is as good as none.
-        assert_eq!(sizes(&[stamped(1), Header { ack: 9, ..stamped(1) }]), [52, 4]);
+        assert_eq!(sizes(&[stamped(1, 1), stamped(1, 9)]), [52, 4]);
         assert_eq!(sizes(&[data(1000, 344), data(656, 344)]), [40, 40]);
         assert_eq!(sizes(&[data(1, 0), data(1, 0)]), [40, 40]);
         assert_eq!(sizes(&[data(1, 0), data(1, 344)]), [40, 3]);
@@ -154,7 +150,8 @@ mod tests {
 
     #[test]
     fn a_window_that_moves_is_said() {
-        let moved = Header { window: 31_000, ack: 345, ..data(1, 0) };
+        let mut moved = ack(345);
+        moved.segment.window = 31_000;
         assert_eq!(sizes(&[data(1, 0), moved]), [40, 3 + 3 + 3]);
     }
 }

@@ -320,7 +320,7 @@ mod tests {
     }
 
     fn frame(id: u32, ecn: Ecn) -> Item {
-        Item { packet: PacketId(id), len: 1514, flow: 0, ecn }
+        Item { packet: PacketId(id), len: 1514, ecn, ..Item::default() }
     }
 
     /// A queue that never gets shorter, every packet of which has waited 20 ms.

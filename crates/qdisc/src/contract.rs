@@ -1,25 +1,11 @@
 //! What a discipline is given, what it answers and whom it tells.
 
+pub use dragstrip_packet::{Dscp, Ecn};
 use dragstrip_units::Instant;
 
 /// Handle of a packet in the simulator's arena.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PacketId(pub u32);
-
-/// The ECN field of the IP header (RFC 3168 §5).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Ecn {
-    /// 00: not ECN-capable transport.
-    #[default]
-    NotEct = 0,
-    /// 01: ECT(1).
-    Ect1 = 1,
-    /// 10: ECT(0).
-    Ect0 = 2,
-    /// 11: congestion experienced.
-    Ce = 3,
-}
 
 /// What a discipline needs to know of a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,8 +16,10 @@ pub struct Item {
     pub len: u32,
     /// Identifies the 5-tuple; fair queueing hashes it. The two directions of a flow differ.
     pub flow: u32,
-    /// ECN field at the time of enqueue.
+    /// ECN codepoint at the time of enqueue.
     pub ecn: Ecn,
+    /// DSCP.
+    pub dscp: Dscp,
 }
 
 /// Why a packet was dropped.

@@ -26,7 +26,7 @@ mod testing;
 mod token_rate;
 
 pub use computed::{ComputedFifo, Server};
-pub use contract::{Backlog, Dequeue, DropReason, Ecn, Item, PacketId, Qdisc, Sink};
+pub use contract::{Backlog, Dequeue, DropReason, Dscp, Ecn, Item, PacketId, Qdisc, Sink};
 pub use discipline::Discipline;
 pub use fifo::{Fifo, Limit};
 pub use line::Line;

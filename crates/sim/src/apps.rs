@@ -2,9 +2,6 @@
 
 use dragstrip_units::{Duration, Instant, Rate};
 
-/// Ethernet, IP and UDP headers of a datagram (without FCS): 14 + 20 + 8.
-pub(crate) const DATAGRAM_HEADERS: u32 = 42;
-
 /// An application.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum App {

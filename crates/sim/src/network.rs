@@ -10,10 +10,10 @@ use crate::lane::{Lane, Waiting};
 use crate::packets::{Packet, Packets};
 use crate::tunnel::Tunnel;
 use dragstrip_link::{Air, Header, Medium, Ring, SharedMedium, Transmitter};
+use dragstrip_packet::{Body, Ecn};
 use dragstrip_qdisc::{
     Backlog, ComputedFifo, Dequeue, Discipline, DropReason, Item, PacketId, Qdisc, Sink,
 };
-use dragstrip_tcp::Flags;
 use dragstrip_units::{Duration, Instant};
 
 /// An entry of the table of hops: a stage, or, with this bit, the port at the end of the path.
@@ -230,28 +230,10 @@ pub(crate) struct Network {
 }
 
 /// What header compression looks at in a packet; none if it is no TCP.
-fn tcp_header(packet: &Packet, hops: &[u32], ports: &[Target]) -> Option<Header> {
+fn tcp_header(packet: &Packet, hops: &[u32]) -> Option<Header> {
+    let Body::Tcp(segment) = packet.body else { return None };
     let port = hops[packet.hop as usize..].iter().find(|entry| **entry & END != 0)? & !END;
-    let Target::Endpoint(_) = ports[port as usize] else { return None };
-    let segment = &packet.segment;
-    let mut options = [0; 8];
-    if segment.flags.has(Flags::TS) {
-        options[..2].copy_from_slice(&[segment.ts_val, segment.ts_ecr]);
-    }
-    let sack = segment.sack.iter().take(usize::from(segment.sack_count));
-    for (pair, block) in options[2..].chunks_exact_mut(2).zip(sack) {
-        pair.copy_from_slice(&[block.start as u32, block.end as u32]);
-    }
-    Some(Header {
-        connection: port,
-        bytes: segment.frame_len() - ETHERNET_BYTES - u32::from(segment.len),
-        syn: segment.flags.has(Flags::SYN),
-        seq: segment.seq,
-        ack: segment.ack,
-        window: segment.window,
-        options,
-        payload: u32::from(segment.len),
-    })
+    Some(Header { connection: port, segment })
 }
 
 /// The sink a discipline reports to while it holds packets of the arena.
@@ -267,8 +249,8 @@ impl Sink for Losses<'_> {
     }
 
     fn marked(&mut self, packet: PacketId) {
-        let flags = &mut self.packets.get_mut(packet).segment.flags;
-        *flags = flags.with(Flags::CE);
+        let class = &mut self.packets.get_mut(packet).class;
+        *class = class.with_ecn(Ecn::Ce);
         self.counters.marked += 1;
     }
 
@@ -405,7 +387,8 @@ impl Network {
         let flow = self.flow_key(hop);
         let packet = self.packets.get_mut(id);
         packet.hop = hop;
-        let ecn = packet.ecn();
+        let class = packet.class;
+        let item = Item { packet: id, len, flow, ecn: class.ecn(), dscp: class.dscp() };
         let stage = &mut self.stages[index];
         let discipline = match &mut stage.server {
             Server::Evented(evented) => &mut evented.discipline,
@@ -415,7 +398,7 @@ impl Network {
         };
         let dropped = stage.counters.dropped;
         let mut sink = Losses { packets: &mut self.packets, counters: &mut stage.counters };
-        discipline.enqueue(Item { packet: id, len, flow, ecn }, now, &mut sink);
+        discipline.enqueue(item, now, &mut sink);
         let refused = stage.counters.dropped > dropped && matches!(discipline, Discipline::Fifo(_));
         self.pump(index, now);
         refused
@@ -440,8 +423,8 @@ impl Network {
             let mut sink = Losses { packets: &mut self.packets, counters: &mut stage.counters };
             match evented.discipline.dequeue(now, &mut sink) {
                 Dequeue::Packet(item) => {
-                    let (packets, hops, ports) = (&self.packets, &self.hops, &self.ports);
-                    let header = || tcp_header(packets.get(item.packet), hops, ports);
+                    let (packets, hops) = (&self.packets, &self.hops);
+                    let header = || tcp_header(packets.get(item.packet), hops);
                     let at = evented.transmitter.send(item.len, now, header) + evented.delay;
                     self.leave(index, item.packet, at, now);
                 }

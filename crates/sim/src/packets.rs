@@ -1,32 +1,32 @@
 //! Packets under way: 64-byte records in an arena, reused last in, first out, so that an ACK takes the record
 //! of the data packet that caused it. The arena grows by chunks, whose records never move.
 
-use dragstrip_qdisc::{Ecn, PacketId};
-use dragstrip_tcp::{Flags, Segment};
+use dragstrip_packet::{Body, Segment, TrafficClass};
+use dragstrip_qdisc::PacketId;
 
 /// A packet.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 #[repr(align(64))]
 pub(crate) struct Packet {
-    /// TCP header; a datagram or a ping uses `seq` and `ack` for its number and its time.
-    pub segment: Segment,
+    /// What IP carries.
+    pub body: Body,
     /// The hop whose queue discipline holds it; elsewhere a lane knows. Of a free record: the next free one.
     pub hop: u32,
     /// Ethernet frame without FCS, bytes.
     pub frame: u16,
+    /// DSCP and ECN of its IP header.
+    pub class: TrafficClass,
 }
 
+/// A packet is one cache line.
+const _: () = assert!(size_of::<Packet>() == 64);
+
 impl Packet {
-    /// The ECN field of its IP header.
+    /// A packet about to leave its host.
     #[inline]
-    pub fn ecn(&self) -> Ecn {
-        if self.segment.flags.has(Flags::CE) {
-            Ecn::Ce
-        } else if self.segment.flags.has(Flags::ECT) {
-            Ecn::Ect0
-        } else {
-            Ecn::NotEct
-        }
+    pub fn new(body: Body, class: TrafficClass) -> Self {
+        let frame = body.frame_len().min(u16::MAX.into()) as u16;
+        Self { body, hop: 0, frame, class }
     }
 }
 
@@ -74,7 +74,7 @@ impl Packets {
         let first = (self.chunks.len() << CHUNK_BITS) as u32;
         let mut chunk = Box::new(std::array::from_fn(|index| Packet {
             hop: first + index as u32 + 1,
-            ..Packet::default()
+            ..Packet::new(Body::Tcp(Segment::default()), TrafficClass::default())
         }));
         chunk[CHUNK - 1].hop = NONE;
         self.chunks.push(chunk);

@@ -3,9 +3,6 @@
 use dragstrip_scenario::ProbeSpec;
 use dragstrip_units::{Duration, Instant};
 
-/// Ethernet and IP headers of a ping (without FCS): 14 + 20.
-const HEADERS: u32 = 34;
-
 /// A ping between two nodes.
 #[derive(Debug)]
 pub(crate) struct Probe {
@@ -16,7 +13,8 @@ pub(crate) struct Probe {
     pub back: u32,
     pub interval: Duration,
     pub start: Instant,
-    pub frame: u16,
+    /// ICMP's header and payload.
+    pub bytes: u16,
     /// Row of each request in the table of probes.
     pub rows: Vec<usize>,
 }
@@ -30,7 +28,7 @@ impl Probe {
             back,
             interval: Duration::from_nanos(spec.interval_ns),
             start: Instant::from_nanos(spec.start_ns),
-            frame: (spec.size_bytes + HEADERS).min(u32::from(u16::MAX)) as u16,
+            bytes: spec.size_bytes.min(u16::MAX.into()) as u16,
             rows: Vec::new(),
         }
     }

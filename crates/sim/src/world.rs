@@ -1,6 +1,6 @@
 //! The loop: takes the earliest event and lets whoever waited for it act.
 
-use crate::apps::{App, DATAGRAM_HEADERS, Flow, FlowKind, Phase};
+use crate::apps::{App, Flow, FlowKind, Phase};
 use crate::calendar::{END_OF_TIME, Source};
 use crate::network::{Network, Target};
 use crate::packets::Packet;
@@ -8,9 +8,10 @@ use crate::probes::Probe;
 use crate::recorder::{Arrived, FlowRow, Ping, QueueState, Recorder};
 use crate::recording::{Data, Recording};
 use crate::sockets::{Memory, Socket};
+use dragstrip_packet::{Body, Datagram, Dscp, Echo, EchoKind, Ecn, Segment, TrafficClass};
 use dragstrip_qdisc::PacketId;
 use dragstrip_scenario::{Scenario, Transport};
-use dragstrip_tcp::{Endpoint, Outbox, Segment};
+use dragstrip_tcp::{Endpoint, Outbox};
 use dragstrip_units::{Duration, Instant};
 
 /// How the sources of the calendar are numbered. Lanes come first: at equal times packets arrive before
@@ -131,9 +132,9 @@ struct Out<'a> {
 
 impl Outbox for Out<'_> {
     #[inline]
-    fn send(&mut self, segment: &Segment, now: Instant) -> Option<Instant> {
-        let frame = segment.frame_len() as u16;
-        self.network.send(Packet { segment: segment.clone(), hop: 0, frame }, self.first_hop, now)
+    fn send(&mut self, segment: &Segment, ecn: Ecn, now: Instant) -> Option<Instant> {
+        let class = TrafficClass::new(Dscp::DEFAULT, ecn);
+        self.network.send(Packet::new(Body::Tcp(*segment), class), self.first_hop, now)
     }
 }
 
@@ -241,33 +242,41 @@ impl World {
     /// A packet has reached the end of its path.
     #[inline]
     fn deliver(&mut self, id: PacketId, port: u32) {
-        let packet = self.network.packets.get(id);
-        let (segment, frame) = (packet.segment.clone(), packet.frame);
+        let Packet { body, frame, class, .. } = *self.network.packets.get(id);
         self.network.packets.remove(id);
         self.network.delivered += 1;
-        match self.network.ports[port as usize] {
-            Target::Endpoint(endpoint) => self.deliver_segment(endpoint, &segment, frame),
-            Target::Datagrams(flow) => {
+        match (self.network.ports[port as usize], &body) {
+            (Target::Endpoint(endpoint), Body::Tcp(segment)) => {
+                self.deliver_segment(endpoint, segment, class.ecn(), frame);
+            }
+            (Target::Datagrams(flow), Body::Udp(datagram)) => {
                 let arrivals = &mut self.arrivals[flow as usize];
                 let flow = &mut self.flows[flow as usize];
                 flow.datagrams_received += 1;
                 arrivals.wire_bytes += u64::from(frame);
-                arrivals.new_bytes += u64::from(segment.len);
-                arrivals.total_new_bytes += u64::from(segment.len);
+                arrivals.new_bytes += u64::from(datagram.len);
+                arrivals.total_new_bytes += u64::from(datagram.len);
             }
-            Target::Answerer(probe) => {
+            (Target::Answerer(probe), Body::Icmp(echo)) => {
                 let back = self.probes[probe as usize].back;
-                self.network.send(Packet { segment, hop: 0, frame }, back, self.now);
+                let reply = Body::Icmp(Echo { kind: EchoKind::Reply, ..*echo });
+                self.network.send(Packet::new(reply, class), back, self.now);
             }
-            Target::Asker(probe) => self.on_probe_answer(probe as usize, &segment),
+            (Target::Asker(probe), Body::Icmp(echo)) => self.on_probe_answer(probe as usize, echo),
+            (
+                Target::Endpoint(_) | Target::Datagrams(_) | Target::Answerer(_) | Target::Asker(_),
+                Body::Tcp(_) | Body::Udp(_) | Body::Icmp(_),
+            ) => {
+                unreachable!("each port takes the packets of one sender, which sends one protocol")
+            }
         }
     }
 
     #[inline]
-    fn deliver_segment(&mut self, endpoint: u32, segment: &Segment, frame: u16) {
+    fn deliver_segment(&mut self, endpoint: u32, segment: &Segment, ecn: Ecn, frame: u16) {
         let index = endpoint as usize;
         let mut out = Out { network: &mut self.network, first_hop: self.sockets[index].first_hop };
-        let new_bytes = self.sockets[index].endpoint.on_segment(segment, self.now, &mut out);
+        let new_bytes = self.sockets[index].endpoint.on_segment(segment, ecn, self.now, &mut out);
         let socket = &self.sockets[index];
         let (flow, awaited) = (socket.flow as usize, socket.awaited);
         if socket.sends_data {
@@ -453,10 +462,8 @@ impl World {
         let flow = &mut self.flows[index];
         flow.phase = Phase::Busy;
         flow.datagrams_sent += 1;
-        let segment =
-            Segment { seq: flow.datagrams_sent, len: datagram as u16, ..Segment::default() };
-        let frame = (datagram + DATAGRAM_HEADERS) as u16;
-        self.network.send(Packet { segment, hop: 0, frame }, first_hop, self.now);
+        let body = Body::Udp(Datagram { number: flow.datagrams_sent, len: datagram as u16 });
+        self.network.send(Packet::new(body, TrafficClass::default()), first_hop, self.now);
     }
 
     /// The flow's time is over: a TCP connection is reset, as the kernel engines' agent does.
@@ -484,23 +491,28 @@ impl World {
             rtt_ns: Data::NULL,
             lost: 1,
         });
-        let segment = Segment {
-            seq: probe.rows.len() as u64,
-            ack: self.now.as_nanos(),
-            ..Segment::default()
+        let echo = Echo {
+            sent: self.now,
+            sequence: probe.rows.len() as u32,
+            bytes: probe.bytes,
+            kind: EchoKind::Request,
         };
         probe.rows.push(row);
-        let (first_hop, frame, next) = (probe.there, probe.frame, self.now + probe.interval);
+        let (first_hop, next) = (probe.there, self.now + probe.interval);
         self.network.calendar.set(self.layout.probes + index as Source, next);
-        self.network.send(Packet { segment, hop: 0, frame }, first_hop, self.now);
+        self.network.send(
+            Packet::new(Body::Icmp(echo), TrafficClass::default()),
+            first_hop,
+            self.now,
+        );
     }
 
-    fn on_probe_answer(&mut self, index: usize, segment: &Segment) {
-        let row = self.probes[index].rows[segment.seq as usize];
+    fn on_probe_answer(&mut self, index: usize, echo: &Echo) {
+        let row = self.probes[index].rows[echo.sequence as usize];
         let probes = &mut self.recorder.probes;
         // A duplicated answer does not count.
         if probes.lost[row] != 0 {
-            probes.rtt_ns[row] = (self.now.as_nanos() - segment.ack) as i64;
+            probes.rtt_ns[row] = self.now.since(echo.sent).as_nanos() as i64;
             probes.lost[row] = 0;
         }
     }

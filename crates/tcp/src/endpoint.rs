@@ -3,7 +3,7 @@
 use crate::metrics::Metrics;
 use crate::profile::Settings;
 use crate::receiver::Receiver;
-use crate::segment::{Flags, Outbox, SackBlock, Segment};
+use crate::segment::{Ecn, Flags, Outbox, Segment, SynOptions, Timestamps};
 use crate::sender::{Io, Sender, Supply};
 use crate::ticks::Ticks;
 use dragstrip_cc::{Algorithm, CongestionControl};
@@ -89,7 +89,7 @@ pub struct Snapshot {
     pub limited_by: LimitedBy,
 }
 
-/// Options agreed on in the handshake. On a SYN they travel in the place of the first SACK block.
+/// Options asked for or agreed on in the handshake.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Options {
     pub sack: bool,
@@ -108,18 +108,15 @@ impl Options {
         }
     }
 
-    fn encode(self) -> SackBlock {
-        let bits =
-            i32::from(self.sack) | i32::from(self.timestamps) << 1 | i32::from(self.scaling) << 2;
-        SackBlock { start: bits, end: self.advmss as i32 }
-    }
-
-    fn common(self, block: SackBlock) -> Self {
+    /// What both ask for; a segment without SYN options asks for nothing.
+    fn common(self, segment: &Segment) -> Self {
+        let asked = segment.syn_options();
+        let has = |option: fn(&SynOptions) -> bool| asked.as_ref().is_some_and(option);
         Self {
-            sack: self.sack && block.start & 1 != 0,
-            timestamps: self.timestamps && block.start & 2 != 0,
-            scaling: self.scaling && block.start & 4 != 0,
-            advmss: self.advmss.min(block.end as u32),
+            sack: self.sack && has(|asked| asked.sack_permitted),
+            timestamps: self.timestamps && segment.timestamps().is_some(),
+            scaling: self.scaling && has(|asked| asked.window_scale.is_some()),
+            advmss: asked.map_or(self.advmss, |asked| self.advmss.min(asked.mss.into())),
         }
     }
 }
@@ -277,17 +274,23 @@ impl Endpoint {
         }
     }
 
-    /// A segment has arrived; the answer is how many bytes of it are new to this host.
-    pub fn on_segment<O: Outbox>(&mut self, segment: &Segment, now: Instant, out: &mut O) -> u64 {
+    /// A segment has arrived with this codepoint in its IP header; the answer is how many bytes of it are new to this host.
+    pub fn on_segment<O: Outbox>(
+        &mut self,
+        segment: &Segment,
+        ecn: Ecn,
+        now: Instant,
+        out: &mut O,
+    ) -> u64 {
         if self.phase == Phase::Established && !segment.flags.has(Flags::SYN) {
-            return self.on_established(segment, now, out);
+            return self.on_established(segment, ecn, now, out);
         }
         match (self.phase, segment.flags.has(Flags::SYN)) {
             (Phase::Closed | Phase::Handshake, true) => self.on_syn(segment, now, out),
             (Phase::Handshake, false) if self.role == Role::Server => {
                 let rtt = self.handshake_rtt(segment, now);
                 self.establish(now, segment, rtt);
-                return self.on_established(segment, now, out);
+                return self.on_established(segment, ecn, now, out);
             }
             // A SYN again: our answer to it was lost.
             (Phase::Established, true) if self.role == Role::Client => self.acknowledge(now, out),
@@ -297,7 +300,13 @@ impl Endpoint {
     }
 
     #[inline]
-    fn on_established<O: Outbox>(&mut self, segment: &Segment, now: Instant, out: &mut O) -> u64 {
+    fn on_established<O: Outbox>(
+        &mut self,
+        segment: &Segment,
+        ecn: Ecn,
+        now: Instant,
+        out: &mut O,
+    ) -> u64 {
         if segment.len > 0 {
             if !self.receiver.accepts(segment) {
                 self.receiver.refuse(segment);
@@ -311,6 +320,7 @@ impl Endpoint {
             }
             let received = self.receiver.on_data(
                 segment,
+                ecn,
                 now,
                 flush,
                 self.sender.view.srtt_us_x8,
@@ -338,8 +348,10 @@ impl Endpoint {
     }
 
     fn on_syn<O: Outbox>(&mut self, segment: &Segment, now: Instant, out: &mut O) {
-        self.options = self.options.common(segment.sack[0]);
-        self.receiver.note_timestamp(segment.ts_val);
+        self.options = self.options.common(segment);
+        if let Some(Timestamps { val, .. }) = segment.timestamps() {
+            self.receiver.note_timestamp(val);
+        }
         match self.role {
             Role::Server => {
                 let asked = segment.flags.has(Flags::ECE.with(Flags::CWR));
@@ -380,9 +392,8 @@ impl Endpoint {
         if self.syn_retransmits == 0 {
             return Some(now.since(self.opened_at).as_micros_floor().max(1) as u32);
         }
-        let stamped = self.options.timestamps && segment.flags.has(Flags::TS);
-        let delta_ms = self.ticks.stamp_ms(now).saturating_sub(segment.ts_ecr);
-        stamped.then(|| delta_ms.max(1) * 1_000)
+        let stamps = segment.timestamps().filter(|_| self.options.timestamps)?;
+        Some(self.ticks.stamp_ms(now).saturating_sub(stamps.ecr).max(1) * 1_000)
     }
 
     fn send_syn<O: Outbox>(&mut self, now: Instant, out: &mut O) {
@@ -391,23 +402,27 @@ impl Endpoint {
             Role::Client => Flags::SYN.with_if(Flags::ECE.with(Flags::CWR), settings.ecn_request),
             Role::Server => Flags::SYN.with(Flags::ACK).with_if(Flags::ECE, self.ecn),
         };
-        let mut segment = Segment {
-            flags: flags.with_if(Flags::TS, settings.timestamps),
-            window: self.receiver.initial_window(),
-            ts_val: self.ticks.stamp_ms(now),
-            ts_ecr: self.receiver.timestamp_to_echo(),
-            ..Segment::default()
-        };
-        segment.sack[0] = self.options.encode();
+        let mut segment = Segment::new(0, 0, flags);
+        segment.window = self.receiver.initial_window();
+        let Options { sack, timestamps, scaling, advmss } = self.options;
+        segment.set_syn_options(SynOptions {
+            mss: advmss.min(u16::MAX.into()) as u16,
+            window_scale: scaling.then(|| self.receiver.window_scale()),
+            sack_permitted: sack,
+        });
+        if timestamps {
+            let val = self.ticks.stamp_ms(now);
+            segment.set_timestamps(Timestamps { val, ecr: self.receiver.timestamp_to_echo() });
+        }
         let backoff = self.syn_retransmits.min(6);
         let delay = self.ticks.count_span_ceil(settings.rto_initial) << backoff;
         self.syn_deadline = self.ticks.timer(now, delay);
-        out.send(&segment, now);
+        out.send(&segment, Ecn::NotEct, now);
     }
 
     fn acknowledge<O: Outbox>(&mut self, now: Instant, out: &mut O) {
         let segment = self.receiver.acknowledgement(now, self.sender.view.snd_nxt);
-        out.send(&segment, now);
+        out.send(&segment, Ecn::NotEct, now);
     }
 
     /// RTT sample of the last ACK processed, ns; `None` if it gave none.

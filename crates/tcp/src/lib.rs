@@ -19,10 +19,11 @@ mod segment;
 mod sender;
 mod ticks;
 
+pub use dragstrip_packet::{Ecn, Flags, SackBlock, Segment, SynOptions, Timestamps};
 pub use endpoint::{Endpoint, LimitedBy, Phase, Role, Snapshot};
 pub use metrics::Metrics;
 pub use profile::{
     BsdSettings, DelayedAck, Profile, ReceiveTuning, RecoveryStyle, RttSampling, SendBuffer,
     Settings, TimerWheel, bsd_initial_window, rfc3390_window,
 };
-pub use segment::{Flags, Outbox, SackBlock, Segment};
+pub use segment::Outbox;

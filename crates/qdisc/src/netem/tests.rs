@@ -6,7 +6,7 @@ use crate::testing::Log;
 use dragstrip_units::{Duration, Instant, Rate, Stream};
 
 fn frame(id: u32) -> Item {
-    Item { packet: PacketId(id), len: 1514, flow: 0, ecn: Ecn::NotEct }
+    Item { packet: PacketId(id), len: 1514, ..Item::default() }
 }
 
 fn netem(config: Config) -> Netem {

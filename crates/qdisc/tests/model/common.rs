@@ -208,7 +208,7 @@ pub fn arrivals(packets_max: usize) -> impl Strategy<Value = Vec<Arrival>> {
     let ecn = prop_oneof![Just(Ecn::NotEct), Just(Ecn::Ect0), Just(Ecn::Ect1), Just(Ecn::Ce)];
     let arrival = (gap, len, 0_u32..5, ecn).prop_map(|(gap, len, flow, ecn)| Arrival {
         gap: Duration::from_nanos(gap),
-        item: Item { packet: PacketId(0), len, flow, ecn },
+        item: Item { packet: PacketId(0), len, flow, ecn, ..Item::default() },
     });
     prop::collection::vec(arrival, 0..packets_max).prop_map(|mut arrivals| {
         for (id, arrival) in arrivals.iter_mut().enumerate() {

@@ -11,7 +11,7 @@ mod reassembly;
 mod window;
 
 use crate::profile::Settings;
-use crate::segment::{Flags, SackBlock, Segment};
+use crate::segment::{Ecn, Flags, SackBlock, Segment, Timestamps};
 use crate::ticks::Ticks;
 use acknowledge::Acknowledger;
 use dragstrip_units::Instant;
@@ -101,6 +101,11 @@ impl Receiver {
         self.window.initial()
     }
 
+    /// Shift of the windows announced after the handshake, if scaling is agreed on.
+    pub fn window_scale(&self) -> u8 {
+        self.window.scale()
+    }
+
     /// A timestamp of the peer, from the handshake.
     pub fn note_timestamp(&mut self, ts_val: u32) {
         self.ts_recent = ts_val;
@@ -126,11 +131,11 @@ impl Receiver {
     /// began at or before what was last acknowledged (RFC 7323 §4.3), and never goes back.
     #[inline]
     pub fn take_timestamp(&mut self, segment: &Segment) {
-        if segment.flags.has(Flags::TS)
+        if let Some(Timestamps { val, .. }) = segment.timestamps()
             && segment.seq <= self.last_acked
-            && segment.ts_val >= self.ts_recent
+            && val >= self.ts_recent
         {
-            self.ts_recent = segment.ts_val;
+            self.ts_recent = val;
         }
     }
 
@@ -138,8 +143,9 @@ impl Receiver {
     /// (`tcp_paws_check`; RFC 7323 §5.3): then it is not taken. 0: it is.
     #[inline]
     pub fn outdated_by_ms(&self, segment: &Segment) -> u32 {
-        let age_ms = self.ts_recent.saturating_sub(segment.ts_val);
-        if segment.flags.has(Flags::TS) && age_ms > self.paws_window_ms { age_ms } else { 0 }
+        let Some(Timestamps { val, .. }) = segment.timestamps() else { return 0 };
+        let age_ms = self.ts_recent.saturating_sub(val);
+        if age_ms > self.paws_window_ms { age_ms } else { 0 }
     }
 
     /// Whether a data segment may be looked at at all (`tcp_validate_incoming`, `tcp_sequence`): not when it is outdated, nor when
@@ -181,6 +187,7 @@ impl Receiver {
     pub fn on_data(
         &mut self,
         segment: &Segment,
+        ecn: Ecn,
         now: Instant,
         flushed: bool,
         srtt_us_x8: u32,
@@ -217,14 +224,14 @@ impl Receiver {
             if !flushed {
                 self.acks.schedule(self.ticks.at(now), rto_ticks);
             }
-            self.check_ce(segment);
+            self.check_ce(ecn);
         }
         if new_bytes > 0 {
             let in_order = self.rcv_nxt > before;
             if in_order {
                 let offered = self.window.offered();
                 self.acks.on_data(segment, self.ticks.at(now), offered, rto_ticks);
-                self.check_ce(segment);
+                self.check_ce(ecn);
             }
             // tcp_data_queue_ofo: without SACK a window that grows would hide a duplicate ACK.
             if segment.len >= 128
@@ -250,22 +257,25 @@ impl Receiver {
     }
 
     /// `tcp_ecn_check_ce`.
-    fn check_ce(&mut self, segment: &Segment) {
+    fn check_ce(&mut self, ecn: Ecn) {
         if !self.ecn {
             return;
         }
-        if segment.flags.has(Flags::CE) {
-            if !self.demand_cwr {
-                // The sender's window may be very low: do not delay ACKs.
-                self.acks.enter_quick(2, self.window.offered());
-                self.demand_cwr = true;
+        match ecn {
+            Ecn::Ce => {
+                if !self.demand_cwr {
+                    // The sender's window may be very low: do not delay ACKs.
+                    self.acks.enter_quick(2, self.window.offered());
+                    self.demand_cwr = true;
+                }
+                self.ecn_seen = true;
             }
-            self.ecn_seen = true;
-        } else if segment.flags.has(Flags::ECT) {
-            self.ecn_seen = true;
-        } else if self.ecn_seen {
-            // Not ECN-capable among others that are: a retransmission.
-            self.acks.enter_quick(2, self.window.offered());
+            Ecn::Ect0 | Ecn::Ect1 => self.ecn_seen = true,
+            Ecn::NotEct if self.ecn_seen => {
+                // Not ECN-capable among others that are: a retransmission.
+                self.acks.enter_quick(2, self.window.offered());
+            }
+            Ecn::NotEct => {}
         }
     }
 
@@ -284,9 +294,11 @@ impl Receiver {
 
     /// A pure acknowledgement.
     pub fn acknowledgement(&mut self, now: Instant, seq: u64) -> Segment {
-        let mut segment = Segment { seq, flags: Flags::ACK, ..Segment::default() };
+        let mut segment = Segment::new(seq, 0, Flags::ACK);
         if self.sack {
-            segment.sack_count = self.reassembly.blocks(self.rcv_nxt, &mut segment.sack);
+            let mut blocks = [SackBlock::default(); 3];
+            let count = self.reassembly.blocks(self.rcv_nxt, &mut blocks);
+            segment.set_sack(&blocks[..count]);
         }
         self.fill_header(&mut segment, now);
         segment
@@ -304,18 +316,12 @@ impl Receiver {
             self.window.advertise(self.rcv_nxt, self.reassembly.memory())
         };
         if self.timestamps {
-            segment.flags = segment.flags.with(Flags::TS);
-            segment.ts_val = self.ticks.stamp_ms(now);
-            segment.ts_ecr = self.ts_recent;
-            self.window.on_stamp(segment.ts_val);
+            let val = self.ticks.stamp_ms(now);
+            segment.set_timestamps(Timestamps { val, ecr: self.ts_recent });
+            self.window.on_stamp(val);
         }
         segment.flags = segment.flags.with_if(Flags::ECE, self.demand_cwr);
         self.last_acked = self.rcv_nxt;
         self.acks.sent();
     }
-}
-
-/// A block relative to `ack`, as the segment carries it.
-fn relative(ack: u64, start: u64, end: u64) -> SackBlock {
-    SackBlock { start: (start as i64 - ack as i64) as i32, end: (end as i64 - ack as i64) as i32 }
 }

@@ -3,7 +3,6 @@
 //! Kernel: `tcp_data_queue_ofo`, `tcp_sack_new_ofo_skb`, `tcp_sack_maybe_coalesce`, `tcp_sack_remove`,
 //! `tcp_dsack_set`. RFC 2018 §4: the first block is the most recent one.
 
-use super::relative;
 use crate::segment::SackBlock;
 
 /// Most blocks remembered (`TCP_NUM_SACKS`).
@@ -128,20 +127,20 @@ impl Reassembly {
     }
 
     /// Fills in up to three blocks, a pending duplicate first; how many.
-    pub fn blocks(&mut self, ack: u64, into: &mut [SackBlock; 3]) -> u8 {
+    pub fn blocks(&mut self, ack: u64, into: &mut [SackBlock; 3]) -> usize {
         let mut count = 0;
         if let Some((start, end)) = self.duplicate.take() {
-            into[0] = relative(ack, start, end);
+            into[0] = SackBlock::relative(ack, start, end);
             count = 1;
         }
         for &(start, end) in &self.recent[..self.recent_count] {
             if count == into.len() {
                 break;
             }
-            into[count] = relative(ack, start, end);
+            into[count] = SackBlock::relative(ack, start, end);
             count += 1;
         }
-        count as u8
+        count
     }
 }
 
@@ -151,7 +150,7 @@ mod tests {
 
     fn reported(reassembly: &mut Reassembly, ack: u64) -> Vec<(i32, i32)> {
         let mut blocks = [SackBlock::default(); 3];
-        let count = usize::from(reassembly.blocks(ack, &mut blocks));
+        let count = reassembly.blocks(ack, &mut blocks);
         blocks[..count].iter().map(|block| (block.start, block.end)).collect()
     }
 

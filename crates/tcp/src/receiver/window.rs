@@ -5,7 +5,7 @@
 //! the buffer.
 
 use crate::profile::{ReceiveTuning, Settings};
-use crate::segment::{Flags, Segment};
+use crate::segment::{Segment, Timestamps};
 use dragstrip_units::Instant;
 
 #[derive(Clone, Debug)]
@@ -157,6 +157,10 @@ impl WindowOffer {
         self.offered as u32
     }
 
+    pub fn scale(&self) -> u8 {
+        self.scale as u8
+    }
+
     /// The last window advertised.
     #[inline]
     pub fn offered(&self) -> u64 {
@@ -242,17 +246,19 @@ impl WindowOffer {
         before: u64,
     ) {
         if self.settings.tuning == ReceiveTuning::Step {
-            if rcv_nxt > before && segment.flags.has(Flags::TS) {
-                self.measure_step(segment);
+            if rcv_nxt > before
+                && let Some(stamps) = segment.timestamps()
+            {
+                self.measure_step(segment.len, stamps.ecr);
             }
             return;
         }
-        if segment.flags.has(Flags::TS)
-            && segment.ts_ecr != self.last_echo
+        if let Some(Timestamps { ecr, .. }) = segment.timestamps()
+            && ecr != self.last_echo
             && u64::from(segment.len) >= self.settings.mss
         {
-            self.last_echo = segment.ts_ecr;
-            let delta_us = u64::from(now_ms.saturating_sub(segment.ts_ecr).max(1)) * 1_000;
+            self.last_echo = ecr;
+            let delta_us = u64::from(now_ms.saturating_sub(ecr).max(1)) * 1_000;
             if self.rtt_us_x8 == 0 {
                 self.rtt_us_x8 = delta_us << 3;
             } else {
@@ -296,12 +302,12 @@ impl WindowOffer {
     }
 
     /// FreeBSD's receive buffer: seven eighths of it arrived while a timestamp came back.
-    fn measure_step(&mut self, segment: &Segment) {
-        let echoed = self.step_since.filter(|&since| {
-            segment.ts_ecr > since && segment.ts_ecr - since < self.settings.step_within_ms
-        });
+    fn measure_step(&mut self, len: u16, echo: u32) {
+        let echoed = self
+            .step_since
+            .filter(|&since| echo > since && echo - since < self.settings.step_within_ms);
         if echoed.is_none() {
-            self.step_bytes += u64::from(segment.len);
+            self.step_bytes += u64::from(len);
             return;
         }
         if self.settings.moderate && self.step_bytes > self.rcvbuf / 8 * 7 {

@@ -114,8 +114,7 @@ impl Sender {
         if segment.ack > self.view.snd_nxt {
             return;
         }
-        self.transmission.echoed_ms =
-            if segment.flags.has(Flags::TS) { Some(segment.ts_ecr) } else { None };
+        self.transmission.echoed_ms = segment.timestamps().map(|stamps| stamps.ecr);
         match self.settings.profile.recovery {
             RecoveryStyle::RackPrr => {}
             RecoveryStyle::RateHalving { .. } => return self.on_ack_halving(segment, io),
@@ -198,7 +197,7 @@ impl Sender {
 
     /// An ACK from the past: only its SACK blocks are news.
     fn old_ack(&mut self, segment: &Segment, ack: &mut Ack) -> Repair {
-        if segment.sack_count == 0 || self.view.packets_out == 0 {
+        if !segment.has_sack() || self.view.packets_out == 0 {
             return Repair::None;
         }
         self.sacktag(segment, ack);
@@ -223,7 +222,7 @@ impl Sender {
             self.buffer.max_window = self.buffer.max_window.max(u64::from(segment.window));
         }
         self.view.snd_una = segment.ack;
-        if segment.sack_count > 0 {
+        if segment.has_sack() {
             // The highest SACK is kept relative to what was outstanding before this ACK.
             self.sacktag(segment, ack);
             self.view.delivered += u64::from(ack.sack_delivered);

@@ -65,7 +65,7 @@ impl Sender {
         let prior_highest = self.highest_sack();
         let mut ack = Ack::new(self.view.snd_una, self.view.snd_nxt);
         let repair = if segment.ack < self.view.snd_una {
-            if segment.sack_count > 0 && prior_packets > 0 {
+            if segment.has_sack() && prior_packets > 0 {
                 self.sacktag(segment, &mut ack);
                 self.view.delivered += u64::from(ack.sack_delivered);
                 self.mark_lost_retransmissions();
@@ -80,7 +80,7 @@ impl Sender {
             if prior_packets == 0 {
                 Repair::None
             } else {
-                if segment.sack_count > 0 {
+                if segment.has_sack() {
                     self.mark_lost_retransmissions();
                 }
                 self.clean_queue(&mut ack, prior_highest);
@@ -120,7 +120,7 @@ impl Sender {
 
     /// Whether blocks of the ACK reach beyond the episode's end or beyond what F-RTO judges.
     fn note_blocks(&self, segment: &Segment, ack: &mut Ack) {
-        for block in &segment.sack[..usize::from(segment.sack_count)] {
+        for block in segment.sack() {
             let (_, end) = block.range(segment.ack);
             if end > self.recovery.high_seq {
                 ack.news.set(News::DATA_LOST);

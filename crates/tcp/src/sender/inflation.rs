@@ -88,7 +88,7 @@ impl Sender {
 
     /// `tcp_sacktag_write_queue`: how far the blocks reach, and what they say of retransmissions.
     fn count_facked(&mut self, segment: &Segment) {
-        for block in &segment.sack[..usize::from(segment.sack_count)] {
+        for block in segment.sack() {
             let (start, end) = block.range(segment.ack);
             let beyond = self.board.number_at(end);
             for number in self.board.head()..beyond {

@@ -26,9 +26,10 @@ impl Sender {
     /// Marks everything the blocks of `segment` report.
     pub(super) fn sacktag(&mut self, segment: &Segment, ack: &mut Ack) {
         let mut blocks = [(0, 0); 3];
-        let count = usize::from(segment.sack_count);
-        for (block, wire) in blocks.iter_mut().zip(&segment.sack[..count]) {
+        let mut count = 0;
+        for (block, wire) in blocks.iter_mut().zip(segment.sack()) {
             *block = wire.range(segment.ack);
+            count += 1;
         }
         let duplicate = self.check_dsack(&blocks[..count], segment.ack, ack);
         let cached = self.sacks.blocks;

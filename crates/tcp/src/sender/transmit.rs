@@ -8,7 +8,7 @@ use super::scoreboard::{Marks, Sent};
 use super::timers::Pending;
 use super::{Io, Sender};
 use crate::profile::{RecoveryStyle, SendBuffer};
-use crate::segment::{Flags, Outbox, Segment};
+use crate::segment::{Ecn, Flags, Outbox, Segment};
 use dragstrip_cc::{CaState, CongestionControl, Event, PacingStatus};
 use dragstrip_units::{Duration, Instant};
 use std::collections::VecDeque;
@@ -399,15 +399,16 @@ impl Sender {
         new: bool,
         io: &mut Io<'_, O>,
     ) -> bool {
+        let mut ecn = Ecn::NotEct;
         if self.ecn && new {
-            flags = flags.with(Flags::ECT);
+            ecn = Ecn::Ect0;
             flags = flags.with_if(Flags::CWR, self.recovery.cwr_pending);
             self.recovery.cwr_pending = false;
         }
-        let mut segment = Segment { seq, len, flags, ..Segment::default() };
+        let mut segment = Segment::new(seq, len, flags);
         io.receiver.fill_header(&mut segment, self.view.now);
         self.counters.segments_sent += 1;
-        let Some(leaves) = io.out.send(&segment, self.view.now) else { return false };
+        let Some(leaves) = io.out.send(&segment, ecn, self.view.now) else { return false };
         if leaves > self.view.now {
             let bytes = u64::from(len) + SKB_OVERHEAD;
             self.transmission.device.push_back((leaves, bytes));

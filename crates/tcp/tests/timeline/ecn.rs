@@ -1,7 +1,7 @@
 //! ECN (RFC 3168) on both sides.
 
 use crate::harness::{Host, SACK, SCALING, TIMESTAMPS, settings, stock};
-use dragstrip_tcp::{Flags, Settings};
+use dragstrip_tcp::{Ecn, Flags, Settings};
 
 fn asking() -> Settings {
     settings(|s| s.ecn_request = true)
@@ -10,27 +10,27 @@ fn asking() -> Settings {
 #[test]
 fn ecn_is_asked_for_and_granted() {
     let mut host = Host::connected("reno", 100, &asking());
-    let syn = host.departures()[0].segment.flags;
-    assert!(syn.has(Flags::SYN.with(Flags::ECE).with(Flags::CWR)));
-    assert!(!syn.has(Flags::ECT), "RFC 3168 §6.1.1: no ECT on a SYN");
+    let syn = host.departures()[0].clone();
+    assert!(syn.segment.flags.has(Flags::SYN.with(Flags::ECE).with(Flags::CWR)));
+    assert_eq!(syn.ecn, Ecn::NotEct, "RFC 3168 §6.1.1: no ECT on a SYN");
     assert!(host.endpoint().ecn_negotiated());
     // By default nobody asks.
     let mut host = Host::connected("reno", 100, &stock());
     assert!(!host.departures()[0].segment.flags.has(Flags::ECE));
     assert!(!host.endpoint().ecn_negotiated());
     host.write_endless();
-    assert!(!host.departures().iter().any(|sent| sent.segment.flags.has(Flags::ECT)));
+    assert!(host.departures().iter().all(|sent| sent.ecn == Ecn::NotEct));
 }
 
 #[test]
 fn a_server_grants_it_only_when_asked() {
     let mut granted = Host::receiver(100, &stock());
     assert!(granted.endpoint().ecn_negotiated());
-    granted.data_with(0, Flags::ECT.with(Flags::CE));
+    granted.data_marked(0, Ecn::Ce, Flags::ACK);
     assert!(granted.departures()[0].segment.flags.has(Flags::ECE));
     let mut refused = Host::receiver(100, &settings(|s| s.ecn_accept = false));
     assert!(!refused.endpoint().ecn_negotiated());
-    refused.data_with(0, Flags::ECT.with(Flags::CE));
+    refused.data_marked(0, Ecn::Ce, Flags::ACK);
     assert!(!refused.departures()[0].segment.flags.has(Flags::ECE));
 }
 
@@ -41,13 +41,17 @@ fn the_echo_lasts_until_cwr() {
     let echoes = |host: &mut Host| -> Vec<bool> {
         host.departures().iter().map(|sent| sent.segment.flags.has(Flags::ECE)).collect()
     };
-    host.data_with(0, Flags::ECT).data_with(1, Flags::ECT);
+    host.data_marked(0, Ecn::Ect0, Flags::ACK).data_marked(1, Ecn::Ect0, Flags::ACK);
     assert!(!echoes(&mut host).contains(&true));
-    host.data_with(2, Flags::ECT.with(Flags::CE));
-    host.data_with(3, Flags::ECT).data_with(4, Flags::ECT).data_with(5, Flags::ECT);
+    host.data_marked(2, Ecn::Ce, Flags::ACK);
+    host.data_marked(3, Ecn::Ect0, Flags::ACK).data_marked(4, Ecn::Ect0, Flags::ACK).data_marked(
+        5,
+        Ecn::Ect0,
+        Flags::ACK,
+    );
     let seen = echoes(&mut host);
     assert!(seen.len() >= 2 && !seen.contains(&false), "{seen:?}");
-    host.data_with(6, Flags::ECT.with(Flags::CWR));
+    host.data_marked(6, Ecn::Ect0, Flags::CWR);
     assert_eq!(echoes(&mut host), [false], "an ACK at once, without ECE");
 }
 
@@ -55,7 +59,7 @@ fn the_echo_lasts_until_cwr() {
 fn an_echo_reduces_once_a_window_and_is_confirmed() {
     let mut host = Host::connected("reno", 100, &asking());
     host.write_endless();
-    assert!(host.departures()[2..].iter().all(|sent| sent.segment.flags.has(Flags::ECT)));
+    assert!(host.departures()[2..].iter().all(|sent| sent.ecn == Ecn::Ect0));
     host.flags = Flags::ACK.with(Flags::ECE);
     host.until(200).ack(2);
     assert_eq!((host.state(), host.window().1), ("cwr", 5));
@@ -102,8 +106,8 @@ fn a_retransmission_is_not_ect() {
     host.sack(0, &[(1, 4)]);
     let sent = host.departures();
     assert_eq!(sent[0].segment.seq, 0);
-    assert!(!sent[0].segment.flags.has(Flags::ECT));
-    assert!(sent[1].segment.flags.has(Flags::ECT), "new data is");
+    assert_eq!(sent[0].ecn, Ecn::NotEct);
+    assert_eq!(sent[1].ecn, Ecn::Ect0, "new data is");
     assert!(sent[1].segment.flags.has(Flags::CWR), "and says that the window was reduced");
 }
 

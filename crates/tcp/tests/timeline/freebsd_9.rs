@@ -172,7 +172,7 @@ fn data_out_of_order_are_acknowledged_at_once() {
 fn timestamps_advance_with_the_tick() {
     let mut host = Host::connected("newreno-freebsd", 104, &freebsd(|settings| settings.hz = 100));
     host.forget().write_endless();
-    assert_eq!(host.departures()[0].segment.ts_val, 100);
+    assert_eq!(host.departures()[0].stamps().val, 100);
 }
 
 /// sendspace is 32 KiB, in whole segments 23 of them: no more are out until the buffer has grown.

@@ -6,12 +6,13 @@
 
 use dragstrip_cc::{Algorithm, Options};
 use dragstrip_tcp::{
-    Endpoint, Flags, Metrics, Outbox, Role, SackBlock, Segment, Settings, Snapshot,
+    Ecn, Endpoint, Flags, Metrics, Outbox, Role, SackBlock, Segment, Settings, Snapshot,
+    SynOptions, Timestamps,
 };
 use dragstrip_units::{Duration, Instant, Stream};
 use std::sync::Arc;
 
-/// The SYN's option bits as they travel: SACK, timestamps, window scaling.
+/// What a script's SYN offers: SACK, timestamps, window scaling.
 pub const SACK: i32 = 1;
 pub const TIMESTAMPS: i32 = 2;
 pub const SCALING: i32 = 4;
@@ -21,6 +22,23 @@ pub const SCALING: i32 = 4;
 pub struct Departure {
     pub at: Instant,
     pub segment: Segment,
+    pub ecn: Ecn,
+}
+
+impl Departure {
+    /// The timestamps option, if it has to be there.
+    pub fn stamps(&self) -> Timestamps {
+        self.segment.timestamps().expect("timestamps")
+    }
+}
+
+/// The options of a SYN with these bits.
+fn syn_options(bits: i32, mss: u16) -> SynOptions {
+    SynOptions {
+        mss,
+        window_scale: (bits & SCALING != 0).then_some(7),
+        sack_permitted: bits & SACK != 0,
+    }
 }
 
 /// The endpoint's own interface: every segment is written down, and leaves `per_segment` after the
@@ -35,11 +53,11 @@ struct Wire {
 }
 
 impl Outbox for Wire {
-    fn send(&mut self, segment: &Segment, now: Instant) -> Option<Instant> {
+    fn send(&mut self, segment: &Segment, ecn: Ecn, now: Instant) -> Option<Instant> {
         if let Some(room) = &mut self.room {
             *room = room.checked_sub(1)?;
         }
-        self.log.push(Departure { at: now, segment: segment.clone() });
+        self.log.push(Departure { at: now, segment: *segment, ecn });
         if self.per_segment == Duration::ZERO {
             return Some(now);
         }
@@ -127,9 +145,10 @@ impl Host {
         let mut host = Self::new(Role::Server, "reno", settings);
         host.endpoint.open(host.now, &mut host.wire);
         let ecn = Flags::ECE.with(Flags::CWR);
-        let flags = Flags::SYN.with_if(ecn, settings.ecn_accept);
-        let mut syn = Segment { flags, window: 65_535, ..Segment::default() };
-        syn.sack[0] = SackBlock { start: 7, end: settings.advmss() as i32 };
+        let mut syn = Segment::new(0, 0, Flags::SYN.with_if(ecn, settings.ecn_accept));
+        syn.window = 65_535;
+        syn.set_syn_options(syn_options(SACK | SCALING, settings.advmss() as u16));
+        syn.set_timestamps(Timestamps::default());
         host.deliver(&syn);
         host.until(rtt_ms);
         let ack = host.segment_of_peer(0, 0);
@@ -144,13 +163,17 @@ impl Host {
     }
 
     /// ... and this announced MSS.
-    pub fn answer_syn_with_mss(&mut self, bits: i32, mss: i32) {
+    pub fn answer_syn_with_mss(&mut self, bits: i32, mss: u16) {
         let grant = self.wire.log[0].segment.flags.has(Flags::ECE);
         let flags = Flags::SYN.with(Flags::ACK).with_if(Flags::ECE, grant);
-        let mut segment = Segment { flags, window: self.window, ..Segment::default() };
-        segment.flags = segment.flags.with_if(Flags::TS, bits & TIMESTAMPS != 0);
-        segment.ts_ecr = self.wire.log.last().map_or(0, |syn| syn.segment.ts_val);
-        segment.sack[0] = SackBlock { start: bits, end: mss };
+        let mut segment = Segment::new(0, 0, flags);
+        segment.window = self.window;
+        segment.set_syn_options(syn_options(bits, mss));
+        if bits & TIMESTAMPS != 0 {
+            let syn = self.wire.log.last().and_then(|syn| syn.segment.timestamps());
+            let ecr = syn.unwrap_or_default().val;
+            segment.set_timestamps(Timestamps { val: 0, ecr });
+        }
         if bits & TIMESTAMPS == 0 && self.timestamps {
             self.timestamps = false;
             self.mss += 12;
@@ -159,19 +182,21 @@ impl Host {
     }
 
     fn deliver(&mut self, segment: &Segment) {
-        self.endpoint.on_segment(segment, self.now, &mut self.wire);
+        self.deliver_marked(segment, Ecn::NotEct);
+    }
+
+    fn deliver_marked(&mut self, segment: &Segment, ecn: Ecn) {
+        self.endpoint.on_segment(segment, ecn, self.now, &mut self.wire);
     }
 
     fn segment_of_peer(&self, seq: u64, len: u16) -> Segment {
-        Segment {
-            seq,
-            len,
-            flags: self.flags.with_if(Flags::TS, self.timestamps),
-            window: self.window,
-            ts_val: (ms(self.now) - self.late) as u32,
-            ts_ecr: self.echo,
-            ..Segment::default()
+        let mut segment = Segment::new(seq, len, self.flags);
+        segment.window = self.window;
+        if self.timestamps {
+            let val = (ms(self.now) - self.late) as u32;
+            segment.set_timestamps(Timestamps { val, ecr: self.echo });
         }
+        segment
     }
 
     // ---- the clock ----
@@ -264,11 +289,10 @@ impl Host {
     fn acknowledge(&mut self, upto: u64, blocks: &[(u64, u64)]) -> &mut Self {
         let mut segment = self.segment_of_peer(0, 0);
         segment.ack = upto * self.mss;
-        segment.sack_count = blocks.len() as u8;
-        let relative = |at: u64| (at as i64 - upto as i64) as i32 * self.mss as i32;
-        for (into, block) in segment.sack.iter_mut().zip(blocks) {
-            *into = SackBlock { start: relative(block.0), end: relative(block.1) };
-        }
+        let [upto_byte, mss] = [segment.ack, self.mss];
+        let relative =
+            |block: &(u64, u64)| SackBlock::relative(upto_byte, block.0 * mss, block.1 * mss);
+        segment.set_sack(&blocks.iter().map(relative).collect::<Vec<_>>());
         self.acked = self.acked.max(upto);
         self.deliver(&segment);
         self
@@ -290,7 +314,7 @@ impl Host {
             sent.segment.len > 0 && sent.segment.seq <= seq && sent.segment.end_seq() > seq
         });
         let found = if last { of_it.next_back() } else { of_it.next() };
-        found.map_or(self.echo, |sent| sent.segment.ts_val)
+        found.and_then(|sent| sent.segment.timestamps()).map_or(self.echo, |stamps| stamps.val)
     }
 
     // ---- the peer as a sender ----
@@ -301,9 +325,14 @@ impl Host {
     }
 
     pub fn data_with(&mut self, number: u64, flags: Flags) -> &mut Self {
+        self.data_marked(number, Ecn::NotEct, flags)
+    }
+
+    /// The same with this codepoint in its IP header.
+    pub fn data_marked(&mut self, number: u64, ecn: Ecn, flags: Flags) -> &mut Self {
         let mut segment = self.segment_of_peer(number * self.mss, self.mss as u16);
         segment.flags = segment.flags.with(flags);
-        self.deliver(&segment);
+        self.deliver_marked(&segment, ecn);
         self
     }
 
@@ -361,10 +390,9 @@ impl Host {
     pub fn acks(&mut self) -> Vec<SeenAck> {
         let mss = self.mss;
         let pure = self.departures().into_iter().filter(|sent| sent.segment.len == 0);
-        pure.map(|Departure { at, segment }| {
-            let position = |offset: i32| segment.ack.wrapping_add_signed(i64::from(offset)) / mss;
-            let blocks = &segment.sack[..usize::from(segment.sack_count)];
-            let blocks = blocks.iter().map(|b| (position(b.start), position(b.end))).collect();
+        pure.map(|Departure { at, segment, .. }| {
+            let edges = segment.sack().map(|block| block.range(segment.ack));
+            let blocks = edges.map(|(start, end)| (start / mss, end / mss)).collect();
             (ms(at), segment.ack / mss, blocks)
         })
         .collect()
