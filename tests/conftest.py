@@ -10,7 +10,8 @@ import pytest
 
 from dragstrip import kernel
 from dragstrip.comparison import compare
-from dragstrip.engines import vm, vm_machine
+from dragstrip.engines.vm import emulate as vm
+from dragstrip.engines.vm import machine as vm_machine
 from dragstrip.errors import DragstripError
 from dragstrip.expand import expand
 from dragstrip.recording import Recording

@@ -14,11 +14,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dragstrip.engines import prepare
 from dragstrip.engines.pool import Task, Watcher, complain, run_all
 from dragstrip.expand import Run
 from dragstrip.recording import TABLES, Recording, read
-from dragstrip.runner import Plan
+from dragstrip.runner import Plan, prepare
 
 
 @dataclass(frozen=True)
@@ -38,13 +37,12 @@ class Verdict:
 
 def check(planned: Plan, workers: int | None = None, watcher: Watcher | None = None) -> list[Verdict]:
     """Runs everything twice."""
-    for engine in planned.experiment.engines:
-        prepare(engine)
+    prepare([planned.experiment])
     with tempfile.TemporaryDirectory(prefix="dragstrip-check-") as scratch:
         runs = twice(planned.runs)
-        load = planned.experiment.objects()
+        options = {name: planned.experiment.options_of(name) for name in planned.experiment.engines}
         tasks = [
-            Task(run.scenario, Path(scratch) / str(number), engine=run.engine, load=load)
+            Task(run.scenario, Path(scratch) / str(number), {}, run.engine, options[run.engine])
             for number, run in enumerate(runs)
         ]
         outcomes = run_all(tasks, workers, watcher)

@@ -154,7 +154,7 @@ def run(
     Example: dragstrip run caia-110729a/adsl1 --out adsl1
     """
     from dragstrip import catalogue
-    from dragstrip.engines.stacks import OWN, rebuilt
+    from dragstrip.experiment import rebuilt
     from dragstrip.runner import plan
 
     given = {"repeat": repeat, "seed": seed, "duration": duration, "engine": engine, "load": load}
@@ -165,7 +165,9 @@ def run(
         if changed:
             described, replaced = rebuilt(described.content(), changed)
             if replaced:
-                typer.echo(f"note: {name}: the stack of {', '.join(replaced)} runs as {OWN}", err=True)
+                typer.echo(
+                    f"note: {name}: the stack of {', '.join(replaced)} runs as the engine's own", err=True
+                )
         return plan(described, source)
 
     if write_docs is not None and (experiment != catalogue.EVERYTHING or changed):

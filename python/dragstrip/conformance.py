@@ -81,12 +81,12 @@ def on_simulator(texts: dict[str, str]) -> list[dict[str, Any]]:
 def on_kernel(texts: dict[str, str]) -> list[dict[str, Any]]:
     """The same on the kernel in use; all in one machine."""
     from dragstrip import kernel
-    from dragstrip.engines import vm, vm_agent, vm_machine
+    from dragstrip.engines.vm import agent, emulate, machine
 
     request = {"conform": [{"name": name, "text": text} for name, text in texts.items()]}
-    parts = (vm_agent.program(), vm_agent.lockstep())
-    with vm_machine.resumed(kernel.chosen(None), *parts, request) as (machine, window):
-        vm.wait(machine, window)
+    parts = (agent.program(), agent.lockstep())
+    with machine.resumed(kernel.chosen(None), *parts, request) as (guest, window):
+        emulate.wait(guest, window)
         head, _ = window.answer()
     played: list[dict[str, Any]] = head["played"]
     return played

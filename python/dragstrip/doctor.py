@@ -62,20 +62,20 @@ def _simulator() -> str:
 
 def _compiler() -> str:
     """Whether BPF programs can be compiled for it."""
-    from dragstrip.engines import vm_bpf
+    from dragstrip.engines.vm import bpf
 
-    reason = vm_bpf.missing()
+    reason = bpf.missing()
     return f"not available ({reason})" if reason else "clang and libbpf"
 
 
 def _emulator() -> str:
     """What the vm engine would run, or what it lacks."""
     from dragstrip import kernel
-    from dragstrip.engines import vm_machine
+    from dragstrip.engines.vm import machine
     from dragstrip.errors import DragstripError
 
     try:
-        reason = vm_machine.missing()
+        reason = machine.missing()
         return f"not available ({reason})" if reason else f"Linux {kernel.chosen().name}"
     except DragstripError as error:
         return f"not available ({error})"

@@ -9,13 +9,13 @@ from __future__ import annotations
 import itertools
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Any, TypeAlias
 
-from dragstrip import _core
+from dragstrip import _core, engines
 from dragstrip.errors import BadInputError, Raw
 from dragstrip.experiment import (
     Access,
@@ -56,7 +56,7 @@ class Run:
     settings: Json = field(default_factory=dict)
     """Which alternative this is: dotted path → value, and `alternative` → name."""
     repeat: int = 0
-    engine: str = "sim"
+    engine: str = engines.DEFAULT
 
     @property
     def slug(self) -> str:
@@ -70,15 +70,15 @@ def expand(
 ) -> list[Run]:
     """All runs in the order of time: every alternative in turn, then all again with the next seed.
 
-    With both engines the simulator's come first, and the kernel runs everything once more, with one more
-    seed: its distance from itself is the floor of what can be reached.
+    Of two engines the first one's come first, and the second, against which it is held, runs everything once
+    more, with one more seed: its distance from itself is the floor of what can be reached.
 
     Raises `BadInputError` for the first scenario that is wanted and that the core would refuse.
     """
     variants = list(_variants(experiment, source))
     runs: list[Run] = []
-    for engine in experiment.engines:
-        repeats = experiment.repeat + (engine == "vm" and len(experiment.engines) > 1)
+    for number, engine in enumerate(experiment.engines):
+        repeats = experiment.repeat + (number > 0)
         for repeat in range(repeats):
             for settings, variant in variants:
                 name = _name(settings, variant, repeat, repeats)
@@ -104,21 +104,12 @@ def check(scenario: Json, experiment: Experiment, source: str = "") -> None:
     for pattern in experiment.hosts:
         if not any(fnmatchcase(host, pattern) for host in hosts):
             raise BadInputError("hosts", pattern, f"a host or a pattern: {', '.join(hosts)}", source)
-    found = problems(scenario, experiment.loaded())
+    found = engines.invalid(scenario, experiment.algorithms())
     if found:
         field_path, value, expected = found[0]
         more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
         raise BadInputError(_told(field_path, scenario, experiment), Raw(value), expected + more, source)
     refuse_if_too_large(scenario, source)
-
-
-def problems(scenario: Json, loaded: Sequence[str] = ()) -> list[tuple[str, str, str]]:
-    """All that is wrong: field, value, what would be right. The core does not know what was `loaded`."""
-    return [
-        (field_path, value, expected)
-        for field_path, value, expected in _core.validate(json.dumps(scenario))
-        if not (field_path.endswith(".transport.cc") and json.loads(value) in loaded)
-    ]
 
 
 # --- alternatives -----------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeVar
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -25,13 +25,10 @@ from pydantic import (
 )
 from pydantic_core import ErrorDetails
 
-from dragstrip import _core, traces
+from dragstrip import _core, engines, traces
 from dragstrip.errors import BadInputError, Raw, nearest
 from dragstrip.quantities import Rate, Share, Size, Time, refuse
 from dragstrip.scenario import StackProfile, UInt32
-
-if TYPE_CHECKING:
-    from dragstrip.engines.vm_bpf import Loadable
 
 SECOND_NS = 1_000_000_000
 MILLISECOND_NS = 1_000_000
@@ -381,7 +378,7 @@ class Flow(Part):
     @field_validator("cc")
     @classmethod
     def _known(cls, cc: str | None, info: ValidationInfo) -> str | None:
-        known = [*_core.algorithms(), *(info.context or {}).get("loaded", [])]
+        known = (info.context or {}).get("algorithms") or _core.algorithms()
         if cc is not None and cc not in known:
             raise refuse(cc, f"one of {', '.join(known)}{nearest(cc, known)}")
         return cc
@@ -539,10 +536,12 @@ class Experiment(Part):
     """Neighbour caches start empty: the first packet over a link waits for ARP, one round trip of it."""
     idle: Time = 0
     """Pause between runs where the path is real. The simulator starts every run on an empty path."""
-    engine: Literal["sim", "vm", "sim,vm"] = "sim"
-    """`sim,vm`: both, each run held against the other engine's."""
+    engine: str = engines.DEFAULT
+    """Its name; two (`sim,vm`): every run on both, held against each other."""
+    engine_options: dict[str, str | list[str]] = {}
+    """What else the engine is told."""
     load: list[str] = []
-    """C files with congestion controls for the kernel ; with `engine = "vm"` they may be named as cc."""
+    """The engine option of this name: C files with congestion controls for a kernel, which flows may name."""
     path: Path | None = None
     nodes: list[Node] = []
     links: list[Link] = []
@@ -564,17 +563,32 @@ class Experiment(Part):
     @property
     def engines(self) -> tuple[str, ...]:
         """Those that run it."""
-        return tuple(self.engine.split(","))
+        return engines.parse(self.engine)
 
-    @field_validator("load")
+    def options_of(self, engine: str) -> dict[str, Any]:
+        """What this engine is told."""
+        return engines.options_of(engine, {**self.engine_options, "load": self.load})
+
+    @field_validator("engine")
     @classmethod
-    def _into_a_kernel(cls, load: list[str], info: ValidationInfo) -> list[str]:
-        if load and info.data.get("engine") == "sim":
-            raise refuse(
-                ", ".join(load),
-                "it together with engine vm: the simulator's algorithms are those of crates/cc",
-            )
-        return load
+    def _known_engine(cls, engine: str) -> str:
+        try:
+            engines.parse(engine)
+        except BadInputError as error:
+            raise refuse(Raw(error.value), error.expected) from None
+        return engine
+
+    @field_validator("engine_options", "load")
+    @classmethod
+    def _taken(cls, given: Any, info: ValidationInfo) -> Any:
+        if "engine" in info.data and given:
+            options = {info.field_name: given} if info.field_name == "load" else given
+            try:
+                engines.check_options(engines.parse(info.data["engine"]), options)
+            except BadInputError as error:
+                named = "" if info.field_name == "load" else f"{error.field}: "
+                raise refuse(Raw(error.value), named + error.expected) from None
+        return given
 
     @field_validator("flows")
     @classmethod
@@ -610,15 +624,14 @@ class Experiment(Part):
         """The experiment in a TOML file; errors name the file, the field and what would be right."""
         content = _toml(file)
         content.setdefault("name", f"{file.resolve().parent.name}/{file.stem}")
-        if isinstance(content.get("load"), list):
-            content["load"] = [str(file.parent / str(source)) for source in content["load"]]
+        _beside(content, file.parent)
         return cls.build(content, str(file))
 
     @classmethod
     def build(cls, content: Mapping[str, Any], source: str = "") -> Experiment:
         """The experiment described by a mapping; raises `BadInputError` for the first thing that is wrong."""
         try:
-            context = {"folder": FilePath(source).parent, "loaded": _loaded(content)}
+            context = {"folder": FilePath(source).parent, "algorithms": _algorithms(content)}
             return cls.model_validate(content, context=context)
         except BadInputError as error:
             raise error.at(source) from None
@@ -629,24 +642,54 @@ class Experiment(Part):
         """As a file would have it: what `build` takes."""
         return self.model_dump(mode="json", by_alias=True, exclude_defaults=True)
 
-    def loaded(self) -> list[str]:
-        """The names that `load` adds to those that every engine of this experiment knows."""
-        return _loaded({"engine": self.engine, "load": self.load})
-
-    def objects(self) -> list[Loadable]:
-        """The files of `load`, compiled."""
-        from dragstrip.engines.vm_bpf import compiled
-
-        return [compiled(source) for source in self.load]
+    def algorithms(self) -> list[str]:
+        """What a flow's cc may be: what the first engine has. A second one may refuse a run."""
+        return engines.named(self.engines[0]).algorithms(self.options_of(self.engines[0]))
 
 
-def _loaded(content: Mapping[str, Any]) -> list[str]:
-    sources = content.get("load")
-    if not sources or content.get("engine") != "vm" or not isinstance(sources, list):
-        return []  # whatever is wrong with it, validation says
-    from dragstrip.engines.vm_bpf import compiled
+def _algorithms(content: Mapping[str, Any]) -> list[str]:
+    """Those of the first engine; none where something is wrong with it, which validation says."""
+    try:
+        names = engines.parse(content.get("engine", engines.DEFAULT))
+        given = {**content.get("engine_options", {}), "load": content.get("load", [])}
+        engines.check_options(names, given)
+    except (BadInputError, AttributeError, TypeError):
+        return []
+    return engines.named(names[0]).algorithms(engines.options_of(names[0], given))
 
-    return [compiled(str(source)).name for source in sources]
+
+def _beside(content: dict[str, Any], folder: FilePath) -> None:
+    """Engine options that are files are meant from the experiment's folder."""
+    given = content.get("engine_options", {})
+    for table in (content, given if isinstance(given, dict) else {}):
+        for key in engines.file_options() & table.keys():
+            value = table[key]
+            if isinstance(value, list):
+                table[key] = [str(folder / str(part)) for part in value]
+            elif isinstance(value, str):
+                table[key] = str(folder / value)
+
+
+def rebuilt(content: dict[str, Any], changed: Mapping[str, Any]) -> tuple[Experiment, list[str]]:
+    """An experiment with what the command line says instead, and the older stacks that gave way.
+
+    Where the command line chooses an engine whose hosts run a kernel of their own, that stack takes the place
+    of an older one of its family. What varies is left alone: its other values can be run.
+    Raises `BadInputError`.
+    """
+    replaced: set[str] = set()
+    try:
+        chosen = engines.parse(changed["engine"]) if "engine" in changed else ()
+    except BadInputError as error:
+        raise error.at("command line") from None
+    for name in chosen:
+        own = engines.named(name).own_stack
+        for host in content.get("hosts", {}).values() if own else ():
+            profile = host.get("profile", own)
+            if profile != own and profile.partition("-")[0] == str(own).partition("-")[0]:
+                replaced.add(profile)
+                host["profile"] = own
+    return Experiment.build({**content, **changed}, "command line"), sorted(replaced)
 
 
 _Read = TypeVar("_Read", bound=Part)

@@ -16,6 +16,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from dragstrip.cache import cache
 from dragstrip.errors import BadInputError, DragstripError, nearest
 from dragstrip.recording import appearing, read_json, write_json
 
@@ -62,14 +63,6 @@ class Kernel:
         """Files in the order of loading."""
         order = (self.folder / "modules" / "order").read_text().split()
         return [self.folder / "modules" / name for name in order]
-
-
-def cache() -> Path:
-    """Where kernels and booted machines are kept (DRAGSTRIP_CACHE, or the user's cache folder)."""
-    own = os.environ.get("DRAGSTRIP_CACHE")
-    if own:
-        return Path(own)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "dragstrip"
 
 
 def kernels() -> list[Kernel]:

@@ -16,10 +16,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from dragstrip import _core
+from dragstrip import _core, engines
 from dragstrip.ablations import Ablated, ablated
 from dragstrip.claims import Finished, check, flow_table, grade
-from dragstrip.engines import prepare
 from dragstrip.engines.pool import Outcome, Task, Watcher, complain, run_all
 from dragstrip.errors import BadInputError, DragstripError
 from dragstrip.expand import Run, expand
@@ -108,8 +107,7 @@ def execute_all(
     Raises as `execute` does.
     """
     watcher = watcher or Watcher()
-    for engine in dict.fromkeys(engine for one in plans.values() for engine in one.experiment.engines):
-        prepare(engine)
+    prepare([one.experiment for one in plans.values()])
     claim_folder(out)
     tasks = [task for name, planned in plans.items() for task in _tasks(planned, out / name, command)]
     try:
@@ -139,6 +137,17 @@ def execute_all(
         documents[name] = document
     (out / PARTIAL).unlink()
     return documents
+
+
+def prepare(experiments: Sequence[Experiment]) -> None:
+    """Makes what the runs of each engine share; raises `DragstripError` when one cannot run here."""
+    prepared: list[tuple[str, dict[str, Any]]] = []
+    for experiment in experiments:
+        for name in experiment.engines:
+            options = experiment.options_of(name)
+            if (name, options) not in prepared:
+                engines.named(name).prepare(options)
+                prepared.append((name, options))
 
 
 def claim_folder(out: Path) -> None:
@@ -174,7 +183,7 @@ def write_report(out: Path) -> Path:
 
 
 def _tasks(planned: Plan, out: Path, command: str) -> list[Task]:
-    load = planned.experiment.objects()
+    options = {name: planned.experiment.options_of(name) for name in planned.experiment.engines}
     return [
         Task(
             job.run.scenario,
@@ -186,8 +195,8 @@ def _tasks(planned: Plan, out: Path, command: str) -> list[Task]:
                 "command": command,
             },
             job.run.engine,
+            options[job.run.engine],
             recalled=len(planned.experiment.engines) > 1,
-            load=load,
         )
         for job in planned.jobs
     ]

@@ -70,7 +70,7 @@ def test_a_recording_that_is_there_is_not_made_again(tmp_path: Path, monkeypatch
         return KernelRun(run.name, {**run.content, "queue_series": {}})
 
     monkeypatch.setattr(record_module, "recorded", recorded)
-    monkeypatch.setattr("dragstrip.engines.vm.prepare", lambda: None)
+    monkeypatch.setattr("dragstrip.engines.vm.engine.VirtualMachine.prepare", lambda *_: None)
     cells = ["b-2m-10ms-1bdp-reno"]
     first = record_module.record(cells, 2, tmp_path, workers=1)
     before = first[0].read_bytes()

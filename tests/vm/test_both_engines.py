@@ -8,7 +8,8 @@ import pytest
 
 from dragstrip import check, kernel
 from dragstrip.comparison import compare
-from dragstrip.engines.vm import recall
+from dragstrip.engines.recall import recall
+from dragstrip.engines.vm import ENGINE
 from dragstrip.expand import expand
 from dragstrip.experiment import Experiment
 from dragstrip.fidelity import both
@@ -40,8 +41,8 @@ def test_the_simulator_is_beside_the_kernel(tmp_path: Path) -> None:
 def test_a_run_that_was_made_before_is_recalled() -> None:
     scenario = expand(race("vm"))[0].scenario
     told: list[int] = []
-    first = recall(scenario)
-    again = recall(scenario, told.append)
+    first = recall(ENGINE, scenario, {})
+    again = recall(ENGINE, scenario, {}, told.append)
     assert told == [], "nothing ran"
     assert again.provenance == first.provenance
     assert again.tables["samples"].equals(first.tables["samples"])

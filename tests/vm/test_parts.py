@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from dragstrip import _core, kernel
-from dragstrip.engines import vm, vm_machine
-from dragstrip.engines.vm_image import initramfs
-from dragstrip.engines.vm_window import ANSWERED, BODY, FAILED, REFUSED, Window
+from dragstrip.engines.vm import emulate as vm
+from dragstrip.engines.vm import machine as vm_machine
+from dragstrip.engines.vm.image import initramfs
+from dragstrip.engines.vm.window import ANSWERED, BODY, FAILED, REFUSED, Window
 from dragstrip.errors import BadInputError, DragstripError
 
 from .conftest import race

@@ -13,15 +13,13 @@ import selectors
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from dragstrip.engines.registry import DEFAULT
 from dragstrip.errors import BadInputError, Raw
-
-if TYPE_CHECKING:
-    from dragstrip.engines.vm_bpf import Loadable
 
 WORKER = "dragstrip.engines.worker"
 """The module that a worker process runs."""
@@ -34,11 +32,11 @@ class Task:
     scenario: dict[str, Any]
     folder: Path
     provenance: dict[str, Any] = field(default_factory=dict)
-    engine: str = "sim"
+    engine: str = DEFAULT
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """The engine's."""
     recalled: bool = False
-    """The vm engine may answer with the recording of an earlier run."""
-    load: Sequence[Loadable] = ()
-    """Compiled congestion controls that the engine puts into its kernel."""
+    """The recording of an earlier run will do."""
 
 
 @dataclass(frozen=True)
@@ -117,8 +115,8 @@ class _Worker:
             "folder": str(task.folder),
             "provenance": task.provenance,
             "engine": task.engine,
+            "options": dict(task.options),
             "recalled": task.recalled,
-            "load": [(one.source, str(one.file)) for one in task.load],
         }
         self.process.stdin.write(json.dumps(content).encode() + b"\n")
         self.process.stdin.flush()

@@ -11,6 +11,7 @@ import json
 import os
 import signal
 import sys
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
@@ -37,6 +38,7 @@ def _die_with_parent(parent: int) -> None:
 
 def _serve(task: dict[str, Any], answers: IO[str]) -> None:
     from dragstrip.engines import named
+    from dragstrip.engines.recall import recall
     from dragstrip.errors import BadInputError, DragstripError
     from dragstrip.measures import summarise
     from dragstrip.recording import write
@@ -46,8 +48,9 @@ def _serve(task: dict[str, Any], answers: IO[str]) -> None:
         answers.flush()
 
     try:
-        engine = named(task["engine"], task["recalled"], task["load"])
-        recording = engine(task["scenario"], lambda now_ns: answer("progress", now_ns=now_ns))
+        engine = named(task["engine"])
+        run = partial(recall, engine) if task["recalled"] else engine.run
+        recording = run(task["scenario"], task["options"], lambda now_ns: answer("progress", now_ns=now_ns))
         recording.provenance.update(task["provenance"])
         write(recording, Path(task["folder"]))
         answer("done", summary=summarise(recording))

@@ -1,4 +1,4 @@
-"""Runs that both engines made of the same scenarios: the simulator held against the kernel beside it."""
+"""Runs that two engines made of the same scenarios: a model, mostly the simulator, held against the other."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from dragstrip.engines import named
 from dragstrip.engines.pool import worker_count
-from dragstrip.engines.sim import simulate
 from dragstrip.fidelity.agree import LONGER_NS, SEEDS, Agreement, Case
 from dragstrip.fidelity.conditions import Conditions, conditions
 from dragstrip.fidelity.figures import figures
@@ -23,7 +23,6 @@ from dragstrip.fidelity.translate import IDLE_MS_MAX
 from dragstrip.recording import read
 from dragstrip.report.path import link_delay_ns, path_of
 
-SIM, VM = "sim", "vm"
 PING_FRAME_BYTES = 98
 """Of the pings on the idle path: 64 bytes of ICMP, IP's and Ethernet's headers."""
 
@@ -39,7 +38,12 @@ class _Pair:
     """Of the kernel's runs."""
     idle_rtt_ns: Mapping[str, int] = field(default_factory=dict)
     """What the kernel's pings took on the idle path: `s1 to d` → time."""
-    traces: dict[str, list[Trace]] = field(default_factory=lambda: {SIM: [], VM: []})
+    traces: dict[str, list[Trace]] = field(default_factory=dict)
+    """By engine."""
+
+    def model(self) -> str:
+        """The engine that is held against the other."""
+        return next(iter(self.traces))
 
 
 def of_result(document: Mapping[str, Any], folder: Path, prefix: str = "") -> Agreement:
@@ -66,7 +70,7 @@ def worst_first(cases: Iterable[Case]) -> list[Case]:
 
 
 def _agreement(document: Mapping[str, Any], folder: Path, prefix: str, case: Any) -> Agreement:
-    pairs = [pair for pair in _pairs(document, folder, prefix) if all(pair.traces.values())]
+    pairs = [pair for pair in _pairs(document, folder, prefix) if len(pair.traces) > 1]
     failed = {prefix + _plain(line["scenario"]): line["reason"] for line in document["failed"]}
     with ThreadPoolExecutor(worker_count(os.cpu_count(), len(pairs))) as pool:
         return Agreement(worst_first(pool.map(case, pairs)), failed)
@@ -74,19 +78,28 @@ def _agreement(document: Mapping[str, Any], folder: Path, prefix: str, case: Any
 
 def _pairs(document: Mapping[str, Any], folder: Path, prefix: str) -> Iterable[_Pair]:
     pairs: dict[str, _Pair] = {}
+    engines = list(dict.fromkeys(line["engine"] for line in document["runs"]))  # the model's runs come first
     for line in document["runs"]:
         recording = read(folder / line["recording"])
         told = recording.scenario
         shape = json.dumps({**told, "seed": 0, "name": ""}, sort_keys=True)
         pair = pairs.setdefault(shape, _Pair(prefix + _plain(line["scenario"]), told))
-        pair.traces[line["engine"]].append(of_recording(recording, conditions(told).bottleneck))
-        if line["engine"] == VM:
-            about = recording.provenance["kernel"]
-            package = f" ({about['package']})" if about["package"] else ""
-            pair.release = f"Linux {about['release']}{package}"
+        pair.traces.setdefault(line["engine"], []).append(
+            of_recording(recording, conditions(told).bottleneck)
+        )
+        if line["engine"] != engines[0]:
+            pair.release = _release(recording.provenance)
             pair.seeds.append(line["seed"])
-            pair.idle_rtt_ns = recording.provenance["verified"]["idle_rtt_ns"]
+            pair.idle_rtt_ns = recording.provenance.get("verified", {}).get("idle_rtt_ns", {})
     return pairs.values()
+
+
+def _release(provenance: Mapping[str, Any]) -> str:
+    """What ran: a kernel, if the engine has one."""
+    about = provenance.get("kernel")
+    if about is None:
+        return f"{provenance['engine']} {provenance['version']}"
+    return f"Linux {about['release']}" + (f" ({about['package']})" if about["package"] else "")
 
 
 def _plain(name: str) -> str:
@@ -95,15 +108,16 @@ def _plain(name: str) -> str:
 
 
 def _as_recorded(pair: _Pair) -> Case:
-    return _case(pair, conditions(pair.scenario), pair.scenario, pair.traces[SIM])
+    return _case(pair, conditions(pair.scenario), pair.scenario, pair.traces[pair.model()])
 
 
 def _with_hosts(pair: _Pair, spread: bool) -> Case:
     its, told = conditions(pair.scenario), lengthened(pair.scenario, pair.idle_rtt_ns)
     seeds = SEEDS if its.dice else (told["seed"],)
+    engine = named(pair.model())
 
     def run(seed: int, scenario: Json) -> Trace:
-        return of_recording(simulate({**scenario, "seed": seed}), its.bottleneck)
+        return of_recording(engine.run({**scenario, "seed": seed}, {}), its.bottleneck)
 
     simulator = [run(seed, told) for seed in seeds]
     made = _case(pair, its, told, simulator)
@@ -114,7 +128,7 @@ def _with_hosts(pair: _Pair, spread: bool) -> Case:
 
 
 def _case(pair: _Pair, its: Conditions, scenario: Json, simulator: list[Trace]) -> Case:
-    kernel = pair.traces[VM]
+    kernel = next(traces for engine, traces in pair.traces.items() if engine != pair.model())
     floor = figures(its, kernel[::2], kernel[1::2]) if len(kernel) > 1 else []
     return Case(
         pair.name,

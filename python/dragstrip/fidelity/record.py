@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from dragstrip.engines.pool import worker_count
+from dragstrip.engines.vm import ENGINE as KERNEL
 from dragstrip.errors import BadInputError
 from dragstrip.expand import complete
 from dragstrip.fidelity.conditions import ROLLS_DICE
@@ -107,8 +108,6 @@ def record(
     A recording that is in the folder already stays as it is: what was interrupted goes on, and more seeds
     of a cell cost only those.
     """
-    from dragstrip.engines.vm import prepare
-
     files = {folder / f"{run.name}.json.xz": run for run in _wanted(names, seeds)}
     missing = [file for file in files if not file.exists()]
 
@@ -117,7 +116,7 @@ def record(
         told(files[file].name)
 
     if missing:
-        prepare()
+        KERNEL.prepare({})
         make_folder(folder)
         with ThreadPoolExecutor(worker_count(workers, len(missing))) as pool:
             list(pool.map(one, missing))
@@ -135,9 +134,7 @@ def _wanted(names: Sequence[str], seeds: int) -> Iterator[KernelRun]:
 
 def recorded(run: KernelRun) -> KernelRun:
     """A scenario as the kernel in use ran it."""
-    from dragstrip.engines.vm import emulate
-
-    made = emulate(complete(scenario(run, nominal=True)))
+    made = KERNEL.run(complete(scenario(run, nominal=True)), {})
     return KernelRun(run.name, content(run.scenario, made))
 
 

@@ -12,10 +12,10 @@ from pathlib import Path
 
 from dragstrip import catalogue
 from dragstrip.console import watching
-from dragstrip.engines.stacks import rebuilt
+from dragstrip.engines import PAIR
 from dragstrip.errors import BadInputError
 from dragstrip.expand import Run, assign
-from dragstrip.experiment import Experiment
+from dragstrip.experiment import Experiment, rebuilt
 from dragstrip.fidelity import both
 from dragstrip.fidelity.agree import Agreement
 from dragstrip.fidelity.conditions import conditions
@@ -52,7 +52,8 @@ def plans(chosen: Chosen) -> list[Plan]:
             runs = [
                 run
                 for run in planned.runs
-                if _wanted(experiment, run.name, chosen.only) and _needed(run, chosen.repeat)
+                if _wanted(experiment, run.name, chosen.only)
+                and _needed(run, chosen.repeat, planned.experiment.engines[0])
             ]
             if runs:
                 made.append(replace(planned, runs=runs))
@@ -79,14 +80,14 @@ def _changed(experiment: Experiment, chosen: Chosen) -> Experiment:
         if not (path.strip() and equals and value.strip()):
             raise BadInputError("--set", setting, "PATH=VALUE, such as hosts.*.tick_hz=250", "command line")
         assign(content, path.strip(), _value(value.strip()), "command line")
-    return rebuilt(content, {"engine": "sim,vm"})[0]
+    return rebuilt(content, {"engine": PAIR})[0]
 
 
-def _needed(run: Run, repeat: int | None) -> bool:
-    """Ten seeds on both engines where netem's dice decide; else one, and on the kernel one more."""
+def _needed(run: Run, repeat: int | None, model: str) -> bool:
+    """Ten seeds on both engines where netem's dice decide; else one, and one more beside the model."""
     if repeat is None and conditions(run.scenario).stochastic:
         return run.repeat < REPEATS
-    return run.repeat < (repeat or 1) + (run.engine == both.VM)
+    return run.repeat < (repeat or 1) + (run.engine != model)
 
 
 def _value(text: str) -> object:

@@ -151,8 +151,8 @@ def of_recording(recording: Recording, queue_link: str | None) -> Trace:
             )
         )
     queue = matching(recording["queues"], "link", queue_link or "")
-    if recording.provenance.get("engine") == "vm":
-        counters = recording.provenance["verified"]["netstat"]
+    counters = recording.provenance.get("verified", {}).get("netstat")
+    if counters is not None:  # a kernel has its own
         recoveries = _recoveries(counters, counters)
     else:
         recoveries = sum(row["reductions"] or 0 for row in recording["flows"].to_pylist())

@@ -203,7 +203,7 @@ def _run(text: str, engine: str, folder: str) -> dict[str, Any]:
     from dragstrip.measures import summarise
     from dragstrip.recording import write
 
-    recording = named(engine)(json.loads(text))
+    recording = named(engine).run(json.loads(text), {})
     if folder:
         write(recording, Path(folder))
     return figures(summarise(recording), recording.provenance["recording_sha256"])

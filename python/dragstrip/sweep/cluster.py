@@ -14,6 +14,7 @@ import threading
 import time
 from typing import Any
 
+from dragstrip.engines import DEFAULT
 from dragstrip.errors import BadInputError, DragstripError
 from dragstrip.sweep.build import version as build_version
 from dragstrip.sweep.child import Child, Limits
@@ -35,7 +36,7 @@ _SCHEMES = {"dask": "tcp", "dask+tls": "tls"}
 class Cluster:
     """Runs as tasks of a Dask scheduler."""
 
-    def __init__(self, address: str, limits: Limits, engine: str = "sim") -> None:
+    def __init__(self, address: str, limits: Limits, engine: str = DEFAULT) -> None:
         distributed = _distributed()
         self.address = address
         self.limits = limits

@@ -156,7 +156,7 @@ def dry_run(sweep: Sweep, out: Path, options: Options) -> dict[str, Any]:
     index = Index(sweep)
     store = Store(out / STORE)
     numbers, mine = missing(index, store.keys(), options.shard)
-    cpu_s = _forecast(sweep, index, numbers) if sweep.engine == "sim" else None
+    cpu_s = None if named(sweep.engine).slow else _forecast(sweep, index, numbers)
     workers = options.workers or cores()
     disk = len(numbers) * ROW_BYTES
     return {
@@ -237,7 +237,7 @@ def replay(folder: Path | None, key: str, out: Path | None) -> Path:
         raise DragstripError(f"that run is of version {version}, this is {build_version(engine)}")
     if out.exists() and any(out.iterdir()):
         raise BadInputError("--out", str(out), "a folder that is empty or does not exist yet", "command line")
-    recording = named(engine)(json.loads(text))
+    recording = named(engine).run(json.loads(text), {})
     recording.provenance["replay_of"] = key
     if out.exists():
         out.rmdir()

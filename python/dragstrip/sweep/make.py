@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from dragstrip import files
-from dragstrip.engines import prepare
+from dragstrip.engines import named
 from dragstrip.errors import BadInputError
 from dragstrip.recording import read_json
 from dragstrip.sweep import dataset
@@ -34,7 +34,7 @@ def make(
             recordings = out / "recordings" if options.keep_recordings else None
             if recordings is not None:
                 files.make_folder(recordings)
-            prepare(sweep.engine)
+            named(sweep.engine).prepare({})
             Coordinator(sweep, index, store, place, progress, recordings).work(numbers, tally)
         store.compact()
         if tally.interrupted:

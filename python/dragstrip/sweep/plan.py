@@ -14,15 +14,16 @@ import json
 import re
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from dragstrip import _core
-from dragstrip.engines.stacks import rebuilt
+from dragstrip.engines import DEFAULT
 from dragstrip.errors import BadInputError, Raw
 from dragstrip.expand import assign, build, check, complete
-from dragstrip.experiment import Experiment
+from dragstrip.experiment import Experiment, rebuilt
 from dragstrip.sweep import axes as _axes
 from dragstrip.sweep.axes import AGAINST, ALONE, Axis, Level, Range
 from dragstrip.sweep.build import version as build_version
@@ -63,11 +64,17 @@ class Sweep:
     axes: list[Axis]
     repeat: int
     seed: int
-    engine: str = "sim"
+    engine: str = DEFAULT
     source: str = ""
     name: str = "sweep"
     title: str = ""
-    version: str = field(default_factory=build_version)
+    built: str = ""
+    """The version of the engine's build; the present one's if not given."""
+
+    @cached_property
+    def version(self) -> str:
+        """Part of every run's key. Raises `DragstripError` where the engine is not ready."""
+        return self.built or build_version(self.engine)
 
     @property
     def points(self) -> int:
@@ -233,7 +240,7 @@ def describe(
     if engine is not None:
         experiment, _ = rebuilt(experiment.content(), {"engine": engine})
     if len(experiment.engines) > 1:
-        raise BadInputError("engine", experiment.engine, "one engine for a sweep: sim or vm", source)
+        raise BadInputError("engine", experiment.engine, "one engine for a sweep", source)
     if experiment.load:
         raise BadInputError("load", ", ".join(experiment.load), "none: sweeps load no algorithms yet", source)
     base = experiment.content()
@@ -259,7 +266,6 @@ def describe(
         source,
         experiment.name or Path(source).stem or "sweep",
         experiment.title,
-        build_version(experiment.engine),
     )
 
 

@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from dragstrip.engines.vm_locking import locked
+from dragstrip.cache import cache
+from dragstrip.engines.vm.locking import locked
 from dragstrip.errors import BadInputError, DragstripError
-from dragstrip.kernel import cache
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def made(part: Part) -> Path:
         if not Path(own).is_file():
             raise BadInputError(part.variable, own, f"the compiled {part.package}")
         return Path(own)
-    root = Path(__file__).resolve().parents[3]
+    root = Path(__file__).resolve().parents[4]
     if not (root / "crates" / part.crates[0] / "Cargo.toml").is_file():
         raise DragstripError(
             f"engine vm: {part.package} is missing; {part.variable} names one compiled from the sources"

@@ -24,10 +24,10 @@ from functools import cache as once
 from pathlib import Path
 from typing import Any
 
-from dragstrip import kernel
-from dragstrip.engines.vm_image import initramfs
-from dragstrip.engines.vm_locking import alone, locked
-from dragstrip.engines.vm_window import SIZE, Window
+from dragstrip.cache import cache
+from dragstrip.engines.vm.image import initramfs
+from dragstrip.engines.vm.locking import alone, locked
+from dragstrip.engines.vm.window import SIZE, Window
 from dragstrip.errors import DragstripError
 from dragstrip.kernel import Kernel
 from dragstrip.recording import appearing
@@ -177,7 +177,7 @@ def _core() -> Iterator[int | None]:
     """
     with contextlib.ExitStack() as stack:
         for core in sorted(os.sched_getaffinity(0)):
-            lock = kernel.cache() / "machines" / f"core-{core}"
+            lock = cache() / "machines" / f"core-{core}"
             lock.touch()
             with contextlib.suppress(OSError):
                 stack.enter_context(alone(lock))
@@ -212,8 +212,8 @@ def _monitor(talk: Path) -> list[str]:
 
 def snapshot(chosen: Kernel, agent: Path) -> Path:
     """The frozen machine for this kernel and agent: a folder with `ram` and `state`. Boots it if need be."""
-    place = kernel.cache() / "machines" / key(chosen, agent)
-    with locked(kernel.cache() / "machines" / "lock"):
+    place = cache() / "machines" / key(chosen, agent)
+    with locked(cache() / "machines" / "lock"):
         if not place.exists():
             with appearing(place) as draft, scratch() as folder:
                 _freeze(chosen, agent, draft, folder)

@@ -6,21 +6,19 @@ every run starts from there. Request and answer travel through a file that is th
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import json
 import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from dragstrip import _core, kernel
-from dragstrip.engines import vm_agent, vm_bpf, vm_machine
-from dragstrip.engines.vm_bpf import Loadable
-from dragstrip.engines.vm_window import Window
+from dragstrip.engines.contract import invalid
+from dragstrip.engines.vm import agent, bpf, machine
+from dragstrip.engines.vm.bpf import Loadable
+from dragstrip.engines.vm.window import Window
 from dragstrip.errors import BadInputError, DragstripError
-from dragstrip.expand import problems
-from dragstrip.recording import TABLES, Recording, from_core, read, write
+from dragstrip.recording import TABLES, Recording, from_core
 
 LOOK_S = 0.005
 """Between two looks at a run."""
@@ -33,9 +31,9 @@ Columns = dict[str, dict[str, tuple[str, Any]]]
 
 def prepare(kernel_name: str | None = None) -> None:
     """Compiles the agent and boots the machine, once; raises `DragstripError` with what is missing."""
-    vm_machine.version()
-    vm_agent.lockstep()
-    vm_machine.snapshot(kernel.chosen(kernel_name), vm_agent.program())
+    machine.version()
+    agent.lockstep()
+    machine.snapshot(kernel.chosen(kernel_name), agent.program())
 
 
 def emulate(
@@ -50,13 +48,14 @@ def emulate(
     Raises `BadInputError` for a scenario that cannot be run, `DragstripError` for anything else.
     """
     started = datetime.now(UTC)
-    for field, value, expected in problems(scenario, [one.name for one in load]):
-        raise BadInputError(field, value or None, expected)
+    named = [flow["transport"].get("cc") for flow in scenario["flows"]]
+    for refusal in invalid(scenario, named):  # which algorithms there are, the kernel says
+        raise refusal.error()
     chosen = kernel.chosen(kernel_name)
     begun = time.monotonic()
-    parts = (vm_agent.program(), vm_agent.lockstep())
-    with vm_machine.resumed(chosen, *parts, *request(scenario, load)) as (machine, window):
-        wait(machine, window, progress)
+    parts = (agent.program(), agent.lockstep())
+    with machine.resumed(chosen, *parts, *request(scenario, load)) as (guest, window):
+        wait(guest, window, progress)
         try:
             head, raw = window.answer()
         except BadInputError as error:
@@ -73,7 +72,7 @@ def emulate(
         "started": started.isoformat(timespec="seconds"),
         "recording_sha256": digest(tables),
         "kernel": {"release": head["run"].pop("kernel"), "package": chosen.package},
-        "emulator": vm_machine.version(),
+        "emulator": machine.version(),
         "loaded": {one.name: one.digest for one in load},
         "wall_s": round(wall_s, 3),
         "verified": head["run"],
@@ -81,53 +80,30 @@ def emulate(
     return Recording(scenario, from_core(tables), provenance)
 
 
-def recall(
-    scenario: dict[str, Any],
-    progress: Callable[[int], object] | None = None,
-    load: Sequence[Loadable] = (),
-) -> Recording:
-    """As `emulate`; a scenario that ran before on the same machine and kernel is read from the cache.
-
-    Sound because a run's bytes follow from scenario, seed, kernel, agent and emulator (docs/vm.md).
-    """
-    machine = vm_machine.key(kernel.chosen(), vm_agent.program())
-    digests = [one.digest for one in load]
-    asked = json.dumps([machine, vm_agent.lockstep().parent.name, scenario, *digests], sort_keys=True)
-    place = kernel.cache() / "recordings" / hashlib.sha256(asked.encode()).hexdigest()[:24]
-    if place.exists():
-        return read(place)
-    recording = emulate(scenario, progress, load=load)
-    with contextlib.suppress(FileExistsError, OSError):  # another worker was faster, or the disk is full
-        write(recording, place)
-    return recording
-
-
 def request(scenario: dict[str, Any], load: Sequence[Loadable]) -> tuple[dict[str, Any], bytes]:
     """What the agent is asked, and the files that stand behind it: the loader, then what it is to load."""
-    files = [vm_bpf.loader(), *(one.file for one in load)] if load else []
+    files = [bpf.loader(), *(one.file for one in load)] if load else []
     contents = [file.read_bytes() for file in files]
     listed = [{"name": file.name, "bytes": len(raw)} for file, raw in zip(files, contents, strict=True)]
     return {"scenario": scenario, "load": listed}, b"".join(contents)
 
 
-def wait(
-    machine: vm_machine.Machine, window: Window, progress: Callable[[int], object] | None = None
-) -> None:
+def wait(guest: machine.Machine, window: Window, progress: Callable[[int], object] | None = None) -> None:
     """Returns when the answer is there; raises `DragstripError` with the guest's last lines if none comes."""
     told = -1
     silent = 0
     while not window.answered():
-        if not machine.alive():
+        if not guest.alive():
             if window.answered():
                 return
-            raise DragstripError(f"the guest has gone: {machine.last_lines()}")
+            raise DragstripError(f"the guest has gone: {guest.last_lines()}")
         now_ns = window.progress()
         if now_ns != told:
             told, silent = now_ns, 0
             if progress is not None and progress(now_ns) is False:
                 raise DragstripError("stopped")
         elif silent > SILENCE:
-            raise DragstripError(f"the guest hangs: {machine.last_lines()}")
+            raise DragstripError(f"the guest hangs: {guest.last_lines()}")
         silent += 1
         time.sleep(LOOK_S)
 

@@ -15,12 +15,12 @@ from functools import cache as once
 from functools import cached_property
 from pathlib import Path
 
-from dragstrip.engines.vm_locking import locked
+from dragstrip.cache import cache
+from dragstrip.engines.vm.locking import locked
 from dragstrip.errors import BadInputError, DragstripError
-from dragstrip.kernel import cache
 from dragstrip.recording import appearing
 
-HOME = Path(__file__).resolve().parents[3] / "bpf"
+HOME = Path(__file__).resolve().parents[4] / "bpf"
 """Where our algorithms, their header and the loader are."""
 
 INSTALL = "apt-get install clang libbpf-dev"
@@ -58,14 +58,28 @@ def missing() -> str | None:
     return None
 
 
+def names(source: str) -> list[str]:
+    """The names of congestion controls that a C file writes out (`.name = "exp"`), without compiling it.
+
+    Raises `BadInputError` where there is no such file.
+    """
+    text = _existing(source).read_text(encoding="utf-8", errors="replace")
+    return re.findall(r'\.name\s*=\s*"([^"]*)"', text)
+
+
+def _existing(source: str) -> Path:
+    file = Path(source)
+    if not file.is_file():
+        raise BadInputError("load", source, "a C file with a BPF congestion control, such as bpf/exp.bpf.c")
+    return file
+
+
 def compiled(source: str) -> Loadable:
     """The congestion control in a C file; compiles it if need be.
 
     Raises `BadInputError` for a source that is none, `DragstripError` where it cannot be compiled at all.
     """
-    file = Path(source)
-    if not file.is_file():
-        raise BadInputError("load", source, "a C file with a BPF congestion control, such as bpf/exp.bpf.c")
+    file = _existing(source)
     if reason := missing():
         raise DragstripError(f"loading a congestion control: {reason}")
     tool = loader()

@@ -1,0 +1,96 @@
+"""What an engine is: it takes a scenario and gives a recording, and says beforehand what it cannot run.
+
+What must not be here, nor anywhere above this package: the name of a particular engine.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
+
+from dragstrip import _core
+from dragstrip.errors import BadInputError, Raw
+
+if TYPE_CHECKING:
+    from dragstrip.recording import Recording
+
+Json: TypeAlias = dict[str, Any]
+Options: TypeAlias = Mapping[str, Any]
+"""An engine's options by name: texts, or lists of texts for an option that may be given several times."""
+Progress: TypeAlias = Callable[[int], object]
+"""Told the run's own nanoseconds from time to time; ends the run by answering `False`."""
+
+
+@dataclass(frozen=True)
+class Option:
+    """What an engine may be told beside the scenario."""
+
+    meaning: str
+    file: bool = False
+    """A path: relative to the experiment's file."""
+    many: bool = False
+
+
+class Refusal(NamedTuple):
+    """What an engine cannot run: where it stands, what it is, what would be right."""
+
+    field: str
+    value: str
+    expected: str
+
+    def error(self, source: str = "") -> BadInputError:
+        """The same as an error."""
+        return BadInputError(self.field, Raw(self.value) or None, self.expected, source)
+
+
+class Engine(ABC):
+    """Runs scenarios, one at a time. It has no state: any process may ask any instance."""
+
+    name: ClassVar[str]
+    about: ClassVar[str]
+    """For `--help`: a clause without a full stop."""
+    options: ClassVar[Mapping[str, Option]] = {}
+    own_stack: ClassVar[str | None] = None
+    """The one stack profile that it has, if its hosts run a kernel of their own."""
+    in_process: ClassVar[bool] = False
+    """A run may share the caller's process, on a thread; otherwise it gets a worker process."""
+    slow: ClassVar[bool] = False
+    """A recording is worth keeping beside the output: to make it again takes long."""
+
+    @abstractmethod
+    def algorithms(self, options: Options) -> list[str]:
+        """The congestion controls that a flow may name, without compiling or starting anything.
+
+        Raises `BadInputError` for an option that cannot be right.
+        """
+
+    def refusals(self, scenario: Json, options: Options) -> list[Refusal]:
+        """Why this engine cannot run the scenario, as far as can be told without starting anything."""
+        return invalid(scenario, self.algorithms(options))
+
+    def prepare(self, options: Options) -> None:  # noqa: B027 - an engine may need nothing
+        """Makes what all runs share (compiles, boots); raises `DragstripError` where it cannot run."""
+
+    @abstractmethod
+    def build(self, options: Options) -> str:
+        """Names what decides a run's figures beside the scenario, in hexadecimal digits.
+
+        Two builds with the same name give the same recordings, so that a stored one may stand for a run.
+        """
+
+    @abstractmethod
+    def run(self, scenario: Json, options: Options, progress: Progress | None = None) -> Recording:
+        """Runs one scenario. Raises `BadInputError` where it cannot be run, else `DragstripError`."""
+
+
+def invalid(scenario: Json, algorithms: Collection[str] = ()) -> list[Refusal]:
+    """What is wrong with a scenario on any engine: it may name these congestion controls and the core's."""
+    beyond = set(algorithms) - set(_core.algorithms())
+    return [
+        Refusal(*found)
+        for found in _core.validate(json.dumps(scenario))
+        if not (found[0].endswith(".transport.cc") and json.loads(found[1]) in beyond)
+    ]

@@ -1,0 +1,81 @@
+"""The engines by name. A new one is a folder beside this file, with an `ENGINE` in it, and a line here."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dragstrip.engines.contract import Engine
+from dragstrip.errors import BadInputError, nearest
+
+HOMES = {
+    "sim": "dragstrip.engines.sim",
+    "vm": "dragstrip.engines.vm",
+}
+"""Name → package; imported when it is asked for. From the model to the real thing: of two engines side by
+side, the later one is what the earlier one is held against."""
+
+DEFAULT = next(iter(HOMES))
+SEPARATOR = ","
+"""Between the names of two engines."""
+PAIR = SEPARATOR.join(list(HOMES)[:2])
+"""The two that are held against each other where nobody says which."""
+
+
+def named(name: str) -> Engine:
+    """The engine of this name; raises `BadInputError` if there is none."""
+    if name not in HOMES:
+        raise BadInputError("engine", name, f"one of {', '.join(HOMES)}{nearest(name, HOMES)}")
+    engine: Engine = importlib.import_module(HOMES[name]).ENGINE
+    return engine
+
+
+def parse(text: str) -> tuple[str, ...]:
+    """The names in `sim` or `sim,vm`; raises `BadInputError`."""
+    names = tuple(text.split(SEPARATOR))
+    for name in names:
+        named(name)
+    if len(names) > 2 or list(names) != sorted(set(names), key=list(HOMES).index):
+        raise BadInputError("engine", text, f"one engine, or two in this order: {', '.join(HOMES)}")
+    return names
+
+
+def with_option(option: str) -> list[str]:
+    """The engines that take an option of this name."""
+    return [name for name in HOMES if option in named(name).options]
+
+
+def options_of(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of an experiment's engine options that this engine takes."""
+    return {key: value for key, value in given.items() if value and key in named(name).options}
+
+
+def file_options() -> set[str]:
+    """Options of any engine that are files."""
+    return {key for name in HOMES for key, option in named(name).options.items() if option.file}
+
+
+def check_options(names: Sequence[str], given: Mapping[str, Any]) -> None:
+    """Raises `BadInputError` for an option that none of these engines takes, or of a wrong kind."""
+    for key, value in given.items():
+        takers = [named(name) for name in names if key in named(name).options]
+        if not value:
+            continue
+        shown = ", ".join(map(str, value)) if isinstance(value, list) else value
+        if not takers:
+            known = sorted({option for name in HOMES for option in named(name).options})
+            others = " or ".join(with_option(key))
+            expected = (
+                f"it together with engine {others}" if others else f"one of the options {', '.join(known)}"
+            )
+            raise BadInputError(key, shown, expected)
+        many = takers[0].options[key].many
+        texts = value if many and isinstance(value, list) else [value]
+        if not all(isinstance(text, str) for text in texts):
+            raise BadInputError(key, shown, "a list of texts" if many else "a text")
+
+
+def about() -> str:
+    """One line for `--help`."""
+    return "; ".join(f"{name}: {named(name).about}" for name in HOMES) + "."

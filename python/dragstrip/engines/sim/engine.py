@@ -1,0 +1,62 @@
+"""The simulator as an engine."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from dragstrip import _core
+from dragstrip.engines.contract import Engine, Json, Options, Progress
+from dragstrip.errors import BadInputError
+
+if TYPE_CHECKING:
+    from dragstrip.recording import Recording
+
+
+class Simulator(Engine):
+    """Deterministic: the same scenario and build give the same bytes on every machine."""
+
+    name = "sim"
+    about = "the built-in simulator"
+
+    def algorithms(self, options: Options) -> list[str]:
+        """Those of `crates/cc`."""
+        return _core.algorithms()
+
+    def build(self, options: Options) -> str:
+        """A fingerprint of what it does."""
+        from dragstrip.engines.sim.fingerprint import fingerprint
+
+        return fingerprint()
+
+    def run(self, scenario: Json, options: Options, progress: Progress | None = None) -> Recording:
+        """Runs one scenario in this process; other threads go on meanwhile."""
+        return simulate(scenario, progress)
+
+
+def simulate(scenario: Json, progress: Progress | None = None) -> Recording:
+    """Runs one scenario in this process.
+
+    `progress` is told the simulated nanoseconds about once a simulated second; if it answers `False` the
+    run ends there. Raises `BadInputError` for a scenario that cannot be run. Other threads go on meanwhile.
+    """
+    from dragstrip.recording import Recording, from_core
+
+    started = datetime.now(UTC)
+    try:
+        outcome = _core.run(json.dumps(scenario), progress)
+    except _core.InputError as error:
+        field, value, expected = error.args
+        raise BadInputError(field, value or None, expected) from None
+    provenance = {
+        "engine": Simulator.name,
+        "version": _core.__version__,
+        "seed": scenario["seed"],
+        "started": started.isoformat(timespec="seconds"),
+        "recording_sha256": outcome["sha256"],
+    }
+    return Recording(scenario, from_core(outcome["tables"]), provenance)
+
+
+ENGINE = Simulator()

@@ -1,0 +1,115 @@
+"""The kernel in the emulator as an engine. What is heavy is imported when it is needed."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from dragstrip import _core
+from dragstrip.engines.contract import Engine, Json, Option, Options, Progress, Refusal, invalid
+
+if TYPE_CHECKING:
+    from dragstrip.recording import Recording
+
+BUILT_IN = ("reno", "cubic")
+"""Congestion controls that are no modules in Debian's kernels."""
+TICK_HZ = 250
+"""CONFIG_HZ of Debian's kernels."""
+
+
+class VirtualMachine(Engine):
+    """One emulator per run; the same scenario, kernel, agent and emulator give the same bytes."""
+
+    name = "vm"
+    about = "a stock Linux kernel in an emulator with virtual time"
+    options = {  # noqa: RUF012 - ClassVar in the contract
+        "load": Option(
+            "C files with congestion controls to compile and put into the kernel", file=True, many=True
+        ),
+        "kernel": Option("which of `dragstrip kernel list`, instead of the one in use"),
+    }
+    own_stack = "linux-6"
+    slow = True
+
+    def algorithms(self, options: Options) -> list[str]:
+        """The kernel's, and those named in the sources to be loaded."""
+        from dragstrip.engines.vm import bpf
+
+        return [*_own(options), *(name for source in options.get("load", ()) for name in bpf.names(source))]
+
+    def refusals(self, scenario: Json, options: Options) -> list[Refusal]:
+        """Also what this kernel has not: other stacks, other ticks, media, some algorithms."""
+        known = self.algorithms(options)
+        return [*invalid(scenario, known), *_not_here(scenario, known)]
+
+    def prepare(self, options: Options) -> None:
+        """Compiles the agent and what is to be loaded, and boots the machine, once."""
+        from dragstrip.engines.vm import bpf
+        from dragstrip.engines.vm.emulate import prepare
+
+        for source in options.get("load", ()):
+            bpf.compiled(source)
+        prepare(options.get("kernel"))
+
+    def build(self, options: Options) -> str:
+        """A hash of kernel, modules, emulator, agent, and what is loaded."""
+        from dragstrip import kernel
+        from dragstrip.engines.vm import agent, bpf, machine
+
+        parts = [machine.key(kernel.chosen(options.get("kernel")), agent.program())]
+        parts.append(agent.lockstep().parent.name)
+        parts += [bpf.compiled(source).digest for source in options.get("load", ())]
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+    def run(self, scenario: Json, options: Options, progress: Progress | None = None) -> Recording:
+        """Runs one scenario in an emulator of its own."""
+        from dragstrip.engines.vm import bpf
+        from dragstrip.engines.vm.emulate import emulate
+
+        for refusal in self.refusals(scenario, options):
+            raise refusal.error(f"engine {self.name}")
+        load = [bpf.compiled(source) for source in options.get("load", ())]
+        return emulate(scenario, progress, options.get("kernel"), load)
+
+
+def _own(options: Options) -> list[str]:
+    """What the kernel has built in or as a module; where there is no kernel yet, what Debian's has."""
+    from dragstrip import kernel
+
+    if kernel.kernels():
+        modules = [file.stem for file in kernel.chosen(options.get("kernel")).modules]
+    else:
+        modules = list(kernel.MODULES)
+    return [*BUILT_IN, *(name.removeprefix("tcp_") for name in modules if name.startswith("tcp_"))]
+
+
+def _not_here(scenario: Json, known: Iterable[str]) -> list[Refusal]:
+    """As the agent says it (crates/agent/src/plan.rs, modules.rs), before a machine is started."""
+    found = []
+    for host in (node for node in scenario["nodes"] if node["kind"] == "host"):
+        where = f"host {host['name']}"
+        profile, hz = host.get("profile", VirtualMachine.own_stack), host.get("tick_hz", TICK_HZ)
+        if profile != VirtualMachine.own_stack:
+            expected = f"{VirtualMachine.own_stack}, the kernel's own stack"
+            found.append(Refusal(f"{where}: profile", str(profile), expected))
+        elif hz != TICK_HZ:
+            found.append(Refusal(f"{where}: tick_hz", str(hz), f"{TICK_HZ}, as the kernel was built"))
+    for link in scenario["links"]:
+        where, medium, qdisc = f"link {link['name']}", link.get("medium"), link.get("qdisc") or {}
+        if qdisc["kind"] == "htb" and qdisc["leaf"]["kind"] == "noqueue":
+            expected = "a queue, such as pfifo limit 1000: the kernel's htb holds packets in one"
+            found.append(Refusal(f"{where}: queue", "noqueue", expected))
+        if medium is not None:
+            kind = scenario.get("media", {}).get(medium, {}).get("kind", "unknown")
+            expected = "none: a kernel has only links of its own"
+            found.append(Refusal(f"{where}: medium", f"{medium} ({kind})", expected))
+    for flow in scenario["flows"]:
+        cc = flow["transport"].get("cc")
+        if cc is not None and cc not in known and cc in _core.algorithms():
+            expected = f"one that this kernel has: {' '.join(known)}"
+            found.append(Refusal(f"flow {flow['label']}: cc", cc, expected))
+    return found
+
+
+ENGINE = VirtualMachine()
