@@ -12,6 +12,7 @@
 mod citations;
 mod fuzz;
 mod generate;
+mod layers;
 mod new_algorithm;
 mod pages;
 mod python;
@@ -27,6 +28,7 @@ usage: cargo xtask generate [--check]     write (or only compare) schema, Python
                                   --bpf   and one for the real kernel
        cargo xtask fuzz [TARGET ...] [--seconds N]   fuzz the parsers, five seconds each
        cargo xtask fuzz TARGET --replay FILE         run a target on one input
+       cargo xtask layers                 check that no crate or module needs one above it
        cargo xtask tidy                   check what the compiler does not";
 
 fn main() -> ExitCode {
@@ -64,6 +66,7 @@ fn run(arguments: &[&str], root: &Path) -> Result<String, Failure> {
         ["new-algorithm", name] => new_algorithm::create(root, name),
         ["new-algorithm", name, "--bpf"] => new_algorithm::create_both(root, name),
         ["fuzz", rest @ ..] => fuzz::run(rest, root),
+        ["layers"] => layers::check(root),
         ["tidy"] => tidy::check(root),
         _ => Err(Failure::Usage(USAGE.to_owned())),
     }
