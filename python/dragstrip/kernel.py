@@ -18,7 +18,7 @@ from pathlib import Path
 
 from dragstrip.cache import cache
 from dragstrip.errors import BadInputError, DragstripError, nearest
-from dragstrip.recording import appearing, read_json, write_json
+from dragstrip.recording import read_json, replacing, write_json
 
 ARCHITECTURE = "amd64"
 NEWEST = f"linux-image-{ARCHITECTURE}"
@@ -40,6 +40,9 @@ MODULES = (
 )
 """What is loaded where the kernel has it as a module; what it has built in needs no loading."""
 
+
+NAME = re.compile(r"(?!\.+$)[A-Za-z0-9._+-]+")
+"""A kernel's name is a folder's in the cache: it must not lead out of it."""
 
 BOOT_MARK = (0x202, b"HdrS")
 """What stands where in a bzImage (Documentation/x86/boot.rst)."""
@@ -148,6 +151,9 @@ def use(path: str) -> Kernel:
         if opened.read(BOOT_MARK[0] + 4)[BOOT_MARK[0] :] != BOOT_MARK[1]:
             raise BadInputError("PATH", str(image), "a kernel's image that can be booted (bzImage)")
     name = image.name.removeprefix("vmlinuz-")
+    if not NAME.fullmatch(name):
+        expected = "a file vmlinuz-NAME, NAME of letters, digits, dots, underscores, plus and minus signs"
+        raise BadInputError("PATH", str(image), expected)
     candidates = [
         image.parent / "lib/modules" / name,
         image.parent.parent / "lib/modules" / name,
@@ -212,10 +218,7 @@ def _keep(name: str, package: str, image: Path, modules: Path) -> None:
     """Copies an image and the modules that we load into the cache."""
     if not image.is_file():
         raise DragstripError(f"the kernel {name} has no image {image.name}")
-    known = cache() / "kernels" / name
-    if known.exists():
-        shutil.rmtree(known)
-    with appearing(known) as draft:
+    with replacing(cache() / "kernels" / name) as draft:
         shutil.copyfile(image, draft / "vmlinuz")
         (draft / "modules").mkdir()
         order = _copy_modules(modules, draft / "modules", MODULES)

@@ -7,6 +7,7 @@ however many workers ran. Where and when it ran is in `provenance.json`.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import glob
 import json
 import os
@@ -132,6 +133,33 @@ def appearing(folder: Path) -> Iterator[Path]:
     except BaseException:
         shutil.rmtree(draft, ignore_errors=True)
         raise
+
+
+@contextmanager
+def replacing(folder: Path) -> Iterator[Path]:
+    """As `appearing`, but `folder` may exist: what it holds stays until the draft is complete."""
+    _remove_abandoned(folder)
+    prefix, parent = f".{folder.name}.", _made(folder.parent)
+    with tempfile.TemporaryDirectory(prefix=prefix, suffix=".partial", dir=parent) as aside:
+        place = Path(aside) / "new"
+        with appearing(place) as draft:
+            yield draft
+        if not (folder.exists() and _exchanged(place, folder)):
+            with contextlib.suppress(FileNotFoundError):
+                folder.rename(Path(aside) / "old")
+            place.rename(folder)
+
+
+def _exchanged(one: Path, other: Path) -> bool:
+    """Lets two folders change places in one step; false where the system cannot (renameat2(2))."""
+    here, exchange = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
+    rename = getattr(ctypes.CDLL(None), "renameat2", None)
+    return rename is not None and rename(here, os.fsencode(one), here, os.fsencode(other), exchange) == 0
+
+
+def _made(folder: Path) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
 
 
 def _remove_abandoned(folder: Path) -> None:

@@ -235,3 +235,15 @@ def test_a_kill_at_any_moment_leaves_nothing(tmp_path: Path) -> None:
         assert not whole or (whole[0] / "provenance.json").exists()
         assert (out / "PARTIAL").exists() or not whole or (out / "result.json").exists()
     assert met > 0, "no kill met a running emulator"
+
+
+def test_a_cache_may_have_any_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No shell reads its path, and no comma ends it."""
+    odd = tmp_path / 'it\'s, $(touch here); "a" cache'
+    odd.mkdir()
+    for kept in ("kernels", "made"):
+        (odd / kept).symlink_to(kernel.cache() / kept)
+    monkeypatch.setenv("DRAGSTRIP_CACHE", str(odd))
+    monkeypatch.chdir(tmp_path)
+    assert vm.emulate(race("reno", duration="500ms"))["flows"].num_rows == 1
+    assert [file.name for file in tmp_path.iterdir()] == [odd.name]

@@ -62,6 +62,35 @@ def test_a_wrong_path_is_named(tmp_path: Path) -> None:
     assert not kernel.kernels()
 
 
+@pytest.mark.parametrize("name", ["", ".", "..", "...", "6.1'x", "6 1", "a\nb", "$(id)"])
+def test_a_kernel_without_a_name_of_its_own_is_refused_and_loses_nothing(tmp_path: Path, name: str) -> None:
+    kernel.use(str(a_kernel(tmp_path / "one", "6.1-a")))
+    image = tmp_path / f"vmlinuz-{name}"
+    image.write_bytes(bytes(0x202) + b"HdrS")
+    with pytest.raises(BadInputError, match="vmlinuz-NAME"):
+        kernel.use(str(image))
+    assert [one.name for one in kernel.kernels()] == ["6.1-a"]
+
+
+def test_a_kernel_that_is_taken_in_again_is_replaced_whole_or_not_at_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernel.use(str(a_kernel(tmp_path / "one", "6.1-a")))
+    again = a_kernel(tmp_path / "two", "6.1-a")
+    (again / "lib/modules/6.1-a/kernel/net/sch_htb.ko").write_bytes(b"\0depends=\0new")
+
+    def fail(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(kernel, "_copy_modules", fail)
+        kernel.use(str(again))
+    assert [file.name for file in kernel.chosen("6.1-a").modules] == ["needed_one.ko", "sch_htb.ko"]
+    kernel.use(str(again))
+    assert [file.name for file in kernel.chosen("6.1-a").modules] == ["sch_htb.ko"]
+    assert sorted(file.name for file in (kernel.cache() / "kernels").iterdir()) == ["6.1-a", "in-use"]
+
+
 def test_no_emulator_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vm_machine, "PROGRAM", "no-such-emulator")
     assert vm_machine.missing() == "no-such-emulator is not installed: apt-get install qemu-system-x86"

@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache as once
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from dragstrip.cache import cache
 from dragstrip.engines.vm.image import initramfs
@@ -79,7 +79,7 @@ class Machine:
     ) -> None:
         self._console = folder / "console"
         self._errors = (folder / "errors").open("w+b")
-        serial = f"file,id=console,path={self._console}"
+        serial = f"file,id=console,path={_option(self._console)}"
         command = [PROGRAM, *arguments, "-chardev", serial, "-device", "isa-serial,chardev=console"]
         self._process = subprocess.Popen(  # noqa: S603
             command,
@@ -145,7 +145,9 @@ def resumed(
         try:
             monitor = Monitor(machine, folder / "talk")
             monitor.leave_memory_out()
-            monitor.order(f"""migrate_incoming "exec:cat '{frozen / "state"}'\"""")
+            with (frozen / "state").open("rb") as state:
+                monitor.hand_over("state", state)
+                monitor.order("migrate_incoming fd:state")
             monitor.wait_until_migrated()
             monitor.order("cont")
             yield machine, window
@@ -197,16 +199,21 @@ def _hardware(ram: Path, window: Path, *, shared: bool) -> list[str]:
         *("-cpu", "qemu64", "-smp", "1"),
         *("-accel", "tcg,thread=single", "-icount", "shift=0,sleep=off"),
         *("-rtc", "base=2026-01-01T00:00:00,clock=vm", "-seed", "1"),
-        *("-object", f"memory-backend-file,id=ram,size={MEMORY_MIB}M,mem-path={ram},share={share}"),
-        *("-object", f"memory-backend-file,id=window,size={SIZE},mem-path={window},share=on"),
+        *("-object", f"memory-backend-file,id=ram,size={MEMORY_MIB}M,mem-path={_option(ram)},share={share}"),
+        *("-object", f"memory-backend-file,id=window,size={SIZE},mem-path={_option(window)},share=on"),
         *("-numa", "node,memdev=ram", "-numa", "node,memdev=window"),
         *("-device", "ib700", "-action", "watchdog=pause"),
     ]
 
 
+def _option(path: Path) -> str:
+    """A path inside an option of QEMU's, where a comma ends a value and two are one."""
+    return str(path).replace(",", ",,")
+
+
 def _monitor(talk: Path) -> list[str]:
     # The one for people: QEMU gives that for programs a thread, and wakes it whenever the clock is moved.
-    socket = f"socket,id=talk,path={talk},server=on,wait=off"
+    socket = f"socket,id=talk,path={_option(talk)},server=on,wait=off"
     return ["-chardev", socket, "-mon", "chardev=talk,mode=readline"]
 
 
@@ -245,7 +252,9 @@ def _freeze(chosen: Kernel, agent: Path, draft: Path, folder: Path) -> None:
         monitor = Monitor(machine, talk)
         monitor.wait_until_stopped()
         monitor.leave_memory_out()
-        monitor.order(f"""migrate -d "exec:cat > '{draft / "state"}'\"""")
+        with (draft / "state").open("wb") as state:
+            monitor.hand_over("state", state)
+            monitor.order("migrate -d fd:state")
         monitor.wait_until_migrated()
     finally:
         machine.close()
@@ -279,6 +288,13 @@ class Monitor:
         said = self.ask(command)
         if said:
             raise DragstripError(f"the emulator refuses {command}: {said}")
+
+    def hand_over(self, name: str, file: IO[bytes]) -> None:
+        """Gives the emulator an open file under a name: no path of ours is read by it or by a shell."""
+        socket.send_fds(self._socket, [f"getfd {name}\n".encode()], [file.fileno()])
+        said = self._hear().partition("\r\n")[2].removesuffix(PROMPT).strip()
+        if said:
+            raise DragstripError(f"the emulator refuses the file {name}: {said}")
 
     def leave_memory_out(self) -> None:
         """Memory that is shared (at the freezing: all of it) is not part of the saved state."""
