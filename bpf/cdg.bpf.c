@@ -6,7 +6,7 @@
  * Equations:  per round trip, the gradients of its minimum and its maximum RTT, summed over 8 rounds; backoff with
  *             probability 1 - exp(-g / G), g the mean gradient, G = 3 ms; a backoff keeps 0.7071 of the window. A shadow
  *             window remembers what a loss-based flow would have: loss halves that, not what backoffs have left.
- * Departs from the paper as Linux does (crates/cc/src/algorithms/cdg.rs tells where), and from Linux's module in this:
+ * Departs from the paper as Linux does (crates/cc/src/algorithms/cdg/linux.rs tells where), and from Linux's module in this:
  * - A BPF program cannot ask for a reduction (tcp_enter_cwr is not open to it). A backoff is carried out here, over a
  *   round trip by the same proportional rule (RFC 6937), while the connection stays in the state Open.
  * - Loss tolerance, which the module has and leaves off, is not here.

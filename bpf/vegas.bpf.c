@@ -5,7 +5,7 @@
  * Paper:      Brakmo and Peterson, "TCP Vegas: End to End Congestion Avoidance on a Global Internet", IEEE JSAC 13(8), 1995.
  * Equations:  once per round trip, diff = cwnd * (RTT - baseRTT) / baseRTT, the packets queued in the network;
  *             diff < ALPHA: cwnd += 1; diff > BETA: cwnd -= 1; in slow start, diff > GAMMA ends it.
- * Departs from the paper as Linux does (crates/cc/src/algorithms/vegas.rs tells where); with the kernel's module it shares
+ * Departs from the paper as Linux does (crates/cc/src/algorithms/vegas/linux.rs tells where); with the kernel's module it shares
  * every decision, so that the two have the same window (tests/vm/test_bpf.py). Its name differs: that one's is taken.
  */
 #include "kernel.h"

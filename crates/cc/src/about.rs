@@ -1,13 +1,99 @@
 //! What is said of an algorithm where its code does not run: one row each.
 
+use std::fmt;
+
 /// One algorithm's row.
 #[derive(Clone, Copy, Debug)]
 pub struct About {
     /// As scenarios call it.
     pub name: &'static str,
+    /// Its source file, from the root of the project: `file!()`.
+    pub file: &'static str,
+    /// The kernels or stacks whose implementation it is, and their file.
+    pub models: &'static str,
+    /// What can be set, in the order of its reference page.
+    pub parameters: &'static [Parameter],
     /// What it shows of its state to a recording, in the order of
     /// [`CongestionControl::variables`](crate::CongestionControl::variables).
     pub variables: &'static [Variable],
+    /// What the endpoint must do for it.
+    pub needs: Needs,
+}
+
+/// Something that can be set.
+#[derive(Clone, Copy, Debug)]
+pub struct Parameter {
+    /// As the original calls it.
+    pub name: &'static str,
+    /// What holds if it is not given.
+    pub default: f64,
+    /// What can be given.
+    pub range: Range,
+    /// What it is counted in; empty: a number without a unit.
+    pub unit: &'static str,
+    /// What it does: no sentence, no full stop.
+    pub meaning: &'static str,
+    /// Where name and default are from.
+    pub source: &'static str,
+}
+
+/// The values that a parameter takes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Range {
+    /// Whole numbers, both ends included.
+    Whole(u32, u32),
+    /// Whole numbers up to the value of another parameter.
+    UpTo(u32, &'static str),
+    /// Some whole numbers.
+    OneOf(&'static [u32]),
+    /// Numbers, both ends included.
+    Real(f64, f64),
+    /// 0 or 1.
+    Switch,
+}
+
+impl Range {
+    /// Whether `value` is one of them; of [`UpTo`](Self::UpTo) only the lower end is known here.
+    pub(crate) fn contains(self, value: f64) -> bool {
+        let whole =
+            |from, to| value.fract() == 0.0 && (f64::from(from)..=f64::from(to)).contains(&value);
+        match self {
+            Self::Whole(from, to) => whole(from, to),
+            Self::UpTo(from, _) => whole(from, u32::MAX),
+            Self::OneOf(values) => values.iter().any(|&one| f64::from(one) == value),
+            Self::Real(from, to) => (from..=to).contains(&value),
+            Self::Switch => whole(0, 1),
+        }
+    }
+}
+
+impl fmt::Display for Range {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Whole(from, to) => write!(f, "a whole number from {from} to {to}"),
+            Self::UpTo(from, other) => write!(f, "a whole number from {from} to {other}"),
+            Self::OneOf(values) => {
+                let values: Vec<String> = values.iter().map(u32::to_string).collect();
+                write!(f, "one of {}", values.join(", "))
+            }
+            Self::Real(from, to) => write!(f, "a number from {from} to {to}"),
+            Self::Switch => f.write_str("0 or 1"),
+        }
+    }
+}
+
+/// What the endpoint must do for an algorithm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Needs {
+    /// Packets must be paced even without an `fq` queue discipline.
+    pub pacing: bool,
+    /// RTTs are in µs where others are given jiffies (`TCP_CONG_RTT_STAMP`, before 3.15).
+    pub rtt_stamps: bool,
+}
+
+impl Needs {
+    /// Nothing.
+    pub const NOTHING: Self = Self { pacing: false, rtt_stamps: false };
 }
 
 /// A quantity of an algorithm's state.
@@ -17,7 +103,7 @@ pub struct Variable {
     pub name: &'static str,
     /// What it is counted in.
     pub unit: Unit,
-    /// A sentence without its full stop.
+    /// What it is: no sentence, no full stop.
     pub meaning: &'static str,
 }
 
@@ -53,9 +139,25 @@ impl Unit {
     }
 }
 
+impl Parameter {
+    /// A row of the list.
+    #[must_use]
+    pub const fn new(
+        name: &'static str,
+        default: f64,
+        range: Range,
+        unit: &'static str,
+        meaning: &'static str,
+        source: &'static str,
+    ) -> Self {
+        Self { name, default, range, unit, meaning, source }
+    }
+}
+
 impl Variable {
     /// A row of the list.
-    pub(crate) const fn new(name: &'static str, unit: Unit, meaning: &'static str) -> Self {
+    #[must_use]
+    pub const fn new(name: &'static str, unit: Unit, meaning: &'static str) -> Self {
         Self { name, unit, meaning }
     }
 }

@@ -1,6 +1,6 @@
 //! The contract between the endpoint and a congestion control: Linux's `tcp_congestion_ops`.
 
-use crate::Window;
+use crate::{CwndLimited, Window};
 use dragstrip_units::{Duration, Instant};
 
 /// The loss-recovery state of the connection (`tcp_ca_state`).
@@ -121,7 +121,8 @@ pub struct View {
     pub min_rtt_us: u32,
     /// Recovery state before the hook.
     pub state: CaState,
-    /// `cwnd` when the current reduction began.
+    /// `cwnd` when the current reduction began; in [`undo_cwnd`](CongestionControl::undo_cwnd) what the kernel goes
+    /// back to (2.6 does not remember the window, and doubles the threshold).
     pub prior_cwnd: u32,
     /// When the last data segment was sent (`lsndtime`).
     pub last_data_sent: Instant,
@@ -135,12 +136,11 @@ pub struct View {
     pub gso_max_bytes: u32,
     /// Initial window of the stack profile, packets.
     pub initial_cwnd: u32,
-    /// Whose algorithms.
-    pub kernel: Kernel,
-    /// Packets in flight before this ACK (2.6.27 judges by it whether the window is used).
+    /// How it is judged whether the window is used.
+    pub limited: CwndLimited,
+    /// Packets in flight before this ACK ([`CwndLimited::WithinBurst`] judges by it).
     pub prior_in_flight: u32,
-    /// Packets that may leave at once in a dubious situation (2.6.27 `tcp_max_burst`: `reordering`); a window
-    /// with no more room than that counts as used.
+    /// Packets that may leave at once in a dubious situation (2.6.27 `tcp_max_burst`: `reordering`).
     pub max_burst: u32,
     /// Segments of an ACK that count for growth at most (FreeBSD's `abc_l_var`); 0: bytes are not counted (RFC 3465 off).
     pub abc_limit: u32,
@@ -175,50 +175,31 @@ impl View {
         span.as_nanos() / (1_000_000_000 / u64::from(self.hz))
     }
 
-    /// Whether growth is justified: the window, not the application, was the limit
-    /// (`tcp_is_cwnd_limited`; Linux 6.1: in slow start up to twice what was used; 2.6.27: but
-    /// for one burst the window was full before this ACK; FreeBSD: the receiver's window is not less; 2.2: always).
+    /// Whether the window counts as used when it is validated after a transmission (`tcp_cwnd_validate`).
+    #[inline]
+    #[must_use]
+    pub fn window_used(&self, window: &Window) -> bool {
+        match self.limited {
+            CwndLimited::WithinBurst | CwndLimited::Always => self.packets_out >= window.cwnd,
+            CwndLimited::Recently | CwndLimited::AsTold => self.cwnd_limited(window),
+        }
+    }
+
+    /// Whether growth is justified: the window, not the application, was the limit (`tcp_is_cwnd_limited`).
     #[inline]
     #[must_use]
     pub fn cwnd_limited(&self, window: &Window) -> bool {
-        match self.kernel {
-            Kernel::Linux6 => {
+        match self.limited {
+            CwndLimited::Recently => {
                 self.is_cwnd_limited
                     || (window.in_slow_start() && window.cwnd < 2 * self.max_packets_out)
             }
-            // Nobody asks: a window grows with every ACK.
-            Kernel::Linux22 => true,
-            Kernel::Linux2627 | Kernel::Linux2638 => {
+            CwndLimited::WithinBurst => {
                 window.cwnd <= self.prior_in_flight.saturating_add(self.max_burst)
             }
-            Kernel::Freebsd9 => self.is_cwnd_limited,
+            CwndLimited::AsTold => self.is_cwnd_limited,
+            CwndLimited::Always => true,
         }
-    }
-}
-
-/// Which kernel's algorithms these are, where kernels differ.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Kernel {
-    /// Linux 6.1: growth counts packets delivered, CUBIC has HyStart in µs.
-    #[default]
-    Linux6,
-    /// Linux 2.2: growth counts ACKs, whether the window was used or not; Vegas is the patch of 1999.
-    Linux22,
-    /// Linux 2.6.27: growth counts ACKs, CUBIC is version 2.2 without HyStart and corrects for
-    /// delayed ACKs by a ratio of its own.
-    Linux2627,
-    /// Linux 2.6.38: the same with HyStart, in jiffies.
-    Linux2638,
-    /// FreeBSD 9: growth counts bytes.
-    Freebsd9,
-}
-
-impl Kernel {
-    /// Growth counts ACKs, however many packets they cover.
-    #[inline]
-    #[must_use]
-    pub const fn counts_acks(self) -> bool {
-        matches!(self, Self::Linux22 | Self::Linux2627 | Self::Linux2638)
     }
 }
 
@@ -249,7 +230,8 @@ pub trait CongestionControl {
     /// `ssthresh`: a reduction begins; the answer is the new slow-start threshold in packets.
     fn ssthresh(&mut self, view: &View, window: &mut Window) -> u32;
 
-    /// `cong_avoid`: `acked` packets were delivered and the window may grow.
+    /// `cong_avoid`: the window may grow; `acked` is what growth counts: the packets that were delivered, or 1 for
+    /// the ACK where ACKs are counted ([`Growth`](crate::Growth)).
     fn cong_avoid(&mut self, view: &View, window: &mut Window, acked: u32) -> Response;
 
     /// `set_state`: the recovery state is about to become `new` (`view.state` is the old one).
@@ -269,13 +251,7 @@ pub trait CongestionControl {
 
     /// `undo_cwnd`: a reduction turned out to be spurious; the answer is the window to restore.
     fn undo_cwnd(&mut self, view: &View, window: &mut Window) -> u32 {
-        match view.kernel {
-            Kernel::Linux6 | Kernel::Freebsd9 => window.cwnd.max(view.prior_cwnd),
-            // 2.6.27 did not remember the window, only that it had been halved; 2.2 takes nothing back.
-            Kernel::Linux22 | Kernel::Linux2627 | Kernel::Linux2638 => {
-                window.cwnd.max(window.ssthresh << 1)
-            }
-        }
+        window.cwnd.max(view.prior_cwnd)
     }
 
     /// Whether [`cong_control`](Self::cong_control) replaces `cong_avoid`, PRR and the default
@@ -297,9 +273,9 @@ pub trait CongestionControl {
         false
     }
 
-    /// Whether the algorithm must be paced even without an `fq` queue discipline.
-    fn needs_pacing(&self) -> bool {
-        false
+    /// `min_cwnd`: how low rate halving may bring the window (2.6.27).
+    fn min_cwnd(&self, window: &Window) -> u32 {
+        window.ssthresh
     }
 
     /// `min_tso_segs`: the smallest burst, packets.

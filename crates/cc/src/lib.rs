@@ -1,8 +1,8 @@
 //! Congestion controls: what each does with the window, and nothing else.
 //!
-//! What lives here: the contract ([`CongestionControl`]), one file per algorithm under
-//! `algorithms/`, the slow-start parts that several algorithms share under `slow_start/`, and the registry that turns a
-//! name into an algorithm. What must not: loss detection, retransmission, RTT estimation, timers,
+//! What lives here: the contract ([`CongestionControl`]), one file or folder per algorithm under
+//! `algorithms/`, the slow-start parts that several algorithms share under `slow_start/`, what FreeBSD's share under
+//! `bsd/`, the rules in which kernels differ ([`Rules`]), and the registry that turns a name into an algorithm. What must not: loss detection, retransmission, RTT estimation, timers,
 //! packets: those are the endpoint's (`dragstrip-tcp`).
 //!
 //! A congestion control is a guest. At every hook it is shown a read-only [`View`] of the
@@ -13,19 +13,22 @@
 
 mod about;
 pub mod algorithms;
-mod bytes;
+mod bsd;
 mod contract;
-mod rate_halving;
+mod parameters;
 mod registry;
+mod rules;
 pub mod slow_start;
 #[cfg(test)]
 mod testing;
 mod window;
 mod windowed_max;
 
-pub use about::{About, Unit, Variable};
+pub use about::{About, Needs, Parameter, Range, Unit, Variable};
 pub use contract::{
-    Ack, CaState, CongestionControl, Event, Kernel, PacingStatus, RateSample, Response, View,
+    Ack, CaState, CongestionControl, Event, PacingStatus, RateSample, Response, View,
 };
-pub use registry::{Algorithm, Options, UnknownAlgorithm, about, names};
+pub use parameters::Parameters;
+pub use registry::{Algorithm, Options, UnknownAlgorithm, about, check, names};
+pub use rules::{BsdHost, CubicCurve, CwndLimited, Growth, HyStartClock, Rules, VegasRule};
 pub use window::Window;

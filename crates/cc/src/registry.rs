@@ -1,10 +1,10 @@
 //! From a name to an algorithm.
 
-use crate::algorithms::{
-    bbr, cdg, cdg_freebsd, cubic, cubic_freebsd, exp, fixed, newreno_freebsd, reno, vegas,
-    vegas_freebsd,
+use crate::algorithms::{bbr, cdg, cubic, exp, fixed, reno, vegas};
+use crate::{
+    About, Ack, CaState, CongestionControl, Event, Parameters, RateSample, Response, Rules, View,
+    Window,
 };
-use crate::{About, Ack, CaState, CongestionControl, Event, RateSample, Response, View, Window};
 use dragstrip_units::Stream;
 use std::collections::BTreeMap;
 
@@ -32,42 +32,56 @@ pub enum UnknownAlgorithm {
     },
 }
 
-/// Registers algorithms: one line each. The order is the order of the reference page.
+/// Registers algorithms, one line each: `module: Type`. The module has the type and its row, `ABOUT`. The order is
+/// the order of the reference page.
 macro_rules! algorithms {
-    ($($name:literal => $variant:ident($module:ident::$type:ident)),+ $(,)?) => {
+    ($($($module:ident)::+: $kind:ident),+ $(,)?) => {
         /// Any registered congestion control, without a pointer or an allocation in between.
         #[derive(Clone, Debug)]
         pub enum Algorithm {
-            $(#[doc = concat!("`", $name, "`")] $variant($module::$type),)+
+            $(#[doc = concat!("`", stringify!($($module)::+), "`")] $kind($($module)::+::$kind),)+
         }
 
-        /// The names of all registered algorithms.
-        #[must_use]
-        pub const fn names() -> &'static [&'static str] {
-            &[$($name),+]
-        }
-
-        /// The row of every registered algorithm, in the order of [`names`].
+        /// The row of every registered algorithm.
         #[must_use]
         pub const fn about() -> &'static [About] {
-            &[$($module::ABOUT),+]
+            &[$($($module)::+::ABOUT),+]
+        }
+
+        /// The names of all registered algorithms, in the order of [`about`].
+        #[must_use]
+        pub const fn names() -> &'static [&'static str] {
+            &[$($($module)::+::ABOUT.name),+]
         }
 
         impl Algorithm {
-            /// The algorithm called `name` with these options; `stream` is its source of chance.
+            /// The algorithm called `name` with these options, as the kernel with these rules has it; `stream` is its
+            /// source of chance.
             ///
             /// # Errors
             /// An unknown name (with the nearest known one) or an unknown or absurd parameter.
-            pub fn new(name: &str, options: &Options, stream: Stream) -> Result<Self, UnknownAlgorithm> {
-                match name {
-                    $($name => Ok(Self::$variant($module::$type::new(options, stream)?)),)+
-                    _ => Err(UnknownAlgorithm::Name { name: name.to_owned(), nearest: nearest(name) }),
-                }
+            pub fn new(
+                name: &str,
+                options: &Options,
+                rules: &Rules,
+                stream: Stream,
+            ) -> Result<Self, UnknownAlgorithm> {
+                $(if name == $($module)::+::ABOUT.name {
+                    let parameters = Parameters::new(&$($module)::+::ABOUT, options)?;
+                    return Ok(Self::$kind($($module)::+::$kind::new(&parameters, rules, stream)));
+                })+
+                Err(UnknownAlgorithm::Name { name: name.to_owned(), nearest: nearest(name) })
+            }
+
+            /// Its row.
+            #[must_use]
+            pub const fn about(&self) -> &'static About {
+                match self { $(Self::$kind(_) => &$($module)::+::ABOUT,)+ }
             }
         }
 
         impl CongestionControl for Algorithm {
-            algorithms!(@each [$($variant)+]
+            algorithms!(@each [$($kind)+]
                 fn init self (&mut self, view: &View, window: &mut Window) (view, window) -> ();
                 fn ssthresh self (&mut self, view: &View, window: &mut Window) (view, window) -> u32;
                 fn cong_avoid self (&mut self, view: &View, window: &mut Window, acked: u32) (view, window, acked) -> Response;
@@ -78,7 +92,7 @@ macro_rules! algorithms {
                 fn has_cong_control self (&self) () -> bool;
                 fn cong_control self (&mut self, view: &View, window: &mut Window, sample: &RateSample) (view, window, sample) -> ();
                 fn keeps_app_limited self (&self) () -> bool;
-                fn needs_pacing self (&self) () -> bool;
+                fn min_cwnd self (&self, window: &Window) (window) -> u32;
                 fn min_tso_segs self (&self, view: &View, window: &Window) (view, window) -> u32;
                 fn sndbuf_factor self (&self) () -> u32;
                 fn phase self (&self, view: &View, window: &Window) (view, window) -> &'static str;
@@ -98,17 +112,28 @@ macro_rules! algorithms {
 }
 
 algorithms! {
-    "reno" => Reno(reno::Reno),
-    "cubic" => Cubic(cubic::Cubic),
-    "vegas" => Vegas(vegas::Vegas),
-    "cdg" => Cdg(cdg::Cdg),
-    "cdg-freebsd" => CdgFreebsd(cdg_freebsd::CdgFreebsd),
-    "newreno-freebsd" => NewrenoFreebsd(newreno_freebsd::NewrenoFreebsd),
-    "cubic-freebsd" => CubicFreebsd(cubic_freebsd::CubicFreebsd),
-    "vegas-freebsd" => VegasFreebsd(vegas_freebsd::VegasFreebsd),
-    "bbr" => Bbr(bbr::Bbr),
-    "exp" => Exp(exp::Exp),
-    "fixed" => Fixed(fixed::Fixed),
+    reno::linux: Reno,
+    cubic::linux: Cubic,
+    vegas::linux: Vegas,
+    cdg::linux: Cdg,
+    cdg::freebsd: CdgFreebsd,
+    reno::freebsd: NewrenoFreebsd,
+    cubic::freebsd: CubicFreebsd,
+    vegas::freebsd: VegasFreebsd,
+    bbr: Bbr,
+    exp: Exp,
+    fixed: Fixed,
+}
+
+/// Whether there is an algorithm called `name` with these parameters.
+///
+/// # Errors
+/// An unknown name (with the nearest known one), an unknown parameter or a value out of its range.
+pub fn check(name: &str, options: &Options) -> Result<(), UnknownAlgorithm> {
+    match about().iter().find(|row| row.name == name) {
+        None => Err(UnknownAlgorithm::Name { name: name.to_owned(), nearest: nearest(name) }),
+        Some(row) => Parameters::new(row, options).map(|_| ()),
+    }
 }
 
 /// The registered name with the smallest edit distance to `name`.
@@ -119,7 +144,7 @@ fn nearest(name: &str) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{options, stream};
+    use crate::testing::{RULES, options, stream};
 
     #[test]
     fn every_name_makes_an_algorithm_that_refuses_unknown_options() {
@@ -139,10 +164,11 @@ mod tests {
                 "fixed",
             ]
         );
-        assert!(about().iter().map(|row| &row.name).eq(names()));
         for name in names() {
-            assert!(Algorithm::new(name, &Options::new(), stream()).is_ok(), "{name}");
-            let error = Algorithm::new(name, &options(&[("colour", 1.0)]), stream()).unwrap_err();
+            let made = Algorithm::new(name, &Options::new(), &RULES, stream()).unwrap();
+            assert_eq!(made.about().name, *name);
+            let colour = options(&[("colour", 1.0)]);
+            let error = Algorithm::new(name, &colour, &RULES, stream()).unwrap_err();
             let UnknownAlgorithm::Parameter { algorithm, parameter, .. } = error else {
                 panic!("{name}: {error:?}");
             };
@@ -155,7 +181,7 @@ mod tests {
         for (name, expected) in
             [("qubic", "cubic"), ("bbr1", "bbr"), ("cdg_freebsd", "cdg-freebsd")]
         {
-            let error = Algorithm::new(name, &Options::new(), stream()).unwrap_err();
+            let error = Algorithm::new(name, &Options::new(), &RULES, stream()).unwrap_err();
             let UnknownAlgorithm::Name { nearest, .. } = error else { panic!("{error:?}") };
             assert_eq!(nearest, expected);
         }

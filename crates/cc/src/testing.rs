@@ -1,7 +1,31 @@
 //! What the unit tests of the algorithms share: a connection at rest to be bent into shape.
 
-use crate::{Ack, CaState, Kernel, Options, PacingStatus, View};
+use crate::{
+    Ack, BsdHost, CaState, CubicCurve, CwndLimited, Growth, HyStartClock, Options, PacingStatus,
+    Rules, VegasRule, View,
+};
 use dragstrip_units::{Instant, Stream};
+
+/// The rules of Linux 6.1.
+pub const RULES: Rules = Rules {
+    growth: Growth::Packets,
+    slow_start_at_threshold: false,
+    limited: CwndLimited::Recently,
+    hystart: HyStartClock::Microseconds,
+    cubic: CubicCurve::PerJiffy,
+    vegas: VegasRule::Module,
+    bsd: BsdHost::Foreign,
+};
+
+/// The rules of Linux 2.6.27.
+pub const OLD_RULES: Rules = Rules {
+    growth: Growth::Acks,
+    slow_start_at_threshold: true,
+    limited: CwndLimited::WithinBurst,
+    hystart: HyStartClock::None,
+    cubic: CubicCurve::PerWindow,
+    ..RULES
+};
 
 /// A connection that has just finished its handshake, is limited by its window and is not paced.
 pub fn view() -> View {
@@ -31,7 +55,7 @@ pub fn view() -> View {
         pacing_shift: 10,
         gso_max_bytes: 65_536 - 320,
         initial_cwnd: 10,
-        kernel: Kernel::default(),
+        limited: CwndLimited::Recently,
         prior_in_flight: 0,
         max_burst: 3,
         abc_limit: 2,
@@ -57,3 +81,19 @@ pub fn stream() -> Stream {
 pub fn options(pairs: &[(&str, f64)]) -> Options {
     pairs.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect()
 }
+
+/// An algorithm of the calling module with these options and rules.
+macro_rules! made {
+    ($kind:ident) => {
+        $crate::testing::made!($kind, &[])
+    };
+    ($kind:ident, $pairs:expr) => {
+        $crate::testing::made!($kind, $pairs, &$crate::testing::RULES)
+    };
+    ($kind:ident, $pairs:expr, $rules:expr) => {{
+        let options = $crate::testing::options($pairs);
+        let parameters = $crate::Parameters::new(&ABOUT, &options).unwrap();
+        $kind::new(&parameters, $rules, $crate::testing::stream())
+    }};
+}
+pub(crate) use made;

@@ -1,5 +1,7 @@
 //! The congestion window and the two growth rules every classic algorithm is built from.
 
+use crate::{Growth, Rules};
+
 /// What an algorithm may change, in packets as the kernel counts them.
 #[derive(Clone, Debug)]
 pub struct Window {
@@ -13,16 +15,18 @@ pub struct Window {
     pub clamp: u32,
     /// Pacing rate, bytes per second (`sk_pacing_rate`); `u64::MAX` until first computed.
     pub pacing_rate: u64,
+    /// What growth counts.
+    pub(crate) growth: Growth,
     /// Slow start still holds when the window has just reached the threshold: 2.2 and 2.6 compare by `<=`,
     /// kernels since 4.0 by `<`.
-    pub slow_start_at_threshold: bool,
+    pub(crate) slow_start_at_threshold: bool,
 }
 
 impl Window {
     /// `TCP_INFINITE_SSTHRESH`.
     pub const INFINITE: u32 = 0x7fff_ffff;
 
-    /// The window at the end of the handshake.
+    /// The window at the end of the handshake, by the rules of Linux 6.1.
     #[must_use]
     pub const fn new(initial_cwnd: u32) -> Self {
         Self {
@@ -31,8 +35,27 @@ impl Window {
             cwnd_cnt: 0,
             clamp: u32::MAX,
             pacing_rate: u64::MAX,
+            growth: Growth::Packets,
             slow_start_at_threshold: false,
         }
+    }
+
+    /// The same by these rules.
+    #[must_use]
+    pub const fn with_rules(initial_cwnd: u32, rules: &Rules) -> Self {
+        Self {
+            growth: rules.growth,
+            slow_start_at_threshold: rules.slow_start_at_threshold,
+            ..Self::new(initial_cwnd)
+        }
+    }
+
+    /// The highest threshold that ends slow start now: the window; one packet less where slow start still holds at
+    /// the threshold.
+    #[inline]
+    #[must_use]
+    pub const fn ending_threshold(&self) -> u32 {
+        self.cwnd - self.slow_start_at_threshold as u32
     }
 
     /// `tcp_in_slow_start`: below the threshold; in some kernels also at it.
@@ -43,37 +66,31 @@ impl Window {
         self.cwnd < self.ssthresh + self.slow_start_at_threshold as u32
     }
 
-    /// Slow start that counts ACKs (2.6 without ABC): `gain` packets per ACK, however much it covers.
-    #[inline]
-    pub fn slow_start_by_ack(&mut self, gain: u32) {
-        self.cwnd = (self.cwnd + gain).min(self.clamp);
-    }
-
-    /// Additive increase that counts ACKs (2.6): the counter is compared before it is incremented, so that a step
-    /// takes `w` + 1 of them.
-    #[inline]
-    pub fn increase_by_ack(&mut self, w: u32) {
-        if self.cwnd_cnt >= w {
-            self.cwnd = (self.cwnd + 1).min(self.clamp);
-            self.cwnd_cnt = 0;
-        } else {
-            self.cwnd_cnt += 1;
-        }
-    }
-
     /// `tcp_slow_start`: grow by every packet delivered, up to the threshold; what is left over
-    /// is for congestion avoidance. There is no limit on a stretch ACK.
+    /// is for congestion avoidance. There is no limit on a stretch ACK. Where ACKs are counted the threshold is no
+    /// limit either, and nothing is left over.
     #[inline]
     pub fn slow_start(&mut self, acked: u32) -> u32 {
-        let cwnd = (self.cwnd + acked).min(self.ssthresh);
-        let left = acked - (cwnd - self.cwnd);
-        self.cwnd = cwnd.min(self.clamp);
-        left
+        match self.growth {
+            Growth::Packets => {
+                let cwnd = (self.cwnd + acked).min(self.ssthresh);
+                let left = acked - (cwnd - self.cwnd);
+                self.cwnd = cwnd.min(self.clamp);
+                left
+            }
+            Growth::Acks => {
+                self.cwnd = (self.cwnd + acked).min(self.clamp);
+                0
+            }
+        }
     }
 
     /// `tcp_cong_avoid_ai`: one more packet per `w` packets delivered.
     #[inline]
     pub fn additive_increase(&mut self, w: u32, acked: u32) {
+        if self.growth == Growth::Acks {
+            return self.increase_by_ack(w);
+        }
         // A divisor that has shrunk since the last ACK pays out first, one packet at most.
         if self.cwnd_cnt >= w {
             self.cwnd_cnt = 0;
@@ -86,6 +103,17 @@ impl Window {
             self.cwnd += delta;
         }
         self.cwnd = self.cwnd.min(self.clamp);
+    }
+
+    /// The same where ACKs are counted (2.6): the counter is compared before it is incremented, so that a step
+    /// takes `w` + 1 of them.
+    fn increase_by_ack(&mut self, w: u32) {
+        if self.cwnd_cnt >= w {
+            self.cwnd = (self.cwnd + 1).min(self.clamp);
+            self.cwnd_cnt = 0;
+        } else {
+            self.cwnd_cnt += 1;
+        }
     }
 
     /// `tcp_current_ssthresh`: what would be remembered as the threshold now.
@@ -103,6 +131,7 @@ impl Window {
 #[cfg(test)]
 mod tests {
     use super::Window;
+    use crate::testing::OLD_RULES;
 
     #[test]
     fn a_stretch_ack_in_slow_start_counts_whole_and_hands_on_the_rest() {
@@ -124,21 +153,21 @@ mod tests {
     /// `tcp_cong_avoid_ai`'s callers in Linux 2.6.27 count ACKs, not packets.
     #[test]
     fn counted_by_ack_a_step_takes_one_ack_more_than_the_window() {
-        let mut window = Window::new(10);
+        let mut window = Window::with_rules(10, &OLD_RULES);
         for _ in 0..10 {
-            window.increase_by_ack(10);
+            window.additive_increase(10, 1);
         }
         assert_eq!((window.cwnd, window.cwnd_cnt), (10, 10));
-        window.increase_by_ack(10);
+        window.additive_increase(10, 1);
         assert_eq!((window.cwnd, window.cwnd_cnt), (11, 0));
     }
 
     /// `tcp_in_slow_start` (6.1: below the threshold) and 2.6.27's `snd_cwnd <= snd_ssthresh`.
     #[test]
     fn at_the_threshold_slow_start_holds_only_where_it_is_said_so() {
-        let mut window = Window { ssthresh: 10, ..Window::new(10) };
+        let window = Window { ssthresh: 10, ..Window::new(10) };
         assert!(!window.in_slow_start());
-        window.slow_start_at_threshold = true;
+        let mut window = Window { ssthresh: 10, ..Window::with_rules(10, &OLD_RULES) };
         assert!(window.in_slow_start());
         window.cwnd = 11;
         assert!(!window.in_slow_start());

@@ -10,8 +10,9 @@
 //! `cargo test -p dragstrip-cc --test model`. More sequences: `PROPTEST_CASES=20000` before it.
 
 use dragstrip_cc::{
-    Ack, Algorithm, CaState, CongestionControl, Event, Kernel, Options, PacingStatus, RateSample,
-    Response, Variable, View, Window, about, names,
+    Ack, Algorithm, BsdHost, CaState, CongestionControl, CubicCurve, CwndLimited, Event, Growth,
+    HyStartClock, Options, PacingStatus, RateSample, Response, Rules, Variable, VegasRule, View,
+    Window, about, names,
 };
 use dragstrip_units::{Duration, Instant, Stream};
 use proptest::prelude::*;
@@ -75,7 +76,32 @@ struct Host {
     initial_cwnd: u32,
     clamp: u32,
     pacing_status: PacingStatus,
-    kernel: Kernel,
+    rules: Rules,
+}
+
+/// Every combination of rules, also those that no kernel has.
+fn rules() -> impl Strategy<Value = Rules> {
+    (
+        prop_oneof![Just(Growth::Packets), Just(Growth::Acks)],
+        any::<bool>(),
+        prop_oneof![
+            Just(CwndLimited::Recently),
+            Just(CwndLimited::WithinBurst),
+            Just(CwndLimited::AsTold),
+            Just(CwndLimited::Always)
+        ],
+        prop_oneof![
+            Just(HyStartClock::None),
+            Just(HyStartClock::Jiffies),
+            Just(HyStartClock::Microseconds)
+        ],
+        prop_oneof![Just(CubicCurve::PerJiffy), Just(CubicCurve::PerWindow)],
+        prop_oneof![Just(VegasRule::Module), Just(VegasRule::Patch)],
+        prop_oneof![Just(BsdHost::Native), Just(BsdHost::Foreign)],
+    )
+        .prop_map(|(growth, slow_start_at_threshold, limited, hystart, cubic, vegas, bsd)| {
+            Rules { growth, slow_start_at_threshold, limited, hystart, cubic, vegas, bsd }
+        })
 }
 
 fn host() -> impl Strategy<Value = Host> {
@@ -85,21 +111,15 @@ fn host() -> impl Strategy<Value = Host> {
         1_u32..20,
         prop_oneof![4 => Just(u32::MAX), 1 => 20_u32..200],
         prop_oneof![Just(PacingStatus::None), Just(PacingStatus::Needed), Just(PacingStatus::Fq)],
-        prop_oneof![
-            Just(Kernel::Linux6),
-            Just(Kernel::Linux22),
-            Just(Kernel::Linux2627),
-            Just(Kernel::Linux2638),
-            Just(Kernel::Freebsd9)
-        ],
+        rules(),
     )
-        .prop_map(|(hz, mss, initial_cwnd, clamp, pacing_status, kernel)| Host {
+        .prop_map(|(hz, mss, initial_cwnd, clamp, pacing_status, rules)| Host {
             hz,
             mss,
             initial_cwnd,
             clamp,
             pacing_status,
-            kernel,
+            rules,
         })
 }
 
@@ -107,6 +127,7 @@ fn host() -> impl Strategy<Value = Host> {
 struct Connection {
     name: &'static str,
     cc: Algorithm,
+    growth: Growth,
     view: View,
     window: Window,
     /// The reduction ends when this byte is acknowledged.
@@ -118,7 +139,8 @@ struct Connection {
 
 impl Connection {
     fn new(name: &'static str, host: &Host, seed: u64) -> Self {
-        let cc = Algorithm::new(name, &Options::new(), Stream::named(seed, name)).unwrap();
+        let cc =
+            Algorithm::new(name, &Options::new(), &host.rules, Stream::named(seed, name)).unwrap();
         let view = View {
             now: Instant::from_nanos(1),
             hz: host.hz,
@@ -145,15 +167,23 @@ impl Connection {
             pacing_shift: 10,
             gso_max_bytes: 65_216,
             initial_cwnd: host.initial_cwnd,
-            kernel: host.kernel,
+            limited: host.rules.limited,
             prior_in_flight: host.initial_cwnd,
             max_burst: 3,
             abc_limit: 2,
         };
-        let mut window = Window::new(host.initial_cwnd);
+        let mut window = Window::with_rules(host.initial_cwnd, &host.rules);
         window.clamp = host.clamp;
-        let mut connection =
-            Self { name, cc, view, window, high_seq: 0, prior_ssthresh: 0, undoable: false };
+        let mut connection = Self {
+            name,
+            cc,
+            growth: host.rules.growth,
+            view,
+            window,
+            high_seq: 0,
+            prior_ssthresh: 0,
+            undoable: false,
+        };
         connection.cc.init(&connection.view, &mut connection.window);
         connection.check("init");
         connection
@@ -162,8 +192,7 @@ impl Connection {
     /// What holds after every hook.
     fn check(&self, hook: &str) {
         let name = self.name;
-        let Window { cwnd, ssthresh, clamp, pacing_rate, cwnd_cnt: _, slow_start_at_threshold: _ } =
-            self.window;
+        let Window { cwnd, ssthresh, clamp, pacing_rate, .. } = self.window;
         assert!(cwnd >= 1, "{name}, {hook}: cwnd {cwnd}");
         assert!(cwnd <= clamp, "{name}, {hook}: cwnd {cwnd} above {clamp}");
         // 1 only where Linux allows it: HyStart and Vegas set it to the window after a timeout.
@@ -171,6 +200,7 @@ impl Connection {
         // 0 beyond 16 s per packet, BBR's unit of bandwidth; no RTT here is as long.
         assert!(pacing_rate > 0, "{name}, {hook}: pacing rate 0");
         assert!(self.cc.min_tso_segs(&self.view, &self.window) >= 1);
+        assert!(self.cc.min_cwnd(&self.window) <= ssthresh);
         assert!(!self.cc.phase(&self.view, &self.window).is_empty());
         let mut listed = about().iter().find(|row| row.name == name).unwrap().variables.iter();
         self.cc.variables(&self.view, &self.window, &mut |told, value| {
@@ -309,7 +339,11 @@ impl Connection {
             self.window.cwnd = self.window.cwnd.min(self.window.clamp);
         } else {
             let before = self.window.cwnd;
-            let answer = self.cc.cong_avoid(&self.view, &mut self.window, sample.acked_sacked);
+            let counted = match self.growth {
+                Growth::Packets => sample.acked_sacked,
+                Growth::Acks => 1,
+            };
+            let answer = self.cc.cong_avoid(&self.view, &mut self.window, counted);
             self.check("cong_avoid");
             // FreeBSD's CUBIC jumps to its curve, which idle time does not stop.
             assert!(

@@ -11,7 +11,8 @@ use std::sync::Arc;
 /// Plays a script on a fresh endpoint; an error names a setting that the simulator does not have.
 pub fn play_on_simulator(script: &Script) -> Result<Outcome, String> {
     let settings = settings(script)?;
-    let cc = Algorithm::new(&script.cc, &Options::new(), Stream::named(1, "conformance"))
+    let rules = &settings.profile.congestion;
+    let cc = Algorithm::new(&script.cc, &Options::new(), rules, Stream::named(1, "conformance"))
         .map_err(|_| format!("cc {}: no such congestion control", script.cc))?;
     let client = matches!(script.opening, Opening::Client(_))
         || script.lines.iter().any(|line| line.action == Action::Connect);

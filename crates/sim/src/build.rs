@@ -16,7 +16,7 @@ use crate::settings::settings;
 use crate::sockets::Socket;
 use crate::tunnel::Tunnel;
 use crate::world::{Layout, QueueWatch, World};
-use dragstrip_cc::{Algorithm, UnknownAlgorithm};
+use dragstrip_cc::{Algorithm, Rules, UnknownAlgorithm};
 use dragstrip_link::{Ring, Transmitter, Wire};
 use dragstrip_qdisc::Discipline;
 use dragstrip_scenario::{
@@ -175,13 +175,19 @@ impl Ports<'_> {
     }
 }
 
-fn algorithm(flow: &FlowSpec, seed: u64, side: &str, field: &str) -> Result<Algorithm, SetupError> {
+fn algorithm(
+    flow: &FlowSpec,
+    rules: &Rules,
+    seed: u64,
+    side: &str,
+    field: &str,
+) -> Result<Algorithm, SetupError> {
     let Transport::Tcp { cc, cc_options } = &flow.transport else {
-        return Algorithm::new("reno", &BTreeMap::new(), Stream::named(seed, "unused"))
+        return Algorithm::new("reno", &BTreeMap::new(), rules, Stream::named(seed, "unused"))
             .map_err(|_| problem(field, "reno is registered"));
     };
     let stream = Stream::named(seed, &format!("flow/{}/{side}/{cc}", flow.label));
-    Algorithm::new(cc, cc_options, stream).map_err(|error| match error {
+    Algorithm::new(cc, cc_options, rules, stream).map_err(|error| match error {
         UnknownAlgorithm::Name { name, nearest } => problem(
             format!("{field}.transport.cc"),
             format!("{name:?} is no congestion control; did you mean {nearest:?}?"),
@@ -385,7 +391,8 @@ fn build_flows(
                         // VTUN and ssh set TCP_NODELAY.
                         Arc::make_mut(&mut settings).nodelay = true;
                     }
-                    let cc = algorithm(spec, scenario.seed, name, &field)?;
+                    let cc =
+                        algorithm(spec, &settings.profile.congestion, scenario.seed, name, &field)?;
                     sockets.push(Socket {
                         endpoint: Endpoint::new(role, &settings, cc),
                         scheduled: Instant::NEVER,

@@ -5,17 +5,15 @@
 
 use crate::metrics::Metrics;
 use crate::ticks::Ticks;
-use dragstrip_cc::Kernel;
+use dragstrip_cc::{BsdHost, CubicCurve, CwndLimited, Growth, HyStartClock, Rules, VegasRule};
 use dragstrip_units::Duration;
 
 /// The rules of a kernel's endpoint that are no settings of its: which of the behaviours the endpoint knows.
 /// Sources: the kernels named; where the fact is not verified, the field says so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Profile {
-    /// Whose versions of the algorithms, and what their growth counts.
-    pub kernel: Kernel,
-    /// Slow start holds while `cwnd <= ssthresh`, not `<`.
-    pub slow_start_at_threshold: bool,
+    /// Its congestion controls' rules.
+    pub congestion: Rules,
     /// How losses are found and the window is reduced.
     pub recovery: RecoveryStyle,
     /// Where RTT samples come from.
@@ -136,8 +134,15 @@ pub enum SendBuffer {
 impl Profile {
     /// Linux 6.1.
     pub const LINUX_6: Self = Self {
-        kernel: Kernel::Linux6,
-        slow_start_at_threshold: false,
+        congestion: Rules {
+            growth: Growth::Packets,
+            slow_start_at_threshold: false,
+            limited: CwndLimited::Recently,
+            hystart: HyStartClock::Microseconds,
+            cubic: CubicCurve::PerJiffy,
+            vegas: VegasRule::Module,
+            bsd: BsdHost::Foreign,
+        },
         recovery: RecoveryStyle::RackPrr,
         rtt_sampling: RttSampling::Microseconds,
         timer_wheel: TimerWheel::Buckets,
@@ -169,8 +174,15 @@ impl Profile {
 
     /// Linux 2.6.27.
     pub const LINUX_2_6_27: Self = Self {
-        kernel: Kernel::Linux2627,
-        slow_start_at_threshold: true,
+        congestion: Rules {
+            growth: Growth::Acks,
+            slow_start_at_threshold: true,
+            limited: CwndLimited::WithinBurst,
+            hystart: HyStartClock::None,
+            cubic: CubicCurve::PerWindow,
+            vegas: VegasRule::Module,
+            bsd: BsdHost::Foreign,
+        },
         recovery: RecoveryStyle::RateHalving { fack: true },
         rtt_sampling: RttSampling::Ticks,
         timer_wheel: TimerWheel::Exact,
@@ -189,13 +201,24 @@ impl Profile {
     };
 
     /// Linux 2.6.38.
-    pub const LINUX_2_6_38: Self =
-        Self { kernel: Kernel::Linux2638, initial_offer: 10, ..Self::LINUX_2_6_27 };
+    pub const LINUX_2_6_38: Self = Self {
+        congestion: Rules { hystart: HyStartClock::Jiffies, ..Self::LINUX_2_6_27.congestion },
+        initial_offer: 10,
+        ..Self::LINUX_2_6_27
+    };
 
     /// Linux 2.2.
     pub const LINUX_2_2: Self = Self {
-        kernel: Kernel::Linux22,
-        slow_start_at_threshold: true,
+        congestion: Rules {
+            growth: Growth::Acks,
+            slow_start_at_threshold: true,
+            limited: CwndLimited::Always,
+            hystart: HyStartClock::None,
+            // It has no CUBIC.
+            cubic: CubicCurve::PerWindow,
+            vegas: VegasRule::Patch,
+            bsd: BsdHost::Foreign,
+        },
         recovery: RecoveryStyle::Inflation,
         rtt_sampling: RttSampling::LastTicks,
         timer_wheel: TimerWheel::Exact,
@@ -215,8 +238,16 @@ impl Profile {
 
     /// FreeBSD 9.
     pub const FREEBSD_9: Self = Self {
-        kernel: Kernel::Freebsd9,
-        slow_start_at_threshold: true,
+        congestion: Rules {
+            growth: Growth::Packets,
+            slow_start_at_threshold: true,
+            limited: CwndLimited::AsTold,
+            // What Linux's algorithms would do: it has none of them.
+            hystart: HyStartClock::None,
+            cubic: CubicCurve::PerWindow,
+            vegas: VegasRule::Module,
+            bsd: BsdHost::Native,
+        },
         recovery: RecoveryStyle::Bsd,
         rtt_sampling: RttSampling::BsdTicks,
         timer_wheel: TimerWheel::Exact,

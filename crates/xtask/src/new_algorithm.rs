@@ -100,7 +100,8 @@ pub fn create(root: &Path, name: &str) -> Result<String, Failure> {
     let registry = root.join(REGISTRY);
     let (old_modules, old_registry) = (read(&modules)?, read(&registry)?);
     let listed = format!("pub mod {};", names.module);
-    if file.exists() || old_modules.contains(&listed) || registered(&old_registry, name) {
+    let known = dragstrip_cc::names().contains(&name);
+    if file.exists() || old_modules.contains(&listed) || known {
         return Err(Failure::Usage(format!("{name:?} exists already: choose another name")));
     }
     let new_modules = with_module(&old_modules, &listed)?;
@@ -161,10 +162,6 @@ fn names(name: &str) -> Result<Names<'_>, Failure> {
     Ok(Names { registered: name, module, kind: parts.iter().map(capitalised).collect() })
 }
 
-fn registered(registry: &str, name: &str) -> bool {
-    registry.lines().any(|line| line.trim().starts_with(&format!("\"{name}\" => ")))
-}
-
 fn changed(what: &str) -> Failure {
     Failure::Usage(format!("{what} is not where this command expects it"))
 }
@@ -197,9 +194,8 @@ fn with_registration(registry: &str, names: &Names) -> Result<String, Failure> {
         registry.split_once(invocation).ok_or_else(|| changed("`algorithms! {` in registry.rs"))?;
     let (table, after) =
         table.split_once("\n}").ok_or_else(|| changed("the end of `algorithms! {`"))?;
-    let Names { registered, module, kind } = names;
-    let line = format!("    \"{registered}\" => {kind}({module}::{kind}),");
-    Ok(format!("{before}{invocation}{table}\n{line}\n}}{after}"))
+    let Names { registered: _, module, kind } = names;
+    Ok(format!("{before}{invocation}{table}\n    {module}: {kind},\n}}{after}"))
 }
 
 /// The house's layout, so that `cargo fmt --check` is content whatever the name's length.

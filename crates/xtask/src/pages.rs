@@ -3,6 +3,7 @@
 use crate::generate::Output;
 use crate::schema::{Field, Kind, Model, Shape, Type};
 use crate::{Failure, read};
+use dragstrip_cc::{About, Needs, Parameter, Variable};
 use dragstrip_scenario::{
     Support, Sysctl, format_qdisc, freebsd_sysctl_table, parse_qdisc, sysctl_table,
 };
@@ -191,30 +192,51 @@ fn description(model: &Model, word: &str) -> String {
     sentence(&variant.expect("every discipline is in the scenario").description)
 }
 
-/// Every algorithm's own header, in the order of the registry.
+/// Every algorithm's own header and row, in the order of the registry.
 fn algorithms(root: &Path) -> Result<String, Failure> {
-    let names = dragstrip_cc::names();
+    let names: Vec<String> = dragstrip_cc::names().iter().map(|name| format!("`{name}`")).collect();
     let mut text = format!(
         "{MARK}# Congestion controls\n\n\
-         Known by these names: {}. What follows is the header of each one's source file in\n\
-         `crates/cc/src/algorithms/`.\n",
-        names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+         Known by these names: {}. What follows is the header of each one's source file, what it models, its\n\
+         parameters (`cc_options` of a flow) and what of its state a recording shows (`cc_state`).\n",
+        names.join(", ")
     );
-    let registry = read(&root.join("crates/cc/src/registry.rs"))?;
-    for name in names {
-        let module = module(&registry, name)
-            .ok_or_else(|| Failure::Usage(format!("registry.rs has no line for {name:?}")))?;
-        let source = read(&root.join(format!("crates/cc/src/algorithms/{module}.rs")))?;
+    for about in dragstrip_cc::about() {
+        let About { name, file, models, parameters, variables, needs } = *about;
+        let source = read(&root.join(file))?;
         let _ = write!(text, "\n## {name}\n\n{}\n", header(&source));
+        let _ = write!(text, "\nModels: {models}. Source: `{file}`.{}\n", wants(needs));
+        if !parameters.is_empty() {
+            text.push_str("\n| parameter | values | default | unit | meaning | source |\n|---|---|---|---|---|---|\n");
+        }
+        for Parameter { name, default, range, unit, meaning, source } in parameters {
+            let _ = writeln!(
+                text,
+                "| `{name}` | {range} | {default} | {unit} | {} | {source} |",
+                cell(meaning)
+            );
+        }
+        if !variables.is_empty() {
+            text.push_str("\n| shows | unit | meaning |\n|---|---|---|\n");
+        }
+        for Variable { name, unit, meaning } in variables {
+            let _ = writeln!(text, "| `{name}` | {} | {} |", unit.suffix(), cell(meaning));
+        }
     }
     Ok(text)
 }
 
-/// `"cdg" => Cdg(cdg::Cdg),` → `cdg`.
-fn module<'a>(registry: &'a str, name: &str) -> Option<&'a str> {
-    let start = format!("\"{name}\" => ");
-    let line = registry.lines().find_map(|line| line.trim().strip_prefix(&start))?;
-    line.split_once('(')?.1.split_once("::").map(|(module, _)| module)
+/// What the endpoint does for it, as sentences.
+fn wants(needs: Needs) -> String {
+    let Needs { pacing, rtt_stamps } = needs;
+    let mut text = String::new();
+    if pacing {
+        text.push_str(" Paced by the endpoint, if no `fq` does it.");
+    }
+    if rtt_stamps {
+        text.push_str(" RTTs in microseconds also where the kernel gives others jiffies.");
+    }
+    text
 }
 
 /// The `//!` lines, without rustdoc's references to items.
@@ -244,13 +266,6 @@ fn without_item_links(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_line_of_the_registry_names_the_module() {
-        let registry = "algorithms! {\n    \"cdg-freebsd\" => CdgFreebsd(cdg_freebsd::Cdg),\n}";
-        assert_eq!(module(registry, "cdg-freebsd"), Some("cdg_freebsd"));
-        assert_eq!(module(registry, "cdg"), None);
-    }
 
     #[test]
     fn a_header_loses_its_references_to_items() {

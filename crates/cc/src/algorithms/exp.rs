@@ -23,12 +23,27 @@
 //! algorithm must have. Then add a line to `registry.rs`: the generic model in `crates/cc/tests/model.rs` will
 //! drive it through everything a connection can do to it.
 
-use crate::algorithms::{integer, reject_unknown, reno};
-use crate::{About, CongestionControl, Options, Response, UnknownAlgorithm, View, Window};
+use crate::{
+    About, CongestionControl, Needs, Parameter, Parameters, Range, Response, Rules, View, Window,
+};
 use dragstrip_units::Stream;
 
 /// Its row in the registry.
-pub const ABOUT: About = About { name: "exp", variables: &[] };
+pub const ABOUT: About = About {
+    name: "exp",
+    file: file!(),
+    models: "none: an exercise",
+    parameters: &[Parameter::new(
+        "factor",
+        3.0,
+        Range::Whole(2, 16),
+        "",
+        "growth of the window per round trip of slow start; 2 is Reno's",
+        "the exercise",
+    )],
+    variables: &[],
+    needs: Needs::NOTHING,
+};
 
 /// Reno with × `factor` slow start and ¾ reductions.
 #[derive(Clone, Debug)]
@@ -38,13 +53,10 @@ pub struct Exp {
 }
 
 impl Exp {
-    /// `options`: `factor`. `stream` is not used: nothing is left to chance.
-    ///
-    /// # Errors
-    /// Another option, or a `factor` out of range.
-    pub fn new(options: &Options, _stream: Stream) -> Result<Self, UnknownAlgorithm> {
-        reject_unknown("exp", options, &["factor"])?;
-        Ok(Self { gain: integer(options, "exp", "factor", 3, 2..=16)? - 1 })
+    /// Nothing is left to chance.
+    #[must_use]
+    pub fn new(parameters: &Parameters<'_>, _rules: &Rules, _stream: Stream) -> Self {
+        Self { gain: parameters.whole("factor") - 1 }
     }
 }
 
@@ -58,10 +70,6 @@ impl CongestionControl for Exp {
         if !view.cwnd_limited(window) {
             return Response::None;
         }
-        if view.kernel.counts_acks() {
-            reno::grow_by_ack(window, self.gain);
-            return Response::None;
-        }
         let left = if window.in_slow_start() {
             // What does not fit below the threshold comes back as growth; count it as packets.
             window.slow_start(acked * self.gain) / self.gain
@@ -73,15 +81,20 @@ impl CongestionControl for Exp {
         }
         Response::None
     }
+
+    /// As Reno's.
+    fn min_cwnd(&self, window: &Window) -> u32 {
+        window.ssthresh / 2
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{options, stream, view};
+    use crate::testing::{made, options, view};
 
     fn exp(pairs: &[(&str, f64)]) -> Exp {
-        Exp::new(&options(pairs), stream()).unwrap()
+        made!(Exp, pairs)
     }
 
     #[test]
@@ -121,6 +134,6 @@ mod tests {
 
     #[test]
     fn fractions_are_refused() {
-        assert!(Exp::new(&options(&[("factor", 2.5)]), stream()).is_err());
+        assert!(Parameters::new(&ABOUT, &options(&[("factor", 2.5)])).is_err());
     }
 }

@@ -2,11 +2,27 @@
 //!
 //! Parameter `window` (packets, default 10). Losses are still repaired; they cost no window.
 
-use crate::{About, CongestionControl, Options, Response, UnknownAlgorithm, View, Window};
+use crate::{
+    About, CongestionControl, Needs, Parameter, Parameters, Range, Response, Rules, View, Window,
+};
 use dragstrip_units::Stream;
 
 /// Its row in the registry.
-pub const ABOUT: About = About { name: "fixed", variables: &[] };
+pub const ABOUT: About = About {
+    name: "fixed",
+    file: file!(),
+    models: "none",
+    parameters: &[Parameter::new(
+        "window",
+        10.0,
+        Range::Whole(1, 1 << 24),
+        "packets",
+        "the window",
+        "none",
+    )],
+    variables: &[],
+    needs: Needs::NOTHING,
+};
 
 /// A constant window.
 #[derive(Clone, Debug)]
@@ -15,14 +31,10 @@ pub struct Fixed {
 }
 
 impl Fixed {
-    /// `options`: `window`, packets.
-    ///
-    /// # Errors
-    /// Another option, or a window below 1 or above 2^24 packets.
-    pub fn new(options: &Options, _stream: Stream) -> Result<Self, UnknownAlgorithm> {
-        super::reject_unknown("fixed", options, &["window"])?;
-        let window = super::option(options, "fixed", "window", 10.0, 1.0..=16_777_216.0)?;
-        Ok(Self { window: window as u32 })
+    /// Nothing is left to chance.
+    #[must_use]
+    pub fn new(parameters: &Parameters<'_>, _rules: &Rules, _stream: Stream) -> Self {
+        Self { window: parameters.whole("window") }
     }
 }
 

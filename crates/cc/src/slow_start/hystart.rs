@@ -13,11 +13,9 @@
 //!   it acts once per connection or timeout.
 //! - **Source of the details**: Linux 6.1 `tcp_cubic.c` (`hystart_update`, `hystart_ack_delay`,
 //!   `bictcp_hystart_reset`).
-//! - **Parameters** are those of the kernel module `tcp_cubic`: `hystart_detect` (1 train,
-//!   2 delay, 3 both), `hystart_low_window` (packets), `hystart_ack_delta_us`.
+//! - **Parameters** are those of the kernel module `tcp_cubic`.
 
-use crate::algorithms::integer;
-use crate::{Options, PacingStatus, UnknownAlgorithm, View, Window};
+use crate::{HyStartClock, PacingStatus, Parameter, Parameters, Range, View, Window};
 
 /// Samples before a round's minimum is believed (`HYSTART_MIN_SAMPLES`).
 const MIN_SAMPLES: u8 = 8;
@@ -26,9 +24,40 @@ const DELAY_US: (u32, u32) = (4_000, 16_000);
 /// Cap on the allowance for bursts, µs.
 const ACK_DELAY_US_MAX: u64 = 1_000;
 
+const SOURCE: &str = "module parameter";
+
+/// `hystart_detect`.
+pub const DETECT: Parameter = Parameter::new(
+    "hystart_detect",
+    3.0,
+    Range::Whole(0, 3),
+    "",
+    "what ends slow start: 1 ACK trains, 2 delay, 3 both, 0 neither",
+    SOURCE,
+);
+/// `hystart_low_window`.
+pub const LOW_WINDOW: Parameter = Parameter::new(
+    "hystart_low_window",
+    16.0,
+    Range::Whole(0, 1 << 20),
+    "packets",
+    "window below which HyStart ends nothing",
+    SOURCE,
+);
+/// `hystart_ack_delta_us`.
+pub const ACK_DELTA_US: Parameter = Parameter::new(
+    "hystart_ack_delta_us",
+    2_000.0,
+    Range::Whole(0, 1 << 20),
+    "us",
+    "longest gap between the ACKs of one train, on the clock of microseconds",
+    SOURCE,
+);
+
 /// The detector. It shares the caller's minimum RTT rather than keeping its own.
 #[derive(Clone, Debug)]
 pub struct HyStart {
+    in_jiffies: bool,
     detect_train: bool,
     detect_delay: bool,
     low_window: u32,
@@ -45,20 +74,21 @@ pub struct HyStart {
 }
 
 impl HyStart {
-    /// The names of the options read by [`HyStart::new`].
-    pub const OPTIONS: [&str; 3] = ["hystart_detect", "hystart_low_window", "hystart_ack_delta_us"];
-
-    /// A detector for `algorithm` (named in errors).
-    ///
-    /// # Errors
-    /// A parameter out of range.
-    pub fn new(options: &Options, algorithm: &'static str) -> Result<Self, UnknownAlgorithm> {
-        let detect = integer(options, algorithm, "hystart_detect", 3, 0..=3)?;
-        Ok(Self {
+    /// A detector with this clock, if there is one.
+    #[must_use]
+    pub fn new(parameters: &Parameters<'_>, clock: HyStartClock) -> Option<Self> {
+        let in_jiffies = match clock {
+            HyStartClock::None => return None,
+            HyStartClock::Jiffies => true,
+            HyStartClock::Microseconds => false,
+        };
+        let detect = parameters.whole(DETECT.name);
+        Some(Self {
+            in_jiffies,
             detect_train: detect & 1 != 0,
             detect_delay: detect & 2 != 0,
-            low_window: integer(options, algorithm, "hystart_low_window", 16, 0..=1 << 20)?,
-            ack_delta_us: integer(options, algorithm, "hystart_ack_delta_us", 2_000, 0..=1 << 20)?,
+            low_window: parameters.whole(LOW_WINDOW.name),
+            ack_delta_us: parameters.whole(ACK_DELTA_US.name),
             found: false,
             sample_cnt: 0,
             curr_rtt_us: u32::MAX,
@@ -88,6 +118,9 @@ impl HyStart {
         if self.found || !window.in_slow_start() {
             return;
         }
+        if self.in_jiffies {
+            return self.acked_in_jiffies(view, window, delay_us, delay_min_us);
+        }
         // Since 5.16 rounds are counted here, also below the low window, so that they keep step with
         // the flights; before, on every ACK that could grow the window.
         if view.snd_una > self.end_seq {
@@ -104,9 +137,10 @@ impl HyStart {
         }
     }
 
-    /// Before 2.6.39 a round began here, when the window was about to grow.
-    pub fn begin_round_in_jiffies(&mut self, view: &View) {
-        if view.snd_una > self.end_seq {
+    /// The window is about to grow: before 2.6.39 a round began here.
+    #[inline]
+    pub fn growing(&mut self, view: &View) {
+        if self.in_jiffies && view.snd_una > self.end_seq {
             self.start_round(view);
         }
     }
@@ -114,14 +148,14 @@ impl HyStart {
     /// The same from 2.6.29 to 2.6.38, on a clock of jiffies: a train of ACKs at most 2 ms apart ends slow start
     /// after half the minimum RTT, the delay when the least of the round's first eight samples exceeds the
     /// minimum by a sixteenth of it, at least 2 jiffies and at most 16.
-    pub fn acked_in_jiffies(
+    fn acked_in_jiffies(
         &mut self,
         view: &View,
         window: &mut Window,
         delay_us: u32,
         delay_min_us: u32,
     ) {
-        if self.found || !window.in_slow_start() || window.cwnd < self.low_window {
+        if window.cwnd < self.low_window {
             return;
         }
         let jiffy_us = u64::from(1_000_000 / view.hz);
@@ -188,11 +222,17 @@ fn ack_delay_us(view: &View, window: &Window) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::algorithms::cubic::linux::ABOUT;
     use crate::testing::{options, view};
     use dragstrip_units::Instant;
 
     fn start(pairs: &[(&str, f64)], view: &View) -> HyStart {
-        let mut hystart = HyStart::new(&options(pairs), "cubic").unwrap();
+        start_with(HyStartClock::Microseconds, pairs, view)
+    }
+
+    fn start_with(clock: HyStartClock, pairs: &[(&str, f64)], view: &View) -> HyStart {
+        let options = options(pairs);
+        let mut hystart = HyStart::new(&Parameters::new(&ABOUT, &options).unwrap(), clock).unwrap();
         hystart.reset(view);
         hystart
     }
@@ -315,10 +355,10 @@ mod tests {
         let exits = |hz: u32, rtt_us: u32| {
             let mut view = view();
             (view.hz, view.now) = (hz, Instant::from_nanos(1_000_000_000));
-            let mut hystart = start(&[("hystart_detect", 2.0)], &view);
+            let mut hystart = start_with(HyStartClock::Jiffies, &[("hystart_detect", 2.0)], &view);
             let mut window = Window::new(16);
             for _ in 0..9 {
-                hystart.acked_in_jiffies(&view, &mut window, rtt_us, 100_000);
+                hystart.acked(&view, &mut window, rtt_us, 100_000);
             }
             !window.in_slow_start()
         };
@@ -329,12 +369,12 @@ mod tests {
     #[test]
     fn in_jiffies_a_train_lasts_half_the_minimum_rtt() {
         let mut view = view();
-        let mut hystart = start(&[("hystart_detect", 1.0)], &view);
+        let mut hystart = start_with(HyStartClock::Jiffies, &[("hystart_detect", 1.0)], &view);
         let mut window = Window::new(20);
         let mut found = 0;
         for ms in 1..60 {
             at_us(&mut view, ms * 1_000);
-            hystart.acked_in_jiffies(&view, &mut window, 40_000, 40_000);
+            hystart.acked(&view, &mut window, 40_000, 40_000);
             if found == 0 && !window.in_slow_start() {
                 found = ms;
             }

@@ -3,8 +3,7 @@
 use super::{DURATION_MAX_NS, Report};
 use crate::routing::Topology;
 use crate::types::{Application, FlowSpec, ProbeSpec, Scenario, StackProfile, Transport};
-use dragstrip_cc::{Algorithm, UnknownAlgorithm};
-use dragstrip_units::Stream;
+use dragstrip_cc::UnknownAlgorithm;
 use std::collections::BTreeMap;
 
 /// Headers of IPv4 and UDP.
@@ -103,8 +102,8 @@ fn mtu(scenario: &Scenario, topology: &Topology, hosts: &[&String]) -> u32 {
 }
 
 fn check_algorithm(cc: &str, options: &BTreeMap<String, f64>, at: &str, report: &mut Report) {
-    match Algorithm::new(cc, options, Stream::named(0, "validation")) {
-        Ok(_) => {}
+    match dragstrip_cc::check(cc, options) {
+        Ok(()) => {}
         Err(UnknownAlgorithm::Name { name, nearest }) => {
             let list = dragstrip_cc::names().join(", ");
             let expected = format!("one of {list}; did you mean {nearest:?}?");

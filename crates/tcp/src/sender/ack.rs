@@ -406,7 +406,7 @@ impl Sender {
         let ambiguous = ack.news.has(News::RETRANS_ACKED);
         let ca_rtt = last_acked_us.filter(|_| !ambiguous).map(|sent_us| self.ticks_since(sent_us));
         let ca_rtt = ca_rtt.filter(|&ticks| ticks > 0);
-        self.last_rtt_us = if self.cc.wants_stamps() {
+        self.last_rtt_us = if self.cc.about().needs.rtt_stamps {
             let now_us = self.now_us();
             last_acked_us.filter(|_| !ambiguous).map(|sent_us| (now_us - sent_us) as u32)
         } else {

@@ -109,7 +109,7 @@ impl Sender {
             || self.view.state != CaState::Open;
         let free = !news.has(News::ECE) || self.window.cwnd < self.window.ssthresh;
         if news.has(News::DATA_ACKED) && !judging && (!dubious || (free && !self.in_reduction())) {
-            let response = self.cc.cong_avoid(&self.view, &mut self.window, acked);
+            let response = self.cc.cong_avoid(&self.view, &mut self.window, 1);
             self.transmission.validated_at = self.view.now;
             if response == Response::EnterCwr {
                 self.enter_cwr_halving(true);
@@ -371,6 +371,8 @@ impl Sender {
     /// `tcp_undo_cwr`.
     fn undo_cwr(&mut self, with_ssthresh: bool) {
         if self.recovery.prior_ssthresh > 0 {
+            // It does not remember the window, only that it was halved.
+            self.view.prior_cwnd = self.window.ssthresh << 1;
             self.window.cwnd = self.cc.undo_cwnd(&self.view, &mut self.window);
             if with_ssthresh && self.recovery.prior_ssthresh > self.window.ssthresh {
                 self.window.ssthresh = self.recovery.prior_ssthresh;

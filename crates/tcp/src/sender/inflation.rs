@@ -20,7 +20,7 @@ use super::scoreboard::Marks;
 use super::timers::Pending;
 use super::{Io, Sender};
 use crate::segment::{Outbox, Segment};
-use dragstrip_cc::{CaState, CongestionControl, Event, Window};
+use dragstrip_cc::{CaState, CongestionControl, Event};
 
 /// Duplicate ACKs that begin a fast retransmit, and segments of which a SACK may lie ahead.
 const DUPLICATES: u32 = 3;
@@ -73,7 +73,7 @@ impl Sender {
             // should_advance_cwnd: not for what a fast retransmit without SACK has repaired.
             let repairs = ack.news.has(News::RETRANS_ACKED);
             if !repairs || state.facked > 0 || state.timeouts > 0 {
-                let _ = self.cc.cong_avoid(&self.view, &mut self.window, acked);
+                let _ = self.cc.cong_avoid(&self.view, &mut self.window, 1);
             }
         }
         self.settle_rtt();
@@ -185,7 +185,8 @@ impl Sender {
     fn reduce_threshold(&mut self) {
         let peer = self.window_end.saturating_sub(self.view.snd_una) / u64::from(self.view.mss);
         let usable = self.window.cwnd.min(u32::try_from(peer).unwrap_or(u32::MAX));
-        let mut seen = Window { cwnd: usable, ..self.window.clone() };
+        let mut seen = self.window.clone();
+        seen.cwnd = usable;
         self.view.prior_cwnd = self.window.cwnd;
         self.window.ssthresh = self.cc.ssthresh(&self.view, &mut seen);
         self.counters.reductions += 1;

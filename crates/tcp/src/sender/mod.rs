@@ -146,15 +146,12 @@ impl Sender {
             pacing_shift: 10,
             gso_max_bytes: 65_536 - 320 - 1,
             initial_cwnd: settings.initial_cwnd,
-            kernel: settings.profile.kernel,
+            limited: settings.profile.congestion.limited,
             prior_in_flight: 0,
             max_burst: settings.initial_reordering(),
             abc_limit: settings.bsd.abc_limit,
         };
-        let window = Window {
-            slow_start_at_threshold: settings.profile.slow_start_at_threshold,
-            ..Window::new(settings.initial_cwnd)
-        };
+        let window = Window::with_rules(settings.initial_cwnd, &settings.profile.congestion);
         Self {
             has_cong_control: cc.has_cong_control(),
             buffer: Buffer::new(settings, cc.sndbuf_factor()),
@@ -223,7 +220,7 @@ impl Sender {
         if syn_retransmits > allowed {
             self.window.cwnd = 1;
         }
-        if self.cc.needs_pacing() {
+        if self.cc.about().needs.pacing {
             self.view.pacing_status = PacingStatus::Needed;
         }
         self.transmission.validated_at = now;

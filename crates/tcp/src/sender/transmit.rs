@@ -540,12 +540,7 @@ impl Sender {
             self.view.max_packets_out = self.view.packets_out;
             self.transmission.usage_round_ends = self.view.snd_nxt;
         }
-        let used = if self.view.kernel.counts_acks() {
-            self.view.packets_out >= self.window.cwnd
-        } else {
-            self.view.cwnd_limited(&self.window)
-        };
-        if used {
+        if self.view.window_used(&self.window) {
             self.transmission.cwnd_used = 0;
             self.transmission.validated_at = self.view.now;
             return;

@@ -99,7 +99,8 @@ pub struct Host {
 impl Host {
     fn new(role: Role, cc: &str, settings: &Settings) -> Self {
         let stream = Stream::named(1, "timeline");
-        let cc = Algorithm::new(cc, &Options::new(), stream).expect("a known algorithm");
+        let cc = Algorithm::new(cc, &Options::new(), &settings.profile.congestion, stream)
+            .expect("a known algorithm");
         Self {
             endpoint: Endpoint::new(role, &Arc::new(settings.clone()), cc),
             wire: Wire::default(),

@@ -96,8 +96,8 @@ fn modules_and_registry_stay_sorted_and_complete() {
     let list: Vec<&str> = modules.lines().filter(|line| line.starts_with("pub mod ")).collect();
     assert!(list.is_sorted() && list.contains(&"pub mod my_cc;"), "{list:?}");
     let registry = tree.text(REGISTRY);
-    assert!(registry.contains("    \"my-cc\" => MyCc(my_cc::MyCc),\n}"), "{registry}");
-    assert!(registry.contains("\"reno\" => Reno(reno::Reno),"), "the old ones stay");
+    assert!(registry.contains("    my_cc: MyCc,\n}"), "{registry}");
+    assert!(registry.contains("    reno::linux: Reno,\n"), "the old ones stay");
 }
 
 /// The promise: the new file compiles, passes its tests and the lints. (The generic model drives it

@@ -2,7 +2,7 @@
 
 use super::cwnd::tso_segs_goal;
 use super::*;
-use crate::testing::{options, stream, view};
+use crate::testing::{made, view};
 use dragstrip_units::{Duration, Instant};
 
 /// A flow whose in-flight and bandwidth the test decides.
@@ -16,7 +16,7 @@ struct Path {
 
 impl Path {
     fn new(spacing_us: u64, rtt_us: u32) -> Self {
-        let mut bbr = Bbr::new(&options(&[]), stream()).unwrap();
+        let mut bbr = made!(Bbr);
         let mut view = view();
         let mut window = Window::new(10);
         view.min_rtt_us = rtt_us;
@@ -88,7 +88,7 @@ fn the_first_rate_is_the_window_in_an_rtt_or_in_a_millisecond() {
         let mut view = view();
         view.srtt_us_x8 = srtt_us_x8;
         let mut window = Window::new(10);
-        Bbr::new(&options(&[]), stream()).unwrap().init(&view, &mut window);
+        made!(Bbr).init(&view, &mut window);
         window.pacing_rate as f64
     };
     let at_1_ms = 10.0 * 1_448.0 * 1_000.0 * 2.8867 * 0.99;

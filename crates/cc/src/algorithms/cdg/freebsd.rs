@@ -28,21 +28,84 @@
 //! - **Source of the details**: FreeBSD 9.3 `cc/cc_cdg.c`, 9.0 `khelp/h_ertt.c` (from 9.1 on RTTs are milliseconds). Parameters
 //!   are the sysctls `net.inet.tcp.cc.cdg.*`, and `tick_ms`, by default (0) the tick of a FreeBSD host, 1 on others.
 
-pub(super) mod ertt;
-
-use self::ertt::Ertt;
-use crate::algorithms::{integer, reject_unknown};
-use crate::bytes::ByteWindow;
+use crate::bsd::{ByteWindow, Ertt};
 use crate::{
-    About, Ack, CaState, CongestionControl, Event, Kernel, Options, Response, Unit,
-    UnknownAlgorithm, Variable, View, Window,
+    About, Ack, BsdHost, CaState, CongestionControl, Event, Needs, Parameter, Parameters, Range,
+    Response, Rules, Unit, Variable, View, Window,
 };
 use dragstrip_units::Stream;
 
-const NAME: &str = "cdg-freebsd";
 /// Its row in the registry.
 pub const ABOUT: About = About {
     name: "cdg-freebsd",
+    file: file!(),
+    models: "FreeBSD 9.3, cc_cdg.c, version 0.1",
+    parameters: &[
+        Parameter::new(
+            "tick_ms",
+            0.0,
+            Range::Whole(0, 1_000),
+            "ms",
+            "tick that RTTs are counted in; 0: the host's on FreeBSD, 1 elsewhere",
+            "kern.hz",
+        ),
+        Parameter::new(
+            "alpha_inc",
+            0.0,
+            Range::Whole(0, 10_000),
+            "rounds",
+            "growth rises by a segment every so many rounds; 0: it does not",
+            "net.inet.tcp.cc.cdg.alpha_inc",
+        ),
+        Parameter::new(
+            "beta_delay",
+            70.0,
+            Range::Whole(1, 100),
+            "%",
+            "kept of the window on a delay backoff",
+            "net.inet.tcp.cc.cdg.beta_delay",
+        ),
+        Parameter::new(
+            "beta_loss",
+            50.0,
+            Range::Whole(1, 100),
+            "%",
+            "kept of the window on a loss",
+            "net.inet.tcp.cc.cdg.beta_loss",
+        ),
+        Parameter::new(
+            "smoothing_factor",
+            8.0,
+            Range::Whole(1, SMOOTHING_MAX as u32),
+            "rounds",
+            "length of the moving average of gradients",
+            "net.inet.tcp.cc.cdg.smoothing_factor",
+        ),
+        Parameter::new(
+            "exp_backoff_scale",
+            3.0,
+            Range::Whole(1, 10_000),
+            "ticks",
+            "G: the gradient at which a backoff has probability 1 - 1/e",
+            "net.inet.tcp.cc.cdg.exp_backoff_scale",
+        ),
+        Parameter::new(
+            "loss_compete_consec_cong",
+            5.0,
+            Range::Whole(0, 10_000),
+            "backoffs",
+            "in a row without effect before they are held",
+            "net.inet.tcp.cc.cdg.loss_compete_consec_cong",
+        ),
+        Parameter::new(
+            "loss_compete_hold_backoff",
+            5.0,
+            Range::Whole(0, 10_000),
+            "backoffs",
+            "held then",
+            "net.inet.tcp.cc.cdg.loss_compete_hold_backoff",
+        ),
+    ],
     variables: &[
         Variable::new(
             "gradient_min",
@@ -59,6 +122,7 @@ pub const ABOUT: About = About {
         ),
         Variable::new("min_rtt", Unit::Nanoseconds, "least RTT measured, in whole ticks and one"),
     ],
+    needs: Needs::NOTHING,
 };
 
 /// Fractional bits of a gradient, ticks (`D_P_E`).
@@ -96,7 +160,7 @@ enum ThisAck {
 }
 
 #[derive(Clone, Debug)]
-struct Parameters {
+struct Settings {
     alpha_inc: u16,
     beta_delay: u8,
     beta_loss: u8,
@@ -116,7 +180,8 @@ struct Trend {
 /// FreeBSD's CDG.
 #[derive(Clone, Debug)]
 pub struct CdgFreebsd {
-    parameters: Parameters,
+    parameters: Settings,
+    host: BsdHost,
     coin: Stream,
 
     bytes: ByteWindow,
@@ -148,36 +213,21 @@ pub struct CdgFreebsd {
 }
 
 impl CdgFreebsd {
-    /// `options`: the sysctls (`alpha_inc`, `beta_delay`, `beta_loss`, `smoothing_factor`,
-    /// `exp_backoff_scale`, `loss_compete_consec_cong`, `loss_compete_hold_backoff`) and `tick_ms`.
     /// `stream` says when ticks fall, and tosses the coin.
-    ///
-    /// # Errors
-    /// An unknown option or one out of range.
-    pub fn new(options: &Options, mut stream: Stream) -> Result<Self, UnknownAlgorithm> {
-        const KNOWN: [&str; 8] = [
-            "tick_ms",
-            "alpha_inc",
-            "beta_delay",
-            "beta_loss",
-            "smoothing_factor",
-            "exp_backoff_scale",
-            "loss_compete_consec_cong",
-            "loss_compete_hold_backoff",
-        ];
-        reject_unknown(NAME, options, &KNOWN)?;
-        let get = |name, default, range| integer(options, NAME, name, default, range);
-        let ertt = Ertt::new(get("tick_ms", 0, 0..=1_000)?, stream.next_u32());
-        let parameters = Parameters {
-            alpha_inc: get("alpha_inc", 0, 0..=10_000)? as u16,
-            beta_delay: get("beta_delay", 70, 1..=100)? as u8,
-            beta_loss: get("beta_loss", 50, 1..=100)? as u8,
-            smoothing_factor: get("smoothing_factor", 8, 1..=SMOOTHING_MAX as u32)? as u8,
-            exp_backoff_scale: get("exp_backoff_scale", 3, 1..=10_000)? as u16,
-            consec_cong: get("loss_compete_consec_cong", 5, 0..=10_000)? as u16,
-            hold_backoff: get("loss_compete_hold_backoff", 5, 0..=10_000)? as u16,
+    #[must_use]
+    pub fn new(given: &Parameters<'_>, rules: &Rules, mut stream: Stream) -> Self {
+        let ertt = Ertt::new(given.whole("tick_ms"), rules.bsd, stream.next_u32());
+        let parameters = Settings {
+            alpha_inc: given.whole("alpha_inc") as u16,
+            beta_delay: given.whole("beta_delay") as u8,
+            beta_loss: given.whole("beta_loss") as u8,
+            smoothing_factor: given.whole("smoothing_factor") as u8,
+            exp_backoff_scale: given.whole("exp_backoff_scale") as u16,
+            consec_cong: given.whole("loss_compete_consec_cong") as u16,
+            hold_backoff: given.whole("loss_compete_hold_backoff") as u16,
         };
-        Ok(Self {
+        Self {
+            host: rules.bsd,
             parameters,
             coin: stream,
             bytes: ByteWindow::default(),
@@ -198,7 +248,7 @@ impl CdgFreebsd {
             prev_min_rtt: 0,
             prev_max_rtt: 0,
             recover: None,
-        })
+        }
     }
 
     /// The end of a round; whether the coin says congestion.
@@ -392,7 +442,7 @@ impl CongestionControl for CdgFreebsd {
     fn cwnd_event(&mut self, view: &View, window: &mut Window, event: Event) {
         match event {
             // FreeBSD's endpoint sets NewReno's threshold itself.
-            Event::Loss if view.kernel == Kernel::Freebsd9 => {}
+            Event::Loss if self.host == BsdHost::Native => {}
             Event::Loss => {
                 // ssthresh() cannot know that this is a timeout, to which NewReno's answer is due.
                 if let Some((cwnd, shadow_w)) = self.before.take() {
@@ -467,12 +517,12 @@ impl CongestionControl for CdgFreebsd {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{ack, at_ms, options, stream, view};
+    use crate::testing::{ack, at_ms, made, view};
 
     const MSS: u64 = 1_448;
 
     fn start(pairs: &[(&str, f64)], cwnd: u32, ssthresh: u32) -> (CdgFreebsd, View, Window) {
-        let mut cdg = CdgFreebsd::new(&options(pairs), stream()).unwrap();
+        let mut cdg = made!(CdgFreebsd, pairs);
         let mut window = Window::new(cwnd);
         window.ssthresh = ssthresh;
         let mut view = view();

@@ -19,21 +19,44 @@
 //! - **Source of the details**: FreeBSD 9.3 `cc/cc_vegas.c`, 9.0 `khelp/h_ertt.c`. Parameters are the sysctls
 //!   `net.inet.tcp.cc.vegas.*` in segments, `alpha` 1 and `beta` 3, and `tick_ms` as for `cdg-freebsd`.
 
-use super::cdg_freebsd::ertt::Ertt;
-use super::newreno_freebsd::{Growth, half};
-use crate::algorithms::{integer, reject_unknown};
-use crate::bytes::ByteWindow;
+use crate::bsd::{ByteCounting, ByteWindow, Ertt, half};
 use crate::{
-    About, Ack, CaState, CongestionControl, Event, Options, Response, Unit, UnknownAlgorithm,
-    Variable, View, Window,
+    About, Ack, CaState, CongestionControl, Event, Needs, Parameter, Parameters, Range, Response,
+    Rules, Unit, Variable, View, Window,
 };
 use dragstrip_units::Stream;
-
-const NAME: &str = "vegas-freebsd";
 
 /// Its row in the registry.
 pub const ABOUT: About = About {
     name: "vegas-freebsd",
+    file: file!(),
+    models: "FreeBSD 9.3, cc_vegas.c",
+    parameters: &[
+        Parameter::new(
+            "alpha",
+            1.0,
+            Range::UpTo(1, "beta"),
+            "segments",
+            "with fewer queued the window grows",
+            "net.inet.tcp.cc.vegas.alpha",
+        ),
+        Parameter::new(
+            "beta",
+            3.0,
+            Range::Whole(1, 1 << 16),
+            "segments",
+            "with more queued it shrinks",
+            "net.inet.tcp.cc.vegas.beta",
+        ),
+        Parameter::new(
+            "tick_ms",
+            0.0,
+            Range::Whole(0, 1_000),
+            "ms",
+            "tick that RTTs are counted in; 0: the host's on FreeBSD, 1 elsewhere",
+            "kern.hz",
+        ),
+    ],
     variables: &[
         Variable::new("min_rtt", Unit::Nanoseconds, "least RTT measured, in whole ticks and one"),
         Variable::new(
@@ -47,6 +70,7 @@ pub const ABOUT: About = About {
             "segments queued in the network, as far as the rates tell",
         ),
     ],
+    needs: Needs::NOTHING,
 };
 
 /// FreeBSD's Vegas.
@@ -55,29 +79,24 @@ pub struct VegasFreebsd {
     alpha: i64,
     beta: i64,
     bytes: ByteWindow,
-    growth: Growth,
+    growth: ByteCounting,
     ertt: Ertt,
     /// NewReno's growth runs in this round trip (`slow_start_toggle`).
     grows: bool,
 }
 
 impl VegasFreebsd {
-    /// `options`: `alpha`, `beta` in segments, `tick_ms`. `stream` says when ticks fall.
-    ///
-    /// # Errors
-    /// Another option, `alpha` below 1 or above `beta`.
-    pub fn new(options: &Options, mut stream: Stream) -> Result<Self, UnknownAlgorithm> {
-        reject_unknown(NAME, options, &["alpha", "beta", "tick_ms"])?;
-        let beta = integer(options, NAME, "beta", 3, 1..=1 << 16)?;
-        let alpha = integer(options, NAME, "alpha", 1, 1..=beta)?;
-        Ok(Self {
-            alpha: i64::from(alpha),
-            beta: i64::from(beta),
+    /// `stream` says when ticks fall.
+    #[must_use]
+    pub fn new(parameters: &Parameters<'_>, rules: &Rules, mut stream: Stream) -> Self {
+        Self {
+            alpha: i64::from(parameters.whole("alpha")),
+            beta: i64::from(parameters.whole("beta")),
             bytes: ByteWindow::default(),
-            growth: Growth::default(),
-            ertt: Ertt::new(integer(options, NAME, "tick_ms", 0, 0..=1_000)?, stream.next_u32()),
+            growth: ByteCounting::default(),
+            ertt: Ertt::new(parameters.whole("tick_ms"), rules.bsd, stream.next_u32()),
             grows: true,
-        })
+        }
     }
 
     /// Segments queued, as far as the rates tell; `None` before both RTTs are known.
@@ -169,13 +188,13 @@ impl CongestionControl for VegasFreebsd {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{ack, at_ms, options, stream, view};
+    use crate::testing::{ack, at_ms, made, options, view};
 
     const MSS: u64 = 1_448;
 
     /// After a first round of 9 ms, read as 10, with nothing queued.
     fn start(cwnd: u32, ssthresh: u32) -> (VegasFreebsd, View, Window) {
-        let mut vegas = VegasFreebsd::new(&options(&[]), stream()).unwrap();
+        let mut vegas = made!(VegasFreebsd);
         let mut window = Window::new(cwnd);
         window.ssthresh = ssthresh;
         let mut view = view();
@@ -248,6 +267,6 @@ mod tests {
 
     #[test]
     fn alpha_above_beta_is_refused() {
-        assert!(VegasFreebsd::new(&options(&[("alpha", 4.0)]), stream()).is_err());
+        assert!(Parameters::new(&ABOUT, &options(&[("alpha", 4.0)])).is_err());
     }
 }

@@ -15,24 +15,28 @@
 //!   (eq. 4); the window is never inflated in recovery, the endpoint's pipe count does that work.
 //! - **Source of the details**: Linux 6.1 `tcp_cong.c` (`tcp_reno_*`).
 
-use crate::{About, CongestionControl, Options, Response, UnknownAlgorithm, View, Window};
+use crate::{About, CongestionControl, Needs, Parameters, Response, Rules, View, Window};
 use dragstrip_units::Stream;
 
 /// Its row in the registry.
-pub const ABOUT: About = About { name: "reno", variables: &[] };
+pub const ABOUT: About = About {
+    name: "reno",
+    file: file!(),
+    models: "Linux 2.2 to 6.1, tcp_cong.c",
+    parameters: &[],
+    variables: &[],
+    needs: Needs::NOTHING,
+};
 
 /// Linux's Reno. It has no parameters.
 #[derive(Clone, Debug)]
 pub struct Reno;
 
 impl Reno {
-    /// `stream` is not used: Reno leaves nothing to chance.
-    ///
-    /// # Errors
-    /// Any option: there are none.
-    pub fn new(options: &Options, _stream: Stream) -> Result<Self, UnknownAlgorithm> {
-        super::reject_unknown("reno", options, &[])?;
-        Ok(Self)
+    /// It has no parameters, and leaves nothing to chance.
+    #[must_use]
+    pub fn new(_parameters: &Parameters<'_>, _rules: &Rules, _stream: Stream) -> Self {
+        Self
     }
 }
 
@@ -42,23 +46,9 @@ pub fn grow(view: &View, window: &mut Window, acked: u32) {
     if !view.cwnd_limited(window) {
         return;
     }
-    if view.kernel.counts_acks() {
-        return grow_by_ack(window, 1);
-    }
     let left = if window.in_slow_start() { window.slow_start(acked) } else { acked };
     if left > 0 {
         window.additive_increase(window.cwnd, left);
-    }
-}
-
-/// The same in 2.6.27 without ABC, its default: `gain` packets per ACK in slow start, then one per window of ACKs,
-/// which with delayed ACKs takes two round trips.
-#[inline]
-pub fn grow_by_ack(window: &mut Window, gain: u32) {
-    if window.in_slow_start() {
-        window.slow_start_by_ack(gain);
-    } else {
-        window.increase_by_ack(window.cwnd);
     }
 }
 
@@ -79,13 +69,18 @@ impl CongestionControl for Reno {
         grow(view, window, acked);
         Response::None
     }
+
+    /// `tcp_reno_min_cwnd`.
+    fn min_cwnd(&self, window: &Window) -> u32 {
+        window.ssthresh / 2
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Kernel;
-    use crate::testing::view;
+    use crate::CwndLimited;
+    use crate::testing::{OLD_RULES, view};
 
     /// A window's worth of packets is delivered, `per_ack` at a time.
     fn round(reno: &mut Reno, window: &mut Window, per_ack: u32) {
@@ -113,12 +108,12 @@ mod tests {
     #[test]
     fn counted_by_ack_delayed_acks_halve_the_growth() {
         let mut view = view();
-        view.kernel = Kernel::Linux2627;
+        view.limited = CwndLimited::WithinBurst;
         view.prior_in_flight = 100;
-        let mut window = Window { ssthresh: 20, cwnd: 21, ..Window::new(21) };
+        let mut window = Window { ssthresh: 20, ..Window::with_rules(21, &OLD_RULES) };
         let mut packets = 0;
         while window.cwnd < 22 {
-            let _ = Reno.cong_avoid(&view, &mut window, 2);
+            let _ = Reno.cong_avoid(&view, &mut window, 1);
             packets += 2;
         }
         assert_eq!(packets, 2 * (21 + 1));

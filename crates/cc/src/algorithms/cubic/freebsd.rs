@@ -22,11 +22,9 @@
 //! - **Departs from FreeBSD 9**: an ECN echo is taken for a loss.
 //! - **Source of the details**: FreeBSD 9.3 `cc/cc_cubic.c`, `cc_cubic.h`. It has no parameters but the host's.
 
-use super::newreno_freebsd::Growth;
-use crate::algorithms::reject_unknown;
-use crate::bytes::ByteWindow;
+use crate::bsd::{ByteCounting, ByteWindow};
 use crate::{
-    About, Ack, CaState, CongestionControl, Event, Options, Response, Unit, UnknownAlgorithm,
+    About, Ack, CaState, CongestionControl, Event, Needs, Parameters, Response, Rules, Unit,
     Variable, View, Window,
 };
 use dragstrip_units::Stream;
@@ -34,6 +32,9 @@ use dragstrip_units::Stream;
 /// Its row in the registry.
 pub const ABOUT: About = About {
     name: "cubic-freebsd",
+    file: file!(),
+    models: "FreeBSD 9.3, cc_cubic.c",
+    parameters: &[],
     variables: &[
         Variable::new(
             "w_max",
@@ -45,6 +46,7 @@ pub const ABOUT: About = About {
         Variable::new("mean_rtt", Unit::Nanoseconds, "mean smoothed RTT before the last reduction"),
         Variable::new("min_rtt", Unit::Nanoseconds, "least smoothed RTT"),
     ],
+    needs: Needs::NOTHING,
 };
 
 /// Fractional bits (`CUBIC_SHIFT`).
@@ -61,7 +63,7 @@ const MIN_RTT_SAMPLES: u32 = 8;
 #[derive(Clone, Debug)]
 pub struct CubicFreebsd {
     bytes: ByteWindow,
-    growth: Growth,
+    growth: ByteCounting,
     /// When the plateau is reached, 1/256 s.
     k: i64,
     /// Sum and number of smoothed RTTs since the last reduction, ticks.
@@ -82,15 +84,12 @@ pub struct CubicFreebsd {
 }
 
 impl CubicFreebsd {
-    /// `stream` is not used.
-    ///
-    /// # Errors
-    /// Any option: there are none.
-    pub fn new(options: &Options, _stream: Stream) -> Result<Self, UnknownAlgorithm> {
-        reject_unknown("cubic-freebsd", options, &[])?;
-        Ok(Self {
+    /// It leaves nothing to chance.
+    #[must_use]
+    pub fn new(_parameters: &Parameters<'_>, _rules: &Rules, _stream: Stream) -> Self {
+        Self {
             bytes: ByteWindow::default(),
-            growth: Growth::default(),
+            growth: ByteCounting::default(),
             k: 0,
             rtt_sum: 0,
             rtt_count: 0,
@@ -102,7 +101,7 @@ impl CubicFreebsd {
             reductions: 0,
             timeouts: 0,
             epoch: 0,
-        })
+        }
     }
 
     /// `cubic_record_rtt`.
@@ -262,12 +261,12 @@ impl CubicFreebsd {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{ack, at_ms, options, stream, view};
+    use crate::testing::{ack, at_ms, made, view};
 
     const MSS: u64 = 1_448;
 
     fn start(cwnd: u32) -> (CubicFreebsd, View, Window) {
-        let mut cubic = CubicFreebsd::new(&options(&[]), stream()).unwrap();
+        let mut cubic = made!(CubicFreebsd);
         let mut window = Window::new(cwnd);
         let mut view = view();
         view.srtt_us_x8 = 8 * 50_000;

@@ -23,16 +23,17 @@
 //! - **Departs from Linux 6.1**: the seeds of the cube root are computed, not the kernel's
 //!   hand-tuned 64 bytes (`K` differs by less than 0.19 %); products that the kernel keeps in 32
 //!   bits are kept in 64 (its beta product overflows at 6 million packets).
-//! - **Source of the details**: Linux 6.1 `tcp_cubic.c`. Parameters are those of the module. On the profile of
-//!   Linux 2.6.27 it is version 2.2: no HyStart, ACKs are counted and corrected by their ratio to packets, no
+//! - **Source of the details**: Linux 6.1 `tcp_cubic.c`. Parameters are those of the module.
+//! - **Variants**, by the rules of the stack profile ([`CubicCurve`], [`HyStartClock`](crate::HyStartClock)): Linux
+//!   2.6.27 has version 2.2, without HyStart: ACKs are counted and corrected by their ratio to packets, no
 //!   bounds on the growth, the curve computed whenever the window has changed, no correction for idle times, delays in
-//!   whole jiffies; an undone reduction goes back to `Wmax`. On that of 2.6.38 it has HyStart, in jiffies.
+//!   whole jiffies; an undone reduction goes back to `Wmax`. 2.6.38 has the same curve and HyStart in jiffies.
 
-use crate::algorithms::{integer, reject_unknown, switch};
-use crate::slow_start::hystart::HyStart;
+use super::root::cubic_root;
+use crate::slow_start::hystart::{self, HyStart};
 use crate::{
-    About, Ack, CaState, CongestionControl, Event, Kernel, Options, Response, Unit,
-    UnknownAlgorithm, Variable, View, Window,
+    About, Ack, CaState, CongestionControl, CubicCurve, Event, Needs, Parameter, Parameters, Range,
+    Response, Rules, Unit, Variable, View, Window,
 };
 use dragstrip_units::Stream;
 
@@ -46,6 +47,61 @@ const CUBE_BITS: u32 = 10 + 3 * CLOCK_BITS;
 /// Its row in the registry.
 pub const ABOUT: About = About {
     name: "cubic",
+    file: file!(),
+    models: "Linux 2.6.27, 2.6.38 and 6.1, tcp_cubic.c",
+    parameters: &[
+        Parameter::new(
+            "fast_convergence",
+            1.0,
+            Range::Switch,
+            "",
+            "W_max falls further when the window had not reached it again",
+            "module parameter",
+        ),
+        Parameter::new(
+            "beta",
+            717.0,
+            Range::Whole(512, 1023),
+            "1/1024",
+            "kept of the window on a reduction",
+            "module parameter",
+        ),
+        Parameter::new(
+            "initial_ssthresh",
+            0.0,
+            Range::Whole(0, 1 << 30),
+            "packets",
+            "threshold at the start; 0: none; only without HyStart",
+            "module parameter",
+        ),
+        Parameter::new(
+            "bic_scale",
+            41.0,
+            Range::Whole(1, 1024),
+            "",
+            "C in 1/1024, times 1/10",
+            "module parameter",
+        ),
+        Parameter::new(
+            "tcp_friendliness",
+            1.0,
+            Range::Switch,
+            "",
+            "never slower than Reno would be",
+            "module parameter",
+        ),
+        Parameter::new(
+            "hystart",
+            1.0,
+            Range::Switch,
+            "",
+            "HyStart may end slow start",
+            "module parameter",
+        ),
+        hystart::DETECT,
+        hystart::LOW_WINDOW,
+        hystart::ACK_DELTA_US,
+    ],
     variables: &[
         Variable::new(
             "w_max",
@@ -63,11 +119,13 @@ pub const ABOUT: About = About {
             "least RTT since the connection or the last timeout",
         ),
     ],
+    needs: Needs::NOTHING,
 };
 
 /// Linux's CUBIC, with or without HyStart.
 #[derive(Clone, Debug)]
 pub struct Cubic {
+    rule: CubicCurve,
     /// Kept of the window on congestion, /1024 (`beta`, 717).
     beta: u32,
     /// Packets in 1/8 of `cwnd` per packet of Reno growth (`beta_scale`, 15).
@@ -113,36 +171,22 @@ struct Epoch {
 }
 
 impl Cubic {
-    /// `options`: `fast_convergence`, `beta`, `initial_ssthresh`, `bic_scale`,
-    /// `tcp_friendliness`, `hystart` and those of [`HyStart`]; names, units and defaults are those
-    /// of the kernel module. `stream` is not used.
-    ///
-    /// # Errors
-    /// An unknown option or one out of range. Below 512, the kernel's friendliness loop would
-    /// not end at a window of 1.
-    pub fn new(options: &Options, _stream: Stream) -> Result<Self, UnknownAlgorithm> {
-        const NAME: &str = "cubic";
-        const OWN: [&str; 6] = [
-            "fast_convergence",
-            "beta",
-            "initial_ssthresh",
-            "bic_scale",
-            "tcp_friendliness",
-            "hystart",
-        ];
-        reject_unknown(NAME, options, &[&OWN[..], &HyStart::OPTIONS[..]].concat())?;
-        let beta = integer(options, NAME, "beta", 717, 512..=1023)?;
-        let curve_scale = 10 * integer(options, NAME, "bic_scale", 41, 1..=1024)?;
-        let hystart = HyStart::new(options, NAME)?;
-        Ok(Self {
+    /// It leaves nothing to chance. (`beta` below 512: the kernel's friendliness loop would not end at a window of 1.)
+    #[must_use]
+    pub fn new(parameters: &Parameters<'_>, rules: &Rules, _stream: Stream) -> Self {
+        let beta = parameters.whole("beta");
+        let curve_scale = 10 * parameters.whole("bic_scale");
+        let hystart = HyStart::new(parameters, rules.hystart);
+        Self {
+            rule: rules.cubic,
             beta,
             reno_scale: 8 * (BETA_SCALE + beta) / 3 / (BETA_SCALE - beta),
             curve_scale,
             cube_factor: (1 << CUBE_BITS) / u64::from(curve_scale),
-            initial_ssthresh: integer(options, NAME, "initial_ssthresh", 0, 0..=1 << 30)?,
-            fast_convergence: switch(options, NAME, "fast_convergence", true)?,
-            tcp_friendliness: switch(options, NAME, "tcp_friendliness", true)?,
-            hystart: switch(options, NAME, "hystart", true)?.then_some(hystart),
+            initial_ssthresh: parameters.whole("initial_ssthresh"),
+            fast_convergence: parameters.switch("fast_convergence"),
+            tcp_friendliness: parameters.switch("tcp_friendliness"),
+            hystart: hystart.filter(|_| parameters.switch("hystart")),
             cnt: 0,
             last_max_cwnd: 0,
             last_cwnd: 0,
@@ -150,7 +194,7 @@ impl Cubic {
             last_time: 0,
             epoch: None,
             delayed_ack_x16: 2 << 4,
-        })
+        }
     }
 
     /// `bictcp_reset`.
@@ -169,6 +213,13 @@ impl Cubic {
 
     /// `bictcp_update`: computes `cnt` for this ACK.
     fn update(&mut self, view: &View, cwnd: u32, acked: u32) {
+        match self.rule {
+            CubicCurve::PerJiffy => self.update_per_jiffy(view, cwnd, acked),
+            CubicCurve::PerWindow => self.update_per_window(view, cwnd, acked),
+        }
+    }
+
+    fn update_per_jiffy(&mut self, view: &View, cwnd: u32, acked: u32) {
         let now = view.jiffies();
         if let Some(epoch) = &mut self.epoch {
             epoch.ack_cnt = epoch.ack_cnt.wrapping_add(acked);
@@ -214,56 +265,46 @@ impl Cubic {
         };
 
         let cnt = if target > cwnd { cwnd / (target - cwnd) } else { cwnd.saturating_mul(100) };
-        match view.kernel {
+        match self.rule {
             // Nothing known of the path: at least 5 % per round trip.
-            Kernel::Linux6 if self.last_max_cwnd == 0 => cnt.min(20),
-            Kernel::Linux6
-            | Kernel::Linux22
-            | Kernel::Linux2627
-            | Kernel::Linux2638
-            | Kernel::Freebsd9 => cnt,
+            CubicCurve::PerJiffy if self.last_max_cwnd == 0 => cnt.min(20),
+            CubicCurve::PerJiffy | CubicCurve::PerWindow => cnt,
         }
     }
 
     /// `bictcp_update` of version 2.2: for every ACK unless the window has just been looked at; the count
     /// of ACKs is turned into one of packets by the ratio between them.
-    fn update_2_2(&mut self, view: &View, cwnd: u32) {
+    fn update_per_window(&mut self, view: &View, cwnd: u32, acked: u32) {
         let now = view.jiffies();
         if let Some(epoch) = &mut self.epoch {
-            epoch.ack_cnt = epoch.ack_cnt.wrapping_add(1);
+            epoch.ack_cnt = epoch.ack_cnt.wrapping_add(acked);
         }
         if self.last_cwnd == cwnd && now - self.last_time <= u64::from(view.hz / 32) {
             return;
         }
         self.last_cwnd = cwnd;
         self.last_time = now;
-        self.cnt = self.curve(view, cwnd, 1);
+        self.cnt = self.curve(view, cwnd, acked);
         if self.tcp_friendliness {
             self.keep_up_with_reno(cwnd);
         }
         self.cnt = (self.cnt.saturating_mul(16) / self.delayed_ack_x16).max(1);
     }
 
-    /// `bictcp_acked` of version 2.2: the ratio of packets to ACKs; delays in whole jiffies.
-    fn acked_2_2(&mut self, view: &View, window: &mut Window, ack: &Ack) {
-        if ack.packets == 0 {
-            return;
-        }
-        if view.state == CaState::Open {
-            self.delayed_ack_x16 += ack.packets;
-            self.delayed_ack_x16 -= (self.delayed_ack_x16 - ack.packets) >> 4;
-        }
-        let Some(rtt_us) = ack.rtt_us else { return };
-        if self.is_right_after_recovery(view) {
-            return;
-        }
-        let jiffy_us = 1_000_000 / view.hz;
-        let delay_us = (rtt_us / jiffy_us * jiffy_us).max(1);
-        if self.delay_min_us == 0 || self.delay_min_us > delay_us {
-            self.delay_min_us = delay_us;
-        }
-        if let (Kernel::Linux2638, Some(hystart)) = (view.kernel, &mut self.hystart) {
-            hystart.acked_in_jiffies(view, window, delay_us, self.delay_min_us);
+    /// What of an ACK's RTT is a delay; [`CubicCurve::PerWindow`] keeps the ratio of packets to ACKs by the way.
+    #[inline]
+    fn delay_us(&mut self, view: &View, ack: &Ack) -> Option<u32> {
+        match self.rule {
+            CubicCurve::PerJiffy => ack.rtt_us,
+            CubicCurve::PerWindow if ack.packets == 0 => None,
+            CubicCurve::PerWindow => {
+                if view.state == CaState::Open {
+                    self.delayed_ack_x16 += ack.packets;
+                    self.delayed_ack_x16 -= (self.delayed_ack_x16 - ack.packets) >> 4;
+                }
+                let jiffy_us = 1_000_000 / view.hz;
+                ack.rtt_us.map(|rtt_us| rtt_us / jiffy_us * jiffy_us)
+            }
         }
     }
 
@@ -304,37 +345,6 @@ impl Epoch {
     }
 }
 
-/// Seeds of the cube root: for `i` in 8..64, ⌈64 ∛(i + 1)⌉, an upper bound of 64 ∛x over
-/// `[i, i + 1)`. Newton's step from a seed that is too high by e ≤ 4 % ends too high by e² ≤ 0.16 %;
-/// its division by 3, done as × 341 / 1024, takes 0.1 % off again.
-const ROOT_SEED: [u16; 64] = {
-    let mut seeds = [0; 64];
-    let mut i = 0;
-    let mut root: u32 = 64;
-    while i < 64 {
-        while root * root * root < (i as u32 + 1) << 18 {
-            root += 1;
-        }
-        seeds[i] = root as u16;
-        i += 1;
-    }
-    seeds
-};
-
-/// ∛a within 0.17 % (from 2^20 on; below that rounding to a whole number adds to it): a seed
-/// from the top bits, one Newton step.
-fn cubic_root(a: u64) -> u32 {
-    let bits = u64::BITS - a.leading_zeros();
-    if bits < 7 {
-        // Nearest whole number; 3.5³ = 42.9, 2.5³ = 15.6, 1.5³ = 3.4.
-        return u32::from(a > 0) + u32::from(a > 3) + u32::from(a > 15) + u32::from(a > 42);
-    }
-    // A third of the bits; what is left at the top indexes the seeds: 8..64.
-    let shift = ((bits * 84) >> 8) - 1;
-    let x = (u64::from(ROOT_SEED[(a >> (3 * shift)) as usize]) << shift) >> 6;
-    (((2 * x + a / (x * (x - 1))) * 341) >> 10) as u32
-}
-
 impl CongestionControl for Cubic {
     fn init(&mut self, view: &View, window: &mut Window) {
         self.reset(view);
@@ -358,19 +368,14 @@ impl CongestionControl for Cubic {
         if !view.cwnd_limited(window) {
             return Response::None;
         }
-        if view.kernel.counts_acks() {
-            if window.in_slow_start() {
-                if let (Kernel::Linux2638, Some(hystart)) = (view.kernel, &mut self.hystart) {
-                    hystart.begin_round_in_jiffies(view);
-                }
-                window.slow_start_by_ack(1);
-            } else {
-                self.update_2_2(view, window.cwnd);
-                window.increase_by_ack(self.cnt);
+        let left = if window.in_slow_start() {
+            if let Some(hystart) = &mut self.hystart {
+                hystart.growing(view);
             }
-            return Response::None;
-        }
-        let left = if window.in_slow_start() { window.slow_start(acked) } else { acked };
+            window.slow_start(acked)
+        } else {
+            acked
+        };
         if left > 0 {
             self.update(view, window.cwnd, left);
             window.additive_increase(self.cnt, left);
@@ -385,20 +390,17 @@ impl CongestionControl for Cubic {
     }
 
     fn undo_cwnd(&mut self, view: &View, window: &mut Window) -> u32 {
-        match view.kernel {
-            Kernel::Linux6 | Kernel::Freebsd9 => window.cwnd.max(view.prior_cwnd),
-            Kernel::Linux22 | Kernel::Linux2627 | Kernel::Linux2638 => {
-                window.cwnd.max(self.last_max_cwnd)
-            }
+        match self.rule {
+            CubicCurve::PerJiffy => window.cwnd.max(view.prior_cwnd),
+            CubicCurve::PerWindow => window.cwnd.max(self.last_max_cwnd),
         }
     }
 
     fn cwnd_event(&mut self, view: &View, _window: &mut Window, event: Event) {
-        if view.kernel.counts_acks() {
-            return;
-        }
         // Idle time does not advance the curve.
-        if let (Event::TxStart, Some(epoch)) = (event, &mut self.epoch) {
+        if let (CubicCurve::PerJiffy, Event::TxStart, Some(epoch)) =
+            (self.rule, event, &mut self.epoch)
+        {
             let now = view.jiffies();
             let sent = view.last_data_sent.as_nanos() / (1_000_000_000 / u64::from(view.hz));
             epoch.start = (epoch.start + now.saturating_sub(sent)).min(now);
@@ -407,14 +409,11 @@ impl CongestionControl for Cubic {
 
     #[inline]
     fn acked(&mut self, view: &View, window: &mut Window, ack: &Ack) {
-        if view.kernel.counts_acks() {
-            return self.acked_2_2(view, window, ack);
-        }
-        let Some(rtt_us) = ack.rtt_us else { return };
+        let Some(delay_us) = self.delay_us(view, ack) else { return };
         if self.is_right_after_recovery(view) {
             return;
         }
-        let delay_us = rtt_us.max(1);
+        let delay_us = delay_us.max(1);
         if self.delay_min_us == 0 || self.delay_min_us > delay_us {
             self.delay_min_us = delay_us;
         }
@@ -442,10 +441,10 @@ impl CongestionControl for Cubic {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{ack, at_ms, options, stream, view};
+    use crate::testing::{ack, at_ms, made, options, view};
 
     fn cubic(pairs: &[(&str, f64)]) -> Cubic {
-        Cubic::new(&options(pairs), stream()).unwrap()
+        made!(Cubic, pairs)
     }
 
     #[test]
@@ -479,25 +478,6 @@ mod tests {
         }
         assert_eq!(with.last_max_cwnd, 76); // 90 * 1741 / 2048
         assert_eq!(without.last_max_cwnd, 90);
-    }
-
-    #[test]
-    fn the_cube_root_is_within_0_17_percent() {
-        for deficit in 1..20_000_u64 {
-            let a = 2_681_735_677 * deficit;
-            let exact = libm::cbrt(a as f64);
-            let error = f64::from(cubic_root(a)) / exact - 1.0;
-            assert!(error.abs() < 0.0017, "{a}: {error}");
-        }
-    }
-
-    #[test]
-    fn small_cube_roots_are_rounded_and_all_of_them_are_near() {
-        for a in 0..1_000_000_u64 {
-            let exact = libm::cbrt(a as f64);
-            let error = f64::from(cubic_root(a)) - exact;
-            assert!(error.abs() < 0.5 + exact * 0.0017 + 0.8 * f64::from(a >= 64), "{a}: {error}");
-        }
     }
 
     /// RFC 9438 §4.2: K = ∛(Wmax (1 − β) / C). Within 0.3 % in seconds.
@@ -640,10 +620,10 @@ mod tests {
 
     #[test]
     fn a_beta_the_kernel_would_hang_on_is_refused() {
-        let error = Cubic::new(&options(&[("beta", 300.0)]), stream()).unwrap_err();
+        let error = Parameters::new(&ABOUT, &options(&[("beta", 300.0)])).unwrap_err();
         assert_eq!(
             error,
-            UnknownAlgorithm::Parameter {
+            crate::UnknownAlgorithm::Parameter {
                 algorithm: "cubic",
                 parameter: "beta".to_owned(),
                 expected: "a whole number from 512 to 1023 instead of 300".to_owned(),

@@ -9,7 +9,7 @@
 //! Source of the details: Hayes, CAIA technical report 100219A; FreeBSD 9.0 `khelp/h_ertt.c`. Time
 //! stamps are not matched, and a SACK beyond the mark does not end the round, as it does there.
 
-use crate::{Ack, Kernel, View};
+use crate::{Ack, BsdHost, View};
 
 /// Delayed ACKs that the guess counts up to (`DLYACK_SMOOTH`).
 const DELACK_MAX: u8 = 5;
@@ -17,8 +17,8 @@ const DELACK_MAX: u8 = 5;
 /// The measurement.
 #[derive(Clone, Debug)]
 pub struct Ertt {
-    /// A tick, ms; 0: the host's.
-    tick_ms: u64,
+    /// A tick, ms; `None`: the host's.
+    tick_ms: Option<u64>,
     /// When ticks fall: how far, in 2^-32 of one, the host's clock was when the run began.
     phase: u32,
     /// Guess of the receiver's delayed ACKs (`dlyack_rx`).
@@ -37,9 +37,14 @@ pub struct Ertt {
 
 impl Ertt {
     /// `tick_ms`: 0 is the tick of a FreeBSD host, 1 on others. `phase`: when ticks fall, in 2^-32 of one.
-    pub fn new(tick_ms: u32, phase: u32) -> Self {
+    pub fn new(tick_ms: u32, host: BsdHost, phase: u32) -> Self {
+        let tick_ms = match (tick_ms, host) {
+            (0, BsdHost::Native) => None,
+            (0, BsdHost::Foreign) => Some(1),
+            (tick_ms, _) => Some(u64::from(tick_ms)),
+        };
         Self {
-            tick_ms: u64::from(tick_ms),
+            tick_ms,
             phase,
             delack: 0,
             rtt: 0,
@@ -88,11 +93,7 @@ impl Ertt {
 
     /// A tick, ms.
     fn tick_ms(&self, view: &View) -> u64 {
-        match (self.tick_ms, view.kernel) {
-            (0, Kernel::Freebsd9) => u64::from(1_000 / view.hz).max(1),
-            (0, _) => 1,
-            (tick_ms, _) => tick_ms,
-        }
+        self.tick_ms.unwrap_or(u64::from(1_000 / view.hz).max(1))
     }
 
     /// A tick, ns.
@@ -127,7 +128,7 @@ mod tests {
             (10, 10_001_000, 3_000, 2),
             (10, 10_001_000, 43_000, 6),
         ] {
-            let (mut ertt, mut view) = (Ertt::new(tick_ms, 0), view());
+            let (mut ertt, mut view) = (Ertt::new(tick_ms, BsdHost::Foreign, 0), view());
             view.now = Instant::from_nanos(now_us * 1_000);
             ertt.measure(&view, &ack(2, rtt_us));
             assert_eq!(ertt.rtt, expected, "{now_us} - {rtt_us}");
@@ -138,7 +139,7 @@ mod tests {
     #[test]
     fn ticks_fall_where_the_phase_says() {
         for (phase, expected) in [(0, 2), (1 << 31, 1)] {
-            let (mut ertt, mut view) = (Ertt::new(10, phase), view());
+            let (mut ertt, mut view) = (Ertt::new(10, BsdHost::Foreign, phase), view());
             view.now = Instant::from_nanos(10_001_000_000);
             ertt.measure(&view, &ack(2, 3_000));
             assert_eq!(ertt.rtt, expected);
@@ -147,7 +148,7 @@ mod tests {
 
     #[test]
     fn a_probably_delayed_ack_is_not_measured() {
-        let (mut ertt, mut view) = (Ertt::new(1, 0), view());
+        let (mut ertt, mut view) = (Ertt::new(1, BsdHost::Foreign, 0), view());
         view.now = at_ms(1_000);
         for (packets, rtt_us, expected) in
             [(2, 4_000, 5), (2, 4_000, 5), (1, 90_000, 5), (1, 90_000, 91)]
@@ -159,8 +160,8 @@ mod tests {
 
     #[test]
     fn the_host_s_tick_is_the_unit_on_a_freebsd_host() {
-        let (mut ertt, mut view) = (Ertt::new(0, 0), view());
-        (view.kernel, view.hz) = (Kernel::Freebsd9, 100);
+        let (mut ertt, mut view) = (Ertt::new(0, BsdHost::Native, 0), view());
+        view.hz = 100;
         view.now = Instant::from_nanos(10_001_000_000);
         ertt.measure(&view, &ack(2, 3_000));
         assert_eq!((ertt.rtt, ertt.min_rtt), (2, 2));
@@ -170,7 +171,7 @@ mod tests {
     /// one segment less.
     #[test]
     fn the_last_acknowledged_stands_for_the_marked() {
-        let (mut ertt, mut view) = (Ertt::new(1, 0), view());
+        let (mut ertt, mut view) = (Ertt::new(1, BsdHost::Foreign, 0), view());
         view.now = at_ms(1_000);
         view.snd_nxt = 10 * 1_448;
         view.snd_una = 2 * 1_448;
@@ -180,7 +181,7 @@ mod tests {
 
     #[test]
     fn a_round_lasts_until_what_was_sent_after_the_mark_is_acknowledged() {
-        let (mut ertt, mut view) = (Ertt::new(1, 0), view());
+        let (mut ertt, mut view) = (Ertt::new(1, BsdHost::Foreign, 0), view());
         view.snd_nxt = 10_000;
         ertt.mark(&view);
         for (snd_una, snd_nxt, over) in [

@@ -31,17 +31,76 @@
 //!   window), G in ms), `hystart_detect` (0..3), `use_ineff` (backoffs, 0 off), `use_shadow`,
 //!   `use_tolerance`.
 
-use crate::algorithms::{integer, reject_unknown, reno, switch};
+use crate::algorithms::reno;
 use crate::{
-    About, Ack, CongestionControl, Event, Options, Response, Unit, UnknownAlgorithm, Variable,
-    View, Window,
+    About, Ack, CongestionControl, Event, Needs, Parameter, Parameters, Range, Response, Rules,
+    Unit, Variable, View, Window,
 };
 use dragstrip_units::Stream;
 
-const NAME: &str = "cdg";
 /// Its row in the registry.
 pub const ABOUT: About = About {
     name: "cdg",
+    file: file!(),
+    models: "Linux 6.1, tcp_cdg.c",
+    parameters: &[
+        Parameter::new(
+            "window",
+            8.0,
+            Range::OneOf(&[1, 2, 4, 8]),
+            "rounds",
+            "that gradients are summed over",
+            "module parameter",
+        ),
+        Parameter::new(
+            "backoff_beta",
+            724.0,
+            Range::Whole(0, 1024),
+            "1/1024",
+            "kept of the window on a backoff",
+            "module parameter",
+        ),
+        Parameter::new(
+            "backoff_factor",
+            42.0,
+            Range::Whole(0, 1_000_000),
+            "1/ms",
+            "1000 / (G window): how likely a gradient makes a backoff",
+            "module parameter",
+        ),
+        Parameter::new(
+            "hystart_detect",
+            3.0,
+            Range::Whole(0, 3),
+            "",
+            "how slow start ends before a loss: 1 ACK trains, 2 delay, 3 both, 0 neither",
+            "module parameter",
+        ),
+        Parameter::new(
+            "use_ineff",
+            5.0,
+            Range::Whole(0, u16::MAX as u32),
+            "backoffs",
+            "in a row without effect before there are none; 0: for ever",
+            "module parameter",
+        ),
+        Parameter::new(
+            "use_shadow",
+            1.0,
+            Range::Switch,
+            "",
+            "a loss halves the shadow window",
+            "module parameter",
+        ),
+        Parameter::new(
+            "use_tolerance",
+            0.0,
+            Range::Switch,
+            "",
+            "a loss without a full queue costs nothing",
+            "module parameter",
+        ),
+    ],
     variables: &[
         Variable::new(
             "gradient_min",
@@ -58,6 +117,7 @@ pub const ABOUT: About = About {
         ),
         Variable::new("delay_min", Unit::Nanoseconds, "least RTT that slow start has seen"),
     ],
+    needs: Needs::NOTHING,
 };
 
 /// Longest gradient window, rounds.
@@ -93,13 +153,13 @@ enum Queue {
 /// Linux's CDG.
 #[derive(Clone, Debug)]
 pub struct Cdg {
-    parameters: Parameters,
+    parameters: Settings,
     coin: Stream,
     state: State,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Parameters {
+struct Settings {
     window: u8,
     backoff_beta: u16,
     use_ineff: u16,
@@ -156,41 +216,21 @@ impl State {
 }
 
 impl Cdg {
-    /// `options`: those of the kernel module, see the head of this file. `stream` tosses the coin.
-    ///
-    /// # Errors
-    /// An unknown option or one out of range.
-    pub fn new(options: &Options, stream: Stream) -> Result<Self, UnknownAlgorithm> {
-        const KNOWN: [&str; 7] = [
-            "window",
-            "backoff_beta",
-            "backoff_factor",
-            "hystart_detect",
-            "use_ineff",
-            "use_shadow",
-            "use_tolerance",
-        ];
-        reject_unknown(NAME, options, &KNOWN)?;
-        let window = integer(options, NAME, "window", 8, 1..=WINDOW_MAX as u32)?;
-        if !window.is_power_of_two() {
-            return Err(UnknownAlgorithm::Parameter {
-                algorithm: NAME,
-                parameter: "window".to_owned(),
-                expected: format!("a power of two (1, 2, 4 or 8) instead of {window}"),
-            });
-        }
-        let detect = integer(options, NAME, "hystart_detect", 3, 0..=3)?;
-        let parameters = Parameters {
-            window: window as u8,
-            backoff_beta: integer(options, NAME, "backoff_beta", 724, 0..=1024)? as u16,
-            backoff_factor: integer(options, NAME, "backoff_factor", 42, 0..=1_000_000)?,
-            use_ineff: integer(options, NAME, "use_ineff", 5, 0..=u32::from(u16::MAX))? as u16,
+    /// `stream` tosses the coin.
+    #[must_use]
+    pub fn new(given: &Parameters<'_>, _rules: &Rules, stream: Stream) -> Self {
+        let detect = given.whole("hystart_detect");
+        let parameters = Settings {
+            window: given.whole("window") as u8,
+            backoff_beta: given.whole("backoff_beta") as u16,
+            backoff_factor: given.whole("backoff_factor"),
+            use_ineff: given.whole("use_ineff") as u16,
             detect_train: detect & 1 != 0,
             detect_delay: detect & 2 != 0,
-            use_shadow: switch(options, NAME, "use_shadow", true)?,
-            use_tolerance: switch(options, NAME, "use_tolerance", false)?,
+            use_shadow: given.switch("use_shadow"),
+            use_tolerance: given.switch("use_tolerance"),
         };
-        Ok(Self { parameters, coin: stream, state: State::new(0, 0) })
+        Self { parameters, coin: stream, state: State::new(0, 0) }
     }
 
     /// `tcp_cdg_hystart_update`: HyStart with this file's delayed-ACK filter, at any window.
@@ -431,10 +471,10 @@ impl CongestionControl for Cdg {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{ack, at_ms, options, stream, view};
+    use crate::testing::{ack, at_ms, made, options, view};
 
     fn cdg(pairs: &[(&str, f64)]) -> Cdg {
-        let mut cdg = Cdg::new(&options(pairs), stream()).unwrap();
+        let mut cdg = made!(Cdg, pairs);
         cdg.init(&view(), &mut Window::new(10));
         cdg
     }
@@ -583,7 +623,7 @@ mod tests {
 
     #[test]
     fn a_window_that_is_no_power_of_two_is_refused() {
-        assert!(Cdg::new(&options(&[("window", 6.0)]), stream()).is_err());
-        assert!(Cdg::new(&options(&[("window", 4.0)]), stream()).is_ok());
+        assert!(Parameters::new(&ABOUT, &options(&[("window", 6.0)])).is_err());
+        assert!(Parameters::new(&ABOUT, &options(&[("window", 4.0)])).is_ok());
     }
 }

@@ -16,24 +16,54 @@
 //!   baseRTT, so it grows faster than the paper's queue estimate (which divides by RTT); the
 //!   round's RTT is its minimum; with two samples or fewer in a round, it is Reno.
 //! - The growth by one per round trip does not ask whether the window was the limit.
-//! - On the profile of Linux 2.6.38 slow start counts ACKs and ends one packet below the window.
-//! - On the profile of Linux 2.2 it is the patch of 1999 (Cardwell and Bak), as its port in Linux 2.6.0 to 2.6.12 has it; the
+//! - **Variants**, by the rules of the stack profile: where slow start holds at the threshold (2.6.38) it ends one
+//!   packet below the window.
+//! - [`VegasRule::Patch`] (Linux 2.2) is the patch of 1999 (Cardwell and Bak), as its port in Linux 2.6.0 to 2.6.12 has it; the
 //!   patch itself was not found. It judges what was sent in the round instead of the window, divides by the round's RTT as
 //!   the paper does, counts half packets and whole kernel ticks plus one, moves towards the last round's window by one, and
 //!   leaves slow start for good: `ssthresh = 2`; a round with two samples or fewer adds one packet. `alpha` 1, `beta` 3, `gamma` 1. Idle times end a round and forget nothing.
 //! - **Source of the details**: Linux 6.1 `tcp_vegas.c`. Parameters are those of the module, in
 //!   packets: `alpha` 2, `beta` 4, `gamma` 1.
 
-use crate::algorithms::{integer, reject_unknown, reno};
+use super::patch::Patch;
+use crate::algorithms::reno;
 use crate::{
-    About, Ack, CaState, CongestionControl, Event, Kernel, Options, Response, Unit,
-    UnknownAlgorithm, Variable, View, Window,
+    About, Ack, CaState, CongestionControl, Event, Needs, Parameter, Parameters, Range, Response,
+    Rules, Unit, Variable, VegasRule, View, Window,
 };
 use dragstrip_units::Stream;
 
 /// Its row in the registry.
 pub const ABOUT: About = About {
     name: "vegas",
+    file: file!(),
+    models: "Linux 2.6.38 and 6.1, tcp_vegas.c; on Linux 2.2 the patch of 1999",
+    parameters: &[
+        Parameter::new(
+            "alpha",
+            2.0,
+            Range::Whole(0, 1 << 16),
+            "packets",
+            "with fewer queued the window grows (the patch: 1)",
+            "module parameter",
+        ),
+        Parameter::new(
+            "beta",
+            4.0,
+            Range::Whole(0, 1 << 16),
+            "packets",
+            "with more queued it shrinks (the patch: 3)",
+            "module parameter",
+        ),
+        Parameter::new(
+            "gamma",
+            1.0,
+            Range::Whole(0, 1 << 16),
+            "packets",
+            "with more queued slow start ends",
+            "module parameter",
+        ),
+    ],
     variables: &[
         Variable::new(
             "base_rtt",
@@ -47,6 +77,7 @@ pub const ABOUT: About = About {
             "queued in the network as the last round that was judged had it",
         ),
     ],
+    needs: Needs { rtt_stamps: true, ..Needs::NOTHING },
 };
 
 /// "No sample yet": longer than any RTT, µs (the kernel's 0x7fffffff).
@@ -55,52 +86,38 @@ const NO_RTT: u32 = 0x7fff_ffff;
 /// Linux's Vegas.
 #[derive(Clone, Debug)]
 pub struct Vegas {
-    /// Given, or the kernel's.
-    alpha: Option<u32>,
-    beta: Option<u32>,
-    gamma: u32,
+    rule: VegasRule,
+    pub(super) alpha: u32,
+    pub(super) beta: u32,
+    pub(super) gamma: u32,
     /// Whether the window rule applies; only while nothing is wrong (`doing_vegas_now`).
     steering: bool,
     /// RTT samples in this round.
-    samples: u32,
+    pub(super) samples: u32,
     /// Minimum RTT since the connection began or was last idle, µs.
-    base_rtt_us: u32,
+    pub(super) base_rtt_us: u32,
     /// Minimum RTT of this round, µs.
-    min_rtt_us: u32,
+    pub(super) min_rtt_us: u32,
     /// The round ends when this byte is acknowledged.
-    round_end: u64,
+    pub(super) round_end: u64,
     /// Half packets queued as the last judged round had it.
-    diff_x2: Option<u32>,
-    patch: Patch,
-}
-
-/// What the patch of 1999 remembers of the last round besides.
-#[derive(Clone, Debug, Default)]
-struct Patch {
-    /// Where it began (`beg_snd_una`).
-    round_start: u64,
-    /// The window then (`beg_snd_cwnd`).
-    cwnd: u32,
-    /// The last RTT sample, µs.
-    rtt_us: u32,
+    pub(super) diff_x2: Option<u32>,
+    pub(super) patch: Patch,
 }
 
 impl Vegas {
-    /// `options`: `alpha`, `beta`, `gamma` in packets. `stream` is not used.
-    ///
-    /// # Errors
-    /// Another option, or one above 2^16.
-    pub fn new(options: &Options, _stream: Stream) -> Result<Self, UnknownAlgorithm> {
-        const NAME: &str = "vegas";
-        reject_unknown(NAME, options, &["alpha", "beta", "gamma"])?;
-        let given = |name: &'static str| match options.contains_key(name) {
-            true => integer(options, NAME, name, 0, 0..=1 << 16).map(Some),
-            false => Ok(None),
+    /// It leaves nothing to chance.
+    #[must_use]
+    pub fn new(parameters: &Parameters<'_>, rules: &Rules, _stream: Stream) -> Self {
+        let (alpha, beta) = match rules.vegas {
+            VegasRule::Module => (2, 4),
+            VegasRule::Patch => (1, 3),
         };
-        Ok(Self {
-            alpha: given("alpha")?,
-            beta: given("beta")?,
-            gamma: integer(options, NAME, "gamma", 1, 0..=1 << 16)?,
+        Self {
+            rule: rules.vegas,
+            alpha: parameters.given("alpha").unwrap_or(alpha),
+            beta: parameters.given("beta").unwrap_or(beta),
+            gamma: parameters.whole("gamma"),
             steering: false,
             samples: 0,
             base_rtt_us: NO_RTT,
@@ -108,7 +125,7 @@ impl Vegas {
             round_end: 0,
             diff_x2: None,
             patch: Patch::default(),
-        })
+        }
     }
 
     /// `vegas_enable`: a new round, judged by its own samples.
@@ -130,7 +147,6 @@ impl Vegas {
         // 32 bits, wrapping, as in the kernel: 4295 packets times one second of queue is 0.
         let diff = window.cwnd.wrapping_mul(rtt - base) / base;
         self.diff_x2 = Some(diff.saturating_mul(2));
-        let (alpha, beta) = (self.alpha.unwrap_or(2), self.beta.unwrap_or(4));
 
         if window.in_slow_start() {
             if diff > self.gamma {
@@ -138,81 +154,22 @@ impl Vegas {
                 window.cwnd = window.cwnd.min(target.saturating_add(1));
                 window.ssthresh = below(window);
             } else {
-                slow_start(view, window, acked);
+                window.slow_start(acked);
             }
-        } else if diff > beta {
+        } else if diff > self.beta {
             window.cwnd -= 1;
             window.ssthresh = below(window);
-        } else if diff < alpha {
+        } else if diff < self.alpha {
             window.cwnd += 1;
         }
         window.cwnd = window.cwnd.max(2).min(window.clamp);
         window.ssthresh = window.current_ssthresh(view.state);
     }
-
-    /// An ACK as the patch of 1999 treats it (`vegas_cong_avoid` of 2.6.11).
-    fn steer_by_patch(&mut self, view: &View, window: &mut Window) {
-        if view.snd_una > self.round_end {
-            let sent = (self.round_end - self.patch.round_start) / u64::from(view.mss);
-            let before = std::mem::replace(&mut self.patch.cwnd, window.cwnd);
-            self.patch.round_start = self.round_end;
-            self.round_end = view.snd_nxt;
-            if self.samples > 2 {
-                self.judge_by_patch(sent, before, window);
-            } else if !window.in_slow_start() {
-                window.cwnd += 1;
-            }
-            // The sample of this ACK counts for the next round too.
-            self.samples = 1;
-            self.min_rtt_us = self.patch.rtt_us;
-        }
-        if window.in_slow_start() {
-            window.slow_start_by_ack(1);
-        }
-        window.cwnd = window.cwnd.max(2).min(window.clamp);
-    }
-
-    /// The once-per-round-trip decision: `sent` packets in the last round, whose window was `before`. Half packets.
-    fn judge_by_patch(&mut self, sent: u64, before: u32, window: &mut Window) {
-        let target = 2 * sent * u64::from(self.base_rtt_us) / u64::from(self.min_rtt_us);
-        let diff = 2 * sent - target;
-        self.diff_x2 = Some(diff.min(u64::from(u32::MAX)) as u32);
-        let above = |packets: u32| diff > 2 * u64::from(packets);
-        let (alpha, beta) = (self.alpha.unwrap_or(1), self.beta.unwrap_or(3));
-        if window.cwnd < window.ssthresh {
-            if above(self.gamma) {
-                window.ssthresh = 2;
-                window.cwnd = window.cwnd.min((target / 2) as u32 + 1);
-            }
-            return;
-        }
-        let wanted = if above(beta) {
-            before.saturating_sub(1)
-        } else if diff < 2 * u64::from(alpha) {
-            before + 1
-        } else {
-            before
-        };
-        match wanted.cmp(&window.cwnd) {
-            std::cmp::Ordering::Greater => window.cwnd += 1,
-            std::cmp::Ordering::Less => window.cwnd -= 1,
-            std::cmp::Ordering::Equal => {}
-        }
-    }
 }
 
-/// `tcp_vegas_ssthresh`: a threshold that ends slow start; where it still holds at the threshold, one packet less.
+/// `tcp_vegas_ssthresh`: a threshold that ends slow start.
 fn below(window: &Window) -> u32 {
-    let most = window.cwnd - u32::from(window.slow_start_at_threshold);
-    window.ssthresh.min(most.max(1))
-}
-
-fn slow_start(view: &View, window: &mut Window, acked: u32) {
-    if view.kernel.counts_acks() {
-        window.slow_start_by_ack(1);
-    } else {
-        window.slow_start(acked);
-    }
+    window.ssthresh.min(window.ending_threshold().max(1))
 }
 
 impl CongestionControl for Vegas {
@@ -229,8 +186,8 @@ impl CongestionControl for Vegas {
     fn cong_avoid(&mut self, view: &View, window: &mut Window, acked: u32) -> Response {
         if !self.steering {
             reno::grow(view, window, acked);
-        } else if view.kernel == Kernel::Linux22 {
-            self.steer_by_patch(view, window);
+        } else if self.rule == VegasRule::Patch {
+            self.steer_by_patch(view, window, acked);
         } else if view.snd_una > self.round_end {
             self.round_end = view.snd_nxt;
             // One or two samples are one delayed ACK each: no RTT of the network among them.
@@ -241,7 +198,7 @@ impl CongestionControl for Vegas {
             }
             self.forget_round();
         } else if window.in_slow_start() {
-            slow_start(view, window, acked);
+            window.slow_start(acked);
         }
         Response::None
     }
@@ -258,10 +215,10 @@ impl CongestionControl for Vegas {
     fn cwnd_event(&mut self, view: &View, window: &mut Window, event: Event) {
         match event {
             // After an idle time old samples say nothing about the path.
-            Event::TxStart | Event::CwndRestart if view.kernel == Kernel::Linux22 => {
-                self.start(view);
-            }
-            Event::TxStart | Event::CwndRestart => self.init(view, window),
+            Event::TxStart | Event::CwndRestart => match self.rule {
+                VegasRule::Module => self.init(view, window),
+                VegasRule::Patch => self.start(view),
+            },
             Event::CompleteCwr | Event::Loss => {}
         }
     }
@@ -270,7 +227,10 @@ impl CongestionControl for Vegas {
     fn acked(&mut self, view: &View, _window: &mut Window, ack: &Ack) {
         let Some(rtt_us) = ack.rtt_us else { return };
         // Never zero: it is divided by. Never NO_RTT or above either.
-        let unit = if view.kernel == Kernel::Linux22 { 1_000_000 / view.hz } else { 1 };
+        let unit = match self.rule {
+            VegasRule::Module => 1,
+            VegasRule::Patch => 1_000_000 / view.hz,
+        };
         let rtt_us = rtt_us.min(NO_RTT - 1 - unit) + unit;
         self.patch.rtt_us = rtt_us;
         self.base_rtt_us = self.base_rtt_us.min(rtt_us);
@@ -288,17 +248,22 @@ impl CongestionControl for Vegas {
             tell("diff", f64::from(halves) / 2.0);
         }
     }
+
+    /// As Reno's.
+    fn min_cwnd(&self, window: &Window) -> u32 {
+        window.ssthresh / 2
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{ack, options, stream, view};
+    use crate::testing::{OLD_RULES, ack, made, view};
 
     const BASE_US: u32 = 9_999; // + 1 in the algorithm
 
     fn vegas() -> Vegas {
-        Vegas::new(&options(&[]), stream()).unwrap()
+        made!(Vegas)
     }
 
     /// One round: three samples of `rtt_us`, then the ACK that ends it.
@@ -427,12 +392,15 @@ mod tests {
         assert!((4.5..=5.5).contains(&mean), "{mean}: {settled:?}");
     }
 
+    /// The rules of Linux 2.2.
+    const PATCH: Rules = Rules { vegas: VegasRule::Patch, ..OLD_RULES };
+
     /// The patch of 1999, a second in: a round of ten segments with 100 ms, then one with `ticks` more in it. Windows before and
     /// after, and the algorithm.
     fn patched(samples: u32, ticks: u32, given: &[(&str, f64)]) -> (Window, Vegas) {
-        let mut vegas = Vegas::new(&options(given), stream()).unwrap();
-        let mut view = View { kernel: Kernel::Linux22, hz: 100, snd_nxt: 0, ..view() };
-        let mut window = Window { ssthresh: 2, slow_start_at_threshold: true, ..Window::new(10) };
+        let mut vegas = made!(Vegas, given, &PATCH);
+        let mut view = View { hz: 100, snd_nxt: 0, ..view() };
+        let mut window = Window { ssthresh: 2, ..Window::with_rules(10, &PATCH) };
         vegas.init(&view, &mut window);
         let segment = u64::from(view.mss);
         // 90 ms and a tick.
@@ -471,8 +439,7 @@ mod tests {
     #[test]
     fn the_patch_keeps_the_base_rtt_over_an_idle_time() {
         let (mut window, mut vegas) = patched(3, 0, &[]);
-        let view = View { kernel: Kernel::Linux22, ..view() };
-        vegas.cwnd_event(&view, &mut window, Event::TxStart);
+        vegas.cwnd_event(&view(), &mut window, Event::TxStart);
         assert_eq!((vegas.base_rtt_us, vegas.samples), (100_000, 0));
     }
 

@@ -30,17 +30,19 @@ mod policer;
 use self::aggregation::Aggregation;
 use self::cwnd::{CWND_MIN_TARGET, min_tso_segs};
 use self::policer::{Change, Policer};
-use crate::algorithms::reject_unknown;
 use crate::windowed_max::WindowedMax;
 use crate::{
-    About, CaState, CongestionControl, Event, Options, RateSample, Response, Unit,
-    UnknownAlgorithm, Variable, View, Window,
+    About, CaState, CongestionControl, Event, Needs, Parameters, RateSample, Response, Rules, Unit,
+    Variable, View, Window,
 };
 use dragstrip_units::Stream;
 
 /// Its row in the registry.
 pub const ABOUT: About = About {
     name: "bbr",
+    file: file!(),
+    models: "Linux 6.1, tcp_bbr.c",
+    parameters: &[],
     variables: &[
         Variable::new(
             "bandwidth",
@@ -64,6 +66,7 @@ pub const ABOUT: About = About {
         Variable::new("policed", Unit::Count, "1 while the bandwidth is a policer's"),
         Variable::new("extra_acked", Unit::Packets, "added to the window for ACK aggregation"),
     ],
+    needs: Needs { pacing: true, ..Needs::NOTHING },
 };
 
 /// Bandwidths are in packets/µs · 2^24.
@@ -146,12 +149,9 @@ pub struct Bbr {
 
 impl Bbr {
     /// `stream` picks the phase that PROBE_BW starts with.
-    ///
-    /// # Errors
-    /// Any option: there are none.
-    pub fn new(options: &Options, stream: Stream) -> Result<Self, UnknownAlgorithm> {
-        reject_unknown("bbr", options, &[])?;
-        Ok(Self {
+    #[must_use]
+    pub fn new(_parameters: &Parameters<'_>, _rules: &Rules, stream: Stream) -> Self {
+        Self {
             chance: stream,
             mode: Mode::Startup,
             bw: WindowedMax::default(),
@@ -174,7 +174,7 @@ impl Bbr {
             prior_cwnd: 0,
             policer: Policer::default(),
             aggregation: Aggregation::default(),
-        })
+        }
     }
 
     /// `bbr_bw`.
@@ -470,10 +470,6 @@ impl CongestionControl for Bbr {
 
     fn keeps_app_limited(&self) -> bool {
         self.in_probe_rtt
-    }
-
-    fn needs_pacing(&self) -> bool {
-        true
     }
 
     fn min_tso_segs(&self, _view: &View, window: &Window) -> u32 {

@@ -17,97 +17,40 @@
 //! - **Source of the details**: FreeBSD 9.3 `cc/cc_newreno.c`, `cc_ack_received` in `tcp_input.c`. L is the sysctl
 //!   `net.inet.tcp.abc_l_var` of the host; with `net.inet.tcp.rfc3465` = 0 growth is by `mss` per ACK and `mss² / cwnd`.
 
-use crate::algorithms::reject_unknown;
-use crate::bytes::ByteWindow;
+use crate::bsd::{ByteCounting, ByteWindow, half};
 use crate::{
-    About, CaState, CongestionControl, Event, Options, Response, Unit, UnknownAlgorithm, Variable,
-    View, Window,
+    About, CongestionControl, Event, Needs, Parameters, Response, Rules, Unit, Variable, View,
+    Window,
 };
 use dragstrip_units::Stream;
 
 /// Its row in the registry.
 pub const ABOUT: About = About {
     name: "newreno-freebsd",
+    file: file!(),
+    models: "FreeBSD 9.3, cc_newreno.c",
+    parameters: &[],
     variables: &[Variable::new(
         "bytes_acked",
         Unit::Bytes,
         "acknowledged towards the next step of congestion avoidance",
     )],
+    needs: Needs::NOTHING,
 };
 
 /// FreeBSD's NewReno. Its parameters are those of the host.
 #[derive(Clone, Debug)]
 pub struct NewrenoFreebsd {
     bytes: ByteWindow,
-    growth: Growth,
+    growth: ByteCounting,
 }
 
 impl NewrenoFreebsd {
-    /// `stream` is not used.
-    ///
-    /// # Errors
-    /// Any option: there are none.
-    pub fn new(options: &Options, _stream: Stream) -> Result<Self, UnknownAlgorithm> {
-        reject_unknown("newreno-freebsd", options, &[])?;
-        Ok(Self { bytes: ByteWindow::default(), growth: Growth::default() })
+    /// It leaves nothing to chance.
+    #[must_use]
+    pub fn new(_parameters: &Parameters<'_>, _rules: &Rules, _stream: Stream) -> Self {
+        Self { bytes: ByteWindow::default(), growth: ByteCounting::default() }
     }
-}
-
-/// Byte counting, which the endpoint does for every algorithm (`cc_ack_received`), and NewReno's growth by it.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Growth {
-    /// Bytes acknowledged towards the next step (`t_bytes_acked`).
-    acked: u64,
-    /// A window's worth was acknowledged (`CCF_ABC_SENTAWND`).
-    pub window_done: bool,
-}
-
-impl Growth {
-    /// Counts `packets` acknowledged.
-    pub fn count(&mut self, view: &View, bytes: &ByteWindow, packets: u32) {
-        if bytes.in_slow_start() {
-            self.window_done = false;
-            self.acked = 0;
-            return;
-        }
-        self.acked += u64::from(packets.min(view.abc_limit.max(1))) * u64::from(view.mss);
-        if self.acked >= bytes.cwnd {
-            self.acked -= bytes.cwnd;
-            self.window_done = true;
-        }
-    }
-
-    /// `newreno_ack_received`: what the window gains by an ACK of `packets`.
-    pub fn grow(&mut self, view: &View, bytes: &mut ByteWindow, window: &Window, packets: u32) {
-        if !view.is_cwnd_limited {
-            return;
-        }
-        let mss = u64::from(view.mss);
-        let counting = view.abc_limit > 0;
-        let increase = if bytes.in_slow_start() {
-            let most = if view.state == CaState::Loss { 1 } else { view.abc_limit };
-            if counting { u64::from(packets.min(most)) * mss } else { mss }
-        } else if !counting {
-            (mss * mss / bytes.cwnd).max(1)
-        } else if self.window_done {
-            self.window_done = false;
-            mss
-        } else {
-            0
-        };
-        bytes.cwnd = (bytes.cwnd + increase).min(u64::from(window.clamp) * mss);
-    }
-
-    /// A recovery or a timeout: what had been counted is void (`t_bytes_acked = 0`).
-    pub fn restart(&mut self) {
-        self.acked = 0;
-    }
-}
-
-/// NewReno's threshold: half the window in whole segments, at least 2.
-pub(super) fn half(view: &View, bytes: &ByteWindow) -> u64 {
-    let mss = u64::from(view.mss);
-    (bytes.cwnd / 2 / mss).max(2) * mss
 }
 
 impl CongestionControl for NewrenoFreebsd {
@@ -140,10 +83,11 @@ impl CongestionControl for NewrenoFreebsd {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{options, stream, view};
+    use crate::CaState;
+    use crate::testing::{made, view};
 
     fn start(cwnd: u32, ssthresh: u32) -> (NewrenoFreebsd, View, Window) {
-        let newreno = NewrenoFreebsd::new(&options(&[]), stream()).unwrap();
+        let newreno = made!(NewrenoFreebsd);
         let mut window = Window::new(cwnd);
         window.ssthresh = ssthresh;
         (newreno, view(), window)

@@ -1,0 +1,4 @@
+//! CDG: Linux's, FreeBSD's.
+
+pub mod freebsd;
+pub mod linux;

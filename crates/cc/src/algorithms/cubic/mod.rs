@@ -1,0 +1,5 @@
+//! CUBIC: Linux's, FreeBSD's.
+
+pub mod freebsd;
+pub mod linux;
+mod root;

@@ -1,0 +1,5 @@
+//! Vegas: Linux's, FreeBSD's.
+
+pub mod freebsd;
+pub mod linux;
+mod patch;

@@ -1,0 +1,79 @@
+//! An algorithm's parameters: from a scenario's text to values that its row allows.
+
+use crate::{About, Options, Parameter, Range, UnknownAlgorithm};
+
+/// The parameters of one algorithm: each is given and in its range, or at its default.
+#[derive(Clone, Copy, Debug)]
+pub struct Parameters<'a> {
+    about: &'static About,
+    options: &'a Options,
+}
+
+impl<'a> Parameters<'a> {
+    /// Checks `options` against the algorithm's row.
+    ///
+    /// # Errors
+    /// A parameter that the algorithm does not have, or a value out of its range.
+    pub fn new(about: &'static About, options: &'a Options) -> Result<Self, UnknownAlgorithm> {
+        let parameters = Self { about, options };
+        for (name, value) in options {
+            let wrong = match about.parameters.iter().find(|parameter| parameter.name == name) {
+                None => Some(parameters.known()),
+                Some(parameter) => parameters.complaint(parameter, *value),
+            };
+            if let Some(expected) = wrong {
+                let parameter = name.clone();
+                return Err(UnknownAlgorithm::Parameter {
+                    algorithm: about.name,
+                    parameter,
+                    expected,
+                });
+            }
+        }
+        Ok(parameters)
+    }
+
+    /// A whole number.
+    #[must_use]
+    pub fn whole(&self, name: &'static str) -> u32 {
+        self.real(name) as u32
+    }
+
+    /// The same if it was given: its default is somebody else's.
+    #[must_use]
+    pub fn given(&self, name: &'static str) -> Option<u32> {
+        self.options.contains_key(name).then(|| self.whole(name))
+    }
+
+    /// A switch.
+    #[must_use]
+    pub fn switch(&self, name: &'static str) -> bool {
+        self.whole(name) == 1
+    }
+
+    /// A number.
+    #[must_use]
+    pub fn real(&self, name: &'static str) -> f64 {
+        let row = self.about.parameters.iter().find(|parameter| parameter.name == name);
+        let row = row.unwrap_or_else(|| panic!("{} has no {name} in its row", self.about.name));
+        self.options.get(name).copied().unwrap_or(row.default)
+    }
+
+    fn known(&self) -> String {
+        let names: Vec<&str> = self.about.parameters.iter().map(|it| it.name).collect();
+        if names.is_empty() {
+            "no parameters".to_owned()
+        } else {
+            format!("one of {}", names.join(", "))
+        }
+    }
+
+    /// What would be right instead of `value`; `None`: it is.
+    fn complaint(&self, parameter: &Parameter, value: f64) -> Option<String> {
+        let range = match parameter.range {
+            Range::UpTo(from, other) => Range::Whole(from, self.whole(other)),
+            Range::Whole(..) | Range::OneOf(_) | Range::Real(..) | Range::Switch => parameter.range,
+        };
+        (!range.contains(value)).then(|| format!("{range} instead of {value}"))
+    }
+}
