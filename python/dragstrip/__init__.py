@@ -11,6 +11,7 @@ print([flow["goodput_bps"] for run in result["runs"] for flow in run["flows"]])
 from __future__ import annotations
 
 import importlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -49,12 +50,19 @@ def __getattr__(name: str) -> Any:
 
 
 def run(
-    experiment: Experiment, out: str | Path, *, workers: int | None = None, report: bool = True
+    experiment: Experiment,
+    out: str | Path,
+    *,
+    workers: int | None = None,
+    report: bool = True,
+    figures: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Run an experiment into the folder `out`; the answer is the document of docs/result-json.md.
 
-    Raises `BadInputError` (nothing is written) for input that cannot be right.
+    `figures`, some of `svg`, `png` and `pdf`, are written with the report, for papers. Raises
+    `BadInputError` (nothing is written) for input that cannot be right.
     """
     from dragstrip.runner import execute, plan
 
-    return execute(plan(experiment), Path(out), workers=workers, report=report, command="dragstrip.run")
+    settings: dict[str, Any] = {"workers": workers, "report": report, "figures": figures}
+    return execute(plan(experiment), Path(out), **settings, command="dragstrip.run")

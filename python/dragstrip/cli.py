@@ -54,7 +54,11 @@ Load = Annotated[
         help="With --engine vm: a congestion control to compile and put into the kernel; repeatable.",
     ),
 ]
-Report = Annotated[bool, typer.Option("--report/--no-report", help="Write report.html and figures.")]
+Report = Annotated[bool, typer.Option("--report/--no-report", help="Write report.html.")]
+Figures = Annotated[
+    str | None,
+    typer.Option("--figures", metavar="svg,png,pdf", help="Also write the report's figures, for papers."),
+]
 
 
 def _version(asked: bool) -> None:
@@ -143,10 +147,9 @@ def run(
     ] = None,
     report: Annotated[
         bool | None,
-        typer.Option(
-            "--report/--no-report", help="Write report.html and figures.", show_default="not of a whole shelf"
-        ),
+        typer.Option("--report/--no-report", help="Write report.html.", show_default="not of a whole shelf"),
     ] = None,
+    figures: Figures = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Run an experiment, or a shelf of them, and hold it against its claims.
@@ -157,6 +160,7 @@ def run(
     from dragstrip.experiment import rebuilt
     from dragstrip.runner import plan
 
+    wanted = _figures(figures, report)
     given = {"repeat": repeat, "seed": seed, "duration": duration, "engine": engine, "load": load}
     changed = {key: value for key, value in given.items() if value is not None}
 
@@ -178,13 +182,14 @@ def run(
         raise BadInputError("--check", None, "is for one experiment, not a whole shelf", "command line")
     if members:
         plans = {name: planned(name) for name in members}
-        _execute_shelf(experiment, plans, out, workers, bool(report), write_docs, as_json)
+        _execute_shelf(experiment, plans, out, workers, bool(report or wanted), wanted, write_docs, as_json)
         return
     single = planned(experiment)
     if check:
         _check(single, out, workers, as_json)
         return
-    _execute(single, out, single.experiment.name.split("/")[-1], workers, report is not False, as_json)
+    stem = single.experiment.name.split("/")[-1]
+    _execute(single, out, stem, workers, report is not False, wanted, as_json)
 
 
 def _execute_shelf(
@@ -193,6 +198,7 @@ def _execute_shelf(
     out: Path | None,
     workers: int | None,
     report: bool,
+    figures: list[str],
     write_docs: Path | None,
     as_json: bool,
 ) -> None:
@@ -209,7 +215,7 @@ def _execute_shelf(
     command = shlex.join(["dragstrip", *sys.argv[1:]])
     with watching(runs, quiet=as_json) as watcher:
         documents = execute_all(
-            plans, folder, workers=workers, watcher=watcher, command=command, report=report
+            plans, folder, workers=workers, watcher=watcher, command=command, report=report, figures=figures
         )
     document = compose(name, plans, documents)
     write_json(folder / "catalogue.json", document)
@@ -265,6 +271,7 @@ def compare(
     out: Out = None,
     workers: Workers = None,
     report: Report = True,
+    figures: Figures = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Compare congestion controls on a path, each alone or all together.
@@ -276,6 +283,7 @@ def compare(
     from dragstrip.comparison import reworded
     from dragstrip.runner import plan
 
+    wanted = _figures(figures, report)
     described = describe(
         algorithms,
         rate=rate,
@@ -301,7 +309,7 @@ def compare(
     if check:
         _check(planned, out, workers, as_json)
     else:
-        _execute(planned, out, "compare", workers, report, as_json)
+        _execute(planned, out, "compare", workers, report, wanted, as_json)
 
 
 @app.command()
@@ -563,18 +571,24 @@ def _agree_on(
 @app.command()
 def report(
     folder: Annotated[Path, typer.Argument(help="Output folder of a run.")],
+    figures: Figures = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Write the report of a finished run again.
 
-    Example: dragstrip report demo
+    Example: dragstrip report demo --figures svg,png,pdf
     """
     from dragstrip.recording import read, read_json
     from dragstrip.runner import write_report
 
+    wanted = _figures(figures, None)
     if not folder.is_dir():
         raise BadInputError("FOLDER", str(folder), "the output folder of a run", "command line")
     if (folder / "sweep.json").exists():
+        if wanted:
+            raise BadInputError(
+                "--figures", figures, "nothing for a sweep: its maps are in the page", "command line"
+            )
         from dragstrip.sweep.make import rewrite_report
 
         page = rewrite_report(folder)
@@ -583,7 +597,7 @@ def report(
     document = read_json(folder / "result.json")
     for line in document.get("runs", []):
         read(folder / line["recording"])
-    written = write_report(folder)
+    written = write_report(folder, wanted)
     if as_json:
         _print_json({"report": str(written), "result": document})
     else:
@@ -608,6 +622,19 @@ def doctor(as_json: JsonFlag = False) -> None:
         raise typer.Exit(1)
 
 
+def _figures(text: str | None, report: bool | None) -> list[str]:
+    """The endings in `svg,png,pdf`, each once."""
+    from dragstrip.runner import check_figures
+
+    if text is None:
+        return []
+    if report is False:
+        raise BadInputError("--figures", text, "no --no-report beside it", "command line")
+    endings = list(dict.fromkeys(part.strip().lower() for part in text.split(",")))
+    check_figures(endings)
+    return endings
+
+
 def _settings(pairs: list[str]) -> dict[str, str]:
     settings = {}
     for pair in pairs:
@@ -619,7 +646,13 @@ def _settings(pairs: list[str]) -> dict[str, str]:
 
 
 def _execute(
-    planned: Plan, out: Path | None, stem: str, workers: int | None, report: bool, as_json: bool
+    planned: Plan,
+    out: Path | None,
+    stem: str,
+    workers: int | None,
+    report: bool,
+    figures: list[str],
+    as_json: bool,
 ) -> None:
     from dragstrip.console import show_result, watching
     from dragstrip.runner import execute, next_folder
@@ -633,6 +666,7 @@ def _execute(
             watcher=watcher,
             command=shlex.join(["dragstrip", *sys.argv[1:]]),
             report=report,
+            figures=figures,
         )
     if as_json:
         _print_json(located(document, folder))

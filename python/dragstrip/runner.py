@@ -29,6 +29,8 @@ from dragstrip.recording import read, write_json
 
 PARTIAL = "PARTIAL"
 """Stands in an output folder that is being written, or whose run was interrupted."""
+FIGURES = ("svg", "png", "pdf")
+"""What figures for papers are written as, when somebody asks for them."""
 
 
 @dataclass(frozen=True)
@@ -83,14 +85,15 @@ def execute(
     watcher: Watcher | None = None,
     command: str = "",
     report: bool = True,
+    figures: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Runs a plan into the folder `out` and gives the result document (docs/result-json.md).
 
-    Raises `BadInputError` for a folder that cannot take it, `DragstripError` when every run failed.
+    `figures` (of `FIGURES`) are written with the report, for papers. Raises `BadInputError` for a folder that
+    cannot take it, `DragstripError` when every run failed.
     """
-    return execute_all({"": planned}, out, workers=workers, watcher=watcher, command=command, report=report)[
-        ""
-    ]
+    settings: dict[str, Any] = {"workers": workers, "watcher": watcher, "command": command}
+    return execute_all({"": planned}, out, **settings, report=report, figures=figures)[""]
 
 
 def execute_all(
@@ -101,6 +104,7 @@ def execute_all(
     watcher: Watcher | None = None,
     command: str = "",
     report: bool = True,
+    figures: Sequence[str] = (),
 ) -> dict[str, dict[str, Any]]:
     """Runs all plans at once, each into the folder of its name below `out`: name → result document.
 
@@ -133,7 +137,7 @@ def execute_all(
         write_json(folder / "result.json", document)
         if report and document["runs"]:
             watcher.concluding(f"writing the report {name}".strip())
-            write_report(folder)
+            write_report(folder, figures)
         documents[name] = document
     (out / PARTIAL).unlink()
     return documents
@@ -175,11 +179,19 @@ def next_folder(parent: Path, stem: str) -> Path:
     raise AssertionError("there is always a next number")
 
 
-def write_report(out: Path) -> Path:
-    """Writes the report of a folder with a result; gives the report's file."""
+def check_figures(endings: Sequence[str]) -> None:
+    """Raises `BadInputError` for a kind of figure that is not made."""
+    for ending in endings:
+        if ending not in FIGURES:
+            raise BadInputError("--figures", ending, f"one or several of {','.join(FIGURES)}", "command line")
+
+
+def write_report(out: Path, figures: Sequence[str] = ()) -> Path:
+    """Writes the report of a folder with a result, and its figures for papers; gives the report's file."""
     from dragstrip.report import write_report as write
 
-    return write(out)
+    check_figures(figures)
+    return write(out, figures)
 
 
 def _tasks(planned: Plan, out: Path, command: str) -> list[Task]:

@@ -66,3 +66,15 @@ def page_of(folder_of):  # noqa: ANN001, ANN201 - a function from name to the pa
         return made[name]
 
     return get
+
+
+@pytest.fixture(scope="session")
+def figures_of(folder_of):  # noqa: ANN001, ANN201 - a function from name to the folder of figures, written once
+    made: dict[str, Path] = {}
+
+    def get(name: str) -> Path:
+        if name not in made:
+            made[name] = write_report(folder_of(name), ("svg", "png", "pdf")).parent / "figures"
+        return made[name]
+
+    return get

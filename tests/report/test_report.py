@@ -18,7 +18,7 @@ import jsonschema
 import pytest
 
 from dragstrip.errors import BadInputError
-from dragstrip.report import charts, write_report
+from dragstrip.report import charts, vega, write_report
 from dragstrip.report.collect import curves_of, shares_of
 from dragstrip.report.colours import assign
 from dragstrip.report.load import load
@@ -92,8 +92,8 @@ def test_the_page_is_whole_and_stands_alone(page_of: FolderOf, folder_of: Folder
 
 
 @pytest.mark.parametrize("name", PLANS)
-def test_figures_for_papers_are_complete_and_well_formed(page_of: FolderOf, name: str) -> None:
-    figures = page_of(name).parent / "figures"
+def test_figures_for_papers_are_complete_and_well_formed(figures_of: FolderOf, name: str) -> None:
+    figures = figures_of(name)
     stems = {path.stem for path in figures.iterdir()}
     assert {path.name for path in figures.iterdir()} == {
         f"{s}.{e}" for s in stems for e in ("svg", "png", "pdf")
@@ -111,11 +111,10 @@ def test_figures_for_papers_are_complete_and_well_formed(page_of: FolderOf, name
         assert "pie" not in stems
 
 
-def test_medians_in_the_legends_are_those_of_the_result(page_of: FolderOf, folder_of: FolderOf) -> None:
-    page_of("five")
+def test_medians_in_the_legends_are_those_of_the_result(figures_of: FolderOf, folder_of: FolderOf) -> None:
     result = json.loads((folder_of("five") / "result.json").read_text())
-    rates = (folder_of("five") / "figures" / "cdf-throughput.svg").read_text()
-    times = (folder_of("five") / "figures" / "cdf-rtt.svg").read_text()
+    rates = (figures_of("five") / "cdf-throughput.svg").read_text()
+    times = (figures_of("five") / "cdf-rtt.svg").read_text()
     for run in result["runs"]:
         flow = run["flows"][0]
         assert f"{flow['cc']}  {flow['throughput_bps_p50'] / 1e6:.2f} Mbit/s" in rates
@@ -155,13 +154,14 @@ def test_without_shared_runs_there_is_neither_pie_nor_jain(page_of: FolderOf) ->
     assert "Shares of all bytes" in text
 
 
-def test_twice_the_same_bytes(page_of: FolderOf, folder_of: FolderOf) -> None:
-    folder = folder_of("together")
-    first = page_of("together").read_bytes()
-    pictures = {path.name: path.read_bytes() for path in (folder / "figures").glob("*.svg")}
-    write_report(folder_of("one"))  # Vega's counters go on in between.
-    assert write_report(folder).read_bytes() == first
-    assert {path.name: path.read_bytes() for path in (folder / "figures").glob("*.svg")} == pictures
+def test_twice_the_same_bytes(figures_of: FolderOf, folder_of: FolderOf) -> None:
+    folder, figures = folder_of("together"), figures_of("together")
+    first = (folder / "report.html").read_bytes()
+    pictures = {path.name: path.read_bytes() for path in figures.glob("*.svg")}
+    assert len(pictures) == 10
+    write_report(folder_of("one"), ("svg",))  # Vega's counters go on in between.
+    assert write_report(folder, ("svg", "png", "pdf")).read_bytes() == first
+    assert {path.name: path.read_bytes() for path in figures.glob("*.svg")} == pictures
 
 
 @pytest.mark.parametrize("name", ["five", "together", "crowd", "udp", "repeats", "short"])
@@ -171,7 +171,7 @@ def test_specifications_are_vega_lite(folder_of: FolderOf, name: str) -> None:
     (setup,) = setups_of(runs, assign(algorithms_of(runs)))
     groups = charts.all_figures(setup, rows_of(setup), curves_of(setup), shares_of(setup))
     for figure in (figure for figures in groups.values() for figure in figures):
-        jsonschema.Draft7Validator(schema).validate(_thinned(dict(figure.spec)))
+        jsonschema.Draft7Validator(schema).validate(_thinned(vega.spec(figure)))
 
 
 def _thinned(spec: Any) -> Any:
@@ -205,7 +205,7 @@ GOLDEN = Path(__file__).parent / "golden"
 def test_pictures_look_as_they_did(tmp_path: Path, name: str) -> None:
     shares = {"reno": 0.7, "vegas": 0.3}
     synthetic.write(synthetic.together(shares, duration_s=2.0, rtt_samples=120), tmp_path)
-    write_report(tmp_path)
+    write_report(tmp_path, ("svg",))
     drawn = _outline((tmp_path / "figures" / f"{name}.svg").read_text())
     file = GOLDEN / f"{name}.svg"
     if os.environ.get("DRAGSTRIP_GOLDEN") == "write":

@@ -1,4 +1,4 @@
-"""The pictures: a heat map of errors per quantity, and the two sides' traces over each other."""
+"""The pictures: the two sides' traces over each other; and which colour an error has in the heat maps."""
 
 from __future__ import annotations
 
@@ -11,18 +11,17 @@ from dragstrip.fidelity.agree import Agreement, Case
 from dragstrip.fidelity.console import cell
 from dragstrip.fidelity.targets import QUANTITIES, Quantity
 from dragstrip.fidelity.traces import Floats, FlowTrace
-from dragstrip.report.colours import INK, KNOWN, MUTED
-from dragstrip.report.figure import Figure, Rows, Spec, chart, linear, nominal, rows
+from dragstrip.report.colours import KNOWN, MUTED
+from dragstrip.report.figure import Axis, Figure, Panel, Stroke, TimeLines
 from dragstrip.report.series import Curve, decimate
 
-CELL_WIDTH, CELL_HEIGHT = 52, 16
-ROOM = 24
-"""Beside the labels: a browser's font can be wider than the one that they were measured with."""
 TRACE_WIDTH, TRACE_HEIGHT, TRACE_POINTS = 420, 92, 300
 KERNEL, SIMULATOR = "kernel", "simulator"
-LOOK = {KERNEL: MUTED, SIMULATOR: KNOWN["cubic"]}
+LOOK = {KERNEL: (MUTED, 2.2), SIMULATOR: (KNOWN["cubic"], 1.0)}
 FAR = 2.0
 """Errors of so many limits have the strongest colour."""
+DEPTHS = 8
+"""How many colours there are from no error to the strongest."""
 
 
 def anchor(case: Case) -> str:
@@ -30,78 +29,30 @@ def anchor(case: Case) -> str:
     return f"case-{case.name}"
 
 
-def heat_maps(agreement: Agreement) -> list[Figure]:
-    """One per quantity; a cell is a link to the case's traces."""
+def heat_maps(agreement: Agreement) -> list[HeatMap]:
+    """One per quantity."""
     return [
-        _heat_map(agreement, quantity)
+        HeatMap(agreement, quantity)
         for quantity in QUANTITIES
         if any(case.figure(quantity.key) for case in agreement.cases)
     ]
 
 
-def _heat_map(agreement: Agreement, quantity: Quantity) -> Figure:
-    data: Rows = []
-    for case in agreement.cases:
-        figure = case.figure(quantity.key)
-        if figure is not None:
-            data.append(
-                {
-                    "condition": case.condition,
-                    "algorithm": case.group,
-                    "severity": round(min(figure.severity, FAR), 3),
-                    "text": cell(figure),
-                    "href": f"#{anchor(case)}",
-                    "beyond": not figure.reached,
-                }
-            )
-    conditions = sorted({row["condition"] for row in data}, key=_natural)
-    x = {"field": "algorithm", "type": "nominal", "axis": {"title": None, "orient": "top", "labelAngle": 0}}
-    y = {
-        "field": "condition",
-        "type": "nominal",
-        "axis": {"title": None, "labelLimit": 260, "labelFontSize": 10},
-    }
-    colour: Spec = {
-        "field": "severity",
-        "type": "quantitative",
-        "scale": {
-            "domain": [0, 1, FAR],
-            "range": ["#f3f6f9", "#ffe08a", "#d55e00"],
-            "type": "linear",
-            "interpolate": "rgb",
-        },
-        "legend": None,
-    }
-    link = {"field": "href", "type": "nominal"}
-    text: Spec = {
-        "mark": {"type": "text", "fontSize": 10},
-        "encoding": {
-            "text": {"field": "text", "type": "nominal"},
-            "color": {"value": "#1f2328"},
-            "href": link,
-        },
-    }
-    boxes: Spec = {"mark": {"type": "rect"}, "encoding": {"color": colour, "href": link}}
-    spec = chart(
-        {
-            "data": rows(data),
-            "encoding": {
-                "x": {**x, "scale": {"domain": agreement.algorithms}},
-                "y": {**y, "scale": {"domain": conditions}},
-            },
-            "layer": [boxes, text],
-            "width": {"step": CELL_WIDTH},
-            "height": {"step": CELL_HEIGHT},
-            "padding": {"left": ROOM, "top": 4, "right": 4, "bottom": 4},
-        }
-    )
-    beyond = sum(row["beyond"] for row in data)
-    return Figure(
-        f"heat-{quantity.key}",
-        f"{quantity.title[0].upper()}{quantity.title[1:]}{f' ({quantity.unit})' if quantity.unit else ''}",
-        f"Errors of {quantity.title} by condition and algorithm: {beyond} of {len(data)} beyond their limit.",
-        spec,
-    )
+class HeatMap:
+    """Errors of one quantity: a row per condition, a column per algorithm."""
+
+    def __init__(self, agreement: Agreement, quantity: Quantity) -> None:
+        unit = f" ({quantity.unit})" if quantity.unit else ""
+        self.title = f"{quantity.title[0].upper()}{quantity.title[1:]}{unit}"
+        self.algorithms = agreement.algorithms
+        # (condition, algorithm) → where its traces are, its text, its depth of colour.
+        self.cells: dict[tuple[str, str], tuple[str, str, int]] = {}
+        for case in agreement.cases:
+            figure = case.figure(quantity.key)
+            if figure is not None:
+                depth = round(min(figure.severity, FAR) / FAR * DEPTHS)
+                self.cells[case.condition, case.group] = (anchor(case), cell(figure), depth)
+        self.conditions = sorted({condition for condition, _ in self.cells}, key=_natural)
 
 
 def _natural(condition: str) -> list[tuple[float, str]]:
@@ -118,19 +69,19 @@ def traces(case: Case) -> Figure:
     kernel, simulator = case.kernel[0], case.simulator[0]
     end_s = case.scenario["duration_ns"] / 1e9
     panels = []
-    for name, title in (("cwnd", "window (segments)"), ("srtt_ms", "smoothed RTT (ms)")):
+    for name, title, unit in (("cwnd", "Window", "segments"), ("srtt_ms", "Smoothed RTT", "ms")):
         sides = {KERNEL: _curves(kernel.flows, name), SIMULATOR: _curves(simulator.flows, name)}
-        panels.append(_panel(sides, title, end_s, last=False))
+        panels.append(_panel(sides, title, unit))
     queue = {
         side: [decimate(Curve(trace.queue_t_s, trace.queue_bytes / 1e3), TRACE_POINTS)]
         for side, trace in ((KERNEL, kernel), (SIMULATOR, simulator))
     }
-    panels.append(_panel(queue, "queue (kB)", end_s, last=True))
+    panels.append(_panel(queue, "Queue", "kB"))
     return Figure(
         f"traces-{case.name}",
         case.name,
         f"{case.name}: window, smoothed RTT and queue over time, the kernel's and the simulator's.",
-        chart({"vconcat": panels, "spacing": 6}),
+        TimeLines(Axis("Time (s)", 0, end_s, "s"), panels, TRACE_WIDTH, TRACE_HEIGHT),
         [case.algorithm],
     )
 
@@ -143,25 +94,7 @@ def _known(values: Floats) -> Floats:
     return np.asarray(values, dtype=np.float64)
 
 
-def _panel(sides: dict[str, list[Curve]], title: str, end_s: float, *, last: bool) -> Spec:
-    data: Rows = [
-        {"t": round(float(t), 3), "v": round(float(v), 3), "who": who, "s": f"{who}{number}"}
-        for who, curves in sides.items()
-        for number, curve in enumerate(curves)
-        for t, v in zip(curve.x, curve.y, strict=True)
-    ]
-    top = max((row["v"] for row in data), default=1.0) or 1.0
-    time = {"title": "Time (s)" if last else None, "labels": last, "ticks": last, "tickCount": 6}
-    value = {"title": title, "titleFontSize": 11, "tickCount": 4, "minExtent": 34}
-    line = {
-        "data": rows(data),
-        "mark": {"type": "line", "strokeWidth": 1.2, "clip": True, "color": INK},
-        "encoding": {
-            "x": linear("t", 0, end_s, time),
-            "y": linear("v", 0, top * 1.05, value),
-            "detail": {"field": "s", "type": "nominal"},
-            "color": nominal("who", list(LOOK), list(LOOK.values())),
-            "strokeWidth": nominal("who", list(LOOK), [2.2, 1.0]),
-        },
-    }
-    return {"width": TRACE_WIDTH, "height": TRACE_HEIGHT, **line}
+def _panel(sides: dict[str, list[Curve]], title: str, unit: str) -> Panel:
+    top = max((float(c.y.max()) for curves in sides.values() for c in curves if len(c)), default=1.0) or 1.0
+    strokes = [Stroke(curves, *LOOK[who], label=who, main=True) for who, curves in sides.items()]
+    return Panel(Axis(f"{title} ({unit})", 0, top * 1.05, unit), strokes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 from pathlib import Path
 
-from dragstrip import __version__
+from dragstrip import __version__, viewer
 from dragstrip.fidelity import charts
 from dragstrip.fidelity.agree import DETERMINISTIC, STOCHASTIC, Agreement, Case
 from dragstrip.fidelity.console import cell, floor_cell
@@ -13,10 +13,16 @@ from dragstrip.fidelity.explain import explain
 from dragstrip.fidelity.grid import Grid
 from dragstrip.fidelity.targets import QUANTITIES
 from dragstrip.files import make_folder, write_text
-from dragstrip.report import render
+from dragstrip.report.page import figure as drawn
 from dragstrip.report.page import style
 
 NAME = "agree.html"
+# White: no error; yellow: at the limit; orange: `charts.FAR` limits and more.
+DEPTHS = ("#f3f6f9", "#f6f1dd", "#f9ebc2", "#fce6a6", "#ffe08a", "#f5c068", "#eaa045", "#e07f23", "#d55e00")
+STYLE = (
+    ".heat td{padding:.15em .5em;text-align:right}.heat th{font-size:.75rem}.heat a{color:#1f2328}"
+    + "".join(f".heat .depth{depth}{{background:{colour}}}" for depth, colour in enumerate(DEPTHS))
+)
 
 
 def write(agreement: Agreement, grid: Grid, folder: Path) -> Path:
@@ -28,7 +34,7 @@ def write(agreement: Agreement, grid: Grid, folder: Path) -> Path:
 
 
 def _page(agreement: Agreement, grid: Grid) -> str:
-    heat = "".join(_picture(render.svg(figure), figure.title) for figure in charts.heat_maps(agreement))
+    heat = "".join(map(_heat, charts.heat_maps(agreement)))
     parts = [
         f'<p class="kicker">Dragstrip {__version__} · {len(agreement.cases)} cases</p>',
         f"<h1>{html.escape(grid.title)}</h1>",
@@ -42,11 +48,13 @@ def _page(agreement: Agreement, grid: Grid) -> str:
         '<p class="note">Grey and wide: the kernel; narrow and coloured: the simulator (first seeds).</p>',
         *(_traces(case, grid) for case in agreement.cases),
     ]
+    look, script = style() + STYLE, viewer.script()
     head = (
         '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{html.escape(grid.title)} – Dragstrip</title><style>{style()}</style>"
+        f'<meta http-equiv="Content-Security-Policy" content="{viewer.policy(look, script)}">'
+        f"<title>{html.escape(grid.title)} – Dragstrip</title><style>{look}</style>"
     )
-    body = f"<main>{''.join(parts)}</main>"
+    body = f'<main>{"".join(parts)}</main><script type="module">{script}</script>'
     return f'<!doctype html>\n<html lang="en"><head>{head}</head><body>{body}</body></html>\n'
 
 
@@ -57,8 +65,24 @@ def section(agreement: Agreement) -> str:
     return f'{_cases(agreement)}<p class="note">{note}</p>{traces}'
 
 
-def _picture(svg: str, title: str) -> str:
-    return f'<figure class="picture"><figcaption>{html.escape(title)}</figcaption>{svg}</figure>'
+def _heat(heat: charts.HeatMap) -> str:
+    """A table whose cells lead to the case's traces."""
+    head = "".join(f'<th scope="col">{html.escape(name)}</th>' for name in heat.algorithms)
+    lines = []
+    for condition in heat.conditions:
+        cells = []
+        for name in heat.algorithms:
+            found = heat.cells.get((condition, name))
+            if found is None:
+                cells.append("<td></td>")
+            else:
+                cells.append(f'<td class="depth{found[2]}"><a href="#{found[0]}">{found[1]}</a></td>')
+        lines.append(f'<tr><th scope="row">{html.escape(condition)}</th>{"".join(cells)}</tr>')
+    return (
+        f'<figure><figcaption>{html.escape(heat.title)}</figcaption><div class="scroll" tabindex="0">'
+        f'<table class="heat"><thead><tr><td></td>{head}</tr></thead><tbody>{"".join(lines)}</tbody></table>'
+        "</div></figure>"
+    )
 
 
 def _table(heads: list[str], body: list[list[str]]) -> str:
@@ -123,8 +147,8 @@ def _traces(case: Case, grid: Grid | None) -> str:
         grid.cause(case.name, figure.quantity) for figure in case.figures if grid and not figure.reached
     )
     known = "".join(f'<p class="caution">{html.escape(cause)}</p>' for cause in causes if cause)
-    svg = render.svg(charts.traces(case))
     return (
         f'<section id="{charts.anchor(case)}"><h3>{html.escape(case.name)}</h3>'
-        f'<div class="two"><div class="picture">{svg}</div></div><p class="note">{said}</p>{known}</section>'
+        f'<div class="figures two">{drawn(charts.traces(case))}</div><p class="note">{said}</p>{known}'
+        "</section>"
     )

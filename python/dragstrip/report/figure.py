@@ -1,53 +1,151 @@
-"""A figure: a Vega-Lite specification with a name, the look that all share, and the pieces they are made of.
+"""A figure's description: what is drawn, in which units, with which words. How is not said here.
 
-The specifications are written as the dictionaries that they are. Building them with Altair was tried: it
-copies and checks every piece at every step, which took a second of a report's four. The tests check the
-finished specifications against Vega-Lite's schema instead.
+It has two readers. embed.py puts it into the page, where the viewer draws it; vega.py turns it into
+Vega-Lite, from which render.py makes SVG, PNG and PDF for papers
+(docs/decisions/0007-one-description-of-a-figure.md).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
-from dragstrip.report.colours import GRID, INK, MUTED
-from dragstrip.report.quantity import Unit
+from dragstrip.report.load import FloatArray
 from dragstrip.report.series import Curve
 
-SCHEMA = "https://vega.github.io/schema/vega-lite/v5.20.1.json"
-FONT = "Helvetica, Arial, Liberation Sans, sans-serif"
+SOLID = (1, 0)
 
-Spec: TypeAlias = dict[str, Any]
-Rows: TypeAlias = list[dict[str, Any]]
 
-LOOK: Spec = {
-    "background": "transparent",
-    "aria": False,
-    "font": FONT,
-    "view": {"stroke": None},
-    "padding": 4,
-    "axis": {
-        "domainColor": MUTED,
-        "tickColor": MUTED,
-        "gridColor": GRID,
-        "labelColor": MUTED,
-        "titleColor": INK,
-        "labelFontSize": 11,
-        "titleFontSize": 12,
-        "titleFontWeight": "normal",
-        "labelFlush": False,
-    },
-    "legend": {
-        "labelColor": INK,
-        "titleColor": MUTED,
-        "labelFontSize": 12,
-        "titleFontSize": 11,
-        "titleFontWeight": "normal",
-        "labelLimit": 0,
-        "symbolStrokeWidth": 2.5,
-    },
-}
+@dataclass(frozen=True)
+class Axis:
+    """From `low` to `high`, in the unit that the title names; a `share` is a fraction, shown in per cent."""
+
+    title: str
+    low: float
+    high: float
+    unit: str = ""
+    logarithmic: bool = False
+    share: bool = False
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A dashed line across the plot, with its meaning."""
+
+    at: float
+    text: str
+
+
+@dataclass(frozen=True)
+class Line:
+    """One curve, in the units of its axes; `note` is the figure that stands beside its name."""
+
+    label: str
+    note: str
+    colour: str
+    curve: Curve
+    dash: tuple[int, ...] = SOLID
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """Cumulative distributions: `x` against the share of samples at or below it."""
+
+    x: Axis
+    lines: Sequence[Line]
+    rule: Rule | None = None
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A contender's figure, the ends of its range, and the figure as text."""
+
+    who: str
+    colour: str
+    value: float
+    least: float
+    greatest: float
+    text: str
+
+
+@dataclass(frozen=True)
+class Bars:
+    """A row per contender: a bar, with its range if any is `ranged`, or (`interval`) a tick on a band."""
+
+    axis: Axis
+    bars: Sequence[Bar]
+    ranged: bool = False
+    interval: bool = False
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one of several gets: its total, the share of all as text, and its depth of colour (0 to 1)."""
+
+    label: str
+    colour: str
+    depth: float
+    total: float
+    note: str
+
+
+@dataclass(frozen=True)
+class Shares:
+    """Stacked shares of every bin of time.
+
+    `edges_s` has an edge more than `tops` has columns; row `i` of `tops` (a row more than parts) is where
+    part `i` begins, counted from the top, and part `i - 1` ends.
+    """
+
+    time: Axis
+    y: Axis
+    parts: Sequence[Part]
+    edges_s: FloatArray
+    tops: FloatArray
+
+
+@dataclass(frozen=True)
+class Pie:
+    """Shares of a whole."""
+
+    parts: Sequence[Part]
+
+
+@dataclass(frozen=True)
+class Stroke:
+    """Curves that look alike; only those that are `main` are read out at the cursor."""
+
+    curves: Sequence[Curve]
+    colour: str
+    width: float
+    opacity: float = 1.0
+    dash: tuple[int, ...] = SOLID
+    step: bool = False
+    label: str = ""
+    main: bool = False
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One of several plots beneath each other that share the axis of time."""
+
+    y: Axis
+    strokes: Sequence[Stroke]
+    rule: Rule | None = None
+
+
+@dataclass(frozen=True)
+class TimeLines:
+    """Panels over time; `width` and `height` are a panel's, in points, on paper."""
+
+    time: Axis
+    panels: Sequence[Panel]
+    width: int = 340
+    height: int = 78
+
+
+Content: TypeAlias = Distribution | Bars | Shares | Pie | TimeLines
 
 
 @dataclass(frozen=True)
@@ -57,59 +155,8 @@ class Figure:
     name: str
     title: str
     description: str
-    spec: Mapping[str, Any]
+    content: Content
     # Which algorithms it shows; the page hides it with them.
     algorithms: list[str] = field(default_factory=list)
     # Of the contender that it is all about, if it is about one.
     colour: str = ""
-
-
-def chart(content: Spec) -> Spec:
-    """A complete specification of a view, a layer or a concatenation."""
-    return {"$schema": SCHEMA, "config": LOOK, **content}
-
-
-def rows(values: Rows) -> Spec:
-    """Data of a view."""
-    return {"values": values}
-
-
-def points(curves: Sequence[Curve], unit: Unit) -> Rows:
-    """Rows of `t`, `v` (in the unit) and `s`, the number of the curve; four decimals are enough to draw."""
-    return [
-        {"t": round(float(t), 4), "v": round(unit.scale(float(v)), 4), "s": number}
-        for number, curve in enumerate(curves)
-        for t, v in zip(curve.x, curve.y, strict=True)
-    ]
-
-
-def linear(name: str, low: float, high: float, axis: Spec | None) -> Spec:
-    """A quantitative channel from `low` to `high`."""
-    return {
-        "field": name,
-        "type": "quantitative",
-        "scale": {"domain": [low, high], "nice": False},
-        "axis": axis,
-    }
-
-
-def nominal(name: str, domain: Sequence[str], values: Sequence[Any], legend: Spec | None = None) -> Spec:
-    """A channel that gives each of the words in `domain` its own value."""
-    return {
-        "field": name,
-        "type": "nominal",
-        # Said, as Vega-Lite would otherwise take numbers for the two ends of a range.
-        "scale": {"type": "ordinal", "domain": list(domain), "range": list(values)},
-        "legend": legend,
-    }
-
-
-def legend(entries: int, columns: int, title: str | None = None, symbol: str = "stroke") -> Spec:
-    """A legend beneath the figure."""
-    return {
-        "title": title,
-        "orient": "bottom",
-        "columns": min(columns, entries),
-        "symbolType": symbol,
-        "columnPadding": 20,
-    }

@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import jinja2
 from markupsafe import Markup
 
-from dragstrip.report import quantity
+from dragstrip import viewer
+from dragstrip.report import embed, quantity
 from dragstrip.report.colours import GRID, INK, MUTED, ON_DARK
+from dragstrip.report.figure import Figure
 from dragstrip.report.load import Bundle, Json, Run
 from dragstrip.report.setups import Setup
 from dragstrip.report.stats import Row
@@ -27,14 +30,17 @@ COMMON_FIRST = ("engine", "version", "versions", "kernel", "command", "started",
 
 
 @dataclass(frozen=True)
-class Picture:
-    """An SVG to inline and its words."""
+class Drawn:
+    """A figure as the page carries it: what the viewer draws, and the same numbers as a table."""
 
-    svg: Markup
-    title: str
-    description: str
-    algorithms: list[str]
-    colour: str = ""
+    figure: Figure
+    data: Markup
+    table: Table
+
+
+def drawn(figure: Figure) -> Drawn:
+    """The figure, ready for the template."""
+    return Drawn(figure, Markup(embed.script(figure)), embed.table(figure))  # noqa: S704 - escaped there
 
 
 @dataclass(frozen=True)
@@ -52,7 +58,7 @@ class Section:
     links: Table
     comparison: Table
     pings: Table | None
-    pictures: Mapping[str, list[Picture]]
+    pictures: Mapping[str, list[Drawn]]
     drawn: bool
 
 
@@ -75,14 +81,9 @@ def render(
     bundle: Bundle, sections: list[Section], colours: Mapping[str, str], agreement: Markup | None = None
 ) -> str:
     """The whole page as HTML; `agreement` holds two engines against each other."""
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(HERE),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    return environment.get_template("page.html").render(
+    look, script = style(), viewer.script()
+    template = _environment().get_template("page.html")
+    return template.render(
         bundle=bundle,
         sections=sections,
         agreement=agreement,
@@ -91,23 +92,42 @@ def render(
         tally=tally(bundle.claims),
         provenance=provenance(bundle.runs),
         colours=colours,
-        style=Markup(style()),  # noqa: S704 - our own file
-        script=Markup((HERE / "page.js").read_text(encoding="utf-8")),  # noqa: S704 - our own file
+        style=Markup(look),  # noqa: S704 - our own file
+        script=Markup(script),  # noqa: S704 - our own file
+        policy=viewer.policy(look, script),
         q=quantity,
     )
 
 
+def figure(described: Figure) -> str:
+    """One figure as HTML, for pages that have no template."""
+    macros: Any = _environment().get_template("macros.html").module
+    return str(macros.picture(drawn(described)))
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    return jinja2.Environment(
+        loader=jinja2.FileSystemLoader(HERE),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+@cache
 def style() -> str:
     """The style sheet, with the figures' colours exchanged for lighter ones on a dark page."""
-    rules = []
+    rules = ['.picture [fill="#ffffff"]{fill:var(--page)}.picture [stroke="#ffffff"]{stroke:var(--page)}']
     for light, dark in ON_DARK.items():
         rules.append(f'.picture [stroke="{light}"]{{stroke:{dark}}}.picture [fill="{light}"]{{fill:{dark}}}')
         rules.append(f'.swatch[data-colour="{light}"]{{background:{dark}}}')
-    rules.append('.picture [fill="#ffffff"]{fill:var(--page)}.picture [stroke="#ffffff"]{stroke:var(--page)}')
-    dark_rules = "\n".join(rules)
-    template = (HERE / "page.css").read_text(encoding="utf-8")
-    variables = f"--ink:{INK};--muted:{MUTED};--line:{GRID};"
-    return template.replace("/*light*/", variables).replace("/*dark pictures*/", dark_rules)
+    template = (HERE / "page.css").read_text(encoding="utf-8") + viewer.style()
+    # No style attributes: the page's policy forbids them.
+    swatches = "".join(f'.swatch[data-colour="{colour}"]{{background:{colour}}}' for colour in ON_DARK)
+    template = template.replace("/*light*/", f"--ink:{INK};--muted:{MUTED};--line:{GRID};")
+    return template.replace("/*swatches*/", swatches).replace("/*dark pictures*/", "\n".join(rules))
 
 
 def claims(bundle: Bundle) -> list[Claim]:

@@ -1,14 +1,14 @@
-"""Specifications to pictures: SVG for the page, SVG, PNG and PDF for papers. No browser, no network."""
+"""Figures to pictures for papers: SVG, PNG and PDF, when somebody asks for them. No browser, no network."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from xml.sax.saxutils import escape, quoteattr
 
-import vl_convert
-
-from dragstrip.report.figure import FONT, Figure
+from dragstrip.report import vega
+from dragstrip.report.figure import Figure
 
 # Pixels per SVG unit: 2.5 gives about 240 dpi at the size at which a figure is printed.
 PNG_SCALE = 2.5
@@ -25,8 +25,10 @@ _EMPTY = re.compile(r'<path class="background" d="M0,0h0v0h0Z"/>')
 
 
 def svg(figure: Figure, prefix: str = "") -> str:
-    """The figure as SVG: the same bytes for the same specification, whatever was rendered before."""
-    return tidy(vl_convert.vegalite_to_svg(dict(figure.spec), vl_version=VEGA_LITE), figure, prefix)
+    """The figure as SVG: the same bytes for the same figure, whatever was rendered before."""
+    import vl_convert  # Deno's engine, 60 MB: only where a picture is asked for.
+
+    return tidy(vl_convert.vegalite_to_svg(vega.spec(figure), vl_version=VEGA_LITE), figure, prefix)
 
 
 def tidy(text: str, figure: Figure, prefix: str = "") -> str:
@@ -57,19 +59,18 @@ def _short(number: re.Match[str]) -> str:
     return "0" if text == "-0" else text
 
 
-def export(folder: Path, name: str, picture: str) -> list[Path]:
-    """Writes `name` as SVG, PNG (on white) and PDF into `folder`."""
-    files: dict[str, bytes] = {
-        "svg": picture.encode(),
-        "png": vl_convert.svg_to_png(on_white(picture), scale=PNG_SCALE),
-        "pdf": vl_convert.svg_to_pdf(picture),
-    }
-    paths = []
-    for ending, content in files.items():
-        path = folder / f"{name}.{ending}"
-        path.write_bytes(content)
-        paths.append(path)
-    return paths
+def export(folder: Path, name: str, picture: str, endings: Sequence[str]) -> None:
+    """Writes `name` into `folder`: as SVG, as PNG (on white) or as PDF."""
+    import vl_convert
+
+    for ending in endings:
+        if ending == "svg":
+            content = picture.encode()
+        elif ending == "png":
+            content = vl_convert.svg_to_png(on_white(picture), scale=PNG_SCALE)
+        else:
+            content = vl_convert.svg_to_pdf(picture)
+        (folder / f"{name}.{ending}").write_bytes(content)
 
 
 def on_white(picture: str) -> str:
@@ -86,7 +87,7 @@ def side_by_side(pictures: list[tuple[str, str, str]], across: int) -> str:
     for number, (svg, title, colour) in enumerate(pictures):
         x, y = number % across * wide, number // across * high
         parts.append(
-            f'<text x="{x + 8:g}" y="{y + 15:g}" font-family="{FONT}" font-size="13" font-weight="bold" '
+            f'<text x="{x + 8:g}" y="{y + 15:g}" font-family="{vega.FONT}" font-size="13" font-weight="bold" '
             f'fill="{colour}">{escape(title)}</text>'
             f'<g transform="translate({x:g},{y + TITLE_HEIGHT:g})">{svg}</g>'
         )

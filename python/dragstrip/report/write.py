@@ -1,9 +1,10 @@
-"""Puts a report together: reads the folder, draws the figures, fills in the page, writes atomically."""
+"""Puts a report together: reads the folder, describes the figures, fills in the page, writes atomically."""
 
 from __future__ import annotations
 
 import shutil
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from markupsafe import Markup
@@ -13,7 +14,7 @@ from dragstrip.report.collect import curves_of, shares_of
 from dragstrip.report.colours import assign
 from dragstrip.report.load import Bundle, load
 from dragstrip.report.setups import Setup, algorithms_of, setups_of
-from dragstrip.report.stats import Row, rows_of
+from dragstrip.report.stats import rows_of
 
 # Figures of more setups than this would make a page that nobody scrolls through: they get their table
 # only, and the page says so. A sweep's own figures are another matter.
@@ -22,25 +23,28 @@ SETUPS_DRAWN_MAX = 12
 COLUMNS_MAX = 5
 
 
-def write_report(out_dir: Path) -> Path:
-    """Writes `report.html` and `figures/` into an output folder of `run` or `compare`; gives the page.
+def write_report(out_dir: Path, figures: Sequence[str] = ()) -> Path:
+    """Writes `report.html` into an output folder of `run` or `compare`; gives the page.
 
-    Raises `BadInputError` when the folder, one of its documents or one of its tables is missing or damaged;
-    nothing is written then. A reader never sees half a report: both are made aside and moved into place.
+    With `figures` (of `svg`, `png`, `pdf`) also the folder `figures`, for papers. Raises `BadInputError` when
+    the folder, one of its documents or one of its tables is missing or damaged; nothing is written then. A
+    reader never sees half a report: both are made aside and moved into place.
     """
     bundle = load(out_dir)
     colours = assign(algorithms_of(bundle.runs))
     setups = setups_of(bundle.runs, colours)
+    sections = [_section(setup, number, colours) for number, setup in enumerate(setups, 1)]
+    html = page.render(bundle, sections, colours, _agreement(bundle))
     with tempfile.TemporaryDirectory(prefix=".report-", dir=out_dir) as aside:
-        figures = Path(aside) / "figures"
-        figures.mkdir()
-        sections = [
-            _section(setup, number, len(setups), colours, figures) for number, setup in enumerate(setups, 1)
-        ]
-        html = page.render(bundle, sections, colours, _agreement(bundle))
         made = Path(aside) / "report.html"
         made.write_text(html, encoding="utf-8")
-        _move(figures, out_dir / "figures")
+        if figures:
+            pictures = Path(aside) / "figures"
+            pictures.mkdir()
+            for number, section in enumerate(sections, 1):
+                prefix = f"setup{number}-" if len(setups) > 1 else ""
+                _export(section, colours, pictures, prefix, figures)
+            _move(pictures, out_dir / "figures")
         made.replace(out_dir / "report.html")
     return out_dir / "report.html"
 
@@ -64,10 +68,10 @@ def _agreement(bundle: Bundle) -> Markup | None:
     return Markup(page.section(both.of_result(document, bundle.folder)))  # noqa: S704 - our own HTML
 
 
-def _section(setup: Setup, number: int, of: int, colours: dict[str, str], folder: Path) -> page.Section:
+def _section(setup: Setup, number: int, colours: dict[str, str]) -> page.Section:
     rows = rows_of(setup)
-    prefix = f"setup{number}-" if of > 1 else ""
     drawn = number <= SETUPS_DRAWN_MAX
+    groups = charts.all_figures(setup, rows, curves_of(setup), shares_of(setup)) if drawn else {}
     return page.Section(
         setup=setup,
         rows=rows,
@@ -80,30 +84,27 @@ def _section(setup: Setup, number: int, of: int, colours: dict[str, str], folder
         links=tables.links(setup),
         comparison=tables.comparison(setup, rows),
         pings=tables.pings(setup),
-        pictures=_pictures(setup, rows, colours, prefix, folder)
-        if drawn
-        else {group: [] for group in charts.GROUPS},
+        pictures={group: [page.drawn(figure) for figure in groups.get(group, [])] for group in charts.GROUPS},
         drawn=drawn,
     )
 
 
-def _pictures(
-    setup: Setup, rows: list[Row], colours: dict[str, str], prefix: str, folder: Path
-) -> dict[str, list[page.Picture]]:
-    """Renders every figure once; exports those for paper, answers with those for the page."""
-    groups = charts.all_figures(setup, rows, curves_of(setup), shares_of(setup))
-    pictures: dict[str, list[page.Picture]] = {group: [] for group in charts.GROUPS}
-    for group, figures in groups.items():
-        for figure in figures:
+def _export(
+    section: page.Section, colours: dict[str, str], folder: Path, prefix: str, endings: Sequence[str]
+) -> None:
+    """The figures of a setup for papers; those over time side by side in one."""
+    if not section.drawn:
+        return
+    columns = []
+    for group, pictures in section.pictures.items():
+        for figure in (drawn.figure for drawn in pictures):
             svg = render.svg(figure, prefix)
-            words = (figure.title, figure.description, figure.algorithms, figure.colour)
-            pictures[group].append(page.Picture(Markup(svg), *words))  # noqa: S704 - our own SVG
-            if group != "time":
-                render.export(folder, prefix + figure.name, svg)
-    columns = [(str(drawn.svg), drawn.title, drawn.colour) for drawn in pictures["time"]]
+            if group == "time":
+                columns.append((svg, figure.title, figure.colour))
+            else:
+                render.export(folder, prefix + figure.name, svg, endings)
     if columns:
-        render.export(folder, f"{prefix}timeline", render.side_by_side(columns, COLUMNS_MAX))
-    path = picture.draw(setup.scenarios, colours, upright=False)
+        render.export(folder, f"{prefix}timeline", render.side_by_side(columns, COLUMNS_MAX), endings)
+    path = picture.draw(section.setup.scenarios, colours, upright=False)
     if path:
-        render.export(folder, f"{prefix}path", path)
-    return pictures
+        render.export(folder, f"{prefix}path", path, endings)

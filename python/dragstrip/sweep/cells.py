@@ -15,6 +15,7 @@ from dragstrip.report import quantity as q
 from dragstrip.report.page import style
 from dragstrip.sweep.plan import Sweep
 from dragstrip.sweep.stats import Findings, cell_of_points
+from dragstrip.viewer import policy
 
 CELLS_A_PAGE = 100
 
@@ -66,6 +67,7 @@ class Pages:
             (place / f"{number:04d}.html").write_text(
                 '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" '
                 f'content="width=device-width, initial-scale=1"><title>Runs</title>'
+                f'<meta http-equiv="Content-Security-Policy" content="{policy(look)}">'
                 f"<style>{look}</style></head>"
                 f'<body><main><p><a href="../report.html">← the map</a></p>{text}</main></body></html>\n',
                 encoding="utf-8",

@@ -24,6 +24,7 @@ from dragstrip.sweep.axes import quantity
 from dragstrip.sweep.cells import Pages, replay_line
 from dragstrip.sweep.plan import Sweep
 from dragstrip.sweep.stats import RESAMPLES, Findings, Judged, Utility, failures, judge, ranking
+from dragstrip.viewer import policy
 
 COLUMNS = ["run", "repeat", "key", "status", "reason", "seed", "flow", "label", "cc"]
 COLUMNS += ["goodput_bps", "rtt_ms_p50", "retransmits"]
@@ -125,11 +126,13 @@ def _page(
     """The page, part by part."""
     colours = assign(findings.contenders)
     title = sweep.title or sweep.name
+    look = style() + STYLE
     yield (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy(look)}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f'<meta name="generator" content="dragstrip {sweep.version}">'
-        f"<title>{html.escape(title)} – Dragstrip</title><style>{style()}{STYLE}</style></head><body>\n"
+        f"<title>{html.escape(title)} – Dragstrip</title><style>{look}</style></head><body>\n"
     )
     yield from [
         f'<header><p class="kicker">Dragstrip sweep · {sweep.runs:,} runs · {len(findings.cells):,} paths · '
@@ -194,7 +197,7 @@ def _failed(failed: Sequence[Mapping[str, Any]], folder: Path) -> str:
 
 def _legend(colours: Mapping[str, str]) -> str:
     swatches = " ".join(
-        f'<span class="swatch" data-colour="{colour}" style="--c:{colour}"></span>{html.escape(name)}&emsp;'
+        f'<span class="swatch" data-colour="{colour}"></span>{html.escape(name)}&emsp;'
         for name, colour in colours.items()
     )
     return (
@@ -411,7 +414,7 @@ def _rankings(findings: Findings, colours: Mapping[str, str]) -> str:
             for name in findings.judged
         )
         rows.append(
-            f'<tr><th scope=row><span class="swatch" data-colour="{colour}" style="--c:{colour}"></span>'
+            f'<tr><th scope=row><span class="swatch" data-colour="{colour}"></span>'
             f"{html.escape(contender)}</th>{cells}</tr>"
         )
     return (

@@ -1,0 +1,365 @@
+"""From a figure's description to Vega-Lite, for pictures on paper.
+
+The specifications are written as the dictionaries that they are. Building them with Altair was tried: it
+copies and checks every piece at every step, which took a second of a report's four. The tests check the
+finished specifications against Vega-Lite's schema instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeAlias, assert_never
+
+from dragstrip.report.colours import GRID, INK, MUTED
+from dragstrip.report.figure import (
+    SOLID,
+    Bars,
+    Distribution,
+    Figure,
+    Panel,
+    Part,
+    Pie,
+    Rule,
+    Shares,
+    Stroke,
+    TimeLines,
+)
+from dragstrip.report.series import Curve
+
+SCHEMA = "https://vega.github.io/schema/vega-lite/v5.20.1.json"
+FONT = "Helvetica, Arial, Liberation Sans, sans-serif"
+WIDTH, HEIGHT = 340, 220
+BAR_WIDTH, BAR_STEP = 220, 24
+# More parts than this are not told apart by a legend.
+PARTS_MAX = 10
+# A thinner slice has no room for its figure.
+SLICE_MIN = 0.04
+
+Spec: TypeAlias = dict[str, Any]
+Rows: TypeAlias = list[dict[str, Any]]
+
+LOOK: Spec = {
+    "background": "transparent",
+    "aria": False,
+    "font": FONT,
+    "view": {"stroke": None},
+    "padding": 4,
+    "axis": {
+        "domainColor": MUTED,
+        "tickColor": MUTED,
+        "gridColor": GRID,
+        "labelColor": MUTED,
+        "titleColor": INK,
+        "labelFontSize": 11,
+        "titleFontSize": 12,
+        "titleFontWeight": "normal",
+        "labelFlush": False,
+    },
+    "legend": {
+        "labelColor": INK,
+        "titleColor": MUTED,
+        "labelFontSize": 12,
+        "titleFontSize": 11,
+        "titleFontWeight": "normal",
+        "labelLimit": 0,
+        "symbolStrokeWidth": 2.5,
+    },
+}
+
+
+def spec(figure: Figure) -> Spec:
+    """A complete specification of the figure, without its words."""
+    match figure.content:
+        case Distribution() as content:
+            drawn = _distribution(content)
+        case Bars() as content:
+            drawn = _bars(content)
+        case Shares() as content:
+            drawn = _shares(content)
+        case Pie() as content:
+            drawn = _pie(content)
+        case TimeLines() as content:
+            drawn = _time_lines(content)
+        case unknown:
+            assert_never(unknown)
+    return {"$schema": SCHEMA, "config": LOOK, **drawn}
+
+
+def _distribution(content: Distribution) -> Spec:
+    labels = [f"{line.label}  {line.note}" for line in content.lines]
+    data: Rows = [
+        {"x": round(x, 5), "y": round(y, 5), "who": label}
+        for label, line in zip(labels, content.lines, strict=True)
+        for x, y in zip(line.curve.x.tolist(), line.curve.y.tolist(), strict=True)
+    ]
+    scale: Spec = {"domain": [content.x.low, content.x.high], "nice": False}
+    if content.x.logarithmic:
+        scale = {"type": "log", **scale}
+    share = {"title": "Share of samples at or below", "format": ".0%", "values": [0, 0.25, 0.5, 0.75, 1]}
+    lines: Spec = {
+        "data": _rows(data),
+        "mark": {"type": "line", "interpolate": "step-after", "clip": True},
+        "encoding": {
+            "x": {
+                "field": "x",
+                "type": "quantitative",
+                "scale": scale,
+                "axis": {"title": content.x.title, "tickCount": 6},
+            },
+            "y": _linear("y", 0, 1, share),
+            "color": _nominal(
+                "who", labels, [line.colour for line in content.lines], _legend(len(labels), 2, "median")
+            ),
+            "strokeDash": _nominal("who", labels, [list(line.dash) for line in content.lines]),
+            # Where curves coincide, the lower ones show beside the upper.
+            "strokeWidth": _nominal("who", labels, widths(len(labels))),
+        },
+    }
+    layers = [*(_upright_rule(content.rule, scale) if content.rule else []), lines]
+    return {"layer": layers, "width": WIDTH, "height": HEIGHT}
+
+
+def widths(curves: int) -> list[float]:
+    """Of curves that are drawn over each other, in the order of drawing."""
+    return [min(3.6, 1.8 + 0.45 * above) for above in reversed(range(curves))]
+
+
+def _upright_rule(rule: Rule, scale: Spec) -> list[Spec]:
+    """A dashed line with its name along it."""
+    x = {"field": "x", "type": "quantitative", "scale": scale}
+    data = _rows([{"x": rule.at, "text": rule.text}])
+    words = {"type": "text", "angle": 270, "baseline": "bottom", "dy": -3, "color": MUTED, "fontSize": 11}
+    return [
+        {"data": data, "mark": {"type": "rule", "strokeDash": [3, 3], "color": MUTED}, "encoding": {"x": x}},
+        {
+            "data": data,
+            "mark": words,
+            "encoding": {"x": x, "y": {"value": HEIGHT / 2}, "text": {"field": "text", "type": "nominal"}},
+        },
+    ]
+
+
+def _bars(content: Bars) -> Spec:
+    data: Rows = [
+        {
+            "who": bar.who,
+            "value": bar.value,
+            "least": bar.least,
+            "greatest": bar.greatest,
+            "text": bar.text,
+        }
+        for bar in content.bars
+    ]
+    who = [bar.who for bar in content.bars]
+    colours = _nominal("who", who, [bar.colour for bar in content.bars])
+    title = {"title": content.axis.title, "tickCount": 4}
+    if content.interval:
+        layers: list[Spec] = [
+            {
+                "mark": {"type": "rule", "strokeWidth": 5, "opacity": 0.35},
+                "encoding": {
+                    "x": _linear("least", 0, content.axis.high, title),
+                    "x2": {"field": "greatest"},
+                    "color": colours,
+                },
+            },
+            {
+                "mark": {"type": "tick", "thickness": 4, "height": 15, "opacity": 1},
+                "encoding": {"x": {"field": "value", "type": "quantitative"}, "color": colours},
+            },
+        ]
+    else:
+        layers = [
+            {
+                "mark": {"type": "bar", "height": 13},
+                "encoding": {"x": _linear("value", 0, content.axis.high, title), "color": colours},
+            }
+        ]
+        if content.ranged:
+            span = {"x": {"field": "least", "type": "quantitative"}, "x2": {"field": "greatest"}}
+            layers.append({"mark": {"type": "rule", "color": INK}, "encoding": span})
+    beside: Spec = {
+        "mark": {"type": "text", "align": "left", "dx": 5, "color": INK, "fontSize": 11},
+        "encoding": {
+            "x": {"field": "greatest", "type": "quantitative"},
+            "text": {"field": "text", "type": "nominal"},
+        },
+    }
+    names = {"title": None, "labelFontSize": 12, "labelColor": INK, "ticks": False, "domain": False}
+    y = {"field": "who", "type": "nominal", "scale": {"domain": who}, "axis": names}
+    size = {"width": BAR_WIDTH, "height": {"step": BAR_STEP}}
+    return {"data": _rows(data), "encoding": {"y": y}, "layer": [*layers, beside], **size}
+
+
+def _shares(content: Shares) -> Spec:
+    """Stepped areas, as bars would show seams."""
+    last = content.tops.shape[1] - 1
+    data: Rows = [
+        {
+            "t": round(edge, 4),
+            "v": round(float(content.tops[rank + 1, min(i, last)]), 5),
+            "v2": round(float(content.tops[rank, min(i, last)]), 5),
+            "who": part.label,
+        }
+        for rank, part in enumerate(content.parts)
+        for i, edge in enumerate(content.edges_s.tolist())
+    ]
+    axis = {"title": content.y.title, "format": ".0%", "values": [0, 0.25, 0.5, 0.75, 1]}
+    names = [part.label for part in content.parts]
+    return {
+        "width": WIDTH,
+        "height": HEIGHT,
+        "data": _rows(data),
+        "mark": {"type": "area", "interpolate": "step-after", "clip": True},
+        "encoding": {
+            "x": _linear(
+                "t", 0, content.time.high, {"title": content.time.title, "tickCount": 6, "grid": False}
+            ),
+            "y": _linear("v", 0, 1, axis),
+            "y2": {"field": "v2"},
+            **_painted(content.parts, names, 5 if len(names) in (5, 9, 10) else 4),
+        },
+    }
+
+
+def _painted(parts: Sequence[Part], names: list[str], columns: int) -> Spec:
+    few = len(parts) <= PARTS_MAX
+    return {
+        "color": _nominal(
+            "who",
+            names,
+            [part.colour for part in parts],
+            _legend(len(names), columns, symbol="square") if few else None,
+        ),
+        "opacity": _nominal("who", names, [part.depth for part in parts]),
+    }
+
+
+def _pie(content: Pie) -> Spec:
+    everything = sum(part.total for part in content.parts)
+    labels = [f"{part.label} {part.note}" for part in content.parts]
+    data: Rows = [
+        {
+            "who": label,
+            "v": part.total,
+            "rank": rank,
+            "text": part.note if part.total >= SLICE_MIN * everything else "",
+        }
+        for rank, (label, part) in enumerate(zip(labels, content.parts, strict=True))
+    ]
+    arcs: Spec = {
+        "mark": {"type": "arc", "outerRadius": 90, "stroke": "#ffffff", "strokeWidth": 1},
+        "encoding": _painted(content.parts, labels, 2 if len(labels) in (2, 4) else 3),
+    }
+    text: Spec = {
+        "mark": {"type": "text", "radius": 108, "fontSize": 11, "color": INK},
+        "encoding": {"text": {"field": "text", "type": "nominal"}},
+    }
+    return {
+        "width": WIDTH,
+        "height": HEIGHT,
+        "data": _rows(data),
+        "encoding": {
+            "theta": {"field": "v", "type": "quantitative", "stack": True},
+            "order": {"field": "rank", "type": "quantitative"},
+        },
+        "layer": [arcs, text] if len(data) <= PARTS_MAX else [arcs],
+    }
+
+
+def _time_lines(content: TimeLines) -> Spec:
+    return {
+        "vconcat": [_panel(content, panel, last=panel is content.panels[-1]) for panel in content.panels],
+        "spacing": 8,
+    }
+
+
+def _panel(content: TimeLines, panel: Panel, *, last: bool) -> Spec:
+    time = {"title": content.time.title if last else None, "labels": last, "ticks": last, "tickCount": 6}
+    value = {
+        "title": panel.y.title,
+        "titleFontSize": 11,
+        "tickCount": 4,
+        # Wide enough for any label, so that the panels of a column line up.
+        "minExtent": 32,
+    }
+    encoding = {
+        "x": _linear("t", 0, content.time.high, time),
+        "y": _linear("v", 0, panel.y.high, value),
+        "detail": {"field": "s", "type": "nominal"},
+    }
+    layers = [
+        {
+            "data": _rows(_points(stroke.curves)),
+            "mark": {"type": "line", "color": stroke.colour, "clip": True, **_style(stroke)},
+            "encoding": encoding,
+        }
+        for stroke in panel.strokes
+    ]
+    if panel.rule is not None:
+        layers.insert(0, _level_rule(panel.rule))
+    return {"width": content.width, "height": content.height, "layer": layers}
+
+
+def _style(stroke: Stroke) -> Spec:
+    style: Spec = {"opacity": stroke.opacity} if stroke.opacity < 1 else {}
+    style["strokeWidth"] = stroke.width
+    if stroke.dash != SOLID:
+        style["strokeDash"] = list(stroke.dash)
+    if stroke.step:
+        style["interpolate"] = "step-after"
+    return style
+
+
+def _points(curves: Iterable[Curve]) -> Rows:
+    """Rows of `t`, `v` and `s`, the number of the curve; four decimals are enough to draw."""
+    return [
+        {"t": round(t, 4), "v": round(v, 4), "s": number}
+        for number, curve in enumerate(curves)
+        for t, v in zip(curve.x.tolist(), curve.y.tolist(), strict=True)
+    ]
+
+
+def _level_rule(rule: Rule) -> Spec:
+    return {
+        "data": _rows([{"v": rule.at}]),
+        "mark": {"type": "rule", "color": MUTED, "strokeDash": [3, 3]},
+        "encoding": {"y": {"field": "v", "type": "quantitative"}},
+    }
+
+
+def _rows(values: Rows) -> Spec:
+    """Data of a view."""
+    return {"values": values}
+
+
+def _linear(name: str, low: float, high: float, axis: Spec | None) -> Spec:
+    """A quantitative channel from `low` to `high`."""
+    return {
+        "field": name,
+        "type": "quantitative",
+        "scale": {"domain": [low, high], "nice": False},
+        "axis": axis,
+    }
+
+
+def _nominal(name: str, domain: Sequence[str], values: Sequence[Any], legend: Spec | None = None) -> Spec:
+    """A channel that gives each of the words in `domain` its own value."""
+    return {
+        "field": name,
+        "type": "nominal",
+        # Said, as Vega-Lite would otherwise take numbers for the two ends of a range.
+        "scale": {"type": "ordinal", "domain": list(domain), "range": list(values)},
+        "legend": legend,
+    }
+
+
+def _legend(entries: int, columns: int, title: str | None = None, symbol: str = "stroke") -> Spec:
+    """A legend beneath the figure."""
+    return {
+        "title": title,
+        "orient": "bottom",
+        "columns": min(columns, entries),
+        "symbolType": symbol,
+        "columnPadding": 20,
+    }

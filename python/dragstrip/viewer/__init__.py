@@ -1,0 +1,55 @@
+"""The viewer: what draws a page's figures in the browser, and the policy under which it does.
+
+What lives here: JavaScript modules that draw the descriptions of `dragstrip.report.figure`, their style
+sheet, and the one script made of them. No build tool: browsers refuse modules from other files on a page
+opened as a file, so `script` puts each module into a function of its own, in the order of their imports. The
+modules themselves are standard, for whoever imports them otherwise. What must not: anything that knows what
+is measured or compared.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from functools import cache
+from pathlib import Path
+
+HERE = Path(__file__).parent
+# Each after those that it imports from.
+MODULES = ("data", "marks", "axes", "cursor", "timelines", "distribution", "bars", "shares", "page")
+
+_IMPORT = re.compile(
+    r'^import (?:\* as (?P<whole>\w+)|(?P<names>\{[^}]*\})) from "\./(?P<module>\w+)\.js";$', re.M
+)
+_EXPORT = re.compile(r"^export ((?:const|function) (\w+))", re.M)
+
+
+@cache
+def script() -> str:
+    """All modules as one script."""
+    parts = []
+    for name in MODULES:
+        text = (HERE / f"{name}.js").read_text(encoding="utf-8")
+        text = _IMPORT.sub(lambda m: f"const {m['whole'] or m['names']} = {m['module']}Module;", text)
+        exports = ", ".join(found[1] for found in _EXPORT.findall(text))
+        body = _EXPORT.sub(r"\1", text)
+        parts.append(f"const {name}Module = (() => {{\n{body}return {{ {exports} }};\n}})();\n")
+    return f'"use strict";\n{"".join(parts)}'
+
+
+@cache
+def style() -> str:
+    """The style sheet of the figures."""
+    return (HERE / "chart.css").read_text(encoding="utf-8")
+
+
+def policy(style: str, script: str = "") -> str:
+    """A content security policy that lets a page use this style and this script, and load nothing at all."""
+    scripts = f"script-src {_hash(script)}; " if script else ""
+    return f"default-src 'none'; {scripts}style-src {_hash(style)}; base-uri 'none'; form-action 'none'"
+
+
+def _hash(text: str) -> str:
+    digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+    return f"'sha256-{digest}'"

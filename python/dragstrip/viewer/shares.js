@@ -1,0 +1,105 @@
+// Shares over time as stacked areas, and shares of the whole as a pie.
+
+import { labelWidth, scale, xAxis, yAxis } from "./axes.js";
+import { cursor } from "./cursor.js";
+import { column, countUpTo, digits, percent, STEPS_X, STEPS_Y } from "./data.js";
+import { html, mark, picture, sample, TEXT } from "./marks.js";
+
+const HEIGHT = 250;
+const TOP = 24;
+const FOOT = 38;
+const RADIUS = 84;
+// More parts than this are not told apart by a legend (report/vega.py has the same).
+const PARTS_MAX = 10;
+const SLICE_MIN = 0.04;
+
+export function read(figure) {
+  if (figure.kind === "shares") {
+    figure.times = column(figure.edges, figure.x, STEPS_X);
+    figure.rows = figure.tops.map((row) => column(row, figure.y, STEPS_Y));
+  }
+  return figure;
+}
+
+export function draw(figure, host, width, link) {
+  if (figure.kind === "pie") pie(figure, host, width);
+  else stacked(figure, host, width, link);
+}
+
+function stacked(figure, host, width, link) {
+  const left = 10 + labelWidth(figure.y, 4);
+  const right = width - 10;
+  const bottom = HEIGHT - FOOT;
+  const svg = picture(figure, width, HEIGHT, host);
+  const x = scale(figure.x, left, right);
+  const y = scale(figure.y, bottom, TOP);
+  mark("text", { class: "title", x: 0, y: 12 }, svg, figure.y.title);
+  const { times, rows } = figure;
+  for (const [number, part] of figure.parts.entries()) {
+    const upper = [];
+    const lower = [];
+    for (let bin = 0; bin < rows[0].length; bin++) {
+      const [from, to] = [x.at(times[bin]), x.at(times[bin + 1])];
+      upper.push(`L${from.toFixed(1)} ${y.at(rows[number][bin]).toFixed(1)}H${to.toFixed(1)}`);
+      lower.push(`L${to.toFixed(1)} ${y.at(rows[number + 1][bin]).toFixed(1)}H${from.toFixed(1)}`);
+    }
+    const d = `M${upper.join("").slice(1)}${lower.reverse().join("")}Z`;
+    mark("path", { class: "area", d, fill: part.colour, "fill-opacity": part.depth, "data-colour": part.colour }, svg);
+  }
+  yAxis(svg, figure.y, y, left, right, 4);
+  xAxis(svg, figure.x, x, TOP, bottom, (right - left) / 60, true);
+  const figures = legend(figure, host);
+  const needle = mark("line", { class: "needle", y1: TOP, y2: bottom, visibility: "hidden" }, svg);
+  const readout = mark("text", { class: "readout", x: right, y: 12, "text-anchor": "end" }, svg);
+  const area = { left, top: TOP, width: right - left, height: bottom - TOP };
+  const share = (number, time) => {
+    const bin = Math.min(rows[0].length - 1, Math.max(0, countUpTo(times, time) - 1));
+    return percent(Math.max(0, rows[number][bin] - rows[number + 1][bin]));
+  };
+  const say = (time) =>
+    `${digits(time)} s: ${figure.parts.map((part, number) => `${part.label} ${share(number, time)}`).join(", ")}`;
+  const label = `Time in ${figure.title}`;
+  const handle = cursor(host, area, figure.x, { back: x.back, moved: link.move, say, label });
+  link.follow((time) => {
+    handle.show(time);
+    needle.setAttribute("visibility", time === undefined ? "hidden" : "visible");
+    readout.textContent = time === undefined ? "" : `${digits(time)} s`;
+    if (time !== undefined) for (const end of ["x1", "x2"]) needle.setAttribute(end, x.at(time));
+    for (const [number, element] of figures.entries()) {
+      element.textContent = time === undefined ? figure.parts[number].note : share(number, time);
+    }
+  });
+}
+
+function pie(figure, host, width) {
+  const height = 2 * RADIUS + 3 * TEXT + 12;
+  const svg = picture(figure, width, height, host);
+  const [cx, cy] = [width / 2, height / 2];
+  const everything = figure.parts.reduce((sum, part) => sum + part.total, 0);
+  let angle = 0;
+  const point = (a, r) => `${(cx + r * Math.sin(a)).toFixed(1)} ${(cy - r * Math.cos(a)).toFixed(1)}`;
+  for (const part of figure.parts) {
+    const turn = (part.total / everything) * 2 * Math.PI;
+    const end = angle + Math.min(turn, 2 * Math.PI - 1e-6);
+    const d = `M${cx} ${cy}L${point(angle, RADIUS)}A${RADIUS} ${RADIUS} 0 ${turn > Math.PI ? 1 : 0} 1 ${point(end, RADIUS)}Z`;
+    mark("path", { class: "slice", d, fill: part.colour, "fill-opacity": part.depth, "data-colour": part.colour }, svg);
+    if (figure.parts.length <= PARTS_MAX && part.total >= SLICE_MIN * everything) {
+      const [x, y] = point((angle + end) / 2, RADIUS + 14).split(" ");
+      const side = Number(x) > cx + 8 ? "start" : Number(x) < cx - 8 ? "end" : "middle";
+      mark("text", { class: "figure", x, y: Number(y) + 4, "text-anchor": side }, svg, `${part.label} ${part.note}`);
+    }
+    angle = end;
+  }
+  legend(figure, host);
+}
+
+function legend(figure, host) {
+  if (figure.parts.length > PARTS_MAX) return [];
+  const list = html("ul", { class: "legend" }, host);
+  return figure.parts.map((part) => {
+    const entry = html("li", { "data-colour": part.colour }, list);
+    sample(part.colour, [1, 0], entry, part.depth);
+    html("span", {}, entry, part.label);
+    return html("b", {}, entry, part.note);
+  });
+}
