@@ -18,6 +18,7 @@ from rich.table import Table
 from dragstrip.engines.pool import Outcome, Watcher
 from dragstrip.expand import Run
 from dragstrip.experiment import Experiment
+from dragstrip.paths import link_facts
 
 UNKNOWN = "–"
 
@@ -244,12 +245,12 @@ def show_plan(experiment: Experiment, runs: Sequence[Run]) -> None:
     console.print(f"{len(runs)} runs of {scenario['duration_ns'] / 1e9:g} s, seeds from {experiment.seed}:")
     console.print("  " + ", ".join(dict.fromkeys(run.name.rsplit(" #", 1)[0] for run in runs)), markup=False)
     links = Table("link", "rate", "delay ms", "queue", title="path of the first run")
-    for link in scenario["links"]:
-        rate = link["rate_bps"] or link["qdisc"].get("rate_bps")
+    for link, facts in zip(scenario["links"], link_facts(scenario), strict=True):
+        rate = facts["rate_bps"]
         queue = link["qdisc"].get("leaf", link["qdisc"])
         words = " ".join(f"{value}" if key == "kind" else f"{key} {value}" for key, value in queue.items())
         shown_rate = f"{rate / 1e6:g} Mbit/s" if rate else link["medium"] or "unlimited"
-        links.add_row(link["name"], shown_rate, f"{link['delay_ns'] / 1e6:g}", words)
+        links.add_row(link["name"], shown_rate, f"{facts['delay_ns'] / 1e6:g}", words)
     console.print(links)
     for claim in experiment.claims:
         published = claim.value if claim.value is not None else claim.range or claim.order

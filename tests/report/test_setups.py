@@ -4,12 +4,14 @@ import json
 from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from dragstrip.paths import path_of, with_facts
 from dragstrip.report import path as paths
 from dragstrip.report.colours import assign
-from dragstrip.report.load import load, with_media
+from dragstrip.report.load import load
 from dragstrip.report.setups import Contender, Setup, algorithms_of, setups_of
 from dragstrip.report.stats import Figure, Row, rows_of
 from dragstrip.report.verdict import cautions, headline, verdicts
@@ -113,15 +115,38 @@ def test_a_window_limit_is_told(tmp_path: Path) -> None:
     assert "held back by the receive window for 100 % of the time" in note
 
 
+def whole(part: dict[str, Any], hosts: str, routers: str) -> dict[str, Any]:
+    """A scenario of nodes with names of one letter and these links."""
+    nodes = [{"kind": "host", "name": name} for name in hosts]
+    nodes += [{"kind": "router", "name": name} for name in routers]
+    return {"name": "part", "duration_ns": 1_000_000_000, "nodes": nodes, "flows": [], **part}
+
+
+def test_hosts_do_not_forward_packets_in_the_report_either() -> None:
+    """s - r1 - {h, r2} - d: over the host h the round trip would be 6 ms."""
+    ways = {"s-r1": 1, "r1-h": 1, "h-d": 1, "r1-r2": 50, "r2-d": 1}
+    links = [
+        {"name": f"{a}-{b}", "from": a, "to": b, "delay_ns": ms * 1_000_000}
+        for ends, ms in ways.items()
+        for a, b in (ends.split("-"), reversed(ends.split("-")))
+    ]
+    scenario = {"name": "six", "duration_ns": 1_000_000_000, "links": links, "flows": []}
+    scenario["nodes"] = [{"kind": "host", "name": name} for name in ("s", "h", "d")]
+    scenario["nodes"] += [{"kind": "router", "name": name} for name in ("r1", "r2")]  # type: ignore[operator]
+    way = path_of(scenario, "s", "d")
+    assert [link["name"] for link in way.forward] == ["s-r1", "r1-r2", "r2-d"]
+    assert way.rtt_ns == 104_000_000
+
+
 def test_the_way_follows_static_routes() -> None:
     def link(name: str, start: str, end: str) -> dict[str, object]:
         return {"name": name, "from": start, "to": end, "delay_ns": 1_000_000}
 
     links = [link("direct", "a", "b"), link("up", "a", "r"), link("down", "r", "b"), link("back", "b", "a")]
-    scenario = {"links": links, "routes": []}
-    assert [hop["name"] for hop in paths.path_of(scenario, "a", "b").forward] == ["direct"]
+    scenario = whole({"links": links, "routes": []}, hosts="ab", routers="r")
+    assert [hop["name"] for hop in path_of(scenario, "a", "b").forward] == ["direct"]
     scenario["routes"] = [{"node": "a", "destination": "b", "link": "up"}]
-    way = paths.path_of(scenario, "a", "b")
+    way = path_of(scenario, "a", "b")
     assert [hop["name"] for hop in way.forward] == ["up", "down"]
     assert way.rtt_ns == 3_000_000
 
@@ -167,20 +192,19 @@ def test_an_alternative_names_its_setup(tmp_path: Path) -> None:
 
 
 def test_a_medium_is_named_and_is_the_bottleneck() -> None:
-    scenario = with_media(
-        {
-            "media": {
-                "line": {"kind": "adsl", "rate_bps": 1_536_000},
-                "air": {"kind": "wifi_n", "mcs": 15, "width_mhz": 20},
-            },
-            "links": [
-                {"name": "wire", "from": "s", "to": "r", "medium": None},
-                {"name": "down", "from": "r", "to": "d", "medium": "line"},
-                {"name": "up", "from": "d", "to": "s", "medium": "air"},
-            ],
-        }
-    )
-    way = paths.path_of(scenario, "s", "d")
+    media = {
+        "media": {
+            "line": {"kind": "adsl", "rate_bps": 1_536_000},
+            "air": {"kind": "wifi_n", "mcs": 15, "width_mhz": 20},
+        },
+        "links": [
+            {"name": "wire", "from": "s", "to": "r", "medium": None},
+            {"name": "down", "from": "r", "to": "d", "medium": "line"},
+            {"name": "up", "from": "d", "to": "s", "medium": "air"},
+        ],
+    }
+    scenario = with_facts(whole(media, hosts="sd", routers="r"))
+    way = path_of(scenario, "s", "d")
     assert way.bottleneck is not None
     assert way.bottleneck["name"] == "down"
     assert paths.link_words(way.bottleneck) == ["ADSL 1.54 Mbit/s"]

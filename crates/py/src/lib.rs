@@ -80,6 +80,32 @@ fn recording_bytes(scenario_json: &str) -> PyResult<u64> {
     Ok(parse(scenario_json)?.recording_bytes())
 }
 
+/// The facts of the ways between pairs of nodes (`crates/scenario/src/path.rs`), as a JSON list: links there and
+/// back, bottleneck, rate, round trips, bandwidth-delay product, buffer. `base_rtt_ns` is that of a frame of
+/// `frame_bytes`.
+#[pyfunction]
+#[pyo3(signature = (scenario_json, pairs, frame_bytes=98))]
+fn path_facts(
+    scenario_json: &str,
+    pairs: Vec<(String, String)>,
+    frame_bytes: u32,
+) -> PyResult<String> {
+    let pairs = pairs.iter().map(|(near, far)| (near.as_str(), far.as_str()));
+    to_json(&parse(scenario_json)?.path_facts(pairs, frame_bytes).map_err(problem)?)
+}
+
+/// The facts of every link of a scenario, as a JSON list in their order: rates, delay, buffer.
+#[pyfunction]
+fn link_facts(scenario_json: &str) -> PyResult<String> {
+    let scenario = parse(scenario_json)?;
+    let facts: Vec<_> = scenario.links.iter().map(|link| scenario.link_facts(link)).collect();
+    to_json(&facts)
+}
+
+fn to_json(value: &impl serde::Serialize) -> PyResult<String> {
+    serde_json::to_string(value).map_err(|error| PyValueError::new_err(error.to_string()))
+}
+
 /// Plays a conformance script on the simulator's endpoint; answers with the outcome as JSON.
 #[pyfunction]
 fn conform(name: &str, text: &str) -> PyResult<String> {
@@ -87,7 +113,7 @@ fn conform(name: &str, text: &str) -> PyResult<String> {
     let script = dragstrip_conformance::Script::parse(text);
     let script = script.map_err(|fault| wrong(fault.to_string()))?;
     let outcome = dragstrip_conformance::play_on_simulator(&script).map_err(wrong)?;
-    serde_json::to_string(&outcome).map_err(|error| PyValueError::new_err(error.to_string()))
+    to_json(&outcome)
 }
 
 fn setup_error(error: SetupError) -> PyErr {
@@ -112,7 +138,7 @@ fn algorithms() -> Vec<&'static str> {
 #[pyfunction]
 fn parse_qdisc(text: &str) -> PyResult<String> {
     let qdisc = dragstrip_scenario::parse_qdisc(text).map_err(problem)?;
-    serde_json::to_string(&qdisc).map_err(|error| PyValueError::new_err(error.to_string()))
+    to_json(&qdisc)
 }
 
 /// A rate with its unit, in bits per second.
@@ -147,6 +173,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(run, module)?)?;
     module.add_function(wrap_pyfunction!(validate, module)?)?;
     module.add_function(wrap_pyfunction!(recording_bytes, module)?)?;
+    module.add_function(wrap_pyfunction!(path_facts, module)?)?;
+    module.add_function(wrap_pyfunction!(link_facts, module)?)?;
     module.add_function(wrap_pyfunction!(conform, module)?)?;
     module.add_function(wrap_pyfunction!(algorithms, module)?)?;
     module.add_function(wrap_pyfunction!(parse_qdisc, module)?)?;

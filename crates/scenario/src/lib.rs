@@ -1,6 +1,6 @@
 //! The scenario: one concrete run, defined once, here.
 //!
-//! What lives here: the typed scenario, its validation, its JSON Schema, and the translation of tc(8)
+//! What lives here: the typed scenario, its validation, its routes and the facts of its paths, its JSON Schema, and the translation of tc(8)
 //! text into it. The Python classes and the reference pages are generated from these types
 //! (`cargo xtask generate`). What must not: lists of alternatives (that is an experiment, in Python)
 //! or anything that runs.
@@ -11,6 +11,7 @@ mod freebsd;
 mod json;
 mod media;
 mod nearest;
+mod path;
 mod problem;
 mod routing;
 mod sysctl;
@@ -21,6 +22,7 @@ mod validate;
 
 pub use freebsd::{FreebsdSysctls, freebsd_sysctl_table};
 pub use media::{AdslEncapsulation, MediumSpec, ModemProtocol, WifiBand, WifiProtection, WifiSlot};
+pub use path::{Buffer, LinkFacts, PathFacts};
 pub use problem::Problem;
 pub use routing::{Hops, RouteError, Topology};
 pub use sysctl::{BufferSizes, Kind as SysctlKind, Support, Sysctl, Sysctls, sysctl_table};

@@ -28,8 +28,11 @@ pub struct Topology<'a> {
     router: Vec<Option<usize>>,
     routers: usize,
     /// Hops by the routers in front of a destination: hosts behind one router share them.
-    known: RefCell<BTreeMap<Vec<usize>, Rc<[Option<u32>]>>>,
+    known: RefCell<Remembered>,
 }
+
+/// Hops by router; the key is the routers in front of the destination.
+type Remembered = BTreeMap<Vec<usize>, Rc<[Option<u32>]>>;
 
 /// Routers whose hops are remembered, over all destinations: 8 MiB.
 const REMEMBERED_HOPS_MAX: usize = 1 << 20;

@@ -20,11 +20,8 @@ from dragstrip.fidelity.figures import figures
 from dragstrip.fidelity.kernel import Json
 from dragstrip.fidelity.traces import Trace, of_recording
 from dragstrip.fidelity.translate import IDLE_MS_MAX
+from dragstrip.paths import path_of
 from dragstrip.recording import read
-from dragstrip.report.path import link_delay_ns, path_of
-
-PING_FRAME_BYTES = 98
-"""Of the pings on the idle path: 64 bytes of ICMP, IP's and Ethernet's headers."""
 
 
 @dataclass
@@ -155,15 +152,8 @@ def lengthened(scenario: Json, idle_rtt_ns: Mapping[str, int]) -> Json:
         measured_ns = idle_rtt_ns.get(f"{flow['sender']} to {flow['receiver']}")
         if measured_ns is None or not way.back or way.back[0]["name"] in done:
             continue
-        extra_ns = measured_ns - round(sum(_ping_ns(link) for link in (*way.forward, *way.back)))
+        extra_ns = measured_ns - way.ping_ns
         if 0 < extra_ns <= IDLE_MS_MAX * 1e6:  # else pings met other traffic, or chance
             links[way.back[0]["name"]]["delay_ns"] += extra_ns
             done.add(way.back[0]["name"])
     return told
-
-
-def _ping_ns(link: Mapping[str, Any]) -> float:
-    """What a ping takes over an idle link."""
-    rates = [link["rate_bps"], (link["netem"] or {}).get("rate_bps")]
-    bits = (PING_FRAME_BYTES + float(link["overhead_bytes"])) * 8
-    return link_delay_ns(link) + sum(bits / float(rate) * 1e9 for rate in rates if rate)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dragstrip.fidelity.kernel import Json
-from dragstrip.report.path import link_rate_bps, path_of
+from dragstrip.paths import path_of
 
 FULL_FRAME_BITS = 1514 * 8
 """What htb charges for a full segment: the frame without FCS, preamble and gap."""
@@ -53,15 +53,14 @@ class Conditions:
 def conditions(scenario: Json) -> Conditions:
     """Those of a scenario of ours, all defaults written out."""
     first = scenario["flows"][0]
-    slowest = path_of(scenario, first["sender"], first["receiver"]).bottleneck
-    rate_bps = link_rate_bps(slowest) if slowest is not None else None
+    way = path_of(scenario, first["sender"], first["receiver"])
     chances = [link["netem"] for link in scenario["links"] if link["netem"]]
     chances += [link["qdisc"] for link in scenario["links"] if link["qdisc"]["kind"] == "netem"]
     return Conditions(
         tuple(dict.fromkeys(flow["transport"].get("cc", "udp") for flow in scenario["flows"])),
         any(_rolls(netem) for netem in chances),
-        str(slowest["name"]) if slowest is not None else None,
-        FULL_FRAME_BITS / rate_bps * 1e3 if rate_bps else 0.0,
+        str(way.bottleneck["name"]) if way.bottleneck is not None else None,
+        FULL_FRAME_BITS / way.rate_bps * 1e3 if way.rate_bps else 0.0,
         any(node.get("sysctl", {}).get("net.ipv4.tcp_ecn") == "1" for node in scenario["nodes"]),
     )
 

@@ -12,8 +12,8 @@ import numpy.typing as npt
 from dragstrip.fidelity.kernel import Json, KernelRun
 from dragstrip.fidelity.translate import LATE_MS_MAX
 from dragstrip.measures import Measured, matching, numbers, texts
+from dragstrip.paths import path_of
 from dragstrip.recording import Recording
-from dragstrip.report.path import path_of
 
 Floats = npt.NDArray[np.float64]
 
@@ -173,7 +173,7 @@ def _pings_ms(recording: Recording, queue_link: str | None, start_ns: int) -> Fl
     passing = []
     for probe in recording.scenario["probes"]:
         way = path_of(recording.scenario, probe["from"], probe["target"])
-        if queue_link in [link["name"] for link in (*way.forward, *way.back)]:
+        if queue_link in [link["name"] for link in way.links]:
             passing.append(probe["label"])
     probes = recording["probes"]
     rtt_ns, sent_ns = numbers(probes, "rtt_ns"), numbers(probes, "time_ns")

@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dragstrip.errors import BadInputError, Raw
+from dragstrip.paths import with_facts
 
 FloatArray = npt.NDArray[np.float64]
 Json = Mapping[str, Any]
@@ -250,17 +251,15 @@ def _run(folder: Path, index: int, summary: Json) -> Run:
         )
     provenance = recording / "provenance.json"
     facts = _json(provenance) if provenance.exists() else {}
-    return Run(summary, Recording(recording, with_media(_json(recording / "scenario.json")), facts))
+    return Run(summary, Recording(recording, _scenario(recording / "scenario.json"), facts))
 
 
-def with_media(scenario: Json) -> Json:
-    """The scenario with each link's medium in the place of that medium's name."""
-    media = scenario.get("media") or {}
-    links = [
-        {**link, "medium": media[link["medium"]]} if link.get("medium") in media else link
-        for link in scenario.get("links") or []
-    ]
-    return {**scenario, "links": links}
+def _scenario(path: Path) -> Json:
+    """The scenario of a recording, with the facts of its links."""
+    try:
+        return with_facts(_json(path))
+    except BadInputError as error:
+        raise error if error.source else error.at(str(path)) from None
 
 
 def _json(path: Path) -> Json:

@@ -1,12 +1,10 @@
-"""What a scenario's path is, in words: routes, the bottleneck, the idle round trip, each link's settings."""
+"""A path in words: the bottleneck, the idle round trip, each link's settings (the facts: `paths.py`)."""
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
 
+from dragstrip.paths import Path
 from dragstrip.report import quantity
 from dragstrip.report.load import Json
 
@@ -20,94 +18,6 @@ MEDIA = {
     "trace": "trace",
     "tunnel": "IP over TCP",
 }
-
-
-@dataclass(frozen=True)
-class Path:
-    """The way of one flow: links there and back."""
-
-    forward: list[Json]
-    back: list[Json]
-
-    @property
-    def bottleneck(self) -> Json | None:
-        """The first of the slowest links on the way there; if none has a rate, the first that is no wire."""
-        limited = [(link_rate_bps(link), link) for link in self.forward]
-        known = [(bps, link) for bps, link in limited if bps is not None]
-        if known:
-            return min(known, key=lambda pair: pair[0])[1]
-        return next((link for link in self.forward if link.get("medium")), None)
-
-    @property
-    def rate_bps(self) -> float | None:
-        """The bottleneck's rate."""
-        return link_rate_bps(self.bottleneck) if self.bottleneck is not None else None
-
-    @property
-    def rtt_ns(self) -> float:
-        """The delays of all links there and back; transmission times not counted."""
-        return sum(link_delay_ns(link) for link in [*self.forward, *self.back])
-
-
-def path_of(scenario: Json, sender: str, receiver: str) -> Path:
-    """The links that packets between two hosts take: fewest hops, unless a route says otherwise."""
-    return Path(_route(scenario, sender, receiver), _route(scenario, receiver, sender))
-
-
-def _route(scenario: Json, source: str, destination: str) -> list[Json]:
-    links: list[Json] = list(scenario.get("links", []))
-    static = {(route["node"], route["destination"]): route["link"] for route in scenario.get("routes") or []}
-    hops = _hops_to(links, destination)
-    way: list[Json] = []
-    node = source
-    while node != destination and len(way) <= len(links):
-        out = [link for link in links if link["from"] == node]
-        named = static.get((node, destination))
-        chosen = next((link for link in out if link["name"] == named), None)
-        if chosen is None:
-            nearer = [link for link in out if link["to"] in hops]
-            if not nearer:
-                return []
-            chosen = min(nearer, key=lambda link: hops[link["to"]])
-        way.append(chosen)
-        node = chosen["to"]
-    return way
-
-
-def _hops_to(links: list[Json], destination: str) -> dict[str, int]:
-    before: dict[str, list[str]] = {}
-    for link in links:
-        before.setdefault(link["to"], []).append(link["from"])
-    hops = {destination: 0}
-    waiting = deque([destination])
-    while waiting:
-        node = waiting.popleft()
-        for neighbour in before.get(node, []):
-            if neighbour not in hops:
-                hops[neighbour] = hops[node] + 1
-                waiting.append(neighbour)
-    return hops
-
-
-def link_rate_bps(link: Json) -> float | None:
-    """The least rate that the transmitter, the queue discipline or netem sets."""
-    rates = [link.get("rate_bps"), (link.get("netem") or {}).get("rate_bps"), *_qdisc_rates(qdisc(link))]
-    known = [float(value) for value in rates if value is not None]
-    return min(known) if known else None
-
-
-def _qdisc_rates(spec: Json) -> list[Any]:
-    inner = _qdisc_rates(spec["leaf"]) if isinstance(spec.get("leaf"), Mapping) else []
-    own = spec.get("ceil_bps") or spec.get("rate_bps")
-    return [own, spec.get("peakrate_bps"), *inner]
-
-
-def link_delay_ns(link: Json) -> float:
-    """Propagation delay, netem's delay and that of a netem queue discipline."""
-    netem = link.get("netem") or {}
-    spec = qdisc(link)
-    inner = float(spec.get("delay_ns") or 0) if spec.get("kind") == "netem" else 0.0
-    return float(link.get("delay_ns") or 0) + float(netem.get("delay_ns") or 0) + inner
 
 
 def qdisc(link: Json) -> Json:
@@ -155,7 +65,7 @@ def medium_text(link: Json) -> str:
 
 def rate_text(link: Json) -> str:
     """`10 Mbit/s (htb)`, or the medium; empty for a wire without a limit."""
-    bps = link_rate_bps(link)
+    bps = link["facts"]["rate_bps"]
     shaper = shaper_text(link)
     rate = "" if bps is None else quantity.rate(bps) + (f" ({shaper})" if shaper else "")
     return ", ".join(word for word in (medium_text(link), rate) if word)
@@ -183,8 +93,8 @@ def link_words(link: Json) -> list[str]:
     words = []
     if rate_text(link):
         words.append(rate_text(link))
-    if link_delay_ns(link):
-        words.append(quantity.duration_ns(link_delay_ns(link)))
+    if link["facts"]["delay_ns"]:
+        words.append(quantity.duration_ns(link["facts"]["delay_ns"]))
     if queue_text(qdisc(link)) and qdisc(link).get("kind") != "netem":
         words.append(queue_text(qdisc(link)))
     return words + impairments(link)
@@ -200,6 +110,6 @@ def summary(path: Path) -> str:
     words.append(quantity.milliseconds(path.rtt_ns / 1e6))
     if path.bottleneck is not None and queue_text(qdisc(path.bottleneck)):
         words.append(queue_text(qdisc(path.bottleneck)))
-    for link in [*path.forward, *path.back]:
+    for link in path.links:
         words.extend(word for word in impairments(link) if word not in words)
     return ", ".join(words)

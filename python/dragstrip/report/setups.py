@@ -15,6 +15,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from dragstrip.paths import Path, path_of, paths_of
 from dragstrip.report import path as paths
 from dragstrip.report import quantity
 from dragstrip.report.colours import DASHES
@@ -98,12 +99,12 @@ class Setup:
         return min(self.duration_s, math.ceil(max(stops, default=self.duration_s)) or self.duration_s)
 
     @cached_property
-    def path(self) -> paths.Path:
+    def path(self) -> Path:
         """The way of the first flow."""
         flows = self.scenario.get("flows") or []
         if not flows:
-            return paths.Path([], [])
-        return paths.path_of(self.scenario, flows[0]["sender"], flows[0]["receiver"])
+            return Path([], [])
+        return path_of(self.scenario, flows[0]["sender"], flows[0]["receiver"])
 
     @property
     def queue_link(self) -> str | None:
@@ -208,8 +209,9 @@ def _tell_by_label(runs: list[Run]) -> bool:
         return False
     for run in runs:
         signatures: dict[str, str] = {}
-        for spec in run.scenario.get("flows") or []:
-            way = paths.path_of(run.scenario, spec["sender"], spec["receiver"])
+        specs = run.scenario.get("flows") or []
+        ways = paths_of(run.scenario, [(spec["sender"], spec["receiver"]) for spec in specs])
+        for spec, way in zip(specs, ways, strict=True):
             signature = json.dumps(
                 [
                     [spec.get("application"), spec.get("start_ns"), spec.get("stop_ns")],

@@ -238,7 +238,7 @@ def links(setup: Setup) -> Table:
     for link in setup.scenario.get("links") or []:
         settings = (
             paths.rate_text(link) or "unlimited",
-            quantity.duration_ns(paths.link_delay_ns(link)),
+            quantity.duration_ns(link["facts"]["delay_ns"]),
             paths.queue_text(paths.qdisc(link)) or "none",
             ", ".join(paths.impairments(link)) or "none",
         )

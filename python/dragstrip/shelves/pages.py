@@ -17,10 +17,10 @@ from dragstrip.claims import CONTRADICTED, GRADES, NOT_TESTABLE, OPEN, REPRODUCE
 from dragstrip.errors import BadInputError, Raw
 from dragstrip.expand import expand
 from dragstrip.experiment import Experiment
+from dragstrip.paths import with_facts
 from dragstrip.recording import write_json
 from dragstrip.report import picture
 from dragstrip.report.colours import assign
-from dragstrip.report.load import with_media
 from dragstrip.report.render import on_white
 from dragstrip.shelves.distributions import DRAWN, distributions
 from dragstrip.shelves.document import Json, grades, reproduced_share
@@ -261,7 +261,7 @@ def _value(value: Any) -> str:
 def set_up(experiment: Experiment) -> str:
     """The path of the first run, with the algorithms of all, on white: READMEs are read on dark pages too."""
     runs = expand(experiment)
-    scenarios = [with_media(run.scenario) for run in runs]
+    scenarios = [with_facts(run.scenario) for run in runs]
     algorithms = [flow["transport"].get("cc", "udp") for scenario in scenarios for flow in scenario["flows"]]
     drawn = picture.draw(scenarios, assign(algorithms), upright=False)
     return on_white(drawn) + "\n"

@@ -24,6 +24,7 @@ from dragstrip.engines import DEFAULT
 from dragstrip.errors import BadInputError, Raw
 from dragstrip.expand import assign, build, check, complete
 from dragstrip.experiment import Experiment, rebuilt
+from dragstrip.paths import link_facts
 from dragstrip.sweep import axes as _axes
 from dragstrip.sweep.axes import AGAINST, ALONE, Axis, Level, Range
 from dragstrip.sweep.build import version as build_version
@@ -289,13 +290,9 @@ def run_key(text: str, engine: str, version: str) -> bytes:
 
 
 def _weight(scenario: Json) -> float:
-    rates = [_rate(link) for link in scenario["links"]]
+    rates = [facts["rate_bps"] for facts in link_facts(scenario)]
     slowest = min((rate for rate in rates if rate), default=0)
     return slowest * float(scenario["duration_ns"]) / 1e9 / (8 * FRAME_BYTES) + 1
-
-
-def _rate(link: Json) -> int:
-    return int(link["rate_bps"] or link["qdisc"].get("rate_bps") or 0)
 
 
 def _write_out_bdp(content: Json) -> None:

@@ -1,9 +1,8 @@
 //! How large a recording will be, before it is made.
 
-use crate::media::MediumSpec;
 use crate::problem::Problem;
 use crate::routing::Topology;
-use crate::types::{Application, LinkSpec, QdiscSpec, Scenario, Transport};
+use crate::types::{Application, Scenario, Transport};
 use std::collections::BTreeMap;
 
 /// Columns of 64 bits per row of each table (the recording's reference page lists them).
@@ -16,8 +15,6 @@ const COLUMN_BYTES: u64 = 8;
 /// Full frames are counted; smaller ones would be more packets but not more ACKs of a bulk flow.
 const FRAME_BITS: u128 = 1514 * 8;
 const SEGMENT_BYTES: u64 = 1448;
-/// What leaves at an opportunity of a trace.
-const TRACE_BITS: u64 = 1500 * 8;
 /// Where no link of the path has a rate.
 const RATE_UNKNOWN_BPS: u64 = 10_000_000_000;
 /// The receiver acknowledges every second segment.
@@ -82,7 +79,7 @@ impl Scenario {
             let Ok(path) = topology.path(from, to) else { continue };
             let slowest = path
                 .into_iter()
-                .filter_map(|link| Some((self.rate(&self.links[link])?, link)))
+                .filter_map(|link| Some((self.link_facts(&self.links[link]).fastest_bps?, link)))
                 .min()
                 .map_or((RATE_UNKNOWN_BPS, None), |(bps, link)| (bps, Some(link)));
             let bits = u128::from(slowest.0) * u128::from(self.duration_ns) / 1_000_000_000;
@@ -99,46 +96,5 @@ impl Scenario {
             *sum = sum.saturating_add(wanted);
         }
         bottlenecks.values().map(|(room, wanted)| *room.min(wanted)).fold(0, u64::saturating_add)
-    }
-
-    /// The slowest thing a packet meets on a link.
-    fn rate(&self, link: &LinkSpec) -> Option<u64> {
-        let netem = link.netem.as_ref().and_then(|netem| netem.rate_bps);
-        let medium = link.medium.as_ref().and_then(|name| self.media.get(name)).and_then(fastest);
-        [link.rate_bps, shaper(&link.qdisc), netem, medium].into_iter().flatten().min()
-    }
-}
-
-/// What a medium cannot exceed.
-fn fastest(medium: &MediumSpec) -> Option<u64> {
-    match medium {
-        MediumSpec::Adsl { rate_bps, .. } | MediumSpec::WifiG { rate_bps, .. } => Some(*rate_bps),
-        // Text shrinks at most to what the serial port carries.
-        MediumSpec::Modem { dte_bps, .. } => Some(*dte_bps),
-        MediumSpec::EthernetHub { .. } => Some(100_000_000),
-        MediumSpec::Tunnel { .. } => None,
-        MediumSpec::Trace { opportunities_ms } => {
-            let bits = opportunities_ms.len() as u64 * TRACE_BITS;
-            Some(bits * 1000 / opportunities_ms.last().copied().unwrap_or(1).max(1))
-        }
-        MediumSpec::HomeplugAv { phy_bps, .. } => Some(*phy_bps),
-        // MCS 15, 40 MHz, short guard interval.
-        MediumSpec::WifiN { .. } => Some(300_000_000),
-    }
-}
-
-fn shaper(spec: &QdiscSpec) -> Option<u64> {
-    match spec {
-        QdiscSpec::Tbf { rate_bps, .. } => Some(*rate_bps),
-        QdiscSpec::Htb { rate_bps, leaf, .. } => {
-            Some(shaper(leaf).map_or(*rate_bps, |inner| inner.min(*rate_bps)))
-        }
-        QdiscSpec::Netem(spec) => spec.rate_bps,
-        QdiscSpec::Noqueue
-        | QdiscSpec::Bfifo { .. }
-        | QdiscSpec::Pfifo { .. }
-        | QdiscSpec::Codel { .. }
-        | QdiscSpec::FqCodel { .. }
-        | QdiscSpec::Sfq { .. } => None,
     }
 }

@@ -1,0 +1,275 @@
+//! What is known of a path before anything is sent over it: its links, round trip, bottleneck, bandwidth-delay
+//! product and buffer. Computed here alone; reports, measures, sweeps and comparisons ask.
+
+use crate::media::MediumSpec;
+use crate::problem::Problem;
+use crate::routing::{RouteError, Topology};
+use crate::types::{LinkSpec, QdiscSpec, Scenario};
+use serde::Serialize;
+
+/// What leaves at an opportunity of a trace.
+const TRACE_BITS: u64 = 1500 * 8;
+
+/// A link, as far as a path is concerned.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LinkFacts {
+    /// The least rate that is configured: of the transmitter, a shaper or netem. None where a medium alone decides,
+    /// or nothing does.
+    pub rate_bps: Option<u64>,
+    /// The rate that nothing exceeds, the medium's included.
+    pub fastest_bps: Option<u64>,
+    /// Propagation delay and netem's mean delay.
+    pub delay_ns: u64,
+    /// What may wait in front of it.
+    pub buffer: Buffer,
+}
+
+/// Room for packets that wait; none of both: without a limit, or no queue at all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Buffer {
+    /// Limit in bytes.
+    pub bytes: Option<u64>,
+    /// Limit in packets.
+    pub packets: Option<u32>,
+}
+
+/// The way between two nodes and back.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PathFacts {
+    /// Names of the links there, in the order a packet takes them.
+    pub forward: Vec<String>,
+    /// Names of the links back.
+    pub back: Vec<String>,
+    /// The first of the slowest links there; where no rate is configured, the first with a medium.
+    pub bottleneck: Option<String>,
+    /// The bottleneck's configured rate.
+    pub rate_bps: Option<u64>,
+    /// Round trip without transmission and queueing: all delays there and back.
+    pub idle_rtt_ns: u64,
+    /// Round trip of one frame of [`PathFacts::frame_bytes`] over an empty path: the idle one, and its transmission
+    /// by every wire (a shaper lets a single frame go at once).
+    pub base_rtt_ns: u64,
+    /// Frame that `base_rtt_ns` is for, the same both ways.
+    pub frame_bytes: u32,
+    /// What the bottleneck carries in an idle round trip.
+    pub bdp_bytes: Option<u64>,
+    /// What may wait at the bottleneck.
+    pub buffer: Buffer,
+}
+
+/// What a queue discipline says of itself.
+#[derive(Default)]
+struct QueueFacts {
+    rate_bps: Option<u64>,
+    delay_ns: u64,
+    buffer: Buffer,
+}
+
+fn queue(spec: &QdiscSpec) -> QueueFacts {
+    let packets = |limit: u32| QueueFacts {
+        buffer: Buffer { packets: Some(limit), bytes: None },
+        ..QueueFacts::default()
+    };
+    let bytes = |limit: u64| QueueFacts {
+        buffer: Buffer { bytes: Some(limit), packets: None },
+        ..QueueFacts::default()
+    };
+    match spec {
+        QdiscSpec::Noqueue => QueueFacts::default(),
+        QdiscSpec::Bfifo { limit_bytes } => bytes(*limit_bytes),
+        QdiscSpec::Tbf { rate_bps, peakrate_bps, limit_bytes, .. } => {
+            QueueFacts { rate_bps: least([Some(*rate_bps), *peakrate_bps]), ..bytes(*limit_bytes) }
+        }
+        QdiscSpec::Htb { rate_bps, ceil_bps, leaf, .. } => {
+            // One class has nobody to borrow from: between rate and ceiling it waits.
+            let inner = queue(leaf);
+            let rate_bps = least([Some(*rate_bps), *ceil_bps, inner.rate_bps]);
+            QueueFacts { rate_bps, ..inner }
+        }
+        QdiscSpec::Pfifo { limit_packets }
+        | QdiscSpec::Codel { limit_packets, .. }
+        | QdiscSpec::FqCodel { limit_packets, .. }
+        | QdiscSpec::Sfq { limit_packets, .. } => packets(*limit_packets),
+        QdiscSpec::Netem(netem) => QueueFacts {
+            rate_bps: netem.rate_bps,
+            delay_ns: netem.delay_ns,
+            ..packets(netem.limit_packets)
+        },
+    }
+}
+
+fn least<const N: usize>(rates: [Option<u64>; N]) -> Option<u64> {
+    rates.into_iter().flatten().min()
+}
+
+/// What a medium cannot exceed.
+fn fastest(medium: &MediumSpec) -> Option<u64> {
+    match medium {
+        MediumSpec::Adsl { rate_bps, .. } | MediumSpec::WifiG { rate_bps, .. } => Some(*rate_bps),
+        // Text shrinks at most to what the serial port carries.
+        MediumSpec::Modem { dte_bps, .. } => Some(*dte_bps),
+        MediumSpec::EthernetHub { .. } => Some(100_000_000),
+        MediumSpec::Tunnel { .. } => None,
+        MediumSpec::Trace { opportunities_ms } => {
+            let bits = opportunities_ms.len() as u64 * TRACE_BITS;
+            Some(bits * 1000 / opportunities_ms.last().copied().unwrap_or(1).max(1))
+        }
+        MediumSpec::HomeplugAv { phy_bps, .. } => Some(*phy_bps),
+        // MCS 15, 40 MHz, short guard interval.
+        MediumSpec::WifiN { .. } => Some(300_000_000),
+    }
+}
+
+/// Nanoseconds of one frame on the wires of a link.
+fn transmission_ns(link: &LinkSpec, frame_bytes: u32) -> f64 {
+    let of = |bytes: u64, bps: u64| bytes as f64 * 8e9 / bps.max(1) as f64;
+    let frame = u64::from(frame_bytes);
+    let wire = link.rate_bps.map_or(0.0, |bps| of(frame + u64::from(link.overhead_bytes), bps));
+    let netem = link.netem.as_ref().and_then(|netem| netem.rate_bps);
+    wire + netem.map_or(0.0, |bps| of(frame, bps))
+}
+
+impl Scenario {
+    /// The facts of one of this scenario's links.
+    #[must_use]
+    pub fn link_facts(&self, link: &LinkSpec) -> LinkFacts {
+        let QueueFacts { rate_bps, delay_ns, buffer } = queue(&link.qdisc);
+        let netem = link.netem.as_ref();
+        let rate_bps = least([link.rate_bps, rate_bps, netem.and_then(|netem| netem.rate_bps)]);
+        let medium = link.medium.as_ref().and_then(|name| self.media.get(name)).and_then(fastest);
+        let behind_ns = netem.map_or(0, |netem| netem.delay_ns);
+        LinkFacts {
+            rate_bps,
+            fastest_bps: least([rate_bps, medium]),
+            delay_ns: link.delay_ns.saturating_add(delay_ns).saturating_add(behind_ns),
+            buffer,
+        }
+    }
+
+    /// The facts of the way between each of these pairs of nodes, in their order.
+    ///
+    /// # Errors
+    /// A node that does not exist, or that packets do not reach.
+    pub fn path_facts<'a>(
+        &self,
+        pairs: impl IntoIterator<Item = (&'a str, &'a str)>,
+        frame_bytes: u32,
+    ) -> Result<Vec<PathFacts>, Problem> {
+        let topology = Topology::new(self);
+        let one = |(near, far): (&str, &str)| {
+            let node = |name: &str| {
+                let known = topology.node(name);
+                known
+                    .ok_or_else(|| Problem::new("nodes", format!("{name:?}"), "the name of a node"))
+            };
+            let (from, to) = (node(near)?, node(far)?);
+            let lost = |error: RouteError| {
+                let value = format!("{near} to {far}");
+                Problem::new("links", value, format!("a way for packets: {error}"))
+            };
+            let there = topology.path(from, to).map_err(lost)?;
+            let back = topology.path(to, from).map_err(lost)?;
+            Ok(self.along(&there, &back, frame_bytes))
+        };
+        pairs.into_iter().map(one).collect()
+    }
+
+    fn along(&self, there: &[usize], back: &[usize], frame_bytes: u32) -> PathFacts {
+        let link = |index: &usize| &self.links[*index];
+        let names = |way: &[usize]| way.iter().map(|at| link(at).name.clone()).collect();
+        let facts = there.iter().map(|at| (link(at), self.link_facts(link(at))));
+        // min_by_key keeps the first of equals.
+        let slowest = facts
+            .clone()
+            .filter(|(_, facts)| facts.rate_bps.is_some())
+            .min_by_key(|(_, facts)| facts.rate_bps);
+        let bottleneck = slowest.or_else(|| facts.clone().find(|(link, _)| link.medium.is_some()));
+        let both_ways = || there.iter().chain(back).map(link);
+        let idle = both_ways().map(|link| self.link_facts(link).delay_ns);
+        let idle_rtt_ns = idle.fold(0, u64::saturating_add);
+        let frames: f64 = both_ways().map(|link| transmission_ns(link, frame_bytes)).sum();
+        let rate_bps = bottleneck.as_ref().and_then(|(_, facts)| facts.rate_bps);
+        let bdp = |bps: u64| {
+            let bits = u128::from(bps) * u128::from(idle_rtt_ns) / 1_000_000_000;
+            u64::try_from(bits / 8).unwrap_or(u64::MAX)
+        };
+        PathFacts {
+            forward: names(there),
+            back: names(back),
+            rate_bps,
+            idle_rtt_ns,
+            base_rtt_ns: idle_rtt_ns.saturating_add(frames.round_ties_even() as u64),
+            frame_bytes,
+            bdp_bytes: rate_bps.map(bdp),
+            buffer: bottleneck.as_ref().map(|(_, facts)| facts.buffer).unwrap_or_default(),
+            bottleneck: bottleneck.map(|(link, _)| link.name.clone()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+    use crate::parse_qdisc;
+    use crate::types::{NetemSpec, NodeSpec};
+
+    fn facts(scenario: &Scenario, from: &str, to: &str) -> PathFacts {
+        scenario.path_facts([(from, to)], 98).unwrap().remove(0)
+    }
+
+    #[test]
+    fn the_fixture_has_a_round_trip_of_six_links() {
+        let facts = facts(&fixture::scenario(), "a", "b");
+        assert_eq!(facts.forward, ["a-r1", "r1-r2", "r2-b"]);
+        assert_eq!(facts.back, ["b-r2", "r2-r1", "r1-a"]);
+        // Six delays of 1 ms; 98 bytes at 10 Mbit/s are 78.4 us.
+        assert_eq!((facts.idle_rtt_ns, facts.base_rtt_ns), (6_000_000, 6_470_400));
+        assert_eq!(facts.bottleneck.as_deref(), Some("a-r1"));
+        assert_eq!((facts.rate_bps, facts.bdp_bytes), (Some(10_000_000), Some(7_500)));
+        assert_eq!(facts.buffer, Buffer { packets: Some(100), bytes: None });
+    }
+
+    #[test]
+    fn the_slowest_of_transmitter_shaper_and_netem_counts() {
+        let mut scenario = fixture::scenario();
+        let rate = |scenario: &Scenario| scenario.link_facts(&scenario.links[1]).rate_bps;
+        scenario.links[1].qdisc =
+            parse_qdisc("htb rate 8mbit ceil 9mbit leaf bfifo limit 9kb").unwrap();
+        assert_eq!(rate(&scenario), Some(8_000_000));
+        scenario.links[1].qdisc =
+            parse_qdisc("htb rate 8mbit ceil 7mbit leaf pfifo limit 9").unwrap();
+        assert_eq!(rate(&scenario), Some(7_000_000));
+        let netem = NetemSpec { rate_bps: Some(6_000_000), delay_ns: 5, ..NetemSpec::default() };
+        scenario.links[1].netem = Some(Box::new(netem));
+        assert_eq!(rate(&scenario), Some(6_000_000));
+        assert_eq!(scenario.link_facts(&scenario.links[1]).delay_ns, 1_000_005);
+        assert_eq!(facts(&scenario, "a", "b").bottleneck.as_deref(), Some("r1-r2"));
+        assert_eq!(facts(&scenario, "a", "b").buffer.packets, Some(9));
+    }
+
+    #[test]
+    fn a_medium_without_a_configured_rate_is_the_bottleneck() {
+        let mut scenario = fixture::scenario();
+        for link in &mut scenario.links {
+            link.rate_bps = None;
+        }
+        assert_eq!(facts(&scenario, "a", "b").bottleneck, None);
+        let adsl: MediumSpec =
+            serde_json::from_str(r#"{"kind": "adsl", "rate_bps": 1500000}"#).unwrap();
+        scenario.media.insert("line".to_owned(), adsl);
+        scenario.links[1].medium = Some("line".to_owned());
+        let found = facts(&scenario, "a", "b");
+        assert_eq!((found.bottleneck.as_deref(), found.rate_bps), (Some("r1-r2"), None));
+        assert_eq!(scenario.link_facts(&scenario.links[1]).fastest_bps, Some(1_500_000));
+    }
+
+    #[test]
+    fn no_way_and_no_node_are_told() {
+        let mut scenario = fixture::scenario();
+        assert_eq!(scenario.path_facts([("a", "x")], 98).unwrap_err().value, "\"x\"");
+        scenario.nodes.push(NodeSpec::Router { name: "r3".to_owned() });
+        let problem = scenario.path_facts([("a", "r3")], 98).unwrap_err();
+        assert_eq!(problem.value, "a to r3");
+    }
+}

@@ -1,0 +1,108 @@
+"""The facts of a scenario's paths, as the core computes them (`crates/scenario/src/path.rs`).
+
+Routes, round trips and rates are worked out nowhere else: not in reports, not in comparisons.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from dragstrip import _core
+from dragstrip.errors import BadInputError, Raw
+
+Json: TypeAlias = Mapping[str, Any]
+
+PING_FRAME_BYTES = 98
+"""Of a ping with its default size: 64 bytes of ICMP, IP's and Ethernet's headers."""
+
+
+@dataclass(frozen=True)
+class Path:
+    """The way between two nodes and back. Links are the scenario's own."""
+
+    forward: list[Json]
+    back: list[Json]
+    bottleneck: Json | None = None
+    """The first of the slowest links there; where no rate is configured, the first with a medium."""
+    rate_bps: int | None = None
+    """The bottleneck's configured rate."""
+    rtt_ns: int = 0
+    """All delays there and back, without transmission and queueing."""
+    ping_ns: int = 0
+    """Round trip of a ping on the empty path."""
+    bdp_bytes: int | None = None
+    """What the bottleneck carries in `rtt_ns`."""
+
+    @property
+    def links(self) -> list[Json]:
+        """Those there, then those back."""
+        return [*self.forward, *self.back]
+
+
+def path_of(scenario: Json, near: str, far: str) -> Path:
+    """The way that packets between two nodes take; raises `BadInputError` if there is none."""
+    return paths_of(scenario, [(near, far)])[0]
+
+
+def paths_of(scenario: Json, pairs: Iterable[tuple[str, str]]) -> list[Path]:
+    """The same of several pairs of nodes, in their order."""
+    links = {link["name"]: link for link in scenario["links"]}
+    try:
+        found = json.loads(_core.path_facts(_text(scenario), list(pairs), PING_FRAME_BYTES))
+    except _core.InputError as error:
+        raise _refused(error) from None
+    return [
+        Path(
+            forward=[links[name] for name in facts["forward"]],
+            back=[links[name] for name in facts["back"]],
+            bottleneck=links.get(facts["bottleneck"]),
+            rate_bps=facts["rate_bps"],
+            rtt_ns=facts["idle_rtt_ns"],
+            ping_ns=facts["base_rtt_ns"],
+            bdp_bytes=facts["bdp_bytes"],
+        )
+        for facts in found
+    ]
+
+
+def link_facts(scenario: Json) -> list[Json]:
+    """Of each link of a scenario: `rate_bps`, `fastest_bps`, `delay_ns`, `buffer`; raises `BadInputError`."""
+    try:
+        found: list[Json] = json.loads(_core.link_facts(_text(scenario)))
+    except _core.InputError as error:
+        raise _refused(error) from None
+    return found
+
+
+def with_facts(scenario: Json) -> Json:
+    """The scenario with each link's facts at it, and its medium in the place of that medium's name."""
+    known: dict[str, Json] = {}  # ten thousand links alike share one
+    links = []
+    for link, found in zip(scenario.get("links") or [], link_facts(scenario), strict=True):
+        name = link.get("medium")
+        facts = {**found, "medium": name}
+        shared = known.setdefault(json.dumps(facts), facts)
+        links.append({**link, "medium": (scenario.get("media") or {}).get(name), "facts": shared})
+    return {**scenario, "links": links}
+
+
+def _text(scenario: Json) -> str:
+    """The scenario as the core reads it, whether facts stand in it or not."""
+    links = scenario.get("links") or []
+    if any("facts" in link for link in links):
+        scenario = {**scenario, "links": [_plain(link) for link in links]}
+    return json.dumps(scenario)
+
+
+def _plain(link: Json) -> Json:
+    """A link as the scenario's file has it."""
+    own = {key: value for key, value in link.items() if key != "facts"}
+    return {**own, "medium": link["facts"]["medium"]}
+
+
+def _refused(error: _core.InputError) -> BadInputError:
+    field, value, expected = error.args
+    return BadInputError(field, Raw(value) if value else None, expected)
