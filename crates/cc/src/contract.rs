@@ -175,16 +175,6 @@ impl View {
         span.as_nanos() / (1_000_000_000 / u64::from(self.hz))
     }
 
-    /// Whether the window counts as used when it is validated after a transmission (`tcp_cwnd_validate`).
-    #[inline]
-    #[must_use]
-    pub fn window_used(&self, window: &Window) -> bool {
-        match self.limited {
-            CwndLimited::WithinBurst | CwndLimited::Always => self.packets_out >= window.cwnd,
-            CwndLimited::Recently | CwndLimited::AsTold => self.cwnd_limited(window),
-        }
-    }
-
     /// Whether growth is justified: the window, not the application, was the limit (`tcp_is_cwnd_limited`).
     #[inline]
     #[must_use]

@@ -186,13 +186,13 @@ impl Endpoint {
     /// What the host remembered of every peer before the run.
     #[must_use]
     pub fn history(&self) -> Metrics {
-        self.sender.settings.history
+        self.sender.settings().history
     }
 
     /// Whether this host remembers anything.
     #[must_use]
     pub fn keeps_metrics(&self) -> bool {
-        self.sender.settings.metrics_cache
+        self.sender.settings().metrics_cache
     }
 
     /// Ends the connection at once: neither side sends or takes anything any more.
@@ -313,7 +313,7 @@ impl Endpoint {
                 self.acknowledge(now, out);
                 return 0;
             }
-            self.sender.view.now = now;
+            self.sender.set_now(now);
             let flush = self.receiver.flushes(segment);
             if flush {
                 self.acknowledge(now, out);
@@ -323,7 +323,7 @@ impl Endpoint {
                 ecn,
                 now,
                 flush,
-                self.sender.view.srtt_us_x8,
+                self.sender.view().srtt_us_x8,
                 self.sender.rto_ticks(),
             );
             if self.sender.has_outstanding() {
@@ -341,7 +341,7 @@ impl Endpoint {
         {
             return 0;
         }
-        self.sender.view.now = now;
+        self.sender.set_now(now);
         self.receiver.take_timestamp(segment);
         self.sender.on_ack(segment, &mut Io { receiver: &mut self.receiver, out });
         0
@@ -355,7 +355,7 @@ impl Endpoint {
         match self.role {
             Role::Server => {
                 let asked = segment.flags.has(Flags::ECE.with(Flags::CWR));
-                self.ecn = asked && self.sender.settings.ecn_accept;
+                self.ecn = asked && self.sender.settings().ecn_accept;
                 if self.phase == Phase::Closed {
                     self.opened_at = now;
                     self.phase = Phase::Handshake;
@@ -364,7 +364,7 @@ impl Endpoint {
             }
             Role::Client => {
                 let granted = segment.flags.has(Flags::ECE) && !segment.flags.has(Flags::CWR);
-                self.ecn = granted && self.sender.settings.ecn_request;
+                self.ecn = granted && self.sender.settings().ecn_request;
                 let rtt = self.handshake_rtt(segment, now);
                 self.establish(now, segment, rtt);
                 self.acknowledge(now, out);
@@ -380,7 +380,7 @@ impl Endpoint {
         self.sender.agree(&options, self.ecn);
         // A client has taken the timestamps off its MSS by now, a server has not (tcp_rcv_state_process).
         let stamped = options.timestamps && self.role == Role::Client;
-        let reserved = self.sender.settings.advmss() - if stamped { 12 } else { 0 };
+        let reserved = self.sender.settings().advmss() - if stamped { 12 } else { 0 };
         let Options { sack, timestamps, scaling, .. } = options;
         self.receiver.establish(now, self.ecn, sack, timestamps, scaling, reserved);
         self.sender.establish(now, segment, rtt_us, self.syn_retransmits);
@@ -397,7 +397,7 @@ impl Endpoint {
     }
 
     fn send_syn<O: Outbox>(&mut self, now: Instant, out: &mut O) {
-        let settings = &self.sender.settings;
+        let settings = self.sender.settings();
         let flags = match self.role {
             Role::Client => Flags::SYN.with_if(Flags::ECE.with(Flags::CWR), settings.ecn_request),
             Role::Server => Flags::SYN.with(Flags::ACK).with_if(Flags::ECE, self.ecn),
@@ -421,7 +421,7 @@ impl Endpoint {
     }
 
     fn acknowledge<O: Outbox>(&mut self, now: Instant, out: &mut O) {
-        let segment = self.receiver.acknowledgement(now, self.sender.view.snd_nxt);
+        let segment = self.receiver.acknowledgement(now, self.sender.view().snd_nxt);
         out.send(&segment, Ecn::NotEct, now);
     }
 
@@ -429,7 +429,7 @@ impl Endpoint {
     #[inline]
     #[must_use]
     pub fn new_rtt_ns(&self) -> Option<u64> {
-        self.sender.new_rtt_us.map(|us| u64::from(us) * 1_000)
+        self.sender.new_rtt_us().map(|us| u64::from(us) * 1_000)
     }
 
     /// ECN was agreed on.
@@ -441,44 +441,44 @@ impl Endpoint {
     /// Data segments sent, retransmissions included.
     #[must_use]
     pub fn segments_sent(&self) -> u64 {
-        self.sender.counters.segments_sent
+        self.sender.counters().segments_sent
     }
 
     /// Segments retransmitted.
     #[must_use]
     pub fn retransmits(&self) -> u64 {
-        self.sender.counters.retransmits
+        self.sender.counters().retransmits
     }
 
     /// Retransmission timeouts.
     #[must_use]
     pub fn rto_count(&self) -> u64 {
-        self.sender.counters.rto_count
+        self.sender.counters().rto_count
     }
 
     /// Window reductions begun (CWR, Recovery and Loss episodes).
     #[must_use]
     pub fn reductions(&self) -> u64 {
-        self.sender.counters.reductions
+        self.sender.counters().reductions
     }
 
     /// Bytes cumulatively acknowledged.
     #[must_use]
     pub fn bytes_acked(&self) -> u64 {
-        self.sender.view.snd_una
+        self.sender.view().snd_una
     }
 
     /// The algorithm's own quantities for the recording: name and value of each that is known now
     /// ([`CongestionControl::variables`]).
     pub fn variables(&self, tell: &mut dyn FnMut(&'static str, f64)) {
-        self.sender.cc.variables(&self.sender.view, &self.sender.window, tell);
+        self.sender.cc().variables(self.sender.view(), self.sender.window(), tell);
     }
 
     /// What a recorder reads off the sending half.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         let sender = &self.sender;
-        let (view, window) = (&sender.view, &sender.window);
+        let (view, window) = (sender.view(), sender.window());
         let mss = u64::from(view.mss);
         let known = |us: u32| (us != u32::MAX && us > 0).then(|| u64::from(us) * 1_000);
         Snapshot {
@@ -487,16 +487,16 @@ impl Endpoint {
                 .then(|| u64::from(window.ssthresh) * mss),
             bytes_in_flight: u64::from(view.in_flight()) * mss,
             srtt_ns: (view.srtt_us_x8 > 0).then(|| u64::from(view.srtt_us_x8) * 125),
-            rtt_ns: sender.last_rtt_us.map(|us| u64::from(us) * 1_000),
+            rtt_ns: sender.last_rtt_us().map(|us| u64::from(us) * 1_000),
             min_rtt_ns: known(view.min_rtt_us),
             pacing_bps: (window.pacing_rate != u64::MAX)
                 .then(|| window.pacing_rate.saturating_mul(8)),
             delivery_bps: sender.delivery_bps(),
             bytes_acked: view.snd_una,
             bytes_written: sender.bytes_written(),
-            retransmits: sender.counters.retransmits,
+            retransmits: sender.counters().retransmits,
             state: match view.state {
-                dragstrip_cc::CaState::Open => sender.cc.phase(view, window),
+                dragstrip_cc::CaState::Open => sender.cc().phase(view, window),
                 dragstrip_cc::CaState::Disorder => "disorder",
                 dragstrip_cc::CaState::Cwr => "cwr",
                 dragstrip_cc::CaState::Recovery => "recovery",

@@ -23,7 +23,7 @@ pub use dragstrip_packet::{Ecn, Flags, SackBlock, Segment, SynOptions, Timestamp
 pub use endpoint::{Endpoint, LimitedBy, Phase, Role, Snapshot};
 pub use metrics::Metrics;
 pub use profile::{
-    BsdSettings, DelayedAck, Profile, ReceiveTuning, RecoveryStyle, RttSampling, SendBuffer,
-    Settings, TimerWheel, bsd_initial_window, rfc3390_window,
+    BsdSettings, DelayedAck, Profile, ReceiveTuning, SendBuffer, Settings, StackKind, TimerWheel,
+    bsd_initial_window, rfc3390_window,
 };
 pub use segment::Outbox;

@@ -14,14 +14,10 @@ use dragstrip_units::Duration;
 pub struct Profile {
     /// Its congestion controls' rules.
     pub congestion: Rules,
-    /// How losses are found and the window is reduced.
-    pub recovery: RecoveryStyle,
-    /// Where RTT samples come from.
-    pub rtt_sampling: RttSampling,
+    /// Whose loss detection, recovery and transmission.
+    pub stack: StackKind,
     /// How exact timers are.
     pub timer_wheel: TimerWheel,
-    /// TCP Small Queues (since 3.6).
-    pub small_queues: bool,
     /// How the receive buffer grows.
     pub receive_tuning: ReceiveTuning,
     /// Segments offered at first at most.
@@ -50,35 +46,20 @@ pub struct Profile {
     pub reordering_bits: u32,
 }
 
-/// How losses are found and the window is reduced.
+/// Whose loss detection, recovery, RTT samples and transmission: one folder each under `sender/`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RecoveryStyle {
-    /// RACK, tail loss probes, proportional rate reduction, as their settings say.
-    RackPrr,
-    /// Duplicate ACKs, rate halving, F-RTO before a timeout is believed.
-    RateHalving {
+pub enum StackKind {
+    /// Linux since 4.15: RACK, tail loss probes, proportional rate reduction, as their settings say; pacing, small queues.
+    Linux6,
+    /// Linux 2.6 before RACK: duplicate ACKs, rate halving, F-RTO before a timeout is believed.
+    Linux26 {
         /// `tcp_fack`: forward acknowledgement until reordering is seen.
         fack: bool,
     },
-    /// Three duplicate ACKs, NewReno or the holes that SACKs show, and everything again after a timeout.
-    Bsd,
-    /// The same in its own way: the window is inflated by duplicate ACKs, and nothing new leaves after a timeout before all is
-    /// acknowledged (Linux 2.2).
-    Inflation,
-}
-
-/// Where RTT samples come from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RttSampling {
-    /// µs since a segment was sent, from cumulative and selective ACKs (since 3.15).
-    Microseconds,
-    /// Whole ticks, from timestamps whenever there are any, cumulative ACKs only.
-    Ticks,
-    /// The same and one tick, smoothed as RFC 6298 has it (4.4BSD).
-    BsdTicks,
-    /// Whole ticks of the last segment acknowledged, or from timestamps; none from the handshake; the timeout is a quarter longer
-    /// than Jacobson's, and more for small windows (Linux 2.2).
-    LastTicks,
+    /// Linux 2.2: the window is inflated by duplicate ACKs, and nothing new leaves after a timeout before all is acknowledged.
+    Linux22,
+    /// FreeBSD 9: three duplicate ACKs, NewReno or the holes that SACKs show, and everything again after a timeout.
+    Freebsd9,
 }
 
 /// How exact timers are.
@@ -143,10 +124,8 @@ impl Profile {
             vegas: VegasRule::Module,
             bsd: BsdHost::Foreign,
         },
-        recovery: RecoveryStyle::RackPrr,
-        rtt_sampling: RttSampling::Microseconds,
+        stack: StackKind::Linux6,
         timer_wheel: TimerWheel::Buckets,
-        small_queues: true,
         receive_tuning: ReceiveTuning::Headroom,
         initial_offer: u32::MAX,
         initial_room: 0,
@@ -183,10 +162,8 @@ impl Profile {
             vegas: VegasRule::Module,
             bsd: BsdHost::Foreign,
         },
-        recovery: RecoveryStyle::RateHalving { fack: true },
-        rtt_sampling: RttSampling::Ticks,
+        stack: StackKind::Linux26 { fack: true },
         timer_wheel: TimerWheel::Exact,
-        small_queues: false,
         receive_tuning: ReceiveTuning::Twice,
         initial_offer: 4,
         initial_room: 0,
@@ -219,10 +196,8 @@ impl Profile {
             vegas: VegasRule::Patch,
             bsd: BsdHost::Foreign,
         },
-        recovery: RecoveryStyle::Inflation,
-        rtt_sampling: RttSampling::LastTicks,
+        stack: StackKind::Linux22,
         timer_wheel: TimerWheel::Exact,
-        small_queues: false,
         receive_tuning: ReceiveTuning::Fixed,
         initial_offer: u32::MAX,
         initial_room: 0,
@@ -248,10 +223,8 @@ impl Profile {
             vegas: VegasRule::Module,
             bsd: BsdHost::Native,
         },
-        recovery: RecoveryStyle::Bsd,
-        rtt_sampling: RttSampling::BsdTicks,
+        stack: StackKind::Freebsd9,
         timer_wheel: TimerWheel::Exact,
-        small_queues: false,
         receive_tuning: ReceiveTuning::Step,
         initial_offer: u32::MAX,
         initial_room: 0,

@@ -57,12 +57,10 @@ fn fack_takes_holes_for_losses() {
 /// `tcp_fackets_out` without FACK: as many SACKed segments as `reordering`, and holes do not count.
 #[test]
 fn without_fack_sacked_segments_are_counted() {
-    use dragstrip_tcp::{Profile, RecoveryStyle};
+    use dragstrip_tcp::{Profile, StackKind};
     let mut host = ten_out(&ten(|settings| {
-        settings.profile = Profile {
-            recovery: RecoveryStyle::RateHalving { fack: false },
-            ..Profile::LINUX_2_6_27
-        };
+        settings.profile =
+            Profile { stack: StackKind::Linux26 { fack: false }, ..Profile::LINUX_2_6_27 };
     }));
     host.sack(0, &[(7, 9)]);
     assert_eq!(host.state(), "disorder");

@@ -8,14 +8,12 @@
 //! has left it is room again. `sndbuf` follows the window, but only when the window could not be filled
 //! (`tcp_sendmsg_locked`, `tcp_check_space`, `tcp_sndbuf_expand`).
 
-use super::transmit::Push;
-use super::{Io, Sender};
+use super::Core;
 use crate::profile::{SendBuffer, Settings};
-use crate::segment::Outbox;
 use std::collections::VecDeque;
 
 /// Truesize of an skb beyond its payload: the sk_buff, its head and shared info (approximate).
-pub(super) const SKB_OVERHEAD: u64 = 1_280;
+pub(in crate::sender) const SKB_OVERHEAD: u64 = 1_280;
 
 /// The same where every segment is an skb of its own (2.6.27 on 32 bits, no offload): headers 160, an sk_buff of 184; not
 /// verified, as in the receiver's window.
@@ -42,7 +40,7 @@ struct Chunk {
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Buffer {
+pub(in crate::sender) struct Buffer {
     supply: Supply,
     /// Bytes written to the socket so far (`write_seq`).
     pub written: u64,
@@ -74,7 +72,7 @@ pub(super) struct Buffer {
 
 /// What one step of writing did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Wrote {
+pub(in crate::sender) enum Wrote {
     /// Nothing: the application has no more, or waits for room.
     Nothing,
     /// A write of the application ended.
@@ -151,7 +149,7 @@ impl Buffer {
     }
 
     /// Bytes that the application has and the socket has not taken.
-    fn waiting(&self) -> u64 {
+    pub fn waiting(&self) -> u64 {
         match self.supply {
             Supply::Endless => u64::MAX,
             Supply::Until(total) => total.saturating_sub(self.written),
@@ -172,7 +170,7 @@ impl Buffer {
     }
 
     /// `tcp_sndbuf_expand`, `tcp_new_space`.
-    fn expand(&mut self, cwnd: u32, reordering: u32) {
+    pub fn expand(&mut self, cwnd: u32, reordering: u32) {
         let least = match self.style {
             SendBuffer::Memory | SendBuffer::LinearSegments => 10,
             SendBuffer::Segments => 0,
@@ -332,7 +330,7 @@ impl Buffer {
     }
 
     /// `tcp_mark_push`.
-    fn push_tail(&mut self) {
+    pub fn push_tail(&mut self) {
         if let Some(tail) = self.chunks.back_mut() {
             tail.pushed = true;
         }
@@ -340,99 +338,29 @@ impl Buffer {
     }
 
     /// `forced_push`: more than half the peer's window was written since the last push.
-    fn must_push(&self) -> bool {
+    pub fn must_push(&self) -> bool {
         self.written > self.pushed + self.max_window / 2
     }
 
     /// Whether the last buffer is also the first one unsent.
-    fn tail_is_head(&mut self, snd_nxt: u64) -> bool {
+    pub fn tail_is_head(&mut self, snd_nxt: u64) -> bool {
         self.head(snd_nxt).is_some()
             && self.chunks.len() == 1
             && (self.bursts || self.written - snd_nxt <= self.mss)
     }
 }
 
-impl Sender {
-    /// `tcp_check_space`: memory was freed, or something was sent. A buffer that could not fill the window grows, and
-    /// a writer that waits for room is told if there is enough.
-    #[inline]
-    pub(super) fn check_space(&mut self) {
-        if !self.buffer.blocked {
-            return;
-        }
-        // tcp_should_expand_sndbuf: only a window that is not full asks for more data.
-        let used = match self.settings.profile.send_buffer {
-            SendBuffer::Memory
-            | SendBuffer::LinearSegments
-            | SendBuffer::Payload
-            | SendBuffer::Fixed => self.in_flight(),
-            SendBuffer::Segments => self.view.packets_out,
-        };
-        if used < self.window.cwnd {
-            self.buffer.expand(self.window.cwnd, self.recovery.reordering);
-            self.transmission.validated_at = self.view.now;
-        }
-        self.poll_writer();
+impl Core {
+    /// One step of the application's writing.
+    pub fn write(&mut self) -> Wrote {
+        self.buffer.write(self.view.snd_una, self.view.snd_nxt, self.transmission.bursts_out)
     }
 
     /// A writer that was told looks again (`tcp_poll`): bursts cut off meanwhile may have taken the room.
     #[inline]
-    pub(super) fn poll_writer(&mut self) {
+    pub fn poll_writer(&mut self) {
         let (snd_una, snd_nxt) = (self.view.snd_una, self.view.snd_nxt);
         let bursts_out = self.transmission.bursts_out;
         self.buffer.blocked = !self.buffer.is_writeable(snd_una, snd_nxt, bursts_out);
-    }
-
-    /// The application writes, if it has something and need not wait, and what it writes is sent from. Whether
-    /// anything was sent.
-    #[inline]
-    pub(super) fn refill<O: Outbox>(&mut self, io: &mut Io<'_, O>) -> bool {
-        if self.buffer.blocked || self.buffer.waiting() == 0 {
-            return false;
-        }
-        let mut sent = false;
-        loop {
-            let (snd_una, snd_nxt) = (self.view.snd_una, self.view.snd_nxt);
-            match self.buffer.write(snd_una, snd_nxt, self.transmission.bursts_out) {
-                Wrote::Nothing => return sent | self.write_xmit(io, Push::Pending),
-                Wrote::Write => sent |= self.write_xmit(io, Push::Pending),
-                Wrote::Buffer if self.buffer.must_push() => {
-                    self.buffer.push_tail();
-                    sent |= self.write_xmit(io, Push::Pending);
-                }
-                Wrote::Buffer if self.buffer.tail_is_head(snd_nxt) => {
-                    sent |= self.write_xmit(io, Push::One);
-                }
-                Wrote::Buffer => {}
-            }
-        }
-    }
-
-    /// `tcp_rate_check_app_limited`: the application ran dry while the window was open.
-    pub(super) fn check_app_limited(&mut self) {
-        if self.buffer.written - self.view.snd_nxt < u64::from(self.view.mss)
-            && self.in_flight() < self.window.cwnd
-            && self.view.lost_out <= self.view.retrans_out
-        {
-            let mark = self.view.delivered + u64::from(self.in_flight());
-            self.view.app_limited = mark.max(1);
-        }
-    }
-
-    /// `tcp_update_pacing_rate`: what a loss-based algorithm would send at, with headroom.
-    #[inline]
-    pub(super) fn update_pacing_rate(&mut self) {
-        let (view, window, settings) = (&self.view, &mut self.window, &self.settings);
-        let ratio = if window.cwnd < window.ssthresh / 2 {
-            settings.pacing_ss_ratio
-        } else {
-            settings.pacing_ca_ratio
-        };
-        let mut rate = u64::from(view.mss) * ((1_000_000 / 100) << 3) * u64::from(ratio);
-        rate *= u64::from(window.cwnd.max(view.packets_out));
-        if view.srtt_us_x8 > 0 {
-            rate /= u64::from(view.srtt_us_x8);
-        }
-        window.pacing_rate = rate;
     }
 }

@@ -8,7 +8,7 @@ use crate::ticks::Ticks;
 /// RFC 6298 with Linux's differences: the deviation is floored at the minimum RTO (200 ms), rises at
 /// once and decays once per round trip; samples below the mean raise the deviation at 1/8 gain.
 #[derive(Clone, Debug, Default)]
-pub(super) struct RttEstimator {
+pub(in crate::sender) struct RttEstimator {
     /// Smoothed RTT × 8, µs; 0 before the first sample.
     pub srtt_us_x8: u32,
     /// Mean deviation × 4, µs.
@@ -86,79 +86,10 @@ impl RttEstimator {
     }
 }
 
-/// RFC 6298 in ticks as 4.4BSD has kept it (`tcp_xmit_timer`): the mean × 32, the mean deviation × 16.
-#[derive(Clone, Debug, Default)]
-pub(super) struct BsdRttEstimator {
-    srtt_x32: i64,
-    rttvar_x16: i64,
-}
-
-impl BsdRttEstimator {
-    /// Takes a sample of `rtt` ticks, of which one is for the clock.
-    pub fn sample(&mut self, rtt: u64) {
-        let rtt = rtt as i64;
-        if self.srtt_x32 == 0 {
-            self.srtt_x32 = rtt << 5;
-            self.rttvar_x16 = rtt << 3;
-            return;
-        }
-        // Both changes have two fractional bits.
-        let error = ((rtt - 1) << 2) - (self.srtt_x32 >> 3);
-        self.srtt_x32 = (self.srtt_x32 + error).max(1);
-        self.rttvar_x16 = (self.rttvar_x16 + error.abs() - (self.rttvar_x16 >> 2)).max(1);
-    }
-
-    /// Mean and four deviations, ticks (`TCP_REXMTVAL`).
-    pub fn timeout(&self) -> u64 {
-        (((self.srtt_x32 >> 3) + self.rttvar_x16) >> 2) as u64
-    }
-
-    /// The smoothed RTT × 32, ticks.
-    pub fn srtt_x32(&self) -> u64 {
-        self.srtt_x32 as u64
-    }
-}
-
-/// Jacobson's estimator in ticks as Linux 2.2 has it (`tcp_rtt_estimator`, `tcp_set_rto`): the mean × 8, the deviation × 4.
-#[derive(Clone, Debug, Default)]
-pub(super) struct LastTickEstimator {
-    srtt_x8: u32,
-    mdev_x4: u32,
-}
-
-impl LastTickEstimator {
-    /// Takes a sample of `rtt` ticks; none counts as one.
-    pub fn sample(&mut self, rtt: u64) {
-        let rtt = rtt.clamp(1, 1 << 24) as u32;
-        if self.srtt_x8 == 0 {
-            self.srtt_x8 = rtt << 3;
-            self.mdev_x4 = rtt << 2;
-            return;
-        }
-        let mean = self.srtt_x8 >> 3;
-        self.srtt_x8 = self.srtt_x8 + rtt - mean;
-        self.mdev_x4 = self.mdev_x4 + rtt.abs_diff(mean) - (self.mdev_x4 >> 2);
-    }
-
-    /// Mean and four deviations, a quarter on top, and as much again for a window of one packet, half for one of two ... The shift
-    /// is one of 32 bits, and starts again every 32 packets.
-    pub fn timeout(&self, cwnd: u32) -> u64 {
-        let timeout = (self.srtt_x8 >> 3) + self.mdev_x4;
-        u64::from(timeout)
-            + u64::from(timeout >> 2)
-            + u64::from(timeout >> (cwnd.wrapping_sub(1) & 31))
-    }
-
-    /// The smoothed RTT × 8, ticks.
-    pub fn srtt_x8(&self) -> u64 {
-        u64::from(self.srtt_x8)
-    }
-}
-
 /// Minimum over a sliding window, remembering the best three (Nichols; `struct minmax`).
 /// Times are ticks, values µs.
 #[derive(Clone, Debug)]
-pub(super) struct WindowedMin {
+pub(in crate::sender) struct WindowedMin {
     best: [(u64, u32); 3],
 }
 
@@ -244,42 +175,6 @@ mod tests {
         estimator.sample(100_000, 0, 1, 200_000);
         // srtt 400 − 300/8 = 362.5 ms; deviation 4·(200 + 100/8/4) = 812.5 ms.
         assert_eq!(estimator.rto_ticks(ticks, 120_000), 1_175);
-    }
-
-    /// RFC 6298 §2.2 and §2.3 with a sample of 100 ticks (101 with the clock's), then a steady 100.
-    #[test]
-    fn bsd_s_timeout_is_the_mean_and_four_deviations() {
-        let mut estimator = BsdRttEstimator::default();
-        estimator.sample(100);
-        assert_eq!(estimator.timeout(), 300);
-        for _ in 0..60 {
-            estimator.sample(101);
-        }
-        // Whole quarters of a tick stop the decay at 3 of them.
-        assert!((100..=101).contains(&estimator.timeout()), "{}", estimator.timeout());
-        estimator.sample(201);
-        // Error 100: the deviation rises by a quarter of it, the mean by an eighth: 112 + 4 · 25.
-        assert!((212..=214).contains(&estimator.timeout()), "{}", estimator.timeout());
-    }
-
-    /// The first sample of 40 ticks gives 40 + 4 · 40, a quarter more, and a share for the window.
-    #[test]
-    fn the_timeout_of_2_2_is_longer_for_small_windows_and_for_33_packets() {
-        let mut estimator = LastTickEstimator::default();
-        estimator.sample(40);
-        for (cwnd, timeout) in
-            [(1, 450), (2, 350), (3, 300), (20, 250), (32, 250), (33, 450), (34, 350)]
-        {
-            assert_eq!(estimator.timeout(cwnd), timeout, "{cwnd}");
-        }
-        for _ in 0..100 {
-            estimator.sample(40);
-        }
-        assert_eq!(
-            estimator.timeout(20),
-            40 + 3 + 10,
-            "the deviation stops at three quarters of a tick"
-        );
     }
 
     #[test]

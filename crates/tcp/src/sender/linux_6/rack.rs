@@ -4,10 +4,9 @@
 //! The kernel keeps segments in a list by time of last transmission. Here the order is implicit: segments
 //! never retransmitted are in ring order, retransmitted ones in a queue of their own.
 
-use super::Sender;
-use super::rate::sent_after;
-use super::scoreboard::Marks;
+use super::Linux6;
 use super::timers::Pending;
+use crate::sender::core::{Core, Marks, Sent, sent_after};
 use dragstrip_cc::CaState;
 use std::collections::VecDeque;
 
@@ -75,50 +74,50 @@ impl Rack {
     }
 }
 
-impl Sender {
-    /// `tcp_rack_advance`: a segment sent at `sent_us` is newly delivered.
+impl Linux6 {
+    /// `tcp_rack_advance`: a segment is newly delivered.
     #[inline]
-    pub(super) fn rack_advance(&mut self, retransmitted: bool, end_seq: u64, sent_us: u64) {
-        let rtt_us = self.now_us() - sent_us;
+    pub(super) fn rack_advance(&mut self, core: &Core, sent: &Sent) {
+        let rtt_us = core.now_us() - sent.sent_us;
         // Sooner than the path allows: this acknowledges the original, not the retransmission.
-        if retransmitted && rtt_us < u64::from(self.min_rtt.get()) {
+        if sent.marks.has(Marks::EVER_RETRANS) && rtt_us < u64::from(self.linux.min_rtt.get()) {
             return;
         }
-        self.rack.advanced = true;
-        self.rack.rtt_us = rtt_us;
-        if sent_after(sent_us, self.rack.sent_us, end_seq, self.rack.end_seq) {
-            self.rack.sent_us = sent_us;
-            self.rack.end_seq = end_seq;
+        let rack = &mut self.rack;
+        rack.advanced = true;
+        rack.rtt_us = rtt_us;
+        if sent_after(sent.sent_us, rack.sent_us, sent.end_seq(), rack.end_seq) {
+            rack.sent_us = sent.sent_us;
+            rack.end_seq = sent.end_seq();
         }
     }
 
     /// `tcp_rack_reo_wnd`.
-    pub(super) fn reordering_window_us(&self) -> u64 {
-        if self.recovery.reordering_seen == 0 {
+    fn reordering_window_us(&self, core: &Core) -> u64 {
+        if self.reordering_seen == 0 {
             // No reordering known: be quick in recovery and at the classic threshold of duplicate ACKs.
-            if matches!(self.view.state, CaState::Recovery | CaState::Loss) {
+            if matches!(core.view.state, CaState::Recovery | CaState::Loss) {
                 return 0;
             }
-            if self.view.sacked_out >= self.recovery.reordering && !self.settings.rack_no_dupthresh
-            {
+            if core.view.sacked_out >= self.linux.reordering && !core.settings.rack_no_dupthresh {
                 return 0;
             }
         }
-        let quarter = u64::from(self.min_rtt.get() >> 2);
-        (quarter * u64::from(self.rack.steps)).min(u64::from(self.view.srtt_us_x8 >> 3))
+        let quarter = u64::from(self.linux.min_rtt.get() >> 2);
+        (quarter * u64::from(self.rack.steps)).min(u64::from(core.view.srtt_us_x8 >> 3))
     }
 
     /// `tcp_rack_detect_loss`: marks what must be lost by now; how long to wait for the rest, µs.
-    fn rack_detect(&mut self) -> u64 {
-        let window = self.reordering_window_us();
-        let now_us = self.now_us();
+    fn rack_detect(&mut self, core: &mut Core) -> u64 {
+        let window = self.reordering_window_us(core);
+        let now_us = core.now_us();
         let deadline = self.rack.rtt_us + window;
         let mut wait_us = 0;
         let mut blocked = false;
-        self.rack.scan_from = self.rack.scan_from.max(self.board.head());
+        self.rack.scan_from = self.rack.scan_from.max(core.board.head());
         let mut number = self.rack.scan_from;
-        while number < self.board.tail() {
-            let sent = self.board.get(number);
+        while number < core.board.tail() {
+            let sent = core.board.get(number);
             let original = !sent.marks.has(Marks::EVER_RETRANS);
             let settled = Marks::SACKED.with(Marks::LOST).with(Marks::JUDGED);
             if original && !sent.marks.any(settled) {
@@ -127,8 +126,8 @@ impl Sender {
                 }
                 let elapsed = now_us - sent.sent_us;
                 if deadline <= elapsed {
-                    self.mark_lost(number);
-                    self.board.marks_mut(number).set(Marks::JUDGED);
+                    self.linux.mark_lost(core, number);
+                    core.board.marks_mut(number).set(Marks::JUDGED);
                 } else {
                     wait_us = wait_us.max(deadline - elapsed);
                     blocked = true;
@@ -139,16 +138,16 @@ impl Sender {
                 self.rack.scan_from = number;
             }
         }
-        wait_us.max(self.rack_detect_retransmitted(deadline, now_us))
+        wait_us.max(self.rack_detect_retransmitted(core, deadline, now_us))
     }
 
     /// The same for segments whose last transmission was a retransmission.
-    fn rack_detect_retransmitted(&mut self, deadline: u64, now_us: u64) -> u64 {
+    fn rack_detect_retransmitted(&mut self, core: &mut Core, deadline: u64, now_us: u64) -> u64 {
         let mut wait_us = 0;
         let mut index = 0;
         while let Some(&(number, sent_us)) = self.rack.retransmitted.get(index) {
-            let live = number >= self.board.head() && {
-                let sent = self.board.get(number);
+            let live = number >= core.board.head() && {
+                let sent = core.board.get(number);
                 sent.sent_us == sent_us
                     && !sent.marks.has(Marks::SACKED)
                     && (sent.marks.has(Marks::RETRANS) || !sent.marks.has(Marks::LOST))
@@ -161,13 +160,13 @@ impl Sender {
                 }
                 continue;
             }
-            let end_seq = self.board.get(number).end_seq();
+            let end_seq = core.board.get(number).end_seq();
             if !sent_after(self.rack.sent_us, sent_us, self.rack.end_seq, end_seq) {
                 break;
             }
             let elapsed = now_us - sent_us;
             if deadline <= elapsed {
-                self.mark_lost(number);
+                self.linux.mark_lost(core, number);
                 // Judged: this transmission does not come up again.
                 self.rack.retransmitted[index].1 = u64::MAX;
             } else {
@@ -178,53 +177,31 @@ impl Sender {
         wait_us
     }
 
-    /// `tcp_mark_skb_lost`.
-    pub(super) fn mark_lost(&mut self, number: u64) {
-        let marks = self.board.marks_mut(number);
-        if marks.has(Marks::SACKED) {
-            return;
-        }
-        if marks.has(Marks::LOST) {
-            if marks.has(Marks::RETRANS) {
-                // The retransmission is lost too.
-                marks.clear(Marks::RETRANS);
-                self.view.retrans_out -= 1;
-                self.view.lost += 1;
-                self.transmission.retransmit_from(number);
-            }
-            return;
-        }
-        marks.set(Marks::LOST);
-        self.view.lost_out += 1;
-        self.view.lost += 1;
-        self.transmission.retransmit_from(number);
-    }
-
     /// `tcp_rack_mark_lost`; whether a reordering timer was set.
-    pub(super) fn rack_mark_lost(&mut self) -> bool {
+    pub(super) fn rack_mark_lost(&mut self, core: &mut Core) -> bool {
         if !self.rack.advanced {
             return false;
         }
         self.rack.advanced = false;
-        let wait_us = self.rack_detect();
+        let wait_us = self.rack_detect(core);
         if wait_us == 0 {
             return false;
         }
-        let delay = self.ticks.count_micros_ceil(wait_us + self.settings.timeout_min_us());
-        self.set_timer(Pending::Reordering, delay.min(self.timers.rto_ticks));
+        let delay = core.ticks.count_micros_ceil(wait_us + core.settings.timeout_min_us());
+        self.set_timer(core, Pending::Reordering, delay.min(core.timer.rto_ticks));
         true
     }
 
     /// `tcp_rack_reo_timeout`, the part that finds losses; whether anything was marked.
-    pub(super) fn rack_timeout(&mut self) -> bool {
-        let before = self.in_flight();
-        self.rack_detect();
-        self.in_flight() != before
+    pub(super) fn rack_timeout(&mut self, core: &mut Core) -> bool {
+        let before = core.in_flight();
+        self.rack_detect(core);
+        core.in_flight() != before
     }
 
     /// `tcp_rack_update_reo_wnd`: a DSACK in a round widens the window by a quarter of the minimum RTT.
-    pub(super) fn rack_adapt(&mut self, prior_delivered: u64) {
-        if self.settings.rack_static_window || prior_delivered == 0 {
+    pub(super) fn rack_adapt(&mut self, core: &mut Core, prior_delivered: u64) {
+        if core.settings.rack_static_window || prior_delivered == 0 {
             return;
         }
         if prior_delivered < self.rack.last_delivered {
@@ -233,7 +210,7 @@ impl Sender {
         if self.rack.dsack_seen {
             self.rack.steps = (self.rack.steps + 1).min(255);
             self.rack.dsack_seen = false;
-            self.rack.last_delivered = self.view.delivered;
+            self.rack.last_delivered = core.view.delivered;
             self.rack.persist = PERSIST;
         } else if self.rack.persist == 0 {
             self.rack.steps = 1;

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 /// What is known of one segment (kernel: `sacked` flags of `tcp_skb_cb`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Marks(u8);
+pub(in crate::sender) struct Marks(u8);
 
 impl Marks {
     /// S: selectively acknowledged.
@@ -54,7 +54,7 @@ impl Marks {
 
 /// A segment in the retransmission queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Sent {
+pub(in crate::sender) struct Sent {
     /// First byte.
     pub seq: u64,
     /// When it was last sent, µs.
@@ -123,7 +123,7 @@ impl Entry {
 
 /// The queue.
 #[derive(Clone, Debug)]
-pub(super) struct Scoreboard {
+pub(in crate::sender) struct Scoreboard {
     entries: VecDeque<Entry>,
     /// Number of the oldest segment.
     head: u64,

@@ -1,10 +1,8 @@
 //! What SACK blocks tell (kernel: `tcp_sacktag_write_queue` and below; RFC 2018, RFC 2883).
 
-use super::Sender;
-use super::ack::{Ack, News};
-use super::scoreboard::Marks;
-use crate::profile::RecoveryStyle;
+use super::{Ack, AckFlags, Core, Marks};
 use crate::segment::Segment;
+use crate::sender::stack::Stack;
 
 /// The blocks of the last ACK: what they covered needs no second look (`recv_sack_cache`).
 #[derive(Clone, Debug, Default)]
@@ -16,22 +14,38 @@ pub(super) struct SackCache {
     highest: u64,
 }
 
-impl Sender {
+/// A duplicate that the first block reports (RFC 2883).
+#[derive(Clone, Copy, Debug)]
+pub(in crate::sender) struct Dsack {
+    /// One past its last byte.
+    pub end: u64,
+    pub segments: u64,
+    /// As many segments were retransmitted: it is not a copy that the network made.
+    pub believed: bool,
+}
+
+impl Core {
     /// `tcp_highest_sack_seq`.
     #[inline]
-    pub(super) fn highest_sack(&self) -> u64 {
+    pub fn highest_sack(&self) -> u64 {
         if self.view.sacked_out == 0 { self.view.snd_una } else { self.sacks.highest }
     }
 
-    /// Marks everything the blocks of `segment` report.
-    pub(super) fn sacktag(&mut self, segment: &Segment, ack: &mut Ack) {
+    /// Marks everything the blocks of `segment` report; the duplicate that is among them.
+    pub fn sacktag<S: Stack>(
+        &mut self,
+        stack: &mut S,
+        segment: &Segment,
+        ack: &mut Ack,
+    ) -> Option<Dsack> {
         let mut blocks = [(0, 0); 3];
         let mut count = 0;
         for (block, wire) in blocks.iter_mut().zip(segment.sack()) {
             *block = wire.range(segment.ack);
             count += 1;
         }
-        let duplicate = self.check_dsack(&blocks[..count], segment.ack, ack);
+        let dsack = self.check_dsack(stack, &blocks[..count], segment.ack, ack);
+        let duplicate = dsack.is_some_and(|dsack| dsack.believed);
         let cached = self.sacks.blocks;
         let reported = blocks[0];
         // In ascending order, or the newest block of several would make the others look reordered.
@@ -48,23 +62,25 @@ impl Sender {
                 cached.iter().find(|known| known.0 >= start && known.1 <= end && known.0 < known.1);
             match known {
                 Some(&(known_start, known_end)) if !duplicate => {
-                    self.walk(start, known_start, false, ack);
-                    self.walk(known_end, end, false, ack);
+                    self.walk(stack, (start, known_start), false, ack);
+                    self.walk(stack, (known_end, end), false, ack);
                 }
-                Some(_) | None => self.walk(start, end, duplicate, ack),
+                Some(_) | None => self.walk(stack, (start, end), duplicate, ack),
             }
         }
         self.sacks.blocks = blocks;
-        let judged = self.halving.frto_end.is_some_and(|end| self.view.snd_una <= end);
-        if (self.view.state != dragstrip_cc::CaState::Loss || self.recovery.undo_marker.is_some())
-            && !judged
-        {
-            self.check_reordering(ack.reordered_from);
-        }
+        self.view.delivered += u64::from(ack.sack_delivered);
+        dsack
     }
 
     /// Marks the segments inside `[start, end)`.
-    fn walk(&mut self, start: u64, end: u64, duplicate: bool, ack: &mut Ack) {
+    fn walk<S: Stack>(
+        &mut self,
+        stack: &mut S,
+        (start, end): (u64, u64),
+        duplicate: bool,
+        ack: &mut Ack,
+    ) {
         if start >= end {
             return;
         }
@@ -75,7 +91,7 @@ impl Sender {
         }
         let mut number = first;
         while number < self.board.tail() && self.board.get(number).end_seq() <= end {
-            self.sacktag_one(number, duplicate, ack);
+            self.sacktag_one(stack, number, duplicate, ack);
             if number > self.board.head() {
                 self.merge_after(number - 1);
             }
@@ -103,13 +119,17 @@ impl Sender {
     }
 
     /// `tcp_sacktag_one`.
-    fn sacktag_one(&mut self, number: u64, duplicate: bool, ack: &mut Ack) {
+    fn sacktag_one<S: Stack>(
+        &mut self,
+        stack: &mut S,
+        number: u64,
+        duplicate: bool,
+        ack: &mut Ack,
+    ) {
         let mut sent = self.board.get(number);
         let retransmitted = sent.marks.any(Marks::RETRANS.with(Marks::EVER_RETRANS));
         if duplicate && retransmitted {
-            if self.recovery.undo_marker.is_some_and(|marker| sent.end_seq() > marker) {
-                self.recovery.retransmission_was_spurious(1);
-            }
+            stack.on_duplicate_reported(sent.end_seq(), 1);
             if sent.marks.has(Marks::SACKED) {
                 ack.reordered_from = ack.reordered_from.min(sent.seq);
             }
@@ -118,7 +138,7 @@ impl Sender {
             return;
         }
         if !sent.marks.has(Marks::SACKED) {
-            self.rack_advance(retransmitted, sent.end_seq(), sent.sent_us);
+            stack.on_segment_sacked(self, &sent, ack);
             if sent.marks.has(Marks::RETRANS) {
                 // A segment that is not marked lost keeps its R: its retransmission is still on the way.
                 if sent.marks.has(Marks::LOST) {
@@ -132,12 +152,6 @@ impl Sender {
                     if sent.seq < self.highest_sack() {
                         ack.reordered_from = ack.reordered_from.min(sent.seq);
                     }
-                    if sent.end_seq() <= self.recovery.high_seq {
-                        ack.news.set(News::ORIG_SACK_ACKED);
-                    }
-                    if self.halving.frto_end.is_some_and(|end| sent.end_seq() <= end) {
-                        ack.news.set(News::FRTO_ORIG_SACKED);
-                    }
                     ack.first_sacked_us.get_or_insert(sent.sent_us);
                     ack.last_sacked_us = Some(sent.sent_us);
                 }
@@ -147,7 +161,7 @@ impl Sender {
                 }
             }
             sent.marks.set(Marks::SACKED);
-            ack.news.set(News::DATA_SACKED);
+            ack.flags.set(AckFlags::DATA_SACKED);
             ack.sack_delivered += 1;
             self.rate_delivered(&mut ack.draft, &sent);
             if self.view.sacked_out == 0 || sent.end_seq() > self.sacks.highest {
@@ -164,58 +178,40 @@ impl Sender {
 
     /// `tcp_check_dsack`: whether the first block reports a duplicate (RFC 2883 §4: it lies below the
     /// cumulative ACK or inside the second block).
-    fn check_dsack(&mut self, blocks: &[(u64, u64)], cumulative: u64, ack: &mut Ack) -> bool {
-        let Some(&(start, end)) = blocks.first() else { return false };
+    fn check_dsack<S: Stack>(
+        &mut self,
+        stack: &mut S,
+        blocks: &[(u64, u64)],
+        cumulative: u64,
+        ack: &mut Ack,
+    ) -> Option<Dsack> {
+        let &(start, end) = blocks.first()?;
         let inside_second =
             blocks.get(1).is_some_and(|second| start >= second.0 && end <= second.1);
-        if start >= cumulative && !inside_second {
-            return false;
-        }
-        if start >= end {
-            return false;
+        if (start >= cumulative && !inside_second) || start >= end {
+            return None;
         }
         let segments = (end - start).div_ceil(u64::from(self.view.mss)).max(1);
-        let probe = segments == 1 && self.timers.probe_end() == Some(end);
-        if probe {
-            ack.news.set(News::DSACK_OF_PROBE);
-        }
         self.sacks.duplicates += segments;
         // More duplicates than retransmissions: the network copied a packet.
-        if self.sacks.duplicates > self.counters.retransmits {
-            return false;
+        let believed = self.sacks.duplicates <= self.counters.retransmits;
+        if believed {
+            ack.flags.set(AckFlags::DSACKING_ACK);
+            ack.sack_delivered += segments as u32;
+            let forgotten = end <= ack.prior_una;
+            if forgotten {
+                stack.on_duplicate_reported(end, segments as u32);
+            }
         }
-        if self.recovery.reordering_seen > 0 && !probe {
-            self.rack.dsack_seen = true;
-        }
-        ack.news.set(News::DSACKING_ACK);
-        ack.sack_delivered += segments as u32;
-        let forgotten = end <= ack.prior_una;
-        if forgotten && self.recovery.undo_marker.is_some_and(|marker| end > marker) {
-            self.recovery.retransmission_was_spurious(segments as u32);
-        }
-        true
+        Some(Dsack { end, segments, believed })
     }
 
-    /// `tcp_check_sack_reordering`: data from `low` arrived after data above it.
-    pub(super) fn check_reordering(&mut self, low: u64) {
-        let highest = self.highest_sack();
-        if low >= highest {
-            return;
+    /// The receiver threw away what it had SACKed: all marks go.
+    pub fn forget_sacks(&mut self) {
+        for number in self.board.head()..self.board.tail() {
+            self.board.marks_mut(number).clear(Marks::SACKED);
         }
-        let distance = (highest - low).div_ceil(u64::from(self.view.mss)) as u32;
-        match self.settings.profile.recovery {
-            RecoveryStyle::RackPrr => {}
-            RecoveryStyle::RateHalving { .. } => return self.learn_reordering(distance),
-            RecoveryStyle::Bsd | RecoveryStyle::Inflation => return,
-        }
-        if distance > self.recovery.reordering {
-            self.recovery.reordering = distance.min(self.settings.max_reordering);
-        }
-        self.recovery.reordering_seen += 1;
-    }
-
-    /// The receiver threw away what it had SACKed: forget all SACK marks.
-    pub(super) fn forget_sacks(&mut self) {
+        self.view.sacked_out = 0;
         self.sacks.blocks = [(0, 0); 3];
     }
 

@@ -1,0 +1,220 @@
+//! What an ACK brings, whatever the stack makes of it: the peer's window, the segments it takes off the queue, its flags.
+//!
+//! Kernel: `tcp_ack_update_window`, `tcp_clean_rtx_queue`.
+
+use super::{Core, Draft, Marks};
+use crate::segment::{Flags, Segment};
+use crate::sender::stack::Stack;
+use dragstrip_cc::{self as cc, CongestionControl};
+
+/// What an ACK brought (`FLAG_*`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::sender) struct AckFlags(u32);
+
+impl AckFlags {
+    /// `snd_una` moved (`FLAG_SND_UNA_ADVANCED`).
+    pub const ADVANCED: Self = Self(1);
+    /// Data was cumulatively acknowledged.
+    pub const DATA_ACKED: Self = Self(2);
+    /// New SACKs.
+    pub const DATA_SACKED: Self = Self(4);
+    /// ECN echo.
+    pub const ECE: Self = Self(8);
+    /// A duplicate was reported.
+    pub const DSACKING_ACK: Self = Self(16);
+    /// ... of a tail loss probe.
+    pub const DSACK_OF_PROBE: Self = Self(32);
+    /// Never-retransmitted data from before `high_seq`, or from before the timeout that 2.6's F-RTO judges, was (S)ACKed.
+    pub const ORIG_SACK_ACKED: Self = Self(64);
+    /// A retransmission was found lost.
+    pub const LOST_RETRANS: Self = Self(128);
+    /// The timer must be set again.
+    pub const SET_TIMER: Self = Self(256);
+    /// The head of the queue is SACKed: the receiver reneges.
+    pub const RENEGING: Self = Self(512);
+    /// Something acknowledged was retransmitted.
+    pub const RETRANS_ACKED: Self = Self(1024);
+    /// Carries data, moves the window or acknowledges: not a duplicate ACK.
+    pub const NOT_DUPLICATE: Self = Self(2048);
+    /// The receiver may have sat on this ACK.
+    pub const MAYBE_DELAYED: Self = Self(4096);
+    /// A retransmitted segment other than the head was acknowledged.
+    pub const NONHEAD_RETRANS_ACKED: Self = Self(8192);
+    /// A block reaches beyond `high_seq`.
+    pub const DATA_LOST: Self = Self(16_384);
+    /// A block reaches beyond what F-RTO judges (2.6.27).
+    pub const BEYOND_FRTO: Self = Self(32_768);
+
+    #[inline]
+    pub const fn has(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    #[inline]
+    pub const fn any(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    #[inline]
+    pub const fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    #[inline]
+    pub fn set(&mut self, other: Self) {
+        self.0 |= other.0;
+    }
+
+    #[inline]
+    pub fn clear(&mut self, other: Self) {
+        self.0 &= !other.0;
+    }
+}
+
+/// The state of one ACK's processing.
+#[derive(Clone, Debug)]
+pub(in crate::sender) struct Ack {
+    pub flags: AckFlags,
+    pub prior_una: u64,
+    /// `highest_sack` before it.
+    pub prior_highest: u64,
+    /// Lowest byte that arrived out of order.
+    pub reordered_from: u64,
+    /// Send times of the first and last newly SACKed, never retransmitted segments, µs.
+    pub first_sacked_us: Option<u64>,
+    pub last_sacked_us: Option<u64>,
+    /// Segments newly SACKed or reported as duplicates.
+    pub sack_delivered: u32,
+    pub draft: Draft,
+}
+
+impl Ack {
+    pub fn new(core: &Core) -> Self {
+        Self {
+            flags: AckFlags::default(),
+            prior_una: core.view.snd_una,
+            prior_highest: core.highest_sack(),
+            reordered_from: core.view.snd_nxt,
+            first_sacked_us: None,
+            last_sacked_us: None,
+            sack_delivered: 0,
+            draft: Draft::default(),
+        }
+    }
+}
+
+/// What a cumulative ACK took off the queue.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::sender) struct Cleaned {
+    pub packets: u32,
+    /// Send times of the first and last segments that were neither retransmitted nor SACKed before, µs.
+    pub first_us: Option<u64>,
+    pub last_us: Option<u64>,
+    /// `sacked_out` before.
+    pub prior_sacked: u32,
+    /// The lowest byte of them; `snd_nxt` without any.
+    pub first_original: u64,
+}
+
+impl Core {
+    pub fn note_first_window(&mut self, segment: &Segment) {
+        self.window_end = u64::from(segment.window);
+        self.window_seq = segment.seq + u64::from(!segment.flags.has(Flags::SYN));
+        self.buffer.max_window = u64::from(segment.window);
+    }
+
+    /// Takes the ACK's window over and moves `snd_una` (`tcp_ack_update_window`).
+    #[inline]
+    pub fn update_window(&mut self, segment: &Segment, ack: &mut Ack) {
+        if segment.ack > self.view.snd_una {
+            ack.flags.set(AckFlags::ADVANCED.with(AckFlags::NOT_DUPLICATE));
+        }
+        if segment.len > 0 {
+            ack.flags.set(AckFlags::NOT_DUPLICATE);
+        }
+        if ack.flags.has(AckFlags::ADVANCED) || self.may_update_window(segment) {
+            ack.flags.set(AckFlags::NOT_DUPLICATE);
+            self.window_end = segment.ack + u64::from(segment.window);
+            self.window_seq = segment.seq + 1;
+            self.buffer.max_window = self.buffer.max_window.max(u64::from(segment.window));
+        }
+        self.view.snd_una = segment.ack;
+    }
+
+    /// `tcp_may_update_window` (RFC 9293 §3.10.7.4): whatever is newer than the last update may, and shrink it.
+    #[inline]
+    pub fn may_update_window(&self, segment: &Segment) -> bool {
+        let window_end = segment.ack + u64::from(segment.window);
+        segment.seq >= self.window_seq
+            || (segment.seq + 1 == self.window_seq && window_end > self.window_end)
+    }
+
+    /// `tcp_ecn_rcv_ecn_echo`.
+    #[inline]
+    pub fn note_ecn_echo(&self, segment: &Segment, ack: &mut Ack) {
+        if self.ecn && segment.flags.has(Flags::ECE) {
+            ack.flags.set(AckFlags::ECE);
+        }
+    }
+
+    /// `tcp_clean_rtx_queue`: drops what is acknowledged.
+    #[inline]
+    pub fn clean_queue<S: Stack>(&mut self, stack: &mut S, ack: &mut Ack) -> Cleaned {
+        let mut cleaned = Cleaned {
+            packets: 0,
+            first_us: None,
+            last_us: None,
+            prior_sacked: self.view.sacked_out,
+            first_original: self.view.snd_nxt,
+        };
+        while let Some(sent) = self.board.front() {
+            if sent.end_seq() > self.view.snd_una {
+                break;
+            }
+            if sent.marks.has(Marks::EVER_RETRANS) {
+                if sent.marks.has(Marks::RETRANS) {
+                    self.view.retrans_out -= 1;
+                }
+                ack.flags.set(AckFlags::RETRANS_ACKED);
+                if cleaned.packets > 0 {
+                    ack.flags.set(AckFlags::NONHEAD_RETRANS_ACKED);
+                }
+            } else if !sent.marks.has(Marks::SACKED) {
+                cleaned.last_us = Some(sent.sent_us);
+                cleaned.first_us.get_or_insert(sent.sent_us);
+                cleaned.first_original = cleaned.first_original.min(sent.seq);
+            }
+            if sent.marks.has(Marks::SACKED) {
+                self.view.sacked_out -= 1;
+            } else {
+                if self.settings.sack {
+                    self.view.delivered += 1;
+                }
+                stack.on_segment_acked(self, &sent, ack);
+                self.rate_delivered(&mut ack.draft, &sent);
+            }
+            if sent.marks.has(Marks::LOST) {
+                self.view.lost_out -= 1;
+            }
+            self.transmission.bursts_out -= u64::from(sent.marks.has(Marks::BURST_END));
+            self.view.packets_out -= 1;
+            cleaned.packets += 1;
+            self.board.pop_front();
+        }
+        if cleaned.packets > 0 {
+            ack.flags.set(AckFlags::DATA_ACKED);
+        }
+        if self.board.front().is_some_and(|sent| sent.marks.has(Marks::SACKED)) {
+            ack.flags.set(AckFlags::RENEGING);
+        }
+        cleaned
+    }
+
+    /// `pkts_acked`: the algorithm is told what the ACK acknowledged.
+    #[inline]
+    pub fn report_acked(&mut self, packets: u32, ack: &Ack) {
+        let in_flight = (self.view.delivered - ack.draft.prior_delivered()) as u32;
+        let sample = cc::Ack { packets, rtt_us: self.last_rtt_us, in_flight };
+        self.cc.acked(&self.view, &mut self.window, &sample);
+    }
+}

@@ -1,0 +1,273 @@
+//! What every stack needs of a connection, once: what the congestion control sees and moves, the segments that are out, the
+//! send buffer, one timer, and the way to the wire. It is lent to the stack for the length of a call.
+//!
+//! | file | does | kernel |
+//! |---|---|---|
+//! | `ack.rs` | takes an ACK's window and cumulative acknowledgement in | `tcp_ack_update_window`, `tcp_clean_rtx_queue` |
+//! | `sack.rs` | marks what SACK blocks report | `tcp_sacktag_write_queue` |
+//! | `scoreboard.rs` | one record per segment that is out | `tcp_skb_cb` |
+//! | `rate.rs` | stamps each segment with what was delivered when it left | `tcp_rate_skb_sent`, `tcp_rate_skb_delivered` |
+//! | `buffer.rs` | the application's writes and the send buffer | `tcp_sendmsg_locked` |
+//! | `timer.rs` | the one timer and the retransmission timeout | |
+//! | `transmission.rs` | puts segments on the wire, new and again; the pacer's clock | `__tcp_transmit_skb` |
+//!
+//! What must not live here: what a kernel decides, which is its stack's.
+
+mod ack;
+mod buffer;
+mod rate;
+mod sack;
+mod scoreboard;
+mod timer;
+mod transmission;
+
+pub(super) use ack::{Ack, AckFlags, Cleaned};
+pub(crate) use buffer::Supply;
+pub(super) use buffer::{Buffer, SKB_OVERHEAD, Wrote};
+pub(super) use rate::{Draft, sent_after};
+pub(super) use scoreboard::{Marks, Scoreboard, Sent};
+pub(super) use timer::Timer;
+pub(super) use transmission::{Burst, Push, Transmission};
+
+use crate::profile::Settings;
+use crate::segment::Segment;
+use crate::ticks::Ticks;
+use dragstrip_cc::{Algorithm, CaState, CongestionControl, PacingStatus, View, Window};
+use dragstrip_units::Instant;
+use rate::RateState;
+use sack::SackCache;
+use std::sync::Arc;
+
+/// Counters for the recording.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counters {
+    /// Data segments sent, retransmissions included.
+    pub segments_sent: u64,
+    /// Segments retransmitted.
+    pub retransmits: u64,
+    /// Retransmission timeouts.
+    pub rto_count: u64,
+    /// Window reductions begun (CWR, Recovery, Loss).
+    pub reductions: u64,
+}
+
+/// The part of a sender that every stack has.
+#[derive(Clone, Debug)]
+#[repr(C)] // what every segment needs lies together: see sockets.rs
+pub(in crate::sender) struct Core {
+    pub timer: Timer,
+    pub view: View,
+    pub transmission: Transmission,
+    pub window: Window,
+    /// Receive window's right edge (`tcp_wnd_end`).
+    pub window_end: u64,
+    /// One past the sequence number of the segment that last set it (`snd_wl1`); a SYN counts for none.
+    window_seq: u64,
+    /// Shared by all connections of hosts that are set alike.
+    pub settings: Arc<Settings>,
+    rate: RateState,
+    /// The last RTT sample given to the algorithm, µs.
+    pub last_rtt_us: Option<u32>,
+    /// RTT sample of the ACK just processed, µs, for the recording.
+    pub new_rtt_us: Option<u32>,
+    pub board: Scoreboard,
+    pub buffer: Buffer,
+    sacks: SackCache,
+    pub counters: Counters,
+    pub ticks: Ticks,
+    pub cc: Algorithm,
+    pub has_cong_control: bool,
+    /// Both sides agreed on ECN.
+    pub ecn: bool,
+    /// CWR is to be set on the next new segment.
+    pub cwr_pending: bool,
+}
+
+impl Core {
+    pub fn new(settings: &Arc<Settings>, cc: Algorithm) -> Self {
+        let mss = settings.mss();
+        let view = View {
+            now: Instant::ZERO,
+            hz: settings.hz,
+            snd_una: 0,
+            snd_nxt: 0,
+            mss,
+            packets_out: 0,
+            sacked_out: 0,
+            lost_out: 0,
+            retrans_out: 0,
+            max_packets_out: 0,
+            is_cwnd_limited: false,
+            // The SYN counts as delivered.
+            delivered: 1,
+            lost: 0,
+            delivered_at: Instant::ZERO,
+            app_limited: 0,
+            srtt_us_x8: 0,
+            min_rtt_us: u32::MAX,
+            state: CaState::Open,
+            prior_cwnd: 0,
+            last_data_sent: Instant::ZERO,
+            departure: Instant::ZERO,
+            pacing_status: PacingStatus::None,
+            pacing_shift: 10,
+            gso_max_bytes: 65_536 - 320 - 1,
+            initial_cwnd: settings.initial_cwnd,
+            limited: settings.profile.congestion.limited,
+            prior_in_flight: 0,
+            max_burst: settings.initial_reordering(),
+            abc_limit: settings.bsd.abc_limit,
+        };
+        let window = Window::with_rules(settings.initial_cwnd, &settings.profile.congestion);
+        Self {
+            has_cong_control: cc.has_cong_control(),
+            buffer: Buffer::new(settings, cc.sndbuf_factor()),
+            cc,
+            view,
+            window,
+            window_end: 0,
+            window_seq: 0,
+            board: Scoreboard::new(mss),
+            sacks: SackCache::default(),
+            rate: RateState::default(),
+            timer: Timer::new(settings),
+            transmission: Transmission::default(),
+            counters: Counters::default(),
+            last_rtt_us: None,
+            new_rtt_us: None,
+            settings: Arc::clone(settings),
+            ticks: settings.ticks(),
+            ecn: false,
+            cwr_pending: false,
+        }
+    }
+
+    /// What both sides agreed on in the handshake.
+    pub fn agree(&mut self, options: &crate::endpoint::Options, ecn: bool) {
+        self.ecn = ecn;
+        if (self.settings.sack, self.settings.timestamps) != (options.sack, options.timestamps) {
+            let settings = Arc::make_mut(&mut self.settings);
+            settings.sack = options.sack;
+            settings.timestamps = options.timestamps;
+        }
+        let mss = self.settings.mss().min(options.advmss - if options.timestamps { 12 } else { 0 });
+        self.view.mss = mss;
+        self.buffer.set_mss(u64::from(mss));
+        self.board = Scoreboard::new(mss);
+    }
+
+    /// The handshake ends with `segment`.
+    pub fn open(&mut self, now: Instant, segment: &Segment) {
+        self.view.now = now;
+        self.note_first_window(segment);
+        self.view.delivered_at = now;
+    }
+
+    /// The algorithm begins (`tcp_init_congestion_control`): the RTT of the SYN has been taken.
+    pub fn start_congestion_control(&mut self) {
+        if self.cc.about().needs.pacing {
+            self.view.pacing_status = PacingStatus::Needed;
+        }
+        self.cc.init(&self.view, &mut self.window);
+        if !self.has_cong_control {
+            self.update_pacing_rate();
+        }
+    }
+
+    #[inline]
+    pub fn now_us(&self) -> u64 {
+        self.view.now.as_micros_floor()
+    }
+
+    /// The tick that it is.
+    #[inline]
+    pub fn tick(&self) -> u64 {
+        self.ticks.at(self.view.now)
+    }
+
+    /// Whole ticks since `sent_us`.
+    #[inline]
+    pub fn ticks_since(&self, sent_us: u64) -> u64 {
+        self.tick() - self.ticks.at(Instant::from_nanos(sent_us * 1_000))
+    }
+
+    /// Age of the timestamp echoed by the ACK in hand, ms; `None` without timestamps.
+    #[inline]
+    pub fn echo_age_ms(&self) -> Option<u32> {
+        let echo = self.transmission.echoed_ms?;
+        Some(self.ticks.stamp_ms(self.view.now).saturating_sub(echo))
+    }
+
+    #[inline]
+    pub fn in_flight(&self) -> u32 {
+        self.view.in_flight()
+    }
+
+    /// `tcp_in_cwnd_reduction`.
+    #[inline]
+    pub fn in_reduction(&self) -> bool {
+        matches!(self.view.state, CaState::Cwr | CaState::Recovery)
+    }
+
+    pub fn set_state(&mut self, state: CaState) {
+        self.cc.set_state(&self.view, &mut self.window, state);
+        self.view.state = state;
+    }
+
+    /// A reduction begins: the algorithm says to which threshold.
+    pub fn reduce_threshold(&mut self) {
+        self.window.ssthresh = self.cc.ssthresh(&self.view, &mut self.window);
+        self.counters.reductions += 1;
+    }
+
+    /// Bytes written and not yet sent.
+    #[inline]
+    pub fn unsent(&self) -> u64 {
+        self.buffer.written - self.view.snd_nxt
+    }
+
+    /// Bytes that the receiver has room for beyond what was sent.
+    #[inline]
+    pub fn room(&self) -> u64 {
+        self.window_end.saturating_sub(self.view.snd_nxt)
+    }
+
+    /// What was retransmitted in the last recovery is no longer accounted for.
+    pub fn forget_retransmissions(&mut self) {
+        for number in self.board.head()..self.board.tail() {
+            self.board.marks_mut(number).clear(Marks::LOST.with(Marks::RETRANS));
+        }
+        self.view.lost_out = 0;
+        self.view.retrans_out = 0;
+    }
+
+    /// `tcp_update_pacing_rate`: what a loss-based algorithm would send at, with headroom.
+    #[inline]
+    pub fn update_pacing_rate(&mut self) {
+        let (view, window, settings) = (&self.view, &mut self.window, &self.settings);
+        let ratio = if window.cwnd < window.ssthresh / 2 {
+            settings.pacing_ss_ratio
+        } else {
+            settings.pacing_ca_ratio
+        };
+        let mut rate = u64::from(view.mss) * ((1_000_000 / 100) << 3) * u64::from(ratio);
+        rate *= u64::from(window.cwnd.max(view.packets_out));
+        if view.srtt_us_x8 > 0 {
+            rate /= u64::from(view.srtt_us_x8);
+        }
+        window.pacing_rate = rate;
+    }
+
+    /// What holds the sender back just now.
+    pub fn limited_by(&self) -> crate::LimitedBy {
+        if self.in_flight() >= self.window.cwnd {
+            crate::LimitedBy::Cwnd
+        } else if self.transmission.rwnd_limited {
+            crate::LimitedBy::Rwnd
+        } else if self.unsent() == 0 {
+            if self.buffer.blocked { crate::LimitedBy::Sndbuf } else { crate::LimitedBy::App }
+        } else {
+            crate::LimitedBy::Cwnd
+        }
+    }
+}

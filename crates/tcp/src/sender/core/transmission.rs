@@ -1,0 +1,225 @@
+//! What leaves: new segments in bursts, old ones again, each stamped and counted; and the pacer's clock.
+//!
+//! Kernel: `__tcp_transmit_skb`, `__tcp_retransmit_skb`, `tcp_update_skb_after_send`, `tcp_fragment` (tcp_output.c).
+
+use super::{Core, Marks, SKB_OVERHEAD, Sent};
+use crate::segment::{Ecn, Flags, Outbox, Segment};
+use crate::sender::Io;
+use crate::sender::stack::Stack;
+use dragstrip_cc::{CongestionControl, Event, PacingStatus};
+use dragstrip_units::{Duration, Instant};
+
+/// Why data is pushed out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::sender) enum Push {
+    /// Whatever the window allows.
+    Pending,
+    /// One burst of it (`tcp_push_one`).
+    One,
+    /// One segment beyond the window: a tail loss probe, or a probe of a window without packets.
+    Probe,
+}
+
+/// What leaves at once: one socket buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::sender) struct Burst {
+    pub segments: u32,
+    pub bytes: u64,
+}
+
+#[derive(Clone, Debug)]
+pub(in crate::sender) struct Transmission {
+    /// When the pacer or the local queue lets the next segment go.
+    pub wakeup: Instant,
+    /// Timestamp echo of the ACK in hand, ms.
+    pub echoed_ms: Option<u32>,
+    /// End of the last segment shorter than the MSS (`snd_sml`).
+    small_end: u64,
+    /// Data segments sent, for the pacer's grace.
+    pub data_segments: u64,
+    /// Bursts sent and not wholly acknowledged: each is a socket buffer with its overhead.
+    pub bursts_out: u64,
+    /// When the pacer would have let the last burst go; it may have gone later.
+    prior_departure: Instant,
+    /// The receiver's window stopped the last transmission.
+    pub rwnd_limited: bool,
+}
+
+impl Default for Transmission {
+    fn default() -> Self {
+        Self {
+            wakeup: Instant::NEVER,
+            echoed_ms: None,
+            small_end: 0,
+            data_segments: 0,
+            bursts_out: 0,
+            prior_departure: Instant::ZERO,
+            rwnd_limited: false,
+        }
+    }
+}
+
+impl Core {
+    /// The first unsent segment alone.
+    pub fn one_segment(&mut self) -> Burst {
+        let head = self.buffer.head(self.view.snd_nxt);
+        let end = head.map_or(self.buffer.written, |(end, _)| end);
+        Burst { segments: 1, bytes: (end - self.view.snd_nxt).min(u64::from(self.view.mss)) }
+    }
+
+    /// Nagle with Minshall's refinement (`tcp_nagle_check`): a short segment waits only for another short one.
+    pub fn waits_for_short(&self) -> bool {
+        !self.settings.nodelay
+            && self.view.packets_out > 0
+            && self.transmission.small_end > self.view.snd_una
+    }
+
+    /// Whether the pacer holds the next segment back; if so it is looked at again when it may go.
+    #[inline]
+    pub fn is_pacing_blocked(&mut self) -> bool {
+        if self.view.pacing_status != PacingStatus::Needed || self.view.departure <= self.view.now {
+            return false;
+        }
+        self.transmission.wakeup = self.view.departure;
+        true
+    }
+
+    /// Sends new segments back to back; whether the host's own queue took them.
+    pub fn send_burst<S: Stack, O: Outbox>(
+        &mut self,
+        stack: &mut S,
+        burst: Burst,
+        io: &mut Io<'_, O>,
+    ) -> bool {
+        self.before_data();
+        let (chunk_end, pushed) =
+            self.buffer.head(self.view.snd_nxt).unwrap_or((self.buffer.written, true));
+        let burst_end = self.view.snd_nxt + burst.bytes;
+        if burst.bytes < u64::from(burst.segments) * u64::from(self.view.mss) {
+            self.transmission.small_end = burst_end;
+        }
+        let departure_us = self.view.departure.as_micros_floor();
+        for _ in 0..burst.segments {
+            let len = u64::from(self.view.mss).min(burst_end - self.view.snd_nxt) as u16;
+            let end = self.view.snd_nxt + u64::from(len);
+            // The last segment of every burst is pushed, so that receivers do not wait for
+            // more to merge with it (Linux 5.4, __tcp_transmit_skb).
+            let last_of_burst = end == burst_end;
+            let forced = burst.segments > 1 && last_of_burst;
+            let flags = Flags::ACK.with_if(Flags::PSH, forced || (pushed && end == chunk_end));
+            let mut sent = Sent { seq: self.view.snd_nxt, len, ..Sent::default() };
+            if last_of_burst {
+                sent.marks.set(Marks::BURST_END);
+            }
+            self.stamp(&mut sent, departure_us);
+            self.board.push(&sent);
+            // A segment that is alone counts as sent, or nothing would ever send it again.
+            if !self.emit(stack, &sent, flags, true, io)
+                && self.view.packets_out > 0
+                && S::UNSENT_IF_REFUSED
+            {
+                self.board.pop_back();
+                self.counters.segments_sent -= 1;
+                stack.on_local_queue_full(self);
+                return false;
+            }
+            self.view.snd_nxt = end;
+            self.view.packets_out += 1;
+        }
+        self.transmission.bursts_out += 1;
+        self.after_data(burst.bytes, u64::from(burst.segments));
+        true
+    }
+
+    /// What happens once per skb before it is sent (`__tcp_transmit_skb`).
+    fn before_data(&mut self) {
+        if self.in_flight() == 0 {
+            self.cc.cwnd_event(&self.view, &mut self.window, Event::TxStart);
+        }
+        self.view.last_data_sent = self.view.now;
+        self.transmission.prior_departure = self.view.departure;
+        self.view.departure = self.view.departure.max(self.view.now);
+    }
+
+    /// Advances the pacer's clock (`tcp_update_skb_after_send`).
+    fn after_data(&mut self, payload: u64, segments: u64) {
+        self.transmission.data_segments += segments;
+        if self.view.pacing_status == PacingStatus::None {
+            return;
+        }
+        let rate = self.window.pacing_rate;
+        // sch_fq never paced a connection's first ten segments.
+        if rate == u64::MAX || rate == 0 || self.transmission.data_segments < 10 {
+            return;
+        }
+        let span = payload * 1_000_000_000 / rate;
+        let late = self.view.departure.since(self.transmission.prior_departure).as_nanos();
+        self.view.departure += Duration::from_nanos(span - late.min(span / 2));
+    }
+
+    /// Puts one data segment on the wire; whether the host's own queue took it.
+    fn emit<S: Stack, O: Outbox>(
+        &mut self,
+        stack: &mut S,
+        sent: &Sent,
+        mut flags: Flags,
+        new: bool,
+        io: &mut Io<'_, O>,
+    ) -> bool {
+        let mut ecn = Ecn::NotEct;
+        if self.ecn && new {
+            ecn = Ecn::Ect0;
+            flags = flags.with_if(Flags::CWR, self.cwr_pending);
+            self.cwr_pending = false;
+        }
+        let mut segment = Segment::new(sent.seq, sent.len, flags);
+        io.receiver.fill_header(&mut segment, self.view.now);
+        self.counters.segments_sent += 1;
+        let Some(leaves) = io.out.send(&segment, ecn, self.view.now) else { return false };
+        if leaves > self.view.now {
+            stack.on_queued_locally(leaves, u64::from(sent.len) + SKB_OVERHEAD);
+        }
+        true
+    }
+
+    /// `__tcp_retransmit_skb`: sends `segments` from `number` on again, together.
+    pub fn retransmit<S: Stack, O: Outbox>(
+        &mut self,
+        stack: &mut S,
+        number: u64,
+        segments: u32,
+        io: &mut Io<'_, O>,
+    ) {
+        self.before_data();
+        let departure_us = self.view.departure.as_micros_floor();
+        let mut payload = 0;
+        for number in number..number + u64::from(segments) {
+            let mut sent = self.board.get(number);
+            self.stamp(&mut sent, departure_us);
+            sent.marks.set(Marks::EVER_RETRANS);
+            self.board.set(number, &sent);
+            self.counters.retransmits += 1;
+            self.emit(stack, &sent, Flags::ACK, false, io);
+            payload += u64::from(sent.len);
+        }
+        self.after_data(payload, u64::from(segments));
+    }
+
+    /// Segments from `number` on are retransmissions in flight from now on.
+    pub fn mark_retransmitted(&mut self, number: u64, segments: u32) {
+        for number in number..number + u64::from(segments) {
+            let marks = self.board.marks_mut(number);
+            if !marks.has(Marks::RETRANS) {
+                marks.set(Marks::RETRANS);
+                self.view.retrans_out += 1;
+            }
+        }
+    }
+
+    /// `tcp_fragment`: the skb that holds segment `number` ends with it from now on; the rest is one of its own.
+    pub fn split_after(&mut self, number: u64) {
+        let marks = self.board.marks_mut(number);
+        self.transmission.bursts_out += u64::from(!marks.has(Marks::BURST_END));
+        marks.set(Marks::BURST_END);
+    }
+}

@@ -1,0 +1,279 @@
+//! One ACK, in the kernel's order of steps (`tcp_ack`, `tcp_clean_rtx_queue`, `tcp_cong_control`).
+
+use super::Linux6;
+use super::recovery::Rexmit;
+use crate::segment::{Outbox, Segment};
+use crate::sender::Io;
+use crate::sender::core::{Ack, AckFlags, Cleaned, Core, Marks, Sent};
+use crate::sender::stack::Stack;
+use dragstrip_cc::{CaState, CongestionControl, RateSample, Response};
+use dragstrip_units::{Duration, Instant};
+
+/// From an ACK's arrival to what it lets go, at least: a tick of the kernel's clock for RTTs.
+const ACK_WORK: Duration = Duration::from_micros(1);
+
+/// An ACK that is not plain progress.
+const UNUSUAL: AckFlags = AckFlags::DATA_SACKED.with(AckFlags::ECE).with(AckFlags::DSACKING_ACK);
+
+/// The clock of an ACK whose segments leave at `now`: the kernel reads it when the ACK comes and again when it sends
+/// (`tcp_mstamp_refresh` in `tcp_rcv_established` and in `tcp_write_xmit`), and has worked in between. How long depends on the
+/// machine; a tick of that clock is the least. Without it every RTT behind a full queue is a whole number of packet times, and
+/// what Vegas divides by one another and compares with a whole number is equal where it is a hair above it in a kernel.
+#[inline]
+fn arrival_of_ack(core: &Core, now: Instant) -> Instant {
+    let arrival = Instant::from_nanos(now.as_nanos().saturating_sub(ACK_WORK.as_nanos()));
+    arrival.max(core.view.departure).min(now)
+}
+
+/// `tcp_skb_spurious_retrans`: the ACK answers the original of a retransmitted segment.
+#[inline]
+fn answers_original_of(core: &Core, sent: &Sent) -> bool {
+    sent.marks.has(Marks::EVER_RETRANS)
+        && core.transmission.echoed_ms.is_some_and(|echo| u64::from(echo) < sent.sent_us / 1_000)
+}
+
+impl Linux6 {
+    /// `tcp_ack`.
+    pub(super) fn process_ack<O: Outbox>(
+        &mut self,
+        core: &mut Core,
+        segment: &Segment,
+        io: &mut Io<'_, O>,
+    ) {
+        let now = core.view.now;
+        core.view.now = arrival_of_ack(core, now);
+        let mut ack = Ack::new(core);
+        let rexmit = if segment.ack < ack.prior_una {
+            self.old_ack(core, segment, &mut ack)
+        } else {
+            self.new_ack(core, segment, &mut ack)
+        };
+        core.view.now = now;
+        self.xmit_recovery(core, rexmit, io);
+        let sent = self.push_pending(core, io);
+        if ack.flags.has(AckFlags::SET_TIMER) && !sent {
+            self.set_transmit_timer(core);
+        }
+    }
+
+    /// An ACK from the past: only its SACK blocks tell anything.
+    fn old_ack(&mut self, core: &mut Core, segment: &Segment, ack: &mut Ack) -> Rexmit {
+        if !segment.has_sack() || core.view.packets_out == 0 {
+            return Rexmit::None;
+        }
+        self.sacktag(core, segment, ack);
+        self.alert(core, ack, false)
+    }
+
+    #[inline]
+    fn new_ack(&mut self, core: &mut Core, segment: &Segment, ack: &mut Ack) -> Rexmit {
+        let prior_packets = core.view.packets_out;
+        let prior_in_flight = core.in_flight();
+        let (prior_delivered, prior_lost) = (core.view.delivered, core.view.lost);
+        core.update_window(segment, ack);
+        if ack.flags.has(AckFlags::ADVANCED) {
+            self.linux.timeouts = 0;
+        }
+        if segment.has_sack() {
+            // The highest SACK is kept relative to what was outstanding before this ACK.
+            self.sacktag(core, segment, ack);
+        }
+        core.note_ecn_echo(segment, ack);
+        if prior_packets == 0 {
+            if ack.flags.has(AckFlags::DSACKING_ACK) {
+                // A reduction of the past may turn out to have been for nothing.
+                self.alert(core, ack, false);
+            }
+            self.process_probe_ack(core, segment.ack, ack.flags);
+            return Rexmit::None;
+        }
+        self.clean_queue(core, ack);
+        self.rack_adapt(core, ack.draft.prior_delivered());
+        self.process_probe_ack(core, segment.ack, ack.flags);
+        let rexmit = if self.is_dubious(core, ack.flags) {
+            let progress = AckFlags::ADVANCED.with(AckFlags::NOT_DUPLICATE);
+            let duplicate = !ack.flags.any(progress.with(AckFlags::DSACKING_ACK));
+            self.alert(core, ack, duplicate)
+        } else {
+            Rexmit::None
+        };
+        if ack.flags.has(AckFlags::SET_TIMER) && !self.sets_timer_when_sending(core) {
+            self.set_transmit_timer(core);
+            ack.flags.clear(AckFlags::SET_TIMER);
+        }
+        let sample = RateSample {
+            rtt_us: core.last_rtt_us,
+            losses: (core.view.lost - prior_lost) as u32,
+            acked_sacked: (core.view.delivered - prior_delivered) as u32,
+            prior_in_flight,
+            is_ack_delayed: ack.flags.has(AckFlags::MAYBE_DELAYED),
+            ..RateSample::default()
+        };
+        let sample = self.rate_sample(core, &ack.draft, sample);
+        self.control(core, ack.flags, &sample);
+        rexmit
+    }
+
+    /// `tcp_sacktag_write_queue`.
+    fn sacktag(&mut self, core: &mut Core, segment: &Segment, ack: &mut Ack) {
+        let dsack = core.sacktag(self, segment, ack);
+        if let Some(dsack) = dsack {
+            let of_probe =
+                dsack.segments == 1 && self.probe.is_some_and(|probe| probe.end == dsack.end);
+            if of_probe {
+                ack.flags.set(AckFlags::DSACK_OF_PROBE);
+            } else if dsack.believed && self.reordering_seen > 0 {
+                self.rack.dsack_seen = true;
+            }
+        }
+        if core.view.state != CaState::Loss || self.linux.undo.is_some() {
+            self.check_reordering(core, ack.reordered_from);
+        }
+    }
+
+    /// `tcp_check_sack_reordering`: data from `low` arrived after data above it.
+    pub(super) fn check_reordering(&mut self, core: &Core, low: u64) {
+        let highest = core.highest_sack();
+        if low >= highest {
+            return;
+        }
+        let distance = (highest - low).div_ceil(u64::from(core.view.mss)) as u32;
+        if distance > self.linux.reordering {
+            self.linux.reordering = distance.min(core.settings.max_reordering);
+        }
+        self.reordering_seen += 1;
+    }
+
+    /// A segment was SACKed.
+    #[inline]
+    pub(super) fn note_sacked(&mut self, core: &Core, sent: &Sent, ack: &mut Ack) {
+        self.rack_advance(core, sent);
+        if !sent.marks.has(Marks::EVER_RETRANS) && sent.end_seq() <= self.linux.high_seq {
+            ack.flags.set(AckFlags::ORIG_SACK_ACKED);
+        }
+    }
+
+    /// A segment was cumulatively acknowledged that was not SACKed before.
+    #[inline]
+    pub(super) fn note_acked(&mut self, core: &Core, sent: &Sent, ack: &mut Ack) {
+        if !sent.marks.has(Marks::EVER_RETRANS) && sent.end_seq() <= self.linux.high_seq {
+            ack.flags.set(AckFlags::ORIG_SACK_ACKED);
+        }
+        if core.settings.sack && !answers_original_of(core, sent) {
+            self.rack_advance(core, sent);
+        }
+    }
+
+    /// `tcp_ack_is_dubious`.
+    #[inline]
+    fn is_dubious(&self, core: &Core, flags: AckFlags) -> bool {
+        !flags.has(AckFlags::NOT_DUPLICATE)
+            || flags.any(UNUSUAL)
+            || core.view.state != CaState::Open
+    }
+
+    /// `tcp_clean_rtx_queue`: drops what is acknowledged, takes RTT samples.
+    #[inline]
+    fn clean_queue(&mut self, core: &mut Core, ack: &mut Ack) {
+        let cleaned = core.clean_queue(self, ack);
+        let rtt_taken = self.take_rtts(core, ack, &cleaned);
+        self.settle(core, ack, &cleaned, rtt_taken);
+        core.report_acked(cleaned.packets, ack);
+    }
+
+    /// The RTT samples of the ACK: from the first acknowledged segment for the timeout, from the
+    /// last for the algorithm (`tcp_ack_update_rtt`). Whether one was taken.
+    fn take_rtts(&mut self, core: &mut Core, ack: &mut Ack, cleaned: &Cleaned) -> bool {
+        let now_us = core.now_us();
+        let mut seq_rtt = None;
+        let mut ca_rtt = None;
+        if let (Some(first), Some(last)) = (cleaned.first_us, cleaned.last_us)
+            && !ack.flags.has(AckFlags::RETRANS_ACKED)
+        {
+            seq_rtt = Some(now_us - first);
+            ca_rtt = Some(now_us - last);
+            if cleaned.packets == 1
+                && cleaned.prior_sacked == 0
+                && core.view.snd_una - ack.prior_una < u64::from(core.view.mss)
+                && ack.draft.prior_delivered() + 1 == core.view.delivered
+                && !ack.flags.any(UNUSUAL)
+            {
+                ack.flags.set(AckFlags::MAYBE_DELAYED);
+            }
+        }
+        if let (Some(first), Some(last)) = (ack.first_sacked_us, ack.last_sacked_us) {
+            seq_rtt = seq_rtt.or(Some(now_us - first));
+            ca_rtt = Some(now_us - last);
+        }
+        if seq_rtt.is_none()
+            && cleaned.packets > 0
+            && let Some(echo) = core.transmission.echoed_ms
+        {
+            // Only retransmissions were acknowledged: the timestamp tells which one (RFC 7323 §4.3).
+            let delta = ((now_us / 1_000).saturating_sub(u64::from(echo))).max(1) * 1_000;
+            seq_rtt = Some(delta);
+            ca_rtt = Some(delta);
+        }
+        core.last_rtt_us = ca_rtt.map(|rtt| rtt as u32);
+        let Some(seq_rtt) = seq_rtt else { return false };
+        let ca_rtt = ca_rtt.unwrap_or(seq_rtt);
+        core.new_rtt_us = Some(ca_rtt as u32);
+        let maybe_delayed = ack.flags.has(AckFlags::MAYBE_DELAYED);
+        self.linux.take_rtt(core, seq_rtt as u32, ca_rtt as u32, maybe_delayed);
+        true
+    }
+
+    /// The end of `tcp_clean_rtx_queue`: timer flag, and reordering shown by a hole that filled itself.
+    fn settle(&mut self, core: &mut Core, ack: &mut Ack, cleaned: &Cleaned, rtt_taken: bool) {
+        if cleaned.packets > 0 {
+            ack.flags.set(AckFlags::SET_TIMER);
+            if !core.settings.sack {
+                self.remove_reno_sacks(core, cleaned.packets);
+                if ack.flags.has(AckFlags::RETRANS_ACKED) {
+                    ack.flags.clear(AckFlags::ORIG_SACK_ACKED);
+                }
+            } else if cleaned.first_original < ack.prior_highest {
+                self.check_reordering(core, cleaned.first_original);
+            }
+        } else if rtt_taken
+            && let (Some(head), Some(first)) = (core.board.front(), ack.first_sacked_us)
+            && first < head.sent_us
+        {
+            // Only a SACK of data sent before the head's last transmission may push the timeout out.
+            ack.flags.set(AckFlags::SET_TIMER);
+        }
+    }
+
+    /// `tcp_cong_control`: the algorithm, or PRR, moves the window.
+    fn control(&mut self, core: &mut Core, flags: AckFlags, sample: &RateSample) {
+        if core.has_cong_control {
+            core.cc.cong_control(&core.view, &mut core.window, sample);
+            if core.cc.keeps_app_limited() {
+                let mark = core.view.delivered + u64::from(core.view.in_flight());
+                core.view.app_limited = mark.max(1);
+            }
+            return;
+        }
+        if core.in_reduction() {
+            self.reduce(core, sample.acked_sacked, sample.losses, flags.has(AckFlags::ADVANCED));
+        } else if self.may_grow(core, flags) {
+            let response = core.cc.cong_avoid(&core.view, &mut core.window, sample.acked_sacked);
+            // tcp_cong_avoid: as long as ACKs come, a window that is not used does not decay.
+            self.linux.note_window_justified(core);
+            if response == Response::EnterCwr {
+                self.enter_cwr(core);
+            }
+        }
+        core.update_pacing_rate();
+    }
+
+    /// `tcp_may_raise_cwnd`.
+    #[inline]
+    fn may_grow(&self, core: &Core, flags: AckFlags) -> bool {
+        if self.linux.reordering > core.settings.reordering {
+            flags.any(AckFlags::DATA_ACKED.with(AckFlags::DATA_SACKED))
+        } else {
+            flags.has(AckFlags::DATA_ACKED)
+        }
+    }
+}

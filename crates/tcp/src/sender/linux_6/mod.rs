@@ -1,0 +1,139 @@
+//! Linux 4.15 to 6: RACK and tail loss probes find losses, proportional rate reduction shares the reduction out over a round trip,
+//! F-RTO and timestamps take back what was for nothing; pacing, small queues and burst sizes say when data leaves.
+//!
+//! | file | does | kernel |
+//! |---|---|---|
+//! | `ack.rs` | one ACK, step by step | `tcp_ack` |
+//! | `recovery.rs` | states and PRR | `tcp_fastretrans_alert` ... |
+//! | `loss.rs` | the timeout, F-RTO, reneging | `tcp_enter_loss`, `tcp_process_loss` |
+//! | `undo.rs` | taking a reduction back | `tcp_try_undo_*` |
+//! | `rack.rs` | declares losses by time | `tcp_recovery.c` |
+//! | `no_sack.rs` | what duplicate ACKs tell without SACK | `tcp_add_reno_sack` ... |
+//! | `timers.rs` | RTO, tail loss probe, reordering timer | `tcp_timer.c`, `tcp_send_loss_probe` |
+//! | `rate.rs` | delivery-rate samples | `tcp_rate_gen` |
+//! | `output.rs` | sends and retransmits within window, pacing, TSQ | `tcp_output.c` |
+//!
+//! Where 4.15 and stable series of 6.1 differ, the profile says so.
+
+mod ack;
+mod loss;
+mod no_sack;
+mod output;
+mod rack;
+mod rate;
+mod recovery;
+mod timers;
+mod undo;
+
+use super::Io;
+use super::core::{Ack, Core, Push, Sent};
+use super::linux::Linux;
+use super::stack::{Handshake, Stack};
+use crate::profile::Settings;
+use crate::segment::{Outbox, Segment};
+use dragstrip_units::Instant;
+use output::Device;
+use rack::Rack;
+use rate::LastRate;
+use recovery::Prr;
+use timers::{Pending, Probe};
+
+#[derive(Clone, Debug)]
+pub(super) struct Linux6 {
+    linux: Linux,
+    rack: Rack,
+    pending: Pending,
+    /// F-RTO is judging a timeout.
+    frto: bool,
+    prr: Prr,
+    /// Reordering events seen (`reord_seen`).
+    reordering_seen: u32,
+    probe: Option<Probe>,
+    /// End of the round over which `is_cwnd_limited` is remembered (`cwnd_usage_seq`).
+    usage_round_ends: u64,
+    last_rate: LastRate,
+    device: Device,
+}
+
+impl Linux6 {
+    pub fn new(settings: &Settings) -> Self {
+        Self {
+            linux: Linux::new(settings),
+            rack: Rack::new(),
+            pending: Pending::None,
+            frto: false,
+            prr: Prr::default(),
+            reordering_seen: 0,
+            probe: None,
+            usage_round_ends: 0,
+            last_rate: LastRate::default(),
+            device: Device::default(),
+        }
+    }
+}
+
+impl Stack for Linux6 {
+    // A segment that the local queue drops is as lost as any other.
+    const UNSENT_IF_REFUSED: bool = false;
+
+    fn on_established(&mut self, core: &mut Core, handshake: Handshake) {
+        self.linux.take_first_rtt(core, handshake.rtt_us);
+        self.linux.start_window(core, handshake.syn_retransmits);
+    }
+
+    fn on_ack<O: Outbox>(&mut self, core: &mut Core, segment: &Segment, io: &mut Io<'_, O>) {
+        self.process_ack(core, segment, io);
+    }
+
+    fn on_timer<O: Outbox>(&mut self, core: &mut Core, io: &mut Io<'_, O>) {
+        self.on_pending(core, io);
+    }
+
+    fn output<O: Outbox>(&mut self, core: &mut Core, push: Push, io: &mut Io<'_, O>) -> bool {
+        self.write_xmit(core, push, io)
+    }
+
+    fn on_local_queue_full(&mut self, _core: &mut Core) {}
+
+    fn takes_outdated(&self, core: &Core, segment: &Segment, age_ms: u32) -> bool {
+        Linux::takes_outdated(core, segment, age_ms)
+    }
+
+    fn on_wakeup<O: Outbox>(&mut self, core: &mut Core, io: &mut Io<'_, O>) {
+        if core.view.lost_out > core.view.retrans_out && core.window.cwnd > core.in_flight() {
+            self.retransmit(core, io);
+        }
+        self.push_pending(core, io);
+    }
+
+    #[inline]
+    fn check_space(&mut self, core: &mut Core) {
+        if core.buffer.blocked {
+            self.linux.check_space(core, core.in_flight());
+        }
+    }
+
+    #[inline]
+    fn on_segment_acked(&mut self, core: &Core, sent: &Sent, ack: &mut Ack) {
+        self.note_acked(core, sent, ack);
+    }
+
+    #[inline]
+    fn on_segment_sacked(&mut self, core: &Core, sent: &Sent, ack: &mut Ack) {
+        self.note_sacked(core, sent, ack);
+    }
+
+    #[inline]
+    fn on_duplicate_reported(&mut self, end_seq: u64, segments: u32) {
+        self.linux.note_duplicate(end_seq, segments);
+    }
+
+    #[inline]
+    fn on_queued_locally(&mut self, leaves: Instant, bytes: u64) {
+        self.device.push(leaves, bytes);
+    }
+
+    fn delivery_bps(&self, core: &Core) -> Option<u64> {
+        self.last_rate.bps(core.view.mss)
+    }
+}

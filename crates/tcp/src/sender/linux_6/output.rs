@@ -1,0 +1,259 @@
+//! What leaves, and when: window, pacing, burst size, TCP Small Queues, retransmissions.
+//!
+//! Kernel: `tcp_write_xmit`, `tcp_xmit_retransmit_queue`, `tcp_cwnd_validate`, `tcp_tso_should_defer`,
+//! `tcp_small_queue_check` (tcp_output.c).
+
+use super::Linux6;
+use super::timers::Pending;
+use crate::profile::SendBuffer;
+use crate::segment::Outbox;
+use crate::sender::Io;
+use crate::sender::core::{Burst, Core, Push, SKB_OVERHEAD};
+use crate::sender::linux::{self, Sendable};
+use crate::sender::stack::Stack;
+use dragstrip_cc::CaState;
+use dragstrip_units::{Duration, Instant};
+use std::collections::VecDeque;
+
+/// The connection's share of the host's own queue.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Device {
+    /// When each piece leaves it, and its bytes of memory.
+    queue: VecDeque<(Instant, u64)>,
+    bytes: u64,
+}
+
+impl Device {
+    pub fn push(&mut self, leaves: Instant, bytes: u64) {
+        self.queue.push_back((leaves, bytes));
+        self.bytes += bytes;
+    }
+
+    /// What has left by `now` is gone.
+    #[inline]
+    fn drain(&mut self, now: Instant) {
+        while let Some(&(leaves, bytes)) = self.queue.front() {
+            if leaves > now {
+                break;
+            }
+            self.bytes -= bytes;
+            self.queue.pop_front();
+        }
+    }
+}
+
+impl Linux6 {
+    /// `tcp_write_xmit`: sends new data as far as window, receiver, pacing and local queue allow.
+    /// Whether anything was sent.
+    pub(super) fn write_xmit<O: Outbox>(
+        &mut self,
+        core: &mut Core,
+        push: Push,
+        io: &mut Io<'_, O>,
+    ) -> bool {
+        let prior_packets = core.view.packets_out;
+        let max_segments = linux::max_burst(core);
+        let mut cwnd_blocked = false;
+        core.transmission.rwnd_limited = false;
+        if prior_packets == 0 {
+            self.linux.restart_after_idle(core);
+        }
+        loop {
+            if core.unsent() == 0 || core.is_pacing_blocked() {
+                break;
+            }
+            let Some(burst) = next_burst(core, push, max_segments, &mut cwnd_blocked) else {
+                break;
+            };
+            if self.is_local_queue_full(core, burst) {
+                break;
+            }
+            core.send_burst(self, burst, io);
+            if core.settings.profile.send_buffer == SendBuffer::Memory {
+                // tcp_event_new_data_sent, since 5.18: while more of the window is still to be filled.
+                self.check_space(core);
+            }
+            if push != Push::Pending {
+                break;
+            }
+        }
+        let sent = core.view.packets_out - prior_packets;
+        cwnd_blocked |= core.in_flight() >= core.window.cwnd;
+        if sent > 0 || cwnd_blocked {
+            self.validate_cwnd(core, cwnd_blocked);
+        }
+        if sent > 0 {
+            if core.in_reduction() {
+                self.prr.out += sent;
+            }
+            let scheduled = push != Push::Probe && self.schedule_probe(core, false);
+            if !scheduled && (prior_packets == 0 || self.pending == Pending::LossProbe) {
+                self.rearm_rto(core);
+            }
+        } else if core.unsent() == 0 {
+            linux::check_app_limited(core);
+        } else if core.view.packets_out == 0 && core.window.cwnd == 0 {
+            self.wait_for_window(core);
+        }
+        sent > 0
+    }
+
+    /// `tcp_cwnd_validate`.
+    fn validate_cwnd(&mut self, core: &mut Core, blocked: bool) {
+        if core.view.snd_una >= self.usage_round_ends
+            || blocked
+            || (!core.view.is_cwnd_limited && core.view.packets_out > core.view.max_packets_out)
+        {
+            core.view.is_cwnd_limited = blocked;
+            core.view.max_packets_out = core.view.packets_out;
+            self.usage_round_ends = core.view.snd_nxt;
+        }
+        let used = core.view.cwnd_limited(&core.window);
+        self.linux.validate_cwnd(core, used);
+    }
+
+    /// `tcp_small_queue_check`: no more than about a millisecond of data below TCP.
+    #[inline]
+    fn is_local_queue_full(&mut self, core: &mut Core, burst: Burst) -> bool {
+        self.device.drain(core.view.now);
+        if self.device.bytes == 0 {
+            return false;
+        }
+        let next = burst.bytes + SKB_OVERHEAD;
+        let limit = (core.window.pacing_rate >> core.view.pacing_shift)
+            .max(2 * next)
+            .min(core.settings.limit_output_bytes);
+        if self.device.bytes < limit || core.view.packets_out <= 1 {
+            return false;
+        }
+        let (leaves, _) = self.device.queue[0];
+        core.transmission.wakeup = core.transmission.wakeup.min(leaves);
+        true
+    }
+
+    /// `tcp_xmit_retransmit_queue`.
+    pub(super) fn retransmit<O: Outbox>(&mut self, core: &mut Core, io: &mut Io<'_, O>) {
+        let head = core.board.head();
+        let max_segments = linux::max_burst(core);
+        let mut rearm = false;
+        while let Some((number, segments)) = self.linux.next_lost(core, max_segments) {
+            self.retransmit_burst(core, number, segments, io);
+            if core.in_reduction() {
+                self.prr.out += segments;
+            }
+            rearm |= number == head && self.pending != Pending::Reordering;
+        }
+        if rearm {
+            self.set_timer(core, Pending::Retransmit, core.timer.rto_ticks);
+        }
+    }
+
+    /// `tcp_retransmit_skb`.
+    pub(super) fn retransmit_burst<O: Outbox>(
+        &mut self,
+        core: &mut Core,
+        number: u64,
+        segments: u32,
+        io: &mut Io<'_, O>,
+    ) {
+        core.split_after(number + u64::from(segments) - 1);
+        self.send_again(core, number, segments, io);
+        core.mark_retransmitted(number, segments);
+        self.linux.note_retransmission(core, number, segments);
+    }
+
+    fn send_again<O: Outbox>(
+        &mut self,
+        core: &mut Core,
+        number: u64,
+        segments: u32,
+        io: &mut Io<'_, O>,
+    ) {
+        core.retransmit(self, number, segments, io);
+        for number in number..number + u64::from(segments) {
+            self.rack.note_retransmission(number, core.board.get(number).sent_us);
+        }
+    }
+
+    /// The newest segment, as a tail loss probe: not counted as a retransmission in flight.
+    pub(super) fn retransmit_tail<O: Outbox>(&mut self, core: &mut Core, io: &mut Io<'_, O>) {
+        let tail = core.board.tail() - 1;
+        if tail > core.board.head() {
+            core.split_after(tail - 1);
+        }
+        self.send_again(core, tail, 1, io);
+    }
+}
+
+/// What goes next; `None`: nothing now.
+#[inline]
+fn next_burst(
+    core: &mut Core,
+    push: Push,
+    max_segments: u32,
+    cwnd_blocked: &mut bool,
+) -> Option<Burst> {
+    let mss = u64::from(core.view.mss);
+    let head = linux::sendable(core, push)?;
+    if head.bytes <= mss || !core.buffer.bursts {
+        return linux::one_segment(core, head);
+    }
+    if push == Push::Pending && should_defer(core, head.bytes, max_segments, cwnd_blocked) {
+        return None;
+    }
+    let most = u64::from(head.quota.min(max_segments)) * mss;
+    let may_be_short = push == Push::One || !core.waits_for_short();
+    let bytes = split_point(core, head, most, may_be_short);
+    Some(Burst { segments: bytes.div_ceil(mss) as u32, bytes })
+}
+
+/// `tcp_mss_split_point`: how much of the first unsent buffer goes, of which at most `most` may. What is
+/// less than a segment, at the end of the buffer or of the peer's window, goes along unless Nagle holds
+/// it back.
+fn split_point(core: &Core, head: Sendable, most: u64, may_be_short: bool) -> u64 {
+    if most <= head.room && head.end < core.buffer.written {
+        return most.min(head.bytes);
+    }
+    let needed = head.bytes.min(head.room);
+    if most <= needed {
+        return most;
+    }
+    if may_be_short { needed } else { needed - needed % u64::from(core.view.mss) }
+}
+
+/// `tcp_tso_should_defer`: wait a moment for the window to hold a larger burst.
+fn should_defer(core: &Core, head_bytes: u64, max_segments: u32, cwnd_blocked: &mut bool) -> bool {
+    if core.view.state >= CaState::Recovery {
+        return false;
+    }
+    let millisecond = Duration::from_millis(1);
+    if core.view.now.since(core.view.departure) > millisecond {
+        return false;
+    }
+    let mss = u64::from(core.view.mss);
+    let cwnd_room = u64::from(core.window.cwnd.saturating_sub(core.in_flight())) * mss;
+    let window_room = core.room();
+    let limit = cwnd_room.min(window_room);
+    if limit >= u64::from(max_segments) * mss {
+        return false;
+    }
+    let is_tail = core.unsent() <= head_bytes;
+    if !is_tail && limit >= head_bytes {
+        return false;
+    }
+    let peer_window = core.window_end - core.view.snd_una;
+    let chunk = peer_window.min(u64::from(core.window.cwnd) * mss);
+    if limit >= chunk / u64::from(core.settings.tso_win_divisor.max(1)) {
+        return false;
+    }
+    let Some(front) = core.board.front() else { return false };
+    let srtt_us = u64::from(core.view.srtt_us_x8 >> 3);
+    let expected_us = front.sent_us + srtt_us;
+    if expected_us > core.now_us() + (srtt_us >> 1).min(1_000) {
+        return false;
+    }
+    if cwnd_room < window_room && cwnd_room <= head_bytes {
+        *cwnd_blocked = true;
+    }
+    true
+}

@@ -1,0 +1,171 @@
+//! What a stack is: its entry points, and the four there are.
+
+use super::Io;
+use super::core::{Ack, Core, Push, Sent, Wrote};
+use super::freebsd_9::Freebsd9;
+use super::linux_2_2::Linux22;
+use super::linux_2_6::Linux26;
+use super::linux_6::Linux6;
+use crate::metrics::Metrics;
+use crate::profile::{Settings, StackKind};
+use crate::segment::{Outbox, Segment};
+use dragstrip_units::Instant;
+
+/// The handshake as the sender sees it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Handshake {
+    /// RTT of the SYN, µs, if it can be told.
+    pub rtt_us: Option<u32>,
+    /// How often the SYN or SYN-ACK was sent again.
+    pub syn_retransmits: u32,
+    /// The window that its last segment offered, bytes.
+    pub window: u32,
+}
+
+/// What a kernel's TCP does with the core that is lent to it.
+pub(super) trait Stack: Sized {
+    /// A segment that the host's own queue refuses stays unsent, and [`Self::on_local_queue_full`] is called.
+    const UNSENT_IF_REFUSED: bool;
+
+    /// The connection is open; the algorithm has not begun yet.
+    fn on_established(&mut self, core: &mut Core, handshake: Handshake);
+
+    /// An ACK of nothing beyond `snd_nxt` has arrived; whatever it allows is sent.
+    fn on_ack<O: Outbox>(&mut self, core: &mut Core, segment: &Segment, io: &mut Io<'_, O>);
+
+    /// The timer has gone off.
+    fn on_timer<O: Outbox>(&mut self, core: &mut Core, io: &mut Io<'_, O>);
+
+    /// Sends what may go, new data last. Whether any new data was sent.
+    fn output<O: Outbox>(&mut self, core: &mut Core, push: Push, io: &mut Io<'_, O>) -> bool;
+
+    /// The host's own queue had no room for a segment, which stays unsent.
+    fn on_local_queue_full(&mut self, core: &mut Core);
+
+    /// Whether a pure ACK whose timestamp is `age_ms` older than the last one is taken all the same.
+    fn takes_outdated(&self, core: &Core, segment: &Segment, age_ms: u32) -> bool;
+
+    /// The pacer or the local queue has room again.
+    fn on_wakeup<O: Outbox>(&mut self, core: &mut Core, io: &mut Io<'_, O>) {
+        self.push_pending(core, io);
+    }
+
+    /// Memory was freed, or something was sent: a writer that waits for room is told if there is enough.
+    #[inline]
+    fn check_space(&mut self, core: &mut Core) {
+        if core.buffer.blocked {
+            core.poll_writer();
+        }
+    }
+
+    /// A segment was cumulatively acknowledged that was not SACKed before.
+    #[inline]
+    fn on_segment_acked(&mut self, core: &Core, sent: &Sent, ack: &mut Ack) {
+        let _ = (core, sent, ack);
+    }
+
+    /// A segment was SACKed.
+    #[inline]
+    fn on_segment_sacked(&mut self, core: &Core, sent: &Sent, ack: &mut Ack) {
+        let _ = (core, sent, ack);
+    }
+
+    /// A DSACK says that `segments` retransmissions up to `end_seq` were not needed.
+    #[inline]
+    fn on_duplicate_reported(&mut self, end_seq: u64, segments: u32) {
+        let _ = (end_seq, segments);
+    }
+
+    /// A segment waits in the host's own queue, `bytes` of memory, until it leaves.
+    #[inline]
+    fn on_queued_locally(&mut self, leaves: Instant, bytes: u64) {
+        let _ = (leaves, bytes);
+    }
+
+    /// What the host knows of the peer, before the connection is opened.
+    fn recall(&mut self, core: &mut Core, metrics: Metrics) {
+        let _ = (core, metrics);
+    }
+
+    /// What it will know of it after this connection.
+    fn remember(&self, core: &Core, metrics: &mut Metrics) {
+        let _ = (core, metrics);
+    }
+
+    /// The last delivery-rate sample, bit/s.
+    fn delivery_bps(&self, core: &Core) -> Option<u64> {
+        let _ = core;
+        None
+    }
+
+    /// `tcp_data_snd_check`: sends what the window allows, then lets a writer that waited for room go on.
+    /// Whether anything was sent.
+    #[inline]
+    fn push_pending<O: Outbox>(&mut self, core: &mut Core, io: &mut Io<'_, O>) -> bool {
+        let waited = core.buffer.blocked;
+        let sent = self.output(core, Push::Pending, io);
+        self.check_space(core);
+        if waited && !core.buffer.blocked {
+            core.poll_writer();
+        }
+        sent | self.refill(core, io)
+    }
+
+    /// The application writes, if it has something and need not wait, and what it writes is sent from. Whether
+    /// anything was sent.
+    #[inline]
+    fn refill<O: Outbox>(&mut self, core: &mut Core, io: &mut Io<'_, O>) -> bool {
+        if core.buffer.blocked || core.buffer.waiting() == 0 {
+            return false;
+        }
+        let mut sent = false;
+        loop {
+            let snd_nxt = core.view.snd_nxt;
+            match core.write() {
+                Wrote::Nothing => return sent | self.output(core, Push::Pending, io),
+                Wrote::Write => sent |= self.output(core, Push::Pending, io),
+                Wrote::Buffer if core.buffer.must_push() => {
+                    core.buffer.push_tail();
+                    sent |= self.output(core, Push::Pending, io);
+                }
+                Wrote::Buffer if core.buffer.tail_is_head(snd_nxt) => {
+                    sent |= self.output(core, Push::One, io);
+                }
+                Wrote::Buffer => {}
+            }
+        }
+    }
+}
+
+/// The stack that a connection runs, and its state.
+#[derive(Clone, Debug)]
+pub(super) enum AnyStack {
+    Linux6(Linux6),
+    Linux26(Linux26),
+    Linux22(Linux22),
+    Freebsd9(Freebsd9),
+}
+
+impl AnyStack {
+    pub fn new(settings: &Settings) -> Self {
+        match settings.profile.stack {
+            StackKind::Linux6 => Self::Linux6(Linux6::new(settings)),
+            StackKind::Linux26 { fack } => Self::Linux26(Linux26::new(settings, fack)),
+            StackKind::Linux22 => Self::Linux22(Linux22::default()),
+            StackKind::Freebsd9 => Self::Freebsd9(Freebsd9::default()),
+        }
+    }
+}
+
+/// Calls an entry point of the stack that the connection runs.
+macro_rules! dispatch {
+    ($stack:expr, $name:ident => $call:expr) => {
+        match $stack {
+            crate::sender::stack::AnyStack::Linux6($name) => $call,
+            crate::sender::stack::AnyStack::Linux26($name) => $call,
+            crate::sender::stack::AnyStack::Linux22($name) => $call,
+            crate::sender::stack::AnyStack::Freebsd9($name) => $call,
+        }
+    };
+}
+pub(super) use dispatch;
