@@ -1,0 +1,148 @@
+//! What is said about a table and a column, and the macro that makes types of it.
+
+use crate::stores::Kind;
+
+/// A table as it is defined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TableDef {
+    /// Its name, which is its file's too.
+    pub name: &'static str,
+    /// The format that it came with.
+    pub since: u32,
+    /// What a row stands for.
+    pub rows: &'static str,
+    /// What holds of the whole table.
+    pub note: &'static str,
+    /// Its columns, in order.
+    pub columns: &'static [ColumnDef],
+}
+
+/// A column as it is defined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ColumnDef {
+    /// Its table.
+    pub table: &'static str,
+    /// Its name; the unit is the suffix.
+    pub name: &'static str,
+    /// What it holds.
+    pub kind: Kind,
+    /// Whether a row may have no value.
+    pub nullable: bool,
+    /// The unit of its values; `1` for counts, empty for what has none.
+    pub unit: &'static str,
+    /// What a value means.
+    pub meaning: &'static str,
+    /// The format that it came with.
+    pub since: u32,
+}
+
+impl TableDef {
+    /// The column called `name`.
+    #[must_use]
+    pub fn column(&self, name: &str) -> Option<&'static ColumnDef> {
+        self.columns.iter().find(|column| column.name == name)
+    }
+}
+
+/// `since` of a column: its own, or its table's.
+macro_rules! since {
+    ($table:literal) => {
+        $table
+    };
+    ($table:literal, $own:literal) => {
+        $own
+    };
+}
+
+/// Makes of each table: its definition, a type with a growing column per field, a type for a row of it.
+macro_rules! tables {
+    ($(
+        $name:ident: $table:ident of $row:ident, since $since:literal, $rows:literal, $note:literal {
+            $($column:ident: $store:ident, $unit:literal, $meaning:literal $(, since $own:literal)?;)+
+        }
+    )+) => {
+        $(
+            #[doc = concat!("`", stringify!($name), "`, ", $rows, ", while it grows.")]
+            #[derive(Clone, Debug, Default)]
+            pub struct $table {
+                $(#[doc = $meaning] pub $column: $store,)+
+                rows: usize,
+            }
+
+            #[doc = concat!("A row of [`", stringify!($table), "`].")]
+            #[derive(Clone, Copy, Debug)]
+            pub struct $row {
+                $(#[doc = $meaning] pub $column: <$store as Store>::Value,)+
+            }
+
+            impl $table {
+                /// Adds a row and gives its number.
+                #[inline]
+                pub fn push(&mut self, row: $row) -> usize {
+                    $(self.$column.push(row.$column);)+
+                    self.rows += 1;
+                    self.rows - 1
+                }
+
+                fn finish(self) -> Table {
+                    Table {
+                        name: stringify!($name),
+                        columns: vec![
+                            $(Column { name: stringify!($column), data: self.$column.finish() },)+
+                        ],
+                    }
+                }
+            }
+        )+
+
+        /// All tables, in order.
+        pub const TABLES: &[TableDef] = &[$(TableDef {
+            name: stringify!($name),
+            since: $since,
+            rows: $rows,
+            note: $note,
+            columns: &[$(column::$name::$column,)+],
+        },)+];
+
+        /// Every column by its table and name: a column that does not exist cannot be asked for.
+        #[allow(non_upper_case_globals, reason = "columns are spelt as in the files")]
+        pub mod column {
+            $(
+                #[doc = concat!("Columns of `", stringify!($name), "`.")]
+                pub mod $name {
+                    use crate::define::since;
+                    use crate::{ColumnDef, Store};
+                    $(
+                        #[doc = $meaning]
+                        pub const $column: ColumnDef = ColumnDef {
+                            table: stringify!($name),
+                            name: stringify!($column),
+                            kind: <crate::$store as Store>::KIND,
+                            nullable: <crate::$store as Store>::NULLABLE,
+                            unit: $unit,
+                            meaning: $meaning,
+                            since: since!($since $(, $own)?),
+                        };
+                    )+
+                }
+            )+
+        }
+
+        /// The tables of a run while it lasts. Rows are typed; a row costs what it holds and no allocation
+        /// beyond the columns' growth.
+        #[derive(Clone, Debug, Default)]
+        pub struct Writer {
+            $(#[doc = $rows] pub $name: $table,)+
+        }
+
+        impl Writer {
+            /// The finished tables.
+            #[must_use]
+            pub fn finish(self) -> Recording {
+                Recording { tables: vec![$(self.$name.finish(),)+] }
+            }
+        }
+    };
+}
+
+pub(crate) use {since, tables};

@@ -1,0 +1,267 @@
+//! Columns while they grow, one type per kind of value, and the form in which they end.
+
+use crate::names::{Names, Word};
+
+/// What a column holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Integers of 64 bits.
+    Int,
+    /// Text from a small set.
+    Text,
+    /// Yes or no.
+    Bool,
+    /// Floating-point numbers of 64 bits.
+    Float,
+}
+
+impl Kind {
+    /// The word for it in bindings, answers and documents.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Int => "int",
+            Self::Text => "text",
+            Self::Bool => "bool",
+            Self::Float => "float",
+        }
+    }
+}
+
+/// A finished column's values.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Data {
+    /// Integers; [`Data::NULL`] stands for "no value".
+    Int(Vec<i64>),
+    /// Text from a small set: an index into `names` per row.
+    Text {
+        /// The distinct values.
+        names: Vec<String>,
+        /// A row's value is `names[index]`; a negative index stands for "no value".
+        index: Vec<i32>,
+    },
+    /// Yes or no.
+    Bool(Vec<bool>),
+    /// Floating-point numbers; NaN stands for "no value".
+    Float(Vec<f64>),
+}
+
+impl Data {
+    /// No value.
+    pub const NULL: i64 = i64::MIN;
+
+    /// What it holds.
+    #[must_use]
+    pub const fn kind(&self) -> Kind {
+        match self {
+            Self::Int(_) => Kind::Int,
+            Self::Text { .. } => Kind::Text,
+            Self::Bool(_) => Kind::Bool,
+            Self::Float(_) => Kind::Float,
+        }
+    }
+
+    /// How many rows.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        match self {
+            Self::Int(values) => values.len(),
+            Self::Text { index, .. } => index.len(),
+            Self::Bool(values) => values.len(),
+            Self::Float(values) => values.len(),
+        }
+    }
+
+    /// Whether there are no rows.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The values in little-endian order: integers and floats in 8 bytes, indexes in 4, flags in 1.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(self.byte_count());
+        self.blocks(&mut |block| bytes.extend_from_slice(block));
+        bytes
+    }
+
+    /// How many bytes [`to_bytes`](Self::to_bytes) gives.
+    #[must_use]
+    pub const fn byte_count(&self) -> usize {
+        self.len()
+            * match self {
+                Self::Int(_) | Self::Float(_) => 8,
+                Self::Text { .. } => 4,
+                Self::Bool(_) => 1,
+            }
+    }
+
+    /// The same bytes a block at a time: a column may be larger than memory has room for twice.
+    pub(crate) fn blocks(&self, take: &mut dyn FnMut(&[u8])) {
+        match self {
+            Self::Int(values) => in_blocks(values, i64::to_le_bytes, take),
+            Self::Text { index, .. } => in_blocks(index, i32::to_le_bytes, take),
+            Self::Bool(values) => in_blocks(values, |value| [u8::from(value)], take),
+            Self::Float(values) => in_blocks(values, f64::to_le_bytes, take),
+        }
+    }
+}
+
+fn in_blocks<T: Copy, const SIZE: usize>(
+    values: &[T],
+    bytes: impl Fn(T) -> [u8; SIZE],
+    take: &mut dyn FnMut(&[u8]),
+) {
+    let mut block = Vec::with_capacity(512 * SIZE);
+    for chunk in values.chunks(512) {
+        block.clear();
+        block.extend(chunk.iter().flat_map(|value| bytes(*value)));
+        take(&block);
+    }
+}
+
+/// A column that grows.
+pub trait Store: Default {
+    /// What a row gives.
+    type Value;
+    /// What the finished column holds.
+    const KIND: Kind;
+    /// Whether a row may have no value.
+    const NULLABLE: bool;
+
+    /// Adds a value.
+    fn push(&mut self, value: Self::Value);
+
+    /// The finished column.
+    fn finish(self) -> Data;
+}
+
+macro_rules! plain_store {
+    ($(#[$doc:meta])* $name:ident of $value:ty, $kind:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, Default)]
+        pub struct $name(Vec<$value>);
+
+        impl $name {
+            /// Changes the value of an earlier row.
+            pub fn set(&mut self, row: usize, value: $value) {
+                self.0[row] = value;
+            }
+
+            /// The values so far.
+            #[must_use]
+            pub fn values(&self) -> &[$value] {
+                &self.0
+            }
+        }
+
+        impl Store for $name {
+            type Value = $value;
+            const KIND: Kind = Kind::$kind;
+            const NULLABLE: bool = false;
+
+            #[inline]
+            fn push(&mut self, value: $value) {
+                self.0.push(value);
+            }
+
+            fn finish(self) -> Data {
+                Data::$kind(self.0)
+            }
+        }
+    };
+}
+
+plain_store!(
+    /// Integers, one in every row.
+    Int of i64, Int
+);
+plain_store!(
+    /// Yes or no.
+    Flag of bool, Bool
+);
+plain_store!(
+    /// Floating-point numbers; NaN stands for "no value".
+    Float of f64, Float
+);
+
+/// Integers, or no value.
+#[derive(Clone, Debug, Default)]
+pub struct MaybeInt(Vec<i64>);
+
+impl MaybeInt {
+    /// Changes the value of an earlier row.
+    pub fn set(&mut self, row: usize, value: Option<i64>) {
+        self.0[row] = value.unwrap_or(Data::NULL);
+    }
+}
+
+impl Store for MaybeInt {
+    type Value = Option<i64>;
+    const KIND: Kind = Kind::Int;
+    const NULLABLE: bool = true;
+
+    #[inline]
+    fn push(&mut self, value: Option<i64>) {
+        self.0.push(value.unwrap_or(Data::NULL));
+    }
+
+    fn finish(self) -> Data {
+        Data::Int(self.0)
+    }
+}
+
+/// A flow's number: kept in 32 bits, because there may be a row for every ACK.
+#[derive(Clone, Debug, Default)]
+pub struct Key(Vec<u32>);
+
+impl Store for Key {
+    type Value = u32;
+    const KIND: Kind = Kind::Int;
+    const NULLABLE: bool = false;
+
+    #[inline]
+    fn push(&mut self, value: u32) {
+        self.0.push(value);
+    }
+
+    fn finish(self) -> Data {
+        Data::Int(self.0.into_iter().map(i64::from).collect())
+    }
+}
+
+/// Text from a small set.
+#[derive(Clone, Debug, Default)]
+pub struct Text {
+    names: Names,
+    index: Vec<i32>,
+}
+
+impl Text {
+    /// The number of `text` in this column, for a row of it.
+    #[inline]
+    pub fn word(&mut self, text: &str) -> Word {
+        self.names.word(text)
+    }
+
+    /// Changes the value of an earlier row.
+    pub fn set(&mut self, row: usize, word: Word) {
+        self.index[row] = word.0 as i32;
+    }
+}
+
+impl Store for Text {
+    type Value = Word;
+    const KIND: Kind = Kind::Text;
+    const NULLABLE: bool = false;
+
+    #[inline]
+    fn push(&mut self, word: Word) {
+        self.index.push(word.0 as i32);
+    }
+
+    fn finish(self) -> Data {
+        Data::Text { names: self.names.into_vec(), index: self.index }
+    }
+}

@@ -1,0 +1,156 @@
+//! The tables and columns of a recording: the definition itself.
+//!
+//! A new column stands at the end of its table with `since` the new [`FORMAT`](crate::FORMAT), a new table at
+//! the end of the list. `cargo xtask generate` then writes what follows from it.
+
+use crate::define::{ColumnDef, TableDef, tables};
+use crate::recording::{Column, Recording, Table};
+use crate::stores::{Flag, Float, Int, Key, MaybeInt, Store, Text};
+
+tables! {
+    flows: Flows of FlowRow, since 1, "a row per flow",
+    "In request/response the answers are the flow's data: `samples` and counters are the answering side's." {
+        flow: Key, "", "number, in the scenario's order; the other tables refer to it";
+        label: Text, "", "as in the scenario";
+        protocol: Text, "", "`tcp` or `udp`";
+        cc: Text, "", "congestion control as in the scenario; empty text for `udp`";
+        sender: Text, "", "host as in the scenario";
+        receiver: Text, "", "host as in the scenario";
+        start_ns: Int, "ns", "when the application began";
+        stop_ns: Int, "ns", "when it ended: the last byte of a bounded flow arrived, it was told to stop, or the run ended";
+        bytes_acked: Int, "B", "acknowledged to the sender";
+        bytes_received: Int, "B", "new bytes at the receiver";
+        segments_sent: Int, "1", "segments with data (datagrams for UDP), retransmissions included";
+        retransmits: Int, "1", "of these, retransmissions";
+        rto_count: MaybeInt, "1", "expiries of the retransmission timer; empty where a kernel counts those of several flows together";
+        reductions: Int, "1", "times that the window was reduced";
+        ecn_negotiated: Flag, "", "both ends agreed on ECN";
+        datagrams_lost: MaybeInt, "1", "UDP only: datagrams sent and not received";
+    }
+    samples: Samples of SampleRow, since 1, "a row per TCP flow and interval, or per ACK (`record.every_ack`)", "" {
+        time_ns: Int, "ns", "when the sample was taken";
+        flow: Key, "", "the flow";
+        cwnd_bytes: Int, "B", "congestion window: packets times the MSS";
+        ssthresh_bytes: MaybeInt, "B", "slow-start threshold: packets times the MSS; empty while it is infinite";
+        bytes_in_flight: Int, "B", "packets in flight (tcp_packets_in_flight) times the MSS";
+        srtt_ns: MaybeInt, "ns", "smoothed RTT; empty before the first RTT sample";
+        rtt_ns: MaybeInt, "ns", "latest RTT sample";
+        min_rtt_ns: MaybeInt, "ns", "smallest RTT that the sender's filter holds";
+        pacing_bps: MaybeInt, "bit/s", "pacing rate; empty while there is none";
+        delivery_bps: MaybeInt, "bit/s", "latest delivery-rate sample";
+        bytes_acked: Int, "B", "acknowledged so far";
+        bytes_written: Int, "B", "what the sending socket took so far, sent or not";
+        retransmits: Int, "1", "retransmissions so far";
+        state: Text, "", "`disorder`, `cwr`, `recovery` or `loss`; while nothing is wrong the algorithm's own phase";
+        limited_by: Text, "", "what limits the sender: `cwnd`, `rwnd`, `sndbuf` or `app`";
+    }
+    received: Received of ReceivedRow, since 1, "a row per flow and interval of its life", "" {
+        time_ns: Int, "ns", "the interval's end";
+        flow: Key, "", "the flow";
+        wire_bytes: Int, "B", "Ethernet frames with data that arrived in the interval, retransmissions included";
+        new_bytes: Int, "B", "bytes of the interval's data that are new to the receiver";
+    }
+    rtts: Rtts of RttRow, since 1, "a row per RTT sample of the sender (`record.rtts`)", "" {
+        time_ns: Int, "ns", "when the ACK arrived";
+        flow: Key, "", "the flow";
+        rtt_ns: Int, "ns", "the RTT";
+    }
+    probes: Probes of ProbeRow, since 1, "a row per ping", "" {
+        time_ns: Int, "ns", "when the request was sent";
+        probe: Text, "", "the probe's label";
+        target: Text, "", "node that answers";
+        rtt_ns: MaybeInt, "ns", "request to answer; empty if lost";
+        lost: Flag, "", "no answer until the end of the run";
+    }
+    queues: Queues of QueueRow, since 1, "a row per link with a queue and interval",
+    "A netem behind a link appears as `LINK:netem`." {
+        time_ns: Int, "ns", "the interval's end";
+        link: Text, "", "the link";
+        backlog_bytes: Int, "B", "waiting now";
+        backlog_packets: Int, "1", "waiting now";
+        enqueued: Int, "1", "packets so far";
+        dropped: Int, "1", "packets so far";
+        marked: Int, "1", "packets so far (ECN)";
+    }
+    cc_state: CcState of CcStateRow, since 2,
+    "a row per TCP flow, sample and variable of its congestion control (`record.cc_state`)",
+    "The names and units of each algorithm's variables are in [algorithms](algorithms.md)." {
+        time_ns: Int, "ns", "when the sample was taken";
+        flow: Key, "", "the flow";
+        name: Text, "", "the variable; its unit is its suffix";
+        value: Float, "", "its value";
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Data, FORMAT, Kind};
+
+    fn a_row_each() -> Writer {
+        let mut writer = Writer::default();
+        let probe = writer.probes.probe.word("d-s1");
+        let target = writer.probes.target.word("s1");
+        writer.probes.push(ProbeRow { time_ns: 5, probe, target, rtt_ns: None, lost: true });
+        writer.rtts.push(RttRow { time_ns: 7, flow: 3, rtt_ns: 40 });
+        let name = writer.cc_state.name.word("bw_bps");
+        writer.cc_state.push(CcStateRow { time_ns: 7, flow: 3, name, value: 0.5 });
+        writer
+    }
+
+    #[test]
+    fn what_is_finished_is_what_is_defined() {
+        let recording = a_row_each().finish();
+        assert_eq!(recording.tables.len(), TABLES.len());
+        for (table, def) in recording.tables.iter().zip(TABLES) {
+            assert_eq!(table.name, def.name);
+            let columns: Vec<(&str, Kind)> =
+                table.columns.iter().map(|column| (column.name, column.data.kind())).collect();
+            let defined: Vec<(&str, Kind)> =
+                def.columns.iter().map(|column| (column.name, column.kind)).collect();
+            assert_eq!(columns, defined);
+        }
+        let [probes, rtts, cc_state] =
+            ["probes", "rtts", "cc_state"].map(|name| recording.table(name).expect("a table"));
+        assert_eq!(probes.columns[3].data, Data::Int(vec![Data::NULL]));
+        assert_eq!(rtts.columns[1].data, Data::Int(vec![3]));
+        assert_eq!(cc_state.columns[3].data, Data::Float(vec![0.5]));
+    }
+
+    #[test]
+    fn an_earlier_row_can_be_changed() {
+        let mut writer = a_row_each();
+        writer.probes.rtt_ns.set(0, Some(9));
+        writer.probes.lost.set(0, false);
+        let recording = writer.finish();
+        let probes = recording.table("probes").expect("probes");
+        assert_eq!(probes.columns[3].data, Data::Int(vec![9]));
+        assert_eq!(probes.columns[4].data, Data::Bool(vec![false]));
+    }
+
+    /// Names are unique, suffixes tell units, and what came later stands behind what was there.
+    #[test]
+    fn the_definition_is_sound() {
+        for (index, table) in TABLES.iter().enumerate() {
+            assert!(TABLES[..index].iter().all(|other| other.name != table.name), "{}", table.name);
+            assert!(TABLES[..index].iter().all(|other| other.since <= table.since));
+            let sinces: Vec<u32> = table.columns.iter().map(|column| column.since).collect();
+            assert!(sinces.is_sorted() && sinces[0] == table.since, "{}", table.name);
+            assert!(sinces.iter().all(|since| *since <= FORMAT));
+            for column in table.columns {
+                assert_eq!(table.column(column.name), Some(column), "{} twice", column.name);
+                assert_eq!(column.table, table.name);
+                for (suffix, unit) in [("_ns", "ns"), ("_bytes", "B"), ("_bps", "bit/s")] {
+                    assert!(
+                        !column.name.ends_with(suffix) || column.unit == unit,
+                        "{}.{} in {}",
+                        table.name,
+                        column.name,
+                        column.unit
+                    );
+                }
+            }
+        }
+        assert_eq!(TABLES.iter().map(|table| table.since).max(), Some(FORMAT));
+    }
+}
