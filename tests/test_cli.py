@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from dragstrip import cli
-from dragstrip.recording import Recording, write, write_json
+from dragstrip.files import write_json
+from dragstrip.recording import Recording, write
 
 PATH = "--rate 10mbit --rtt 40ms --queue 'bfifo limit 200kb'"
 

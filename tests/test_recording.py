@@ -1,13 +1,21 @@
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
+from dragstrip import _core
+from dragstrip.engines.sim import simulate
 from dragstrip.errors import BadInputError
-from dragstrip.recording import NULL, Recording, appearing, from_core, read, write
+from dragstrip.files import appearing
+from dragstrip.recording import FORMAT, NULL, SCHEMA, TABLES, Recording, from_core, read, write
+from dragstrip.report.load import Recording as Loaded
 
 
 def test_a_recording_comes_back_as_it_was_written(recording: Recording, tmp_path: Path) -> None:
@@ -69,3 +77,89 @@ def test_a_draft_that_a_killed_process_left_is_removed_after_a_day(tmp_path: Pat
     with appearing(tmp_path / "run") as draft:
         (draft / "file").touch()
     assert sorted(tmp_path.iterdir()) == sorted([young, other, tmp_path / "run"])
+
+
+def test_the_hash_is_the_one_that_the_reference_page_describes(scenario: dict[str, Any]) -> None:
+    """Lengths and parts of all columns of one format; the kernel's agent hashes with the same code."""
+    scenario["record"] |= {"interval_ns": 100_000_000, "cc_state": True}
+    scenario["duration_ns"] = 2_000_000_000
+    outcome = _core.run(json.dumps(scenario))
+    assert outcome["hashes"] == {
+        "recording_sha256": digest(outcome["tables"], 1),
+        "format_2_sha256": digest(outcome["tables"], 2),
+    }
+    assert outcome["sha256"] == outcome["hashes"]["recording_sha256"]
+
+
+def digest(tables: dict[str, dict[str, tuple[str, Any]]], since: int) -> str:
+    hashed = hashlib.sha256()
+
+    def feed(part: bytes) -> None:
+        hashed.update(len(part).to_bytes(8, "little"))
+        hashed.update(part)
+
+    for table, its in tables.items():
+        for name, (kind, data) in its.items():
+            if SCHEMA[table][name].since != since:
+                continue
+            feed(table.encode())
+            feed(name.encode())
+            if kind == "text":
+                names, data = data
+                for text in names:
+                    feed(text.encode())
+            feed(data)
+    return hashed.hexdigest()
+
+
+def test_a_run_records_what_its_congestion_control_shows(scenario: dict[str, Any]) -> None:
+    scenario["flows"][0]["transport"]["cc"] = "cubic"
+    scenario["flows"][1]["transport"]["cc"] = "bbr"
+    scenario["record"]["interval_ns"] = 100_000_000
+    quiet = simulate(scenario)
+    assert quiet["cc_state"].num_rows == 0
+    scenario["record"]["cc_state"] = True
+    told = simulate(scenario)
+    for table in TABLES[:-1]:
+        assert told[table].equals(quiet[table])
+    assert told.provenance["recording_sha256"] == quiet.provenance["recording_sha256"]
+    assert told.provenance["format_2_sha256"] != quiet.provenance["format_2_sha256"]
+    rows = told["cc_state"].to_pylist()
+    sampled = {(row["time_ns"], row["flow"]) for row in told["samples"].to_pylist()}
+    assert {(row["time_ns"], row["flow"]) for row in rows} <= sampled
+    bandwidth = [row["value"] for row in rows if row["flow"] == 1 and row["name"] == "bandwidth"]
+    assert len(bandwidth) == sum(flow == 1 for _, flow in sampled)
+    assert 1e6 < max(bandwidth) < 10e6, "less than the bottleneck's rate, because the path is shared"
+    assert {row["name"] for row in rows if row["flow"] == 0} >= {"w_max", "k", "t"}
+
+
+FORMAT_1 = Path(__file__).parent / "recordings" / "format-1"
+
+
+def test_a_recording_of_format_1_is_read() -> None:
+    """Written before recordings told their format, by the program that then was."""
+    old = read(FORMAT_1)
+    assert old["cc_state"].num_rows == 0
+    assert old["cc_state"].column_names == list(SCHEMA["cc_state"])
+    for table in TABLES[:-1]:
+        assert old[table].column_names == list(SCHEMA[table])
+    assert old["samples"].num_rows == 60
+    assert set(old["samples"]["limited_by"].to_pylist()) == {"cwnd"}
+    again = simulate(old.scenario)
+    assert again.provenance["recording_sha256"] == old.provenance["recording_sha256"]
+    for table in TABLES:
+        assert again[table].equals(old[table]), table
+    page = Loaded(FORMAT_1, old.scenario, old.provenance)
+    assert page.samples.column("rtt_ns", 0).size == 30
+    assert page.cc_state.column("value", 0).size == 0
+
+
+def test_a_recording_says_its_format(recording: Recording, tmp_path: Path) -> None:
+    write(recording, tmp_path / "run")
+    provenance = json.loads((tmp_path / "run" / "provenance.json").read_text())
+    assert provenance["format"] == FORMAT
+    assert pq.read_schema(tmp_path / "run" / "rtts.parquet").metadata[b"dragstrip.format"] == b"%d" % FORMAT
+    for wrong in (FORMAT + 1, 0, "2", True, None):
+        (tmp_path / "run" / "provenance.json").write_text(json.dumps(provenance | {"format": wrong}))
+        with pytest.raises(BadInputError, match=rf"provenance\.json: format: .*from 1 to {FORMAT}"):
+            read(tmp_path / "run")

@@ -203,7 +203,7 @@ def _execute_shelf(
     as_json: bool,
 ) -> None:
     from dragstrip.console import watching
-    from dragstrip.recording import write_json
+    from dragstrip.files import write_json
     from dragstrip.runner import execute_all, next_folder
     from dragstrip.shelves import console, pages
     from dragstrip.shelves.document import document as compose
@@ -578,7 +578,8 @@ def report(
 
     Example: dragstrip report demo --figures svg,png,pdf
     """
-    from dragstrip.recording import read, read_json
+    from dragstrip.files import read_json
+    from dragstrip.recording import read
     from dragstrip.runner import write_report
 
     wanted = _figures(figures, None)

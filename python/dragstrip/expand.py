@@ -243,6 +243,7 @@ def build(experiment: Experiment, name: str, seed: int) -> Json:
             "interval_ns": experiment.record.interval,
             "every_ack": experiment.record.every_ack,
             "rtts": experiment.record.rtts,
+            "cc_state": experiment.record.cc_state,
         },
     }
 

@@ -416,6 +416,7 @@ class Recorded(Part):
     interval: Time = 100 * MILLISECOND_NS
     every_ack: bool = False
     rtts: bool = True
+    cc_state: bool = False
 
 
 class Alternative(Part):

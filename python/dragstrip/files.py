@@ -1,17 +1,23 @@
-"""Files that are written whole or not at all, and whose errors name their path."""
+"""Files and folders that are written whole or not at all, and whose errors name their path."""
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import fcntl
+import glob
 import itertools
 import json
 import os
 import re
+import shutil
 import socket
+import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from dragstrip.errors import BadInputError, DragstripError
 
@@ -46,9 +52,95 @@ def write_text(path: Path, text: str) -> None:
     write_whole(path, lambda draft: draft.write_text(text, encoding="utf-8"))
 
 
+def json_text(content: object) -> str:
+    """JSON for people too: two spaces, a final newline, no NaN."""
+    return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
 def write_json(path: Path, content: object) -> None:
     """Writes JSON whole."""
-    write_text(path, json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+    write_text(path, json_text(content))
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """A JSON object from a file; raises `BadInputError` where it is missing or something else."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise BadInputError("", None, "is missing", str(path)) from None
+    except (OSError, ValueError) as error:
+        reason = f"is not a JSON document that can be read: {first_line(error)}"
+        raise BadInputError("", None, reason, str(path)) from None
+    if not isinstance(content, dict):
+        raise BadInputError("", None, "is not a JSON object", str(path))
+    return content
+
+
+def first_line(error: Exception) -> str:
+    """An error's text on one line."""
+    return (str(error).splitlines() or [type(error).__name__])[0]
+
+
+ABANDONED_S = 86_400
+"""No draft of a folder takes so long."""
+
+
+@contextmanager
+def appearing(folder: Path) -> Iterator[Path]:
+    """A draft folder beside `folder` that takes its name when the block ends well, and vanishes otherwise.
+
+    One whose process was killed stays behind, marked; after a day the next draft for `folder` removes it.
+    """
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    _remove_abandoned(folder)
+    draft = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".partial", dir=folder.parent))
+    try:
+        yield draft
+        draft.chmod(0o777 & ~_umask())
+        draft.replace(folder)
+    except BaseException:
+        shutil.rmtree(draft, ignore_errors=True)
+        raise
+
+
+@contextmanager
+def replacing(folder: Path) -> Iterator[Path]:
+    """As `appearing`, but `folder` may exist: what it holds stays until the draft is complete."""
+    _remove_abandoned(folder)
+    prefix, parent = f".{folder.name}.", _made(folder.parent)
+    with tempfile.TemporaryDirectory(prefix=prefix, suffix=".partial", dir=parent) as aside:
+        place = Path(aside) / "new"
+        with appearing(place) as draft:
+            yield draft
+        if not (folder.exists() and _exchanged(place, folder)):
+            with contextlib.suppress(FileNotFoundError):
+                folder.rename(Path(aside) / "old")
+            place.rename(folder)
+
+
+def _exchanged(one: Path, other: Path) -> bool:
+    """Lets two folders change places in one step; false where the system cannot (renameat2(2))."""
+    here, exchange = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
+    rename = getattr(ctypes.CDLL(None), "renameat2", None)
+    return rename is not None and rename(here, os.fsencode(one), here, os.fsencode(other), exchange) == 0
+
+
+def _made(folder: Path) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def _remove_abandoned(folder: Path) -> None:
+    for draft in folder.parent.glob(f".{glob.escape(folder.name)}.*.partial"):
+        with contextlib.suppress(OSError):
+            if time.time() - draft.stat().st_mtime > ABANDONED_S:
+                shutil.rmtree(draft, ignore_errors=True)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
 
 
 def expect_folder(option: str, folder: Path) -> None:

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from dragstrip.cache import cache
 from dragstrip.errors import BadInputError, DragstripError, nearest
-from dragstrip.recording import read_json, replacing, write_json
+from dragstrip.files import read_json, replacing, write_json
 
 ARCHITECTURE = "amd64"
 NEWEST = f"linux-image-{ARCHITECTURE}"

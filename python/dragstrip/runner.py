@@ -24,8 +24,9 @@ from dragstrip.errors import BadInputError, DragstripError
 from dragstrip.expand import Run, expand
 from dragstrip.experiment import Experiment
 from dragstrip.fidelity import agree, both
+from dragstrip.files import write_json
 from dragstrip.measures import Measured
-from dragstrip.recording import read, write_json
+from dragstrip.recording import read
 
 PARTIAL = "PARTIAL"
 """Stands in an output folder that is being written, or whose run was interrupted."""

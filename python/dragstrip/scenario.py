@@ -656,6 +656,8 @@ class Record(Model):
     """`samples` has a row for every ACK instead."""
     rtts: StrictBool = True
     """Write `rtts`: every RTT sample the sender takes."""
+    cc_state: StrictBool = False
+    """Write `cc_state`: the congestion control's own variables with every row of `samples`."""
 
 
 class Scenario(Model):

@@ -16,8 +16,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from dragstrip.engines.sim import simulate
+from dragstrip.files import read_json
 from dragstrip.measures import summarise
-from dragstrip.recording import read, read_json
+from dragstrip.recording import read
 from dragstrip.sweep.child import figures
 
 from .conftest import Command, command

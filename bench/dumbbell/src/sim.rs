@@ -130,10 +130,21 @@ fn flow(options: &Options, index: u64, senders: u64) -> FlowSpec {
 fn record(options: &Options) -> Record {
     const INTERVAL_NS: u64 = 100_000_000;
     match options.recording {
-        What::None => Record { interval_ns: options.duration_ns(), every_ack: false, rtts: false },
-        What::Interval => Record { interval_ns: INTERVAL_NS, every_ack: false, rtts: false },
-        What::Default => Record { interval_ns: INTERVAL_NS, every_ack: false, rtts: true },
-        What::EveryAck => Record { interval_ns: INTERVAL_NS, every_ack: true, rtts: true },
+        What::None => Record {
+            interval_ns: options.duration_ns(),
+            every_ack: false,
+            rtts: false,
+            cc_state: false,
+        },
+        What::Interval => {
+            Record { interval_ns: INTERVAL_NS, every_ack: false, rtts: false, cc_state: false }
+        }
+        What::Default => {
+            Record { interval_ns: INTERVAL_NS, every_ack: false, rtts: true, cc_state: false }
+        }
+        What::EveryAck => {
+            Record { interval_ns: INTERVAL_NS, every_ack: true, rtts: true, cc_state: false }
+        }
     }
 }
 
@@ -147,7 +158,7 @@ fn sum(recording: &Recording, table: &str, column: &str) -> Result<u64, String> 
         .map(|found| &found.data);
     match data {
         Some(Data::Int(values)) => Ok(values.iter().filter_map(|&n| u64::try_from(n).ok()).sum()),
-        Some(Data::Text { .. } | Data::Bool(_)) => {
+        Some(Data::Text { .. } | Data::Bool(_) | Data::Float(_)) => {
             Err(format!("recording: {table}.{column} is not a number"))
         }
         None => Err(format!("recording: no column {table}.{column}")),

@@ -2,10 +2,10 @@
 
 use crate::fault::{Fault, fault};
 use crate::plan::Plan;
-use crate::record::{NULL, Tables};
 use crate::run::Counts;
 use crate::sys;
 use crate::tap::{Matcher, Seen};
+use dragstrip_recording::{FlowRow, ReceivedRow, SampleRow, Samples, Word, Writer};
 use dragstrip_scenario::{Application, FlowSpec, Transport};
 use std::net::Ipv4Addr;
 use std::os::fd::OwnedFd;
@@ -316,9 +316,9 @@ impl<'a> Flow<'a> {
     }
 
     /// The flow's time is over: the connection is reset.
-    pub fn stop(&mut self, now_ns: i64, tables: &mut Tables) -> Result<(), Fault> {
+    pub fn stop(&mut self, now_ns: i64, tables: &mut Writer) -> Result<(), Fault> {
         self.read_info()?;
-        self.end_interval(now_ns, tables);
+        self.end_interval(now_ns, &mut tables.samples);
         self.ended_ns.get_or_insert(now_ns);
         self.phase = Phase::Stopped;
         let linger = libc::linger { l_onoff: 1, l_linger: 0 };
@@ -404,39 +404,43 @@ impl<'a> Flow<'a> {
         index: usize,
         now_ns: i64,
         every_ack: bool,
-        tables: &mut Tables,
+        tables: &mut Writer,
     ) -> Result<(), Fault> {
         let running = !matches!(self.phase, Phase::Waiting | Phase::Stopped | Phase::Finished);
         let new_bytes = self.new_bytes();
         if running || self.wire_bytes > 0 || new_bytes > self.recorded_bytes {
-            let new = (new_bytes - self.recorded_bytes) as i64;
-            tables.received.push(&[now_ns, index as i64, self.wire_bytes as i64, new]);
+            tables.received.push(ReceivedRow {
+                time_ns: now_ns,
+                flow: index as u32,
+                wire_bytes: self.wire_bytes as i64,
+                new_bytes: (new_bytes - self.recorded_bytes) as i64,
+            });
             (self.wire_bytes, self.recorded_bytes) = (0, new_bytes);
         }
         let sampled = running && self.is_tcp() && self.data_socket().is_some();
         if sampled || !self.rows.is_empty() {
             self.read_info()?;
             if sampled && !every_ack {
-                self.sample(index, now_ns, tables);
+                self.sample(index, now_ns, &mut tables.samples);
             }
-            self.end_interval(now_ns, tables);
+            self.end_interval(now_ns, &mut tables.samples);
         }
         Ok(())
     }
 
     /// A row of `samples` after ACKs that no row has shown yet: how the sender stands now that TCP has taken them in.
-    pub fn record_ack(&mut self, index: usize, tables: &mut Tables) -> Result<(), Fault> {
+    pub fn record_ack(&mut self, index: usize, tables: &mut Writer) -> Result<(), Fault> {
         if let Some(time_ns) = self.acked_ns.take()
             && self.data_socket().is_some()
         {
             self.read_info()?;
-            self.sample(index, time_ns, tables);
+            self.sample(index, time_ns, &mut tables.samples);
         }
         Ok(())
     }
 
     /// Says of an interval's rows what held the sender back longest in it, by the kernel's own clocks.
-    fn end_interval(&mut self, now_ns: i64, tables: &mut Tables) {
+    fn end_interval(&mut self, now_ns: i64, table: &mut Samples) {
         let (begun_ns, before) = std::mem::replace(&mut self.interval, (now_ns, self.info.busy_us));
         let grown = |which: usize| self.info.busy_us[which].saturating_sub(before[which]);
         let (busy, rwnd, sndbuf) = (grown(0), grown(1), grown(2));
@@ -447,16 +451,15 @@ impl<'a> Flow<'a> {
             ("app", ((now_ns - begun_ns) as u64 / 1_000).saturating_sub(busy)),
         ];
         let longest = spent.iter().rev().max_by_key(|(_, time)| *time);
-        let limit = tables.samples.text("limited_by", longest.map_or("cwnd", |(name, _)| *name));
+        let limit = table.limited_by.word(longest.map_or("cwnd", |(name, _)| *name));
         for row in self.rows.drain(..) {
-            tables.samples.set(row, "limited_by", limit);
+            table.limited_by.set(row, limit);
         }
     }
 
-    fn sample(&mut self, index: usize, now_ns: i64, tables: &mut Tables) {
+    fn sample(&mut self, index: usize, now_ns: i64, table: &mut Samples) {
         let info = &self.info;
-        let or_null = |value: Option<u64>| value.map_or(NULL, |value| value as i64);
-        let some = |value: u64| (value > 0).then_some(value);
+        let some = |value: u64| (value > 0).then_some(value as i64);
         let state = match info.state {
             0 if info.ssthresh.is_none_or(|ssthresh| info.cwnd < ssthresh) => "slow_start",
             0 => "congestion_avoidance",
@@ -465,25 +468,24 @@ impl<'a> Flow<'a> {
             3 => "recovery",
             _ => "loss",
         };
-        let state = tables.samples.text("state", state);
-        let row = tables.samples.push(&[
-            now_ns,
-            index as i64,
-            (info.cwnd * info.mss) as i64,
-            or_null(info.ssthresh.map(|packets| packets * info.mss)),
-            (info.in_flight * info.mss) as i64,
-            or_null(some(info.srtt_us * 1_000)),
-            self.rtt_ns.unwrap_or(NULL),
-            or_null(info.min_rtt_us.map(|us| us * 1_000)),
-            or_null(info.pacing.map(|bytes| bytes * 8)),
-            or_null(some(info.delivery * 8)),
-            self.bytes_acked() as i64,
-            self.written[if self.answers() { SERVER } else { CLIENT }] as i64,
-            info.retransmits as i64,
-            state,
-            NULL,
-        ]);
-        self.rows.push(row);
+        let row = SampleRow {
+            time_ns: now_ns,
+            flow: index as u32,
+            cwnd_bytes: (info.cwnd * info.mss) as i64,
+            ssthresh_bytes: info.ssthresh.map(|packets| (packets * info.mss) as i64),
+            bytes_in_flight: (info.in_flight * info.mss) as i64,
+            srtt_ns: some(info.srtt_us * 1_000),
+            rtt_ns: self.rtt_ns,
+            min_rtt_ns: info.min_rtt_us.map(|us| (us * 1_000) as i64),
+            pacing_bps: info.pacing.map(|bytes| (bytes * 8) as i64),
+            delivery_bps: some(info.delivery * 8),
+            bytes_acked: self.bytes_acked() as i64,
+            bytes_written: self.written[if self.answers() { SERVER } else { CLIENT }] as i64,
+            retransmits: info.retransmits as i64,
+            state: table.state.word(state),
+            limited_by: Word::default(), // known at the interval's end
+        };
+        self.rows.push(table.push(row));
     }
 
     /// The kernel counts the SYN of the side that opened the connection.
@@ -498,16 +500,10 @@ impl<'a> Flow<'a> {
         index: usize,
         end_ns: i64,
         counts: Option<&Counts>,
-        tables: &mut Tables,
+        tables: &mut Writer,
     ) -> Result<(), Fault> {
         self.read_info()?;
-        self.end_interval(end_ns, tables);
-        let flows = &mut tables.flows;
-        let label = flows.text("label", &self.spec.label);
-        let protocol = flows.text("protocol", if self.is_tcp() { "tcp" } else { "udp" });
-        let cc = flows.text("cc", self.congestion().unwrap_or(""));
-        let sender = flows.text("sender", &self.spec.sender);
-        let receiver = flows.text("receiver", &self.spec.receiver);
+        self.end_interval(end_ns, &mut tables.samples);
         let lost = self.datagrams[CLIENT].saturating_sub(self.datagrams[SERVER]) as i64;
         let tcp = self.is_tcp();
         let count = |counts: &Counts, name| counts.get(name).copied().unwrap_or_default();
@@ -516,24 +512,26 @@ impl<'a> Flow<'a> {
         let reductions = counts.map_or(self.seen_reductions, |counts| {
             LOSS_EPOCHS.iter().map(|name| count(counts, name)).sum::<u64>() + self.seen_cwr
         });
-        flows.push(&[
-            index as i64,
-            label,
-            protocol,
-            cc,
-            sender,
-            receiver,
-            self.started_ns,
-            self.ended_ns.unwrap_or(end_ns),
-            if tcp { self.bytes_acked() as i64 } else { 0 },
-            self.new_bytes() as i64,
-            if tcp { self.info.segments as i64 } else { self.datagrams[CLIENT] as i64 },
-            self.info.retransmits as i64,
-            timeouts.map_or(NULL, |count| count as i64),
-            reductions as i64,
-            i64::from(self.info.ecn),
-            if tcp { NULL } else { lost },
-        ]);
+        let table = &mut tables.flows;
+        let row = FlowRow {
+            flow: index as u32,
+            label: table.label.word(&self.spec.label),
+            protocol: table.protocol.word(if tcp { "tcp" } else { "udp" }),
+            cc: table.cc.word(self.congestion().unwrap_or("")),
+            sender: table.sender.word(&self.spec.sender),
+            receiver: table.receiver.word(&self.spec.receiver),
+            start_ns: self.started_ns,
+            stop_ns: self.ended_ns.unwrap_or(end_ns),
+            bytes_acked: if tcp { self.bytes_acked() as i64 } else { 0 },
+            bytes_received: self.new_bytes() as i64,
+            segments_sent: if tcp { self.info.segments } else { self.datagrams[CLIENT] } as i64,
+            retransmits: self.info.retransmits as i64,
+            rto_count: timeouts.map(|count| count as i64),
+            reductions: reductions as i64,
+            ecn_negotiated: self.info.ecn,
+            datagrams_lost: (!tcp).then_some(lost),
+        };
+        table.push(row);
         Ok(())
     }
 }

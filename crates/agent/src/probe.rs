@@ -1,8 +1,8 @@
 //! Pings from our own socket, timed by the kernel's stamps.
 
 use crate::fault::Fault;
-use crate::record::{NULL, Tables};
 use crate::sys;
+use dragstrip_recording::{ProbeRow, Probes};
 use std::net::Ipv4Addr;
 use std::os::fd::OwnedFd;
 
@@ -66,19 +66,18 @@ impl Pinger {
     }
 
     /// Writes the answers that have come into the table.
-    pub fn record(&mut self, tables: &mut Tables) {
+    pub fn record(&mut self, table: &mut Probes) {
         for (row, rtt_ns) in self.answers() {
-            tables.probes.set(row, "rtt_ns", rtt_ns);
-            tables.probes.set(row, "lost", 0);
+            table.rtt_ns.set(row, Some(rtt_ns));
+            table.lost.set(row, false);
         }
     }
 }
 
 /// A row for a request, lost until it is answered.
-pub fn row(tables: &mut Tables, now_ns: i64, label: &str, target: &str) -> usize {
-    let probe = tables.probes.text("probe", label);
-    let target = tables.probes.text("target", target);
-    tables.probes.push(&[now_ns, probe, target, NULL, 1])
+pub fn row(table: &mut Probes, time_ns: i64, label: &str, target: &str) -> usize {
+    let (probe, target) = (table.probe.word(label), table.target.word(target));
+    table.push(ProbeRow { time_ns, probe, target, rtt_ns: None, lost: true })
 }
 
 /// The Internet checksum (RFC 1071).

@@ -5,10 +5,11 @@ use crate::flow::{CLIENT, Flow, Phase, SERVER};
 use crate::network::Network;
 use crate::plan::Plan;
 use crate::probe::{self, Pinger};
-use crate::record::Tables;
+use crate::record;
 use crate::sys::{self, Poll};
 use crate::tap::Tap;
 use crate::{load, modules, qdisc};
+use dragstrip_recording::{QueueRow, RttRow, Writer};
 use dragstrip_scenario::{Application, Scenario};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -58,7 +59,7 @@ struct Run<'a> {
     poll: Poll,
     timer: OwnedFd,
     events: BinaryHeap<Reverse<(i64, Event)>>,
-    tables: Tables,
+    tables: Writer,
     /// Counters of watched queues at the start, by hop.
     before: BTreeMap<usize, qdisc::Counters>,
     /// What TCP had counted at the start, by host.
@@ -107,7 +108,7 @@ pub fn run(request: &Request, raw: &[u8], progress: &dyn Fn(u64)) -> Result<Vec<
         let together: u64 = run.flows.iter().map(|flow| flow.acks_together).sum();
         about["acks_sampled_with_a_later_one"] = together.into();
     }
-    Ok(run.tables.answer(about))
+    Ok(record::answer(&run.tables.finish(), about))
 }
 
 /// The seed becomes part of the kernel's randomness: netem's dice, hashes, sequence numbers.
@@ -197,7 +198,7 @@ impl<'a> Run<'a> {
             poll,
             timer,
             events: BinaryHeap::new(),
-            tables: Tables::new(),
+            tables: Writer::default(),
             before: BTreeMap::new(),
             counted_before: BTreeMap::new(),
             start: 0,
@@ -316,7 +317,7 @@ impl<'a> Run<'a> {
                     self.take(index)?;
                 }
             }
-            PROBE => self.pingers[index].record(&mut self.tables),
+            PROBE => self.pingers[index].record(&mut self.tables.probes),
             TAP => self.drain()?,
             _ => {} // the timer: events are looked at in any case
         }
@@ -363,7 +364,7 @@ impl<'a> Run<'a> {
             Event::Datagram(index) => self.datagram(index, time_ns),
             Event::Ping(index) => {
                 let spec = &self.scenario.probes[index];
-                let row = probe::row(&mut self.tables, time_ns, &spec.label, &spec.target);
+                let row = probe::row(&mut self.tables.probes, time_ns, &spec.label, &spec.target);
                 self.pingers[index].send(row);
                 self.at(time_ns + spec.interval_ns as i64, Event::Ping(index));
             }
@@ -415,7 +416,7 @@ impl<'a> Run<'a> {
                     && let Some((time_ns, rtt_ns)) = flow.at_sender(seen, *start)
                     && scenario.record.rtts
                 {
-                    tables.rtts.push(&[time_ns, index as i64, rtt_ns]);
+                    tables.rtts.push(RttRow { time_ns, flow: index as u32, rtt_ns });
                 }
                 if !sends || flow.sender == flow.receiver {
                     flow.at_receiver(seen);
@@ -441,17 +442,18 @@ impl<'a> Run<'a> {
             let now = self.counters(hop)?;
             let before = &self.before[&hop];
             let name = self.plan.hops[hop].watched.as_deref().unwrap_or_default();
-            let link = self.tables.queues.text("link", name);
             let enqueued = now.sent + now.backlog_packets - before.sent - before.backlog_packets;
-            self.tables.queues.push(&[
+            let table = &mut self.tables.queues;
+            let row = QueueRow {
                 time_ns,
-                link,
-                now.backlog_bytes as i64,
-                now.backlog_packets as i64,
-                enqueued as i64,
-                (now.dropped - before.dropped) as i64,
-                (now.marked - before.marked) as i64,
-            ]);
+                link: table.link.word(name),
+                backlog_bytes: now.backlog_bytes as i64,
+                backlog_packets: now.backlog_packets as i64,
+                enqueued: enqueued as i64,
+                dropped: (now.dropped - before.dropped) as i64,
+                marked: (now.marked - before.marked) as i64,
+            };
+            table.push(row);
         }
         Ok(())
     }
@@ -460,7 +462,7 @@ impl<'a> Run<'a> {
     fn finish(&mut self) -> Result<Value, Fault> {
         self.drain()?;
         for pinger in &mut self.pingers {
-            pinger.record(&mut self.tables);
+            pinger.record(&mut self.tables.probes);
         }
         let mut senders: BTreeMap<usize, usize> = BTreeMap::new();
         for flow in self.flows.iter().filter(|flow| flow.is_tcp()) {

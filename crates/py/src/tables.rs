@@ -1,16 +1,20 @@
 //! A recording as Python objects.
 //!
-//! `{"tables": {table: {column: value}}, "sha256": text}`, where a value is a pair:
+//! `{"tables": {table: {column: value}}, "sha256": text, "hashes": {name: text}}`, where a value is a pair:
 //! `("int", bytes)`: 64-bit little-endian integers, the least one standing for "no value";
 //! `("text", (names, bytes))`: 32-bit little-endian indexes into the list of names;
-//! `("bool", bytes)`: one byte each, 0 or 1.
+//! `("bool", bytes)`: one byte each, 0 or 1;
+//! `("float", bytes)`: 64-bit little-endian, NaN standing for "no value".
 
-use dragstrip_sim::{Column, Data, Recording};
+use dragstrip_recording::{Column, Data, Recording};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
 
 pub fn to_python(py: Python<'_>, recording: Recording) -> PyResult<Bound<'_, PyDict>> {
-    let sha256 = recording.sha256();
+    let hashes = PyDict::new(py);
+    for (name, hash) in recording.hashes() {
+        hashes.set_item(name, hash)?;
+    }
     let tables = PyDict::new(py);
     for table in recording.tables {
         let columns = PyDict::new(py);
@@ -21,31 +25,16 @@ pub fn to_python(py: Python<'_>, recording: Recording) -> PyResult<Bound<'_, PyD
     }
     let answer = PyDict::new(py);
     answer.set_item("tables", tables)?;
-    answer.set_item("sha256", sha256)?;
+    answer.set_item("sha256", hashes.get_item("recording_sha256")?)?;
+    answer.set_item("hashes", hashes)?;
     Ok(answer)
 }
 
-fn column<'py>(py: Python<'py>, data: Data) -> PyResult<Bound<'py, PyTuple>> {
+fn column(py: Python<'_>, data: Data) -> PyResult<Bound<'_, PyTuple>> {
+    let kind = data.kind().name();
+    let bytes = PyBytes::new(py, &data.to_bytes());
     match data {
-        Data::Int(values) => {
-            let bytes = integers(&values);
-            ("int", PyBytes::new(py, &bytes)).into_pyobject(py)
-        }
-        Data::Text { names, index } => {
-            let bytes: Vec<u8> = index.iter().flat_map(|value| value.to_le_bytes()).collect();
-            ("text", (names, PyBytes::new(py, &bytes))).into_pyobject(py)
-        }
-        Data::Bool(values) => {
-            let bytes: Vec<u8> = values.into_iter().map(u8::from).collect();
-            ("bool", PyBytes::new(py, &bytes)).into_pyobject(py)
-        }
+        Data::Text { names, .. } => (kind, (names, bytes)).into_pyobject(py),
+        Data::Int(_) | Data::Bool(_) | Data::Float(_) => (kind, bytes).into_pyobject(py),
     }
-}
-
-fn integers(values: &[i64]) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(values.len() * 8);
-    for value in values {
-        bytes.extend_from_slice(&value.to_le_bytes());
-    }
-    bytes
 }

@@ -1,5 +1,6 @@
 //! Finished tables, and their hashes.
 
+use crate::FORMAT;
 use crate::define::ColumnDef;
 use crate::stores::Data;
 use crate::tables::TABLES;
@@ -49,6 +50,16 @@ impl Recording {
     #[must_use]
     pub fn sha256(&self) -> String {
         self.sha256_of(1)
+    }
+
+    /// All hashes by the names that `provenance.json` has for them.
+    #[must_use]
+    pub fn hashes(&self) -> Vec<(String, String)> {
+        let name = |format| match format {
+            1 => "recording_sha256".to_owned(),
+            later => format!("format_{later}_sha256"),
+        };
+        (1..=FORMAT).map(|format| (name(format), self.sha256_of(format))).collect()
     }
 
     /// SHA-256 in hexadecimal over the columns that came with `format`. A column that no format defines

@@ -3,7 +3,7 @@
 //! A new column stands at the end of its table with `since` the new [`FORMAT`](crate::FORMAT), a new table at
 //! the end of the list. `cargo xtask generate` then writes what follows from it.
 
-use crate::define::{ColumnDef, TableDef, tables};
+use crate::define::{TableDef, tables};
 use crate::recording::{Column, Recording, Table};
 use crate::stores::{Flag, Float, Int, Key, MaybeInt, Store, Text};
 
@@ -74,11 +74,11 @@ tables! {
     }
     cc_state: CcState of CcStateRow, since 2,
     "a row per TCP flow, sample and variable of its congestion control (`record.cc_state`)",
-    "The names and units of each algorithm's variables are in [algorithms](algorithms.md)." {
+    "[Algorithms](algorithms.md) says which variables each algorithm has, and in which units. One that has no value yet has no row." {
         time_ns: Int, "ns", "when the sample was taken";
         flow: Key, "", "the flow";
-        name: Text, "", "the variable; its unit is its suffix";
-        value: Float, "", "its value";
+        name: Text, "", "the variable";
+        value: Float, "", "its value, in the unit of that variable";
     }
 }
 

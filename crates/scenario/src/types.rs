@@ -508,11 +508,14 @@ pub struct Record {
     /// Write `rtts`: every RTT sample the sender takes.
     #[serde(default = "yes")]
     pub rtts: bool,
+    /// Write `cc_state`: the congestion control's own variables with every row of `samples`.
+    #[serde(default)]
+    pub cc_state: bool,
 }
 
 impl Default for Record {
     fn default() -> Self {
-        Self { interval_ns: default_interval(), every_ack: false, rtts: true }
+        Self { interval_ns: default_interval(), every_ack: false, rtts: true, cc_state: false }
     }
 }
 

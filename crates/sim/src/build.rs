@@ -11,7 +11,6 @@ use crate::network::{
 };
 use crate::packets::Packets;
 use crate::probes::Probe;
-use crate::recorder::Recorder;
 use crate::settings::settings;
 use crate::sockets::Socket;
 use crate::tunnel::Tunnel;
@@ -19,6 +18,7 @@ use crate::world::{Layout, QueueWatch, World};
 use dragstrip_cc::{Algorithm, Rules, UnknownAlgorithm};
 use dragstrip_link::{Ring, Transmitter, Wire};
 use dragstrip_qdisc::Discipline;
+use dragstrip_recording::Writer;
 use dragstrip_scenario::{
     Application, FlowSpec, NodeSpec, QdiscSpec, Scenario, Topology, Transport,
 };
@@ -249,7 +249,7 @@ pub(crate) fn build(scenario: &Scenario) -> Result<World, SetupError> {
             ),
         ));
     }
-    let mut recorder = Recorder::default();
+    let mut recorder = Writer::default();
     let mut watched = Vec::new();
     let lanes = lanes(&layout, drafts.len());
     let mut stages = finish_stages(drafts, &flows, &feeders, &layout, &mut watched, &mut recorder);
@@ -286,13 +286,13 @@ fn finish_stages(
     feeders: &[Option<u32>],
     layout: &Layout,
     watched: &mut Vec<QueueWatch>,
-    recorder: &mut Recorder,
+    recorder: &mut Writer,
 ) -> Vec<Stage> {
     let mut stages = Vec::with_capacity(drafts.len());
     for (index, draft) in drafts.into_iter().enumerate() {
         let observed = draft.watched.is_some();
         if let Some(name) = &draft.watched {
-            watched.push(QueueWatch { stage: index, link: recorder.link_names.number(name) });
+            watched.push(QueueWatch { stage: index, link: recorder.queues.link.word(name) });
         }
         let computed = match draft.medium {
             Some(_) => None,

@@ -16,13 +16,12 @@ mod network;
 mod packets;
 mod probes;
 mod recorder;
-mod recording;
 mod settings;
 mod sockets;
 mod tunnel;
 mod world;
 
-pub use recording::{Column, Data, Recording, Table};
+pub use dragstrip_recording::{Column, Data, Recording, Table};
 
 use dragstrip_scenario::Scenario;
 

@@ -5,11 +5,13 @@ use crate::calendar::{END_OF_TIME, Source};
 use crate::network::{Network, Target};
 use crate::packets::Packet;
 use crate::probes::Probe;
-use crate::recorder::{Arrived, FlowRow, Ping, QueueState, Recorder};
-use crate::recording::{Data, Recording};
+use crate::recorder;
 use crate::sockets::{Memory, Socket};
 use dragstrip_packet::{Body, Datagram, Dscp, Echo, EchoKind, Ecn, Segment, TrafficClass};
 use dragstrip_qdisc::PacketId;
+use dragstrip_recording::{
+    FlowRow, ProbeRow, QueueRow, ReceivedRow, Recording, RttRow, Word, Writer,
+};
 use dragstrip_scenario::{Scenario, Transport};
 use dragstrip_tcp::{Endpoint, Outbox};
 use dragstrip_units::{Duration, Instant};
@@ -94,7 +96,7 @@ impl Layout {
 #[derive(Debug)]
 pub(crate) struct QueueWatch {
     pub stage: usize,
-    pub link: i64,
+    pub link: Word,
 }
 
 /// What has arrived at the receiving end of a flow.
@@ -114,7 +116,7 @@ pub(crate) struct World {
     arrivals: Vec<Arrivals>,
     memory: Memory,
     probes: Vec<Probe>,
-    recorder: Recorder,
+    recorder: Writer,
     queues: Vec<QueueWatch>,
     layout: Layout,
     pub(crate) now: Instant,
@@ -122,6 +124,7 @@ pub(crate) struct World {
     interval: Duration,
     every_ack: bool,
     record_rtts: bool,
+    record_cc_state: bool,
 }
 
 /// The way out of one host for one connection.
@@ -146,7 +149,7 @@ impl World {
         sockets: Vec<Socket>,
         flows: Vec<Flow>,
         probes: Vec<Probe>,
-        recorder: Recorder,
+        recorder: Writer,
         queues: Vec<QueueWatch>,
         layout: Layout,
     ) -> Self {
@@ -165,6 +168,7 @@ impl World {
             interval: Duration::from_nanos(scenario.record.interval_ns),
             every_ack: scenario.record.every_ack,
             record_rtts: scenario.record.rtts,
+            record_cc_state: scenario.record.cc_state,
         };
         for (index, flow) in world.flows.iter().enumerate() {
             let source = world.layout.flows + index as Source;
@@ -300,11 +304,22 @@ impl World {
         if self.record_rtts
             && let Some(rtt_ns) = self.sockets[endpoint].endpoint.new_rtt_ns()
         {
-            self.recorder.rtts.push(self.now, flow as u32, rtt_ns);
+            self.recorder.rtts.push(RttRow {
+                time_ns: self.now.as_nanos() as i64,
+                flow: flow as u32,
+                rtt_ns: rtt_ns as i64,
+            });
         }
         if self.every_ack {
-            let snapshot = self.sockets[endpoint].endpoint.snapshot();
-            self.recorder.sample(self.now, flow as u32, &snapshot);
+            self.sample(flow, endpoint);
+        }
+    }
+
+    fn sample(&mut self, flow: usize, endpoint: usize) {
+        let sender = &self.sockets[endpoint].endpoint;
+        recorder::sample(&mut self.recorder, self.now, flow as u32, sender);
+        if self.record_cc_state {
+            recorder::cc_state(&mut self.recorder, self.now, flow as u32, sender);
         }
     }
 
@@ -480,17 +495,15 @@ impl World {
 
     fn on_probe(&mut self, index: usize) {
         let probe = &mut self.probes[index];
-        let recorder = &mut self.recorder;
-        let row = recorder.probes.time_ns.len();
-        let label = recorder.probe_names.number(&probe.label);
-        let target = recorder.target_names.number(&probe.target);
-        recorder.probes.push(Ping {
+        let table = &mut self.recorder.probes;
+        let row = ProbeRow {
             time_ns: self.now.as_nanos() as i64,
-            probe: label,
-            target,
-            rtt_ns: Data::NULL,
-            lost: 1,
-        });
+            probe: table.probe.word(&probe.label),
+            target: table.target.word(&probe.target),
+            rtt_ns: None,
+            lost: true,
+        };
+        let row = table.push(row);
         let echo = Echo {
             sent: self.now,
             sequence: probe.rows.len() as u32,
@@ -511,9 +524,9 @@ impl World {
         let row = self.probes[index].rows[echo.sequence as usize];
         let probes = &mut self.recorder.probes;
         // A duplicated answer does not count.
-        if probes.lost[row] != 0 {
-            probes.rtt_ns[row] = self.now.since(echo.sent).as_nanos() as i64;
-            probes.lost[row] = 0;
+        if probes.lost.values()[row] {
+            probes.rtt_ns.set(row, Some(self.now.since(echo.sent).as_nanos() as i64));
+            probes.lost.set(row, false);
         }
     }
 
@@ -526,9 +539,9 @@ impl World {
             let arrivals = &mut self.arrivals[index];
             if running || arrivals.wire_bytes > 0 {
                 let (wire, new) = (arrivals.wire_bytes as i64, arrivals.new_bytes as i64);
-                self.recorder.received.push(Arrived {
+                self.recorder.received.push(ReceivedRow {
                     time_ns: now_ns,
-                    flow: index as i64,
+                    flow: index as u32,
                     wire_bytes: wire,
                     new_bytes: new,
                 });
@@ -539,14 +552,13 @@ impl World {
                 && !self.every_ack
                 && let Some(sender) = flow.data_sender()
             {
-                let snapshot = self.sockets[sender as usize].endpoint.snapshot();
-                self.recorder.sample(self.now, index as u32, &snapshot);
+                self.sample(index, sender as usize);
             }
         }
         for watch in &self.queues {
             let backlog = self.network.backlog(watch.stage, self.now);
             let counters = self.network.stages[watch.stage].counters;
-            self.recorder.queues.push(QueueState {
+            self.recorder.queues.push(QueueRow {
                 time_ns: now_ns,
                 link: watch.link,
                 backlog_bytes: backlog.bytes as i64,
@@ -561,36 +573,40 @@ impl World {
 
     /// The recording of what happened so far.
     pub fn finish(self, scenario: &Scenario) -> Recording {
-        let mut rows = Vec::with_capacity(self.flows.len());
-        for ((flow, spec), arrivals) in self.flows.iter().zip(&scenario.flows).zip(&self.arrivals) {
-            let ended = flow.ended.unwrap_or(self.now.min(flow.stop));
-            let sender = flow.data_sender().map(|index| &self.sockets[index as usize].endpoint);
-            let count = |get: fn(&Endpoint) -> u64| sender.map_or(0, get);
-            rows.push(FlowRow {
-                label: &spec.label,
-                protocol: if sender.is_some() { "tcp" } else { "udp" },
-                cc: match &spec.transport {
-                    Transport::Tcp { cc, .. } => cc,
-                    Transport::Udp => "",
-                },
-                sender: &spec.sender,
-                receiver: &spec.receiver,
-                start_ns: flow.start.as_nanos(),
-                stop_ns: ended.as_nanos().max(flow.start.as_nanos()),
+        let Self { mut recorder, network, sockets, flows, arrivals, now, .. } = self;
+        let table = &mut recorder.flows;
+        for (index, ((flow, spec), arrivals)) in
+            flows.iter().zip(&scenario.flows).zip(&arrivals).enumerate()
+        {
+            let ended = flow.ended.unwrap_or(now.min(flow.stop));
+            let sender = flow.data_sender().map(|index| &sockets[index as usize].endpoint);
+            let count = |get: fn(&Endpoint) -> u64| sender.map_or(0, get) as i64;
+            let cc = match &spec.transport {
+                Transport::Tcp { cc, .. } => cc,
+                Transport::Udp => "",
+            };
+            let lost = flow.datagrams_sent.saturating_sub(flow.datagrams_received);
+            let row = FlowRow {
+                flow: index as u32,
+                label: table.label.word(&spec.label),
+                protocol: table.protocol.word(if sender.is_some() { "tcp" } else { "udp" }),
+                cc: table.cc.word(cc),
+                sender: table.sender.word(&spec.sender),
+                receiver: table.receiver.word(&spec.receiver),
+                start_ns: flow.start.as_nanos() as i64,
+                stop_ns: ended.as_nanos().max(flow.start.as_nanos()) as i64,
                 bytes_acked: count(Endpoint::bytes_acked),
-                bytes_received: arrivals.total_new_bytes,
-                segments_sent: sender.map_or(flow.datagrams_sent, Endpoint::segments_sent),
+                bytes_received: arrivals.total_new_bytes as i64,
+                segments_sent: sender.map_or(flow.datagrams_sent, Endpoint::segments_sent) as i64,
                 retransmits: count(Endpoint::retransmits),
-                rto_count: count(Endpoint::rto_count),
+                rto_count: Some(count(Endpoint::rto_count)),
                 reductions: count(Endpoint::reductions),
                 ecn_negotiated: sender.is_some_and(Endpoint::ecn_negotiated),
-                datagrams_lost: sender
-                    .is_none()
-                    .then(|| flow.datagrams_sent.saturating_sub(flow.datagrams_received)),
-            });
+                datagrams_lost: sender.is_none().then_some(lost as i64),
+            };
+            table.push(row);
         }
-        let Self { recorder, network, sockets, .. } = self;
         drop((network, sockets)); // tables of many flows are large too
-        recorder.finish(&rows)
+        recorder.finish()
     }
 }

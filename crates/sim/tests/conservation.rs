@@ -290,7 +290,7 @@ fn rows_of_flows(recording: &Recording, table: &str, flows: i64) -> Vec<Vec<i64>
     let keep = column(recording, table.name, "flow");
     let numbers = table.columns.iter().filter_map(|column| match &column.data {
         Data::Int(values) => Some(values),
-        Data::Text { .. } | Data::Bool(_) => None,
+        Data::Text { .. } | Data::Bool(_) | Data::Float(_) => None,
     });
     numbers
         .map(|values| {

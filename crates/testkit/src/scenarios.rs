@@ -107,7 +107,7 @@ pub fn scenarios(budget: Budget) -> impl Strategy<Value = Scenario> {
             probes: name_probes(&shape, &nodes, probes),
             nodes,
             cold_arp,
-            record: Record { interval_ns: 10 * MS, every_ack, rtts: true },
+            record: Record { interval_ns: 10 * MS, every_ack, rtts: true, cc_state: every_ack },
         };
         tunnelled(scenario, &shape, tunnel)
     })

@@ -16,6 +16,7 @@ mod layers;
 mod new_algorithm;
 mod pages;
 mod python;
+mod recording;
 mod schema;
 mod tidy;
 

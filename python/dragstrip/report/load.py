@@ -6,7 +6,6 @@ names the file, the field, the value and what would be right. Above this module 
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -17,10 +16,11 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from dragstrip.errors import BadInputError, Raw
+from dragstrip.errors import BadInputError
+from dragstrip.files import read_json
 from dragstrip.paths import with_facts
+from dragstrip.recording import format_of, read_table
 
 FloatArray = npt.NDArray[np.float64]
 Json = Mapping[str, Any]
@@ -72,6 +72,11 @@ class Recording:
     provenance: Json
 
     @property
+    def format(self) -> int:
+        """The format that the tables were written in."""
+        return format_of(self.provenance, self.folder)
+
+    @property
     def interval_s(self) -> float:
         """The spacing of the tables that have a row per interval."""
         return float((self.scenario.get("record") or {}).get("interval_ns") or 100_000_000) / 1e9
@@ -79,11 +84,9 @@ class Recording:
     @cached_property
     def flows(self) -> list[Flow]:
         """All flows, in the order of the table."""
-        table = self._read(
-            "flows",
-            ["flow", "label", "cc", "start_ns", "stop_ns"],
-            optional=["protocol", "segments_sent", "retransmits"],
-        )
+        columns = ["flow", "label", "cc", "start_ns", "stop_ns"]
+        optional = ["protocol", "segments_sent", "retransmits"]
+        table = read_table(self.folder, "flows", columns, optional, self.format)
         end_s = float(self.scenario.get("duration_ns", 0)) / 1e9
         flows = []
         for row in table.to_pylist():
@@ -120,6 +123,11 @@ class Recording:
         return self._table("rtts", "flow", ["time_ns", "rtt_ns"])
 
     @cached_property
+    def cc_state(self) -> Table:
+        """The congestion control's own variables at each sample, where they were recorded."""
+        return self._table("cc_state", "flow", ["time_ns", "name", "value"])
+
+    @cached_property
     def probes(self) -> Table:
         """Every ping's answer."""
         return self._table("probes", "probe", ["time_ns", "rtt_ns"], optional=["target"])
@@ -135,7 +143,7 @@ class Recording:
         return self.samples.tally("limited_by", flow.flow, (time_s >= flow.start_s) & (time_s < flow.stop_s))
 
     def _table(self, name: str, key: str, columns: list[str], optional: list[str] | None = None) -> Table:
-        table = self._read(name, [key, *columns], optional=optional or [])
+        table = read_table(self.folder, name, [key, *columns], optional or [], self.format)
         arrays: dict[str, npt.NDArray[Any]] = {}
         words: dict[str, list[str]] = {}
         for column in table.column_names:
@@ -145,21 +153,6 @@ class Recording:
             elif column != key:
                 arrays[column] = _numpy(values)
         return Table(columns=arrays, rows=_rows_by_key(table.column(key)), words=words)
-
-    def _read(self, name: str, columns: list[str], optional: list[str]) -> pa.Table:
-        path = self.folder / f"{name}.parquet"
-        try:
-            with pq.ParquetFile(path) as file:
-                present = list(file.schema_arrow.names)
-                for column in columns:
-                    if column not in present:
-                        raise BadInputError(column, None, f"the table `{name}` lacks this column", str(path))
-                wanted = columns + [column for column in optional if column in present]
-                return file.read(columns=wanted)
-        except FileNotFoundError:
-            raise BadInputError("", None, "this table of the recording is missing", str(path)) from None
-        except (pa.ArrowException, OSError, ValueError) as error:
-            raise BadInputError("", Raw(_first_line(error)), "a Parquet file", str(path)) from error
 
 
 @dataclass(frozen=True)
@@ -210,9 +203,9 @@ def load(folder: Path) -> Bundle:
     """Reads the output folder of `run` or `compare`; `BadInputError` where it is incomplete or damaged."""
     if not folder.is_dir():
         raise BadInputError("", None, "not a folder that `dragstrip run` or `compare` wrote", str(folder))
-    result = _json(folder / "result.json")
+    result = read_json(folder / "result.json")
     experiment_file = folder / "experiment.json"
-    experiment = _json(experiment_file) if experiment_file.exists() else {}
+    experiment = read_json(experiment_file) if experiment_file.exists() else {}
     runs = [_run(folder, index, run) for index, run in enumerate(_list(folder, result, "runs"))]
     named = result.get("experiment")
     title = named.get("name") if isinstance(named, Mapping) else named
@@ -250,34 +243,16 @@ def _run(folder: Path, index: int, summary: Json) -> Run:
             f"runs[{index}].recording", where, "a folder that exists", str(folder / "result.json")
         )
     provenance = recording / "provenance.json"
-    facts = _json(provenance) if provenance.exists() else {}
+    facts = read_json(provenance) if provenance.exists() else {}
     return Run(summary, Recording(recording, _scenario(recording / "scenario.json"), facts))
 
 
 def _scenario(path: Path) -> Json:
     """The scenario of a recording, with the facts of its links."""
     try:
-        return with_facts(_json(path))
+        return with_facts(read_json(path))
     except BadInputError as error:
         raise error if error.source else error.at(str(path)) from None
-
-
-def _json(path: Path) -> Json:
-    try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise BadInputError(
-            "", None, "this file, which `dragstrip run` and `compare` write, is missing", str(path)
-        ) from None
-    except (OSError, ValueError) as error:
-        raise BadInputError("", Raw(_first_line(error)), "a JSON document", str(path)) from error
-    if not isinstance(document, Mapping):
-        raise BadInputError("", Raw(type(document).__name__), "a JSON object", str(path))
-    return document
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0]
 
 
 def _numpy(column: pa.ChunkedArray[Any]) -> npt.NDArray[Any]:

@@ -17,8 +17,8 @@ from dragstrip.claims import CONTRADICTED, GRADES, NOT_TESTABLE, OPEN, REPRODUCE
 from dragstrip.errors import BadInputError, Raw
 from dragstrip.expand import expand
 from dragstrip.experiment import Experiment
+from dragstrip.files import write_json
 from dragstrip.paths import with_facts
-from dragstrip.recording import write_json
 from dragstrip.report import picture
 from dragstrip.report.colours import assign
 from dragstrip.report.render import on_white

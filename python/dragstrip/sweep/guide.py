@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from dragstrip import _core
-from dragstrip.recording import read_json
+from dragstrip.files import read_json
 from dragstrip.report import quantity as q
 from dragstrip.report.colours import assign
 from dragstrip.report.render import side_by_side

@@ -8,7 +8,7 @@ from typing import Any
 from dragstrip import files
 from dragstrip.engines import named
 from dragstrip.errors import BadInputError
-from dragstrip.recording import read_json
+from dragstrip.files import read_json
 from dragstrip.sweep import dataset
 from dragstrip.sweep.command import DESCRIPTION, STORE, Options
 from dragstrip.sweep.coordinate import Coordinator, missing

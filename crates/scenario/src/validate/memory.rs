@@ -11,6 +11,9 @@ const RECEIVED_COLUMNS: u64 = 4;
 const RTTS_COLUMNS: u64 = 3;
 const PROBES_COLUMNS: u64 = 5;
 const QUEUES_COLUMNS: u64 = 7;
+const CC_STATE_COLUMNS: u64 = 4;
+/// About as many variables has the algorithm with the most.
+const CC_VARIABLES: u64 = 10;
 const COLUMN_BYTES: u64 = 8;
 /// Full frames are counted; smaller ones would be more packets but not more ACKs of a bulk flow.
 const FRAME_BITS: u128 = 1514 * 8;
@@ -40,6 +43,7 @@ impl Scenario {
             (rtts, RTTS_COLUMNS),
             (probes.fold(0, u64::saturating_add), PROBES_COLUMNS),
             (ticks.saturating_mul(self.links.len() as u64), QUEUES_COLUMNS),
+            (if self.record.cc_state { samples } else { 0 }, CC_VARIABLES * CC_STATE_COLUMNS),
         ];
         rows.iter()
             .map(|(rows, columns)| rows.saturating_mul(columns * COLUMN_BYTES))

@@ -257,7 +257,7 @@ fn route_checks(
 }
 
 fn record_checks(record: &Record, report: &mut Report) {
-    let Record { interval_ns, every_ack: _, rtts: _ } = record;
+    let Record { interval_ns, every_ack: _, rtts: _, cc_state: _ } = record;
     report.time("record.interval_ns", *interval_ns, 1);
 }
 

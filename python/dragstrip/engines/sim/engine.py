@@ -54,7 +54,7 @@ def simulate(scenario: Json, progress: Progress | None = None) -> Recording:
         "version": _core.__version__,
         "seed": scenario["seed"],
         "started": started.isoformat(timespec="seconds"),
-        "recording_sha256": outcome["sha256"],
+        **outcome["hashes"],
     }
     return Recording(scenario, from_core(outcome["tables"]), provenance)
 

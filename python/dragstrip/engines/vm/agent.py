@@ -36,7 +36,7 @@ AGENT = Part(
     "dragstrip-agent",
     "dragstrip-agent",
     "DRAGSTRIP_AGENT",
-    ("agent", "conformance", "scenario", "units", "cc", "qdisc"),
+    ("agent", "recording", "conformance", "scenario", "units", "cc", "qdisc", "packet"),
     "x86_64-unknown-linux-musl",
 )
 LOCKSTEP = Part("dragstrip-lockstep", "libdragstrip_lockstep.so", "DRAGSTRIP_LOCKSTEP", ("lockstep",))

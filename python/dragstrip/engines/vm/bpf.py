@@ -18,7 +18,7 @@ from pathlib import Path
 from dragstrip.cache import cache
 from dragstrip.engines.vm.locking import locked
 from dragstrip.errors import BadInputError, DragstripError
-from dragstrip.recording import appearing
+from dragstrip.files import appearing
 
 HOME = Path(__file__).resolve().parents[4] / "bpf"
 """Where our algorithms, their header and the loader are."""

@@ -6,7 +6,6 @@ every run starts from there. Request and answer travel through a file that is th
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
@@ -70,7 +69,7 @@ def emulate(
         "version": _core.__version__,
         "seed": scenario["seed"],
         "started": started.isoformat(timespec="seconds"),
-        "recording_sha256": digest(tables),
+        **head["hashes"],
         "kernel": {"release": head["run"].pop("kernel"), "package": chosen.package},
         "emulator": machine.version(),
         "loaded": {one.name: one.digest for one in load},
@@ -119,23 +118,3 @@ def columns(head: dict[str, Any], raw: memoryview) -> Columns:
             tables[table["name"]][column["name"]] = (column["kind"], value)
     assert tuple(tables) == TABLES, f"the agent sent the tables {tuple(tables)}"
     return tables
-
-
-def digest(tables: Columns) -> str:
-    """The same hash as the simulator's (crates/py/src/tables.rs)."""
-    hashed = hashlib.sha256()
-
-    def feed(part: bytes) -> None:
-        hashed.update(len(part).to_bytes(8, "little"))
-        hashed.update(part)
-
-    for table, its in tables.items():
-        for name, (kind, data) in its.items():
-            feed(table.encode())
-            feed(name.encode())
-            if kind == "text":
-                names, data = data
-                for text in names:
-                    feed(text.encode())
-            feed(data)
-    return hashed.hexdigest()

@@ -29,8 +29,8 @@ from dragstrip.engines.vm.image import initramfs
 from dragstrip.engines.vm.locking import alone, locked
 from dragstrip.engines.vm.window import SIZE, Window
 from dragstrip.errors import DragstripError
+from dragstrip.files import appearing
 from dragstrip.kernel import Kernel
-from dragstrip.recording import appearing
 
 PROGRAM = "qemu-system-x86_64"
 INSTALL = "apt-get install qemu-system-x86"

@@ -1,0 +1,93 @@
+"""A recording in a folder: a Parquet file per table, the scenario and its provenance.
+
+The tables hold nothing of the machine or the hour: the same scenario and seed give the same bytes,
+however many workers ran. Where and when it ran is in `provenance.json`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from dragstrip.errors import BadInputError
+from dragstrip.files import appearing, first_line, json_text, read_json
+from dragstrip.recording.definition import FORMAT, SCHEMA
+from dragstrip.recording.tables import TABLES, Recording, empty_column, empty_table
+
+SCENARIO, PROVENANCE = "scenario.json", "provenance.json"
+
+
+def write(recording: Recording, folder: Path) -> None:
+    """Writes a recording in the present format, so that `folder` is there whole or not at all."""
+    # The folder appears whole: its files need not.
+    with appearing(folder) as draft:
+        for name in TABLES:
+            table = recording[name].replace_schema_metadata({"dragstrip.format": str(FORMAT)})
+            pq.write_table(table, draft / f"{name}.parquet", compression="zstd")
+        provenance = {"format": FORMAT, **recording.provenance}
+        (draft / SCENARIO).write_text(json_text(recording.scenario), encoding="utf-8")
+        (draft / PROVENANCE).write_text(json_text(provenance), encoding="utf-8")
+
+
+def read(folder: Path) -> Recording:
+    """Reads a recording of any format up to the present one.
+
+    Tables that came later than its format are empty; the format is not in the provenance, because it is
+    that of the files. Raises `BadInputError` for a file that is missing, damaged or of a later format.
+    """
+    provenance = read_json(folder / PROVENANCE)
+    written = format_of(provenance, folder)
+    provenance.pop("format", None)
+    tables = {name: read_table(folder, name, written=written) for name in TABLES}
+    return Recording(read_json(folder / SCENARIO), tables, provenance)
+
+
+def format_of(provenance: Mapping[str, Any], folder: Path) -> int:
+    """The format that a recording was written in; raises `BadInputError` if this program cannot read it."""
+    written = provenance.get("format", 1)
+    if not isinstance(written, int) or isinstance(written, bool) or not 1 <= written <= FORMAT:
+        expected = f"a format from 1 to {FORMAT}; a later one needs a later version of Dragstrip"
+        raise BadInputError("format", written, expected, str(folder / PROVENANCE))
+    return written
+
+
+def read_table(
+    folder: Path,
+    name: str,
+    columns: Sequence[str] | None = None,
+    optional: Sequence[str] = (),
+    written: int = FORMAT,
+) -> pa.Table:
+    """One table of a recording that was `written` in this format.
+
+    `columns`: only these, each of which must be there, and of `optional` those that are there; all if none
+    are named. Raises `BadInputError` for a file or a column that is missing, and for a damaged file.
+    """
+    defined = SCHEMA[name]
+    if min(column.since for column in defined.values()) > written:
+        return empty_table(defined)
+    path = folder / f"{name}.parquet"
+    try:
+        with pq.ParquetFile(path) as file:
+            present = list(file.schema_arrow.names)
+            later = [it for it, column in defined.items() if column.since > written and it not in present]
+            wanted = None
+            if columns is not None:
+                for column in columns:
+                    if column not in present and column not in later:
+                        raise BadInputError(column, None, f"the table `{name}` lacks this column", str(path))
+                wanted = [column for column in (*columns, *optional) if column in present]
+                later = [column for column in later if column in (*columns, *optional)]
+            table = file.read(columns=wanted)
+    except FileNotFoundError:
+        raise BadInputError("", None, "this table of the recording is missing", str(path)) from None
+    except (pa.ArrowException, OSError, ValueError) as error:
+        reason = f"is not a Parquet table that can be read ({first_line(error)}); expected a Parquet file"
+        raise BadInputError("", None, reason, str(path)) from error
+    for column in later:
+        table = table.append_column(column, empty_column(defined[column], table.num_rows))
+    return table
