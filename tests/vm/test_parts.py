@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from dragstrip import kernel
-from dragstrip.engines.vm import emulate as vm
 from dragstrip.engines.vm import machine as vm_machine
 from dragstrip.engines.vm.image import initramfs
 from dragstrip.engines.vm.window import ANSWERED, BODY, FAILED, REFUSED, Window

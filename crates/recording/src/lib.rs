@@ -7,6 +7,7 @@
 //! Schema, Python module and reference page are generated from here (`cargo xtask generate`).
 
 mod define;
+mod hash;
 mod names;
 mod recording;
 mod stores;

@@ -1,6 +1,8 @@
-//! What a sender is seen to do, as rows of the recording.
+//! What is seen of flows and their senders, as rows of the recording.
 
-use dragstrip_recording::{CcStateRow, SampleRow, Writer};
+use crate::apps::Flow;
+use dragstrip_recording::{CcStateRow, FlowRow, Flows, SampleRow, Writer};
+use dragstrip_scenario::{FlowSpec, Transport};
 use dragstrip_tcp::Endpoint;
 use dragstrip_units::Instant;
 
@@ -38,4 +40,42 @@ pub(crate) fn cc_state(tables: &mut Writer, now: Instant, flow: u32, sender: &En
             CcStateRow { time_ns: now.as_nanos() as i64, flow, name: table.name.word(name), value };
         table.push(row);
     });
+}
+
+/// A row of `flows`: what is known at the end of the run. `sender` has the flow's data, `new_bytes` have arrived.
+pub(crate) fn flow(
+    table: &mut Flows,
+    index: u32,
+    flow: &Flow,
+    spec: &FlowSpec,
+    sender: Option<&Endpoint>,
+    new_bytes: u64,
+    now: Instant,
+) {
+    let ended = flow.ended.unwrap_or(now.min(flow.stop)).max(flow.start);
+    let count = |get: fn(&Endpoint) -> u64| sender.map_or(0, get) as i64;
+    let cc = match &spec.transport {
+        Transport::Tcp { cc, .. } => cc,
+        Transport::Udp => "",
+    };
+    let lost = flow.datagrams_sent.saturating_sub(flow.datagrams_received);
+    let row = FlowRow {
+        flow: index,
+        label: table.label.word(&spec.label),
+        protocol: table.protocol.word(if sender.is_some() { "tcp" } else { "udp" }),
+        cc: table.cc.word(cc),
+        sender: table.sender.word(&spec.sender),
+        receiver: table.receiver.word(&spec.receiver),
+        start_ns: flow.start.as_nanos() as i64,
+        stop_ns: ended.as_nanos() as i64,
+        bytes_acked: count(Endpoint::bytes_acked),
+        bytes_received: new_bytes as i64,
+        segments_sent: sender.map_or(flow.datagrams_sent, Endpoint::segments_sent) as i64,
+        retransmits: count(Endpoint::retransmits),
+        rto_count: Some(count(Endpoint::rto_count)),
+        reductions: count(Endpoint::reductions),
+        ecn_negotiated: sender.is_some_and(Endpoint::ecn_negotiated),
+        datagrams_lost: sender.is_none().then_some(lost as i64),
+    };
+    table.push(row);
 }

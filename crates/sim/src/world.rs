@@ -9,11 +9,9 @@ use crate::recorder;
 use crate::sockets::{Memory, Socket};
 use dragstrip_packet::{Body, Datagram, Dscp, Echo, EchoKind, Ecn, Segment, TrafficClass};
 use dragstrip_qdisc::PacketId;
-use dragstrip_recording::{
-    FlowRow, ProbeRow, QueueRow, ReceivedRow, Recording, RttRow, Word, Writer,
-};
-use dragstrip_scenario::{Scenario, Transport};
-use dragstrip_tcp::{Endpoint, Outbox};
+use dragstrip_recording::{ProbeRow, QueueRow, ReceivedRow, Recording, RttRow, Word, Writer};
+use dragstrip_scenario::Scenario;
+use dragstrip_tcp::Outbox;
 use dragstrip_units::{Duration, Instant};
 
 /// How the sources of the calendar are numbered. Lanes come first: at equal times packets arrive before
@@ -573,40 +571,13 @@ impl World {
 
     /// The recording of what happened so far.
     pub fn finish(self, scenario: &Scenario) -> Recording {
-        let Self { mut recorder, network, sockets, flows, arrivals, now, .. } = self;
-        let table = &mut recorder.flows;
-        for (index, ((flow, spec), arrivals)) in
-            flows.iter().zip(&scenario.flows).zip(&arrivals).enumerate()
-        {
-            let ended = flow.ended.unwrap_or(now.min(flow.stop));
+        let Self { recorder: mut tables, network, sockets, flows, arrivals, now, .. } = self;
+        for (index, (flow, spec)) in flows.iter().zip(&scenario.flows).enumerate() {
             let sender = flow.data_sender().map(|index| &sockets[index as usize].endpoint);
-            let count = |get: fn(&Endpoint) -> u64| sender.map_or(0, get) as i64;
-            let cc = match &spec.transport {
-                Transport::Tcp { cc, .. } => cc,
-                Transport::Udp => "",
-            };
-            let lost = flow.datagrams_sent.saturating_sub(flow.datagrams_received);
-            let row = FlowRow {
-                flow: index as u32,
-                label: table.label.word(&spec.label),
-                protocol: table.protocol.word(if sender.is_some() { "tcp" } else { "udp" }),
-                cc: table.cc.word(cc),
-                sender: table.sender.word(&spec.sender),
-                receiver: table.receiver.word(&spec.receiver),
-                start_ns: flow.start.as_nanos() as i64,
-                stop_ns: ended.as_nanos().max(flow.start.as_nanos()) as i64,
-                bytes_acked: count(Endpoint::bytes_acked),
-                bytes_received: arrivals.total_new_bytes as i64,
-                segments_sent: sender.map_or(flow.datagrams_sent, Endpoint::segments_sent) as i64,
-                retransmits: count(Endpoint::retransmits),
-                rto_count: Some(count(Endpoint::rto_count)),
-                reductions: count(Endpoint::reductions),
-                ecn_negotiated: sender.is_some_and(Endpoint::ecn_negotiated),
-                datagrams_lost: sender.is_none().then_some(lost as i64),
-            };
-            table.push(row);
+            let new_bytes = arrivals[index].total_new_bytes;
+            recorder::flow(&mut tables.flows, index as u32, flow, spec, sender, new_bytes, now);
         }
         drop((network, sockets)); // tables of many flows are large too
-        recorder.finish()
+        tables.finish()
     }
 }

@@ -14,6 +14,7 @@ mod fuzz;
 mod generate;
 mod layers;
 mod new_algorithm;
+mod output;
 mod pages;
 mod python;
 mod recording;

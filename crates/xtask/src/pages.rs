@@ -1,6 +1,6 @@
 //! The reference pages, from the types, the tables and the algorithms' own headers.
 
-use crate::generate::{MARK, Output};
+use crate::output::{MARK, Output};
 use crate::schema::{Field, Kind, Model, Shape, Type};
 use crate::{Failure, read};
 use dragstrip_cc::{About, Needs, Parameter, Variable};

@@ -1,6 +1,6 @@
 //! What follows from the recording's definition: its reference page and its Python module.
 
-use crate::generate::{MARK, Output};
+use crate::output::{MARK, Output};
 use dragstrip_recording::{ColumnDef, FORMAT, TABLES, TableDef};
 use std::fmt::Write as _;
 
