@@ -51,6 +51,15 @@ struct Waiting {
     len: u32,
 }
 
+/// When a packet departs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Departure {
+    /// It leaves the queue; with a line, the start of its transmission.
+    pub out_of_queue: Instant,
+    /// It leaves altogether: with a line, the end of its transmission.
+    pub leaves: Instant,
+}
+
 /// A tail-drop FIFO whose departures are computed on arrival.
 #[derive(Clone, Debug)]
 pub struct ComputedFifo {
@@ -96,6 +105,12 @@ impl ComputedFifo {
     /// leaves (never decreasing either), or `None` when it is dropped.
     #[inline]
     pub fn offer(&mut self, len: u32, now: Instant) -> Option<Instant> {
+        self.schedule(len, now).map(|departure| departure.leaves)
+    }
+
+    /// The same, with the time at which it leaves the queue for the line.
+    #[inline]
+    pub fn schedule(&mut self, len: u32, now: Instant) -> Option<Departure> {
         if self.tracked {
             let backlog = self.backlog_now(now);
             if !self.limit.admits(len, backlog) {
@@ -124,10 +139,11 @@ impl ComputedFifo {
             self.waiting.push_back(Waiting { leaves: out_of_queue, len });
             self.bytes += u64::from(len);
         }
-        Some(match &mut self.line {
+        let leaves = match &mut self.line {
             Some(line) => line.send(len, out_of_queue),
             None => out_of_queue,
-        })
+        };
+        Some(Departure { out_of_queue, leaves })
     }
 
     /// What still waits at `now`. `now` never decreases, across calls of [`Self::offer`] too.

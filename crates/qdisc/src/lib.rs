@@ -25,7 +25,7 @@ pub mod tbf;
 mod testing;
 mod token_rate;
 
-pub use computed::{ComputedFifo, Server};
+pub use computed::{ComputedFifo, Departure, Server};
 pub use contract::{Backlog, Dequeue, DropReason, Dscp, Ecn, Item, PacketId, Qdisc, Sink};
 pub use discipline::Discipline;
 pub use fifo::{Fifo, Limit};

@@ -2,6 +2,7 @@
 
 use crate::apps::FlowKind;
 use crate::network::Server;
+use crate::observer::Observer;
 use crate::world::World;
 use crate::{Recording, SetupError, build};
 use dragstrip_scenario::Scenario;
@@ -52,13 +53,24 @@ pub struct Stream {
 /// # Errors
 /// A scenario that validation would refuse.
 pub fn audit(scenario: &Scenario) -> Result<(Recording, Audit), SetupError> {
-    let mut world = build::build(scenario)?;
+    audit_observed(scenario, ())
+}
+
+/// The same for `observer` to watch.
+///
+/// # Errors
+/// A scenario that validation would refuse.
+pub fn audit_observed<O: Observer>(
+    scenario: &Scenario,
+    observer: O,
+) -> Result<(Recording, Audit), SetupError> {
+    let mut world = build::build(scenario, observer)?;
     world.run(&mut |_| true);
     let audit = world.audit(scenario);
     Ok((world.finish(scenario), audit))
 }
 
-impl World {
+impl<O: Observer> World<O> {
     fn audit(&self, scenario: &Scenario) -> Audit {
         let network = &self.network;
         let mut audit = Audit {

@@ -9,6 +9,7 @@ use crate::media::{Media, Place};
 use crate::network::{
     END, Evented, Network, Resolution, Server, Shared, Stage, StageCounters, Target,
 };
+use crate::observer::{Observer, Watch};
 use crate::packets::Packets;
 use crate::probes::Probe;
 use crate::settings::settings;
@@ -200,7 +201,7 @@ fn algorithm(
 }
 
 /// Builds the world.
-pub(crate) fn build(scenario: &Scenario) -> Result<World, SetupError> {
+pub(crate) fn build<O: Observer>(scenario: &Scenario, observer: O) -> Result<World<O>, SetupError> {
     if let Err(problems) = scenario.validate() {
         let first = &problems[0];
         return Err(problem(first.field.clone(), first.to_string()));
@@ -269,6 +270,7 @@ pub(crate) fn build(scenario: &Scenario) -> Result<World, SetupError> {
         channels: media.finish(&layout),
         calendar: Calendar::new(layout.source_counts()),
         resolutions,
+        watch: Watch::new(observer, &topology, &of_link),
     };
     network.start_media();
     Ok(World::new(scenario, network, sockets, flows, probes, recorder, watched, layout))

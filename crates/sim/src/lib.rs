@@ -13,6 +13,7 @@ mod disciplines;
 mod lane;
 mod media;
 mod network;
+mod observer;
 mod packets;
 mod probes;
 mod recorder;
@@ -22,6 +23,7 @@ mod tunnel;
 mod world;
 
 pub use dragstrip_recording::{Column, Data, Recording, Table};
+pub use observer::{Event, Loss, Observer, Sighting, Vantage};
 
 use dragstrip_scenario::Scenario;
 
@@ -44,7 +46,19 @@ pub fn run(
     scenario: &Scenario,
     progress: &mut dyn FnMut(u64) -> bool,
 ) -> Result<Recording, SetupError> {
-    let mut world = build::build(scenario)?;
+    run_observed(scenario, (), progress)
+}
+
+/// The same, and `observer` is told of every packet at the edges of nodes and links.
+///
+/// # Errors
+/// A scenario that validation would refuse.
+pub fn run_observed<O: Observer>(
+    scenario: &Scenario,
+    observer: O,
+    progress: &mut dyn FnMut(u64) -> bool,
+) -> Result<Recording, SetupError> {
+    let mut world = build::build(scenario, observer)?;
     world.run(progress);
     Ok(world.finish(scenario))
 }

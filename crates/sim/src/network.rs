@@ -7,6 +7,7 @@
 
 use crate::calendar::{Calendar, Source};
 use crate::lane::{Lane, Waiting};
+use crate::observer::{Event, Loss, Observer, Watch};
 use crate::packets::{Packet, Packets};
 use crate::tunnel::Tunnel;
 use dragstrip_link::{Air, Header, Medium, Ring, SharedMedium, Transmitter};
@@ -211,7 +212,7 @@ pub(crate) enum Target {
 
 /// Everything between the hosts.
 #[derive(Debug)]
-pub(crate) struct Network {
+pub(crate) struct Network<O> {
     pub packets: Packets,
     /// Packets that entered from a host, and that reached the end of their path.
     pub sent: u64,
@@ -227,6 +228,7 @@ pub(crate) struct Network {
     pub channels: Vec<Channel>,
     /// Links whose first packet has to wait for ARP, by their first stage.
     pub resolutions: std::collections::BTreeMap<u32, Resolution>,
+    pub watch: Watch<O>,
 }
 
 /// What header compression looks at in a packet; none if it is no TCP.
@@ -237,13 +239,24 @@ fn tcp_header(packet: &Packet, hops: &[u32]) -> Option<Header> {
 }
 
 /// The sink a discipline reports to while it holds packets of the arena.
-pub(crate) struct Losses<'a> {
+pub(crate) struct Losses<'a, O> {
     pub packets: &'a mut Packets,
     pub counters: &'a mut StageCounters,
+    pub watch: &'a mut Watch<O>,
+    pub stage: usize,
+    pub now: Instant,
 }
 
-impl Sink for Losses<'_> {
-    fn dropped(&mut self, item: Item, _reason: DropReason) {
+impl<O: Observer> Losses<'_, O> {
+    #[inline]
+    pub fn tell(&mut self, event: Event, id: PacketId) {
+        self.watch.at_stage(self.stage, event, id, self.packets, self.now);
+    }
+}
+
+impl<O: Observer> Sink for Losses<'_, O> {
+    fn dropped(&mut self, item: Item, reason: DropReason) {
+        self.tell(Event::Dropped(Loss::Queue(reason)), item.packet);
         self.packets.remove(item.packet);
         self.counters.dropped += 1;
     }
@@ -252,16 +265,19 @@ impl Sink for Losses<'_> {
         let class = &mut self.packets.get_mut(packet).class;
         *class = class.with_ecn(Ecn::Ce);
         self.counters.marked += 1;
+        self.tell(Event::Marked, packet);
     }
 
     fn duplicated(&mut self, item: Item) -> Item {
         let copy = self.packets.get(item.packet).clone();
         self.counters.copied += 1;
-        Item { packet: self.packets.insert(copy), ..item }
+        let packet = self.packets.insert(copy);
+        self.tell(Event::Duplicated, packet);
+        Item { packet, ..item }
     }
 }
 
-impl Network {
+impl<O: Observer> Network<O> {
     /// Shared media on which somebody talks before any of our stations does.
     pub fn start_media(&mut self) {
         for channel in &self.channels {
@@ -277,6 +293,7 @@ impl Network {
         let len = u32::from(packet.frame);
         let id = self.packets.insert(packet);
         self.sent += 1;
+        self.watch.sent(&self.hops, first_hop, id, &self.packets, now);
         self.travel(id, first_hop, len, now, now)
     }
 
@@ -307,16 +324,23 @@ impl Network {
                 return Some(first_departure);
             }
             stage.counters.enqueued += 1;
+            self.watch.at_stage(index, Event::Enqueued, id, &self.packets, at);
             let Server::Computed(fifo) = &mut stage.server else {
                 let refused = self.enqueue(index, id, hop, len, now);
                 return (!refused || first.is_some()).then_some(first_departure);
             };
-            let Some(leaves) = fifo.offer(len, at) else {
+            let Some(departure) = fifo.schedule(len, at) else {
                 stage.counters.dropped += 1;
+                let loss = Event::Dropped(Loss::Queue(DropReason::Overlimit));
+                self.watch.at_stage(index, loss, id, &self.packets, at);
                 self.packets.remove(id);
                 return first.map(|_| first_departure);
             };
+            let leaves = departure.leaves;
             at = leaves + stage.delay;
+            let left = departure.out_of_queue;
+            self.watch.at_stage(index, Event::Dequeued, id, &self.packets, left);
+            self.watch.at_stage(index, Event::Arrived, id, &self.packets, at);
             if first.is_none() {
                 first = Some(index);
                 first_departure = leaves;
@@ -372,6 +396,7 @@ impl Network {
             self.travel(id, hop, len, now, now);
             return None;
         }
+        self.watch.received(&self.hops, hop, id, &self.packets, now);
         Some((id, entry & !END))
     }
 
@@ -397,7 +422,13 @@ impl Network {
             Server::Computed(_) => return false,
         };
         let dropped = stage.counters.dropped;
-        let mut sink = Losses { packets: &mut self.packets, counters: &mut stage.counters };
+        let mut sink = Losses {
+            packets: &mut self.packets,
+            counters: &mut stage.counters,
+            watch: &mut self.watch,
+            stage: index,
+            now,
+        };
         discipline.enqueue(item, now, &mut sink);
         let refused = stage.counters.dropped > dropped && matches!(discipline, Discipline::Fifo(_));
         self.pump(index, now);
@@ -420,9 +451,16 @@ impl Network {
                 self.calendar.set(evented.source, free);
                 return;
             }
-            let mut sink = Losses { packets: &mut self.packets, counters: &mut stage.counters };
+            let mut sink = Losses {
+                packets: &mut self.packets,
+                counters: &mut stage.counters,
+                watch: &mut self.watch,
+                stage: index,
+                now,
+            };
             match evented.discipline.dequeue(now, &mut sink) {
                 Dequeue::Packet(item) => {
+                    sink.tell(Event::Dequeued, item.packet);
                     let (packets, hops) = (&self.packets, &self.hops);
                     let header = || tcp_header(packets.get(item.packet), hops);
                     let at = evented.transmitter.send(item.len, now, header) + evented.delay;
@@ -444,11 +482,20 @@ impl Network {
     fn offer(&mut self, index: usize, now: Instant) {
         let stage = &mut self.stages[index];
         let Server::Shared(shared) = &mut stage.server else { return };
-        let mut sink = Losses { packets: &mut self.packets, counters: &mut stage.counters };
+        let mut sink = Losses {
+            packets: &mut self.packets,
+            counters: &mut stage.counters,
+            watch: &mut self.watch,
+            stage: index,
+            now,
+        };
         let mut watchdog = Instant::NEVER;
         while shared.ring.has_room() {
             match shared.discipline.dequeue(now, &mut sink) {
-                Dequeue::Packet(item) => shared.ring.push(item),
+                Dequeue::Packet(item) => {
+                    sink.tell(Event::Dequeued, item.packet);
+                    shared.ring.push(item);
+                }
                 Dequeue::Wait(until) => {
                     watchdog = until;
                     break;
@@ -481,6 +528,8 @@ impl Network {
                 self.leave(stage, packet, at + delay, now);
             } else {
                 self.stages[stage].counters.dropped += 1;
+                let loss = Event::Dropped(Loss::Medium);
+                self.watch.at_stage(stage, loss, packet, &self.packets, now);
                 self.packets.remove(packet);
             }
         }
@@ -514,6 +563,7 @@ impl Network {
     /// A packet has left the stage `index` and reaches what follows at `at`.
     pub fn leave(&mut self, index: usize, id: PacketId, at: Instant, now: Instant) {
         let packet = self.packets.get(id);
+        self.watch.at_stage(index, Event::Arrived, id, &self.packets, at);
         let (hop, len) = (packet.hop + 1, u32::from(packet.frame));
         if at == now && self.hops[hop as usize] & END == 0 {
             self.travel(id, hop, len, at, now);

@@ -6,6 +6,7 @@
 use crate::apps::{App, FlowKind};
 use crate::calendar::Source;
 use crate::network::{ETHERNET_BYTES, Losses, Network, Server};
+use crate::observer::{Event, Observer};
 use crate::world::World;
 use dragstrip_qdisc::{Dequeue, Discipline, PacketId, Qdisc};
 use dragstrip_units::Instant;
@@ -33,7 +34,7 @@ impl Tunnel {
     }
 }
 
-impl Network {
+impl<O: Observer> Network<O> {
     /// The stage's tunnel; none if it is no tunnel's.
     #[inline]
     pub fn tunnel(&self, index: usize) -> Option<&Tunnel> {
@@ -47,9 +48,16 @@ impl Network {
     pub fn enter_tunnel(&mut self, index: usize, now: Instant) -> Option<u64> {
         let stage = &mut self.stages[index];
         let Server::Tunnel(tunnel) = &mut stage.server else { return None };
-        let mut sink = Losses { packets: &mut self.packets, counters: &mut stage.counters };
+        let mut sink = Losses {
+            packets: &mut self.packets,
+            counters: &mut stage.counters,
+            watch: &mut self.watch,
+            stage: index,
+            now,
+        };
         match tunnel.discipline.dequeue(now, &mut sink) {
             Dequeue::Packet(item) => {
+                sink.tell(Event::Dequeued, item.packet);
                 // What a tun device hands over: the packet without Ethernet's header.
                 tunnel.written += u64::from(tunnel.header_bytes + item.len - ETHERNET_BYTES);
                 tunnel.under_way.push_back((tunnel.written, item.packet));
@@ -76,7 +84,7 @@ impl Network {
     }
 }
 
-impl World {
+impl<O: Observer> World<O> {
     /// Something has arrived for an application that waits for it: at a tunnel, packets, or room to write others.
     pub(crate) fn after_arrival(&mut self, flow: usize, endpoint: usize, data: bool) {
         let (FlowKind::Tcp { server, .. }, App::Tunnel { there, back }) =

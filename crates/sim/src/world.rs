@@ -3,6 +3,7 @@
 use crate::apps::{App, Flow, FlowKind, Phase};
 use crate::calendar::{END_OF_TIME, Source};
 use crate::network::{Network, Target};
+use crate::observer::Observer;
 use crate::packets::Packet;
 use crate::probes::Probe;
 use crate::recorder;
@@ -107,8 +108,8 @@ struct Arrivals {
 
 /// A run in progress.
 #[derive(Debug)]
-pub(crate) struct World {
-    pub(crate) network: Network,
+pub(crate) struct World<O> {
+    pub(crate) network: Network<O>,
     pub(crate) sockets: Vec<Socket>,
     pub(crate) flows: Vec<Flow>,
     arrivals: Vec<Arrivals>,
@@ -126,12 +127,12 @@ pub(crate) struct World {
 }
 
 /// The way out of one host for one connection.
-struct Out<'a> {
-    network: &'a mut Network,
+struct Out<'a, O> {
+    network: &'a mut Network<O>,
     first_hop: u32,
 }
 
-impl Outbox for Out<'_> {
+impl<O: Observer> Outbox for Out<'_, O> {
     #[inline]
     fn send(&mut self, segment: &Segment, ecn: Ecn, now: Instant) -> Option<Instant> {
         let class = TrafficClass::new(Dscp::DEFAULT, ecn);
@@ -139,11 +140,11 @@ impl Outbox for Out<'_> {
     }
 }
 
-impl World {
+impl<O: Observer> World<O> {
     #[expect(clippy::too_many_arguments, reason = "called once, by build, with the parts it made")]
     pub fn new(
         scenario: &Scenario,
-        network: Network,
+        network: Network<O>,
         sockets: Vec<Socket>,
         flows: Vec<Flow>,
         probes: Vec<Probe>,

@@ -1,0 +1,284 @@
+//! What an observer is told: every packet is followed from its sender over each queue and line to its receiver or to the
+//! place where it is lost, nothing is told twice or left out, and a run that is watched is the run that is not.
+
+use dragstrip_packet::{Body, Ecn, TrafficClass};
+use dragstrip_scenario::{FlowSpec, LinkSpec, QdiscSpec, Scenario};
+use dragstrip_sim::audit::audit_observed;
+use dragstrip_sim::{Event, Loss, Observer, Sighting, Vantage, run, run_observed};
+use dragstrip_testkit::{Budget, path, scenarios};
+use dragstrip_units::Instant;
+use proptest::strategy::{Strategy, ValueTree};
+use proptest::test_runner::{Config, TestRng, TestRunner};
+use std::collections::BTreeMap;
+
+/// Every algorithm, queue discipline, impairment and application in one run of ten seconds.
+const EVERYTHING: &str = include_str!("../../../tests/golden/recording.scenario.json");
+
+/// Where a packet is between two sightings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Node(u32),
+    Queue(Vantage),
+    Line(Vantage),
+    /// Behind a link's line, in front of its netem.
+    BeforeNetem(u32),
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Packet {
+    at: Instant,
+    place: Place,
+    body: Body,
+    class: TrafficClass,
+    frame_bytes: u16,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Counts {
+    enqueued: u64,
+    duplicated: u64,
+    dequeued: u64,
+    arrived: u64,
+    marked: u64,
+    dropped_from_queue: u64,
+    lost_on_medium: u64,
+}
+
+/// Follows every packet and counts what happens at every vantage point.
+#[derive(Debug)]
+struct Follower {
+    /// Of each link: nodes at its ends, whether there is a netem behind it.
+    links: Vec<(u32, u32, bool)>,
+    under_way: BTreeMap<u32, Packet>,
+    counts: BTreeMap<Vantage, Counts>,
+    sent: u64,
+    received: u64,
+}
+
+impl Follower {
+    fn new(scenario: &Scenario) -> Self {
+        let node = |name: &str| {
+            scenario.nodes.iter().position(|node| node.name() == name).expect("a node") as u32
+        };
+        let ends = |link: &dragstrip_scenario::LinkSpec| {
+            (node(&link.from), node(&link.to), link.netem.is_some())
+        };
+        Self {
+            links: scenario.links.iter().map(ends).collect(),
+            under_way: BTreeMap::new(),
+            counts: BTreeMap::new(),
+            sent: 0,
+            received: 0,
+        }
+    }
+
+    /// Where a packet must be to enter this queue.
+    fn before(&self, vantage: Vantage) -> Place {
+        let Vantage::Link { link, netem } = vantage else { panic!("no queue at {vantage:?}") };
+        if netem { Place::BeforeNetem(link) } else { Place::Node(self.links[link as usize].0) }
+    }
+
+    /// Where it is after this line.
+    fn behind(&self, vantage: Vantage) -> Place {
+        let Vantage::Link { link, netem } = vantage else { panic!("no line at {vantage:?}") };
+        let (_, to, has_netem) = self.links[link as usize];
+        if has_netem && !netem { Place::BeforeNetem(link) } else { Place::Node(to) }
+    }
+
+    fn begin(&mut self, place: Place, sighting: &Sighting<'_>) {
+        let Sighting { at, packet, class, frame_bytes, body, .. } = *sighting;
+        assert_eq!(u32::from(frame_bytes), body.frame_len());
+        let known = Packet { at, place, body: *body, class, frame_bytes };
+        let other = self.under_way.insert(packet.0, known);
+        assert!(other.is_none(), "{sighting:?} while {other:?} is under way");
+    }
+
+    /// The packet is what it was, unless somebody has marked it.
+    fn check(&self, sighting: &Sighting<'_>) -> Packet {
+        let known = *self.under_way.get(&sighting.packet.0).expect("a packet under way");
+        assert!(sighting.at >= known.at, "{sighting:?} after {known:?}");
+        assert_eq!((sighting.body, sighting.frame_bytes), (&known.body, known.frame_bytes));
+        if sighting.event == Event::Marked {
+            assert!(known.class.ecn().is_capable(), "{known:?} cannot be marked");
+            assert_eq!(sighting.class, known.class.with_ecn(Ecn::Ce));
+        } else {
+            assert_eq!(sighting.class, known.class);
+        }
+        known
+    }
+
+    fn go_on(&mut self, from: Place, to: Place, sighting: &Sighting<'_>) {
+        let known = self.check(sighting);
+        assert_eq!(known.place, from, "{sighting:?}");
+        let now = Packet { at: sighting.at, place: to, class: sighting.class, ..known };
+        self.under_way.insert(sighting.packet.0, now);
+    }
+
+    fn end(&mut self, at: Place, sighting: &Sighting<'_>) {
+        assert_eq!(self.check(sighting).place, at, "{sighting:?}");
+        self.under_way.remove(&sighting.packet.0);
+    }
+}
+
+impl Observer for Follower {
+    fn saw(&mut self, sighting: &Sighting<'_>) {
+        let vantage = sighting.vantage;
+        let (queue, line) = (Place::Queue(vantage), Place::Line(vantage));
+        match (vantage, sighting.event) {
+            (Vantage::Node { node }, Event::Sent) => {
+                self.sent += 1;
+                self.begin(Place::Node(node), sighting);
+            }
+            (Vantage::Node { node }, Event::Received) => {
+                self.received += 1;
+                self.end(Place::Node(node), sighting);
+            }
+            (Vantage::Link { .. }, event) => {
+                let counts = self.counts.entry(vantage).or_default();
+                match event {
+                    Event::Enqueued => {
+                        counts.enqueued += 1;
+                        self.go_on(self.before(vantage), queue, sighting);
+                    }
+                    Event::Dequeued => {
+                        counts.dequeued += 1;
+                        self.go_on(queue, line, sighting);
+                    }
+                    Event::Arrived => {
+                        counts.arrived += 1;
+                        self.go_on(line, self.behind(vantage), sighting);
+                    }
+                    Event::Marked => {
+                        counts.marked += 1;
+                        self.go_on(queue, queue, sighting);
+                    }
+                    Event::Duplicated => {
+                        counts.duplicated += 1;
+                        self.begin(queue, sighting);
+                    }
+                    Event::Dropped(Loss::Queue(_)) => {
+                        counts.dropped_from_queue += 1;
+                        self.end(queue, sighting);
+                    }
+                    Event::Dropped(Loss::Medium) => {
+                        counts.lost_on_medium += 1;
+                        self.end(line, sighting);
+                    }
+                    Event::Sent | Event::Received => panic!("{sighting:?}"),
+                }
+            }
+            (Vantage::Node { .. }, _) => panic!("{sighting:?}"),
+        }
+    }
+}
+
+/// Watches `scenario`, and holds what was seen against the run's own books and against a run that nobody watches.
+fn follow(scenario: &Scenario) -> Follower {
+    let mut follower = Follower::new(scenario);
+    let (recording, books) = audit_observed(scenario, &mut follower).expect("a valid scenario");
+    let unwatched = run(scenario, &mut |_| true).expect("a valid scenario");
+    assert_eq!(recording.sha256(), unwatched.sha256(), "watching has changed the run");
+    let sum = |count: fn(&Counts) -> u64| follower.counts.values().map(count).sum::<u64>();
+    let dropped = sum(|counts| counts.dropped_from_queue + counts.lost_on_medium);
+    assert_eq!(
+        (follower.sent, follower.received, dropped, sum(|counts| counts.duplicated)),
+        (books.sent, books.delivered, books.dropped, books.copied)
+    );
+    assert_eq!(follower.under_way.len() as u64, books.waiting);
+    for (&vantage, counts) in &follower.counts {
+        let held = |place: Place| {
+            follower.under_way.values().filter(|packet| packet.place == place).count() as u64
+        };
+        assert_eq!(
+            counts.enqueued + counts.duplicated,
+            counts.dequeued + counts.dropped_from_queue + held(Place::Queue(vantage)),
+            "queue of {vantage:?}"
+        );
+        assert_eq!(
+            counts.dequeued,
+            counts.arrived + counts.lost_on_medium + held(Place::Line(vantage)),
+            "line of {vantage:?}"
+        );
+    }
+    follower
+}
+
+#[test]
+fn every_packet_is_followed_to_its_end() {
+    let follower = follow(&Scenario::from_json(EVERYTHING).expect("a scenario"));
+    let seen = |count: fn(&Counts) -> u64| follower.counts.values().any(|counts| count(counts) > 0);
+    assert!(seen(|counts| counts.dropped_from_queue) && seen(|counts| counts.marked));
+    assert!(seen(|counts| counts.duplicated));
+}
+
+#[test]
+fn every_packet_of_random_scenarios_is_followed_to_its_end() {
+    let config = Config { failure_persistence: None, ..Config::default() };
+    let rng = TestRng::from_seed(config.rng_algorithm, &[7; 32]);
+    let mut runner = TestRunner::new_with_rng(config, rng);
+    let strategy = scenarios(Budget { duration_ns: 3_000_000_000, flows: 4 });
+    let mut lost_on_medium = 0;
+    for _ in 0..150 {
+        let scenario = strategy.new_tree(&mut runner).expect("a scenario").current();
+        let follower = follow(&scenario);
+        lost_on_medium += follower.counts.values().map(|counts| counts.lost_on_medium).sum::<u64>();
+    }
+    assert!(lost_on_medium > 0, "media that lose frames are among them");
+}
+
+/// What happens at one link, in the order of time.
+struct AtLink(u32, Vec<(u64, Event)>);
+
+impl Observer for AtLink {
+    fn saw(&mut self, sighting: &Sighting<'_>) {
+        if sighting.vantage == (Vantage::Link { link: self.0, netem: false }) {
+            self.1.push((sighting.at.as_nanos(), sighting.event));
+        }
+    }
+}
+
+/// A frame of 1 000 + 42 + 24 bytes takes 852.8 µs at 10 Mbit/s: the tap at the near end is at the beginning of that, the one at the far end a delay
+/// after its end, whether departures are computed on arrival or decided one by one.
+#[test]
+fn a_packet_tap_is_behind_the_queue_and_behind_the_line() {
+    let at_bottleneck = |qdisc: QdiscSpec| {
+        let bottleneck = LinkSpec {
+            rate_bps: Some(10_000_000),
+            overhead_bytes: 24,
+            delay_ns: 5_000_000,
+            qdisc,
+            ..path::link("r", "d")
+        };
+        let mut scenario = path::dumbbell(1, bottleneck, 0, 1);
+        scenario.flows = vec![FlowSpec {
+            stop_ns: Some(2_000_000),
+            ..path::datagrams("s0", "d", 16_000_000, 1_000)
+        }];
+        let mut seen = AtLink(0, Vec::new());
+        run_observed(&scenario, &mut seen, &mut |_| true).expect("a valid scenario");
+        seen.1.sort_by_key(|(at, _)| *at);
+        seen.1
+    };
+    let computed = at_bottleneck(QdiscSpec::Pfifo { limit_packets: 100 });
+    let of = |event: Event| -> Vec<u64> {
+        computed.iter().filter(|seen| seen.1 == event).map(|seen| seen.0).collect()
+    };
+    let (enqueued, dequeued, arrived) =
+        (of(Event::Enqueued), of(Event::Dequeued), of(Event::Arrived));
+    assert_eq!(enqueued.len(), 4, "every 500 µs for 2 ms");
+    let first = enqueued[0];
+    let starts: Vec<u64> = (0..4).map(|packet| first + packet * 852_800).collect();
+    assert_eq!(dequeued, starts);
+    assert_eq!(arrived, starts.iter().map(|start| start + 852_800 + 5_000_000).collect::<Vec<_>>());
+    let evented = at_bottleneck(QdiscSpec::Codel {
+        limit_packets: 100,
+        target_ns: 5_000_000,
+        interval_ns: 100_000_000,
+        ecn: false,
+    });
+    let in_order = |mut seen: Vec<(u64, Event)>| {
+        seen.sort_by_key(|(at, event)| (*at, format!("{event:?}")));
+        seen
+    };
+    assert_eq!(in_order(computed), in_order(evented));
+}
