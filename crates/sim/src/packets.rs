@@ -28,6 +28,13 @@ impl Packet {
         let frame = body.frame_len().min(u16::MAX.into()) as u16;
         Self { body, hop: 0, frame, class }
     }
+
+    /// The same of a segment, whose length is then not looked up by protocol.
+    #[inline]
+    pub fn tcp(segment: &Segment, class: TrafficClass) -> Self {
+        let frame = segment.frame_len() as u16;
+        Self { body: Body::Tcp(*segment), hop: 0, frame, class }
+    }
 }
 
 /// The end of the list of free records.

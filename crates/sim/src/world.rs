@@ -136,7 +136,7 @@ impl<O: Observer> Outbox for Out<'_, O> {
     #[inline]
     fn send(&mut self, segment: &Segment, ecn: Ecn, now: Instant) -> Option<Instant> {
         let class = TrafficClass::new(Dscp::DEFAULT, ecn);
-        self.network.send(Packet::new(Body::Tcp(*segment), class), self.first_hop, now)
+        self.network.send(Packet::tcp(segment, class), self.first_hop, now)
     }
 }
 

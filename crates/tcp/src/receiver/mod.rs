@@ -298,7 +298,9 @@ impl Receiver {
         if self.sack {
             let mut blocks = [SackBlock::default(); 3];
             let count = self.reassembly.blocks(self.rcv_nxt, &mut blocks);
-            segment.set_sack(&blocks[..count]);
+            if count > 0 {
+                segment.set_sack(&blocks[..count]);
+            }
         }
         self.fill_header(&mut segment, now);
         segment
