@@ -92,15 +92,21 @@ class Browser:
         target = self.ask("Target.createTarget", url="about:blank")["targetId"]
         session = self.ask("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         page = Page(self, session, target)
-        for domain in ("Page", "Runtime", "Log", "Network"):
+        for domain in ("Page", "Runtime", "Log", "Network", "Performance"):
             page.ask(f"{domain}.enable")
         size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
         page.ask("Emulation.setDeviceMetricsOverride", **size)
         features = [{"name": name.replace("_", "-"), "value": value} for name, value in media.items()]
         page.ask("Emulation.setEmulatedMedia", features=features)
         page.ask("Emulation.setScriptExecutionDisabled", value=not script)
-        page.ask("Page.navigate", url=file.resolve().as_uri())
-        page.wait_for(lambda: any(event.get("method") == "Page.loadEventFired" for event in self.events))
+        page.ask("Page.setLifecycleEventsEnabled", enabled=True)
+        loader = page.ask("Page.navigate", url=file.resolve().as_uri())["loaderId"]
+
+        def loaded(event: dict[str, Any]) -> bool:
+            params = event.get("params", {})
+            return params.get("loaderId") == loader and params.get("name") == "load"
+
+        page.wait_for(lambda: any(map(loaded, self.events)))
         return page
 
 
@@ -157,15 +163,10 @@ class Page:
         sent = [e for e in self._browser.events if e.get("method") == "Network.requestWillBeSent"]
         return [event["params"]["request"]["url"] for event in sent]
 
-    def picture(self, *, whole: bool = True) -> bytes:
-        """A PNG of the page."""
-        shot = self.ask("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
-        return base64.b64decode(shot["data"])
-
-    def whole_picture(self, width: int) -> bytes:
-        """A PNG of the page from top to bottom."""
-        height = self.value("document.documentElement.scrollHeight")
-        clip = {"x": 0, "y": 0, "width": width, "height": height, "scale": 1}
+    def picture(self, width: int, height: int | None = None) -> bytes:
+        """A PNG of the page from its top, to its end unless told."""
+        high = height or self.value("document.documentElement.scrollHeight")
+        clip = {"x": 0, "y": 0, "width": width, "height": high, "scale": 1}
         shot = self.ask("Page.captureScreenshot", format="png", captureBeyondViewport=True, clip=clip)
         return base64.b64decode(shot["data"])
 

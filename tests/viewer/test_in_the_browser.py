@@ -1,0 +1,242 @@
+"""The page in a real browser: every figure is drawn, at every width and in every scheme, under its own policy."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dragstrip import viewer
+from dragstrip.report import embed
+from dragstrip.report.colours import KNOWN, ON_DARK
+from dragstrip.report.figure import Axis, Figure, Panel, Stroke, TimeLines
+from dragstrip.report.series import Curve
+
+from .browser import Browser, Page
+from .conftest import PLANS
+
+PageOf = Callable[[str], Path]
+# The mark that carries a figure's data, by its kind.
+MARKS = {
+    "bars": "rect.bar",
+    "interval": "rect.bar",
+    "distribution": "path.curve",
+    "shares": "path.area",
+    "pie": "path.slice",
+    "timelines": "path.curve",
+}
+FIGURES = """[...document.querySelectorAll("figure")].map((figure) => {
+  const content = JSON.parse(figure.querySelector(".chart-data").textContent);
+  const svg = figure.querySelector("svg.plot");
+  const box = svg.getBoundingClientRect();
+  const inside = (mark) => {
+    const own = mark.getBoundingClientRect();
+    return own.left >= box.left - 2 && own.right <= box.right + 2;
+  };
+  return {
+    name: content.name, kind: content.kind, label: svg.getAttribute("aria-label"), role: svg.getAttribute("role"),
+    marks: [...svg.querySelectorAll(MARK[content.kind])].map((mark) => [mark.getAttribute("d") ?? "", inside(mark)]),
+    texts: [...svg.querySelectorAll("text")].filter((text) => text.textContent).map((text) => [text.textContent, inside(text)]),
+    overlaps: svg.querySelectorAll("text").length && [...svg.querySelectorAll("text.tick")].map((text) => text.textContent),
+    rows: figure.querySelectorAll("details tbody tr").length,
+    wide: box.right <= document.documentElement.clientWidth + 1,
+  };
+})""".replace("MARK[", f"({json.dumps(MARKS)})[")
+
+
+def expected(name: str) -> set[str]:
+    plan = PLANS[name]
+    figures = {"goodput", "rtt", "retransmissions", "cdf-rtt", "cdf-throughput"}
+    contenders = {flow.cc for run in plan.runs for flow in run.flows}
+    figures |= {f"timeline-{number}" for number in range(1, len(contenders) + 1)}
+    return figures | ({"shares", "pie", "jain"} if name == "together" else set())
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1300, 390])
+@pytest.mark.parametrize("name", PLANS)
+def test_every_figure_is_drawn(browser: Browser, page_of: PageOf, name: str, width: int, scheme: str) -> None:
+    page = browser.page(page_of(name), width, prefers_color_scheme=scheme)
+    figures = page.value(FIGURES)
+    assert {figure["name"] for figure in figures} == expected(name)
+    for figure in figures:
+        assert figure["role"] == "img"
+        assert len(figure["label"]) > 20
+        assert figure["rows"] > 0, "its numbers as a table"
+        assert figure["wide"], "no wider than the page"
+        assert figure["marks"], figure["name"]
+        for path, inside in figure["marks"]:
+            assert inside
+            assert "NaN" not in path
+            assert "undefined" not in path
+        assert all(inside for _, inside in figure["texts"]), figure["texts"]
+        assert "NaN" not in str(figure["texts"])
+    assert page.value("document.documentElement.scrollWidth") <= width
+    ground = page.value("getComputedStyle(document.body).backgroundColor")
+    assert ground == ("rgb(255, 255, 255)" if scheme == "light" else "rgb(13, 17, 23)")
+    reno = page.value("getComputedStyle(document.querySelector('[data-colour] rect.bar')).fill")
+    assert reno == rgb(KNOWN["reno"] if scheme == "light" else ON_DARK[KNOWN["reno"]])
+    assert page.complaints() == []
+    assert page.requests() == [page_of(name).resolve().as_uri()], "the page itself and nothing else"
+    page.close()
+
+
+def rgb(colour: str) -> str:
+    return f"rgb({', '.join(str(int(colour[at : at + 2], 16)) for at in (1, 3, 5))})"
+
+
+def test_the_policy_stops_what_is_not_the_pages_own(browser: Browser, page_of: PageOf, tmp_path: Path) -> None:
+    """That the tests above see a violation if there is one."""
+    text = page_of("alone").read_text(encoding="utf-8")
+    file = tmp_path / "foreign.html"
+    foreign = '<script>document.title = "foreign"</script><p style="color:red">x</p><img src="x.png">'
+    file.write_text(text.replace("</main>", f"{foreign}</main>"), encoding="utf-8")
+    page = browser.page(file)
+    page.wait_for(lambda: len(page.complaints()) >= 3)
+    assert page.value("document.title") != "foreign"
+    told = " ".join(page.complaints())
+    for directive in ("script-src", "style-src", "default-src 'none'"):
+        assert directive in told
+    page.close()
+
+
+def test_without_scripts_the_tables_remain(browser: Browser, page_of: PageOf) -> None:
+    page = browser.page(page_of("together"), script=False)
+    text = page.ask("DOM.getDocument", depth=-1)
+    page.ask("Emulation.setScriptExecutionDisabled", value=False)
+    assert "which does not run here" in json.dumps(text)
+    assert page.value("document.querySelectorAll('svg.plot').length") == 0
+    assert page.value("document.querySelectorAll('figure details tbody tr').length") > 100
+    page.close()
+
+
+CURSOR = "document.querySelectorAll('figure')[{}].querySelector('.cursor')"
+
+
+def readouts(page: Page) -> list[str]:
+    return page.value("[...document.querySelectorAll('.columns text.readout')].map((text) => text.textContent)")
+
+
+def order(page: Page, name: str) -> int:
+    names = page.value(
+        "[...document.querySelectorAll('.chart-data')].map((data) => JSON.parse(data.textContent).name)"
+    )
+    return names.index(name)
+
+
+def test_one_cursor_of_time_for_all_figures(browser: Browser, page_of: PageOf) -> None:
+    page = browser.page(page_of("together"))
+    handle = CURSOR.format(order(page, "timeline-1"))
+    assert set(readouts(page)) == {""}
+    page.value(f"{handle}.scrollIntoView({{block: 'center'}})")
+    left, top, wide, high = page.value(
+        f"(() => {{ const b = {handle}.getBoundingClientRect(); return [b.left, b.top, b.width, b.height]; }})()"
+    )
+    page.mouse(left + wide / 2, top + high / 2)
+    shown = readouts(page)
+    # Four figures of four panels, each with its moment.
+    assert len(shown) == 4 * 5
+    assert shown.count("10 s") == 4
+    assert all(shown)
+    assert page.value("document.querySelectorAll('figure text.readout')[0].textContent") == "10 s", "shares too"
+    page.mouse(5, 5)
+    assert set(readouts(page)) == {""}
+    page.close()
+
+
+def test_arrow_keys_read_a_figure(browser: Browser, page_of: PageOf) -> None:
+    page = browser.page(page_of("alone"))
+    handle = CURSOR.format(order(page, "timeline-1"))
+    page.value(f"{handle}.focus()")
+    for name in ("Home", "ArrowRight", "ArrowRight"):
+        page.key(name)
+    page.key("ArrowRight", modifiers=8)
+    now = page.value(f"[{handle}.ariaValueNow, {handle}.ariaValueText]")
+    # Two hundredths and, with Shift, a tenth of 20 s.
+    assert float(now[0]) == pytest.approx(2.4)
+    assert now[1].startswith("2.40 s, Throughput ")
+    assert "Queue" in now[1]
+    page.key("Escape")
+    assert set(readouts(page)) == {""}
+    handle = CURSOR.format(order(page, "cdf-rtt"))
+    page.value(f"{handle}.focus()")
+    page.key("End")
+    page.key("PageDown")
+    level, words = page.value(f"[{handle}.ariaValueNow, {handle}.ariaValueText]")
+    assert float(level) == pytest.approx(0.9)
+    assert words.startswith("90 % at or below: ")
+    # What the cursor says is what the table says.
+    figure = f"document.querySelectorAll('figure')[{order(page, 'cdf-rtt')}]"
+    table: list[list[str]] = page.value(
+        f"[...{figure}.querySelectorAll('details tr')].map((row) => [...row.children].map((cell) => cell.textContent))"
+    )
+    row = next(row for row in table if row[0] == "90%")
+    for label, value in zip(table[0][1:], row[1:], strict=True):
+        said = words.split(f"{label} ")[1].split(" ms")[0]
+        assert float(said) == pytest.approx(float(value), rel=0.01)
+    page.close()
+
+
+def test_an_algorithm_can_be_taken_away(browser: Browser, page_of: PageOf) -> None:
+    page = browser.page(page_of("alone"))
+    count = "[...document.querySelectorAll('{}')].filter((part) => part.checkVisibility()).length"
+    assert page.value(count.format("figure")) == 11
+    page.value("document.querySelector('.toggles input[value=vegas]').click()")
+    assert page.value(count.format("figure")) == 10
+    assert page.value("document.querySelectorAll('[data-faded]').length") > 5
+    # Also after the figures are drawn anew.
+    size = {"width": 700, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    page.ask("Emulation.setDeviceMetricsOverride", **size)
+    page.wait_for(lambda: page.value("document.querySelector('svg.plot').clientWidth") < 400)
+    assert page.value("document.querySelectorAll('[data-faded]').length") > 5
+    assert page.complaints() == []
+    page.close()
+
+
+def test_forced_colours_and_stillness(browser: Browser, page_of: PageOf) -> None:
+    page = browser.page(page_of("alone"), forced_colors="active", prefers_reduced_motion="reduce")
+    look = "getComputedStyle(document.querySelector('{}')).{}"
+    ink = page.value("getComputedStyle(document.body).color")
+    assert page.value(look.format("path.curve", "stroke")) == ink
+    dashes = page.value(
+        f"[...document.querySelectorAll('figure')[{order(page, 'cdf-rtt')}].querySelectorAll('path.curve')]"
+        ".map((curve) => curve.getAttribute('stroke-dasharray'))"
+    )
+    assert len(set(dashes)) == 6, "told apart without colours"
+    assert page.value("document.getAnimations().length") == 0
+    page.close()
+
+
+def test_a_thousand_curves_are_drawn_in_three_seconds(browser: Browser, tmp_path: Path) -> None:
+    times = np.linspace(0, 30, 240)
+    rng = np.random.default_rng(1)
+    panels = []
+    for title in ("Throughput", "RTT", "Window", "Queue"):
+        curves = [Curve(times, rng.random(240).cumsum()) for _ in range(1000)]
+        stroke = Stroke(curves, KNOWN["reno"], 0.7, opacity=0.3, main=True)
+        panels.append(Panel(Axis(f"{title} (x)", 0, 240, "x"), [stroke]))
+    figure = Figure("many", "A thousand flows", "Made up.", TimeLines(Axis("Time (s)", 0, 30, "s"), panels))
+    file = tmp_path / "many.html"
+    look, script = viewer.style(), viewer.script()
+    file.write_text(
+        f'<!doctype html><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{viewer.policy(look, script)}">'
+        f'<style>{look}</style><section><figure><div class="chart"></div>'
+        f'<script type="application/json" class="chart-data">{embed.script(figure)}</script></figure></section>'
+        f'<script type="module">{script}</script>',
+        encoding="utf-8",
+    )
+    page = browser.page(file)
+    drawn: Any = page.value(
+        "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() =>"
+        " done([...document.querySelectorAll('path.curve')].map((path) => path.getAttribute('d').split('M').length)))))"
+    )
+    assert drawn == [1001] * 4
+    assert page.complaints() == []
+    # Of the page's thread: reading, drawing, layout.
+    metrics = {metric["name"]: metric["value"] for metric in page.ask("Performance.getMetrics")["metrics"]}
+    assert metrics["TaskDuration"] < 3.0
+    page.close()
