@@ -11,7 +11,7 @@ export UV_SYSTEM_CERTS := true
 export UV_NATIVE_TLS := true
 endif
 
-.PHONY: demo test test-faults guide bench fidelity agreement catalogue test-rust test-python wasm fuzz fuzz-long kernel vm-tools python check-rust clean-demo
+.PHONY: demo test test-faults guide bench fidelity agreement catalogue test-rust test-python wasm fuzz fuzz-long kernel vm-tools browser python check-rust clean-demo
 
 demo: python clean-demo  ## Compares five congestion controls on a published path.
 	@$(UV) run --no-sync dragstrip run caia-110729a/adsl1 --out demo
@@ -60,7 +60,7 @@ fuzz:  ## Every parser of foreign text or bytes, for five seconds (fuzz/README.m
 fuzz-long:  ## The same for an hour each; FUZZ_SECONDS=N.
 	cargo xtask fuzz --seconds $${FUZZ_SECONDS:-3600}
 
-test-python: python kernel
+test-python: python kernel browser
 	$(UV) run --no-sync ruff check .
 	$(UV) run --no-sync ruff format --check .
 	$(UV) run --no-sync mypy
@@ -71,6 +71,13 @@ kernel: python vm-tools
 	@$(UV) run --no-sync dragstrip kernel list --json | grep -q '"name"' \
 	|| { command -v qemu-system-x86_64 >/dev/null 2>&1 && $(UV) run --no-sync dragstrip kernel fetch; } \
 	|| echo "For the tests with a real kernel: dragstrip kernel fetch"
+
+# The browser for the tests of the report's page (tests/viewer), which are skipped by name without it.
+browser:
+	@command -v chromium >/dev/null 2>&1 || command -v google-chrome >/dev/null 2>&1 \
+	|| { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -q \
+	     && apt-get install -q -y --no-install-recommends chromium; } \
+	|| echo "For the tests of the report's page: apt-get install chromium"
 
 # What the tests with a real kernel need besides it.
 vm-tools:

@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import time
+import zlib
 from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
@@ -16,9 +17,10 @@ from xml.etree import ElementTree
 import altair as alt
 import jsonschema
 import pytest
+import vl_convert
 
-from dragstrip.errors import BadInputError
-from dragstrip.report import charts, vega, write_report
+from dragstrip.errors import BadInputError, DragstripError
+from dragstrip.report import charts, pdf, vega, write_report
 from dragstrip.report.collect import curves_of, shares_of
 from dragstrip.report.colours import assign
 from dragstrip.report.load import load
@@ -157,11 +159,34 @@ def test_without_shared_runs_there_is_neither_pie_nor_jain(page_of: FolderOf) ->
 def test_twice_the_same_bytes(figures_of: FolderOf, folder_of: FolderOf) -> None:
     folder, figures = folder_of("together"), figures_of("together")
     first = (folder / "report.html").read_bytes()
-    pictures = {path.name: path.read_bytes() for path in figures.glob("*.svg")}
-    assert len(pictures) == 10
+    pictures = {path.name: path.read_bytes() for path in figures.iterdir()}
+    assert len(pictures) == 30
     write_report(folder_of("one"), ("svg",))  # Vega's counters go on in between.
     assert write_report(folder, ("svg", "png", "pdf")).read_bytes() == first
-    assert {path.name: path.read_bytes() for path in figures.glob("*.svg")} == pictures
+    assert {path.name: path.read_bytes() for path in figures.iterdir()} == pictures
+
+
+@pytest.mark.parametrize("name", ["path", "rtt", "timeline"])
+def test_a_pdf_is_the_same_whatever_the_converters_dice(figures_of: FolderOf, name: str) -> None:
+    picture = (figures_of("together") / f"{name}.svg").read_text()
+    made = {vl_convert.svg_to_pdf(picture) for _ in range(12)}
+    assert len(made) > 1, "the converter has become deterministic: report/pdf.py may go"
+    (one,) = {pdf.ordered(document) for document in made}
+    assert pdf.ordered(one) == one
+    # Every offset leads to its object, and the page's fonts are those of its stream.
+    for number, place in enumerate(re.findall(rb"(\d{10}) 00000 n", one), 1):
+        assert one[int(place) :].startswith(b"%d 0 obj\n" % number)
+    assert int(one.split(b"startxref\n")[1].split()[0]) == one.index(b"xref\n0 ")
+    streams = [
+        zlib.decompress(part) for part in re.findall(rb"FlateDecode\n>>\nstream\n(.*?)\nendstream", one, re.S)
+    ]
+    named = set(re.findall(rb"/(fo\d+) \d+ 0 R", one))
+    assert set(re.findall(rb"/(fo\d+) [\d.]+ Tf", b"".join(streams))) == named != set()
+
+
+def test_a_pdf_of_another_make_is_refused() -> None:
+    with pytest.raises(DragstripError, match="no catalogue"):
+        pdf.ordered(b"%PDF-1.4\ntrailer << >>\n")
 
 
 @pytest.mark.parametrize("name", ["five", "together", "crowd", "udp", "repeats", "short"])

@@ -15,7 +15,9 @@ from .browser import Browser, program
 
 PLANS = {
     "alone": synthetic.compare([*FIVE, "exp"], duration_s=20.0),
-    "together": synthetic.together({"reno": 0.161, "cubic": 0.119, "vegas": 0.063, "bbr": 0.657}, duration_s=20.0),
+    "together": synthetic.together(
+        {"reno": 0.161, "cubic": 0.119, "vegas": 0.063, "bbr": 0.657}, duration_s=20.0
+    ),
     "repeats": synthetic.compare(["reno", "vegas"], repeats=3, duration_s=10.0),
 }
 

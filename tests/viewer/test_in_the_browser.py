@@ -89,7 +89,9 @@ def rgb(colour: str) -> str:
     return f"rgb({', '.join(str(int(colour[at : at + 2], 16)) for at in (1, 3, 5))})"
 
 
-def test_the_policy_stops_what_is_not_the_pages_own(browser: Browser, page_of: PageOf, tmp_path: Path) -> None:
+def test_the_policy_stops_what_is_not_the_pages_own(
+    browser: Browser, page_of: PageOf, tmp_path: Path
+) -> None:
     """That the tests above see a violation if there is one."""
     text = page_of("alone").read_text(encoding="utf-8")
     file = tmp_path / "foreign.html"
@@ -118,7 +120,9 @@ CURSOR = "document.querySelectorAll('figure')[{}].querySelector('.cursor')"
 
 
 def readouts(page: Page) -> list[str]:
-    return page.value("[...document.querySelectorAll('.columns text.readout')].map((text) => text.textContent)")
+    return page.value(
+        "[...document.querySelectorAll('.columns text.readout')].map((text) => text.textContent)"
+    )
 
 
 def order(page: Page, name: str) -> int:
@@ -142,7 +146,9 @@ def test_one_cursor_of_time_for_all_figures(browser: Browser, page_of: PageOf) -
     assert len(shown) == 4 * 5
     assert shown.count("10 s") == 4
     assert all(shown)
-    assert page.value("document.querySelectorAll('figure text.readout')[0].textContent") == "10 s", "shares too"
+    assert page.value("document.querySelectorAll('figure text.readout')[0].textContent") == "10 s", (
+        "shares too"
+    )
     page.mouse(5, 5)
     assert set(readouts(page)) == {""}
     page.close()

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from xml.sax.saxutils import escape, quoteattr
 
-from dragstrip.report import vega
+from dragstrip.report import pdf, vega
 from dragstrip.report.figure import Figure
 
 # Pixels per SVG unit: 2.5 gives about 240 dpi at the size at which a figure is printed.
@@ -69,7 +69,7 @@ def export(folder: Path, name: str, picture: str, endings: Sequence[str]) -> Non
         elif ending == "png":
             content = vl_convert.svg_to_png(on_white(picture), scale=PNG_SCALE)
         else:
-            content = vl_convert.svg_to_pdf(picture)
+            content = pdf.ordered(vl_convert.svg_to_pdf(picture))
         (folder / f"{name}.{ending}").write_bytes(content)
 
 

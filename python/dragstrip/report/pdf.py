@@ -1,0 +1,121 @@
+"""The same PDF for the same picture: what a converter leaves to chance is put in order.
+
+svg2pdf (in vl-convert) keeps resources in hash maps that are seeded anew in each process. The entries of
+resource dictionaries come in any order, and of two fonts either may be the first: another name in the page's
+stream, other object numbers, other offsets. Here fonts are named in the order of their own names, entries are
+sorted, objects are numbered as they are reached from the catalogue, and the table of offsets is written anew.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from dataclasses import dataclass
+
+from dragstrip.errors import DragstripError
+
+_OFFSET = re.compile(rb"(\d{10}) \d{5} n")
+_REFERENCE = re.compile(rb"\b(\d+) 0 R\b")
+_LENGTH = re.compile(rb"/Length (\d+)")
+_RESOURCES = re.compile(
+    rb"( */(?:XObject|ExtGState|Font|Pattern|Shading|ColorSpace) <<\n)(.*?)(\n *>>)", re.S
+)
+_FONTS = re.compile(rb"/Font <<\n(.*?)\n *>>", re.S)
+_FONT = re.compile(rb"/(fo\d+) (\d+) 0 R")
+_BASE = re.compile(rb"/BaseFont /(\S+)")
+_ROOT = re.compile(rb"/(Root|Info) (\d+) 0 R")
+_DEFLATED = b"/Filter /FlateDecode"
+
+
+@dataclass
+class _Object:
+    head: bytes
+    stream: bytes | None
+
+
+def ordered(pdf: bytes) -> bytes:
+    """The document in its one order; raises `DragstripError` for a PDF that svg2pdf did not write."""
+    trailer = pdf.rpartition(b"trailer")[2]
+    ends = {name: int(number) for name, number in _ROOT.findall(trailer)}
+    objects = dict(_object(pdf, int(place)) for place in _OFFSET.findall(pdf.rpartition(b"\nxref\n")[2]))
+    if b"Root" not in ends or ends[b"Root"] not in objects:
+        raise DragstripError("this PDF has no catalogue that could be read")
+    _name_fonts(objects)
+    for each in objects.values():
+        each.head = _RESOURCES.sub(_sorted, each.head)
+    numbers: dict[int, int] = {}
+    for root in ends.values():
+        _reach(root, objects, numbers)
+    return _written(objects, numbers, ends)
+
+
+def _object(pdf: bytes, place: int) -> tuple[int, _Object]:
+    number, _, _ = pdf[place : place + 20].partition(b" ")
+    start = pdf.index(b"obj\n", place) + 4
+    end = pdf.index(b"\nendobj", start)
+    marker = pdf.find(b"\nstream\n", start, end)
+    if marker < 0:
+        return int(number), _Object(pdf[start:end], None)
+    head = pdf[start:marker]
+    length = _LENGTH.search(head)
+    if length is None:
+        raise DragstripError("this PDF has a stream without a length")
+    first = marker + len(b"\nstream\n")
+    return int(number), _Object(head, pdf[first : first + int(length[1])])
+
+
+def _name_fonts(objects: dict[int, _Object]) -> None:
+    """Numbers the fonts by their names, and says so in the streams that use them."""
+    owners = [each for each in objects.values() if _FONTS.search(each.head)]
+    used = {font for each in owners for entry in _FONTS.findall(each.head) for font in _FONT.findall(entry)}
+    base = {name: _BASE.search(objects[int(number)].head) for name, number in used}
+    order = sorted(base, key=lambda name: (found[1] if (found := base[name]) else b"", name))
+    renamed = {name: b"fo%d" % rank for rank, name in enumerate(order)}
+
+    def rename(text: bytes) -> bytes:
+        return re.sub(rb"/(fo\d+)\b", lambda found: b"/" + renamed.get(found[1], found[1]), text)
+
+    for each in owners:
+        each.head = rename(each.head)
+        contents = re.search(rb"/Contents (\d+) 0 R", each.head)
+        stream = objects[int(contents[1])] if contents else each
+        if stream.stream is not None and _DEFLATED in stream.head:
+            stream.stream = zlib.compress(rename(zlib.decompress(stream.stream)), 9)
+
+
+def _sorted(resources: re.Match[bytes]) -> bytes:
+    entries = sorted(resources[2].split(b"\n"), key=lambda entry: (len(entry.split()[0]), entry))
+    return resources[1] + b"\n".join(entries) + resources[3]
+
+
+def _reach(number: int, objects: dict[int, _Object], numbers: dict[int, int]) -> None:
+    """Numbers an object and all it refers to, in the order of reading."""
+    if number in numbers or number not in objects:
+        return
+    numbers[number] = len(numbers) + 1
+    for found in _REFERENCE.findall(objects[number].head):
+        _reach(int(found), objects, numbers)
+
+
+def _written(objects: dict[int, _Object], numbers: dict[int, int], ends: dict[bytes, int]) -> bytes:
+    # The second line tells programs that the file is binary (ISO 32000-1, 7.5.2).
+    parts = [b"%PDF-1.7\n%\x80\x80\x80\x80\n\n"]
+    places = []
+    length = len(parts[0])
+    for old, new in numbers.items():
+        each = objects[old]
+        head = _REFERENCE.sub(lambda found: b"%d 0 R" % numbers[int(found[1])], each.head)
+        if each.stream is None:
+            body = head
+        else:
+            head = _LENGTH.sub(b"/Length %d" % len(each.stream), head, count=1)
+            body = head + b"\nstream\n" + each.stream + b"\nendstream"
+        places.append(length)
+        parts.append(b"%d 0 obj\n%b\nendobj\n\n" % (new, body))
+        length += len(parts[-1])
+    entries = b"".join(b"%010d 00000 n\r\n" % place for place in places)
+    parts.append(b"xref\n0 %d\n0000000000 65535 f\r\n%b" % (len(places) + 1, entries))
+    roots = b"".join(b"  /%b %d 0 R\n" % (name, numbers[old]) for name, old in ends.items())
+    size = b"  /Size %d\n" % (len(places) + 1)
+    parts.append(b"trailer\n<<\n%b%b>>\nstartxref\n%d\n%%%%EOF\n" % (size, roots, length))
+    return b"".join(parts)
