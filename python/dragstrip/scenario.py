@@ -290,7 +290,7 @@ QdiscSpec: TypeAlias = Annotated[
 
 
 class NetemSpec(Model):
-    """netem's settings."""
+    """Network emulator: delay, jitter, loss, reordering, duplication."""
 
     limit_packets: UInt32
     """Packets that may be inside."""

@@ -3,8 +3,8 @@
 use crate::options::{Layout, MSS_BYTES, Options, Recording as What};
 use crate::usage;
 use dragstrip_scenario::{
-    Application, FlowSpec, GsoMode, HostSpec, LinkSpec, NodeSpec, QdiscSpec, Record, Scenario,
-    StackProfile, Transport,
+    Application, FlowSpec, GsoMode, HostSpec, LinkSpec, NodeSpec, PfifoSpec, QdiscSpec, Record,
+    Scenario, StackProfile, Transport,
 };
 use dragstrip_sim::{Data, Recording};
 use std::collections::BTreeMap;
@@ -51,13 +51,13 @@ fn scenario(options: &Options) -> Scenario {
     let mut nodes = vec![host(options, "receiver"), NodeSpec::Router { name: "router".to_owned() }];
     let mut links = vec![
         link(options, "router", "receiver", 1, fifo(options.queue_packets())),
-        link(options, "receiver", "router", 1, QdiscSpec::Noqueue),
+        link(options, "receiver", "router", 1, QdiscSpec::NOQUEUE),
     ];
     for index in 0..senders {
         let name = sender(index);
         nodes.push(host(options, &name));
-        links.push(link(options, &name, "router", 10, QdiscSpec::Noqueue));
-        links.push(link(options, "router", &name, 10, QdiscSpec::Noqueue));
+        links.push(link(options, &name, "router", 10, QdiscSpec::NOQUEUE));
+        links.push(link(options, "router", &name, 10, QdiscSpec::NOQUEUE));
     }
     Scenario {
         name: "bench dumbbell".to_owned(),
@@ -79,7 +79,7 @@ fn sender(index: u64) -> String {
 }
 
 fn fifo(packets: u64) -> QdiscSpec {
-    QdiscSpec::Pfifo { limit_packets: u32::try_from(packets).unwrap_or(u32::MAX) }
+    QdiscSpec::from(PfifoSpec { limit_packets: u32::try_from(packets).unwrap_or(u32::MAX) })
 }
 
 /// A stock host whose socket buffers limit nobody: at most four times a flow's share of pipe and
@@ -201,7 +201,7 @@ mod tests {
             let links = scenario(&options).links;
             links
                 .iter()
-                .filter(|link| link.qdisc != QdiscSpec::Noqueue)
+                .filter(|link| link.qdisc != QdiscSpec::NOQUEUE)
                 .map(|link| link.name.clone())
                 .collect::<Vec<_>>()
         };

@@ -4,6 +4,7 @@ use crate::fault::{Fault, fault, refusal};
 use crate::netlink::{Message, Socket, flag};
 use crate::plan::Plan;
 use crate::{qdisc, sys};
+use dragstrip_qdisc::netlink::Writer;
 use dragstrip_scenario::QdiscSpec;
 use std::fs;
 use std::os::fd::AsRawFd;
@@ -80,7 +81,7 @@ impl Network {
             network.pair(plan, first)?;
         }
         for (index, hop) in plan.hops.iter().enumerate() {
-            if hop.qdisc != QdiscSpec::Noqueue {
+            if hop.qdisc != QdiscSpec::NOQUEUE {
                 let netlink = &mut network.places[hop.from].netlink;
                 qdisc::install(netlink, network.interfaces[index], &hop.qdisc)
                     .map_err(|fault| fault.at(&plan.nodes[hop.from].name))?;
@@ -94,7 +95,7 @@ impl Network {
 
     /// A veth pair: the hop `first` and the one after it, its opposite.
     fn pair(&mut self, plan: &Plan, first: usize) -> Result<(), Fault> {
-        let describe = |message: &mut Message, hop: usize| {
+        let describe = |message: &mut Writer, hop: usize| {
             let spec = &plan.hops[hop];
             // IFLA_IFNAME, IFLA_ADDRESS, IFLA_MTU
             message.text(3, &interface_name(hop)).bytes(1, &mac(hop)).u32(4, spec.mtu_bytes);

@@ -6,10 +6,9 @@
 //! packets from TCP Small Queues.
 
 use crate::fault::{Fault, refusal};
-use crate::qdisc;
 use dragstrip_scenario::{
-    Application, LinkSpec, NetemSpec, NodeSpec, QdiscSpec, Scenario, StackProfile, Topology,
-    Transport,
+    Application, HtbSpec, LinkSpec, NetemSpec, NodeSpec, PfifoSpec, QdiscSpec, Scenario,
+    StackProfile, Topology, Transport,
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -114,7 +113,7 @@ impl Plan {
                     to,
                     mtu_bytes,
                     gso_segments_max: limit,
-                    qdisc: QdiscSpec::Noqueue,
+                    qdisc: QdiscSpec::NOQUEUE,
                     watched: None,
                 });
             }
@@ -203,10 +202,10 @@ struct Side {
 
 impl Side {
     fn new(link: &LinkSpec, senders: &[&str]) -> Result<Self, Fault> {
-        let watched = (link.qdisc != QdiscSpec::Noqueue).then(|| link.name.clone());
+        let watched = (link.qdisc != QdiscSpec::NOQUEUE).then(|| link.name.clone());
         let watched_behind = link.netem.is_some().then(|| format!("{}:netem", link.name));
         let queue = egress(link)?;
-        let own = queue == QdiscSpec::Noqueue && !senders.contains(&link.from.as_str());
+        let own = queue == QdiscSpec::NOQUEUE && !senders.contains(&link.from.as_str());
         Ok(match behind(link) {
             Some(spec) if own => {
                 Self { queue: (QdiscSpec::Netem(spec), watched_behind), behind: None }
@@ -234,9 +233,11 @@ fn refuse(scenario: &Scenario) -> Result<(), Fault> {
         }
     }
     for link in &scenario.links {
-        if matches!(&link.qdisc, QdiscSpec::Htb { leaf, .. } if **leaf == QdiscSpec::Noqueue) {
-            let expected =
-                "a queue, such as pfifo limit 1000: the kernel's htb holds packets in one";
+        if link.qdisc.classes().iter().any(|class| *class.child == QdiscSpec::NOQUEUE) {
+            let expected = format!(
+                "a queue, such as pfifo limit 1000: the kernel's {} holds packets in one",
+                link.qdisc.kind()
+            );
             return refusal(format!("link {}: queue", link.name), "noqueue", expected);
         }
         if let Some(medium) = &link.medium {
@@ -308,23 +309,16 @@ fn gso_limit(node: &NodeSpec) -> Option<u32> {
 /// The discipline at the interface: the link's own, inside a shaper where it has a transmitter.
 fn egress(link: &LinkSpec) -> Result<QdiscSpec, Fault> {
     let Some(rate_bps) = link.rate_bps else { return Ok(link.qdisc.clone()) };
-    let leaf = match &link.qdisc {
-        QdiscSpec::Noqueue => QdiscSpec::Pfifo { limit_packets: UNLIMITED },
-        QdiscSpec::Tbf { .. } | QdiscSpec::Htb { .. } | QdiscSpec::Netem(_) => {
-            let expected = "a queue that does not shape: the link has a rate of its own";
-            return refusal(
-                format!("link {}: queue", link.name),
-                qdisc::kind(&link.qdisc),
-                expected,
-            );
-        }
-        queue @ (QdiscSpec::Bfifo { .. }
-        | QdiscSpec::Pfifo { .. }
-        | QdiscSpec::Codel { .. }
-        | QdiscSpec::FqCodel { .. }
-        | QdiscSpec::Sfq { .. }) => queue.clone(),
+    if link.qdisc.facts().shapes {
+        let expected = "a queue that does not shape: the link has a rate of its own";
+        return refusal(format!("link {}: queue", link.name), link.qdisc.kind(), expected);
+    }
+    let leaf = if link.qdisc == QdiscSpec::NOQUEUE {
+        QdiscSpec::from(PfifoSpec { limit_packets: UNLIMITED })
+    } else {
+        link.qdisc.clone()
     };
-    Ok(QdiscSpec::Htb {
+    Ok(QdiscSpec::from(HtbSpec {
         rate_bps,
         ceil_bps: None,
         burst_bytes: BURST,
@@ -333,7 +327,7 @@ fn egress(link: &LinkSpec) -> Result<QdiscSpec, Fault> {
         mpu_bytes: 0,
         linklayer_atm: false,
         leaf: Box::new(leaf),
-    })
+    }))
 }
 
 /// One full frame and a little, what tc(8) would choose at rates below 1 Gbit/s.
@@ -391,7 +385,7 @@ mod tests {
         let queue = r#""qdisc": {"kind": "pfifo", "limit_packets": 9}"#;
         let plan = Plan::new(&dumbbell(queue, r#""delay_ns": 10000000"#)).unwrap();
         assert_eq!((plan.nodes.len(), plan.hops.len()), (3, 4));
-        assert!(matches!(plan.hops[2].qdisc, QdiscSpec::Pfifo { .. }));
+        assert!(matches!(plan.hops[2].qdisc, QdiscSpec::Pfifo(_)));
         assert!(matches!(plan.hops[3].qdisc, QdiscSpec::Netem(_)));
         assert_eq!(plan.delay_ns(2, 0), (10_000_000, true));
         assert_eq!(plan.delay_ns(0, 2), (0, true));
@@ -411,8 +405,7 @@ mod tests {
             (plan.delay_ns(0, 2), plan.delay_ns(2, 0)),
             ((5_000_000, true), (5_000_000, true))
         );
-        let kinds: Vec<_> =
-            plan.hops[2..].iter().map(|hop| crate::qdisc::kind(&hop.qdisc)).collect();
+        let kinds: Vec<_> = plan.hops[2..].iter().map(|hop| hop.qdisc.kind()).collect();
         assert_eq!(kinds, ["pfifo", "noqueue", "netem", "netem", "noqueue", "pfifo"]);
         assert_eq!(plan.nodes[3].routes, [(0, 3), (2, 4)]);
     }
@@ -422,7 +415,7 @@ mod tests {
         let mut scenario = dumbbell(r#""delay_ns": 1"#, r#""delay_ns": 1"#);
         scenario.links[0].delay_ns = 1_000_000;
         let plan = Plan::new(&scenario).unwrap();
-        assert_eq!(plan.hops[0].qdisc, QdiscSpec::Noqueue);
+        assert_eq!(plan.hops[0].qdisc, QdiscSpec::NOQUEUE);
         assert_eq!(plan.nodes[plan.hops[0].to].name, "relay of s-r");
         assert!(matches!(plan.hops[2].qdisc, QdiscSpec::Netem(_)));
     }
@@ -431,7 +424,7 @@ mod tests {
     fn a_transmitter_is_a_shaper_and_a_serialising_relay() {
         let wire = r#""rate_bps": 8000000, "overhead_bytes": 24"#;
         let plan = Plan::new(&dumbbell(wire, r#""delay_ns": 0"#)).unwrap();
-        assert!(matches!(plan.hops[2].qdisc, QdiscSpec::Htb { overhead_bytes: 24, .. }));
+        assert!(matches!(plan.hops[2].qdisc, QdiscSpec::Htb(HtbSpec { overhead_bytes: 24, .. })));
         let QdiscSpec::Netem(behind) = &plan.hops[4].qdisc else { panic!() };
         assert_eq!(behind.rate_bps, Some(8_000_000));
     }
@@ -444,7 +437,10 @@ mod tests {
             let netem = NetemSpec { jitter_ns, reorder, ..NetemSpec::default() };
             scenario.links[2].netem = Some(Box::new(netem));
             let plan = Plan::new(&scenario).unwrap();
-            assert!(matches!(plan.hops[2].qdisc, QdiscSpec::Htb { rate_bps: 8_000_000, .. }));
+            assert!(matches!(
+                plan.hops[2].qdisc,
+                QdiscSpec::Htb(HtbSpec { rate_bps: 8_000_000, .. })
+            ));
             let QdiscSpec::Netem(behind) = &plan.hops[4].qdisc else { panic!() };
             behind.rate_bps
         };

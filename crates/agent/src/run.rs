@@ -248,7 +248,7 @@ impl<'a> Run<'a> {
     fn counters(&mut self, hop: usize) -> Result<qdisc::Counters, Fault> {
         let (place, interface) = (self.plan.hops[hop].from, self.network.interfaces[hop]);
         let netlink = &mut self.network.places[place].netlink;
-        Ok(qdisc::read(netlink, interface, &self.plan.hops[hop].qdisc)?.counters)
+        qdisc::read(netlink, interface, &self.plan.hops[hop].qdisc)
     }
 
     fn at(&mut self, time_ns: i64, event: Event) {

@@ -137,7 +137,7 @@ fn algorithms() -> Vec<&'static str> {
 /// A queue discipline in the words of tc(8), as the scenario's JSON.
 #[pyfunction]
 fn parse_qdisc(text: &str) -> PyResult<String> {
-    let qdisc = dragstrip_scenario::parse_qdisc(text).map_err(problem)?;
+    let qdisc = dragstrip_scenario::QdiscSpec::parse(text).map_err(problem)?;
     to_json(&qdisc)
 }
 

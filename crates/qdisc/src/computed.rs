@@ -6,12 +6,12 @@
 //! leave the queue, popped when somebody looks.
 //!
 //! A packet whose time has come has left: at an equal instant departures go before arrivals.
-//! `tests/model/computed.rs` holds this against the same discipline driven event by event.
+//! `model/computed.rs` holds this against the same discipline driven event by event.
 
 use crate::contract::Backlog;
-use crate::fifo::Limit;
+use crate::disciplines::fifo::Limit;
+use crate::disciplines::{Discipline, htb, tbf};
 use crate::line::Line;
-use crate::{htb, tbf};
 use dragstrip_units::{Instant, Rate, make_room};
 use std::collections::VecDeque;
 
@@ -93,6 +93,27 @@ impl ComputedFifo {
         }
     }
 
+    /// `discipline` in closed form, where there is one: a FIFO, bare or behind a token bucket. `line` is the
+    /// transmitter behind it (rate, and bytes added to every packet); `observed`: its backlog will
+    /// be asked for. Only of a discipline that no packet has passed yet.
+    #[must_use]
+    pub fn of(discipline: &Discipline, line: Option<(Rate, u32)>, observed: bool) -> Option<Self> {
+        let (limit, server) = if let Some(fifo) = discipline.fifo() {
+            (fifo.limit(), Server::Instant)
+        } else if let Discipline::Tbf(tbf) = discipline {
+            (tbf.limit(), Server::Tbf(tbf.shaper().clone()))
+        } else if let Discipline::Htb(htb) = discipline {
+            (htb.leaf().fifo()?.limit(), Server::Htb(htb.shaper().clone()))
+        } else {
+            return None;
+        };
+        let computed = Self::new(limit, server, observed);
+        Some(match line {
+            Some((rate, overhead)) => computed.with_line(rate, overhead),
+            None => computed,
+        })
+    }
+
     /// The same with a transmitter behind the shaper: the shaper is asked for a packet only when the line
     /// is free, and departures are the ends of transmissions.
     #[must_use]
@@ -171,9 +192,7 @@ impl ComputedFifo {
 #[cfg(test)]
 mod tests {
     use super::{ComputedFifo, Limit, Server};
-    use crate::htb;
-    use crate::tbf;
-    use crate::token_rate::Framing;
+    use crate::disciplines::{htb, tbf};
     use dragstrip_units::{Instant, Rate};
 
     fn megabit() -> Rate {
@@ -196,8 +215,7 @@ mod tests {
 
     #[test]
     fn tbf_lets_one_frame_go_and_the_next_when_the_bucket_holds_it() {
-        let config =
-            tbf::Config { rate: megabit(), burst: 1600, peak: None, framing: Framing::default() };
+        let config = tbf::Config { rate: megabit(), burst: 1600, peak: None };
         let server = Server::Tbf(tbf::Shaper::new(config));
         let mut queue = ComputedFifo::new(Limit::None, server, false);
         assert_eq!(departures_us(&mut queue, 4), [0, 11_424, 23_536, 35_648]);

@@ -76,3 +76,20 @@ pub trait Qdisc {
     /// What is queued, children included.
     fn backlog(&self) -> Backlog;
 }
+
+impl<Q: Qdisc> Qdisc for Box<Q> {
+    #[inline]
+    fn enqueue<S: Sink>(&mut self, item: Item, now: Instant, sink: &mut S) {
+        Q::enqueue(self, item, now, sink);
+    }
+
+    #[inline]
+    fn dequeue<S: Sink>(&mut self, now: Instant, sink: &mut S) -> Dequeue {
+        Q::dequeue(self, now, sink)
+    }
+
+    #[inline]
+    fn backlog(&self) -> Backlog {
+        Q::backlog(self)
+    }
+}

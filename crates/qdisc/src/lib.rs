@@ -1,33 +1,41 @@
 //! Queue disciplines and netem: which packet leaves a link's queue, when, and which never does.
 //!
-//! What lives here: the contract ([`Qdisc`], [`Sink`]), one discipline per file, and the closed
+//! What lives here: the contract ([`Qdisc`], [`Sink`]), one folder per discipline in [`disciplines`] with all there is to say of it
+//! (model, configuration, tc's words, checks, facts, netlink's bytes), the registry that gathers them, and the closed
 //! form of a tail-drop FIFO ([`ComputedFifo`]) that needs no event. What must not: the
-//! wire behind the queue, topology, packets' contents: a discipline sees an [`Item`].
+//! wire behind the queue, topology, packets' contents: a discipline sees an [`Item`]; sockets: netlink is bytes here.
 //!
 //! `now` is an argument of enqueue and of dequeue; every drop, mark and copy is reported to the
 //! sink, because a discipline may drop another packet than the one in hand (FQ-CoDel) and at another
 //! time (CoDel drops at dequeue).
 
+#[cfg(any(test, feature = "arbitrary"))]
+pub mod arbitrary;
 mod arena;
-pub mod codel;
 mod computed;
 mod contract;
-mod discipline;
-mod fifo;
+pub mod disciplines;
 mod flow_hash;
-pub mod fq_codel;
-pub mod htb;
 mod line;
-pub mod netem;
-pub mod sfq;
-pub mod tbf;
+#[cfg(test)]
+mod model;
+pub mod netlink;
+pub mod tc;
 #[cfg(test)]
 mod testing;
 mod token_rate;
 
 pub use computed::{ComputedFifo, Departure, Server};
 pub use contract::{Backlog, Dequeue, DropReason, Dscp, Ecn, Item, PacketId, Qdisc, Sink};
-pub use discipline::Discipline;
-pub use fifo::{Fifo, Limit};
+pub use disciplines::codel::CodelSpec;
+pub use disciplines::fifo::{BfifoSpec, Fifo, Limit, NoqueueSpec, PfifoSpec};
+pub use disciplines::fq_codel::FqCodelSpec;
+pub use disciplines::htb::HtbSpec;
+pub use disciplines::netem::{DelayDistribution, LossModel, NetemSpec};
+pub use disciplines::sfq::SfqSpec;
+pub use disciplines::tbf::TbfSpec;
+pub use disciplines::{
+    Buffer, Class, Configuration, Confirmation, Discipline, Facts, KINDS, Kind, QdiscSpec, Streams,
+};
 pub use line::Line;
 pub use token_rate::Framing;

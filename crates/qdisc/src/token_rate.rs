@@ -26,6 +26,15 @@ impl Framing {
     }
 }
 
+/// A rate as a type that cannot be zero. Validation has refused zero; one bit per second keeps this total.
+pub(crate) fn rate(bps: u64) -> Rate {
+    const ONE: Rate = match Rate::from_bits_per_second(1) {
+        Some(rate) => rate,
+        None => unreachable!(),
+    };
+    Rate::from_bits_per_second(bps).unwrap_or(ONE)
+}
+
 /// A rate as the kernel stores it: `time = (bytes × mult) >> shift` whole nanoseconds.
 ///
 /// `mult` has 32 significant bits, so a cost is short by less than 2^-31 of itself plus the

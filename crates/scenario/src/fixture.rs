@@ -1,9 +1,10 @@
 //! A small valid scenario for the tests of this crate: a — r1 ═ r2 — b, one flow, one ping.
 
 use crate::types::{
-    Application, FlowSpec, GsoMode, HostSpec, LinkSpec, NodeSpec, ProbeSpec, QdiscSpec, Record,
-    Scenario, StackProfile, Transport,
+    Application, FlowSpec, GsoMode, HostSpec, LinkSpec, NodeSpec, ProbeSpec, Record, Scenario,
+    StackProfile, Transport,
 };
+use dragstrip_qdisc::{PfifoSpec, QdiscSpec};
 use std::collections::BTreeMap;
 
 pub(crate) fn host(name: &str) -> NodeSpec {
@@ -27,7 +28,7 @@ pub(crate) fn link(name: &str, from: &str, to: &str) -> LinkSpec {
         delay_ns: 1_000_000,
         overhead_bytes: 0,
         medium: None,
-        qdisc: QdiscSpec::Pfifo { limit_packets: 100 },
+        qdisc: QdiscSpec::from(PfifoSpec { limit_packets: 100 }),
         netem: None,
     }
 }

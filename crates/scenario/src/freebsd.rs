@@ -5,9 +5,9 @@
 //! Sources: FreeBSD 9.3 `netinet/tcp_input.c`, `tcp_output.c`, `tcp_timer.c`, `tcp_subr.c`, `uipc_socket.c` for names and
 //! defaults, but for those that changed since May 2011.
 
-use crate::nearest::suggest;
-use crate::problem::Problem;
 use crate::sysctl::{Kind, Support, Sysctl, at};
+use dragstrip_units::Problem;
+use dragstrip_units::suggest;
 use std::collections::BTreeMap;
 
 /// Name, least value, largest value, default, meaning, support. A range from 0 to 1 is a switch.

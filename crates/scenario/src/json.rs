@@ -1,8 +1,8 @@
 //! JSON to scenario, with errors that say where.
 
-use crate::nearest::suggest;
-use crate::problem::Problem;
 use crate::types::Scenario;
+use dragstrip_units::Problem;
+use dragstrip_units::suggest;
 
 impl Scenario {
     /// The scenario that a JSON document describes; its contents are not validated yet.

@@ -2,9 +2,10 @@
 //! product and buffer. Computed here alone; reports, measures, sweeps and comparisons ask.
 
 use crate::media::MediumSpec;
-use crate::problem::Problem;
 use crate::routing::{RouteError, Topology};
-use crate::types::{LinkSpec, QdiscSpec, Scenario};
+use crate::types::{LinkSpec, Scenario};
+use dragstrip_qdisc::{Buffer, Facts};
+use dragstrip_units::Problem;
 use serde::Serialize;
 
 /// What leaves at an opportunity of a trace.
@@ -22,15 +23,6 @@ pub struct LinkFacts {
     pub delay_ns: u64,
     /// What may wait in front of it.
     pub buffer: Buffer,
-}
-
-/// Room for packets that wait; none of both: without a limit, or no queue at all.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Buffer {
-    /// Limit in bytes.
-    pub bytes: Option<u64>,
-    /// Limit in packets.
-    pub packets: Option<u32>,
 }
 
 /// The way between two nodes and back.
@@ -55,47 +47,6 @@ pub struct PathFacts {
     pub bdp_bytes: Option<u64>,
     /// What may wait at the bottleneck.
     pub buffer: Buffer,
-}
-
-/// What a queue discipline says of itself.
-#[derive(Default)]
-struct QueueFacts {
-    rate_bps: Option<u64>,
-    delay_ns: u64,
-    buffer: Buffer,
-}
-
-fn queue(spec: &QdiscSpec) -> QueueFacts {
-    let packets = |limit: u32| QueueFacts {
-        buffer: Buffer { packets: Some(limit), bytes: None },
-        ..QueueFacts::default()
-    };
-    let bytes = |limit: u64| QueueFacts {
-        buffer: Buffer { bytes: Some(limit), packets: None },
-        ..QueueFacts::default()
-    };
-    match spec {
-        QdiscSpec::Noqueue => QueueFacts::default(),
-        QdiscSpec::Bfifo { limit_bytes } => bytes(*limit_bytes),
-        QdiscSpec::Tbf { rate_bps, peakrate_bps, limit_bytes, .. } => {
-            QueueFacts { rate_bps: least([Some(*rate_bps), *peakrate_bps]), ..bytes(*limit_bytes) }
-        }
-        QdiscSpec::Htb { rate_bps, ceil_bps, leaf, .. } => {
-            // One class has nobody to borrow from: between rate and ceiling it waits.
-            let inner = queue(leaf);
-            let rate_bps = least([Some(*rate_bps), *ceil_bps, inner.rate_bps]);
-            QueueFacts { rate_bps, ..inner }
-        }
-        QdiscSpec::Pfifo { limit_packets }
-        | QdiscSpec::Codel { limit_packets, .. }
-        | QdiscSpec::FqCodel { limit_packets, .. }
-        | QdiscSpec::Sfq { limit_packets, .. } => packets(*limit_packets),
-        QdiscSpec::Netem(netem) => QueueFacts {
-            rate_bps: netem.rate_bps,
-            delay_ns: netem.delay_ns,
-            ..packets(netem.limit_packets)
-        },
-    }
 }
 
 fn least<const N: usize>(rates: [Option<u64>; N]) -> Option<u64> {
@@ -133,7 +84,7 @@ impl Scenario {
     /// The facts of one of this scenario's links.
     #[must_use]
     pub fn link_facts(&self, link: &LinkSpec) -> LinkFacts {
-        let QueueFacts { rate_bps, delay_ns, buffer } = queue(&link.qdisc);
+        let Facts { rate_bps, delay_ns, buffer, .. } = link.qdisc.facts();
         let netem = link.netem.as_ref();
         let rate_bps = least([link.rate_bps, rate_bps, netem.and_then(|netem| netem.rate_bps)]);
         let medium = link.medium.as_ref().and_then(|name| self.media.get(name)).and_then(fastest);
@@ -211,8 +162,8 @@ impl Scenario {
 mod tests {
     use super::*;
     use crate::fixture;
-    use crate::parse_qdisc;
-    use crate::types::{NetemSpec, NodeSpec};
+    use crate::types::NodeSpec;
+    use dragstrip_qdisc::{NetemSpec, QdiscSpec};
 
     fn facts(scenario: &Scenario, from: &str, to: &str) -> PathFacts {
         scenario.path_facts([(from, to)], 98).unwrap().remove(0)
@@ -235,10 +186,10 @@ mod tests {
         let mut scenario = fixture::scenario();
         let rate = |scenario: &Scenario| scenario.link_facts(&scenario.links[1]).rate_bps;
         scenario.links[1].qdisc =
-            parse_qdisc("htb rate 8mbit ceil 9mbit leaf bfifo limit 9kb").unwrap();
+            QdiscSpec::parse("htb rate 8mbit ceil 9mbit leaf bfifo limit 9kb").unwrap();
         assert_eq!(rate(&scenario), Some(8_000_000));
         scenario.links[1].qdisc =
-            parse_qdisc("htb rate 8mbit ceil 7mbit leaf pfifo limit 9").unwrap();
+            QdiscSpec::parse("htb rate 8mbit ceil 7mbit leaf pfifo limit 9").unwrap();
         assert_eq!(rate(&scenario), Some(7_000_000));
         let netem = NetemSpec { rate_bps: Some(6_000_000), delay_ns: 5, ..NetemSpec::default() };
         scenario.links[1].netem = Some(Box::new(netem));

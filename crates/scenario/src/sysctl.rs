@@ -7,9 +7,9 @@
 //! Sources: `Documentation/networking/ip-sysctl.rst` and `net/ipv4/sysctl_net_ipv4.c` of
 //! Linux 6.1 for names, ranges and defaults; the reference sheet of the stack for their effect.
 
-use crate::nearest::suggest;
-use crate::problem::Problem;
 use crate::types::StackProfile;
+use dragstrip_units::Problem;
+use dragstrip_units::suggest;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::RangeInclusive;

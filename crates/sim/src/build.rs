@@ -3,7 +3,6 @@
 use crate::SetupError;
 use crate::apps::{App, Flow, FlowKind};
 use crate::calendar::{Calendar, MAX_SOURCES, Source};
-use crate::disciplines::{discipline, emulator};
 use crate::lane::{Lane, MAX_HOPS};
 use crate::media::{Media, Place};
 use crate::network::{
@@ -18,7 +17,7 @@ use crate::tunnel::Tunnel;
 use crate::world::{Layout, QueueWatch, World};
 use dragstrip_cc::{Algorithm, Rules, UnknownAlgorithm};
 use dragstrip_link::{Ring, Transmitter, Wire};
-use dragstrip_qdisc::Discipline;
+use dragstrip_qdisc::{ComputedFifo, Configuration as _, Discipline, Streams};
 use dragstrip_recording::Writer;
 use dragstrip_scenario::{
     Application, FlowSpec, NodeSpec, QdiscSpec, Scenario, Topology, Transport,
@@ -66,18 +65,18 @@ fn stages<'a>(
         let mut mine = vec![drafts.len() as u32];
         let delay = Duration::from_nanos(link.delay_ns);
         drafts.push(Draft {
-            discipline: discipline(&link.qdisc, scenario.seed, &link.name),
+            discipline: link.qdisc.build(&Streams::of_link(scenario.seed, &link.name)),
             line: link.rate_bps.map(|bps| (rate(bps), link.overhead_bytes)),
             medium: media.place(link, drafts.len() as u32),
             delay: if link.netem.is_some() { Duration::ZERO } else { delay },
             to,
-            watched: (link.qdisc != QdiscSpec::Noqueue).then(|| link.name.clone()),
+            watched: (link.qdisc != QdiscSpec::NOQUEUE).then(|| link.name.clone()),
         });
         if let Some(spec) = &link.netem {
             mine.push(drafts.len() as u32);
             let name = format!("{}:netem", link.name);
             drafts.push(Draft {
-                discipline: emulator(spec, scenario.seed, &name),
+                discipline: Discipline::Netem(spec.build(&Streams::of_link(scenario.seed, &name))),
                 line: None,
                 medium: None,
                 delay,
@@ -225,7 +224,9 @@ pub(crate) fn build<O: Observer>(scenario: &Scenario, observer: O) -> Result<Wor
         scenario.nodes.len(),
         &drafts
             .iter()
-            .map(|draft| draft.medium.is_some() || draft.discipline.computed(None, false).is_none())
+            .map(|draft| {
+                draft.medium.is_some() || ComputedFifo::of(&draft.discipline, None, false).is_none()
+            })
             .collect::<Vec<_>>(),
         media.count(),
         sockets.len(),
@@ -298,7 +299,7 @@ fn finish_stages(
         }
         let computed = match draft.medium {
             Some(_) => None,
-            None => draft.discipline.computed(draft.line, observed),
+            None => ComputedFifo::of(&draft.discipline, draft.line, observed),
         };
         let tandem = computed.is_some() && !observed && feeders[index].is_some();
         let source = layout.watchdog_source(index);

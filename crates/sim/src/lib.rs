@@ -9,7 +9,6 @@ mod apps;
 pub mod audit;
 mod build;
 mod calendar;
-mod disciplines;
 mod lane;
 mod media;
 mod network;

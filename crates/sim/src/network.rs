@@ -430,7 +430,7 @@ impl<O: Observer> Network<O> {
             now,
         };
         discipline.enqueue(item, now, &mut sink);
-        let refused = stage.counters.dropped > dropped && matches!(discipline, Discipline::Fifo(_));
+        let refused = stage.counters.dropped > dropped && discipline.fifo().is_some();
         self.pump(index, now);
         refused
     }

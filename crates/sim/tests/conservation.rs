@@ -2,7 +2,8 @@
 //! vanishes, time never goes back, nothing stops for good, and every run can be repeated.
 
 use dragstrip_scenario::{
-    FlowSpec, LinkSpec, MediumSpec, NodeSpec, ProbeSpec, QdiscSpec, Scenario, StackProfile,
+    FlowSpec, FqCodelSpec, LinkSpec, MediumSpec, NodeSpec, ProbeSpec, QdiscSpec, Scenario,
+    StackProfile,
 };
 use dragstrip_sim::audit::{Audit, audit};
 use dragstrip_sim::{Column, Data, Recording};
@@ -221,7 +222,7 @@ fn a_flow_elsewhere_changes_nothing() {
 /// Which flows share a bucket of a fair queue is decided by who they are, not by who else there is.
 #[test]
 fn a_flow_elsewhere_moves_nobody_to_another_bucket() {
-    let qdisc = QdiscSpec::FqCodel {
+    let qdisc = QdiscSpec::from(FqCodelSpec {
         limit_packets: 1_000,
         memory_limit_bytes: 4 << 20,
         flows: 4,
@@ -230,7 +231,7 @@ fn a_flow_elsewhere_moves_nobody_to_another_bucket() {
         quantum_bytes: 1_514,
         drop_batch_packets: 64,
         ecn: false,
-    };
+    });
     let bottleneck = LinkSpec { rate_bps: Some(2_000_000), qdisc, ..path::link("r", "d") };
     for seed in 0..8 {
         let mut scenario = path::dumbbell(2, bottleneck.clone(), 10_000_000, 2);

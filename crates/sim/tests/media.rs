@@ -1,7 +1,7 @@
 //! TCP over media that stations share: what comes out of them, and that nothing gets lost inside.
 
 use dragstrip_scenario::{
-    Application, LinkSpec, MediumSpec, NodeSpec, QdiscSpec, Scenario, Transport,
+    Application, LinkSpec, MediumSpec, NodeSpec, PfifoSpec, QdiscSpec, Scenario, Transport,
 };
 use dragstrip_sim::audit::audit;
 use dragstrip_sim::{Column, Data};
@@ -12,7 +12,7 @@ fn medium(json: &str) -> MediumSpec {
 }
 
 fn over(medium: &str, delay_ns: u64, from: &str, to: &str) -> LinkSpec {
-    let qdisc = QdiscSpec::Pfifo { limit_packets: 100 };
+    let qdisc = QdiscSpec::from(PfifoSpec { limit_packets: 100 });
     LinkSpec { medium: Some(medium.to_owned()), qdisc, delay_ns, ..link(from, to) }
 }
 
@@ -197,13 +197,13 @@ fn a_duplex_mismatch_loses_what_overlaps() {
 fn tunnel(inner: &str, outer: &str, seconds: u64) -> Scenario {
     let through = |from: &str, to: &str| LinkSpec {
         medium: Some("tun".to_owned()),
-        qdisc: QdiscSpec::Pfifo { limit_packets: 50 },
+        qdisc: QdiscSpec::from(PfifoSpec { limit_packets: 50 }),
         ..link(from, to)
     };
     let wire = |from: &str, to: &str| LinkSpec {
         rate_bps: Some(1_250_000),
         delay_ns: 20_000_000,
-        qdisc: QdiscSpec::Pfifo { limit_packets: 20 },
+        qdisc: QdiscSpec::from(PfifoSpec { limit_packets: 20 }),
         ..link(from, to)
     };
     let mut scenario = dumbbell(0, link("r", "d"), 0, seconds);
@@ -305,13 +305,13 @@ fn tunnels_nest() {
     scenario.nodes.extend(["p", "q"].map(host));
     let second = |from: &str, to: &str| LinkSpec {
         medium: Some("second".to_owned()),
-        qdisc: QdiscSpec::Pfifo { limit_packets: 50 },
+        qdisc: QdiscSpec::from(PfifoSpec { limit_packets: 50 }),
         ..link(from, to)
     };
     let wire = |from: &str, to: &str| LinkSpec {
         rate_bps: Some(1_250_000),
         delay_ns: 20_000_000,
-        qdisc: QdiscSpec::Pfifo { limit_packets: 20 },
+        qdisc: QdiscSpec::from(PfifoSpec { limit_packets: 20 }),
         ..link(from, to)
     };
     scenario.links.extend([

@@ -2,7 +2,7 @@
 //! place where it is lost, nothing is told twice or left out, and a run that is watched is the run that is not.
 
 use dragstrip_packet::{Body, Ecn, TrafficClass};
-use dragstrip_scenario::{FlowSpec, LinkSpec, QdiscSpec, Scenario};
+use dragstrip_scenario::{CodelSpec, FlowSpec, LinkSpec, PfifoSpec, QdiscSpec, Scenario};
 use dragstrip_sim::audit::audit_observed;
 use dragstrip_sim::{Event, Loss, Observer, Sighting, Vantage, run, run_observed};
 use dragstrip_testkit::{Budget, path, scenarios};
@@ -259,7 +259,7 @@ fn a_packet_tap_is_behind_the_queue_and_behind_the_line() {
         seen.1.sort_by_key(|(at, _)| *at);
         seen.1
     };
-    let computed = at_bottleneck(QdiscSpec::Pfifo { limit_packets: 100 });
+    let computed = at_bottleneck(PfifoSpec { limit_packets: 100 }.into());
     let of = |event: Event| -> Vec<u64> {
         computed.iter().filter(|seen| seen.1 == event).map(|seen| seen.0).collect()
     };
@@ -270,12 +270,15 @@ fn a_packet_tap_is_behind_the_queue_and_behind_the_line() {
     let starts: Vec<u64> = (0..4).map(|packet| first + packet * 852_800).collect();
     assert_eq!(dequeued, starts);
     assert_eq!(arrived, starts.iter().map(|start| start + 852_800 + 5_000_000).collect::<Vec<_>>());
-    let evented = at_bottleneck(QdiscSpec::Codel {
-        limit_packets: 100,
-        target_ns: 5_000_000,
-        interval_ns: 100_000_000,
-        ecn: false,
-    });
+    let evented = at_bottleneck(
+        CodelSpec {
+            limit_packets: 100,
+            target_ns: 5_000_000,
+            interval_ns: 100_000_000,
+            ecn: false,
+        }
+        .into(),
+    );
     let in_order = |mut seen: Vec<(u64, Event)>| {
         seen.sort_by_key(|(at, event)| (*at, format!("{event:?}")));
         seen

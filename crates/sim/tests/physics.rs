@@ -1,8 +1,8 @@
 //! What must come out of a path can be worked out beforehand; here it is, beside what comes out.
 
 use dragstrip_scenario::{
-    Application, FlowSpec, HistorySpec, LinkSpec, LossModel, NetemSpec, NodeSpec, QdiscSpec,
-    Scenario, StackProfile,
+    Application, BfifoSpec, FlowSpec, FqCodelSpec, HistorySpec, HtbSpec, LinkSpec, LossModel,
+    NetemSpec, NodeSpec, PfifoSpec, QdiscSpec, Scenario, SfqSpec, StackProfile,
 };
 use dragstrip_sim::{Column, Data, Recording};
 use dragstrip_testkit::path::{datagrams, dumbbell, flow, link, ping};
@@ -19,8 +19,8 @@ fn run(scenario: &Scenario) -> Recording {
 
 /// A link shaped as a testbed would: htb with the burst that tc computes, in front of a FIFO.
 fn shaped(rate_bps: u64, leaf: QdiscSpec) -> LinkSpec {
-    let burst = dragstrip_scenario::htb_default_burst_bytes(rate_bps);
-    let qdisc = QdiscSpec::Htb {
+    let burst = HtbSpec::default_burst_bytes(rate_bps);
+    let qdisc = QdiscSpec::from(HtbSpec {
         rate_bps,
         ceil_bps: None,
         burst_bytes: burst,
@@ -29,16 +29,16 @@ fn shaped(rate_bps: u64, leaf: QdiscSpec) -> LinkSpec {
         mpu_bytes: 0,
         linklayer_atm: false,
         leaf: Box::new(leaf),
-    };
+    });
     LinkSpec { qdisc, ..link("r", "d") }
 }
 
 fn bfifo(limit_bytes: u64) -> QdiscSpec {
-    QdiscSpec::Bfifo { limit_bytes }
+    QdiscSpec::from(BfifoSpec { limit_bytes })
 }
 
 fn pfifo(limit_packets: u32) -> QdiscSpec {
-    QdiscSpec::Pfifo { limit_packets }
+    QdiscSpec::from(PfifoSpec { limit_packets })
 }
 
 fn table<'a>(recording: &'a Recording, table: &str, name: &str) -> &'a Data {
@@ -222,7 +222,7 @@ fn bbr_at_one_megabit_holds_fourteen_packets_and_four_in_probe_rtt() {
 /// Ten flows through a fair queue share alike. Buckets enough that none collide.
 #[test]
 fn fair_queues_share_alike() {
-    let fq_codel = QdiscSpec::FqCodel {
+    let fq_codel = QdiscSpec::from(FqCodelSpec {
         limit_packets: 10_240,
         memory_limit_bytes: 32 << 20,
         flows: 65_536,
@@ -231,15 +231,15 @@ fn fair_queues_share_alike() {
         quantum_bytes: 1514,
         drop_batch_packets: 64,
         ecn: false,
-    };
-    let sfq = QdiscSpec::Sfq {
+    });
+    let sfq = QdiscSpec::from(SfqSpec {
         limit_packets: 1_270,
         flows: 127,
         divisor: 65_536,
         depth_packets: 127,
         quantum_bytes: 1514,
         perturb_ns: 0,
-    };
+    });
     for (name, qdisc) in [("fq_codel", fq_codel), ("sfq", sfq)] {
         let mut scenario = dumbbell(10, shaped(20_000_000, qdisc), 20 * MS, 30);
         for index in 0..10 {

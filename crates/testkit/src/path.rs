@@ -37,7 +37,7 @@ pub fn link(from: &str, to: &str) -> LinkSpec {
         delay_ns: 0,
         overhead_bytes: 0,
         medium: None,
-        qdisc: QdiscSpec::Noqueue,
+        qdisc: QdiscSpec::NOQUEUE,
         netem: None,
     }
 }

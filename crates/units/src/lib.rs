@@ -1,18 +1,23 @@
-//! Quantities: instants, durations, bytes, rates; named streams of randomness; tc(8)'s grammar; how queues grow.
+//! Quantities: instants, durations, bytes, rates; named streams of randomness; tc(8)'s grammar; how queues grow;
+//! what is wrong with an input.
 //!
 //! What lives here: integer newtypes with only the operators that make dimensional sense, the
-//! parser of quantities as people write them, and the seeded generator every random element
-//! draws from. What must not: anything that knows about packets, queues or TCP.
+//! parser of quantities as people write them, the seeded generator every random element
+//! draws from, and the one form of complaint about an input ([`Problem`], [`Report`]). What must not: anything that knows about packets, queues or TCP.
 //!
 //! Rounding is in the method's name (`_floor`, `_ceil`). Inside the simulator an [`Instant`]
 //! counts nanoseconds since the start of the run.
 
+mod nearest;
+mod problem;
 mod quantity;
 mod random;
 mod room;
 pub mod tc;
 mod time;
 
+pub use nearest::{nearest, suggest};
+pub use problem::{DURATION_MAX_NS, Problem, Report};
 pub use quantity::{ByteCount, Rate};
 pub use random::Stream;
 pub use room::make_room;

@@ -4,9 +4,7 @@ use crate::output::{MARK, Output};
 use crate::schema::{Field, Kind, Model, Shape, Type};
 use crate::{Failure, read};
 use dragstrip_cc::{About, Needs, Parameter, Variable};
-use dragstrip_scenario::{
-    Support, Sysctl, format_qdisc, freebsd_sysctl_table, parse_qdisc, sysctl_table,
-};
+use dragstrip_scenario::{QdiscSpec, Support, Sysctl, freebsd_sysctl_table, sysctl_table};
 use serde_json::Value;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -136,19 +134,6 @@ fn settings_table(text: &mut String, lines: &[Sysctl]) {
     }
 }
 
-/// The least text that tc accepts for each discipline; what it fills in is shown beside it.
-const LEAST: &[&str] = &[
-    "noqueue",
-    "bfifo",
-    "pfifo",
-    "tbf rate 1mbit burst 1600 latency 50ms",
-    "htb rate 1mbit",
-    "codel",
-    "fq_codel",
-    "sfq",
-    "netem",
-];
-
 fn qdiscs(model: &Model) -> String {
     let mut text = format!(
         "{MARK}# Queue disciplines\n\n\
@@ -159,27 +144,18 @@ fn qdiscs(model: &Model) -> String {
          `htb` stands for a class: `leaf` and another discipline's words may follow\n\
          (`htb rate 1mbit leaf codel limit 100 ecn`).\n"
     );
-    for least in LEAST {
-        let kind = least.split(' ').next().unwrap_or_default();
-        let spec = parse_qdisc(least).expect("the least text is accepted");
-        // The parser's own answer to an unknown word lists those it knows.
-        let words = parse_qdisc(&format!("{kind} ?")).expect_err("a question mark is no word");
-        let words = words.expected.replace("one of: ", "").replace("nothing more", "none");
-        let description = description(model, kind);
+    for kind in dragstrip_qdisc::KINDS {
+        let dragstrip_qdisc::Kind { name, words, least, grammar } = kind;
+        let spec = QdiscSpec::parse(least).expect("the least text is accepted");
+        let words = if words.is_empty() { "none".to_owned() } else { words.join(", ") };
+        let description = description(model, name);
         let _ = write!(
             text,
-            "\n## {kind}\n\n{description}\n\n- words: {words}\n- `{least}` means `{}`\n",
-            format_qdisc(&spec)
+            "\n## {name}\n\n{description}\n\n- words: {words}\n- `{least}` means `{}`\n{grammar}",
+            spec.print()
         );
     }
-    text.push_str(
-        "\n## netem's words\n\n\
-         - `delay TIME [JITTER [CORRELATION]]`, `distribution uniform|normal|pareto|paretonormal`\n\
-         - `loss P [CORRELATION]`, `loss random P [CORRELATION]`, `loss gemodel P [R [1-H [1-K]]]`, `ecn`\n\
-         - `duplicate P [CORRELATION]`, `corrupt P`, `reorder P [CORRELATION]`, `gap N`\n\
-         - `limit PACKETS`, `rate RATE`\n\n\
-         The fields of each are in [the scenario](scenario.md#qdiscspec).\n",
-    );
+    text.push_str("\nThe fields of each are in [the scenario](scenario.md#qdiscspec).\n");
     text
 }
 

@@ -1,10 +1,11 @@
 //! Media: their settings, and the links that name them.
 
-use super::{DURATION_MAX_NS, Report, tunnel};
+use super::tunnel;
 use crate::media::{MediumSpec, ModemProtocol};
-use crate::nearest::suggest;
 use crate::routing::Topology;
 use crate::types::Scenario;
+use dragstrip_units::suggest;
+use dragstrip_units::{DURATION_MAX_NS, Report};
 
 /// A full packet's 32 cells in a second: an ADSL line below that is a mistake.
 const ADSL_BPS_MIN: u64 = 32 * 53 * 8;

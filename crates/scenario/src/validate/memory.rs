@@ -1,8 +1,8 @@
 //! How large a recording will be, before it is made.
 
-use crate::problem::Problem;
 use crate::routing::Topology;
 use crate::types::{Application, Scenario, Transport};
+use dragstrip_units::Problem;
 use std::collections::BTreeMap;
 
 /// Columns of 64 bits per row of each table (the recording's reference page lists them).

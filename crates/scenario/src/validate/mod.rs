@@ -5,25 +5,18 @@
 mod medium;
 mod memory;
 mod path;
-mod qdisc;
 mod traffic;
 mod tunnel;
 
 use crate::freebsd::FreebsdSysctls;
-use crate::problem::Problem;
 use crate::routing::Topology;
 use crate::sysctl::Sysctls;
 use crate::types::{
     GsoMode, HistorySpec, HostSpec, LinkSpec, NodeSpec, Record, Route, Scenario, StackProfile,
 };
-use dragstrip_units::tc::RATE_MAX_BPS;
-use dragstrip_units::{Duration, format_time};
+use dragstrip_qdisc::Configuration as _;
+use dragstrip_units::{Problem, Report};
 use std::collections::BTreeSet;
-use std::fmt::Display;
-
-/// The longest run: an event's key holds 2^44 ns (4 h 53 min), and a little is left for what is
-/// scheduled beyond the end.
-pub const DURATION_MAX_NS: u64 = 17_000_000_000_000;
 
 /// The least a link must be able to hold: an ACK with all its options (20 bytes of IP, 60 of TCP)
 /// and an Ethernet header.
@@ -68,53 +61,6 @@ impl Scenario {
         path::check(self, &topology, &mut report);
         record_checks(&self.record, &mut report);
         if report.problems.is_empty() { Ok(()) } else { Err(report.problems) }
-    }
-}
-
-/// Collects problems.
-#[derive(Default)]
-struct Report {
-    problems: Vec<Problem>,
-}
-
-impl Report {
-    fn add(&mut self, field: impl Into<String>, value: impl Display, expected: impl Into<String>) {
-        self.problems.push(Problem::new(field, value, expected));
-    }
-
-    /// A span in nanoseconds from `least` up to the longest run.
-    fn time(&mut self, field: impl Into<String>, ns: u64, least: u64) {
-        if ns < least {
-            self.add(field, ns, format!("at least {least}"));
-        } else if ns > DURATION_MAX_NS {
-            let value = format!("{ns} ({})", format_time(Duration::from_nanos(ns)));
-            self.add(field, value, format!("at most {DURATION_MAX_NS} (17000s, 4 h 43 min)"));
-        }
-    }
-
-    /// A rate that is not zero and that something could have.
-    fn rate(&mut self, field: impl Into<String>, bps: u64) {
-        if bps == 0 || bps > RATE_MAX_BPS {
-            self.add(field, bps, format!("from 1 to {RATE_MAX_BPS} (10tbit)"));
-        }
-    }
-
-    fn share(&mut self, field: impl Into<String>, share: f64) {
-        if !(0.0..=1.0).contains(&share) {
-            self.add(field, share, "a number from 0 to 1");
-        }
-    }
-
-    fn at_least<T: Display + PartialOrd>(&mut self, field: impl Into<String>, value: T, least: T) {
-        if value < least {
-            self.add(field, value, format!("at least {least}"));
-        }
-    }
-
-    fn at_most<T: Display + PartialOrd>(&mut self, field: impl Into<String>, value: T, most: T) {
-        if value > most {
-            self.add(field, value, format!("at most {most}"));
-        }
     }
 }
 
@@ -221,9 +167,9 @@ fn link_checks(link: &LinkSpec, at: &str, topology: &Topology, report: &mut Repo
     }
     report.time(format!("{at}.delay_ns"), *delay_ns, 0);
     report.at_most(format!("{at}.overhead_bytes"), *overhead_bytes, *MTU_BYTES.end());
-    qdisc::check(qdisc, &format!("{at}.qdisc"), report);
+    qdisc.check(&format!("{at}.qdisc"), report);
     if let Some(netem) = netem {
-        qdisc::check_netem(netem, &format!("{at}.netem"), report);
+        netem.check(&format!("{at}.netem"), report);
     }
 }
 

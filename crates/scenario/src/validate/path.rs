@@ -1,8 +1,10 @@
 //! Whether packets arrive, in both directions, and whether one of them fits into every queue.
 
-use super::{ETHERNET_BYTES, PACKET_BYTES_MIN, Report};
+use super::{ETHERNET_BYTES, PACKET_BYTES_MIN};
 use crate::routing::Topology;
-use crate::types::{Application, FlowSpec, LinkSpec, NetemSpec, QdiscSpec, Scenario, Transport};
+use crate::types::{Application, FlowSpec, LinkSpec, Scenario, Transport};
+use dragstrip_qdisc::{Configuration as _, Facts, QdiscSpec};
+use dragstrip_units::Report;
 
 /// IPv4 header; with Ethernet's in front of what `size_bytes` counts of a ping.
 const IP_BYTES: u64 = 20;
@@ -114,46 +116,19 @@ fn check_time(
 }
 
 fn takes_no_time(link: &LinkSpec) -> bool {
-    let netem = |spec: &NetemSpec| spec.delay_ns == 0 && spec.rate_bps.is_none();
-    let qdisc = match &link.qdisc {
-        QdiscSpec::Tbf { .. } | QdiscSpec::Htb { .. } => false,
-        QdiscSpec::Netem(spec) => netem(spec),
-        QdiscSpec::Noqueue
-        | QdiscSpec::Bfifo { .. }
-        | QdiscSpec::Pfifo { .. }
-        | QdiscSpec::Codel { .. }
-        | QdiscSpec::FqCodel { .. }
-        | QdiscSpec::Sfq { .. } => true,
-    };
+    let instant = |facts: Facts| facts.delay_ns == 0 && facts.rate_bps.is_none();
     let wire = link.rate_bps.is_none() && link.medium.is_none() && link.delay_ns == 0;
-    qdisc && wire && link.netem.as_deref().is_none_or(netem)
+    let netem = link.netem.as_deref().is_none_or(|netem| instant(netem.facts()));
+    instant(link.qdisc.facts()) && wire && netem
 }
 
 /// Whether the largest packet that comes along fits into the queue at all.
 fn check_room(spec: &QdiscSpec, need: &Need, at: &str, report: &mut Report) {
-    // Zero has been reported already.
-    let mut bytes = |field: &str, room: u64| {
+    for (field, room) in spec.facts().holds_packet {
+        // Zero has been reported already.
         if room > 0 && room < need.bytes {
             let expected = format!("at least {}: a packet of {}", need.bytes, need.whose);
             report.add(format!("{at}.{field}"), room, expected);
         }
-    };
-    match spec {
-        QdiscSpec::Bfifo { limit_bytes } => bytes("limit_bytes", *limit_bytes),
-        QdiscSpec::Tbf { burst_bytes, limit_bytes, mtu_bytes, .. } => {
-            // A packet longer than the bucket can never pass (sch_tbf.c).
-            bytes("burst_bytes", *burst_bytes);
-            bytes("limit_bytes", *limit_bytes);
-            bytes("mtu_bytes", mtu_bytes.unwrap_or_default());
-        }
-        QdiscSpec::FqCodel { memory_limit_bytes, .. } => {
-            bytes("memory_limit_bytes", *memory_limit_bytes);
-        }
-        QdiscSpec::Htb { leaf, .. } => check_room(leaf, need, &format!("{at}.leaf"), report),
-        QdiscSpec::Noqueue
-        | QdiscSpec::Pfifo { .. }
-        | QdiscSpec::Codel { .. }
-        | QdiscSpec::Sfq { .. }
-        | QdiscSpec::Netem(_) => {}
     }
 }

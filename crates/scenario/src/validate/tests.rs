@@ -2,10 +2,10 @@
 
 use crate::media::MediumSpec;
 use crate::types::{
-    Application, GsoMode, HistorySpec, LossModel, NetemSpec, NodeSpec, QdiscSpec, Route, Scenario,
-    StackProfile, Transport,
+    Application, GsoMode, HistorySpec, NodeSpec, Route, Scenario, StackProfile, Transport,
 };
 use crate::{DURATION_MAX_NS, HostSpec, Problem, fixture};
+use dragstrip_qdisc::{BfifoSpec, LossModel, NetemSpec, PfifoSpec, QdiscSpec};
 use std::collections::BTreeMap;
 
 fn problems(change: impl FnOnce(&mut Scenario)) -> Vec<Problem> {
@@ -37,11 +37,11 @@ fn qdisc(spec: QdiscSpec) -> impl FnOnce(&mut Scenario) {
 }
 
 fn tc(text: &str) -> impl FnOnce(&mut Scenario) {
-    qdisc(crate::parse_qdisc(text).expect(text))
+    qdisc(QdiscSpec::parse(text).expect(text))
 }
 
 fn netem(text: &str) -> NetemSpec {
-    crate::parse_netem(text).expect(text)
+    NetemSpec::parse_text(text).expect(text)
 }
 
 #[test]
@@ -227,7 +227,7 @@ fn rates_are_neither_zero_nor_absurd() {
 
 #[test]
 fn disciplines_have_sane_settings() {
-    wrong("links[1].qdisc.limit_packets", qdisc(QdiscSpec::Pfifo { limit_packets: 0 }));
+    wrong("links[1].qdisc.limit_packets", qdisc(QdiscSpec::from(PfifoSpec { limit_packets: 0 })));
     wrong("links[1].qdisc.interval_ns", tc("codel interval 0s"));
     wrong("links[1].qdisc.divisor", tc("sfq divisor 1000"));
     wrong("links[1].qdisc.depth_packets", tc("sfq depth 128"));
@@ -262,12 +262,12 @@ fn a_buffer_holds_a_full_packet_of_the_path() {
     wrong("links[1].qdisc.burst_bytes", tc("tbf rate 1mbit burst 1500 limit 9kb"));
     // Only ACKs and pings pass on the way back, and with a smaller MTU only smaller packets.
     let mut scenario = fixture::scenario();
-    scenario.links[4].qdisc = QdiscSpec::Bfifo { limit_bytes: 98 };
+    scenario.links[4].qdisc = QdiscSpec::from(BfifoSpec { limit_bytes: 98 });
     a(&mut scenario).mtu_bytes = 576;
-    scenario.links[1].qdisc = QdiscSpec::Bfifo { limit_bytes: 590 };
+    scenario.links[1].qdisc = QdiscSpec::from(BfifoSpec { limit_bytes: 590 });
     assert_eq!(scenario.validate(), Ok(()));
     wrong("links[4].qdisc.limit_bytes", |s| {
-        s.links[4].qdisc = QdiscSpec::Bfifo { limit_bytes: 97 }
+        s.links[4].qdisc = QdiscSpec::from(BfifoSpec { limit_bytes: 97 })
     });
 }
 
@@ -352,7 +352,7 @@ fn a_tcp_flow_takes_time() {
     scenario.links[4].netem = Some(netem("delay 1ms").into());
     assert_eq!(scenario.validate(), Ok(()));
     scenario.links[4].netem = None;
-    scenario.links[1].qdisc = crate::parse_qdisc("tbf rate 1mbit burst 2kb limit 9kb").unwrap();
+    scenario.links[1].qdisc = QdiscSpec::parse("tbf rate 1mbit burst 2kb limit 9kb").unwrap();
     assert_eq!(scenario.validate(), Ok(()));
 }
 

@@ -1,9 +1,9 @@
 //! Flows and probes, each on its own.
 
-use super::{DURATION_MAX_NS, Report};
 use crate::routing::Topology;
 use crate::types::{Application, FlowSpec, ProbeSpec, Scenario, StackProfile, Transport};
 use dragstrip_cc::UnknownAlgorithm;
+use dragstrip_units::{DURATION_MAX_NS, Report};
 use std::collections::BTreeMap;
 
 /// Headers of IPv4 and UDP.

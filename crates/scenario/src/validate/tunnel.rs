@@ -1,10 +1,10 @@
 //! Tunnels: a flow that carries links, over a path that does not lead through them.
 
-use super::Report;
 use crate::media::MediumSpec;
-use crate::nearest::suggest;
 use crate::routing::Topology;
 use crate::types::{Application, FlowSpec, LinkSpec, Scenario};
+use dragstrip_units::Report;
+use dragstrip_units::suggest;
 
 /// Checks the tunnel `(name, flow, near)`.
 pub(super) fn check(

@@ -23,11 +23,14 @@
 //! mostly do in Linux. The hash is not the kernel's siphash of the 5-tuple: like it, a new seed
 //! gives new collisions.
 
+pub mod spec;
+
 use crate::arena::{Arena, Queue};
-use crate::codel::{Controller, Params, Source, Time};
 use crate::contract::{Backlog, Dequeue, DropReason, Item, Qdisc, Sink};
+use crate::disciplines::codel::{Controller, Params, Source, Time};
 use crate::flow_hash::FlowHash;
 use dragstrip_units::{Instant, Stream};
+pub use spec::FqCodelSpec;
 
 /// An fq_codel as `tc qdisc add ... fq_codel` describes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -26,14 +26,16 @@
 mod delay_line;
 mod dice;
 mod distribution;
+pub mod spec;
 
 pub use dice::Loss;
-pub use distribution::{Distribution, table};
+pub use distribution::Distribution;
+pub use spec::{DelayDistribution, LossModel, NetemSpec};
 
 use crate::contract::{Backlog, Dequeue, DropReason, Ecn, Item, Qdisc, Sink};
 use delay_line::{DelayLine, Delayed};
 use dice::{Chance, Correlated, LossProcess};
-use distribution::Shape;
+use distribution::{Shape, table};
 use dragstrip_units::{Duration, Instant, Rate, Stream};
 
 /// A netem as `tc qdisc add ... netem` describes it. Probabilities and correlations from 0 to 1.

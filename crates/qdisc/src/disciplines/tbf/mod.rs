@@ -5,10 +5,13 @@
 //! goes negative and a packet longer than the bucket can never pass: it is dropped on arrival. The
 //! optional second bucket (peak rate, `mtu` bytes) spaces the packets of a burst.
 
+pub mod spec;
+
 use crate::contract::{Backlog, Dequeue, DropReason, Item, Qdisc, Sink};
-use crate::fifo::{Fifo, Limit};
+use crate::disciplines::fifo::{Fifo, Limit};
 use crate::token_rate::{Framing, TokenRate};
 use dragstrip_units::{Duration, Instant, Rate};
+pub use spec::TbfSpec;
 
 /// A tbf as `tc qdisc add ... tbf` describes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,19 +22,6 @@ pub struct Config {
     pub burst: u32,
     /// Second bucket: its rate, and its depth in bytes (tc's `mtu`).
     pub peak: Option<(Rate, u32)>,
-    /// What is charged for a packet.
-    pub framing: Framing,
-}
-
-impl Config {
-    /// The `limit` in bytes that tc computes from `latency`: the rate's bytes in that time plus the
-    /// bucket, or the peak rate's if that is less.
-    #[must_use]
-    pub fn limit_for_latency(&self, latency: Duration) -> u64 {
-        let limit = self.rate.bytes_in_floor(latency) + u64::from(self.burst);
-        self.peak
-            .map_or(limit, |(rate, mtu)| limit.min(rate.bytes_in_floor(latency) + u64::from(mtu)))
-    }
 }
 
 #[derive(Clone, Debug)]
@@ -42,8 +32,8 @@ struct Bucket {
 }
 
 impl Bucket {
-    fn full(rate: Rate, bytes: u32, framing: Framing) -> Self {
-        let rate = TokenRate::new(rate, framing);
+    fn full(rate: Rate, bytes: u32) -> Self {
+        let rate = TokenRate::new(rate, Framing::default());
         let depth_ns = rate.cost_ns(bytes);
         Self { rate, depth_ns, tokens_ns: depth_ns }
     }
@@ -72,10 +62,10 @@ impl Shaper {
     /// Buckets as configured, full.
     #[must_use]
     pub fn new(config: Config) -> Self {
-        let Config { rate, burst, peak, framing } = config;
+        let Config { rate, burst, peak } = config;
         Self {
-            rate: Bucket::full(rate, burst, framing),
-            peak: peak.map(|(rate, mtu)| Bucket::full(rate, mtu, framing)),
+            rate: Bucket::full(rate, burst),
+            peak: peak.map(|(rate, mtu)| Bucket::full(rate, mtu)),
             len_max: peak.map_or(burst, |(_, mtu)| burst.min(mtu)),
             checkpoint: Instant::ZERO,
         }
@@ -168,7 +158,6 @@ mod tests {
     use super::{Config, Shaper, Tbf};
     use crate::contract::{Dequeue, DropReason, Item, PacketId, Qdisc};
     use crate::testing::Log;
-    use crate::token_rate::Framing;
     use dragstrip_units::{Duration, Instant, Rate};
 
     fn mbit(n: u64) -> Rate {
@@ -176,7 +165,7 @@ mod tests {
     }
 
     fn config(burst: u32) -> Config {
-        Config { rate: mbit(1), burst, peak: None, framing: Framing::default() }
+        Config { rate: mbit(1), burst, peak: None }
     }
 
     /// When `count` full frames leave that wait from `now` on, in microseconds after `now`.
@@ -219,13 +208,5 @@ mod tests {
         assert_eq!(tbf.dequeue(Instant::ZERO, &mut log), Dequeue::Packet(frame(1, 1514)));
         let next = Dequeue::Wait(Instant::from_nanos(12_112_000));
         assert_eq!(tbf.dequeue(Instant::ZERO, &mut log), next);
-    }
-
-    #[test]
-    fn the_limit_from_a_latency_includes_the_bucket() {
-        let latency = Duration::from_millis(400);
-        assert_eq!(config(1600).limit_for_latency(latency), 50_000 + 1600);
-        let peak = Config { peak: Some((mbit(1), 1500)), ..config(1600) };
-        assert_eq!(peak.limit_for_latency(latency), 50_000 + 1500);
     }
 }

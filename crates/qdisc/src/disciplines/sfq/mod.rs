@@ -14,10 +14,13 @@
 //!
 //! Left out: head drop, the per-flow RED, Linux 2.6's variant without re-hashing.
 
+pub mod spec;
+
 use crate::arena::{Arena, Queue};
 use crate::contract::{Backlog, Dequeue, DropReason, Item, Qdisc, Sink};
 use crate::flow_hash::FlowHash;
 use dragstrip_units::{Duration, Instant, Stream};
+pub use spec::SfqSpec;
 
 /// An sfq as `tc qdisc add ... sfq` describes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

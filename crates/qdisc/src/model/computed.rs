@@ -1,9 +1,11 @@
 //! The closed form of a tail-drop FIFO against the same discipline driven event by event.
 
-use crate::common::{Arrival, arrivals, htb_config, limit, tbf_config};
-use dragstrip_qdisc::{
-    Backlog, ComputedFifo, Dequeue, Discipline, DropReason, Fifo, Item, Limit, Line, PacketId,
-    Qdisc, Server, Sink, htb, tbf,
+use super::common::{Arrival, arrivals, make};
+use crate::arbitrary::Scope;
+use crate::contract::{Backlog, Dequeue, DropReason, Item, PacketId, Qdisc, Sink};
+use crate::{
+    BfifoSpec, ComputedFifo, Configuration as _, Discipline, HtbSpec, Limit, Line, NoqueueSpec,
+    PfifoSpec, QdiscSpec, Server, TbfSpec,
 };
 use dragstrip_units::{Instant, Rate};
 use proptest::prelude::*;
@@ -88,16 +90,24 @@ fn computed(mut queue: ComputedFifo, arrivals: &[Arrival]) -> Outcome {
     arrivals.iter().map(&mut one).collect()
 }
 
-fn discipline() -> impl Strategy<Value = Discipline> {
+/// A queue that only drops what does not fit.
+fn fifo() -> impl Strategy<Value = QdiscSpec> {
     prop_oneof![
-        limit().prop_map(|limit| Fifo::new(limit).into()),
-        (htb_config(), limit()).prop_map(|(config, limit)| htb::Htb::new(
-            config,
-            Fifo::new(limit).into()
-        )
+        Just(QdiscSpec::from(NoqueueSpec {})),
+        BfifoSpec::arbitrary(Scope::Anything).prop_map(QdiscSpec::from),
+        PfifoSpec::arbitrary(Scope::Anything).prop_map(QdiscSpec::from),
+    ]
+}
+
+fn computable() -> impl Strategy<Value = QdiscSpec> {
+    prop_oneof![
+        fifo(),
+        (HtbSpec::arbitrary(Scope::Anything), fifo()).prop_map(|(htb, leaf)| HtbSpec {
+            leaf: Box::new(leaf),
+            ..htb
+        }
         .into()),
-        (tbf_config(), 0_u64..60_000)
-            .prop_map(|(config, limit)| tbf::Tbf::new(config, limit).into()),
+        TbfSpec::arbitrary(Scope::Anything).prop_map(QdiscSpec::from),
     ]
 }
 
@@ -106,14 +116,15 @@ proptest! {
 
     #[test]
     fn departures_drops_and_backlogs_are_those_of_the_evented_discipline(
-        qdisc in discipline(),
+        spec in computable(),
         // At 100 Mbit/s some arrivals fall on a departure's very nanosecond.
         rate in prop::option::of(prop_oneof![Just(100_000_000), 1_000_u64..1_000_000_000]),
         overhead in 0_u32..30,
         arrivals in arrivals(200),
     ) {
         let line = rate.and_then(Rate::from_bits_per_second).map(|rate| (rate, overhead));
-        let closed = qdisc.computed(line, true).expect("these have a closed form");
+        let qdisc = make(&spec, 0);
+        let closed = ComputedFifo::of(&qdisc, line, true).expect("these have a closed form");
         prop_assert_eq!(computed(closed, &arrivals), evented(qdisc, line, &arrivals));
     }
 
@@ -135,10 +146,8 @@ proptest! {
 
 #[test]
 fn only_fifos_have_a_closed_form() {
-    use dragstrip_qdisc::codel::{Codel, Config, Params};
-    let codel = || Discipline::from(Codel::new(Config { limit: 10, params: Params::default() }));
-    assert!(codel().computed(None, false).is_none());
-    let rate = Rate::from_bits_per_second(1_000_000).expect("not zero");
-    let shaped = htb::Htb::new(htb::Config::with_rate(rate), codel());
-    assert!(Discipline::from(shaped).computed(None, false).is_none());
+    for text in ["codel", "htb rate 1mbit leaf codel", "netem", "fq_codel", "sfq"] {
+        let qdisc = make(&QdiscSpec::parse(text).expect(text), 0);
+        assert!(ComputedFifo::of(&qdisc, None, false).is_none(), "{text}");
+    }
 }

@@ -1,5 +1,5 @@
 //! Property tests: one model over every discipline, and the closed form against the events.
 
-mod common;
+pub(crate) mod common;
 mod computed;
-mod conservation;
+pub(crate) mod conservation;

@@ -22,8 +22,11 @@
 //! One departure: whether a first episode counts as "recent" (only FQ-CoDel's overflow can make that
 //! matter) depends in Linux on the machine's uptime; here it never does.
 
+pub mod spec;
+
 use crate::contract::{Backlog, Dequeue, DropReason, Ecn, Item, Qdisc, Sink};
 use dragstrip_units::{Duration, Instant};
+pub use spec::CodelSpec;
 use std::collections::VecDeque;
 
 /// A codel as `tc qdisc add ... codel` describes it.
@@ -312,8 +315,11 @@ impl Qdisc for Codel {
 mod tests {
     use super::{Codel, Config, Controller, InverseSqrt, Params, Source, Time};
     use crate::contract::{DropReason, Ecn, Item, PacketId, Qdisc};
+    use crate::model::common::arrivals;
+    use crate::model::conservation::account;
     use crate::testing::Log;
     use dragstrip_units::{Duration, Instant};
+    use proptest::prelude::*;
 
     fn micros(us: u64) -> Instant {
         Instant::ZERO + Duration::from_micros(us)
@@ -444,5 +450,25 @@ mod tests {
         codel.enqueue(frame(0, Ecn::Ect0), micros(0), &mut log);
         codel.enqueue(frame(1, Ecn::Ect0), micros(0), &mut log);
         assert_eq!(log.drops, [(PacketId(1), DropReason::Overlimit)]);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..Default::default() })]
+
+        /// The configuration's MTU is Ethernet's; the law's may be any device's.
+        #[test]
+        fn no_packet_is_lost_from_the_books_at_any_mtu(
+            limit in 0_u32..60,
+            target in 0_u64..20_000,
+            interval in 0_u64..100_000,
+            mtu in 0_u32..3_000,
+            ecn: bool,
+            arrivals in arrivals(150),
+            requests in prop::collection::vec(0_u8..4, 1..150),
+        ) {
+            let target = Duration::from_micros(target);
+            let params = Params { target, interval: Duration::from_micros(interval), mtu, ecn };
+            account(&mut Codel::new(Config { limit, params }), true, &arrivals, &requests);
+        }
     }
 }

@@ -14,9 +14,12 @@
 //! Left out: the hierarchy (one class has nobody to borrow from, so between rate and ceiling it
 //! simply waits), DRR between siblings, the direct queue for unclassified packets.
 
+pub mod spec;
+
 use crate::contract::{Backlog, Dequeue, Item, Qdisc, Sink};
 use crate::token_rate::{Framing, TokenRate, bucket_in_ticks};
 use dragstrip_units::{Duration, Instant, Rate};
+pub use spec::HtbSpec;
 
 /// Most time that counts as elapsed, and most debt: `mbuffer`, 60 s in the kernel.
 const MBUFFER_NS: i64 = 60_000_000_000;

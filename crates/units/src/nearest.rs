@@ -2,10 +2,8 @@
 
 /// The candidate most like `word`, when it is like it at all: at most a third of the longer one's
 /// letters differ (one for very short words).
-pub(crate) fn nearest<'a>(
-    word: &str,
-    candidates: impl IntoIterator<Item = &'a str>,
-) -> Option<&'a str> {
+#[must_use]
+pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     candidates
         .into_iter()
         .map(|known| (strsim::levenshtein(word, known), known))
@@ -17,7 +15,7 @@ pub(crate) fn nearest<'a>(
 }
 
 /// `expected`, with the nearest of `candidates` in front when there is one.
-pub(crate) fn suggest<'a>(
+pub fn suggest<'a>(
     word: &str,
     candidates: impl IntoIterator<Item = &'a str>,
     expected: &str,

@@ -4,8 +4,11 @@
 //! limit`, pfifo while fewer than `limit` packets wait. The packet a shaper is transmitting has
 //! left the queue, so a path stores one packet more than the limit.
 
+pub mod spec;
+
 use crate::contract::{Backlog, Dequeue, DropReason, Item, Qdisc, Sink};
 use dragstrip_units::Instant;
+pub use spec::{BfifoSpec, NoqueueSpec, PfifoSpec};
 use std::collections::VecDeque;
 
 /// What a tail-drop queue may hold.

@@ -1,0 +1,241 @@
+//! What a discipline's configuration answers: one implementation per discipline, in its folder.
+
+use super::QdiscSpec;
+use crate::contract::Qdisc;
+use crate::tc::{self, Text, Words};
+use dragstrip_units::{Problem, Report, Stream};
+use serde::Serialize;
+use std::fmt::Debug;
+
+/// A discipline as a scenario, tc(8) and the kernel describe it. Quantities are in base units, named by the suffix
+/// of the field (`_ns`, `_bps`, `_bytes`, `_packets`).
+pub trait Configuration: Clone + Debug + PartialEq + Sized + 'static {
+    /// What it builds.
+    type Model: Qdisc + Clone + Debug;
+
+    /// The kernel's name, which is tc's first word and the scenario's `kind`.
+    const KIND: &'static str;
+    /// tc's words behind the kind that are understood.
+    const WORDS: &'static [&'static str];
+    /// tc's words that exist and that the simulator does not model.
+    const UNMODELLED: &'static [&'static str] = &[];
+    /// The least text that tc accepts.
+    const LEAST: &'static str = Self::KIND;
+    /// tc's grammar, one item of a Markdown list per line, where the words alone do not say it.
+    const GRAMMAR: &'static str = "";
+    /// Whether it has classes with disciplines of their own.
+    const CLASSFUL: bool = false;
+
+    /// What follows the kind in tc's text, with the defaults that tc and the kernel fill in.
+    ///
+    /// # Errors
+    /// An unknown word, a missing or unreadable value, a contradiction that tc refuses; the problem's `value` is the
+    /// word, its `field` is empty.
+    fn parse(words: &mut Words<'_>) -> Result<Self, Problem>;
+
+    /// `word` is none of the discipline's.
+    fn unknown(word: &str) -> Problem {
+        tc::unknown(word, Self::WORDS, Self::UNMODELLED)
+    }
+
+    /// The way back: tc's words, which parse to the same configuration when it is valid.
+    fn print(&self) -> Text;
+
+    /// Ranges and contradictions; `at` is the JSON path of this configuration.
+    fn check(&self, at: &str, report: &mut Report);
+
+    /// What others must know without knowing the discipline.
+    fn facts(&self) -> Facts;
+
+    /// The discipline, empty.
+    fn build(&self, streams: &Streams<'_>) -> Self::Model;
+
+    /// The value of netlink's `TCA_OPTIONS` as tc(8) sends it; none: the kind says it all.
+    fn options(&self) -> Option<Vec<u8>>;
+
+    /// The classes that the kernel is told of besides the discipline itself.
+    fn classes(&self) -> Vec<Class<'_>> {
+        Vec::new()
+    }
+
+    /// What the kernel must report in `TCA_OPTIONS` of a discipline that stands.
+    fn confirm(&self, _options: &[u8]) -> Vec<Confirmation> {
+        Vec::new()
+    }
+
+    /// The same of its class number `index`.
+    fn confirm_class(&self, _index: usize, _options: &[u8]) -> Vec<Confirmation> {
+        Vec::new()
+    }
+
+    /// Packets marked so far, from the kernel's `TCA_STATS_APP`.
+    fn marked(&self, _statistics: &[u8]) -> u64 {
+        0
+    }
+
+    /// Random configurations for property tests.
+    #[cfg(any(test, feature = "arbitrary"))]
+    fn arbitrary(scope: crate::arbitrary::Scope) -> proptest::strategy::BoxedStrategy<Self>;
+}
+
+/// What others must know of a discipline without knowing which one it is; children included.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Facts {
+    /// Bit/s above which it lets nothing go for long; none: as fast as the line takes it.
+    pub rate_bps: Option<u64>,
+    /// By which it holds every packet on average, rate and queueing apart.
+    pub delay_ns: u64,
+    /// What may wait in it.
+    pub buffer: Buffer,
+    /// Keeps packets back although the line is free: a shaper, or netem.
+    pub shapes: bool,
+    /// Packets of one flow may leave in another order than they came.
+    pub reorders: bool,
+    /// Settings in bytes that must hold a packet as a whole, by field.
+    pub holds_packet: Vec<(String, u64)>,
+}
+
+impl Facts {
+    /// Those of a plain queue.
+    #[must_use]
+    pub fn queue(buffer: Buffer) -> Self {
+        Self { buffer, ..Self::default() }
+    }
+
+    /// The same, and `field` of so many bytes must hold a packet as a whole.
+    #[must_use]
+    pub fn holding(mut self, field: impl Into<String>, bytes: u64) -> Self {
+        self.holds_packet.push((field.into(), bytes));
+        self
+    }
+}
+
+/// What may wait in a queue; without either limit: everything.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Buffer {
+    /// Limit in bytes of frames.
+    pub bytes: Option<u64>,
+    /// Limit in packets.
+    pub packets: Option<u32>,
+}
+
+impl Buffer {
+    /// Limited in bytes.
+    #[must_use]
+    pub const fn bytes(limit: u64) -> Self {
+        Self { bytes: Some(limit), packets: None }
+    }
+
+    /// Limited in packets.
+    #[must_use]
+    pub const fn packets(limit: u32) -> Self {
+        Self { bytes: None, packets: Some(limit) }
+    }
+}
+
+/// A class as netlink describes it.
+#[derive(Debug)]
+pub struct Class<'a> {
+    /// The value of `TCA_OPTIONS`.
+    pub options: Vec<u8>,
+    /// The discipline in it.
+    pub child: &'a QdiscSpec,
+}
+
+/// A number that the kernel reports, beside the one that was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Confirmation {
+    /// Which number.
+    pub what: &'static str,
+    /// In the kernel's answer, if it is there.
+    pub found: Option<u32>,
+    /// As configured.
+    pub wanted: u32,
+}
+
+impl Confirmation {
+    /// `what` should be `wanted`.
+    #[must_use]
+    pub const fn new(what: &'static str, found: Option<u32>, wanted: u32) -> Self {
+        Self { what, found, wanted }
+    }
+}
+
+/// The named streams of randomness of one place in the network.
+#[derive(Clone, Copy, Debug)]
+pub struct Streams<'a> {
+    seed: u64,
+    link: &'a str,
+}
+
+impl<'a> Streams<'a> {
+    /// Those of the link called `link` in a run with this seed.
+    #[must_use]
+    pub const fn of_link(seed: u64, link: &'a str) -> Self {
+        Self { seed, link }
+    }
+
+    /// The stream of the discipline called `kind`.
+    #[must_use]
+    pub fn named(&self, kind: &str) -> Stream {
+        Stream::named(self.seed, &format!("link/{}/{kind}", self.link))
+    }
+}
+
+/// A large configuration is boxed in the registry.
+impl<C: Configuration> Configuration for Box<C> {
+    type Model = C::Model;
+
+    const KIND: &'static str = C::KIND;
+    const WORDS: &'static [&'static str] = C::WORDS;
+    const UNMODELLED: &'static [&'static str] = C::UNMODELLED;
+    const LEAST: &'static str = C::LEAST;
+    const GRAMMAR: &'static str = C::GRAMMAR;
+    const CLASSFUL: bool = C::CLASSFUL;
+
+    fn parse(words: &mut Words<'_>) -> Result<Self, Problem> {
+        C::parse(words).map(Self::new)
+    }
+
+    fn print(&self) -> Text {
+        C::print(self)
+    }
+
+    fn check(&self, at: &str, report: &mut Report) {
+        C::check(self, at, report);
+    }
+
+    fn facts(&self) -> Facts {
+        C::facts(self)
+    }
+
+    fn build(&self, streams: &Streams<'_>) -> Self::Model {
+        C::build(self, streams)
+    }
+
+    fn options(&self) -> Option<Vec<u8>> {
+        C::options(self)
+    }
+
+    fn classes(&self) -> Vec<Class<'_>> {
+        C::classes(self)
+    }
+
+    fn confirm(&self, options: &[u8]) -> Vec<Confirmation> {
+        C::confirm(self, options)
+    }
+
+    fn confirm_class(&self, index: usize, options: &[u8]) -> Vec<Confirmation> {
+        C::confirm_class(self, index, options)
+    }
+
+    fn marked(&self, statistics: &[u8]) -> u64 {
+        C::marked(self, statistics)
+    }
+
+    #[cfg(any(test, feature = "arbitrary"))]
+    fn arbitrary(scope: crate::arbitrary::Scope) -> proptest::strategy::BoxedStrategy<Self> {
+        use proptest::strategy::Strategy as _;
+        C::arbitrary(scope).prop_map(Self::new).boxed()
+    }
+}

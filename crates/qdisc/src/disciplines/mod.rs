@@ -1,0 +1,251 @@
+//! One folder per discipline, and the registry that gathers them.
+//!
+//! In a folder: the model in `mod.rs`; in `spec.rs` its configuration, tc's words both ways, checks, facts, the kernel's form
+//! and its place in the property tests. `cargo xtask new-qdisc NAME` adds one.
+
+pub mod codel;
+mod configuration;
+pub mod fifo;
+pub mod fq_codel;
+pub mod htb;
+pub mod netem;
+pub mod sfq;
+pub mod tbf;
+
+pub use configuration::{Buffer, Class, Configuration, Confirmation, Facts, Streams};
+
+use crate::contract::{Backlog, Dequeue, Item, Qdisc, Sink};
+use crate::tc::{Words, wrong};
+use dragstrip_units::{Instant, Problem, Report, suggest};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Packets in a queue of Ethernet's default length (`txqueuelen`).
+pub(crate) const TXQUEUELEN: u32 = 1000;
+/// Bytes of a full Ethernet frame without FCS (`psched_mtu` at an MTU of 1500).
+pub(crate) const FRAME: u32 = 1514;
+/// The kernel's most for a quantum (`FQ_CODEL_QUANTUM_MAX` and sfq's).
+pub(crate) const QUANTUM_MAX: u32 = 1 << 20;
+
+/// What a page or a message says of a kind of discipline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kind {
+    /// The kernel's name.
+    pub name: &'static str,
+    /// tc's words that are understood.
+    pub words: &'static [&'static str],
+    /// The least text that tc accepts.
+    pub least: &'static str,
+    /// tc's grammar where the words alone do not say it.
+    pub grammar: &'static str,
+}
+
+/// Registers disciplines: one line each. The order is the order of the reference page.
+macro_rules! disciplines {
+    ($($variant:ident($spec:ty)),+ $(,)?) => {
+        /// A queue discipline, as tc(8) would configure it.
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+        #[serde(tag = "kind", rename_all = "snake_case")]
+        #[allow(missing_docs, reason = "each variant has the description of its configuration")]
+        pub enum QdiscSpec {
+            $($variant($spec),)+
+        }
+
+        /// Any registered discipline, dispatched statically.
+        #[derive(Clone, Debug)]
+        #[allow(missing_docs, reason = "each variant has the description of its model")]
+        pub enum Discipline {
+            $($variant(<$spec as Configuration>::Model),)+
+        }
+
+        /// All kinds.
+        pub const KINDS: &[Kind] = &[$(Kind {
+            name: <$spec>::KIND,
+            words: <$spec>::WORDS,
+            least: <$spec>::LEAST,
+            grammar: <$spec>::GRAMMAR,
+        }),+];
+
+        $(impl From<$spec> for QdiscSpec {
+            fn from(spec: $spec) -> Self {
+                Self::$variant(spec)
+            }
+        })+
+
+        impl QdiscSpec {
+            /// The discipline of this kind that the rest of `words` describes; none: no such kind.
+            fn parse_kind(kind: &str, words: &mut Words<'_>) -> Option<Result<Self, Problem>> {
+                $(if kind == <$spec>::KIND {
+                    return Some(<$spec>::parse(words).map(Self::$variant));
+                })+
+                None
+            }
+
+            /// The discipline, empty.
+            #[must_use]
+            pub fn build(&self, streams: &Streams<'_>) -> Discipline {
+                match self { $(Self::$variant(spec) => Discipline::$variant(spec.build(streams)),)+ }
+            }
+
+            /// The kernel's name.
+            #[must_use]
+            pub const fn kind(&self) -> &'static str {
+                match self { $(Self::$variant(_) => <$spec>::KIND,)+ }
+            }
+
+            /// The configuration in tc's words; [`Self::parse`] gives it back when it is valid.
+            #[must_use]
+            pub fn print(&self) -> String {
+                match self { $(Self::$variant(spec) => spec.print().to_string(),)+ }
+            }
+
+            /// Ranges and contradictions; `at` is the JSON path of this configuration.
+            pub fn check(&self, at: &str, report: &mut Report) {
+                match self { $(Self::$variant(spec) => spec.check(at, report),)+ }
+            }
+
+            /// What others must know without knowing the discipline.
+            #[must_use]
+            pub fn facts(&self) -> Facts {
+                match self { $(Self::$variant(spec) => spec.facts(),)+ }
+            }
+
+            /// The value of netlink's `TCA_OPTIONS` as tc(8) sends it; none: the kind says it all.
+            #[must_use]
+            pub fn options(&self) -> Option<Vec<u8>> {
+                match self { $(Self::$variant(spec) => spec.options(),)+ }
+            }
+
+            /// The classes that the kernel is told of besides the discipline itself.
+            #[must_use]
+            pub fn classes(&self) -> Vec<Class<'_>> {
+                match self { $(Self::$variant(spec) => spec.classes(),)+ }
+            }
+
+            /// What the kernel must report in `TCA_OPTIONS`.
+            #[must_use]
+            pub fn confirm(&self, options: &[u8]) -> Vec<Confirmation> {
+                match self { $(Self::$variant(spec) => spec.confirm(options),)+ }
+            }
+
+            /// The same of class number `index`.
+            #[must_use]
+            pub fn confirm_class(&self, index: usize, options: &[u8]) -> Vec<Confirmation> {
+                match self { $(Self::$variant(spec) => spec.confirm_class(index, options),)+ }
+            }
+
+            /// Packets marked so far, from the kernel's `TCA_STATS_APP`.
+            #[must_use]
+            pub fn marked(&self, statistics: &[u8]) -> u64 {
+                match self { $(Self::$variant(spec) => spec.marked(statistics),)+ }
+            }
+
+            /// Random configurations of any kind.
+            #[cfg(any(test, feature = "arbitrary"))]
+            pub fn arbitrary(
+                scope: crate::arbitrary::Scope,
+            ) -> proptest::strategy::BoxedStrategy<Self> {
+                Self::arbitrary_where(scope, |_| true)
+            }
+
+            /// Random configurations of any kind that has no classes.
+            #[cfg(any(test, feature = "arbitrary"))]
+            pub fn arbitrary_classless(
+                scope: crate::arbitrary::Scope,
+            ) -> proptest::strategy::BoxedStrategy<Self> {
+                Self::arbitrary_where(scope, |classful| !classful)
+            }
+
+            #[cfg(any(test, feature = "arbitrary"))]
+            fn arbitrary_where(
+                scope: crate::arbitrary::Scope,
+                wanted: impl Fn(bool) -> bool,
+            ) -> proptest::strategy::BoxedStrategy<Self> {
+                use proptest::strategy::Strategy as _;
+                let mut kinds = Vec::new();
+                $(if wanted(<$spec>::CLASSFUL) {
+                    kinds.push(<$spec>::arbitrary(scope).prop_map(Self::$variant).boxed());
+                })+
+                proptest::strategy::Union::new(kinds).boxed()
+            }
+        }
+
+        impl Qdisc for Discipline {
+            #[inline]
+            fn enqueue<S: Sink>(&mut self, item: Item, now: Instant, sink: &mut S) {
+                match self { $(Self::$variant(inner) => inner.enqueue(item, now, sink),)+ }
+            }
+
+            #[inline]
+            fn dequeue<S: Sink>(&mut self, now: Instant, sink: &mut S) -> Dequeue {
+                match self { $(Self::$variant(inner) => inner.dequeue(now, sink),)+ }
+            }
+
+            #[inline]
+            fn backlog(&self) -> Backlog {
+                match self { $(Self::$variant(inner) => inner.backlog(),)+ }
+            }
+        }
+    };
+}
+
+disciplines! {
+    Noqueue(fifo::NoqueueSpec),
+    Bfifo(fifo::BfifoSpec),
+    Pfifo(fifo::PfifoSpec),
+    Tbf(tbf::TbfSpec),
+    Htb(htb::HtbSpec),
+    Codel(codel::CodelSpec),
+    FqCodel(fq_codel::FqCodelSpec),
+    Sfq(sfq::SfqSpec),
+    Netem(Box<netem::NetemSpec>),
+}
+
+impl Default for QdiscSpec {
+    fn default() -> Self {
+        Self::NOQUEUE
+    }
+}
+
+impl Discipline {
+    /// The queue that drops at its tail, if it is nothing else.
+    #[must_use]
+    pub fn fifo(&self) -> Option<&fifo::Fifo> {
+        if let Self::Noqueue(fifo) | Self::Bfifo(fifo) | Self::Pfifo(fifo) = self {
+            Some(fifo)
+        } else {
+            None
+        }
+    }
+}
+
+impl QdiscSpec {
+    /// No queue at all: nobody waits, nothing is dropped, nothing needs to be watched.
+    pub const NOQUEUE: Self = Self::Noqueue(fifo::NoqueueSpec {});
+
+    /// The queue discipline that `text` describes in tc's words.
+    ///
+    /// # Errors
+    /// An unknown word, a missing or unreadable value, a missing mandatory word; the problem's `value`
+    /// is the word, its `field` is empty.
+    pub fn parse(text: &str) -> Result<Self, Problem> {
+        let mut words = Words::new(text);
+        Self::parse_words(&mut words)
+    }
+
+    /// The queue discipline that the rest of `words` describes.
+    pub(crate) fn parse_words(words: &mut Words<'_>) -> Result<Self, Problem> {
+        let names = || KINDS.iter().map(|kind| kind.name);
+        let list = names().collect::<Vec<_>>().join(", ");
+        let Some(kind) = words.next() else {
+            return Err(wrong("nothing", format!("a queue discipline: {list}")));
+        };
+        Self::parse_kind(kind, words).unwrap_or_else(|| {
+            let expected = suggest(kind, names(), &format!("a queue discipline: {list}"));
+            Err(wrong(format!("{kind:?}"), expected))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

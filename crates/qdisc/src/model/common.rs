@@ -1,0 +1,136 @@
+//! What the property tests share: random traffic, and a book of every packet.
+
+use crate::contract::{Backlog, Dequeue, DropReason, Ecn, Item, PacketId, Qdisc, Sink};
+use crate::{Discipline, QdiscSpec, Streams};
+use dragstrip_units::{Duration, Instant};
+use proptest::prelude::*;
+
+/// The discipline that a test drives.
+pub(crate) fn make(spec: &QdiscSpec, seed: u64) -> Discipline {
+    spec.build(&Streams::of_link(seed, "test"))
+}
+
+/// One packet: how long after the one before, its length, flow and ECN field.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arrival {
+    pub(crate) gap: Duration,
+    pub(crate) item: Item,
+}
+
+pub(crate) fn arrivals(packets_max: usize) -> impl Strategy<Value = Vec<Arrival>> {
+    // 121,120 ns: a full frame at 100 Mbit/s.
+    let gap = prop_oneof![
+        2 => Just(0_u64),
+        2 => Just(121_120),
+        3 => 0_u64..200_000,
+        1 => 0_u64..20_000_000,
+    ];
+    let len = prop_oneof![1 => Just(66_u32), 3 => Just(1514_u32), 1 => 14_u32..3_000];
+    let ecn = prop_oneof![Just(Ecn::NotEct), Just(Ecn::Ect0), Just(Ecn::Ect1), Just(Ecn::Ce)];
+    let arrival = (gap, len, 0_u32..5, ecn).prop_map(|(gap, len, flow, ecn)| Arrival {
+        gap: Duration::from_nanos(gap),
+        item: Item { packet: PacketId(0), len, flow, ecn, ..Item::default() },
+    });
+    prop::collection::vec(arrival, 0..packets_max).prop_map(|mut arrivals| {
+        for (id, arrival) in arrivals.iter_mut().enumerate() {
+            arrival.item.packet = PacketId(id as u32);
+        }
+        arrivals
+    })
+}
+
+/// Where a packet is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Inside,
+    Dropped,
+    Left,
+}
+
+/// The book of all packets: panics at the first that is where it cannot be.
+#[derive(Debug, Default)]
+pub(crate) struct Book {
+    entries: Vec<(Item, Instant, Place)>,
+    /// For each packet itself, or the packet it is a copy of: a copy leaves beside its original.
+    originals: Vec<u32>,
+    inside: Backlog,
+    now: Instant,
+    /// The last original to leave of each flow.
+    last_left: [Option<u32>; 8],
+}
+
+impl Book {
+    fn enter(&mut self, item: Item, original: u32) {
+        self.originals.push(original);
+        assert_eq!(item.packet.0 as usize, self.entries.len());
+        self.entries.push((item, self.now, Place::Inside));
+        self.inside.bytes += u64::from(item.len);
+        self.inside.packets += 1;
+    }
+
+    fn exit(&mut self, item: Item, place: Place) {
+        let (entered, since, was) = &mut self.entries[item.packet.0 as usize];
+        assert_eq!(*was, Place::Inside, "{:?} is gone already", item.packet);
+        assert_eq!((entered.len, entered.flow), (item.len, item.flow));
+        assert!(*since <= self.now);
+        *was = place;
+        self.inside.bytes -= u64::from(item.len);
+        self.inside.packets -= 1;
+    }
+
+    /// `item` arrives at the discipline.
+    pub(crate) fn arrives<Q: Qdisc>(&mut self, qdisc: &mut Q, item: Item, now: Instant) {
+        self.now = now;
+        let item = Item { packet: PacketId(self.entries.len() as u32), ..item };
+        self.enter(item, item.packet.0);
+        qdisc.enqueue(item, now, self);
+        assert_eq!(qdisc.backlog(), self.inside);
+    }
+
+    /// Asks for a packet.
+    pub(crate) fn asks<Q: Qdisc>(
+        &mut self,
+        qdisc: &mut Q,
+        now: Instant,
+        keeps_order: bool,
+    ) -> Dequeue {
+        self.now = now;
+        let answer = qdisc.dequeue(now, self);
+        match answer {
+            Dequeue::Packet(item) => {
+                self.exit(item, Place::Left);
+                if keeps_order {
+                    let last = &mut self.last_left[item.flow as usize];
+                    let original = self.originals[item.packet.0 as usize];
+                    assert!(last.is_none_or(|last| last <= original), "{item:?} is late");
+                    *last = Some(original);
+                }
+            }
+            Dequeue::Wait(until) => {
+                assert!(until > now);
+                assert!(self.inside.packets > 0, "waits for nothing");
+            }
+            Dequeue::Empty => assert_eq!(self.inside, Backlog::default()),
+        }
+        assert_eq!(qdisc.backlog(), self.inside);
+        answer
+    }
+}
+
+impl Sink for Book {
+    fn dropped(&mut self, item: Item, _reason: DropReason) {
+        self.exit(item, Place::Dropped);
+    }
+
+    fn marked(&mut self, packet: PacketId) {
+        let (item, _, place) = &self.entries[packet.0 as usize];
+        assert_eq!(*place, Place::Inside);
+        assert_ne!(item.ecn, Ecn::NotEct);
+    }
+
+    fn duplicated(&mut self, item: Item) -> Item {
+        let copy = Item { packet: PacketId(self.entries.len() as u32), ..item };
+        self.enter(copy, item.packet.0);
+        copy
+    }
+}
