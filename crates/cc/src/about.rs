@@ -89,11 +89,27 @@ pub struct Needs {
     pub pacing: bool,
     /// RTTs are in µs where others are given jiffies (`TCP_CONG_RTT_STAMP`, before 3.15).
     pub rtt_stamps: bool,
+    /// How marks are asked for and fed back.
+    pub ecn: EcnMode,
+}
+
+/// The ECN that an algorithm asks for. Both ends of a connection run the same one.
+///
+/// A mode is wired up in the endpoint's `ecn.rs` (handshake, codepoints), its receiver's `feedback.rs` (what it
+/// echoes) and its sender's `linux_6/marks.rs` (how the echo is counted): another one, such as RFC 9768's accurate feedback
+/// with ECT(1), is a variant here and an arm in each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EcnMode {
+    /// RFC 3168, if the settings of both hosts agree: ECT(0) on new data; an echo from a mark until CWR.
+    Classic,
+    /// RFC 8257, whatever the settings say: ECT(0) on every segment; the echo says of each segment whether it was
+    /// marked. An algorithm falls back to something else if ECN was not granted ([`View::ecn`](crate::View::ecn)).
+    Dctcp,
 }
 
 impl Needs {
-    /// Nothing.
-    pub const NOTHING: Self = Self { pacing: false, rtt_stamps: false };
+    /// Nothing, and classic ECN.
+    pub const NOTHING: Self = Self { pacing: false, rtt_stamps: false, ecn: EcnMode::Classic };
 }
 
 /// A quantity of an algorithm's state.

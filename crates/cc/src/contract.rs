@@ -30,6 +30,11 @@ pub enum Event {
     CompleteCwr,
     /// A retransmission timeout was entered (`CA_EVENT_LOSS`).
     Loss,
+    /// A data segment without a mark has arrived at this host (`CA_EVENT_ECN_NO_CE`). Like the next, only for an
+    /// algorithm whose row asks for another feedback than the classic one ([`EcnMode`](crate::EcnMode)).
+    EcnNoCe,
+    /// A marked data segment has arrived at this host (`CA_EVENT_ECN_IS_CE`).
+    EcnIsCe,
 }
 
 /// Who spaces the packets out (`sk_pacing_status`).
@@ -55,6 +60,22 @@ pub struct Ack {
     pub in_flight: u32,
 }
 
+/// What kind of ACK it is (`CA_ACK_*`), and what it says of marks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AckEvent {
+    /// It missed header prediction: SACK blocks, ECE or CWR, another window than before, or out of order
+    /// (`CA_ACK_SLOWPATH`).
+    pub slow_path: bool,
+    /// It moved the receiver's window (`CA_ACK_WIN_UPDATE`).
+    pub window_update: bool,
+    /// It carries an ECN echo (`CA_ACK_ECE`).
+    pub ece: bool,
+    /// Packets that it (S)ACKs.
+    pub newly_delivered: u32,
+    /// Of those, reported as marked. By a classic or a DCTCP echo: all or none.
+    pub newly_marked: u32,
+}
+
 /// A delivery-rate sample (`struct rate_sample`; draft-cheng-iccrg-delivery-rate-estimation).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RateSample {
@@ -70,6 +91,12 @@ pub struct RateSample {
     pub losses: u32,
     /// Packets newly acknowledged or SACKed by this ACK.
     pub acked_sacked: u32,
+    /// Of `delivered`, those reported as marked (`delivered_ce`).
+    pub delivered_ce: u32,
+    /// Of `acked_sacked`, those reported as marked: what `delivered_ce` of the connection gained.
+    pub newly_marked: u32,
+    /// The ACK carries an ECN echo (`is_ece`).
+    pub is_ece: bool,
     /// Packets in flight before this ACK.
     pub prior_in_flight: u32,
     /// The sampled packet was sent while the application, not the window, was the limit.
@@ -109,6 +136,10 @@ pub struct View {
     pub is_cwnd_limited: bool,
     /// Packets delivered so far (`delivered`).
     pub delivered: u64,
+    /// Of those, reported as marked (`delivered_ce`).
+    pub delivered_ce: u64,
+    /// Both ends agreed on ECN (`TCP_ECN_OK`).
+    pub ecn: bool,
     /// Packets marked lost so far (`lost`).
     pub lost: u64,
     /// When `delivered` last changed.
@@ -208,7 +239,7 @@ pub enum Response {
 /// A congestion control. Each method names the kernel hook it stands for.
 ///
 /// Hooks are called in the order of the kernel's `tcp_ack`: [`acked`](Self::acked),
-/// then (if the ACK is unusual) [`ssthresh`](Self::ssthresh) and
+/// [`in_ack_event`](Self::in_ack_event), then (if the ACK is unusual) [`ssthresh`](Self::ssthresh) and
 /// [`set_state`](Self::set_state), then either [`cong_control`](Self::cong_control) or, when
 /// the window may grow, [`cong_avoid`](Self::cong_avoid).
 pub trait CongestionControl {
@@ -237,6 +268,12 @@ pub trait CongestionControl {
     /// `pkts_acked`: called for every ACK that (S)ACKs something, before loss detection.
     fn acked(&mut self, view: &View, window: &mut Window, ack: &Ack) {
         let _ = (view, window, ack);
+    }
+
+    /// `in_ack_event`: an ACK that is not below `snd_una`, also with nothing outstanding. Kernels before 4.7 do not
+    /// have it: not called where the stack profile is older.
+    fn in_ack_event(&mut self, view: &View, window: &mut Window, event: &AckEvent) {
+        let _ = (view, window, event);
     }
 
     /// `undo_cwnd`: a reduction turned out to be spurious; the answer is the window to restore.

@@ -24,11 +24,13 @@ mod testing;
 mod window;
 mod windowed_max;
 
-pub use about::{About, Needs, Parameter, Range, Unit, Variable};
+pub use about::{About, EcnMode, Needs, Parameter, Range, Unit, Variable};
 pub use contract::{
-    Ack, CaState, CongestionControl, Event, PacingStatus, RateSample, Response, View,
+    Ack, AckEvent, CaState, CongestionControl, Event, PacingStatus, RateSample, Response, View,
 };
 pub use parameters::Parameters;
+#[cfg(feature = "guest")]
+pub use registry::Guest;
 pub use registry::{Algorithm, Options, UnknownAlgorithm, about, check, names};
 pub use rules::{BsdHost, CubicCurve, CwndLimited, Growth, HyStartClock, Rules, VegasRule};
 pub use window::Window;

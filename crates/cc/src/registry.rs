@@ -2,8 +2,8 @@
 
 use crate::algorithms::{bbr, cdg, cubic, exp, fixed, reno, vegas};
 use crate::{
-    About, Ack, CaState, CongestionControl, Event, Parameters, RateSample, Response, Rules, View,
-    Window,
+    About, Ack, AckEvent, CaState, CongestionControl, Event, Parameters, RateSample, Response,
+    Rules, View, Window,
 };
 use dragstrip_units::Stream;
 use std::collections::BTreeMap;
@@ -32,6 +32,24 @@ pub enum UnknownAlgorithm {
     },
 }
 
+/// An algorithm from outside the registry, for tests of what the endpoint tells algorithms (feature `guest`): every
+/// hook goes through a pointer.
+#[cfg(feature = "guest")]
+pub trait Guest: CongestionControl + std::fmt::Debug + Send + Sync {
+    /// Its row.
+    fn about(&self) -> &'static About;
+
+    /// A copy.
+    fn boxed(&self) -> Box<dyn Guest>;
+}
+
+#[cfg(feature = "guest")]
+impl Clone for Box<dyn Guest> {
+    fn clone(&self) -> Self {
+        (**self).boxed()
+    }
+}
+
 /// Registers algorithms, one line each: `module: Type`. The module has the type and its row, `ABOUT`. The order is
 /// the order of the reference page.
 macro_rules! algorithms {
@@ -40,6 +58,9 @@ macro_rules! algorithms {
         #[derive(Clone, Debug)]
         pub enum Algorithm {
             $(#[doc = concat!("`", stringify!($($module)::+), "`")] $kind($($module)::+::$kind),)+
+            /// One that is not registered.
+            #[cfg(feature = "guest")]
+            Guest(Box<dyn Guest>),
         }
 
         /// The row of every registered algorithm.
@@ -75,8 +96,12 @@ macro_rules! algorithms {
 
             /// Its row.
             #[must_use]
-            pub const fn about(&self) -> &'static About {
-                match self { $(Self::$kind(_) => &$($module)::+::ABOUT,)+ }
+            pub fn about(&self) -> &'static About {
+                match self {
+                    $(Self::$kind(_) => &$($module)::+::ABOUT,)+
+                    #[cfg(feature = "guest")]
+                    Self::Guest(guest) => guest.about(),
+                }
             }
         }
 
@@ -88,6 +113,7 @@ macro_rules! algorithms {
                 fn set_state self (&mut self, view: &View, window: &mut Window, new: CaState) (view, window, new) -> ();
                 fn cwnd_event self (&mut self, view: &View, window: &mut Window, event: Event) (view, window, event) -> ();
                 fn acked self (&mut self, view: &View, window: &mut Window, ack: &Ack) (view, window, ack) -> ();
+                fn in_ack_event self (&mut self, view: &View, window: &mut Window, event: &AckEvent) (view, window, event) -> ();
                 fn undo_cwnd self (&mut self, view: &View, window: &mut Window) (view, window) -> u32;
                 fn has_cong_control self (&self) () -> bool;
                 fn cong_control self (&mut self, view: &View, window: &mut Window, sample: &RateSample) (view, window, sample) -> ();
@@ -106,7 +132,11 @@ macro_rules! algorithms {
     (@method [$($variant:ident)+] fn $method:ident $this:ident $args:tt $call:tt -> $ret:ty) => {
         #[inline]
         fn $method $args -> $ret {
-            match $this { $(Self::$variant(algorithm) => algorithm.$method $call,)+ }
+            match $this {
+                $(Self::$variant(algorithm) => algorithm.$method $call,)+
+                #[cfg(feature = "guest")]
+                Self::Guest(guest) => guest.$method $call,
+            }
         }
     };
 }

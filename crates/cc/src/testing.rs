@@ -42,6 +42,8 @@ pub fn view() -> View {
         max_packets_out: 0,
         is_cwnd_limited: true,
         delivered: 0,
+        delivered_ce: 0,
+        ecn: false,
         lost: 0,
         delivered_at: Instant::ZERO,
         app_limited: 0,

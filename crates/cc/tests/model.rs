@@ -10,9 +10,9 @@
 //! `cargo test -p dragstrip-cc --test model`. More sequences: `PROPTEST_CASES=20000` before it.
 
 use dragstrip_cc::{
-    Ack, Algorithm, BsdHost, CaState, CongestionControl, CubicCurve, CwndLimited, Event, Growth,
-    HyStartClock, Options, PacingStatus, RateSample, Response, Rules, Variable, VegasRule, View,
-    Window, about, names,
+    Ack, AckEvent, Algorithm, BsdHost, CaState, CongestionControl, CubicCurve, CwndLimited, Event,
+    Growth, HyStartClock, Options, PacingStatus, RateSample, Response, Rules, Variable, VegasRule,
+    View, Window, about, names,
 };
 use dragstrip_units::{Duration, Instant, Stream};
 use proptest::prelude::*;
@@ -27,7 +27,9 @@ enum Step {
     Send { at_most: u32, application_limited: bool },
     /// An ACK covers packets; `sacked` of them only selectively. The RTT is missing after
     /// retransmissions.
-    Ack { packets: u32, sacked: bool, rtt_us: Option<u32>, delayed: bool, lost: u32 },
+    Ack { packets: u32, sacked: bool, rtt_us: Option<u32>, delayed: bool, lost: u32, echoed: bool },
+    /// Data arrives from the other side, marked or not.
+    Data { marked: bool },
     /// The retransmission timer expires.
     Timeout,
     /// The reduction in progress was for nothing.
@@ -54,14 +56,17 @@ fn step() -> impl Strategy<Value = Step> {
             rtt_us,
             any::<bool>(),
             prop_oneof![12 => Just(0), 1 => 1_u32..50],
+            prop::bool::weighted(0.1),
         )
-            .prop_map(|(packets, sacked, rtt_us, delayed, lost)| Step::Ack {
+            .prop_map(|(packets, sacked, rtt_us, delayed, lost, echoed)| Step::Ack {
                 packets,
                 sacked,
                 rtt_us,
                 delayed,
                 lost,
+                echoed,
             }),
+        1 => any::<bool>().prop_map(|marked| Step::Data { marked }),
         1 => Just(Step::Timeout),
         1 => Just(Step::Undo),
         1 => (1_u8..60).prop_map(Step::Idle),
@@ -154,6 +159,8 @@ impl Connection {
             max_packets_out: 0,
             is_cwnd_limited: false,
             delivered: 1, // the SYN
+            delivered_ce: 0,
+            ecn: true,
             lost: 0,
             delivered_at: Instant::ZERO,
             app_limited: 0,
@@ -216,8 +223,11 @@ impl Connection {
         match *step {
             Step::Wait(us) => self.view.now += Duration::from_micros(u64::from(us)),
             Step::Send { at_most, application_limited } => self.send(at_most, application_limited),
-            Step::Ack { packets, sacked, rtt_us, delayed, lost } => {
-                self.ack(packets, sacked, rtt_us, delayed, lost);
+            Step::Ack { packets, sacked, rtt_us, delayed, lost, echoed } => {
+                self.ack(packets, sacked, rtt_us, delayed, lost, echoed);
+            }
+            Step::Data { marked } => {
+                self.event(if marked { Event::EcnIsCe } else { Event::EcnNoCe });
             }
             Step::Timeout => self.time_out(),
             Step::Undo => self.undo(),
@@ -250,7 +260,15 @@ impl Connection {
     }
 
     /// Steps 2 to 12 of `tcp_ack`.
-    fn ack(&mut self, packets: u32, sacked: bool, rtt_us: Option<u32>, delayed: bool, lost: u32) {
+    fn ack(
+        &mut self,
+        packets: u32,
+        sacked: bool,
+        rtt_us: Option<u32>,
+        delayed: bool,
+        lost: u32,
+        echoed: bool,
+    ) {
         let prior_in_flight = self.view.in_flight();
         self.view.prior_in_flight = prior_in_flight;
         let prior_delivered = self.view.delivered.saturating_sub(u64::from(prior_in_flight));
@@ -265,6 +283,17 @@ impl Connection {
         let ack = Ack { packets: delivered, rtt_us, in_flight: prior_in_flight };
         self.cc.acked(&self.view, &mut self.window, &ack);
         self.check("acked");
+        let newly_marked = if echoed { delivered } else { 0 };
+        self.view.delivered_ce += u64::from(newly_marked);
+        let event = AckEvent {
+            slow_path: echoed || sacked,
+            window_update: !sacked,
+            ece: echoed,
+            newly_delivered: delivered,
+            newly_marked,
+        };
+        self.cc.in_ack_event(&self.view, &mut self.window, &event);
+        self.check("in_ack_event");
 
         let losses = lost.min(self.view.packets_out - self.view.sacked_out - self.view.lost_out);
         self.view.lost_out += losses;
@@ -272,6 +301,8 @@ impl Connection {
         self.leave_reduction_when_due();
         if losses > 0 && self.can_reduce() {
             self.reduce(CaState::Recovery);
+        } else if echoed && self.can_reduce() {
+            self.reduce(CaState::Cwr);
         }
 
         let span = (self.view.delivered - prior_delivered) as u32;
@@ -283,6 +314,9 @@ impl Connection {
             rtt_us,
             losses,
             acked_sacked: delivered,
+            delivered_ce: if echoed { span } else { 0 },
+            newly_marked,
+            is_ece: echoed,
             prior_in_flight,
             is_app_limited: self.view.app_limited > prior_delivered,
             is_retrans: false,

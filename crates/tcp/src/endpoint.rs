@@ -1,12 +1,13 @@
 //! One end of a connection: handshake, then a sender and a receiver side by side.
 
+use crate::ecn::{self, Carries};
 use crate::metrics::Metrics;
 use crate::profile::Settings;
 use crate::receiver::Receiver;
 use crate::segment::{Ecn, Flags, Outbox, Segment, SynOptions, Timestamps};
 use crate::sender::{Io, Sender, Supply};
 use crate::ticks::Ticks;
-use dragstrip_cc::{Algorithm, CongestionControl};
+use dragstrip_cc::{Algorithm, CongestionControl, EcnMode};
 use dragstrip_units::Instant;
 use std::sync::Arc;
 
@@ -286,7 +287,7 @@ impl Endpoint {
             return self.on_established(segment, ecn, now, out);
         }
         match (self.phase, segment.flags.has(Flags::SYN)) {
-            (Phase::Closed | Phase::Handshake, true) => self.on_syn(segment, now, out),
+            (Phase::Closed | Phase::Handshake, true) => self.on_syn(segment, ecn, now, out),
             (Phase::Handshake, false) if self.role == Role::Server => {
                 let rtt = self.handshake_rtt(segment, now);
                 self.establish(now, segment, rtt);
@@ -315,9 +316,10 @@ impl Endpoint {
             }
             self.sender.set_now(now);
             let flush = self.receiver.flushes(segment);
-            if flush {
+            if flush || self.receiver.echo_changes(segment, ecn) {
                 self.acknowledge(now, out);
             }
+            self.tell_mark(ecn);
             let received = self.receiver.on_data(
                 segment,
                 ecn,
@@ -347,7 +349,23 @@ impl Endpoint {
         0
     }
 
-    fn on_syn<O: Outbox>(&mut self, segment: &Segment, now: Instant, out: &mut O) {
+    /// The data's mark, told to an algorithm that wants to know (`tcp_ca_event` in `tcp_ecn_check_ce`).
+    #[inline]
+    fn tell_mark(&mut self, ecn: Ecn) {
+        if self.ecn {
+            match self.ecn_mode() {
+                EcnMode::Classic => {}
+                EcnMode::Dctcp => self.sender.tell_mark(ecn),
+            }
+        }
+    }
+
+    #[inline]
+    fn ecn_mode(&self) -> EcnMode {
+        self.sender.cc().about().needs.ecn
+    }
+
+    fn on_syn<O: Outbox>(&mut self, segment: &Segment, ecn: Ecn, now: Instant, out: &mut O) {
         self.options = self.options.common(segment);
         if let Some(Timestamps { val, .. }) = segment.timestamps() {
             self.receiver.note_timestamp(val);
@@ -355,7 +373,7 @@ impl Endpoint {
         match self.role {
             Role::Server => {
                 let asked = segment.flags.has(Flags::ECE.with(Flags::CWR));
-                self.ecn = asked && self.sender.settings().ecn_accept;
+                self.ecn = asked && ecn::grants(self.ecn_mode(), self.sender.settings(), ecn);
                 if self.phase == Phase::Closed {
                     self.opened_at = now;
                     self.phase = Phase::Handshake;
@@ -364,7 +382,7 @@ impl Endpoint {
             }
             Role::Client => {
                 let granted = segment.flags.has(Flags::ECE) && !segment.flags.has(Flags::CWR);
-                self.ecn = granted && self.sender.settings().ecn_request;
+                self.ecn = granted && ecn::asks(self.ecn_mode(), self.sender.settings());
                 let rtt = self.handshake_rtt(segment, now);
                 self.establish(now, segment, rtt);
                 self.acknowledge(now, out);
@@ -382,7 +400,8 @@ impl Endpoint {
         let stamped = options.timestamps && self.role == Role::Client;
         let reserved = self.sender.settings().advmss() - if stamped { 12 } else { 0 };
         let Options { sack, timestamps, scaling, .. } = options;
-        self.receiver.establish(now, self.ecn, sack, timestamps, scaling, reserved);
+        let feedback = self.ecn.then(|| self.ecn_mode());
+        self.receiver.establish(now, feedback, sack, timestamps, scaling, reserved);
         self.sender.establish(now, segment, rtt_us, self.syn_retransmits);
     }
 
@@ -398,10 +417,15 @@ impl Endpoint {
 
     fn send_syn<O: Outbox>(&mut self, now: Instant, out: &mut O) {
         let settings = self.sender.settings();
-        let flags = match self.role {
-            Role::Client => Flags::SYN.with_if(Flags::ECE.with(Flags::CWR), settings.ecn_request),
-            Role::Server => Flags::SYN.with(Flags::ACK).with_if(Flags::ECE, self.ecn),
+        let (flags, ecn) = match self.role {
+            Role::Client => {
+                let asks = ecn::asks(self.ecn_mode(), settings);
+                (Flags::SYN.with_if(Flags::ECE.with(Flags::CWR), asks), asks)
+            }
+            Role::Server => (Flags::SYN.with(Flags::ACK).with_if(Flags::ECE, self.ecn), self.ecn),
         };
+        let codepoint =
+            if ecn { ecn::codepoint(self.ecn_mode(), Carries::Syn) } else { Ecn::NotEct };
         let mut segment = Segment::new(0, 0, flags);
         segment.window = self.receiver.initial_window();
         let Options { sack, timestamps, scaling, advmss } = self.options;
@@ -417,12 +441,12 @@ impl Endpoint {
         let backoff = self.syn_retransmits.min(6);
         let delay = self.ticks.count_span_ceil(settings.rto_initial) << backoff;
         self.syn_deadline = self.ticks.timer(now, delay);
-        out.send(&segment, Ecn::NotEct, now);
+        out.send(&segment, codepoint, now);
     }
 
     fn acknowledge<O: Outbox>(&mut self, now: Instant, out: &mut O) {
         let segment = self.receiver.acknowledgement(now, self.sender.view().snd_nxt);
-        out.send(&segment, Ecn::NotEct, now);
+        out.send(&segment, self.sender.codepoint(Carries::Ack), now);
     }
 
     /// RTT sample of the last ACK processed, ns; `None` if it gave none.

@@ -11,6 +11,7 @@
 //! The model is a stock Linux 6.1; function names of the kernel stand beside the code that does their
 //! work. Where it falls short is listed in `docs/known-gaps.md`.
 
+mod ecn;
 mod endpoint;
 mod metrics;
 mod profile;

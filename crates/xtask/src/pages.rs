@@ -3,7 +3,7 @@
 use crate::output::{MARK, Output};
 use crate::schema::{Field, Kind, Model, Shape, Type};
 use crate::{Failure, read};
-use dragstrip_cc::{About, Needs, Parameter, Variable};
+use dragstrip_cc::{About, EcnMode, Needs, Parameter, Variable};
 use dragstrip_scenario::{QdiscSpec, Support, Sysctl, freebsd_sysctl_table, sysctl_table};
 use serde_json::Value;
 use std::fmt::Write as _;
@@ -202,13 +202,17 @@ fn algorithms(root: &Path) -> Result<String, Failure> {
 
 /// What the endpoint does for it, as sentences.
 fn wants(needs: Needs) -> String {
-    let Needs { pacing, rtt_stamps } = needs;
+    let Needs { pacing, rtt_stamps, ecn } = needs;
     let mut text = String::new();
     if pacing {
         text.push_str(" Paced by the endpoint, if no `fq` does it.");
     }
     if rtt_stamps {
         text.push_str(" RTTs in microseconds also where the kernel gives others jiffies.");
+    }
+    match ecn {
+        EcnMode::Classic => {}
+        EcnMode::Dctcp => text.push_str(" ECN as RFC 8257 has it, whatever the settings say."),
     }
     text
 }

@@ -3,10 +3,12 @@
 //! | file | does | kernel |
 //! |---|---|---|
 //! | `acknowledge.rs` | when to acknowledge | `__tcp_ack_snd_check`, `tcp_send_delayed_ack` |
+//! | `feedback.rs` | how marks are echoed | `tcp_ecn_check_ce` |
 //! | `reassembly.rs` | what arrived out of order, SACK blocks | `tcp_data_queue_ofo`, `tcp_sack_*` |
 //! | `window.rs` | window and buffer autotuning | `__tcp_select_window`, `tcp_rcv_space_adjust` |
 
 mod acknowledge;
+mod feedback;
 mod reassembly;
 mod window;
 
@@ -14,7 +16,9 @@ use crate::profile::Settings;
 use crate::segment::{Ecn, Flags, SackBlock, Segment, Timestamps};
 use crate::ticks::Ticks;
 use acknowledge::Acknowledger;
+use dragstrip_cc::EcnMode;
 use dragstrip_units::Instant;
+use feedback::Feedback;
 use reassembly::Reassembly;
 use window::WindowOffer;
 
@@ -31,11 +35,7 @@ pub(crate) struct Receiver {
     last_acked: u64,
     /// Timestamp to echo, ms (`ts_recent`).
     ts_recent: u32,
-    /// ECN echo is on until the sender says CWR.
-    demand_cwr: bool,
-    /// ECN-capable data was seen.
-    ecn_seen: bool,
-    ecn: bool,
+    feedback: Feedback,
     timestamps: bool,
     sack: bool,
     dsack: bool,
@@ -65,9 +65,7 @@ impl Receiver {
             window: WindowOffer::new(settings),
             ts_recent: 0,
             last_acked: 0,
-            demand_cwr: false,
-            ecn_seen: false,
-            ecn: false,
+            feedback: Feedback::default(),
             timestamps: settings.timestamps,
             sack: settings.sack,
             dsack: settings.dsack,
@@ -80,13 +78,13 @@ impl Receiver {
     pub fn establish(
         &mut self,
         now: Instant,
-        ecn: bool,
+        ecn: Option<EcnMode>,
         sack: bool,
         timestamps: bool,
         scaling: bool,
         reserved: u32,
     ) {
-        self.ecn = ecn;
+        self.feedback = Feedback::new(ecn);
         self.sack = sack;
         self.timestamps = timestamps;
         self.window.establish(now, scaling, timestamps, u64::from(reserved));
@@ -195,7 +193,7 @@ impl Receiver {
     ) -> Received {
         let end = segment.end_seq();
         self.take_timestamp(segment);
-        self.accept_cwr(segment);
+        self.feedback.accept_cwr(segment, &mut self.acks);
         let before = self.rcv_nxt;
         let mut new_bytes = 0;
         if segment.seq <= self.rcv_nxt && end > self.rcv_nxt {
@@ -224,14 +222,14 @@ impl Receiver {
             if !flushed {
                 self.acks.schedule(self.ticks.at(now), rto_ticks);
             }
-            self.check_ce(ecn);
+            self.feedback.on_data(ecn, &mut self.acks, self.window.offered());
         }
         if new_bytes > 0 {
             let in_order = self.rcv_nxt > before;
             if in_order {
                 let offered = self.window.offered();
                 self.acks.on_data(segment, self.ticks.at(now), offered, rto_ticks);
-                self.check_ce(ecn);
+                self.feedback.on_data(ecn, &mut self.acks, self.window.offered());
             }
             // tcp_data_queue_ofo: without SACK a window that grows would hide a duplicate ACK.
             if segment.len >= 128
@@ -256,35 +254,10 @@ impl Receiver {
         Received { new_bytes, acknowledge }
     }
 
-    /// `tcp_ecn_check_ce`.
-    fn check_ce(&mut self, ecn: Ecn) {
-        if !self.ecn {
-            return;
-        }
-        match ecn {
-            Ecn::Ce => {
-                if !self.demand_cwr {
-                    // The sender's window may be very low: do not delay ACKs.
-                    self.acks.enter_quick(2, self.window.offered());
-                    self.demand_cwr = true;
-                }
-                self.ecn_seen = true;
-            }
-            Ecn::Ect0 | Ecn::Ect1 => self.ecn_seen = true,
-            Ecn::NotEct if self.ecn_seen => {
-                // Not ECN-capable among others that are: a retransmission.
-                self.acks.enter_quick(2, self.window.offered());
-            }
-            Ecn::NotEct => {}
-        }
-    }
-
-    /// `tcp_ecn_accept_cwr`.
-    fn accept_cwr(&mut self, segment: &Segment) {
-        if self.ecn && segment.flags.has(Flags::CWR) {
-            self.demand_cwr = false;
-            self.acks.acknowledge_now();
-        }
+    /// Whether a delayed ACK must leave before this segment is taken in, because it changes the echo.
+    #[inline]
+    pub fn echo_changes(&self, segment: &Segment, ecn: Ecn) -> bool {
+        self.feedback.changes(ecn) && segment.end_seq() > self.rcv_nxt && self.acks.owes()
     }
 
     /// A timer of the receiver is due; whether an acknowledgement must go out.
@@ -322,7 +295,7 @@ impl Receiver {
             segment.set_timestamps(Timestamps { val, ecr: self.ts_recent });
             self.window.on_stamp(val);
         }
-        segment.flags = segment.flags.with_if(Flags::ECE, self.demand_cwr);
+        segment.flags = segment.flags.with_if(Flags::ECE, self.feedback.echo);
         self.last_acked = self.rcv_nxt;
         self.acks.sent();
     }

@@ -23,11 +23,12 @@ mod stack;
 pub(crate) use self::core::{Counters, Supply};
 
 use self::core::Core;
+use crate::ecn::Carries;
 use crate::metrics::Metrics;
 use crate::profile::Settings;
 use crate::receiver::Receiver;
-use crate::segment::{Outbox, Segment};
-use dragstrip_cc::{Algorithm, View, Window};
+use crate::segment::{Ecn, Outbox, Segment};
+use dragstrip_cc::{Algorithm, CongestionControl, Event, View, Window};
 use dragstrip_units::Instant;
 use stack::{AnyStack, Handshake, Stack, dispatch};
 use std::sync::Arc;
@@ -182,6 +183,23 @@ impl Sender {
 
     pub fn counters(&self) -> &Counters {
         &self.core.counters
+    }
+
+    /// The codepoint of a segment.
+    #[inline]
+    pub fn codepoint(&self, carries: Carries) -> Ecn {
+        self.core.codepoint(carries)
+    }
+
+    /// Data has arrived with this codepoint, which an algorithm is told that asks for more than classic ECN.
+    pub fn tell_mark(&mut self, ecn: Ecn) {
+        let event = match ecn {
+            Ecn::NotEct => return,
+            Ecn::Ect0 | Ecn::Ect1 => Event::EcnNoCe,
+            Ecn::Ce => Event::EcnIsCe,
+        };
+        let core = &mut self.core;
+        core.cc.cwnd_event(&core.view, &mut core.window, event);
     }
 
     /// The last RTT sample given to the algorithm, µs.

@@ -99,8 +99,12 @@ pub struct Host {
 impl Host {
     fn new(role: Role, cc: &str, settings: &Settings) -> Self {
         let stream = Stream::named(1, "timeline");
-        let cc = Algorithm::new(cc, &Options::new(), &settings.profile.congestion, stream)
-            .expect("a known algorithm");
+        let rules = &settings.profile.congestion;
+        let cc = Algorithm::new(cc, &Options::new(), rules, stream).expect("a known algorithm");
+        Self::with(role, cc, settings)
+    }
+
+    fn with(role: Role, cc: Algorithm, settings: &Settings) -> Self {
         Self {
             endpoint: Endpoint::new(role, &Arc::new(settings.clone()), cc),
             wire: Wire::default(),
@@ -126,6 +130,15 @@ impl Host {
     /// A client whose SYN is answered after `rtt_ms`, by a peer that grants all it asks for.
     pub fn connected(cc: &str, rtt_ms: u64, settings: &Settings) -> Self {
         let mut host = Self::client(cc, settings);
+        host.until(rtt_ms);
+        host.answer_syn(SACK | TIMESTAMPS | SCALING);
+        host
+    }
+
+    /// The same with an algorithm that has no name.
+    pub fn connected_with(cc: Algorithm, rtt_ms: u64, settings: &Settings) -> Self {
+        let mut host = Self::with(Role::Client, cc, settings);
+        host.endpoint.open(host.now, &mut host.wire);
         host.until(rtt_ms);
         host.answer_syn(SACK | TIMESTAMPS | SCALING);
         host

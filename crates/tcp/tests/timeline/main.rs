@@ -12,6 +12,7 @@ mod harness;
 mod kernel_2_2;
 mod kernel_2_6_27;
 mod kernel_4_15;
+mod marks;
 mod pacing;
 mod receiver;
 mod recovery;

@@ -455,7 +455,7 @@ impl CongestionControl for CdgFreebsd {
             Event::CompleteCwr => {
                 self.bytes.keep_threshold(window);
             }
-            Event::TxStart | Event::CwndRestart => {}
+            Event::TxStart | Event::CwndRestart | Event::EcnNoCe | Event::EcnIsCe => {}
         }
     }
 

@@ -422,7 +422,7 @@ impl CongestionControl for Cdg {
                 state.rtt_seq = view.snd_nxt;
                 state.rtt_prev = std::mem::take(&mut state.rtt);
             }
-            Event::TxStart | Event::Loss => {}
+            Event::TxStart | Event::Loss | Event::EcnNoCe | Event::EcnIsCe => {}
         }
     }
 

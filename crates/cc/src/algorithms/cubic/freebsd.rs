@@ -204,7 +204,7 @@ impl CongestionControl for CubicFreebsd {
                 self.epoch = view.jiffies();
             }
             Event::CompleteCwr => self.end_recovery(view, window),
-            Event::TxStart | Event::CwndRestart => {}
+            Event::TxStart | Event::CwndRestart | Event::EcnNoCe | Event::EcnIsCe => {}
         }
     }
 

@@ -219,7 +219,7 @@ impl CongestionControl for Vegas {
                 VegasRule::Module => self.init(view, window),
                 VegasRule::Patch => self.start(view),
             },
-            Event::CompleteCwr | Event::Loss => {}
+            Event::CompleteCwr | Event::Loss | Event::EcnNoCe | Event::EcnIsCe => {}
         }
     }
 

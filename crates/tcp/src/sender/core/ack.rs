@@ -44,6 +44,10 @@ impl AckFlags {
     pub const DATA_LOST: Self = Self(16_384);
     /// A block reaches beyond what F-RTO judges (2.6.27).
     pub const BEYOND_FRTO: Self = Self(32_768);
+    /// The receiver's window was taken from it.
+    pub const WINDOW_UPDATE: Self = Self(65_536);
+    /// Header prediction takes it.
+    pub const PREDICTED: Self = Self(131_072);
 
     #[inline]
     pub const fn has(self, other: Self) -> bool {
@@ -133,7 +137,7 @@ impl Core {
             ack.flags.set(AckFlags::NOT_DUPLICATE);
         }
         if ack.flags.has(AckFlags::ADVANCED) || self.may_update_window(segment) {
-            ack.flags.set(AckFlags::NOT_DUPLICATE);
+            ack.flags.set(AckFlags::NOT_DUPLICATE.with(AckFlags::WINDOW_UPDATE));
             self.window_end = segment.ack + u64::from(segment.window);
             self.window_seq = segment.seq + 1;
             self.buffer.max_window = self.buffer.max_window.max(u64::from(segment.window));
@@ -152,7 +156,7 @@ impl Core {
     /// `tcp_ecn_rcv_ecn_echo`.
     #[inline]
     pub fn note_ecn_echo(&self, segment: &Segment, ack: &mut Ack) {
-        if self.ecn && segment.flags.has(Flags::ECE) {
+        if self.view.ecn && segment.flags.has(Flags::ECE) {
             ack.flags.set(AckFlags::ECE);
         }
     }

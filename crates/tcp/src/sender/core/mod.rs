@@ -29,8 +29,9 @@ pub(super) use scoreboard::{Marks, Scoreboard, Sent};
 pub(super) use timer::Timer;
 pub(super) use transmission::{Burst, Push, Transmission};
 
+use crate::ecn::{self, Carries};
 use crate::profile::Settings;
-use crate::segment::Segment;
+use crate::segment::{Ecn, Segment};
 use crate::ticks::Ticks;
 use dragstrip_cc::{Algorithm, CaState, CongestionControl, PacingStatus, View, Window};
 use dragstrip_units::Instant;
@@ -77,8 +78,6 @@ pub(in crate::sender) struct Core {
     pub ticks: Ticks,
     pub cc: Algorithm,
     pub has_cong_control: bool,
-    /// Both sides agreed on ECN.
-    pub ecn: bool,
     /// CWR is to be set on the next new segment.
     pub cwr_pending: bool,
 }
@@ -100,6 +99,8 @@ impl Core {
             is_cwnd_limited: false,
             // The SYN counts as delivered.
             delivered: 1,
+            delivered_ce: 0,
+            ecn: false,
             lost: 0,
             delivered_at: Instant::ZERO,
             app_limited: 0,
@@ -137,14 +138,13 @@ impl Core {
             new_rtt_us: None,
             settings: Arc::clone(settings),
             ticks: settings.ticks(),
-            ecn: false,
             cwr_pending: false,
         }
     }
 
     /// What both sides agreed on in the handshake.
     pub fn agree(&mut self, options: &crate::endpoint::Options, ecn: bool) {
-        self.ecn = ecn;
+        self.view.ecn = ecn;
         if (self.settings.sack, self.settings.timestamps) != (options.sack, options.timestamps) {
             let settings = Arc::make_mut(&mut self.settings);
             settings.sack = options.sack;
@@ -172,6 +172,12 @@ impl Core {
         if !self.has_cong_control {
             self.update_pacing_rate();
         }
+    }
+
+    /// The codepoint of a segment.
+    #[inline]
+    pub fn codepoint(&self, carries: Carries) -> Ecn {
+        if self.view.ecn { ecn::codepoint(self.cc.about().needs.ecn, carries) } else { Ecn::NotEct }
     }
 
     #[inline]

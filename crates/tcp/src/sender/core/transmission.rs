@@ -3,7 +3,8 @@
 //! Kernel: `__tcp_transmit_skb`, `__tcp_retransmit_skb`, `tcp_update_skb_after_send`, `tcp_fragment` (tcp_output.c).
 
 use super::{Core, Marks, SKB_OVERHEAD, Sent};
-use crate::segment::{Ecn, Flags, Outbox, Segment};
+use crate::ecn::Carries;
+use crate::segment::{Flags, Outbox, Segment};
 use crate::sender::Io;
 use crate::sender::stack::Stack;
 use dragstrip_cc::{CongestionControl, Event, PacingStatus};
@@ -166,9 +167,8 @@ impl Core {
         new: bool,
         io: &mut Io<'_, O>,
     ) -> bool {
-        let mut ecn = Ecn::NotEct;
-        if self.ecn && new {
-            ecn = Ecn::Ect0;
+        let ecn = self.codepoint(if new { Carries::NewData } else { Carries::Retransmission });
+        if self.view.ecn && new {
             flags = flags.with_if(Flags::CWR, self.cwr_pending);
             self.cwr_pending = false;
         }

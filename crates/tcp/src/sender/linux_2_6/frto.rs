@@ -208,7 +208,7 @@ impl Linux26 {
         self.linux.reordering = self.linux.reordering.min(core.settings.reordering);
         core.set_state(CaState::Loss);
         self.linux.high_seq = core.view.snd_nxt;
-        core.cwr_pending = core.ecn;
+        core.cwr_pending = core.view.ecn;
         self.linux.retransmit_from(core.board.head());
     }
 }

@@ -140,7 +140,7 @@ impl Linux26 {
             }
             core.view.prior_cwnd = core.window.cwnd;
             core.reduce_threshold();
-            core.cwr_pending = core.ecn;
+            core.cwr_pending = core.view.ecn;
         }
         core.window.cwnd_cnt = 0;
         core.set_state(CaState::Recovery);
@@ -161,7 +161,7 @@ impl Linux26 {
         core.window.cwnd_cnt = 0;
         self.linux.high_seq = core.view.snd_nxt;
         self.linux.note_window_justified(core);
-        core.cwr_pending = core.ecn;
+        core.cwr_pending = core.view.ecn;
         core.set_state(CaState::Cwr);
     }
 

@@ -1,6 +1,7 @@
 //! One ACK, in the kernel's order of steps (`tcp_ack`, `tcp_clean_rtx_queue`, `tcp_cong_control`).
 
 use super::Linux6;
+use super::marks::is_predicted;
 use super::recovery::Rexmit;
 use crate::segment::{Outbox, Segment};
 use crate::sender::Io;
@@ -43,6 +44,9 @@ impl Linux6 {
         let now = core.view.now;
         core.view.now = arrival_of_ack(core, now);
         let mut ack = Ack::new(core);
+        if is_predicted(core, segment, io.receiver.rcv_nxt()) {
+            ack.flags.set(AckFlags::PREDICTED);
+        }
         let rexmit = if segment.ack < ack.prior_una {
             self.old_ack(core, segment, &mut ack)
         } else {
@@ -80,6 +84,7 @@ impl Linux6 {
         }
         core.note_ecn_echo(segment, ack);
         if prior_packets == 0 {
+            self.in_ack_event(core, ack, prior_delivered);
             if ack.flags.has(AckFlags::DSACKING_ACK) {
                 // A reduction of the past may turn out to have been for nothing.
                 self.alert(core, ack, false);
@@ -89,6 +94,8 @@ impl Linux6 {
         }
         self.clean_queue(core, ack);
         self.rack_adapt(core, ack.draft.prior_delivered());
+        let mut newly_marked = self.in_ack_event(core, ack, prior_delivered);
+        let delivered_then = core.view.delivered;
         self.process_probe_ack(core, segment.ack, ack.flags);
         let rexmit = if self.is_dubious(core, ack.flags) {
             let progress = AckFlags::ADVANCED.with(AckFlags::NOT_DUPLICATE);
@@ -101,7 +108,10 @@ impl Linux6 {
             self.set_transmit_timer(core);
             ack.flags.clear(AckFlags::SET_TIMER);
         }
+        newly_marked += self.count_marked(core, ack.flags, delivered_then);
         let sample = RateSample {
+            newly_marked,
+            is_ece: ack.flags.has(AckFlags::ECE),
             rtt_us: core.last_rtt_us,
             losses: (core.view.lost - prior_lost) as u32,
             acked_sacked: (core.view.delivered - prior_delivered) as u32,

@@ -34,7 +34,7 @@ impl Linux6 {
         core.set_state(CaState::Loss);
         self.linux.high_seq = core.view.snd_nxt;
         self.probe = None;
-        core.cwr_pending = core.ecn;
+        core.cwr_pending = core.view.ecn;
         self.frto = core.settings.frto && (new_recovery || self.linux.timeouts > 0);
     }
 

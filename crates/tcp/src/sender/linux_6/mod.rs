@@ -10,6 +10,7 @@
 //! | `rack.rs` | declares losses by time | `tcp_recovery.c` |
 //! | `no_sack.rs` | what duplicate ACKs tell without SACK | `tcp_add_reno_sack` ... |
 //! | `timers.rs` | RTO, tail loss probe, reordering timer | `tcp_timer.c`, `tcp_send_loss_probe` |
+//! | `marks.rs` | counts ECN marks, tells the algorithm of an ACK | `tcp_count_delivered`, `tcp_in_ack_event` |
 //! | `rate.rs` | delivery-rate samples | `tcp_rate_gen` |
 //! | `output.rs` | sends and retransmits within window, pacing, TSQ | `tcp_output.c` |
 //!
@@ -17,6 +18,7 @@
 
 mod ack;
 mod loss;
+mod marks;
 mod no_sack;
 mod output;
 mod rack;
@@ -32,6 +34,7 @@ use super::stack::{Handshake, Stack};
 use crate::profile::Settings;
 use crate::segment::{Outbox, Segment};
 use dragstrip_units::Instant;
+use marks::MarkHistory;
 use output::Device;
 use rack::Rack;
 use rate::LastRate;
@@ -52,6 +55,8 @@ pub(super) struct Linux6 {
     /// End of the round over which `is_cwnd_limited` is remembered (`cwnd_usage_seq`).
     usage_round_ends: u64,
     last_rate: LastRate,
+    /// Made by the first mark.
+    marks: Option<Box<MarkHistory>>,
     device: Device,
 }
 
@@ -67,6 +72,7 @@ impl Linux6 {
             probe: None,
             usage_round_ends: 0,
             last_rate: LastRate::default(),
+            marks: None,
             device: Device::default(),
         }
     }

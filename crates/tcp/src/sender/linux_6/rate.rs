@@ -45,6 +45,7 @@ impl Linux6 {
         let delivered = (core.view.delivered - draft.prior_delivered()) as u32;
         let interval_us = draft.send_interval_us.max(core.now_us() - prior_us);
         sample.delivered = Some(delivered);
+        sample.delivered_ce = self.marked_since(core, draft.prior_delivered());
         // A sample shorter than the path's RTT can only come from a spurious retransmission.
         let min_rtt_us = self.linux.min_rtt.get();
         if min_rtt_us != u32::MAX && interval_us < u64::from(min_rtt_us) {

@@ -237,7 +237,7 @@ impl Linux6 {
         core.view.prior_cwnd = core.window.cwnd;
         self.prr = Prr::default();
         core.reduce_threshold();
-        core.cwr_pending = core.ecn;
+        core.cwr_pending = core.view.ecn;
     }
 
     /// `tcp_cwnd_reduction`: proportional rate reduction (RFC 6937bis, Linux 6.1's form).
