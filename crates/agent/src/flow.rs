@@ -1,12 +1,13 @@
 //! One flow on real sockets: what its application does, and what the kernel says about it.
 
+use crate::cc_state;
 use crate::fault::{Fault, fault};
 use crate::plan::Plan;
 use crate::run::Counts;
 use crate::sys;
 use crate::tap::{Matcher, Seen};
 use dragstrip_recording::{FlowRow, ReceivedRow, SampleRow, Samples, Word, Writer};
-use dragstrip_scenario::{Application, FlowSpec, Transport};
+use dragstrip_scenario::{Application, FlowSpec, Record, Transport};
 use std::net::Ipv4Addr;
 use std::os::fd::OwnedFd;
 
@@ -403,7 +404,7 @@ impl<'a> Flow<'a> {
         &mut self,
         index: usize,
         now_ns: i64,
-        every_ack: bool,
+        what: &Record,
         tables: &mut Writer,
     ) -> Result<(), Fault> {
         let running = !matches!(self.phase, Phase::Waiting | Phase::Stopped | Phase::Finished);
@@ -420,8 +421,8 @@ impl<'a> Flow<'a> {
         let sampled = running && self.is_tcp() && self.data_socket().is_some();
         if sampled || !self.rows.is_empty() {
             self.read_info()?;
-            if sampled && !every_ack {
-                self.sample(index, now_ns, &mut tables.samples);
+            if sampled && !what.every_ack {
+                self.sample(index, now_ns, what, tables)?;
             }
             self.end_interval(now_ns, &mut tables.samples);
         }
@@ -429,12 +430,17 @@ impl<'a> Flow<'a> {
     }
 
     /// A row of `samples` after ACKs that no row has shown yet: how the sender stands now that TCP has taken them in.
-    pub fn record_ack(&mut self, index: usize, tables: &mut Writer) -> Result<(), Fault> {
+    pub fn record_ack(
+        &mut self,
+        index: usize,
+        what: &Record,
+        tables: &mut Writer,
+    ) -> Result<(), Fault> {
         if let Some(time_ns) = self.acked_ns.take()
             && self.data_socket().is_some()
         {
             self.read_info()?;
-            self.sample(index, time_ns, &mut tables.samples);
+            self.sample(index, time_ns, what, tables)?;
         }
         Ok(())
     }
@@ -457,7 +463,20 @@ impl<'a> Flow<'a> {
         }
     }
 
-    fn sample(&mut self, index: usize, now_ns: i64, table: &mut Samples) {
+    /// A row of `samples`, and of `cc_state` one per variable.
+    fn sample(
+        &mut self,
+        index: usize,
+        now_ns: i64,
+        what: &Record,
+        tables: &mut Writer,
+    ) -> Result<(), Fault> {
+        if what.cc_state
+            && let Some((socket, cc)) = self.data_socket().zip(self.congestion())
+        {
+            cc_state::record(&mut tables.cc_state, socket, cc, now_ns, index as u32)?;
+        }
+        let table = &mut tables.samples;
         let info = &self.info;
         let some = |value: u64| (value > 0).then_some(value as i64);
         let state = match info.state {
@@ -486,6 +505,7 @@ impl<'a> Flow<'a> {
             limited_by: Word::default(), // known at the interval's end
         };
         self.rows.push(table.push(row));
+        Ok(())
     }
 
     /// The kernel counts the SYN of the side that opened the connection.

@@ -14,6 +14,7 @@
     reason = "this crate is the edge: files, sockets and clocks are its business"
 )]
 
+mod cc_state;
 mod conform;
 mod exchange;
 mod fault;

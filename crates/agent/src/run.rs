@@ -425,7 +425,7 @@ impl<'a> Run<'a> {
         }
         if scenario.record.every_ack {
             for (index, flow) in flows.iter_mut().enumerate() {
-                flow.record_ack(index, tables)?;
+                flow.record_ack(index, &scenario.record, tables)?;
             }
         }
         Ok(())
@@ -433,9 +433,8 @@ impl<'a> Run<'a> {
 
     fn sample(&mut self, time_ns: i64) -> Result<(), Fault> {
         self.drain()?;
-        let every_ack = self.scenario.record.every_ack;
         for (index, flow) in self.flows.iter_mut().enumerate() {
-            flow.record(index, time_ns, every_ack, &mut self.tables)?;
+            flow.record(index, time_ns, &self.scenario.record, &mut self.tables)?;
         }
         let watched: Vec<usize> = self.before.keys().copied().collect();
         for hop in watched {

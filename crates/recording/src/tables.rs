@@ -74,7 +74,7 @@ tables! {
     }
     cc_state: CcState of CcStateRow, since 2,
     "a row per TCP flow, sample and variable of its congestion control (`record.cc_state`)",
-    "[Algorithms](algorithms.md) says which variables each algorithm has, and in which units. One that has no value yet has no row." {
+    "[Algorithms](algorithms.md) says which variables each algorithm has, and in which units. One that has no value yet has no row. The kernel engines have what the kernel tells (`TCP_CC_INFO`): some of BBR's and Vegas'." {
         time_ns: Int, "ns", "when the sample was taken";
         flow: Key, "", "the flow";
         name: Text, "", "the variable";
