@@ -8,23 +8,28 @@ import signal
 import sys
 import time
 from pathlib import Path
+from typing import Any
+
+from dragstrip.pool.child import READY
+from dragstrip.pool.work import Order
 
 
 def main() -> None:
+    print(json.dumps(READY), flush=True)
     for line in sys.stdin:
-        task = json.loads(line)
-        name = task["scenario"]["name"]
-        Path(task["folder"]).mkdir(parents=True)
+        order = Order.read(line)
+        name, folder = json.loads(order.text)["name"], Path(order.folder)
+        folder.mkdir(parents=True)
         if name == "crash":
             os.kill(os.getpid(), signal.SIGSEGV)
         if name == "hang":
-            (Path(task["folder"]) / "pid").write_text(str(os.getpid()))
+            (folder / "pid").write_text(str(os.getpid()))
             time.sleep(600)
         if name == "refuse":
-            answer = {"kind": "failed", "reason": "no"}
+            answer: dict[str, Any] = {"status": "failed", "reason": "no"}
         else:
-            print(json.dumps({"kind": "progress", "now_ns": 5}), flush=True)
-            answer = {"kind": "done", "summary": {"name": name}}
+            print(json.dumps({"now_ns": 5}), flush=True)
+            answer = {"status": "ok", "summary": {"name": name}}
         print(json.dumps(answer), flush=True)
 
 

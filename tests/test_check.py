@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from dragstrip import check, cli
-from dragstrip.engines.pool import Outcome, Task
+from dragstrip.pool import Outcome, Task
 from dragstrip.recording import Recording, write
 from dragstrip.runner import Plan, plan
 

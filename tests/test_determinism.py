@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from dragstrip import _core
-from dragstrip.engines.pool import Task, run_all
 from dragstrip.engines.sim import simulate
+from dragstrip.pool import Task, run_all
 from dragstrip.recording import read
 
 GOLDEN = Path(__file__).parent / "golden"

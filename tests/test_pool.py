@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from dragstrip.engines import pool
-from dragstrip.engines.pool import Outcome, Task, Watcher, run_all, worker_count
+from dragstrip.pool import Outcome, Task, Watcher, process, run_all, runs, worker_count
 
 HERE = Path(__file__).parent
 
 
 @pytest.fixture(autouse=True)
 def _fake_worker(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pool, "WORKER", "fake_worker")
+    monkeypatch.setattr(process, "MODULE", "fake_worker")
+    monkeypatch.setattr(runs, "THREADED_RUNS_MAX", 0)
     monkeypatch.syspath_prepend(str(HERE))
 
 
@@ -59,18 +59,20 @@ def test_the_watcher_hears_of_every_run(tmp_path: Path) -> None:
 def test_workers_die_with_their_parent(tmp_path: Path) -> None:
     script = textwrap.dedent(f"""
         from pathlib import Path
-        from dragstrip.engines import pool
+        from dragstrip import pool
+        from dragstrip.pool import process, runs
+        runs.THREADED_RUNS_MAX = 0
         pool.run_all([pool.Task({{"name": "x"}}, Path({str(tmp_path / "hang")!r}))])
     """)
     # The real worker, reading from a pipe that stays open in us, so that only the signal can end it.
     worker = tmp_path / "stubborn.py"
     worker.write_text(
-        "import dragstrip.engines.worker as w, sys, time, pathlib, os\n"
-        "w._die_with_parent(int(sys.argv[1]))\n"
+        "import dragstrip.pool.child as w, sys, time, pathlib, os\n"
+        "w.die_with_parent(int(sys.argv[1]))\n"
         f"pathlib.Path({str(tmp_path / 'pid')!r}).write_text(str(os.getpid()))\n"
         "time.sleep(600)\n"
     )
-    script = script.replace("pool.run_all", "pool.WORKER = 'stubborn'; pool.run_all")
+    script = script.replace("pool.run_all", "process.MODULE = 'stubborn'; pool.run_all")
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *filter(None, sys.path)])}
     parent = subprocess.Popen([sys.executable, "-c", script], env=environment)
     child = int(_wait_for(tmp_path / "pid"))

@@ -9,8 +9,8 @@ import pytest
 
 from dragstrip import runner
 from dragstrip.comparison import compare
-from dragstrip.engines.pool import Outcome, Task
 from dragstrip.errors import DragstripError
+from dragstrip.pool import Outcome, Task
 from dragstrip.recording import Recording, write
 from dragstrip.runner import execute, next_folder, plan
 

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dragstrip.engines.pool import Task, Watcher, complain, run_all
 from dragstrip.expand import Run
+from dragstrip.pool import Task, Watcher, complain, run_all
 from dragstrip.recording import TABLES, Recording, read
 from dragstrip.runner import Plan, prepare
 

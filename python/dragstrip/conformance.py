@@ -76,6 +76,9 @@ def on_simulator(texts: dict[str, str]) -> list[dict[str, Any]]:
     except _core.InputError as error:
         script, _, fault = error.args
         raise BadInputError("", None, fault, script) from None
+    except _core.PanicError as error:
+        message, place = error.args
+        raise DragstripError(f"a fault of the simulator in {place}: {message}; please report it") from None
 
 
 def on_kernel(texts: dict[str, str]) -> list[dict[str, Any]]:

@@ -15,10 +15,10 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from dragstrip.engines.pool import Outcome, Watcher
 from dragstrip.expand import Run
 from dragstrip.experiment import Experiment
 from dragstrip.paths import link_facts
+from dragstrip.pool import Outcome, Watcher
 
 UNKNOWN = "–"
 

@@ -8,8 +8,8 @@ import sys
 from typing import Any
 
 from dragstrip import _core, catalogue
-from dragstrip.engines.pool import worker_count
 from dragstrip.machine import memory_bytes
+from dragstrip.pool import worker_count
 
 REPORT_NEEDS = ("jinja2", "numpy", "pyarrow", "vl-convert-python")
 

@@ -19,13 +19,13 @@ from typing import Any
 from dragstrip import _core, engines
 from dragstrip.ablations import Ablated, ablated
 from dragstrip.claims import Finished, check, flow_table, grade
-from dragstrip.engines.pool import Outcome, Task, Watcher, complain, run_all
 from dragstrip.errors import BadInputError, DragstripError
 from dragstrip.expand import Run, expand
 from dragstrip.experiment import Experiment
 from dragstrip.fidelity import agree, both
 from dragstrip.files import write_json
 from dragstrip.measures import Measured
+from dragstrip.pool import Outcome, Task, Watcher, complain, run_all
 from dragstrip.recording import read
 
 PARTIAL = "PARTIAL"

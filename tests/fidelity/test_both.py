@@ -10,13 +10,13 @@ import pytest
 
 from dragstrip import engines, runner
 from dragstrip.comparison import compare
-from dragstrip.engines.pool import Outcome, Task
 from dragstrip.engines.sim import simulate
 from dragstrip.errors import BadInputError
 from dragstrip.expand import expand
 from dragstrip.experiment import Experiment
 from dragstrip.fidelity import both, side
 from dragstrip.measures import summarise
+from dragstrip.pool import Outcome, Task
 from dragstrip.recording import write
 from dragstrip.runner import execute, plan
 

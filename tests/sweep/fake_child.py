@@ -7,15 +7,16 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Callable
 from typing import Any
 
-from dragstrip.sweep import child
+from dragstrip.pool import child, work
 
-real = child._run
+real = work.run
 
 
-def run(text: str, engine: str, folder: str) -> dict[str, Any]:
-    match json.loads(text)["flows"][0]["label"]:
+def run(order: work.Order, progress: Callable[[int], object] | None) -> dict[str, Any]:
+    match json.loads(order.text)["flows"][0]["label"]:
         case "crash":
             print("these were its last words", file=sys.stderr, flush=True)
             os.kill(os.getpid(), signal.SIGABRT)
@@ -25,9 +26,9 @@ def run(text: str, engine: str, folder: str) -> dict[str, Any]:
             bytearray(1 << 40)
         case "wrong":
             raise ValueError("this cannot be")
-    return real(text, engine, folder)
+    return real(order, progress)
 
 
 if __name__ == "__main__":
-    child._run = run
+    work.run = run
     child.main()

@@ -170,7 +170,7 @@ def test_what_cannot_be_made_on_a_cluster_is_recorded(
     preload = tmp_path / "faulty.py"
     preload.write_text(
         f"import sys\nsys.path.insert(0, {str(HERE)!r})\n"
-        "from dragstrip.sweep import child\nchild.MODULE = 'fake_child'\n"
+        "from dragstrip.pool import process\nprocess.MODULE = 'fake_child'\n"
     )
     address = cluster(["--no-nanny", "--preload", str(preload)])
     words = ["--vary", "flow.label=crash,hang,wrong,fine,good", "--repeat", "2", "--time-limit", "2s"]

@@ -22,8 +22,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from dragstrip.errors import DragstripError
-from dragstrip.sweep import child, command
-from dragstrip.sweep.child import Limits
+from dragstrip.pool import process as pool_process
+from dragstrip.pool.process import Limits
+from dragstrip.sweep import command
 from dragstrip.sweep.command import Options
 from dragstrip.sweep.progress import Progress
 from dragstrip.sweep.store import Store
@@ -135,7 +136,7 @@ def test_sigkill_of_workers_costs_their_own_run_only(
 
 @pytest.fixture
 def fake_child(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(child, "MODULE", "fake_child")
+    monkeypatch.setattr(pool_process, "MODULE", "fake_child")
     monkeypatch.syspath_prepend(str(Path(__file__).parent))
 
 
@@ -170,14 +171,14 @@ def test_a_run_that_cannot_be_made_is_recorded_and_the_sweep_goes_on(tmp_path: P
 def test_failed_runs_are_made_again_on_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sweep = plan("flow.label=crash,fine")
     command.execute(sweep, tmp_path, Options(report=False), Progress())
-    monkeypatch.setattr(child, "MODULE", "dragstrip.sweep.child")
+    monkeypatch.setattr(pool_process, "MODULE", "dragstrip.pool.child")
     again = command.execute(sweep, tmp_path, Options(report=False, retry_failed=True), Progress())
     assert (again["reused"], again["made"], again["failed"]) == (1, 1, 0)
     assert pq.read_table(tmp_path / "dataset")["status"].to_pylist() == ["ok", "ok"]
 
 
 def test_workers_that_cannot_start_are_told_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(child, "MODULE", "no_such_module")
+    monkeypatch.setattr(pool_process, "MODULE", "no_such_module")
     with pytest.raises(DragstripError, match=r"do not start: .* exit status 1.*no_such_module"):
         command.execute(plan("flow.cc=reno,cubic"), tmp_path, Options(), Progress())
 

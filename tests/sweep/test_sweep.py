@@ -19,7 +19,7 @@ from dragstrip.engines.sim import simulate
 from dragstrip.files import read_json
 from dragstrip.measures import summarise
 from dragstrip.recording import read
-from dragstrip.sweep.child import figures
+from dragstrip.sweep.figures import figures
 
 from .conftest import Command, command
 
@@ -83,7 +83,7 @@ def test_figures_are_those_of_a_single_run(sweep: Command, tmp_path: Path) -> No
     scenarios = {row["key"]: json.loads(row["scenario"]) for row in store}
     for row in rows[::7]:
         recording = simulate(scenarios[row["key"]])
-        expected = figures(summarise(recording), "")
+        expected = figures(summarise(recording))
         assert recording.provenance["recording_sha256"] == row["recording_sha256"]
         for name, value in {**expected["run"], **expected["flows"][0]}.items():
             assert row[name] == value, name

@@ -3,6 +3,7 @@
 //! What lives here: the translation between Python objects and the crates below. What must not:
 //! any decision. Tables cross as columns of bytes, which Arrow takes over without looking at rows.
 
+mod panic;
 mod tables;
 
 use dragstrip_scenario::{Problem, Scenario};
@@ -24,7 +25,7 @@ create_exception!(
 ///
 /// `progress` is called about every simulated second with the simulated time in nanoseconds; when it
 /// answers `False` the run ends early. The interpreter is free while the simulator works, and Ctrl-C
-/// ends the run.
+/// ends the run. A panic is raised as `PanicError`.
 #[pyfunction]
 #[pyo3(signature = (scenario_json, progress=None))]
 fn run<'py>(
@@ -34,17 +35,19 @@ fn run<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let scenario = parse(scenario_json)?;
     let mut interrupted: Option<PyErr> = None;
-    let outcome = py.detach(|| {
-        dragstrip_sim::run(&scenario, &mut |now_ns| match Python::attach(|py| {
-            report(py, progress.as_ref(), now_ns)
-        }) {
-            Ok(go_on) => go_on,
-            Err(error) => {
-                interrupted = Some(error);
-                false
-            }
+    let outcome = panic::caught(|| {
+        py.detach(|| {
+            dragstrip_sim::run(&scenario, &mut |now_ns| match Python::attach(|py| {
+                report(py, progress.as_ref(), now_ns)
+            }) {
+                Ok(go_on) => go_on,
+                Err(error) => {
+                    interrupted = Some(error);
+                    false
+                }
+            })
         })
-    });
+    })?;
     match (interrupted, outcome) {
         (Some(error), _) => Err(error),
         (None, Err(error)) => Err(setup_error(error)),
@@ -112,8 +115,8 @@ fn conform(name: &str, text: &str) -> PyResult<String> {
     let wrong = |expected: String| InputError::new_err((name.to_owned(), "", expected));
     let script = dragstrip_conformance::Script::parse(text);
     let script = script.map_err(|fault| wrong(fault.to_string()))?;
-    let outcome = dragstrip_conformance::play_on_simulator(&script).map_err(wrong)?;
-    to_json(&outcome)
+    let played = panic::caught(|| dragstrip_conformance::play_on_simulator(&script))?;
+    to_json(&played.map_err(wrong)?)
 }
 
 fn setup_error(error: SetupError) -> PyErr {
@@ -169,7 +172,9 @@ fn parse_percent(text: &str) -> PyResult<f64> {
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    panic::install_hook();
     module.add("InputError", module.py().get_type::<InputError>())?;
+    module.add("PanicError", module.py().get_type::<panic::PanicError>())?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
     module.add_function(wrap_pyfunction!(validate, module)?)?;
     module.add_function(wrap_pyfunction!(recording_bytes, module)?)?;

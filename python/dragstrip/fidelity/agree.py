@@ -9,7 +9,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from dragstrip.engines.pool import worker_count
 from dragstrip.engines.sim import simulate
 from dragstrip.errors import DragstripError
 from dragstrip.fidelity.conditions import Conditions, conditions
@@ -18,6 +17,7 @@ from dragstrip.fidelity.kernel import Json, KernelRun, grouped
 from dragstrip.fidelity.targets import QUANTITIES, Standing, standing
 from dragstrip.fidelity.traces import Trace, falls, of_kernel, of_recording
 from dragstrip.fidelity.translate import scenario
+from dragstrip.pool import worker_count
 
 SEEDS = tuple(range(1, 41))
 """Of the simulator, where dice decide."""

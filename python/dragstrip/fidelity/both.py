@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from dragstrip.engines import named
-from dragstrip.engines.pool import worker_count
 from dragstrip.fidelity.agree import LONGER_NS, SEEDS, Agreement, Case
 from dragstrip.fidelity.conditions import Conditions, conditions
 from dragstrip.fidelity.figures import figures
@@ -21,6 +20,7 @@ from dragstrip.fidelity.kernel import Json
 from dragstrip.fidelity.traces import Trace, of_recording
 from dragstrip.fidelity.translate import IDLE_MS_MAX
 from dragstrip.paths import path_of
+from dragstrip.pool import worker_count
 from dragstrip.recording import read
 
 

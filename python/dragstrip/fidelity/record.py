@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from dragstrip.engines.pool import worker_count
 from dragstrip.engines.vm import ENGINE as KERNEL
 from dragstrip.errors import BadInputError
 from dragstrip.expand import complete
@@ -24,6 +23,7 @@ from dragstrip.fidelity.kernel import Json, KernelRun, packed
 from dragstrip.fidelity.translate import scenario
 from dragstrip.files import make_folder, write_whole
 from dragstrip.measures import Floats, matching, numbers
+from dragstrip.pool import worker_count
 from dragstrip.recording import Recording
 
 DURATION_S = 30

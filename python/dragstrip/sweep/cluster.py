@@ -1,8 +1,8 @@
 """A Dask.distributed cluster as a place where runs are made: the researcher's own, however it was started.
 
-Each thread of a Dask worker has a child process (`child.py`) for its runs, so limits and crashes are
-handled as on the local machine. Figures come back through the scheduler; no file system in common is
-needed, except for full recordings.
+Each thread of a Dask worker has a worker process of ours (`pool/process.py`) for its runs, so limits and
+crashes are handled as on the local machine. Figures come back through the scheduler; no file system in
+common is needed, except for full recordings.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ from typing import Any
 
 from dragstrip.engines import DEFAULT
 from dragstrip.errors import BadInputError, DragstripError
+from dragstrip.pool.local import Event, death, too_long
+from dragstrip.pool.process import Limits, Process
+from dragstrip.pool.work import Order
 from dragstrip.sweep.build import version as build_version
-from dragstrip.sweep.child import Child, Limits
-from dragstrip.sweep.local import Event, Order, death, too_long
 
 CONNECT_S = 15
 CENSUS_S = 2.0
@@ -76,9 +77,8 @@ class Cluster:
         self.tries += 1
         future = self.client.submit(
             make,
-            order.text,
+            order.line(),
             order.engine,
-            order.recording,
             self.version,
             self.limits,
             key=f"dragstrip-{id(self)}-{order.number}-{self.tries}",
@@ -90,7 +90,7 @@ class Cluster:
     def _await(self, number: int, future: Any) -> None:
         future.add_done_callback(lambda _future: self.done.put(number))
 
-    def poll(self, timeout_s: float) -> list[Event]:
+    def poll(self, timeout_s: float | None) -> list[Event]:
         """What has ended."""
         numbers = []
         try:
@@ -199,16 +199,16 @@ def _census(engine: str) -> Any:
 _mine = threading.local()
 
 
-def make(text: str, engine: str, recording: str, version: str, limits: Limits) -> dict[str, Any]:
-    """One run, in the child process of this thread of a Dask worker."""
+def make(line: str, engine: str, version: str, limits: Limits) -> dict[str, Any]:
+    """One run (`Order.line`), in the worker process of this thread of a Dask worker."""
     if build_version(engine) != version:
         from distributed import get_worker
 
         return {"version": build_version(engine), "worker": get_worker().address}
     child = getattr(_mine, "child", None)
     if child is None or child.process.poll() is not None:
-        child = _mine.child = Child(limits)
-    child.send(text, engine, recording)
+        child = _mine.child = Process(limits)
+    child.send(line)
     since = time.monotonic()
     while True:
         ready, _, _ = select.select([child], [], [], POLL_S)

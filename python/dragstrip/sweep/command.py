@@ -12,10 +12,11 @@ from typing import Any
 from dragstrip import _core
 from dragstrip.engines import named
 from dragstrip.errors import BadInputError, DragstripError
+from dragstrip.pool.child import without_pandas
+from dragstrip.pool.local import Local, Place, cores
+from dragstrip.pool.process import Limits
 from dragstrip.sweep import plan
 from dragstrip.sweep.build import version as build_version
-from dragstrip.sweep.child import Limits, without_pandas
-from dragstrip.sweep.local import Local, Place, cores
 from dragstrip.sweep.plan import Index, Sweep
 from dragstrip.sweep.progress import Line, Progress, clock
 
@@ -181,7 +182,7 @@ def _spelled(sweep: Sweep, path: str) -> list[Any]:
 
 def _forecast(sweep: Sweep, index: Index, numbers: list[int]) -> float:
     """Seconds of processor time: a cost per run and one per packet, from a few light runs."""
-    from dragstrip.sweep.child import answer
+    from dragstrip.pool.work import Order, perform
 
     if not numbers:
         return 0.0
@@ -190,11 +191,11 @@ def _forecast(sweep: Sweep, index: Index, numbers: list[int]) -> float:
     picked = random.Random("dragstrip forecast").sample(lightest, min(TRIALS, len(lightest)))  # noqa: S311
     costs: list[tuple[float, float]] = []
     began = time.monotonic()
-    answer(sweep.run(picked[0]).text, sweep.engine, "")  # imports and caches
+    perform(Order(0, sweep.run(picked[0]).text, sweep.engine))  # imports and caches
     for number in picked:
         run = sweep.run(number)
         before = time.process_time()
-        answer(run.text, sweep.engine, "")
+        perform(Order(0, run.text, sweep.engine))
         costs.append((run.weight, time.process_time() - before))
         if time.monotonic() - began > TRIAL_S:
             break

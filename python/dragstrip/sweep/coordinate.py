@@ -14,8 +14,9 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from dragstrip.sweep import store as kept
-from dragstrip.sweep.local import Event, Order, Place
+from dragstrip.pool.local import Event, Place
+from dragstrip.pool.work import FAILED, OK, Order
+from dragstrip.sweep.figures import figures
 from dragstrip.sweep.plan import Index, Run, Sweep
 from dragstrip.sweep.progress import Progress, Tally
 from dragstrip.sweep.store import Store, result_rows
@@ -82,7 +83,7 @@ class Coordinator:
                 return False
             self.runs[run.number] = run
             recording = str(self.recordings / run.key.hex()) if self.recordings else ""
-            self.place.submit(Order(run.number, run.text, self.sweep.engine, recording))
+            self.place.submit(Order(run.number, run.text, self.sweep.engine, folder=recording))
         return False
 
     def _make(self, number: int) -> Run:
@@ -102,14 +103,16 @@ class Coordinator:
                     self.again.append(run)
                 return
             reason = f"{event.how}, {count} times"
-            answer = {"status": kept.FAILED, "reason": reason, "output": event.output}
+            answer = {"status": FAILED, "reason": reason, "output": event.output}
+        if answer["status"] == OK:
+            answer.update(figures(answer.pop("summary")))
         answer["attempts"] = self.attempts.pop(run.number, 0) + (event.answer is not None)
         seed = self.sweep.seed + run.repeat
         self.store.add(result_rows(run.key, run.text, seed, self.sweep.engine, self.sweep.version, answer))
         tally.made += 1
         tally.weight_made += run.weight
         tally.cpu_s += answer.get("cpu_s") or 0.0
-        if answer["status"] != kept.OK:
+        if answer["status"] != OK:
             tally.failed += 1
             shown = " ".join(f"{path}={value}" for path, value in self.sweep.settings(run.point).items())
             self.progress.note(f"{answer['status']}: run {run.number} ({shown}): {answer['reason']}")

@@ -9,13 +9,14 @@ from dragstrip import files
 from dragstrip.engines import named
 from dragstrip.errors import BadInputError
 from dragstrip.files import read_json
+from dragstrip.pool.local import Place
+from dragstrip.pool.work import OK
 from dragstrip.sweep import dataset
 from dragstrip.sweep.command import DESCRIPTION, STORE, Options
 from dragstrip.sweep.coordinate import Coordinator, missing
-from dragstrip.sweep.local import Place
 from dragstrip.sweep.plan import Index, Sweep
 from dragstrip.sweep.progress import Progress, Tally
-from dragstrip.sweep.store import OK, Store
+from dragstrip.sweep.store import Store
 
 
 def make(

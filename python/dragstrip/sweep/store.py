@@ -20,11 +20,6 @@ import pyarrow.parquet as pq
 
 from dragstrip import files
 
-OK = "ok"
-FAILED = "failed"
-TIMEOUT = "time limit"
-MEMORY = "memory limit"
-
 FLOW_FIGURES = (
     "goodput_bps",
     "throughput_bps_p50",

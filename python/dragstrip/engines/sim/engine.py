@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from dragstrip import _core
 from dragstrip.engines.contract import Engine, Json, Options, Progress
-from dragstrip.errors import BadInputError
+from dragstrip.errors import BadInputError, DragstripError
 
 if TYPE_CHECKING:
     from dragstrip.recording import Recording
@@ -19,6 +19,7 @@ class Simulator(Engine):
 
     name = "sim"
     about = "the built-in simulator"
+    in_process = True
 
     def algorithms(self, options: Options) -> list[str]:
         """Those of `crates/cc`."""
@@ -39,7 +40,8 @@ def simulate(scenario: Json, progress: Progress | None = None) -> Recording:
     """Runs one scenario in this process.
 
     `progress` is told the simulated nanoseconds about once a simulated second; if it answers `False` the
-    run ends there. Raises `BadInputError` for a scenario that cannot be run. Other threads go on meanwhile.
+    run ends there. Other threads go on meanwhile. Raises `BadInputError` for a scenario that cannot run, and
+    `DragstripError` with scenario and seed for a fault of the core.
     """
     from dragstrip.recording import Recording, from_core
 
@@ -49,6 +51,12 @@ def simulate(scenario: Json, progress: Progress | None = None) -> Recording:
     except _core.InputError as error:
         field, value, expected = error.args
         raise BadInputError(field, value or None, expected) from None
+    except _core.PanicError as error:
+        message, place = error.args
+        raise DragstripError(
+            f"a fault of the simulator in {place}: {message} (scenario {scenario['name']!r}, seed "
+            f"{scenario['seed']}); please report it with its scenario.json"
+        ) from None
     provenance = {
         "engine": Simulator.name,
         "version": _core.__version__,

@@ -1,4 +1,4 @@
-"""The cores of this machine as a place where runs are made."""
+"""The cores of this machine as a place where runs are made, in worker processes."""
 
 from __future__ import annotations
 
@@ -6,30 +6,22 @@ import os
 import selectors
 import time
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 from dragstrip.errors import DragstripError
-from dragstrip.sweep.child import Child, Limits, out_of_memory
+from dragstrip.pool.process import Limits, Process, out_of_memory
+from dragstrip.pool.work import MEMORY_LIMIT, TIME_LIMIT, Answer, Order
 
 AHEAD_BYTES = 32 << 10
-"""A run waits in the pipe of a busy child if it is no longer than this: half of what a pipe holds."""
+"""A run waits in the pipe of a busy process if it is no longer than this: half of what a pipe holds."""
 
 
 STILLBORN_MAX = 5
-"""So many children in a row that die before they can take a run have a common cause."""
+"""So many processes in a row that die before they can take a run have a common cause."""
 KILLED_BLAME = 0.1
 """SIGKILL comes from outside, and may come again; only very many are a machine without memory."""
-
-
-@dataclass(frozen=True)
-class Order:
-    """A run for a place."""
-
-    number: int
-    text: str
-    engine: str
-    recording: str = ""
 
 
 @dataclass(frozen=True)
@@ -37,7 +29,7 @@ class Event:
     """A run has ended, or its process has."""
 
     order: Order
-    answer: dict[str, Any] | None
+    answer: Answer | None
     """None: its process died, the run may be tried again."""
     how: str = ""
     output: str = ""
@@ -52,8 +44,8 @@ class Place(Protocol):
     def submit(self, order: Order) -> None:
         """Gives it a run."""
 
-    def poll(self, timeout_s: float) -> list[Event]:
-        """What has ended since; waits for something for at most this long."""
+    def poll(self, timeout_s: float | None) -> list[Event]:
+        """What has ended since; waits for something for at most this long (none: as long as it takes)."""
 
     def close(self) -> None:
         """Ends everything that still runs."""
@@ -69,23 +61,33 @@ def cores() -> int:
 
 @dataclass
 class _Slot:
-    child: Child
+    process: Process
     orders: deque[Order] = field(default_factory=deque)
     """The first is running, the second waits in the pipe."""
     since: float = 0.0
 
 
 class Local:
-    """A child process per worker, each with one run at work and one waiting."""
+    """Worker processes, each with one run at work and, for many short runs, one waiting."""
 
-    def __init__(self, workers: int, limits: Limits) -> None:
+    def __init__(
+        self,
+        workers: int,
+        limits: Limits,
+        *,
+        ahead: bool = True,
+        advanced: Callable[[int, int], object] | None = None,
+    ) -> None:
         self.limits = limits
         self.count = workers
+        self.places = (2 if ahead else 1) * workers
+        self.advanced = advanced
+        """Told the numbers of watched runs and their own nanoseconds."""
         self.slots: list[_Slot] = []
         self.lost: deque[Order] = deque()
-        """Runs that waited behind one whose child died: nobody's attempt."""
+        """Runs that waited behind one whose process died: nobody's attempt."""
         self.stillborn = 0.0
-        """Children in a row that died before they could take a run."""
+        """Processes in a row that died before they could take a run."""
         self.selector = selectors.DefaultSelector()
         for _ in range(workers):
             self._start()
@@ -95,11 +97,11 @@ class Local:
         return f"{self.count} process{'es' if self.count > 1 else ''}"
 
     def room(self) -> int:
-        """Two runs for each worker: one at work, one waiting, so that it never waits for us."""
-        return 2 * self.count - sum(len(slot.orders) for slot in self.slots) - len(self.lost)
+        """For each worker one run at work, and one waiting so that it never waits for us."""
+        return self.places - sum(len(slot.orders) for slot in self.slots) - len(self.lost)
 
     def submit(self, order: Order) -> None:
-        """Gives a run to an idle child, a new one, or behind the run of a busy one."""
+        """Gives a run to an idle process, a new one, or behind the run of a busy one."""
         idle = [slot for slot in self.slots if not slot.orders]
         if idle:
             slot = idle[0]
@@ -116,45 +118,52 @@ class Local:
         if not slot.orders:
             slot.since = time.monotonic()
         slot.orders.append(order)
-        slot.child.send(order.text, order.engine, order.recording)
+        slot.process.send(order.line())
 
     def _start(self) -> _Slot:
-        slot = _Slot(Child(self.limits))
+        slot = _Slot(Process(self.limits))
         self.slots.append(slot)
-        self.selector.register(slot.child, selectors.EVENT_READ, slot)
+        self.selector.register(slot.process, selectors.EVENT_READ, slot)
         return slot
 
-    def poll(self, timeout_s: float) -> list[Event]:
+    def poll(self, timeout_s: float | None) -> list[Event]:
         """What has ended."""
         while self.lost and (len(self.slots) < self.count or any(not slot.orders for slot in self.slots)):
             self.submit(self.lost.popleft())
         events: list[Event] = []
         for key, _ in self.selector.select(timeout_s):
             slot: _Slot = key.data
-            answers = slot.child.answers()
+            answers = slot.process.answers()
             if answers is None:
                 events += self._bury(slot)
                 continue
             for answer in answers:
-                events.append(Event(slot.orders.popleft(), answer))
-                slot.since = time.monotonic()
+                events += self._hear(slot, answer)
         events += self._overdue()
         return events
+
+    def _hear(self, slot: _Slot, answer: Answer) -> list[Event]:
+        if "now_ns" in answer:
+            if self.advanced is not None:
+                self.advanced(slot.orders[0].number, answer["now_ns"])
+            return []
+        slot.since = time.monotonic()
+        return [Event(slot.orders.popleft(), answer)]
 
     def _overdue(self) -> list[Event]:
         events = []
         for slot in list(self.slots):
-            if slot.orders and slot.child.overdue(slot.since, self.limits):
+            if slot.orders and slot.process.overdue(slot.since, self.limits):
                 order = slot.orders.popleft()
                 self._remove(slot)
-                slot.child.close()
+                slot.process.close()
                 events.append(Event(order, too_long(self.limits)))
         return events
 
     def _bury(self, slot: _Slot) -> list[Event]:
-        started = slot.child.ready_at is not None
+        started = slot.process.ready_at is not None
         self._remove(slot, one=started)
-        how, output = slot.child.end()
+        how, output = slot.process.end()
         blame = KILLED_BLAME if how.endswith("SIGKILL") else 1.0
         self.stillborn = 0.0 if started else self.stillborn + blame
         if self.stillborn >= STILLBORN_MAX:
@@ -165,33 +174,33 @@ class Local:
         return [death(slot.orders[0], how, output)]
 
     def _remove(self, slot: _Slot, one: bool = False) -> None:
-        """Forgets a child; what waited behind its run goes elsewhere."""
-        self.selector.unregister(slot.child)
+        """Forgets a process; what waited behind its run goes elsewhere."""
+        self.selector.unregister(slot.process)
         self.slots.remove(slot)
         self.lost.extend(list(slot.orders)[1 if one else 0 :])
 
     def close(self) -> None:
-        """Kills all children."""
+        """Kills all processes."""
         for slot in self.slots:
-            slot.child.close()
+            slot.process.close()
         self.slots = []
         self.selector.close()
 
 
-def too_long(limits: Limits) -> dict[str, Any]:
+def too_long(limits: Limits) -> Answer:
     """The answer in place of a run that has had its time."""
     return {
-        "status": "time limit",
+        "status": TIME_LIMIT,
         "reason": f"it took longer than {limits.time_s:g} s",
         "wall_s": limits.time_s,
     }
 
 
 def death(order: Order, how: str, output: str) -> Event:
-    """A child's death: by its own hunger, which would come again, or by something that may not."""
+    """A process' death: by its own hunger, which would come again, or by something that may not."""
     if out_of_memory(output):
         answer = {
-            "status": "memory limit",
+            "status": MEMORY_LIMIT,
             "reason": "it needed more memory than a run may take",
             "output": output,
         }

@@ -1,0 +1,126 @@
+"""A worker process as its parent sees it: a pipe for orders, a pipe for answers, its end."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from dragstrip.pool.child import READY
+from dragstrip.pool.work import OUTPUT_CHARACTERS, Answer
+
+MODULE = "dragstrip.pool.child"
+"""What a worker process runs; tests put another one in its place."""
+
+START_S = 60.0
+"""Loading the libraries takes half a second, on a busy machine with a cold disk much more."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one run may take."""
+
+    time_s: float = 600.0
+    """On the clock of the machine it runs on."""
+    memory_bytes: int = 4 << 30
+    """Address space of the process (RLIMIT_AS); 0: no limit."""
+
+
+UNLIMITED = Limits(float("inf"), 0)
+
+
+class Process:
+    """A worker process."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.output: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
+        self.process = subprocess.Popen(  # noqa: S603 - our own interpreter, our own module
+            [sys.executable, "-P", "-m", MODULE, str(os.getpid()), str(limits.memory_bytes)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self.output,
+            env=_environment(),
+            bufsize=0,
+        )
+        self._partial = b""
+        self.ready_at: float | None = None
+        """When its libraries were loaded, on the monotonic clock; a run's time counts from here."""
+
+    def fileno(self) -> int:
+        """For select."""
+        assert self.process.stdout is not None
+        return self.process.stdout.fileno()
+
+    def send(self, line: str) -> None:
+        """Gives it an order (`Order.line`). The process may be dead already."""
+        assert self.process.stdin is not None
+        left = memoryview(line.encode())
+        with contextlib.suppress(BrokenPipeError):  # seen as an end of file
+            while left:  # an unbuffered pipe may take a part only
+                left = left[self.process.stdin.write(left) :]
+
+    def answers(self) -> list[Answer] | None:
+        """What has arrived: answers, and `now_ns` of watched runs; none when the process is gone."""
+        piece = os.read(self.fileno(), 1 << 20)
+        if not piece:
+            return None
+        *lines, self._partial = (self._partial + piece).split(b"\n")
+        answers = [json.loads(line) for line in lines]
+        if answers and answers[0] == READY:
+            self.ready_at = time.monotonic()
+            del answers[0]
+        return answers
+
+    def overdue(self, since: float, limits: Limits) -> bool:
+        """Whether the run it was given then has had its time (its own start has some too)."""
+        now = time.monotonic()
+        if self.ready_at is None:
+            return now - since > limits.time_s + START_S
+        return now - max(since, self.ready_at) > limits.time_s
+
+    def end(self) -> tuple[str, str]:
+        """How a dead process ended, and its last output."""
+        status = self.process.wait()
+        self.output.seek(0, os.SEEK_END)
+        self.output.seek(max(0, self.output.tell() - OUTPUT_CHARACTERS))
+        said = self.output.read().decode(errors="replace").strip()
+        self.close()
+        how = f"signal {signal.Signals(-status).name}" if status < 0 else f"exit status {status}"
+        return f"its process ended with {how}", said
+
+    def close(self) -> None:
+        """Kills it, if it lives, and waits for its end."""
+        self.process.kill()
+        for pipe in (self.process.stdin, self.process.stdout, self.output):
+            if pipe is not None:
+                with contextlib.suppress(BrokenPipeError):
+                    pipe.close()
+        self.process.wait()
+
+
+def _environment() -> dict[str, str]:
+    """A worker finds the modules that this process finds, but none in the current folder.
+
+    A file there may be called `queue.py` by chance, or `numpy.py` on purpose (`-P` does the same for what
+    `-m` would add). Where this package itself is in the current folder, that comes last.
+    """
+    here, package = Path.cwd(), Path(__file__).resolve().parents[2]
+    places = [part for part in sys.path if part and Path(part).resolve() != here]
+    if str(package) not in places:
+        places.append(str(package))
+    # One thread each: there is a worker per core.
+    threads = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(places), **threads}
+
+
+def out_of_memory(output: str) -> bool:
+    """Whether a dead process' last words are those of an allocation that failed."""
+    return "memory allocation of" in output or "MemoryError" in output or "bad_alloc" in output

@@ -1,0 +1,208 @@
+"""A list of runs: made side by side, answered in the order of the list.
+
+A few short ones run on threads of this process, for starting workers would take longer than the runs.
+Everything else goes to worker processes: a worker that crashes fails the run it was on and is replaced.
+"""
+
+from __future__ import annotations
+
+import json
+import queue
+import sys
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from dragstrip.engines.registry import DEFAULT, named
+from dragstrip.errors import BadInputError, Raw
+from dragstrip.pool.local import Local, cores
+from dragstrip.pool.process import UNLIMITED
+from dragstrip.pool.work import FAILED, OK, Answer, Order, perform
+
+THREADED_RUNS_MAX = 24
+"""More runs than this are worth worker processes: measuring and writing them holds the interpreter's lock."""
+THREADED_PACKETS_MAX = 10e6
+"""Seconds of simulation; longer ones are also kept apart from this process."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """One run and where its recording goes."""
+
+    scenario: dict[str, Any]
+    folder: Path
+    provenance: dict[str, Any] = field(default_factory=dict)
+    engine: str = DEFAULT
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """The engine's."""
+    recalled: bool = False
+    """The recording of an earlier run will do."""
+
+    def order(self, number: int) -> Order:
+        """The same for a worker."""
+        return Order(
+            number,
+            json.dumps(self.scenario),
+            self.engine,
+            self.options,
+            str(self.folder),
+            self.provenance,
+            self.recalled,
+            watched=True,
+        )
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a run ended: its summary, or why there is none."""
+
+    summary: dict[str, Any] | None
+    failure: str = ""
+    wrong: Sequence[str] = ()
+    """What the `BadInputError` was made of, if it was one."""
+
+
+def complain(outcomes: Sequence[Outcome]) -> None:
+    """Raises `BadInputError` if no run was possible, the first because of what was asked for."""
+    if outcomes[0].wrong and all(outcome.summary is None for outcome in outcomes):
+        field, value, expected, source = outcomes[0].wrong
+        raise BadInputError(field, Raw(value), expected, source)
+
+
+class Watcher:
+    """Told what happens; the base class ignores it."""
+
+    def started(self, index: int) -> None:
+        """The task with this index has begun."""
+
+    def advanced(self, index: int, now_ns: int) -> None:
+        """It has come to this simulated time."""
+
+    def finished(self, index: int, outcome: Outcome) -> None:
+        """It has ended."""
+
+    def concluding(self, what: str) -> None:
+        """All runs have ended; this is done with them now."""
+
+
+def worker_count(asked: int | None, tasks: int) -> int:
+    """As many as asked for, or one per usable core; never more than tasks."""
+    return max(1, min(asked or cores(), tasks))
+
+
+def run_all(
+    tasks: Sequence[Task], workers: int | None = None, watcher: Watcher | None = None
+) -> list[Outcome]:
+    """Runs all tasks and gives their outcomes in the order of the tasks.
+
+    On an exception (Ctrl-C included) all runs are ended before it travels on.
+    """
+    orders = [task.order(at) for at, task in enumerate(tasks)]
+    make = _in_threads if _short(tasks) else _in_processes
+    return make(orders, worker_count(workers, len(tasks)), watcher or Watcher())
+
+
+def _short(tasks: Sequence[Task]) -> bool:
+    return (
+        len(tasks) <= THREADED_RUNS_MAX
+        and all(named(task.engine).in_process for task in tasks)
+        and sum(packets(task.scenario) for task in tasks) <= THREADED_PACKETS_MAX
+    )
+
+
+def packets(scenario: Mapping[str, Any]) -> float:
+    """About how many full frames the slowest link can carry in a run."""
+    rates = [link.get("rate_bps") or (link.get("qdisc") or {}).get("rate_bps") for link in scenario["links"]]
+    slowest = min((rate for rate in rates if rate), default=0)
+    return float(slowest * scenario["duration_ns"] / 1e9 / (8 * FRAME_BYTES) + 1)
+
+
+FRAME_BYTES = 1514
+
+
+def _outcome(answer: Answer) -> Outcome:
+    if answer["status"] == OK:
+        return Outcome(answer["summary"])
+    if "output" in answer:
+        print(answer["output"], file=sys.stderr)  # noqa: T201
+    return Outcome(None, answer["reason"], answer.get("wrong", ()))
+
+
+def _in_processes(orders: Sequence[Order], workers: int, watcher: Watcher) -> list[Outcome]:
+    waiting = list(reversed(orders))
+    outcomes: dict[int, Outcome] = {}
+    place = Local(workers, UNLIMITED, ahead=False, advanced=watcher.advanced)
+    try:
+        while len(outcomes) < len(orders):
+            while waiting and place.room() > 0:
+                order = waiting.pop()
+                place.submit(order)
+                watcher.started(order.number)
+            for event in place.poll(None):
+                answer = event.answer
+                outcome = Outcome(None, event.how) if answer is None else _outcome(answer)
+                outcomes[event.order.number] = outcome
+                watcher.finished(event.order.number, outcome)
+    finally:
+        place.close()
+    return [outcomes[order.number] for order in orders]
+
+
+class _Stopped(BaseException):
+    """Ends a run on a thread."""
+
+
+def _whatever_happens(order: Order, advanced: Callable[[int], object]) -> Answer:
+    try:
+        return perform(order, advanced)
+    except _Stopped:
+        raise
+    except BaseException as error:  # noqa: BLE001 - else nobody would hear of this run again
+        return {"status": FAILED, "reason": f"{type(error).__name__}: {error}"}
+
+
+def _in_threads(orders: Sequence[Order], workers: int, watcher: Watcher) -> list[Outcome]:
+    waiting: queue.SimpleQueue[Order] = queue.SimpleQueue()
+    for order in orders:
+        waiting.put(order)
+    told: queue.SimpleQueue[tuple[int, int | Answer | None]] = queue.SimpleQueue()
+    """Number, and the nanoseconds that a run has come to, or its answer; none: it has begun."""
+    stop = threading.Event()
+
+    def work() -> None:
+        try:
+            while not stop.is_set():
+                order = waiting.get_nowait()
+
+                def advanced(now_ns: int, number: int = order.number) -> None:
+                    if stop.is_set():
+                        raise _Stopped
+                    told.put((number, now_ns))
+
+                told.put((order.number, None))
+                told.put((order.number, _whatever_happens(order, advanced)))
+        except (queue.Empty, _Stopped):
+            pass
+
+    threads = [threading.Thread(target=work, name=f"run-{number}") for number in range(workers)]
+    outcomes: dict[int, Outcome] = {}
+    try:
+        for thread in threads:
+            thread.start()
+        while len(outcomes) < len(orders):
+            number, what = told.get()
+            if what is None:
+                watcher.started(number)
+            elif isinstance(what, int):
+                watcher.advanced(number, what)
+            else:
+                outcomes[number] = _outcome(what)
+                watcher.finished(number, outcomes[number])
+    finally:
+        stop.set()
+        for thread in threads:
+            if thread.ident is not None:
+                thread.join()
+    return [outcomes[order.number] for order in orders]

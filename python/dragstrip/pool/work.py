@@ -1,0 +1,108 @@
+"""What is done for a run: it is run, recorded and measured; what goes wrong is its answer."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from dragstrip.engines.registry import DEFAULT, named
+from dragstrip.errors import BadInputError, DragstripError
+
+OK, FAILED, MEMORY_LIMIT, TIME_LIMIT = "ok", "failed", "memory limit", "time limit"
+"""How a run ends: `status` of its answer."""
+
+OUTPUT_CHARACTERS = 2000
+"""Of a run's last output that is kept."""
+
+Answer = dict[str, Any]
+"""`status`, `cpu_s`, `wall_s`; of a run that ended well `summary` (measures.summarise) and `sha256`; else
+`reason`, and `wrong` (what a `BadInputError` is made of) or `output` where there is one."""
+
+
+@dataclass(frozen=True)
+class Order:
+    """A run to be made."""
+
+    number: int
+    text: str
+    """The scenario as JSON, in one line."""
+    engine: str = DEFAULT
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """The engine's."""
+    folder: str = ""
+    """Where its recording goes, if it is kept."""
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+    """What else the recording says of where it comes from."""
+    recalled: bool = False
+    """The recording of an earlier run will do."""
+    watched: bool = False
+    """Its progress is told."""
+
+    def line(self) -> str:
+        """The order on its way to a process."""
+        head = {
+            "number": self.number,
+            "engine": self.engine,
+            "options": dict(self.options),
+            "folder": self.folder,
+            "provenance": dict(self.provenance),
+            "recalled": self.recalled,
+            "watched": self.watched,
+        }
+        return f"{json.dumps(head)}\t{self.text}\n"
+
+    @classmethod
+    def read(cls, line: str) -> Order:
+        """The order in a line."""
+        head, _, text = line.rstrip("\n").partition("\t")
+        return cls(text=text, **json.loads(head))
+
+
+def perform(order: Order, progress: Callable[[int], object] | None = None) -> Answer:
+    """Makes a run; gives its answer, whatever happens but a crash or an interrupt."""
+    wall, cpu = time.monotonic(), time.process_time()
+    try:
+        made = run(order, progress)
+    except MemoryError:
+        made = {"status": MEMORY_LIMIT, "reason": "it needed more memory than a run may take"}
+    except BadInputError as error:
+        made = {"status": FAILED, "reason": str(error), "wrong": list(error.args)}
+    except (DragstripError, OSError) as error:
+        made = {"status": FAILED, "reason": str(error) or type(error).__name__}
+    except Exception as error:  # noqa: BLE001 - any other fault is this run's failure, told in full
+        import traceback
+
+        made = {
+            "status": FAILED,
+            "reason": f"{type(error).__name__}: {error}",
+            "output": traceback.format_exc()[-OUTPUT_CHARACTERS:],
+        }
+    made["cpu_s"] = time.process_time() - cpu
+    made["wall_s"] = time.monotonic() - wall
+    return made
+
+
+def run(order: Order, progress: Callable[[int], object] | None) -> Answer:
+    """Makes a run; what goes wrong is raised."""
+    from pathlib import Path
+
+    from dragstrip.engines.recall import recall
+    from dragstrip.measures import summarise
+    from dragstrip.recording import write
+
+    engine, scenario = named(order.engine), json.loads(order.text)
+    if order.recalled:
+        recording = recall(engine, scenario, order.options, progress)
+    else:
+        recording = engine.run(scenario, order.options, progress)
+    recording.provenance.update(order.provenance)
+    if order.folder:
+        write(recording, Path(order.folder))
+    return {
+        "status": OK,
+        "summary": summarise(recording),
+        "sha256": recording.provenance["recording_sha256"],
+    }

@@ -1,0 +1,36 @@
+"""A run's summary as columns of the store."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def figures(summary: dict[str, Any]) -> dict[str, Any]:
+    """What the store keeps of a run: columns of the run, and of each flow (`measures.summarise` has more)."""
+    queue = next(iter(summary["queues"]), None)
+    probe = next(iter(summary["probes"]), None)
+    run: dict[str, Any] = {
+        "goodput_bps_total": sum(flow["goodput_bps"] for flow in summary["flows"]),
+        "jain": summary["jain"],
+    }
+    if queue is not None:
+        run.update({f"queue_bytes_{part}": value for part, value in queue["backlog_bytes"].items()})
+        run.update(dropped=queue["dropped"], marked=queue["marked"])
+    if probe is not None:
+        run.update(
+            probe_ms_p50=probe["rtt_ms"]["p50"],
+            probe_ms_p95=probe["rtt_ms"]["p95"],
+            probe_lost=probe["lost"],
+        )
+    return {"run": run, "flows": [_flow(flow) for flow in summary["flows"]]}
+
+
+def _flow(flow: dict[str, Any]) -> dict[str, Any]:
+    kept = ("flow", "label", "cc", "goodput_bps", "throughput_bps_p50")
+    made = {name: flow[name] for name in (*kept, "retransmits", "segments_sent", "share")}
+    made.update({f"rtt_ms_{part}": value for part, value in flow["rtt_ms"].items()})
+    delay_ms = flow["rtt_ms"]["p50"]
+    # Kleinrock's power: throughput over delay (L. Kleinrock, Power and deterministic rules of thumb for
+    # probabilistic problems in computer communications, ICC 1979).
+    made["power_bps_per_ms"] = flow["goodput_bps"] / delay_ms if delay_ms else None
+    return made
