@@ -53,8 +53,9 @@ fn mac(hop: usize) -> [u8; 6] {
 }
 
 impl Network {
-    /// Builds everything; with `cold_arp`, neighbours find each other as they do in life.
-    pub fn build(plan: &Plan, cold_arp: bool) -> Result<Self, Fault> {
+    /// Builds everything; with `cold_arp`, neighbours find each other as they do in life. Settings that the kernel
+    /// has only once are refused unless `global_sysctls`.
+    pub fn build(plan: &Plan, cold_arp: bool, global_sysctls: bool) -> Result<Self, Fault> {
         let home = fs::File::open("/proc/thread-self/ns/net")?;
         let mut places = Vec::new();
         for node in &plan.nodes {
@@ -88,7 +89,7 @@ impl Network {
             }
         }
         network.routes(plan, cold_arp)?;
-        network.settings(plan, &home)?;
+        network.settings(plan, global_sysctls.then_some(&home))?;
         sys::enter(&home)?;
         Ok(network)
     }
@@ -164,16 +165,21 @@ impl Network {
         Ok(())
     }
 
-    /// Applies the hosts' sysctls; those that the kernel has only once go to `home`.
-    fn settings(&self, plan: &Plan, home: &fs::File) -> Result<(), Fault> {
+    /// Applies the hosts' sysctls; those that the kernel has only once go to `home`, if there may be such.
+    fn settings(&self, plan: &Plan, home: Option<&fs::File>) -> Result<(), Fault> {
         for (node, place) in plan.nodes.iter().zip(&self.places) {
             for (name, value) in &node.sysctl {
                 sys::enter(&place.namespace)?;
-                if !fs::exists(proc_file(name)).unwrap_or_default() {
+                let field = format!("host {}: sysctl {name}", node.name);
+                if !writable(name) {
+                    let Some(home) = home else {
+                        let expected =
+                            "a setting of a network namespace: this one is the whole machine's";
+                        return refusal(field, value, expected);
+                    };
                     sys::enter(home)?;
                 }
                 sysctl(name, value).or_else(|why| {
-                    let field = format!("host {}: sysctl {name}", node.name);
                     refusal(field, value, format!("what this kernel takes ({why})"))
                 })?;
             }
@@ -251,6 +257,11 @@ pub fn neighbour(
 
 fn proc_file(name: &str) -> String {
     format!("/proc/sys/{}", name.replace('.', "/"))
+}
+
+/// Whether the thread's namespace has a setting of its own: elsewhere its file is missing, or only to be read.
+fn writable(name: &str) -> bool {
+    fs::metadata(proc_file(name)).is_ok_and(|found| !found.permissions().readonly())
 }
 
 /// Sets a kernel setting and reads it back.

@@ -5,7 +5,7 @@
 //! store-and-forward transmitter. Delay never sits on a host that sends TCP data, where netem would hide the
 //! packets from TCP Small Queues.
 
-use crate::fault::{Fault, refusal};
+use crate::fault::{Fault, fault, refusal};
 use dragstrip_scenario::{
     Application, HtbSpec, LinkSpec, NetemSpec, NodeSpec, PfifoSpec, QdiscSpec, Scenario,
     StackProfile, Topology, Transport,
@@ -51,8 +51,10 @@ const UNLIMITED: u32 = 1_000_000;
 
 impl Plan {
     /// Lays out a valid scenario; a fault names what this engine cannot do.
-    pub fn new(scenario: &Scenario) -> Result<Self, Fault> {
-        refuse(scenario)?;
+    ///
+    /// `tick_hz` are the kernel's ticks per second, if they are known.
+    pub fn new(scenario: &Scenario, tick_hz: Option<u32>) -> Result<Self, Fault> {
+        refuse(scenario, tick_hz)?;
         let topology = Topology::new(scenario);
         let mut plan = Self { nodes: scenario.nodes.iter().map(node).collect(), hops: Vec::new() };
         let mut chains: Vec<Chain> = Vec::new();
@@ -74,6 +76,12 @@ impl Plan {
             node.address = Ipv4Addr::from(0x0a00_0001 + index as u32);
         }
         Ok(plan)
+    }
+
+    /// The number of a node by its name.
+    pub fn node(&self, name: &str) -> Result<usize, Fault> {
+        let found = self.nodes.iter().position(|node| node.name == name);
+        found.map_or_else(|| fault(format!("there is no node {name}")), Ok)
     }
 
     /// Lays a chain's veth pairs and puts both links' queues on them.
@@ -217,7 +225,7 @@ impl Side {
     }
 }
 
-fn refuse(scenario: &Scenario) -> Result<(), Fault> {
+fn refuse(scenario: &Scenario, tick_hz: Option<u32>) -> Result<(), Fault> {
     for host in scenario.nodes.iter().filter_map(NodeSpec::host) {
         if host.profile != StackProfile::Linux6 {
             let profile = spelled(&host.profile, None);
@@ -227,9 +235,10 @@ fn refuse(scenario: &Scenario) -> Result<(), Fault> {
                 "linux-6, the kernel's own stack",
             );
         }
-        if host.tick_hz != 250 {
+        if let Some(built) = tick_hz.filter(|built| *built != host.tick_hz) {
             let field = format!("host {}: tick_hz", host.name);
-            return refusal(field, host.tick_hz.to_string(), "250, as the kernel was built");
+            let expected = format!("{built}, as the kernel was built");
+            return refusal(field, host.tick_hz.to_string(), expected);
         }
     }
     for link in &scenario.links {
@@ -372,6 +381,10 @@ mod tests {
         serde_json::from_str(&text).unwrap()
     }
 
+    fn plan_of(scenario: &Scenario) -> Plan {
+        Plan::new(scenario, Some(250)).unwrap()
+    }
+
     fn dumbbell(bottleneck: &str, back: &str) -> Scenario {
         scenario(&format!(
             r#"{{"name": "s-r", "from": "s", "to": "r"}}, {{"name": "r-s", "from": "r", "to": "s"}},
@@ -383,7 +396,7 @@ mod tests {
     #[test]
     fn a_delay_stands_on_the_receiver_itself() {
         let queue = r#""qdisc": {"kind": "pfifo", "limit_packets": 9}"#;
-        let plan = Plan::new(&dumbbell(queue, r#""delay_ns": 10000000"#)).unwrap();
+        let plan = plan_of(&dumbbell(queue, r#""delay_ns": 10000000"#));
         assert_eq!((plan.nodes.len(), plan.hops.len()), (3, 4));
         assert!(matches!(plan.hops[2].qdisc, QdiscSpec::Pfifo(_)));
         assert!(matches!(plan.hops[3].qdisc, QdiscSpec::Netem(_)));
@@ -396,7 +409,7 @@ mod tests {
     #[test]
     fn a_queue_and_a_delay_take_a_relay_each_way() {
         let both = r#""qdisc": {"kind": "pfifo", "limit_packets": 9}, "delay_ns": 5000000"#;
-        let plan = Plan::new(&dumbbell(both, both)).unwrap();
+        let plan = plan_of(&dumbbell(both, both));
         // s - r - relay (3) - relay (4) of the way back - d
         assert_eq!((plan.nodes.len(), plan.hops.len()), (5, 8));
         let ends: Vec<_> = plan.hops.iter().map(|hop| (hop.from, hop.to)).collect();
@@ -414,7 +427,7 @@ mod tests {
     fn a_sender_never_delays_on_its_own_interface() {
         let mut scenario = dumbbell(r#""delay_ns": 1"#, r#""delay_ns": 1"#);
         scenario.links[0].delay_ns = 1_000_000;
-        let plan = Plan::new(&scenario).unwrap();
+        let plan = plan_of(&scenario);
         assert_eq!(plan.hops[0].qdisc, QdiscSpec::NOQUEUE);
         assert_eq!(plan.nodes[plan.hops[0].to].name, "relay of s-r");
         assert!(matches!(plan.hops[2].qdisc, QdiscSpec::Netem(_)));
@@ -423,7 +436,7 @@ mod tests {
     #[test]
     fn a_transmitter_is_a_shaper_and_a_serialising_relay() {
         let wire = r#""rate_bps": 8000000, "overhead_bytes": 24"#;
-        let plan = Plan::new(&dumbbell(wire, r#""delay_ns": 0"#)).unwrap();
+        let plan = plan_of(&dumbbell(wire, r#""delay_ns": 0"#));
         assert!(matches!(plan.hops[2].qdisc, QdiscSpec::Htb(HtbSpec { overhead_bytes: 24, .. })));
         let QdiscSpec::Netem(behind) = &plan.hops[4].qdisc else { panic!() };
         assert_eq!(behind.rate_bps, Some(8_000_000));
@@ -436,7 +449,7 @@ mod tests {
         let mut rate_of = |jitter_ns, reorder| {
             let netem = NetemSpec { jitter_ns, reorder, ..NetemSpec::default() };
             scenario.links[2].netem = Some(Box::new(netem));
-            let plan = Plan::new(&scenario).unwrap();
+            let plan = plan_of(&scenario);
             assert!(matches!(
                 plan.hops[2].qdisc,
                 QdiscSpec::Htb(HtbSpec { rate_bps: 8_000_000, .. })
@@ -455,7 +468,7 @@ mod tests {
         scenario.links[1].medium = Some("r-s".to_owned());
         let hub = serde_json::from_str(r#"{"kind": "ethernet_hub"}"#);
         scenario.media.insert("r-s".to_owned(), hub.unwrap());
-        let told = |scenario: &Scenario| Plan::new(scenario).unwrap_err().to_string();
+        let told = |scenario: &Scenario| Plan::new(scenario, Some(250)).unwrap_err().to_string();
         assert_eq!(
             told(&scenario),
             "link r-s: medium: r-s (ethernet_hub): none: a kernel has only links of its own"

@@ -4,7 +4,7 @@
 //! "names", "offset", "bytes"}]}], "hashes": {..}, "run": {..}}`. Kinds and bytes are those of the recording
 //! (`dragstrip_recording::Data`).
 
-use dragstrip_recording::{Data, Recording};
+use dragstrip_recording::{Data, Recording, Table};
 use serde_json::{Value, json};
 
 /// The answer's bytes; `about` tells of the run.
@@ -38,10 +38,53 @@ pub fn answer(recording: &Recording, about: Value) -> Vec<u8> {
     answer
 }
 
+/// Rows by time, and those of one time by flow: sides write in turn, and who is first must not show.
+pub fn in_order(recording: &mut Recording) {
+    for table in &mut recording.tables {
+        let (Some(time), Some(flow)) = (integers(table, "time_ns"), integers(table, "flow")) else {
+            continue;
+        };
+        let mut order: Vec<usize> = (0..time.len()).collect();
+        order.sort_by_key(|&row| (time[row], flow[row]));
+        for column in &mut table.columns {
+            match &mut column.data {
+                Data::Int(values) => permute(values, &order),
+                Data::Text { index, .. } => permute(index, &order),
+                Data::Bool(values) => permute(values, &order),
+                Data::Float(values) => permute(values, &order),
+            }
+        }
+    }
+}
+
+fn integers(table: &Table, name: &str) -> Option<Vec<i64>> {
+    match &table.columns.iter().find(|column| column.name == name)?.data {
+        Data::Int(values) => Some(values.clone()),
+        Data::Text { .. } | Data::Bool(_) | Data::Float(_) => None,
+    }
+}
+
+fn permute<T: Copy>(values: &mut Vec<T>, order: &[usize]) {
+    *values = order.iter().map(|&row| values[row]).collect();
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use dragstrip_recording::{ProbeRow, RttRow, Writer};
+
+    #[test]
+    fn rows_stand_by_time_and_flow() {
+        let mut writer = Writer::default();
+        for (time_ns, flow, rtt_ns) in [(2, 0, 1), (1, 1, 2), (1, 0, 3), (2, 0, 4)] {
+            writer.rtts.push(RttRow { time_ns, flow, rtt_ns });
+        }
+        let mut recording = writer.finish();
+        in_order(&mut recording);
+        let rtts = recording.table("rtts").unwrap();
+        assert_eq!(integers(rtts, "time_ns").unwrap(), [1, 1, 2, 2]);
+        assert_eq!(integers(rtts, "rtt_ns").unwrap(), [3, 2, 1, 4]);
+    }
 
     #[test]
     fn an_answer_says_where_its_columns_are() {

@@ -48,7 +48,7 @@ BOOT_WORDS = (
     # What costs instructions and shows nothing: mitigations of speculation, which an emulator does not do.
     "mitigations=off console=ttyS0 quiet panic=-1 rdinit=/init "
     f"memmap={WINDOW_MIB}M${MEMORY_MIB}M "
-    f"-- exchange=/dev/mem:{MEMORY_MIB << 20}:{SIZE} watchdog=/dev/watchdog"
+    f"-- first exchange=/dev/mem:{MEMORY_MIB << 20}:{SIZE} watchdog=/dev/watchdog"
 )
 
 

@@ -1,7 +1,8 @@
 //! Being the first process of a machine: file systems, modules, and the moment of readiness.
 
+use super::modules;
 use crate::fault::Fault;
-use crate::{modules, sys};
+use crate::sys;
 use std::fs;
 use std::io::Write;
 use std::path::Path;

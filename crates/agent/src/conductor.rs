@@ -1,0 +1,338 @@
+//! The conductor of a run: builds the network, believes it only when it is as asked, lets the sides play their
+//! parts by one clock, and collects what they leave.
+
+use crate::fault::{Fault, fault};
+use crate::machine::{self, Grant, Part};
+use crate::network::{Network, Place};
+use crate::plan::Plan;
+use crate::record;
+use crate::side::{
+    Agenda, Counts, Desk, EndReport, Event, Notice, Order, Pinger, Report, Side, side_of,
+};
+use crate::sys::{self, Poll};
+use dragstrip_recording::{FlowRow, Writer};
+use dragstrip_scenario::{Scenario, Transport};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+use std::fs;
+
+/// Quiet time between building and measuring: the kernel brings links up in its own time.
+const SETTLE_NS: i64 = 2_000_000_000;
+/// Packets that fit into the rings of all hosts together.
+const RING_PACKETS: usize = 1 << 17;
+/// Pings on each idle path, at most.
+const PINGS: usize = 10;
+/// Of the timer; those of files are never 0.
+const TIMER: u64 = 0;
+/// The kernel's counters (netstat -s) that together tell of every loss epoch of a host.
+const LOSS_EPOCHS: [&str; 3] = ["TCPSackRecovery", "TCPRenoRecovery", "TCPTimeouts"];
+
+/// A request for a run.
+#[derive(Deserialize)]
+pub struct Request {
+    scenario: Scenario,
+    /// What stands behind the request: the loader, and what it is to load; or nothing.
+    load: Vec<Part>,
+}
+
+/// Runs a scenario; `raw` are the bytes behind the request, `progress` is told how far it has come.
+pub fn run(
+    request: &Request,
+    raw: &[u8],
+    grant: Grant,
+    progress: &dyn Fn(u64),
+) -> Result<Vec<u8>, Fault> {
+    let Request { scenario, load } = request;
+    let plan = Plan::new(scenario, grant.tick_hz)?;
+    machine::prepare(scenario, load, raw, grant)?;
+    let mut network = Network::build(&plan, scenario.cold_arp, grant.global_sysctls)?;
+    let seen = network.verify(&plan)?;
+    wait_until(sys::now() + SETTLE_NS)?;
+    let idle = idle_round_trips(scenario, &plan, &network)?;
+    if scenario.cold_arp {
+        network.forget_neighbours(&plan);
+    }
+    let poll = Poll::new()?;
+    let mut sides = open_sides(scenario, &plan, network, &poll)?;
+    let mut tables = Writer::default();
+    let busy = cpu_ticks();
+    drive(&mut sides, &poll, scenario, &mut tables, progress)?;
+    let idle_share = idle_share(busy, cpu_ticks());
+    let mut reports = BTreeMap::new();
+    for side in &mut sides {
+        reports.insert(side.node(), side.finish(scenario.duration_ns as i64, &mut tables)?);
+    }
+    let ends = Ends::of(scenario, &plan, &reports)?;
+    ends.record(scenario, &reports, &mut tables);
+    let counted = reports.iter().filter_map(|(node, report)| {
+        Some((plan.nodes[*node].name.as_str(), report.counts.as_ref()?))
+    });
+    let mut about = json!({
+        "kernel": fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim(),
+        "path": seen,
+        "idle_rtt_ns": idle,
+        "ecn_negotiated": ends.check_ecn(scenario, &plan)?,
+        "netstat": counted.collect::<BTreeMap<_, _>>(),
+        "cpu_idle_share": idle_share,
+    });
+    if scenario.record.every_ack {
+        let sent =
+            reports.values().flat_map(|report| &report.ends).filter_map(|end| end.sent.as_ref());
+        let together: u64 = sent.map(|sent| sent.acks_together).sum();
+        about["acks_sampled_with_a_later_one"] = together.into();
+    }
+    let mut recording = tables.finish();
+    record::in_order(&mut recording);
+    Ok(record::answer(&recording, about))
+}
+
+fn wait_until(time: i64) -> Result<(), Fault> {
+    let (poll, timer) = (Poll::new()?, sys::timer()?);
+    poll.add(&timer, libc::EPOLLIN, TIMER)?;
+    sys::arm(&timer, time)?;
+    let mut ready = Vec::new();
+    while sys::now() < time {
+        poll.wait(&mut ready, 1_000)?;
+    }
+    Ok(())
+}
+
+/// Pings along every flow's path while nothing else moves; a fault if the delay is not the scenario's.
+fn idle_round_trips(scenario: &Scenario, plan: &Plan, network: &Network) -> Result<Value, Fault> {
+    let mut measured = Map::new();
+    for flow in &scenario.flows {
+        let (from, to) = (plan.node(&flow.sender)?, plan.node(&flow.receiver)?);
+        let name = format!("{} to {}", flow.sender, flow.receiver);
+        if measured.contains_key(&name) {
+            continue;
+        }
+        let ((there, constant), (back, constant_back)) =
+            (plan.delay_ns(from, to), plan.delay_ns(to, from));
+        let wanted = (there + back) as i64;
+        sys::enter(&network.places[from].namespace)?;
+        let mut pinger = Pinger::open(0xffff, plan.nodes[to].address, 64)?;
+        let slack = wanted / 50 + 1_000_000 + serialisation_ns(scenario);
+        let mut best: Option<i64> = None;
+        for _ in 0..PINGS {
+            pinger.send(0);
+            wait_until(sys::now() + 2 * wanted + 50_000_000)?;
+            let rtt = pinger.answers().last().map(|(_, rtt)| *rtt);
+            best = best.into_iter().chain(rtt).min();
+            // The first one may have waited for neighbours to be found.
+            if best.is_some_and(|rtt| rtt <= wanted + slack) && constant && constant_back {
+                break;
+            }
+        }
+        let Some(rtt) = best else {
+            return fault(format!("{name}: {PINGS} pings on the idle path were not answered"));
+        };
+        if constant && constant_back && !(wanted..=wanted + slack).contains(&rtt) {
+            return fault(format!("{name}: the idle round trip takes {rtt} ns, not {wanted} ns"));
+        }
+        measured.insert(name, rtt.into());
+    }
+    Ok(Value::Object(measured))
+}
+
+/// What a ping's 98 bytes may take on all transmitters together.
+fn serialisation_ns(scenario: &Scenario) -> i64 {
+    let rates = scenario.links.iter().filter_map(|link| link.rate_bps);
+    rates.map(|bps| (200 * 8 * 1_000_000_000 / bps.max(1)) as i64).sum()
+}
+
+/// A side for each node that has something to do.
+fn open_sides<'a>(
+    scenario: &'a Scenario,
+    plan: &'a Plan,
+    network: Network,
+    poll: &Poll,
+) -> Result<Vec<Side<'a>>, Fault> {
+    let Network { places, interfaces } = network;
+    let tcp = scenario.flows.iter().filter(|flow| matches!(flow.transport, Transport::Tcp { .. }));
+    let mut hosts: Vec<&str> =
+        tcp.flat_map(|flow| [flow.sender.as_str(), flow.receiver.as_str()]).collect();
+    hosts.sort_unstable();
+    hosts.dedup();
+    let ring = RING_PACKETS / hosts.len().max(1);
+    let flows = scenario.flows.iter().flat_map(|flow| [&flow.sender, &flow.receiver]);
+    let named: Vec<&String> =
+        flows.chain(scenario.probes.iter().map(|probe| &probe.from)).collect();
+    let busy = |node: usize| {
+        named.iter().any(|name| **name == plan.nodes[node].name)
+            || plan.hops.iter().any(|hop| hop.from == node && hop.watched.is_some())
+    };
+    let mut sides: Vec<Side<'a>> = Vec::new();
+    let all: Vec<(usize, Place)> = places.into_iter().enumerate().collect();
+    for (node, place) in all.into_iter().filter(|(node, _)| busy(*node)) {
+        let number = sides.len();
+        sides.push(Side::open(number, (node, place), scenario, plan, &interfaces, ring, poll)?);
+    }
+    Ok(sides)
+}
+
+/// The run itself, with all sides in this process: whatever is ready or due goes to its side, and what a side has
+/// to say to the conductor is carried over before anything else happens.
+fn drive(
+    sides: &mut [Side<'_>],
+    poll: &Poll,
+    scenario: &Scenario,
+    tables: &mut Writer,
+    progress: &dyn Fn(u64),
+) -> Result<(), Fault> {
+    let timer = sys::timer()?;
+    poll.add(&timer, libc::EPOLLIN, TIMER)?;
+    let end_ns = scenario.duration_ns as i64;
+    let mut agenda = Agenda::new(end_ns);
+    let start = sys::now() + 1_000_000;
+    for side in &mut *sides {
+        side.told(Order::Begin { start }, &mut agenda);
+    }
+    let mut ready = Vec::new();
+    let mut notices = Vec::new();
+    loop {
+        sys::arm(&timer, start + agenda.next_ns())?;
+        poll.wait(&mut ready, -1)?;
+        for &(token, events) in ready.iter().filter(|(token, _)| *token != TIMER) {
+            let mut desk =
+                Desk { poll, agenda: &mut agenda, tables: &mut *tables, notices: &mut notices };
+            sides[side_of(token)].on_file(token, events, &mut desk)?;
+            carry_over(&mut notices, sides, &mut agenda);
+        }
+        let now_ns = sys::now() - start;
+        while let Some((time_ns, event, side)) = agenda.due(now_ns) {
+            let mut desk =
+                Desk { poll, agenda: &mut agenda, tables: &mut *tables, notices: &mut notices };
+            sides[side].on_event(time_ns, event, &mut desk)?;
+            carry_over(&mut notices, sides, &mut agenda);
+            if event == Event::Sample {
+                progress(time_ns as u64);
+            }
+        }
+        if now_ns >= end_ns {
+            return Ok(());
+        }
+    }
+}
+
+/// What one side has seen, told to those whom it concerns.
+fn carry_over(notices: &mut Vec<Notice>, sides: &mut [Side<'_>], agenda: &mut Agenda) {
+    for Notice::Arrived { flow, at_ns } in notices.drain(..) {
+        for side in &mut *sides {
+            side.told(Order::Arrived { flow, at_ns }, agenda);
+        }
+    }
+}
+
+/// Both ends of every flow, by the flow's number: the client's, the server's, and where the data are sent.
+struct Ends<'r>(Vec<(&'r EndReport, &'r EndReport, usize)>);
+
+impl<'r> Ends<'r> {
+    fn of(
+        scenario: &Scenario,
+        plan: &Plan,
+        reports: &'r BTreeMap<usize, Report>,
+    ) -> Result<Self, Fault> {
+        let mut found = Vec::new();
+        for (flow, spec) in scenario.flows.iter().enumerate() {
+            let (client, server) = (plan.node(&spec.sender)?, plan.node(&spec.receiver)?);
+            let own = |node: usize| reports[&node].ends.iter().filter(move |end| end.flow == flow);
+            // Where both are on one host the client's comes first.
+            let (Some(one), Some(other)) = (own(client).next(), own(server).last()) else {
+                return fault(format!("flow {}: an end has not reported", spec.label));
+            };
+            let source = if other.sent.is_some() { server } else { client };
+            found.push((one, other, source));
+        }
+        Ok(Self(found))
+    }
+
+    /// A row of `flows` each. A host's counters tell of every recovery and timeout if no other flow shares it; the
+    /// kernel keeps no count of CWR (ECN), so samples tell of it.
+    fn record(&self, scenario: &Scenario, reports: &BTreeMap<usize, Report>, tables: &mut Writer) {
+        let mut senders: BTreeMap<usize, usize> = BTreeMap::new();
+        for (one, other, source) in &self.0 {
+            if one.sent.is_some() || other.sent.is_some() {
+                *senders.entry(*source).or_default() += 1;
+            }
+        }
+        for ((client, server, source), (flow, spec)) in
+            self.0.iter().zip(scenario.flows.iter().enumerate())
+        {
+            let sent = client.sent.as_ref().or(server.sent.as_ref());
+            let alone = senders.get(source) == Some(&1);
+            let counts = reports[source].counts.as_ref().filter(|_| alone && sent.is_some());
+            let count = |counts: &Counts, name| counts.get(name).copied().unwrap_or_default();
+            let timeouts = match sent {
+                Some(_) => counts.map(|counts| count(counts, "TCPTimeouts") as i64),
+                None => Some(0),
+            };
+            let tcp = sent.cloned().unwrap_or_default();
+            let reductions = counts.map_or(tcp.seen_reductions, |counts| {
+                LOSS_EPOCHS.iter().map(|name| count(counts, name)).sum::<u64>() + tcp.seen_cwr
+            });
+            let lost = client.datagrams.saturating_sub(server.datagrams) as i64;
+            let cc = match &spec.transport {
+                Transport::Tcp { cc, .. } => cc,
+                Transport::Udp => "",
+            };
+            let received = client.received_bytes.or(server.received_bytes);
+            let ended_ns = client.ended_ns.into_iter().chain(server.ended_ns).min();
+            let table = &mut tables.flows;
+            let row = FlowRow {
+                flow: flow as u32,
+                label: table.label.word(&spec.label),
+                protocol: table.protocol.word(if sent.is_some() { "tcp" } else { "udp" }),
+                cc: table.cc.word(cc),
+                sender: table.sender.word(&spec.sender),
+                receiver: table.receiver.word(&spec.receiver),
+                start_ns: spec.start_ns as i64,
+                stop_ns: ended_ns.unwrap_or(scenario.duration_ns as i64),
+                bytes_acked: tcp.bytes_acked as i64,
+                bytes_received: received.unwrap_or_default() as i64,
+                segments_sent: if sent.is_some() { tcp.segments } else { client.datagrams } as i64,
+                retransmits: tcp.retransmits as i64,
+                rto_count: timeouts,
+                reductions: reductions as i64,
+                ecn_negotiated: tcp.ecn,
+                datagrams_lost: sent.is_none().then_some(lost),
+            };
+            table.push(row);
+        }
+    }
+
+    /// Which TCP flows have ECN; a fault if the hosts' settings imply something else.
+    fn check_ecn(&self, scenario: &Scenario, plan: &Plan) -> Result<Value, Fault> {
+        let setting = |host: &str| -> Result<&str, Fault> {
+            let own = plan.nodes[plan.node(host)?].sysctl.get("net.ipv4.tcp_ecn");
+            Ok(own.map_or("2", |value| value.trim()))
+        };
+        let mut found = Map::new();
+        for ((client, server, _), spec) in self.0.iter().zip(&scenario.flows) {
+            let Some(sent) = client.sent.as_ref().or(server.sent.as_ref()) else { continue };
+            if sent.segments == 0 {
+                continue; // the connection has not come about
+            }
+            let wanted = setting(&spec.sender)? == "1" && setting(&spec.receiver)? != "0";
+            if sent.ecn != wanted {
+                let is = if sent.ecn { "was" } else { "was not" };
+                return fault(format!("flow {}: ECN {is} negotiated", spec.label));
+            }
+            found.insert(spec.label.clone(), wanted.into());
+        }
+        Ok(Value::Object(found))
+    }
+}
+
+/// Idle and all ticks of the processor.
+fn cpu_ticks() -> (u64, u64) {
+    let text = fs::read_to_string("/proc/stat").unwrap_or_default();
+    let line = text.lines().next().unwrap_or_default();
+    let numbers: Vec<u64> = line.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+    (numbers.get(3).copied().unwrap_or_default(), numbers.iter().sum())
+}
+
+fn idle_share(before: (u64, u64), after: (u64, u64)) -> f64 {
+    let all = after.1.saturating_sub(before.1).max(1);
+    (after.0.saturating_sub(before.0)) as f64 / all as f64
+}

@@ -1,0 +1,61 @@
+//! What an engine lets the agent change of a whole machine. In a virtual machine of its own that is everything, on
+//! somebody's host nothing: there only what lives in the run's own namespaces is touched.
+
+use crate::fault::{Fault, fault};
+
+/// What may be changed, and what is known of the machine's kernel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Grant {
+    /// The kernel's source of randomness is stirred with the seed.
+    pub entropy: bool,
+    /// Parameters of the kernel's modules, which it has once for all flows.
+    pub modules: bool,
+    /// Settings that the kernel has once and not in each network namespace.
+    pub global_sysctls: bool,
+    /// Congestion controls are put into the kernel and stay there.
+    pub programs: bool,
+    /// The kernel's ticks per second, which hosts must agree to; not checked where they are not known.
+    pub tick_hz: Option<u32>,
+}
+
+impl Grant {
+    /// A virtual machine that is thrown away. Debian builds its kernels with 250 ticks per second.
+    pub const MACHINE: Self = Self {
+        entropy: true,
+        modules: true,
+        global_sysctls: true,
+        programs: true,
+        tick_hz: Some(250),
+    };
+
+    /// Reads `entropy,modules,global-sysctls,programs`, or any of them.
+    pub fn parse(text: &str) -> Result<Self, Fault> {
+        let mut grant = Self::default();
+        for word in text.split(',').filter(|word| !word.is_empty()) {
+            match word {
+                "entropy" => grant.entropy = true,
+                "modules" => grant.modules = true,
+                "global-sysctls" => grant.global_sysctls = true,
+                "programs" => grant.programs = true,
+                _ => {
+                    let known = "entropy, modules, global-sysctls, programs";
+                    return fault(format!("grant={text}: {word:?} is none of {known}"));
+                }
+            }
+        }
+        Ok(grant)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_granted_that_is_not_named() {
+        assert_eq!(Grant::parse("").unwrap(), Grant::default());
+        let two = Grant::parse("modules,programs").unwrap();
+        assert_eq!(two, Grant { modules: true, programs: true, ..Grant::default() });
+        assert!(Grant::parse("everything").unwrap_err().to_string().contains("global-sysctls"));
+    }
+}

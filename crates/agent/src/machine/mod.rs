@@ -1,0 +1,38 @@
+//! What concerns a whole machine: being its first process, its randomness, its modules, programs in its kernel.
+//! Each change needs the engine's [`Grant`].
+
+pub mod first;
+mod grant;
+mod load;
+mod modules;
+
+pub use grant::Grant;
+pub use load::Part;
+
+use crate::fault::{Fault, refusal};
+use crate::sys;
+use dragstrip_scenario::Scenario;
+use std::fs::OpenOptions;
+
+/// Makes the machine's kernel what a run needs; `parts` and `raw` are the congestion controls that a request brings.
+pub fn prepare(scenario: &Scenario, parts: &[Part], raw: &[u8], grant: Grant) -> Result<(), Fault> {
+    if grant.entropy {
+        stir(scenario.seed)?;
+    }
+    if grant.programs {
+        load::register(parts, raw)?;
+    } else if !parts.is_empty() {
+        let expected = "nothing: this engine puts no programs into the kernel";
+        return refusal("load", "", expected);
+    }
+    modules::check(scenario)?;
+    if grant.modules { modules::configure(scenario) } else { modules::refuse_options(scenario) }
+}
+
+/// The seed becomes part of the kernel's randomness: netem's dice, hashes, sequence numbers.
+fn stir(seed: u64) -> Result<(), Fault> {
+    let pool = OpenOptions::new().write(true).open("/dev/urandom")?;
+    let mut data = [0; 32];
+    data[..8].copy_from_slice(&seed.to_le_bytes());
+    sys::stir(&pool, data)
+}

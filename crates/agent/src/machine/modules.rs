@@ -1,0 +1,70 @@
+//! Kernel modules and their parameters.
+
+use crate::fault::{Fault, refusal};
+use crate::sys;
+use dragstrip_scenario::{Scenario, Transport};
+use std::fs;
+use std::path::Path;
+
+/// Loads every module listed in `folder/order`: a file name per line, and the module's parameters.
+pub fn load_all(folder: &Path) -> Result<(), Fault> {
+    let order = fs::read_to_string(folder.join("order"))?;
+    for line in order.lines().filter(|line| !line.is_empty()) {
+        let (name, parameters) = line.split_once(' ').unwrap_or((line, ""));
+        let file = fs::File::open(folder.join(name))
+            .map_err(|error| Fault::Failed(format!("{name}: {error}")))?;
+        sys::load_module(&file, parameters).map_err(|fault| fault.at(name))?;
+    }
+    Ok(())
+}
+
+/// A refusal if a flow's congestion control is not in this kernel.
+pub fn check(scenario: &Scenario) -> Result<(), Fault> {
+    let available = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control")?;
+    for flow in &scenario.flows {
+        let Transport::Tcp { cc, .. } = &flow.transport else { continue };
+        if !available.split_whitespace().any(|name| name == cc) {
+            let known = format!("one that this kernel has: {}", available.trim());
+            return refusal(format!("flow {}: cc", flow.label), cc, known);
+        }
+    }
+    Ok(())
+}
+
+/// Sets the parameters of congestion controls, which the kernel has once for all flows.
+pub fn configure(scenario: &Scenario) -> Result<(), Fault> {
+    for (label, cc, name, value) in options(scenario) {
+        let file = format!("/sys/module/tcp_{cc}/parameters/{name}");
+        if let Err(error) = fs::write(&file, format!("{value}")) {
+            let field = format!("flow {label}: {cc}: {name}");
+            let expected = format!("a parameter that this kernel takes ({error})");
+            return refusal(field, value.to_string(), expected);
+        }
+    }
+    Ok(())
+}
+
+/// A refusal if a flow sets any, where the machine's modules are to stay as they are.
+pub fn refuse_options(scenario: &Scenario) -> Result<(), Fault> {
+    match options(scenario).next() {
+        None => Ok(()),
+        Some((label, cc, name, value)) => {
+            let expected = "no options: this engine leaves the kernel's modules as they are";
+            refusal(format!("flow {label}: {cc}: {name}"), value.to_string(), expected)
+        }
+    }
+}
+
+/// Flow, congestion control, option and value.
+fn options(scenario: &Scenario) -> impl Iterator<Item = (&str, &str, &str, f64)> {
+    scenario.flows.iter().flat_map(|flow| {
+        let set = match &flow.transport {
+            Transport::Tcp { cc, cc_options } => Some((cc, cc_options)),
+            Transport::Udp => None,
+        };
+        set.into_iter().flat_map(move |(cc, all)| {
+            all.iter()
+                .map(move |(name, value)| (flow.label.as_str(), cc.as_str(), name.as_str(), *value))
+        })
+    })
+}

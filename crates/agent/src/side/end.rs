@@ -1,0 +1,398 @@
+//! One end of a flow on a real socket: what its application does there.
+
+use super::cc_state;
+use super::message::EndReport;
+use super::sending::Sending;
+use super::tap::Seen;
+use crate::fault::{Fault, fault};
+use crate::plan::Plan;
+use crate::sys;
+use dragstrip_recording::{ReceivedRow, Writer};
+use dragstrip_scenario::{Application, FlowSpec, Record, Transport};
+use std::net::Ipv4Addr;
+use std::os::fd::OwnedFd;
+
+/// Bytes per write(2), as iperf3 does it.
+const WRITE: usize = 128 << 10;
+static ZEROS: [u8; WRITE] = [0; WRITE];
+const FIRST_PORT: u16 = 5001;
+const FIRST_CLIENT_PORT: u16 = 30_001;
+/// Ethernet, IP and UDP headers.
+const UDP_HEADERS: u64 = 42;
+
+/// Which end this is: the one that opens the connection (or sends the datagrams), or the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Role {
+    Client,
+    Server,
+}
+
+/// Where an end is in its flow's life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Not begun.
+    Waiting,
+    /// Sending, or asking.
+    Busy,
+    /// Silent, or thinking.
+    Quiet,
+    /// All that there was to send has arrived.
+    Finished,
+    /// Told to stop.
+    Stopped,
+}
+
+/// What came of reading a socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Taken {
+    /// Nothing to act upon.
+    Nothing,
+    /// The last byte of a bounded flow.
+    Last,
+    /// The whole answer that was asked for.
+    Answer,
+}
+
+/// What arrives where the flow's data end.
+#[derive(Default)]
+struct Receiving {
+    wire_bytes: u64,
+    recorded_bytes: u64,
+}
+
+/// An end of a flow.
+pub struct End<'a> {
+    pub flow: usize,
+    pub spec: &'a FlowSpec,
+    pub role: Role,
+    pub phase: Phase,
+    server_address: Ipv4Addr,
+    port: u16,
+    client_port: u16,
+    /// Of a server, until the end.
+    listener: Option<OwnedFd>,
+    /// Of the connection; a server of datagrams has only its listener.
+    socket: Option<OwnedFd>,
+    written: u64,
+    allowed: u64,
+    /// Bytes that have come to this end's application.
+    read: u64,
+    /// Requests that a client has sent.
+    rounds: u64,
+    datagrams: u64,
+    ended_ns: Option<i64>,
+    sending: Option<Sending>,
+    receiving: Option<Receiving>,
+}
+
+impl<'a> End<'a> {
+    pub fn new(flow: usize, spec: &'a FlowSpec, role: Role, plan: &Plan) -> Result<Self, Fault> {
+        let server = plan.node(&spec.receiver)?;
+        // In request/response the answers are the flow's data.
+        let answers = matches!(spec.application, Application::RequestResponse { .. });
+        let source = if answers { Role::Server } else { Role::Client };
+        let tcp = matches!(spec.transport, Transport::Tcp { .. });
+        let start_ns = spec.start_ns as i64;
+        let sends = tcp && role == source;
+        Ok(Self {
+            flow,
+            spec,
+            role,
+            phase: Phase::Waiting,
+            server_address: plan.nodes[server].address,
+            port: FIRST_PORT + flow as u16,
+            client_port: FIRST_CLIENT_PORT + flow as u16,
+            listener: None,
+            socket: None,
+            written: 0,
+            allowed: 0,
+            read: 0,
+            rounds: 0,
+            datagrams: 0,
+            ended_ns: None,
+            sending: sends.then(|| Sending::new(role == Role::Client, start_ns)),
+            receiving: (role != source).then(Receiving::default),
+        })
+    }
+
+    pub fn is_tcp(&self) -> bool {
+        self.congestion().is_some()
+    }
+
+    fn congestion(&self) -> Option<&'a str> {
+        match &self.spec.transport {
+            Transport::Tcp { cc, .. } => Some(cc),
+            Transport::Udp => None,
+        }
+    }
+
+    /// Its TCP sends the data that is recorded.
+    pub const fn sends(&self) -> bool {
+        self.sending.is_some()
+    }
+
+    /// Opens a server's socket; the thread is in the host's namespace.
+    pub fn listen(&mut self) -> Result<&OwnedFd, Fault> {
+        let socket = self.open()?;
+        sys::bind(&socket, Ipv4Addr::UNSPECIFIED, self.port)?;
+        if self.is_tcp() {
+            sys::listen(&socket)?;
+        }
+        Ok(self.listener.insert(socket))
+    }
+
+    fn open(&self) -> Result<OwnedFd, Fault> {
+        let Some(name) = self.congestion() else {
+            return sys::socket(libc::AF_INET, libc::SOCK_DGRAM, 0);
+        };
+        let socket = sys::socket(libc::AF_INET, libc::SOCK_STREAM, 0)?;
+        sys::set_congestion(&socket, name)?;
+        let mut found = [0; 16];
+        let length = sys::get_option(&socket, libc::IPPROTO_TCP, libc::TCP_CONGESTION, &mut found)?;
+        let found = String::from_utf8_lossy(&found[..length]);
+        if found.trim_end_matches('\0') != name {
+            return fault(format!("flow {}: the kernel uses {found}, not {name}", self.spec.label));
+        }
+        Ok(socket)
+    }
+
+    /// The flow begins: a client opens its socket; the thread is in the host's namespace.
+    pub fn start(&mut self) -> Result<Option<&OwnedFd>, Fault> {
+        self.phase = Phase::Busy;
+        if self.role == Role::Server {
+            return Ok(None);
+        }
+        let socket = self.open()?;
+        sys::bind(&socket, Ipv4Addr::UNSPECIFIED, self.client_port)?;
+        sys::connect(&socket, self.server_address, self.port)
+            .map_err(|fault| fault.at(&self.spec.label))?;
+        self.allowed = match self.spec.application {
+            Application::Bulk { bytes } => bytes.unwrap_or(u64::MAX),
+            Application::OnOff { .. } => u64::MAX,
+            Application::RequestResponse { request_bytes, .. } => {
+                self.rounds = 1;
+                request_bytes
+            }
+            // A tunnel is refused with the link that it carries.
+            Application::ConstantRate { .. } | Application::Tunnel { .. } => 0,
+        };
+        Ok(Some(self.socket.insert(socket)))
+    }
+
+    /// Somebody has connected.
+    pub fn accept(&mut self) -> Option<&OwnedFd> {
+        let accepted = sys::accept(self.listener.as_ref()?)?;
+        Some(self.socket.insert(accepted))
+    }
+
+    /// Writes what this end may write, until its socket takes no more.
+    pub fn pump(&mut self) {
+        let (Some(socket), true) = (&self.socket, self.is_tcp()) else { return };
+        if self.phase == Phase::Quiet && matches!(self.spec.application, Application::OnOff { .. })
+        {
+            return;
+        }
+        while self.written < self.allowed {
+            let left = (self.allowed - self.written).min(WRITE as u64) as usize;
+            let Some(taken) = sys::write(socket, &ZEROS[..left]) else { return };
+            self.written += taken as u64;
+        }
+    }
+
+    /// Takes what has arrived.
+    pub fn take(&mut self, now_ns: i64) -> Taken {
+        if !self.is_tcp() {
+            while let Some(bytes) = self.listener.as_ref().and_then(|fd| sys::discard(fd, 0)) {
+                self.datagrams += 1;
+                self.read += bytes as u64;
+                if let Some(receiving) = &mut self.receiving {
+                    receiving.wire_bytes += bytes as u64 + UDP_HEADERS;
+                }
+            }
+            return Taken::Nothing;
+        }
+        while let Some(bytes) = self.socket.as_ref().and_then(|fd| sys::discard(fd, WRITE)) {
+            self.read += bytes as u64;
+            if bytes < WRITE {
+                break;
+            }
+        }
+        match (&self.spec.application, self.role) {
+            (Application::Bulk { bytes: Some(bytes) }, Role::Server)
+                if self.read >= *bytes && self.phase == Phase::Busy =>
+            {
+                self.arrived(now_ns);
+                Taken::Last
+            }
+            (Application::RequestResponse { request_bytes, response_bytes, .. }, Role::Server) => {
+                self.allowed = self.read / (*request_bytes).max(1) * response_bytes;
+                self.pump();
+                Taken::Nothing
+            }
+            (Application::RequestResponse { response_bytes, .. }, Role::Client)
+                if self.read >= self.rounds * response_bytes && self.phase == Phase::Busy =>
+            {
+                self.phase = Phase::Quiet;
+                Taken::Answer
+            }
+            (
+                Application::Bulk { .. }
+                | Application::OnOff { .. }
+                | Application::RequestResponse { .. }
+                | Application::ConstantRate { .. }
+                | Application::Tunnel { .. },
+                Role::Client | Role::Server,
+            ) => Taken::Nothing,
+        }
+    }
+
+    /// All that there was to send has arrived at the other end, or at this one.
+    pub fn arrived(&mut self, at_ns: i64) {
+        if self.phase != Phase::Stopped {
+            self.phase = Phase::Finished;
+            self.ended_ns.get_or_insert(at_ns);
+        }
+    }
+
+    /// The next request.
+    pub fn ask_again(&mut self) {
+        if let Application::RequestResponse { request_bytes, .. } = self.spec.application {
+            self.rounds += 1;
+            self.allowed += request_bytes;
+            self.phase = Phase::Busy;
+            self.pump();
+        }
+    }
+
+    /// From sending to silence or back.
+    pub fn toggle(&mut self) {
+        self.phase = if self.phase == Phase::Busy { Phase::Quiet } else { Phase::Busy };
+        self.pump();
+    }
+
+    /// Sends a datagram.
+    pub fn datagram(&mut self, bytes: u32) {
+        let size = (bytes as usize).min(WRITE);
+        let sent = self.socket.as_ref().and_then(|fd| sys::write(fd, &ZEROS[..size]));
+        self.datagrams += u64::from(sent.is_some());
+    }
+
+    /// The flow's time is over: the connection is reset.
+    pub fn stop(&mut self, now_ns: i64, tables: &mut Writer) -> Result<(), Fault> {
+        if let Some(sending) = &mut self.sending {
+            sending.read(self.socket.as_ref())?;
+            sending.end_interval(now_ns, &mut tables.samples);
+        }
+        self.ended_ns.get_or_insert(now_ns);
+        self.phase = Phase::Stopped;
+        if let Some(socket) = self.socket.take()
+            && self.is_tcp()
+        {
+            let linger = libc::linger { l_onoff: 1, l_linger: 0 };
+            sys::set_option(&socket, libc::SOL_SOCKET, libc::SO_LINGER, &linger, "SO_LINGER")?;
+        }
+        Ok(())
+    }
+
+    /// A packet of this flow at the host's interfaces. An ACK may give an RTT: (time in the run, RTT).
+    pub fn see(&mut self, seen: &Seen, start: i64) -> Option<(i64, i64)> {
+        let (own, other) = match self.role {
+            Role::Client => (self.client_port, self.port),
+            Role::Server => (self.port, self.client_port),
+        };
+        if let Some(receiving) = &mut self.receiving
+            && !seen.outgoing
+            && seen.source_port == other
+            && seen.payload > 0
+        {
+            receiving.wire_bytes += u64::from(seen.frame);
+        }
+        self.sending.as_mut()?.see(seen, own, other, start)
+    }
+
+    /// The ports by which a packet belongs to this flow.
+    pub fn owns(&self, seen: &Seen) -> bool {
+        let ports = [seen.source_port, seen.target_port];
+        ports.contains(&self.port) && ports.contains(&self.client_port)
+    }
+
+    const fn running(&self) -> bool {
+        matches!(self.phase, Phase::Busy | Phase::Quiet)
+    }
+
+    /// Rows of `received` and, unless it has one per ACK, of `samples` at the end of an interval.
+    pub fn record(
+        &mut self,
+        now_ns: i64,
+        record: &Record,
+        tables: &mut Writer,
+    ) -> Result<(), Fault> {
+        let running = self.running();
+        if let Some(receiving) = &mut self.receiving {
+            let Receiving { wire_bytes, recorded_bytes } = receiving;
+            if running || *wire_bytes > 0 || self.read > *recorded_bytes {
+                tables.received.push(ReceivedRow {
+                    time_ns: now_ns,
+                    flow: self.flow as u32,
+                    wire_bytes: *wire_bytes as i64,
+                    new_bytes: (self.read - *recorded_bytes) as i64,
+                });
+                (*wire_bytes, *recorded_bytes) = (0, self.read);
+            }
+        }
+        let Some(sending) = &mut self.sending else { return Ok(()) };
+        let sampled = running && self.socket.is_some();
+        if sampled || sending.has_open_rows() {
+            sending.read(self.socket.as_ref())?;
+            let sample = sampled && !record.every_ack;
+            if sample {
+                sending.sample(self.flow, now_ns, self.written, &mut tables.samples);
+            }
+            sending.end_interval(now_ns, &mut tables.samples);
+            if sample && record.cc_state {
+                self.record_cc_state(now_ns, tables)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Rows of `cc_state`.
+    fn record_cc_state(&self, time_ns: i64, tables: &mut Writer) -> Result<(), Fault> {
+        let Some((socket, cc)) = self.socket.as_ref().zip(self.congestion()) else { return Ok(()) };
+        cc_state::record(&mut tables.cc_state, socket, cc, time_ns, self.flow as u32)
+    }
+
+    /// A row of `samples` after ACKs that no row has shown yet: how the sender stands now that TCP has taken them in.
+    pub fn record_ack(&mut self, record: &Record, tables: &mut Writer) -> Result<(), Fault> {
+        let Some(sending) = &mut self.sending else { return Ok(()) };
+        if let Some(time_ns) = sending.take_acked()
+            && self.socket.is_some()
+        {
+            sending.read(self.socket.as_ref())?;
+            sending.sample(self.flow, time_ns, self.written, &mut tables.samples);
+            if record.cc_state {
+                self.record_cc_state(time_ns, tables)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The run is over.
+    pub fn finish(&mut self, end_ns: i64, tables: &mut Writer) -> Result<EndReport, Fault> {
+        let sent = match &mut self.sending {
+            Some(sending) => {
+                sending.read(self.socket.as_ref())?;
+                sending.end_interval(end_ns, &mut tables.samples);
+                Some(sending.report())
+            }
+            None => None,
+        };
+        Ok(EndReport {
+            flow: self.flow,
+            ended_ns: self.ended_ns,
+            datagrams: self.datagrams,
+            received_bytes: self.receiving.is_some().then_some(self.read),
+            sent,
+        })
+    }
+}

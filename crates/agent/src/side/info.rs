@@ -1,0 +1,56 @@
+//! What the kernel tells of a connection: the parts of TCP_INFO that are recorded.
+
+use crate::fault::Fault;
+use crate::netlink::{long, word};
+use crate::sys;
+use std::os::fd::OwnedFd;
+
+/// The state `CWR` of `tcp_ca_state`; what is above it is a reduction too.
+pub const CWR: u8 = 2;
+
+/// The parts of TCP_INFO that are recorded (struct tcp_info, linux/tcp.h).
+#[derive(Clone, Debug, Default)]
+pub struct Info {
+    pub state: u8,
+    pub ecn: bool,
+    pub mss: u64,
+    pub cwnd: u64,
+    pub ssthresh: Option<u64>,
+    pub in_flight: u64,
+    pub srtt_us: u64,
+    pub min_rtt_us: Option<u64>,
+    pub pacing: Option<u64>,
+    pub delivery: u64,
+    pub bytes_acked: u64,
+    pub retransmits: u64,
+    pub segments: u64,
+    /// Microseconds spent busy, limited by the receiver's window, limited by the send buffer.
+    pub busy_us: [u64; 3],
+}
+
+impl Info {
+    pub fn read(fd: &OwnedFd) -> Result<Self, Fault> {
+        let mut bytes = [0; 256];
+        sys::get_option(fd, libc::IPPROTO_TCP, libc::TCP_INFO, &mut bytes)?;
+        let word = |at| u64::from(word(&bytes, at).unwrap_or_default());
+        let long = |at| long(&bytes, at).unwrap_or_default();
+        const OPTION_ECN: u8 = 8;
+        let infinite = |value: u64, limit: u64| (value < limit).then_some(value);
+        Ok(Self {
+            state: bytes[1],
+            ecn: bytes[5] & OPTION_ECN != 0,
+            mss: word(16),
+            cwnd: word(80),
+            ssthresh: infinite(word(76), 0x7fff_ffff),
+            in_flight: (word(24) + word(36)).saturating_sub(word(28) + word(32)),
+            srtt_us: word(68),
+            min_rtt_us: infinite(word(148), u64::from(u32::MAX)),
+            pacing: infinite(long(104), u64::MAX),
+            delivery: long(160),
+            bytes_acked: long(120),
+            retransmits: word(100),
+            segments: word(156),
+            busy_us: [long(168), long(176), long(184)],
+        })
+    }
+}

@@ -1,0 +1,77 @@
+//! What a conductor and a side tell each other: plain values, so that the two may be in one process or on two
+//! machines.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// From the conductor to a side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Order {
+    /// The run begins at this time of the side's clock, in nanoseconds.
+    Begin { start: i64 },
+    /// All that a flow had to send has arrived, this far into the run.
+    Arrived { flow: usize, at_ns: i64 },
+}
+
+/// From a side to the conductor, which passes it on to the other end of the flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Notice {
+    /// All that a flow had to send has arrived here, this far into the run.
+    Arrived { flow: usize, at_ns: i64 },
+}
+
+/// TCP's counters by name (netstat -s).
+pub type Counts = BTreeMap<String, u64>;
+
+/// What a side leaves besides the rows of its tables.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    pub ends: Vec<EndReport>,
+    /// What this host's TCP has counted in the run, if it has an end of a TCP flow.
+    pub counts: Option<Counts>,
+}
+
+/// What one end of a flow leaves.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct EndReport {
+    pub flow: usize,
+    /// When the flow ended, if this end knows.
+    pub ended_ns: Option<i64>,
+    /// Datagrams sent or received.
+    pub datagrams: u64,
+    /// Bytes that came to the application, where the flow's data arrive.
+    pub received_bytes: Option<u64>,
+    /// Where the flow's data leave over TCP.
+    pub sent: Option<Sent>,
+}
+
+/// What a sending TCP says in the end.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Sent {
+    pub bytes_acked: u64,
+    pub segments: u64,
+    pub retransmits: u64,
+    pub ecn: bool,
+    pub seen_cwr: u64,
+    pub seen_reductions: u64,
+    pub acks_together: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Nothing in a message is bound to a process.
+    #[test]
+    fn a_report_survives_the_way_through_text() {
+        let counts = Some(Counts::from([("TCPTimeouts".to_owned(), 2)]));
+        let sent = Some(Sent { bytes_acked: 7, ecn: true, ..Sent::default() });
+        let end = EndReport { flow: 1, ended_ns: Some(5), sent, ..EndReport::default() };
+        let report = Report { ends: vec![end], counts };
+        let text = serde_json::to_string(&report).unwrap();
+        assert_eq!(serde_json::from_str::<Report>(&text).unwrap(), report);
+        let order = Order::Arrived { flow: 3, at_ns: 9 };
+        let text = serde_json::to_string(&order).unwrap();
+        assert_eq!(serde_json::from_str::<Order>(&text).unwrap(), order);
+    }
+}

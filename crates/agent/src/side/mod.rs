@@ -1,0 +1,400 @@
+//! A side: what one host does in a run. Its ends of flows, its pings, its tap, the queues at its interfaces.
+//!
+//! A side acts when one of its files is ready or one of its events is due, and knows nothing of other hosts:
+//! what one must know of another, a conductor carries over (message.rs).
+
+mod agenda;
+mod cc_state;
+mod end;
+mod info;
+mod message;
+mod probe;
+mod sending;
+mod tap;
+mod watch;
+
+pub use agenda::{Agenda, Event};
+pub use message::{Counts, EndReport, Notice, Order, Report};
+pub use probe::Pinger;
+
+use crate::fault::Fault;
+use crate::network::Place;
+use crate::plan::Plan;
+use crate::sys::{self, Poll};
+use dragstrip_recording::{RttRow, Writer};
+use dragstrip_scenario::{Application, Scenario};
+use end::{End, Phase, Role, Taken};
+use std::fs;
+use tap::Tap;
+use watch::Watch;
+
+/// What a side works with while it acts.
+pub struct Desk<'d> {
+    pub poll: &'d Poll,
+    pub agenda: &'d mut Agenda,
+    pub tables: &'d mut Writer,
+    pub notices: &'d mut Vec<Notice>,
+}
+
+/// A file that is waited for: what it is, whose, and which one of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Token {
+    what: u64,
+    side: usize,
+    index: usize,
+}
+
+const LISTENER: u64 = 1;
+/// An end's connection, or a server's socket for datagrams.
+const SOCKET: u64 = 2;
+const PROBE: u64 = 3;
+const TAP: u64 = 4;
+const WHAT_BITS: u32 = 3;
+const SIDE_BITS: u32 = 24;
+
+impl Token {
+    const fn pack(self) -> u64 {
+        self.what | (self.side as u64) << WHAT_BITS | (self.index as u64) << (WHAT_BITS + SIDE_BITS)
+    }
+
+    const fn unpack(token: u64) -> Self {
+        Self {
+            what: token & ((1 << WHAT_BITS) - 1),
+            side: (token >> WHAT_BITS & ((1 << SIDE_BITS) - 1)) as usize,
+            index: (token >> (WHAT_BITS + SIDE_BITS)) as usize,
+        }
+    }
+}
+
+/// The number of the side that a ready file belongs to.
+pub const fn side_of(token: u64) -> usize {
+    Token::unpack(token).side
+}
+
+/// One host.
+pub struct Side<'a> {
+    /// Its number among the sides of this process.
+    number: usize,
+    /// Its number in the plan.
+    node: usize,
+    scenario: &'a Scenario,
+    place: Place,
+    ends: Vec<End<'a>>,
+    /// With the number of the probe.
+    pingers: Vec<(usize, Pinger)>,
+    tap: Option<Tap>,
+    watches: Vec<Watch<'a>>,
+    counted_before: Counts,
+    start: i64,
+}
+
+impl<'a> Side<'a> {
+    /// Opens all that waits for others: listening sockets, the tap, sockets for pings, counters.
+    ///
+    /// `interfaces` are those of the plan's hops, `ring` the packets that the tap has room for.
+    pub fn open(
+        number: usize,
+        (node, place): (usize, Place),
+        scenario: &'a Scenario,
+        plan: &'a Plan,
+        interfaces: &[i32],
+        ring: usize,
+        poll: &Poll,
+    ) -> Result<Self, Fault> {
+        let mut side = Self {
+            number,
+            node,
+            scenario,
+            place,
+            ends: Vec::new(),
+            pingers: Vec::new(),
+            tap: None,
+            watches: Vec::new(),
+            counted_before: Counts::new(),
+            start: 0,
+        };
+        side.enter()?;
+        side.open_ends(plan, poll)?;
+        if side.ends.iter().any(End::is_tcp) {
+            let tap = Tap::open(ring)?;
+            if scenario.record.every_ack && side.ends.iter().any(End::sends) {
+                poll.add(&tap.socket, libc::EPOLLIN, side.token(TAP, 0))?;
+            }
+            side.tap = Some(tap);
+            side.counted_before = counts();
+        }
+        for (index, probe) in scenario.probes.iter().enumerate() {
+            if plan.node(&probe.from)? == node {
+                let target = plan.nodes[plan.node(&probe.target)?].address;
+                let pinger = Pinger::open(index as u16, target, probe.size_bytes as usize)?;
+                poll.add(&pinger.socket, libc::EPOLLIN, side.token(PROBE, side.pingers.len()))?;
+                side.pingers.push((index, pinger));
+            }
+        }
+        for (hop, &interface) in plan.hops.iter().zip(interfaces) {
+            if let (Some(name), true) = (&hop.watched, hop.from == node) {
+                let watch = Watch::new(&mut side.place.netlink, name, interface, &hop.qdisc)?;
+                side.watches.push(watch);
+            }
+        }
+        Ok(side)
+    }
+
+    fn open_ends(&mut self, plan: &Plan, poll: &Poll) -> Result<(), Fault> {
+        for (flow, spec) in self.scenario.flows.iter().enumerate() {
+            for (role, host) in [(Role::Client, &spec.sender), (Role::Server, &spec.receiver)] {
+                if plan.node(host)? != self.node {
+                    continue;
+                }
+                let mut end = End::new(flow, spec, role, plan)?;
+                if role == Role::Server {
+                    let what = if end.is_tcp() { LISTENER } else { SOCKET };
+                    let token = self.token(what, self.ends.len());
+                    poll.add(end.listen()?, libc::EPOLLIN, token)?;
+                }
+                self.ends.push(end);
+            }
+        }
+        Ok(())
+    }
+
+    fn enter(&self) -> Result<(), Fault> {
+        sys::enter(&self.place.namespace)
+    }
+
+    const fn token(&self, what: u64, index: usize) -> u64 {
+        Token { what, side: self.number, index }.pack()
+    }
+
+    /// Its number in the plan.
+    pub const fn node(&self) -> usize {
+        self.node
+    }
+
+    /// Does what the conductor says.
+    pub fn told(&mut self, order: Order, agenda: &mut Agenda) {
+        match order {
+            Order::Begin { start } => {
+                self.start = start;
+                self.schedule(agenda);
+            }
+            Order::Arrived { flow, at_ns } => {
+                for end in self.ends.iter_mut().filter(|end| end.flow == flow) {
+                    end.arrived(at_ns);
+                }
+            }
+        }
+    }
+
+    fn schedule(&self, agenda: &mut Agenda) {
+        agenda.add(self.scenario.record.interval_ns as i64, Event::Sample, self.number);
+        for (index, end) in self.ends.iter().enumerate() {
+            agenda.add(end.spec.start_ns as i64, Event::Start(index), self.number);
+            if let Some(stop_ns) = end.spec.stop_ns {
+                agenda.add(stop_ns as i64, Event::Stop(index), self.number);
+            }
+        }
+        for (index, (probe, _)) in self.pingers.iter().enumerate() {
+            let start_ns = self.scenario.probes[*probe].start_ns;
+            agenda.add(start_ns as i64, Event::Ping(index), self.number);
+        }
+    }
+
+    /// One of this side's files is ready.
+    pub fn on_file(&mut self, token: u64, events: i32, desk: &mut Desk<'_>) -> Result<(), Fault> {
+        let Token { what, index, .. } = Token::unpack(token);
+        match what {
+            LISTENER => {
+                let watched = libc::EPOLLIN | libc::EPOLLOUT | libc::EPOLLET;
+                let token = self.token(SOCKET, index);
+                if let Some(accepted) = self.ends[index].accept() {
+                    desk.poll.add(accepted, watched, token)?;
+                    self.take(index, desk);
+                }
+            }
+            SOCKET => {
+                if events & libc::EPOLLOUT != 0 {
+                    self.ends[index].pump();
+                }
+                if events & libc::EPOLLIN != 0 {
+                    self.take(index, desk);
+                }
+            }
+            PROBE => self.pingers[index].1.record(&mut desk.tables.probes),
+            TAP => self.drain(desk.tables)?,
+            _ => {} // the timer: events are looked at in any case
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, index: usize, desk: &mut Desk<'_>) {
+        let now_ns = sys::now() - self.start;
+        let end = &mut self.ends[index];
+        match end.take(now_ns) {
+            Taken::Nothing => {}
+            Taken::Last => desk.notices.push(Notice::Arrived { flow: end.flow, at_ns: now_ns }),
+            Taken::Answer => {
+                if let Application::RequestResponse { think_ns, .. } = end.spec.application {
+                    desk.agenda.add(now_ns + think_ns as i64, Event::Ask(index), self.number);
+                }
+            }
+        }
+    }
+
+    /// One of this side's events is due.
+    pub fn on_event(
+        &mut self,
+        time_ns: i64,
+        event: Event,
+        desk: &mut Desk<'_>,
+    ) -> Result<(), Fault> {
+        match event {
+            Event::Sample => {
+                self.sample(time_ns, desk.tables)?;
+                let next_ns = time_ns + self.scenario.record.interval_ns as i64;
+                desk.agenda.add(next_ns, Event::Sample, self.number);
+            }
+            Event::Start(index) => self.start_end(index, time_ns, desk)?,
+            Event::Stop(index) => {
+                self.drain(desk.tables)?;
+                self.ends[index].stop(time_ns, desk.tables)?;
+            }
+            Event::Toggle(index) => {
+                let end = &mut self.ends[index];
+                if let (Application::OnOff { on_ns, off_ns }, Phase::Busy | Phase::Quiet) =
+                    (&end.spec.application, end.phase)
+                {
+                    end.toggle();
+                    let lasts = if end.phase == Phase::Busy { *on_ns } else { *off_ns };
+                    desk.agenda.add(time_ns + lasts as i64, event, self.number);
+                }
+            }
+            Event::Ask(index) => {
+                if self.ends[index].phase == Phase::Quiet {
+                    self.ends[index].ask_again();
+                }
+            }
+            Event::Datagram(index) => self.datagram(index, time_ns, desk.agenda),
+            Event::Ping(index) => {
+                let (probe, pinger) = &mut self.pingers[index];
+                let spec = &self.scenario.probes[*probe];
+                let table = &mut desk.tables.probes;
+                pinger.send(probe::row(table, time_ns, &spec.label, &spec.target));
+                desk.agenda.add(time_ns + spec.interval_ns as i64, event, self.number);
+            }
+        }
+        Ok(())
+    }
+
+    fn start_end(&mut self, index: usize, time_ns: i64, desk: &mut Desk<'_>) -> Result<(), Fault> {
+        self.enter()?;
+        let token = self.token(SOCKET, index);
+        let end = &mut self.ends[index];
+        let tcp = end.is_tcp();
+        let Some(socket) = end.start()? else { return Ok(()) };
+        if tcp {
+            let watched = libc::EPOLLIN | libc::EPOLLOUT | libc::EPOLLET;
+            desk.poll.add(socket, watched, token)?;
+        }
+        match end.spec.application {
+            Application::OnOff { on_ns, .. } => {
+                desk.agenda.add(time_ns + on_ns as i64, Event::Toggle(index), self.number);
+            }
+            Application::ConstantRate { .. } => self.datagram(index, time_ns, desk.agenda),
+            Application::Bulk { .. }
+            | Application::RequestResponse { .. }
+            | Application::Tunnel { .. } => {}
+        }
+        Ok(())
+    }
+
+    fn datagram(&mut self, index: usize, time_ns: i64, agenda: &mut Agenda) {
+        let end = &mut self.ends[index];
+        if let (Application::ConstantRate { rate_bps, datagram_bytes }, Phase::Busy) =
+            (&end.spec.application, end.phase)
+        {
+            end.datagram(*datagram_bytes);
+            let bits = u128::from(*datagram_bytes) * 8 * 1_000_000_000;
+            let gap = (bits / u128::from((*rate_bps).max(1))) as i64;
+            agenda.add(time_ns + gap, Event::Datagram(index), self.number);
+        }
+    }
+
+    /// Takes what the tap has seen.
+    fn drain(&mut self, tables: &mut Writer) -> Result<(), Fault> {
+        let Self { tap, ends, scenario, start, .. } = self;
+        if let Some(tap) = tap {
+            tap.drain(|seen| {
+                for end in ends.iter_mut().filter(|end| end.owns(seen)) {
+                    if let Some((time_ns, rtt_ns)) = end.see(seen, *start)
+                        && scenario.record.rtts
+                    {
+                        tables.rtts.push(RttRow { time_ns, flow: end.flow as u32, rtt_ns });
+                    }
+                }
+            })?;
+        }
+        if scenario.record.every_ack {
+            for end in ends {
+                end.record_ack(&scenario.record, tables)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn sample(&mut self, time_ns: i64, tables: &mut Writer) -> Result<(), Fault> {
+        self.drain(tables)?;
+        for end in &mut self.ends {
+            end.record(time_ns, &self.scenario.record, tables)?;
+        }
+        for watch in &self.watches {
+            watch.record(&mut self.place.netlink, time_ns, &mut tables.queues)?;
+        }
+        Ok(())
+    }
+
+    /// The last rows, and what the conductor makes the flows' rows of.
+    pub fn finish(&mut self, end_ns: i64, tables: &mut Writer) -> Result<Report, Fault> {
+        self.drain(tables)?;
+        for (_, pinger) in &mut self.pingers {
+            pinger.record(&mut tables.probes);
+        }
+        let ends = self.ends.iter_mut().map(|end| end.finish(end_ns, tables));
+        let ends = ends.collect::<Result<Vec<_>, _>>()?;
+        let counts = self.tap.is_some().then(|| self.counted()).transpose()?;
+        Ok(Report { ends, counts })
+    }
+
+    /// What this host's TCP has counted since the start; what never happened is left out.
+    fn counted(&self) -> Result<Counts, Fault> {
+        self.enter()?;
+        let mut now = counts();
+        for (name, before) in &self.counted_before {
+            now.entry(name.clone()).and_modify(|count| *count = count.saturating_sub(*before));
+        }
+        now.retain(|_, count| *count > 0);
+        Ok(now)
+    }
+}
+
+/// The counters of this namespace so far.
+fn counts() -> Counts {
+    let text = fs::read_to_string("/proc/thread-self/net/netstat").unwrap_or_default();
+    let mut lines = text.lines().filter(|line| line.starts_with("TcpExt:"));
+    let (Some(names), Some(values)) = (lines.next(), lines.next()) else { return Counts::new() };
+    let pairs = names.split_whitespace().zip(values.split_whitespace());
+    pairs.filter_map(|(name, value)| Some((name.to_owned(), value.parse().ok()?))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_is_read_back() {
+        let token = Token { what: TAP, side: 70_000, index: 9 };
+        assert_eq!(Token::unpack(token.pack()), token);
+        assert_eq!(side_of(token.pack()), 70_000);
+        assert_ne!(token.pack(), 0, "the timer's");
+    }
+}

@@ -1,0 +1,151 @@
+//! The end of a TCP connection that sends the data: what its kernel says, and the RTTs that its host sees.
+
+use super::info::{CWR, Info};
+use super::message::Sent;
+use super::tap::{Matcher, Seen};
+use crate::fault::Fault;
+use dragstrip_recording::{SampleRow, Samples, Word};
+use std::os::fd::OwnedFd;
+
+/// What is kept of a sending end.
+pub struct Sending {
+    /// This end opened the connection: the kernel counts its SYN as a byte.
+    opened: bool,
+    info: Info,
+    matcher: Matcher,
+    rtt_ns: Option<i64>,
+    /// When the last ACK came that no sample has shown yet.
+    acked_ns: Option<i64>,
+    /// ACKs that came together with a later one and have no sample of their own.
+    acks_together: u64,
+    /// When the interval began, and `Info::busy_us` then.
+    interval: (i64, [u64; 3]),
+    /// Rows of `samples` since then: what held the sender back is known at the interval's end.
+    rows: Vec<usize>,
+    /// Beginnings of CWR, and of any reduction, that samples saw.
+    seen_cwr: u64,
+    seen_reductions: u64,
+}
+
+impl Sending {
+    pub fn new(opened: bool, start_ns: i64) -> Self {
+        Self {
+            opened,
+            info: Info::default(),
+            matcher: Matcher::default(),
+            rtt_ns: None,
+            acked_ns: None,
+            acks_together: 0,
+            interval: (start_ns, [0; 3]),
+            rows: Vec::new(),
+            seen_cwr: 0,
+            seen_reductions: 0,
+        }
+    }
+
+    /// A packet at this host's interfaces, with the ports that its data leave and its ACKs come from. An ACK
+    /// may give an RTT: (time in the run, RTT).
+    pub fn see(&mut self, seen: &Seen, data: u16, acks: u16, start: i64) -> Option<(i64, i64)> {
+        if seen.outgoing && seen.source_port == data && seen.payload > 0 {
+            self.matcher.sent(seen.time, seen.sequence, seen.payload);
+        } else if !seen.outgoing && seen.source_port == acks && seen.target_port == data {
+            if seen.payload == 0 {
+                self.acks_together += u64::from(self.acked_ns.is_some());
+                self.acked_ns = Some(seen.time - start);
+            }
+            let rtt = self.matcher.acknowledged(seen.time, seen.acknowledged, &seen.sacked)?;
+            self.rtt_ns = Some(rtt);
+            return Some((seen.time - start, rtt));
+        }
+        None
+    }
+
+    /// Asks the kernel how the connection stands.
+    pub fn read(&mut self, socket: Option<&OwnedFd>) -> Result<(), Fault> {
+        if let Some(socket) = socket {
+            let info = Info::read(socket)?;
+            let begun = info.state >= CWR && self.info.state < CWR;
+            self.seen_reductions += u64::from(begun);
+            self.seen_cwr += u64::from(begun && info.state == CWR);
+            self.info = info;
+        }
+        Ok(())
+    }
+
+    /// Rows of this interval wait to be told what held the sender back.
+    pub fn has_open_rows(&self) -> bool {
+        !self.rows.is_empty()
+    }
+
+    /// When the last ACK came that no sample has shown yet; from now on one has.
+    pub fn take_acked(&mut self) -> Option<i64> {
+        self.acked_ns.take()
+    }
+
+    /// A row of `samples` from what was read last.
+    pub fn sample(&mut self, flow: usize, time_ns: i64, written: u64, table: &mut Samples) {
+        let info = &self.info;
+        let some = |value: u64| (value > 0).then_some(value as i64);
+        let state = match info.state {
+            0 if info.ssthresh.is_none_or(|ssthresh| info.cwnd < ssthresh) => "slow_start",
+            0 => "congestion_avoidance",
+            1 => "disorder",
+            CWR => "cwr",
+            3 => "recovery",
+            _ => "loss",
+        };
+        let row = SampleRow {
+            time_ns,
+            flow: flow as u32,
+            cwnd_bytes: (info.cwnd * info.mss) as i64,
+            ssthresh_bytes: info.ssthresh.map(|packets| (packets * info.mss) as i64),
+            bytes_in_flight: (info.in_flight * info.mss) as i64,
+            srtt_ns: some(info.srtt_us * 1_000),
+            rtt_ns: self.rtt_ns,
+            min_rtt_ns: info.min_rtt_us.map(|us| (us * 1_000) as i64),
+            pacing_bps: info.pacing.map(|bytes| (bytes * 8) as i64),
+            delivery_bps: some(info.delivery * 8),
+            bytes_acked: self.bytes_acked() as i64,
+            bytes_written: written as i64,
+            retransmits: info.retransmits as i64,
+            state: table.state.word(state),
+            limited_by: Word::default(), // known at the interval's end
+        };
+        self.rows.push(table.push(row));
+    }
+
+    /// Says of an interval's rows what held the sender back longest in it, by the kernel's own clocks.
+    pub fn end_interval(&mut self, now_ns: i64, table: &mut Samples) {
+        let (begun_ns, before) = std::mem::replace(&mut self.interval, (now_ns, self.info.busy_us));
+        let grown = |which: usize| self.info.busy_us[which].saturating_sub(before[which]);
+        let (busy, rwnd, sndbuf) = (grown(0), grown(1), grown(2));
+        let spent = [
+            ("cwnd", busy.saturating_sub(rwnd + sndbuf)),
+            ("rwnd", rwnd),
+            ("sndbuf", sndbuf),
+            ("app", ((now_ns - begun_ns) as u64 / 1_000).saturating_sub(busy)),
+        ];
+        let longest = spent.iter().rev().max_by_key(|(_, time)| *time);
+        let limit = table.limited_by.word(longest.map_or("cwnd", |(name, _)| *name));
+        for row in self.rows.drain(..) {
+            table.limited_by.set(row, limit);
+        }
+    }
+
+    fn bytes_acked(&self) -> u64 {
+        self.info.bytes_acked.saturating_sub(u64::from(self.opened))
+    }
+
+    /// What stands in the flow's row.
+    pub fn report(&self) -> Sent {
+        Sent {
+            bytes_acked: self.bytes_acked(),
+            segments: self.info.segments,
+            retransmits: self.info.retransmits,
+            ecn: self.info.ecn,
+            seen_cwr: self.seen_cwr,
+            seen_reductions: self.seen_reductions,
+            acks_together: self.acks_together,
+        }
+    }
+}
