@@ -54,7 +54,7 @@ pub fn run(
         network.forget_neighbours(&plan);
     }
     let poll = Poll::new()?;
-    let mut sides = open_sides(scenario, &plan, network, &poll)?;
+    let (mut sides, _relays) = open_sides(scenario, &plan, network, &poll)?;
     let mut tables = Writer::default();
     let busy = cpu_ticks();
     drive(&mut sides, &poll, scenario, &mut tables, progress)?;
@@ -141,13 +141,13 @@ fn serialisation_ns(scenario: &Scenario) -> i64 {
     rates.map(|bps| (200 * 8 * 1_000_000_000 / bps.max(1)) as i64).sum()
 }
 
-/// A side for each node that has something to do.
+/// A side for each node that has something to do, and the namespaces of the others, which go with their last file.
 fn open_sides<'a>(
     scenario: &'a Scenario,
     plan: &'a Plan,
     network: Network,
     poll: &Poll,
-) -> Result<Vec<Side<'a>>, Fault> {
+) -> Result<(Vec<Side<'a>>, Vec<Place>), Fault> {
     let Network { places, interfaces } = network;
     let tcp = scenario.flows.iter().filter(|flow| matches!(flow.transport, Transport::Tcp { .. }));
     let mut hosts: Vec<&str> =
@@ -163,12 +163,17 @@ fn open_sides<'a>(
             || plan.hops.iter().any(|hop| hop.from == node && hop.watched.is_some())
     };
     let mut sides: Vec<Side<'a>> = Vec::new();
-    let all: Vec<(usize, Place)> = places.into_iter().enumerate().collect();
-    for (node, place) in all.into_iter().filter(|(node, _)| busy(*node)) {
-        let number = sides.len();
-        sides.push(Side::open(number, (node, place), scenario, plan, &interfaces, ring, poll)?);
+    let mut others = Vec::new();
+    for (node, place) in places.into_iter().enumerate() {
+        if busy(node) {
+            let number = sides.len();
+            let side = Side::open(number, (node, place), scenario, plan, &interfaces, ring, poll)?;
+            sides.push(side);
+        } else {
+            others.push(place);
+        }
     }
-    Ok(sides)
+    Ok((sides, others))
 }
 
 /// The run itself, with all sides in this process: whatever is ready or due goes to its side, and what a side has
