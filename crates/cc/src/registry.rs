@@ -178,8 +178,9 @@ mod tests {
 
     #[test]
     fn every_name_makes_an_algorithm_that_refuses_unknown_options() {
+        // Others come after these.
         assert_eq!(
-            names(),
+            names()[..11],
             [
                 "reno",
                 "cubic",

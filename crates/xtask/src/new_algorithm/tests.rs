@@ -100,7 +100,7 @@ fn modules_and_registry_stay_sorted_and_complete() {
     assert!(registry.contains("    reno::linux: Reno,\n"), "the old ones stay");
 }
 
-/// The promise: the new file compiles, passes its tests and the lints. (The generic model drives it
+/// The promise: the new file compiles, passes its tests and the lints; so it does with the guide's change. (The generic model drives it
 /// as soon as it is in the checkout.) Builds the crate once more, with the dependencies at hand.
 #[test]
 fn the_new_algorithm_compiles_and_passes_its_tests_and_the_lints() {
@@ -112,12 +112,50 @@ fn the_new_algorithm_compiles_and_passes_its_tests_and_the_lints() {
     let (_, after) = rest.split_once(']').unwrap();
     let manifest = format!("{before}members = [\"crates/units\", \"crates/cc\"]{after}");
     fs::write(tree.0.join("Cargo.toml"), manifest).unwrap();
-    create(&tree.0, "my-cc").unwrap();
-    cargo(&tree.0, &["fmt", "--all", "--check"]);
-    let test = ["test", "--quiet", "--offline", "-p", "dragstrip-cc", "--lib"];
-    cargo(&tree.0, &[&test[..], &["my_cc"]].concat());
+    create(&tree.0, "my-exp").unwrap();
+    check(&tree.0);
+    // The guide to the letter: its change to the new file, and the lines that it says are registered.
+    let guide = fs::read_to_string(root().join("docs/new-algorithm.md")).unwrap();
+    let [registered, change] = diffs(&guide)[..] else { panic!("two diffs in the guide") };
+    let places = ["crates/cc/src/algorithms/mod.rs", REGISTRY].map(|path| tree.text(path)).concat();
+    for line in registered.lines().filter(|line| !line.starts_with("+++")) {
+        let there = line.strip_prefix('+').is_some_and(|line| places.contains(line));
+        let gone = line.strip_prefix('-').is_some_and(|line| !places.contains(line));
+        assert!(there || gone, "{line}");
+    }
+    let file = tree.0.join("crates/cc/src/algorithms/my_exp.rs");
+    fs::write(&file, changed_by(&fs::read_to_string(&file).unwrap(), change)).unwrap();
+    check(&tree.0);
+}
+
+/// Layout, tests and lints.
+#[track_caller]
+fn check(folder: &Path) {
+    cargo(folder, &["fmt", "--all", "--check"]);
+    cargo(folder, &["test", "--quiet", "--offline", "-p", "dragstrip-cc", "--lib"]);
     let clippy = ["clippy", "--quiet", "--offline", "-p", "dragstrip-cc", "--lib", "--tests"];
-    cargo(&tree.0, &[&clippy[..], &["--", "-D", "warnings"]].concat());
+    cargo(folder, &[&clippy[..], &["--", "-D", "warnings"]].concat());
+}
+
+/// The diffs of a page.
+fn diffs(page: &str) -> Vec<&str> {
+    let blocks = page.split("\n```diff\n").skip(1);
+    blocks.map(|block| block.split_once("\n```").expect("the block ends").0).collect()
+}
+
+/// `text` with every hunk of `diff` applied: what it takes away must be there once.
+fn changed_by(text: &str, diff: &str) -> String {
+    let mut text = text.to_owned();
+    for hunk in diff.split("@@\n").skip(1) {
+        let side = |drop: char| -> String {
+            let lines = hunk.lines().filter(|line| !line.starts_with(drop));
+            lines.map(|line| line.get(1..).unwrap_or_default().to_owned() + "\n").collect()
+        };
+        let (old, new) = (side('+'), side('-'));
+        assert_eq!(text.matches(&old).count(), 1, "the guide's hunk:\n{hunk}");
+        text = text.replace(&old, &new);
+    }
+    text
 }
 
 /// The target folder that this test was built into: the dependencies are there already.
