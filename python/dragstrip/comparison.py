@@ -9,9 +9,11 @@ five times a second; the ping's answer passes the bottleneck.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
+from dragstrip import _core
 from dragstrip.errors import BadInputError, Raw
 from dragstrip.experiment import Experiment
 
@@ -59,31 +61,31 @@ def compare(
     load: Sequence[str] = (),
 ) -> Experiment:
     """The experiment that these options describe; `BadInputError` names the option that is wrong."""
-    if not algorithms:
-        raise BadInputError("ALGORITHM", None, "is missing: name at least one, such as cubic", "command line")
-    path: dict[str, Any] = {"rate": rate, "rtt": rtt, "queue": queue, "link": link}
-    given = {"loss": loss, "jitter": jitter, "up_rate": up_rate, "up_queue": up_queue}
-    path.update({key: value for key, value in given.items() if value is not None})
-    settings = dict(sysctl or {})
-    if ecn:
-        settings.setdefault("net.ipv4.tcp_ecn", "1")
-    mix = [{"cc": name, "count": flows} for name in algorithms]
-    content: dict[str, Any] = {
-        "name": "compare",
-        "title": f"{', '.join(algorithms)} at {rate}, {rtt} round trip, {queue}",
+    form = {
+        "algorithms": list(algorithms),
+        "rate": rate,
+        "rtt": rtt,
+        "queue": queue,
         "duration": duration,
+        "flows": flows,
+        "loss": loss,
+        "jitter": jitter,
+        "up_rate": up_rate,
+        "up_queue": up_queue,
+        "link": link,
+        "ecn": ecn,
+        "sysctl": dict(sysctl or {}),
+        "gso": gso,
         "seed": seed,
         "repeat": repeat,
-        "engine": engine,
-        "load": list(load),
-        "cold_arp": True,
-        "path": path,
-        "hosts": {"*": {"sysctl": settings, "gso": gso}},
-        "flows": mix if together else mix[:1],
-        "probes": [{"from": "d", "target": "s1", "interval": "200ms"}],
+        "together": together,
     }
-    if not together:
-        content["vary"] = {"flows.cc": list(algorithms)}
+    try:
+        content = json.loads(_core.compare(json.dumps(form)))
+    except _core.InputError as error:
+        field, value, expected = error.args
+        raise BadInputError(field, Raw(value) if value else None, expected, "command line") from None
+    content.update(engine=engine, load=list(load))
     return reworded(lambda: Experiment.build(content))
 
 

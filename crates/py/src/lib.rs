@@ -6,6 +6,7 @@
 mod panic;
 mod tables;
 
+use dragstrip_experiment::{CompareForm, Experiment};
 use dragstrip_scenario::{Problem, Scenario};
 use dragstrip_sim::SetupError;
 use dragstrip_units::{ByteCount, Duration, ParseError, Rate, tc};
@@ -65,6 +66,27 @@ fn report(py: Python<'_>, progress: Option<&Py<PyAny>>, now_ns: u64) -> PyResult
 
 fn parse(scenario_json: &str) -> PyResult<Scenario> {
     Scenario::from_json(scenario_json).map_err(problem)
+}
+
+/// The scenario, as JSON with every default written out, that an experiment given as JSON means; alternatives are
+/// left aside (`crates/experiment`).
+#[pyfunction]
+fn build_scenario(experiment_json: &str, name: &str, seed: u64) -> PyResult<String> {
+    let experiment = Experiment::from_json(experiment_json).map_err(problem)?;
+    to_json(&dragstrip_experiment::build(&experiment, name, seed).map_err(problem)?)
+}
+
+/// The experiment, as JSON, that the options of a comparison mean, given as JSON too.
+#[pyfunction]
+fn compare(form_json: &str) -> PyResult<String> {
+    let form = CompareForm::from_json(form_json).map_err(problem)?;
+    to_json(&dragstrip_experiment::compare(&form).map_err(problem)?)
+}
+
+/// A scenario given as JSON, with every default written out.
+#[pyfunction]
+fn complete(scenario_json: &str) -> PyResult<String> {
+    to_json(&parse(scenario_json)?)
 }
 
 /// Everything that is wrong with a scenario given as JSON: field, value, what would be right.
@@ -176,6 +198,9 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("InputError", module.py().get_type::<InputError>())?;
     module.add("PanicError", module.py().get_type::<panic::PanicError>())?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
+    module.add_function(wrap_pyfunction!(build_scenario, module)?)?;
+    module.add_function(wrap_pyfunction!(compare, module)?)?;
+    module.add_function(wrap_pyfunction!(complete, module)?)?;
     module.add_function(wrap_pyfunction!(validate, module)?)?;
     module.add_function(wrap_pyfunction!(recording_bytes, module)?)?;
     module.add_function(wrap_pyfunction!(path_facts, module)?)?;

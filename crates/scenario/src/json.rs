@@ -15,9 +15,9 @@ impl Scenario {
         let scenario = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
             let path = error.path().to_string();
             let path = if path == "." { String::new() } else { path };
-            problem(path, &error.into_inner())
+            json_problem(path, &error.into_inner())
         })?;
-        reader.end().map_err(|error| problem(String::new(), &error))?;
+        reader.end().map_err(|error| json_problem(String::new(), &error))?;
         Ok(scenario)
     }
 
@@ -28,8 +28,10 @@ impl Scenario {
     }
 }
 
-/// serde's message taken apart: its words carry the field's name and the accepted ones.
-fn problem(path: String, error: &serde_json::Error) -> Problem {
+/// What serde says of a document, `path` being the field it was at: its message taken apart, whose words carry the
+/// field's name and the accepted ones.
+#[must_use]
+pub fn json_problem(path: String, error: &serde_json::Error) -> Problem {
     let message = error.to_string();
     if !error.is_data() {
         return Problem::new(path, format!("broken JSON: {message}"), "a JSON document");

@@ -82,6 +82,22 @@ pub struct HostSpec {
     pub history: Option<HistorySpec>,
 }
 
+impl HostSpec {
+    /// A host of which nothing but its name is said.
+    #[must_use]
+    pub fn named(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            profile: StackProfile::default(),
+            sysctl: BTreeMap::new(),
+            gso: GsoMode::default(),
+            mtu_bytes: default_mtu(),
+            tick_hz: default_hz(),
+            history: None,
+        }
+    }
+}
+
 /// What a host remembers of connections before the run (Linux 2.6's cache of metrics, for every destination alike); 0: nothing. A
 /// flow that begins with it leaves its own to the next one, as it does without. Linux 6.1 takes no threshold over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

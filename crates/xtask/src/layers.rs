@@ -19,6 +19,7 @@ const ORDER: &[&str] = &[
     "link",
     "tcp",
     "scenario",
+    "experiment",
     "conformance",
     "sim",
     "agent",

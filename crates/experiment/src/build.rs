@@ -1,0 +1,350 @@
+//! The scenario of an experiment without alternatives.
+
+use crate::dumbbell::dumbbell;
+use crate::flows::flows;
+use crate::media::medium;
+use crate::pattern::matches;
+use crate::quantity::{RateText, SizeText};
+use crate::types::{Experiment, HostForm, LinkForm, NodeForm, ProbeForm, TransmitterKind};
+use dragstrip_scenario::{
+    HistorySpec, HostSpec, LinkSpec, NetemSpec, NodeSpec, ProbeSpec, Problem, QdiscSpec, Record,
+    Scenario, StackProfile,
+};
+use std::collections::BTreeMap;
+
+/// The queue of a link with a rate or a medium that names none: Linux's in an htb class.
+pub(crate) const DEFAULT_QUEUE: &str = "pfifo limit 1000";
+
+/// The scenario called `name` that an experiment means, alternatives left aside.
+///
+/// # Errors
+/// The first field whose words cannot be read, or flows without hosts. [`Scenario::validate`] has the rest.
+pub fn build(experiment: &Experiment, name: &str, seed: u64) -> Result<Scenario, Problem> {
+    let flow_count = experiment.flows.iter().map(|flow| flow.count).sum();
+    let (nodes, links) = match &experiment.path {
+        Some(path) => dumbbell(path, flow_count, &experiment.media)?,
+        None => {
+            let nodes = experiment.nodes.iter().map(node).collect();
+            (nodes, graph(&experiment.links)?)
+        }
+    };
+    let mut nodes: Vec<NodeSpec> = nodes;
+    let hosts = Hosts::new(&experiment.hosts.0);
+    for node in &mut nodes {
+        if let NodeSpec::Host(host) = node {
+            hosts.settle(host)?;
+        }
+    }
+    let media = experiment.media.iter().map(|(name, form)| {
+        Ok((
+            name.clone(),
+            medium(form).map_err(|problem| problem.within(&format!("media.{name}")))?,
+        ))
+    });
+    Ok(Scenario {
+        name: name.to_owned(),
+        seed,
+        duration_ns: experiment.duration.0,
+        media: media.collect::<Result<BTreeMap<_, _>, Problem>>()?,
+        routes: experiment.routes.clone(),
+        flows: flows(experiment, &nodes)?,
+        nodes,
+        links,
+        probes: experiment.probes.iter().map(probe).collect(),
+        cold_arp: experiment.cold_arp,
+        record: Record {
+            interval_ns: experiment.record.interval.0,
+            every_ack: experiment.record.every_ack,
+            rtts: experiment.record.rtts,
+            cc_state: experiment.record.cc_state,
+        },
+    })
+}
+
+fn node(form: &NodeForm) -> NodeSpec {
+    match form {
+        NodeForm::Host { name } => host(name),
+        NodeForm::Router { name } => NodeSpec::Router { name: name.clone() },
+    }
+}
+
+/// A host of which nothing is said.
+pub(crate) fn host(name: &str) -> NodeSpec {
+    NodeSpec::Host(HostSpec::named(name))
+}
+
+fn probe(form: &ProbeForm) -> ProbeSpec {
+    let ProbeForm { from, target, label, interval, size, start } = form;
+    ProbeSpec {
+        label: if label.is_empty() { format!("{from}-{target}") } else { label.clone() },
+        from: from.clone(),
+        target: target.clone(),
+        interval_ns: interval.0,
+        size_bytes: u32_of(*size),
+        start_ns: start.0,
+    }
+}
+
+/// Larger sizes are refused as the largest.
+pub(crate) fn u32_of(size: SizeText) -> u32 {
+    u32::try_from(size.0).unwrap_or(u32::MAX)
+}
+
+/// What the patterns say of hosts.
+struct Hosts<'a>(&'a [(String, HostForm)]);
+
+impl<'a> Hosts<'a> {
+    fn new(patterns: &'a [(String, HostForm)]) -> Self {
+        Self(patterns)
+    }
+
+    /// Later patterns override earlier ones; of sysctls each by itself.
+    fn settle(&self, host: &mut HostSpec) -> Result<(), Problem> {
+        let mut ticks = None;
+        for (_, form) in self.0.iter().filter(|(pattern, _)| matches(&host.name, pattern)) {
+            let HostForm { profile, sysctl, gso, mtu, tick_hz, history } = form;
+            host.sysctl.extend(sysctl.iter().map(|(key, value)| (key.clone(), value.clone())));
+            host.profile = profile.unwrap_or(host.profile);
+            host.gso = gso.unwrap_or(host.gso);
+            host.mtu_bytes = mtu.map_or(host.mtu_bytes, u32_of);
+            ticks = tick_hz.or(ticks);
+            if let Some(known) = history {
+                host.history = Some(HistorySpec {
+                    ssthresh_packets: known.ssthresh,
+                    reordering_packets: known.reordering,
+                    rtt_ns: known.rtt.0,
+                    rtt_deviation_ns: known.deviation.0,
+                });
+            }
+        }
+        host.tick_hz = ticks.or_else(|| ticks_of(host.profile)).unwrap_or(host.tick_hz);
+        Ok(())
+    }
+}
+
+/// Ticks per second of a profile whose distribution (Fedora 10, Red Hat 6) had not 250.
+const fn ticks_of(profile: StackProfile) -> Option<u32> {
+    match profile {
+        StackProfile::Linux2627 => Some(1000),
+        StackProfile::Linux22 => Some(100),
+        StackProfile::Linux6
+        | StackProfile::Linux415
+        | StackProfile::Linux2638
+        | StackProfile::Freebsd9 => None,
+    }
+}
+
+fn graph(forms: &[LinkForm]) -> Result<Vec<LinkSpec>, Problem> {
+    let mut links = Vec::new();
+    for (index, form) in forms.iter().enumerate() {
+        let LinkForm { from, to, name, both_ways, .. } = form;
+        let at = format!("links[{index}]");
+        let named = |own: String, suffix: &str| match name.as_str() {
+            "" => own,
+            name => format!("{name}{suffix}"),
+        };
+        links.push(one(form, from, to, named(format!("{from}-{to}"), ""), &at)?);
+        if *both_ways {
+            links.push(one(form, to, from, named(format!("{to}-{from}"), "-back"), &at)?);
+        }
+    }
+    Ok(links)
+}
+
+fn one(form: &LinkForm, from: &str, to: &str, name: String, at: &str) -> Result<LinkSpec, Problem> {
+    let LinkForm { rate, medium, link: kind, queue, overhead, atm, delay, netem, .. } = form;
+    let mut link = wire(from, to);
+    link.name = name;
+    link.delay_ns = delay.0;
+    link.netem = emulation(netem.as_deref(), &format!("{at}.netem"))?;
+    let field = format!("{at}.queue");
+    let words = queue.as_deref().unwrap_or(DEFAULT_QUEUE);
+    if let Some(rate) = rate {
+        Transmitter { kind: *kind, rate: *rate, overhead: *overhead, atm: *atm }
+            .drive(&mut link, words, &field)?;
+    } else if let Some(medium) = medium {
+        link.medium = Some(medium.clone());
+        link.qdisc = discipline(words, &field)?;
+    } else if let Some(words) = queue {
+        link.qdisc = discipline(words, &field)?;
+    }
+    Ok(link)
+}
+
+/// A plain veth from one node to another: no rate, no delay, no queue.
+pub(crate) fn wire(from: &str, to: &str) -> LinkSpec {
+    LinkSpec {
+        name: format!("{from}-{to}"),
+        from: from.to_owned(),
+        to: to.to_owned(),
+        rate_bps: None,
+        delay_ns: 0,
+        overhead_bytes: 0,
+        medium: None,
+        qdisc: QdiscSpec::default(),
+        netem: None,
+    }
+}
+
+/// What drives a link with a rate.
+#[derive(Clone, Copy)]
+pub(crate) struct Transmitter {
+    pub kind: TransmitterKind,
+    pub rate: RateText,
+    pub overhead: SizeText,
+    pub atm: bool,
+}
+
+impl Transmitter {
+    /// Puts the rate and the queue on a link: an htb class, its burst as tc and the kernel fill it in, or a wire.
+    pub fn drive(self, link: &mut LinkSpec, queue: &str, field: &str) -> Result<(), Problem> {
+        let Self { kind, rate, overhead, atm } = self;
+        match kind {
+            TransmitterKind::Wire => {
+                link.rate_bps = Some(rate.0);
+                link.overhead_bytes = u32_of(overhead);
+                link.qdisc = discipline(queue, field)?;
+            }
+            TransmitterKind::Htb => {
+                let charged = match overhead.0 {
+                    0 => String::new(),
+                    bytes => format!(" overhead {bytes}"),
+                };
+                let cells = if atm { " linklayer atm" } else { "" };
+                let words = format!("htb rate {}bit{charged}{cells} leaf {queue}", rate.0);
+                link.qdisc = discipline(&words, field)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A queue discipline in tc's words.
+pub(crate) fn discipline(words: &str, field: &str) -> Result<QdiscSpec, Problem> {
+    QdiscSpec::parse(words).map_err(|problem| Problem { field: field.to_owned(), ..problem })
+}
+
+/// What stands behind `netem` in tc.
+pub(crate) fn emulation(
+    words: Option<&str>,
+    field: &str,
+) -> Result<Option<Box<NetemSpec>>, Problem> {
+    let Some(words) = words else { return Ok(None) };
+    let QdiscSpec::Netem(spec) = discipline(&format!("netem {words}"), field)? else {
+        unreachable!("the words begin with netem")
+    };
+    Ok(Some(spec))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn built(content: &Value) -> Result<Scenario, Problem> {
+        build(&Experiment::from_json(&content.to_string())?, "test", 7)
+    }
+
+    fn dumbbell(changes: &Value) -> Value {
+        let mut content = json!({
+            "duration": "30s",
+            "path": {"rate": "10mbit", "rtt": "40ms", "queue": "bfifo limit 200kb"},
+            "flows": [{"cc": "cubic", "count": 2}],
+        });
+        for (field, value) in changes.as_object().into_iter().flatten() {
+            content[field] = value.clone();
+        }
+        content
+    }
+
+    #[test]
+    fn the_short_form_is_a_dumbbell_that_can_be_run() {
+        let scenario = built(&dumbbell(&json!({}))).unwrap();
+        let names: Vec<&str> = scenario.nodes.iter().map(NodeSpec::name).collect();
+        assert_eq!(names, ["s1", "s2", "r", "d"]);
+        let links: Vec<&str> = scenario.links.iter().map(|link| link.name.as_str()).collect();
+        assert_eq!(links, ["s1-r", "r-s1", "s2-r", "r-s2", "r-d", "d-r"]);
+        assert_eq!(
+            scenario.links[4].qdisc,
+            QdiscSpec::parse("htb rate 10mbit leaf bfifo limit 200kb").unwrap()
+        );
+        assert_eq!(scenario.links[5].delay_ns, 40_000_000);
+        let ends: Vec<_> = scenario
+            .flows
+            .iter()
+            .map(|flow| (&*flow.label, &*flow.sender, &*flow.receiver))
+            .collect();
+        assert_eq!(ends, [("cubic-1", "s1", "d"), ("cubic-2", "s2", "d")]);
+        assert_eq!(scenario.validate(), Ok(()));
+    }
+
+    #[test]
+    fn later_patterns_override_and_sysctls_add_up() {
+        let hosts = json!({
+            "*": {"sysctl": {"net.ipv4.tcp_sack": "0", "net.ipv4.tcp_ecn": "1"}, "gso": "off", "profile": "linux-2.6.27"},
+            "s2": {"sysctl": {"net.ipv4.tcp_sack": "1"}, "profile": "linux-6"},
+            "d": {"tick_hz": 300, "mtu": "1400b"},
+        });
+        let scenario = built(&dumbbell(&json!({"hosts": hosts}))).unwrap();
+        let host = |at: usize| scenario.nodes[at].host().unwrap();
+        assert_eq!(host(0).sysctl["net.ipv4.tcp_sack"], "0");
+        assert_eq!(host(1).sysctl["net.ipv4.tcp_sack"], "1");
+        assert_eq!(host(1).sysctl["net.ipv4.tcp_ecn"], "1");
+        assert_eq!((host(1).profile, host(3).mtu_bytes), (StackProfile::Linux6, 1400));
+        assert_eq!([host(0).tick_hz, host(1).tick_hz, host(3).tick_hz], [1000, 250, 300]);
+    }
+
+    #[test]
+    fn loss_and_jitter_are_netems() {
+        let path = json!({"rate": "10mbit", "rtt": "40ms", "loss": "0.07%", "jitter": "5ms"});
+        let scenario = built(&dumbbell(&json!({"path": path}))).unwrap();
+        let words = "netem delay 5ms 5ms loss 0.07% limit 1000000";
+        let netem = scenario.links[4].netem.clone().unwrap();
+        assert_eq!(QdiscSpec::Netem(netem), QdiscSpec::parse(words).unwrap());
+    }
+
+    #[test]
+    fn a_shared_medium_carries_both_ways() {
+        let air = json!({"air": {"kind": "wifi_g", "rate": "54mbit", "ring": 2}});
+        let scenario = built(&dumbbell(&json!({"path": {"medium": "air"}, "media": air}))).unwrap();
+        assert_eq!(scenario.links[5].medium.as_deref(), Some("air"));
+        let line = json!({"air": {"kind": "adsl", "rate": "1500kbit", "interleaving": "2ms"}});
+        let scenario =
+            built(&dumbbell(&json!({"path": {"medium": "air"}, "media": line}))).unwrap();
+        assert_eq!(scenario.links[5].medium, None);
+    }
+
+    #[test]
+    fn links_of_a_graph_go_both_ways_unless_told() {
+        let graph = json!({
+            "duration": "1s",
+            "nodes": [{"kind": "host", "name": "a"}, {"kind": "host", "name": "b"}],
+            "links": [{"from": "a", "to": "b", "rate": "1mbit"}, {"from": "a", "to": "b", "name": "x", "both_ways": false}],
+            "flows": [{"cc": "reno", "sender": "a", "receiver": "b"}],
+        });
+        let scenario = built(&graph).unwrap();
+        let links: Vec<&str> = scenario.links.iter().map(|link| link.name.as_str()).collect();
+        assert_eq!(links, ["a-b", "b-a", "x"]);
+        let mut lost = graph;
+        lost["flows"][0].as_object_mut().unwrap().remove("receiver");
+        let problem = built(&lost).unwrap_err();
+        assert_eq!(problem.field, "flows[0].receiver");
+        assert!(problem.expected.starts_with("is missing"), "{problem}");
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_told_with_its_field() {
+        let problem = built(&dumbbell(&json!({"duration": "30"}))).unwrap_err();
+        assert_eq!((problem.field.as_str(), problem.value.as_str()), ("duration", "\"30\""));
+        let problem = built(&dumbbell(&json!({"pat": {}}))).unwrap_err();
+        assert_eq!((problem.field.as_str(), problem.value.as_str()), ("pat", "an unknown field"));
+        let path = json!({"rate": "1mbit", "queue": "bfifi"});
+        assert_eq!(built(&dumbbell(&json!({"path": path}))).unwrap_err().field, "path.queue");
+        let media = json!({"line": {"kind": "adsl", "rate": "fast"}});
+        let problem = built(&dumbbell(&json!({"media": media}))).unwrap_err();
+        assert_eq!(
+            (problem.field.as_str(), problem.value.as_str()),
+            ("media.line.rate", "\"fast\"")
+        );
+    }
+}

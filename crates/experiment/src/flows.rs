@@ -1,0 +1,91 @@
+//! Flows: which hosts they run between, what they are called, what they do.
+
+use crate::build::u32_of;
+use crate::problem;
+use crate::quantity::SizeText;
+use crate::types::{ApplicationForm, Experiment};
+use dragstrip_scenario::{Application, FlowSpec, NodeSpec, Problem, Transport};
+use std::collections::BTreeMap;
+
+/// Where the short form says nothing, flow i goes from sender i to receiver i, in turn.
+pub(crate) fn flows(experiment: &Experiment, nodes: &[NodeSpec]) -> Result<Vec<FlowSpec>, Problem> {
+    let hosts = nodes.iter().filter_map(NodeSpec::host).map(|host| host.name.as_str());
+    let in_turn = |first: char| -> Vec<&str> {
+        let named = hosts.clone().filter(|name| name.starts_with(first));
+        if experiment.path.is_some() { named.collect() } else { Vec::new() }
+    };
+    let (senders, receivers) = (in_turn('s'), in_turn('d'));
+    let mut labels = labels(experiment).into_iter();
+    let mut made: Vec<FlowSpec> = Vec::new();
+    for (position, flow) in experiment.flows.iter().enumerate() {
+        for copy in 0..flow.count {
+            let end = |given: &String, hosts: &[&str], field: &str| {
+                if !given.is_empty() {
+                    return Ok(given.clone());
+                }
+                let missing = "is missing: without [path] a flow names both its hosts";
+                let none = || problem(&format!("flows[{position}].{field}"), "", missing);
+                let turn = made.len().checked_rem(hosts.len()).ok_or_else(none)?;
+                Ok(hosts[turn].to_owned())
+            };
+            let transport = match &flow.cc {
+                None => Transport::Udp,
+                Some(cc) => Transport::Tcp { cc: cc.clone(), cc_options: flow.cc_options.clone() },
+            };
+            made.push(FlowSpec {
+                label: labels.next().unwrap_or_default(),
+                sender: end(&flow.sender, &senders, "sender")?,
+                receiver: end(&flow.receiver, &receivers, "receiver")?,
+                transport,
+                application: application(&flow.application, flow.bytes),
+                start_ns: flow.start.0.saturating_add(copy.saturating_mul(flow.stagger.0)),
+                stop_ns: flow.stop.map(|stop| stop.0),
+            });
+        }
+    }
+    Ok(made)
+}
+
+/// The given label or the algorithm, numbered where several flows would share it.
+fn labels(experiment: &Experiment) -> Vec<String> {
+    let plain = experiment.flows.iter().map(|flow| {
+        let own = if flow.label.is_empty() { None } else { Some(flow.label.as_str()) };
+        (own.or(flow.cc.as_deref()).unwrap_or("udp"), flow.count)
+    });
+    let mut shared: BTreeMap<&str, u64> = BTreeMap::new();
+    for (label, count) in plain.clone() {
+        *shared.entry(label).or_default() += count;
+    }
+    let mut seen: BTreeMap<&str, u64> = BTreeMap::new();
+    let mut labels = Vec::new();
+    for (label, count) in plain {
+        for _ in 0..count {
+            let number = seen.entry(label).or_default();
+            *number += 1;
+            labels.push(if shared[label] > 1 {
+                format!("{label}-{number}")
+            } else {
+                label.to_owned()
+            });
+        }
+    }
+    labels
+}
+
+fn application(form: &ApplicationForm, bytes: Option<SizeText>) -> Application {
+    match *form {
+        ApplicationForm::Bulk => Application::Bulk { bytes: bytes.map(|bytes| bytes.0) },
+        ApplicationForm::OnOff { on, off } => Application::OnOff { on_ns: on.0, off_ns: off.0 },
+        ApplicationForm::RequestResponse { request, response, think } => {
+            Application::RequestResponse {
+                request_bytes: request.0,
+                response_bytes: response.0,
+                think_ns: think.0,
+            }
+        }
+        ApplicationForm::ConstantRate { rate, datagram } => {
+            Application::ConstantRate { rate_bps: rate.0, datagram_bytes: u32_of(datagram) }
+        }
+        ApplicationForm::Tunnel { header } => Application::Tunnel { header_bytes: u32_of(header) },
+    }
+}

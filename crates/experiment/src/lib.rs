@@ -1,0 +1,29 @@
+//! The experiment: what a person writes, and the scenarios that it means.
+//!
+//! What lives here: the short form (a path, media, hosts, flows) and its expansion, for Python, the command line and
+//! a browser alike. What must not: files (a trace's opportunities arrive as numbers), engines' names, claims and
+//! their grading (Python), or anything that runs.
+
+mod build;
+mod compare;
+mod dumbbell;
+mod flows;
+mod media;
+mod pattern;
+mod quantity;
+mod types;
+
+pub use build::build;
+pub use compare::{CompareForm, compare};
+pub use pattern::matches;
+pub use types::{
+    AccessForm, ApplicationForm, Experiment, FlowForm, HistoryForm, HostForm, LinkForm, NodeForm,
+    PathForm, ProbeForm, RecordForm, SendersForm, TransmitterKind,
+};
+
+use dragstrip_scenario::Problem;
+
+/// `value` empty: nothing was given.
+fn problem(field: &str, value: &str, expected: &str) -> Problem {
+    Problem { field: field.to_owned(), value: value.to_owned(), expected: expected.to_owned() }
+}
