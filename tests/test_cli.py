@@ -88,6 +88,10 @@ def dragstrip(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatc
         ("run missing.toml", "missing.toml"),
         ("report nowhere", "nowhere"),
         ("report .", "result.json"),
+        ("report . --figures gif", "--figures: got 'gif', expected one or several of svg,png,pdf"),
+        (f"compare {PATH} --figures svg, reno", "--figures: got ''"),
+        (f"compare {PATH} --figures svg --no-report reno", "no --no-report beside it"),
+        ("run bu-cs655-2022 --figures svgz", "--figures: got 'svgz'"),
     ],
 )  # fmt: skip
 def test_bad_input_is_one_line_exit_2_nothing_written(

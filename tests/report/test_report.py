@@ -6,6 +6,8 @@ import json
 import os
 import re
 import shutil
+import subprocess
+import sys
 import time
 import zlib
 from collections.abc import Callable
@@ -19,8 +21,10 @@ import jsonschema
 import pytest
 import vl_convert
 
+from dragstrip import runner
 from dragstrip.errors import BadInputError, DragstripError
 from dragstrip.report import charts, pdf, vega, write_report
+from dragstrip.report import page as report_page
 from dragstrip.report.collect import curves_of, shares_of
 from dragstrip.report.colours import assign
 from dragstrip.report.load import load
@@ -219,6 +223,59 @@ def test_five_runs_of_a_minute_take_less_than_five_seconds(folder_of: FolderOf) 
 def test_a_page_is_of_bearable_size(page_of: FolderOf) -> None:
     for name in PLANS:
         assert page_of(name).stat().st_size < 1_500_000, name
+
+
+# --- pictures only when asked for ---------------------------------------------------------------------
+
+WRITE = """
+import sys
+from pathlib import Path
+from dragstrip.report import write_report
+write_report(Path(sys.argv[1]))
+heavy = {"vl_convert", "altair", "numpy.ma", "pyarrow.compute"}
+print(sorted(heavy & set(sys.modules)))
+"""
+
+
+def test_a_page_loads_nothing_that_draws(folder_of: FolderOf, tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    shutil.copytree(folder_of("repeats"), folder, ignore=shutil.ignore_patterns("figures"))
+    ended = subprocess.run([sys.executable, "-c", WRITE, folder], capture_output=True, text=True, check=True)
+    assert ended.stdout == "[]\n"
+    assert not (folder / "figures").exists()
+
+
+def test_only_what_was_asked_for_is_drawn(folder_of: FolderOf, tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    shutil.copytree(folder_of("short"), folder, ignore=shutil.ignore_patterns("figures"))
+    write_report(folder, ("pdf",))
+    assert {path.suffix for path in (folder / "figures").iterdir()} == {".pdf"}
+    write_report(folder, ("svg", "png"))
+    assert {path.suffix for path in (folder / "figures").iterdir()} == {".svg", ".png"}
+    kept = sorted(path.read_bytes() for path in (folder / "figures").iterdir())
+    write_report(folder)
+    assert sorted(path.read_bytes() for path in (folder / "figures").iterdir()) == kept
+    with pytest.raises(BadInputError, match="gif"):
+        runner.write_report(folder, ("gif",))
+
+
+def test_a_template_is_compiled_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.html").write_text("{{ x }} one")
+    monkeypatch.setattr(report_page, "HERE", tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+
+    def rendered() -> str:
+        return report_page._environment.__wrapped__().get_template("a.html").render(x=1)
+
+    assert rendered() == "1 one"
+    (kept,) = (tmp_path / "__pycache__").iterdir()
+    first = kept.read_bytes()
+    assert rendered() == "1 one"
+    (tmp_path / "a.html").write_text("{{ x }} two")
+    assert rendered() == "1 two"
+    assert kept.read_bytes() != first
+    kept.write_bytes(b"damaged")
+    assert rendered() == "1 two"
 
 
 # --- golden pictures: look at them when they change; DRAGSTRIP_GOLDEN=write writes them ------------

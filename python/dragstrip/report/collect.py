@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from dragstrip.measures import THROUGHPUT_NS, rates_bps
-from dragstrip.report.load import FloatArray, Flow, Recording
+from dragstrip.report.load import FloatArray, Flow, Recording, middle_of
 from dragstrip.report.series import EMPTY, Curve, cdf, decimate, jain, middle, nice_bin_s, rate_per_bin
 from dragstrip.report.setups import Contender, Setup
 
@@ -79,9 +79,9 @@ def _curves(setup: Setup, contender: Contender) -> Curves:
     return Curves(
         contender=contender,
         rtt_cdf=cdf(rtts),
-        rtt_median_ms=float(np.median(rtts)) if len(rtts) else None,
+        rtt_median_ms=middle_of(rtts) if len(rtts) else None,
         throughput_cdf=cdf(rates),
-        throughput_median_bps=float(np.median(rates)) if len(rates) else None,
+        throughput_median_bps=middle_of(rates) if len(rates) else None,
         panels={
             "throughput": _panel(setup, contender, _throughput_line(timeline_bin_s(setup))),
             "rtt": _panel(setup, contender, _rtt_curve),

@@ -7,7 +7,7 @@ names the file, the field, the value and what would be right. Above this module 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -255,9 +255,11 @@ def _scenario(path: Path) -> Json:
         raise error if error.source else error.at(str(path)) from None
 
 
+# Arrow's compute functions are not used below: importing them takes longer than all of a small report.
+
+
 def _numpy(column: pa.ChunkedArray[Any]) -> npt.NDArray[Any]:
-    if pa.types.is_integer(column.type) and column.null_count:
-        column = column.cast(pa.float64())
+    """The numbers; of a column with nulls as floats, with NaN for null."""
     return column.to_numpy()
 
 
@@ -268,7 +270,8 @@ def _indexed(column: pa.ChunkedArray[Any]) -> tuple[npt.NDArray[np.int64], list[
     encoded: Any = column.unify_dictionaries().combine_chunks()
     if not pa.types.is_dictionary(encoded.type):
         encoded = encoded.dictionary_encode()
-    indices = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+    places = encoded.indices.to_numpy(zero_copy_only=False)
+    indices = np.nan_to_num(places.astype(np.float64), nan=-1).astype(np.int64)
     return indices, [str(word) for word in encoded.dictionary.to_pylist()]
 
 
@@ -276,12 +279,18 @@ def _rows_by_key(column: pa.ChunkedArray[Any]) -> dict[Any, npt.NDArray[np.intp]
     """The row numbers of every key, ascending; one pass however many keys there are."""
     if len(column) == 0:
         return {}
-    encoded = column.combine_chunks().dictionary_encode()
-    indices = np.asarray(encoded.indices.to_numpy(zero_copy_only=False), dtype=np.int64)
-    order = np.argsort(indices, kind="stable")
-    bounds = np.searchsorted(indices[order], np.arange(len(encoded.dictionary) + 1))
-    keys = encoded.dictionary.to_pylist()
-    return {key: order[bounds[i] : bounds[i + 1]] for i, key in enumerate(keys)}
+    if pa.types.is_integer(column.type) and not column.null_count:
+        values, words = column.to_numpy(), None
+    else:
+        encoded: Any = column.unify_dictionaries().combine_chunks().dictionary_encode()
+        values = np.asarray(encoded.indices.to_numpy(zero_copy_only=False), dtype=np.int64)
+        words = encoded.dictionary.to_pylist()
+    order = np.argsort(values, kind="stable")
+    ordered = values[order]
+    starts = np.flatnonzero(np.diff(ordered, prepend=ordered[0] - 1))
+    keys = ordered[starts].tolist()
+    rows = np.split(order, starts[1:])
+    return dict(zip(keys if words is None else [words[key] for key in keys], rows, strict=True))
 
 
 def number(value: Any) -> float | None:
@@ -294,4 +303,11 @@ def number(value: Any) -> float | None:
 def median(values: Iterable[float | None]) -> float | None:
     """The median of what is known; nothing when nothing is."""
     known = [value for value in values if value is not None]
-    return float(np.median(known)) if known else None
+    return middle_of(known) if known else None
+
+
+def middle_of(values: FloatArray | Sequence[float]) -> float:
+    """The median of one or more numbers; numpy's would import its masked arrays."""
+    ordered = np.sort(np.asarray(values, dtype=np.float64))
+    half = len(ordered) // 2
+    return float(ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import jinja2
+from jinja2.bccache import Bucket
 from markupsafe import Markup
 
 from dragstrip import viewer
@@ -105,10 +109,36 @@ def figure(described: Figure) -> str:
     return str(macros.picture(drawn(described)))
 
 
+class _Compiled(jinja2.BytecodeCache):
+    """Keeps compiled templates where Python keeps compiled modules; compiling takes as long as all the rest.
+
+    A template's hash is checked by Jinja; where nothing may be written or read (`PYTHONDONTWRITEBYTECODE`), it
+    is compiled each time.
+    """
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        with suppress(OSError), self._file(bucket).open("rb") as file:
+            bucket.load_bytecode(file)
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        file = self._file(bucket)
+        draft = file.with_suffix(f".{os.getpid()}")
+        if sys.dont_write_bytecode:
+            return
+        with suppress(OSError):
+            file.parent.mkdir(exist_ok=True)
+            draft.write_bytes(bucket.bytecode_to_string())
+            draft.replace(file)
+
+    def _file(self, bucket: Bucket) -> Path:
+        return HERE / "__pycache__" / f"{bucket.key}.{sys.implementation.cache_tag}.jinja"
+
+
 @cache
 def _environment() -> jinja2.Environment:
     return jinja2.Environment(
         loader=jinja2.FileSystemLoader(HERE),
+        bytecode_cache=_Compiled(),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,

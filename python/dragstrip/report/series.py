@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from dragstrip.report.load import FloatArray
 
@@ -60,9 +61,14 @@ def cdf(values: FloatArray, points: int = 400) -> Curve:
     n = len(ordered)
     if n == 0:
         return EMPTY
-    ranks = np.arange(n) if n <= points else np.unique(np.linspace(0, n - 1, points).round().astype(np.int64))
+    ranks = np.arange(n) if n <= points else _rising(np.linspace(0, n - 1, points).round().astype(np.int64))
     x = np.concatenate(([ordered[0]], ordered[ranks]))
     return Curve(x, np.concatenate(([0.0], (ranks + 1) / n)))
+
+
+def _rising(values: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Ascending numbers without those that repeat; `np.unique` would import numpy's masked arrays."""
+    return values[np.diff(values, prepend=values[0] - 1) > 0]
 
 
 def decimate(curve: Curve, points: int) -> Curve:
@@ -76,7 +82,7 @@ def decimate(curve: Curve, points: int) -> Curve:
         return Curve(x, y)
     buckets = max(1, points // 4)
     edges = np.searchsorted(x, np.linspace(x[0], x[-1], buckets + 1)[1:-1])
-    starts = np.unique(np.concatenate(([0], edges)))
+    starts = _rising(np.concatenate(([0], edges)))
     starts = starts[starts < len(x)]
     keep = {len(x) - 1}
     for begin, end in zip(starts, [*starts[1:], len(x)], strict=True):

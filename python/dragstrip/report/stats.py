@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import numpy as np
-
-from dragstrip.report.load import median, number
+from dragstrip.report.load import median, middle_of, number
 from dragstrip.report.setups import Bout, Contender, Setup
 
 # Two figures within one per cent of each other are called equal.
@@ -58,7 +56,7 @@ def rows_of(setup: Setup) -> list[Row]:
 def _row(setup: Setup, contender: Contender) -> Row:
     def over(measure: Callable[[Bout], float | None]) -> Figure | None:
         values = [value for value in map(measure, contender.bouts) if value is not None]
-        return Figure(float(np.median(values)), min(values), max(values)) if values else None
+        return Figure(middle_of(values), min(values), max(values)) if values else None
 
     def queue(name: str, part: str | None = None) -> Figure | None:
         return over(lambda bout: _queue(setup, bout, name, part))

@@ -20,7 +20,7 @@ export function scale(axis, from, to) {
 export function ticks(axis, count) {
   if (axis.share) return [0, 0.25, 0.5, 0.75, 1];
   if (axis.log) return logTicks(axis, count);
-  const raw = (axis.high - axis.low) / Math.max(1, count);
+  const raw = (axis.high - axis.low) / Math.max(1, count * 1.35);
   const power = 10 ** Math.floor(Math.log10(raw));
   const step = power * [1, 2, 5, 10].find((factor) => factor * power >= raw * (1 - 1e-9));
   const found = [];
@@ -77,7 +77,9 @@ export function xAxis(group, axis, x, top, bottom, count, labelled) {
   }
   mark("line", { class: "base", x1: from, x2: to, y1: bottom, y2: bottom }, group);
   if (labelled) {
-    const middle = (from + to) / 2;
+    // In the middle, but within the picture.
+    const half = widthOf(axis.title) / 2;
+    const middle = Math.max(half, Math.min((from + to) / 2, to + 6 - half));
     mark("text", { class: "title", x: middle, y: bottom + 31, "text-anchor": "middle" }, group, axis.title);
   }
 }

@@ -5,7 +5,7 @@ import { cursor } from "./cursor.js";
 import { column, digits, percent, STEPS_X, STEPS_Y, valueAt } from "./data.js";
 import { dashes, html, mark, path, picture, sample } from "./marks.js";
 
-const HEAD = 18;
+const HEAD = 22;
 const PANEL = 84;
 const TALL = 150;
 const GAP = 8;
@@ -39,10 +39,13 @@ export function draw(figure, host, width, link) {
     const y = scale(panel.y, top + high, top);
     yAxis(group, panel.y, y, left, right, TICKS_Y);
     xAxis(group, figure.x, x, top, top + high, (right - left) / 60, number === figure.panels.length - 1);
-    mark("text", { class: "title", x: 0, y: top - 6 }, group, panel.y.title);
+    mark("text", { class: "title", x: 0, y: top - 9 }, group, panel.y.title);
     if (panel.rule) rule(group, panel.rule, y, left, right);
-    for (const stroke of panel.strokes) curves(group, stroke, x, y, left, right);
-    const readout = mark("text", { class: "readout", x: right, y: top - 6, "text-anchor": "end" }, svg);
+    // A picture within the picture, which cuts off what leads out of the panel.
+    const frame = { x: left, y: top, width: right - left, height: high };
+    const inside = mark("svg", { ...frame, viewBox: Object.values(frame).join(" ") }, group);
+    for (const stroke of panel.strokes) curves(inside, stroke, x, y, left, right);
+    const readout = mark("text", { class: "readout", x: right, y: top - 9, "text-anchor": "end" }, svg);
     return { panel, y, readout, dots: mark("g", { class: "dots" }, svg) };
   });
   legend(figure, host);
