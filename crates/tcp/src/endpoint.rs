@@ -2,10 +2,12 @@
 
 use crate::ecn::{self, Carries};
 use crate::metrics::Metrics;
+use crate::options::Options;
 use crate::profile::Settings;
 use crate::receiver::Receiver;
 use crate::segment::{Ecn, Flags, Outbox, Segment, SynOptions, Timestamps};
 use crate::sender::{Io, Sender, Supply};
+use crate::snapshot::Snapshot;
 use crate::ticks::Ticks;
 use dragstrip_cc::{Algorithm, CongestionControl, EcnMode};
 use dragstrip_units::Instant;
@@ -31,95 +33,6 @@ pub enum Phase {
     Established,
     /// Reset: nothing is sent and nothing is taken any more.
     Reset,
-}
-
-/// What holds the sender back (`tcp_info`: busy, rwnd-limited, sndbuf-limited).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LimitedBy {
-    /// The congestion window.
-    Cwnd,
-    /// The receiver's window.
-    Rwnd,
-    /// The send buffer.
-    Sndbuf,
-    /// The application.
-    App,
-}
-
-impl LimitedBy {
-    /// As the recording writes it.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Cwnd => "cwnd",
-            Self::Rwnd => "rwnd",
-            Self::Sndbuf => "sndbuf",
-            Self::App => "app",
-        }
-    }
-}
-
-/// What a recorder reads off a sender (`tcp_info`).
-#[derive(Clone, Debug)]
-pub struct Snapshot {
-    /// Congestion window, bytes.
-    pub cwnd_bytes: u64,
-    /// Slow-start threshold, bytes; `None`: infinite.
-    pub ssthresh_bytes: Option<u64>,
-    /// Bytes in flight.
-    pub bytes_in_flight: u64,
-    /// Smoothed RTT, ns; `None` before the first sample.
-    pub srtt_ns: Option<u64>,
-    /// Last RTT sample, ns.
-    pub rtt_ns: Option<u64>,
-    /// Windowed minimum RTT, ns.
-    pub min_rtt_ns: Option<u64>,
-    /// Pacing rate, bit/s; `None` before the first RTT sample.
-    pub pacing_bps: Option<u64>,
-    /// Last delivery-rate sample, bit/s.
-    pub delivery_bps: Option<u64>,
-    /// Bytes cumulatively acknowledged.
-    pub bytes_acked: u64,
-    /// Bytes that the socket took, sent or not.
-    pub bytes_written: u64,
-    /// Segments retransmitted so far.
-    pub retransmits: u64,
-    /// Recovery state, or the algorithm's phase while nothing is wrong.
-    pub state: &'static str,
-    /// What holds the sender back.
-    pub limited_by: LimitedBy,
-}
-
-/// Options asked for or agreed on in the handshake.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Options {
-    pub sack: bool,
-    pub timestamps: bool,
-    pub scaling: bool,
-    pub advmss: u32,
-}
-
-impl Options {
-    fn of(settings: &Settings) -> Self {
-        Self {
-            sack: settings.sack,
-            timestamps: settings.timestamps,
-            scaling: settings.window_scaling,
-            advmss: settings.advmss(),
-        }
-    }
-
-    /// What both ask for; a segment without SYN options asks for nothing.
-    fn common(self, segment: &Segment) -> Self {
-        let asked = segment.syn_options();
-        let has = |option: fn(&SynOptions) -> bool| asked.as_ref().is_some_and(option);
-        Self {
-            sack: self.sack && has(|asked| asked.sack_permitted),
-            timestamps: self.timestamps && segment.timestamps().is_some(),
-            scaling: self.scaling && has(|asked| asked.window_scale.is_some()),
-            advmss: asked.map_or(self.advmss, |asked| self.advmss.min(asked.mss.into())),
-        }
-    }
 }
 
 /// One end of a TCP connection.
@@ -528,5 +441,16 @@ impl Endpoint {
             },
             limited_by: sender.limited_by(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// docs/performance.md: what a flow takes when it is idle. It has two endpoints, and each carries one stack's state.
+    #[test]
+    fn an_endpoint_carries_one_stack_s_state() {
+        assert!(size_of::<Endpoint>() <= 1_856, "{}", size_of::<Endpoint>());
     }
 }

@@ -14,17 +14,21 @@
 mod ecn;
 mod endpoint;
 mod metrics;
+mod options;
 mod profile;
 mod receiver;
 mod segment;
 mod sender;
+mod snapshot;
 mod ticks;
 
 pub use dragstrip_packet::{Ecn, Flags, SackBlock, Segment, SynOptions, Timestamps};
-pub use endpoint::{Endpoint, LimitedBy, Phase, Role, Snapshot};
+pub use endpoint::{Endpoint, Phase, Role};
 pub use metrics::Metrics;
 pub use profile::{
-    BsdSettings, DelayedAck, Profile, ReceiveTuning, SendBuffer, Settings, StackKind, TimerWheel,
+    BsdSettings, DelayedAck, Profile, ReceiveTuning, SendBuffer, Settings, StackKind,
     bsd_initial_window, rfc3390_window,
 };
 pub use segment::Outbox;
+pub use snapshot::{LimitedBy, Snapshot};
+pub use ticks::TimerWheel;

@@ -4,7 +4,7 @@
 //! `tcp_sk_init`).
 
 use crate::metrics::Metrics;
-use crate::ticks::Ticks;
+use crate::ticks::{Ticks, TimerWheel};
 use dragstrip_cc::{BsdHost, CubicCurve, CwndLimited, Growth, HyStartClock, Rules, VegasRule};
 use dragstrip_units::Duration;
 
@@ -60,15 +60,6 @@ pub enum StackKind {
     Linux22,
     /// FreeBSD 9: three duplicate ACKs, NewReno or the holes that SACKs show, and everything again after a timeout.
     Freebsd9,
-}
-
-/// How exact timers are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TimerWheel {
-    /// Rounded up to buckets (since 4.8).
-    Buckets,
-    /// At the tick set.
-    Exact,
 }
 
 /// How the receive buffer grows once per round trip, when more was read than in any before.

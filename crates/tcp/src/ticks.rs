@@ -1,7 +1,15 @@
 //! The kernel's clock tick and its timer wheel.
 
-use crate::profile::TimerWheel;
 use dragstrip_units::{Duration, Instant};
+
+/// How exact timers are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimerWheel {
+    /// Rounded up to buckets (since 4.8).
+    Buckets,
+    /// At the tick set.
+    Exact,
+}
 
 /// Jiffies of a host: a tick every 1/HZ second, the first at the start of the run.
 #[derive(Clone, Copy, Debug)]

@@ -9,7 +9,7 @@
 //! | `linux_2_2/` | the window inflated by duplicate ACKs, everything again after a timeout |
 //! | `freebsd_9/` | 4.4BSD's line: three duplicate ACKs, NewReno or SACK's holes |
 //!
-//! The core is lent to the one stack that the connection runs (`stack.rs`: its entry points), for the length of a call. A stack
+//! The core is lent to the one stack that the connection runs (`core/stack.rs`: its entry points), for the length of a call. A stack
 //! is chosen once, when the connection is made, and carries no other's state.
 
 mod core;
@@ -18,26 +18,20 @@ mod linux;
 mod linux_2_2;
 mod linux_2_6;
 mod linux_6;
-mod stack;
+mod stacks;
 
-pub(crate) use self::core::{Counters, Supply};
+pub(crate) use self::core::{Counters, Io, Supply};
 
-use self::core::Core;
+use self::core::{Core, Handshake, Stack};
 use crate::ecn::Carries;
 use crate::metrics::Metrics;
 use crate::profile::Settings;
-use crate::receiver::Receiver;
 use crate::segment::{Ecn, Outbox, Segment};
+use crate::snapshot::LimitedBy;
 use dragstrip_cc::{Algorithm, CongestionControl, Event, View, Window};
 use dragstrip_units::Instant;
-use stack::{AnyStack, Handshake, Stack, dispatch};
+use stacks::{AnyStack, dispatch};
 use std::sync::Arc;
-
-/// The other half of the endpoint and the way out, lent for the length of a call.
-pub(crate) struct Io<'a, O> {
-    pub receiver: &'a mut Receiver,
-    pub out: &'a mut O,
-}
 
 /// The sending half of an endpoint.
 #[derive(Clone, Debug)]
@@ -126,7 +120,7 @@ impl Sender {
     }
 
     /// What both sides agreed on in the handshake.
-    pub fn agree(&mut self, options: &crate::endpoint::Options, ecn: bool) {
+    pub fn agree(&mut self, options: &crate::options::Options, ecn: bool) {
         self.core.agree(options, ecn);
     }
 
@@ -155,7 +149,7 @@ impl Sender {
     }
 
     /// What holds the sender back just now.
-    pub fn limited_by(&self) -> crate::LimitedBy {
+    pub fn limited_by(&self) -> LimitedBy {
         self.core.limited_by()
     }
 

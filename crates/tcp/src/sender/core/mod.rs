@@ -3,12 +3,14 @@
 //!
 //! | file | does | kernel |
 //! |---|---|---|
-//! | `ack.rs` | takes an ACK's window and cumulative acknowledgement in | `tcp_ack_update_window`, `tcp_clean_rtx_queue` |
+//! | `ack.rs` | what an ACK brings: its flags, the peer's window | `tcp_ack_update_window` |
+//! | `rtx_queue.rs` | drops what is cumulatively acknowledged | `tcp_clean_rtx_queue` |
 //! | `sack.rs` | marks what SACK blocks report | `tcp_sacktag_write_queue` |
 //! | `scoreboard.rs` | one record per segment that is out | `tcp_skb_cb` |
 //! | `rate.rs` | stamps each segment with what was delivered when it left | `tcp_rate_skb_sent`, `tcp_rate_skb_delivered` |
 //! | `buffer.rs` | the application's writes and the send buffer | `tcp_sendmsg_locked` |
 //! | `timer.rs` | the one timer and the retransmission timeout | |
+//! | `stack.rs` | what a stack is: its entry points | |
 //! | `transmission.rs` | puts segments on the wire, new and again; the pacer's clock | `__tcp_transmit_skb` |
 //!
 //! What must not live here: what a kernel decides, which is its stack's.
@@ -16,28 +18,40 @@
 mod ack;
 mod buffer;
 mod rate;
+mod rtx_queue;
 mod sack;
 mod scoreboard;
+mod stack;
 mod timer;
 mod transmission;
 
-pub(super) use ack::{Ack, AckFlags, Cleaned};
+pub(super) use ack::{Ack, AckFlags};
 pub(crate) use buffer::Supply;
 pub(super) use buffer::{Buffer, SKB_OVERHEAD, Wrote};
 pub(super) use rate::{Draft, sent_after};
+pub(super) use rtx_queue::Cleaned;
 pub(super) use scoreboard::{Marks, Scoreboard, Sent};
+pub(super) use stack::{Handshake, Push, Stack};
 pub(super) use timer::Timer;
-pub(super) use transmission::{Burst, Push, Transmission};
+pub(super) use transmission::{Burst, Transmission};
 
 use crate::ecn::{self, Carries};
 use crate::profile::Settings;
+use crate::receiver::Receiver;
 use crate::segment::{Ecn, Segment};
+use crate::snapshot::LimitedBy;
 use crate::ticks::Ticks;
 use dragstrip_cc::{Algorithm, CaState, CongestionControl, PacingStatus, View, Window};
 use dragstrip_units::Instant;
 use rate::RateState;
 use sack::SackCache;
 use std::sync::Arc;
+
+/// The other half of the endpoint and the way out, lent for the length of a call.
+pub(crate) struct Io<'a, O> {
+    pub receiver: &'a mut Receiver,
+    pub out: &'a mut O,
+}
 
 /// Counters for the recording.
 #[derive(Clone, Copy, Debug, Default)]
@@ -143,7 +157,7 @@ impl Core {
     }
 
     /// What both sides agreed on in the handshake.
-    pub fn agree(&mut self, options: &crate::endpoint::Options, ecn: bool) {
+    pub fn agree(&mut self, options: &crate::options::Options, ecn: bool) {
         self.view.ecn = ecn;
         if (self.settings.sack, self.settings.timestamps) != (options.sack, options.timestamps) {
             let settings = Arc::make_mut(&mut self.settings);
@@ -265,15 +279,15 @@ impl Core {
     }
 
     /// What holds the sender back just now.
-    pub fn limited_by(&self) -> crate::LimitedBy {
+    pub fn limited_by(&self) -> LimitedBy {
         if self.in_flight() >= self.window.cwnd {
-            crate::LimitedBy::Cwnd
+            LimitedBy::Cwnd
         } else if self.transmission.rwnd_limited {
-            crate::LimitedBy::Rwnd
+            LimitedBy::Rwnd
         } else if self.unsent() == 0 {
-            if self.buffer.blocked { crate::LimitedBy::Sndbuf } else { crate::LimitedBy::App }
+            if self.buffer.blocked { LimitedBy::Sndbuf } else { LimitedBy::App }
         } else {
-            crate::LimitedBy::Cwnd
+            LimitedBy::Cwnd
         }
     }
 }

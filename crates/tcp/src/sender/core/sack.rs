@@ -1,8 +1,7 @@
 //! What SACK blocks tell (kernel: `tcp_sacktag_write_queue` and below; RFC 2018, RFC 2883).
 
-use super::{Ack, AckFlags, Core, Marks};
+use super::{Ack, AckFlags, Core, Marks, Stack};
 use crate::segment::Segment;
-use crate::sender::stack::Stack;
 
 /// The blocks of the last ACK: what they covered needs no second look (`recv_sack_cache`).
 #[derive(Clone, Debug, Default)]

@@ -2,24 +2,11 @@
 //!
 //! Kernel: `__tcp_transmit_skb`, `__tcp_retransmit_skb`, `tcp_update_skb_after_send`, `tcp_fragment` (tcp_output.c).
 
-use super::{Core, Marks, SKB_OVERHEAD, Sent};
+use super::{Core, Io, Marks, SKB_OVERHEAD, Sent, Stack};
 use crate::ecn::Carries;
 use crate::segment::{Flags, Outbox, Segment};
-use crate::sender::Io;
-use crate::sender::stack::Stack;
 use dragstrip_cc::{CongestionControl, Event, PacingStatus};
 use dragstrip_units::{Duration, Instant};
-
-/// Why data is pushed out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::sender) enum Push {
-    /// Whatever the window allows.
-    Pending,
-    /// One burst of it (`tcp_push_one`).
-    One,
-    /// One segment beyond the window: a tail loss probe, or a probe of a window without packets.
-    Probe,
-}
 
 /// What leaves at once: one socket buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,9 +2,7 @@
 
 use super::Freebsd9;
 use crate::segment::{Outbox, Segment};
-use crate::sender::Io;
-use crate::sender::core::{Ack, AckFlags, Core};
-use crate::sender::stack::Stack;
+use crate::sender::core::{Ack, AckFlags, Core, Io, Stack};
 use dragstrip_cc::{CaState, CongestionControl, Event};
 
 /// Duplicate ACKs that begin a recovery (`tcprexmtthresh`).
@@ -12,6 +10,7 @@ const DUPLICATES: u32 = 3;
 
 impl Freebsd9 {
     /// The part of `tcp_do_segment` that takes an ACK.
+    #[inline(never)] // a stack stays out of the others' cache lines
     pub(super) fn process_ack<O: Outbox>(
         &mut self,
         core: &mut Core,

@@ -4,12 +4,12 @@
 use super::ack::window_bytes;
 use super::{Before, Freebsd9};
 use crate::segment::Outbox;
-use crate::sender::Io;
-use crate::sender::core::{Core, Marks};
+use crate::sender::core::{Core, Io, Marks};
 use dragstrip_cc::{CaState, CongestionControl, Event};
 
 impl Freebsd9 {
     /// `tcp_output`: holes, what a timeout has to send again, new data. Whether anything new was sent.
+    #[inline(never)] // a stack stays out of the others' cache lines
     pub(super) fn tcp_output<O: Outbox>(&mut self, core: &mut Core, io: &mut Io<'_, O>) -> bool {
         self.restart_after_idle(core);
         let before = core.view.snd_nxt;
@@ -127,6 +127,7 @@ impl Freebsd9 {
     }
 
     /// `tcp_timer_rexmt`.
+    #[inline(never)] // a stack stays out of the others' cache lines
     pub(super) fn on_timeout<O: Outbox>(&mut self, core: &mut Core, io: &mut Io<'_, O>) {
         core.timer.clear();
         if core.view.packets_out == 0 {

@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn the_first_sample_gives_three_times_itself_but_at_least_200_ms_on_top() {
-        let ticks = Ticks::new(1000, crate::profile::TimerWheel::Buckets, false);
+        let ticks = Ticks::new(1000, crate::ticks::TimerWheel::Buckets, false);
         let mut short = RttEstimator::default();
         short.sample(1_000, 0, 1, 200_000);
         assert_eq!(short.rto_ticks(ticks, 120_000), 201);
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn a_steady_rtt_lets_the_timeout_fall_to_rtt_plus_200_ms() {
-        let ticks = Ticks::new(1000, crate::profile::TimerWheel::Buckets, false);
+        let ticks = Ticks::new(1000, crate::ticks::TimerWheel::Buckets, false);
         let mut estimator = RttEstimator::default();
         for round in 0..200 {
             estimator.sample(500_000, round + 1, round + 1, 200_000);
@@ -169,7 +169,7 @@ mod tests {
     /// A deviation of 300 ms where 200 ms were expected: by a rise it would count in full, to 1262 ms.
     #[test]
     fn a_falling_rtt_raises_the_deviation_by_an_eighth_only() {
-        let ticks = Ticks::new(1000, crate::profile::TimerWheel::Buckets, false);
+        let ticks = Ticks::new(1000, crate::ticks::TimerWheel::Buckets, false);
         let mut estimator = RttEstimator::default();
         estimator.sample(400_000, 0, 1, 200_000);
         estimator.sample(100_000, 0, 1, 200_000);

@@ -2,9 +2,7 @@
 
 use super::Linux22;
 use crate::segment::{Outbox, Segment};
-use crate::sender::Io;
-use crate::sender::core::{Ack, AckFlags, Core, Marks};
-use crate::sender::stack::Stack;
+use crate::sender::core::{Ack, AckFlags, Core, Io, Marks, Stack};
 use dragstrip_cc::{CaState, CongestionControl};
 
 /// Duplicate ACKs that begin a fast retransmit, and segments of which a SACK may lie ahead.
@@ -12,6 +10,7 @@ const DUPLICATES: u32 = 3;
 
 impl Linux22 {
     /// `tcp_ack`.
+    #[inline(never)] // a stack stays out of the others' cache lines
     pub(super) fn process_ack<O: Outbox>(
         &mut self,
         core: &mut Core,

@@ -21,9 +21,7 @@ mod ack;
 mod output;
 mod rtt;
 
-use super::Io;
-use super::core::{Core, Push};
-use super::stack::{Handshake, Stack};
+use super::core::{Core, Handshake, Io, Push, Stack};
 use crate::segment::{Outbox, Segment};
 use rtt::RttEstimator;
 

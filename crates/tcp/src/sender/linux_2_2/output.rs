@@ -3,12 +3,12 @@
 
 use super::Linux22;
 use crate::segment::Outbox;
-use crate::sender::Io;
-use crate::sender::core::{Core, Marks};
+use crate::sender::core::{Core, Io, Marks};
 use dragstrip_cc::{CaState, CongestionControl, Event};
 
 impl Linux22 {
     /// `tcp_write_xmit`: new data. Whether anything was sent.
+    #[inline(never)] // a stack stays out of the others' cache lines
     pub(super) fn write_xmit<O: Outbox>(&mut self, core: &mut Core, io: &mut Io<'_, O>) -> bool {
         let before = core.view.snd_nxt;
         core.transmission.rwnd_limited = false;
@@ -88,6 +88,7 @@ impl Linux22 {
     }
 
     /// `tcp_retransmit_timer`.
+    #[inline(never)] // a stack stays out of the others' cache lines
     pub(super) fn on_timeout<O: Outbox>(&mut self, core: &mut Core, io: &mut Io<'_, O>) {
         core.timer.clear();
         if core.view.packets_out == 0 {

@@ -3,13 +3,12 @@
 use super::Linux26;
 use super::frto::Frto;
 use crate::segment::{Outbox, Segment};
-use crate::sender::Io;
-use crate::sender::core::{Ack, AckFlags, Cleaned, Core};
-use crate::sender::stack::Stack;
+use crate::sender::core::{Ack, AckFlags, Cleaned, Core, Io, Stack};
 use dragstrip_cc::{CaState, CongestionControl, Response};
 
 impl Linux26 {
     /// `tcp_ack`.
+    #[inline(never)] // a stack stays out of the others' cache lines
     pub(super) fn process_ack<O: Outbox>(
         &mut self,
         core: &mut Core,

@@ -29,10 +29,8 @@ mod recovery;
 mod timers;
 mod undo;
 
-use super::Io;
-use super::core::{Ack, AckFlags, Core, Marks, Push, Sent};
+use super::core::{Ack, AckFlags, Core, Handshake, Io, Marks, Push, Sent, Stack};
 use super::linux::Linux;
-use super::stack::{Handshake, Stack};
 use crate::metrics::{Ending, Metrics};
 use crate::profile::Settings;
 use crate::segment::{Outbox, Segment};

@@ -4,12 +4,12 @@
 
 use super::{Linux26, Retransmission};
 use crate::segment::Outbox;
-use crate::sender::Io;
-use crate::sender::core::{Core, Push};
+use crate::sender::core::{Core, Io, Push};
 use crate::sender::linux;
 
 impl Linux26 {
     /// `tcp_write_xmit`: sends new data as far as window and receiver allow. Whether anything was sent.
+    #[inline(never)] // a stack stays out of the others' cache lines
     pub(super) fn write_xmit<O: Outbox>(
         &mut self,
         core: &mut Core,

@@ -2,11 +2,9 @@
 
 use super::Linux6;
 use super::marks::is_predicted;
-use super::recovery::Rexmit;
+use super::recovery::{Episode, Rexmit};
 use crate::segment::{Outbox, Segment};
-use crate::sender::Io;
-use crate::sender::core::{Ack, AckFlags, Cleaned, Core, Marks, Sent};
-use crate::sender::stack::Stack;
+use crate::sender::core::{Ack, AckFlags, Cleaned, Core, Io, Marks, Sent, Stack};
 use dragstrip_cc::{CaState, CongestionControl, RateSample, Response};
 use dragstrip_units::{Duration, Instant};
 
@@ -35,6 +33,7 @@ fn answers_original_of(core: &Core, sent: &Sent) -> bool {
 
 impl Linux6 {
     /// `tcp_ack`.
+    #[inline(never)] // a stack stays out of the others' cache lines
     pub(super) fn process_ack<O: Outbox>(
         &mut self,
         core: &mut Core,
@@ -264,8 +263,9 @@ impl Linux6 {
             }
             return;
         }
-        if core.in_reduction() {
-            self.reduce(core, sample.acked_sacked, sample.losses, flags.has(AckFlags::ADVANCED));
+        if let Episode::Reduction(prr) = &mut self.episode {
+            let advanced = flags.has(AckFlags::ADVANCED);
+            prr.reduce(core, sample.acked_sacked, sample.losses, advanced);
         } else if self.may_grow(core, flags) {
             let response = core.cc.cong_avoid(&core.view, &mut core.window, sample.acked_sacked);
             // tcp_cong_avoid: as long as ACKs come, a window that is not used does not decay.

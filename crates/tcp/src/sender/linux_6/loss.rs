@@ -3,7 +3,7 @@
 //! Kernel: `tcp_enter_loss`, `tcp_timeout_mark_lost`, `tcp_process_loss`, `tcp_check_sack_reneging` (tcp_input.c). RFC 5682 (F-RTO).
 
 use super::Linux6;
-use super::recovery::Rexmit;
+use super::recovery::{Episode, Rexmit};
 use super::timers::Pending;
 use crate::sender::core::{Ack, AckFlags, Core, Marks};
 use dragstrip_cc::{CaState, CongestionControl, Event};
@@ -31,11 +31,12 @@ impl Linux6 {
         if disordered && core.view.sacked_out >= self.linux.reordering {
             self.linux.reordering = self.linux.reordering.min(core.settings.reordering);
         }
-        core.set_state(CaState::Loss);
+        self.set_state(core, CaState::Loss);
         self.linux.high_seq = core.view.snd_nxt;
         self.probe = None;
         core.cwr_pending = core.view.ecn;
-        self.frto = core.settings.frto && (new_recovery || self.linux.timeouts > 0);
+        let frto = core.settings.frto && (new_recovery || self.linux.timeouts > 0);
+        self.episode = Episode::Loss { frto };
     }
 
     /// `tcp_timeout_mark_lost` (RFC 8985 §6.3): the head, and whatever was sent longer ago than the last
@@ -74,14 +75,14 @@ impl Linux6 {
         if ack.flags.has(AckFlags::ADVANCED) && self.try_undo_loss(core, false) {
             return Rexmit::None;
         }
-        if self.frto {
+        if matches!(self.episode, Episode::Loss { frto: true }) {
             // Step 3.b: data sent before the timeout and never retransmitted arrives: spurious.
             if ack.flags.has(AckFlags::ORIG_SACK_ACKED) && self.try_undo_loss(core, true) {
                 return Rexmit::None;
             }
             if core.view.snd_nxt > self.linux.high_seq {
                 if ack.flags.has(AckFlags::DATA_SACKED) || duplicate {
-                    self.frto = false;
+                    self.episode = Episode::Loss { frto: false };
                 }
             } else if ack.flags.has(AckFlags::ADVANCED) && !recovered {
                 self.linux.high_seq = core.view.snd_nxt;
@@ -89,7 +90,7 @@ impl Linux6 {
                 if core.unsent() > 0 && core.window_end > core.view.snd_nxt {
                     return Rexmit::New;
                 }
-                self.frto = false;
+                self.episode = Episode::Loss { frto: false };
             }
         }
         if recovered {

@@ -27,10 +27,8 @@ mod recovery;
 mod timers;
 mod undo;
 
-use super::Io;
-use super::core::{Ack, Core, Push, Sent};
+use super::core::{Ack, Core, Handshake, Io, Push, Sent, Stack};
 use super::linux::Linux;
-use super::stack::{Handshake, Stack};
 use crate::profile::Settings;
 use crate::segment::{Outbox, Segment};
 use dragstrip_units::Instant;
@@ -38,7 +36,7 @@ use marks::MarkHistory;
 use output::Device;
 use rack::Rack;
 use rate::LastRate;
-use recovery::Prr;
+use recovery::Episode;
 use timers::{Pending, Probe};
 
 #[derive(Clone, Debug)]
@@ -46,9 +44,7 @@ pub(super) struct Linux6 {
     linux: Linux,
     rack: Rack,
     pending: Pending,
-    /// F-RTO is judging a timeout.
-    frto: bool,
-    prr: Prr,
+    episode: Episode,
     /// Reordering events seen (`reord_seen`).
     reordering_seen: u32,
     probe: Option<Probe>,
@@ -66,8 +62,7 @@ impl Linux6 {
             linux: Linux::new(settings),
             rack: Rack::new(),
             pending: Pending::None,
-            frto: false,
-            prr: Prr::default(),
+            episode: Episode::None,
             reordering_seen: 0,
             probe: None,
             usage_round_ends: 0,

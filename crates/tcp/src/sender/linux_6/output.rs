@@ -7,10 +7,8 @@ use super::Linux6;
 use super::timers::Pending;
 use crate::profile::SendBuffer;
 use crate::segment::Outbox;
-use crate::sender::Io;
-use crate::sender::core::{Burst, Core, Push, SKB_OVERHEAD};
+use crate::sender::core::{Burst, Core, Io, Push, SKB_OVERHEAD, Stack};
 use crate::sender::linux::{self, Sendable};
-use crate::sender::stack::Stack;
 use dragstrip_cc::CaState;
 use dragstrip_units::{Duration, Instant};
 use std::collections::VecDeque;
@@ -45,6 +43,7 @@ impl Device {
 impl Linux6 {
     /// `tcp_write_xmit`: sends new data as far as window, receiver, pacing and local queue allow.
     /// Whether anything was sent.
+    #[inline(never)] // a stack stays out of the others' cache lines
     pub(super) fn write_xmit<O: Outbox>(
         &mut self,
         core: &mut Core,
@@ -83,9 +82,7 @@ impl Linux6 {
             self.validate_cwnd(core, cwnd_blocked);
         }
         if sent > 0 {
-            if core.in_reduction() {
-                self.prr.out += sent;
-            }
+            self.episode.note_sent(sent);
             let scheduled = push != Push::Probe && self.schedule_probe(core, false);
             if !scheduled && (prior_packets == 0 || self.pending == Pending::LossProbe) {
                 self.rearm_rto(core);
@@ -138,9 +135,7 @@ impl Linux6 {
         let mut rearm = false;
         while let Some((number, segments)) = self.linux.next_lost(core, max_segments) {
             self.retransmit_burst(core, number, segments, io);
-            if core.in_reduction() {
-                self.prr.out += segments;
-            }
+            self.episode.note_sent(segments);
             rearm |= number == head && self.pending != Pending::Reordering;
         }
         if rearm {

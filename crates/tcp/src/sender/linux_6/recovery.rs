@@ -13,17 +13,66 @@
 
 use super::Linux6;
 use crate::segment::Outbox;
-use crate::sender::Io;
-use crate::sender::core::{Ack, AckFlags, Core, Marks, Push};
-use crate::sender::stack::Stack;
+use crate::sender::core::{Ack, AckFlags, Core, Io, Marks, Push, Stack};
 use dragstrip_cc::{CaState, CongestionControl, Event, Window};
 
-/// Segments since the reduction began (`prr_delivered`, `prr_out`).
+/// What the state needs to remember; `view.state` says more exactly which it is.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Episode {
+    /// Open, Disorder.
+    None,
+    /// CWR, Recovery.
+    Reduction(Prr),
+    /// Loss.
+    Loss {
+        /// F-RTO is judging the timeout.
+        frto: bool,
+    },
+}
+
+impl Episode {
+    /// Segments left, new or again.
+    pub fn note_sent(&mut self, segments: u32) {
+        if let Self::Reduction(prr) = self {
+            prr.out += segments;
+        }
+    }
+}
+
+/// Segments since the reduction began.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Prr {
+    /// `prr_delivered`.
     delivered: u32,
-    /// Sent, new and again.
-    pub out: u32,
+    /// `prr_out`.
+    out: u32,
+}
+
+impl Prr {
+    /// `tcp_cwnd_reduction`: proportional rate reduction (RFC 6937bis, Linux 6.1's form).
+    pub fn reduce(&mut self, core: &mut Core, delivered: u32, newly_lost: u32, advanced: bool) {
+        if delivered == 0 || core.view.prior_cwnd == 0 {
+            return;
+        }
+        self.delivered += delivered;
+        let in_flight = i64::from(core.in_flight());
+        let room = i64::from(core.window.ssthresh) - in_flight;
+        let prr_out = i64::from(self.out);
+        let prr_delivered = i64::from(self.delivered);
+        let allowed = if room < 0 {
+            let prior = i64::from(core.view.prior_cwnd);
+            (i64::from(core.window.ssthresh) * prr_delivered + prior - 1) / prior - prr_out
+        } else {
+            let mut allowed = (prr_delivered - prr_out).max(i64::from(delivered));
+            if advanced && newly_lost == 0 {
+                allowed += 1;
+            }
+            allowed.min(room)
+        };
+        // The first retransmission of an episode goes out whatever the arithmetic says.
+        let allowed = allowed.max(i64::from(prr_out == 0));
+        core.window.cwnd = (in_flight + allowed).max(1) as u32;
+    }
 }
 
 /// What to send after an ACK (`REXMIT_*`).
@@ -69,7 +118,7 @@ impl Linux6 {
             CaState::Cwr => {
                 if core.view.snd_una != self.linux.high_seq {
                     self.end_reduction(core);
-                    core.set_state(CaState::Open);
+                    self.set_state(core, CaState::Open);
                 }
             }
             CaState::Recovery => {
@@ -192,7 +241,7 @@ impl Linux6 {
                 CaState::Open
             };
         if core.view.state != state {
-            core.set_state(state);
+            self.set_state(core, state);
             self.linux.high_seq = core.view.snd_nxt;
         }
     }
@@ -203,13 +252,21 @@ impl Linux6 {
             || core.board.front().is_some_and(|sent| sent.marks.has(Marks::EVER_RETRANS))
     }
 
+    /// `tcp_set_ca_state`.
+    pub(super) fn set_state(&mut self, core: &mut Core, state: CaState) {
+        core.set_state(state);
+        if matches!(state, CaState::Open | CaState::Disorder) {
+            self.episode = Episode::None;
+        }
+    }
+
     /// `tcp_enter_cwr`: reduce without anything lost (ECN echo, local drop, the algorithm's wish).
     pub(super) fn enter_cwr(&mut self, core: &mut Core) {
         self.linux.prior_ssthresh = 0;
         if matches!(core.view.state, CaState::Open | CaState::Disorder) {
             self.linux.undo = None;
             self.init_reduction(core);
-            core.set_state(CaState::Cwr);
+            self.set_state(core, CaState::Cwr);
         }
     }
 
@@ -226,7 +283,7 @@ impl Linux6 {
             }
             self.init_reduction(core);
         }
-        core.set_state(CaState::Recovery);
+        self.set_state(core, CaState::Recovery);
     }
 
     /// `tcp_init_cwnd_reduction`.
@@ -235,40 +292,9 @@ impl Linux6 {
         self.probe = None;
         core.window.cwnd_cnt = 0;
         core.view.prior_cwnd = core.window.cwnd;
-        self.prr = Prr::default();
+        self.episode = Episode::Reduction(Prr::default());
         core.reduce_threshold();
         core.cwr_pending = core.view.ecn;
-    }
-
-    /// `tcp_cwnd_reduction`: proportional rate reduction (RFC 6937bis, Linux 6.1's form).
-    pub(super) fn reduce(
-        &mut self,
-        core: &mut Core,
-        delivered: u32,
-        newly_lost: u32,
-        advanced: bool,
-    ) {
-        if delivered == 0 || core.view.prior_cwnd == 0 {
-            return;
-        }
-        self.prr.delivered += delivered;
-        let in_flight = i64::from(core.in_flight());
-        let room = i64::from(core.window.ssthresh) - in_flight;
-        let prr_out = i64::from(self.prr.out);
-        let prr_delivered = i64::from(self.prr.delivered);
-        let allowed = if room < 0 {
-            let prior = i64::from(core.view.prior_cwnd);
-            (i64::from(core.window.ssthresh) * prr_delivered + prior - 1) / prior - prr_out
-        } else {
-            let mut allowed = (prr_delivered - prr_out).max(i64::from(delivered));
-            if advanced && newly_lost == 0 {
-                allowed += 1;
-            }
-            allowed.min(room)
-        };
-        // The first retransmission of an episode goes out whatever the arithmetic says.
-        let allowed = allowed.max(i64::from(prr_out == 0));
-        core.window.cwnd = (in_flight + allowed).max(1) as u32;
     }
 
     /// `tcp_end_cwnd_reduction`.
@@ -297,7 +323,7 @@ impl Linux6 {
             Rexmit::New => {
                 self.output(core, Push::Pending, io);
                 if core.view.snd_nxt <= self.linux.high_seq {
-                    self.frto = false;
+                    self.episode = Episode::Loss { frto: false };
                     self.retransmit(core, io);
                 }
             }

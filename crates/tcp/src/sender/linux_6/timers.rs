@@ -4,10 +4,9 @@
 //! `tcp_process_tlp_ack`. RFC 6298, RFC 8985 §7.
 
 use super::Linux6;
+use super::recovery::Episode;
 use crate::segment::Outbox;
-use crate::sender::Io;
-use crate::sender::core::{AckFlags, Core, Push};
-use crate::sender::stack::Stack;
+use crate::sender::core::{AckFlags, Core, Io, Push, Stack};
 use dragstrip_cc::CaState;
 
 /// What the timer is for (`icsk_pending`).
@@ -111,6 +110,7 @@ impl Linux6 {
     }
 
     /// `tcp_write_timer_handler`.
+    #[inline(never)] // a stack stays out of the others' cache lines
     pub(super) fn on_pending<O: Outbox>(&mut self, core: &mut Core, io: &mut Io<'_, O>) {
         match self.pending {
             Pending::None => self.clear_timer(core),
@@ -159,8 +159,10 @@ impl Linux6 {
         if self.rack_timeout(core) {
             if core.view.state != CaState::Recovery {
                 self.enter_recovery(core, false);
-                if !core.has_cong_control {
-                    self.reduce(core, 1, 1, false);
+                if let Episode::Reduction(prr) = &mut self.episode
+                    && !core.has_cong_control
+                {
+                    prr.reduce(core, 1, 1, false);
                 }
             }
             self.retransmit(core, io);
@@ -207,7 +209,7 @@ impl Linux6 {
         } else if acked_to > probe.end {
             // The probe repaired a loss: one reduction, all at once.
             self.init_reduction(core);
-            core.set_state(CaState::Cwr);
+            self.set_state(core, CaState::Cwr);
             self.end_reduction(core);
             self.try_keep_open(core);
         } else if !flags.any(news) {

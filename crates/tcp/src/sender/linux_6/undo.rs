@@ -69,7 +69,7 @@ impl Linux6 {
             self.forget_old_retransmissions(core);
             return true;
         }
-        core.set_state(CaState::Open);
+        self.set_state(core, CaState::Open);
         false
     }
 
@@ -105,7 +105,7 @@ impl Linux6 {
         self.undo_reduction(core, true);
         self.linux.timeouts = 0;
         if by_frto || core.settings.sack {
-            core.set_state(CaState::Open);
+            self.set_state(core, CaState::Open);
         }
         true
     }

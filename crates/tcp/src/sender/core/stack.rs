@@ -1,19 +1,24 @@
-//! What a stack is: its entry points, and the four there are.
+//! What a stack is: its entry points, and what of them is the same for all.
 
-use super::Io;
-use super::core::{Ack, Core, Push, Sent, Wrote};
-use super::freebsd_9::Freebsd9;
-use super::linux_2_2::Linux22;
-use super::linux_2_6::Linux26;
-use super::linux_6::Linux6;
+use super::{Ack, Core, Io, Sent, Wrote};
 use crate::metrics::Metrics;
-use crate::profile::{Settings, StackKind};
 use crate::segment::{Outbox, Segment};
 use dragstrip_units::Instant;
 
+/// Why data is pushed out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::sender) enum Push {
+    /// Whatever the window allows.
+    Pending,
+    /// One burst of it (`tcp_push_one`).
+    One,
+    /// One segment beyond the window: a tail loss probe, or a probe of a window without packets.
+    Probe,
+}
+
 /// The handshake as the sender sees it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Handshake {
+pub(in crate::sender) struct Handshake {
     /// RTT of the SYN, µs, if it can be told.
     pub rtt_us: Option<u32>,
     /// How often the SYN or SYN-ACK was sent again.
@@ -23,7 +28,7 @@ pub(super) struct Handshake {
 }
 
 /// What a kernel's TCP does with the core that is lent to it.
-pub(super) trait Stack: Sized {
+pub(in crate::sender) trait Stack: Sized {
     /// A segment that the host's own queue refuses stays unsent, and [`Self::on_local_queue_full`] is called.
     const UNSENT_IF_REFUSED: bool;
 
@@ -136,36 +141,3 @@ pub(super) trait Stack: Sized {
         }
     }
 }
-
-/// The stack that a connection runs, and its state.
-#[derive(Clone, Debug)]
-pub(super) enum AnyStack {
-    Linux6(Linux6),
-    Linux26(Linux26),
-    Linux22(Linux22),
-    Freebsd9(Freebsd9),
-}
-
-impl AnyStack {
-    pub fn new(settings: &Settings) -> Self {
-        match settings.profile.stack {
-            StackKind::Linux6 => Self::Linux6(Linux6::new(settings)),
-            StackKind::Linux26 { fack } => Self::Linux26(Linux26::new(settings, fack)),
-            StackKind::Linux22 => Self::Linux22(Linux22::default()),
-            StackKind::Freebsd9 => Self::Freebsd9(Freebsd9::default()),
-        }
-    }
-}
-
-/// Calls an entry point of the stack that the connection runs.
-macro_rules! dispatch {
-    ($stack:expr, $name:ident => $call:expr) => {
-        match $stack {
-            crate::sender::stack::AnyStack::Linux6($name) => $call,
-            crate::sender::stack::AnyStack::Linux26($name) => $call,
-            crate::sender::stack::AnyStack::Linux22($name) => $call,
-            crate::sender::stack::AnyStack::Freebsd9($name) => $call,
-        }
-    };
-}
-pub(super) use dispatch;

@@ -1,0 +1,36 @@
+//! The options that a handshake is about.
+
+use crate::profile::Settings;
+use crate::segment::{Segment, SynOptions};
+
+/// Options asked for or agreed on in the handshake.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Options {
+    pub sack: bool,
+    pub timestamps: bool,
+    pub scaling: bool,
+    pub advmss: u32,
+}
+
+impl Options {
+    pub fn of(settings: &Settings) -> Self {
+        Self {
+            sack: settings.sack,
+            timestamps: settings.timestamps,
+            scaling: settings.window_scaling,
+            advmss: settings.advmss(),
+        }
+    }
+
+    /// What both ask for; a segment without SYN options asks for nothing.
+    pub fn common(self, segment: &Segment) -> Self {
+        let asked = segment.syn_options();
+        let has = |option: fn(&SynOptions) -> bool| asked.as_ref().is_some_and(option);
+        Self {
+            sack: self.sack && has(|asked| asked.sack_permitted),
+            timestamps: self.timestamps && segment.timestamps().is_some(),
+            scaling: self.scaling && has(|asked| asked.window_scale.is_some()),
+            advmss: asked.map_or(self.advmss, |asked| self.advmss.min(asked.mss.into())),
+        }
+    }
+}
