@@ -22,6 +22,33 @@ pub struct Item {
     pub dscp: Dscp,
 }
 
+impl Item {
+    /// Marks it, if it may be marked (`INET_ECN_set_ce`): true for ECT(0), ECT(1) and CE. The sink is told, and who judges the
+    /// packet after this one sees CE.
+    #[inline]
+    pub fn mark<S: Sink>(&mut self, sink: &mut S) -> bool {
+        if !self.ecn.is_capable() {
+            return false;
+        }
+        self.ecn = Ecn::Ce;
+        sink.marked(self.packet);
+        true
+    }
+
+    /// `skb->priority` of a forwarded packet, from what used to be the TOS bits (`rt_tos2priority`): 0 best effort, 2 bulk,
+    /// 4 interactive bulk, 6 interactive.
+    #[inline]
+    #[must_use]
+    pub const fn priority(&self) -> u8 {
+        match self.dscp.value() >> 1 & 3 {
+            0 => 0,
+            1 => 2,
+            2 => 6,
+            _ => 4,
+        }
+    }
+}
+
 /// Why a packet was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DropReason {
@@ -33,6 +60,22 @@ pub enum DropReason {
     Loss,
     /// netem's corruption: the receiver's checksum would discard it.
     Corrupt,
+    /// No class takes it.
+    Unclassified,
+}
+
+/// What `enqueue` did with the packet in hand; more than the kernel's `NET_XMIT` codes tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Verdict {
+    /// It is in, as it came.
+    Queued,
+    /// It is in, and was marked.
+    Marked,
+    /// It is gone.
+    Dropped(DropReason),
+    /// It is in, and at least one that waited was dropped instead.
+    DroppedOther(DropReason),
 }
 
 /// Who is told what a discipline does with packets.
@@ -66,21 +109,32 @@ pub struct Backlog {
 }
 
 /// A queue discipline. Calls come with `now` never decreasing.
+///
+/// It has no clock of its own. To be woken it answers [`Dequeue::Wait`]; a kernel timer that nobody waits for is replayed at
+/// the next call ([`Periodic`](crate::Periodic)).
 pub trait Qdisc {
-    /// Takes `item` in, or drops it or another one (told to `sink`).
-    fn enqueue<S: Sink>(&mut self, item: Item, now: Instant, sink: &mut S);
+    /// Takes `item` in, or drops it or others: every drop and mark is told to `sink`, and the answer is what became of
+    /// `item`. What a replayed timer did is not part of the answer.
+    fn enqueue<S: Sink>(&mut self, item: Item, now: Instant, sink: &mut S) -> Verdict;
 
     /// The next packet that may leave at `now`, or when to ask again.
     fn dequeue<S: Sink>(&mut self, now: Instant, sink: &mut S) -> Dequeue;
 
     /// What is queued, children included.
     fn backlog(&self) -> Backlog;
+
+    /// The packet that leaves next, of a discipline in which looking decides nothing. Others are looked at with
+    /// [`Peekable`](crate::Peekable).
+    #[inline]
+    fn head(&self) -> Option<Item> {
+        None
+    }
 }
 
 impl<Q: Qdisc> Qdisc for Box<Q> {
     #[inline]
-    fn enqueue<S: Sink>(&mut self, item: Item, now: Instant, sink: &mut S) {
-        Q::enqueue(self, item, now, sink);
+    fn enqueue<S: Sink>(&mut self, item: Item, now: Instant, sink: &mut S) -> Verdict {
+        Q::enqueue(self, item, now, sink)
     }
 
     #[inline]
@@ -91,5 +145,10 @@ impl<Q: Qdisc> Qdisc for Box<Q> {
     #[inline]
     fn backlog(&self) -> Backlog {
         Q::backlog(self)
+    }
+
+    #[inline]
+    fn head(&self) -> Option<Item> {
+        Q::head(self)
     }
 }

@@ -12,6 +12,7 @@
 #[cfg(any(test, feature = "arbitrary"))]
 pub mod arbitrary;
 mod arena;
+mod classes;
 mod computed;
 mod contract;
 pub mod disciplines;
@@ -20,13 +21,16 @@ mod line;
 #[cfg(test)]
 mod model;
 pub mod netlink;
+mod peek;
+mod periodic;
 pub mod tc;
 #[cfg(test)]
 mod testing;
 mod token_rate;
 
+pub use classes::{Classes, Classify, Filter, Filters, Match, OneClass};
 pub use computed::{ComputedFifo, Departure, Server};
-pub use contract::{Backlog, Dequeue, DropReason, Dscp, Ecn, Item, PacketId, Qdisc, Sink};
+pub use contract::{Backlog, Dequeue, DropReason, Dscp, Ecn, Item, PacketId, Qdisc, Sink, Verdict};
 pub use disciplines::codel::CodelSpec;
 pub use disciplines::fifo::{BfifoSpec, Fifo, Limit, NoqueueSpec, PfifoSpec};
 pub use disciplines::fq_codel::FqCodelSpec;
@@ -38,4 +42,6 @@ pub use disciplines::{
     Buffer, Class, Configuration, Confirmation, Discipline, Facts, KINDS, Kind, QdiscSpec, Streams,
 };
 pub use line::Line;
+pub use peek::Peekable;
+pub use periodic::Periodic;
 pub use token_rate::Framing;

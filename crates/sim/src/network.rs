@@ -13,7 +13,7 @@ use crate::tunnel::Tunnel;
 use dragstrip_link::{Air, Header, Medium, Ring, SharedMedium, Transmitter};
 use dragstrip_packet::{Body, Ecn};
 use dragstrip_qdisc::{
-    Backlog, ComputedFifo, Dequeue, Discipline, DropReason, Item, PacketId, Qdisc, Sink,
+    Backlog, ComputedFifo, Dequeue, Discipline, DropReason, Item, PacketId, Qdisc, Sink, Verdict,
 };
 use dragstrip_units::{Duration, Instant};
 
@@ -421,7 +421,6 @@ impl<O: Observer> Network<O> {
             Server::Tunnel(tunnel) => &mut tunnel.discipline,
             Server::Computed(_) => return false,
         };
-        let dropped = stage.counters.dropped;
         let mut sink = Losses {
             packets: &mut self.packets,
             counters: &mut stage.counters,
@@ -429,8 +428,8 @@ impl<O: Observer> Network<O> {
             stage: index,
             now,
         };
-        discipline.enqueue(item, now, &mut sink);
-        let refused = stage.counters.dropped > dropped && discipline.fifo().is_some();
+        let verdict = discipline.enqueue(item, now, &mut sink);
+        let refused = matches!(verdict, Verdict::Dropped(_)) && discipline.fifo().is_some();
         self.pump(index, now);
         refused
     }

@@ -14,7 +14,7 @@ pub mod tbf;
 
 pub use configuration::{Buffer, Class, Configuration, Confirmation, Facts, Streams};
 
-use crate::contract::{Backlog, Dequeue, Item, Qdisc, Sink};
+use crate::contract::{Backlog, Dequeue, Item, Qdisc, Sink, Verdict};
 use crate::tc::{Words, wrong};
 use dragstrip_units::{Instant, Problem, Report, suggest};
 use schemars::JsonSchema;
@@ -172,7 +172,7 @@ macro_rules! disciplines {
 
         impl Qdisc for Discipline {
             #[inline]
-            fn enqueue<S: Sink>(&mut self, item: Item, now: Instant, sink: &mut S) {
+            fn enqueue<S: Sink>(&mut self, item: Item, now: Instant, sink: &mut S) -> Verdict {
                 match self { $(Self::$variant(inner) => inner.enqueue(item, now, sink),)+ }
             }
 
@@ -184,6 +184,11 @@ macro_rules! disciplines {
             #[inline]
             fn backlog(&self) -> Backlog {
                 match self { $(Self::$variant(inner) => inner.backlog(),)+ }
+            }
+
+            #[inline]
+            fn head(&self) -> Option<Item> {
+                match self { $(Self::$variant(inner) => inner.head(),)+ }
             }
         }
     };

@@ -1,6 +1,8 @@
 //! What the property tests share: random traffic, and a book of every packet.
 
-use crate::contract::{Backlog, Dequeue, DropReason, Ecn, Item, PacketId, Qdisc, Sink};
+use crate::contract::{
+    Backlog, Dequeue, DropReason, Dscp, Ecn, Item, PacketId, Qdisc, Sink, Verdict,
+};
 use crate::{Discipline, QdiscSpec, Streams};
 use dragstrip_units::{Duration, Instant};
 use proptest::prelude::*;
@@ -27,9 +29,10 @@ pub(crate) fn arrivals(packets_max: usize) -> impl Strategy<Value = Vec<Arrival>
     ];
     let len = prop_oneof![1 => Just(66_u32), 3 => Just(1514_u32), 1 => 14_u32..3_000];
     let ecn = prop_oneof![Just(Ecn::NotEct), Just(Ecn::Ect0), Just(Ecn::Ect1), Just(Ecn::Ce)];
-    let arrival = (gap, len, 0_u32..5, ecn).prop_map(|(gap, len, flow, ecn)| Arrival {
+    let dscp = prop_oneof![Just(Dscp::DEFAULT), Just(Dscp::EF), Just(Dscp::LE)];
+    let arrival = (gap, len, 0_u32..5, ecn, dscp).prop_map(|(gap, len, flow, ecn, dscp)| Arrival {
         gap: Duration::from_nanos(gap),
-        item: Item { packet: PacketId(0), len, flow, ecn, ..Item::default() },
+        item: Item { packet: PacketId(0), len, flow, ecn, dscp },
     });
     prop::collection::vec(arrival, 0..packets_max).prop_map(|mut arrivals| {
         for (id, arrival) in arrivals.iter_mut().enumerate() {
@@ -47,6 +50,13 @@ enum Place {
     Left,
 }
 
+/// What a sink was told of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Told {
+    Dropped(DropReason),
+    Marked,
+}
+
 /// The book of all packets: panics at the first that is where it cannot be.
 #[derive(Debug, Default)]
 pub(crate) struct Book {
@@ -55,6 +65,8 @@ pub(crate) struct Book {
     originals: Vec<u32>,
     inside: Backlog,
     now: Instant,
+    /// Everything the sink was told, in order.
+    told: Vec<(PacketId, Told)>,
     /// The last original to leave of each flow.
     last_left: [Option<u32>; 8],
 }
@@ -83,8 +95,28 @@ impl Book {
         self.now = now;
         let item = Item { packet: PacketId(self.entries.len() as u32), ..item };
         self.enter(item, item.packet.0);
-        qdisc.enqueue(item, now, self);
+        let before = self.told.len();
+        let verdict = qdisc.enqueue(item, now, self);
+        self.agrees(verdict, item, before);
         assert_eq!(qdisc.backlog(), self.inside);
+    }
+
+    /// The answer of `enqueue` says of `item` what the sink has been told since `before`.
+    fn agrees(&self, verdict: Verdict, item: Item, before: usize) {
+        let told = &self.told[before..];
+        let fate = told.iter().filter(|(packet, _)| *packet == item.packet).map(|(_, what)| *what);
+        let fate: Vec<Told> = fate.collect();
+        match verdict {
+            Verdict::Queued => assert!(fate.is_empty(), "{item:?}: {fate:?}"),
+            Verdict::Marked => assert_eq!(fate, [Told::Marked], "{item:?}"),
+            Verdict::Dropped(reason) => {
+                assert_eq!(fate.last(), Some(&Told::Dropped(reason)), "{item:?}");
+            }
+            Verdict::DroppedOther(reason) => {
+                assert!(fate.is_empty(), "{item:?}: {fate:?}");
+                assert!(told.iter().any(|(_, what)| *what == Told::Dropped(reason)), "{item:?}");
+            }
+        }
     }
 
     /// Asks for a packet.
@@ -118,7 +150,8 @@ impl Book {
 }
 
 impl Sink for Book {
-    fn dropped(&mut self, item: Item, _reason: DropReason) {
+    fn dropped(&mut self, item: Item, reason: DropReason) {
+        self.told.push((item.packet, Told::Dropped(reason)));
         self.exit(item, Place::Dropped);
     }
 
@@ -126,6 +159,7 @@ impl Sink for Book {
         let (item, _, place) = &self.entries[packet.0 as usize];
         assert_eq!(*place, Place::Inside);
         assert_ne!(item.ecn, Ecn::NotEct);
+        self.told.push((packet, Told::Marked));
     }
 
     fn duplicated(&mut self, item: Item) -> Item {

@@ -68,7 +68,7 @@ fn evented(qdisc: Discipline, line: Option<(Rate, u32)>, arrivals: &[Arrival]) -
         now += arrival.gap;
         link.run(then, now);
         found.push(link.qdisc.backlog());
-        link.qdisc.enqueue(arrival.item, now, &mut link.drops);
+        let _ = link.qdisc.enqueue(arrival.item, now, &mut link.drops);
         link.run(now, now);
     }
     link.run(now, Instant::NEVER);

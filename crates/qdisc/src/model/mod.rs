@@ -3,3 +3,4 @@
 pub(crate) mod common;
 mod computed;
 pub(crate) mod conservation;
+mod toys;

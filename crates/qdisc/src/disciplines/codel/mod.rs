@@ -24,7 +24,7 @@
 
 pub mod spec;
 
-use crate::contract::{Backlog, Dequeue, DropReason, Ecn, Item, Qdisc, Sink};
+use crate::contract::{Backlog, Dequeue, DropReason, Item, Qdisc, Sink, Verdict};
 use dragstrip_units::{Duration, Instant};
 pub use spec::CodelSpec;
 use std::collections::VecDeque;
@@ -166,15 +166,15 @@ impl Controller {
             if !condemned {
                 self.dropping = false;
             }
-            while let Some(item) = head
+            while let Some(mut item) = head
                 && self.dropping
                 && !self.drop_next.after(now)
             {
                 self.count = self.count.wrapping_add(1);
                 self.inverse_sqrt.step(self.count);
-                if mark(item, params, sink) {
+                if params.ecn && item.mark(sink) {
                     self.drop_next = self.drop_next.plus(self.inverse_sqrt.scale(interval));
-                    return head;
+                    return Some(item);
                 }
                 sink.dropped(item, DropReason::Aqm);
                 (head, condemned) = self.judge(source, params, now);
@@ -184,11 +184,11 @@ impl Controller {
                     self.dropping = false;
                 }
             }
-        } else if let Some(item) = head
+        } else if let Some(item) = &mut head
             && condemned
         {
-            if !mark(item, params, sink) {
-                sink.dropped(item, DropReason::Aqm);
+            if !(params.ecn && item.mark(sink)) {
+                sink.dropped(*item, DropReason::Aqm);
                 (head, _) = self.judge(source, params, now);
             }
             self.begin_episode(now, interval);
@@ -240,15 +240,6 @@ impl Controller {
     }
 }
 
-/// Marks `item` if that is wanted and possible (it may carry CE already).
-fn mark<S: Sink>(item: Item, params: &Params, sink: &mut S) -> bool {
-    let marks = params.ecn && item.ecn != Ecn::NotEct;
-    if marks {
-        sink.marked(item.packet);
-    }
-    marks
-}
-
 #[derive(Clone, Debug)]
 struct Stamped {
     queue: VecDeque<(Item, Time)>,
@@ -291,12 +282,14 @@ impl Codel {
 }
 
 impl Qdisc for Codel {
-    fn enqueue<S: Sink>(&mut self, item: Item, now: Instant, sink: &mut S) {
+    fn enqueue<S: Sink>(&mut self, item: Item, now: Instant, sink: &mut S) -> Verdict {
         if self.backlog().packets < self.limit {
             self.queue.queue.push_back((item, Time::of(now)));
             self.queue.bytes += u64::from(item.len);
+            Verdict::Queued
         } else {
             sink.dropped(item, DropReason::Overlimit);
+            Verdict::Dropped(DropReason::Overlimit)
         }
     }
 
@@ -404,7 +397,7 @@ mod tests {
         let mut log = Log::default();
         for id in 0..1_000 {
             let now = micros(u64::from(id) * 20_000 / u64::from(left));
-            codel.enqueue(frame(id, Ecn::NotEct), now, &mut log);
+            let _ = codel.enqueue(frame(id, Ecn::NotEct), now, &mut log);
             while codel.backlog().packets > left {
                 codel.dequeue(now, &mut log);
             }
@@ -447,8 +440,8 @@ mod tests {
     fn a_full_queue_drops_what_arrives() {
         let mut codel = Codel::new(Config { limit: 1, params: Params::default() });
         let mut log = Log::default();
-        codel.enqueue(frame(0, Ecn::Ect0), micros(0), &mut log);
-        codel.enqueue(frame(1, Ecn::Ect0), micros(0), &mut log);
+        let _ = codel.enqueue(frame(0, Ecn::Ect0), micros(0), &mut log);
+        let _ = codel.enqueue(frame(1, Ecn::Ect0), micros(0), &mut log);
         assert_eq!(log.drops, [(PacketId(1), DropReason::Overlimit)]);
     }
 

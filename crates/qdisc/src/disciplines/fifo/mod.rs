@@ -6,7 +6,7 @@
 
 pub mod spec;
 
-use crate::contract::{Backlog, Dequeue, DropReason, Item, Qdisc, Sink};
+use crate::contract::{Backlog, Dequeue, DropReason, Item, Qdisc, Sink, Verdict};
 use dragstrip_units::Instant;
 pub use spec::{BfifoSpec, NoqueueSpec, PfifoSpec};
 use std::collections::VecDeque;
@@ -67,21 +67,17 @@ impl Fifo {
     pub fn limit(&self) -> Limit {
         self.limit
     }
-
-    /// The packet that leaves next.
-    #[must_use]
-    pub fn peek(&self) -> Option<Item> {
-        self.queue.front().copied()
-    }
 }
 
 impl Qdisc for Fifo {
-    fn enqueue<S: Sink>(&mut self, item: Item, _now: Instant, sink: &mut S) {
+    fn enqueue<S: Sink>(&mut self, item: Item, _now: Instant, sink: &mut S) -> Verdict {
         if self.limit.admits(item.len, self.backlog()) {
             self.bytes += u64::from(item.len);
             self.queue.push_back(item);
+            Verdict::Queued
         } else {
             sink.dropped(item, DropReason::Overlimit);
+            Verdict::Dropped(DropReason::Overlimit)
         }
     }
 
@@ -94,6 +90,11 @@ impl Qdisc for Fifo {
 
     fn backlog(&self) -> Backlog {
         Backlog { bytes: self.bytes, packets: self.queue.len() as u32 }
+    }
+
+    #[inline]
+    fn head(&self) -> Option<Item> {
+        self.queue.front().copied()
     }
 }
 
@@ -108,7 +109,7 @@ mod tests {
         let mut log = Log::default();
         for (id, &len) in lens.iter().enumerate() {
             let item = Item { packet: PacketId(id as u32), len, ..Item::default() };
-            fifo.enqueue(item, Instant::ZERO, &mut log);
+            let _ = fifo.enqueue(item, Instant::ZERO, &mut log);
         }
         assert!(log.drops.iter().all(|&(_, reason)| reason == DropReason::Overlimit));
         log.drops.iter().map(|&(packet, _)| packet.0).collect()

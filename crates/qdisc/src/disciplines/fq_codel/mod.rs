@@ -26,7 +26,7 @@
 pub mod spec;
 
 use crate::arena::{Arena, Queue};
-use crate::contract::{Backlog, Dequeue, DropReason, Item, Qdisc, Sink};
+use crate::contract::{Backlog, Dequeue, DropReason, Item, Qdisc, Sink, Verdict};
 use crate::disciplines::codel::{Controller, Params, Source, Time};
 use crate::flow_hash::FlowHash;
 use dragstrip_units::{Instant, Stream};
@@ -177,8 +177,8 @@ impl FqCodel {
         }
     }
 
-    /// The queue with most bytes (the first of equals) loses packets from its head.
-    fn drop_from_fattest<S: Sink>(&mut self, sink: &mut S) {
+    /// The queue with most bytes (the first of equals) loses packets from its head; what that means for `newest`.
+    fn drop_from_fattest<S: Sink>(&mut self, newest: Item, sink: &mut S) -> Verdict {
         let mut fattest = 0;
         for (index, flow) in self.flows.iter().enumerate() {
             if flow.queue.bytes > self.flows[fattest].queue.bytes {
@@ -189,8 +189,12 @@ impl FqCodel {
         let half = flow.queue.bytes / 2;
         let mut bytes = 0;
         let mut dropped = 0;
+        let mut verdict = Verdict::DroppedOther(DropReason::Overlimit);
         while let Some((item, _)) = self.pool.pop(&mut flow.queue) {
             sink.dropped(item, DropReason::Overlimit);
+            if item.packet == newest.packet {
+                verdict = Verdict::Dropped(DropReason::Overlimit);
+            }
             bytes += u64::from(item.len);
             dropped += 1;
             if dropped >= self.config.drop_batch || bytes >= half {
@@ -198,6 +202,7 @@ impl FqCodel {
             }
         }
         flow.controller.count = flow.controller.count.wrapping_add(dropped);
+        verdict
     }
 }
 
@@ -209,7 +214,7 @@ fn truesize(len: u32) -> u64 {
 }
 
 impl Qdisc for FqCodel {
-    fn enqueue<S: Sink>(&mut self, item: Item, now: Instant, sink: &mut S) {
+    fn enqueue<S: Sink>(&mut self, item: Item, now: Instant, sink: &mut S) -> Verdict {
         let index = self.hash.bucket(item.flow, self.config.flows);
         let flow = &mut self.flows[index as usize];
         self.pool.arena.push_back(&mut flow.queue, item, Time::of(now));
@@ -224,8 +229,9 @@ impl Qdisc for FqCodel {
         if self.pool.backlog.packets > self.config.limit
             || self.pool.memory > self.config.memory_limit
         {
-            self.drop_from_fattest(sink);
+            return self.drop_from_fattest(item, sink);
         }
+        Verdict::Queued
     }
 
     fn dequeue<S: Sink>(&mut self, now: Instant, sink: &mut S) -> Dequeue {
@@ -291,10 +297,10 @@ mod tests {
         let mut qdisc = discipline(Config::default());
         let mut log = Log::default();
         for id in 0..3 {
-            qdisc.enqueue(frame(1, id, 1514), Instant::ZERO, &mut log);
+            let _ = qdisc.enqueue(frame(1, id, 1514), Instant::ZERO, &mut log);
         }
         for id in 10..13 {
-            qdisc.enqueue(frame(2, id, 1514), Instant::ZERO, &mut log);
+            let _ = qdisc.enqueue(frame(2, id, 1514), Instant::ZERO, &mut log);
         }
         assert_eq!(served(&mut qdisc, Instant::ZERO, &mut log), [0, 10, 1, 11, 2, 12]);
     }
@@ -304,14 +310,14 @@ mod tests {
         let mut qdisc = discipline(Config::default());
         let mut log = Log::default();
         for id in 0..4 {
-            qdisc.enqueue(frame(1, id, 1514), Instant::ZERO, &mut log);
+            let _ = qdisc.enqueue(frame(1, id, 1514), Instant::ZERO, &mut log);
         }
         assert_eq!(qdisc.dequeue(Instant::ZERO, &mut log), Dequeue::Packet(frame(1, 0, 1514)));
-        qdisc.enqueue(frame(2, 10, 66), Instant::ZERO, &mut log);
+        let _ = qdisc.enqueue(frame(2, 10, 66), Instant::ZERO, &mut log);
         assert_eq!(qdisc.dequeue(Instant::ZERO, &mut log), Dequeue::Packet(frame(2, 10, 66)));
         // It has deficit left, but once emptied it must pass through the old list.
         assert_eq!(qdisc.dequeue(Instant::ZERO, &mut log), Dequeue::Packet(frame(1, 1, 1514)));
-        qdisc.enqueue(frame(2, 11, 66), Instant::ZERO, &mut log);
+        let _ = qdisc.enqueue(frame(2, 11, 66), Instant::ZERO, &mut log);
         assert_eq!(served(&mut qdisc, Instant::ZERO, &mut log), [11, 2, 3]);
     }
 
@@ -320,9 +326,9 @@ mod tests {
         let mut qdisc = discipline(Config { quantum: 2 * 1514, ..Config::default() });
         let mut log = Log::default();
         for id in 0..6 {
-            qdisc.enqueue(frame(1, id, 1514), Instant::ZERO, &mut log);
+            let _ = qdisc.enqueue(frame(1, id, 1514), Instant::ZERO, &mut log);
         }
-        qdisc.enqueue(frame(2, 10, 66), Instant::ZERO, &mut log);
+        let _ = qdisc.enqueue(frame(2, 10, 66), Instant::ZERO, &mut log);
         let mut next = |qdisc: &mut FqCodel| match qdisc.dequeue(Instant::ZERO, &mut log) {
             Dequeue::Packet(item) => item.packet.0,
             Dequeue::Wait(_) | Dequeue::Empty => panic!("nothing left"),
@@ -330,7 +336,7 @@ mod tests {
         let first: Vec<u32> = (0..4).map(|_| next(&mut qdisc)).collect();
         assert_eq!(first, [0, 1, 10, 2]);
         // Flow 2 is in the old list now; were it new again, 11 would go before 3.
-        qdisc.enqueue(frame(2, 11, 66), Instant::ZERO, &mut Log::default());
+        let _ = qdisc.enqueue(frame(2, 11, 66), Instant::ZERO, &mut Log::default());
         let rest: Vec<u32> = (0..4).map(|_| next(&mut qdisc)).collect();
         assert_eq!(rest, [3, 11, 4, 5]);
     }
@@ -340,9 +346,9 @@ mod tests {
         let mut log = Log::default();
         let mut qdisc = discipline(Config { limit: 100, ..Config::default() });
         for id in 0..100 {
-            qdisc.enqueue(frame(1, id, 1000), Instant::ZERO, &mut log);
+            let _ = qdisc.enqueue(frame(1, id, 1000), Instant::ZERO, &mut log);
         }
-        qdisc.enqueue(frame(2, 1000, 1514), Instant::ZERO, &mut log);
+        let _ = qdisc.enqueue(frame(2, 1000, 1514), Instant::ZERO, &mut log);
         // Half of 100 packets, not 64.
         let dropped: Vec<u32> = log.drops.iter().map(|(packet, _)| packet.0).collect();
         assert_eq!(dropped, (0..50).collect::<Vec<_>>());
@@ -352,7 +358,7 @@ mod tests {
         let mut log = Log::default();
         let mut qdisc = discipline(Config { limit: 100, drop_batch: 8, ..Config::default() });
         for id in 0..101 {
-            qdisc.enqueue(frame(1, id, 1000), Instant::ZERO, &mut log);
+            let _ = qdisc.enqueue(frame(1, id, 1000), Instant::ZERO, &mut log);
         }
         assert_eq!(log.drops.len(), 8);
     }
@@ -363,10 +369,10 @@ mod tests {
         let mut log = Log::default();
         let mut qdisc = discipline(Config { memory_limit: 10 * 2304, ..Config::default() });
         for id in 0..10 {
-            qdisc.enqueue(frame(1, id, 1514), Instant::ZERO, &mut log);
+            let _ = qdisc.enqueue(frame(1, id, 1514), Instant::ZERO, &mut log);
         }
         assert!(log.drops.is_empty());
-        qdisc.enqueue(frame(1, 10, 1514), Instant::ZERO, &mut log);
+        let _ = qdisc.enqueue(frame(1, 10, 1514), Instant::ZERO, &mut log);
         assert_eq!(log.drops.len(), 6);
     }
 
@@ -376,11 +382,11 @@ mod tests {
         let mut qdisc = discipline(Config::default());
         let mut log = Log::default();
         for id in 0..5_000 {
-            qdisc.enqueue(frame(1, id, 1514), Instant::ZERO, &mut log);
+            let _ = qdisc.enqueue(frame(1, id, 1514), Instant::ZERO, &mut log);
         }
         let mut now = Instant::ZERO;
         for round in 0..40 {
-            qdisc.enqueue(frame(2, 10_000 + round, 1514), now, &mut log);
+            let _ = qdisc.enqueue(frame(2, 10_000 + round, 1514), now, &mut log);
             now += Duration::from_millis(12);
             qdisc.dequeue(now, &mut log);
             qdisc.dequeue(now, &mut log);

@@ -16,7 +16,8 @@
 
 pub mod spec;
 
-use crate::contract::{Backlog, Dequeue, Item, Qdisc, Sink};
+use crate::classes::{Classes, OneClass};
+use crate::contract::{Backlog, Dequeue, Item, Qdisc, Sink, Verdict};
 use crate::token_rate::{Framing, TokenRate, bucket_in_ticks};
 use dragstrip_units::{Duration, Instant, Rate};
 pub use spec::HtbSpec;
@@ -104,14 +105,14 @@ impl Shaper {
 #[derive(Clone, Debug)]
 pub struct Htb<L> {
     shaper: Shaper,
-    leaf: L,
+    classes: Classes<OneClass, [L; 1]>,
 }
 
 impl<L: Qdisc> Htb<L> {
     /// A class shaping what `leaf` lets go.
     #[must_use]
     pub fn new(config: Config, leaf: L) -> Self {
-        Self { shaper: Shaper::new(config), leaf }
+        Self { shaper: Shaper::new(config), classes: Classes::new(OneClass, [leaf]) }
     }
 
     /// The buckets.
@@ -123,24 +124,25 @@ impl<L: Qdisc> Htb<L> {
     /// The discipline of the class.
     #[must_use]
     pub fn leaf(&self) -> &L {
-        &self.leaf
+        self.classes.child(0)
     }
 }
 
 impl<L: Qdisc> Qdisc for Htb<L> {
-    fn enqueue<S: Sink>(&mut self, item: Item, now: Instant, sink: &mut S) {
-        self.leaf.enqueue(item, now, sink);
+    fn enqueue<S: Sink>(&mut self, item: Item, now: Instant, sink: &mut S) -> Verdict {
+        self.classes.enqueue(item, now, sink)
     }
 
     fn dequeue<S: Sink>(&mut self, now: Instant, sink: &mut S) -> Dequeue {
-        if self.leaf.backlog().packets == 0 {
+        let leaf = self.classes.child_mut(0);
+        if leaf.backlog().packets == 0 {
             return Dequeue::Empty;
         }
         let ready = self.shaper.ready();
         if ready > now {
             return Dequeue::Wait(ready);
         }
-        let answer = self.leaf.dequeue(now, sink);
+        let answer = leaf.dequeue(now, sink);
         if let Dequeue::Packet(item) = answer {
             self.shaper.charge(item.len, now);
         }
@@ -148,7 +150,7 @@ impl<L: Qdisc> Qdisc for Htb<L> {
     }
 
     fn backlog(&self) -> Backlog {
-        self.leaf.backlog()
+        self.classes.backlog()
     }
 }
 

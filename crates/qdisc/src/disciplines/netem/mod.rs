@@ -32,7 +32,7 @@ pub use dice::Loss;
 pub use distribution::Distribution;
 pub use spec::{DelayDistribution, LossModel, NetemSpec};
 
-use crate::contract::{Backlog, Dequeue, DropReason, Ecn, Item, Qdisc, Sink};
+use crate::contract::{Backlog, Dequeue, DropReason, Item, Qdisc, Sink, Verdict};
 use delay_line::{DelayLine, Delayed};
 use dice::{Chance, Correlated, LossProcess};
 use distribution::{Shape, table};
@@ -157,26 +157,30 @@ impl Netem {
         }
     }
 
-    fn admit<S: Sink>(&mut self, mut item: Item, now: Instant, copy: bool, sink: &mut S) {
+    fn admit<S: Sink>(
+        &mut self,
+        mut item: Item,
+        now: Instant,
+        copy: bool,
+        sink: &mut S,
+    ) -> Verdict {
         let duplicate = !copy && self.duplicate.happens(&mut self.stream);
         let mut lost = self.loss.next(&mut self.stream);
-        if lost && self.ecn && item.ecn != Ecn::NotEct {
-            sink.marked(item.packet);
-            item.ecn = Ecn::Ce;
-            lost = false;
-        }
+        let marked = lost && self.ecn && item.mark(sink);
+        lost &= !marked;
         if lost && !duplicate {
             sink.dropped(item, DropReason::Loss);
-            return;
+            return Verdict::Dropped(DropReason::Loss);
         }
         let corrupt = self.corrupt.happens(&mut self.stream);
         if self.line.backlog().packets >= self.limit {
             sink.dropped(item, DropReason::Overlimit);
-            return;
+            return Verdict::Dropped(DropReason::Overlimit);
         }
         if duplicate && !lost {
             let copy = sink.duplicated(item);
-            self.admit(copy, now, true, sink);
+            // A copy is nobody's packet in hand.
+            let _ = self.admit(copy, now, true, sink);
         }
         if self.overtakes() {
             self.delayed_in_row = 0;
@@ -187,6 +191,7 @@ impl Netem {
             let due = self.due(item.len, now);
             self.line.push(Delayed { due, item, corrupt });
         }
+        if marked { Verdict::Marked } else { Verdict::Queued }
     }
 
     fn overtakes(&mut self) -> bool {
@@ -221,8 +226,8 @@ impl Netem {
 }
 
 impl Qdisc for Netem {
-    fn enqueue<S: Sink>(&mut self, item: Item, now: Instant, sink: &mut S) {
-        self.admit(item, now, false, sink);
+    fn enqueue<S: Sink>(&mut self, item: Item, now: Instant, sink: &mut S) -> Verdict {
+        self.admit(item, now, false, sink)
     }
 
     fn dequeue<S: Sink>(&mut self, now: Instant, sink: &mut S) -> Dequeue {

@@ -42,7 +42,7 @@ fn pass(config: Config, count: u32, spacing: Duration, log: &mut Log) -> Vec<(u3
                 Dequeue::Wait(_) | Dequeue::Empty => break,
             }
         }
-        netem.enqueue(frame(id), now, log);
+        let _ = netem.enqueue(frame(id), now, log);
     }
     left.extend(drain(&mut netem, Instant::ZERO + spacing * u64::from(count + 999_999), log));
     let sent = |id: u32| (spacing * u64::from(id % 1_000_000 + 1_000_000)).as_nanos();
@@ -65,7 +65,7 @@ fn with_a_rate_packets_leave_one_after_the_other() {
         ..Config::default()
     });
     for id in 0..3 {
-        netem.enqueue(frame(id), Instant::ZERO, &mut log);
+        let _ = netem.enqueue(frame(id), Instant::ZERO, &mut log);
     }
     let times: Vec<u64> =
         drain(&mut netem, Instant::ZERO, &mut log).iter().map(|left| left.1.as_nanos()).collect();
@@ -144,8 +144,8 @@ fn ecn_marks_what_would_have_been_lost() {
     let mut log = Log::default();
     let loss = Loss::Random { probability: 1.0, correlation: 0.0 };
     let mut netem = netem(Config { loss, ecn: true, ..Config::default() });
-    netem.enqueue(Item { ecn: Ecn::Ect0, ..frame(0) }, Instant::ZERO, &mut log);
-    netem.enqueue(frame(1), Instant::ZERO, &mut log);
+    let _ = netem.enqueue(Item { ecn: Ecn::Ect0, ..frame(0) }, Instant::ZERO, &mut log);
+    let _ = netem.enqueue(frame(1), Instant::ZERO, &mut log);
     assert_eq!(log.marks, [PacketId(0)]);
     assert_eq!(log.drops, [(PacketId(1), DropReason::Loss)]);
     assert_eq!(drain(&mut netem, Instant::ZERO, &mut log).len(), 1);
@@ -156,7 +156,7 @@ fn a_copy_goes_before_its_original_and_is_not_copied_again() {
     let mut log = Log::default();
     let mut netem =
         netem(Config { duplicate: 1.0, delay: Duration::from_millis(1), ..Config::default() });
-    netem.enqueue(frame(7), Instant::ZERO, &mut log);
+    let _ = netem.enqueue(frame(7), Instant::ZERO, &mut log);
     assert_eq!(netem.backlog().packets, 2);
     let left: Vec<u32> =
         drain(&mut netem, Instant::ZERO, &mut log).iter().map(|left| left.0).collect();
@@ -184,7 +184,7 @@ fn corrupted_packets_take_their_place_and_are_dropped_when_due() {
     let mut log = Log::default();
     let mut netem =
         netem(Config { corrupt: 1.0, delay: Duration::from_millis(1), ..Config::default() });
-    netem.enqueue(frame(0), Instant::ZERO, &mut log);
+    let _ = netem.enqueue(frame(0), Instant::ZERO, &mut log);
     assert_eq!(netem.backlog().packets, 1);
     assert_eq!(
         netem.dequeue(Instant::ZERO, &mut log),
@@ -216,7 +216,7 @@ fn the_limit_counts_the_delay_line() {
     let mut netem =
         netem(Config { limit: 2, delay: Duration::from_millis(1), ..Config::default() });
     for id in 0..4 {
-        netem.enqueue(frame(id), Instant::ZERO, &mut log);
+        let _ = netem.enqueue(frame(id), Instant::ZERO, &mut log);
     }
     let over = |id| (PacketId(id), DropReason::Overlimit);
     assert_eq!(log.drops, [over(2), over(3)]);

@@ -17,8 +17,9 @@
 pub mod spec;
 
 use crate::arena::{Arena, Queue};
-use crate::contract::{Backlog, Dequeue, DropReason, Item, Qdisc, Sink};
+use crate::contract::{Backlog, Dequeue, DropReason, Item, Qdisc, Sink, Verdict};
 use crate::flow_hash::FlowHash;
+use crate::periodic::Periodic;
 use dragstrip_units::{Duration, Instant, Stream};
 pub use spec::SfqSpec;
 
@@ -138,7 +139,7 @@ pub struct Sfq {
     config: Config,
     stream: Stream,
     hash: FlowHash,
-    perturb_at: Instant,
+    perturb: Periodic,
     /// Slot of each bucket.
     table: Vec<u32>,
     slots: Slots,
@@ -159,16 +160,11 @@ impl Sfq {
     pub fn new(mut config: Config, mut stream: Stream) -> Self {
         assert!(config.flows > 0 && config.divisor > 0 && config.quantum > 0 && config.depth > 0);
         config.limit = config.limit.min(config.flows.saturating_mul(config.depth));
-        let perturb_at = if config.perturb == Duration::ZERO {
-            Instant::NEVER
-        } else {
-            Instant::ZERO + config.perturb
-        };
         Self {
             config,
             hash: FlowHash::new(&mut stream),
             stream,
-            perturb_at,
+            perturb: Periodic::every(config.perturb),
             table: vec![NONE; config.divisor as usize],
             slots: Slots::new(config.flows, config.depth),
             tail: NONE,
@@ -238,7 +234,7 @@ impl Sfq {
         Some(item)
     }
 
-    fn drop_from_longest<S: Sink>(&mut self, sink: &mut S) {
+    fn drop_from_longest<S: Sink>(&mut self, sink: &mut S) -> Option<Item> {
         let index = if self.slots.longest > 1 {
             self.slots.first[self.slots.longest]
         } else {
@@ -247,16 +243,14 @@ impl Sfq {
             self.retire_first(first);
             first
         };
-        if let Some(item) = self.take(index, true) {
-            sink.dropped(item, DropReason::Overlimit);
-        }
+        let item = self.take(index, true)?;
+        sink.dropped(item, DropReason::Overlimit);
+        Some(item)
     }
 
+    /// Draws the hash anew, once however many periods have passed: nothing has looked at those in between.
     #[cold]
-    fn perturb<S: Sink>(&mut self, now: Instant, sink: &mut S) {
-        let period = self.config.perturb.as_nanos();
-        let late = now.since(self.perturb_at).as_nanos();
-        self.perturb_at += Duration::from_nanos((late / period + 1) * period);
+    fn rehash<S: Sink>(&mut self, sink: &mut S) {
         self.hash = FlowHash::new(&mut self.stream);
         let mut moved = std::mem::take(&mut self.rehashed);
         for index in 0..self.config.flows {
@@ -279,20 +273,29 @@ impl Sfq {
 }
 
 impl Qdisc for Sfq {
-    fn enqueue<S: Sink>(&mut self, item: Item, now: Instant, sink: &mut S) {
-        if now >= self.perturb_at {
-            self.perturb(now, sink);
+    fn enqueue<S: Sink>(&mut self, item: Item, now: Instant, sink: &mut S) -> Verdict {
+        if self.perturb.due(now) > 0 {
+            self.rehash(sink);
         }
         if !self.insert(item) {
             sink.dropped(item, DropReason::Overlimit);
+            Verdict::Dropped(DropReason::Overlimit)
         } else if self.backlog.packets > self.config.limit {
-            self.drop_from_longest(sink);
+            match self.drop_from_longest(sink) {
+                Some(dropped) if dropped.packet == item.packet => {
+                    Verdict::Dropped(DropReason::Overlimit)
+                }
+                Some(_) => Verdict::DroppedOther(DropReason::Overlimit),
+                None => Verdict::Queued,
+            }
+        } else {
+            Verdict::Queued
         }
     }
 
     fn dequeue<S: Sink>(&mut self, now: Instant, sink: &mut S) -> Dequeue {
-        if now >= self.perturb_at {
-            self.perturb(now, sink);
+        if self.perturb.due(now) > 0 {
+            self.rehash(sink);
         }
         if self.tail == NONE {
             return Dequeue::Empty;
@@ -352,8 +355,8 @@ mod tests {
         let mut qdisc = discipline(Config { limit: 1000, ..Config::default() });
         let mut log = Log::default();
         for id in 0..100 {
-            qdisc.enqueue(frame(1, id, 1514), Instant::ZERO, &mut log);
-            qdisc.enqueue(frame(2, 1000 + id, 757), Instant::ZERO, &mut log);
+            let _ = qdisc.enqueue(frame(1, id, 1514), Instant::ZERO, &mut log);
+            let _ = qdisc.enqueue(frame(2, 1000 + id, 757), Instant::ZERO, &mut log);
         }
         let mut bytes = [0_u32; 3];
         for _ in 0..90 {
@@ -369,10 +372,10 @@ mod tests {
         let mut qdisc = discipline(Config::default());
         let mut log = Log::default();
         for id in 0..3 {
-            qdisc.enqueue(frame(1, id, 1514), Instant::ZERO, &mut log);
+            let _ = qdisc.enqueue(frame(1, id, 1514), Instant::ZERO, &mut log);
         }
-        qdisc.enqueue(frame(2, 10, 66), Instant::ZERO, &mut log);
-        qdisc.enqueue(frame(2, 11, 66), Instant::ZERO, &mut log);
+        let _ = qdisc.enqueue(frame(2, 10, 66), Instant::ZERO, &mut log);
+        let _ = qdisc.enqueue(frame(2, 11, 66), Instant::ZERO, &mut log);
         assert_eq!(served(&mut qdisc, Instant::ZERO, &mut log), [0, 10, 11, 1, 2]);
     }
 
@@ -381,10 +384,10 @@ mod tests {
         let mut qdisc = discipline(Config { limit: 5, ..Config::default() });
         let mut log = Log::default();
         for id in 0..4 {
-            qdisc.enqueue(frame(1, id, 1000), Instant::ZERO, &mut log);
+            let _ = qdisc.enqueue(frame(1, id, 1000), Instant::ZERO, &mut log);
         }
         for id in 10..13 {
-            qdisc.enqueue(frame(2, id, 1000), Instant::ZERO, &mut log);
+            let _ = qdisc.enqueue(frame(2, id, 1000), Instant::ZERO, &mut log);
         }
         // The sixth packet finds flow 1 longest, with four; after that packet 12 makes both three
         // long, and flow 2 became so last.
@@ -398,7 +401,7 @@ mod tests {
         let mut qdisc = discipline(Config { limit: 2, divisor: 1 << 20, ..Config::default() });
         let mut log = Log::default();
         for flow in 0..3 {
-            qdisc.enqueue(frame(flow, flow, 1000), Instant::ZERO, &mut log);
+            let _ = qdisc.enqueue(frame(flow, flow, 1000), Instant::ZERO, &mut log);
         }
         assert_eq!(log.drops, [(PacketId(0), DropReason::Overlimit)]);
         assert_eq!(served(&mut qdisc, Instant::ZERO, &mut log), [1, 2]);
@@ -409,7 +412,7 @@ mod tests {
         let mut qdisc = discipline(Config { depth: 3, ..Config::default() });
         let mut log = Log::default();
         for id in 0..5 {
-            qdisc.enqueue(frame(1, id, 1000), Instant::ZERO, &mut log);
+            let _ = qdisc.enqueue(frame(1, id, 1000), Instant::ZERO, &mut log);
         }
         assert_eq!(served(&mut qdisc, Instant::ZERO, &mut log), [0, 1, 2]);
     }
@@ -423,8 +426,8 @@ mod tests {
         for round in 0..20 {
             let now = Instant::ZERO + Duration::from_secs(round * 10);
             for id in 0..3 {
-                qdisc.enqueue(frame(1, id, 1514), now, &mut log);
-                qdisc.enqueue(frame(2, 10 + id, 1514), now, &mut log);
+                let _ = qdisc.enqueue(frame(1, id, 1514), now, &mut log);
+                let _ = qdisc.enqueue(frame(2, 10 + id, 1514), now, &mut log);
             }
             // The hash changes while they wait.
             let order = served(&mut qdisc, now + Duration::from_secs(10), &mut log);

@@ -7,8 +7,9 @@
 
 pub mod spec;
 
-use crate::contract::{Backlog, Dequeue, DropReason, Item, Qdisc, Sink};
+use crate::contract::{Backlog, Dequeue, DropReason, Item, Qdisc, Sink, Verdict};
 use crate::disciplines::fifo::{Fifo, Limit};
+use crate::peek::Peekable;
 use crate::token_rate::{Framing, TokenRate};
 use dragstrip_units::{Duration, Instant, Rate};
 pub use spec::TbfSpec;
@@ -100,18 +101,18 @@ impl Shaper {
     }
 }
 
-/// The filter with its byte-limited FIFO.
+/// The filter with the queue in front of it, which is a byte-limited FIFO where tc names no other.
 #[derive(Clone, Debug)]
-pub struct Tbf {
+pub struct Tbf<Q = Fifo> {
     shaper: Shaper,
-    queue: Fifo,
+    queue: Peekable<Q>,
 }
 
 impl Tbf {
     /// A filter in front of which up to `limit` bytes wait.
     #[must_use]
     pub fn new(config: Config, limit: u64) -> Self {
-        Self { shaper: Shaper::new(config), queue: Fifo::bytes(limit) }
+        Self::with_child(config, Fifo::bytes(limit))
     }
 
     /// The buckets.
@@ -123,22 +124,32 @@ impl Tbf {
     /// What may wait.
     #[must_use]
     pub fn limit(&self) -> Limit {
-        self.queue.limit()
+        self.queue.inner().limit()
     }
 }
 
-impl Qdisc for Tbf {
-    fn enqueue<S: Sink>(&mut self, item: Item, now: Instant, sink: &mut S) {
+impl<Q: Qdisc> Tbf<Q> {
+    /// A filter in front of which packets wait in `child`.
+    #[must_use]
+    pub fn with_child(config: Config, child: Q) -> Self {
+        Self { shaper: Shaper::new(config), queue: Peekable::new(child) }
+    }
+}
+
+impl<Q: Qdisc> Qdisc for Tbf<Q> {
+    fn enqueue<S: Sink>(&mut self, item: Item, now: Instant, sink: &mut S) -> Verdict {
         if self.shaper.passes(item.len) {
-            self.queue.enqueue(item, now, sink);
+            self.queue.enqueue(item, now, sink)
         } else {
             sink.dropped(item, DropReason::Overlimit);
+            Verdict::Dropped(DropReason::Overlimit)
         }
     }
 
     fn dequeue<S: Sink>(&mut self, now: Instant, sink: &mut S) -> Dequeue {
-        let Some(head) = self.queue.peek() else {
-            return Dequeue::Empty;
+        let head = match self.queue.peek(now, sink) {
+            Dequeue::Packet(head) => head,
+            nothing @ (Dequeue::Wait(_) | Dequeue::Empty) => return nothing,
         };
         let ready = self.shaper.ready(head.len);
         if ready > now {
@@ -201,7 +212,7 @@ mod tests {
         let mut tbf = Tbf::new(config(1514), 3028);
         let frame = |id, len| Item { packet: PacketId(id), len, ..Item::default() };
         for (id, len) in [(0, 1515), (1, 1514), (2, 1514), (3, 66)] {
-            tbf.enqueue(frame(id, len), Instant::ZERO, &mut log);
+            let _ = tbf.enqueue(frame(id, len), Instant::ZERO, &mut log);
         }
         let over = |id| (PacketId(id), DropReason::Overlimit);
         assert_eq!(log.drops, [over(0), over(3)]);
