@@ -1,19 +1,18 @@
 //! From a scenario to a world ready to run: names become numbers, specifications become parts.
 
-use crate::SetupError;
 use crate::apps::{App, Flow, FlowKind};
 use crate::calendar::{Calendar, MAX_SOURCES, Source};
+use crate::error::{SetupError, problem};
 use crate::lane::{Lane, MAX_HOPS};
 use crate::media::{Media, Place};
 use crate::network::{
-    END, Evented, Network, Resolution, Server, Shared, Stage, StageCounters, Target,
+    END, Evented, Network, Resolution, Server, Shared, Stage, StageCounters, Target, Tunnel,
 };
 use crate::observer::{Observer, Watch};
 use crate::packets::Packets;
 use crate::probes::Probe;
 use crate::settings::settings;
 use crate::sockets::Socket;
-use crate::tunnel::Tunnel;
 use crate::world::{Layout, QueueWatch, World};
 use dragstrip_cc::{Algorithm, Rules, UnknownAlgorithm};
 use dragstrip_link::{Ring, Transmitter, Wire};
@@ -26,10 +25,6 @@ use dragstrip_tcp::{Endpoint, Role, Settings};
 use dragstrip_units::{Duration, Instant, Rate, Stream};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
-
-pub(crate) fn problem(field: impl Into<String>, message: impl Into<String>) -> SetupError {
-    SetupError { field: field.into(), message: message.into() }
-}
 
 pub(crate) fn rate(bps: u64) -> Rate {
     // Validation has refused zero; one bit per second keeps the type total.

@@ -9,6 +9,7 @@ mod apps;
 pub mod audit;
 mod build;
 mod calendar;
+mod error;
 mod lane;
 mod media;
 mod network;
@@ -18,23 +19,13 @@ mod probes;
 mod recorder;
 mod settings;
 mod sockets;
-mod tunnel;
 mod world;
 
 pub use dragstrip_recording::{Column, Data, Recording, Table};
+pub use error::SetupError;
 pub use observer::{Event, Loss, Observer, Sighting, Vantage};
 
 use dragstrip_scenario::Scenario;
-
-/// A scenario that cannot be run: the field (a JSON path such as `links[2].qdisc.limit_bytes`), and
-/// what is wrong with it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SetupError {
-    /// JSON path of the field.
-    pub field: String,
-    /// The value, and what would be right.
-    pub message: String,
-}
 
 /// Runs `scenario` to its end. `progress` is called about every simulated second with the simulated
 /// time in nanoseconds; answering `false` ends the run early (its recording is then complete up to there).

@@ -1,7 +1,7 @@
 //! From a host's profile and sysctls to the settings of its TCP.
 
 use crate::SetupError;
-use crate::build::problem;
+use crate::error::problem;
 use dragstrip_scenario::{FreebsdSysctls, GsoMode, HistorySpec, HostSpec, StackProfile, Sysctls};
 use dragstrip_tcp::{BsdSettings, Metrics, Settings, bsd_initial_window, rfc3390_window};
 use dragstrip_units::Duration;

@@ -5,11 +5,14 @@
 //! an event, and on into the next stage as long as that one is fed by nobody else; it then waits in a lane, a
 //! FIFO with one pending event, for the instant at which it matters again.
 
+mod tunnel;
+
+pub(crate) use tunnel::Tunnel;
+
 use crate::calendar::{Calendar, Source};
 use crate::lane::{Lane, Waiting};
 use crate::observer::{Event, Loss, Observer, Watch};
 use crate::packets::{Packet, Packets};
-use crate::tunnel::Tunnel;
 use dragstrip_link::{Air, Header, Medium, Ring, SharedMedium, Transmitter};
 use dragstrip_packet::{Body, Ecn};
 use dragstrip_qdisc::{

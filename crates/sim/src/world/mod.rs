@@ -1,5 +1,7 @@
 //! The loop: takes the earliest event and lets whoever waited for it act.
 
+mod tunnel;
+
 use crate::apps::{App, Flow, FlowKind, Phase};
 use crate::calendar::{END_OF_TIME, Source};
 use crate::network::{Network, Target};

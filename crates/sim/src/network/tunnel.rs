@@ -1,13 +1,11 @@
-//! IP over TCP: a link whose packets a connection carries.
+//! IP over TCP: a link whose packets a connection carries. Here is the link; `world/tunnel.rs` moves its packets.
 //!
 //! The connection is a flow's like any other. A packet goes from the link's queue into the flow's socket as soon as that has taken
 //! all of the one before; it goes on from the far end when the stream has arrived in order up to its end.
 
-use crate::apps::{App, FlowKind};
+use super::{ETHERNET_BYTES, Losses, Network, Server};
 use crate::calendar::Source;
-use crate::network::{ETHERNET_BYTES, Losses, Network, Server};
 use crate::observer::{Event, Observer};
-use crate::world::World;
 use dragstrip_qdisc::{Dequeue, Discipline, PacketId, Qdisc};
 use dragstrip_units::Instant;
 use std::collections::VecDeque;
@@ -80,43 +78,6 @@ impl<O: Observer> Network<O> {
         {
             tunnel.under_way.pop_front();
             self.leave(index, id, at, now);
-        }
-    }
-}
-
-impl<O: Observer> World<O> {
-    /// Something has arrived for an application that waits for it: at a tunnel, packets, or room to write others.
-    pub(crate) fn after_arrival(&mut self, flow: usize, endpoint: usize, data: bool) {
-        let (FlowKind::Tcp { server, .. }, App::Tunnel { there, back }) =
-            (self.flows[flow].kind, self.flows[flow].app)
-        else {
-            if data {
-                self.after_data(flow, endpoint);
-            }
-            return;
-        };
-        let (arriving, leaving) =
-            if endpoint == server as usize { (there, back) } else { (back, there) };
-        if let Some(stage) = arriving {
-            let arrived = self.sockets[endpoint].endpoint.bytes_in_order();
-            self.network.leave_tunnel(stage as usize, arrived, self.now);
-        }
-        if let Some(stage) = leaving {
-            self.feed_tunnel(stage as usize);
-        }
-    }
-
-    /// Writes packets into a tunnel, one at a time, until its queue is empty or the socket takes no more.
-    pub(crate) fn feed_tunnel(&mut self, stage: usize) {
-        while let Some(tunnel) = self.network.tunnel(stage) {
-            let (socket, written) = (tunnel.socket, tunnel.written);
-            let endpoint = &self.sockets[socket as usize].endpoint;
-            let open = endpoint.phase() == dragstrip_tcp::Phase::Established;
-            if !open || endpoint.bytes_written() < written {
-                return;
-            }
-            let Some(total) = self.network.enter_tunnel(stage, self.now) else { return };
-            self.write_until(socket, total);
         }
     }
 }
