@@ -37,7 +37,6 @@ class Verdict:
 
 def check(planned: Plan, workers: int | None = None, watcher: Watcher | None = None) -> list[Verdict]:
     """Runs everything twice."""
-    prepare([planned.experiment])
     with tempfile.TemporaryDirectory(prefix="dragstrip-check-") as scratch:
         runs = twice(planned.runs)
         options = {name: planned.experiment.options_of(name) for name in planned.experiment.engines}
@@ -45,6 +44,7 @@ def check(planned: Plan, workers: int | None = None, watcher: Watcher | None = N
             Task(run.scenario, Path(scratch) / str(number), {}, run.engine, options[run.engine])
             for number, run in enumerate(runs)
         ]
+        prepare(tasks)
         outcomes = run_all(tasks, workers, watcher)
         complain(outcomes)
         verdicts = []

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from dragstrip import kernel_cli
+from dragstrip import engines, kernel_cli
 from dragstrip.errors import BadInputError, DragstripError, Raw
 
 if TYPE_CHECKING:
-    from dragstrip.fidelity.side import Chosen
     from dragstrip.runner import Plan
+    from dragstrip.side_by_side import Chosen
 
 BAD_INPUT = 2
 INTERRUPTED = 130
@@ -41,8 +41,8 @@ Out = Annotated[
     ),
 ]
 Workers = Annotated[int | None, typer.Option("--workers", min=1, help="Processes; default: one per core.")]
-ENGINES = "sim: the built-in simulator; vm: a stock Linux kernel in an emulator with virtual time."
-BOTH = f"{ENGINES} sim,vm: both, and how far apart they are."
+ENGINES = engines.about()
+BOTH = f"{ENGINES} {engines.PAIR}: both, and how far apart they are."
 Check = Annotated[
     bool, typer.Option("--check", help="Run everything twice and say whether the bytes are the same.")
 ]
@@ -53,6 +53,10 @@ Load = Annotated[
         metavar="FILE.bpf.c",
         help="With --engine vm: a congestion control to compile and put into the kernel; repeatable.",
     ),
+]
+EngineOption = Annotated[
+    list[str] | None,
+    typer.Option("--engine-option", metavar="NAME=VALUE", help="Told to the engine; repeatable."),
 ]
 Report = Annotated[bool, typer.Option("--report/--no-report", help="Write report.html.")]
 Figures = Annotated[
@@ -139,6 +143,7 @@ def run(
         str | None, typer.Option("--duration", help="Instead of the experiment's own, such as 10s.")
     ] = None,
     engine: Annotated[str | None, typer.Option("--engine", help=BOTH)] = None,
+    engine_option: EngineOption = None,
     load: Load = None,
     check: Check = False,
     write_docs: Annotated[
@@ -162,7 +167,9 @@ def run(
 
     wanted = _figures(figures, report)
     given = {"repeat": repeat, "seed": seed, "duration": duration, "engine": engine, "load": load}
-    changed = {key: value for key, value in given.items() if value is not None}
+    changed: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
+    if engine_option:
+        changed["engine_options"] = _engine_options(engine_option)
 
     def planned(name: str) -> Plan:
         described, source = catalogue.load(name)
@@ -266,6 +273,7 @@ def compare(
     seed: Annotated[int, typer.Option("--seed", min=0, help="Of everything random.")] = 1,
     repeat: Annotated[int, typer.Option("--repeat", min=1, help="With seeds counting up.")] = 1,
     engine: Annotated[str, typer.Option("--engine", help=BOTH)] = "sim",
+    engine_option: EngineOption = None,
     load: Load = None,
     check: Check = False,
     out: Out = None,
@@ -303,6 +311,7 @@ def compare(
         repeat=repeat,
         together=together,
         engine=engine,
+        engine_options=_engine_options(engine_option or []),
         load=load or [],
     )
     planned = reworded(lambda: plan(described))
@@ -504,7 +513,7 @@ def agree(
             shown = ", ".join(value) if isinstance(value, list) else value
             raise BadInputError(name, Raw(shown), wanted, "command line")
     if experiments:
-        from dragstrip.fidelity.side import Chosen
+        from dragstrip.side_by_side import Chosen
 
         chosen = Chosen(experiments, only, set_ or [], repeat, duration, load or [])
         _agree_on(chosen, explain, nominal, out, write_docs, workers, as_json)
@@ -546,7 +555,8 @@ def _agree_on(
     as_json: bool,
 ) -> None:
     """Runs experiments on both engines and tells of their agreement."""
-    from dragstrip.fidelity import command, console, page, side
+    from dragstrip import side_by_side as side
+    from dragstrip.fidelity import command, console, page
     from dragstrip.fidelity.agree import document
 
     typed = shlex.join(["dragstrip", *sys.argv[1:]])
@@ -637,13 +647,24 @@ def _figures(text: str | None, report: bool | None) -> list[str]:
 
 
 def _settings(pairs: list[str]) -> dict[str, str]:
-    settings = {}
+    return dict(_pair("--sysctl", pair, "KEY=VALUE, such as net.ipv4.tcp_sack=0") for pair in pairs)
+
+
+def _engine_options(pairs: list[str]) -> dict[str, str | list[str]]:
+    """Name → value, or values where it is given several times."""
+    options: dict[str, str | list[str]] = {}
     for pair in pairs:
-        key, equals, value = pair.partition("=")
-        if not (key.strip() and equals and value.strip()):
-            raise BadInputError("--sysctl", pair, "KEY=VALUE, such as net.ipv4.tcp_sack=0", "command line")
-        settings[key.strip()] = value.strip()
-    return settings
+        name, value = _pair("--engine-option", pair, "NAME=VALUE, such as kernel=6.1.0-56-amd64")
+        known = options.get(name, [])
+        options[name] = [*([known] if isinstance(known, str) else known), value] if known else value
+    return options
+
+
+def _pair(option: str, pair: str, expected: str) -> tuple[str, str]:
+    key, equals, value = pair.partition("=")
+    if not (key.strip() and equals and value.strip()):
+        raise BadInputError(option, pair, expected, "command line")
+    return key.strip(), value.strip()
 
 
 def _execute(
@@ -715,8 +736,6 @@ def conform(
     """
     from dragstrip import conformance
 
-    if engine not in conformance.ENGINES:
-        raise BadInputError("--engine", engine, "sim or vm")
     played = conformance.play(conformance.scripts(scripts), engine)
     if as_json:
         _print_json(conformance.document(played))

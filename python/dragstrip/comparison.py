@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 from dragstrip import _core
+from dragstrip.engines import DEFAULT
 from dragstrip.errors import BadInputError, Raw
 from dragstrip.experiment import Experiment
 
@@ -33,6 +34,7 @@ OPTIONS = {
     "repeat": "--repeat",
     "hosts.*.gso": "--gso",
     "engine": "--engine",
+    "engine_options": "--engine-option",
     "load": "--load",
 }
 """Field of the experiment → the option it came from, for messages."""
@@ -57,7 +59,8 @@ def compare(
     seed: int = 1,
     repeat: int = 1,
     together: bool = False,
-    engine: str = "sim",
+    engine: str = DEFAULT,
+    engine_options: Mapping[str, str | Sequence[str]] | None = None,
     load: Sequence[str] = (),
 ) -> Experiment:
     """The experiment that these options describe; `BadInputError` names the option that is wrong."""
@@ -85,7 +88,7 @@ def compare(
     except _core.InputError as error:
         field, value, expected = error.args
         raise BadInputError(field, Raw(value) if value else None, expected, "command line") from None
-    content.update(engine=engine, load=list(load))
+    content.update(engine=engine, engine_options=dict(engine_options or {}), load=list(load))
     return reworded(lambda: Experiment.build(content))
 
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from dragstrip.engines import DEFAULT, named
 from dragstrip.errors import BadInputError, DragstripError
 
 FOLDER = Path(__file__).resolve().parents[2] / "conformance"
-ENGINES = ("sim", "vm")
 GAP = re.compile(r"^[ \t]*known[ \t]+gap[ \t]+([^#\n]+)", re.MULTILINE)
 
 
@@ -60,45 +59,16 @@ def scripts(named: list[str] | None = None) -> dict[str, str]:
 
 def play(texts: dict[str, str], engine: str) -> list[Played]:
     """Plays scripts; raises `BadInputError` for a script that cannot be read."""
-    # On the simulator for either: a script that cannot be read is told before a machine starts.
-    played = on_simulator(texts)
-    if engine == "vm":
-        played = on_kernel(texts)
+    played = named(DEFAULT).play(texts)  # a script that cannot be read is told before a machine starts
+    if engine != DEFAULT:
+        played = named(engine).play(texts)
     return [_judged(texts[entry["name"]], entry, engine) for entry in played]
-
-
-def on_simulator(texts: dict[str, str]) -> list[dict[str, Any]]:
-    """Outcomes as the player tells them."""
-    from dragstrip import _core
-
-    try:
-        return [{"name": name, **json.loads(_core.conform(name, text))} for name, text in texts.items()]
-    except _core.InputError as error:
-        script, _, fault = error.args
-        raise BadInputError("", None, fault, script) from None
-    except _core.PanicError as error:
-        message, place = error.args
-        raise DragstripError(f"a fault of the simulator in {place}: {message}; please report it") from None
-
-
-def on_kernel(texts: dict[str, str]) -> list[dict[str, Any]]:
-    """The same on the kernel in use; all in one machine."""
-    from dragstrip import kernel
-    from dragstrip.engines.vm import agent, emulate, machine
-
-    request = {"conform": [{"name": name, "text": text} for name, text in texts.items()]}
-    parts = (agent.program(), agent.lockstep())
-    with machine.resumed(kernel.chosen(None), *parts, request) as (guest, window):
-        emulate.wait(guest, window)
-        head, _ = window.answer()
-    played: list[dict[str, Any]] = head["played"]
-    return played
 
 
 def _judged(text: str, entry: dict[str, Any], engine: str) -> Played:
     failures = [Failure(**failure) for failure in entry["failures"]]
     found = GAP.search(text)
-    gap = found.group(1).strip() if found and engine == "sim" else None
+    gap = found.group(1).strip() if found and named(engine).model else None
     failed, passed = ("known gap", "gap closed") if gap else ("fail", "pass")
     verdict = failed if failures else passed
     return Played(entry["name"], engine, verdict, entry["checks"], gap, failures)

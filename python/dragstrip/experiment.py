@@ -570,27 +570,6 @@ class Experiment(Part):
         """What this engine is told."""
         return engines.options_of(engine, {**self.engine_options, "load": self.load})
 
-    @field_validator("engine")
-    @classmethod
-    def _known_engine(cls, engine: str) -> str:
-        try:
-            engines.parse(engine)
-        except BadInputError as error:
-            raise refuse(Raw(error.value), error.expected) from None
-        return engine
-
-    @field_validator("engine_options", "load")
-    @classmethod
-    def _taken(cls, given: Any, info: ValidationInfo) -> Any:
-        if "engine" in info.data and given:
-            options = {info.field_name: given} if info.field_name == "load" else given
-            try:
-                engines.check_options(engines.parse(info.data["engine"]), options)
-            except BadInputError as error:
-                named = "" if info.field_name == "load" else f"{error.field}: "
-                raise refuse(Raw(error.value), named + error.expected) from None
-        return given
-
     @field_validator("flows")
     @classmethod
     def _some_flow(cls, flows: list[Flow]) -> list[Flow]:
@@ -649,14 +628,20 @@ class Experiment(Part):
 
 
 def _algorithms(content: Mapping[str, Any]) -> list[str]:
-    """Those of the first engine; none where something is wrong with it, which validation says."""
+    """Those of the first engine. Raises `BadInputError` for what is wrong with engines and their options."""
+    engine, options, load = (content.get(key) for key in ("engine", "engine_options", "load"))
+    if not (isinstance(engine or "", str) and isinstance(options or {}, dict)):
+        return []  # validation tells
+    names = engines.parse(engine or engines.DEFAULT)
     try:
-        names = engines.parse(content.get("engine", engines.DEFAULT))
-        given = {**content.get("engine_options", {}), "load": content.get("load", [])}
-        engines.check_options(names, given)
-    except (BadInputError, AttributeError, TypeError):
-        return []
-    return engines.named(names[0]).algorithms(engines.options_of(names[0], given))
+        engines.check_options(names, options or {})
+    except BadInputError as error:
+        field = f"engine_options.{error.field}"
+        raise BadInputError(field, Raw(error.value), error.expected) from None
+    engines.check_options(names, {"load": load})
+    return engines.named(names[0]).algorithms(
+        engines.options_of(names[0], {**(options or {}), "load": load or []})
+    )
 
 
 def _beside(content: dict[str, Any], folder: FilePath) -> None:

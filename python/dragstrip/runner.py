@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dragstrip import _core, engines
 from dragstrip.ablations import Ablated, ablated
@@ -22,11 +22,15 @@ from dragstrip.claims import Finished, check, flow_table, grade
 from dragstrip.errors import BadInputError, DragstripError
 from dragstrip.expand import Run, expand
 from dragstrip.experiment import Experiment
-from dragstrip.fidelity import agree, both
 from dragstrip.files import write_json
 from dragstrip.measures import Measured
 from dragstrip.pool import Outcome, Task, Watcher, complain, run_all
 from dragstrip.recording import read
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
+    from dragstrip.report.load import Bundle
 
 PARTIAL = "PARTIAL"
 """Stands in an output folder that is being written, or whose run was interrupted."""
@@ -112,9 +116,9 @@ def execute_all(
     Raises as `execute` does.
     """
     watcher = watcher or Watcher()
-    prepare([one.experiment for one in plans.values()])
-    claim_folder(out)
     tasks = [task for name, planned in plans.items() for task in _tasks(planned, out / name, command)]
+    prepare(tasks)
+    claim_folder(out)
     try:
         outcomes = run_all(tasks, workers, watcher)
     except BaseException:
@@ -133,6 +137,8 @@ def execute_all(
         made = {job.simulated: (job.folder, next(remaining)) for job in planned.jobs}
         document = _document(planned, made, folder)
         if len(planned.experiment.engines) > 1:
+            from dragstrip.fidelity import agree, both
+
             document["agreement"] = agree.document(both.of_result(document, folder))
         write_json(folder / "experiment.json", planned.experiment.content())
         write_json(folder / "result.json", document)
@@ -144,15 +150,26 @@ def execute_all(
     return documents
 
 
-def prepare(experiments: Sequence[Experiment]) -> None:
-    """Makes what the runs of each engine share; raises `DragstripError` when one cannot run here."""
-    prepared: list[tuple[str, dict[str, Any]]] = []
-    for experiment in experiments:
-        for name in experiment.engines:
-            options = experiment.options_of(name)
-            if (name, options) not in prepared:
-                engines.named(name).prepare(options)
-                prepared.append((name, options))
+def prepare(tasks: Sequence[Task]) -> None:
+    """Makes what the runs of each engine share.
+
+    Raises `BadInputError` where an engine refuses all its runs, before it compiles or starts anything, and
+    `DragstripError` when one cannot run here.
+    """
+    groups: dict[str, list[Task]] = {}
+    for task in tasks:
+        groups.setdefault(json.dumps([task.engine, dict(task.options)]), []).append(task)
+    for members in groups.values():
+        engine, options = engines.named(members[0].engine), members[0].options
+        reasons = []
+        for task in members:
+            refused = engine.refusals(task.scenario, options)
+            if not refused:
+                break
+            reasons.append(refused[0])
+        else:
+            raise reasons[0].error(f"engine {engine.name}")
+        engine.prepare(options)
 
 
 def claim_folder(out: Path) -> None:
@@ -192,7 +209,19 @@ def write_report(out: Path, figures: Sequence[str] = ()) -> Path:
     from dragstrip.report import write_report as write
 
     check_figures(figures)
-    return write(out, figures)
+    return write(out, figures, _beside)
+
+
+def _beside(bundle: Bundle) -> Markup | None:
+    """Two engines' runs over each other, where there are runs of two."""
+    if len({run.engine for run in bundle.runs}) < 2:
+        return None
+    from markupsafe import Markup
+
+    from dragstrip.fidelity import both, page
+
+    document = {"runs": [run.summary for run in bundle.runs], "failed": bundle.failed}
+    return Markup(page.section(both.of_result(document, bundle.folder)))  # noqa: S704 - our own HTML
 
 
 def _tasks(planned: Plan, out: Path, command: str) -> list[Task]:

@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 
 from dragstrip import engines, runner
+from dragstrip import side_by_side as side
 from dragstrip.comparison import compare
 from dragstrip.engines.sim import simulate
 from dragstrip.errors import BadInputError
 from dragstrip.expand import expand
 from dragstrip.experiment import Experiment
-from dragstrip.fidelity import both, side
+from dragstrip.fidelity import both
 from dragstrip.measures import summarise
 from dragstrip.pool import Outcome, Task
 from dragstrip.recording import write

@@ -55,6 +55,8 @@ class Engine(ABC):
     options: ClassVar[Mapping[str, Option]] = {}
     own_stack: ClassVar[str | None] = None
     """The one stack profile that it has, if its hosts run a kernel of their own."""
+    model: ClassVar[bool] = False
+    """It models a kernel: conformance scripts tell its known gaps."""
     in_process: ClassVar[bool] = False
     """A run may share the caller's process, on a thread; otherwise it gets a worker process."""
     slow: ClassVar[bool] = False
@@ -84,6 +86,13 @@ class Engine(ABC):
     @abstractmethod
     def run(self, scenario: Json, options: Options, progress: Progress | None = None) -> Recording:
         """Runs one scenario. Raises `BadInputError` where it cannot be run, else `DragstripError`."""
+
+    def play(self, scripts: Mapping[str, str]) -> list[Json]:
+        """Plays conformance scripts (text by name) on its endpoint; gives what came of each.
+
+        Raises `BadInputError` for one that cannot be read, and where the engine plays none.
+        """
+        raise BadInputError("--engine", self.name, f"one that plays scripts such as {next(iter(scripts))}")
 
 
 def invalid(scenario: Json, algorithms: Collection[str] = ()) -> list[Refusal]:

@@ -41,11 +41,6 @@ def parse(text: str) -> tuple[str, ...]:
     return names
 
 
-def with_option(option: str) -> list[str]:
-    """The engines that take an option of this name."""
-    return [name for name in HOMES if option in named(name).options]
-
-
 def options_of(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """Those of an experiment's engine options that this engine takes."""
     return {key: value for key, value in given.items() if value and key in named(name).options}
@@ -59,21 +54,23 @@ def file_options() -> set[str]:
 def check_options(names: Sequence[str], given: Mapping[str, Any]) -> None:
     """Raises `BadInputError` for an option that none of these engines takes, or of a wrong kind."""
     for key, value in given.items():
-        takers = [named(name) for name in names if key in named(name).options]
         if not value:
             continue
         shown = ", ".join(map(str, value)) if isinstance(value, list) else value
+        takers = [named(name).options[key] for name in names if key in named(name).options]
+        others = [name for name in HOMES if key in named(name).options]
+        if not takers and others:
+            raise BadInputError(key, shown, f"it together with engine {' or '.join(others)}")
         if not takers:
-            known = sorted({option for name in HOMES for option in named(name).options})
-            others = " or ".join(with_option(key))
+            known = sorted({option for name in names for option in named(name).options})
+            engine = SEPARATOR.join(names)
             expected = (
-                f"it together with engine {others}" if others else f"one of the options {', '.join(known)}"
+                f"an option of engine {engine} ({', '.join(known) or 'it has none'}){nearest(key, known)}"
             )
             raise BadInputError(key, shown, expected)
-        many = takers[0].options[key].many
-        texts = value if many and isinstance(value, list) else [value]
+        texts = value if takers[0].many and isinstance(value, list) else [value]
         if not all(isinstance(text, str) for text in texts):
-            raise BadInputError(key, shown, "a list of texts" if many else "a text")
+            raise BadInputError(key, shown, "a list of texts" if takers[0].many else "a text")
 
 
 def about() -> str:

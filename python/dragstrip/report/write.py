@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from markupsafe import Markup
@@ -23,10 +23,15 @@ SETUPS_DRAWN_MAX = 12
 COLUMNS_MAX = 5
 
 
-def write_report(out_dir: Path, figures: Sequence[str] = ()) -> Path:
+def write_report(
+    out_dir: Path,
+    figures: Sequence[str] = (),
+    beside: Callable[[Bundle], Markup | None] = lambda _: None,
+) -> Path:
     """Writes `report.html` into an output folder of `run` or `compare`; gives the page.
 
-    With `figures` (of `svg`, `png`, `pdf`) also the folder `figures`, for papers. Raises `BadInputError` when
+    With `figures` (of `svg`, `png`, `pdf`) also the folder `figures`, for papers. `beside` makes the page's
+    section on two engines' runs of the same. Raises `BadInputError` when
     the folder, one of its documents or one of its tables is missing or damaged; nothing is written then. A
     reader never sees half a report: both are made aside and moved into place.
     """
@@ -34,7 +39,7 @@ def write_report(out_dir: Path, figures: Sequence[str] = ()) -> Path:
     colours = assign(algorithms_of(bundle.runs))
     setups = setups_of(bundle.runs, colours)
     sections = [_section(setup, number, colours) for number, setup in enumerate(setups, 1)]
-    html = page.render(bundle, sections, colours, _agreement(bundle))
+    html = page.render(bundle, sections, colours, beside(bundle))
     with tempfile.TemporaryDirectory(prefix=".report-", dir=out_dir) as aside:
         made = Path(aside) / "report.html"
         made.write_text(html, encoding="utf-8")
@@ -56,16 +61,6 @@ def _move(made: Path, place: Path) -> None:
         place.replace(old)
     made.replace(place)
     shutil.rmtree(old, ignore_errors=True)
-
-
-def _agreement(bundle: Bundle) -> Markup | None:
-    """Both engines' runs over each other, where there are runs of both."""
-    if len({run.engine for run in bundle.runs}) < 2:
-        return None
-    from dragstrip.fidelity import both, page
-
-    document = {"runs": [run.summary for run in bundle.runs], "failed": bundle.failed}
-    return Markup(page.section(both.of_result(document, bundle.folder)))  # noqa: S704 - our own HTML
 
 
 def _section(setup: Setup, number: int, colours: dict[str, str]) -> page.Section:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,7 @@ class Simulator(Engine):
 
     name = "sim"
     about = "the built-in simulator"
+    model = True
     in_process = True
 
     def algorithms(self, options: Options) -> list[str]:
@@ -34,6 +36,19 @@ class Simulator(Engine):
     def run(self, scenario: Json, options: Options, progress: Progress | None = None) -> Recording:
         """Runs one scenario in this process; other threads go on meanwhile."""
         return simulate(scenario, progress)
+
+    def play(self, scripts: Mapping[str, str]) -> list[Json]:
+        """Plays them on the simulator's endpoint."""
+        try:
+            return [{"name": name, **json.loads(_core.conform(name, text))} for name, text in scripts.items()]
+        except _core.InputError as error:
+            script, _, fault = error.args
+            raise BadInputError("", None, fault, script) from None
+        except _core.PanicError as error:
+            message, place = error.args
+            raise DragstripError(
+                f"a fault of the simulator in {place}: {message}; please report it"
+            ) from None
 
 
 def simulate(scenario: Json, progress: Progress | None = None) -> Recording:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from dragstrip import _core
@@ -71,6 +71,20 @@ class VirtualMachine(Engine):
             raise refusal.error(f"engine {self.name}")
         load = [bpf.compiled(source) for source in options.get("load", ())]
         return emulate(scenario, progress, options.get("kernel"), load)
+
+    def play(self, scripts: Mapping[str, str]) -> list[Json]:
+        """Plays them all in one machine."""
+        from dragstrip import kernel
+        from dragstrip.engines.vm import agent, machine
+        from dragstrip.engines.vm.emulate import wait
+
+        request = {"conform": [{"name": name, "text": text} for name, text in scripts.items()]}
+        parts = (agent.program(), agent.lockstep())
+        with machine.resumed(kernel.chosen(), *parts, request) as (guest, window):
+            wait(guest, window)
+            head, _ = window.answer()
+        played: list[Json] = head["played"]
+        return played
 
 
 def _own(options: Options) -> list[str]:

@@ -1,0 +1,194 @@
+"""What is above the engines knows none of them: a new one is a folder and a line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from dragstrip import cli, engines, kernel
+from dragstrip.comparison import compare
+from dragstrip.engines import registry
+from dragstrip.engines.recall import recall
+from dragstrip.engines.vm import machine
+from dragstrip.errors import BadInputError
+from dragstrip.experiment import Experiment
+from dragstrip.recording import Recording, read
+from dragstrip.runner import execute, plan
+
+PATH = {"rate": "10mbit", "rtt": "20ms", "queue": "bfifo limit 30kb", "duration": "2s"}
+
+
+@pytest.fixture
+def stored(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """The toy engine is registered, with recordings of reno and cubic."""
+    monkeypatch.setitem(registry.HOMES, "stored", "tests.engines.stored")
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[2]))
+    execute(plan(compare(["reno", "cubic"], **PATH)), tmp_path / "before", report=False)
+    return tmp_path / "before" / "runs"
+
+
+def described(engine: str, *algorithms: str, **changed: Any) -> Experiment:
+    content = compare(["reno"], **PATH).content()
+    return Experiment.build(
+        {**content, "engine": engine, "vary": {}, "flows": [{"cc": name} for name in algorithms], **changed}
+    )
+
+
+def each(engine: str, *algorithms: str, **changed: Any) -> Experiment:
+    """One run for each algorithm."""
+    return described(engine, algorithms[0], vary={"flows.cc": list(algorithms)}, **changed)
+
+
+def test_a_new_engine_runs_whole_experiments(stored: Path, tmp_path: Path) -> None:
+    race = each("stored", "reno", "cubic", engine_options={"recordings": str(stored)})
+    document = execute(plan(race), tmp_path / "out")
+    assert [(line["scenario"], line["engine"]) for line in document["runs"]] == [
+        ("reno", "stored"),
+        ("cubic", "stored"),
+    ]
+    again, first = read(tmp_path / "out/runs/001-cubic"), read(stored / "001-cubic")
+    assert all(again[name].equals(first[name]) for name in first.tables)
+    assert (tmp_path / "out" / "report.html").exists()
+
+
+def test_it_stands_beside_any_other(stored: Path, tmp_path: Path) -> None:
+    race = each("sim,stored", "reno", "cubic", engine_options={"recordings": str(stored)})
+    document = execute(plan(race), tmp_path / "out")
+    cases = document["agreement"]["cases"]
+    assert {case["name"] for case in cases} == {"reno", "cubic"}
+    assert all(figure["error"] == 0 for case in cases for figure in case["figures"].values())
+    assert 'id="case-reno"' in (tmp_path / "out" / "report.html").read_text()
+
+
+def test_its_refusal_is_told_before_anything_is_written(stored: Path, tmp_path: Path) -> None:
+    race = each("stored", "bbr", engine_options={"recordings": str(stored)})
+    with pytest.raises(
+        BadInputError, match="engine stored: scenario: got bbr, expected one that was recorded"
+    ):
+        execute(plan(race), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_option_is_from_the_experiments_folder_and_a_wrong_one_is_named(
+    stored: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "race.toml"
+    text = 'engine = "stored"\nduration = "2s"\nflows = [{cc = "reno"}]\npath = {rate = "1mbit"}\n'
+    file.write_text(text + '[engine_options]\nrecordings = "before/runs"\n')
+    assert Experiment.read(file).options_of("stored") == {"recordings": str(stored)}
+    for wrong, told in (
+        (
+            "recording = 'x'",
+            "recording: got 'x', expected an option of engine stored (recordings); did you mean \"recordings\"?",
+        ),
+        ("kernel = '6.1'", "kernel: got '6.1', expected it together with engine vm"),
+        ("recordings = ['a', 'b']", "recordings: got"),
+    ):
+        file.write_text(f"{text}[engine_options]\n{wrong}\n")
+        with pytest.raises(BadInputError) as found:
+            Experiment.read(file)
+        assert f"race.toml: engine_options.{told}" in str(found.value)
+
+
+@pytest.mark.parametrize(
+    ("engine", "told"),
+    [
+        ("smi", 'did you mean "sim"'),
+        ("sim,vn", 'did you mean "vm"'),
+        ("vm,sim", "in this order: sim, vm"),
+        ("sim,sim", "two"),
+    ],
+)
+def test_an_unknown_engine_is_one_error_with_the_nearest_name(engine: str, told: str) -> None:
+    words = ["compare", "--rate", "1mbit", "--rtt", "1ms", "--queue", "pfifo limit 9", "--engine", engine]
+    ended = CliRunner().invoke(cli.app, [*words, "reno"])
+    assert isinstance(ended.exception, BadInputError)
+    assert told in str(ended.exception)
+    with pytest.raises(BadInputError, match="did you mean"):
+        engines.named("vn")
+
+
+def test_algorithms_are_the_engines(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("DRAGSTRIP_CACHE", str(tmp_path))
+    assert described("vm", "htcp").flows[0].cc == "htcp"
+    with pytest.raises(BadInputError, match='did you mean "htcp"'):
+        described("vm", "htpc")
+    with pytest.raises(BadInputError, match="got 'htcp', expected one of reno, cubic, vegas"):
+        described("sim", "htcp")
+    with pytest.raises(BadInputError, match="got 'newreno-freebsd'"):
+        described("vm", "newreno-freebsd")
+
+
+def test_describing_an_experiment_compiles_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DRAGSTRIP_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("PATH", "")
+    source = tmp_path / "mine.bpf.c"
+    source.write_text('struct tcp_congestion_ops o = { .name = "mine" }; this does not compile')
+    made = Experiment.build(
+        {
+            **compare(["reno"], **PATH).content(),
+            "engine": "vm",
+            "load": [str(source)],
+            "vary": {"flows.cc": ["mine"]},
+        }
+    )
+    assert [run.scenario["flows"][0]["transport"]["cc"] for run in plan(made).runs] == ["mine"]
+    assert not (tmp_path / "cache").exists()
+
+
+def test_a_kernel_refuses_everything_before_a_machine_is_booted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DRAGSTRIP_CACHE", str(tmp_path / "cache"))
+    race = described("vm", "reno", hosts={"*": {"tick_hz": 1000}})
+    told = "engine vm: host s1: tick_hz: got 1000, expected 250, as the kernel was built"
+    with pytest.raises(BadInputError, match=told):
+        execute(plan(race), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+    assert not (tmp_path / "cache").exists()
+
+
+def test_two_own_kernels_of_one_version_are_two_builds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DRAGSTRIP_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(machine, "version", lambda: "an emulator")
+    for variable in ("DRAGSTRIP_AGENT", "DRAGSTRIP_LOCKSTEP"):
+        (tmp_path / variable).write_bytes(b"program")
+        monkeypatch.setenv(variable, str(tmp_path / variable))
+    builds = set()
+    for content in (b"one", b"other"):
+        own = tmp_path / content.decode()
+        (own / "lib/modules/6.1-mine/kernel").mkdir(parents=True)
+        (own / "boot").mkdir()
+        (own / "boot/vmlinuz-6.1-mine").write_bytes(bytes(0x202) + b"HdrS" + content)
+        kernel.use(str(own))
+        assert kernel.chosen().name == "6.1-mine"
+        builds.add(engines.named("vm").build({}))
+    assert len(builds) == 2
+
+
+def test_a_slow_engine_is_asked_once_for_a_build_and_a_scenario(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recording: Recording
+) -> None:
+    monkeypatch.setenv("DRAGSTRIP_CACHE", str(tmp_path))
+    asked: list[str] = []
+
+    class Slow(type(engines.named("sim"))):  # type: ignore[misc]
+        name = "slow"
+        slow = True
+
+        def build(self, options: engines.Options) -> str:
+            return str(options.get("kernel", ""))
+
+        def run(self, scenario: Any, options: engines.Options, progress: Any = None) -> Recording:
+            asked.append(self.build(options))
+            return recording
+
+    for build in ("a", "b", "a"):
+        made = recall(Slow(), recording.scenario, {"kernel": build})
+        assert made["flows"].equals(recording["flows"])
+    assert asked == ["a", "b"]
