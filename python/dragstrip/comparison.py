@@ -34,7 +34,6 @@ OPTIONS = {
     "repeat": "--repeat",
     "hosts.*.gso": "--gso",
     "engine": "--engine",
-    "engine_options": "--engine-option",
     "load": "--load",
 }
 """Field of the experiment → the option it came from, for messages."""
@@ -104,6 +103,8 @@ def option(field: str) -> str:
     """The option behind a field of the experiment."""
     if field in OPTIONS:
         return OPTIONS[field]
+    if field.startswith("engine_options."):
+        return f"--engine-option {field.removeprefix('engine_options.')}"
     if field.startswith("flows["):
         return "--flows" if field.endswith("count") else "ALGORITHM"
     if ".sysctl" in field:
