@@ -1,23 +1,7 @@
 //! The contract between the endpoint and a congestion control: Linux's `tcp_congestion_ops`.
 
-use crate::{CwndLimited, Window};
+use crate::{CaState, CwndLimited, Window};
 use dragstrip_units::{Duration, Instant};
-
-/// The loss-recovery state of the connection (`tcp_ca_state`).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum CaState {
-    /// Nothing unusual.
-    #[default]
-    Open,
-    /// Duplicate ACKs or SACKs seen, no loss declared yet.
-    Disorder,
-    /// Window is being reduced after an ECN echo or a local drop.
-    Cwr,
-    /// Fast recovery.
-    Recovery,
-    /// After a retransmission timeout.
-    Loss,
-}
 
 /// What happened besides an ACK (`tcp_ca_event`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

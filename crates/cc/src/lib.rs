@@ -14,6 +14,7 @@
 mod about;
 pub mod algorithms;
 mod bsd;
+mod ca_state;
 mod contract;
 mod parameters;
 mod registry;
@@ -25,12 +26,13 @@ mod window;
 mod windowed_max;
 
 pub use about::{About, EcnMode, Needs, Parameter, Range, Unit, Variable};
+pub use ca_state::CaState;
 pub use contract::{
-    Ack, AckEvent, CaState, CongestionControl, Event, PacingStatus, RateSample, Response, View,
+    Ack, AckEvent, CongestionControl, Event, PacingStatus, RateSample, Response, View,
 };
-pub use parameters::Parameters;
+pub use parameters::{Options, Parameters, UnknownAlgorithm};
 #[cfg(feature = "guest")]
 pub use registry::Guest;
-pub use registry::{Algorithm, Options, UnknownAlgorithm, about, check, names};
+pub use registry::{Algorithm, about, check, names};
 pub use rules::{BsdHost, CubicCurve, CwndLimited, Growth, HyStartClock, Rules, VegasRule};
 pub use window::Window;

@@ -1,6 +1,31 @@
 //! An algorithm's parameters: from a scenario's text to values that its row allows.
 
-use crate::{About, Options, Parameter, Range, UnknownAlgorithm};
+use crate::{About, Parameter, Range};
+use std::collections::BTreeMap;
+
+/// Parameters of an algorithm as the scenario gives them: module parameter name → value.
+pub type Options = BTreeMap<String, f64>;
+
+/// There is no algorithm of that name, or it has no parameter of that name.
+#[derive(Clone, Debug, PartialEq)]
+pub enum UnknownAlgorithm {
+    /// The name; `nearest` is the registered name most like it.
+    Name {
+        /// What was asked for.
+        name: String,
+        /// The registered name most like it.
+        nearest: &'static str,
+    },
+    /// The algorithm exists, the parameter does not, or its value is out of range.
+    Parameter {
+        /// The algorithm.
+        algorithm: &'static str,
+        /// The parameter asked for.
+        parameter: String,
+        /// What would be right.
+        expected: String,
+    },
+}
 
 /// The parameters of one algorithm: each is given and in its range, or at its default.
 #[derive(Clone, Copy, Debug)]

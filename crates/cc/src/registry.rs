@@ -2,35 +2,10 @@
 
 use crate::algorithms::{bbr, cdg, cubic, exp, fixed, reno, vegas};
 use crate::{
-    About, Ack, AckEvent, CaState, CongestionControl, Event, Parameters, RateSample, Response,
-    Rules, View, Window,
+    About, Ack, AckEvent, CaState, CongestionControl, Event, Options, Parameters, RateSample,
+    Response, Rules, UnknownAlgorithm, View, Window,
 };
 use dragstrip_units::Stream;
-use std::collections::BTreeMap;
-
-/// Parameters of an algorithm as the scenario gives them: module parameter name → value.
-pub type Options = BTreeMap<String, f64>;
-
-/// There is no algorithm of that name, or it has no parameter of that name.
-#[derive(Clone, Debug, PartialEq)]
-pub enum UnknownAlgorithm {
-    /// The name; `nearest` is the registered name most like it.
-    Name {
-        /// What was asked for.
-        name: String,
-        /// The registered name most like it.
-        nearest: &'static str,
-    },
-    /// The algorithm exists, the parameter does not, or its value is out of range.
-    Parameter {
-        /// The algorithm.
-        algorithm: &'static str,
-        /// The parameter asked for.
-        parameter: String,
-        /// What would be right.
-        expected: String,
-    },
-}
 
 /// An algorithm from outside the registry, for tests of what the endpoint tells algorithms (feature `guest`): every
 /// hook goes through a pointer.

@@ -3,6 +3,7 @@
 //! What lives here: the translation between Python objects and the crates below. What must not:
 //! any decision. Tables cross as columns of bytes, which Arrow takes over without looking at rows.
 
+mod algorithms;
 mod panic;
 mod tables;
 
@@ -154,9 +155,15 @@ fn parse_error(error: ParseError) -> PyErr {
 }
 
 /// The names of all congestion controls, in the order of the reference page.
-#[pyfunction]
-fn algorithms() -> Vec<&'static str> {
+#[pyfunction(name = "algorithms")]
+fn algorithm_names() -> Vec<&'static str> {
     dragstrip_cc::names().to_vec()
+}
+
+/// All of them as a JSON list: name, source file, what it models, parameters, variables, needs.
+#[pyfunction]
+fn algorithm_table() -> PyResult<String> {
+    to_json(&algorithms::table())
 }
 
 /// A queue discipline in the words of tc(8), as the scenario's JSON.
@@ -206,7 +213,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(path_facts, module)?)?;
     module.add_function(wrap_pyfunction!(link_facts, module)?)?;
     module.add_function(wrap_pyfunction!(conform, module)?)?;
-    module.add_function(wrap_pyfunction!(algorithms, module)?)?;
+    module.add_function(wrap_pyfunction!(algorithm_names, module)?)?;
+    module.add_function(wrap_pyfunction!(algorithm_table, module)?)?;
     module.add_function(wrap_pyfunction!(parse_qdisc, module)?)?;
     module.add_function(wrap_pyfunction!(parse_rate, module)?)?;
     module.add_function(wrap_pyfunction!(parse_size, module)?)?;

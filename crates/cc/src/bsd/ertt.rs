@@ -10,6 +10,7 @@
 //! stamps are not matched, and a SACK beyond the mark does not end the round, as it does there.
 
 use crate::{Ack, BsdHost, View};
+use std::num::NonZeroU32;
 
 /// Delayed ACKs that the guess counts up to (`DLYACK_SMOOTH`).
 const DELACK_MAX: u8 = 5;
@@ -18,7 +19,7 @@ const DELACK_MAX: u8 = 5;
 #[derive(Clone, Debug)]
 pub struct Ertt {
     /// A tick, ms; `None`: the host's.
-    tick_ms: Option<u64>,
+    tick_ms: Option<NonZeroU32>,
     /// When ticks fall: how far, in 2^-32 of one, the host's clock was when the run began.
     phase: u32,
     /// Guess of the receiver's delayed ACKs (`dlyack_rx`).
@@ -38,13 +39,12 @@ pub struct Ertt {
 impl Ertt {
     /// `tick_ms`: 0 is the tick of a FreeBSD host, 1 on others. `phase`: when ticks fall, in 2^-32 of one.
     pub fn new(tick_ms: u32, host: BsdHost, phase: u32) -> Self {
-        let tick_ms = match (tick_ms, host) {
-            (0, BsdHost::Native) => None,
-            (0, BsdHost::Foreign) => Some(1),
-            (tick_ms, _) => Some(u64::from(tick_ms)),
+        let elsewhere = match host {
+            BsdHost::Native => None,
+            BsdHost::Foreign => NonZeroU32::new(1),
         };
         Self {
-            tick_ms,
+            tick_ms: NonZeroU32::new(tick_ms).or(elsewhere),
             phase,
             delack: 0,
             rtt: 0,
@@ -93,7 +93,7 @@ impl Ertt {
 
     /// A tick, ms.
     fn tick_ms(&self, view: &View) -> u64 {
-        self.tick_ms.unwrap_or(u64::from(1_000 / view.hz).max(1))
+        u64::from(self.tick_ms.map_or((1_000 / view.hz).max(1), NonZeroU32::get))
     }
 
     /// A tick, ns.

@@ -222,9 +222,18 @@ fn ack_delay_us(view: &View, window: &Window) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::algorithms::cubic::linux::ABOUT;
     use crate::testing::{options, view};
+    use crate::{About, Needs};
     use dragstrip_units::Instant;
+
+    const ABOUT: About = About {
+        name: "test",
+        file: file!(),
+        models: "none",
+        parameters: &[DETECT, LOW_WINDOW, ACK_DELTA_US],
+        variables: &[],
+        needs: Needs::NOTHING,
+    };
 
     fn start(pairs: &[(&str, f64)], view: &View) -> HyStart {
         start_with(HyStartClock::Microseconds, pairs, view)

@@ -25,7 +25,9 @@
 //! - **Source of the details**: Linux 6.1 `tcp_vegas.c`. Parameters are those of the module, in
 //!   packets: `alpha` 2, `beta` 4, `gamma` 1.
 
-use super::patch::Patch;
+mod patch;
+
+use self::patch::Patch;
 use crate::algorithms::reno;
 use crate::{
     About, Ack, CaState, CongestionControl, Event, Needs, Parameter, Parameters, Range, Response,
@@ -87,22 +89,22 @@ const NO_RTT: u32 = 0x7fff_ffff;
 #[derive(Clone, Debug)]
 pub struct Vegas {
     rule: VegasRule,
-    pub(super) alpha: u32,
-    pub(super) beta: u32,
-    pub(super) gamma: u32,
+    alpha: u32,
+    beta: u32,
+    gamma: u32,
     /// Whether the window rule applies; only while nothing is wrong (`doing_vegas_now`).
     steering: bool,
     /// RTT samples in this round.
-    pub(super) samples: u32,
+    samples: u32,
     /// Minimum RTT since the connection began or was last idle, µs.
-    pub(super) base_rtt_us: u32,
+    base_rtt_us: u32,
     /// Minimum RTT of this round, µs.
-    pub(super) min_rtt_us: u32,
+    min_rtt_us: u32,
     /// The round ends when this byte is acknowledged.
-    pub(super) round_end: u64,
+    round_end: u64,
     /// Half packets queued as the last judged round had it.
-    pub(super) diff_x2: Option<u32>,
-    pub(super) patch: Patch,
+    diff_x2: Option<u32>,
+    patch: Patch,
 }
 
 impl Vegas {

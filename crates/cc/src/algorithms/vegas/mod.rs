@@ -2,4 +2,3 @@
 
 pub mod freebsd;
 pub mod linux;
-mod patch;

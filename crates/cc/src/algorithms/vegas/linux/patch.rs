@@ -1,6 +1,6 @@
 //! The Vegas of 1999, a patch for Linux 2.2 ([`VegasRule::Patch`](crate::VegasRule)).
 
-use super::linux::Vegas;
+use super::Vegas;
 use crate::{View, Window};
 
 /// What the patch of 1999 remembers of the last round besides.

@@ -1,0 +1,43 @@
+//! The registry of congestion controls, as JSON.
+
+use dragstrip_cc::{About, EcnMode, Needs, Parameter, Variable};
+use serde_json::{Value, json};
+
+/// A list of rows, in the order of the reference page.
+pub fn table() -> Value {
+    dragstrip_cc::about().iter().map(row).collect()
+}
+
+fn row(about: &About) -> Value {
+    let About { name, file, models, parameters, variables, needs } = about;
+    let Needs { pacing, rtt_stamps, ecn } = needs;
+    let ecn = match ecn {
+        EcnMode::Classic => "classic",
+        EcnMode::Dctcp => "dctcp",
+    };
+    json!({
+        "name": name,
+        "file": file,
+        "models": models,
+        "parameters": parameters.iter().map(parameter).collect::<Value>(),
+        "variables": variables.iter().map(variable).collect::<Value>(),
+        "needs": { "pacing": pacing, "rtt_stamps": rtt_stamps, "ecn": ecn },
+    })
+}
+
+fn parameter(parameter: &Parameter) -> Value {
+    let Parameter { name, default, range, unit, meaning, source } = parameter;
+    json!({
+        "name": name,
+        "default": default,
+        "range": range.to_string(),
+        "unit": unit,
+        "meaning": meaning,
+        "source": source,
+    })
+}
+
+fn variable(variable: &Variable) -> Value {
+    let Variable { name, unit, meaning } = variable;
+    json!({ "name": name, "unit": unit.suffix(), "meaning": meaning })
+}
