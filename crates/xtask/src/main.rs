@@ -1,7 +1,7 @@
 //! Maintenance commands.
 //!
 //! What lives here: `generate` (the JSON Schema, the Python classes and the reference pages, from
-//! the Rust types), `new-algorithm NAME`, `fuzz` and `tidy`. What must not: anything a user of Dragstrip
+//! the Rust types), `new-algorithm NAME`, `new-qdisc NAME`, `fuzz` and `tidy`. What must not: anything a user of Dragstrip
 //! needs. Exit codes: 0 done, 1 something is stale or untidy, 2 a mistake on the command line.
 #![allow(
     clippy::disallowed_methods,
@@ -14,11 +14,13 @@ mod fuzz;
 mod generate;
 mod layers;
 mod new_algorithm;
+mod new_qdisc;
 mod output;
 mod pages;
 mod python;
 mod recording;
 mod schema;
+mod skeleton;
 mod tidy;
 
 use std::path::{Path, PathBuf};
@@ -28,6 +30,7 @@ const USAGE: &str = "\
 usage: cargo xtask generate [--check]     write (or only compare) schema, Python classes and pages
        cargo xtask new-algorithm NAME     a congestion control to start from, registered and tested
                                   --bpf   and one for the real kernel
+       cargo xtask new-qdisc NAME         a queue discipline to start from, registered and tested
        cargo xtask fuzz [TARGET ...] [--seconds N]   fuzz the parsers, five seconds each
        cargo xtask fuzz TARGET --replay FILE         run a target on one input
        cargo xtask layers                 check that no crate or module needs one above it
@@ -67,6 +70,7 @@ fn run(arguments: &[&str], root: &Path) -> Result<String, Failure> {
         ["generate", "--check"] => generate::check(root),
         ["new-algorithm", name] => new_algorithm::create(root, name),
         ["new-algorithm", name, "--bpf"] => new_algorithm::create_both(root, name),
+        ["new-qdisc", name] => new_qdisc::create(root, name),
         ["fuzz", rest @ ..] => fuzz::run(rest, root),
         ["layers"] => layers::check(root),
         ["tidy"] => tidy::check(root),

@@ -57,7 +57,10 @@ impl Qdisc for Threshold {
         let marked = self.queue.backlog().packets > self.threshold && item.mark(sink);
         match self.queue.enqueue(item, now, sink) {
             Verdict::Queued if marked => Verdict::Marked,
-            verdict => verdict,
+            verdict @ (Verdict::Queued
+            | Verdict::Marked
+            | Verdict::Dropped(_)
+            | Verdict::DroppedOther(_)) => verdict,
         }
     }
 

@@ -2,44 +2,8 @@
 
 use super::*;
 use crate::root;
+use crate::skeleton::testing::{Copy, cargo, changed_by, diffs};
 use std::fs;
-use std::path::PathBuf;
-
-/// A folder that goes away with the test.
-struct Copy(PathBuf);
-
-impl Copy {
-    /// Of these paths below the root.
-    fn of(name: &str, paths: &[&str]) -> Self {
-        let folder = std::env::temp_dir().join(format!("xtask-{name}-{}", std::process::id()));
-        for path in paths {
-            copy(&root().join(path), &folder.join(path));
-        }
-        Self(folder)
-    }
-
-    fn text(&self, path: &str) -> String {
-        fs::read_to_string(self.0.join(path)).unwrap()
-    }
-}
-
-impl Drop for Copy {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
-fn copy(from: &Path, to: &Path) {
-    if from.is_file() {
-        fs::create_dir_all(to.parent().unwrap()).unwrap();
-        fs::copy(from, to).unwrap();
-        return;
-    }
-    for entry in fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        copy(&entry.path(), &to.join(entry.file_name()));
-    }
-}
 
 #[test]
 fn bad_and_existing_names_are_refused_and_nothing_is_written() {
@@ -106,12 +70,7 @@ fn modules_and_registry_stay_sorted_and_complete() {
 fn the_new_algorithm_compiles_and_passes_its_tests_and_the_lints() {
     let paths = ["crates/cc", "crates/units", "clippy.toml", "rustfmt.toml", "Cargo.lock"];
     let tree = Copy::of("compiles", &paths);
-    let manifest = fs::read_to_string(root().join("Cargo.toml")).unwrap();
-    // Only the two crates that were copied.
-    let (before, rest) = manifest.split_once("members = [").unwrap();
-    let (_, after) = rest.split_once(']').unwrap();
-    let manifest = format!("{before}members = [\"crates/units\", \"crates/cc\"]{after}");
-    fs::write(tree.0.join("Cargo.toml"), manifest).unwrap();
+    tree.workspace(&["units", "cc"]);
     create(&tree.0, "my-exp").unwrap();
     check(&tree.0);
     // The guide to the letter: its change to the new file, and the lines that it says are registered.
@@ -135,44 +94,4 @@ fn check(folder: &Path) {
     cargo(folder, &["test", "--quiet", "--offline", "-p", "dragstrip-cc", "--lib"]);
     let clippy = ["clippy", "--quiet", "--offline", "-p", "dragstrip-cc", "--lib", "--tests"];
     cargo(folder, &[&clippy[..], &["--", "-D", "warnings"]].concat());
-}
-
-/// The diffs of a page.
-fn diffs(page: &str) -> Vec<&str> {
-    let blocks = page.split("\n```diff\n").skip(1);
-    blocks.map(|block| block.split_once("\n```").expect("the block ends").0).collect()
-}
-
-/// `text` with every hunk of `diff` applied: what it takes away must be there once.
-fn changed_by(text: &str, diff: &str) -> String {
-    let mut text = text.to_owned();
-    for hunk in diff.split("@@\n").skip(1) {
-        let side = |drop: char| -> String {
-            let lines = hunk.lines().filter(|line| !line.starts_with(drop));
-            lines.map(|line| line.get(1..).unwrap_or_default().to_owned() + "\n").collect()
-        };
-        let (old, new) = (side('+'), side('-'));
-        assert_eq!(text.matches(&old).count(), 1, "the guide's hunk:\n{hunk}");
-        text = text.replace(&old, &new);
-    }
-    text
-}
-
-/// The target folder that this test was built into: the dependencies are there already.
-fn target() -> PathBuf {
-    let test = std::env::current_exe().unwrap();
-    test.ancestors().nth(3).unwrap().to_owned()
-}
-
-#[track_caller]
-fn cargo(folder: &Path, arguments: &[&str]) {
-    let output = Command::new(env!("CARGO"))
-        .args(arguments)
-        .current_dir(folder)
-        .env("CARGO_TARGET_DIR", target())
-        .output()
-        .unwrap();
-    let errors = String::from_utf8_lossy(&output.stderr);
-    let printed = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "cargo {arguments:?}:\n{printed}\n{errors}");
 }
