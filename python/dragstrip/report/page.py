@@ -112,8 +112,8 @@ def figure(described: Figure) -> str:
 class _Compiled(jinja2.BytecodeCache):
     """Keeps compiled templates where Python keeps compiled modules; compiling takes as long as all the rest.
 
-    A template's hash is checked by Jinja; where nothing may be written or read (`PYTHONDONTWRITEBYTECODE`), it
-    is compiled each time.
+    A template's hash is checked by Jinja; where nothing may be written or read (`PYTHONDONTWRITEBYTECODE`),
+    it is compiled each time.
     """
 
     def load_bytecode(self, bucket: Bucket) -> None:
