@@ -11,6 +11,7 @@ from dragstrip.report import quantity
 from dragstrip.report.collect import Curves, Shares, throughput_span_s
 from dragstrip.report.colours import INK
 from dragstrip.report.figure import (
+    PARTS_MAX,
     Axis,
     Bar,
     Bars,
@@ -256,11 +257,10 @@ def _stacked(shares: Shares, parts: list[Part]) -> Figure:
     tops[:, totals == 0] = 0
     edges = np.append(shares.time_s - shares.bin_s / 2, shares.time_s[-1] + shares.bin_s / 2)
     y_title = f"Share of what arrives per {quantity.seconds(shares.bin_s)}"
-    spoken = quantity.listing([f"{part.label} {part.note}" for part in parts])
     return Figure(
         "shares",
         "Shares over time",
-        f"Shares over time; in all: {spoken}.",
+        f"Shares over time; in all: {_spoken(parts)}.",
         StackedShares(
             Axis("Time (s)", 0, float(edges[-1]), "s"),
             Axis(y_title, 0, 1, share=True),
@@ -272,8 +272,16 @@ def _stacked(shares: Shares, parts: list[Part]) -> Figure:
 
 
 def _pie(parts: list[Part]) -> Figure:
-    spoken = quantity.listing([f"{part.label} {part.note}" for part in parts])
-    return Figure("pie", "Shares of all bytes", f"Shares of all bytes that arrived: {spoken}.", Pie(parts))
+    words = f"Shares of all bytes that arrived: {_spoken(parts)}."
+    return Figure("pie", "Shares of all bytes", words, Pie(parts))
+
+
+def _spoken(parts: list[Part]) -> str:
+    """Each part's share; of many, from the least to the greatest."""
+    if len(parts) <= PARTS_MAX:
+        return quantity.listing([f"{part.label} {part.note}" for part in parts])
+    ordered = sorted(parts, key=lambda part: part.total)
+    return f"{len(parts)} flows, from {ordered[0].note} to {ordered[-1].note} each"
 
 
 def _jain(setup: Setup, shares: Shares) -> Figure:

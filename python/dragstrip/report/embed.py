@@ -15,6 +15,7 @@ import numpy as np
 
 from dragstrip.report import quantity
 from dragstrip.report.figure import (
+    PARTS_MAX,
     Axis,
     Bars,
     Content,
@@ -27,7 +28,7 @@ from dragstrip.report.figure import (
     Stroke,
     TimeLines,
 )
-from dragstrip.report.load import FloatArray
+from dragstrip.report.load import FloatArray, middle_of
 from dragstrip.report.series import Curve
 from dragstrip.report.tables import Cell, Table
 
@@ -180,7 +181,7 @@ def table(figure: Figure) -> Table:
             return _table(heads, rows, f"In {content.x.unit}.")
         case Bars() as content:
             ranged = content.ranged or content.interval
-            heads = ["", "Median" if content.interval else content.axis.title]
+            heads = ["Name", "Median" if content.interval else content.axis.title]
             heads += (
                 ["5th percentile", "95th percentile"] if content.interval else ["Least", "Greatest"] * ranged
             )
@@ -192,7 +193,7 @@ def table(figure: Figure) -> Table:
         case Shares() as content:
             return _share_table(content)
         case Pie() as content:
-            return _table(["", "Share of all"], [[part.label, part.note] for part in content.parts])
+            return _table(["Name", "Share of all"], [[part.label, part.note] for part in content.parts])
         case TimeLines() as content:
             return _time_table(content)
         case unknown:
@@ -215,12 +216,15 @@ def _quantile(curve: Curve, level: float) -> float:
 def _share_table(content: Shares) -> Table:
     bins = content.tops.shape[1]
     every = max(1, -(-bins // STRETCHES))
+    many = len(content.parts) > PARTS_MAX
     rows = []
     for first in range(0, bins, every):
         behind = min(first + every, bins)
         parts = (content.tops[:-1, first:behind] - content.tops[1:, first:behind]).mean(axis=1)
-        rows.append([_span(content.edges_s[first], content.edges_s[behind]), *map(quantity.percent, parts)])
-    return _table(["Time (s)", *(part.label for part in content.parts)], rows)
+        shown = [parts.min(), middle_of(parts), parts.max()] if many else parts.tolist()
+        rows.append([_span(content.edges_s[first], content.edges_s[behind]), *map(quantity.percent, shown)])
+    names = ["Least", "Median", "Greatest"] if many else [part.label for part in content.parts]
+    return _table(["Time (s)", *names], rows)
 
 
 def _span(start: float, end: float) -> str:

@@ -15,6 +15,8 @@ from dragstrip.report.load import FloatArray
 from dragstrip.report.series import Curve
 
 SOLID = (1, 0)
+# More parts than this are not told apart by a legend.
+PARTS_MAX = 10
 
 
 @dataclass(frozen=True)

@@ -51,32 +51,49 @@ def draw(scenarios: list[Json], colours: dict[str, str], *, upright: bool) -> st
 
 
 def _spoken(scenario: Json) -> str:
-    parts = []
-    for link in scenario.get("links") or []:
-        parts.append(f"{link['from']} to {link['to']}: {', '.join(paths.link_words(link)) or 'plain wire'}")
-    return "; ".join(parts[:12]) + ("; and more" if len(parts) > 12 else "")
+    links = scenario.get("links") or []
+    parts = [
+        f"{link['from']} to {link['to']}: {', '.join(paths.link_words(link)) or 'plain wire'}"
+        for link in links[:12]
+    ]
+    return "; ".join(parts) + ("; and more" if len(links) > 12 else "")
 
 
 def _boxes(scenarios: list[Json], colours: dict[str, str]) -> list[_Box]:
     scenario = scenarios[0]
     columns = _columns(scenario)
-    links = scenario.get("links") or []
-    flows = scenario.get("flows") or []
+    around = _Around(scenario)
     groups: dict[str, list[Json]] = {}
     for node in scenario.get("nodes") or []:
-        groups.setdefault(_likeness(node, links, flows, columns), []).append(node)
+        groups.setdefault(_likeness(node, around, columns), []).append(node)
+    algorithms: dict[str, dict[str, None]] = {}
+    for flow in (flow for each in scenarios for flow in each.get("flows") or []):
+        algorithms.setdefault(flow["sender"], {})[_algorithm(flow)] = None
     boxes = []
     for members in groups.values():
         piles = [members] if len(members) > ALIKE_MAX else [[member] for member in members]
         for pile in piles:
             names = [str(node["name"]) for node in pile]
             box = _Box(names, pile[0].get("kind") == "router", columns.get(names[0], 0))
-            senders = [f for each in scenarios for f in each.get("flows") or [] if f["sender"] in names]
-            box.notes = list(dict.fromkeys(map(_algorithm, senders)))
+            box.notes = list(dict.fromkeys(cc for name in names for cc in algorithms.get(name, ())))
             box.colours = [colours.get(cc, GREY) for cc in box.notes]
             boxes.append(box)
-    order = [str(node["name"]) for node in scenario.get("nodes") or []]
-    return sorted(boxes, key=lambda box: order.index(box.names[0]))
+    order = {str(node["name"]): number for number, node in enumerate(scenario.get("nodes") or [])}
+    return sorted(boxes, key=lambda box: order[box.names[0]])
+
+
+class _Around:
+    """What leads from and to each node, and which nodes send and receive."""
+
+    def __init__(self, scenario: Json) -> None:
+        self.out: dict[str, list[Json]] = {}
+        self.into: dict[str, list[Json]] = {}
+        for link in scenario.get("links") or []:
+            self.out.setdefault(link["from"], []).append(link)
+            self.into.setdefault(link["to"], []).append(link)
+        flows = scenario.get("flows") or []
+        self.senders = {flow["sender"] for flow in flows}
+        self.receivers = {flow["receiver"] for flow in flows}
 
 
 def _algorithm(flow: Json) -> str:
@@ -91,35 +108,32 @@ def _columns(scenario: Json) -> dict[str, int]:
     first_receiver = flows[0]["receiver"] if flows else None
     sources = [flow["sender"] for flow in flows if flow["sender"] != first_receiver] or nodes[:1]
     columns = dict.fromkeys(sources, 0)
+    out = _Around(scenario).out
     waiting = deque(columns)
     while waiting:
         node = waiting.popleft()
-        for link in scenario.get("links") or []:
-            if link["from"] == node and link["to"] not in columns:
+        for link in out.get(node, []):
+            if link["to"] not in columns:
                 columns[link["to"]] = columns[node] + 1
                 waiting.append(link["to"])
     return columns
 
 
-def _likeness(node: Json, links: list[Json], flows: list[Json], columns: dict[str, int]) -> str:
+def _likeness(node: Json, around: _Around, columns: dict[str, int]) -> str:
     """Equal for nodes that differ in nothing but their names (and their flows' algorithms)."""
     name = node["name"]
-    out = [
-        {k: v for k, v in link.items() if k not in ("name", "from")} for link in links if link["from"] == name
-    ]
-    into = [
-        {k: v for k, v in link.items() if k not in ("name", "to")} for link in links if link["to"] == name
-    ]
-    roles = [any(flow["sender"] == name for flow in flows), any(flow["receiver"] == name for flow in flows)]
+    out = [{k: v for k, v in link.items() if k not in ("name", "from")} for link in around.out.get(name, [])]
+    into = [{k: v for k, v in link.items() if k not in ("name", "to")} for link in around.into.get(name, [])]
+    roles = [name in around.senders, name in around.receivers]
     itself = {k: v for k, v in node.items() if k != "name"}
     return json.dumps([itself, columns.get(name), out, into, roles], sort_keys=True)
 
 
 def _lanes(scenario: Json, boxes: list[_Box]) -> list[_Lanes]:
-    owner = {name: box for box in boxes for name in box.names}
+    owner = {name: number for number, box in enumerate(boxes) for name in box.names}
     pairs: dict[tuple[int, int], tuple[Json | None, Json | None]] = {}
     for link in scenario.get("links") or []:
-        a, b = boxes.index(owner[link["from"]]), boxes.index(owner[link["to"]])
+        a, b = owner[link["from"]], owner[link["to"]]
         ahead = (boxes[a].column, a) < (boxes[b].column, b)
         key = (a, b) if ahead else (b, a)
         there, back = pairs.get(key, (None, None))

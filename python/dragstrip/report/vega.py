@@ -12,6 +12,7 @@ from typing import Any, TypeAlias, assert_never
 
 from dragstrip.report.colours import GRID, INK, MUTED
 from dragstrip.report.figure import (
+    PARTS_MAX,
     SOLID,
     Bars,
     Distribution,
@@ -30,8 +31,6 @@ SCHEMA = "https://vega.github.io/schema/vega-lite/v5.20.1.json"
 FONT = "Helvetica, Arial, Liberation Sans, sans-serif"
 WIDTH, HEIGHT = 340, 220
 BAR_WIDTH, BAR_STEP = 220, 24
-# More parts than this are not told apart by a legend.
-PARTS_MAX = 10
 # A thinner slice has no room for its figure.
 SLICE_MIN = 0.04
 
