@@ -25,11 +25,12 @@ from collections import deque
 from pathlib import Path
 from typing import Any
 
+from dragstrip.sweep.child import without_pandas
+from dragstrip.sweep.local import Event, Order
+
 from dragstrip.experiment import Experiment
 from dragstrip.sweep import dataset
-from dragstrip.sweep.child import without_pandas
 from dragstrip.sweep.coordinate import Coordinator, missing
-from dragstrip.sweep.local import Event, Order
 from dragstrip.sweep.map import write_map
 from dragstrip.sweep.plan import Index, Sweep, describe
 from dragstrip.sweep.progress import Progress, Tally

@@ -79,12 +79,12 @@ def link_facts(scenario: Json) -> list[Json]:
 
 def with_facts(scenario: Json) -> Json:
     """The scenario with each link's facts at it, and its medium in the place of that medium's name."""
-    known: dict[str, Json] = {}  # ten thousand links alike share one
+    known: dict[tuple[Any, ...], Json] = {}  # ten thousand links alike share one
     links = []
     for link, found in zip(scenario.get("links") or [], link_facts(scenario), strict=True):
         name = link.get("medium")
-        facts = {**found, "medium": name}
-        shared = known.setdefault(json.dumps(facts), facts)
+        key = (name, found["rate_bps"], found["fastest_bps"], found["delay_ns"], *found["buffer"].values())
+        shared = known.get(key) or known.setdefault(key, {**found, "medium": name})
         links.append({**link, "medium": (scenario.get("media") or {}).get(name), "facts": shared})
     return {**scenario, "links": links}
 

@@ -1,18 +1,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from dragstrip.paths import path_of, with_facts
 from dragstrip.report import path as paths
+from dragstrip.report import picture
+from dragstrip.report.collect import _largest
 from dragstrip.report.colours import assign
 from dragstrip.report.load import load
-from dragstrip.report.setups import Contender, Setup, algorithms_of, setups_of
+from dragstrip.report.setups import Contender, Setup, algorithms_of, drawn, setups_of
 from dragstrip.report.stats import Figure, Row, rows_of
 from dragstrip.report.verdict import cautions, headline, verdicts
 
@@ -115,8 +118,8 @@ def test_a_window_limit_is_told(tmp_path: Path) -> None:
     assert "held back by the receive window for 100 % of the time" in note
 
 
-def whole(part: dict[str, Any], hosts: str, routers: str) -> dict[str, Any]:
-    """A scenario of nodes with names of one letter and these links."""
+def whole(part: dict[str, Any], hosts: Iterable[str], routers: Iterable[str]) -> dict[str, Any]:
+    """A scenario of these nodes and links."""
     nodes = [{"kind": "host", "name": name} for name in hosts]
     nodes += [{"kind": "router", "name": name} for name in routers]
     return {"name": "part", "duration_ns": 1_000_000_000, "nodes": nodes, "flows": [], **part}
@@ -211,3 +214,41 @@ def test_a_medium_is_named_and_is_the_bottleneck() -> None:
     assert [paths.rate_text(link) for link in way.back] == ["802.11n MCS 15, 20 MHz"]
     assert paths.rate_text(way.forward[0]) == ""
     assert paths.summary(way).startswith("ADSL 1.54 Mbit/s")
+
+
+def test_a_crowd_is_drawn_from_some_of_its_flows() -> None:
+    assert list(drawn(range(1000))) == list(range(1000))
+    some = drawn(range(100_000))
+    assert (len(some), some[:3]) == (1000, range(0, 300, 100))
+
+
+def test_the_largest_shares_are_kept_and_the_others_are_one() -> None:
+    bps = {f"f{number}": np.array([float(number), 1.0]) for number in range(50)}
+    kept = _largest(bps)
+    assert list(kept) == [*(f"f{number}" for number in range(10, 50)), "10 others"]
+    assert kept["10 others"].tolist() == [45.0, 10.0]
+
+
+def test_many_unlike_senders_are_one_box() -> None:
+    """A hundred access links, each with a delay of its own."""
+    links = [
+        {"name": f"{a}-{b}", "from": a, "to": b, "delay_ns": number * 1000}
+        for number in range(1, 101)
+        for a, b in ((f"s{number}", "r"), ("r", f"s{number}"))
+    ]
+    links += [{"name": "r-d", "from": "r", "to": "d"}, {"name": "d-r", "from": "d", "to": "r"}]
+    senders = [f"s{number}" for number in range(1, 101)]
+    part = {"links": links, "flows": [flow_of(sender) for sender in senders]}
+    scenario = with_facts(whole(part, hosts=[*senders, "d"], routers="r"))
+    svg = picture.draw([scenario], {}, upright=False)
+    assert len(svg) < 10_000
+
+
+def flow_of(sender: str) -> dict[str, Any]:
+    return {
+        "label": sender,
+        "sender": sender,
+        "receiver": "d",
+        "transport": {"protocol": "tcp", "cc": "reno"},
+        "application": {"kind": "bulk"},
+    }

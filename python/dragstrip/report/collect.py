@@ -10,7 +10,7 @@ import numpy as np
 from dragstrip.measures import THROUGHPUT_NS, rates_bps
 from dragstrip.report.load import FloatArray, Flow, Recording, middle_of
 from dragstrip.report.series import EMPTY, Curve, cdf, decimate, jain, middle, nice_bin_s, rate_per_bin
-from dragstrip.report.setups import Contender, Setup
+from dragstrip.report.setups import Contender, Setup, drawn
 
 # A panel is about 260 points wide: two peaks and two troughs to each of them lose nothing.
 POINTS_MAIN = 1200
@@ -19,6 +19,7 @@ POINTS_PALE = 240
 LINES_MAX = 4
 PALE_LINES_MAX = 40
 SHARE_BINS = 60
+SHARES_MAX = 40
 PANELS = ("throughput", "rtt", "cwnd", "queue")
 
 
@@ -93,7 +94,7 @@ def _curves(setup: Setup, contender: Contender) -> Curves:
 
 def _flows(contender: Contender) -> Iterator[tuple[Recording, Flow]]:
     for bout in contender.bouts:
-        for flow in bout.flows:
+        for flow in drawn(bout.flows):
             yield bout.run.recording, flow
 
 
@@ -140,8 +141,8 @@ def _cwnd_curve(recording: Recording, flow: Flow) -> Curve:
 
 def _panel(setup: Setup, contender: Contender, curve: Callable[[Recording, Flow], Curve]) -> Panel:
     """The first run's flows as lines to look at, the repeats pale behind them."""
-    first = [curve(contender.bouts[0].run.recording, flow) for flow in contender.bouts[0].flows]
-    others = [curve(bout.run.recording, flow) for bout in contender.bouts[1:] for flow in bout.flows]
+    first = [curve(contender.bouts[0].run.recording, flow) for flow in drawn(contender.bouts[0].flows)]
+    others = [curve(bout.run.recording, flow) for bout in contender.bouts[1:] for flow in drawn(bout.flows)]
     if len(first) > LINES_MAX:
         bold = middle(first, max(timeline_bin_s(setup), 0.5))
         return Panel(main=[bold], pale=[decimate(c, POINTS_PALE) for c in first[:PALE_LINES_MAX]])
@@ -182,28 +183,50 @@ def _queue_panel(setup: Setup, contender: Contender) -> Panel:
 def shares_of(setup: Setup) -> Shares | None:
     """Shares in the first run with several flows; none where every flow was alone.
 
-    By contender when several share the run, else by flow (up to `LINES_MAX` times two of them).
+    By contender when several share the run, else by flow: the `SHARES_MAX` largest, and the others together.
     """
     run = next((r for r in setup.runs if len(r.recording.flows) > 1), None)
     if run is None:
         return None
     bin_s = nice_bin_s(run.duration_s, SHARE_BINS)
     bins = max(1, int(run.duration_s / bin_s + 1e-6))
-    flows = np.zeros((len(run.recording.flows), bins))
+    flows = _rates_per_bin(run.recording, bin_s, bins)
     bps: dict[str, FloatArray] = {}
     titles = {
         flow.flow: c.title for c in setup.contenders for b in c.bouts if b.run is run for flow in b.flows
     }
     for row, flow in enumerate(run.recording.flows):
-        table = run.recording.received
-        curve = rate_per_bin(
-            table.column("time_ns", flow.flow), table.column("new_bytes", flow.flow), 0, run.duration_s, bin_s
-        )
-        flows[row, : len(curve)] = curve.y[:bins]
         title = titles[flow.flow] if setup.together else flow.label
         bps[title] = bps.get(title, np.zeros(bins)) + flows[row]
+    bps = _largest(bps)
     time_s = (np.arange(bins, dtype=np.float64) + 0.5) * bin_s
     index = jain(flows)
     known = np.isfinite(index)
     evenness = Curve(time_s[known], index[known]) if known.any() else EMPTY
     return Shares(bin_s, time_s, bps, {title: float(values.sum()) for title, values in bps.items()}, evenness)
+
+
+def _rates_per_bin(recording: Recording, bin_s: float, bins: int) -> FloatArray:
+    """New data of each flow in bit/s, a row per flow and a column per bin; `rate_per_bin` of all at once."""
+    table, count = recording.received, len(recording.flows)
+    rows = [table.rows.get(flow.flow, np.empty(0, dtype=np.intp)) for flow in recording.flows]
+    owner = np.repeat(np.arange(count), [len(own) for own in rows])
+    at = np.concatenate([np.empty(0, dtype=np.intp), *rows])
+    index = np.ceil(table.columns["time_ns"][at] / 1e9 / bin_s - 1e-6).astype(np.int64) - 1
+    inside = (index >= 0) & (index < bins)
+    sums = np.bincount(
+        (owner * bins + index)[inside],
+        weights=table.columns["new_bytes"][at][inside],
+        minlength=count * bins,
+    )
+    return np.asarray(sums.reshape(count, bins) * 8.0 / bin_s, dtype=np.float64)
+
+
+def _largest(bps: dict[str, FloatArray]) -> dict[str, FloatArray]:
+    """The largest shares in their order, and the sum of the others."""
+    if len(bps) <= SHARES_MAX:
+        return bps
+    kept = set(sorted(bps, key=lambda title: -float(bps[title].sum()))[:SHARES_MAX])
+    others = np.sum([values for title, values in bps.items() if title not in kept], axis=0)
+    shown = {title: values for title, values in bps.items() if title in kept}
+    return {**shown, f"{len(bps) - len(kept)} others": others}

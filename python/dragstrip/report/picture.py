@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import hashlib
 from collections import deque
 from dataclasses import dataclass, field
 from xml.sax.saxutils import escape
@@ -13,6 +13,10 @@ from dragstrip.report.load import Json
 
 # Alike nodes beyond this many are drawn as one pile.
 ALIKE_MAX = 4
+# More boxes than this in one column are drawn as one pile, alike or not.
+COLUMN_MAX = 12
+# Links that a screen reader is told of.
+SPOKEN_MAX = 12
 FONT = "Helvetica, Arial, Liberation Sans, sans-serif"
 
 
@@ -54,46 +58,47 @@ def _spoken(scenario: Json) -> str:
     links = scenario.get("links") or []
     parts = [
         f"{link['from']} to {link['to']}: {', '.join(paths.link_words(link)) or 'plain wire'}"
-        for link in links[:12]
+        for link in links[:SPOKEN_MAX]
     ]
-    return "; ".join(parts) + ("; and more" if len(links) > 12 else "")
+    return "; ".join(parts) + ("; and more" if len(links) > SPOKEN_MAX else "")
 
 
 def _boxes(scenarios: list[Json], colours: dict[str, str]) -> list[_Box]:
     scenario = scenarios[0]
     columns = _columns(scenario)
-    around = _Around(scenario)
-    groups: dict[str, list[Json]] = {}
-    for node in scenario.get("nodes") or []:
-        groups.setdefault(_likeness(node, around, columns), []).append(node)
-    algorithms: dict[str, dict[str, None]] = {}
-    for flow in (flow for each in scenarios for flow in each.get("flows") or []):
-        algorithms.setdefault(flow["sender"], {})[_algorithm(flow)] = None
     boxes = []
-    for members in groups.values():
-        piles = [members] if len(members) > ALIKE_MAX else [[member] for member in members]
-        for pile in piles:
-            names = [str(node["name"]) for node in pile]
-            box = _Box(names, pile[0].get("kind") == "router", columns.get(names[0], 0))
-            box.notes = list(dict.fromkeys(cc for name in names for cc in algorithms.get(name, ())))
-            box.colours = [colours.get(cc, GREY) for cc in box.notes]
-            boxes.append(box)
-    order = {str(node["name"]): number for number, node in enumerate(scenario.get("nodes") or [])}
+    owner: dict[str, _Box] = {}
+    for pile in _piles(scenario, columns):
+        names = [str(node["name"]) for node in pile]
+        box = _Box(names, pile[0].get("kind") == "router", columns.get(names[0], 0))
+        owner.update(dict.fromkeys(names, box))
+        boxes.append(box)
+    for flow in (flow for each in scenarios for flow in each.get("flows") or []):
+        sender = owner.get(flow["sender"])
+        if sender is not None and (cc := _algorithm(flow)) not in sender.notes:
+            sender.notes.append(cc)
+            sender.colours.append(colours.get(cc, GREY))
+    order = {str(node["name"]): place for place, node in enumerate(scenario.get("nodes") or [])}
     return sorted(boxes, key=lambda box: order[box.names[0]])
 
 
-class _Around:
-    """What leads from and to each node, and which nodes send and receive."""
-
-    def __init__(self, scenario: Json) -> None:
-        self.out: dict[str, list[Json]] = {}
-        self.into: dict[str, list[Json]] = {}
-        for link in scenario.get("links") or []:
-            self.out.setdefault(link["from"], []).append(link)
-            self.into.setdefault(link["to"], []).append(link)
-        flows = scenario.get("flows") or []
-        self.senders = {flow["sender"] for flow in flows}
-        self.receivers = {flow["receiver"] for flow in flows}
+def _piles(scenario: Json, columns: dict[str, int]) -> list[list[Json]]:
+    """The nodes that each box stands for."""
+    groups: dict[str, list[Json]] = {}
+    likeness = _Likeness(scenario, columns)
+    for node in scenario.get("nodes") or []:
+        groups.setdefault(likeness.of(node), []).append(node)
+    piles = []
+    for members in groups.values():
+        piles += [members] if len(members) > ALIKE_MAX else [[member] for member in members]
+    crowds: dict[tuple[int, str], list[list[Json]]] = {}
+    for pile in piles:
+        crowds.setdefault((columns.get(pile[0]["name"], 0), str(pile[0].get("kind"))), []).append(pile)
+    return [
+        pile
+        for crowd in crowds.values()
+        for pile in (crowd if len(crowd) <= COLUMN_MAX else [[node for pile in crowd for node in pile]])
+    ]
 
 
 def _algorithm(flow: Json) -> str:
@@ -108,29 +113,53 @@ def _columns(scenario: Json) -> dict[str, int]:
     first_receiver = flows[0]["receiver"] if flows else None
     sources = [flow["sender"] for flow in flows if flow["sender"] != first_receiver] or nodes[:1]
     columns = dict.fromkeys(sources, 0)
-    out = _Around(scenario).out
+    neighbours: dict[str, list[str]] = {}
+    for link in scenario.get("links") or []:
+        neighbours.setdefault(link["from"], []).append(link["to"])
     waiting = deque(columns)
     while waiting:
         node = waiting.popleft()
-        for link in out.get(node, []):
-            if link["to"] not in columns:
-                columns[link["to"]] = columns[node] + 1
-                waiting.append(link["to"])
+        for neighbour in neighbours.get(node, []):
+            if neighbour not in columns:
+                columns[neighbour] = columns[node] + 1
+                waiting.append(neighbour)
     return columns
 
 
-def _likeness(node: Json, around: _Around, columns: dict[str, int]) -> str:
-    """Equal for nodes that differ in nothing but their names (and their flows' algorithms)."""
-    name = node["name"]
-    out = [{k: v for k, v in link.items() if k not in ("name", "from")} for link in around.out.get(name, [])]
-    into = [{k: v for k, v in link.items() if k not in ("name", "to")} for link in around.into.get(name, [])]
-    roles = [name in around.senders, name in around.receivers]
-    itself = {k: v for k, v in node.items() if k != "name"}
-    return json.dumps([itself, columns.get(name), out, into, roles], sort_keys=True)
+def settings_text(link: Json) -> str:
+    """Equal for links that differ in nothing but their name and their ends."""
+    return repr([value for key, value in link.items() if key not in ("name", "from", "to")])
+
+
+class _Likeness:
+    """What nodes that differ in nothing but their names (and their flows' algorithms) have in common."""
+
+    def __init__(self, scenario: Json, columns: dict[str, int]) -> None:
+        self.columns = columns
+        self.out: dict[str, list[tuple[str, str]]] = {}
+        self.into: dict[str, list[tuple[str, str]]] = {}
+        known: dict[str, str] = {}  # a hundred thousand links have few settings
+        for link in scenario.get("links") or []:
+            text = settings_text(link)
+            settings = known.setdefault(text, text)
+            self.out.setdefault(link["from"], []).append((link["to"], settings))
+            self.into.setdefault(link["to"], []).append((link["from"], settings))
+        flows = scenario.get("flows") or []
+        self.senders = {flow["sender"] for flow in flows}
+        self.receivers = {flow["receiver"] for flow in flows}
+
+    def of(self, node: Json) -> str:
+        """Equal for nodes that are alike."""
+        name = node["name"]
+        roles = [name in self.senders, name in self.receivers]
+        itself = {key: value for key, value in node.items() if key != "name"}
+        around = [self.columns.get(name), self.out.get(name, []), self.into.get(name, [])]
+        text = repr([itself, *around, roles])
+        return hashlib.sha256(text.encode()).hexdigest()  # a router's may be megabytes
 
 
 def _lanes(scenario: Json, boxes: list[_Box]) -> list[_Lanes]:
-    owner = {name: number for number, box in enumerate(boxes) for name in box.names}
+    owner = {name: place for place, box in enumerate(boxes) for name in box.names}
     pairs: dict[tuple[int, int], tuple[Json | None, Json | None]] = {}
     for link in scenario.get("links") or []:
         a, b = owner[link["from"]], owner[link["to"]]

@@ -9,11 +9,13 @@ contender in one run; several bouts of the same contender are repeats.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TypeVar
 
 from dragstrip.paths import Path, path_of, paths_of
 from dragstrip.report import path as paths
@@ -21,8 +23,12 @@ from dragstrip.report import quantity
 from dragstrip.report.colours import DASHES
 from dragstrip.report.load import Flow, Json, Run
 
+T = TypeVar("T")
+
 # Beyond this, flows of one algorithm share a curve even where they differ: nobody tells 30 colours apart.
 LABELS_MAX = 10
+# Of more flows than this in one run, curves and distributions are taken from some, evenly spaced.
+FLOWS_DRAWN_MAX = 1000
 # The kernel's default algorithm is what is compared, not part of the path.
 NOT_PATH_SYSCTLS = ("net.ipv4.tcp_congestion_control",)
 
@@ -34,6 +40,11 @@ class Bout:
     run: Run
     flows: list[Flow]
     results: list[Json]
+
+
+def drawn(flows: Sequence[T]) -> Sequence[T]:
+    """Those whose curves are looked at one by one: all, or evenly spaced ones of a crowd."""
+    return flows if len(flows) <= FLOWS_DRAWN_MAX else flows[:: -(-len(flows) // FLOWS_DRAWN_MAX)]
 
 
 @dataclass
@@ -145,7 +156,7 @@ def _setup_key(scenario: Json) -> str:
         traffic,
         scenario.get("duration_ns"),
     ]
-    return json.dumps(shape, sort_keys=True)
+    return hashlib.sha256(json.dumps(shape, sort_keys=True).encode()).hexdigest()
 
 
 def _name(setups: list[Setup]) -> None:

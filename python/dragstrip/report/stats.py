@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from dragstrip.report.load import median, middle_of, number
-from dragstrip.report.setups import Bout, Contender, Setup
+from dragstrip.report.setups import Bout, Contender, Setup, drawn
 
 # Two figures within one per cent of each other are called equal.
 TIE = 0.01
@@ -111,7 +111,7 @@ def _limits(contender: Contender) -> dict[str, float]:
     """What kept the sender from sending more, as shares of its samples, the commonest first."""
     totals: dict[str, int] = {}
     for bout in contender.bouts if contender.is_tcp else []:
-        for flow in bout.flows:
+        for flow in drawn(bout.flows):
             for reason, samples in bout.run.recording.limits(flow).items():
                 totals[reason] = totals.get(reason, 0) + samples
     everything = sum(totals.values())

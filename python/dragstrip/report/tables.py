@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from dragstrip.report import path as paths
 from dragstrip.report import quantity
 from dragstrip.report.load import Json, median, number
+from dragstrip.report.picture import settings_text
 from dragstrip.report.quantity import MISSING
 from dragstrip.report.setups import Contender, Setup
 from dragstrip.report.stats import TIE, Figure, Row
@@ -235,14 +236,17 @@ def links(setup: Setup) -> Table:
     """Each link's settings; links that differ in nothing but their ends share a row."""
     heads = [("Link", ""), ("Rate", ""), ("Delay", ""), ("Queue", ""), ("Impairments", "")]
     alike: dict[tuple[str, ...], list[str]] = {}
+    known: dict[str, tuple[str, ...]] = {}  # a hundred thousand links have few settings
     for link in setup.scenario.get("links") or []:
-        settings = (
-            paths.rate_text(link) or "unlimited",
-            quantity.duration_ns(link["facts"]["delay_ns"]),
-            paths.queue_text(paths.qdisc(link)) or "none",
-            ", ".join(paths.impairments(link)) or "none",
-        )
-        alike.setdefault(settings, []).append(f"{link['from']} → {link['to']}")
+        key = settings_text(link)
+        if key not in known:
+            known[key] = (
+                paths.rate_text(link) or "unlimited",
+                quantity.duration_ns(link["facts"]["delay_ns"]),
+                paths.queue_text(paths.qdisc(link)) or "none",
+                ", ".join(paths.impairments(link)) or "none",
+            )
+        alike.setdefault(known[key], []).append(f"{link['from']} → {link['to']}")
     rows = []
     for texts, ends in alike.items():
         names = ", ".join(ends) if len(ends) <= 4 else f"{ends[0]}, {ends[1]} … {ends[-1]} ({len(ends)})"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from markupsafe import Markup, escape
 
 from dragstrip.report import quantity
-from dragstrip.report.setups import Setup
+from dragstrip.report.setups import FLOWS_DRAWN_MAX, Setup, drawn
 from dragstrip.report.stats import TIE, Figure, Row
 
 # A share of segments; below it a difference is a handful of packets.
@@ -177,6 +177,13 @@ def cautions(rows: list[Row]) -> list[Markup]:
                     _bold([title for title, _ in held]), "was" if len(held) == 1 else "were", name, span
                 )
             )
+    crowd = max((row.flows for row in rows), default=0)
+    if crowd > FLOWS_DRAWN_MAX:
+        notes.append(
+            Markup("Curves and distributions are those of {} of its {} flows, evenly spaced.").format(
+                len(drawn(range(crowd))), crowd
+            )
+        )
     return notes
 
 
