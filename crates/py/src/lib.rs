@@ -4,6 +4,7 @@
 //! any decision. Tables cross as columns of bytes, which Arrow takes over without looking at rows.
 
 mod algorithms;
+mod measures;
 mod panic;
 mod tables;
 
@@ -220,5 +221,11 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(parse_size, module)?)?;
     module.add_function(wrap_pyfunction!(parse_time, module)?)?;
     module.add_function(wrap_pyfunction!(parse_percent, module)?)?;
+    module.add_class::<measures::PyMeasured>()?;
+    module.add_function(wrap_pyfunction!(measures::measures, module)?)?;
+    module.add_function(wrap_pyfunction!(measures::measure_of, module)?)?;
+    module.add_function(wrap_pyfunction!(measures::rates_bps, module)?)?;
+    module.add_function(wrap_pyfunction!(measures::jain, module)?)?;
+    module.add("THROUGHPUT_NS", dragstrip_measures::THROUGHPUT_NS)?;
     Ok(())
 }

@@ -20,6 +20,7 @@ const ORDER: &[&str] = &[
     "tcp",
     "scenario",
     "experiment",
+    "measures",
     "conformance",
     "sim",
     "agent",

@@ -13,6 +13,7 @@ mod citations;
 mod fuzz;
 mod generate;
 mod layers;
+mod measures;
 mod new_algorithm;
 mod new_qdisc;
 mod output;

@@ -17,7 +17,7 @@ import numpy as np
 from dragstrip.engines.sim import simulate
 from dragstrip.fidelity.kernel import Json, KernelRun
 from dragstrip.fidelity.translate import scenario
-from dragstrip.measures import numbers
+from dragstrip.recording.columns import numbers
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,9 @@ from dragstrip.engines.sim import simulate
 from dragstrip.fidelity.agree import Case
 from dragstrip.fidelity.kernel import Json
 from dragstrip.fidelity.traces import Floats, FlowTrace, changes
-from dragstrip.measures import Measured, numbers, texts
+from dragstrip.measures import Measured
 from dragstrip.recording import Recording
+from dragstrip.recording.columns import numbers, texts
 
 SEGMENTS_APART = 2.0
 PART_APART = 0.05

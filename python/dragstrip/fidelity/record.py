@@ -22,9 +22,9 @@ from dragstrip.fidelity.conditions import ROLLS_DICE
 from dragstrip.fidelity.kernel import Json, KernelRun, packed
 from dragstrip.fidelity.translate import scenario
 from dragstrip.files import make_folder, write_whole
-from dragstrip.measures import Floats, matching, numbers
 from dragstrip.pool import worker_count
 from dragstrip.recording import Recording
+from dragstrip.recording.columns import Floats, matching, numbers
 
 DURATION_S = 30
 BOTTLENECK = "r-d"

@@ -11,9 +11,10 @@ import numpy.typing as npt
 
 from dragstrip.fidelity.kernel import Json, KernelRun
 from dragstrip.fidelity.translate import LATE_MS_MAX
-from dragstrip.measures import Measured, matching, numbers, texts
+from dragstrip.measures import Measured
 from dragstrip.paths import path_of
 from dragstrip.recording import Recording
+from dragstrip.recording.columns import matching, numbers, texts
 
 Floats = npt.NDArray[np.float64]
 

@@ -1,0 +1,403 @@
+//! The measures by name: what each is taken of, its unit, its meaning, and how it is computed.
+
+use crate::arithmetic::{jain, mean, percentile, total};
+use crate::measured::{Flow, Measured, MissingColumn, Of, Window};
+use dragstrip_recording::column::{queues, samples};
+
+/// What a measure is taken of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    /// A flow.
+    Flow,
+    /// A probe.
+    Probe,
+    /// A queue.
+    Queue,
+    /// The run.
+    Run,
+}
+
+impl Level {
+    /// Its word.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Flow => "flow",
+            Self::Probe => "probe",
+            Self::Queue => "queue",
+            Self::Run => "run",
+        }
+    }
+}
+
+/// How a measure is computed. Series give values, of which a claim takes a [`Statistic`]; the others one figure.
+#[derive(Clone, Copy, Debug)]
+pub enum Figure {
+    /// Values of the flow at a place of the table `flows`.
+    OfFlow(fn(&Measured, usize, &Window) -> Result<Vec<f64>, MissingColumn>),
+    /// Values of the probe with a label, or of the queue of a link.
+    OfName(fn(&Measured, &str) -> Result<Vec<f64>, MissingColumn>),
+    /// A figure of the flow at a place of the table `flows`.
+    FlowFigure(fn(&Measured, usize, &Window) -> Result<Option<f64>, MissingColumn>),
+    /// A figure of the probe with a label, or of the queue of a link.
+    NameFigure(fn(&Measured, &str) -> Result<f64, MissingColumn>),
+    /// A figure of the run.
+    RunFigure(fn(&Measured) -> Option<f64>),
+}
+
+/// A measure as a claim names it.
+#[derive(Clone, Copy, Debug)]
+pub struct Measure {
+    /// Its name, of a series without the statistic.
+    pub name: &'static str,
+    /// What it is taken of.
+    pub level: Level,
+    /// The unit of its figures.
+    pub unit: &'static str,
+    /// A sentence without its full stop.
+    pub meaning: &'static str,
+    /// How it is computed.
+    pub figure: Figure,
+}
+
+impl Measure {
+    /// Whether its name goes on with a statistic (`_p50`).
+    #[must_use]
+    pub const fn is_series(&self) -> bool {
+        matches!(self.figure, Figure::OfFlow(_) | Figure::OfName(_))
+    }
+}
+
+const fn measure(
+    level: Level,
+    name: &'static str,
+    unit: &'static str,
+    meaning: &'static str,
+    figure: Figure,
+) -> Measure {
+    Measure { name, level, unit, meaning, figure }
+}
+
+/// A figure that follows from a flow's row alone.
+macro_rules! of_row {
+    ($figure:expr) => {
+        Figure::FlowFigure(|run, place, _| {
+            let figure: fn(&Flow) -> Option<f64> = $figure;
+            Ok(figure(&run.flows()[place]))
+        })
+    };
+}
+
+/// All measures, in the order of the page.
+pub const MEASURES: &[Measure] = &[
+    measure(
+        Level::Flow,
+        "goodput_bps",
+        "bit/s",
+        "new bytes that reached the receiving application's socket, over the flow's life",
+        Figure::FlowFigure(Measured::goodput_bps),
+    ),
+    measure(
+        Level::Flow,
+        "goodput_bps_steady",
+        "bit/s",
+        "the same without the first 5 s or 20 round trips (of the smallest RTT), whichever is longer",
+        Figure::FlowFigure(|run, place, _| run.steady_bps(place)),
+    ),
+    measure(
+        Level::Flow,
+        "written_bps",
+        "bit/s",
+        "what the sending socket took, sent or not, in each whole second of the flow's life: iperf's figure at the sender",
+        Figure::OfFlow(Measured::written_bps),
+    ),
+    measure(
+        Level::Flow,
+        "throughput_bps",
+        "bit/s",
+        "Ethernet frames that arrived, retransmissions included, in each whole second of the flow's life",
+        Figure::OfFlow(Measured::throughput_bps),
+    ),
+    measure(
+        Level::Flow,
+        "datagrams_lost",
+        "packets",
+        "of UDP: sent and not arrived",
+        of_row!(|flow| flow.datagrams_lost.map(|lost| lost as f64)),
+    ),
+    measure(
+        Level::Flow,
+        "rtt_ms",
+        "ms",
+        "the sender's RTT samples; where none were recorded (or with `state`), its latest RTT at each interval",
+        Figure::OfFlow(Measured::rtts_ms),
+    ),
+    measure(
+        Level::Flow,
+        "srtt_ms",
+        "ms",
+        "smoothed RTT at each interval",
+        Figure::OfFlow(|run, place, window| {
+            run.present(Of::Samples, &samples::srtt_ns, place, window, 1e6)
+        }),
+    ),
+    measure(
+        Level::Flow,
+        "cwnd_packets",
+        "packets",
+        "congestion window at each interval, in full segments",
+        Figure::OfFlow(|run, place, window| run.segments(&samples::cwnd_bytes, place, window)),
+    ),
+    measure(
+        Level::Flow,
+        "cwnd_bytes",
+        "B",
+        "congestion window at each interval",
+        Figure::OfFlow(|run, place, window| {
+            run.present(Of::Samples, &samples::cwnd_bytes, place, window, 1.0)
+        }),
+    ),
+    measure(
+        Level::Flow,
+        "flight_packets",
+        "packets",
+        "in flight at each interval, in full segments",
+        Figure::OfFlow(|run, place, window| run.segments(&samples::bytes_in_flight, place, window)),
+    ),
+    measure(
+        Level::Flow,
+        "stalls",
+        "1",
+        "how often nothing was acknowledged for a second or more",
+        Figure::FlowFigure(|run, place, window| {
+            Ok(Some(run.stalls_s(place, window)?.len() as f64))
+        }),
+    ),
+    measure(
+        Level::Flow,
+        "stall_s_longest",
+        "s",
+        "the longest time in which nothing was acknowledged; 0 below a second",
+        Figure::FlowFigure(|run, place, window| {
+            Ok(Some(run.stalls_s(place, window)?.into_iter().fold(0.0, f64::max)))
+        }),
+    ),
+    measure(
+        Level::Flow,
+        "share",
+        "1",
+        "part of the goodput of all flows of the run",
+        Figure::FlowFigure(|run, place, _| Ok(run.share(place))),
+    ),
+    measure(
+        Level::Flow,
+        "retransmits",
+        "segments",
+        "segments retransmitted",
+        of_row!(|flow| Some(flow.retransmits as f64)),
+    ),
+    measure(
+        Level::Flow,
+        "segments_sent",
+        "segments",
+        "segments sent, retransmissions included",
+        of_row!(|flow| Some(flow.segments_sent as f64)),
+    ),
+    measure(
+        Level::Flow,
+        "timeouts",
+        "1",
+        "expiries of the retransmission timer",
+        of_row!(|flow| Some(flow.rto_count as f64)),
+    ),
+    measure(
+        Level::Flow,
+        "completion_s",
+        "s",
+        "from start to stop",
+        of_row!(|flow| Some(flow.duration_s())),
+    ),
+    measure(
+        Level::Flow,
+        "ecn_negotiated",
+        "1",
+        "1 if both ends agreed on ECN",
+        of_row!(|flow| Some(f64::from(u8::from(flow.ecn_negotiated)))),
+    ),
+    measure(
+        Level::Probe,
+        "probe_ms",
+        "ms",
+        "answered pings while some flow lives",
+        Figure::OfName(|run, label| run.probe_ms(label, false)),
+    ),
+    measure(
+        Level::Probe,
+        "probe_idle_ms",
+        "ms",
+        "answered pings while no flow lives",
+        Figure::OfName(|run, label| run.probe_ms(label, true)),
+    ),
+    measure(
+        Level::Probe,
+        "probe_lost",
+        "1",
+        "pings without an answer, in the whole run",
+        Figure::NameFigure(|run, label| Ok(run.probes_lost(label)? as f64)),
+    ),
+    measure(
+        Level::Queue,
+        "backlog_bytes",
+        "B",
+        "bytes in the queue at each interval while some flow lives",
+        Figure::OfName(Measured::backlog_bytes),
+    ),
+    measure(
+        Level::Queue,
+        "dropped",
+        "packets",
+        "packets dropped, at the end of the run",
+        Figure::NameFigure(|run, link| Ok(run.queue_total(link, &queues::dropped)? as f64)),
+    ),
+    measure(
+        Level::Queue,
+        "marked",
+        "packets",
+        "packets marked by ECN, at the end of the run",
+        Figure::NameFigure(|run, link| Ok(run.queue_total(link, &queues::marked)? as f64)),
+    ),
+    measure(
+        Level::Run,
+        "jain",
+        "1",
+        "Jain's index (Σx)²/(n·Σx²) of the flows' goodput",
+        Figure::RunFigure(|run| jain(&run.goodputs())),
+    ),
+    measure(
+        Level::Run,
+        "goodput_bps_total",
+        "bit/s",
+        "goodput of all flows together, each over its own life",
+        Figure::RunFigure(|run| Some(total(&run.goodputs()))),
+    ),
+    measure(
+        Level::Run,
+        "carried_bps",
+        "bit/s",
+        "new bytes of all flows over the duration of the run",
+        Figure::RunFigure(|run| Some(run.carried_bps())),
+    ),
+];
+
+/// What a claim takes of a series.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Statistic {
+    /// The value below which so many per cent lie.
+    Percentile(f64),
+    /// The smallest.
+    Min,
+    /// The largest.
+    Max,
+    /// The mean.
+    Mean,
+    /// The first.
+    First,
+    /// The last.
+    Last,
+}
+
+impl Statistic {
+    /// `p5`, `p99.9`, `min` and the like.
+    fn parse(word: &str) -> Option<Self> {
+        match word {
+            "min" => return Some(Self::Min),
+            "max" => return Some(Self::Max),
+            "mean" => return Some(Self::Mean),
+            "first" => return Some(Self::First),
+            "last" => return Some(Self::Last),
+            _ => {}
+        }
+        let share = word.strip_prefix('p')?;
+        let (whole, part) = share.split_once('.').unwrap_or((share, "0"));
+        let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+        if !(digits(whole) && whole.len() <= 2 && digits(part)) {
+            return None;
+        }
+        share.parse().ok().map(Self::Percentile)
+    }
+
+    /// It, of these values; none of no values.
+    #[must_use]
+    pub fn of(self, values: Vec<f64>) -> Option<f64> {
+        match self {
+            Self::Percentile(share) => percentile(values, share),
+            Self::Min => values.into_iter().min_by(f64::total_cmp),
+            Self::Max => values.into_iter().max_by(f64::total_cmp),
+            Self::Mean => mean(&values),
+            Self::First => values.first().copied(),
+            Self::Last => values.last().copied(),
+        }
+    }
+}
+
+/// The measure called `name`: of a series with the statistic that the name ends with; none if there is no such name.
+#[must_use]
+pub fn find(name: &str) -> Option<(&'static Measure, Option<Statistic>)> {
+    let called = |name: &str, series| {
+        MEASURES.iter().find(|measure| measure.name == name && measure.is_series() == series)
+    };
+    if let Some(measure) = called(name, false) {
+        return Some((measure, None));
+    }
+    let (series, statistic) = name.rsplit_once('_')?;
+    Some((called(series, true)?, Some(Statistic::parse(statistic)?)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique() {
+        for (index, measure) in MEASURES.iter().enumerate() {
+            assert!(MEASURES[..index].iter().all(|other| other.name != measure.name));
+            let named = matches!(measure.figure, Figure::OfName(_) | Figure::NameFigure(_));
+            assert_eq!(named, matches!(measure.level, Level::Probe | Level::Queue));
+        }
+    }
+
+    #[test]
+    fn a_series_is_named_with_its_statistic() {
+        let statistic = |name| find(name).and_then(|(_, statistic)| statistic);
+        assert_eq!(statistic("rtt_ms_p50"), Some(Statistic::Percentile(50.0)));
+        assert_eq!(statistic("rtt_ms_p99.9"), Some(Statistic::Percentile(99.9)));
+        assert_eq!(statistic("cwnd_packets_first"), Some(Statistic::First));
+        assert!(find("goodput_bps_steady").is_some_and(|(_, statistic)| statistic.is_none()));
+        for wrong in [
+            "rtt",
+            "rtt_ms",
+            "rtt_ms_p",
+            "rtt_ms_p500",
+            "rtt_ms_p5.",
+            "rtt_ms_p.5",
+            "rtt_ms_p+5",
+            "goodput_bps_p50",
+            "",
+            "_",
+        ] {
+            assert!(find(wrong).is_none(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn statistics_of_nothing_are_nothing() {
+        for word in ["p50", "min", "max", "mean", "first", "last"] {
+            let statistic = Statistic::parse(word).unwrap();
+            assert_eq!(statistic.of(vec![]), None);
+            assert_eq!(statistic.of(vec![4.0]), Some(4.0));
+        }
+        assert_eq!(Statistic::Mean.of(vec![1.0, 2.0, 6.0]), Some(3.0));
+        assert_eq!(Statistic::Last.of(vec![1.0, 2.0, 6.0]), Some(6.0));
+        assert_eq!(Statistic::Min.of(vec![3.0, 2.0, 6.0]), Some(2.0));
+    }
+}

@@ -1,0 +1,203 @@
+//! Series and figures of flows, probes, queues and runs.
+
+use crate::arithmetic::{self, rates_bps, total};
+use crate::measured::{Measured, MissingColumn, Of, Window, number_of};
+use dragstrip_recording::{ColumnDef, Data, column};
+
+/// Throughput is counted in spans of a second (of a recording interval, if that is longer).
+pub const THROUGHPUT_NS: u64 = 1_000_000_000;
+
+/// A flow counts as steady after 5 s or 20 round trips, whichever comes later.
+const STEADY_NS_MIN: i64 = 5_000_000_000;
+const STEADY_RTTS: f64 = 20.0;
+/// A shorter pause is no stall to somebody who watches.
+const STALL_S_MIN: f64 = 1.0;
+
+type Values = Result<Vec<f64>, MissingColumn>;
+
+/// A value as a number; NaN where there is none.
+fn number(value: i64) -> f64 {
+    if value == Data::NULL { f64::NAN } else { value as f64 }
+}
+
+impl Measured {
+    /// A column's values in a flow's rows, those that are there, divided by `divide`.
+    pub(crate) fn present(
+        &self,
+        of: Of,
+        def: &'static ColumnDef,
+        place: usize,
+        window: &Window,
+        divide: f64,
+    ) -> Values {
+        let values = self.ints(def)?;
+        let rows = self.rows(of, place, window)?.into_iter().map(|row| values[row]);
+        Ok(rows.filter(|value| *value != Data::NULL).map(|value| value as f64 / divide).collect())
+    }
+
+    /// The same of `samples`, in full segments.
+    pub(crate) fn segments(
+        &self,
+        def: &'static ColumnDef,
+        place: usize,
+        window: &Window,
+    ) -> Values {
+        self.present(Of::Samples, def, place, window, f64::from(self.segment_bytes(place)))
+    }
+
+    /// Packet-level RTT samples; the sender's latest RTT at each interval where none were recorded.
+    pub(crate) fn rtts_ms(&self, place: usize, window: &Window) -> Values {
+        if window.state.is_none() {
+            let rtts = self.present(Of::Rtts, &column::rtts::rtt_ns, place, window, 1e6)?;
+            if !rtts.is_empty() {
+                return Ok(rtts);
+            }
+        }
+        self.present(Of::Samples, &column::samples::rtt_ns, place, window, 1e6)
+    }
+
+    /// Ethernet frames that arrived, retransmissions included, in each whole second.
+    ///
+    /// A recording interval holds few packets of a slow link: 12 or 13 in 100 ms at 1.5 Mbit/s, and the
+    /// median would be above the link's rate. A flow that lives less than a second gives one figure.
+    pub(crate) fn throughput_bps(&self, place: usize, window: &Window) -> Values {
+        let sizes = self.arrivals(&column::received::wire_bytes, place, window)?;
+        Ok(rates_bps(&sizes, self.scenario.record.interval_ns, THROUGHPUT_NS))
+    }
+
+    fn arrivals(&self, def: &'static ColumnDef, place: usize, window: &Window) -> Values {
+        let values = self.ints(def)?;
+        let rows = self.rows(Of::Received, place, window)?;
+        Ok(rows.into_iter().map(|row| number(values[row])).collect())
+    }
+
+    /// What the sending socket took, sent or not, in each whole second: iperf's figure at the sender.
+    pub(crate) fn written_bps(&self, place: usize, window: &Window) -> Values {
+        let rows = self.rows(Of::Samples, place, &Window::default())?;
+        let times = self.ints(&column::samples::time_ns)?;
+        let written = self.ints(&column::samples::bytes_written)?;
+        let flow = &self.flows()[place];
+        let first = flow.start_ns + window.after_ns;
+        let mut so_far = Vec::new();
+        for second in (first..=flow.stop_ns).step_by(THROUGHPUT_NS as usize) {
+            let behind = rows.partition_point(|row| times[*row] <= second);
+            // What was taken at once at the flow's start belongs to its first second.
+            let behind = if so_far.is_empty() && window.after_ns == 0 { 0 } else { behind };
+            let last = behind.checked_sub(1).map(|last| number(written[rows[last]]));
+            so_far.push(last.unwrap_or(0.0));
+        }
+        let rates = so_far.windows(2).map(|pair| (pair[1] - pair[0]) * 8e9 / THROUGHPUT_NS as f64);
+        Ok(rates.collect())
+    }
+
+    /// New bytes over time; over whole recording intervals where a part is left out.
+    pub(crate) fn goodput_bps(
+        &self,
+        place: usize,
+        window: &Window,
+    ) -> Result<Option<f64>, MissingColumn> {
+        if window.after_ns == 0 {
+            return Ok(Some(self.flows()[place].goodput_bps()));
+        }
+        let new = self.arrivals(&column::received::new_bytes, place, window)?;
+        let time_ns = (self.scenario.record.interval_ns * new.len() as u64) as f64;
+        Ok((!new.is_empty()).then(|| arithmetic::sum(&new) * 8e9 / time_ns))
+    }
+
+    /// Goodput without what counts as the flow's start.
+    pub(crate) fn steady_bps(&self, place: usize) -> Result<Option<f64>, MissingColumn> {
+        let after_ns = self.steady_after_ns(place)?;
+        self.goodput_bps(place, &Window { after_ns, state: None })
+    }
+
+    /// What `steady` leaves out at the flow's start.
+    ///
+    /// # Errors
+    /// A column that is needed is missing.
+    pub fn steady_after_ns(&self, place: usize) -> Result<i64, MissingColumn> {
+        let rtts = self.rtts_ms(place, &Window::default())?;
+        let shortest_ns = rtts.into_iter().min_by(f64::total_cmp).unwrap_or(0.0) * 1e6;
+        Ok(STEADY_NS_MIN.max((STEADY_RTTS * shortest_ns).round_ties_even() as i64))
+    }
+
+    /// Each time of a second or more in which no byte was acknowledged: the stream stood still.
+    pub(crate) fn stalls_s(&self, place: usize, window: &Window) -> Values {
+        let times = self.ints(&column::samples::time_ns)?;
+        let acked = self.ints(&column::samples::bytes_acked)?;
+        let rows = self.rows(Of::Samples, place, window)?;
+        let grown = rows.windows(2).filter(|pair| acked[pair[1]] > acked[pair[0]]);
+        let seconds: Vec<f64> = grown.map(|pair| times[pair[1]] as f64 / 1e9).collect();
+        let pauses = seconds.windows(2).map(|pair| pair[1] - pair[0]);
+        Ok(pauses.filter(|pause| *pause >= STALL_S_MIN).collect())
+    }
+
+    /// Answered pings while some flow lives, or (idle) while none does.
+    pub(crate) fn probe_ms(&self, label: &str, idle: bool) -> Values {
+        let rtts = self.ints(&column::probes::rtt_ns)?;
+        let times = self.ints(&column::probes::time_ns)?;
+        let (names, index) = self.texts(&column::probes::probe)?;
+        let rows = rows_of(names, index, label).filter(|row| self.is_busy(times[*row]) != idle);
+        let rtts = rows.map(|row| rtts[row]).filter(|rtt| *rtt != Data::NULL);
+        Ok(rtts.map(|rtt| rtt as f64 / 1e6).collect())
+    }
+
+    fn is_busy(&self, time_ns: i64) -> bool {
+        self.busy().is_some_and(|(start, stop)| (start..=stop).contains(&time_ns))
+    }
+
+    /// Pings of the whole run without an answer.
+    pub(crate) fn probes_lost(&self, label: &str) -> Result<u64, MissingColumn> {
+        let lost = self.flags(&column::probes::lost)?;
+        let (names, index) = self.texts(&column::probes::probe)?;
+        Ok(rows_of(names, index, label).filter(|row| lost[*row]).count() as u64)
+    }
+
+    /// A queue's bytes at each interval while some flow lives.
+    pub(crate) fn backlog_bytes(&self, link: &str) -> Values {
+        let backlog = self.ints(&column::queues::backlog_bytes)?;
+        let times = self.ints(&column::queues::time_ns)?;
+        let (names, index) = self.texts(&column::queues::link)?;
+        let rows = rows_of(names, index, link).filter(|row| self.is_busy(times[*row]));
+        let values = rows.map(|row| backlog[row]).filter(|value| *value != Data::NULL);
+        Ok(values.map(|value| value as f64).collect())
+    }
+
+    /// A cumulative counter of a queue at the end of the run.
+    pub(crate) fn queue_total(
+        &self,
+        link: &str,
+        counter: &'static ColumnDef,
+    ) -> Result<i64, MissingColumn> {
+        let counts = self.ints(counter)?;
+        let (names, index) = self.texts(&column::queues::link)?;
+        Ok(rows_of(names, index, link).map(|row| counts[row]).max().unwrap_or(0))
+    }
+
+    /// Goodput of every flow.
+    pub(crate) fn goodputs(&self) -> Vec<f64> {
+        self.flows().iter().map(crate::Flow::goodput_bps).collect()
+    }
+
+    /// A flow's part of the goodput of all; none where nothing arrived.
+    pub(crate) fn share(&self, place: usize) -> Option<f64> {
+        let all = total(&self.goodputs());
+        (all > 0.0).then(|| self.flows()[place].goodput_bps() / all)
+    }
+
+    /// New bytes of all flows over the run's duration.
+    pub(crate) fn carried_bps(&self) -> f64 {
+        let bytes: i64 = self.flows().iter().map(|flow| flow.bytes_received).sum();
+        bytes as f64 * 8e9 / self.scenario.duration_ns as f64
+    }
+}
+
+/// The rows where a text column has this value.
+fn rows_of<'a>(
+    names: &[String],
+    index: &'a [i32],
+    text: &str,
+) -> impl Iterator<Item = usize> + use<'a> {
+    let wanted = number_of(names, text);
+    let rows = index.iter().enumerate().filter(move |(_, number)| Some(**number) == wanted);
+    rows.map(|(row, _)| row)
+}

@@ -1,0 +1,117 @@
+//! The summary of a run: what the result document says about it (docs/result-json.md).
+
+use crate::arithmetic::{jain, percentile, percentiles, total};
+use crate::measured::{Measured, MissingColumn, Window};
+use dragstrip_recording::column;
+use serde::Serialize;
+
+/// A run's summary.
+#[derive(Clone, Debug, Serialize)]
+pub struct Summary {
+    duration_s: f64,
+    flows: Vec<FlowSummary>,
+    probes: Vec<ProbeSummary>,
+    queues: Vec<QueueSummary>,
+    jain: Option<f64>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct FlowSummary {
+    flow: i64,
+    label: String,
+    cc: String,
+    goodput_bps: f64,
+    throughput_bps_p50: Option<f64>,
+    rtt_ms: Three,
+    retransmits: i64,
+    segments_sent: i64,
+    share: Option<f64>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct ProbeSummary {
+    target: String,
+    rtt_ms: Three,
+    lost: u64,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct QueueSummary {
+    link: String,
+    backlog_bytes: Backlog,
+    dropped: i64,
+    marked: i64,
+}
+
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+struct Three {
+    p5: Option<f64>,
+    p50: Option<f64>,
+    p95: Option<f64>,
+}
+
+#[derive(Clone, Copy, Debug, Serialize)]
+struct Backlog {
+    p50: Option<f64>,
+    p95: Option<f64>,
+    max: Option<f64>,
+}
+
+fn three(mut values: Vec<f64>) -> Three {
+    let all = percentiles(&mut values, [5.0, 50.0, 95.0]);
+    all.map_or_else(Three::default, |[p5, p50, p95]| Three {
+        p5: Some(p5),
+        p50: Some(p50),
+        p95: Some(p95),
+    })
+}
+
+/// The summary of a run.
+///
+/// # Errors
+/// A column that is needed is missing.
+pub fn summarise(run: &Measured) -> Result<Summary, MissingColumn> {
+    let everything = Window::default();
+    let goodputs = run.goodputs();
+    let all = total(&goodputs);
+    let mut flows = Vec::with_capacity(goodputs.len());
+    for (place, flow) in run.flows().iter().enumerate() {
+        flows.push(FlowSummary {
+            flow: flow.flow,
+            label: flow.label.clone(),
+            cc: flow.cc.clone(),
+            goodput_bps: goodputs[place],
+            throughput_bps_p50: percentile(run.throughput_bps(place, &everything)?, 50.0),
+            rtt_ms: three(run.rtts_ms(place, &everything)?),
+            retransmits: flow.retransmits,
+            segments_sent: flow.segments_sent,
+            share: (all > 0.0).then(|| goodputs[place] / all),
+        });
+    }
+    let probes = run.scenario.probes.iter().map(|probe| {
+        let rtt_ms = three(run.probe_ms(&probe.label, false)?);
+        let lost = run.probes_lost(&probe.label)?;
+        Ok(ProbeSummary { target: probe.target.clone(), rtt_ms, lost })
+    });
+    let queues = run.queued_links().into_iter().map(|link| {
+        let mut backlog = run.backlog_bytes(link)?;
+        let max = backlog.iter().copied().max_by(f64::total_cmp);
+        let [p50, p95] = match percentiles(&mut backlog, [50.0, 95.0]) {
+            Some([p50, p95]) => [Some(p50), Some(p95)],
+            None => [None, None],
+        };
+        Ok(QueueSummary {
+            link: link.to_owned(),
+            backlog_bytes: Backlog { p50, p95, max },
+            dropped: run.queue_total(link, &column::queues::dropped)?,
+            marked: run.queue_total(link, &column::queues::marked)?,
+        })
+    });
+    Ok(Summary {
+        duration_s: run.scenario.duration_ns as f64 / 1e9,
+        flows,
+        probes: probes.collect::<Result<_, _>>()?,
+        queues: queues.collect::<Result<_, _>>()?,
+        jain: jain(&goodputs),
+    })
+}

@@ -1,0 +1,251 @@
+//! Measures of a recording that Python holds as Arrow tables.
+//!
+//! Tables come as `{table: {column: (kind, value)}}` with values as in `tables.rs`, anything with a buffer in the
+//! place of bytes. Columns that no format defines are left out, columns that are not there are missed when a
+//! measure needs them.
+
+use crate::{InputError, parse};
+use dragstrip_measures::{
+    Figure, Flow, MEASURES, Measured, MissingColumn, THROUGHPUT_NS, Window, arithmetic, find,
+    summarise,
+};
+use dragstrip_recording::{Column, ColumnDef, Data, Kind, Recording, TABLES, Table};
+use pyo3::buffer::{Element, PyBuffer};
+use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+
+/// A flow as `dragstrip.measures.Flow` has it.
+#[derive(IntoPyObject)]
+struct FlowRow<'a> {
+    flow: i64,
+    label: &'a str,
+    cc: &'a str,
+    sender: &'a str,
+    receiver: &'a str,
+    start_ns: i64,
+    stop_ns: i64,
+    bytes_received: i64,
+    segments_sent: i64,
+    retransmits: i64,
+    rto_count: i64,
+    ecn_negotiated: bool,
+    datagrams_lost: Option<i64>,
+    goodput_bps: f64,
+}
+
+impl<'a> From<&'a Flow> for FlowRow<'a> {
+    fn from(row: &'a Flow) -> Self {
+        let Flow {
+            flow,
+            label,
+            cc,
+            sender,
+            receiver,
+            start_ns,
+            stop_ns,
+            bytes_received,
+            segments_sent,
+            retransmits,
+            rto_count,
+            ecn_negotiated,
+            datagrams_lost,
+        } = row;
+        Self {
+            flow: *flow,
+            label,
+            cc,
+            sender,
+            receiver,
+            start_ns: *start_ns,
+            stop_ns: *stop_ns,
+            bytes_received: *bytes_received,
+            segments_sent: *segments_sent,
+            retransmits: *retransmits,
+            rto_count: *rto_count,
+            ecn_negotiated: *ecn_negotiated,
+            datagrams_lost: *datagrams_lost,
+            goodput_bps: row.goodput_bps(),
+        }
+    }
+}
+
+/// A recording with what the measures need of it at hand.
+#[pyclass(frozen, name = "Measured", module = "dragstrip._core")]
+pub struct PyMeasured(Measured);
+
+#[pymethods]
+impl PyMeasured {
+    #[new]
+    fn new(scenario_json: &str, tables: &Bound<'_, PyDict>) -> PyResult<Self> {
+        let measured = Measured::new(parse(scenario_json)?, recording(tables)?);
+        Ok(Self(measured.map_err(missing)?))
+    }
+
+    /// The fields of `dragstrip.measures.Flow` of every flow, in the order of the table `flows`.
+    fn flows(&self) -> Vec<FlowRow<'_>> {
+        self.0.flows().iter().map(FlowRow::from).collect()
+    }
+
+    fn segment_bytes(&self, flow: i64) -> PyResult<u32> {
+        Ok(self.0.segment_bytes(self.place(flow)?))
+    }
+
+    fn queued_links(&self) -> Vec<&str> {
+        self.0.queued_links()
+    }
+
+    /// The values of a series as 64-bit floats.
+    #[pyo3(signature = (name, subject, after_ns, state))]
+    fn series<'py>(
+        &self,
+        py: Python<'py>,
+        name: &str,
+        subject: &Bound<'_, PyAny>,
+        after_ns: i64,
+        state: Option<String>,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let measure = MEASURES.iter().find(|measure| measure.name == name);
+        let figure = measure.ok_or_else(|| PyKeyError::new_err(name.to_owned()))?.figure;
+        let values = self.values(figure, subject, &Window { after_ns, state })?;
+        Ok(PyBytes::new(py, &Data::Float(values).to_bytes()))
+    }
+
+    /// A figure by its whole name; none where there is nothing to measure.
+    #[pyo3(signature = (name, subject, after_ns, state))]
+    fn figure(
+        &self,
+        name: &str,
+        subject: &Bound<'_, PyAny>,
+        after_ns: i64,
+        state: Option<String>,
+    ) -> PyResult<Option<f64>> {
+        let found = find(name).ok_or_else(|| PyKeyError::new_err(name.to_owned()))?;
+        let window = Window { after_ns, state };
+        match found {
+            (measure, Some(statistic)) => {
+                Ok(statistic.of(self.values(measure.figure, subject, &window)?))
+            }
+            (measure, None) => match measure.figure {
+                Figure::FlowFigure(figure) => {
+                    let place = self.place(subject.extract()?)?;
+                    figure(&self.0, place, &window).map_err(missing)
+                }
+                Figure::NameFigure(figure) => {
+                    figure(&self.0, subject.extract()?).map(Some).map_err(missing)
+                }
+                Figure::RunFigure(figure) => Ok(figure(&self.0)),
+                Figure::OfFlow(_) | Figure::OfName(_) => Err(PyKeyError::new_err(name.to_owned())),
+            },
+        }
+    }
+
+    /// The summary of the run as JSON.
+    fn summary(&self) -> PyResult<String> {
+        let summary = summarise(&self.0).map_err(missing)?;
+        serde_json::to_string(&summary).map_err(|error| PyValueError::new_err(error.to_string()))
+    }
+}
+
+impl PyMeasured {
+    fn place(&self, flow: i64) -> PyResult<usize> {
+        let flows = self.0.flows();
+        let same = usize::try_from(flow).ok();
+        let same = same.filter(|same| flows.get(*same).is_some_and(|found| found.flow == flow));
+        same.or_else(|| flows.iter().position(|found| found.flow == flow))
+            .ok_or_else(|| PyKeyError::new_err(format!("no flow {flow}")))
+    }
+
+    fn values(
+        &self,
+        figure: Figure,
+        subject: &Bound<'_, PyAny>,
+        window: &Window,
+    ) -> PyResult<Vec<f64>> {
+        match figure {
+            Figure::OfFlow(series) => {
+                series(&self.0, self.place(subject.extract()?)?, window).map_err(missing)
+            }
+            Figure::OfName(series) => series(&self.0, subject.extract()?).map_err(missing),
+            Figure::FlowFigure(_) | Figure::NameFigure(_) | Figure::RunFigure(_) => {
+                Err(PyTypeError::new_err("a figure is no series"))
+            }
+        }
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "for map_err")]
+fn missing(error: MissingColumn) -> PyErr {
+    let field = format!("{}.{}", error.table, error.column);
+    InputError::new_err((field, "", format!("{error}, which a measure needs")))
+}
+
+fn recording(tables: &Bound<'_, PyDict>) -> PyResult<Recording> {
+    let mut recording = Recording::default();
+    for def in TABLES {
+        let Some(given) = tables.get_item(def.name)? else { continue };
+        let given = given.cast::<PyDict>()?;
+        let mut columns = Vec::new();
+        for column in def.columns {
+            if let Some(value) = given.get_item(column.name)? {
+                columns.push(Column { name: column.name, data: data(column, &value)? });
+            }
+        }
+        recording.tables.push(Table { name: def.name, columns });
+    }
+    Ok(recording)
+}
+
+fn data(def: &ColumnDef, value: &Bound<'_, PyAny>) -> PyResult<Data> {
+    let (kind, value): (String, Bound<'_, PyAny>) = value.extract()?;
+    if kind != def.kind.name() {
+        let wrong = format!("{}.{} holds {}, not {kind}", def.table, def.name, def.kind.name());
+        return Err(PyTypeError::new_err(wrong));
+    }
+    Ok(match def.kind {
+        Kind::Int => Data::Int(values(&value)?),
+        Kind::Float => Data::Float(values(&value)?),
+        Kind::Bool => Data::Bool(values::<u8>(&value)?.into_iter().map(|it| it != 0).collect()),
+        Kind::Text => {
+            let (names, index): (Vec<String>, Bound<'_, PyAny>) = value.extract()?;
+            Data::Text { names, index: values(&index)? }
+        }
+    })
+}
+
+fn values<T: Element>(value: &Bound<'_, PyAny>) -> PyResult<Vec<T>> {
+    PyBuffer::<T>::get(value)?.to_vec(value.py())
+}
+
+/// Name, level, unit, meaning and whether it is a series, of every measure.
+#[pyfunction]
+pub fn measures() -> Vec<(&'static str, &'static str, &'static str, &'static str, bool)> {
+    let row = |m: &dragstrip_measures::Measure| {
+        (m.name, m.level.name(), m.unit, m.meaning, m.is_series())
+    };
+    MEASURES.iter().map(row).collect()
+}
+
+/// The name, without its statistic, of the measure that a claim calls `name`; none if there is no such measure.
+#[pyfunction]
+pub fn measure_of(name: &str) -> Option<&'static str> {
+    find(name).map(|(measure, _)| measure.name)
+}
+
+/// Bytes of successive intervals as rates of whole seconds, 64-bit floats both.
+#[pyfunction]
+pub fn rates_bps<'py>(
+    py: Python<'py>,
+    sizes: &Bound<'py, PyAny>,
+    interval_ns: u64,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let rates = arithmetic::rates_bps(&values(sizes)?, interval_ns.max(1), THROUGHPUT_NS);
+    Ok(PyBytes::new(py, &Data::Float(rates).to_bytes()))
+}
+
+/// Jain's index.
+#[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "as Python's lists arrive")]
+pub fn jain(rates: Vec<f64>) -> Option<f64> {
+    arithmetic::jain(&rates)
+}

@@ -1,0 +1,73 @@
+"""Columns of a recording: as numbers and texts for Python, as buffers for the core."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from dragstrip.recording.definition import SCHEMA
+from dragstrip.recording.tables import NULL, Recording
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+
+
+def numbers(table: pa.Table, column: str) -> Floats:
+    """A column as floats, NaN where it has no value."""
+    return np.asarray(table[column].to_numpy(), dtype=np.float64)
+
+
+def matching(table: pa.Table, column: str, value: str) -> pa.Table:
+    """The rows where a text column has this value."""
+    return table.filter(pa.array(texts(table, column) == value))
+
+
+def texts(table: pa.Table, column: str) -> npt.NDArray[np.object_]:
+    """A text column."""
+    chunks = table[column]
+    if chunks.null_count or not pa.types.is_dictionary(chunks.type):
+        return np.asarray(chunks.to_pylist(), dtype=object)
+    # As the core writes it: few words, many rows. Each word becomes one Python object, not each row.
+    parts = [
+        np.asarray(chunk.dictionary.to_pylist(), dtype=object)[np.asarray(chunk.indices)]
+        for chunk in chunks.chunks
+        if isinstance(chunk, pa.DictionaryArray) and len(chunk)
+    ]
+    return np.concatenate(parts) if parts else np.asarray([], dtype=object)
+
+
+def to_core(recording: Recording) -> dict[str, dict[str, tuple[str, Any]]]:
+    """The defined columns that are there, in the form that the core takes (crates/py/src/measures.rs)."""
+    return {
+        name: {
+            column: (defined.kind, _buffer(defined.kind, table[column]))
+            for column, defined in SCHEMA[name].items()
+            if column in table.column_names
+        }
+        for name, table in recording.tables.items()
+        if name in SCHEMA
+    }
+
+
+def _buffer(kind: str, column: pa.ChunkedArray[Any]) -> Any:
+    match kind:
+        case "int":
+            return np.ascontiguousarray(_filled(column, pa.int64(), int(NULL)), dtype=np.int64)
+        case "float":
+            return np.ascontiguousarray(column.to_numpy(), dtype=np.float64)
+        case "bool":
+            return np.ascontiguousarray(_filled(column, pa.bool_(), False), dtype=np.uint8)
+        case _:
+            words: Any = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+            words = words.unify_dictionaries().combine_chunks()
+            if isinstance(words, pa.ChunkedArray):  # without rows
+                return [], np.empty(0, dtype=np.int32)
+            index = words.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+            return words.dictionary.to_pylist(), np.ascontiguousarray(index, dtype=np.int32)
+
+
+def _filled(column: Any, kind: Any, null: Any) -> npt.NDArray[Any]:
+    values: npt.NDArray[Any] = column.cast(kind).fill_null(null).to_numpy()
+    return values
