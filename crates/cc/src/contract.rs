@@ -240,22 +240,26 @@ pub trait CongestionControl {
     fn cong_avoid(&mut self, view: &View, window: &mut Window, acked: u32) -> Response;
 
     /// `set_state`: the recovery state is about to become `new` (`view.state` is the old one).
+    #[inline]
     fn set_state(&mut self, view: &View, window: &mut Window, new: CaState) {
         let _ = (view, window, new);
     }
 
     /// `cwnd_event`.
+    #[inline]
     fn cwnd_event(&mut self, view: &View, window: &mut Window, event: Event) {
         let _ = (view, window, event);
     }
 
     /// `pkts_acked`: called for every ACK that (S)ACKs something, before loss detection.
+    #[inline]
     fn acked(&mut self, view: &View, window: &mut Window, ack: &Ack) {
         let _ = (view, window, ack);
     }
 
     /// `in_ack_event`: an ACK that is not below `snd_una`, also with nothing outstanding. Kernels before 4.7 do not
     /// have it: not called where the stack profile is older.
+    #[inline]
     fn in_ack_event(&mut self, view: &View, window: &mut Window, event: &AckEvent) {
         let _ = (view, window, event);
     }
@@ -267,6 +271,7 @@ pub trait CongestionControl {
 
     /// Whether [`cong_control`](Self::cong_control) replaces `cong_avoid`, PRR and the default
     /// pacing rate.
+    #[inline]
     fn has_cong_control(&self) -> bool {
         false
     }
@@ -280,6 +285,7 @@ pub trait CongestionControl {
     /// [`cong_control`](Self::cong_control): `app_limited = max(delivered + in flight, 1)`.
     /// BBR writes that field itself while it starves the path on purpose (PROBE_RTT), so that
     /// the low rates it then measures do not count.
+    #[inline]
     fn keeps_app_limited(&self) -> bool {
         false
     }

@@ -71,6 +71,7 @@ macro_rules! algorithms {
 
             /// Its row.
             #[must_use]
+            #[inline]
             pub fn about(&self) -> &'static About {
                 match self {
                     $(Self::$kind(_) => &$($module)::+::ABOUT,)+
