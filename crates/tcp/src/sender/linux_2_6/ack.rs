@@ -44,7 +44,7 @@ impl Linux26 {
         }
     }
 
-    /// Whether lost segments are to be retransmitted.
+    /// An ACK of what is outstanding, or a duplicate. Whether lost segments are to be retransmitted.
     fn new_ack(&mut self, core: &mut Core, segment: &Segment, ack: &mut Ack) -> bool {
         let prior_packets = core.view.packets_out;
         self.note_blocks(segment, ack);
@@ -143,7 +143,7 @@ impl Linux26 {
         self.linux.take_rtt(core, seq_rtt_us, seq_rtt_us, false);
     }
 
-    /// F-RTO, growth, and the state machine if the ACK is dubious.
+    /// F-RTO, growth, and the state machine if the ACK is dubious. Whether lost segments are to be retransmitted.
     fn control(&mut self, core: &mut Core, ack: &mut Ack, acked: u32) -> bool {
         let flags = ack.flags;
         let judging = self.frto != Frto::Off && self.process_frto(core, flags);

@@ -8,7 +8,7 @@ use crate::sender::core::{Ack, AckFlags, Core};
 use dragstrip_cc::{CaState, CongestionControl, Event};
 
 impl Linux26 {
-    /// `tcp_fastretrans_alert`.
+    /// `tcp_fastretrans_alert`. Whether lost segments are to be retransmitted.
     pub(super) fn alert(&mut self, core: &mut Core, ack: &mut Ack, acked: u32) -> bool {
         let flags = ack.flags;
         let duplicate = !flags.any(AckFlags::ADVANCED.with(AckFlags::NOT_DUPLICATE));
