@@ -23,7 +23,7 @@ import vl_convert
 
 from dragstrip import runner
 from dragstrip.errors import BadInputError, DragstripError
-from dragstrip.report import charts, pdf, vega, write_report
+from dragstrip.report import charts, embed, pdf, vega, write_report
 from dragstrip.report import page as report_page
 from dragstrip.report.collect import curves_of, shares_of
 from dragstrip.report.colours import assign
@@ -223,6 +223,29 @@ def test_five_runs_of_a_minute_take_less_than_five_seconds(folder_of: FolderOf) 
 def test_a_page_is_of_bearable_size(page_of: FolderOf) -> None:
     for name in PLANS:
         assert page_of(name).stat().st_size < 1_500_000, name
+
+
+def test_of_many_flows_the_words_tell_of_the_least_and_the_greatest(tmp_path: Path) -> None:
+    synthetic.write(synthetic.crowd("reno", 60, rate_bps=10**8, duration_s=4.0, rtt_samples=600), tmp_path)
+    runs = load(tmp_path).runs
+    (setup,) = setups_of(runs, assign(algorithms_of(runs)))
+    shares = shares_of(setup)
+    assert shares is not None
+    stacked, pie, _ = charts.share_figures(setup, shares)
+    found = re.fullmatch(
+        r"Shares of all bytes that arrived: 40 flows, from ([\d.]+) % to ([\d.]+) % each; 20 others ([\d.]+) % together\.",
+        pie.description,
+    )
+    assert found is not None, pie.description
+    least, greatest, others = map(float, found.groups())
+    assert 20 * 0.5 < others < 20 * least
+    assert greatest > least
+    table = embed.table(stacked)
+    assert [head for head, _ in table.heads] == ["Time (s)", "Least", "Median", "Greatest", "20 others"]
+    for row in table.rows:
+        low, middle, high, rest = (float(cell.text.split()[0]) for cell in row[1:])
+        assert low <= middle <= high
+        assert 40 * low + rest < 100 < 40 * high + rest
 
 
 # --- pictures only when asked for ---------------------------------------------------------------------

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dragstrip.report import quantity
-from dragstrip.report.collect import Curves, Shares, throughput_span_s
+from dragstrip.report.collect import SHARES_MAX, Curves, Shares, throughput_span_s
 from dragstrip.report.colours import INK
 from dragstrip.report.figure import (
     PARTS_MAX,
@@ -240,12 +240,13 @@ def _parts(setup: Setup, shares: Shares, everything: float) -> list[Part]:
     by_title = {contender.title: contender.colour for contender in setup.contenders}
     used: dict[str, int] = {}
     parts = []
-    for title, total in shares.total.items():
+    for place, (title, total) in enumerate(shares.total.items()):
         colour = by_title.get(title, setup.contenders[0].colour)
         number = used.get(colour, 0)
         used[colour] = number + 1
         depth = (1.0, 0.65, 0.82, 0.5)[number % 4]
-        parts.append(Part(title, colour, depth, total, quantity.percent(total / everything)))
+        note = quantity.percent(total / everything)
+        parts.append(Part(title, colour, depth, total, note, pooled=place >= SHARES_MAX))
     return parts
 
 
@@ -280,8 +281,9 @@ def _spoken(parts: list[Part]) -> str:
     """Each part's share; of many, from the least to the greatest."""
     if len(parts) <= PARTS_MAX:
         return quantity.listing([f"{part.label} {part.note}" for part in parts])
-    ordered = sorted(parts, key=lambda part: part.total)
-    return f"{len(parts)} flows, from {ordered[0].note} to {ordered[-1].note} each"
+    ordered = sorted((part for part in parts if not part.pooled), key=lambda part: part.total)
+    others = "".join(f"; {part.label} {part.note} together" for part in parts if part.pooled)
+    return f"{len(ordered)} flows, from {ordered[0].note} to {ordered[-1].note} each{others}"
 
 
 def _jain(setup: Setup, shares: Shares) -> Figure:

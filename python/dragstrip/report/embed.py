@@ -216,14 +216,18 @@ def _quantile(curve: Curve, level: float) -> float:
 def _share_table(content: Shares) -> Table:
     bins = content.tops.shape[1]
     every = max(1, -(-bins // STRETCHES))
-    many = len(content.parts) > PARTS_MAX
+    own = [part for part in content.parts if not part.pooled]
+    many = len(own) > PARTS_MAX
     rows = []
     for first in range(0, bins, every):
         behind = min(first + every, bins)
         parts = (content.tops[:-1, first:behind] - content.tops[1:, first:behind]).mean(axis=1)
-        shown = [parts.min(), middle_of(parts), parts.max()] if many else parts.tolist()
+        single, pooled = parts[: len(own)], parts[len(own) :]
+        shown = [single.min(), middle_of(single), single.max(), *pooled] if many else parts.tolist()
         rows.append([_span(content.edges_s[first], content.edges_s[behind]), *map(quantity.percent, shown)])
-    names = ["Least", "Median", "Greatest"] if many else [part.label for part in content.parts]
+    names = [part.label for part in content.parts]
+    if many:
+        names = ["Least", "Median", "Greatest", *names[len(own) :]]
     return _table(["Time (s)", *names], rows)
 
 

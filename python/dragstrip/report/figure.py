@@ -83,13 +83,17 @@ class Bars:
 
 @dataclass(frozen=True)
 class Part:
-    """What one of several gets: its total, the share of all as text, and its depth of colour (0 to 1)."""
+    """What one of several gets: its total, the share of all as text, and its depth of colour (0 to 1).
+
+    `pooled`: it stands for all that have no part of their own.
+    """
 
     label: str
     colour: str
     depth: float
     total: float
     note: str
+    pooled: bool = False
 
 
 @dataclass(frozen=True)
