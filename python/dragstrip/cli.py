@@ -25,7 +25,7 @@ app = typer.Typer(
     name="dragstrip",
     no_args_is_help=True,
     add_completion=False,
-    rich_markup_mode="rich",
+    rich_markup_mode=None,  # importing rich takes longer than printing the help
     help="Races TCP congestion controls against each other on the same network path, and says what "
     "each costs: throughput, delay, loss, fairness.",
     epilog="Example: dragstrip compare --rate 10mbit --rtt 40ms --queue 'bfifo limit 200kb' "
@@ -289,7 +289,6 @@ def compare(
     """
     from dragstrip.comparison import compare as describe
     from dragstrip.comparison import reworded
-    from dragstrip.runner import plan
 
     wanted = _figures(figures, report)
     described = describe(
@@ -314,6 +313,8 @@ def compare(
         engine_options=_engine_options(engine_option or []),
         load=load or [],
     )
+    from dragstrip.runner import plan  # not before a misspelt option is told: it loads Arrow
+
     planned = reworded(lambda: plan(described))
     if check:
         _check(planned, out, workers, as_json)
@@ -681,6 +682,13 @@ def _execute(
 
     folder = out if out is not None else next_folder(Path("runs"), stem)
     with watching([job.run for job in planned.jobs], quiet=as_json) as watcher:
+
+        def measured(document: dict[str, Any]) -> None:
+            if not as_json:  # the figures are there; the report takes a moment longer
+                watcher.aside()
+                show_result(document, planned.runs)
+                sys.stdout.flush()
+
         document = execute(
             planned,
             folder,
@@ -689,11 +697,11 @@ def _execute(
             command=shlex.join(["dragstrip", *sys.argv[1:]]),
             report=report,
             figures=figures,
+            measured=measured,
         )
     if as_json:
         _print_json(located(document, folder))
     else:
-        show_result(document, planned.runs)
         if "agreement" in document:
             from dragstrip.fidelity import both, console
 

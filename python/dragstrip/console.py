@@ -7,18 +7,20 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from statistics import median
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich import box
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from dragstrip.expand import Run
 from dragstrip.experiment import Experiment
 from dragstrip.paths import link_facts
 from dragstrip.pool import Outcome, Watcher
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 UNKNOWN = "–"
 
@@ -29,6 +31,8 @@ def watching(runs: Sequence[Run], quiet: bool = False) -> Iterator[Watcher]:
     if quiet:
         yield Watcher()
     elif sys.stderr.isatty():
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
         progress = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
@@ -60,6 +64,9 @@ class _Bar(Watcher):
         self._reach(index, self.runs[index].scenario["duration_ns"] / 1e9)
         if outcome.summary is None:
             self.progress.console.print(f"{self.runs[index].name}: {outcome.failure}", markup=False)
+
+    def aside(self) -> None:
+        self.progress.stop()
 
     def concluding(self, what: str) -> None:
         self.progress.update(self.bar, description=what)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path as FilePath
-from typing import Annotated, Any, Literal, Self, TypeVar
+from typing import Annotated, Any, Literal, Self, TypeVar, get_args
 
 from pydantic import (
     AfterValidator,
@@ -28,7 +28,6 @@ from pydantic_core import ErrorDetails
 from dragstrip import _core, engines, traces
 from dragstrip.errors import BadInputError, Raw, nearest
 from dragstrip.quantities import Rate, Share, Size, Time, refuse
-from dragstrip.scenario import StackProfile, UInt32
 
 SECOND_NS = 1_000_000_000
 MILLISECOND_NS = 1_000_000
@@ -65,6 +64,20 @@ def _sysctl_value(value: object) -> str:
     return str(value)
 
 
+def _profile(value: str) -> str:
+    from dragstrip.scenario import (
+        StackProfile,  # its many classes cost more than all else that is imported here
+    )
+
+    known = get_args(StackProfile)
+    if value not in known:
+        raise refuse(value, f"one of {', '.join(known)}{nearest(value, known)}")
+    return value
+
+
+Profile = Annotated[str, AfterValidator(_profile)]
+"""A stack profile."""
+Packets = Annotated[int, Field(strict=True, ge=0, lt=2**32)]
 Queue = Annotated[str, BeforeValidator(_queue)]
 Netem = Annotated[str, BeforeValidator(_netem)]
 LinkKind = Literal["htb", "wire"]
@@ -291,9 +304,9 @@ class StaticRoute(Part):
 class History(Part):
     """What a host remembers of connections before the run (Linux 2.6's cache of metrics); 0: nothing."""
 
-    ssthresh: UInt32 = 0
+    ssthresh: Packets = 0
     """Packets at which slow start ends at first."""
-    reordering: UInt32 = 0
+    reordering: Packets = 0
     """Packets of reordering learnt."""
     rtt: Time = 0
     deviation: Time = 0
@@ -302,7 +315,7 @@ class History(Part):
 class HostSettings(Part):
     """A host's TCP."""
 
-    profile: StackProfile | None = None
+    profile: Profile | None = None
     sysctl: dict[str, Annotated[str, BeforeValidator(_sysctl_value)]] = {}
     """By the kernel's names; an unknown one is an error."""
     gso: Literal["off", "auto"] | None = None

@@ -10,26 +10,24 @@ import contextlib
 import itertools
 import json
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dragstrip import _core, engines
-from dragstrip.ablations import Ablated, ablated
-from dragstrip.claims import Finished, check, flow_table, grade
 from dragstrip.errors import BadInputError, DragstripError
 from dragstrip.expand import Run, expand
 from dragstrip.experiment import Experiment
 from dragstrip.files import write_json
-from dragstrip.measures import Measured
 from dragstrip.pool import Outcome, Task, Watcher, complain, run_all
-from dragstrip.recording import read
 
 if TYPE_CHECKING:
     from markupsafe import Markup
 
+    from dragstrip.ablations import Ablated
+    from dragstrip.claims import Finished
     from dragstrip.report.load import Bundle
 
 PARTIAL = "PARTIAL"
@@ -77,6 +75,11 @@ class Job:
 def plan(experiment: Experiment, source: str = "") -> Plan:
     """Checks everything that can be checked before anything is written; raises `BadInputError`."""
     runs = expand(experiment, source)
+    if not (experiment.claims or experiment.flow_tables or experiment.ablations):
+        return Plan(experiment, runs, source)
+    from dragstrip.ablations import ablated  # what measures loads Arrow: not before it is needed
+    from dragstrip.claims import check
+
     check(experiment, runs, source)
     graded_on = experiment.model_copy(update={"engine": experiment.engines[0]})
     return Plan(experiment, runs, source, list(ablated(graded_on, source)))
@@ -91,14 +94,17 @@ def execute(
     command: str = "",
     report: bool = True,
     figures: Sequence[str] = (),
+    measured: Callable[[dict[str, Any]], object] = lambda _: None,
 ) -> dict[str, Any]:
     """Runs a plan into the folder `out` and gives the result document (docs/result-json.md).
 
     `figures` (of `FIGURES`) are written with the report, for papers. Raises `BadInputError` for a folder that
-    cannot take it, `DragstripError` when every run failed.
+    cannot take it, `DragstripError` when every run failed. `measured` is told the document before the
+    report is written.
     """
     settings: dict[str, Any] = {"workers": workers, "watcher": watcher, "command": command}
-    return execute_all({"": planned}, out, **settings, report=report, figures=figures)[""]
+    settings |= {"report": report, "figures": figures, "measured": lambda _, document: measured(document)}
+    return execute_all({"": planned}, out, **settings)[""]
 
 
 def execute_all(
@@ -110,10 +116,11 @@ def execute_all(
     command: str = "",
     report: bool = True,
     figures: Sequence[str] = (),
+    measured: Callable[[str, dict[str, Any]], object] = lambda *_: None,
 ) -> dict[str, dict[str, Any]]:
     """Runs all plans at once, each into the folder of its name below `out`: name → result document.
 
-    Raises as `execute` does.
+    Options and errors are those of `execute`.
     """
     watcher = watcher or Watcher()
     tasks = [task for name, planned in plans.items() for task in _tasks(planned, out / name, command)]
@@ -142,6 +149,7 @@ def execute_all(
             document["agreement"] = agree.document(both.of_result(document, folder))
         write_json(folder / "experiment.json", planned.experiment.content())
         write_json(folder / "result.json", document)
+        measured(name, document)
         if report and document["runs"]:
             watcher.concluding(f"writing the report {name}".strip())
             write_report(folder, figures)
@@ -291,13 +299,25 @@ def _document(planned: Plan, made: Made, out: Path) -> dict[str, Any]:
         "experiment": planned.experiment.name,
         "runs": lines,
         "claims": _claims(planned, finished, made, out),
-        "flow_tables": [flow_table(table, finished) for table in planned.experiment.flow_tables],
+        "flow_tables": _flow_tables(planned, finished),
         "failed": failed,
     }
 
 
+def _flow_tables(planned: Plan, finished: Sequence[Finished]) -> list[dict[str, Any]]:
+    if not planned.experiment.flow_tables:
+        return []
+    from dragstrip.claims import flow_table
+
+    return [flow_table(table, finished) for table in planned.experiment.flow_tables]
+
+
 def _finished(runs: Sequence[Run], made: Made, out: Path) -> list[Finished]:
     """Those that left a recording."""
+    from dragstrip.claims import Finished
+    from dragstrip.measures import Measured
+    from dragstrip.recording import read
+
     ended = ((run, *made[Job(run, "").simulated]) for run in runs)
     return [
         Finished(run, Measured(read(out / folder)))
@@ -307,6 +327,10 @@ def _finished(runs: Sequence[Run], made: Made, out: Path) -> list[Finished]:
 
 
 def _claims(planned: Plan, finished: Sequence[Finished], made: Made, out: Path) -> list[dict[str, Any]]:
+    if not planned.experiment.claims:
+        return []
+    from dragstrip.claims import grade
+
     graded = {claim.id: grade(claim, finished) for claim in planned.experiment.claims}
     for part in planned.ablations:
         others = _finished(part.runs, made, out)

@@ -83,6 +83,9 @@ class Watcher:
     def finished(self, index: int, outcome: Outcome) -> None:
         """It has ended."""
 
+    def aside(self) -> None:
+        """Something else is printed now; nothing is drawn any more."""
+
     def concluding(self, what: str) -> None:
         """All runs have ended; this is done with them now."""
 
@@ -191,6 +194,8 @@ def _in_threads(orders: Sequence[Order], workers: int, watcher: Watcher) -> list
     try:
         for thread in threads:
             thread.start()
+        from dragstrip import measures, recording  # noqa: F401  (loaded while the first runs are simulated)
+
         while len(outcomes) < len(orders):
             number, what = told.get()
             if what is None:

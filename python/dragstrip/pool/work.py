@@ -90,14 +90,15 @@ def run(order: Order, progress: Callable[[int], object] | None) -> Answer:
     from pathlib import Path
 
     from dragstrip.engines.recall import recall
-    from dragstrip.measures import summarise
-    from dragstrip.recording import write
 
     engine, scenario = named(order.engine), json.loads(order.text)
     if order.recalled:
         recording = recall(engine, scenario, order.options, progress)
     else:
         recording = engine.run(scenario, order.options, progress)
+    from dragstrip.measures import summarise
+    from dragstrip.recording import write
+
     recording.provenance.update(order.provenance)
     if order.folder:
         write(recording, Path(order.folder))

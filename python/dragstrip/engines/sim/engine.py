@@ -58,8 +58,6 @@ def simulate(scenario: Json, progress: Progress | None = None) -> Recording:
     run ends there. Other threads go on meanwhile. Raises `BadInputError` for a scenario that cannot run, and
     `DragstripError` with scenario and seed for a fault of the core.
     """
-    from dragstrip.recording import Recording, from_core
-
     started = datetime.now(UTC)
     try:
         outcome = _core.run(json.dumps(scenario), progress)
@@ -72,6 +70,8 @@ def simulate(scenario: Json, progress: Progress | None = None) -> Recording:
             f"a fault of the simulator in {place}: {message} (scenario {scenario['name']!r}, seed "
             f"{scenario['seed']}); please report it with its scenario.json"
         ) from None
+    from dragstrip.recording import Recording, from_core  # Arrow: not before there is something to hold
+
     provenance = {
         "engine": Simulator.name,
         "version": _core.__version__,
