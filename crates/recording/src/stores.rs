@@ -116,7 +116,7 @@ fn in_blocks<T: Copy, const SIZE: usize>(
     let mut block = Vec::with_capacity(512 * SIZE);
     for chunk in values.chunks(512) {
         block.clear();
-        block.extend(chunk.iter().flat_map(|value| bytes(*value)));
+        chunk.iter().for_each(|value| block.extend_from_slice(&bytes(*value)));
         take(&block);
     }
 }
