@@ -342,3 +342,5 @@ def test_an_old_stack_ticks_as_its_distribution_did_unless_told_otherwise() -> N
     assert ticks(profile="linux-2.6.27") == {1000}
     assert ticks(profile="linux-2.6.27", tick_hz=100) == {100}
     assert ticks(profile="linux-2.2") == {100}
+    assert ticks(profile="freebsd-9") == {1000}
+    assert ticks(profile="freebsd-9", tick_hz=100) == {100}

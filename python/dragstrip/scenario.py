@@ -29,7 +29,7 @@ class Model(BaseModel):
 
 
 StackProfile: TypeAlias = Literal["linux-6", "linux-4.15", "linux-2.2", "linux-2.6.27", "linux-2.6.38", "freebsd-9"]
-"""A kernel's TCP as data: initial window, minimum RTO, recovery style ..."""
+"""A kernel's TCP: [stack profiles](profiles.md)."""
 
 
 GsoMode: TypeAlias = Literal["off", "auto"]
@@ -64,8 +64,8 @@ class HostNode(Model):
     """Whether TCP builds bursts of several segments."""
     mtu_bytes: UInt32 = 1500
     """IP packet size limit; a full TCP segment with timestamps carries 52 bytes less."""
-    tick_hz: UInt32 = 250
-    """Kernel ticks per second: 100, 250, 300 or 1000."""
+    tick_hz: UInt32 | None = None
+    """Kernel ticks per second: 100, 250, 300 or 1000; none: as the [profile](profiles.md) has it."""
     history: HistorySpec | None = None
     """What earlier connections to any host have left behind; none: nothing."""
 

@@ -96,7 +96,7 @@ fn host(options: &Options, name: &str) -> NodeSpec {
         ]),
         gso: GsoMode::Off,
         mtu_bytes: 1500,
-        tick_hz: 250,
+        tick_hz: Some(250),
         history: None,
     })
 }

@@ -235,10 +235,11 @@ fn refuse(scenario: &Scenario, tick_hz: Option<u32>) -> Result<(), Fault> {
                 "linux-6, the kernel's own stack",
             );
         }
-        if let Some(built) = tick_hz.filter(|built| *built != host.tick_hz) {
+        let ticks = host.ticks_per_second();
+        if let Some(built) = tick_hz.filter(|built| *built != ticks) {
             let field = format!("host {}: tick_hz", host.name);
             let expected = format!("{built}, as the kernel was built");
-            return refusal(field, host.tick_hz.to_string(), expected);
+            return refusal(field, ticks.to_string(), expected);
         }
     }
     for link in &scenario.links {

@@ -8,7 +8,7 @@ use crate::quantity::{RateText, SizeText};
 use crate::types::{Experiment, HostForm, LinkForm, NodeForm, ProbeForm, TransmitterKind};
 use dragstrip_scenario::{
     HistorySpec, HostSpec, LinkSpec, NetemSpec, NodeSpec, ProbeSpec, Problem, QdiscSpec, Record,
-    Scenario, StackProfile,
+    Scenario,
 };
 use std::collections::BTreeMap;
 
@@ -117,20 +117,9 @@ impl<'a> Hosts<'a> {
                 });
             }
         }
-        host.tick_hz = ticks.or_else(|| ticks_of(host.profile)).unwrap_or(host.tick_hz);
+        host.tick_hz = ticks;
+        host.tick_hz = Some(host.ticks_per_second());
         Ok(())
-    }
-}
-
-/// Ticks per second of a profile whose distribution (Fedora 10, Red Hat 6) had not 250.
-const fn ticks_of(profile: StackProfile) -> Option<u32> {
-    match profile {
-        StackProfile::Linux2627 => Some(1000),
-        StackProfile::Linux22 => Some(100),
-        StackProfile::Linux6
-        | StackProfile::Linux415
-        | StackProfile::Linux2638
-        | StackProfile::Freebsd9 => None,
     }
 }
 
@@ -239,6 +228,7 @@ pub(crate) fn emulation(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use dragstrip_scenario::StackProfile;
     use serde_json::{Value, json};
 
     fn built(content: &Value) -> Result<Scenario, Problem> {
@@ -291,7 +281,7 @@ mod tests {
         assert_eq!(host(1).sysctl["net.ipv4.tcp_sack"], "1");
         assert_eq!(host(1).sysctl["net.ipv4.tcp_ecn"], "1");
         assert_eq!((host(1).profile, host(3).mtu_bytes), (StackProfile::Linux6, 1400));
-        assert_eq!([host(0).tick_hz, host(1).tick_hz, host(3).tick_hz], [1000, 250, 300]);
+        assert_eq!([0, 1, 3].map(|at| host(at).tick_hz), [1000, 250, 300].map(Some));
     }
 
     #[test]

@@ -14,7 +14,7 @@ pub(crate) fn host(name: &str) -> NodeSpec {
         sysctl: BTreeMap::new(),
         gso: GsoMode::Off,
         mtu_bytes: 1500,
-        tick_hz: 250,
+        tick_hz: Some(250),
         history: None,
     })
 }

@@ -6,41 +6,65 @@
 //! defaults, but for those that changed since May 2011.
 
 use crate::sysctl::{Kind, Support, Sysctl, at};
+use dragstrip_tcp::Settings;
+use dragstrip_tcp::profiles::FREEBSD_9;
+use dragstrip_units::Duration;
 use dragstrip_units::Problem;
 use dragstrip_units::suggest;
 use std::collections::BTreeMap;
 
 /// Name, least value, largest value, default, meaning, support. A range from 0 to 1 is a switch.
-type Line = (&'static str, i64, i64, i64, &'static str, Support);
+type Line = (&'static str, i64, i64, fn(&Settings) -> i64, &'static str, Support);
 
 use Support::{DefaultOnly, Modelled, NoEffect};
 
 const TABLE: &[Line] = &[
-    ("net.inet.tcp.sack.enable", 0, 1, 1, "Selective acknowledgements (RFC 2018).", Modelled),
-    ("net.inet.tcp.rfc1323", 0, 1, 1, "Timestamps and window scaling.", Modelled),
+    (
+        "net.inet.tcp.sack.enable",
+        0,
+        1,
+        |s| s.sack.into(),
+        "Selective acknowledgements (RFC 2018).",
+        Modelled,
+    ),
+    (
+        "net.inet.tcp.rfc1323",
+        0,
+        1,
+        |s| s.timestamps.into(),
+        "Timestamps and window scaling.",
+        Modelled,
+    ),
     (
         "net.inet.tcp.rfc3042",
         0,
         1,
-        1,
+        |s| s.bsd.limited_transmit.into(),
         "Limited transmit: a new segment for each of the first two duplicate ACKs.",
         Modelled,
     ),
-    ("net.inet.tcp.rfc3390", 0, 1, 1, "Initial window of RFC 3390; 0: of RFC 5681.", Modelled),
+    ("net.inet.tcp.rfc3390", 0, 1, |_| 1, "Initial window of RFC 3390; 0: of RFC 5681.", Modelled),
     (
         "net.inet.tcp.experimental.initcwnd10",
         0,
         1,
-        0,
+        |_| 0,
         "Initial window of ten segments (RFC 6928); came after May 2011.",
         Modelled,
     ),
-    ("net.inet.tcp.rfc3465", 0, 1, 1, "Growth counts bytes, not ACKs.", Modelled),
+    (
+        "net.inet.tcp.rfc3465",
+        0,
+        1,
+        |s| (s.bsd.abc_limit > 0).into(),
+        "Growth counts bytes, not ACKs.",
+        Modelled,
+    ),
     (
         "net.inet.tcp.abc_l_var",
         1,
         1 << 16,
-        2,
+        |s| s.bsd.abc_limit.into(),
         "Segments of an ACK that count for growth at most.",
         Modelled,
     ),
@@ -48,16 +72,23 @@ const TABLE: &[Line] = &[
         "net.inet.tcp.delayed_ack",
         0,
         1,
-        1,
+        |s| (s.bsd.delayed_ack > Duration::ZERO).into(),
         "Only every second segment is acknowledged at once.",
         Modelled,
     ),
-    ("net.inet.tcp.delacktime", 1, 10_000, 100, "How long the other one waits, ms.", Modelled),
+    (
+        "net.inet.tcp.delacktime",
+        1,
+        10_000,
+        |s| ms(s.bsd.delayed_ack),
+        "How long the other one waits, ms.",
+        Modelled,
+    ),
     (
         "net.inet.tcp.rexmit_min",
         1,
         60_000,
-        30,
+        |s| ms(s.rto_min),
         "Least retransmission timeout without its slop, ms.",
         Modelled,
     ),
@@ -65,7 +96,7 @@ const TABLE: &[Line] = &[
         "net.inet.tcp.rexmit_slop",
         0,
         60_000,
-        200,
+        |s| ms(s.bsd.rto_slop),
         "Added to every retransmission timeout, ms.",
         Modelled,
     ),
@@ -73,17 +104,31 @@ const TABLE: &[Line] = &[
         "net.inet.tcp.sendspace",
         2048,
         1 << 30,
-        32_768,
+        |s| s.wmem[1] as i64,
         "Send buffer at first, bytes of payload.",
         Modelled,
     ),
-    ("net.inet.tcp.sendbuf_auto", 0, 1, 1, "Autotuning of the send buffer.", Modelled),
-    ("net.inet.tcp.sendbuf_inc", 1, 1 << 30, 8192, "A step of it, bytes.", Modelled),
+    (
+        "net.inet.tcp.sendbuf_auto",
+        0,
+        1,
+        |s| (s.bsd.send_step > 0).into(),
+        "Autotuning of the send buffer.",
+        Modelled,
+    ),
+    (
+        "net.inet.tcp.sendbuf_inc",
+        1,
+        1 << 30,
+        |s| s.bsd.send_step as i64,
+        "A step of it, bytes.",
+        Modelled,
+    ),
     (
         "net.inet.tcp.sendbuf_max",
         2048,
         1 << 30,
-        262_144,
+        |s| s.wmem[2] as i64,
         "How far it goes, bytes; of May 2011 (unverified), 2097152 in 9.3.",
         Modelled,
     ),
@@ -91,17 +136,31 @@ const TABLE: &[Line] = &[
         "net.inet.tcp.recvspace",
         2048,
         1 << 30,
-        65_536,
+        |s| s.rmem[1] as i64,
         "Receive buffer at first, bytes of payload.",
         Modelled,
     ),
-    ("net.inet.tcp.recvbuf_auto", 0, 1, 1, "Autotuning of the receive buffer.", Modelled),
-    ("net.inet.tcp.recvbuf_inc", 1, 1 << 30, 16_384, "A step of it, bytes.", Modelled),
+    (
+        "net.inet.tcp.recvbuf_auto",
+        0,
+        1,
+        |s| s.moderate_rcvbuf.into(),
+        "Autotuning of the receive buffer.",
+        Modelled,
+    ),
+    (
+        "net.inet.tcp.recvbuf_inc",
+        1,
+        1 << 30,
+        |s| s.bsd.receive_step as i64,
+        "A step of it, bytes.",
+        Modelled,
+    ),
     (
         "net.inet.tcp.recvbuf_max",
         2048,
         1 << 30,
-        262_144,
+        |s| s.rmem[2] as i64,
         "How far it goes, bytes; of May 2011 (unverified), 2097152 in 9.3.",
         Modelled,
     ),
@@ -109,16 +168,16 @@ const TABLE: &[Line] = &[
         "kern.ipc.maxsockbuf",
         65_536,
         1 << 30,
-        2_097_152,
+        |s| s.core_rmem_max as i64,
         "Largest buffer of a socket, bytes; the window scale allows for it.",
         Modelled,
     ),
-    ("net.inet.tcp.ecn.enable", 0, 1, 0, "ECN (RFC 3168).", DefaultOnly),
+    ("net.inet.tcp.ecn.enable", 0, 1, |_| 0, "ECN (RFC 3168).", DefaultOnly),
     (
         "net.inet.tcp.minmss",
         0,
         65_535,
-        216,
+        |_| 216,
         "Least MSS that a peer may announce, bytes.",
         NoEffect("no peer here announces less"),
     ),
@@ -126,11 +185,20 @@ const TABLE: &[Line] = &[
         "net.inet.tcp.hostcache.expire",
         0,
         i32::MAX as i64,
-        3600,
+        |_| 3600,
         "How long the metrics of a host are remembered, s.",
         NoEffect("every connection of a run starts without history"),
     ),
 ];
+
+/// The settings that the defaults are read off.
+fn stock() -> Settings {
+    (FREEBSD_9.settings)()
+}
+
+fn ms(span: Duration) -> i64 {
+    (span.as_nanos() / 1_000_000) as i64
+}
 
 /// All settings of a FreeBSD host, in the kernel's units.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -165,7 +233,7 @@ impl FreebsdSysctls {
     #[must_use]
     pub fn get(&self, name: &str) -> u64 {
         let line = TABLE.iter().find(|line| line.0 == name).expect("a setting of the table");
-        self.changed.get(name).copied().unwrap_or(line.3) as u64
+        self.changed.get(name).copied().unwrap_or_else(|| (line.3)(&stock())) as u64
     }
 
     /// The same of a switch.
@@ -188,7 +256,8 @@ fn value(name: &str, text: &str) -> Result<(&'static str, i64), Problem> {
     if !(least..=most).contains(&value) {
         return Err(wrong(kind.to_string()));
     }
-    if support == DefaultOnly && value != default {
+    if support == DefaultOnly && value != default(&stock()) {
+        let default = default(&stock());
         return Err(wrong(format!("{default}: the simulator does not model other values")));
     }
     Ok((known, value))
@@ -206,7 +275,7 @@ pub fn freebsd_sysctl_table() -> Vec<Sysctl> {
         .map(|&(name, least, most, default, meaning, support)| Sysctl {
             name,
             kind: kind(least, most),
-            default: default.to_string(),
+            default: default(&stock()).to_string(),
             meaning,
             support,
         })

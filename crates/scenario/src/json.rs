@@ -1,23 +1,30 @@
 //! JSON to scenario, with errors that say where.
 
-use crate::types::Scenario;
+use crate::types::{NodeSpec, Scenario};
 use dragstrip_units::Problem;
 use dragstrip_units::suggest;
 
 impl Scenario {
-    /// The scenario that a JSON document describes; its contents are not validated yet.
+    /// The scenario that a JSON document describes, with the ticks of each host's profile where it says nothing of
+    /// them; its contents are not validated yet.
     ///
     /// # Errors
     /// The first thing that is not of the form the schema gives: broken JSON, an unknown or missing
     /// field, a wrong type.
     pub fn from_json(text: &str) -> Result<Self, Problem> {
         let mut reader = serde_json::Deserializer::from_str(text);
-        let scenario = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
-            let path = error.path().to_string();
-            let path = if path == "." { String::new() } else { path };
-            json_problem(path, &error.into_inner())
-        })?;
+        let mut scenario: Self =
+            serde_path_to_error::deserialize(&mut reader).map_err(|error| {
+                let path = error.path().to_string();
+                let path = if path == "." { String::new() } else { path };
+                json_problem(path, &error.into_inner())
+            })?;
         reader.end().map_err(|error| json_problem(String::new(), &error))?;
+        for node in &mut scenario.nodes {
+            if let NodeSpec::Host(host) = node {
+                host.tick_hz = Some(host.ticks_per_second());
+            }
+        }
         Ok(scenario)
     }
 

@@ -12,6 +12,7 @@ mod json;
 mod media;
 mod path;
 mod routing;
+mod settings;
 mod sysctl;
 mod types;
 mod validate;

@@ -8,6 +8,7 @@
 //! Linux 6.1 for names, ranges and defaults; the reference sheet of the stack for their effect.
 
 use crate::types::StackProfile;
+use dragstrip_tcp::profiles::StackRow;
 use dragstrip_units::Problem;
 use dragstrip_units::suggest;
 use std::collections::BTreeMap;
@@ -159,6 +160,12 @@ macro_rules! sysctls {
                 Self { $($field: $default,)+ }
             }
 
+            /// Full names and values, as `sysctl -n` prints them, in the order of the table.
+            #[must_use]
+            pub fn values(&self) -> Vec<(&'static str, String)> {
+                vec![$((concat!($prefix, stringify!($field)), self.$field.show())),+]
+            }
+
             /// Sets one by its full name; `false` when there is none of that name.
             fn set(&mut self, name: &str, text: &str) -> Result<bool, String> {
                 match name {
@@ -299,60 +306,6 @@ const REFUSED: &[(&str, &str)] = &[
     ("net.core.wmem_default", "net.ipv4.tcp_wmem, which TCP uses in its place"),
 ];
 
-/// Settings of the table that came after 2.6.
-const NOT_IN_2_6: &[&str] = &[
-    "tcp_max_reordering",
-    "tcp_recovery",
-    "tcp_early_retrans",
-    "tcp_no_ssthresh_metrics_save",
-    "tcp_limit_output_bytes",
-    "tcp_min_tso_segs",
-    "tcp_tso_rtt_log",
-    "tcp_pacing_ss_ratio",
-    "tcp_pacing_ca_ratio",
-    "tcp_comp_sack_delay_ns",
-    "tcp_comp_sack_nr",
-    "tcp_comp_sack_slack_ns",
-    "tcp_min_rtt_wlen",
-    "tcp_thin_linear_timeouts",
-    "tcp_autocorking",
-    "tcp_notsent_lowat",
-];
-
-/// Settings of the table that came after 2.2, besides those that 2.6 lacks; its buffers are `net.core.rmem_default` and
-/// `wmem_default`, which TCP leaves alone.
-const NOT_IN_2_2: &[&str] = &[
-    "tcp_dsack",
-    "tcp_ecn",
-    "tcp_reordering",
-    "tcp_rmem",
-    "tcp_wmem",
-    "tcp_frto",
-    "tcp_no_metrics_save",
-    "tcp_slow_start_after_idle",
-    "tcp_adv_win_scale",
-    "tcp_moderate_rcvbuf",
-    "tcp_tso_win_divisor",
-    "tcp_app_win",
-    "tcp_base_mss",
-];
-
-/// Settings of the table that came after 4.15.
-const NOT_IN_4_15: &[&str] =
-    &["tcp_comp_sack_delay_ns", "tcp_comp_sack_nr", "tcp_comp_sack_slack_ns", "tcp_tso_rtt_log"];
-
-/// The settings that a kernel does not have yet, and what to say of one.
-const fn missing_in(profile: StackProfile) -> (&'static [&'static [&'static str]], &'static str) {
-    match profile {
-        StackProfile::Linux6 | StackProfile::Freebsd9 => (&[], ""),
-        StackProfile::Linux415 => (&[NOT_IN_4_15], "a setting that Linux 4.15 has"),
-        StackProfile::Linux22 => (&[NOT_IN_2_6, NOT_IN_2_2], "a setting that Linux 2.2 has"),
-        StackProfile::Linux2627 | StackProfile::Linux2638 => {
-            (&[NOT_IN_2_6], "a setting that Linux 2.6 has")
-        }
-    }
-}
-
 impl Default for Sysctls {
     fn default() -> Self {
         Self::linux_6()
@@ -360,69 +313,6 @@ impl Default for Sysctls {
 }
 
 impl Sysctls {
-    /// A kernel's defaults.
-    #[must_use]
-    pub const fn stock(profile: StackProfile) -> Self {
-        match profile {
-            StackProfile::Linux6 => Self::linux_6(),
-            StackProfile::Linux415 => Self::linux_4_15(),
-            StackProfile::Linux22 => Self::linux_2_2(),
-            StackProfile::Linux2627 => Self::linux_2_6_27(),
-            StackProfile::Linux2638 => Self { tcp_ecn: 2, ..Self::linux_2_6_27() },
-            // It has none of these, and is asked for `FreebsdSysctls` instead.
-            StackProfile::Freebsd9 => Self::linux_6(),
-        }
-    }
-
-    /// Linux 4.15's defaults, where they differ from Linux 6.1's.
-    #[must_use]
-    pub const fn linux_4_15() -> Self {
-        Self {
-            tcp_rmem: BufferSizes { min: 4096, default: 87_380, max: 6_291_456 },
-            tcp_limit_output_bytes: 262_144,
-            tcp_comp_sack_nr: 0,
-            ..Self::linux_6()
-        }
-    }
-
-    /// Linux 2.2's: what it cannot set stands at what it does.
-    #[must_use]
-    pub const fn linux_2_2() -> Self {
-        const BUFFER: BufferSizes = BufferSizes { min: 4096, default: 65_535, max: 65_535 };
-        Self {
-            tcp_dsack: false,
-            tcp_rmem: BUFFER,
-            tcp_wmem: BUFFER,
-            tcp_frto: 0,
-            tcp_no_metrics_save: true,
-            tcp_slow_start_after_idle: false,
-            tcp_adv_win_scale: -1,
-            tcp_moderate_rcvbuf: false,
-            rmem_max: 65_535,
-            wmem_max: 65_535,
-            ..Self::linux_2_6_27()
-        }
-    }
-
-    /// Linux 2.6.27's defaults with 512 MiB or more of memory (`tcp_init`: buffers of up to 4 MiB), where they differ
-    /// from Linux 6.1's; settings that it does not have stand at what it does without them.
-    #[must_use]
-    pub const fn linux_2_6_27() -> Self {
-        Self {
-            tcp_ecn: 0,
-            tcp_max_reordering: 127,
-            tcp_rmem: BufferSizes { min: 4096, default: 87_380, max: 4_194_304 },
-            tcp_wmem: BufferSizes { min: 4096, default: 16_384, max: 4_194_304 },
-            tcp_recovery: 0,
-            tcp_early_retrans: 0,
-            tcp_adv_win_scale: 2,
-            tcp_comp_sack_nr: 0,
-            rmem_max: 131_071,
-            wmem_max: 131_071,
-            ..Self::linux_6()
-        }
-    }
-
     /// A kernel's defaults, changed by `map`: full sysctl name → text as `sysctl -w` takes it.
     ///
     /// # Errors
@@ -450,17 +340,15 @@ impl Sysctls {
         profile: StackProfile,
         map: &BTreeMap<String, String>,
     ) -> (Self, Vec<Problem>) {
-        let mut sysctls = Self::stock(profile);
+        let StackRow { kernel, settings, sysctls, .. } = profile.row();
+        let lacks = sysctls.lacks().unwrap_or_default();
+        let mut sysctls = Self::of(&settings());
         let mut problems = Vec::new();
         for (name, text) in map {
             let text = text.trim();
-            let (missing, expected) = missing_in(profile);
-            if missing
-                .iter()
-                .copied()
-                .flatten()
-                .any(|absent| name.strip_prefix("net.ipv4.") == Some(absent))
-            {
+            let plain = name.strip_prefix("net.ipv4.");
+            if lacks.iter().copied().flatten().any(|absent| plain == Some(absent)) {
+                let expected = format!("a setting that {kernel} has");
                 problems.push(Problem::new(at(name), format!("{name:?}"), expected));
                 continue;
             }
@@ -557,7 +445,12 @@ mod tests {
         assert_eq!(stock.tcp_rmem.default, 87_380);
         let problem = of("net.ipv4.tcp_recovery", "1").unwrap_err();
         assert_eq!(problem.expected, "a setting that Linux 2.6 has");
-        for absent in NOT_IN_2_6 {
+    }
+
+    #[test]
+    fn what_a_kernel_lacks_is_in_the_table() {
+        let lacks = StackProfile::ALL.iter().filter_map(|profile| profile.row().sysctls.lacks());
+        for absent in lacks.flatten().copied().flatten() {
             assert!(sysctl_table().iter().any(|line| line.name == format!("net.ipv4.{absent}")));
         }
     }

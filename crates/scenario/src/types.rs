@@ -74,9 +74,9 @@ pub struct HostSpec {
     /// IP packet size limit; a full TCP segment with timestamps carries 52 bytes less.
     #[serde(default = "default_mtu")]
     pub mtu_bytes: u32,
-    /// Kernel ticks per second: 100, 250, 300 or 1000.
-    #[serde(default = "default_hz")]
-    pub tick_hz: u32,
+    /// Kernel ticks per second: 100, 250, 300 or 1000; none: as the [profile](profiles.md) has it.
+    #[serde(default)]
+    pub tick_hz: Option<u32>,
     /// What earlier connections to any host have left behind; none: nothing.
     #[serde(default)]
     pub history: Option<HistorySpec>,
@@ -92,7 +92,7 @@ impl HostSpec {
             sysctl: BTreeMap::new(),
             gso: GsoMode::default(),
             mtu_bytes: default_mtu(),
-            tick_hz: default_hz(),
+            tick_hz: None,
             history: None,
         }
     }
@@ -121,41 +121,42 @@ fn default_mtu() -> u32 {
     1500
 }
 
-fn default_hz() -> u32 {
-    250
-}
+/// Defines the type of a host's profile from the rows of `dragstrip_tcp::profiles`.
+macro_rules! profiles {
+    ($(#[doc = $first_doc:literal])+ $first:ident $first_name:literal $first_row:ident,
+     $($(#[doc = $doc:literal])+ $variant:ident $name:literal $row:ident,)+) => {
+        /// A kernel's TCP: [stack profiles](profiles.md).
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+        pub enum StackProfile {
+            $(#[doc = $first_doc])+
+            #[default]
+            #[serde(rename = $first_name)]
+            $first,
+            $($(#[doc = $doc])+ #[serde(rename = $name)] $variant,)+
+        }
 
-/// A kernel's TCP as data: initial window, minimum RTO, recovery style ...
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum StackProfile {
-    /// A stock Linux 6.1.
-    #[default]
-    #[serde(rename = "linux-6")]
-    Linux6,
-    /// Linux 4.15 (2018): as 6.1, but a segment takes 4352 bytes of the send buffer, 20 are offered at first, SACKs are not
-    /// compressed, a pushed full segment is not acknowledged by itself, and probe and reordering timers have two ticks on top.
-    #[serde(rename = "linux-4.15")]
-    Linux415,
-    /// Linux 2.2 (1999): initial window 2, growth per ACK, fast retransmit with an inflated window, everything again after a
-    /// timeout and nothing new before that, timeouts a quarter longer, ACKs delayed by the data's spacing, buffers of 64 KiB and
-    /// windows of 32. Its kernels tick 100 times a second (`tick_hz`). Congestion controls: reno, vegas (the patch of 1999), fixed.
-    #[serde(rename = "linux-2.2")]
-    Linux22,
-    /// Linux 2.6.27 (Fedora 10): initial window 3, growth per ACK, FACK and rate halving, no RACK, no pacing, 8 bits
-    /// of reordering, receive window 3/4 of the buffer. Congestion controls: reno, cubic 2.2, exp, fixed.
-    #[serde(rename = "linux-2.6.27")]
-    Linux2627,
-    /// Linux 2.6.38 (early 2011): as 2.6.27, but CUBIC has HyStart, in jiffies, and Vegas is there. Congestion controls:
-    /// reno, cubic, vegas, exp, fixed.
-    #[serde(rename = "linux-2.6.38")]
-    Linux2638,
-    /// FreeBSD 9 as of May 2011: byte counting, NewReno and SACK recovery, timeouts with 200 ms of slop, every second
-    /// segment acknowledged, clocks that advance with `tick_hz` (1000; 100 in a virtual machine, where FreeBSD so
-    /// detects it). Congestion controls: newreno-freebsd, cubic-freebsd, vegas-freebsd, cdg-freebsd, fixed.
-    #[serde(rename = "freebsd-9")]
-    Freebsd9,
+        impl StackProfile {
+            /// All of them.
+            pub const ALL: &[Self] = &[Self::$first, $(Self::$variant),+];
+
+            /// What scenarios call it.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self { Self::$first => $first_name, $(Self::$variant => $name,)+ }
+            }
+
+            /// What it is.
+            #[must_use]
+            pub const fn row(self) -> &'static dragstrip_tcp::profiles::StackRow {
+                match self {
+                    Self::$first => &dragstrip_tcp::profiles::$first_row,
+                    $(Self::$variant => &dragstrip_tcp::profiles::$row,)+
+                }
+            }
+        }
+    };
 }
+dragstrip_tcp::stack_profiles!(profiles);
 
 /// Generic segmentation offload in the socket layer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -11,7 +11,6 @@ use crate::network::{
 use crate::observer::{Observer, Watch};
 use crate::packets::Packets;
 use crate::probes::Probe;
-use crate::settings::settings;
 use crate::sockets::Socket;
 use crate::world::{Layout, QueueWatch, World};
 use dragstrip_cc::{Algorithm, Rules, UnknownAlgorithm};
@@ -349,7 +348,9 @@ fn build_flows(
     let mut last = Arc::new(Settings::linux_6());
     for (index, node) in scenario.nodes.iter().enumerate() {
         if let NodeSpec::Host(host) = node {
-            let own = settings(host, &format!("nodes[{index}]"))?;
+            let own = host.settings().map_err(|found| {
+                problem(format!("nodes[{index}].sysctl{}", found.field), found.to_string())
+            })?;
             if *last != own {
                 last = Arc::new(own);
             }

@@ -17,7 +17,6 @@ mod observer;
 mod packets;
 mod probes;
 mod recorder;
-mod settings;
 mod sockets;
 mod world;
 

@@ -16,6 +16,7 @@ mod endpoint;
 mod metrics;
 mod options;
 mod profile;
+pub mod profiles;
 mod receiver;
 mod segment;
 mod sender;
@@ -27,7 +28,6 @@ pub use endpoint::{Endpoint, Phase, Role};
 pub use metrics::Metrics;
 pub use profile::{
     BsdSettings, DelayedAck, Profile, ReceiveTuning, SendBuffer, Settings, StackKind,
-    bsd_initial_window, rfc3390_window,
 };
 pub use segment::Outbox;
 pub use snapshot::{LimitedBy, Snapshot};

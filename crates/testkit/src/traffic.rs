@@ -50,7 +50,7 @@ pub(crate) fn host() -> impl Strategy<Value = HostSpec> {
             sysctl,
             gso,
             mtu_bytes,
-            tick_hz,
+            tick_hz: Some(tick_hz),
             history: None,
         },
     )

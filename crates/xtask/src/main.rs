@@ -18,6 +18,7 @@ mod new_algorithm;
 mod new_qdisc;
 mod output;
 mod pages;
+mod profiles;
 mod python;
 mod recording;
 mod schema;

@@ -2,7 +2,7 @@
 
 use crate::output::{MARK, Output};
 use crate::schema::{Field, Kind, Model, Shape, Type};
-use crate::{Failure, read};
+use crate::{Failure, profiles, read};
 use dragstrip_cc::{About, EcnMode, Needs, Parameter, Variable};
 use dragstrip_scenario::{QdiscSpec, Support, Sysctl, freebsd_sysctl_table, sysctl_table};
 use serde_json::Value;
@@ -13,6 +13,7 @@ pub fn all(root: &Path, model: &Model) -> Result<Vec<Output>, Failure> {
     Ok(vec![
         Output { path: "docs/reference/scenario.md", text: scenario(model) },
         Output { path: "docs/reference/sysctls.md", text: sysctls() },
+        Output { path: "docs/reference/profiles.md", text: profiles::page() },
         Output { path: "docs/reference/qdiscs.md", text: qdiscs(model) },
         Output { path: "docs/reference/algorithms.md", text: algorithms(root)? },
     ])

@@ -15,6 +15,7 @@ use crate::types::{
     GsoMode, HistorySpec, HostSpec, LinkSpec, NodeSpec, Record, Route, Scenario, StackProfile,
 };
 use dragstrip_qdisc::Configuration as _;
+use dragstrip_tcp::profiles;
 use dragstrip_units::{Problem, Report};
 use std::collections::BTreeSet;
 
@@ -89,26 +90,24 @@ fn distinct<'a>(names: impl Iterator<Item = (String, &'a str)>, report: &mut Rep
 
 fn host_checks(host: &HostSpec, at: &str, report: &mut Report) {
     let HostSpec { name: _, profile, sysctl, gso, mtu_bytes, tick_hz, history } = host;
-    if *profile == StackProfile::Freebsd9 && *gso != GsoMode::Off {
-        report.add(format!("{at}.gso"), "auto", "off: bursts of FreeBSD 9 are not modelled");
+    let row = profile.row();
+    if let Some(reason) = row.no_bursts
+        && *gso != GsoMode::Off
+    {
+        report.add(format!("{at}.gso"), "auto", format!("off: {reason}"));
     }
-    if *profile == StackProfile::Linux22 && *gso != GsoMode::Off {
-        report.add(format!("{at}.gso"), "auto", "off: Linux 2.2 offloads nothing");
-    }
-    let problems = match profile {
-        StackProfile::Linux6
-        | StackProfile::Linux415
-        | StackProfile::Linux22
-        | StackProfile::Linux2627
-        | StackProfile::Linux2638 => Sysctls::of_kernel_all(*profile, sysctl).1,
-        StackProfile::Freebsd9 => FreebsdSysctls::all(sysctl).1,
+    let problems = match row.sysctls {
+        profiles::Sysctls::Linux { .. } => Sysctls::of_kernel_all(*profile, sysctl).1,
+        profiles::Sysctls::Freebsd => FreebsdSysctls::all(sysctl).1,
     };
     let path = format!("{at}.sysctl");
     report.problems.extend(problems.into_iter().map(|problem| problem.within(&path)));
     if !MTU_BYTES.contains(mtu_bytes) {
         report.add(format!("{at}.mtu_bytes"), mtu_bytes, "from 68 to 65535");
     }
-    if !TICK_HZ.contains(tick_hz) {
+    if let Some(tick_hz) = tick_hz
+        && !TICK_HZ.contains(tick_hz)
+    {
         report.add(format!("{at}.tick_hz"), tick_hz, "one of 100, 250, 300, 1000");
     }
     if let Some(history) = history {
@@ -118,14 +117,12 @@ fn host_checks(host: &HostSpec, at: &str, report: &mut Report) {
 
 fn history_checks(profile: StackProfile, history: &HistorySpec, at: &str, report: &mut Report) {
     let HistorySpec { ssthresh_packets, reordering_packets, rtt_ns, rtt_deviation_ns } = *history;
-    let taken_over = match profile {
-        StackProfile::Linux2627 | StackProfile::Linux2638 => true,
-        // tcp_no_ssthresh_metrics_save: it leaves the threshold alone, and may be run beside those that do not.
-        StackProfile::Linux6 => reordering_packets == 0 && rtt_ns == 0,
-        StackProfile::Linux415 | StackProfile::Linux22 | StackProfile::Freebsd9 => false,
-    };
-    if !taken_over {
-        let expected = "none: only linux-2.6.27 and linux-2.6.38 go by one here";
+    let takes_over = |profile: &StackProfile| (profile.row().settings)().metrics_cache;
+    let only_threshold = reordering_packets == 0 && rtt_ns == 0;
+    if !takes_over(&profile) && !(profile.row().tolerates_threshold && only_threshold) {
+        let known = StackProfile::ALL.iter().filter(|profile| takes_over(profile));
+        let known: Vec<&str> = known.map(|profile| profile.name()).collect();
+        let expected = format!("none: only {} go by one here", known.join(" and "));
         report.add(format!("{at}.history"), "a history", expected);
     }
     if ssthresh_packets == 1 || ssthresh_packets > HISTORY_PACKETS_MAX {

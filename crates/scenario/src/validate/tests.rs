@@ -201,7 +201,7 @@ fn settings_of_a_host_are_checked() {
         s.probes.clear();
         a(s).mtu_bytes = 67;
     });
-    wrong("nodes[0].tick_hz", |s| a(s).tick_hz = 60);
+    wrong("nodes[0].tick_hz", |s| a(s).tick_hz = Some(60));
     let set = |name: &str, value: &str| BTreeMap::from([(name.to_owned(), value.to_owned())]);
     wrong("nodes[0].sysctl[\"net.ipv4.tcp_foo\"]", |s| a(s).sysctl = set("net.ipv4.tcp_foo", "1"));
     wrong("nodes[0].sysctl[\"net.ipv4.tcp_ecn\"]", |s| a(s).sysctl = set("net.ipv4.tcp_ecn", "on"));

@@ -1,7 +1,7 @@
 //! Flows and probes, each on its own.
 
 use crate::routing::Topology;
-use crate::types::{Application, FlowSpec, ProbeSpec, Scenario, StackProfile, Transport};
+use crate::types::{Application, FlowSpec, ProbeSpec, Scenario, Transport};
 use dragstrip_cc::UnknownAlgorithm;
 use dragstrip_units::{DURATION_MAX_NS, Report};
 use std::collections::BTreeMap;
@@ -117,24 +117,6 @@ fn check_algorithm(cc: &str, options: &BTreeMap<String, f64>, at: &str, report: 
     }
 }
 
-/// The congestion controls that a profile has in its version of them; `None`: all.
-const fn congestion_controls(
-    profile: StackProfile,
-) -> Option<(&'static str, &'static [&'static str])> {
-    match profile {
-        StackProfile::Linux6 | StackProfile::Linux415 => None,
-        StackProfile::Linux22 => Some(("linux-2.2", &["reno", "vegas", "fixed"])),
-        StackProfile::Linux2627 => Some(("linux-2.6.27", &["reno", "cubic", "exp", "fixed"])),
-        StackProfile::Linux2638 => {
-            Some(("linux-2.6.38", &["reno", "cubic", "vegas", "exp", "fixed"]))
-        }
-        StackProfile::Freebsd9 => Some((
-            "freebsd-9",
-            &["newreno-freebsd", "cubic-freebsd", "vegas-freebsd", "cdg-freebsd", "fixed"],
-        )),
-    }
-}
-
 /// Whether the kernels of the sending hosts have the congestion control.
 fn check_kernel_has(
     scenario: &Scenario,
@@ -146,7 +128,8 @@ fn check_kernel_has(
 ) {
     let limited = |name: &&String| {
         let host = topology.node(name).and_then(|index| scenario.nodes[index].host())?;
-        congestion_controls(host.profile).filter(|(_, known)| !known.contains(&cc))
+        let known = host.profile.row().algorithms.filter(|known| !known.contains(&cc))?;
+        Some((host.profile.name(), known))
     };
     if let Some((profile, known)) = hosts.iter().find_map(limited)
         && dragstrip_cc::names().contains(&cc)

@@ -103,11 +103,11 @@ def _not_here(scenario: Json, known: Iterable[str]) -> list[Refusal]:
     found = []
     for host in (node for node in scenario["nodes"] if node["kind"] == "host"):
         where = f"host {host['name']}"
-        profile, hz = host.get("profile", VirtualMachine.own_stack), host.get("tick_hz", TICK_HZ)
+        profile, hz = host.get("profile", VirtualMachine.own_stack), host.get("tick_hz")
         if profile != VirtualMachine.own_stack:
             expected = f"{VirtualMachine.own_stack}, the kernel's own stack"
             found.append(Refusal(f"{where}: profile", str(profile), expected))
-        elif hz != TICK_HZ:
+        elif hz not in (None, TICK_HZ):
             found.append(Refusal(f"{where}: tick_hz", str(hz), f"{TICK_HZ}, as the kernel was built"))
     for link in scenario["links"]:
         where, medium, qdisc = f"link {link['name']}", link.get("medium"), link.get("qdisc") or {}
