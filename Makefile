@@ -45,7 +45,7 @@ test-rust: python
 	@$(MAKE) --no-print-directory wasm fuzz
 
 # The core compiles for the browser.
-CORE := units packet cc qdisc link tcp scenario experiment sim conformance
+CORE := units packet cc qdisc link tcp recording scenario experiment measures sim conformance
 wasm:
 	@rustup target add wasm32-unknown-unknown >/dev/null 2>&1 \
 	|| { echo "Skipped: check for the browser: rustup target add wasm32-unknown-unknown"; exit 0; }; \

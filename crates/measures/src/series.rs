@@ -136,13 +136,10 @@ impl Measured {
         let rtts = self.ints(&column::probes::rtt_ns)?;
         let times = self.ints(&column::probes::time_ns)?;
         let (names, index) = self.texts(&column::probes::probe)?;
-        let rows = rows_of(names, index, label).filter(|row| self.is_busy(times[*row]) != idle);
+        let busy = self.busy();
+        let rows = rows_of(names, index, label).filter(|row| within(busy, times[*row]) != idle);
         let rtts = rows.map(|row| rtts[row]).filter(|rtt| *rtt != Data::NULL);
         Ok(rtts.map(|rtt| rtt as f64 / 1e6).collect())
-    }
-
-    fn is_busy(&self, time_ns: i64) -> bool {
-        self.busy().is_some_and(|(start, stop)| (start..=stop).contains(&time_ns))
     }
 
     /// Pings of the whole run without an answer.
@@ -157,7 +154,8 @@ impl Measured {
         let backlog = self.ints(&column::queues::backlog_bytes)?;
         let times = self.ints(&column::queues::time_ns)?;
         let (names, index) = self.texts(&column::queues::link)?;
-        let rows = rows_of(names, index, link).filter(|row| self.is_busy(times[*row]));
+        let busy = self.busy();
+        let rows = rows_of(names, index, link).filter(|row| within(busy, times[*row]));
         let values = rows.map(|row| backlog[row]).filter(|value| *value != Data::NULL);
         Ok(values.map(|value| value as f64).collect())
     }
@@ -189,6 +187,10 @@ impl Measured {
         let bytes: i64 = self.flows().iter().map(|flow| flow.bytes_received).sum();
         bytes as f64 * 8e9 / self.scenario.duration_ns as f64
     }
+}
+
+fn within(span: Option<(i64, i64)>, time_ns: i64) -> bool {
+    span.is_some_and(|(start, stop)| (start..=stop).contains(&time_ns))
 }
 
 /// The rows where a text column has this value.
