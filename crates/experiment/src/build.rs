@@ -4,8 +4,11 @@ use crate::dumbbell::dumbbell;
 use crate::flows::flows;
 use crate::media::medium;
 use crate::pattern::matches;
+use crate::problem;
 use crate::quantity::{RateText, SizeText};
-use crate::types::{Experiment, HostForm, LinkForm, NodeForm, ProbeForm, TransmitterKind};
+use crate::types::{
+    Experiment, HostForm, LinkForm, NodeForm, ProbeForm, SendersForm, TransmitterKind,
+};
 use dragstrip_scenario::{
     HistorySpec, HostSpec, LinkSpec, NetemSpec, NodeSpec, ProbeSpec, Problem, QdiscSpec, Record,
     Scenario,
@@ -15,12 +18,17 @@ use std::collections::BTreeMap;
 /// The queue of a link with a rate or a medium that names none: Linux's in an htb class.
 pub(crate) const DEFAULT_QUEUE: &str = "pfifo limit 1000";
 
+/// Flows, senders or receivers of one description.
+const ALIKE_MAX: u64 = 100_000;
+/// More flows than events can be told apart for.
+const FLOWS_MAX: u64 = 1 << 20;
+
 /// The scenario called `name` that an experiment means, alternatives left aside.
 ///
 /// # Errors
 /// The first field whose words cannot be read, or flows without hosts. [`Scenario::validate`] has the rest.
 pub fn build(experiment: &Experiment, name: &str, seed: u64) -> Result<Scenario, Problem> {
-    let flow_count = experiment.flows.iter().map(|flow| flow.count).sum();
+    let flow_count = count(experiment)?;
     let (nodes, links) = match &experiment.path {
         Some(path) => dumbbell(path, flow_count, &experiment.media)?,
         None => {
@@ -59,6 +67,34 @@ pub fn build(experiment: &Experiment, name: &str, seed: u64) -> Result<Scenario,
             cc_state: experiment.record.cc_state,
         },
     })
+}
+
+/// How many flows there are; refuses crowds that no scenario holds before anything is made of them.
+fn count(experiment: &Experiment) -> Result<u64, Problem> {
+    let expected = format!("from 1 to {ALIKE_MAX}");
+    let check = |field: String, count: u64| match count {
+        1..=ALIKE_MAX => Ok(count),
+        _ => Err(problem(&field, &count.to_string(), &expected)),
+    };
+    if let Some(path) = &experiment.path {
+        check("path.receivers".to_owned(), u64::from(path.receivers))?;
+        if let Some(SendersForm::Count(senders)) = path.senders {
+            check("path.senders".to_owned(), u64::from(senders))?;
+        }
+    }
+    let mut total = 0;
+    for (index, flow) in experiment.flows.iter().enumerate() {
+        total += check(format!("flows[{index}].count"), flow.count)?;
+        if total > FLOWS_MAX {
+            let expected = format!("at most {FLOWS_MAX} flows in all");
+            return Err(problem(
+                &format!("flows[{index}].count"),
+                &flow.count.to_string(),
+                &expected,
+            ));
+        }
+    }
+    Ok(total)
 }
 
 fn node(form: &NodeForm) -> NodeSpec {
@@ -330,6 +366,8 @@ mod tests {
         assert_eq!((problem.field.as_str(), problem.value.as_str()), ("pat", "an unknown field"));
         let path = json!({"rate": "1mbit", "queue": "bfifi"});
         assert_eq!(built(&dumbbell(&json!({"path": path}))).unwrap_err().field, "path.queue");
+        let crowd = json!([{"cc": "reno", "count": 100_001}]);
+        assert_eq!(built(&dumbbell(&json!({"flows": crowd}))).unwrap_err().field, "flows[0].count");
         let media = json!({"line": {"kind": "adsl", "rate": "fast"}});
         let problem = built(&dumbbell(&json!({"media": media}))).unwrap_err();
         assert_eq!(

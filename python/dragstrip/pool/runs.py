@@ -40,17 +40,18 @@ class Task:
     recalled: bool = False
     """The recording of an earlier run will do."""
 
-    def order(self, number: int) -> Order:
-        """The same for a worker."""
+    def order(self, number: int, here: bool) -> Order:
+        """The same for a worker, `here` in this process or in one of its own."""
         return Order(
             number,
-            json.dumps(self.scenario),
+            "" if here else json.dumps(self.scenario),
             self.engine,
             self.options,
             str(self.folder),
             self.provenance,
             self.recalled,
             watched=True,
+            scenario=self.scenario if here else None,
         )
 
 
@@ -102,8 +103,9 @@ def run_all(
 
     On an exception (Ctrl-C included) all runs are ended before it travels on.
     """
-    orders = [task.order(at) for at, task in enumerate(tasks)]
-    make = _in_threads if _short(tasks) else _in_processes
+    here = _short(tasks)
+    orders = [task.order(at, here) for at, task in enumerate(tasks)]
+    make = _in_threads if here else _in_processes
     return make(orders, worker_count(workers, len(tasks)), watcher or Watcher())
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from dragstrip.engines.contract import Json
 from dragstrip.engines.registry import DEFAULT, named
 from dragstrip.errors import BadInputError, DragstripError
 
@@ -28,7 +29,7 @@ class Order:
 
     number: int
     text: str
-    """The scenario as JSON, in one line."""
+    """The scenario as JSON, in one line; empty where there is `scenario`."""
     engine: str = DEFAULT
     options: Mapping[str, Any] = field(default_factory=dict)
     """The engine's."""
@@ -40,6 +41,8 @@ class Order:
     """The recording of an earlier run will do."""
     watched: bool = False
     """Its progress is told."""
+    scenario: Json | None = None
+    """Instead of its text, for a run in this process."""
 
     def line(self) -> str:
         """The order on its way to a process."""
@@ -91,7 +94,8 @@ def run(order: Order, progress: Callable[[int], object] | None) -> Answer:
 
     from dragstrip.engines.recall import recall
 
-    engine, scenario = named(order.engine), json.loads(order.text)
+    engine = named(order.engine)
+    scenario = json.loads(order.text) if order.scenario is None else order.scenario
     if order.recalled:
         recording = recall(engine, scenario, order.options, progress)
     else:
