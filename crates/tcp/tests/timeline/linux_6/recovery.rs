@@ -1,6 +1,6 @@
 //! Losses found by SACK and by time, and the window while they are repaired.
 
-use crate::harness::{Host, run, settings, stock};
+use crate::harness::{Host, settings, stock};
 use dragstrip_tcp::Settings;
 
 /// Ten segments out since 100 ms, the clock at 200 ms.
@@ -8,30 +8,6 @@ fn ten_out(stack: &Settings) -> Host {
     let mut host = Host::connected("reno", 100, stack);
     host.write_endless().forget().until(200);
     host
-}
-
-#[test]
-fn recovery_begins_with_the_third_sacked_segment() {
-    let mut host = ten_out(&stock());
-    host.sack(0, &[(1, 2)]);
-    assert_eq!((host.state(), host.sent()), ("disorder", vec![10]), "limited transmit");
-    host.sack(0, &[(1, 3)]);
-    assert_eq!((host.state(), host.sent()), ("disorder", vec![11]));
-    host.sack(0, &[(1, 4)]);
-    assert_eq!((host.state(), host.sent()), ("recovery", vec![0]));
-    assert_eq!(host.endpoint().reductions(), 1);
-}
-
-/// `tcp_reordering` is that threshold.
-#[test]
-fn the_threshold_is_a_setting() {
-    let mut host = ten_out(&settings(|s| s.reordering = 5));
-    for upto in 2..6 {
-        host.sack(0, &[(1, upto)]);
-        assert_eq!(host.state(), "disorder", "{} SACKed", upto - 1);
-    }
-    host.sack(0, &[(1, 6)]);
-    assert_eq!(host.state(), "recovery");
 }
 
 /// `tcp_cwnd_reduction` (RFC 6937bis): a window of 10 becomes 5 over one round trip; one segment may leave
@@ -58,42 +34,6 @@ fn the_window_follows_prr_step_by_step() {
         assert_eq!((host.cwnd(), host.sent().as_slice()), (cwnd, sent), "SACKed up to {upto}");
     }
     assert_eq!((host.window(), host.state()), ((5, 5), "recovery"));
-}
-
-/// The slow-start part of PRR: below the threshold, a partial ACK without a new loss lets one more go.
-#[test]
-fn repairs_speed_up_while_they_succeed() {
-    let mut host = Host::connected("reno", 100, &stock());
-    host.write(10).forget().until(200);
-    host.sack(0, &[(7, 10)]);
-    assert_eq!((host.cwnd(), host.sent()), (3, run(0, 3)), "three have arrived, three may go");
-    host.until(300).sack(1, &[(7, 10)]);
-    assert_eq!((host.cwnd(), host.sent()), (4, run(3, 5)), "one has arrived, two may go");
-}
-
-#[test]
-fn recovery_ends_at_the_threshold() {
-    let mut host = ten_out(&stock());
-    host.sack(0, &[(1, 2)]).sack(0, &[(1, 3)]).sack(0, &[(1, 4)]);
-    host.until(300);
-    // The repaired segment and what was SACKed: everything sent before recovery began but the last.
-    host.ack(11);
-    assert_eq!(host.state(), "recovery");
-    host.ack(12);
-    assert_eq!(host.state(), "congestion_avoidance");
-    assert_eq!(host.window(), (5, 5));
-    assert_eq!((host.endpoint().reductions(), host.endpoint().retransmits()), (1, 1));
-}
-
-#[test]
-fn every_hole_is_repaired_lowest_first_within_the_window() {
-    let mut host = ten_out(&stock());
-    host.sack(0, &[(1, 2)]).sack(0, &[(3, 4), (1, 2)]).forget();
-    host.until(201).sack(0, &[(6, 10), (3, 4), (1, 2)]);
-    // 12 out, 6 SACKed, 0, 2, 4 and 5 lost: 2 in flight, the threshold 5, four newly delivered.
-    assert_eq!(host.sent(), [0, 2, 4]);
-    host.until(300).sack(0, &[(6, 11), (3, 4), (1, 2)]);
-    assert_eq!(host.sent(), [5]);
 }
 
 /// RFC 8985: a lost retransmission shows when something sent after it arrives; 2.6 kernels wait for a timeout.

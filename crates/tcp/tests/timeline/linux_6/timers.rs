@@ -233,18 +233,6 @@ fn a_loss_that_a_probe_repaired_costs_one_reduction() {
 }
 
 #[test]
-fn a_probe_whose_original_had_arrived_costs_nothing() {
-    let mut host = Host::connected("reno", 100, &stock());
-    host.write(10).until(200).ack(9).forget();
-    host.until(700);
-    assert_eq!(host.sent_at()[0].1, 9);
-    // The ACK of 9 had been lost: the probe's arrival is reported as a duplicate.
-    host.sack(10, &[(9, 10)]);
-    host.write(12).wait(100).ack(12);
-    assert_eq!((host.endpoint().reductions(), host.window().1), (0, u64::MAX));
-}
-
-#[test]
 fn a_probe_brings_the_sack_that_repairs_the_tail() {
     let mut host = Host::connected("reno", 100, &stock());
     host.write(10).until(200).ack(7).forget();
