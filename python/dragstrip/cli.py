@@ -811,6 +811,10 @@ def main() -> NoReturn:
             "(DRAGSTRIP_TRACEBACK=1 shows where; please report it)",
             70,  # EX_SOFTWARE of sysexits.h
         )
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":  # PyO3's, of a call that no engine makes
+            raise
+        _fail(f"a fault in dragstrip's core: {error} (please report it)", 70)
     if status == INTERRUPTED:  # Typer's own way to tell of Ctrl-C
         _fail("interrupted", INTERRUPTED)
     sys.exit(status if isinstance(status, int) else 0)
