@@ -334,7 +334,7 @@ def test_a_tunnel_through_itself_is_refused() -> None:
 def test_an_old_stack_ticks_as_its_distribution_did_unless_told_otherwise() -> None:
     def ticks(**settings: Any) -> set[int]:
         content = {"path": {"rate": "10mbit", "rtt": "20ms", "queue": "bfifo limit 30kb"}, "duration": "2s"}
-        made = expand(Experiment.build({**content, "flows": [{"cc": "reno"}], "hosts": {"*": settings}}))
+        made = expand(Experiment.build({**content, "flows": [{"cc": "fixed"}], "hosts": {"*": settings}}))
         return {node["tick_hz"] for node in complete(made[0].scenario)["nodes"] if node["kind"] == "host"}
 
     assert ticks() == {250}
