@@ -79,21 +79,26 @@ def link_facts(scenario: Json) -> list[Json]:
 
 def with_facts(scenario: Json) -> Json:
     """The scenario with each link's facts at it, and its medium in the place of that medium's name."""
+    return add_facts({**scenario, "links": [dict(link) for link in scenario.get("links") or []]})
+
+
+def add_facts(scenario: Json) -> Json:
+    """The same, changing the links of the scenario itself."""
     known: dict[tuple[Any, ...], Json] = {}  # ten thousand links alike share one
-    links = []
     for link, found in zip(scenario.get("links") or [], link_facts(scenario), strict=True):
         name = link.get("medium")
         key = (name, found["rate_bps"], found["fastest_bps"], found["delay_ns"], *found["buffer"].values())
         shared = known.get(key) or known.setdefault(key, {**found, "medium": name})
-        links.append({**link, "medium": (scenario.get("media") or {}).get(name), "facts": shared})
-    return {**scenario, "links": links}
+        link.update(medium=(scenario.get("media") or {}).get(name), facts=shared)
+    return scenario
 
 
 def _text(scenario: Json) -> str:
     """The scenario as the core reads it, whether facts stand in it or not."""
     links = scenario.get("links") or []
     if any("facts" in link for link in links):
-        scenario = {**scenario, "links": [_plain(link) for link in links]}
+        rest = json.dumps({key: value for key, value in scenario.items() if key != "links"})
+        return f'{rest[:-1]}, "links": [{", ".join(json.dumps(_plain(link)) for link in links)}]}}'
     return json.dumps(scenario)
 
 

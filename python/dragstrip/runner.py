@@ -22,6 +22,7 @@ from dragstrip.errors import BadInputError, DragstripError
 from dragstrip.expand import Run, expand
 from dragstrip.experiment import Experiment
 from dragstrip.files import write_json
+from dragstrip.machine import release_memory
 from dragstrip.pool import Outcome, Task, Watcher, complain, run_all
 
 if TYPE_CHECKING:
@@ -128,6 +129,7 @@ def execute_all(
     tasks = [task for name, planned in plans.items() for task in _tasks(planned, out / name, command)]
     prepare(tasks)
     claim_folder(out)
+    release_memory()  # what checking took: a hundred thousand hosts are hundreds of MB
     try:
         outcomes = run_all(tasks, workers, watcher)
     except BaseException:
@@ -154,6 +156,7 @@ def execute_all(
         measured(name, document)
         if report and document["runs"]:
             watcher.concluding(f"writing the report {name}".strip())
+            release_memory()
             write_report(folder, figures)
         documents[name] = document
     (out / PARTIAL).unlink()

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from dragstrip.errors import BadInputError
 from dragstrip.files import read_json
-from dragstrip.paths import with_facts
+from dragstrip.paths import add_facts
 from dragstrip.recording import format_of, read_table
 
 FloatArray = npt.NDArray[np.float64]
@@ -250,7 +250,7 @@ def _run(folder: Path, index: int, summary: Json) -> Run:
 def _scenario(path: Path) -> Json:
     """The scenario of a recording, with the facts of its links."""
     try:
-        return with_facts(read_json(path))
+        return add_facts(read_json(path))
     except BadInputError as error:
         raise error if error.source else error.at(str(path)) from None
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections import deque
+from collections import Counter, deque
 from dataclasses import dataclass, field
 from xml.sax.saxutils import escape
 
@@ -131,6 +130,13 @@ def settings_text(link: Json) -> str:
     return repr([value for key, value in link.items() if key not in ("name", "from", "to")])
 
 
+def _summed(links: list[tuple[str, str]]) -> object:
+    """The links of a node; of many only how often each kind is among them."""
+    if len(links) <= ALIKE_MAX:
+        return links
+    return sorted(Counter(settings for _, settings in links).items())
+
+
 class _Likeness:
     """What nodes that differ in nothing but their names (and their flows' algorithms) have in common."""
 
@@ -153,9 +159,8 @@ class _Likeness:
         name = node["name"]
         roles = [name in self.senders, name in self.receivers]
         itself = {key: value for key, value in node.items() if key != "name"}
-        around = [self.columns.get(name), self.out.get(name, []), self.into.get(name, [])]
-        text = repr([itself, *around, roles])
-        return hashlib.sha256(text.encode()).hexdigest()  # a router's may be megabytes
+        around = [_summed(self.out.get(name, [])), _summed(self.into.get(name, []))]
+        return repr([itself, self.columns.get(name), *around, roles])
 
 
 def _lanes(scenario: Json, boxes: list[_Box]) -> list[_Lanes]:
