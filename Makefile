@@ -25,14 +25,14 @@ bench: check-rust  ## This simulator, ns-3, ns-2 and the floor on the same path 
 	@bench/run $(BENCH)
 
 fidelity: python  ## How far the simulator is from Linux (docs/fidelity.md), from stored recordings.
-	@$(UV) run --no-sync dragstrip agree --write-docs docs/fidelity.md
+	@$(UV) run --no-sync dragstrip validate --write-docs docs/fidelity.md
 
 catalogue: python  ## Every published figure beside ours (docs/catalogue.md and experiments/*/README.md); minutes.
-	@$(UV) run --no-sync dragstrip run seeds --write-docs docs/catalogue.md
+	@$(UV) run --no-sync dragstrip run all --write-docs docs/catalogue.md
 
 agreement: python  ## The simulator beside a kernel on published experiments (docs/agreement-*.md); an hour.
-	@$(UV) run --no-sync dragstrip agree bu-cs655-2022 --write-docs docs/agreement-bu-cs655-2022.md
-	@$(UV) run --no-sync dragstrip agree geni-tcp --only linux-6 --load bpf/exp.bpf.c --duration 10s \
+	@$(UV) run --no-sync dragstrip validate bu-cs655-2022 --write-docs docs/agreement-bu-cs655-2022.md
+	@$(UV) run --no-sync dragstrip validate geni-tcp --only linux-6 --load bpf/exp.bpf.c --duration 10s \
 	  --write-docs docs/agreement-geni-tcp.md
 
 test-rust: python

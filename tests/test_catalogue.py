@@ -15,9 +15,9 @@ from dragstrip.claims import CONTRADICTED, OPEN, REPRODUCED, Finished, concerns,
 from dragstrip.engines.sim import simulate
 from dragstrip.experiment import Experiment
 from dragstrip.measures import Measured
+from dragstrip.publications import pages
+from dragstrip.publications.document import grades
 from dragstrip.runner import plan
-from dragstrip.shelves import pages
-from dragstrip.shelves.document import grades
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "catalogue.md"
@@ -97,7 +97,7 @@ def graded(experiment: Experiment, ids: list[str]) -> dict[str, dict[str, Any]]:
     return {claim.id: grade(claim, finished) for claim in claims}
 
 
-def test_the_shelves_are_there() -> None:
+def test_the_publications_are_there() -> None:
     publications = {name.split("/")[0] for name in NAMES}
     assert {BU, "geni-tcp", "caia-110729a"} <= publications
     assert {f"geni-tcp/step{number}" for number in (1, 2, 3, 4, 5, 6, 8)} <= set(NAMES)
@@ -230,9 +230,9 @@ def test_each_contradicted_claim_has_an_experiment_that_shows_why() -> None:
 
 
 def test_what_is_drawn_is_there_and_on_the_page() -> None:
-    for shelf in {name.split("/")[0] for name in NAMES}:
-        folder = ROOT / "experiments" / shelf
-        for stem in catalogue.shelf(shelf).distributions:
+    for publication in {name.split("/")[0] for name in NAMES}:
+        folder = ROOT / "experiments" / publication
+        for stem in catalogue.publication(publication).distributions:
             for kind in ("rtt", "throughput"):
                 assert (folder / f"{stem}-{kind}.svg").exists()
                 assert f"({stem}-{kind}.svg)" in (folder / "README.md").read_text()

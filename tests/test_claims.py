@@ -6,7 +6,7 @@ import pytest
 
 from dragstrip.claims import Finished, check, conversion, grade
 from dragstrip.errors import BadInputError
-from dragstrip.expand import Run, expand
+from dragstrip.expand import PlannedRun, expand
 from dragstrip.experiment import Claim, Experiment
 from dragstrip.measures import Measured
 from dragstrip.recording import Recording
@@ -14,7 +14,7 @@ from dragstrip.recording import Recording
 
 @pytest.fixture
 def finished(recording: Recording) -> list[Finished]:
-    return [Finished(Run(0, "reno", recording.scenario, {"path.rate": "10mbit"}), Measured(recording))]
+    return [Finished(PlannedRun(0, "reno", recording.scenario, {"path.rate": "10mbit"}), Measured(recording))]
 
 
 def claim(**given: Any) -> Claim:

@@ -69,14 +69,14 @@ def dragstrip(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatc
         (f"compare {PATH} --engine ns3 reno", "--engine"),
         (f"compare {PATH} --engine vm,sim reno", "--engine"),
         (f"compare {PATH} --check --out x reno", "--out: got 'x'"),
-        ("agree nonesuch/thing", "dragstrip list"),
-        ("agree bu-cs655-2022 --only nonesuch", "--only: got 'nonesuch'"),
-        ("agree bu-cs655-2022 --set nonesuch", "PATH=VALUE"),
-        ("agree bu-cs655-2022 --set nonesuch=1", "nonesuch"),
-        ("agree bu-cs655-2022 --grid x.toml", "--grid: got x.toml"),
-        ("agree bu-cs655-2022 --duration 3", "duration: got '3'"),
-        ("agree --set a=1", "--set"),
-        ("agree --repeat 2", "--repeat: got 2"),
+        ("validate nonesuch/thing", "dragstrip list"),
+        ("validate bu-cs655-2022 --only nonesuch", "--only: got 'nonesuch'"),
+        ("validate bu-cs655-2022 --set nonesuch", "PATH=VALUE"),
+        ("validate bu-cs655-2022 --set nonesuch=1", "nonesuch"),
+        ("validate bu-cs655-2022 --grid x.toml", "--grid: got x.toml"),
+        ("validate bu-cs655-2022 --duration 3", "duration: got '3'"),
+        ("validate --set a=1", "--set"),
+        ("validate --repeat 2", "--repeat: got 2"),
         (f"compare {PATH} --load mine.bpf.c reno", "--load: got 'mine.bpf.c', expected it together with engine vm"),
         (f"compare {PATH} --engine vm --load mine.bpf.c reno", "--load: got 'mine.bpf.c', expected a C file"),
         (f"compare {PATH} --engine vm rneo", 'did you mean "reno"'),
@@ -190,6 +190,6 @@ def test_a_run_too_short_for_a_sample_of_its_queues_has_none_to_show(dragstrip: 
 
 
 def test_load_is_for_experiments(dragstrip: object) -> None:
-    ended = dragstrip("agree --load exp.bpf.c")  # type: ignore[operator]
+    ended = dragstrip("validate --load exp.bpf.c")  # type: ignore[operator]
     assert ended.status == 2
     assert "--load: got exp.bpf.c, expected only with EXPERIMENT" in " ".join(ended.err.split())

@@ -70,7 +70,7 @@ def compared(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, 
 
 def test_the_document_is_as_documented(compared: tuple[Path, dict[str, Any]]) -> None:
     folder, document = compared
-    schema = json.loads((ROOT / "schema" / "result.schema.json").read_text())
+    schema = json.loads((ROOT / "docs" / "reference" / "result.schema.json").read_text())
     jsonschema.Draft202012Validator.check_schema(schema)
     jsonschema.validate(document, schema)
     stored = json.loads((folder / "out" / "result.json").read_text())

@@ -14,7 +14,7 @@ from typing import Any
 
 from dragstrip.claims import check, concerns
 from dragstrip.errors import BadInputError, Raw, nearest
-from dragstrip.expand import Run, expand, varied
+from dragstrip.expand import PlannedRun, expand, varied
 from dragstrip.experiment import Claim, Experiment, Selector
 
 
@@ -26,7 +26,7 @@ class Ablated:
     setting: dict[str, Any]
     """Dotted path → value; `metric` → another measure."""
     claims: list[Claim]
-    runs: list[Run]
+    runs: list[PlannedRun]
 
 
 def ablated(experiment: Experiment, source: str = "") -> Iterator[Ablated]:
@@ -73,7 +73,7 @@ def _matching(patterns: list[str], known: Mapping[str, Claim], field: str, sourc
             yield claim
 
 
-def _concerning(claims: list[Claim]) -> Callable[[Run], bool]:
+def _concerning(claims: list[Claim]) -> Callable[[PlannedRun], bool]:
     """Which runs the claims need: what is set here may mean nothing to the others."""
     return lambda run: any(concerns(claim, run) for claim in claims)
 

@@ -1,4 +1,4 @@
-"""The experiments that come with Dragstrip: a shelf (a folder) per publication, a TOML file for each."""
+"""The experiments that come with Dragstrip: a folder per publication, a TOML file per experiment."""
 
 from __future__ import annotations
 
@@ -10,14 +10,17 @@ from dragstrip.experiment import Experiment, Part, read_toml
 FOLDER = Path(__file__).parent / "catalogue_data"
 """In a checkout a symbolic link to `experiments/`, in an installed package its contents."""
 
-SHELF = "shelf.toml"
-"""In each shelf's folder: what its page says beside the figures."""
+PUBLICATION = "publication.toml"
+"""In each publication's folder: what its page says beside the figures."""
 
-EVERYTHING = "seeds"
-"""All shelves under one name: the publications that the catalogue began with."""
+EVERYTHING = "all"
+"""All publications under one name."""
+
+FORMER = {"seeds": EVERYTHING}
+"""Names of before, and what they are called now."""
 
 
-class Shelf(Part):
+class Publication(Part):
     """A publication, in words."""
 
     title: str
@@ -39,18 +42,19 @@ def files() -> dict[str, Path]:
     root = folder()
     if root is None:
         return {}
-    found = sorted(file for file in root.glob("*/*.toml") if file.name != SHELF)
+    found = sorted(file for file in root.glob("*/*.toml") if file.name != PUBLICATION)
     return {f"{file.parent.name}/{file.stem}": file for file in found}
 
 
 def members(name: str) -> list[str]:
-    """The experiments of a shelf, or of all of them (`seeds`); none if there is no such shelf."""
-    return [file for file in files() if name in (EVERYTHING, file.split("/")[0])]
+    """The experiments of a publication, or of all of them (`all`); none if there is no such publication."""
+    wanted = FORMER.get(name, name)
+    return [file for file in files() if wanted in (EVERYTHING, file.split("/")[0])]
 
 
-def shelf(name: str) -> Shelf:
-    """What is said of a shelf; raises `BadInputError` where its file is missing or wrong."""
-    return read_toml((folder() or FOLDER) / name / SHELF, Shelf)
+def publication(name: str) -> Publication:
+    """What is said of a publication; raises `BadInputError` where its file is missing or wrong."""
+    return read_toml((folder() or FOLDER) / name / PUBLICATION, Publication)
 
 
 def locate(name: str) -> Path:
@@ -63,9 +67,9 @@ def locate(name: str) -> Path:
     if name.endswith(".toml"):
         raise BadInputError("", None, "is missing", name)
     if members(name):
-        raise BadInputError("EXPERIMENT", name, "one experiment, not a whole shelf", "command line")
-    shelves = {experiment.split("/")[0] for experiment in known}
-    near = nearest(name, [EVERYTHING, *sorted(shelves), *known])
+        raise BadInputError("EXPERIMENT", name, "one experiment, not a whole publication", "command line")
+    publications = {experiment.split("/")[0] for experiment in known}
+    near = nearest(name, [EVERYTHING, *sorted(publications), *known])
     expected = f"one of the catalogue's experiments (dragstrip list) or a file{near}"
     raise BadInputError("EXPERIMENT", name, expected, "command line")
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dragstrip.expand import Run
+from dragstrip.expand import PlannedRun
 from dragstrip.pool import Task, Watcher, complain, run_all
 from dragstrip.recording import TABLES, Recording, read
 from dragstrip.runner import Plan, prepare
@@ -24,7 +24,7 @@ from dragstrip.runner import Plan, prepare
 class Verdict:
     """What two runs of one scenario say: the same hash, the first difference, or why there is none to see."""
 
-    run: Run
+    run: PlannedRun
     sha256: str
     difference: str
     failure: str = ""
@@ -59,7 +59,7 @@ def check(planned: Plan, workers: int | None = None, watcher: Watcher | None = N
     return verdicts
 
 
-def twice(runs: Sequence[Run]) -> list[Run]:
+def twice(runs: Sequence[PlannedRun]) -> list[PlannedRun]:
     """Every run, and then the same again."""
     return [run for run in runs for _ in range(2)]
 

@@ -15,9 +15,9 @@ from statistics import median
 from typing import Any
 
 from dragstrip.errors import BadInputError, nearest
-from dragstrip.expand import Run
+from dragstrip.expand import PlannedRun
 from dragstrip.experiment import Claim, Experiment, FlowTable, Selector
-from dragstrip.measures import Flow, Measured, Window, find, names
+from dragstrip.measures import FlowMeasures, Measured, Window, find, names
 
 REPRODUCED = "reproduced"
 CONTRADICTED = "contradicted"
@@ -54,7 +54,7 @@ RUN_KEYS = ("alternative", "repeat")
 class Finished:
     """A run whose recording can be measured."""
 
-    run: Run
+    run: PlannedRun
     measured: Measured
 
 
@@ -66,7 +66,7 @@ def conversion(measure_unit: str, claim_unit: str) -> float | None:
     return factor / claimed_factor if kind == claimed_kind else None
 
 
-def check(experiment: Experiment, runs: Sequence[Run], source: str = "") -> None:
+def check(experiment: Experiment, runs: Sequence[PlannedRun], source: str = "") -> None:
     """Raises `BadInputError` for a claim that could never be measured, before anything runs."""
     for at, claim in enumerate(experiment.claims):
         where = f"claims[{at}] ({claim.id})"
@@ -85,7 +85,7 @@ def check(experiment: Experiment, runs: Sequence[Run], source: str = "") -> None
         _check_selector(f"flow_tables[{at}].where", table.where, runs, source)
 
 
-def _check_selector(where: str, selector: Selector, runs: Sequence[Run], source: str) -> None:
+def _check_selector(where: str, selector: Selector, runs: Sequence[PlannedRun], source: str) -> None:
     for key, wanted in selector.items():
         known: set[Any] = set()
         for run in runs:
@@ -99,7 +99,7 @@ def _check_selector(where: str, selector: Selector, runs: Sequence[Run], source:
                 raise BadInputError(f"{where}.{key}", value, f"one of {shown}", source)
 
 
-def _values(run: Run, key: str) -> list[Any]:
+def _values(run: PlannedRun, key: str) -> list[Any]:
     """What a selector's key can be in a run."""
     scenario = run.scenario
     match key:
@@ -246,7 +246,7 @@ def _figures(claim: Claim, where: Selector, item: Finished) -> Iterator[float | 
         yield None if value is None else float(value)
 
 
-def _run_selected(where: Selector, run: Run) -> bool:
+def _run_selected(where: Selector, run: PlannedRun) -> bool:
     own = {*FLOW_KEYS, *PROBE_KEYS, *QUEUE_KEYS}
     return all(
         any(value in listed(wanted) for value in _values(run, key))
@@ -255,7 +255,7 @@ def _run_selected(where: Selector, run: Run) -> bool:
     )
 
 
-def concerns(claim: Claim, run: Run) -> bool:
+def concerns(claim: Claim, run: PlannedRun) -> bool:
     """Whether a claim needs this run."""
     return any(
         all(any(value in listed(wanted) for value in _values(run, key)) for key, wanted in selector.items())
@@ -263,7 +263,7 @@ def concerns(claim: Claim, run: Run) -> bool:
     )
 
 
-def _flow_selected(where: Selector, flow: Flow) -> bool:
+def _flow_selected(where: Selector, flow: FlowMeasures) -> bool:
     return all(getattr(flow, key) in listed(where[key]) for key in FLOW_KEYS if key in where)
 
 

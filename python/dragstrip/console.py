@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from dragstrip.expand import Run
+from dragstrip.expand import PlannedRun
 from dragstrip.experiment import Experiment
 from dragstrip.paths import link_facts
 from dragstrip.pool import Outcome, Watcher
@@ -26,7 +26,7 @@ UNKNOWN = "–"
 
 
 @contextmanager
-def watching(runs: Sequence[Run], quiet: bool = False) -> Iterator[Watcher]:
+def watching(runs: Sequence[PlannedRun], quiet: bool = False) -> Iterator[Watcher]:
     """A progress bar on a terminal, a line per finished run elsewhere, nothing if quiet."""
     if quiet:
         yield Watcher()
@@ -50,7 +50,7 @@ def watching(runs: Sequence[Run], quiet: bool = False) -> Iterator[Watcher]:
 class _Bar(Watcher):
     """One bar over simulated seconds of all runs."""
 
-    def __init__(self, runs: Sequence[Run], progress: Progress) -> None:
+    def __init__(self, runs: Sequence[PlannedRun], progress: Progress) -> None:
         self.runs = runs
         self.progress = progress
         self.reached = [0.0] * len(runs)
@@ -77,7 +77,7 @@ class _Bar(Watcher):
 
 
 class _Lines(Watcher):
-    def __init__(self, runs: Sequence[Run]) -> None:
+    def __init__(self, runs: Sequence[PlannedRun]) -> None:
         self.runs = runs
         self.several = len({run.engine for run in runs}) > 1
         self.done = 0
@@ -90,7 +90,7 @@ class _Lines(Watcher):
         print(f"[{self.done}/{len(self.runs)}] {name}: {ending}", file=sys.stderr)  # noqa: T201
 
 
-def show_result(document: dict[str, Any], runs: Sequence[Run]) -> None:
+def show_result(document: dict[str, Any], runs: Sequence[PlannedRun]) -> None:
     """The runs, medians over repeats, and the claims."""
     console = Console()
     console.print(_runs_table(document, runs))
@@ -146,7 +146,7 @@ def _queues(group: Group) -> list[float | None]:
     return [max((one for one in medians if one is not None), default=None) for medians in known if medians]
 
 
-def _runs_table(document: dict[str, Any], runs: Sequence[Run]) -> Table:
+def _runs_table(document: dict[str, Any], runs: Sequence[PlannedRun]) -> Table:
     repeats = 1 + max((run.repeat for run in runs), default=0)
     note = f", medians of {repeats} repeats" if repeats > 1 else ""
     table = Table(title=f"{document['experiment']}{note}", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
@@ -161,7 +161,7 @@ def _runs_table(document: dict[str, Any], runs: Sequence[Run]) -> Table:
     return table
 
 
-def _groups(document: dict[str, Any], runs: Sequence[Run]) -> dict[tuple[str, str], Group]:
+def _groups(document: dict[str, Any], runs: Sequence[PlannedRun]) -> dict[tuple[str, str], Group]:
     """(name without the repeat's number, algorithm) → [(run, its flows of that algorithm)]."""
     plain = {f"runs/{run.slug}": run.name.rsplit(" #", 1)[0] for run in runs}
     several = len({run.engine for run in runs}) > 1
@@ -241,7 +241,7 @@ def _figure(value: Any) -> str:
             return str(value)
 
 
-def show_plan(experiment: Experiment, runs: Sequence[Run]) -> None:
+def show_plan(experiment: Experiment, runs: Sequence[PlannedRun]) -> None:
     """What an experiment would run, and its claims."""
     console = Console(highlight=False)
     scenario = runs[0].scenario

@@ -26,7 +26,7 @@ Json: TypeAlias = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Run:
+class PlannedRun:
     """One scenario of an experiment, and which one it is."""
 
     number: int
@@ -45,8 +45,8 @@ class Run:
 
 
 def expand(
-    experiment: Experiment, source: str = "", wanted: Callable[[Run], bool] = lambda _run: True
-) -> list[Run]:
+    experiment: Experiment, source: str = "", wanted: Callable[[PlannedRun], bool] = lambda _run: True
+) -> list[PlannedRun]:
     """All runs in the order of time: every alternative in turn, then all again with the next seed.
 
     Of two engines the first one's come first, and the second, against which it is held, runs everything once
@@ -55,14 +55,14 @@ def expand(
     Raises `BadInputError` for the first scenario that is wanted and that the core would refuse.
     """
     variants = list(_variants(experiment, source))
-    runs: list[Run] = []
+    runs: list[PlannedRun] = []
     for number, engine in enumerate(experiment.engines):
         repeats = experiment.repeat + (number > 0)
         for repeat in range(repeats):
             for settings, variant in variants:
                 name = _name(settings, variant, repeat, repeats)
                 scenario = build(variant, name, variant.seed + repeat)
-                run = Run(len(runs), name, scenario, settings, repeat, engine)
+                run = PlannedRun(len(runs), name, scenario, settings, repeat, engine)
                 if not wanted(run):
                     continue
                 if repeat == 0:  # repeats differ in the seed alone

@@ -33,7 +33,7 @@ class Window:
 
 
 @dataclass(frozen=True)
-class Flow:
+class FlowMeasures:
     """A row of the table `flows`."""
 
     flow: int
@@ -71,11 +71,11 @@ class Measured:
         return measured
 
     @cached_property
-    def flows(self) -> list[Flow]:
+    def flows(self) -> list[FlowMeasures]:
         """The flows in the order of the scenario."""
-        return [Flow(**row) for row in self._run.flows()]
+        return [FlowMeasures(**row) for row in self._run.flows()]
 
-    def segment_bytes(self, flow: Flow) -> int:
+    def segment_bytes(self, flow: FlowMeasures) -> int:
         """The MSS: the smaller MTU of both hosts less IP and TCP headers, timestamps included unless off."""
         return self._run.segment_bytes(flow.flow)
 
@@ -83,20 +83,22 @@ class Measured:
         """Links where packets can wait or be lost, the dumbbell's bottleneck first."""
         return self._run.queued_links()
 
-    def series(self, name: str, subject: Flow | str, window: Window = Window()) -> Floats:
+    def series(self, name: str, subject: FlowMeasures | str, window: Window = Window()) -> Floats:
         """The values of a series: of a flow, of the probe with a label, of a link's queue."""
         asked = (name, _subject(subject), window.after_ns, window.state)
         return np.frombuffer(_asked(self._run.series, *asked), dtype="<f8")
 
-    def throughput_bps(self, flow: Flow, window: Window) -> Floats:
+    def throughput_bps(self, flow: FlowMeasures, window: Window) -> Floats:
         """Ethernet frames that arrived, retransmissions included, in each whole second."""
         return self.series("throughput_bps", flow, window)
 
-    def written_bps(self, flow: Flow, window: Window) -> Floats:
+    def written_bps(self, flow: FlowMeasures, window: Window) -> Floats:
         """What the sending socket took, sent or not, in each whole second: iperf's figure at the sender."""
         return self.series("written_bps", flow, window)
 
-    def figure(self, name: str, subject: Flow | str | None = None, window: Window = Window()) -> float | None:
+    def figure(
+        self, name: str, subject: FlowMeasures | str | None = None, window: Window = Window()
+    ) -> float | None:
         """A figure by the name that claims have for it; none where there is nothing to measure."""
         asked = (name, _subject(subject), window.after_ns, window.state)
         figure: float | None = _asked(self._run.figure, *asked)
@@ -108,8 +110,8 @@ class Measured:
         return summary
 
 
-def _subject(subject: Flow | str | None) -> int | str | None:
-    return subject.flow if isinstance(subject, Flow) else subject
+def _subject(subject: FlowMeasures | str | None) -> int | str | None:
+    return subject.flow if isinstance(subject, FlowMeasures) else subject
 
 
 def _asked(function: Callable[..., Any], *arguments: Any) -> Any:

@@ -20,7 +20,7 @@ PING_FRAME_BYTES = 98
 
 
 @dataclass(frozen=True)
-class Path:
+class PathFacts:
     """The way between two nodes and back. Links are the scenario's own."""
 
     forward: list[Json]
@@ -42,12 +42,12 @@ class Path:
         return [*self.forward, *self.back]
 
 
-def path_of(scenario: Json, near: str, far: str) -> Path:
+def path_of(scenario: Json, near: str, far: str) -> PathFacts:
     """The way that packets between two nodes take; raises `BadInputError` if there is none."""
     return paths_of(scenario, [(near, far)])[0]
 
 
-def paths_of(scenario: Json, pairs: Iterable[tuple[str, str]]) -> list[Path]:
+def paths_of(scenario: Json, pairs: Iterable[tuple[str, str]]) -> list[PathFacts]:
     """The same of several pairs of nodes, in their order."""
     links = {link["name"]: link for link in scenario["links"]}
     try:
@@ -55,7 +55,7 @@ def paths_of(scenario: Json, pairs: Iterable[tuple[str, str]]) -> list[Path]:
     except _core.InputError as error:
         raise _refused(error) from None
     return [
-        Path(
+        PathFacts(
             forward=[links[name] for name in facts["forward"]],
             back=[links[name] for name in facts["back"]],
             bottleneck=links.get(facts["bottleneck"]),

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from dragstrip import _core, engines
 from dragstrip.errors import BadInputError, DragstripError
-from dragstrip.expand import Run, expand
+from dragstrip.expand import PlannedRun, expand
 from dragstrip.experiment import Experiment
 from dragstrip.files import write_json
 from dragstrip.machine import release_memory
@@ -43,7 +43,7 @@ class Plan:
     """An experiment, checked and expanded, that may run."""
 
     experiment: Experiment
-    runs: list[Run]
+    runs: list[PlannedRun]
     source: str = ""
     ablations: list[Ablated] = field(default_factory=list)
 
@@ -65,7 +65,7 @@ class Plan:
 class Job:
     """A run, and where below the output folder its recording goes."""
 
-    run: Run
+    run: PlannedRun
     folder: str
 
     @cached_property
@@ -148,9 +148,9 @@ def execute_all(
         made = {job.simulated: (job.folder, next(remaining)) for job in planned.jobs}
         document = _document(planned, made, folder)
         if len(planned.experiment.engines) > 1:
-            from dragstrip.fidelity import agree, both
+            from dragstrip.validation import both, validate
 
-            document["agreement"] = agree.document(both.of_result(document, folder))
+            document["agreement"] = validate.document(both.of_result(document, folder))
         write_json(folder / "experiment.json", planned.experiment.content())
         write_json(folder / "result.json", document)
         measured(name, document)
@@ -231,7 +231,7 @@ def _beside(bundle: Bundle) -> Markup | None:
         return None
     from markupsafe import Markup
 
-    from dragstrip.fidelity import both, page
+    from dragstrip.validation import both, page
 
     document = {"runs": [run.summary for run in bundle.runs], "failed": bundle.failed}
     return Markup(page.section(both.of_result(document, bundle.folder)))  # noqa: S704 - our own HTML
@@ -317,7 +317,7 @@ def _flow_tables(planned: Plan, finished: Sequence[Finished]) -> list[dict[str, 
     return [flow_table(table, finished) for table in planned.experiment.flow_tables]
 
 
-def _finished(runs: Sequence[Run], made: Made, out: Path) -> list[Finished]:
+def _finished(runs: Sequence[PlannedRun], made: Made, out: Path) -> list[Finished]:
     """Those that left a recording."""
     from dragstrip.claims import Finished
     from dragstrip.measures import Measured

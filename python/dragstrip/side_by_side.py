@@ -1,4 +1,4 @@
-"""Experiments on both engines, side by side: `dragstrip agree EXPERIMENT...`."""
+"""Experiments on both engines, side by side: `dragstrip validate EXPERIMENT...`."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from dragstrip import catalogue
 from dragstrip.console import watching
 from dragstrip.engines import PAIR
 from dragstrip.errors import BadInputError
-from dragstrip.expand import Run, assign
+from dragstrip.expand import PlannedRun, assign
 from dragstrip.experiment import Experiment, rebuilt
-from dragstrip.fidelity import both
-from dragstrip.fidelity.agree import Agreement
-from dragstrip.fidelity.conditions import conditions
-from dragstrip.fidelity.document import definitions, every_case, standings
-from dragstrip.fidelity.grid import Grid
 from dragstrip.files import write_text
 from dragstrip.runner import Plan, execute_all, plan
+from dragstrip.validation import both
+from dragstrip.validation.conditions import conditions
+from dragstrip.validation.document import definitions, every_case, standings
+from dragstrip.validation.grid import Grid
+from dragstrip.validation.validate import Agreement
 
 REPEATS = 10
 """Of the kernel where netem rolls dice; the simulator is then asked for more (both.py)."""
@@ -83,7 +83,7 @@ def _changed(experiment: Experiment, chosen: Chosen) -> Experiment:
     return rebuilt(content, {"engine": PAIR})[0]
 
 
-def _needed(run: Run, repeat: int | None, model: str) -> bool:
+def _needed(run: PlannedRun, repeat: int | None, model: str) -> bool:
     """Ten seeds on both engines where netem's dice decide; else one, and one more beside the model."""
     if repeat is None and conditions(run.scenario).stochastic:
         return run.repeat < REPEATS
@@ -143,7 +143,7 @@ def _place(out: Path | None) -> Iterator[Path]:
     if out is not None:
         yield out
         return
-    with tempfile.TemporaryDirectory(prefix="dragstrip-agree-") as scratch:
+    with tempfile.TemporaryDirectory(prefix="dragstrip-validate-") as scratch:
         yield Path(scratch)
 
 

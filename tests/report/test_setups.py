@@ -16,7 +16,7 @@ from dragstrip.report.collect import _largest
 from dragstrip.report.colours import assign
 from dragstrip.report.load import load
 from dragstrip.report.setups import Contender, Setup, algorithms_of, drawn, setups_of
-from dragstrip.report.stats import Figure, Row, rows_of
+from dragstrip.report.stats import Row, Statistic, rows_of
 from dragstrip.report.verdict import cautions, headline, verdicts
 
 from . import synthetic
@@ -176,13 +176,13 @@ def test_samples_after_a_flows_end_limit_nothing(tmp_path: Path) -> None:
 def test_a_winner_is_not_also_the_worst() -> None:
     """Ties chain: b ties with a and with c, which do not tie with each other."""
     contenders = [Contender(name, name, name, "#000") for name in "abc"]
-    rows = [row_of(c, Figure(v, v, v)) for c, v in zip(contenders, (100.0, 99.2, 98.5), strict=True)]
+    rows = [row_of(c, Statistic(v, v, v)) for c, v in zip(contenders, (100.0, 99.2, 98.5), strict=True)]
     setup = Setup("", "", [], contenders)
     (most,) = (v for v in verdicts(setup, rows) if v.what == "Most data")
     assert (most.best, most.worst) == (["a", "b"], ["c"])
 
 
-def row_of(contender: Contender, goodput: Figure) -> Row:
+def row_of(contender: Contender, goodput: Statistic) -> Row:
     nothing = {field.name: None for field in fields(Row)}
     return Row(**{**nothing, "contender": contender, "flows": 1, "goodput_bps": goodput, "limits": {}})  # type: ignore[arg-type]
 

@@ -12,9 +12,9 @@ from dragstrip.engines.recall import recall
 from dragstrip.engines.vm import ENGINE
 from dragstrip.expand import expand
 from dragstrip.experiment import Experiment
-from dragstrip.fidelity import both
 from dragstrip.recording import read
 from dragstrip.runner import execute, plan
+from dragstrip.validation import both
 
 pytestmark = pytest.mark.usefixtures("linux")
 

@@ -28,7 +28,7 @@ impl Scenario {
         Ok(scenario)
     }
 
-    /// The JSON Schema of a scenario, as `schema/scenario.schema.json` holds it.
+    /// The JSON Schema of a scenario, as `docs/reference/scenario.schema.json` holds it.
     #[must_use]
     pub fn schema() -> serde_json::Value {
         schemars::schema_for!(Self).to_value()
@@ -60,7 +60,7 @@ pub fn json_problem(path: String, error: &serde_json::Error) -> Problem {
             let got = got.split_once(": ").map_or(got, |(_, got)| got);
             Problem::new(path, got, plain_type(expected))
         }
-        None => Problem::new(path, message, "what schema/scenario.schema.json says"),
+        None => Problem::new(path, message, "what docs/reference/scenario.schema.json says"),
     }
 }
 

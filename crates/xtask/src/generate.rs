@@ -12,7 +12,7 @@ fn outputs(root: &Path) -> Result<Vec<Output>, Failure> {
     let schema = serde_json::to_string_pretty(&json)
         .map_err(|error| Failure::Usage(format!("the schema cannot be written: {error}")))?;
     let mut outputs = vec![
-        Output { path: "schema/scenario.schema.json", text: schema + "\n" },
+        Output { path: "docs/reference/scenario.schema.json", text: schema + "\n" },
         Output { path: "python/dragstrip/scenario.py", text: python::module(&model) },
     ];
     outputs.extend(pages::all(root, &model)?);

@@ -24,7 +24,7 @@ fn scenario(model: &Model) -> String {
     let mut text = format!(
         "{MARK}# The scenario\n\n\
          One concrete run, as an engine takes it: JSON, every quantity in base units and named by its\n\
-         suffix (`_ns`, `_bps`, `_bytes`). `schema/scenario.schema.json` is its JSON Schema,\n\
+         suffix (`_ns`, `_bps`, `_bytes`). `docs/reference/scenario.schema.json` is its JSON Schema,\n\
          `dragstrip.scenario` its Python classes. Unknown fields are errors. Experiments (TOML, with\n\
          units) are expanded to scenarios; `dragstrip run` keeps each run's `scenario.json`.\n"
     );

@@ -10,7 +10,7 @@ use std::process::Command;
 const LINES_MAX: usize = 600;
 /// Where people write.
 const FOLDERS: &[&str] =
-    &["bpf", "crates", "python", "docs", "experiments", "bench", "tests", "schema", "fuzz", ".ci"];
+    &["bpf", "crates", "python", "docs", "experiments", "bench", "tests", "validation", "fuzz", ".ci"];
 const FILES: &[&str] = &["README.md", "Makefile", "pyproject.toml", "Cargo.toml"];
 /// Endings of the files that are read.
 const ENDINGS: &[&str] =

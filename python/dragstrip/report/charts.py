@@ -29,8 +29,8 @@ from dragstrip.report.figure import Shares as StackedShares
 from dragstrip.report.quantity import RATES, TIMES_MS, Unit, unit_for
 from dragstrip.report.series import Curve
 from dragstrip.report.setups import Contender, Setup
-from dragstrip.report.stats import Figure as Measured
 from dragstrip.report.stats import Row
+from dragstrip.report.stats import Statistic as Measured
 from dragstrip.report.timeline import timelines
 
 # A wider spread than this (95th percentile of one to 5th of another) is drawn on a logarithmic axis.

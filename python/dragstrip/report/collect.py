@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from dragstrip.measures import THROUGHPUT_NS, rates_bps
-from dragstrip.report.load import FloatArray, Flow, Recording, middle_of
+from dragstrip.report.load import FloatArray, RecordedFlow, Recording, middle_of
 from dragstrip.report.series import EMPTY, Curve, cdf, decimate, jain, middle, nice_bin_s, rate_per_bin
 from dragstrip.report.setups import Contender, Setup, drawn
 
@@ -92,7 +92,7 @@ def _curves(setup: Setup, contender: Contender) -> Curves:
     )
 
 
-def _flows(contender: Contender) -> Iterator[tuple[Recording, Flow]]:
+def _flows(contender: Contender) -> Iterator[tuple[Recording, RecordedFlow]]:
     for bout in contender.bouts:
         for flow in drawn(bout.flows):
             yield bout.run.recording, flow
@@ -103,7 +103,7 @@ def _pooled(arrays: list[FloatArray]) -> FloatArray:
     return np.asarray(values[np.isfinite(values)], dtype=np.float64)
 
 
-def _rate_curve(recording: Recording, flow: Flow, column: str, bin_s: float) -> Curve:
+def _rate_curve(recording: Recording, flow: RecordedFlow, column: str, bin_s: float) -> Curve:
     received = recording.received
     return rate_per_bin(
         received.column("time_ns", flow.flow),
@@ -114,7 +114,7 @@ def _rate_curve(recording: Recording, flow: Flow, column: str, bin_s: float) -> 
     )
 
 
-def _rates_bps(recording: Recording, flow: Flow) -> FloatArray:
+def _rates_bps(recording: Recording, flow: RecordedFlow) -> FloatArray:
     """What arrived in each second of the flow's life, as `throughput_bps` in measures.py."""
     time_s = recording.received.column("time_ns", flow.flow) / 1e9
     inside = (time_s - recording.interval_s >= flow.start_s - 1e-9) & (time_s <= flow.stop_s + 1e-9)
@@ -122,11 +122,11 @@ def _rates_bps(recording: Recording, flow: Flow) -> FloatArray:
     return rates_bps(wire_bytes, round(recording.interval_s * 1e9))
 
 
-def _throughput_line(bin_s: float) -> Callable[[Recording, Flow], Curve]:
+def _throughput_line(bin_s: float) -> Callable[[Recording, RecordedFlow], Curve]:
     return lambda recording, flow: _rate_curve(recording, flow, "wire_bytes", bin_s)
 
 
-def _rtt_curve(recording: Recording, flow: Flow) -> Curve:
+def _rtt_curve(recording: Recording, flow: RecordedFlow) -> Curve:
     """Every RTT sample; where they were not recorded, the latest at each interval (as in measures.py)."""
     table = recording.rtts if flow.flow in recording.rtts.rows else recording.samples
     time_s = table.column("time_ns", flow.flow) / 1e9
@@ -134,12 +134,12 @@ def _rtt_curve(recording: Recording, flow: Flow) -> Curve:
     return Curve(time_s[inside], table.column("rtt_ns", flow.flow)[inside] / 1e6)
 
 
-def _cwnd_curve(recording: Recording, flow: Flow) -> Curve:
+def _cwnd_curve(recording: Recording, flow: RecordedFlow) -> Curve:
     table = recording.samples
     return Curve(table.column("time_ns", flow.flow) / 1e9, table.column("cwnd_bytes", flow.flow))
 
 
-def _panel(setup: Setup, contender: Contender, curve: Callable[[Recording, Flow], Curve]) -> Panel:
+def _panel(setup: Setup, contender: Contender, curve: Callable[[Recording, RecordedFlow], Curve]) -> Panel:
     """The first run's flows as lines to look at, the repeats pale behind them."""
     first = [curve(contender.bouts[0].run.recording, flow) for flow in drawn(contender.bouts[0].flows)]
     others = [curve(bout.run.recording, flow) for bout in contender.bouts[1:] for flow in drawn(bout.flows)]

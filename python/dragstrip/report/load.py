@@ -27,7 +27,7 @@ Json = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Flow:
+class RecordedFlow:
     """One row of the table `flows`."""
 
     flow: Any
@@ -82,7 +82,7 @@ class Recording:
         return float((self.scenario.get("record") or {}).get("interval_ns") or 100_000_000) / 1e9
 
     @cached_property
-    def flows(self) -> list[Flow]:
+    def flows(self) -> list[RecordedFlow]:
         """All flows, in the order of the table."""
         columns = ["flow", "label", "cc", "start_ns", "stop_ns"]
         optional = ["protocol", "segments_sent", "retransmits"]
@@ -93,7 +93,7 @@ class Recording:
             cc = row["cc"] or ""
             protocol = row.get("protocol") or ("tcp" if cc else "udp")
             flows.append(
-                Flow(
+                RecordedFlow(
                     flow=row["flow"],
                     label=str(row["label"]),
                     cc=cc if cc and protocol != "udp" else "udp",
@@ -137,7 +137,7 @@ class Recording:
         """Backlog and counters of each link."""
         return self._table("queues", "link", ["time_ns", "backlog_bytes"])
 
-    def limits(self, flow: Flow) -> Mapping[str, int]:
+    def limits(self, flow: RecordedFlow) -> Mapping[str, int]:
         """How many samples of a flow's life were limited by what (cwnd, rwnd, sndbuf, app)."""
         time_s = self.samples.column("time_ns", flow.flow) / 1e9
         return self.samples.tally("limited_by", flow.flow, (time_s >= flow.start_s) & (time_s < flow.stop_s))
@@ -156,7 +156,7 @@ class Recording:
 
 
 @dataclass(frozen=True)
-class Run:
+class RecordedRun:
     """One run of the result document, with its recording."""
 
     summary: Json
@@ -193,7 +193,7 @@ class Bundle:
     description: str
     source: str
     experiment: Json
-    runs: list[Run]
+    runs: list[RecordedRun]
     # Runs without a recording: `scenario`, `seed` and `reason`.
     failed: list[Json] = field(default_factory=list)
     claims: list[Json] = field(default_factory=list)
@@ -229,7 +229,7 @@ def _list(folder: Path, document: Json, name: str) -> list[Json]:
     return value
 
 
-def _run(folder: Path, index: int, summary: Json) -> Run:
+def _run(folder: Path, index: int, summary: Json) -> RecordedRun:
     where = summary.get("recording")
     if not isinstance(where, str):
         raise BadInputError(
@@ -244,7 +244,7 @@ def _run(folder: Path, index: int, summary: Json) -> Run:
         )
     provenance = recording / "provenance.json"
     facts = read_json(provenance) if provenance.exists() else {}
-    return Run(summary, Recording(recording, _scenario(recording / "scenario.json"), facts))
+    return RecordedRun(summary, Recording(recording, _scenario(recording / "scenario.json"), facts))
 
 
 def _scenario(path: Path) -> Json:

@@ -20,7 +20,7 @@ from dragstrip import viewer
 from dragstrip.report import embed, quantity
 from dragstrip.report.colours import GRID, INK, MUTED, ON_DARK
 from dragstrip.report.figure import Figure
-from dragstrip.report.load import Bundle, Json, Run
+from dragstrip.report.load import Bundle, Json, RecordedRun
 from dragstrip.report.setups import Setup
 from dragstrip.report.stats import Row
 from dragstrip.report.tables import Table, overview
@@ -233,10 +233,10 @@ class Provenance:
 
     common: list[tuple[str, str]]
     heads: list[str]
-    runs: list[tuple[Run, list[str]]]
+    runs: list[tuple[RecordedRun, list[str]]]
 
 
-def provenance(runs: list[Run]) -> Provenance:
+def provenance(runs: list[RecordedRun]) -> Provenance:
     """Where the figures come from, each fact said once."""
     told = [(run, _flat(run.recording.provenance)) for run in runs]
     keys = [key for key in dict.fromkeys(key for _, facts in told for key in facts) if key not in NOT_TOLD]

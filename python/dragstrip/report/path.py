@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dragstrip.paths import Path
+from dragstrip.paths import PathFacts
 from dragstrip.report import quantity
 from dragstrip.report.load import Json
 
@@ -100,7 +100,7 @@ def link_words(link: Json) -> list[str]:
     return words + impairments(link)
 
 
-def summary(path: Path) -> str:
+def summary(path: PathFacts) -> str:
     """`10 Mbit/s, 40 ms, bfifo 200 KiB`."""
     words = []
     if path.rate_bps is not None:

@@ -17,11 +17,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeVar
 
-from dragstrip.paths import Path, path_of, paths_of
+from dragstrip.paths import PathFacts, path_of, paths_of
 from dragstrip.report import path as paths
 from dragstrip.report import quantity
 from dragstrip.report.colours import DASHES
-from dragstrip.report.load import Flow, Json, Run
+from dragstrip.report.load import Json, RecordedFlow, RecordedRun
 
 T = TypeVar("T")
 
@@ -37,8 +37,8 @@ NOT_PATH_SYSCTLS = ("net.ipv4.tcp_congestion_control",)
 class Bout:
     """One contender in one run: its flows, and the rows of the result document about them."""
 
-    run: Run
-    flows: list[Flow]
+    run: RecordedRun
+    flows: list[RecordedFlow]
     results: list[Json]
 
 
@@ -70,7 +70,7 @@ class Setup:
 
     key: str
     title: str
-    runs: list[Run]
+    runs: list[RecordedRun]
     contenders: list[Contender]
 
     @property
@@ -110,11 +110,11 @@ class Setup:
         return min(self.duration_s, math.ceil(max(stops, default=self.duration_s)) or self.duration_s)
 
     @cached_property
-    def path(self) -> Path:
+    def path(self) -> PathFacts:
         """The way of the first flow."""
         flows = self.scenario.get("flows") or []
         if not flows:
-            return Path([], [])
+            return PathFacts([], [])
         return path_of(self.scenario, flows[0]["sender"], flows[0]["receiver"])
 
     @property
@@ -124,9 +124,9 @@ class Setup:
         return str(link["name"]) if link else None
 
 
-def setups_of(runs: Iterable[Run], colours: dict[str, str]) -> list[Setup]:
+def setups_of(runs: Iterable[RecordedRun], colours: dict[str, str]) -> list[Setup]:
     """All runs, grouped; in the order of first appearance."""
-    groups: dict[str, list[Run]] = {}
+    groups: dict[str, list[RecordedRun]] = {}
     for run in runs:
         groups.setdefault(_setup_key(run.scenario), []).append(run)
     setups = [Setup(key, "", members, _contenders(members, colours)) for key, members in groups.items()]
@@ -134,7 +134,7 @@ def setups_of(runs: Iterable[Run], colours: dict[str, str]) -> list[Setup]:
     return setups
 
 
-def algorithms_of(runs: Iterable[Run]) -> list[str]:
+def algorithms_of(runs: Iterable[RecordedRun]) -> list[str]:
     """Every algorithm once, in the order of first appearance."""
     return list(dict.fromkeys(flow.cc for run in runs for flow in run.recording.flows))
 
@@ -175,14 +175,14 @@ def _name(setups: list[Setup]) -> None:
                 twin.title = f"{twin.title} ({twin.runs[0].name})"
 
 
-def _contenders(runs: list[Run], colours: dict[str, str]) -> list[Contender]:
+def _contenders(runs: list[RecordedRun], colours: dict[str, str]) -> list[Contender]:
     by_label = _tell_by_label(runs)
     several = len({run.engine for run in runs}) > 1
     contenders: dict[str, Contender] = {}
     for run in runs:
         engine = f" · {run.engine}" if several else ""
         specs = {str(spec.get("label")): spec for spec in run.scenario.get("flows") or []}
-        members: dict[str, list[Flow]] = {}
+        members: dict[str, list[RecordedFlow]] = {}
         for flow in run.recording.flows:
             key = flow.label if by_label else flow.cc + _options(specs.get(flow.label, {}))
             key += engine
@@ -203,7 +203,7 @@ def _dashed(contenders: list[Contender]) -> list[Contender]:
     return contenders
 
 
-def _results(run: Run, flows: list[Flow]) -> list[Json]:
+def _results(run: RecordedRun, flows: list[RecordedFlow]) -> list[Json]:
     rows = {str(row.get("label")): row for row in run.summary.get("flows") or []}
     return [rows[flow.label] for flow in flows if flow.label in rows]
 
@@ -213,7 +213,7 @@ def _options(spec: Json) -> str:
     return "".join(f" {name}={quantity.digits(float(value))}" for name, value in sorted(options.items()))
 
 
-def _tell_by_label(runs: list[Run]) -> bool:
+def _tell_by_label(runs: list[RecordedRun]) -> bool:
     """Whether flows of one algorithm in one run differ in path, application or time."""
     labels = {str(flow.get("label")) for run in runs for flow in run.scenario.get("flows") or []}
     if len(labels) > LABELS_MAX:

@@ -13,7 +13,7 @@ TIE = 0.01
 
 
 @dataclass(frozen=True)
-class Figure:
+class Statistic:
     """A median over repeats with the least and the greatest."""
 
     middle: float
@@ -32,19 +32,19 @@ class Row:
 
     contender: Contender
     flows: int
-    goodput_bps: Figure | None
-    throughput_p50_bps: Figure | None
-    share: Figure | None
-    rtt_p5_ms: Figure | None
-    rtt_p50_ms: Figure | None
-    rtt_p95_ms: Figure | None
-    retransmits: Figure | None
-    retransmit_rate: Figure | None
-    queue_p50_bytes: Figure | None
-    queue_p95_bytes: Figure | None
-    dropped: Figure | None
-    marked: Figure | None
-    jain: Figure | None
+    goodput_bps: Statistic | None
+    throughput_p50_bps: Statistic | None
+    share: Statistic | None
+    rtt_p5_ms: Statistic | None
+    rtt_p50_ms: Statistic | None
+    rtt_p95_ms: Statistic | None
+    retransmits: Statistic | None
+    retransmit_rate: Statistic | None
+    queue_p50_bytes: Statistic | None
+    queue_p95_bytes: Statistic | None
+    dropped: Statistic | None
+    marked: Statistic | None
+    jain: Statistic | None
     limits: dict[str, float]
 
 
@@ -54,11 +54,11 @@ def rows_of(setup: Setup) -> list[Row]:
 
 
 def _row(setup: Setup, contender: Contender) -> Row:
-    def over(measure: Callable[[Bout], float | None]) -> Figure | None:
+    def over(measure: Callable[[Bout], float | None]) -> Statistic | None:
         values = [value for value in map(measure, contender.bouts) if value is not None]
-        return Figure(middle_of(values), min(values), max(values)) if values else None
+        return Statistic(middle_of(values), min(values), max(values)) if values else None
 
-    def queue(name: str, part: str | None = None) -> Figure | None:
+    def queue(name: str, part: str | None = None) -> Statistic | None:
         return over(lambda bout: _queue(setup, bout, name, part))
 
     return Row(

@@ -11,7 +11,7 @@ from dragstrip.report.load import Json, median, number
 from dragstrip.report.picture import settings_text
 from dragstrip.report.quantity import MISSING
 from dragstrip.report.setups import Contender, Setup
-from dragstrip.report.stats import TIE, Figure, Row
+from dragstrip.report.stats import TIE, Row, Statistic
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Table:
 class _Column:
     head: str
     meaning: str
-    figure: Callable[[Row], Figure | None]
+    figure: Callable[[Row], Statistic | None]
     text: Callable[[float | None], str]
     best: Callable[[list[float]], float] | None = None
 

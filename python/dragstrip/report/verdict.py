@@ -9,7 +9,7 @@ from markupsafe import Markup, escape
 
 from dragstrip.report import quantity
 from dragstrip.report.setups import FLOWS_DRAWN_MAX, Setup, drawn
-from dragstrip.report.stats import TIE, Figure, Row
+from dragstrip.report.stats import TIE, Row, Statistic
 
 # A share of segments; below it a difference is a handful of packets.
 RETRANSMIT_TIE = 1e-4
@@ -48,7 +48,7 @@ def verdicts(setup: Setup, rows: list[Row]) -> list[Verdict]:
 
 
 def _verdict(
-    what: str, figures: list[tuple[Row, Figure | None]], text: Text, *, most: bool = False
+    what: str, figures: list[tuple[Row, Statistic | None]], text: Text, *, most: bool = False
 ) -> Verdict | None:
     known = [(figure.middle, row.contender.title) for row, figure in figures if figure is not None]
     if len(known) < 2:

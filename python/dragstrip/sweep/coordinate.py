@@ -17,7 +17,7 @@ from typing import Any
 from dragstrip.pool.local import Event, Place
 from dragstrip.pool.work import FAILED, OK, Order
 from dragstrip.sweep.figures import figures
-from dragstrip.sweep.plan import Index, Run, Sweep
+from dragstrip.sweep.plan import Index, Sweep, SweepRun
 from dragstrip.sweep.progress import Progress, Tally
 from dragstrip.sweep.store import Store, result_rows
 
@@ -44,11 +44,11 @@ class Coordinator:
         self.progress = progress
         self.recordings = recordings
         self.attempts: dict[int, int] = {}
-        self.again: list[Run] = []
-        self.runs: dict[int, Run] = {}
+        self.again: list[SweepRun] = []
+        self.runs: dict[int, SweepRun] = {}
         """Those in flight."""
         self.stopping = False
-        self._point: tuple[int, list[Run]] = (-1, [])
+        self._point: tuple[int, list[SweepRun]] = (-1, [])
 
     def work(self, numbers: list[int], tally: Tally) -> None:
         """Makes these runs, the heavy ones first so that none is left over at the end."""
@@ -86,7 +86,7 @@ class Coordinator:
             self.place.submit(Order(run.number, run.text, self.sweep.engine, folder=recording))
         return False
 
-    def _make(self, number: int) -> Run:
+    def _make(self, number: int) -> SweepRun:
         point, repeat = divmod(number, self.sweep.repeat)
         if self._point[0] != point:
             self._point = (point, self.sweep.at(point, checked=True))

@@ -43,7 +43,7 @@ FRAMES_MIN = 3
 
 
 @dataclass(frozen=True)
-class Run:
+class SweepRun:
     """One run of a sweep."""
 
     number: int
@@ -113,7 +113,7 @@ class Sweep:
         """The paths that vary, in order."""
         return list(self.settings(0))
 
-    def at(self, point: int, checked: bool = False) -> list[Run]:
+    def at(self, point: int, checked: bool = False) -> list[SweepRun]:
         """The runs of one combination: they differ in the seed alone.
 
         Raises `BadInputError` for one that the core would refuse, unless it was `checked` before.
@@ -129,10 +129,10 @@ class Sweep:
             filled["seed"] = self.seed + repeat
             text = json.dumps(filled, sort_keys=True, separators=(",", ":"))
             key = run_key(text, self.engine, self.version)
-            made.append(Run(point * self.repeat + repeat, point, repeat, key, text, weight))
+            made.append(SweepRun(point * self.repeat + repeat, point, repeat, key, text, weight))
         return made
 
-    def run(self, number: int) -> Run:
+    def run(self, number: int) -> SweepRun:
         """One run by its number."""
         point, repeat = divmod(number, self.repeat)
         return self.at(point)[repeat]

@@ -1,0 +1,287 @@
+"""`dragstrip validate`: an engine held against a real kernel, figure by figure."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from dragstrip.cli.options import JsonFlag, Load, Workers
+from dragstrip.errors import BadInputError, Raw
+
+if TYPE_CHECKING:
+    from dragstrip.side_by_side import Chosen
+
+DEFAULT = "compare"
+
+
+class _WithDefault(TyperGroup):
+    """A group whose first command needs no name: `validate EXPERIMENT` is `validate compare EXPERIMENT`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Puts the name in where no command is named and no help is asked for."""
+        if not (args and (args[0] in self.commands or args[0] == "--help")):
+            args = [DEFAULT, *args]
+        return super().parse_args(ctx, args)
+
+
+app = typer.Typer(
+    cls=_WithDefault,
+    help="Hold the simulator against a real kernel, figure by figure.",
+    epilog="Example: dragstrip validate bu-cs655-2022 --out agreement",
+)
+
+Experiments = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[EXPERIMENT]...",
+        help="Runs these on both engines: names in the catalogue, publications, or TOML files. "
+        "Without one: a grid of stored recordings.",
+        show_default=False,
+    ),
+]
+GridFile = Annotated[
+    Path | None, typer.Option("--grid", help="Grid file.", show_default="validation/linux-6.1/grid.toml")
+]
+Recordings = Annotated[
+    Path | None, typer.Option("--recordings", help="Folder of kernel recordings, not the grid's own.")
+]
+Only = Annotated[str | None, typer.Option("--only", help="Cases whose name contains or matches this.")]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set", metavar="PATH=VALUE", help="A field of the experiments, such as hosts.*.tick_hz=250."
+    ),
+]
+Repeat = Annotated[
+    int | None,
+    typer.Option(
+        "--repeat",
+        min=1,
+        help="Seeds; the kernel runs with one more. Default: ten where loss or jitter is random, else one.",
+    ),
+]
+Length = Annotated[
+    str | None, typer.Option("--duration", help="Instead of the experiments' own, such as 10s.")
+]
+Nominal = Annotated[
+    bool, typer.Option("--nominal", help="The path as configured, without what pings show beside it.")
+]
+
+
+@app.command(DEFAULT)
+def compare(
+    experiments: Experiments = None,
+    grid: GridFile = None,
+    recordings: Recordings = None,
+    only: Only = None,
+    set_: Settings = None,
+    repeat: Repeat = None,
+    duration: Length = None,
+    load: Load = None,
+    nominal: Nominal = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            help="Folder for agreement.html (heat maps, overlaid traces) and the recordings of EXPERIMENT.",
+        ),
+    ] = None,
+    write_docs: Annotated[
+        Path | None,
+        typer.Option("--write-docs", metavar="FILE", help="Write a page for docs/, such as fidelity.md."),
+    ] = None,
+    workers: Workers = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Compare throughput, RTT, queueing, loss and shares with the kernel's (the default command).
+
+    Example: dragstrip validate bu-cs655-2022 --out agreement
+    """
+    from dragstrip.files import expect_file, expect_folder
+
+    if out is not None:
+        expect_folder("--out", out)
+    if write_docs is not None:
+        expect_file("--write-docs", write_docs)
+    _refuse_misplaced(experiments, grid, recordings, set_, repeat, duration, load)
+    if experiments:
+        from dragstrip.side_by_side import Chosen
+
+        chosen = Chosen(experiments, only, set_ or [], repeat, duration, load or [])
+        _experiments(chosen, nominal, out, write_docs, workers, as_json)
+        return
+    from dragstrip.validation import command, console
+    from dragstrip.validation.validate import document, validate
+
+    described, runs = command.chosen(grid, recordings, only)
+    found = validate(runs, workers, spread=write_docs is not None, nominal=nominal)
+    if as_json:
+        _print_json(document(found))
+    else:
+        console.show(found)
+    if out is not None:
+        page = command.write_page(found, described, out)
+        typer.echo(f"Page: {page}", err=as_json)
+    if write_docs is not None:
+        command.write_docs(found, grid, runs, workers, write_docs)
+    if found.failed:
+        raise typer.Exit(1)
+
+
+@app.command()
+def explain(
+    case: Annotated[str, typer.Argument(help="A case's name, or a part that only one has.")],
+    experiments: Experiments = None,
+    grid: GridFile = None,
+    recordings: Recordings = None,
+    set_: Settings = None,
+    repeat: Repeat = None,
+    duration: Length = None,
+    load: Load = None,
+    nominal: Nominal = False,
+    workers: Workers = None,
+) -> None:
+    """Say at which event a case's time line and the kernel's part.
+
+    Example: dragstrip validate explain 10m-160ms-1bdp-cdg
+    """
+    from dragstrip.validation import command
+
+    _refuse_misplaced(experiments, grid, recordings, set_, repeat, duration, load)
+    if not experiments:
+        command.explain_case(grid, recordings, case, nominal)
+        return
+    from dragstrip import side_by_side as side
+
+    chosen = side.Chosen(experiments, None, set_ or [], repeat, duration, load or [])
+    typed = shlex.join(["dragstrip", *sys.argv[1:]])
+    found = side.run(side.plans(chosen), None, workers, typed, nominal=nominal, spread=False, quiet=False)
+    command.explain_one(found, case)
+
+
+@app.command()
+def record(
+    folder: Annotated[Path, typer.Argument(help="Folder of recordings; what is there already stays.")],
+    cells: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="CELL...", help="Cells by name, such as b-2m-40ms-1bdp-reno.", show_default=False
+        ),
+    ] = None,
+    seeds: Annotated[int, typer.Option("--seeds", min=1, help="How many recordings of each.")] = 1,
+    workers: Workers = None,
+) -> None:
+    """Record cells of the grid on the kernel in use.
+
+    Example: dragstrip validate record recordings b-2m-40ms-1bdp-reno --seeds 3
+    """
+    from dragstrip.files import expect_folder
+    from dragstrip.validation import command
+
+    expect_folder("FOLDER", folder)
+    command.record_cells(cells or [], seeds, folder, workers, typer.echo)
+
+
+@app.command()
+def bands(
+    file: Annotated[Path, typer.Argument(help="Such as validation/linux-6.1/bands.json.")],
+    grid: GridFile = None,
+    recordings: Recordings = None,
+    workers: Workers = None,
+) -> None:
+    """Write the bands that tests hold a sample of the grid to.
+
+    Only for a change that makes an error smaller, or that is right and moves one.
+
+    Example: dragstrip validate bands validation/linux-6.1/bands.json
+    """
+    from dragstrip.files import expect_file
+    from dragstrip.validation import command
+    from dragstrip.validation.validate import validate
+
+    expect_file("FILE", file)
+    described, runs = command.chosen(grid, recordings, None)
+    command.write_bands(validate(runs, workers), described, file)
+
+
+def former(words: Sequence[str]) -> list[str]:
+    """What `dragstrip agree WORDS` was is said with `validate` so."""
+    left = list(words)
+
+    def take(option: str) -> str | None:
+        for at, word in enumerate(left):
+            if word == option and at + 1 < len(left):
+                del left[at]
+                return left.pop(at)
+            if word.startswith(f"{option}="):
+                return left.pop(at).partition("=")[2]
+        return None
+
+    if (folder := take("--record")) is not None:
+        cells = (take("--only") or "").split(",")
+        return ["record", folder, *filter(None, cells), *left]
+    if (case := take("--explain")) is not None:
+        return ["explain", case, *left]
+    if (file := take("--write-bands")) is not None:
+        return ["bands", file, *left]
+    return left
+
+
+def _refuse_misplaced(
+    experiments: list[str] | None,
+    grid: Path | None,
+    recordings: Path | None,
+    set_: list[str] | None,
+    repeat: int | None,
+    duration: str | None,
+    load: list[str] | None,
+) -> None:
+    """Raises `BadInputError` for an option of a grid with experiments, or of experiments without one."""
+    of_grid = {"--grid": grid, "--recordings": recordings}
+    of_runs = {"--set": set_, "--repeat": repeat, "--duration": duration, "--load": load}
+    for name, value in (of_grid if experiments else of_runs).items():
+        if value:
+            wanted = "nothing with EXPERIMENT" if experiments else "only with EXPERIMENT"
+            shown = ", ".join(value) if isinstance(value, list) else value
+            raise BadInputError(name, Raw(shown), wanted, "command line")
+
+
+def _experiments(
+    chosen: Chosen,
+    nominal: bool,
+    out: Path | None,
+    write_docs: Path | None,
+    workers: int | None,
+    as_json: bool,
+) -> None:
+    """Runs experiments on both engines and tells of their agreement."""
+    from dragstrip import side_by_side as side
+    from dragstrip.validation import console, page
+    from dragstrip.validation.validate import document
+
+    typed = shlex.join(["dragstrip", *sys.argv[1:]])
+    plans = side.plans(chosen)
+    found = side.run(
+        plans, out, workers, typed, nominal=nominal, spread=write_docs is not None, quiet=as_json
+    )
+    if as_json:
+        _print_json(document(found))
+    else:
+        console.show(found)
+    if out is not None:
+        typer.echo(f"Page: {page.write(found, side.grid(chosen, found), out)}", err=as_json)
+    if write_docs is not None:
+        side.write_docs(found, chosen, plans, typed, write_docs)
+    if not found.cases:
+        raise typer.Exit(1)
+
+
+def _print_json(content: object) -> None:
+    typer.echo(json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False))

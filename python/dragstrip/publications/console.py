@@ -1,0 +1,35 @@
+"""The table that a run of a publication ends with."""
+
+from __future__ import annotations
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from dragstrip.console import grade_text
+from dragstrip.publications.document import Json, reproduced_share
+from dragstrip.publications.pages import shown
+
+
+def show(document: Json) -> None:
+    """Claim, published, ours, grade; then how many of each."""
+    console = Console()
+    table = Table(title=f"claims: {document['publication']}", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for heading in ("claim", "published", "ours", "grade"):
+        table.add_column(heading, overflow="fold", no_wrap=heading == "grade")
+    for part in document["experiments"]:
+        table.add_section()
+        table.add_row(part["name"], style="bold")
+        for line in part["claims"]:
+            unit = "" if line["unit"] in ("1", "order") else f" {line['unit']}"
+            published = "–" if line["published"] is None else shown(line["published"]) + unit
+            table.add_row(
+                f"  {line['id']}", published, shown(line["measured"]) + unit, grade_text(line["grade"])
+            )
+    console.print(table)
+    counts = ", ".join(f"{count} {grade}" for grade, count in document["grades"].items())
+    share = reproduced_share(document["grades"])
+    console.print(counts + ("" if share is None else f": {share:.0%} of what can be tested is reproduced"))
+    for failure in document["failed"]:
+        told = f"failed: {failure['experiment']}: {failure['scenario']}: {failure['reason']}"
+        console.print(told, markup=False)

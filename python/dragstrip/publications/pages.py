@@ -1,0 +1,269 @@
+"""The catalogue's page and one page per publication, in Markdown, from the document of `dragstrip run all`.
+
+All that is measured comes from the document, the rest from the files of experiments and publications.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from itertools import groupby, zip_longest
+from pathlib import Path
+from typing import Any
+
+from dragstrip import catalogue
+from dragstrip.claims import CONTRADICTED, GRADES, NOT_TESTABLE, OPEN, REPRODUCED
+from dragstrip.errors import BadInputError, Raw
+from dragstrip.expand import expand
+from dragstrip.experiment import Experiment
+from dragstrip.files import write_json
+from dragstrip.paths import with_facts
+from dragstrip.publications.distributions import DRAWN, distributions
+from dragstrip.publications.document import Json, grades, reproduced_share
+from dragstrip.report import picture
+from dragstrip.report.colours import assign
+from dragstrip.report.render import on_white
+
+GENERATED = "<!-- Written by `make catalogue`: do not edit. -->"
+
+INTRODUCTION = """\
+# The catalogue
+
+Each folder of [experiments](../experiments) is a publication, each file an experiment of it, and each
+figure that the publication gives is a *claim*: *reproduced* (ours lies in the published range, widened by
+the claim's tolerance), *contradicted* (it does not) or *not testable here*, with the reason. None is
+dropped because it does not fit. What a publication's text says is a claim too, named `text-...`; where its
+own data deny it, *contradicted* is right. What a publication left open is run all the same: an *open
+question*, with our figure.
+
+`dragstrip run all` runs all of it and ends with these figures; `make catalogue` writes this page and the
+publications' from them. The files say what was calibrated and where a tolerance comes from, and quote each
+claim's words. The [format](experiments.md) and the [measures](measures.md) have pages of their own.
+"""
+
+
+def write(document: Json, recordings: Path, page: Path) -> list[Path]:
+    """Writes the catalogue's page, its data beside it, and the publications' pages; gives the files.
+
+    `recordings` is the output folder of the run, for what is drawn.
+    """
+    write_json(page.with_suffix(".json"), document)
+    outputs = all_pages(document, page)
+    for name in by_publication(document["experiments"]):
+        for stem in catalogue.publication(name).distributions:
+            for kind, svg in distributions(recordings / name / stem).items():
+                outputs[catalogue.FOLDER.resolve() / name / f"{stem}-{kind}.svg"] = on_white(svg) + "\n"
+    for file, text in outputs.items():
+        file.write_text(text, encoding="utf-8")
+    return [page.with_suffix(".json"), *outputs]
+
+
+def check(experiments: Iterable[Experiment], page: Path) -> None:
+    """Raises `BadInputError` for what would keep the pages from being written, before anything runs."""
+    unmeasured = [
+        {
+            "name": experiment.name,
+            "claims": [{"id": claim.id, "unit": claim.unit, "measured": None} for claim in experiment.claims],
+        }
+        for experiment in experiments
+    ]
+    if catalogue.folder() is None or not page.parent.is_dir():
+        raise BadInputError("--write-docs", str(page), "docs/catalogue.md of a checkout", "command line")
+    for name, parts in by_publication(unmeasured).items():
+        words = catalogue.publication(name)
+        _filled(words.verdict, name, parts)
+        known = [_stem(part["name"]) for part in parts]
+        for stem in words.distributions:
+            if stem not in known:
+                where = str(catalogue.FOLDER / name / catalogue.PUBLICATION)
+                raise BadInputError("distributions", stem, f"one of {', '.join(known)}", where)
+
+
+def all_pages(document: Json, page: Path) -> dict[Path, str]:
+    """File → what has to be in it."""
+    folder = catalogue.FOLDER.resolve()
+    outputs = {page: catalogue_page(document["experiments"])}
+    for name, parts in by_publication(document["experiments"]).items():
+        publication = folder / name
+        experiments = {part["name"]: catalogue.load(part["name"])[0] for part in parts}
+        outputs[publication / "README.md"] = publication_page(name, parts, experiments)
+        for member, experiment in experiments.items():
+            outputs[publication / f"{_stem(member)}.svg"] = set_up(experiment)
+    return outputs
+
+
+def by_publication(parts: Iterable[Json]) -> dict[str, list[Json]]:
+    """Publication → its experiments."""
+    return {name: list(own) for name, own in groupby(parts, key=lambda part: part["name"].split("/")[0])}
+
+
+def _stem(name: str) -> str:
+    return name.split("/")[1]
+
+
+# --- the catalogue's page -----------------------------------------------------------------------
+
+
+def catalogue_page(parts: list[Json]) -> str:
+    """Every claim of every publication."""
+    sections = [GENERATED, INTRODUCTION, _summary(parts)]
+    for part in parts:
+        publication = part["name"].split("/")[0]
+        links = f"[file](../experiments/{part['name']}.toml), [page](../experiments/{publication}/README.md)"
+        sections.append(f"## {part['name']}\n\n{part['title']}: {links}\n\n{_claims(part['claims'])}")
+    return "\n".join(sections)
+
+
+def _summary(parts: list[Json]) -> str:
+    """How many claims of each publication have which grade."""
+    rows = [
+        f"| publication | {' | '.join(GRADES)} | reproduced of tested |",
+        "|---" * (len(GRADES) + 2) + "|",
+    ]
+    publications: dict[str, list[Json]] = {**by_publication(parts), "all": parts}
+    for name, own in publications.items():
+        counts = grades(line for part in own for line in part["claims"])
+        share = reproduced_share(counts)
+        shown = "–" if share is None else f"{share:.0%}"
+        linked = name if name == "all" else f"[{name}](../experiments/{name}/README.md)"
+        rows.append(_row([linked, *(str(counts[grade]) for grade in GRADES), shown]))
+    return "\n".join(rows) + "\n"
+
+
+def _row(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _rule(columns: int) -> str:
+    return "|---" * columns + "|"
+
+
+def _claims(claims: list[Json]) -> str:
+    rows = [_row(["claim", "published", "ours", "unit", "grade"]), _rule(5)]
+    for line in claims:
+        grade = line["grade"] + (f": {line['reason']}" if "reason" in line else "")
+        rows.append(
+            _row([line["id"], shown(line["published"]), shown(line["measured"]), line["unit"], grade])
+        )
+    return "\n".join(rows) + "\n"
+
+
+def shown(figure: Any) -> str:
+    """Four digits; a range or an order with its parts."""
+    if figure is None:
+        return "–"
+    if isinstance(figure, list):
+        ordered = any(isinstance(part, str) for part in figure)
+        return (" < " if ordered else " to ").join(shown(part) for part in figure)
+    return figure if isinstance(figure, str) else f"{float(f'{figure:.4g}'):.10g}"
+
+
+# --- a publication's page -----------------------------------------------------------------------------
+
+
+def publication_page(name: str, parts: list[Json], experiments: Mapping[str, Experiment]) -> str:
+    """A publication: question, verdict, and each experiment's set-up and figures."""
+    words = catalogue.publication(name)
+    counts = grades(line for part in parts for line in part["claims"])
+    verdict = f"{_tally(counts)} {_filled(words.verdict.strip(), name, parts)}"
+    command = f"```\ndragstrip run {name}\n```\n\nor one experiment: `dragstrip run {parts[0]['name']}`."
+    sections = [
+        GENERATED,
+        f"# {words.title}\n\n{words.source}\n",
+        f"## The question\n\n{words.question.strip()}\n",
+        f"## The verdict\n\n{verdict}\n",
+        f"## Run it\n\n{command}\n",
+    ]
+    for part in parts:
+        drawn = _stem(part["name"]) in words.distributions
+        sections.append(_experiment(part, experiments[part["name"]], drawn=drawn))
+    return "\n".join(sections)
+
+
+def _tally(counts: Mapping[str, int]) -> str:
+    share = reproduced_share(counts)
+    tested = counts[REPRODUCED] + counts[CONTRADICTED]
+    text = f"{counts[REPRODUCED]} of {tested} figures that can be tested here are reproduced"
+    text += "" if share is None else f" ({share:.0%})"
+    text += f", {counts[CONTRADICTED]} are contradicted, {counts[NOT_TESTABLE]} cannot be tested."
+    return text + (f" {counts[OPEN]} questions that it left open are answered." if counts[OPEN] else "")
+
+
+_PLACE = re.compile(r"\{([\w.-]+)/([\w.-]+)\}")
+
+
+def _filled(text: str, publication: str, parts: list[Json]) -> str:
+    """`{experiment/claim}` by our figure with its unit."""
+    known = {(_stem(part["name"]), line["id"]): line for part in parts for line in part["claims"]}
+
+    def figure(place: re.Match[str]) -> str:
+        line = known.get((place[1], place[2]))
+        if line is None:
+            where = str(catalogue.FOLDER / publication / catalogue.PUBLICATION)
+            raise BadInputError(
+                "verdict", Raw(place[0]), "an experiment and a claim of this publication", where
+            )
+        unit = "" if line["unit"] in ("1", "order") else f" {line['unit']}"
+        return f"{shown(line['measured'])}{unit}"
+
+    return _PLACE.sub(figure, text)
+
+
+def _experiment(part: Json, experiment: Experiment, *, drawn: bool) -> str:
+    stem = _stem(part["name"])
+    words = [
+        f"## {stem}: {part['title']}\n",
+        f"{experiment.source}.\n",
+        f"{experiment.description.strip()}\n",
+        f"![The path]({stem}.svg)\n",
+        f"`dragstrip run {part['name']}` ([file]({stem}.toml))\n",
+        _claims(part["claims"]),
+        "".join(f"![{title}]({stem}-{kind}.svg)\n" for kind, title in DRAWN.items()) if drawn else "",
+        *(_flow_table(table) for table in part["flow_tables"]),
+        _ablations(part["claims"]),
+    ]
+    return "\n".join(word for word in words if word)
+
+
+def _flow_table(table: Json) -> str:
+    """Flows from the fastest to the slowest: the publication's beside ours."""
+    columns = {"published": table["published"], **table["ours"]}
+    words = f"{table['source']}; in Mbit/s, from the fastest to the slowest:\n"
+    rows = [words, _row(["flow", *columns]), _rule(len(columns) + 1)]
+    for number, cells in enumerate(zip_longest(*columns.values()), 1):
+        rows.append(_row([str(number), *map(shown, cells)]))
+    return "\n".join(rows) + "\n"
+
+
+def _ablations(claims: list[Json]) -> str:
+    """What the claims' figures would be otherwise: a table for all that an ablation is about."""
+    tables: dict[str, dict[str, list[str]]] = {}
+    settings: dict[str, list[str]] = {}
+    for claim in claims:
+        for other in claim.get("ablations", []):
+            about = other["about"].strip()
+            setting = ", ".join(f"{path} = {_value(value)}" for path, value in other["setting"].items())
+            if setting not in settings.setdefault(about, []):
+                settings[about].append(setting)
+            own = [claim["id"], shown(claim["published"]), shown(claim["measured"]), claim["unit"]]
+            then = f" ({other['grade']})" if other["grade"] != claim["grade"] else ""
+            tables.setdefault(about, {}).setdefault(claim["id"], own).append(shown(other["measured"]) + then)
+    parts = []
+    for about, rows in tables.items():
+        head = ["claim", "published", "ours", "unit", *(f"`{setting}`" for setting in settings[about])]
+        parts.append("\n".join([f"{about}\n", _row(head), _rule(len(head)), *map(_row, rows.values()), ""]))
+    return "\n".join(parts)
+
+
+def _value(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def set_up(experiment: Experiment) -> str:
+    """The path of the first run, with the algorithms of all, on white: READMEs are read on dark pages too."""
+    runs = expand(experiment)
+    scenarios = [with_facts(run.scenario) for run in runs]
+    algorithms = [flow["transport"].get("cc", "udp") for scenario in scenarios for flow in scenario["flows"]]
+    drawn = picture.draw(scenarios, assign(algorithms), upright=False)
+    return on_white(drawn) + "\n"

@@ -1,0 +1,159 @@
+"""Runs that two engines made of the same scenarios: a model, mostly the simulator, held against the other."""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from dragstrip.engines import named
+from dragstrip.paths import path_of
+from dragstrip.pool import worker_count
+from dragstrip.recording import read
+from dragstrip.validation.conditions import Conditions, conditions
+from dragstrip.validation.figures import figures
+from dragstrip.validation.kernel import Json
+from dragstrip.validation.traces import TimeLine, of_recording
+from dragstrip.validation.translate import IDLE_MS_MAX
+from dragstrip.validation.validate import LONGER_NS, SEEDS, Agreement, Case
+
+
+@dataclass
+class _Pair:
+    """Both engines' runs of one scenario, in the order of their seeds."""
+
+    name: str
+    scenario: Json
+    release: str = ""
+    seeds: list[int] = field(default_factory=list)
+    """Of the kernel's runs."""
+    idle_rtt_ns: Mapping[str, int] = field(default_factory=dict)
+    """What the kernel's pings took on the idle path: `s1 to d` → time."""
+    traces: dict[str, list[TimeLine]] = field(default_factory=dict)
+    """By engine."""
+
+    def model(self) -> str:
+        """The engine that is held against the other."""
+        return next(iter(self.traces))
+
+
+def of_result(document: Mapping[str, Any], folder: Path, prefix: str = "") -> Agreement:
+    """The agreement of a result document with runs of both engines, on the path as configured.
+
+    Recordings are found from `folder`; `prefix` comes before the cases' names.
+    """
+    return _agreement(document, folder, prefix, _as_recorded)
+
+
+def with_hosts(
+    document: Mapping[str, Any], folder: Path, prefix: str = "", spread: bool = False
+) -> Agreement:
+    """The same with the simulator run again, the kernel's hosts' work in its path.
+
+    Where dice decide it runs with all of `SEEDS`; `spread` also measures the simulator against itself.
+    """
+    return _agreement(document, folder, prefix, partial(_with_hosts, spread=spread))
+
+
+def worst_first(cases: Iterable[Case]) -> list[Case]:
+    """In the order of tables."""
+    return sorted(cases, key=lambda case: -case.severity)
+
+
+def _agreement(document: Mapping[str, Any], folder: Path, prefix: str, case: Any) -> Agreement:
+    pairs = [pair for pair in _pairs(document, folder, prefix) if len(pair.traces) > 1]
+    failed = {prefix + _plain(line["scenario"]): line["reason"] for line in document["failed"]}
+    with ThreadPoolExecutor(worker_count(os.cpu_count(), len(pairs))) as pool:
+        return Agreement(worst_first(pool.map(case, pairs)), failed)
+
+
+def _pairs(document: Mapping[str, Any], folder: Path, prefix: str) -> Iterable[_Pair]:
+    pairs: dict[str, _Pair] = {}
+    engines = list(dict.fromkeys(line["engine"] for line in document["runs"]))  # the model's runs come first
+    for line in document["runs"]:
+        recording = read(folder / line["recording"])
+        told = recording.scenario
+        shape = json.dumps({**told, "seed": 0, "name": ""}, sort_keys=True)
+        pair = pairs.setdefault(shape, _Pair(prefix + _plain(line["scenario"]), told))
+        pair.traces.setdefault(line["engine"], []).append(
+            of_recording(recording, conditions(told).bottleneck)
+        )
+        if line["engine"] != engines[0]:
+            pair.release = _release(recording.provenance)
+            pair.seeds.append(line["seed"])
+            pair.idle_rtt_ns = recording.provenance.get("verified", {}).get("idle_rtt_ns", {})
+    return pairs.values()
+
+
+def _release(provenance: Mapping[str, Any]) -> str:
+    """What ran: a kernel, if the engine has one."""
+    about = provenance.get("kernel")
+    if about is None:
+        return f"{provenance['engine']} {provenance['version']}"
+    return f"Linux {about['release']}" + (f" ({about['package']})" if about["package"] else "")
+
+
+def _plain(name: str) -> str:
+    """A run's name without the number of its repeat."""
+    return name.rsplit(" #", 1)[0]
+
+
+def _as_recorded(pair: _Pair) -> Case:
+    return _case(pair, conditions(pair.scenario), pair.scenario, pair.traces[pair.model()])
+
+
+def _with_hosts(pair: _Pair, spread: bool) -> Case:
+    its, told = conditions(pair.scenario), lengthened(pair.scenario, pair.idle_rtt_ns)
+    seeds = SEEDS if its.dice else (told["seed"],)
+    engine = named(pair.model())
+
+    def run(seed: int, scenario: Json) -> TimeLine:
+        return of_recording(engine.run({**scenario, "seed": seed}, {}), its.bottleneck)
+
+    simulator = [run(seed, told) for seed in seeds]
+    made = _case(pair, its, told, simulator)
+    if spread:
+        longer = lengthened(pair.scenario, {way: ns + LONGER_NS for way, ns in pair.idle_rtt_ns.items()})
+        made.own.extend(figures(its, simulator, [run(seed + len(SEEDS), longer) for seed in seeds]))
+    return made
+
+
+def _case(pair: _Pair, its: Conditions, scenario: Json, simulator: list[TimeLine]) -> Case:
+    kernel = next(traces for engine, traces in pair.traces.items() if engine != pair.model())
+    floor = figures(its, kernel[::2], kernel[1::2]) if len(kernel) > 1 else []
+    return Case(
+        pair.name,
+        scenario,
+        pair.release,
+        pair.seeds,
+        kernel,
+        simulator,
+        figures(its, kernel, simulator),
+        floor=floor,
+    )
+
+
+def lengthened(scenario: Json, idle_rtt_ns: Mapping[str, int]) -> Json:
+    """The scenario with what the hosts' own work adds to a round trip on the receivers' way out.
+
+    CUBIC counts a round trip in whole ticks, rounded up: 40.02 ms are 11 ticks of 4 ms, 40.00 are 10.
+    """
+    told = copy.deepcopy(scenario)
+    links = {link["name"]: link for link in told["links"]}
+    done: set[str] = set()
+    for flow in scenario["flows"]:
+        way = path_of(scenario, flow["sender"], flow["receiver"])
+        measured_ns = idle_rtt_ns.get(f"{flow['sender']} to {flow['receiver']}")
+        if measured_ns is None or not way.back or way.back[0]["name"] in done:
+            continue
+        extra_ns = measured_ns - way.ping_ns
+        if 0 < extra_ns <= IDLE_MS_MAX * 1e6:  # else pings met other traffic, or chance
+            links[way.back[0]["name"]]["delay_ns"] += extra_ns
+            done.add(way.back[0]["name"])
+    return told

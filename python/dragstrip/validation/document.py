@@ -1,0 +1,288 @@
+"""docs/fidelity.md: what is reached, what is not and why, written from the runs themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from dragstrip.files import write_text
+from dragstrip.validation.acks import Comparison
+from dragstrip.validation.conditions import ROLLS_DICE
+from dragstrip.validation.console import cell, floor_cell
+from dragstrip.validation.figures import Compared, figures
+from dragstrip.validation.grid import Grid
+from dragstrip.validation.record import LONGER_MS
+from dragstrip.validation.targets import BY_KEY, QUANTITIES, Quantity
+from dragstrip.validation.validate import (
+    COMPETING,
+    DETERMINISTIC,
+    LONGER_NS,
+    SEEDS,
+    STOCHASTIC,
+    Agreement,
+    Case,
+)
+
+HEAD = """\
+<!-- Written by `make fidelity`: do not edit. -->
+# How far the simulator is from Linux
+
+Every case below was recorded with {kernel},
+its own TCP, congestion controls and queue disciplines, and is run again in the simulator from the same
+description. Nobody fitted anything to a case: where they differ, a mechanism is missing or the case turns on
+microseconds, and the list below says which we believe.
+
+    make fidelity                       this page, from the stored recordings (a minute)
+    dragstrip validate --out agreement  the same as a table, heat maps and overlaid traces
+    dragstrip validate explain CASE     where two time lines part, in words
+
+{cases} cases, {files} recordings; the [format](../validation/README.md) of a recording, and how
+a path of it becomes one of ours, have a page of their own. Published experiments, which the kernel runs
+beside the simulator, are held against it by the same figures: [bu-cs655-2022](agreement-bu-cs655-2022.md),
+[geni-tcp](agreement-geni-tcp.md); what is not reached there, and why, is among the
+[known gaps](known-gaps.md#found-by-both-engines-side-by-side).
+"""
+
+
+def write(
+    agreement: Agreement, nominal: Agreement, grid: Grid, captured: list[tuple[str, Comparison]], file: Path
+) -> None:
+    """Writes the page; `nominal` is the same grid on the path as configured."""
+    lines = [
+        HEAD.format(
+            kernel=grid.kernel,
+            cases=len(agreement.cases),
+            files=sum(len(case.seeds) for case in agreement.cases),
+        ),
+        *standings(agreement),
+        *_dice(agreement),
+        *definitions(),
+        *_acks(captured),
+        *_floor(agreement, grid),
+        *_nominal(nominal),
+        *_missed(agreement, grid),
+        *every_case(agreement),
+    ]
+    write_text(file, "\n".join(lines) + "\n")
+
+
+def standings(agreement: Agreement) -> Iterator[str]:
+    """The tables of what is reached."""
+    for stochastic in (False, True):
+        rows = list(agreement.standings(stochastic))
+        if not rows:
+            continue
+        names = [name for name in agreement.algorithms if list(agreement.standings(stochastic, name))]
+        yield f"## {(STOCHASTIC if stochastic else DETERMINISTIC).capitalize()}\n"
+        if stochastic:
+            yield f"Means over {_seeds(agreement)}.\n"
+        yield f"| quantity | wanted | within | median error | worst | {' | '.join(names)} | |"
+        yield "|---|---|---|---|---|" + "---|" * (len(names) + 1)
+        parts = {
+            name: {part.quantity.key: part for part in agreement.standings(stochastic, name)}
+            for name in names
+        }
+        for row in rows:
+            unit = f" {row.quantity.unit}" if row.quantity.unit else ""
+            each = []
+            for name in names:
+                part = parts[name].get(row.quantity.key)
+                each.append(f"{part.within}/{part.cases}" if part and row.quantity.judged else "–")
+            verdict = "reached" if row.reached else "**not reached**"
+            verdict = verdict if row.quantity.judged else ""
+            yield (
+                f"| {row.quantity.title} | {row.wanted} | {row.counted} "
+                f"| {row.median:.2g}{unit} "
+                f"| {row.worst:.3g}{unit} | {' | '.join(each)} | {verdict} |"
+            )
+        yield ""
+
+
+def _seeds(agreement: Agreement) -> str:
+    """How many of both sides, where dice decide."""
+    cases = [case for case in agreement.cases if case.stochastic]
+    sides = {"the kernel": [len(c.seeds) for c in cases], "the simulator": [len(c.simulator) for c in cases]}
+    return " and ".join(f"{_span(counts)} seeds of {who}" for who, counts in sides.items())
+
+
+def _span(counts: Iterable[int]) -> str:
+    """`3 to 100`, or `3` where all are the same."""
+    counts = list(counts)
+    return " to ".join(map(str, dict.fromkeys((min(counts), max(counts)))))
+
+
+def _dice(agreement: Agreement) -> Iterator[str]:
+    """How often the kernel ran what is a draw without netem's dice."""
+    plain = [case for case in agreement.cases if not case.stochastic]
+    competing = [case for case in plain if case.group == COMPETING]
+    rolling = {f"of {name.upper()} alone": [c for c in plain if c.group == name] for name in ROLLS_DICE}
+    rolling["where they compete"] = [case for case in competing if case.conditions.dice]
+    kernel = [f"{_runs(cases)} {which}" for which, cases in rolling.items() if cases]
+    if kernel:
+        yield (
+            f"{' and '.join(map(str.upper, ROLLS_DICE))} roll dice of their own: of them the simulator's "
+            f"figures are means over at least {len(SEEDS)} runs here too, and the kernel's over "
+            f"{', '.join(kernel)}.\n"
+        )
+    without = [case for case in competing if not case.conditions.dice]
+    if without:
+        yield (
+            "Where two flows compete without dice, which of them loses the packet at a full queue is decided "
+            "within microseconds, so that one run is a draw as well: of them the figures are means over "
+            f"{_runs(without)} paths, each {round(LONGER_MS * 1000)} µs longer than the one before, the same "
+            "for the kernel and the simulator.\n"
+        )
+
+
+def _runs(cases: Iterable[Case]) -> str:
+    return _span(len(case.seeds) for case in cases)
+
+
+def definitions() -> Iterator[str]:
+    """What each quantity means."""
+    yield "What is measured, the same on both sides:\n"
+    for quantity in QUANTITIES:
+        yield f"- **{quantity.title}**: {quantity.meaning}"
+    yield ""
+
+
+def _acks(captured: list[tuple[str, Comparison]]) -> Iterator[str]:
+    if not captured:
+        return
+    yield "## ACK for ACK\n"
+    yield (
+        "Packet captures of the same kernel hold every ACK that reached the sender. By "
+        "how many segments each of them advances, in the simulator:\n"
+    )
+    yield "| case | ACKs compared | |"
+    yield "|---|---|---|"
+    for name, found in captured:
+        verdict = "all the same" if found.first is None else f"the same up to ACK {found.first}"
+        yield f"| {name} | {found.acks} ({found.until_s:g} s) | {verdict} |"
+    yield ""
+
+
+def _floor(agreement: Agreement, grid: Grid) -> Iterator[str]:
+    yield "## The floor\n"
+    yield "No model can be nearer to a recording than the kernel is to itself:\n"
+    yield "| the kernel against itself | differs by |"
+    yield "|---|---|"
+    for floor in grid.floor:
+        yield f"| {floor.what} | {floor.value} |"
+    for quantity, errors in _between_seeds(agreement).items():
+        unit = f" {quantity.unit}" if quantity.unit else ""
+        span = f"{min(errors):.2g} to {max(errors):.2g}{unit}"
+        yield f"| random loss, one seed against the mean of the others, {quantity.title} | {span} |"
+    yield ""
+    yield (
+        f"And the simulator against itself, with another seed and a path {LONGER_NS / 1e3:g} µs longer; "
+        "where this is as large as the error, the case turns on microseconds:\n"
+    )
+    yield "| quantity | median | 95 % of cases below | cases beyond the limit |"
+    yield "|---|---|---|---|"
+    for quantity in QUANTITIES:
+        own = sorted(
+            (figure for case in agreement.cases for figure in case.own if figure.quantity == quantity.key),
+            key=lambda figure: figure.error,
+        )
+        if own:
+            high = own[min(len(own) - 1, round(0.95 * len(own)))]
+            beyond = f"{sum(not figure.reached for figure in own)} of {len(own)}" if quantity.judged else "–"
+            unit = f" {quantity.unit}" if quantity.unit else ""
+            yield (
+                f"| {quantity.title} | {own[len(own) // 2].error:.2g}{unit} | {high.error:.2g}{unit} "
+                f"| {beyond} |"
+            )
+    yield ""
+
+
+def _between_seeds(agreement: Agreement) -> dict[Quantity, list[float]]:
+    """Errors of every recorded seed against the others of its case, where dice decide."""
+    errors: dict[Quantity, list[float]] = {}
+    for case in agreement.cases:
+        for number, one in enumerate(case.kernel):
+            others = case.kernel[:number] + case.kernel[number + 1 :]
+            if case.stochastic and others:
+                for figure in figures(case.conditions, others, [one]):
+                    errors.setdefault(BY_KEY[figure.quantity], []).append(figure.error)
+    return errors
+
+
+def _nominal(nominal: Agreement) -> Iterator[str]:
+    yield "## On the path as configured\n"
+    yield (
+        "The recordings show two things of the machine that made them which no description says: what "
+        "starts at 0 starts 6 ms late, and the hosts' own work adds 50 to 70 µs to a round trip. Above, both "
+        "are taken from each recording's pings. Without them (`dragstrip validate --nominal`):\n"
+    )
+    yield "| quantity | " + " | ".join((DETERMINISTIC, STOCHASTIC)) + " |"
+    yield "|---|---|---|"
+    sides = [{row.quantity.key: row for row in nominal.standings(side)} for side in (False, True)]
+    for quantity in (quantity for quantity in QUANTITIES if quantity.judged):
+        found = [side.get(quantity.key) for side in sides]
+        if any(found):
+            told = [f"{row.counted} within" if row else "–" for row in found]
+            yield f"| {quantity.title} | {' | '.join(told)} |"
+    yield ""
+
+
+def _missed(agreement: Agreement, grid: Grid) -> Iterator[str]:
+    missed = [(case, figure) for case in agreement.cases for figure in case.figures if not figure.reached]
+    yield "## Known disagreements\n"
+    total = sum(figure.limit is not None for case in agreement.cases for figure in case.figures)
+    yield f"{len(missed)} of {total} figures lie beyond their limit.\n"
+    by_cause: dict[str, list[tuple[Case, Compared]]] = {}
+    for case, figure in missed:
+        by_cause.setdefault(grid.cause(case.name, figure.quantity), []).append((case, figure))
+    for cause, entries in sorted(by_cause.items(), key=lambda entry: (not entry[0], -len(entry[1]))):
+        yield f"**{cause or 'Cause not known.'}**\n"
+        yield "| case | quantity | error | limit | the simulator against itself |"
+        yield "|---|---|---|---|---|"
+        for case, figure in entries:
+            yield (
+                f"| {case.name} | {BY_KEY[figure.quantity].title} | {_error(figure)} "
+                f"| {_number(figure.limit or 0)} | {_own(case, figure)} |"
+            )
+        yield ""
+
+
+def _error(figure: Compared) -> str:
+    if figure.kernel is None or figure.simulator is None:
+        return _number(figure.error)
+    sides = f"kernel {_value(figure, figure.kernel)}, simulator {_value(figure, figure.simulator)}"
+    return f"{_number(figure.error)} ({sides})"
+
+
+def _value(figure: Compared, value: float) -> str:
+    return f"{value / 1e6:.4g} Mbit/s" if figure.quantity == "goodput" else f"{value:.4g}"
+
+
+def _number(value: float) -> str:
+    return f"{value:.2g}" if value < 10 else f"{value:.0f}"
+
+
+def _own(case: Case, figure: Compared) -> str:
+    error = case.own_error(figure.quantity)
+    return "–" if error is None else _number(error)
+
+
+def every_case(agreement: Agreement) -> Iterator[str]:
+    """The table of all figures, with the kernel's own distance where it is known."""
+    there = [q for q in QUANTITIES if any(case.figure(q.key) for case in agreement.cases)]
+    yield "## All cases, worst first\n"
+    floor_note = " In brackets: the kernel against itself, with another seed."
+    yield (
+        "Bold: beyond its limit. Counts are kernel/simulator."
+        f"{floor_note if any(case.floor for case in agreement.cases) else ''}\n"
+    )
+    yield f"| case | {' | '.join(q.title + (f' {q.unit}' if q.unit else '') for q in there)} |"
+    yield "|---|" + "---|" * len(there)
+    for case in agreement.cases:
+        entries = []
+        for quantity in there:
+            figure = case.figure(quantity.key)
+            text = cell(figure) if figure else "–"
+            floor = case.floor_error(quantity.key)
+            beside = f" ({floor_cell(figure, floor)})" if figure and floor is not None else ""
+            entries.append((text if figure is None or figure.reached else f"**{text}**") + beside)
+        yield f"| {case.name} | {' | '.join(entries)} |"

@@ -1,0 +1,195 @@
+"""One case in words: the first event at which the two time lines part."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from dragstrip.engines.sim import simulate
+from dragstrip.measures import Measured
+from dragstrip.recording import Recording
+from dragstrip.recording.columns import numbers, texts
+from dragstrip.validation.kernel import Json
+from dragstrip.validation.traces import Floats, FlowTrace, changes
+from dragstrip.validation.validate import Case
+
+SEGMENTS_APART = 2.0
+PART_APART = 0.05
+"""Windows are apart by more than two segments and 5 %."""
+SAMPLES_APART = 3
+"""So many samples in a row, for a difference that no event explains."""
+AROUND = 6
+"""Samples shown on each side of the parting."""
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that happened to a flow: when (as far as samples show), what, and a figure of it."""
+
+    t_s: float
+    kind: str
+    value: float
+    words: str
+
+
+@dataclass(frozen=True)
+class Parting:
+    """Where two flows part."""
+
+    t_s: float
+    flow: int
+    words: str
+    table: list[list[str]]
+
+
+def events(flow: FlowTrace) -> list[Event]:
+    """Changes of the threshold and bursts of retransmissions, in the order of time."""
+    found = []
+    for change in changes(flow):
+        if change.reduction:
+            words = f"reduces ssthresh to {change.ssthresh:.0f} (window {change.cwnd:.0f})"
+            found.append(Event(change.t_s, "reduction", change.ssthresh, words))
+        else:
+            words = f"leaves slow start at a window of {change.ssthresh:.0f}"
+            found.append(Event(change.t_s, "threshold", change.ssthresh, words))
+    found += _bursts(flow)
+    return sorted(found, key=lambda event: (event.t_s, event.kind))
+
+
+def _bursts(flow: FlowTrace) -> Iterator[Event]:
+    """Successive samples in which segments were sent again count as one burst."""
+    grown = np.diff(flow.retransmits, prepend=0.0)
+    busy = np.flatnonzero(grown > 0)
+    for first in (i for i in busy if i == 0 or grown[i - 1] <= 0):
+        end = first
+        while end < len(grown) and grown[end] > 0:
+            end += 1
+        number = float(grown[first:end].sum())
+        plural = "s" if number != 1 else ""
+        yield Event(float(flow.t_s[first]), "burst", number, f"sends {number:.0f} segment{plural} again")
+
+
+def explain(case: Case) -> Parting | None:
+    """The first difference of the first flow that has one (first seeds); none if there is none."""
+    for number, (kernel, simulator) in enumerate(
+        zip(case.kernel[0].flows, case.simulator[0].flows, strict=True)
+    ):
+        found = _first_event(kernel, simulator) or _first_drift(kernel, simulator)
+        if found:
+            t_s, words = found
+            words += _exactly(case, number, t_s)
+            return Parting(t_s, number, words, _around(kernel, simulator, t_s))
+    return None
+
+
+def _first_event(kernel: FlowTrace, simulator: FlowTrace) -> tuple[float, str] | None:
+    theirs, ours = events(kernel), events(simulator)
+    for k, s in zip(theirs, ours, strict=False):
+        if k.kind == s.kind and abs(k.t_s - s.t_s) <= _slack_s(kernel, k.t_s) and _near(k.value, s.value):
+            continue
+        if k.kind == s.kind:
+            return min(k.t_s, s.t_s), (
+                f"at {k.t_s:.1f} s the kernel {k.words}; the simulator, at {s.t_s:.1f} s, {s.words}"
+            )
+        first, other = (k, s) if k.t_s <= s.t_s else (s, k)
+        return first.t_s, _lone(first, other, first is k)
+    rest = theirs[len(ours) :] or ours[len(theirs) :]
+    return (rest[0].t_s, _lone(rest[0], None, len(theirs) > len(ours))) if rest else None
+
+
+def _lone(event: Event, other: Event | None, by_kernel: bool) -> str:
+    who, against = ("kernel", "simulator") if by_kernel else ("simulator", "kernel")
+    then = f"its next event is at {other.t_s:.1f} s: it {other.words}" if other else "nothing follows there"
+    return f"at {event.t_s:.1f} s the {who} {event.words}, the {against} does not ({then})"
+
+
+def _slack_s(flow: FlowTrace, t_s: float) -> float:
+    """A sample's interval and a half: an event just before one side's sample lies just behind the other's."""
+    rtts = flow.srtt_ms[np.isfinite(flow.srtt_ms) & (flow.t_s <= t_s + 0.2)]
+    return max(0.15, float(rtts[-1]) / 1e3 if rtts.size else 0.0)
+
+
+def _near(a: float, b: float) -> bool:
+    return abs(a - b) <= max(SEGMENTS_APART, PART_APART * max(abs(a), abs(b)))
+
+
+def _first_drift(kernel: FlowTrace, simulator: FlowTrace) -> tuple[float, str] | None:
+    """No event differs: the first stretch in which the windows, then the smoothed RTTs are apart."""
+    for name, unit, least in (("cwnd", "segments", SEGMENTS_APART), ("srtt_ms", "ms", 0.0)):
+        k, s, t = _aligned(kernel, simulator, name)
+        apart = np.abs(k - s) > np.maximum(least, PART_APART * np.maximum(np.abs(k), np.abs(s)))
+        run = 0
+        for index, is_apart in enumerate(apart):
+            run = run + 1 if is_apart else 0
+            if run == SAMPLES_APART:
+                at = index - SAMPLES_APART + 1
+                what = "the window" if name == "cwnd" else "the smoothed RTT"
+                sides = f"{k[at]:.4g} {unit} in the kernel, {s[at]:.4g} in the simulator"
+                words = f"from {t[at]:.1f} s {what} is {sides}, without an event before it that differs"
+                return float(t[at]), words
+    return None
+
+
+def _aligned(kernel: FlowTrace, simulator: FlowTrace, name: str) -> tuple[Floats, Floats, Floats]:
+    """Both series at the samples that they have in common; a 100 ms sample is told to its tenth."""
+    at_k = {round(float(t) * 10): i for i, t in enumerate(kernel.t_s)}
+    at_s = {round(float(t) * 10): i for i, t in enumerate(simulator.t_s)}
+    common = sorted(set(at_k) & set(at_s))
+    k = getattr(kernel, name)[[at_k[c] for c in common]]
+    s = getattr(simulator, name)[[at_s[c] for c in common]]
+    return k, s, np.array(common, dtype=np.float64) / 10
+
+
+def _exactly(case: Case, flow: int, t_s: float) -> str:
+    """What the simulator did around it, from a sample at every ACK."""
+    recording = _every_ack(case, t_s + 2)
+    samples = recording["samples"]
+    mine = numbers(samples, "flow") == flow
+    time, ssthresh = numbers(samples, "time_ns")[mine] / 1e9, numbers(samples, "ssthresh_bytes")[mine]
+    cwnd, state = numbers(samples, "cwnd_bytes")[mine], texts(samples, "state")[mine]
+    measured = Measured(recording)
+    segment = measured.segment_bytes(measured.flows[flow])
+    told = []
+    for index in range(1, len(time)):
+        changed = ssthresh[index] != ssthresh[index - 1] and math.isfinite(ssthresh[index])
+        if abs(time[index] - t_s) <= 1 and (changed or state[index] != state[index - 1]):
+            to = f", ssthresh {ssthresh[index] / segment:.0f}" if math.isfinite(ssthresh[index]) else ""
+            words = f"{time[index]:.3f} s {state[index - 1]} → {state[index]}"
+            told.append(f"{words}, window {cwnd[index - 1] / segment:.0f} → {cwnd[index] / segment:.0f}{to}")
+    return ("\nthe simulator, ACK by ACK: " + "; ".join(told[:8])) if told else ""
+
+
+def _every_ack(case: Case, until_s: float) -> Recording:
+    told: Json = copy.deepcopy(case.scenario)
+    told["record"]["every_ack"] = True
+    told["duration_ns"] = min(told["duration_ns"], round(until_s * 1e9))
+    for flow in told["flows"]:
+        if flow["stop_ns"] is not None:
+            flow["stop_ns"] = min(flow["stop_ns"], told["duration_ns"])
+    return simulate(told)
+
+
+HEADINGS = (
+    "t s",
+    *("cwnd k", "cwnd s", "ssthresh k", "ssthresh s", "srtt k", "srtt s"),
+    *("flight k", "flight s", "sent again k", "sent again s"),
+)
+"""Of the table around the parting: k for the kernel, s for the simulator."""
+
+
+def _around(kernel: FlowTrace, simulator: FlowTrace, t_s: float) -> list[list[str]]:
+    columns = []
+    for name, digits in (("cwnd", 0), ("ssthresh", 0), ("srtt_ms", 2), ("flight", 0), ("retransmits", 0)):
+        k, s, t = _aligned(kernel, simulator, name)
+        columns += [[_number(value, digits) for value in side] for side in (k, s)]
+    middle = int(np.searchsorted(t, t_s - 0.05))
+    chosen = range(max(0, middle - AROUND), min(len(t), middle + AROUND + 1))
+    return [[f"{t[index]:.1f}", *(column[index] for column in columns)] for index in chosen]
+
+
+def _number(value: float, digits: int) -> str:
+    return f"{value:.{digits}f}" if math.isfinite(value) else "–"

@@ -1,0 +1,176 @@
+"""The figures of a case, kernel beside simulator, and how far apart they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+import numpy as np
+
+from dragstrip.validation.conditions import Conditions
+from dragstrip.validation.epochs import period_s, window_error
+from dragstrip.validation.traces import Floats, TimeLine
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One quantity of one case."""
+
+    quantity: str
+    kernel: float | None
+    simulator: float | None
+    error: float
+    """In the quantity's unit of error (targets.py says which)."""
+    limit: float | None = None
+    """What the error may be for the case to count as reached; none where no figure is set."""
+
+    @property
+    def reached(self) -> bool:
+        """Within the limit; a hair above it by rounding of doubles still is."""
+        return self.limit is None or self.error <= self.limit * (1 + 1e-9)
+
+    @property
+    def severity(self) -> float:
+        """The error in units of the limit."""
+        return self.error / self.limit if self.limit is not None else 0.0
+
+
+def figures(of: Conditions, kernel: Sequence[TimeLine], simulator: Sequence[TimeLine]) -> list[Compared]:
+    """All figures of a case: the kernel's traces and the simulator's, each for one or more seeds.
+
+    Figures of several seeds are means; their distributions are pooled.
+    """
+    loose = of.stochastic
+    found = [
+        _relative("goodput", kernel, simulator, lambda t: t.goodput_bps, 5.0 if loose else 3.0),
+        _delay("rtt", of, kernel, simulator, lambda t: t.srtt_ms),
+        _delay("ping", of, kernel, simulator, lambda t: t.ping_ms),
+        _distance("rtt_ks", kernel, simulator, lambda t: t.srtt_ms, 0.15 if loose else 0.10),
+        _distance("ping_ks", kernel, simulator, lambda t: t.ping_ms, 0.15 if loose else 0.10),
+        _transport("rtt_w1", kernel, simulator),
+        _counted(
+            "reductions",
+            kernel,
+            simulator,
+            _reductions(of, (*kernel, *simulator)),
+            (0.2, 0) if loose else (0.1, 1),
+        ),
+        _counted("retransmits", kernel, simulator, lambda t: t.retransmits, (0.2, 0) if loose else (0.1, 3)),
+        None if loose else _window(kernel[0], simulator[0]),
+        _period(kernel, simulator),
+    ]
+    if len(kernel[0].flows) > 1:
+        found.append(_shares(kernel, simulator, 5.0 if loose else 3.0))
+    return [figure for figure in found if figure is not None]
+
+
+def _relative(
+    quantity: str,
+    kernel: Sequence[TimeLine],
+    simulator: Sequence[TimeLine],
+    of: Callable[[TimeLine], float],
+    limit: float,
+) -> Compared:
+    k, s = fmean(map(of, kernel)), fmean(map(of, simulator))
+    return Compared(quantity, k, s, abs(s / k - 1) * 100 if k else float(s != k) * 100, limit)
+
+
+def _delay(
+    quantity: str,
+    conditions: Conditions,
+    kernel: Sequence[TimeLine],
+    simulator: Sequence[TimeLine],
+    of: Callable[[TimeLine], Floats],
+) -> Compared | None:
+    """The median in ms; the limit is in per cent, and at least one packet time where no dice fall."""
+    if not all(of(trace).size for trace in (*kernel, *simulator)):
+        return None
+    k = fmean(float(np.median(of(trace))) for trace in kernel)
+    s = fmean(float(np.median(of(trace))) for trace in simulator)
+    limit = 5.0 if conditions.stochastic else max(3.0, conditions.packet_ms / k * 100)
+    return Compared(quantity, k, s, abs(s / k - 1) * 100, limit)
+
+
+def _distance(
+    quantity: str,
+    kernel: Sequence[TimeLine],
+    simulator: Sequence[TimeLine],
+    of: Callable[[TimeLine], Floats],
+    limit: float,
+) -> Compared | None:
+    k = np.concatenate([of(trace) for trace in kernel])
+    s = np.concatenate([of(trace) for trace in simulator])
+    return Compared(quantity, None, None, kolmogorov_smirnov(k, s), limit) if k.size and s.size else None
+
+
+def kolmogorov_smirnov(a: Floats, b: Floats) -> float:
+    """The greatest vertical distance between the two empirical distribution functions."""
+    a, b = np.sort(a), np.sort(b)
+    at = np.concatenate([a, b])
+    below_a = np.searchsorted(a, at, side="right") / a.size
+    below_b = np.searchsorted(b, at, side="right") / b.size
+    return float(np.abs(below_a - below_b).max())
+
+
+def wasserstein(a: Floats, b: Floats) -> float:
+    """The area between the two empirical distribution functions (Wasserstein-1), in the samples' unit."""
+    a, b = np.sort(a), np.sort(b)
+    at = np.sort(np.concatenate([a, b]))
+    below_a = np.searchsorted(a, at[:-1], side="right") / a.size
+    below_b = np.searchsorted(b, at[:-1], side="right") / b.size
+    return float(np.sum(np.abs(below_a - below_b) * np.diff(at)))
+
+
+def _transport(quantity: str, kernel: Sequence[TimeLine], simulator: Sequence[TimeLine]) -> Compared | None:
+    """Of smoothed RTTs, in per cent of the kernel's median: the size of a shift, which KS does not tell."""
+    k, s = (np.concatenate([trace.srtt_ms for trace in side]) for side in (kernel, simulator))
+    if not k.size or not s.size:
+        return None
+    return Compared(quantity, None, None, wasserstein(k, s) / float(np.median(k)) * 100)
+
+
+def _window(kernel: TimeLine, simulator: TimeLine) -> Compared | None:
+    error = window_error(kernel, simulator)
+    return None if error is None else Compared("window", None, None, error)
+
+
+def _period(kernel: Sequence[TimeLine], simulator: Sequence[TimeLine]) -> Compared | None:
+    k, s = period_s(kernel), period_s(simulator)
+    return None if k is None or s is None else Compared("period", k, s, abs(s / k - 1) * 100)
+
+
+def _reductions(of: Conditions, traces: Sequence[TimeLine]) -> Callable[[TimeLine], float]:
+    """How to count reductions, the same on both sides.
+
+    Where only losses reduce the window the endpoints' own counters tell (recoveries entered, timeouts). An
+    algorithm that chooses to, or ECN, leaves no such count in the kernel: the falls of the window in the
+    samples tell, of which two between samples are seen as one, on both sides.
+    """
+    if not of.losses_alone_reduce or any(trace.recoveries is None for trace in traces):
+        return lambda trace: trace.falls
+    return lambda trace: float(trace.recoveries or 0)
+
+
+def _counted(
+    quantity: str,
+    kernel: Sequence[TimeLine],
+    simulator: Sequence[TimeLine],
+    of: Callable[[TimeLine], float],
+    allowed: tuple[float, float],
+) -> Compared:
+    """A number of events; allowed is a part of the kernel's or so many, whichever is more."""
+    k, s = fmean(map(of, kernel)), fmean(map(of, simulator))
+    # A tenth of an event where the kernel saw none: no part of nothing is above nothing.
+    return Compared(quantity, k, s, abs(s - k), max(allowed[0] * k, allowed[1], 0.1))
+
+
+def _shares(kernel: Sequence[TimeLine], simulator: Sequence[TimeLine], limit: float) -> Compared:
+    """The first flow's share in per cent; the error is the greatest of any flow's, in points."""
+    k, s = (np.mean([_share(trace) for trace in side], axis=0) for side in (kernel, simulator))
+    return Compared("share", float(k[0]), float(s[0]), float(np.abs(k - s).max()), limit)
+
+
+def _share(trace: TimeLine) -> Floats:
+    rates = np.array([flow.goodput_bps for flow in trace.flows])
+    return np.asarray(rates / rates.sum() * 100 if rates.sum() else np.zeros(len(rates)), dtype=np.float64)

@@ -1,0 +1,125 @@
+"""Recordings of a real kernel, in the exchange format that validation/README.md describes."""
+
+from __future__ import annotations
+
+import json
+import lzma
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from dragstrip.errors import BadInputError
+
+Json: TypeAlias = dict[str, Any]
+
+SUFFIXES = (".json", ".json.xz")
+FLOW_KEPT = (
+    "cc",
+    "src",
+    "type",
+    "start_s",
+    "stop_s",
+    "rx_bytes",
+    "retrans",
+    "snd_mss",
+    "min_rtt_ms",
+    "series",
+)
+"""What `packed` keeps of a flow; the rest are totals that nothing here reads."""
+
+
+@dataclass(frozen=True)
+class KernelRun:
+    """One run of a kernel; `name` is the file's, without its ending."""
+
+    name: str
+    content: Json
+
+    @property
+    def scenario(self) -> Json:
+        """The scenario as the kernel ran it."""
+        scenario: Json = self.content["scenario"]
+        return scenario
+
+    @property
+    def flows(self) -> list[Json]:
+        """A flow's totals and its series."""
+        flows: list[Json] = self.content["flows"]
+        return flows
+
+    @property
+    def seed(self) -> int:
+        """Of netem's dice and the kernel's."""
+        return int(self.scenario.get("seed", 1))
+
+    @property
+    def kernel(self) -> str:
+        """The package that it came from."""
+        return str(self.content.get("run", {}).get("kernel", "unknown"))
+
+    @property
+    def case(self) -> str:
+        """The name without the seed: repeats of one case have it in common."""
+        return re.sub(r"-seed\d+$", "", self.name)
+
+
+def load(file: Path) -> KernelRun:
+    """Reads a recording; raises `BadInputError` for one that is damaged or of another form."""
+    name = file.name.removesuffix(".xz").removesuffix(".json")
+    try:
+        raw = file.read_bytes()
+        content = json.loads(lzma.decompress(raw) if file.suffix == ".xz" else raw)
+        for key in ("scenario", "flows", "ping_series", "queue_series"):
+            content[key]
+        return KernelRun(name, content)
+    except FileNotFoundError:
+        raise BadInputError("", None, "is missing", str(file)) from None
+    except (OSError, ValueError, lzma.LZMAError) as error:
+        raise BadInputError("", None, f"is not JSON that can be read: {error}", str(file)) from None
+    except (KeyError, TypeError) as error:
+        raise BadInputError("", None, f"is no kernel recording: {error} is missing", str(file)) from None
+
+
+def load_all(folder: Path, pattern: str | None = None) -> list[KernelRun]:
+    """A folder's recordings in the order of their names; `pattern` is a shell pattern or part of a name."""
+    return [load(file) for file in _files(folder, pattern)]
+
+
+def _files(folder: Path, pattern: str | None) -> Iterator[Path]:
+    if not folder.is_dir():
+        raise BadInputError("", None, "a folder of kernel recordings is missing", str(folder))
+    wanted = f"*{pattern or ''}*" if not pattern or not set("*?[") & set(pattern) else pattern
+    found = 0
+    for file in sorted(folder.iterdir()):
+        if file.name.endswith(SUFFIXES) and fnmatchcase(file.name.split(".json")[0], wanted):
+            found += 1
+            yield file
+    if not found:
+        what = f"matching {pattern!r}" if pattern else "(*.json, *.json.xz)"
+        raise BadInputError("", None, f"holds no kernel recording {what}", str(folder))
+
+
+def packed(run: KernelRun) -> bytes:
+    """The recording with what is compared and nothing else, compressed: 2 to 5 kB for half a minute."""
+    flows = [{key: flow[key] for key in FLOW_KEPT if key in flow} for flow in run.flows]
+    kept = {
+        "scenario": run.scenario,
+        "flows": flows,
+        "netstat": run.content.get("netstat", {}),
+        "queue_series": run.content["queue_series"],
+        "ping_series": run.content["ping_series"],
+        "run": run.content.get("run", {}),
+    }
+    text = json.dumps(kept, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return lzma.compress(text.encode(), preset=9 | lzma.PRESET_EXTREME)
+
+
+def grouped(runs: Iterable[KernelRun]) -> dict[str, list[KernelRun]]:
+    """Repeats with different seeds under the name of their case."""
+    cases: dict[str, list[KernelRun]] = {}
+    for run in runs:
+        cases.setdefault(run.case, []).append(run)
+    return cases

@@ -1,0 +1,209 @@
+"""Cells of the grid, recorded on the kernel in use: `dragstrip validate record FOLDER CELL`.
+
+A cell's name says all of it: `b-10m-40ms-4bdp-cubic`, `b-10m-40ms-4bdp-fqcodel-ecn-reno`,
+`b-10m-40ms-4bdp-loss0.1-bbr`, `b-2m-40ms-4bdp-jitter5-reno` (each packet delayed by 0 to 10 ms), and
+`b-10m-40ms-1bdp-cubic+reno` for two flows from hosts of their own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dragstrip.engines.vm import ENGINE as KERNEL
+from dragstrip.errors import BadInputError
+from dragstrip.expand import complete
+from dragstrip.files import make_folder, write_whole
+from dragstrip.pool import worker_count
+from dragstrip.recording import Recording
+from dragstrip.recording.columns import Floats, matching, numbers
+from dragstrip.validation.conditions import ROLLS_DICE
+from dragstrip.validation.kernel import Json, KernelRun, packed
+from dragstrip.validation.translate import scenario
+
+DURATION_S = 30
+BOTTLENECK = "r-d"
+"""The link's name in the scenario that translate.py makes."""
+COUNTERS = ("TCPSackRecovery", "TCPRenoRecovery", "TCPTimeouts", "TCPFastRetrans", "TCPLostRetransmit")
+"""Of the kernel's counters, those that are kept."""
+SMALLEST_QUEUE_BYTES = 3 * 1514
+"""Of the grid's queues: three full frames."""
+SYSCTL: Json = {
+    "net.ipv4.tcp_rmem": "4096 8388608 67108864",
+    "net.ipv4.tcp_wmem": "4096 65536 67108864",
+}
+"""No window but the congestion window matters."""
+
+LONGER_MS = 0.02
+"""So much longer than the last one's is the round trip of each repeat of competing flows without dice."""
+
+CELL = re.compile(
+    r"b-(?P<rate>[\d.]+)m-(?P<rtt>[\d.]+)ms-(?P<buffer>[\d.]+)bdp"
+    r"(?:-(?P<aqm>codel|fqcodel))?(?P<ecn>-ecn)?(?:-loss(?P<loss>[\d.]+))?(?:-jitter(?P<jitter>[\d.]+))?"
+    r"-(?P<cc>[a-z]+(?:\+[a-z]+)*)"
+)
+FORM = "b-RATEm-RTTms-BUFFERbdp[-codel|-fqcodel][-ecn][-lossPERCENT][-jitterMS]-ALGORITHM[+ALGORITHM...]"
+
+
+def cell(name: str, seed: int = 1) -> Json:
+    """The scenario that a cell's name stands for, in the exchange format, of one of its repeats.
+
+    A repeat has other dice. Flows that compete and have none get a path that is a little longer each time:
+    which of them loses the packet at a full queue is decided within microseconds, so that one run of them is
+    a draw too.
+    """
+    found = CELL.fullmatch(name)
+    if found is None:
+        raise BadInputError("CELL", name, f"a cell: {FORM}", "command line")
+    rate_kbit, rtt_ms = round(float(found["rate"]) * 1000), float(found["rtt"])
+    sysctl = dict(SYSCTL)
+    if found["aqm"]:
+        sysctl["net.ipv4.tcp_ecn"] = int(bool(found["ecn"]))
+    told: Json = {
+        "name": name,
+        "duration_s": DURATION_S,
+        "rtt_ms": rtt_ms,
+        "sysctl": sysctl,
+        "bottleneck": {"rate_kbit": rate_kbit, "qdisc": _queue(found, rate_kbit * rtt_ms / 8)},
+        "flows": [{"src": f"s{n}", "cc": cc} for n, cc in enumerate(found["cc"].split("+"), 1)],
+    }
+    impairments = [f"delay {found['jitter']}ms {found['jitter']}ms"] if found["jitter"] else []
+    impairments += [f"loss random {found['loss']}%"] if found["loss"] else []
+    if impairments:
+        told["fwd_netem"] = " ".join([*impairments, "limit 100000"])
+    algorithms = {flow["cc"] for flow in told["flows"]}
+    if len(told["flows"]) > 1 and not impairments and algorithms.isdisjoint(ROLLS_DICE):
+        told["rtt_ms"] = round(rtt_ms + LONGER_MS * (seed - 1), 3)
+    if seed > 1:
+        told["seed"] = seed
+    return told
+
+
+def _queue(found: re.Match[str], bdp_bytes: float) -> str:
+    marks = "ecn" if found["ecn"] else "noecn"
+    match found["aqm"]:
+        case "codel":
+            return f"codel limit 1000 {marks}"
+        case "fqcodel":
+            return f"fq_codel {marks}"
+        case _:
+            limit = max(round(bdp_bytes * float(found["buffer"])), SMALLEST_QUEUE_BYTES)
+            return f"bfifo limit {limit}"
+
+
+def record(
+    names: Sequence[str],
+    seeds: int,
+    folder: Path,
+    workers: int | None = None,
+    told: Callable[[str], object] = lambda _: None,
+) -> list[Path]:
+    """Runs every cell with seeds 1 to `seeds` and writes the recordings; gives the files.
+
+    A recording that is in the folder already stays as it is: what was interrupted goes on, and more seeds
+    of a cell cost only those.
+    """
+    files = {folder / f"{run.name}.json.xz": run for run in _wanted(names, seeds)}
+    missing = [file for file in files if not file.exists()]
+
+    def one(file: Path) -> None:
+        write_whole(file, lambda draft: draft.write_bytes(packed(recorded(files[file]))))
+        told(files[file].name)
+
+    if missing:
+        KERNEL.prepare({})
+        make_folder(folder)
+        with ThreadPoolExecutor(worker_count(workers, len(missing))) as pool:
+            list(pool.map(one, missing))
+    return list(files)
+
+
+def _wanted(names: Sequence[str], seeds: int) -> Iterator[KernelRun]:
+    """Recordings still to be made: a scenario and nothing else."""
+    for name in names:
+        for seed in range(1, seeds + 1):
+            told = cell(name, seed)
+            nothing: Json = {"scenario": told, "flows": [], "ping_series": {"t_s": [], "rtt_ms": []}}
+            yield KernelRun(name if seed == 1 else f"{name}-seed{seed}", nothing)
+
+
+def recorded(run: KernelRun) -> KernelRun:
+    """A scenario as the kernel in use ran it."""
+    made = KERNEL.run(complete(scenario(run, nominal=True)), {})
+    return KernelRun(run.name, content(run.scenario, made))
+
+
+def content(told: Json, made: Recording) -> Json:
+    """A recording of the vm engine in the exchange format."""
+    verified = made.provenance["verified"]
+    rows = made["flows"].to_pylist()
+    queue = matching(made["queues"], "link", BOTTLENECK)
+    probes = made["probes"]
+    idle_ms = min(verified["idle_rtt_ns"].values()) / 1e6 - told["rtt_ms"]
+    return {
+        "scenario": told,
+        "flows": [_flow(made, row) for row in rows],
+        "netstat": {
+            host: {name: count for name, count in counters.items() if name in COUNTERS}
+            for host, counters in verified["netstat"].items()
+        },
+        "queue_series": {
+            "t_s_step": 0.1,
+            "backlog_bytes": _whole(numbers(queue, "backlog_bytes")),
+            "drops": _whole(numbers(queue, "dropped")),
+        },
+        "ping_series": {
+            "t_s": _rounded(numbers(probes, "time_ns") / 1e9),
+            "rtt_ms": _rounded(numbers(probes, "rtt_ns") / 1e6),
+        },
+        "run": {
+            "kernel": made.provenance["kernel"]["package"] or made.provenance["kernel"]["release"],
+            "emulator": made.provenance["emulator"],
+            "cpu_idle_share": round(verified["cpu_idle_share"], 3),
+            "late_ms": 0.0,
+            # Where every ping has jitter, the hosts' own work cannot be told.
+            "idle_ms": 0.0 if "delay" in told.get("fwd_netem", "") else round(idle_ms, 6),
+        },
+    }
+
+
+def _flow(made: Recording, row: dict[str, Any]) -> Json:
+    samples = made["samples"]
+    mine = numbers(samples, "flow") == row["flow"]
+    segment = 1448
+
+    def of(name: str) -> Floats:
+        return np.asarray(numbers(samples, name)[mine])
+
+    ssthresh = of("ssthresh_bytes")
+    return {
+        "cc": row["cc"],
+        "src": row["sender"],
+        "start_s": row["start_ns"] / 1e9,
+        "stop_s": row["stop_ns"] / 1e9,
+        "rx_bytes": row["bytes_received"],
+        "retrans": row["retransmits"],
+        "snd_mss": segment,
+        "series": {
+            "t_s": _rounded(of("time_ns") / 1e9),
+            "cwnd": _whole(of("cwnd_bytes") / segment),
+            "ssthresh": _whole(np.where(np.isfinite(ssthresh), ssthresh / segment, -1)),
+            "srtt_ms": _rounded(np.nan_to_num(of("srtt_ns")) / 1e6),
+            "unacked": _whole(of("bytes_in_flight") / segment),
+            "retrans": _whole(of("retransmits")),
+        },
+    }
+
+
+def _whole(values: Floats) -> list[int]:
+    return [round(value) for value in values.tolist()]
+
+
+def _rounded(values: Floats) -> list[float | None]:
+    """To two digits; a value that is not there is null."""
+    return [round(value, 2) if np.isfinite(value) else None for value in values.tolist()]

@@ -1,0 +1,168 @@
+"""What is to be reached: which part of the cases must lie within their limits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dragstrip.validation.figures import Compared
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A row of the table of figures."""
+
+    key: str
+    title: str
+    unit: str
+    """Of the error."""
+    wanted: tuple[str, str]
+    """In words: without random loss, with it."""
+    share: tuple[float, float]
+    """Part of the cases that must lie within the limit."""
+    meaning: str
+
+    @property
+    def judged(self) -> bool:
+        """Whether a figure is to be reached; the others are told beside it."""
+        return any(self.wanted)
+
+
+QUANTITIES = (
+    Quantity(
+        "goodput",
+        "goodput",
+        "%",
+        ("median ≤ 1 %, 95 % of cases ≤ 3 %", "95 % of cases ≤ 5 %"),
+        (0.95, 0.95),
+        "bytes that arrived, once each, over the flows' whole time",
+    ),
+    Quantity(
+        "rtt",
+        "median RTT, flow",
+        "%",
+        ("95 % of cases ≤ 3 % or one packet time", "all ≤ 5 %"),
+        (0.95, 1.0),
+        "of the sender's smoothed RTT, sampled every 100 ms",
+    ),
+    Quantity(
+        "ping",
+        "median RTT, ping",
+        "%",
+        ("95 % of cases ≤ 3 % or one packet time", "all ≤ 5 %"),
+        (0.95, 1.0),
+        "of pings every 200 ms, whose replies pass the bottleneck (not smoothed)",
+    ),
+    Quantity(
+        "rtt_ks",
+        "RTT distribution, flow",
+        "",
+        ("90 % of cases ≤ 0.10", "all ≤ 0.15"),
+        (0.9, 1.0),
+        "Kolmogorov–Smirnov distance of the smoothed RTT's samples",
+    ),
+    Quantity(
+        "ping_ks",
+        "RTT distribution, ping",
+        "",
+        ("90 % of cases ≤ 0.10", "all ≤ 0.15"),
+        (0.9, 1.0),
+        "Kolmogorov–Smirnov distance of the pings",
+    ),
+    Quantity(
+        "rtt_w1",
+        "RTT shift, flow",
+        "%",
+        ("", ""),
+        (0.0, 0.0),
+        "Wasserstein-1 distance of the smoothed RTT's samples, as a part of the kernel's median",
+    ),
+    Quantity(
+        "reductions",
+        "window reductions",
+        "",
+        ("95 % of cases within ±1 or ±10 %", "all within ±20 %"),
+        (0.95, 1.0),
+        "recoveries entered and timeouts; for CDG and with ECN falls of the window in samples of 100 ms",
+    ),
+    Quantity(
+        "retransmits",
+        "retransmissions",
+        "",
+        ("90 % of cases within ±3 or ±10 %", "all within ±20 %"),
+        (0.9, 1.0),
+        "segments",
+    ),
+    Quantity(
+        "window",
+        "window, by epoch",
+        "%",
+        ("", ""),
+        (0.0, 0.0),
+        "root mean square difference of the window over its mean, each epoch from one reduction to the next "
+        "stretched to the other's length (first seeds)",
+    ),
+    Quantity(
+        "period",
+        "epoch",
+        "%",
+        ("", ""),
+        (0.0, 0.0),
+        "mean time from one reduction to the next, as far as samples show",
+    ),
+    Quantity(
+        "share",
+        "share of each flow",
+        "points",
+        ("90 % of cases within ±3 points", "all within ±5 points"),
+        (0.9, 1.0),
+        "of all flows' goodput, the flow that is furthest off",
+    ),
+)
+BY_KEY = {quantity.key: quantity for quantity in QUANTITIES}
+GOODPUT_MEDIAN_MAX = 1.0
+"""Without random loss half of the cases must be this near, in per cent."""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How a class of cases stands on one quantity."""
+
+    quantity: Quantity
+    group: str
+    stochastic: bool
+    cases: int
+    within: int
+    median: float
+    worst: float
+
+    @property
+    def wanted(self) -> str:
+        """In words."""
+        return self.quantity.wanted[self.stochastic] or "–"
+
+    @property
+    def counted(self) -> str:
+        """How many cases are within their limits, where there is one."""
+        return f"{self.within} of {self.cases}" if self.quantity.judged else "–"
+
+    @property
+    def reached(self) -> bool:
+        """Enough cases within their limits (and the median, where one is asked for)."""
+        enough = self.within >= self.quantity.share[self.stochastic] * self.cases - 1e-9
+        half = self.quantity.key != "goodput" or self.stochastic or self.median <= GOODPUT_MEDIAN_MAX
+        return enough and half
+
+
+def standing(
+    quantity: Quantity, group: str, stochastic: bool, figures: Iterable[Compared | None]
+) -> Standing | None:
+    """The standing of some cases; none if none of them has the quantity."""
+    there: Sequence[Compared] = [figure for figure in figures if figure is not None]
+    if not there:
+        return None
+    errors = [figure.error for figure in there]
+    within = sum(figure.reached for figure in there)
+    return Standing(quantity, group, stochastic, len(there), within, float(np.median(errors)), max(errors))

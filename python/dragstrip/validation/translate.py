@@ -1,0 +1,153 @@
+"""A kernel's scenario as one of ours.
+
+    s1 s2 ... ─ r ─ (w) ─ d
+
+The bottleneck is an htb class on r → d, the whole round-trip delay lies on d → r (netem on d's way out), and
+impairments of the way there come behind the bottleneck, as those of a host of their own do. Neighbour
+caches start cold and nothing is remembered of earlier connections.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import dataclass
+
+from dragstrip import _core
+from dragstrip.errors import BadInputError
+from dragstrip.expand import complete
+from dragstrip.validation.kernel import Json, KernelRun
+
+PING_NS = 200_000_000
+KNOWN = {"name", "duration_s", "rtt_ms", "sysctl", "bottleneck", "flows", "fwd_netem", "seed"}
+KNOWN_BOTTLENECK = {"rate_kbit", "qdisc", "overhead"}
+KNOWN_FLOW = {"src", "cc", "type", "start_s", "stop_s", "rate_kbit", "datagram_bytes"}
+
+
+LATE_MS_MAX = 20.0
+"""A first ping that is slower by more than this met a queue, not a machine that was late."""
+IDLE_MS_MAX = 0.2
+"""A ping that is slower by more than this met a queue."""
+IDLE_SHARE = 0.05
+"""Of all pings: where fewer took the same time on an idle path, they do not tell the hosts' work ..."""
+IDLE_MS, IDLE_MS_FARTHER = 0.05, 0.07
+"""... and it is taken to be what every other recording shows, without and with a host for netem. CUBIC counts
+the round trip in whole ticks, rounded up: 40.05 ms are 11 ticks of 4 ms, 40.00 are 10."""
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What a recording shows of the machine that made it, which the scenario does not say."""
+
+    late_ns: int
+    """So late was what was to start at 0: 6.04 ms in linux-6.1, and a capture has the SYN at 6.041 ms."""
+    idle_ns: int
+    """Added to the round trip by the hosts' own work: 50 µs there, 70 µs with a host for netem."""
+
+
+def machine(run: KernelRun) -> Machine:
+    """The hosts' work: what most pings of an idle path show of it, or what the recording says.
+
+    So late as the first ping says, which is stamped 0 and leaves with the first SYN.
+    """
+    its = run.content.get("run", {})
+    series, rtt_ms = run.content["ping_series"], float(run.scenario["rtt_ms"])
+    idle_ms = _usual_ms([rtt for rtt in series["rtt_ms"] if rtt is not None], rtt_ms)
+    if idle_ms is None:
+        idle_ms = its.get("idle_ms", IDLE_MS_FARTHER if run.scenario.get("fwd_netem") else IDLE_MS)
+    late_ms = its.get("late_ms")
+    if late_ms is None:
+        first = series["rtt_ms"][0] if series["t_s"] and series["t_s"][0] == 0 else None
+        late_ms = first - rtt_ms - idle_ms if first is not None else 0.0
+        late_ms = late_ms if 0 <= late_ms <= LATE_MS_MAX else 0.0
+    return Machine(round(late_ms * 1e6), round(idle_ms * 1e6))
+
+
+def _usual_ms(pings: list[float], rtt_ms: float) -> float | None:
+    """What an idle path adds to a ping most often; none if hardly any met one."""
+    added = [round(ping - rtt_ms, 2) for ping in pings if 0 <= ping - rtt_ms <= IDLE_MS_MAX]
+    counts = Counter(added).most_common(1)
+    if not counts or counts[0][1] < IDLE_SHARE * len(pings):
+        return None
+    return counts[0][0]
+
+
+def scenario(run: KernelRun, seed: int | None = None, longer_ns: int = 0, nominal: bool = False) -> Json:
+    """The scenario of a kernel's run with all defaults written out.
+
+    `seed` stands in for the run's own, and `longer_ns` is added to the round-trip delay. `nominal` leaves
+    out what the recording shows of its machine. Raises `BadInputError` for a field that is not known here:
+    without it this would be another case.
+    """
+    told = run.scenario
+    its = Machine(0, 0) if nominal else machine(run)
+    _refuse_unknown(run, told, KNOWN, "scenario")
+    _refuse_unknown(run, told["bottleneck"], KNOWN_BOTTLENECK, "scenario.bottleneck")
+    senders = sorted({flow["src"] for flow in told["flows"]})
+    sysctl = {"net.ipv4.tcp_no_metrics_save": "1"}
+    sysctl.update({key: str(value) for key, value in told.get("sysctl", {}).items()})
+    host = {"kind": "host", "sysctl": sysctl, "gso": "auto"}
+    nodes = [
+        *({**host, "name": name} for name in senders),
+        {"kind": "router", "name": "r"},
+        {**host, "name": "d"},
+    ]
+    links = [
+        link
+        for name in senders
+        for link in (
+            {"name": f"{name}-r", "from": name, "to": "r"},
+            {"name": f"r-{name}", "from": "r", "to": name},
+        )
+    ]
+    back = {
+        "name": "d-r",
+        "from": "d",
+        "to": "r",
+        "delay_ns": round(told["rtt_ms"] * 1e6) + its.idle_ns + longer_ns,
+    }
+    return complete(
+        {
+            "name": run.name,
+            "seed": run.seed if seed is None else seed,
+            "duration_ns": round(told["duration_s"] * 1e9),
+            "nodes": nodes,
+            "links": [*links, _bottleneck(told), back],
+            "flows": [_flow(run, number, flow, its.late_ns) for number, flow in enumerate(told["flows"], 1)],
+            "cold_arp": True,
+            "probes": [{"label": "ping", "from": "d", "target": senders[0], "interval_ns": PING_NS}],
+        }
+    )
+
+
+def _refuse_unknown(run: KernelRun, part: Json, known: set[str], where: str) -> None:
+    unknown = sorted(set(part) - known)
+    if unknown:
+        raise BadInputError(f"{where}.{unknown[0]}", part[unknown[0]], "a field known here", run.name)
+
+
+def _bottleneck(told: Json) -> Json:
+    bottleneck = told["bottleneck"]
+    overhead = f" overhead {bottleneck['overhead']}" if bottleneck.get("overhead") else ""
+    words = f"htb rate {bottleneck['rate_kbit']}kbit{overhead} leaf {bottleneck['qdisc']}"
+    link: Json = {"name": "r-d", "from": "r", "to": "d", "qdisc": json.loads(_core.parse_qdisc(words))}
+    if told.get("fwd_netem"):
+        netem = json.loads(_core.parse_qdisc(f"netem {told['fwd_netem']}"))
+        netem.pop("kind")
+        link["netem"] = netem
+    return link
+
+
+def _flow(run: KernelRun, number: int, flow: Json, late_ns: int) -> Json:
+    _refuse_unknown(run, flow, KNOWN_FLOW, f"scenario.flows[{number - 1}]")
+    made: Json = {
+        "label": f"{flow['cc']}-{number}",
+        "sender": flow["src"],
+        "receiver": "d",
+        "transport": {"protocol": "tcp", "cc": flow["cc"]},
+        "application": {"kind": "bulk"},
+        "start_ns": round(flow.get("start_s", 0) * 1e9) or late_ns,
+    }
+    if flow.get("stop_s") is not None:
+        made["stop_ns"] = round(flow["stop_s"] * 1e9)
+    return made

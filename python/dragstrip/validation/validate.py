@@ -1,0 +1,254 @@
+"""A whole grid: every case run in the simulator and held against its recordings."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from dragstrip.engines.sim import simulate
+from dragstrip.errors import DragstripError
+from dragstrip.pool import worker_count
+from dragstrip.validation.conditions import Conditions, conditions
+from dragstrip.validation.figures import Compared, figures
+from dragstrip.validation.kernel import Json, KernelRun, grouped
+from dragstrip.validation.targets import QUANTITIES, Standing, standing
+from dragstrip.validation.traces import TimeLine, falls, of_kernel, of_recording
+from dragstrip.validation.translate import scenario
+
+SEEDS = tuple(range(1, 41))
+"""Of the simulator, where dice decide."""
+
+LONGER_NS = 37_000
+"""By so much the round trip is lengthened to see how far a case moves by itself.
+
+A kernel on a machine a little slower or faster has a round trip that differs by as much: with 37 µs the
+median RTT of the kernel itself moved by up to 3.4 %.
+"""
+
+COMPETING = "competing"
+"""The group of cases with several flows."""
+DETERMINISTIC, STOCHASTIC = "no random loss", "random loss or jitter"
+
+
+@dataclass(frozen=True)
+class Case:
+    """A case with its figures."""
+
+    name: str
+    scenario: Json
+    """As the simulator ran it with its first seed."""
+    release: str
+    """Of the kernel."""
+    seeds: list[int]
+    """Of the kernel's runs."""
+    kernel: list[TimeLine]
+    simulator: list[TimeLine]
+    figures: list[Compared]
+    own: list[Compared] = field(default_factory=list)
+    """The simulator against itself with a path 37 µs longer and another seed."""
+    floor: list[Compared] = field(default_factory=list)
+    """The kernel against itself: half of its seeds against the other half."""
+
+    @cached_property
+    def conditions(self) -> Conditions:
+        """What decides how its figures are taken."""
+        return conditions(self.scenario)
+
+    @property
+    def stochastic(self) -> bool:
+        """Whether netem's dice decide."""
+        return self.conditions.stochastic
+
+    @property
+    def algorithm(self) -> str:
+        """Of its flows, in their order."""
+        return "+".join(self.conditions.algorithms)
+
+    @property
+    def group(self) -> str:
+        """Which column of a table it counts in: its algorithm, or that several flows compete."""
+        return self.algorithm if len(self.scenario["flows"]) == 1 else COMPETING
+
+    @cached_property
+    def condition(self) -> str:
+        """The name without the algorithm: what cases of different algorithms have in common."""
+        parts = self.name.removeprefix("a-").removeprefix("b-").split("-")
+        algorithms = set(self.algorithm.split("+"))
+        return "-".join(part for part in parts if part not in algorithms) or self.name
+
+    @property
+    def severity(self) -> float:
+        """The worst error in units of its limit."""
+        return max(figure.severity for figure in self.figures)
+
+    def figure(self, quantity: str) -> Compared | None:
+        """One of its figures, if the case has it."""
+        return next((figure for figure in self.figures if figure.quantity == quantity), None)
+
+    def own_error(self, quantity: str) -> float | None:
+        """By how much the simulator differs from itself."""
+        return next((figure.error for figure in self.own if figure.quantity == quantity), None)
+
+    def floor_error(self, quantity: str) -> float | None:
+        """By how much the kernel differs from itself."""
+        return next((figure.error for figure in self.floor if figure.quantity == quantity), None)
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """All cases, the worst first, and those that could not be run with the reason."""
+
+    cases: list[Case]
+    failed: dict[str, str]
+
+    @property
+    def kernels(self) -> list[str]:
+        """Which kernels were recorded."""
+        return sorted({case.release for case in self.cases})
+
+    @property
+    def algorithms(self) -> list[str]:
+        """In order of their names; competing flows last."""
+        return sorted({case.group for case in self.cases}, key=lambda name: (name == COMPETING, name))
+
+    def standings(self, stochastic: bool, algorithm: str | None = None) -> Iterator[Standing]:
+        """Every quantity of a class of cases, in total or of one algorithm."""
+        chosen = [
+            case for case in self.cases if case.stochastic == stochastic and algorithm in (None, case.group)
+        ]
+        for quantity in QUANTITIES:
+            found = standing(
+                quantity, algorithm or "all", stochastic, (case.figure(quantity.key) for case in chosen)
+            )
+            if found:
+                yield found
+
+
+def validate(
+    runs: Sequence[KernelRun],
+    workers: int | None = None,
+    spread: bool = False,
+    nominal: bool = False,
+    told: Callable[[str], object] = lambda _: None,
+) -> Agreement:
+    """Runs every case and tells `told` of it.
+
+    `spread` also measures the simulator against itself; `nominal` takes the path as configured, without
+    what the recordings show of their machine.
+    """
+    failed: dict[str, str] = {}
+    cases: list[Case] = []
+    with ThreadPoolExecutor(worker_count(workers or os.cpu_count(), len(runs))) as pool:
+        groups = grouped(runs)
+        waiting = {name: pool.submit(measure, name, group, spread, nominal) for name, group in groups.items()}
+        for name, future in waiting.items():
+            try:
+                cases.append(future.result())
+            except DragstripError as error:
+                failed[name] = str(error)
+            told(name)
+    return Agreement(sorted(cases, key=lambda case: -case.severity), failed)
+
+
+def measure(name: str, runs: list[KernelRun], spread: bool = False, nominal: bool = False) -> Case:
+    """One case, simulated as often as `_draws` says."""
+    kernel = [of_kernel(run) for run in runs]
+    told = scenario(runs[0], nominal=nominal)
+    its = conditions(told)
+    drawn = _draws(runs, its.dice)
+    simulator = [simulated(run, seed, nominal=nominal) for run, seed in drawn]
+    own: list[Compared] = []
+    if spread:
+        longer = [simulated(run, seed + len(drawn), LONGER_NS, nominal) for run, seed in drawn]
+        own = figures(its, simulator, longer)
+    return Case(
+        name,
+        told,
+        runs[0].kernel,
+        [run.seed for run in runs],
+        kernel,
+        simulator,
+        figures(its, kernel, simulator),
+        own,
+    )
+
+
+def _draws(runs: list[KernelRun], dice: bool) -> list[tuple[KernelRun, int]]:
+    """Which of the kernel's runs is simulated with which seed.
+
+    Each with its own, or, where dice decide, all of them in turn (they can be of different machines) until
+    there are as many as `SEEDS`.
+    """
+    if not dice:
+        return [(run, run.seed) for run in runs]
+    turns = math.ceil(len(SEEDS) / len(runs))
+    return [(run, seed) for seed, run in enumerate(runs * turns, start=1)]
+
+
+def simulated(run: KernelRun, seed: int, longer_ns: int = 0, nominal: bool = False) -> TimeLine:
+    """The simulator's trace of a kernel's scenario."""
+    told = scenario(run, seed, longer_ns, nominal)
+    return of_recording(simulate(told), conditions(told).bottleneck)
+
+
+def document(agreement: Agreement) -> Json:
+    """The result as JSON."""
+    return {
+        "kernels": agreement.kernels,
+        "standings": [
+            {
+                "quantity": row.quantity.key,
+                "class": STOCHASTIC if row.stochastic else DETERMINISTIC,
+                "algorithm": row.group,
+                "wanted": row.wanted,
+                "cases": row.cases,
+                "within": row.within if row.quantity.judged else None,
+                "error_median": row.median,
+                "error_max": row.worst,
+                "reached": row.reached if row.quantity.judged else None,
+            }
+            for stochastic in (False, True)
+            for algorithm in (None, *agreement.algorithms)
+            for row in agreement.standings(stochastic, algorithm)
+        ],
+        "cases": [
+            {
+                "name": case.name,
+                "algorithm": case.algorithm,
+                "condition": case.condition,
+                "class": STOCHASTIC if case.stochastic else DETERMINISTIC,
+                "kernel_seeds": case.seeds,
+                "simulator_seeds": len(case.simulator),
+                "first_seed": {
+                    side: [
+                        {
+                            "cc": flow.cc,
+                            "goodput_bps": flow.goodput_bps,
+                            "retransmits": flow.retransmits_total,
+                            "reductions_s": [float(flow.t_s[at]) for at in falls(flow)],
+                        }
+                        for flow in trace.flows
+                    ]
+                    for side, trace in (("kernel", case.kernel[0]), ("simulator", case.simulator[0]))
+                },
+                "figures": {
+                    figure.quantity: {
+                        "kernel": figure.kernel,
+                        "simulator": figure.simulator,
+                        "error": figure.error,
+                        "limit": figure.limit,
+                        "reached": figure.reached,
+                        "own_spread": case.own_error(figure.quantity),
+                        "floor": case.floor_error(figure.quantity),
+                    }
+                    for figure in case.figures
+                },
+            }
+            for case in agreement.cases
+        ],
+        "failed": agreement.failed,
+    }

@@ -1,0 +1,37 @@
+"""Forty cases against their stored kernel recordings: no error may grow past its own band."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dragstrip.validation import bands, grid
+from dragstrip.validation.kernel import load_all
+from dragstrip.validation.validate import Case, validate
+
+DATA = Path(__file__).parents[2] / "validation" / "linux-6.1"
+GRID, _ = grid.read(None)
+
+
+@pytest.fixture(scope="module")
+def cases() -> dict[str, Case]:
+    runs = [run for run in load_all(DATA / "recordings") if run.case in GRID.sample]
+    found = validate(runs)
+    assert not found.failed
+    return {case.name: case for case in found.cases}
+
+
+def test_the_sample_is_forty_cases_and_each_has_its_band() -> None:
+    assert len(set(GRID.sample)) == 40
+    assert set(bands.read(DATA / "bands.json")) == set(GRID.sample)
+
+
+@pytest.mark.parametrize("name", GRID.sample)
+def test_no_error_has_grown_past_its_band(cases: dict[str, Case], name: str) -> None:
+    beyond = bands.beyond(cases[name], bands.read(DATA / "bands.json")[name])
+    assert not beyond, "\n".join(beyond)
+
+
+def test_the_recordings_stay_small() -> None:
+    assert sum(file.stat().st_size for file in (DATA / "recordings").iterdir()) < 2_000_000
