@@ -3,20 +3,14 @@
 use crate::dumbbell::dumbbell;
 use crate::flows::flows;
 use crate::media::medium;
+use crate::parts::{DEFAULT_QUEUE, Transmitter, discipline, emulation, host, u32_of, wire};
 use crate::pattern::matches;
 use crate::problem;
-use crate::quantity::{RateText, SizeText};
-use crate::types::{
-    Experiment, HostForm, LinkForm, NodeForm, ProbeForm, SendersForm, TransmitterKind,
-};
+use crate::types::{Experiment, HostForm, LinkForm, NodeForm, ProbeForm, SendersForm};
 use dragstrip_scenario::{
-    HistorySpec, HostSpec, LinkSpec, NetemSpec, NodeSpec, ProbeSpec, Problem, QdiscSpec, Record,
-    Scenario,
+    HistorySpec, HostSpec, LinkSpec, NodeSpec, ProbeSpec, Problem, Record, Scenario,
 };
 use std::collections::BTreeMap;
-
-/// The queue of a link with a rate or a medium that names none: Linux's in an htb class.
-pub(crate) const DEFAULT_QUEUE: &str = "pfifo limit 1000";
 
 /// Flows, senders or receivers of one description.
 const ALIKE_MAX: u64 = 100_000;
@@ -104,11 +98,6 @@ fn node(form: &NodeForm) -> NodeSpec {
     }
 }
 
-/// A host of which nothing is said.
-pub(crate) fn host(name: &str) -> NodeSpec {
-    NodeSpec::Host(HostSpec::named(name))
-}
-
 fn probe(form: &ProbeForm) -> ProbeSpec {
     let ProbeForm { from, target, label, interval, size, start } = form;
     ProbeSpec {
@@ -119,11 +108,6 @@ fn probe(form: &ProbeForm) -> ProbeSpec {
         size_bytes: u32_of(*size),
         start_ns: start.0,
     }
-}
-
-/// Larger sizes are refused as the largest.
-pub(crate) fn u32_of(size: SizeText) -> u32 {
-    u32::try_from(size.0).unwrap_or(u32::MAX)
 }
 
 /// What the patterns say of hosts.
@@ -196,74 +180,10 @@ fn one(form: &LinkForm, from: &str, to: &str, name: String, at: &str) -> Result<
     Ok(link)
 }
 
-/// A plain veth from one node to another: no rate, no delay, no queue.
-pub(crate) fn wire(from: &str, to: &str) -> LinkSpec {
-    LinkSpec {
-        name: format!("{from}-{to}"),
-        from: from.to_owned(),
-        to: to.to_owned(),
-        rate_bps: None,
-        delay_ns: 0,
-        overhead_bytes: 0,
-        medium: None,
-        qdisc: QdiscSpec::default(),
-        netem: None,
-    }
-}
-
-/// What drives a link with a rate.
-#[derive(Clone, Copy)]
-pub(crate) struct Transmitter {
-    pub kind: TransmitterKind,
-    pub rate: RateText,
-    pub overhead: SizeText,
-    pub atm: bool,
-}
-
-impl Transmitter {
-    /// Puts the rate and the queue on a link: an htb class, its burst as tc and the kernel fill it in, or a wire.
-    pub fn drive(self, link: &mut LinkSpec, queue: &str, field: &str) -> Result<(), Problem> {
-        let Self { kind, rate, overhead, atm } = self;
-        match kind {
-            TransmitterKind::Wire => {
-                link.rate_bps = Some(rate.0);
-                link.overhead_bytes = u32_of(overhead);
-                link.qdisc = discipline(queue, field)?;
-            }
-            TransmitterKind::Htb => {
-                let charged = match overhead.0 {
-                    0 => String::new(),
-                    bytes => format!(" overhead {bytes}"),
-                };
-                let cells = if atm { " linklayer atm" } else { "" };
-                let words = format!("htb rate {}bit{charged}{cells} leaf {queue}", rate.0);
-                link.qdisc = discipline(&words, field)?;
-            }
-        }
-        Ok(())
-    }
-}
-
-/// A queue discipline in tc's words.
-pub(crate) fn discipline(words: &str, field: &str) -> Result<QdiscSpec, Problem> {
-    QdiscSpec::parse(words).map_err(|problem| Problem { field: field.to_owned(), ..problem })
-}
-
-/// What stands behind `netem` in tc.
-pub(crate) fn emulation(
-    words: Option<&str>,
-    field: &str,
-) -> Result<Option<Box<NetemSpec>>, Problem> {
-    let Some(words) = words else { return Ok(None) };
-    let QdiscSpec::Netem(spec) = discipline(&format!("netem {words}"), field)? else {
-        unreachable!("the words begin with netem")
-    };
-    Ok(Some(spec))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use dragstrip_scenario::QdiscSpec;
     use dragstrip_scenario::StackProfile;
     use serde_json::{Value, json};
 

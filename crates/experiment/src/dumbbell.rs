@@ -6,8 +6,8 @@
 //! sN ─┘                                       └─ dM
 //! ```
 
-use crate::build::{DEFAULT_QUEUE, Transmitter, discipline, emulation, host, wire};
 use crate::media::shared;
+use crate::parts::{DEFAULT_QUEUE, Transmitter, discipline, emulation, host, wire};
 use crate::quantity::percent;
 use crate::types::{AccessForm, PathForm, SendersForm};
 use dragstrip_scenario::{LinkSpec, NetemSpec, NodeSpec, Problem};

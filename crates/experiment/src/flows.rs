@@ -1,6 +1,6 @@
 //! Flows: which hosts they run between, what they are called, what they do.
 
-use crate::build::u32_of;
+use crate::parts::u32_of;
 use crate::problem;
 use crate::quantity::SizeText;
 use crate::types::{ApplicationForm, Experiment};

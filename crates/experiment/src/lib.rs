@@ -9,6 +9,7 @@ mod compare;
 mod dumbbell;
 mod flows;
 mod media;
+mod parts;
 mod pattern;
 mod quantity;
 mod types;
