@@ -25,10 +25,10 @@ from collections import deque
 from pathlib import Path
 from typing import Any
 
-from dragstrip.sweep.child import without_pandas
-from dragstrip.sweep.local import Event, Order
-
 from dragstrip.experiment import Experiment
+from dragstrip.pool.child import without_pandas
+from dragstrip.pool.local import Event
+from dragstrip.pool.work import Order
 from dragstrip.sweep import dataset
 from dragstrip.sweep.coordinate import Coordinator, missing
 from dragstrip.sweep.map import write_map
@@ -144,9 +144,11 @@ class ThinAir:
 
     def __init__(self) -> None:
         self.orders: deque[Order] = deque()
-        flow = {"flow": 0, "label": "x", "cc": "x", "rtt_ms_p50": 20.0, "retransmits": 3, "share": 1.0}
-        self.run = {"goodput_bps_total": 1e7, "jain": 1.0, "queue_bytes_p50": 1e4, "dropped": 1}
-        self.flow = {**flow, "throughput_bps_p50": 1e7, "segments_sent": 24_000, "power_bps_per_ms": 5e5}
+        rtt_ms = {"p5": 18.0, "p50": 20.0, "p95": 24.0}
+        flow = {"flow": 0, "label": "x", "cc": "x", "rtt_ms": rtt_ms, "retransmits": 3, "share": 1.0}
+        queue = {"backlog_bytes": {"p50": 1e4, "p95": 2e4, "max": 3e4}, "dropped": 1, "marked": 0}
+        self.flow = {**flow, "throughput_bps_p50": 1e7, "segments_sent": 24_000}
+        self.summary = {"queues": [queue], "probes": [], "jain": 1.0}
 
     def describe(self) -> str:
         """For people."""
@@ -160,13 +162,14 @@ class ThinAir:
         """Takes a run."""
         self.orders.append(order)
 
-    def poll(self, timeout_s: float) -> list[Event]:
+    def poll(self, timeout_s: float | None) -> list[Event]:
         """All of them are done."""
         events = []
         while self.orders:
             order = self.orders.popleft()
             flow = {**self.flow, "goodput_bps": 9e6 + order.number % 1000}
-            answer = {"status": "ok", "cpu_s": 0.01, "run": self.run, "flows": [flow], "sha256": "0" * 64}
+            summary = {**self.summary, "flows": [flow]}
+            answer = {"status": "ok", "cpu_s": 0.01, "summary": summary, "sha256": "0" * 64}
             events.append(Event(order, answer))
         return events
 
