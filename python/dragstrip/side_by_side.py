@@ -25,7 +25,7 @@ from dragstrip.validation.grid import Grid
 from dragstrip.validation.validate import Agreement
 
 REPEATS = 10
-"""Of the kernel where netem rolls dice; the simulator is then asked for more (both.py)."""
+"""Of the kernel where netem impairs at random; the simulator is then asked for more (both.py)."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def _changed(experiment: Experiment, chosen: Chosen) -> Experiment:
 
 
 def _needed(run: PlannedRun, repeat: int | None, model: str) -> bool:
-    """Ten seeds on both engines where netem's dice decide; else one, and one more beside the model."""
+    """Ten seeds on both engines where netem impairs at random; else one, and one more beside the model."""
     if repeat is None and conditions(run.scenario).stochastic:
         return run.repeat < REPEATS
     return run.repeat < (repeat or 1) + (run.engine != model)

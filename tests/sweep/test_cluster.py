@@ -207,21 +207,21 @@ def test_sigkill_of_dask_workers(
         stdout=subprocess.PIPE,
         text=True,
     )
-    dice, killed, last = random.Random(8), 0, 0.0  # noqa: S311
+    draws, killed, last = random.Random(8), 0, 0.0  # noqa: S311
     while process.poll() is None:
-        time.sleep(dice.uniform(0.4, 1.0))
+        time.sleep(draws.uniform(0.4, 1.0))
         if killed >= times or not (tmp_path / "out" / "store").exists():
             continue
         workers = [child for nanny in nannies for child in children(nanny)]
         ours = [child for worker in workers for child in children(worker)]
         # A Dask worker now and then, its child mostly: Dask needs seconds to start another worker.
         if workers and time.monotonic() - last > 5.0:
-            victim, last = dice.choice(workers), time.monotonic()
+            victim, last = draws.choice(workers), time.monotonic()
             below = children(victim)
             killed += kill(victim)
             assert all_gone(below, within_s=1.0)
         elif ours:
-            killed += kill(dice.choice(ours))
+            killed += kill(draws.choice(ours))
     document = json.loads(process.communicate()[0])
     assert killed >= min(times, 2)
     assert (document["made"], document["failed"]) == (12 * repeat, 0)

@@ -54,7 +54,7 @@ def test_sigkill_of_the_coordinator_at_random_moments(
     experiment: Path, sweep: Command, tmp_path: Path, uninterrupted: tuple[str, float]
 ) -> None:
     expected, whole_s = uninterrupted
-    dice = random.Random(6)  # noqa: S311
+    draws = random.Random(6)  # noqa: S311
     out, known, killed, finished = tmp_path / "out", set[bytes](), 0, 0
     while killed < (200 if FULL else 10):
         process = subprocess.Popen(
@@ -63,7 +63,7 @@ def test_sigkill_of_the_coordinator_at_random_moments(
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        time.sleep(dice.uniform(0.1, 1.0 + 0.7 * whole_s))
+        time.sleep(draws.uniform(0.1, 1.0 + 0.7 * whole_s))
         workers = children(process.pid)
         killed += process.poll() is None
         process.kill()
@@ -104,7 +104,7 @@ def _rows(folder: Path) -> list[dict[str, Any]]:
 def test_sigkill_of_workers_costs_their_own_run_only(
     experiment: Path, sweep: Command, tmp_path: Path, uninterrupted: tuple[str, float]
 ) -> None:
-    dice = random.Random(7)  # noqa: S311
+    draws = random.Random(7)  # noqa: S311
     times, killed = (100 if FULL else 8), 0
     expected, whole_s = uninterrupted
     while killed < times:
@@ -118,9 +118,9 @@ def test_sigkill_of_workers_costs_their_own_run_only(
         here = 0
         while process.poll() is None:
             # A child must have time to start, which on a busy machine is longer.
-            time.sleep(whole_s * dice.uniform(0.1, 0.3))
+            time.sleep(whole_s * draws.uniform(0.1, 0.3))
             workers = children(process.pid)
-            here += bool(workers) and kill(dice.choice(workers))
+            here += bool(workers) and kill(draws.choice(workers))
         killed += here
         document = json.loads(process.communicate()[0])
         assert document["made"] == RUNS

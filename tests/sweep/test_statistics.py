@@ -59,8 +59,8 @@ def test_nothing_is_different_below_three_seeds(seeds: int, expected: list[bool]
 
 
 def test_an_interval_is_the_same_every_time_and_narrows() -> None:
-    dice = np.random.default_rng(1)
-    few, many = dice.normal(10, 1, (1, 8)), dice.normal(10, 1, (1, 200))
+    draws = np.random.default_rng(1)
+    few, many = draws.normal(10, 1, (1, 8)), draws.normal(10, 1, (1, 200))
     assert [column.tolist() for column in interval(few)] == [column.tolist() for column in interval(few)]
     width = [float(high[0] - low[0]) for _, low, high in (interval(few), interval(many))]
     assert 0 < width[1] < width[0]
@@ -69,8 +69,8 @@ def test_an_interval_is_the_same_every_time_and_narrows() -> None:
 
 
 def test_intervals_hold_the_median_about_as_often_as_they_say() -> None:
-    dice = np.random.default_rng(2)
-    _, low, high = interval(dice.normal(0, 1, (400, 12)))
+    draws = np.random.default_rng(2)
+    _, low, high = interval(draws.normal(0, 1, (400, 12)))
     held = float(np.mean((low <= 0) & (high >= 0)))
     assert 0.90 <= held <= 0.99
 
@@ -113,7 +113,7 @@ def test_a_run_without_figures_leaves_its_cell_standing() -> None:
 
 
 def test_the_interval_of_many_paths_takes_little_memory() -> None:
-    # A thousand resamples of 20,000 figures at once would be 160 MB, and as much again for the dice.
+    # A thousand resamples of 20,000 figures at once would be 160 MB, and as much again for the draws.
     figures = np.random.default_rng(3).normal(10, 1, size=(2, 20_000))
     tracemalloc.start()
     try:

@@ -64,7 +64,7 @@ def run(cc: str, sources: list[str], *beside: str, **path: Any) -> Recording:
 
 
 def window(recording: Recording) -> list[tuple[object, ...]]:
-    """Of the first flow: time, window, threshold, segments sent again."""
+    """Of the first flow: time, window, threshold, segments retransmitted."""
     samples = recording["samples"]
     own = samples.filter(pc.equal(samples["flow"], samples["flow"][0]))
     columns = ("time_ns", "cwnd_bytes", "ssthresh_bytes", "retransmits")

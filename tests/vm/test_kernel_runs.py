@@ -210,7 +210,7 @@ def test_a_kill_at_any_moment_leaves_nothing(tmp_path: Path) -> None:
     command += ["--queue", "bfifo limit 50kb", "--duration", "5s", "--engine", "vm", "--no-report", "reno"]
     environment = {**os.environ, "DRAGSTRIP_CACHE": str(cache)}
     environment |= {"DRAGSTRIP_AGENT": str(program()), "DRAGSTRIP_LOCKSTEP": str(lockstep())}
-    dice = random.Random(1)  # noqa: S311
+    draws = random.Random(1)  # noqa: S311
     met = 0
     for number in range(KILLS):
         out = tmp_path / f"out-{number}"
@@ -223,9 +223,9 @@ def test_a_kill_at_any_moment_leaves_nothing(tmp_path: Path) -> None:
         if number % 3:
             while process.poll() is None and not emulators(str(cache)):
                 time.sleep(0.01)
-        time.sleep(dice.uniform(0, 1))
+        time.sleep(draws.uniform(0, 1))
         met += len(emulators(str(cache)))
-        process.send_signal(dice.choice([signal.SIGKILL, signal.SIGINT, signal.SIGTERM]))
+        process.send_signal(draws.choice([signal.SIGKILL, signal.SIGINT, signal.SIGTERM]))
         process.wait()
         deadline = time.monotonic() + 10
         while emulators(str(cache)) and time.monotonic() < deadline:

@@ -1,8 +1,8 @@
 //! The distributed coordination function of IEEE 802.11: stations that contend frame by frame, or aggregate by aggregate.
 //!
 //! One exchange is `[CTS-to-self, SIFS] data, SIFS, ACK`. What differs between 802.11g and 802.11n is in
-//! [`Timing`], which `wifi_g.rs` and `wifi_n.rs` fill in. A frame without an ACK is sent again with a larger contention window, and given
-//! up after the retry limit. Of an aggregate only the subframes that failed are sent again; the receiver holds back
+//! [`Timing`], which `wifi_g.rs` and `wifi_n.rs` fill in. A frame without an ACK is retransmitted with a larger contention window, and given
+//! up after the retry limit. Of an aggregate only the subframes that failed are retransmitted; the receiver holds back
 //! what arrived after them (IEEE 802.11n-2009 clause 9.10.7), so that TCP sees delay and never reordering.
 //!
 //! After a collision everyone waits EIFS, the colliding stations their ACK timeout, which lasts about as long. Left out: rate

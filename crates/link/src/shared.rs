@@ -9,7 +9,7 @@
 //!    [`SharedMedium::transmit`] is called with the rings and reports what arrives and what is given up. Afterwards
 //!    the rings are filled again, and each station that transmitted and still has frames is offered anew.
 //!
-//! A frame on the air has left the ring unless it has to be sent again. Randomness comes from one named stream per medium.
+//! A frame on the air has left the ring unless it has to be retransmitted. Randomness comes from one named stream per medium.
 
 use dragstrip_qdisc::{Backlog, Item};
 use dragstrip_units::Instant;

@@ -186,7 +186,7 @@ fn flows_add_up(recording: &Recording) -> Result<(), String> {
         let counted = in_intervals(flow, "new_bytes");
         ensure!(counted <= received, "flow {flow}: {counted} bytes in intervals of {received}");
         let (sent, again) = (of("segments_sent")[flow], of("retransmits")[flow]);
-        ensure!(again <= sent, "flow {flow}: {again} of {sent} segments sent again");
+        ensure!(again <= sent, "flow {flow}: {again} of {sent} segments retransmitted");
         ensure!(of("start_ns")[flow] <= of("stop_ns")[flow], "flow {flow} ends before it begins");
     }
     ensure!(

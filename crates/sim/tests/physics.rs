@@ -300,9 +300,9 @@ fn an_overloaded_link_loses_the_rest() {
     assert!((lost - dropped).abs() <= 20, "{lost} lost, {dropped} dropped");
 }
 
-/// Two equal impairments are two pairs of dice.
+/// Two equal impairments are independent: each draws from a stream of its own.
 #[test]
-fn every_impairment_has_its_own_dice() {
+fn every_impairment_draws_for_itself() {
     let mut scenario = dumbbell(2, link("r", "d"), 10 * MS, 20);
     let loss = LossModel::Random { probability: 0.1, correlation: 0.0 };
     for index in 0..2 {

@@ -14,7 +14,7 @@ pub(crate) enum Carries {
     Syn,
     /// Data sent for the first time.
     NewData,
-    /// Data sent again.
+    /// Data retransmitted.
     Retransmission,
     /// Nothing but an acknowledgement.
     Ack,

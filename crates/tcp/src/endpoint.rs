@@ -42,7 +42,7 @@ pub struct Endpoint {
     phase: Phase,
     role: Role,
     ecn: bool,
-    /// How often the SYN or SYN-ACK was sent again, when it was first sent, and when it is next.
+    /// How often the SYN or SYN-ACK was retransmitted, when it was first sent, and when it is next.
     syn_retransmits: u32,
     sender: Sender,
     receiver: Receiver,

@@ -51,10 +51,10 @@ fn chain() -> impl Strategy<Value = Shape> {
 }
 
 fn graph() -> impl Strategy<Value = Shape> {
-    let dice = proptest::collection::vec(any::<usize>(), 12);
-    (2..5_usize, 1..5_usize, 0..4_usize, dice).prop_map(|(hosts, routers, chords, dice)| {
-        let mut dice = dice.into_iter();
-        let mut pick = |below: usize| dice.next().unwrap_or(0) % below;
+    let picks = proptest::collection::vec(any::<usize>(), 12);
+    (2..5_usize, 1..5_usize, 0..4_usize, picks).prop_map(|(hosts, routers, chords, picks)| {
+        let mut picks = picks.into_iter();
+        let mut pick = |below: usize| picks.next().unwrap_or(0) % below;
         let mut edges = Vec::new();
         for router in 1..routers {
             edges.push((hosts + router, hosts + pick(router)));

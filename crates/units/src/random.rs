@@ -2,7 +2,7 @@
 //!
 //! Every random element of a run (one netem's loss, one flow's CDG coin, ...) draws from a stream
 //! of its own, whose seed is derived from the run's seed and the element's name. Adding an
-//! element therefore never changes another one's dice.
+//! element therefore never changes what another one draws.
 
 use rand_core::{RngCore, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;

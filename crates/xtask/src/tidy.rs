@@ -9,8 +9,18 @@ use std::process::Command;
 /// Lines of a Rust file before its tests.
 const LINES_MAX: usize = 600;
 /// Where people write.
-const FOLDERS: &[&str] =
-    &["bpf", "crates", "python", "docs", "experiments", "bench", "tests", "validation", "fuzz", ".ci"];
+const FOLDERS: &[&str] = &[
+    "bpf",
+    "crates",
+    "python",
+    "docs",
+    "experiments",
+    "bench",
+    "tests",
+    "validation",
+    "fuzz",
+    ".ci",
+];
 const FILES: &[&str] = &["README.md", "Makefile", "pyproject.toml", "Cargo.toml"];
 /// Endings of the files that are read.
 const ENDINGS: &[&str] =

@@ -83,10 +83,10 @@ def _columns(setup: Setup) -> list[_Column]:
             quantity.milliseconds,
             min,
         ),
-        _Column("Retransmitted", "Segments sent again", lambda r: r.retransmits, quantity.count),
+        _Column("Retransmitted", "Segments retransmitted", lambda r: r.retransmits, quantity.count),
         _Column(
             "… of sent",
-            "Segments sent again as a share of all sent",
+            "Segments retransmitted as a share of all sent",
             lambda r: r.retransmit_rate,
             quantity.percent,
             min,

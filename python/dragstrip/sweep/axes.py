@@ -144,15 +144,15 @@ def _points(dimensions: int, count: int, latin: bool, seed: int) -> Iterator[tup
     """
     columns = []
     for dimension in range(dimensions):
-        dice = random.Random(f"dragstrip sample {seed} {dimension}")  # noqa: S311 - not cryptography
+        draws = random.Random(f"dragstrip sample {seed} {dimension}")  # noqa: S311 - not cryptography
         strata = list(range(count))
         if latin:  # Fisher and Yates, by random() alone
             for last in range(count - 1, 0, -1):
-                other = int(dice.random() * (last + 1))
+                other = int(draws.random() * (last + 1))
                 strata[last], strata[other] = strata[other], strata[last]
-            columns.append([(stratum + dice.random()) / count for stratum in strata])
+            columns.append([(stratum + draws.random()) / count for stratum in strata])
         else:
-            columns.append([dice.random() for _ in strata])
+            columns.append([draws.random() for _ in strata])
     yield from zip(*columns, strict=True)
 
 

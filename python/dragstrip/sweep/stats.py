@@ -253,11 +253,11 @@ def interval(values: Floats) -> tuple[Floats, Floats, Floats]:
 
 def _bootstrap(rows: Floats) -> Floats:
     count = rows.shape[1]
-    dice = np.random.Generator(np.random.PCG64([SEED, count]))
+    random = np.random.Generator(np.random.PCG64([SEED, count]))
     medians = np.empty((len(rows), RESAMPLES))
     step = max(1, NUMBERS_AT_A_TIME // rows.size)
     for start in range(0, RESAMPLES, step):
-        picks = dice.integers(0, count, size=(min(step, RESAMPLES - start), count))
+        picks = random.integers(0, count, size=(min(step, RESAMPLES - start), count))
         medians[:, start : start + step] = np.median(rows[:, picks], axis=2)
     low, high = np.percentile(medians, (2.5, 97.5), axis=1)
     return np.stack([np.median(rows, axis=1), low, high])

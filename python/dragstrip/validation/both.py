@@ -56,7 +56,7 @@ def with_hosts(
 ) -> Agreement:
     """The same with the simulator run again, the kernel's hosts' work in its path.
 
-    Where dice decide it runs with all of `SEEDS`; `spread` also measures the simulator against itself.
+    Where a case is random it runs with all of `SEEDS`; `spread` also measures the simulator against itself.
     """
     return _agreement(document, folder, prefix, partial(_with_hosts, spread=spread))
 
@@ -110,7 +110,7 @@ def _as_recorded(pair: _Pair) -> Case:
 
 def _with_hosts(pair: _Pair, spread: bool) -> Case:
     its, told = conditions(pair.scenario), lengthened(pair.scenario, pair.idle_rtt_ns)
-    seeds = SEEDS if its.dice else (told["seed"],)
+    seeds = SEEDS if its.random else (told["seed"],)
     engine = named(pair.model())
 
     def run(seed: int, scenario: Json) -> TimeLine:

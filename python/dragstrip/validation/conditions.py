@@ -10,8 +10,8 @@ from dragstrip.validation.kernel import Json
 FULL_FRAME_BITS = 1514 * 8
 """What htb charges for a full segment: the frame without FCS, preamble and gap."""
 
-ROLLS_DICE = ("bbr", "cdg")
-"""Algorithms with dice of their own, so that one run of them is a draw.
+RANDOMIZED = ("bbr", "cdg")
+"""Algorithms that draw random numbers, so that one run of them is one sample of many.
 
 CDG backs off with a probability (tcp_cdg_backoff), BBR begins PROBE_BW at a random phase
 (bbr_reset_probe_bw_mode).
@@ -21,7 +21,7 @@ CHOOSES = ("cdg", "dctcp")
 """Algorithms that reduce the window of their own accord too: losses are not all there is to count."""
 
 CHANCES = ("jitter_ns", "reorder", "duplicate", "corrupt")
-"""Fields of netem, beside `loss`, that roll dice."""
+"""Fields of netem, beside `loss`, that are random."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Conditions:
     algorithms: tuple[str, ...]
     """Of its flows, each once, in their order."""
     stochastic: bool
-    """Whether netem's dice decide: random loss, jitter, reordering."""
+    """Whether netem impairs at random: loss, jitter, reordering."""
     bottleneck: str | None
     """The link at whose queue the first flow waits."""
     packet_ms: float
@@ -40,9 +40,9 @@ class Conditions:
     """Whether hosts ask for ECN."""
 
     @property
-    def dice(self) -> bool:
-        """Whether one run is a draw."""
-        return self.stochastic or any(name in ROLLS_DICE for name in self.algorithms)
+    def random(self) -> bool:
+        """Whether one run is one sample of many."""
+        return self.stochastic or any(name in RANDOMIZED for name in self.algorithms)
 
     @property
     def losses_alone_reduce(self) -> bool:

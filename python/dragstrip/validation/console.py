@@ -26,7 +26,7 @@ SIDES = {
 WIDEST = 10_000
 """No table is wider."""
 CASES_TOLD = 12
-"""So many cases that ran beside the kernel are told one by one, more in one table."""
+"""Up to this many cases are printed one by one, more as one table."""
 
 
 def show(agreement: Agreement, most: int | None = None) -> None:
@@ -107,7 +107,7 @@ def _heading(quantity: Quantity) -> str:
     words = {"rtt": "RTT flow\n%", "ping": "RTT ping\n%", "rtt_ks": "KS\nflow", "ping_ks": "KS\nping"}
     named = {
         "reductions": "reductions\nkern/sim",
-        "retransmits": "sent again\nkern/sim",
+        "retransmits": "retransmitted\nkern/sim",
         "share": "share\npoints",
         "rtt_w1": "RTT W1\n%",
         "window": "window\n%",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from dragstrip.files import write_text
 from dragstrip.validation.acks import Comparison
-from dragstrip.validation.conditions import ROLLS_DICE
+from dragstrip.validation.conditions import RANDOMIZED
 from dragstrip.validation.console import cell, floor_cell
 from dragstrip.validation.figures import Compared, figures
 from dragstrip.validation.grid import Grid
@@ -55,7 +55,7 @@ def write(
             files=sum(len(case.seeds) for case in agreement.cases),
         ),
         *standings(agreement),
-        *_dice(agreement),
+        *_random(agreement),
         *definitions(),
         *_acks(captured),
         *_floor(agreement, grid),
@@ -99,7 +99,7 @@ def standings(agreement: Agreement) -> Iterator[str]:
 
 
 def _seeds(agreement: Agreement) -> str:
-    """How many of both sides, where dice decide."""
+    """How many of both sides, where impairments are random."""
     cases = [case for case in agreement.cases if case.stochastic]
     sides = {"the kernel": [len(c.seeds) for c in cases], "the simulator": [len(c.simulator) for c in cases]}
     return " and ".join(f"{_span(counts)} seeds of {who}" for who, counts in sides.items())
@@ -111,24 +111,24 @@ def _span(counts: Iterable[int]) -> str:
     return " to ".join(map(str, dict.fromkeys((min(counts), max(counts)))))
 
 
-def _dice(agreement: Agreement) -> Iterator[str]:
-    """How often the kernel ran what is a draw without netem's dice."""
+def _random(agreement: Agreement) -> Iterator[str]:
+    """How often the kernel ran what is random without netem."""
     plain = [case for case in agreement.cases if not case.stochastic]
     competing = [case for case in plain if case.group == COMPETING]
-    rolling = {f"of {name.upper()} alone": [c for c in plain if c.group == name] for name in ROLLS_DICE}
-    rolling["where they compete"] = [case for case in competing if case.conditions.dice]
-    kernel = [f"{_runs(cases)} {which}" for which, cases in rolling.items() if cases]
+    drawing = {f"of {name.upper()} alone": [c for c in plain if c.group == name] for name in RANDOMIZED}
+    drawing["where they compete"] = [case for case in competing if case.conditions.random]
+    kernel = [f"{_runs(cases)} {which}" for which, cases in drawing.items() if cases]
     if kernel:
         yield (
-            f"{' and '.join(map(str.upper, ROLLS_DICE))} roll dice of their own: of them the simulator's "
-            f"figures are means over at least {len(SEEDS)} runs here too, and the kernel's over "
+            f"{' and '.join(map(str.upper, RANDOMIZED))} draw random numbers of their own: the simulator's "
+            f"figures for them are means over at least {len(SEEDS)} runs here too, the kernel's over "
             f"{', '.join(kernel)}.\n"
         )
-    without = [case for case in competing if not case.conditions.dice]
+    without = [case for case in competing if not case.conditions.random]
     if without:
         yield (
-            "Where two flows compete without dice, which of them loses the packet at a full queue is decided "
-            "within microseconds, so that one run is a draw as well: of them the figures are means over "
+            "Where two flows compete and nothing is random, microseconds decide which of them loses the "
+            "packet at a full queue, so that a single run is arbitrary as well: these figures are means over "
             f"{_runs(without)} paths, each {round(LONGER_MS * 1000)} µs longer than the one before, the same "
             "for the kernel and the simulator.\n"
         )
@@ -197,7 +197,7 @@ def _floor(agreement: Agreement, grid: Grid) -> Iterator[str]:
 
 
 def _between_seeds(agreement: Agreement) -> dict[Quantity, list[float]]:
-    """Errors of every recorded seed against the others of its case, where dice decide."""
+    """Errors of every recorded seed against the others of its case, where impairments are random."""
     errors: dict[Quantity, list[float]] = {}
     for case in agreement.cases:
         for number, one in enumerate(case.kernel):

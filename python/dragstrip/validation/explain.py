@@ -61,7 +61,7 @@ def events(flow: FlowTrace) -> list[Event]:
 
 
 def _bursts(flow: FlowTrace) -> Iterator[Event]:
-    """Successive samples in which segments were sent again count as one burst."""
+    """Successive samples in which segments were retransmitted count as one burst."""
     grown = np.diff(flow.retransmits, prepend=0.0)
     busy = np.flatnonzero(grown > 0)
     for first in (i for i in busy if i == 0 or grown[i - 1] <= 0):
@@ -176,7 +176,7 @@ def _every_ack(case: Case, until_s: float) -> Recording:
 HEADINGS = (
     "t s",
     *("cwnd k", "cwnd s", "ssthresh k", "ssthresh s", "srtt k", "srtt s"),
-    *("flight k", "flight s", "sent again k", "sent again s"),
+    *("flight k", "flight s", "retransmitted k", "retransmitted s"),
 )
 """Of the table around the parting: k for the kernel, s for the simulator."""
 

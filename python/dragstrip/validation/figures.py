@@ -83,7 +83,7 @@ def _delay(
     simulator: Sequence[TimeLine],
     of: Callable[[TimeLine], Floats],
 ) -> Compared | None:
-    """The median in ms; the limit is in per cent, and at least one packet time where no dice fall."""
+    """The median in ms; the limit is in per cent, and at least one packet time where nothing is random."""
     if not all(of(trace).size for trace in (*kernel, *simulator)):
         return None
     k = fmean(float(np.median(of(trace))) for trace in kernel)

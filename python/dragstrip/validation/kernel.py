@@ -52,7 +52,7 @@ class KernelRun:
 
     @property
     def seed(self) -> int:
-        """Of netem's dice and the kernel's."""
+        """Of netem's random numbers and the kernel's."""
         return int(self.scenario.get("seed", 1))
 
     @property

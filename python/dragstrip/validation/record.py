@@ -22,7 +22,7 @@ from dragstrip.files import make_folder, write_whole
 from dragstrip.pool import worker_count
 from dragstrip.recording import Recording
 from dragstrip.recording.columns import Floats, matching, numbers
-from dragstrip.validation.conditions import ROLLS_DICE
+from dragstrip.validation.conditions import RANDOMIZED
 from dragstrip.validation.kernel import Json, KernelRun, packed
 from dragstrip.validation.translate import scenario
 
@@ -40,7 +40,7 @@ SYSCTL: Json = {
 """No window but the congestion window matters."""
 
 LONGER_MS = 0.02
-"""So much longer than the last one's is the round trip of each repeat of competing flows without dice."""
+"""Added to the round trip from one repeat to the next where flows compete and nothing is random."""
 
 CELL = re.compile(
     r"b-(?P<rate>[\d.]+)m-(?P<rtt>[\d.]+)ms-(?P<buffer>[\d.]+)bdp"
@@ -53,9 +53,9 @@ FORM = "b-RATEm-RTTms-BUFFERbdp[-codel|-fqcodel][-ecn][-lossPERCENT][-jitterMS]-
 def cell(name: str, seed: int = 1) -> Json:
     """The scenario that a cell's name stands for, in the exchange format, of one of its repeats.
 
-    A repeat has other dice. Flows that compete and have none get a path that is a little longer each time:
-    which of them loses the packet at a full queue is decided within microseconds, so that one run of them is
-    a draw too.
+    A repeat has another seed. Flows that compete and draw no random numbers get a path that is a little
+    longer each time: microseconds decide which of them loses the packet at a full queue, so that one run of
+    them is one sample of many too.
     """
     found = CELL.fullmatch(name)
     if found is None:
@@ -77,7 +77,7 @@ def cell(name: str, seed: int = 1) -> Json:
     if impairments:
         told["fwd_netem"] = " ".join([*impairments, "limit 100000"])
     algorithms = {flow["cc"] for flow in told["flows"]}
-    if len(told["flows"]) > 1 and not impairments and algorithms.isdisjoint(ROLLS_DICE):
+    if len(told["flows"]) > 1 and not impairments and algorithms.isdisjoint(RANDOMIZED):
         told["rtt_ms"] = round(rtt_ms + LONGER_MS * (seed - 1), 3)
     if seed > 1:
         told["seed"] = seed

@@ -26,7 +26,7 @@ class Quantity:
 
     @property
     def judged(self) -> bool:
-        """Whether a figure is to be reached; the others are told beside it."""
+        """Whether a figure is to be reached; the others are shown beside it."""
         return any(self.wanted)
 
 

@@ -59,7 +59,7 @@ class TimeLine:
 
     @property
     def retransmits(self) -> int:
-        """Segments sent again, of all flows."""
+        """Segments retransmitted, of all flows."""
         return sum(flow.retransmits_total for flow in self.flows)
 
     @property

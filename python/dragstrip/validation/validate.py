@@ -20,10 +20,10 @@ from dragstrip.validation.traces import TimeLine, falls, of_kernel, of_recording
 from dragstrip.validation.translate import scenario
 
 SEEDS = tuple(range(1, 41))
-"""Of the simulator, where dice decide."""
+"""Of the simulator, where a case is random."""
 
 LONGER_NS = 37_000
-"""By so much the round trip is lengthened to see how far a case moves by itself.
+"""Added to the round trip to see how sensitive a case is to it.
 
 A kernel on a machine a little slower or faster has a round trip that differs by as much: with 37 µs the
 median RTT of the kernel itself moved by up to 3.4 %.
@@ -60,7 +60,7 @@ class Case:
 
     @property
     def stochastic(self) -> bool:
-        """Whether netem's dice decide."""
+        """Whether netem impairs at random."""
         return self.conditions.stochastic
 
     @property
@@ -159,7 +159,7 @@ def measure(name: str, runs: list[KernelRun], spread: bool = False, nominal: boo
     kernel = [of_kernel(run) for run in runs]
     told = scenario(runs[0], nominal=nominal)
     its = conditions(told)
-    drawn = _draws(runs, its.dice)
+    drawn = _draws(runs, its.random)
     simulator = [simulated(run, seed, nominal=nominal) for run, seed in drawn]
     own: list[Compared] = []
     if spread:
@@ -177,13 +177,13 @@ def measure(name: str, runs: list[KernelRun], spread: bool = False, nominal: boo
     )
 
 
-def _draws(runs: list[KernelRun], dice: bool) -> list[tuple[KernelRun, int]]:
+def _draws(runs: list[KernelRun], random: bool) -> list[tuple[KernelRun, int]]:
     """Which of the kernel's runs is simulated with which seed.
 
-    Each with its own, or, where dice decide, all of them in turn (they can be of different machines) until
-    there are as many as `SEEDS`.
+    Each with its own, or, where a case is random, all of them in turn (they can be of different machines)
+    until there are as many as `SEEDS`.
     """
-    if not dice:
+    if not random:
         return [(run, run.seed) for run in runs]
     turns = math.ceil(len(SEEDS) / len(runs))
     return [(run, seed) for seed, run in enumerate(runs * turns, start=1)]

@@ -29,7 +29,7 @@ pub fn prepare(scenario: &Scenario, parts: &[Part], raw: &[u8], grant: Grant) ->
     if grant.modules { modules::configure(scenario) } else { modules::refuse_options(scenario) }
 }
 
-/// The seed becomes part of the kernel's randomness: netem's dice, hashes, sequence numbers.
+/// The seed becomes part of the kernel's randomness: netem's random numbers, hashes, sequence numbers.
 fn stir(seed: u64) -> Result<(), Fault> {
     let pool = OpenOptions::new().write(true).open("/dev/urandom")?;
     let mut data = [0; 32];

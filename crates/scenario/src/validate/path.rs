@@ -91,7 +91,7 @@ fn round_trip(
     }
 }
 
-/// A window that comes back at once is sent again at once: without a rate or a delay anywhere on its round trip
+/// A window that comes back at once lets the next one go at once: without a rate or a delay anywhere on its round trip
 /// a TCP flow would send without end at one instant.
 fn check_time(
     scenario: &Scenario,

@@ -53,13 +53,13 @@ fn the_first_two_duplicates_let_new_segments_out() {
 }
 
 /// The third begins a recovery: one segment of window repairs the hole; after that one segment per duplicate ACK
-/// while less than the threshold (5) is beyond the highest SACK or sent again.
+/// while less than the threshold (5) is beyond the highest SACK or retransmitted.
 #[test]
 fn sack_recovery_begins_with_one_segment_and_grows_by_duplicates() {
     let mut host = ten_out(|settings| settings.bsd.limited_transmit = false);
     host.sack(0, &[(2, 3)]).sack(0, &[(2, 4)]).sack(0, &[(2, 5)]);
     assert_eq!((host.state(), host.window(), host.sent()), ("recovery", (1, 5), vec![0]));
-    // 10 − 6 beyond the highest SACK and one sent again: not less than 5.
+    // 10 − 6 beyond the highest SACK and one retransmitted: not less than 5.
     host.sack(0, &[(2, 6)]);
     assert_eq!((host.cwnd(), host.sent()), (1, vec![]));
     host.sack(0, &[(2, 7)]);
@@ -102,7 +102,7 @@ fn without_sack_the_window_is_inflated_and_deflated() {
     assert_eq!((host.sent().first(), host.cwnd()), (Some(&3), inflated + 1 - 2 + 1));
 }
 
-/// `tcp_xmit_timer` and `TCP_REXMTVAL` with `tcp_rexmit_slop`: 100 ms measured once give 100 + 4 · 50 ms, and 200 ms of slop: 500 ms after the segments left, all are sent again
+/// `tcp_xmit_timer` and `TCP_REXMTVAL` with `tcp_rexmit_slop`: 100 ms measured once give 100 + 4 · 50 ms, and 200 ms of slop: 500 ms after the segments left, all are retransmitted
 /// one by one, as ACKs come; what is SACKed on the way is left out.
 #[test]
 fn after_a_timeout_everything_is_sent_again() {

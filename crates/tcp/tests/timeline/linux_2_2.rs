@@ -82,19 +82,19 @@ fn a_partial_ack_repairs_the_next_hole() {
     assert_eq!((host.sent().first(), host.window()), (Some(&3), (8, 5)));
 }
 
-/// With SACK holes up to the highest one are sent again as far as the window goes, and what lies below it does not count as out.
+/// With SACK holes up to the highest one are retransmitted as far as the window goes, and what lies below it does not count as out.
 #[test]
 fn sacks_point_at_holes_and_make_room() {
     let mut host = ten_out(SACK);
     host.sack(0, &[(2, 3)]);
     // Ten are out less three: three more fit.
     assert_eq!((host.sent(), host.window()), (run(10, 13), (10, u64::MAX)));
-    // The fourth is SACKed: more than three. Thirteen less four, and one sent again, fill the window of 5 + 3.
+    // The fourth is SACKed: more than three. Thirteen less four, and one retransmitted, fill the window of 5 + 3.
     host.sack(0, &[(2, 4)]);
     assert_eq!((host.sent(), host.window(), host.state()), (vec![0], (8, 5), "recovery"));
     host.sack(0, &[(2, 6)]);
     assert_eq!(host.sent(), [], "the third duplicate looks for no hole");
-    // Thirteen less eight, and two sent again: one more.
+    // Thirteen less eight, and two retransmitted: one more.
     host.sack(0, &[(2, 8)]);
     assert_eq!((host.sent(), host.cwnd()), (vec![1, 13], 8));
 }
@@ -130,7 +130,7 @@ fn the_timeout_is_a_quarter_longer_and_counts_from_the_head() {
     assert_eq!((host.sent(), host.window(), host.state()), (vec![1], (1, 5), "loss"));
 }
 
-/// After a timeout all that was out is sent again, as far as the window allows, and nothing new before all of it is acknowledged;
+/// After a timeout all that was out is retransmitted, as far as the window allows, and nothing new before all of it is acknowledged;
 /// no RTT is taken, and the timeout stays doubled until a segment that went once is acknowledged.
 #[test]
 fn after_a_timeout_nothing_new_is_sent_until_all_is_acknowledged() {

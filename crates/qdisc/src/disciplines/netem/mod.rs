@@ -24,19 +24,19 @@
 //! - left out: slots, cell sizes, a child discipline.
 
 mod delay_line;
-mod dice;
 mod distribution;
+mod random;
 pub mod spec;
 
-pub use dice::Loss;
 pub use distribution::Distribution;
+pub use random::Loss;
 pub use spec::{DelayDistribution, LossModel, NetemSpec};
 
 use crate::contract::{Backlog, Dequeue, DropReason, Item, Qdisc, Sink, Verdict};
 use delay_line::{DelayLine, Delayed};
-use dice::{Chance, Correlated, LossProcess};
 use distribution::{Shape, table};
 use dragstrip_units::{Duration, Instant, Rate, Stream};
+use random::{Chance, Correlated, LossProcess};
 
 /// A netem as `tc qdisc add ... netem` describes it. Probabilities and correlations from 0 to 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -105,7 +105,7 @@ pub struct Netem {
     limit: u32,
     delay_ns: i64,
     jitter_ns: i64,
-    delay_dice: Correlated,
+    delay_draw: Correlated,
     shape: Shape,
     loss: LossProcess,
     ecn: bool,
@@ -129,23 +129,23 @@ impl Netem {
     /// When a probability or correlation is not between 0 and 1.
     #[must_use]
     pub fn new(config: Config, mut stream: Stream) -> Self {
-        let dice = &mut stream;
+        let random = &mut stream;
         let reorder = if config.gap > 0 && config.reorder == 0.0 {
-            Chance::certain(dice)
+            Chance::certain(random)
         } else {
-            Chance::new(config.reorder, config.reorder_correlation, dice)
+            Chance::new(config.reorder, config.reorder_correlation, random)
         };
         let gap = if config.reorder > 0.0 { config.gap.max(1) } else { config.gap };
         Self {
             limit: config.limit,
             delay_ns: config.delay.as_nanos().min(i64::MAX as u64 / 4) as i64,
             jitter_ns: config.jitter.as_nanos().min(i32::MAX as u64) as i64,
-            delay_dice: Correlated::new(config.delay_correlation, dice),
+            delay_draw: Correlated::new(config.delay_correlation, random),
             shape: Shape::new(config.distribution),
-            loss: LossProcess::new(config.loss, dice),
+            loss: LossProcess::new(config.loss, random),
             ecn: config.ecn,
-            duplicate: Chance::new(config.duplicate, config.duplicate_correlation, dice),
-            corrupt: Chance::new(config.corrupt, config.corrupt_correlation, dice),
+            duplicate: Chance::new(config.duplicate, config.duplicate_correlation, random),
+            corrupt: Chance::new(config.corrupt, config.corrupt_correlation, random),
             reorder,
             gap,
             delayed_in_row: 0,
@@ -203,7 +203,7 @@ impl Netem {
     fn due(&mut self, len: u32, now: Instant) -> Instant {
         let mut delay = self.delay_ns;
         if self.jitter_ns > 0 {
-            let random = self.delay_dice.draw(&mut self.stream);
+            let random = self.delay_draw.draw(&mut self.stream);
             delay += self.shape.deviation_ns(self.jitter_ns, random);
         }
         // A negative delay puts the packet in front of others that are due now.

@@ -23,7 +23,7 @@ impl Marks {
     pub const APP_LIMITED: Self = Self(16);
     /// The last segment of its burst: the socket buffer it is part of ends with it.
     pub const BURST_END: Self = Self(32);
-    /// RACK has found it lost, and does not look at it again before it is sent again (the kernel takes it off its list).
+    /// RACK has found it lost, and does not look at it again before it is retransmitted (the kernel takes it off its list).
     pub const JUDGED: Self = Self(64);
 
     #[inline]

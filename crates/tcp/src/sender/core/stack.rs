@@ -21,7 +21,7 @@ pub(in crate::sender) enum Push {
 pub(in crate::sender) struct Handshake {
     /// RTT of the SYN, µs, if it can be told.
     pub rtt_us: Option<u32>,
-    /// How often the SYN or SYN-ACK was sent again.
+    /// How often the SYN or SYN-ACK was retransmitted.
     pub syn_retransmits: u32,
     /// The window that its last segment offered, bytes.
     pub window: u32,

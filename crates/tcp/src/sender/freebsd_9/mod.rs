@@ -7,7 +7,7 @@
 //! | `rtt.rs` | RTT estimate and timeout | `tcp_xmit_timer`, `TCPT_RANGESET` |
 //!
 //! What decides its throughput under loss:
-//! - three duplicate ACKs begin a recovery, in which the holes below the highest SACK are sent again, and new data, as far as a
+//! - three duplicate ACKs begin a recovery, in which the holes below the highest SACK are retransmitted, and new data, as far as a
 //!   window allows that starts at one segment and grows by one per duplicate ACK up to the threshold;
 //! - a retransmission that is lost again shows only by the timeout, which forgets all SACKs and sends everything again,
 //!   but for what is SACKed anew;
@@ -48,7 +48,7 @@ pub(super) struct Freebsd9 {
     timeouts: u32,
     /// The recovery ends when this byte is acknowledged (`snd_recover`).
     recover: u64,
-    /// The next segment to be sent again after a timeout; all are below once it has reached the tail (`snd_nxt`).
+    /// The next segment to be retransmitted after a timeout; all are below once it has reached the tail (`snd_nxt`).
     next: u64,
     /// Data from here on was first sent in this recovery (`sack_newdata`).
     new_data: u64,

@@ -1,4 +1,4 @@
-//! What leaves: holes, what a timeout has to send again, new data; and the timeout (`tcp_output`, `tcp_sack_output`,
+//! What leaves: holes, what a timeout has to retransmit, new data; and the timeout (`tcp_output`, `tcp_sack_output`,
 //! `tcp_timer_rexmt`).
 
 use super::ack::window_bytes;
@@ -8,7 +8,7 @@ use crate::sender::core::{Core, Io, Marks};
 use dragstrip_cc::{CaState, CongestionControl, Event};
 
 impl Freebsd9 {
-    /// `tcp_output`: holes, what a timeout has to send again, new data. Whether anything new was sent.
+    /// `tcp_output`: holes, what a timeout has to retransmit, new data. Whether anything new was sent.
     #[inline(never)] // a stack stays out of the others' cache lines
     pub(super) fn tcp_output<O: Outbox>(&mut self, core: &mut Core, io: &mut Io<'_, O>) -> bool {
         self.restart_after_idle(core);
@@ -69,7 +69,7 @@ impl Freebsd9 {
     }
 
     /// `tcp_sack_output`: the first segment below the highest SACK, and below the end of the recovery, that was neither
-    /// SACKed nor sent again in it.
+    /// SACKed nor retransmitted in it.
     fn next_hole(&self, core: &Core) -> Option<u64> {
         let end = core.highest_sack().min(self.recover);
         (core.board.head()..core.board.tail())
@@ -77,7 +77,7 @@ impl Freebsd9 {
             .find(|&number| !core.board.marks(number).any(Marks::SACKED.with(Marks::RETRANS)))
     }
 
-    /// `tcp_sack_adjust`: what was SACKed since the timeout is not sent again.
+    /// `tcp_sack_adjust`: what was SACKed since the timeout is not retransmitted.
     fn skip_sacked(&mut self, core: &mut Core) {
         while self.next < core.board.tail() && core.board.marks(self.next).has(Marks::SACKED) {
             self.next += 1;

@@ -1,4 +1,4 @@
-//! Linux 2.2: the window is inflated by duplicate ACKs, SACKs point at holes, and after a timeout everything is sent again before
+//! Linux 2.2: the window is inflated by duplicate ACKs, SACKs point at holes, and after a timeout everything is retransmitted before
 //! anything new.
 //!
 //! | file | does | kernel |
@@ -40,7 +40,7 @@ pub(super) struct Linux22 {
     timeouts: u32,
     /// How often the timeout was doubled (`backoff`).
     doublings: u32,
-    /// The next segment that a timeout has to send again (`retrans_head`), all of them having been sent at the tail.
+    /// The next segment that a timeout has to retransmit (`retrans_head`), all of them having been sent at the tail.
     next: u64,
     rtt: RttEstimator,
 }
@@ -49,7 +49,7 @@ impl Stack for Linux22 {
     const UNSENT_IF_REFUSED: bool = false;
 
     fn on_established(&mut self, core: &mut Core, handshake: Handshake) {
-        // The handshake gives no RTT. A SYN that was sent again: `tcp_retransmit_timer` takes it for any segment.
+        // The handshake gives no RTT. A SYN that was retransmitted: `tcp_retransmit_timer` takes it for any segment.
         if handshake.syn_retransmits > 0 {
             core.window.ssthresh = 2;
             let rto = core.timer.rto_ticks << handshake.syn_retransmits.min(6);

@@ -68,7 +68,7 @@ impl Linux22 {
         }
     }
 
-    /// `tcp_fack_retransmit`: what is neither SACKed nor sent again below the highest SACK; one at least.
+    /// `tcp_fack_retransmit`: what is neither SACKed nor retransmitted below the highest SACK; one at least.
     pub(super) fn fack_retransmit<O: Outbox>(&mut self, core: &mut Core, io: &mut Io<'_, O>) {
         let end = core.board.tail().min(core.board.head() + u64::from(self.facked));
         for number in core.board.head()..end {

@@ -92,7 +92,7 @@ fn a_lone_short_segment_says_nothing_about_the_minimum_rtt() {
     assert_eq!(minimum_after(1_448), Some(140_000_000), "a full one does");
 }
 
-/// After a timeout slow start leads back to the threshold; only what was not acknowledged is sent again.
+/// After a timeout slow start leads back to the threshold; only what was not acknowledged is retransmitted.
 #[test]
 fn after_a_timeout_slow_start_repairs_what_is_missing() {
     let mut host = Host::connected("reno", 100, &no_probe());
@@ -137,7 +137,7 @@ fn a_spurious_timeout_is_undone_when_unsent_again_data_arrive() {
     assert_eq!(host.sent(), [0, 10, 11], "step 2b: new data rather than retransmissions");
     assert_eq!(host.state(), "loss");
     host.ack(2);
-    assert_eq!(host.state(), "slow_start", "step 3b: segment 1 was never sent again");
+    assert_eq!(host.state(), "slow_start", "step 3b: segment 1 was never retransmitted");
     assert!(host.cwnd() >= 10, "the window is back: {}", host.cwnd());
     assert_eq!(host.window().1, u64::MAX, "and the threshold");
     assert_eq!(host.endpoint().retransmits(), 1);

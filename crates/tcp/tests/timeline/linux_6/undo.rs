@@ -3,7 +3,7 @@
 use crate::harness::{Host, settings, stock};
 use dragstrip_tcp::Settings;
 
-/// Segment 0 is overtaken by three others and sent again at 201 ms.
+/// Segment 0 is overtaken by three others and retransmitted at 201 ms.
 fn overtaken(stack: &Settings) -> Host {
     let mut host = Host::connected("reno", 100, stack);
     host.write_endless().until(200);
@@ -12,7 +12,7 @@ fn overtaken(stack: &Settings) -> Host {
     host
 }
 
-/// `tcp_packet_delayed`: where nothing was sent again yet, data that arrive were merely late. BBR's pacing holds the retransmission back.
+/// `tcp_packet_delayed`: where nothing was retransmitted yet, data that arrive were merely late. BBR's pacing holds the retransmission back.
 #[test]
 fn what_arrives_before_anything_was_sent_again_undoes_the_reduction() {
     let merely_late = |stack: &Settings| {
@@ -66,7 +66,7 @@ fn a_spurious_timeout_is_undone_by_timestamps() {
     host.ack_of_original(2, &[]);
     assert_eq!((host.state(), host.window().1), ("slow_start", u64::MAX));
     assert!(host.cwnd() >= 10, "{}", host.cwnd());
-    assert!(!host.sent().contains(&1), "nothing more is sent again");
+    assert!(!host.sent().contains(&1), "nothing more is retransmitted");
 }
 
 /// RFC 8985 §6.2 step 4: a duplicate reported in a round widens RACK's window by a quarter of the RTT,
@@ -77,7 +77,7 @@ fn every_round_with_a_dsack_widens_the_reordering_window() {
         let mut host = Host::connected("reno", 100, &stock());
         let mut head = 0;
         for dsack in dsacks {
-            // The head is overtaken for so long that it is sent again; then its original arrives.
+            // The head is overtaken for so long that it is retransmitted; then its original arrives.
             host.write(head + 10).wait(100).sack(head, &[(head + 1, head + 5)]);
             host.wait(100).ack_of_original(head + 5, &[]).ack(head + 10);
             if *dsack {

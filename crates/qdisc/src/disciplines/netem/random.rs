@@ -45,12 +45,12 @@ impl Correlated {
 #[derive(Clone, Debug)]
 pub(super) struct Chance {
     probability: u32,
-    dice: Correlated,
+    draws: Correlated,
 }
 
 impl Chance {
     pub(super) fn new(probability: f64, correlation: f64, stream: &mut Stream) -> Self {
-        Self { probability: encode(probability), dice: Correlated::new(correlation, stream) }
+        Self { probability: encode(probability), draws: Correlated::new(correlation, stream) }
     }
 
     pub(super) fn certain(stream: &mut Stream) -> Self {
@@ -60,7 +60,7 @@ impl Chance {
     /// Whether it happens now: with probability (p + 2^-32), never when p is zero.
     #[inline]
     pub(super) fn happens(&mut self, stream: &mut Stream) -> bool {
-        self.probability != 0 && self.probability >= self.dice.draw(stream)
+        self.probability != 0 && self.probability >= self.draws.draw(stream)
     }
 }
 
@@ -268,9 +268,9 @@ mod tests {
     #[test]
     fn correlation_narrows_the_draws() {
         let mut stream = Stream::named(5, "correlated");
-        let mut dice = Correlated::new(0.5, &mut stream);
+        let mut draws = Correlated::new(0.5, &mut stream);
         let draws: Vec<f64> =
-            (0..DRAWS).map(|_| f64::from(dice.draw(&mut stream)) / f64::from(u32::MAX)).collect();
+            (0..DRAWS).map(|_| f64::from(draws.draw(&mut stream)) / f64::from(u32::MAX)).collect();
         let n = f64::from(DRAWS);
         let mean = draws.iter().sum::<f64>() / n;
         let variance = draws.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / n;
