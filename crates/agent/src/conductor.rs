@@ -243,7 +243,7 @@ impl<'r> Ends<'r> {
             let (client, server) = (plan.node(&spec.sender)?, plan.node(&spec.receiver)?);
             let own = |node: usize| reports[&node].ends.iter().filter(move |end| end.flow == flow);
             // Where both are on one host the client's comes first.
-            let (Some(one), Some(other)) = (own(client).next(), own(server).last()) else {
+            let (Some(one), Some(other)) = (own(client).next(), own(server).next_back()) else {
                 return fault(format!("flow {}: an end has not reported", spec.label));
             };
             let source = if other.sent.is_some() { server } else { client };

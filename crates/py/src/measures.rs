@@ -174,7 +174,6 @@ impl PyMeasured {
     }
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "for map_err")]
 fn missing(error: MissingColumn) -> PyErr {
     let field = format!("{}.{}", error.table, error.column);
     InputError::new_err((field, "", format!("{error}, which a measure needs")))

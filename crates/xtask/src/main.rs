@@ -35,7 +35,6 @@ usage: cargo xtask generate [--check]     write (or only compare) schema, Python
        cargo xtask new-qdisc NAME         a queue discipline to start from, registered and tested
        cargo xtask fuzz [TARGET ...] [--seconds N]   fuzz the parsers, five seconds each
        cargo xtask fuzz TARGET --replay FILE         run a target on one input
-       cargo xtask layers                 check that no crate or module needs one above it
        cargo xtask tidy                   check what the compiler does not";
 
 fn main() -> ExitCode {
@@ -74,7 +73,6 @@ fn run(arguments: &[&str], root: &Path) -> Result<String, Failure> {
         ["new-algorithm", name, "--bpf"] => new_algorithm::create_both(root, name),
         ["new-qdisc", name] => new_qdisc::create(root, name),
         ["fuzz", rest @ ..] => fuzz::run(rest, root),
-        ["layers"] => layers::check(root),
         ["tidy"] => tidy::check(root),
         _ => Err(Failure::Usage(USAGE.to_owned())),
     }

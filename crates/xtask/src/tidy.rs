@@ -1,7 +1,7 @@
 //! `tidy`: the house rules that neither the compiler nor Clippy knows.
 
 use crate::citations::Tree;
-use crate::{Failure, read};
+use crate::{Failure, layers, read};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -45,6 +45,7 @@ pub fn check(root: &Path) -> Result<String, Failure> {
     }
     complaints.extend(crate_headers(root)?);
     complaints.extend(broken_citations(root)?);
+    complaints.extend(layers::complaints(root)?);
     if complaints.is_empty() {
         Ok(format!("{count} files are tidy"))
     } else {
