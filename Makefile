@@ -97,7 +97,7 @@ guide: python  ## The sweep behind docs/which-congestion-control.md, and the pag
 
 python: check-rust $(UV)  ## The environment in .venv, with the extension compiled and current.
 	@test -d .venv || echo "Fetching packages and compiling; the first time this takes about a minute."
-	@$(UV) sync --quiet
+	@$(UV) sync --quiet --locked --compile-bytecode
 
 check-rust:
 	@command -v cc >/dev/null 2>&1 || { \
