@@ -64,14 +64,14 @@ def test_a_difference_is_told_and_the_status_says_so(
     monkeypatch.setattr(check, "run_all", differing)
     (verdict,) = check.check(race())
     assert not verdict.identical
-    assert "table samples, row 0, column cwnd_bytes" in check.spelled(verdict)
+    assert "table samples, row 0, column cwnd_bytes" in check.describe(verdict)
 
 
 def test_a_run_that_fails_is_not_identical(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(check, "run_all", lambda *_: [Outcome(None, "no such kernel")] * 2)
     (verdict,) = check.check(race())
     assert not verdict.identical
-    assert check.spelled(verdict) == "reno (sim, seed 1): failed: no such kernel"
+    assert check.describe(verdict) == "reno (sim, seed 1): failed: no such kernel"
 
 
 def test_the_simulator_says_the_same_twice(

@@ -1,4 +1,4 @@
-"""Shelves and ablations: a catalogue of two small publications, run by one command."""
+"""Publications and ablations: a catalogue of two small publications, run by one command."""
 
 from __future__ import annotations
 

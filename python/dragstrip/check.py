@@ -109,7 +109,7 @@ def document(verdicts: Sequence[Verdict]) -> dict[str, Any]:
     }
 
 
-def spelled(verdict: Verdict) -> str:
+def describe(verdict: Verdict) -> str:
     """One line."""
     name = f"{verdict.run.name} ({verdict.run.engine}, seed {verdict.run.scenario['seed']})"
     if verdict.failure:

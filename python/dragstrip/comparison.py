@@ -92,7 +92,7 @@ def compare(
 
 
 def reworded(build: Callable[[], T]) -> T:
-    """Calls `build`; a complaint about a field is told as one about its option."""
+    """Calls `build`; an error about a field names the option instead."""
     try:
         return build()
     except BadInputError as error:

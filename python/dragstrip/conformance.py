@@ -59,7 +59,7 @@ def scripts(named: list[str] | None = None) -> dict[str, str]:
 
 def play(texts: dict[str, str], engine: str) -> list[Played]:
     """Plays scripts; raises `BadInputError` for a script that cannot be read."""
-    played = named(DEFAULT).play(texts)  # a script that cannot be read is told before a machine starts
+    played = named(DEFAULT).play(texts)  # a script that cannot be read is reported before a machine starts
     if engine != DEFAULT:
         played = named(engine).play(texts)
     return [_judged(texts[entry["name"]], entry, engine) for entry in played]

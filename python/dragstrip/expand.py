@@ -1,7 +1,7 @@
 """From an experiment to scenarios: every alternative, every repeat, all quantities in base units.
 
 A scenario here is the JSON document of `crates/scenario` as a dictionary; the core makes it
-(`crates/experiment`) and checks it. What the core says about `links[2].qdisc` is told to the person as
+(`crates/experiment`) and checks it. What the core says about `links[2].qdisc` is reported as
 `path.queue`, which is what they wrote.
 """
 
@@ -87,7 +87,9 @@ def check(scenario: Json, experiment: Experiment, source: str = "") -> None:
     if found:
         field_path, value, expected = found[0]
         more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
-        raise BadInputError(_told(field_path, scenario, experiment), Raw(value), expected + more, source)
+        raise BadInputError(
+            _written_field(field_path, scenario, experiment), Raw(value), expected + more, source
+        )
     refuse_if_too_large(scenario, source)
 
 
@@ -221,7 +223,7 @@ _LINK_FIELD = {"rate_bps": "rate", "delay_ns": "delay", "overhead_bytes": "overh
 _PLAIN = {"duration_ns": "duration", "seed": "seed", "record.interval_ns": "record.interval"}
 
 
-def _told(field_path: str, scenario: Json, experiment: Experiment) -> str:
+def _written_field(field_path: str, scenario: Json, experiment: Experiment) -> str:
     if field_path in _PLAIN:
         return _PLAIN[field_path]
     if field_path.startswith("media."):

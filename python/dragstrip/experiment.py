@@ -1,4 +1,4 @@
-"""The experiment: a path, traffic, what varies, how often, and the claims it is held against.
+"""The experiment: a path, traffic, what varies, how often, and the claims it is graded by.
 
 The same classes are the TOML format (docs/experiments.md). Quantities are text with a unit
 (`rate="10mbit"`), queues are tc(8)'s own words (`queue="bfifo limit 200kb"`). `expand.py` turns an
@@ -444,7 +444,7 @@ Selector = dict[str, Any]
 
 
 class Claim(Part):
-    """A figure that somebody published, and how ours is measured and held against it."""
+    """A figure that somebody published, and how ours is measured and compared with it."""
 
     id: str
     source: str
@@ -551,9 +551,9 @@ class Experiment(Part):
     idle: Time = 0
     """Pause between runs where the path is real. The simulator starts every run on an empty path."""
     engine: str = engines.DEFAULT
-    """Its name; two (`sim,vm`): every run on both, held against each other."""
+    """Its name; two (`sim,vm`): every run on both, compared with each other."""
     engine_options: dict[str, str | list[str]] = {}
-    """What else the engine is told."""
+    """Options of the engine."""
     load: list[str] = []
     """The engine option of this name: C files with congestion controls for a kernel, which flows may name."""
     path: Path | None = None
@@ -580,7 +580,7 @@ class Experiment(Part):
         return engines.parse(self.engine)
 
     def options_of(self, engine: str) -> dict[str, Any]:
-        """What this engine is told."""
+        """The options of this engine."""
         return engines.options_of(engine, {**self.engine_options, "load": self.load})
 
     @field_validator("flows")

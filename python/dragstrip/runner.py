@@ -102,7 +102,7 @@ def execute(
     """Runs a plan into the folder `out` and gives the result document (docs/result-json.md).
 
     `figures` (of `FIGURES`) are written with the report, for papers. Raises `BadInputError` for a folder that
-    cannot take it, `DragstripError` when every run failed. `measured` is told the document before the
+    cannot take it, `DragstripError` when every run failed. `measured` gets the document before the
     report is written.
     """
     settings: dict[str, Any] = {"workers": workers, "watcher": watcher, "command": command}
@@ -341,7 +341,7 @@ def _claims(planned: Plan, finished: Sequence[Finished], made: Made, out: Path) 
         others = _finished(part.runs, made, out)
         for claim in part.claims:
             line = grade(claim, others)
-            told = {"about": part.about, "setting": part.setting}
-            told.update({key: line[key] for key in ("measured", "grade")})
-            graded[claim.id].setdefault("ablations", []).append(told)
+            ablation = {"about": part.about, "setting": part.setting}
+            ablation.update({key: line[key] for key in ("measured", "grade")})
+            graded[claim.id].setdefault("ablations", []).append(ablation)
     return list(graded.values())

@@ -50,4 +50,4 @@ def test_a_run_that_was_made_before_is_recalled() -> None:
 
 def test_a_kernel_says_the_same_twice() -> None:
     (verdict,) = check.check(plan(race("vm")))
-    assert verdict.identical, check.spelled(verdict)
+    assert verdict.identical, check.describe(verdict)

@@ -36,7 +36,7 @@ pub struct Request {
     load: Vec<Part>,
 }
 
-/// Runs a scenario; `raw` are the bytes behind the request, `progress` is told how far it has come.
+/// Runs a scenario; `raw` are the bytes behind the request, `progress` gets how far it has come.
 pub fn run(
     request: &Request,
     raw: &[u8],
@@ -191,7 +191,7 @@ fn drive(
     let mut agenda = Agenda::new(end_ns);
     let start = sys::now() + 1_000_000;
     for side in &mut *sides {
-        side.told(Order::Begin { start }, &mut agenda);
+        side.on_order(Order::Begin { start }, &mut agenda);
     }
     let mut ready = Vec::new();
     let mut notices = Vec::new();
@@ -220,11 +220,11 @@ fn drive(
     }
 }
 
-/// What one side has seen, told to those whom it concerns.
+/// What one side has seen, passed on to those whom it concerns.
 fn carry_over(notices: &mut Vec<Notice>, sides: &mut [Side<'_>], agenda: &mut Agenda) {
     for Notice::Arrived { flow, at_ns } in notices.drain(..) {
         for side in &mut *sides {
-            side.told(Order::Arrived { flow, at_ns }, agenda);
+            side.on_order(Order::Arrived { flow, at_ns }, agenda);
         }
     }
 }

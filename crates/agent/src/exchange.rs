@@ -190,14 +190,14 @@ mod tests {
 
     #[test]
     fn a_request_that_lies_is_refused_without_taking_memory_for_it() {
-        for (wrong, told) in [
+        for (wrong, reason) in [
             (frame(b'q', 4, b"abc"), "ends too soon"),
             (frame(b'q', u64::MAX, b"abc"), "at most"),
             (frame(b'x', 3, b"abc"), "expected a request"),
             (b"q\x03".to_vec(), "fill"),
         ] {
             let said = asked(&wrong).unwrap_err().to_string();
-            assert!(said.contains(told), "{said}");
+            assert!(said.contains(reason), "{said}");
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display, Formatter};
 
-/// A fault, told in one line.
+/// A fault, in one line.
 #[derive(Debug)]
 pub enum Fault {
     Failed(String),

@@ -112,11 +112,11 @@ fn refuse(payload: &[u8]) -> Result<(), Fault> {
     let error = std::io::Error::from_raw_os_error(-number);
     let original = word(payload, 4).unwrap_or_default() as usize;
     // Behind the error: our own message's header or, without NLM_F_CAPPED, all of it; then attributes.
-    let told = [4 + HEADER, 4 + original]
+    let texts = [4 + HEADER, 4 + original]
         .into_iter()
         .filter_map(|start| payload.get(start..))
         .find_map(|rest| Attributes(rest).get(1).map(<[u8]>::to_vec));
-    let words = told.map(|text| String::from_utf8_lossy(&text).trim_end_matches('\0').to_owned());
+    let words = texts.map(|text| String::from_utf8_lossy(&text).trim_end_matches('\0').to_owned());
     fault(words.map_or(error.to_string(), |words| format!("{error} ({words})")))
 }
 

@@ -228,7 +228,7 @@ impl Side {
 fn refuse(scenario: &Scenario, tick_hz: Option<u32>) -> Result<(), Fault> {
     for host in scenario.nodes.iter().filter_map(NodeSpec::host) {
         if host.profile != StackProfile::Linux6 {
-            let profile = spelled(&host.profile, None);
+            let profile = serialized(&host.profile, None);
             return refusal(
                 format!("host {}: profile", host.name),
                 profile,
@@ -251,7 +251,7 @@ fn refuse(scenario: &Scenario, tick_hz: Option<u32>) -> Result<(), Fault> {
             return refusal(format!("link {}: queue", link.name), "noqueue", expected);
         }
         if let Some(medium) = &link.medium {
-            let kind = spelled(&scenario.media.get(medium), Some("kind"));
+            let kind = serialized(&scenario.media.get(medium), Some("kind"));
             let expected = "none: a kernel has only links of its own";
             return refusal(
                 format!("link {}: medium", link.name),
@@ -344,7 +344,7 @@ fn egress(link: &LinkSpec) -> Result<QdiscSpec, Fault> {
 const BURST: u64 = 1600;
 
 /// What a scenario's file calls something, or a member of it.
-fn spelled(part: &impl Serialize, member: Option<&str>) -> String {
+fn serialized(part: &impl Serialize, member: Option<&str>) -> String {
     let value = serde_json::to_value(part).unwrap_or_default();
     let named = member.map_or(Some(&value), |member| value.get(member));
     named.and_then(Value::as_str).unwrap_or_default().to_owned()
@@ -469,16 +469,16 @@ mod tests {
         scenario.links[1].medium = Some("r-s".to_owned());
         let hub = serde_json::from_str(r#"{"kind": "ethernet_hub"}"#);
         scenario.media.insert("r-s".to_owned(), hub.unwrap());
-        let told = |scenario: &Scenario| Plan::new(scenario, Some(250)).unwrap_err().to_string();
+        let refusal = |scenario: &Scenario| Plan::new(scenario, Some(250)).unwrap_err().to_string();
         assert_eq!(
-            told(&scenario),
+            refusal(&scenario),
             "link r-s: medium: r-s (ethernet_hub): none: a kernel has only links of its own"
         );
         scenario.links[1].medium = None;
         let NodeSpec::Host(host) = &mut scenario.nodes[0] else { panic!() };
         host.profile = StackProfile::Linux2638;
         assert_eq!(
-            told(&scenario),
+            refusal(&scenario),
             "host s: profile: linux-2.6.38: linux-6, the kernel's own stack"
         );
     }

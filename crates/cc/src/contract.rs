@@ -33,7 +33,7 @@ pub enum PacingStatus {
     Fq,
 }
 
-/// What one ACK told about round-trip times (`struct ack_sample`).
+/// What one ACK says about round-trip times (`struct ack_sample`).
 #[derive(Clone, Copy, Debug)]
 pub struct Ack {
     /// Packets newly acknowledged, cumulatively or selectively.

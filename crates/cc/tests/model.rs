@@ -210,12 +210,12 @@ impl Connection {
         assert!(self.cc.min_cwnd(&self.window) <= ssthresh);
         assert!(!self.cc.phase(&self.view, &self.window).is_empty());
         let mut listed = about().iter().find(|row| row.name == name).unwrap().variables.iter();
-        self.cc.variables(&self.view, &self.window, &mut |told, value| {
+        self.cc.variables(&self.view, &self.window, &mut |reported, value| {
             assert!(
-                listed.any(|it| it.name == told),
-                "{name}, {hook}: {told} out of order or not listed"
+                listed.any(|it| it.name == reported),
+                "{name}, {hook}: {reported} out of order or not listed"
             );
-            assert!(value.is_finite(), "{name}, {hook}: {told} is {value}");
+            assert!(value.is_finite(), "{name}, {hook}: {reported} is {value}");
         });
     }
 
@@ -536,7 +536,7 @@ fn the_model_reaches_every_state() {
     let mut runner = TestRunner::deterministic();
     let strategy = (host(), prop::collection::vec(step(), 1..400));
     let (mut states, mut phases) = (Vec::new(), std::collections::BTreeSet::new());
-    let mut told = std::collections::BTreeSet::new();
+    let mut reported = std::collections::BTreeSet::new();
     for seed in 0..200 {
         let (host, steps) = strategy.new_tree(&mut runner).unwrap().current();
         for name in names() {
@@ -552,7 +552,7 @@ fn the_model_reaches_every_state() {
                     &connection.window,
                     &mut |variable, value| {
                         if value != 0.0 {
-                            told.insert((*name, variable));
+                            reported.insert((*name, variable));
                         }
                     },
                 );
@@ -586,7 +586,7 @@ fn the_model_reaches_every_state() {
             let Variable { name, unit: _, meaning: _ } = variable;
             // Two lossy intervals of one rate are no accident: bbr/policer.rs tests them.
             assert!(
-                told.contains(&(row.name, *name)) || (row.name, *name) == ("bbr", "policed"),
+                reported.contains(&(row.name, *name)) || (row.name, *name) == ("bbr", "policed"),
                 "{} never shows {name}",
                 row.name
             );

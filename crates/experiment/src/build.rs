@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 /// Flows, senders or receivers of one description.
 const ALIKE_MAX: u64 = 100_000;
-/// More flows than events can be told apart for.
+/// More flows than there are event numbers for.
 const FLOWS_MAX: u64 = 1 << 20;
 
 /// The scenario called `name` that an experiment means, alternatives left aside.

@@ -1,6 +1,6 @@
 //! Patterns of hosts' names: `*` any text, `?` any character, `[a-c]` one of these, `[!a-c]` none of them.
 
-/// Whether the whole name matches, upper and lower case told apart.
+/// Whether the whole name matches, case-sensitive.
 #[must_use]
 pub fn matches(name: &str, pattern: &str) -> bool {
     let (name, pattern): (Vec<char>, Vec<char>) =

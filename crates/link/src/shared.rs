@@ -93,7 +93,7 @@ pub trait Air {
 
 /// A medium with several stations.
 pub trait SharedMedium {
-    /// `station`'s ring has something to send at `now`. Told again, it changes nothing.
+    /// `station`'s ring has something to send at `now`. A second call changes nothing.
     fn offered(&mut self, station: usize, now: Instant);
 
     /// When the next transmission begins if nothing else is offered; never, if nobody has anything.

@@ -23,7 +23,7 @@ pub struct Item {
 }
 
 impl Item {
-    /// Marks it, if it may be marked (`INET_ECN_set_ce`): true for ECT(0), ECT(1) and CE. The sink is told, and who judges the
+    /// Marks it, if it may be marked (`INET_ECN_set_ce`): true for ECT(0), ECT(1) and CE. The sink is notified, and who judges the
     /// packet after this one sees CE.
     #[inline]
     pub fn mark<S: Sink>(&mut self, sink: &mut S) -> bool {
@@ -78,7 +78,7 @@ pub enum Verdict {
     DroppedOther(DropReason),
 }
 
-/// Who is told what a discipline does with packets.
+/// Receives what a discipline does with packets.
 pub trait Sink {
     /// `item` will never leave.
     fn dropped(&mut self, item: Item, reason: DropReason);
@@ -113,7 +113,7 @@ pub struct Backlog {
 /// It has no clock of its own. To be woken it answers [`Dequeue::Wait`]; a kernel timer that nobody waits for is replayed at
 /// the next call ([`Periodic`](crate::Periodic)).
 pub trait Qdisc {
-    /// Takes `item` in, or drops it or others: every drop and mark is told to `sink`, and the answer is what became of
+    /// Takes `item` in, or drops it or others: every drop and mark is reported to `sink`, and the answer is what became of
     /// `item`. What a replayed timer did is not part of the answer.
     fn enqueue<S: Sink>(&mut self, item: Item, now: Instant, sink: &mut S) -> Verdict;
 

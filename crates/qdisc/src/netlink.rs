@@ -1,4 +1,4 @@
-//! netlink attributes as plain bytes: how the kernel is told of a discipline, and what it tells back.
+//! netlink attributes as plain bytes: how a discipline is set up in the kernel, and what it reports back.
 //!
 //! What lives here knows no socket: `crates/agent` sends what is composed here and hands over what it receives.
 

@@ -2,7 +2,7 @@
 
 use crate::contract::{DropReason, Item, PacketId, Sink};
 
-/// Everything a discipline has told.
+/// Everything a discipline has reported.
 #[derive(Debug, Default)]
 pub(crate) struct Log {
     pub(crate) drops: Vec<(PacketId, DropReason)>,

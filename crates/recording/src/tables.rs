@@ -17,7 +17,7 @@ tables! {
         sender: Text, "", "host as in the scenario";
         receiver: Text, "", "host as in the scenario";
         start_ns: Int, "ns", "when the application began";
-        stop_ns: Int, "ns", "when it ended: the last byte of a bounded flow arrived, it was told to stop, or the run ended";
+        stop_ns: Int, "ns", "when it ended: the last byte of a bounded flow arrived, its stop time was reached, or the run ended";
         bytes_acked: Int, "B", "acknowledged to the sender";
         bytes_received: Int, "B", "new bytes at the receiver";
         segments_sent: Int, "1", "segments with data (datagrams for UDP), retransmissions included";

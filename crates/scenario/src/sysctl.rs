@@ -273,7 +273,7 @@ sysctls! {
     "net.ipv4." tcp_retries2: u32 = 15, 0..=255 => DefaultOnly;
     /// Hold small writes back while earlier packets wait in the device.
     "net.ipv4." tcp_autocorking: bool = true => DefaultOnly;
-    /// The application is told to write only below this much unsent data, bytes.
+    /// The socket is writable only while less than this is unsent, bytes.
     "net.ipv4." tcp_notsent_lowat: u32 = u32::MAX, 0..=i64::from(u32::MAX) => DefaultOnly;
     /// Share of the window kept for the application: max(window/2^n, mss); 31: none.
     "net.ipv4." tcp_app_win: i32 = 31, 0..=31 => DefaultOnly;

@@ -38,7 +38,7 @@ pub fn run(
     run_observed(scenario, (), progress)
 }
 
-/// The same, and `observer` is told of every packet at the edges of nodes and links.
+/// The same, and `observer` sees every packet at the edges of nodes and links.
 ///
 /// # Errors
 /// A scenario that validation would refuse.

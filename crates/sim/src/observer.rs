@@ -1,4 +1,4 @@
-//! Who watches packets at the edges of hosts and links, and what they are told: captures are written from this.
+//! Who watches packets at the edges of hosts and links, and what they see: captures are written from this.
 //!
 //! A run is compiled for its observer; for `()`, which every ordinary run has, nothing is left of it.
 
@@ -77,8 +77,8 @@ pub struct Sighting<'a> {
 
 /// Watches a run.
 ///
-/// What happens to one packet is told in its order. Between packets the order of calls is not that of time: where a link's departures can be
-/// computed on arrival, they are told then, with `at` ahead of the clock and perhaps after the end of the run.
+/// What happens to one packet is reported in order. Between packets the order of calls is not that of time: where a link's departures can be
+/// computed on arrival, they are reported then, with `at` ahead of the clock and perhaps after the end of the run.
 pub trait Observer {
     /// Whether anybody looks.
     const ON: bool = true;
@@ -110,7 +110,7 @@ struct Place {
     to: u32,
 }
 
-/// An observer, and the places of the stages that it is told of.
+/// An observer, and the places of the stages that it is shown.
 #[derive(Debug)]
 pub(crate) struct Watch<O> {
     observer: O,

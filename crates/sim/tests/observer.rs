@@ -1,5 +1,5 @@
-//! What an observer is told: every packet is followed from its sender over each queue and line to its receiver or to the
-//! place where it is lost, nothing is told twice or left out, and a run that is watched is the run that is not.
+//! What an observer sees: every packet is followed from its sender over each queue and line to its receiver or to the
+//! place where it is lost, nothing is reported twice or left out, and a run that is watched is the run that is not.
 
 use dragstrip_packet::{Body, Ecn, TrafficClass};
 use dragstrip_scenario::{CodelSpec, FlowSpec, LinkSpec, PfifoSpec, QdiscSpec, Scenario};

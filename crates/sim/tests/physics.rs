@@ -352,7 +352,7 @@ fn a_transfer_ends_when_its_last_byte_arrives() {
     assert!((sending + 0.020..sending + 0.050).contains(&took), "{took} s, {sending} s of sending");
 }
 
-/// The second connection between two hosts of 2.6.27 begins with the threshold that the first has learnt, unless told
+/// The second connection between two hosts of 2.6.27 begins with the threshold that the first has learnt, unless asked
 /// not to; on 6.1 it does not.
 #[test]
 fn a_connection_inherits_the_threshold_of_the_one_before() {

@@ -262,7 +262,7 @@ impl Endpoint {
         0
     }
 
-    /// The data's mark, told to an algorithm that wants to know (`tcp_ca_event` in `tcp_ecn_check_ce`).
+    /// The data's mark, passed to an algorithm that asks for it (`tcp_ca_event` in `tcp_ecn_check_ce`).
     #[inline]
     fn tell_mark(&mut self, ecn: Ecn) {
         if self.ecn {

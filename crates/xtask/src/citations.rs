@@ -181,7 +181,7 @@ fn words(line: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// `my_algorithm`: a file that the reader is told to make.
+/// `my_algorithm`: a file that the reader is asked to make.
 fn is_readers_own(stem: &str) -> bool {
     stem.starts_with("my_")
 }

@@ -38,11 +38,11 @@ pub fn run(arguments: &[&str], root: &Path) -> Result<String, Failure> {
             _ => Err(Failure::Found(format!("{} still fails", file.display()))),
         };
     }
-    let mut told = Vec::new();
+    let mut results = Vec::new();
     for name in &asked.targets {
-        told.push(one(&folder, &programs.join(name), name, asked.seconds)?);
+        results.push(one(&folder, &programs.join(name), name, asked.seconds)?);
     }
-    Ok(told.join("\n"))
+    Ok(results.join("\n"))
 }
 
 /// The targets that `fuzz/Cargo.toml` names have a file each.
@@ -119,7 +119,7 @@ fn build(folder: &Path, target: &Path) -> Result<PathBuf, Failure> {
     }
 }
 
-/// Runs a target from its corpus; a failing input is kept, and how to replay it is told.
+/// Runs a target from its corpus; a failing input is kept, and the command that replays it is printed.
 fn one(folder: &Path, program: &Path, name: &str, seconds: u64) -> Result<String, Failure> {
     let [found, failures] = ["found", "failures"].map(|kind| folder.join(kind).join(name));
     for place in [&found, &failures] {

@@ -20,7 +20,7 @@ pub enum Shape {
     Struct(Vec<Field>),
     /// One of these words, each with its description.
     Words(Vec<(String, String)>),
-    /// One of these objects, told apart by the field `tag`.
+    /// One of these objects, distinguished by the field `tag`.
     Union { tag: String, variants: Vec<Variant> },
 }
 

@@ -49,7 +49,7 @@ Check = Annotated[
 ]
 EngineOption = Annotated[
     list[str] | None,
-    typer.Option("--engine-option", metavar="NAME=VALUE", help="Told to the engine; repeatable."),
+    typer.Option("--engine-option", metavar="NAME=VALUE", help="An option of the engine; repeatable."),
 ]
 Report = Annotated[bool, typer.Option("--report/--no-report", help="Write report.html.")]
 Figures = Annotated[
@@ -105,7 +105,7 @@ def show(
     experiment: Annotated[str, typer.Argument(help="Name in the catalogue, or a TOML file.")],
     as_json: JsonFlag = False,
 ) -> None:
-    """Show an experiment: what it runs, and the claims it is held against.
+    """Show an experiment: what it runs, and its claims.
 
     Example: dragstrip show caia-110729a/adsl1
     """
@@ -150,7 +150,7 @@ def run(
     figures: Figures = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Run an experiment, or a publication of them, and hold it against its claims.
+    """Run an experiment or a whole publication, and grade its claims.
 
     Example: dragstrip run caia-110729a/adsl1 --out adsl1
     """
@@ -253,7 +253,7 @@ def compare(
     up_rate: Annotated[str | None, typer.Option("--up-rate", help="Of the way back, such as 1mbit.")] = None,
     up_queue: Annotated[str | None, typer.Option("--up-queue", help="Queue of the way back.")] = None,
     ecn: Annotated[
-        bool, typer.Option("--ecn", help="Hosts negotiate ECN (the queue marks only if told to).")
+        bool, typer.Option("--ecn", help="Hosts negotiate ECN; whether the queue marks is part of --queue.")
     ] = False,
     sysctl: Annotated[
         list[str] | None, typer.Option("--sysctl", metavar="KEY=VALUE", help="For all hosts; repeatable.")
@@ -308,7 +308,7 @@ def compare(
         engine_options=_engine_options(engine_option or []),
         load=load or [],
     )
-    from dragstrip.runner import plan  # not before a misspelt option is told: it loads Arrow
+    from dragstrip.runner import plan  # after a misspelt option was reported: it loads Arrow
 
     planned = reworded(lambda: plan(described))
     if check:
@@ -409,10 +409,10 @@ def sweep(
     )
     if dry_run:
         forecast = command.dry_run(described, folder, options)
-        _print_json(forecast) if as_json else typer.echo(command.spelled_forecast(forecast))
+        _print_json(forecast) if as_json else typer.echo(command.describe_forecast(forecast))
         return
     document = command.run(described, folder, options, quiet=as_json)
-    _print_json(document) if as_json else typer.echo(command.spelled(document, folder))
+    _print_json(document) if as_json else typer.echo(command.summary(document, folder))
     if document["interrupted"]:
         raise typer.Exit(INTERRUPTED)
     if document["failed"]:
@@ -472,7 +472,7 @@ def report(
 
 @app.command()
 def doctor(as_json: JsonFlag = False) -> None:
-    """Say what works on this machine, and what is missing.
+    """Report what works on this machine, and what is missing.
 
     Example: dragstrip doctor
     """
@@ -579,7 +579,7 @@ def _check(planned: Plan, out: Path | None, workers: int | None, as_json: bool) 
     if as_json:
         _print_json(check.document(verdicts))
     else:
-        typer.echo("\n".join(map(check.spelled, verdicts)))
+        typer.echo("\n".join(map(check.describe, verdicts)))
     if not all(verdict.identical for verdict in verdicts):
         raise typer.Exit(1)
 
@@ -612,7 +612,7 @@ def new_algorithm(
     name: Annotated[str, typer.Argument(help="Small letters, digits, and single - or _, such as my-cc.")],
     bpf: Annotated[bool, typer.Option("--bpf", help="Also a BPF program for the real kernel.")] = False,
 ) -> None:
-    """Write a congestion control to start from into the sources (docs/new-algorithm.md).
+    """Add the skeleton of a congestion control to the sources (docs/new-algorithm.md).
 
     Example: dragstrip new-algorithm my-cc --bpf
     """

@@ -1,4 +1,4 @@
-"""`dragstrip validate`: an engine held against a real kernel, figure by figure."""
+"""`dragstrip validate`: the simulator compared with a real kernel, figure by figure."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class _WithDefault(TyperGroup):
 
 app = typer.Typer(
     cls=_WithDefault,
-    help="Hold the simulator against a real kernel, figure by figure.",
+    help="Compare the simulator with a real kernel, figure by figure.",
     epilog="Example: dragstrip validate bu-cs655-2022 --out agreement",
 )
 
@@ -148,7 +148,7 @@ def explain(
     nominal: Nominal = False,
     workers: Workers = None,
 ) -> None:
-    """Say at which event a case's time line and the kernel's part.
+    """Find the first event at which the simulator and the kernel diverge in a case.
 
     Example: dragstrip validate explain 10m-160ms-1bdp-cdg
     """

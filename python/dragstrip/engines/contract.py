@@ -21,12 +21,12 @@ Json: TypeAlias = dict[str, Any]
 Options: TypeAlias = Mapping[str, Any]
 """An engine's options by name: texts, or lists of texts for an option that may be given several times."""
 Progress: TypeAlias = Callable[[int], object]
-"""Told the run's own nanoseconds from time to time; ends the run by answering `False`."""
+"""Called with the run's own nanoseconds from time to time; returning `False` ends the run."""
 
 
 @dataclass(frozen=True)
 class Option:
-    """What an engine may be told beside the scenario."""
+    """What an engine takes beside the scenario."""
 
     meaning: str
     file: bool = False
@@ -70,7 +70,7 @@ class Engine(ABC):
         """
 
     def refusals(self, scenario: Json, options: Options) -> list[Refusal]:
-        """Why this engine cannot run the scenario, as far as can be told without starting anything."""
+        """Why this engine cannot run the scenario, as far as is known without starting anything."""
         return invalid(scenario, self.algorithms(options))
 
     def prepare(self, options: Options) -> None:  # noqa: B027 - an engine may need nothing

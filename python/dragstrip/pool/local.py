@@ -82,7 +82,7 @@ class Local:
         self.count = workers
         self.places = (2 if ahead else 1) * workers
         self.advanced = advanced
-        """Told the numbers of watched runs and their own nanoseconds."""
+        """Called with the numbers of watched runs and their own nanoseconds."""
         self.slots: list[_Slot] = []
         self.lost: deque[Order] = deque()
         """Runs that waited behind one whose process died: nobody's attempt."""

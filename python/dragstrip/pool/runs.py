@@ -73,7 +73,7 @@ def complain(outcomes: Sequence[Outcome]) -> None:
 
 
 class Watcher:
-    """Told what happens; the base class ignores it."""
+    """Called when something happens; the base class ignores it."""
 
     def started(self, index: int) -> None:
         """The task with this index has begun."""
@@ -172,7 +172,7 @@ def _in_threads(orders: Sequence[Order], workers: int, watcher: Watcher) -> list
     waiting: queue.SimpleQueue[Order] = queue.SimpleQueue()
     for order in orders:
         waiting.put(order)
-    told: queue.SimpleQueue[tuple[int, int | Answer | None]] = queue.SimpleQueue()
+    messages: queue.SimpleQueue[tuple[int, int | Answer | None]] = queue.SimpleQueue()
     """Number, and the nanoseconds that a run has come to, or its answer; none: it has begun."""
     stop = threading.Event()
 
@@ -184,10 +184,10 @@ def _in_threads(orders: Sequence[Order], workers: int, watcher: Watcher) -> list
                 def advanced(now_ns: int, number: int = order.number) -> None:
                     if stop.is_set():
                         raise _Stopped
-                    told.put((number, now_ns))
+                    messages.put((number, now_ns))
 
-                told.put((order.number, None))
-                told.put((order.number, _whatever_happens(order, advanced)))
+                messages.put((order.number, None))
+                messages.put((order.number, _whatever_happens(order, advanced)))
         except (queue.Empty, _Stopped):
             pass
 
@@ -199,7 +199,7 @@ def _in_threads(orders: Sequence[Order], workers: int, watcher: Watcher) -> list
         from dragstrip import measures, recording  # noqa: F401  (loaded while the first runs are simulated)
 
         while len(outcomes) < len(orders):
-            number, what = told.get()
+            number, what = messages.get()
             if what is None:
                 watcher.started(number)
             elif isinstance(what, int):

@@ -40,7 +40,7 @@ class Order:
     recalled: bool = False
     """The recording of an earlier run will do."""
     watched: bool = False
-    """Its progress is told."""
+    """Its progress is reported."""
     scenario: Json | None = None
     """Instead of its text, for a run in this process."""
 
@@ -75,7 +75,7 @@ def perform(order: Order, progress: Callable[[int], object] | None = None) -> An
         made = {"status": FAILED, "reason": str(error), "wrong": list(error.args)}
     except (DragstripError, OSError) as error:
         made = {"status": FAILED, "reason": str(error) or type(error).__name__}
-    except Exception as error:  # noqa: BLE001 - any other fault is this run's failure, told in full
+    except Exception as error:  # noqa: BLE001 - any other fault is this run's failure, reported in full
         import traceback
 
         made = {

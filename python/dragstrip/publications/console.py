@@ -31,5 +31,5 @@ def show(document: Json) -> None:
     share = reproduced_share(document["grades"])
     console.print(counts + ("" if share is None else f": {share:.0%} of what can be tested is reproduced"))
     for failure in document["failed"]:
-        told = f"failed: {failure['experiment']}: {failure['scenario']}: {failure['reason']}"
-        console.print(told, markup=False)
+        line = f"failed: {failure['experiment']}: {failure['scenario']}: {failure['reason']}"
+        console.print(line, markup=False)

@@ -15,7 +15,7 @@ from dragstrip.report.load import FloatArray
 from dragstrip.report.series import Curve
 
 SOLID = (1, 0)
-# More parts than this are not told apart by a legend.
+# Readers cannot tell more parts than this apart by a legend.
 PARTS_MAX = 10
 
 

@@ -29,7 +29,7 @@ from dragstrip.report.verdict import Verdict
 HERE = Path(__file__).parent
 GRADES = {"reproduced": "good", "contradicted": "bad", "not testable here": "open"}
 # Said elsewhere on the page.
-NOT_TOLD = ("experiment", "repeat")
+NOT_SHOWN = ("experiment", "repeat")
 COMMON_FIRST = ("engine", "version", "versions", "kernel", "command", "started", "start_time")
 
 
@@ -238,17 +238,19 @@ class Provenance:
 
 def provenance(runs: list[RecordedRun]) -> Provenance:
     """Where the figures come from, each fact said once."""
-    told = [(run, _flat(run.recording.provenance)) for run in runs]
-    keys = [key for key in dict.fromkeys(key for _, facts in told for key in facts) if key not in NOT_TOLD]
-    common = [key for key in keys if len({facts.get(key) for _, facts in told}) == 1]
-    if len(told) == 1:
+    sources = [(run, _flat(run.recording.provenance)) for run in runs]
+    keys = [
+        key for key in dict.fromkeys(key for _, facts in sources for key in facts) if key not in NOT_SHOWN
+    ]
+    common = [key for key in keys if len({facts.get(key) for _, facts in sources}) == 1]
+    if len(sources) == 1:
         common = [key for key in common if key != "seed"]
     own = [key for key in keys if key not in common and key != "seed"]
     ranked = sorted(common, key=lambda key: _rank(key))
     return Provenance(
-        [(key, told[0][1][key]) for key in ranked],
+        [(key, sources[0][1][key]) for key in ranked],
         own,
-        [(run, [facts.get(key, "") for key in own]) for run, facts in told],
+        [(run, [facts.get(key, "") for key in own]) for run, facts in sources],
     )
 
 

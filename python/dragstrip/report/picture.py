@@ -14,7 +14,7 @@ from dragstrip.report.load import Json
 ALIKE_MAX = 4
 # More boxes than this in one column are drawn as one pile, alike or not.
 COLUMN_MAX = 12
-# Links that a screen reader is told of.
+# Links that a screen reader reads out.
 SPOKEN_MAX = 12
 FONT = "Helvetica, Arial, Liberation Sans, sans-serif"
 

@@ -49,7 +49,7 @@ def size(size_bytes: float | None) -> str:
 
 
 def limit(size_bytes: int) -> str:
-    """A buffer as tc(8) was told it, whose `kb` and `mb` are 1024-based: `200 KiB`; else as `size`."""
+    """A buffer as given to tc(8), whose `kb` and `mb` are 1024-based: `200 KiB`; else as `size`."""
     for unit, name in ((1024**2, "MiB"), (1024, "KiB")):
         if size_bytes and size_bytes % unit == 0:
             return f"{count(size_bytes // unit)} {name}"

@@ -63,7 +63,7 @@ def comparison(setup: Setup, rows: list[Row]) -> Table:
 
 
 def _columns(setup: Setup) -> list[_Column]:
-    """Queue, loss and fairness are a run's: with contenders together they are told beneath the table."""
+    """Queue, loss and fairness are a run's: with contenders together they are given beneath the table."""
     columns = [
         _Column(
             "Goodput", "New data at the receiver, per second", lambda r: r.goodput_bps, quantity.rate, max

@@ -97,5 +97,5 @@ class Pages:
             else [f"{row['status']}: {row['reason']}", "", ""]
         )
         cells = [row["run"], row["seed"], shown, settings.get("against", "alone"), *figures]
-        told = "".join(f"<td>{html.escape(str(cell))}</td>" for cell in cells)
-        return f"<tr>{told}<td><code>{html.escape(replay_line(self.folder, row['key']))}</code></td></tr>"
+        columns = "".join(f"<td>{html.escape(str(cell))}</td>" for cell in cells)
+        return f"<tr>{columns}<td><code>{html.escape(replay_line(self.folder, row['key']))}</code></td></tr>"

@@ -107,7 +107,7 @@ def _place(options: Options, sweep: Sweep) -> Place:
     return Cluster(options.on, options.limits, sweep.engine)
 
 
-def spelled(document: dict[str, Any], out: Path) -> str:
+def summary(document: dict[str, Any], out: Path) -> str:
     """The summary for people."""
     lines = [
         f"{document['runs']:,} runs: {document['reused']:,} reused, {document['made']:,} made in "
@@ -127,7 +127,7 @@ def spelled(document: dict[str, Any], out: Path) -> str:
     return "\n".join(lines)
 
 
-def spelled_forecast(forecast: dict[str, Any]) -> str:
+def describe_forecast(forecast: dict[str, Any]) -> str:
     """What it would take, for people."""
     lines = []
     for path, values in forecast["axes"].items():
@@ -165,7 +165,7 @@ def dry_run(sweep: Sweep, out: Path, options: Options) -> dict[str, Any]:
         "done": mine - len(numbers),
         "to_make": len(numbers),
         "combinations": sweep.points,
-        "axes": {path: _spelled(sweep, path) for path in sweep.columns()},
+        "axes": {path: _as_written(sweep, path) for path in sweep.columns()},
         "cpu_s": cpu_s,
         "wall_s": None if cpu_s is None or options.on else cpu_s / workers,
         "workers": None if options.on else workers,
@@ -173,7 +173,7 @@ def dry_run(sweep: Sweep, out: Path, options: Options) -> dict[str, Any]:
     }
 
 
-def _spelled(sweep: Sweep, path: str) -> list[Any]:
+def _as_written(sweep: Sweep, path: str) -> list[Any]:
     for axis in sweep.axes:
         if axis.path == path:
             return [level.label for level in axis.levels]

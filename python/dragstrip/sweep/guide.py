@@ -107,14 +107,14 @@ def _regions(name: str, findings: Findings, layout: Layout) -> Iterator[str]:
                 f"{int(judged.best[here, at].sum())}/{len(here)}, {_share(float(median[at]))}"
                 for at in range(len(findings.contenders))
             ]
-            yield f"| {_spelled(settings)} | {level} | " + " | ".join(figures) + " |"
+            yield f"| {_as_written(settings)} | {level} | " + " | ".join(figures) + " |"
 
 
 def _share(value: float) -> str:
     return q.MISSING if math.isnan(value) else f"{value * 100:.0f} %"
 
 
-def _spelled(settings: Mapping[str, object]) -> str:
+def _as_written(settings: Mapping[str, object]) -> str:
     return ", ".join(str(value) for value in settings.values())
 
 
@@ -127,7 +127,11 @@ def _picture(name: str, findings: Findings, layout: Layout, pages: Pages) -> str
     judged = findings.judged[name]
     fill = stripes(judged, findings, colours)
     pictures = [
-        (drawing(judged, findings, layout, cells, pages, fill, linked=False), _spelled(settings), "#59636e")
+        (
+            drawing(judged, findings, layout, cells, pages, fill, linked=False),
+            _as_written(settings),
+            "#59636e",
+        )
         for settings, cells in layout.facets
     ]
     return _with_legend(side_by_side(pictures, ACROSS), colours, findings.contenders)

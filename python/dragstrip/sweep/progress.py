@@ -41,7 +41,7 @@ class Tally:
 
 
 class Progress:
-    """Told how far it has come; the base class ignores it."""
+    """Called with how far it has come; the base class ignores it."""
 
     def update(self, tally: Tally) -> None:
         """Called several times a second."""

@@ -31,11 +31,11 @@ class Comparison:
 
 def compare(capture: Json, run: KernelRun) -> Comparison:
     """Runs the captured case in the simulator; the last ACKs may fall on either side of the end."""
-    told = scenario(run)
-    told["probes"] = []
-    told["record"]["every_ack"] = True
-    told["duration_ns"] = round(capture["until_s"] * 1e9)
-    upto = numbers(simulate(told)["samples"], "bytes_acked") // capture["segment_bytes"]
+    spec = scenario(run)
+    spec["probes"] = []
+    spec["record"]["every_ack"] = True
+    spec["duration_ns"] = round(capture["until_s"] * 1e9)
+    upto = numbers(simulate(spec)["samples"], "bytes_acked") // capture["segment_bytes"]
     # The first row is the answer to the SYN.
     ours, theirs = np.diff(upto), np.array(capture["steps"])
     both = min(len(theirs), len(ours))

@@ -1,4 +1,4 @@
-"""Runs that two engines made of the same scenarios: a model, mostly the simulator, held against the other."""
+"""Runs that two engines made of the same scenarios: a model, mostly the simulator, beside the other."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class _Pair:
     """By engine."""
 
     def model(self) -> str:
-        """The engine that is held against the other."""
+        """The engine that is compared with the other."""
         return next(iter(self.traces))
 
 
@@ -78,11 +78,11 @@ def _pairs(document: Mapping[str, Any], folder: Path, prefix: str) -> Iterable[_
     engines = list(dict.fromkeys(line["engine"] for line in document["runs"]))  # the model's runs come first
     for line in document["runs"]:
         recording = read(folder / line["recording"])
-        told = recording.scenario
-        shape = json.dumps({**told, "seed": 0, "name": ""}, sort_keys=True)
-        pair = pairs.setdefault(shape, _Pair(prefix + _plain(line["scenario"]), told))
+        spec = recording.scenario
+        shape = json.dumps({**spec, "seed": 0, "name": ""}, sort_keys=True)
+        pair = pairs.setdefault(shape, _Pair(prefix + _plain(line["scenario"]), spec))
         pair.traces.setdefault(line["engine"], []).append(
-            of_recording(recording, conditions(told).bottleneck)
+            of_recording(recording, conditions(spec).bottleneck)
         )
         if line["engine"] != engines[0]:
             pair.release = _release(recording.provenance)
@@ -109,15 +109,15 @@ def _as_recorded(pair: _Pair) -> Case:
 
 
 def _with_hosts(pair: _Pair, spread: bool) -> Case:
-    its, told = conditions(pair.scenario), lengthened(pair.scenario, pair.idle_rtt_ns)
-    seeds = SEEDS if its.random else (told["seed"],)
+    its, spec = conditions(pair.scenario), lengthened(pair.scenario, pair.idle_rtt_ns)
+    seeds = SEEDS if its.random else (spec["seed"],)
     engine = named(pair.model())
 
     def run(seed: int, scenario: Json) -> TimeLine:
         return of_recording(engine.run({**scenario, "seed": seed}, {}), its.bottleneck)
 
-    simulator = [run(seed, told) for seed in seeds]
-    made = _case(pair, its, told, simulator)
+    simulator = [run(seed, spec) for seed in seeds]
+    made = _case(pair, its, spec, simulator)
     if spread:
         longer = lengthened(pair.scenario, {way: ns + LONGER_NS for way, ns in pair.idle_rtt_ns.items()})
         made.own.extend(figures(its, simulator, [run(seed + len(SEEDS), longer) for seed in seeds]))
@@ -144,8 +144,8 @@ def lengthened(scenario: Json, idle_rtt_ns: Mapping[str, int]) -> Json:
 
     CUBIC counts a round trip in whole ticks, rounded up: 40.02 ms are 11 ticks of 4 ms, 40.00 are 10.
     """
-    told = copy.deepcopy(scenario)
-    links = {link["name"]: link for link in told["links"]}
+    spec = copy.deepcopy(scenario)
+    links = {link["name"]: link for link in spec["links"]}
     done: set[str] = set()
     for flow in scenario["flows"]:
         way = path_of(scenario, flow["sender"], flow["receiver"])
@@ -156,4 +156,4 @@ def lengthened(scenario: Json, idle_rtt_ns: Mapping[str, int]) -> Json:
         if 0 < extra_ns <= IDLE_MS_MAX * 1e6:  # else pings met other traffic, or chance
             links[way.back[0]["name"]]["delay_ns"] += extra_ns
             done.add(way.back[0]["name"])
-    return told
+    return spec

@@ -33,12 +33,12 @@ def explain_one(found: Agreement, name: str) -> None:
 
 
 def record_cells(
-    cells: list[str], seeds: int, folder: Path, workers: int | None, told: Callable[[str], object]
+    cells: list[str], seeds: int, folder: Path, workers: int | None, notify: Callable[[str], object]
 ) -> None:
     """Records cells by their names."""
     if not cells:
         raise BadInputError("CELL", None, f"is needed: {FORM}", "command line")
-    record(cells, seeds, folder, workers, told)
+    record(cells, seeds, folder, workers, notify)
 
 
 def explain_case(grid_file: Path | None, recordings: Path | None, name: str, nominal: bool) -> None:
@@ -59,8 +59,8 @@ def write_docs(
     """docs/fidelity.md, with the same grid on the path as configured, and the ACK captures, beside it."""
     grid, source = read(grid_file)
     known = {run.name: run for run in runs}
-    told = captures(source.parent / grid.captures) if grid.captures else []
-    captured = [(one["case"], compare(one, known[one["case"]])) for one in told if one["case"] in known]
+    stored = captures(source.parent / grid.captures) if grid.captures else []
+    captured = [(one["case"], compare(one, known[one["case"]])) for one in stored if one["case"] in known]
     document.write(agreement, validate(runs, workers, nominal=True), grid, captured, file)
 
 

@@ -221,8 +221,8 @@ def _nominal(nominal: Agreement) -> Iterator[str]:
     for quantity in (quantity for quantity in QUANTITIES if quantity.judged):
         found = [side.get(quantity.key) for side in sides]
         if any(found):
-            told = [f"{row.counted} within" if row else "–" for row in found]
-            yield f"| {quantity.title} | {' | '.join(told)} |"
+            counts = [f"{row.counted} within" if row else "–" for row in found]
+            yield f"| {quantity.title} | {' | '.join(counts)} |"
     yield ""
 
 

@@ -135,7 +135,7 @@ def _first_drift(kernel: FlowTrace, simulator: FlowTrace) -> tuple[float, str] |
 
 
 def _aligned(kernel: FlowTrace, simulator: FlowTrace, name: str) -> tuple[Floats, Floats, Floats]:
-    """Both series at the samples that they have in common; a 100 ms sample is told to its tenth."""
+    """Both series at the samples that they have in common; a 100 ms sample is resolved to a tenth."""
     at_k = {round(float(t) * 10): i for i, t in enumerate(kernel.t_s)}
     at_s = {round(float(t) * 10): i for i, t in enumerate(simulator.t_s)}
     common = sorted(set(at_k) & set(at_s))
@@ -153,24 +153,24 @@ def _exactly(case: Case, flow: int, t_s: float) -> str:
     cwnd, state = numbers(samples, "cwnd_bytes")[mine], texts(samples, "state")[mine]
     measured = Measured(recording)
     segment = measured.segment_bytes(measured.flows[flow])
-    told = []
+    steps = []
     for index in range(1, len(time)):
         changed = ssthresh[index] != ssthresh[index - 1] and math.isfinite(ssthresh[index])
         if abs(time[index] - t_s) <= 1 and (changed or state[index] != state[index - 1]):
             to = f", ssthresh {ssthresh[index] / segment:.0f}" if math.isfinite(ssthresh[index]) else ""
             words = f"{time[index]:.3f} s {state[index - 1]} → {state[index]}"
-            told.append(f"{words}, window {cwnd[index - 1] / segment:.0f} → {cwnd[index] / segment:.0f}{to}")
-    return ("\nthe simulator, ACK by ACK: " + "; ".join(told[:8])) if told else ""
+            steps.append(f"{words}, window {cwnd[index - 1] / segment:.0f} → {cwnd[index] / segment:.0f}{to}")
+    return ("\nthe simulator, ACK by ACK: " + "; ".join(steps[:8])) if steps else ""
 
 
 def _every_ack(case: Case, until_s: float) -> Recording:
-    told: Json = copy.deepcopy(case.scenario)
-    told["record"]["every_ack"] = True
-    told["duration_ns"] = min(told["duration_ns"], round(until_s * 1e9))
-    for flow in told["flows"]:
+    spec: Json = copy.deepcopy(case.scenario)
+    spec["record"]["every_ack"] = True
+    spec["duration_ns"] = min(spec["duration_ns"], round(until_s * 1e9))
+    for flow in spec["flows"]:
         if flow["stop_ns"] is not None:
-            flow["stop_ns"] = min(flow["stop_ns"], told["duration_ns"])
-    return simulate(told)
+            flow["stop_ns"] = min(flow["stop_ns"], spec["duration_ns"])
+    return simulate(spec)
 
 
 HEADINGS = (

@@ -64,7 +64,7 @@ def cell(name: str, seed: int = 1) -> Json:
     sysctl = dict(SYSCTL)
     if found["aqm"]:
         sysctl["net.ipv4.tcp_ecn"] = int(bool(found["ecn"]))
-    told: Json = {
+    spec: Json = {
         "name": name,
         "duration_s": DURATION_S,
         "rtt_ms": rtt_ms,
@@ -75,13 +75,13 @@ def cell(name: str, seed: int = 1) -> Json:
     impairments = [f"delay {found['jitter']}ms {found['jitter']}ms"] if found["jitter"] else []
     impairments += [f"loss random {found['loss']}%"] if found["loss"] else []
     if impairments:
-        told["fwd_netem"] = " ".join([*impairments, "limit 100000"])
-    algorithms = {flow["cc"] for flow in told["flows"]}
-    if len(told["flows"]) > 1 and not impairments and algorithms.isdisjoint(RANDOMIZED):
-        told["rtt_ms"] = round(rtt_ms + LONGER_MS * (seed - 1), 3)
+        spec["fwd_netem"] = " ".join([*impairments, "limit 100000"])
+    algorithms = {flow["cc"] for flow in spec["flows"]}
+    if len(spec["flows"]) > 1 and not impairments and algorithms.isdisjoint(RANDOMIZED):
+        spec["rtt_ms"] = round(rtt_ms + LONGER_MS * (seed - 1), 3)
     if seed > 1:
-        told["seed"] = seed
-    return told
+        spec["seed"] = seed
+    return spec
 
 
 def _queue(found: re.Match[str], bdp_bytes: float) -> str:
@@ -101,7 +101,7 @@ def record(
     seeds: int,
     folder: Path,
     workers: int | None = None,
-    told: Callable[[str], object] = lambda _: None,
+    notify: Callable[[str], object] = lambda _: None,
 ) -> list[Path]:
     """Runs every cell with seeds 1 to `seeds` and writes the recordings; gives the files.
 
@@ -113,7 +113,7 @@ def record(
 
     def one(file: Path) -> None:
         write_whole(file, lambda draft: draft.write_bytes(packed(recorded(files[file]))))
-        told(files[file].name)
+        notify(files[file].name)
 
     if missing:
         KERNEL.prepare({})
@@ -127,8 +127,8 @@ def _wanted(names: Sequence[str], seeds: int) -> Iterator[KernelRun]:
     """Recordings still to be made: a scenario and nothing else."""
     for name in names:
         for seed in range(1, seeds + 1):
-            told = cell(name, seed)
-            nothing: Json = {"scenario": told, "flows": [], "ping_series": {"t_s": [], "rtt_ms": []}}
+            spec = cell(name, seed)
+            nothing: Json = {"scenario": spec, "flows": [], "ping_series": {"t_s": [], "rtt_ms": []}}
             yield KernelRun(name if seed == 1 else f"{name}-seed{seed}", nothing)
 
 
@@ -138,15 +138,15 @@ def recorded(run: KernelRun) -> KernelRun:
     return KernelRun(run.name, content(run.scenario, made))
 
 
-def content(told: Json, made: Recording) -> Json:
+def content(spec: Json, made: Recording) -> Json:
     """A recording of the vm engine in the exchange format."""
     verified = made.provenance["verified"]
     rows = made["flows"].to_pylist()
     queue = matching(made["queues"], "link", BOTTLENECK)
     probes = made["probes"]
-    idle_ms = min(verified["idle_rtt_ns"].values()) / 1e6 - told["rtt_ms"]
+    idle_ms = min(verified["idle_rtt_ns"].values()) / 1e6 - spec["rtt_ms"]
     return {
-        "scenario": told,
+        "scenario": spec,
         "flows": [_flow(made, row) for row in rows],
         "netstat": {
             host: {name: count for name, count in counters.items() if name in COUNTERS}
@@ -166,8 +166,8 @@ def content(told: Json, made: Recording) -> Json:
             "emulator": made.provenance["emulator"],
             "cpu_idle_share": round(verified["cpu_idle_share"], 3),
             "late_ms": 0.0,
-            # Where every ping has jitter, the hosts' own work cannot be told.
-            "idle_ms": 0.0 if "delay" in told.get("fwd_netem", "") else round(idle_ms, 6),
+            # Where every ping has jitter, the hosts' own work cannot be seen.
+            "idle_ms": 0.0 if "delay" in spec.get("fwd_netem", "") else round(idle_ms, 6),
         },
     }
 

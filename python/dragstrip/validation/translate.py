@@ -79,13 +79,13 @@ def scenario(run: KernelRun, seed: int | None = None, longer_ns: int = 0, nomina
     out what the recording shows of its machine. Raises `BadInputError` for a field that is not known here:
     without it this would be another case.
     """
-    told = run.scenario
+    spec = run.scenario
     its = Machine(0, 0) if nominal else machine(run)
-    _refuse_unknown(run, told, KNOWN, "scenario")
-    _refuse_unknown(run, told["bottleneck"], KNOWN_BOTTLENECK, "scenario.bottleneck")
-    senders = sorted({flow["src"] for flow in told["flows"]})
+    _refuse_unknown(run, spec, KNOWN, "scenario")
+    _refuse_unknown(run, spec["bottleneck"], KNOWN_BOTTLENECK, "scenario.bottleneck")
+    senders = sorted({flow["src"] for flow in spec["flows"]})
     sysctl = {"net.ipv4.tcp_no_metrics_save": "1"}
-    sysctl.update({key: str(value) for key, value in told.get("sysctl", {}).items()})
+    sysctl.update({key: str(value) for key, value in spec.get("sysctl", {}).items()})
     host = {"kind": "host", "sysctl": sysctl, "gso": "auto"}
     nodes = [
         *({**host, "name": name} for name in senders),
@@ -104,16 +104,16 @@ def scenario(run: KernelRun, seed: int | None = None, longer_ns: int = 0, nomina
         "name": "d-r",
         "from": "d",
         "to": "r",
-        "delay_ns": round(told["rtt_ms"] * 1e6) + its.idle_ns + longer_ns,
+        "delay_ns": round(spec["rtt_ms"] * 1e6) + its.idle_ns + longer_ns,
     }
     return complete(
         {
             "name": run.name,
             "seed": run.seed if seed is None else seed,
-            "duration_ns": round(told["duration_s"] * 1e9),
+            "duration_ns": round(spec["duration_s"] * 1e9),
             "nodes": nodes,
-            "links": [*links, _bottleneck(told), back],
-            "flows": [_flow(run, number, flow, its.late_ns) for number, flow in enumerate(told["flows"], 1)],
+            "links": [*links, _bottleneck(spec), back],
+            "flows": [_flow(run, number, flow, its.late_ns) for number, flow in enumerate(spec["flows"], 1)],
             "cold_arp": True,
             "probes": [{"label": "ping", "from": "d", "target": senders[0], "interval_ns": PING_NS}],
         }
@@ -126,13 +126,13 @@ def _refuse_unknown(run: KernelRun, part: Json, known: set[str], where: str) -> 
         raise BadInputError(f"{where}.{unknown[0]}", part[unknown[0]], "a field known here", run.name)
 
 
-def _bottleneck(told: Json) -> Json:
-    bottleneck = told["bottleneck"]
+def _bottleneck(spec: Json) -> Json:
+    bottleneck = spec["bottleneck"]
     overhead = f" overhead {bottleneck['overhead']}" if bottleneck.get("overhead") else ""
     words = f"htb rate {bottleneck['rate_kbit']}kbit{overhead} leaf {bottleneck['qdisc']}"
     link: Json = {"name": "r-d", "from": "r", "to": "d", "qdisc": json.loads(_core.parse_qdisc(words))}
-    if told.get("fwd_netem"):
-        netem = json.loads(_core.parse_qdisc(f"netem {told['fwd_netem']}"))
+    if spec.get("fwd_netem"):
+        netem = json.loads(_core.parse_qdisc(f"netem {spec['fwd_netem']}"))
         netem.pop("kind")
         link["netem"] = netem
     return link

@@ -1,4 +1,4 @@
-"""A whole grid: every case run in the simulator and held against its recordings."""
+"""A whole grid: every case run in the simulator and compared with its recordings."""
 
 from __future__ import annotations
 
@@ -133,9 +133,9 @@ def validate(
     workers: int | None = None,
     spread: bool = False,
     nominal: bool = False,
-    told: Callable[[str], object] = lambda _: None,
+    notify: Callable[[str], object] = lambda _: None,
 ) -> Agreement:
-    """Runs every case and tells `told` of it.
+    """Runs every case and calls `notify` with its name.
 
     `spread` also measures the simulator against itself; `nominal` takes the path as configured, without
     what the recordings show of their machine.
@@ -150,15 +150,15 @@ def validate(
                 cases.append(future.result())
             except DragstripError as error:
                 failed[name] = str(error)
-            told(name)
+            notify(name)
     return Agreement(sorted(cases, key=lambda case: -case.severity), failed)
 
 
 def measure(name: str, runs: list[KernelRun], spread: bool = False, nominal: bool = False) -> Case:
     """One case, simulated as often as `_draws` says."""
     kernel = [of_kernel(run) for run in runs]
-    told = scenario(runs[0], nominal=nominal)
-    its = conditions(told)
+    spec = scenario(runs[0], nominal=nominal)
+    its = conditions(spec)
     drawn = _draws(runs, its.random)
     simulator = [simulated(run, seed, nominal=nominal) for run, seed in drawn]
     own: list[Compared] = []
@@ -167,7 +167,7 @@ def measure(name: str, runs: list[KernelRun], spread: bool = False, nominal: boo
         own = figures(its, simulator, longer)
     return Case(
         name,
-        told,
+        spec,
         runs[0].kernel,
         [run.seed for run in runs],
         kernel,
@@ -191,8 +191,8 @@ def _draws(runs: list[KernelRun], random: bool) -> list[tuple[KernelRun, int]]:
 
 def simulated(run: KernelRun, seed: int, longer_ns: int = 0, nominal: bool = False) -> TimeLine:
     """The simulator's trace of a kernel's scenario."""
-    told = scenario(run, seed, longer_ns, nominal)
-    return of_recording(simulate(told), conditions(told).bottleneck)
+    spec = scenario(run, seed, longer_ns, nominal)
+    return of_recording(simulate(spec), conditions(spec).bottleneck)
 
 
 def document(agreement: Agreement) -> Json:

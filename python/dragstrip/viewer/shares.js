@@ -9,7 +9,7 @@ const HEIGHT = 250;
 const TOP = 24;
 const FOOT = 38;
 const RADIUS = 84;
-// More parts than this are not told apart by a legend (report/figure.py has the same).
+// Readers cannot tell more parts than this apart by a legend (report/figure.py has the same).
 const PARTS_MAX = 10;
 const SLICE_MIN = 0.04;
 

@@ -102,7 +102,7 @@ function rule(group, [at, words], y, left, right) {
   mark("title", {}, line, words);
 }
 
-/** Names of the curves that are told apart by name, beneath the figure. */
+/** Names of the curves that are labelled, beneath the figure. */
 function legend(figure, host) {
   const named = new Map();
   for (const panel of figure.panels) {

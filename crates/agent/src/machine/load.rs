@@ -65,13 +65,13 @@ fn reason(said: &str) -> String {
         .filter(|line| !line.starts_with("processed "))
         .collect();
     let failed = lines.iter().find(|line| line.contains("BPF program load failed"));
-    let told = if log.is_empty() {
+    let lines = if log.is_empty() {
         lines[lines.len().saturating_sub(4)..].to_vec()
     } else {
         let end = &log[log.len().saturating_sub(LOG_LINES)..];
         failed.into_iter().chain(end).chain(lines.last()).copied().collect()
     };
-    told.iter().map(|line| line.trim_start_matches("libbpf: ")).collect::<Vec<_>>().join(" | ")
+    lines.iter().map(|line| line.trim_start_matches("libbpf: ")).collect::<Vec<_>>().join(" | ")
 }
 
 #[cfg(test)]
@@ -79,19 +79,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_refusal_is_told_by_the_end_of_the_verifiers_log() {
+    fn a_refusal_is_the_end_of_the_verifiers_log() {
         let log: String = (0..20).map(|number| format!("{number}: (b7) r0 = 0\n")).collect();
         let said = format!(
             "libbpf: prog 'x': BPF program load failed: Permission denied\n\
              libbpf: prog 'x': -- BEGIN PROG LOAD LOG --\n{log}R1 invalid mem access\n\
              processed 9 insns\n-- END PROG LOAD LOG --\nlibbpf: failed to load object\nthe kernel does not take it\n"
         );
-        let told = reason(&said);
+        let lines = reason(&said);
         assert!(
-            told.starts_with("prog 'x': BPF program load failed: Permission denied | 13: "),
-            "{told}"
+            lines.starts_with("prog 'x': BPF program load failed: Permission denied | 13: "),
+            "{lines}"
         );
-        assert!(told.ends_with("R1 invalid mem access | the kernel does not take it"), "{told}");
+        assert!(lines.ends_with("R1 invalid mem access | the kernel does not take it"), "{lines}");
     }
 
     #[test]

@@ -36,7 +36,7 @@ fn variables(algorithm: &str, info: &[u8]) -> Vec<(&'static str, f64)> {
         let known = number(index).filter(|us| !UNKNOWN.contains(us));
         known.map(|us| f64::from(us) * 1e3)
     };
-    let told = match algorithm {
+    let variables = match algorithm {
         // struct tcp_bbr_info: bandwidth in bytes/s in two halves, min_rtt in µs, gains.
         "bbr" => vec![
             (
@@ -53,7 +53,7 @@ fn variables(algorithm: &str, info: &[u8]) -> Vec<(&'static str, f64)> {
         "vegas" => vec![("base_rtt", rtt_ns(2)), ("round_rtt", rtt_ns(3))],
         _ => vec![],
     };
-    told.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
+    variables.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
 }
 
 #[cfg(test)]
@@ -66,11 +66,11 @@ mod tests {
 
     #[test]
     fn bbr_tells_bandwidth_and_gains() {
-        let told = variables("bbr", &info(&[1_250_000, 1, 40_000, 739, 512]));
+        let variables = variables("bbr", &info(&[1_250_000, 1, 40_000, 739, 512]));
         let bandwidth = ((1_u64 << 32) + 1_250_000) as f64 * 8.0;
         let gains = [("pacing_gain", 739.0 / 256.0), ("cwnd_gain", 2.0)];
-        assert_eq!(told[..2], [("bandwidth", bandwidth), ("min_rtt", 40e6)]);
-        assert_eq!(told[2..], gains);
+        assert_eq!(variables[..2], [("bandwidth", bandwidth), ("min_rtt", 40e6)]);
+        assert_eq!(variables[2..], gains);
     }
 
     #[test]

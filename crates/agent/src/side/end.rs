@@ -38,7 +38,7 @@ pub enum Phase {
     Quiet,
     /// All that there was to send has arrived.
     Finished,
-    /// Told to stop.
+    /// Asked to stop.
     Stopped,
 }
 

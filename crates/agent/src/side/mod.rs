@@ -172,7 +172,7 @@ impl<'a> Side<'a> {
     }
 
     /// Does what the conductor says.
-    pub fn told(&mut self, order: Order, agenda: &mut Agenda) {
+    pub fn on_order(&mut self, order: Order, agenda: &mut Agenda) {
         match order {
             Order::Begin { start } => {
                 self.start = start;

@@ -29,7 +29,7 @@ impl Pinger {
         Ok(Self { socket, target, identity, size, sequence: 0, sent: Vec::new() })
     }
 
-    /// Sends a request that will be told of in `row`.
+    /// Sends a request, recorded in `row`.
     pub fn send(&mut self, row: usize) {
         let mut packet = vec![0; self.size];
         packet[0] = ECHO;

@@ -72,7 +72,7 @@ impl Sending {
         Ok(())
     }
 
-    /// Rows of this interval wait to be told what held the sender back.
+    /// Rows of this interval that wait for what held the sender back.
     pub fn has_open_rows(&self) -> bool {
         !self.rows.is_empty()
     }

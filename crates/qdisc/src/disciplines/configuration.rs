@@ -53,7 +53,7 @@ pub trait Configuration: Clone + Debug + PartialEq + Sized + 'static {
     /// The value of netlink's `TCA_OPTIONS` as tc(8) sends it; none: the kind says it all.
     fn options(&self) -> Option<Vec<u8>>;
 
-    /// The classes that the kernel is told of besides the discipline itself.
+    /// The classes that are set up in the kernel besides the discipline itself.
     fn classes(&self) -> Vec<Class<'_>> {
         Vec::new()
     }

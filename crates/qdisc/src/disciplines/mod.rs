@@ -116,7 +116,7 @@ macro_rules! disciplines {
                 match self { $(Self::$variant(spec) => spec.options(),)+ }
             }
 
-            /// The classes that the kernel is told of besides the discipline itself.
+            /// The classes that are set up in the kernel besides the discipline itself.
             #[must_use]
             pub fn classes(&self) -> Vec<Class<'_>> {
                 match self { $(Self::$variant(spec) => spec.classes(),)+ }

@@ -50,9 +50,9 @@ enum Place {
     Left,
 }
 
-/// What a sink was told of a packet.
+/// What was reported of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Told {
+enum Reported {
     Dropped(DropReason),
     Marked,
 }
@@ -65,8 +65,8 @@ pub(crate) struct Book {
     originals: Vec<u32>,
     inside: Backlog,
     now: Instant,
-    /// Everything the sink was told, in order.
-    told: Vec<(PacketId, Told)>,
+    /// Everything reported to the sink, in order.
+    reported: Vec<(PacketId, Reported)>,
     /// The last original to leave of each flow.
     last_left: [Option<u32>; 8],
 }
@@ -95,26 +95,30 @@ impl Book {
         self.now = now;
         let item = Item { packet: PacketId(self.entries.len() as u32), ..item };
         self.enter(item, item.packet.0);
-        let before = self.told.len();
+        let before = self.reported.len();
         let verdict = qdisc.enqueue(item, now, self);
         self.agrees(verdict, item, before);
         assert_eq!(qdisc.backlog(), self.inside);
     }
 
-    /// The answer of `enqueue` says of `item` what the sink has been told since `before`.
+    /// The answer of `enqueue` says of `item` what the sink has been given since `before`.
     fn agrees(&self, verdict: Verdict, item: Item, before: usize) {
-        let told = &self.told[before..];
-        let fate = told.iter().filter(|(packet, _)| *packet == item.packet).map(|(_, what)| *what);
-        let fate: Vec<Told> = fate.collect();
+        let reported = &self.reported[before..];
+        let fate =
+            reported.iter().filter(|(packet, _)| *packet == item.packet).map(|(_, what)| *what);
+        let fate: Vec<Reported> = fate.collect();
         match verdict {
             Verdict::Queued => assert!(fate.is_empty(), "{item:?}: {fate:?}"),
-            Verdict::Marked => assert_eq!(fate, [Told::Marked], "{item:?}"),
+            Verdict::Marked => assert_eq!(fate, [Reported::Marked], "{item:?}"),
             Verdict::Dropped(reason) => {
-                assert_eq!(fate.last(), Some(&Told::Dropped(reason)), "{item:?}");
+                assert_eq!(fate.last(), Some(&Reported::Dropped(reason)), "{item:?}");
             }
             Verdict::DroppedOther(reason) => {
                 assert!(fate.is_empty(), "{item:?}: {fate:?}");
-                assert!(told.iter().any(|(_, what)| *what == Told::Dropped(reason)), "{item:?}");
+                assert!(
+                    reported.iter().any(|(_, what)| *what == Reported::Dropped(reason)),
+                    "{item:?}"
+                );
             }
         }
     }
@@ -151,7 +155,7 @@ impl Book {
 
 impl Sink for Book {
     fn dropped(&mut self, item: Item, reason: DropReason) {
-        self.told.push((item.packet, Told::Dropped(reason)));
+        self.reported.push((item.packet, Reported::Dropped(reason)));
         self.exit(item, Place::Dropped);
     }
 
@@ -159,7 +163,7 @@ impl Sink for Book {
         let (item, _, place) = &self.entries[packet.0 as usize];
         assert_eq!(*place, Place::Inside);
         assert_ne!(item.ecn, Ecn::NotEct);
-        self.told.push((packet, Told::Marked));
+        self.reported.push((packet, Reported::Marked));
     }
 
     fn duplicated(&mut self, item: Item) -> Item {

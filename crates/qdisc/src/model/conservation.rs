@@ -24,7 +24,7 @@ pub(crate) fn account<Q: Qdisc>(
             book.asks(qdisc, now, keeps_order);
         }
     }
-    // Each request of the rest takes a packet out, or is told a later time.
+    // Each request of the rest takes a packet out, or is given a later time.
     while qdisc.backlog().packets > 0 {
         let before = qdisc.backlog().packets;
         match book.asks(qdisc, now, keeps_order) {

@@ -185,7 +185,7 @@ impl Sender {
         self.core.codepoint(carries)
     }
 
-    /// Data has arrived with this codepoint, which an algorithm is told that asks for more than classic ECN.
+    /// Data has arrived with this codepoint: an event for algorithms that ask for more than classic ECN.
     pub fn tell_mark(&mut self, ecn: Ecn) {
         let event = match ecn {
             Ecn::NotEct => return,

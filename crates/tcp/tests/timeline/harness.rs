@@ -438,7 +438,7 @@ impl Host {
         self.endpoint.reset();
     }
 
-    /// The host's own queue takes `segments` more, and no others until it is told again.
+    /// The host's own queue takes `segments` more, and no others until set again.
     pub fn queue_has_room(&mut self, segments: u64) -> &mut Self {
         self.wire.room = Some(segments);
         self

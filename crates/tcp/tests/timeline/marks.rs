@@ -1,4 +1,4 @@
-//! What an algorithm learns of ECN marks, told by one that writes down what it is told: a guest
+//! What an algorithm learns of ECN marks, from one that records every call: a guest
 //! ([`dragstrip_cc::Guest`]) with the reduction of RFC 8257.
 
 use crate::harness::{Host, at_ms, settings, stock};
@@ -23,7 +23,7 @@ const CLASSIC: About = About {
 const DCTCP: About =
     About { name: "toy-dctcp", needs: Needs { ecn: EcnMode::Dctcp, ..Needs::NOTHING }, ..CLASSIC };
 
-/// α of RFC 8257 §3.3 and counts of everything it is told.
+/// α of RFC 8257 §3.3 and counts of every call.
 #[derive(Clone, Debug)]
 struct Toy {
     about: &'static About,
@@ -33,17 +33,17 @@ struct Toy {
     round_ends: u64,
     /// `delivered` and `delivered_ce` when the round began.
     before: (u64, u64),
-    told: BTreeMap<&'static str, f64>,
+    reported: BTreeMap<&'static str, f64>,
 }
 
 impl Toy {
     fn new(about: &'static About) -> Self {
         let (alpha, round_ends, before) = (1.0, 0, (0, 0));
-        Self { about, samples: false, alpha, round_ends, before, told: BTreeMap::new() }
+        Self { about, samples: false, alpha, round_ends, before, reported: BTreeMap::new() }
     }
 
     fn count(&mut self, name: &'static str, more: u32) {
-        *self.told.entry(name).or_default() += f64::from(more);
+        *self.reported.entry(name).or_default() += f64::from(more);
     }
 }
 
@@ -91,12 +91,12 @@ impl CongestionControl for Toy {
     fn cong_control(&mut self, _view: &View, _window: &mut Window, sample: &RateSample) {
         self.count("sampled_echoes", u32::from(sample.is_ece));
         self.count("sampled_newly_marked", sample.newly_marked);
-        self.told.insert("sample_delivered", f64::from(sample.delivered.unwrap_or(0)));
-        self.told.insert("sample_marked", f64::from(sample.delivered_ce));
+        self.reported.insert("sample_delivered", f64::from(sample.delivered.unwrap_or(0)));
+        self.reported.insert("sample_marked", f64::from(sample.delivered_ce));
     }
 
     fn variables(&self, _view: &View, _window: &Window, tell: &mut dyn FnMut(&'static str, f64)) {
-        self.told.iter().for_each(|(name, value)| tell(name, *value));
+        self.reported.iter().for_each(|(name, value)| tell(name, *value));
     }
 }
 
@@ -110,10 +110,10 @@ impl Guest for Toy {
     }
 }
 
-fn told(endpoint: &Endpoint, name: &str) -> f64 {
+fn reported(endpoint: &Endpoint, name: &str) -> f64 {
     let mut found = 0.0;
-    endpoint.variables(&mut |told, value| {
-        if told == name {
+    endpoint.variables(&mut |reported, value| {
+        if reported == name {
             found = value;
         }
     });
@@ -133,7 +133,7 @@ fn an_ack_says_what_it_delivers_and_what_of_it_is_marked() {
     let mut host = guest(Toy::new(&CLASSIC), &asking());
     let all = |host: &Host| -> Vec<f64> {
         let names = ["acks", "predicted", "echoes", "delivered", "marked"];
-        names.iter().map(|name| told(host.endpoint(), name)).collect()
+        names.iter().map(|name| reported(host.endpoint(), name)).collect()
     };
     assert_eq!(all(&host), [0.0; 5]);
     host.write_endless().until(200).ack(2);
@@ -147,7 +147,7 @@ fn an_ack_says_what_it_delivers_and_what_of_it_is_marked() {
     host.window /= 2;
     host.ack(8);
     assert_eq!(all(&host), [4.0, 1.0, 1.0, 8.0, 3.0], "and another window");
-    assert_eq!(told(host.endpoint(), "window_updates"), 3.0, "all but the duplicate");
+    assert_eq!(reported(host.endpoint(), "window_updates"), 3.0, "all but the duplicate");
 }
 
 /// With nothing outstanding nothing is delivered, and the hook runs all the same.
@@ -157,7 +157,10 @@ fn an_ack_of_nothing_is_an_event_too() {
     host.write(2).until(200).ack(2);
     host.window += 1_000;
     host.ack(2);
-    assert_eq!((told(host.endpoint(), "acks"), told(host.endpoint(), "delivered")), (2.0, 2.0));
+    assert_eq!(
+        (reported(host.endpoint(), "acks"), reported(host.endpoint(), "delivered")),
+        (2.0, 2.0)
+    );
 }
 
 /// What a sample counts as marked belongs to the interval since the sampled segment was sent, not to the connection.
@@ -166,7 +169,7 @@ fn a_rate_sample_counts_the_marks_of_its_own_interval() {
     let toy = Toy { samples: true, ..Toy::new(&CLASSIC) };
     let mut host = guest(toy, &asking());
     let sample = |host: &Host| {
-        (told(host.endpoint(), "sample_delivered"), told(host.endpoint(), "sample_marked"))
+        (reported(host.endpoint(), "sample_delivered"), reported(host.endpoint(), "sample_marked"))
     };
     host.write_endless().until(200);
     host.flags = Flags::ACK.with(Flags::ECE);
@@ -178,8 +181,8 @@ fn a_rate_sample_counts_the_marks_of_its_own_interval() {
     // Segments 10 to 13 left when the first ACK came, the others with the second.
     host.until(300).ack(14);
     assert_eq!(sample(&host), (10.0, 0.0));
-    assert_eq!(told(host.endpoint(), "sampled_echoes"), 1.0);
-    assert_eq!(told(host.endpoint(), "sampled_newly_marked"), 4.0);
+    assert_eq!(reported(host.endpoint(), "sampled_echoes"), 1.0);
+    assert_eq!(reported(host.endpoint(), "sampled_newly_marked"), 4.0);
 }
 
 /// Without ECN an echo says nothing.
@@ -189,8 +192,8 @@ fn an_echo_without_agreement_marks_nothing() {
     host.write_endless().until(200);
     host.flags = Flags::ACK.with(Flags::ECE);
     host.ack(4);
-    let told = |name| told(host.endpoint(), name);
-    assert_eq!((told("agreed"), told("delivered"), told("marked")), (0.0, 4.0, 0.0));
+    let reported = |name| reported(host.endpoint(), name);
+    assert_eq!((reported("agreed"), reported("delivered"), reported("marked")), (0.0, 4.0, 0.0));
 }
 
 /// A path of 20 ms that marks two of seven data segments.
@@ -260,20 +263,20 @@ fn dctcp_s_feedback_counts_every_mark() {
     assert!(client.ecn_negotiated(), "although no setting asks for it");
     assert_eq!((client.retransmits(), there.data), (0, 5_000));
     assert_eq!(there.marked, 5_000 / 7 * 2);
-    assert_eq!(told(&client, "marked"), f64::from(there.marked));
-    assert_eq!(told(&client, "delivered"), 5_000.0);
-    assert_eq!(told(&server, "arrived_marked"), f64::from(there.marked));
-    assert_eq!(told(&server, "arrived_unmarked"), f64::from(there.data - there.marked));
+    assert_eq!(reported(&client, "marked"), f64::from(there.marked));
+    assert_eq!(reported(&client, "delivered"), 5_000.0);
+    assert_eq!(reported(&server, "arrived_marked"), f64::from(there.marked));
+    assert_eq!(reported(&server, "arrived_unmarked"), f64::from(there.data - there.marked));
 }
 
-/// The classic echo lasts until CWR: more is counted than was marked, and nobody is told of arriving marks.
+/// The classic echo lasts until CWR: more is counted than was marked, and arriving marks are no events.
 #[test]
 fn the_classic_echo_overcounts() {
     let [(client, there), (server, _)] = transfer(&CLASSIC, 2_000, &asking());
     assert!(client.is_drained() && there.marked > 0);
-    let marked = told(&client, "marked");
+    let marked = reported(&client, "marked");
     assert!(marked > 1.2 * f64::from(there.marked), "{marked} of {}", there.marked);
-    assert_eq!(told(&server, "arrived_marked") + told(&server, "arrived_unmarked"), 0.0);
+    assert_eq!(reported(&server, "arrived_marked") + reported(&server, "arrived_unmarked"), 0.0);
 }
 
 /// RFC 3168 §6.1.1, §6.1.4: neither SYNs nor pure ACKs are ECN-capable. DCTCP's all are.

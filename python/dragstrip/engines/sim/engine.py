@@ -54,7 +54,7 @@ class Simulator(Engine):
 def simulate(scenario: Json, progress: Progress | None = None) -> Recording:
     """Runs one scenario in this process.
 
-    `progress` is told the simulated nanoseconds about once a simulated second; if it answers `False` the
+    `progress` gets the simulated nanoseconds about once a simulated second; if it answers `False` the
     run ends there. Other threads go on meanwhile. Raises `BadInputError` for a scenario that cannot run, and
     `DragstripError` with scenario and seed for a fault of the core.
     """

@@ -43,7 +43,7 @@ def emulate(
 ) -> Recording:
     """Runs one scenario in an emulator of its own.
 
-    `progress` is told the virtual nanoseconds; if it answers `False` the run ends there with an error.
+    `progress` gets the virtual nanoseconds; if it answers `False` the run ends there with an error.
     Raises `BadInputError` for a scenario that cannot be run, `DragstripError` for anything else.
     """
     started = datetime.now(UTC)
@@ -89,7 +89,7 @@ def request(scenario: dict[str, Any], load: Sequence[Loadable]) -> tuple[dict[st
 
 def wait(guest: machine.Machine, window: Window, progress: Callable[[int], object] | None = None) -> None:
     """Returns when the answer is there; raises `DragstripError` with the guest's last lines if none comes."""
-    told = -1
+    last_ns = -1
     silent = 0
     while not window.answered():
         if not guest.alive():
@@ -97,8 +97,8 @@ def wait(guest: machine.Machine, window: Window, progress: Callable[[int], objec
                 return
             raise DragstripError(f"the guest has gone: {guest.last_lines()}")
         now_ns = window.progress()
-        if now_ns != told:
-            told, silent = now_ns, 0
+        if now_ns != last_ns:
+            last_ns, silent = now_ns, 0
             if progress is not None and progress(now_ns) is False:
                 raise DragstripError("stopped")
         elif silent > SILENCE:

@@ -40,7 +40,7 @@ BOOT_S = 60.0
 
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 WINDOW_MIB = SIZE >> 20
-"""The window is memory of the guest behind its own, where its kernel is told to leave it alone."""
+"""The window is memory of the guest behind its own, which its kernel's command line excludes."""
 
 BOOT_WORDS = (
     # No entropy, no address and no rate may come from the host.

@@ -394,7 +394,7 @@ impl Configuration for NetemSpec {
         body.bytes(3, &words(&[share(self.reorder), share(self.reorder_correlation)])); // _REORDER
         body.bytes(4, &words(&[share(self.corrupt), 0])); // _CORRUPT
         if let LossModel::Gemodel { p, r, one_minus_h, one_minus_k } = self.loss {
-            // The kernel wants h where tc(8) is told 1-h, but 1-k as it is.
+            // The kernel takes h where tc(8) takes 1-h, but 1-k as it is.
             let model = [share(p), share(r), share(1.0 - one_minus_h), share(one_minus_k)];
             body.nest(5, |inside| {
                 inside.bytes(2, &words(&model)); // NETEM_LOSS_GE

@@ -27,7 +27,7 @@ const LOW_WATER: u64 = 2_048;
 pub(crate) enum Supply {
     /// As much as the socket takes, for ever.
     Endless,
-    /// This many bytes in all since the start of the connection, and then nothing until told so.
+    /// This many bytes in all since the start of the connection, and then nothing until more is asked for.
     Until(u64),
 }
 
@@ -356,7 +356,7 @@ impl Core {
         self.buffer.write(self.view.snd_una, self.view.snd_nxt, self.transmission.bursts_out)
     }
 
-    /// A writer that was told looks again (`tcp_poll`): bursts cut off meanwhile may have taken the room.
+    /// A writer that was woken looks again (`tcp_poll`): bursts cut off meanwhile may have taken the room.
     #[inline]
     pub fn poll_writer(&mut self) {
         let (snd_una, snd_nxt) = (self.view.snd_una, self.view.snd_nxt);

@@ -70,7 +70,7 @@ impl Core {
         cleaned
     }
 
-    /// `pkts_acked`: the algorithm is told what the ACK acknowledged.
+    /// `pkts_acked`: passes to the algorithm what the ACK acknowledged.
     #[inline]
     pub fn report_acked(&mut self, packets: u32, ack: &Ack) {
         let in_flight = (self.view.delivered - ack.draft.prior_delivered()) as u32;

@@ -19,7 +19,7 @@ pub(in crate::sender) enum Push {
 /// The handshake as the sender sees it.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::sender) struct Handshake {
-    /// RTT of the SYN, µs, if it can be told.
+    /// RTT of the SYN, µs, if it is known.
     pub rtt_us: Option<u32>,
     /// How often the SYN or SYN-ACK was retransmitted.
     pub syn_retransmits: u32,
@@ -55,7 +55,7 @@ pub(in crate::sender) trait Stack: Sized {
         self.push_pending(core, io);
     }
 
-    /// Memory was freed, or something was sent: a writer that waits for room is told if there is enough.
+    /// Memory was freed, or something was sent: a writer that waits for room is woken if there is enough.
     #[inline]
     fn check_space(&mut self, core: &mut Core) {
         if core.buffer.blocked {

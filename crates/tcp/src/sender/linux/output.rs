@@ -145,7 +145,7 @@ impl Linux {
 
     /// `tcp_check_space`: memory was freed, or something was sent. A buffer that could not fill the window, of which `used`
     /// packets are, grows (`tcp_should_expand_sndbuf`: only a window that is not full asks for more data), and a writer that
-    /// waits for room is told if there is enough.
+    /// waits for room is woken if there is enough.
     pub fn check_space(&mut self, core: &mut Core, used: u32) {
         if used < core.window.cwnd {
             core.buffer.expand(core.window.cwnd, self.reordering);

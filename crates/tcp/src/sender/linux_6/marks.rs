@@ -1,5 +1,5 @@
 //! ECN marks: how echoes are counted (`tcp_count_delivered`), how many had been counted when a segment was sent
-//! (`tx.delivered_ce`), and what the algorithm is told of an ACK (`tcp_in_ack_event`).
+//! (`tx.delivered_ce`), and what an ACK passes to the algorithm (`tcp_in_ack_event`).
 
 use super::Linux6;
 use crate::segment::{Flags, Segment};

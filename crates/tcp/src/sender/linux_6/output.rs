@@ -152,12 +152,12 @@ impl Linux6 {
         io: &mut Io<'_, O>,
     ) {
         core.split_after(number + u64::from(segments) - 1);
-        self.send_again(core, number, segments, io);
+        self.retransmit_skb(core, number, segments, io);
         core.mark_retransmitted(number, segments);
         self.linux.note_retransmission(core, number, segments);
     }
 
-    fn send_again<O: Outbox>(
+    fn retransmit_skb<O: Outbox>(
         &mut self,
         core: &mut Core,
         number: u64,
@@ -176,7 +176,7 @@ impl Linux6 {
         if tail > core.board.head() {
             core.split_after(tail - 1);
         }
-        self.send_again(core, tail, 1, io);
+        self.retransmit_skb(core, tail, 1, io);
     }
 }
 

@@ -200,7 +200,7 @@ impl Linux6 {
     /// `tcp_process_tlp_ack`.
     pub(super) fn process_probe_ack(&mut self, core: &mut Core, acked_to: u64, flags: AckFlags) {
         let Some(probe) = self.probe else { return };
-        let news = AckFlags::ADVANCED.with(AckFlags::NOT_DUPLICATE).with(AckFlags::DATA_SACKED);
+        let progress = AckFlags::ADVANCED.with(AckFlags::NOT_DUPLICATE).with(AckFlags::DATA_SACKED);
         if acked_to < probe.end {
             return;
         }
@@ -212,7 +212,7 @@ impl Linux6 {
             self.set_state(core, CaState::Cwr);
             self.end_reduction(core);
             self.try_keep_open(core);
-        } else if !flags.any(news) {
+        } else if !flags.any(progress) {
             self.probe = None;
         }
     }
