@@ -122,7 +122,7 @@ _COLUMNS = (
     _Column("RTT ms\nmedian", lambda group: _middle(_rtts(group, "p50"), 1, 1)),
     _Column("RTT ms\n95 %", lambda group: _middle(_rtts(group, "p95"), 1, 1)),
     _Column("ping ms\nmedian", lambda group: _middle(_pings(group), 1, 1)),
-    _Column("sent\nagain", lambda group: _middle(_sums(group, "retransmits"), 1, 0)),
+    _Column("retrans-\nmitted", lambda group: _middle(_sums(group, "retransmits"), 1, 0)),
     _Column("queue\nkB", lambda group: _middle(_queues(group), 1e-3, 1)),
     _Column("Jain", lambda group: _middle([run["jain"] for run, _ in group], 1, 3), together=True),
 )

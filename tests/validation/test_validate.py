@@ -234,9 +234,9 @@ def test_events_of_a_flow_in_words() -> None:
     told = flow([10, 40, 40, 20, 20, 20], [np.nan, 40, 40, 20, 20, 20], [0, 0, 2, 3, 3, 4])
     assert [event.words for event in events(told)] == [
         "leaves slow start at a window of 40",
-        "sends 3 segments again",
+        "retransmits 3 segments",
         "reduces ssthresh to 20 (window 40)",
-        "sends 1 segment again",
+        "retransmits 1 segment",
     ]
 
 

@@ -32,7 +32,7 @@ enum Step {
     Data { marked: bool },
     /// The retransmission timer expires.
     Timeout,
-    /// The reduction in progress was for nothing.
+    /// The reduction in progress was spurious.
     Undo,
     /// The congestion window is restarted after an idle time of so many seconds.
     Idle(u8),

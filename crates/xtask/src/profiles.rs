@@ -33,7 +33,7 @@ pub fn page() -> String {
             settings.rto_min.as_nanos() / 1_000_000,
             row.no_bursts.map_or_else(|| "`off`, `auto`".to_owned(), |why| format!("`off`: {why}")),
             match (settings.metrics_cache, row.tolerates_threshold) {
-                (true, _) => "goes by it",
+                (true, _) => "used",
                 (false, true) => "may have a threshold, which it ignores",
                 (false, false) => "none",
             },

@@ -60,7 +60,7 @@ class Engine(ABC):
     in_process: ClassVar[bool] = False
     """A run may share the caller's process, on a thread; otherwise it gets a worker process."""
     slow: ClassVar[bool] = False
-    """A recording is worth keeping beside the output: to make it again takes long."""
+    """Runs take long: a recording is kept for reuse."""
 
     @abstractmethod
     def algorithms(self, options: Options) -> list[str]:

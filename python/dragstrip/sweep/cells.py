@@ -82,7 +82,7 @@ class Pages:
             f'<h2 id="c{cell}">{html.escape(settings)}</h2><div class="scroll"><table class="runs">'
             "<thead><tr>"
             "<th>run</th><th>seed</th><th>flow</th><th>beside</th><th>goodput</th><th>median RTT</th>"
-            "<th>retransmitted</th><th>make it again</th></tr></thead>"
+            "<th>retransmitted</th><th>to repeat it</th></tr></thead>"
             f"<tbody>{lines}</tbody></table></div>"
         )
 

@@ -118,7 +118,7 @@ def summary(document: dict[str, Any], out: Path) -> str:
     if document["failed"]:
         lines.append(
             "Which, and why: columns status and reason of the dataset; a crash's last output: column "
-            f"output of {out / STORE}/*.parquet; --retry-failed makes them again"
+            f"output of {out / STORE}/*.parquet; --retry-failed runs them again"
         )
     if document["dataset"]:
         lines.append(f"Dataset: {document['dataset']}")

@@ -29,17 +29,17 @@ HEAD = """\
 
 Every case below was recorded with {kernel},
 its own TCP, congestion controls and queue disciplines, and is run again in the simulator from the same
-description. Nobody fitted anything to a case: where they differ, a mechanism is missing or the case turns on
-microseconds, and the list below says which we believe.
+description. No parameter was fitted to a case: where the two differ, either a mechanism is missing or
+microseconds decide the case; the list below says which is likely.
 
     make fidelity                       this page, from the stored recordings (a minute)
     dragstrip validate --out agreement  the same as a table, heat maps and overlaid traces
-    dragstrip validate explain CASE     where two time lines part, in words
+    dragstrip validate explain CASE     the first event at which the two diverge
 
 {cases} cases, {files} recordings; the [format](../validation/README.md) of a recording, and how
-a path of it becomes one of ours, have a page of their own. Published experiments, which the kernel runs
-beside the simulator, are held against it by the same figures: [bu-cs655-2022](agreement-bu-cs655-2022.md),
-[geni-tcp](agreement-geni-tcp.md); what is not reached there, and why, is among the
+its path is translated, are on a page of their own. Published experiments, which run on
+both engines, are compared by the same figures: [bu-cs655-2022](agreement-bu-cs655-2022.md),
+[geni-tcp](agreement-geni-tcp.md); what is not reached there, and why, is listed under
 [known gaps](known-gaps.md#found-by-both-engines-side-by-side).
 """
 

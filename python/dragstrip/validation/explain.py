@@ -1,4 +1,4 @@
-"""One case in words: the first event at which the two time lines part."""
+"""One case in words: the first event at which the two time lines diverge."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PART_APART = 0.05
 SAMPLES_APART = 3
 """So many samples in a row, for a difference that no event explains."""
 AROUND = 6
-"""Samples shown on each side of the parting."""
+"""Samples shown on each side of the divergence."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Event:
 
 @dataclass(frozen=True)
 class Parting:
-    """Where two flows part."""
+    """Where two flows diverge."""
 
     t_s: float
     flow: int
@@ -70,7 +70,7 @@ def _bursts(flow: FlowTrace) -> Iterator[Event]:
             end += 1
         number = float(grown[first:end].sum())
         plural = "s" if number != 1 else ""
-        yield Event(float(flow.t_s[first]), "burst", number, f"sends {number:.0f} segment{plural} again")
+        yield Event(float(flow.t_s[first]), "burst", number, f"retransmits {number:.0f} segment{plural}")
 
 
 def explain(case: Case) -> Parting | None:
@@ -178,7 +178,7 @@ HEADINGS = (
     *("cwnd k", "cwnd s", "ssthresh k", "ssthresh s", "srtt k", "srtt s"),
     *("flight k", "flight s", "retransmitted k", "retransmitted s"),
 )
-"""Of the table around the parting: k for the kernel, s for the simulator."""
+"""Of the table around the divergence: k for the kernel, s for the simulator."""
 
 
 def _around(kernel: FlowTrace, simulator: FlowTrace, t_s: float) -> list[list[str]]:

@@ -150,7 +150,7 @@ fn read_sacks(mut options: &[u8]) -> Vec<(u32, u32)> {
 struct Sent {
     end: u32,
     time: i64,
-    again: bool,
+    retransmitted: bool,
     sacked: bool,
 }
 
@@ -171,12 +171,12 @@ impl Matcher {
     pub fn sent(&mut self, time: i64, sequence: u32, payload: u32) {
         let end = sequence.wrapping_add(payload);
         if self.next.is_none_or(|next| after(end, next)) {
-            self.outstanding.push_back(Sent { end, time, again: false, sacked: false });
+            self.outstanding.push_back(Sent { end, time, retransmitted: false, sacked: false });
             self.next = Some(end);
             return;
         }
         for sent in &mut self.outstanding {
-            sent.again |= after(sent.end, sequence) && !after(sent.end, end);
+            sent.retransmitted |= after(sent.end, sequence) && !after(sent.end, end);
         }
     }
 
@@ -187,7 +187,7 @@ impl Matcher {
         while let Some(first) = self.outstanding.front()
             && !after(first.end, number)
         {
-            if !first.again && !first.sacked {
+            if !first.retransmitted && !first.sacked {
                 rtt = Some(time - first.time);
             }
             self.outstanding.pop_front();
@@ -197,7 +197,7 @@ impl Matcher {
             for sent in &mut self.outstanding {
                 if !sent.sacked && after(sent.end, left) && !after(sent.end, right) {
                     sent.sacked = true;
-                    if !sent.again {
+                    if !sent.retransmitted {
                         selective = Some(time - sent.time);
                     }
                 }
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_sent_again_gives_no_sample() {
+    fn what_was_retransmitted_gives_no_sample() {
         let mut matcher = Matcher::default();
         matcher.sent(0, 0, 100);
         matcher.sent(1, 100, 100);

@@ -80,8 +80,8 @@ fn a_partial_ack_repairs_the_next_hole() {
     assert_eq!((host.state(), host.cwnd()), ("slow_start", 2));
 }
 
-/// RFC 6582 without SACK: the window is the threshold and the duplicates, and is deflated by a partial ACK, which sends the next
-/// segment again.
+/// RFC 6582 without SACK: the window is the threshold and the duplicates, and is deflated by a partial ACK, which retransmits the
+/// next segment.
 #[test]
 fn without_sack_the_window_is_inflated_and_deflated() {
     let stack = freebsd(|settings| {
@@ -105,7 +105,7 @@ fn without_sack_the_window_is_inflated_and_deflated() {
 /// `tcp_xmit_timer` and `TCP_REXMTVAL` with `tcp_rexmit_slop`: 100 ms measured once give 100 + 4 · 50 ms, and 200 ms of slop: 500 ms after the segments left, all are retransmitted
 /// one by one, as ACKs come; what is SACKed on the way is left out.
 #[test]
-fn after_a_timeout_everything_is_sent_again() {
+fn after_a_timeout_everything_is_retransmitted() {
     let mut host = ten_out(|_| {});
     host.until(598);
     assert_eq!(host.sent(), []);

@@ -10,7 +10,7 @@ fn syns(host: &mut Host) -> Vec<u64> {
 
 /// 1 s, then doubled; the wheel rounds 250 ticks up to a multiple of 8, 500 too, 1000 to one of 64.
 #[test]
-fn a_lost_syn_is_sent_again_after_a_second() {
+fn a_lost_syn_is_retransmitted_after_a_second() {
     let mut host = Host::client("reno", &stock());
     host.until(10_000);
     assert_eq!(syns(&mut host), [0, 1_024, 3_040, 7_168]);

@@ -22,7 +22,7 @@ use rtt::{RttEstimator, WindowedMin};
 /// `TCP_TIMEOUT_FALLBACK`.
 const RTO_FALLBACK: Duration = Duration::from_secs(3);
 
-/// A reduction that may still turn out to have been for nothing.
+/// A reduction that may still turn out to be spurious.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Undo {
     /// `snd_una` when the episode began (`undo_marker`).

@@ -1,4 +1,4 @@
-//! Taking back a reduction that turns out to have been for nothing.
+//! Undoing a reduction that turns out to have been spurious.
 //!
 //! Kernel: Linux 2.6.27's `tcp_try_undo_*`, `tcp_undo_cwr` (tcp_input.c).
 

@@ -85,7 +85,7 @@ impl Linux6 {
         if prior_packets == 0 {
             self.in_ack_event(core, ack, prior_delivered);
             if ack.flags.has(AckFlags::DSACKING_ACK) {
-                // A reduction of the past may turn out to have been for nothing.
+                // An earlier reduction may turn out to have been spurious.
                 self.alert(core, ack, false);
             }
             self.process_probe_ack(core, segment.ack, ack.flags);

@@ -1,12 +1,12 @@
 //! Linux 4.15 to 6: RACK and tail loss probes find losses, proportional rate reduction shares the reduction out over a round trip,
-//! F-RTO and timestamps take back what was for nothing; pacing, small queues and burst sizes say when data leaves.
+//! F-RTO and timestamps undo spurious reductions; pacing, small queues and burst sizes say when data leaves.
 //!
 //! | file | does | kernel |
 //! |---|---|---|
 //! | `ack.rs` | one ACK, step by step | `tcp_ack` |
 //! | `recovery.rs` | states and PRR | `tcp_fastretrans_alert` ... |
 //! | `loss.rs` | the timeout, F-RTO, reneging | `tcp_enter_loss`, `tcp_process_loss` |
-//! | `undo.rs` | taking a reduction back | `tcp_try_undo_*` |
+//! | `undo.rs` | undoing a reduction | `tcp_try_undo_*` |
 //! | `rack.rs` | declares losses by time | `tcp_recovery.c` |
 //! | `no_sack.rs` | what duplicate ACKs tell without SACK | `tcp_add_reno_sack` ... |
 //! | `timers.rs` | RTO, tail loss probe, reordering timer | `tcp_timer.c`, `tcp_send_loss_probe` |

@@ -53,7 +53,7 @@ impl Linux6 {
     }
 
     /// Whether whatever is sent next will set the timer anyway: the usual case, in which setting it
-    /// for the ACK too would be work for nothing.
+    /// for the ACK too would be wasted work.
     #[inline]
     pub(super) fn sets_timer_when_sending(&self, core: &Core) -> bool {
         core.view.state == CaState::Open && core.settings.tail_loss_probe && core.settings.sack

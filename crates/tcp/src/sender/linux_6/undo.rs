@@ -1,4 +1,4 @@
-//! Taking back a reduction that turns out to have been for nothing.
+//! Undoing a reduction that turns out to have been spurious.
 //!
 //! Kernel: `tcp_try_undo_*`, `tcp_undo_cwnd_reduction` (tcp_input.c). RFC 3522 and 4015 (Eifel), RFC 3708 (DSACK).
 

@@ -129,7 +129,7 @@ fn a_timeout_leaves_young_segments_in_flight() {
 
 /// Without timestamps only F-RTO can tell. All ten were merely late.
 #[test]
-fn a_spurious_timeout_is_undone_when_unsent_again_data_arrive() {
+fn a_spurious_timeout_is_undone_when_data_not_retransmitted_arrive() {
     let stack = settings(|s| (s.tail_loss_probe, s.timestamps) = (false, false));
     let mut host = Host::connected("reno", 100, &stack);
     host.write_endless().forget();

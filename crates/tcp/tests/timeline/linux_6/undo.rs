@@ -14,7 +14,7 @@ fn overtaken(stack: &Settings) -> Host {
 
 /// `tcp_packet_delayed`: where nothing was retransmitted yet, data that arrive were merely late. BBR's pacing holds the retransmission back.
 #[test]
-fn what_arrives_before_anything_was_sent_again_undoes_the_reduction() {
+fn what_arrives_before_anything_was_retransmitted_undoes_the_reduction() {
     let merely_late = |stack: &Settings| {
         let mut host = Host::connected("bbr", 100, stack);
         host.write_endless().until(200).ack(10).until(215).sack(10, &[(11, 14)]);
