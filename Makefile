@@ -56,9 +56,11 @@ fuzz:  ## Every parser of foreign text or bytes, for five seconds (fuzz/README.m
 	|| { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -q && apt-get install -q -y --no-install-recommends g++; } \
 	|| { echo "Skipped: fuzz targets need a C++ compiler: apt-get install g++"; exit 0; }; \
 	cargo xtask fuzz
+	@$(UV) run --no-sync python fuzz/recording.py
 
 fuzz-long:  ## The same for an hour each; FUZZ_SECONDS=N.
 	cargo xtask fuzz --seconds $${FUZZ_SECONDS:-3600}
+	$(UV) run --no-sync python fuzz/recording.py --seconds $${FUZZ_SECONDS:-3600}
 
 test-python: python kernel browser
 	$(UV) run --no-sync ruff check .
