@@ -4,7 +4,7 @@
 
 The stored recording is damaged in a bit, by a cut, by a piece put elsewhere or by other bytes, in provenance,
 scenario or a table. A damage that is not met with `BadInputError` (or with a
-recording whose columns are the defined ones) is kept in fuzz/failures/recording, with the command that
+recording whose columns are the defined ones) is kept in `failures/recording`, with the command that
 replays it. Each process reads 200 of them under a limit on memory and time.
 """
 
