@@ -1,17 +1,15 @@
 """From an experiment to scenarios: every alternative, every repeat, all quantities in base units.
 
-A scenario here is the JSON document of `crates/scenario` as a dictionary; the core makes it
-(`crates/experiment`) and checks it. What the core says about `links[2].qdisc` is reported as
-`path.queue`, which is what they wrote.
+A scenario here is the JSON document of `crates/scenario` as a dictionary; the core multiplies out what
+varies, names the runs, makes their scenarios (`crates/experiment`) and checks them. What the core says about
+`links[2].qdisc` is reported as `path.queue`, which is what they wrote.
 """
 
 from __future__ import annotations
 
-import itertools
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
-from copy import deepcopy
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any, TypeAlias
@@ -60,9 +58,8 @@ def expand(
         repeats = experiment.repeat + (number > 0)
         for repeat in range(repeats):
             for settings, variant in variants:
-                name = _name(settings, variant, repeat, repeats)
-                scenario = build(variant, name, variant.seed + repeat)
-                run = PlannedRun(len(runs), name, scenario, settings, repeat, engine)
+                scenario = _built(_core.build_run, variant, json.dumps(settings), repeat, repeats)
+                run = PlannedRun(len(runs), scenario["name"], scenario, settings, repeat, engine)
                 if not wanted(run):
                     continue
                 if repeat == 0:  # repeats differ in the seed alone
@@ -97,21 +94,15 @@ def check(scenario: Json, experiment: Experiment, source: str = "") -> None:
 
 
 def _variants(experiment: Experiment, source: str) -> Iterator[tuple[Json, Experiment]]:
-    axes: list[list[tuple[str, Json]]] = []
-    if experiment.alternatives:
-        axes.append([(alternative.name, dict(alternative.set)) for alternative in experiment.alternatives])
-    for path, values in varied(experiment.vary, "vary", source).items():
-        axes.append([("", {path: value}) for value in values])
-    base = experiment.content()
-    for part in ("vary", "alternatives", "ablations", "flow_tables"):
-        base.pop(part, None)
-    for combination in itertools.product(*axes):
-        settings: Json = {}
-        content = json.loads(json.dumps(base))
-        for name, assignments in combination:
-            for path, value in assignments.items():
-                assign(content, path, deepcopy(value), source)
-            settings.update({"alternative": name} if name else assignments)
+    try:
+        variants = _core.Variants(as_json(experiment.content()))
+    except _core.InputError as error:
+        raise _unvaried(error, source) from None
+    for number in range(len(variants)):
+        try:
+            settings, content = map(json.loads, variants[number])
+        except _core.InputError as error:
+            raise _refused(error, source) from None
         try:
             yield settings, Experiment.build(content, source)
         except BadInputError as error:
@@ -124,64 +115,50 @@ def _variants(experiment: Experiment, source: str) -> Iterator[tuple[Json, Exper
 
 def varied(table: Mapping[str, Any], field: str, source: str) -> dict[str, list[Any]]:
     """Dotted path → its values; raises `BadInputError` where there is no list of them."""
-    found = dict(_flat(table))
-    for path, values in found.items():
-        if not isinstance(values, list) or not values:
-            raise BadInputError(f"{field}.{path}", values, "a list of values", source)
+    try:
+        found: dict[str, list[Any]] = json.loads(_core.varied(as_json(table), field))
+    except _core.InputError as error:
+        raise _unvaried(error, source) from None
     return found
 
 
-def _flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """TOML makes tables of `flows.cc = [...]`; a quoted key stays as it is."""
-    for key, value in table.items():
-        if isinstance(value, dict):
-            yield from _flat(value, f"{prefix}{key}.")
-        else:
-            yield prefix + key, value
+def flat(table: Mapping[str, Any]) -> Json:
+    """Dotted path → what is no table: TOML makes tables of `flows.cc = [...]`."""
+    found: Json = json.loads(_core.flat(as_json(table)))
+    return found
 
 
-def path_parts(path: str) -> list[str]:
-    """`hosts.*.sysctl."net.ipv4.tcp_ecn"` in its parts."""
-    return [quoted or plain for quoted, plain in re.findall(r'"([^"]*)"|([^."\[\]]+)', path)]
+path_parts = _core.path_parts
 
 
-def assign(content: Json, path: str, value: Any, source: str) -> None:
-    """Sets the field at a dotted path; a list without an index means each of its entries."""
-    places: list[Any] = [content]
-    parts = path_parts(path)
-    for depth, part in enumerate(parts):
-        last = depth == len(parts) - 1
-        following: list[Any] = []
-        for place in places:
-            if isinstance(place, list) and part.isdigit():
-                if int(part) >= len(place):
-                    raise BadInputError(f"vary.{path}", Raw(part), f"an index below {len(place)}", source)
-                if last:
-                    place[int(part)] = value
-                else:
-                    following.append(place[int(part)])
-                continue
-            for table in place if isinstance(place, list) else [place]:
-                if not isinstance(table, dict):
-                    raise BadInputError(f"vary.{path}", Raw(part), "the path of a field", source)
-                if last:
-                    table[part] = value
-                else:
-                    following.append(table.setdefault(part, {}))
-        places = following
+def assign(content: Mapping[str, Any], assignments: Iterable[tuple[str, Any]], source: str) -> Json:
+    """The content with the fields at these dotted paths set.
+
+    A list without an index means each of its entries. Raises `BadInputError`.
+    """
+    try:
+        changed: Json = json.loads(_core.assign(as_json(content), as_json(list(assignments))))
+    except _core.InputError as error:
+        raise _refused(error, source) from None
+    return changed
 
 
-def _name(settings: Json, variant: Experiment, repeat: int, repeats: int) -> str:
-    if settings:
-        values = [_short(value) for value in settings.values()]
-    else:
-        values = ["+".join(dict.fromkeys(flow.cc or "udp" for flow in variant.flows))]
-    number = f" #{repeat + 1}" if repeats > 1 else ""
-    return " ".join(values) + number
+def as_json(value: object) -> str:
+    """What TOML has and JSON has not, dates and times, becomes text."""
+    return json.dumps(value, default=str)
 
 
-def _short(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
+def _unvaried(error: _core.InputError, source: str) -> BadInputError:
+    field, value, expected = error.args
+    try:
+        return BadInputError(field, json.loads(value), expected, source)
+    except ValueError:
+        return _refused(error, source)
+
+
+def _refused(error: _core.InputError, source: str) -> BadInputError:
+    field, value, expected = error.args
+    return BadInputError(field, Raw(value) if value else None, expected, source)
 
 
 # --- scenarios --------------------------------------------------------------------------------
@@ -189,15 +166,18 @@ def _short(value: Any) -> str:
 
 def build(experiment: Experiment, name: str, seed: int) -> Json:
     """The scenario of an experiment without alternatives, every default written out."""
+    return _built(_core.build_scenario, experiment, name, seed)
+
+
+def _built(call: Callable[..., str], experiment: Experiment, *which: str | int) -> Json:
     content = experiment.content()
     for medium in content.get("media", {}).values():
         if medium["kind"] == "trace":
             medium["opportunities_ms"] = opportunities_ms(medium.pop("file"))
     try:
-        built: Json = json.loads(_core.build_scenario(json.dumps(content), name, seed))
+        built: Json = json.loads(call(json.dumps(content), *which))
     except _core.InputError as error:
-        field, value, expected = error.args
-        raise BadInputError(field, Raw(value) if value else None, expected) from None
+        raise _refused(error, "") from None
     return built
 
 

@@ -79,7 +79,7 @@ def _changed(experiment: Experiment, chosen: Chosen) -> Experiment:
         path, equals, value = setting.partition("=")
         if not (path.strip() and equals and value.strip()):
             raise BadInputError("--set", setting, "PATH=VALUE, such as hosts.*.tick_hz=250", "command line")
-        assign(content, path.strip(), _value(value.strip()), "command line")
+        content = assign(content, [(path.strip(), _value(value.strip()))], "command line")
     return rebuilt(content, {"engine": PAIR})[0]
 
 

@@ -1,9 +1,10 @@
 //! The experiment: what a person writes, and the scenarios that it means.
 //!
-//! What lives here: the short form (a path, media, hosts, flows) and its expansion, for Python, the command line and
-//! a browser alike. What must not: files (a trace's opportunities arrive as numbers), engines' names, claims and
+//! What lives here: the short form (a path, media, hosts, flows) and its expansion, what varies, the runs' names and
+//! seeds, for Python, the command line and a browser alike. What must not: files (a trace's opportunities arrive as numbers), engines' names, claims and
 //! their grading (Python), or anything that runs.
 
+mod assign;
 mod build;
 mod compare;
 mod dumbbell;
@@ -12,15 +13,20 @@ mod media;
 mod parts;
 mod pattern;
 mod quantity;
+mod run;
 mod types;
+mod variants;
 
+pub use assign::{assign, assign_json, path_parts};
 pub use build::build;
 pub use compare::{CompareForm, compare};
 pub use pattern::matches;
+pub use run::build_run;
 pub use types::{
     AccessForm, ApplicationForm, Experiment, FlowForm, HistoryForm, HostForm, LinkForm, NodeForm,
     PathForm, ProbeForm, RecordForm, SendersForm, TransmitterKind,
 };
+pub use variants::{Variant, Variants, flat, varied};
 
 use dragstrip_scenario::Problem;
 

@@ -4,11 +4,11 @@
 //! any decision. Tables cross as columns of bytes, which Arrow takes over without looking at rows.
 
 mod algorithms;
+mod experiment;
 mod measures;
 mod panic;
 mod tables;
 
-use dragstrip_experiment::{CompareForm, Experiment};
 use dragstrip_scenario::{Problem, Scenario};
 use dragstrip_sim::SetupError;
 use dragstrip_units::{ByteCount, Duration, ParseError, Rate, tc};
@@ -68,21 +68,6 @@ fn report(py: Python<'_>, progress: Option<&Py<PyAny>>, now_ns: u64) -> PyResult
 
 fn parse(scenario_json: &str) -> PyResult<Scenario> {
     Scenario::from_json(scenario_json).map_err(problem)
-}
-
-/// The scenario, as JSON with every default written out, that an experiment given as JSON means; alternatives are
-/// left aside (`crates/experiment`).
-#[pyfunction]
-fn build_scenario(experiment_json: &str, name: &str, seed: u64) -> PyResult<String> {
-    let experiment = Experiment::from_json(experiment_json).map_err(problem)?;
-    to_json(&dragstrip_experiment::build(&experiment, name, seed).map_err(problem)?)
-}
-
-/// The experiment, as JSON, that the options of a comparison mean, given as JSON too.
-#[pyfunction]
-fn compare(form_json: &str) -> PyResult<String> {
-    let form = CompareForm::from_json(form_json).map_err(problem)?;
-    to_json(&dragstrip_experiment::compare(&form).map_err(problem)?)
 }
 
 /// A scenario given as JSON, with every default written out.
@@ -206,8 +191,14 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("InputError", module.py().get_type::<InputError>())?;
     module.add("PanicError", module.py().get_type::<panic::PanicError>())?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
-    module.add_function(wrap_pyfunction!(build_scenario, module)?)?;
-    module.add_function(wrap_pyfunction!(compare, module)?)?;
+    module.add_class::<experiment::PyVariants>()?;
+    module.add_function(wrap_pyfunction!(experiment::varied, module)?)?;
+    module.add_function(wrap_pyfunction!(experiment::flat, module)?)?;
+    module.add_function(wrap_pyfunction!(experiment::assign, module)?)?;
+    module.add_function(wrap_pyfunction!(experiment::path_parts, module)?)?;
+    module.add_function(wrap_pyfunction!(experiment::build_run, module)?)?;
+    module.add_function(wrap_pyfunction!(experiment::build_scenario, module)?)?;
+    module.add_function(wrap_pyfunction!(experiment::compare, module)?)?;
     module.add_function(wrap_pyfunction!(complete, module)?)?;
     module.add_function(wrap_pyfunction!(validate, module)?)?;
     module.add_function(wrap_pyfunction!(recording_bytes, module)?)?;

@@ -15,6 +15,7 @@ from typing import Any
 
 from dragstrip import _core
 from dragstrip.errors import BadInputError
+from dragstrip.expand import flat
 from dragstrip.experiment import Experiment
 
 DIGITS = 4
@@ -97,13 +98,11 @@ def listed(path: str, values: Sequence[Any], source: str) -> Axis:
 
 def of_experiment(experiment: Experiment, source: str) -> list[Axis | Range]:
     """What the experiment's own file varies."""
-    from dragstrip.expand import _flat
-
     axes: list[Axis | Range] = []
     if experiment.alternatives:
         levels = tuple(Level(entry.name, dict(entry.set)) for entry in experiment.alternatives)
         axes.append(Axis("alternative", levels))
-    for path, values in _flat(experiment.vary):
+    for path, values in flat(experiment.vary).items():
         if isinstance(values, str):
             axes.append(of_text(path, values, source))
         elif isinstance(values, list):

@@ -139,12 +139,11 @@ class Sweep:
 
     def scenario(self, point: int) -> tuple[Json, Experiment]:
         """The scenario of a combination, with the first seed, and the experiment it is made of."""
-        content = json.loads(json.dumps(self.base))
         settings = self.settings(point)
-        for axis, place in zip(self.axes, self.levels(point), strict=True):
-            if axis.path != AGAINST:
-                for path, value in axis.levels[place].assignments.items():
-                    assign(content, path, value, self.source)
+        levels = [axis.levels[place] for axis, place in zip(self.axes, self.levels(point), strict=True)]
+        content = assign(
+            self.base, (item for level in levels for item in level.assignments.items()), self.source
+        )
         _write_out_bdp(content)
         rival = settings.get(AGAINST, ALONE)
         if rival != ALONE:

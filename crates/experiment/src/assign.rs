@@ -1,0 +1,175 @@
+//! Setting the field at a dotted path of an experiment's content, such as `flows.0.cc`.
+
+use crate::problem;
+use dragstrip_scenario::{Problem, json_problem};
+use serde_json::{Map, Value};
+
+/// A dotted path in its parts; what stands in double quotes is one part:
+/// `hosts.*.sysctl."net.ipv4.tcp_ecn"` has four.
+#[must_use]
+pub fn path_parts(path: &str) -> Vec<&str> {
+    let mut parts = Vec::new();
+    let mut rest = path;
+    while let Some(first) = rest.chars().next() {
+        let length = match first {
+            '"' => match rest[1..].find('"') {
+                Some(length) => {
+                    parts.push(&rest[1..=length]);
+                    length + 2
+                }
+                None => 1,
+            },
+            '.' | '[' | ']' => 1,
+            _ => {
+                let length = rest.find(['.', '"', '[', ']']).unwrap_or(rest.len());
+                parts.push(&rest[..length]);
+                length
+            }
+        };
+        rest = &rest[length..];
+    }
+    parts
+}
+
+/// Sets the field at a dotted path; a list without an index means each of its entries. Tables on the way are made.
+///
+/// # Errors
+/// An index that the list does not have, or a path through what is no table. The field is `vary.` and the path.
+pub fn assign(content: &mut Value, path: &str, value: &Value) -> Result<(), Problem> {
+    let parts = path_parts(path);
+    let Some((last, way)) = parts.split_last() else { return Ok(()) };
+    let mut places = vec![content];
+    for part in way {
+        let mut following = Vec::new();
+        for place in places {
+            each(place, path, part, &mut |found| {
+                following.push(match found {
+                    Found::Entry(entry) => entry,
+                    Found::Table(table) => {
+                        table.entry((*part).to_owned()).or_insert_with(|| Value::Object(Map::new()))
+                    }
+                });
+            })?;
+        }
+        places = following;
+    }
+    for place in places {
+        each(place, path, last, &mut |found| match found {
+            Found::Entry(entry) => *entry = value.clone(),
+            Found::Table(table) => {
+                table.insert((*last).to_owned(), value.clone());
+            }
+        })?;
+    }
+    Ok(())
+}
+
+/// Content given as JSON with the fields set of a JSON list of `[path, value]`, as JSON.
+///
+/// # Errors
+/// Those of [`assign`], and text that is no such JSON.
+pub fn assign_json(content: &str, assignments: &str) -> Result<String, Problem> {
+    let broken = |error: serde_json::Error| json_problem(String::new(), &error);
+    let mut content: Value = serde_json::from_str(content).map_err(broken)?;
+    let assignments: Vec<(String, Value)> = serde_json::from_str(assignments).map_err(broken)?;
+    for (path, value) in &assignments {
+        assign(&mut content, path, value)?;
+    }
+    Ok(content.to_string())
+}
+
+/// Where a part of a path leads.
+enum Found<'a> {
+    /// The entry of a list.
+    Entry(&'a mut Value),
+    /// The table whose field it names.
+    Table(&'a mut Map<String, Value>),
+}
+
+fn each<'a>(
+    place: &'a mut Value,
+    path: &str,
+    part: &str,
+    then: &mut impl FnMut(Found<'a>),
+) -> Result<(), Problem> {
+    let wrong = |expected: &str| problem(&format!("vary.{path}"), part, expected);
+    match place {
+        Value::Object(table) => then(Found::Table(table)),
+        Value::Array(entries) => {
+            if is_index(part) {
+                let expected = format!("an index below {}", entries.len());
+                let entry = part.parse().ok().and_then(|at: usize| entries.get_mut(at));
+                then(Found::Entry(entry.ok_or_else(|| wrong(&expected))?));
+                return Ok(());
+            }
+            for entry in entries {
+                let Value::Object(table) = entry else { return Err(wrong("the path of a field")) };
+                then(Found::Table(table));
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
+            return Err(wrong("the path of a field"));
+        }
+    }
+    Ok(())
+}
+
+fn is_index(part: &str) -> bool {
+    !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn set(path: &str, value: &Value) -> Result<Value, Problem> {
+        let mut content =
+            json!({"path": {"rate": "1mbit"}, "flows": [{"cc": "reno"}, {"cc": "bic"}]});
+        assign(&mut content, path, value).map(|()| content)
+    }
+
+    #[test]
+    fn quotes_keep_dots_together() {
+        assert_eq!(
+            path_parts("hosts.*.sysctl.\"net.ipv4.tcp_ecn\""),
+            ["hosts", "*", "sysctl", "net.ipv4.tcp_ecn"]
+        );
+        assert_eq!(path_parts("flows[0].cc"), ["flows", "0", "cc"]);
+        assert_eq!(path_parts("a.\"b.ü"), ["a", "b", "ü"]);
+        assert_eq!(path_parts("\"\"..x"), ["", "x"]);
+        assert_eq!(path_parts(""), [""; 0]);
+    }
+
+    #[test]
+    fn a_list_without_an_index_means_each_entry() {
+        let made = set("flows.cc", &json!("cubic")).unwrap();
+        assert_eq!(made["flows"], json!([{"cc": "cubic"}, {"cc": "cubic"}]));
+        let made = set("flows.1.application.kind", &json!("bulk")).unwrap();
+        assert_eq!(
+            made["flows"],
+            json!([{"cc": "reno"}, {"cc": "bic", "application": {"kind": "bulk"}}])
+        );
+        let made = set("flows.0", &json!({"cc": "vegas"})).unwrap();
+        assert_eq!(made["flows"], json!([{"cc": "vegas"}, {"cc": "bic"}]));
+        assert_eq!(
+            set("hosts.*.gso", &json!("off")).unwrap()["hosts"],
+            json!({"*": {"gso": "off"}})
+        );
+    }
+
+    #[test]
+    fn what_leads_nowhere_is_told() {
+        let told = |path: &str| {
+            let Problem { field, value, expected } = set(path, &json!(1)).unwrap_err();
+            format!("{field}: {value}, {expected}")
+        };
+        assert_eq!(told("flows.2.cc"), "vary.flows.2.cc: 2, an index below 2");
+        assert_eq!(
+            told("flows.99999999999999999999"),
+            "vary.flows.99999999999999999999: 99999999999999999999, an index below 2"
+        );
+        assert_eq!(told("path.rate.cc"), "vary.path.rate.cc: cc, the path of a field");
+        assert_eq!(told("flows.cc.name"), "vary.flows.cc.name: name, the path of a field");
+    }
+}
