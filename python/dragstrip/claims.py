@@ -2,7 +2,7 @@
 
 `reproduced`: ours lies in the published range, widened by the claim's tolerance. `contradicted`: it does
 not. `not testable here`: the claim says why, or nothing could be measured. `open question`: nothing was
-published, the figure is ours alone. A claim over several runs or flows is held against their median.
+published, the figure is ours alone. A claim over several runs or flows is compared with their median.
 """
 
 from __future__ import annotations

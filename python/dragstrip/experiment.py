@@ -212,7 +212,7 @@ class Path(Part):
     medium: str | None = None
     """An entry of `media`, which carries the bottleneck instead of a rate."""
     up_medium: str | None = None
-    """Of the way back. A medium that stations share carries both ways: then this is not needed."""
+    """Of the return path. A medium that stations share carries both ways: then this is not needed."""
     link: LinkKind = "htb"
     """`htb`: shaped as tc does it, a packet leaves at the start of its transmission time; `wire`:
     store and forward."""
@@ -231,15 +231,15 @@ class Path(Part):
     netem: Netem | None = None
     """Any other impairment behind the bottleneck, in tc's words; instead of loss and jitter."""
     up_rate: Rate | None = None
-    """Of the way back; none: as fast as it comes."""
+    """Of the return path; none: unlimited."""
     up_queue: Queue | None = None
-    """Queue discipline of the way back."""
+    """Queue discipline of the return path."""
     up_delay: Time = 0
-    """Propagation delay of the way back."""
+    """Propagation delay of the return path."""
     up_netem: Netem | None = None
-    """Impairment on the way back."""
+    """Impairment on the return path."""
     rtt: Time | None = None
-    """The whole delay, all of it on the way back; instead of delay and up_delay."""
+    """The whole delay, all of it on the return path; instead of delay and up_delay."""
     senders: int | list[Access] | None = None
     """How many, or each one's access link; none: one per flow."""
     receivers: Annotated[int, Field(ge=1, le=100_000)] = 1

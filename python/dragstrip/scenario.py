@@ -499,7 +499,7 @@ taken from the queue while the socket's send buffer is full."""
     """The flow whose connection it is; its application is `tunnel`."""
     near: StrictStr
     """The node, among those the link joins, whose packets the flow's sender takes; the other one's take the
-    way back.
+    return path.
     """
 
 

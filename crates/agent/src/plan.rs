@@ -1,6 +1,6 @@
 //! From a scenario to what is built: namespaces, veth pairs, queue disciplines, routes.
 //!
-//! A link and the one back share a chain of veth pairs: `from - [relay] - [relay of the way back] - to`. A
+//! A link and the one back share a chain of veth pairs: `from - [relay] - [relay of the return path] - to`. A
 //! relay is there for what stands behind a queue: delay, impairments, the serialisation of a
 //! store-and-forward transmitter. Delay never sits on a host that sends TCP data, where netem would hide the
 //! packets from TCP Small Queues.
@@ -411,7 +411,7 @@ mod tests {
     fn a_queue_and_a_delay_take_a_relay_each_way() {
         let both = r#""qdisc": {"kind": "pfifo", "limit_packets": 9}, "delay_ns": 5000000"#;
         let plan = plan_of(&dumbbell(both, both));
-        // s - r - relay (3) - relay (4) of the way back - d
+        // s - r - relay (3) - relay (4) of the return path - d
         assert_eq!((plan.nodes.len(), plan.hops.len()), (5, 8));
         let ends: Vec<_> = plan.hops.iter().map(|hop| (hop.from, hop.to)).collect();
         assert_eq!(ends[2..], [(1, 3), (3, 1), (3, 4), (4, 3), (4, 2), (2, 4)]);

@@ -136,7 +136,7 @@ pub enum MediumSpec {
     Tunnel {
         /// The flow whose connection it is; its application is `tunnel`.
         flow: String,
-        /// The node, among those the link joins, whose packets the flow's sender takes; the other one's take the way back.
+        /// The node, among those the link joins, whose packets the flow's sender takes; the other one's take the return path.
         near: String,
     },
 }

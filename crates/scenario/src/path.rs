@@ -116,7 +116,7 @@ impl Scenario {
             let (from, to) = (node(near)?, node(far)?);
             let lost = |error: RouteError| {
                 let value = format!("{near} to {far}");
-                Problem::new("links", value, format!("a way for packets: {error}"))
+                Problem::new("links", value, format!("a path for packets: {error}"))
             };
             let there = topology.path(from, to).map_err(lost)?;
             let back = topology.path(to, from).map_err(lost)?;

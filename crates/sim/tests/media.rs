@@ -104,7 +104,7 @@ fn two_hops_in_a_channel_carry_about_half_of_one() {
     assert!((0.4..0.6).contains(&(two / one)), "{one} {two}");
 }
 
-/// The way there over one medium, the way back over another.
+/// The forward path over one medium, the return path over another.
 fn line(down: &str, up: &str, mtu_bytes: u32, seconds: u64) -> Scenario {
     let mut scenario = path(&medium(down), "reno", seconds);
     scenario.links.iter_mut().filter(|link| link.from == "d").for_each(|link| {

@@ -81,7 +81,7 @@ pub fn ping(from: &str, target: &str) -> ProbeSpec {
 }
 
 /// Senders `s0`, `s1` ... on links of their own to the router `r`, and behind it the receiver `d`.
-/// The bottleneck is the link `r-d`; `delay_ns` sits on the way back, `d-r`.
+/// The bottleneck is the link `r-d`; `delay_ns` sits on the return path, `d-r`.
 #[must_use]
 pub fn dumbbell(senders: usize, bottleneck: LinkSpec, delay_ns: u64, seconds: u64) -> Scenario {
     let mut nodes = vec![router("r"), host("d")];

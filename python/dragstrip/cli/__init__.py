@@ -250,8 +250,8 @@ def compare(
         str | None,
         typer.Option("--jitter", help="Behind the bottleneck: 0 to twice this, such as 5ms; it reorders."),
     ] = None,
-    up_rate: Annotated[str | None, typer.Option("--up-rate", help="Of the way back, such as 1mbit.")] = None,
-    up_queue: Annotated[str | None, typer.Option("--up-queue", help="Queue of the way back.")] = None,
+    up_rate: Annotated[str | None, typer.Option("--up-rate", help="Of the return path: 1mbit.")] = None,
+    up_queue: Annotated[str | None, typer.Option("--up-queue", help="Queue of the return path.")] = None,
     ecn: Annotated[
         bool, typer.Option("--ecn", help="Hosts negotiate ECN; whether the queue marks is part of --queue.")
     ] = False,

@@ -14,13 +14,13 @@ HOMES = {
     "vm": "dragstrip.engines.vm",
 }
 """Name → package; imported when it is asked for. From the model to the real thing: of two engines side by
-side, the later one is what the earlier one is held against."""
+side, the later one is the reference for the earlier one."""
 
 DEFAULT = next(iter(HOMES))
 SEPARATOR = ","
 """Between the names of two engines."""
 PAIR = SEPARATOR.join(list(HOMES)[:2])
-"""The two that are held against each other where nobody says which."""
+"""The two that are compared where none are named."""
 
 
 def named(name: str) -> Engine:

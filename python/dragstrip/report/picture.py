@@ -176,7 +176,7 @@ def _lanes(scenario: Json, boxes: list[_Box]) -> list[_Lanes]:
 
 
 class _Flat:
-    """Left to right: labels of the way there above the link, of the way back below it."""
+    """Left to right: labels of the forward path above the link, of the return path below it."""
 
     box_width, box_height = 96, 46
     column_step, row_step = 250, 78
@@ -276,7 +276,7 @@ class _Flat:
 
 
 class _Upright(_Flat):
-    """Top to bottom: labels of the way there right of the link, of the way back left of it."""
+    """Top to bottom: labels of the forward path right of the link, of the return path left of it."""
 
     column_step, row_step = 128, 112
 

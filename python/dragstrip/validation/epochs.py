@@ -1,4 +1,4 @@
-"""Windows held against each other reduction by reduction.
+"""Windows compared reduction by reduction.
 
 A period that differs by 1 % puts two sawtooths out of step for good, and the error over time says nothing. So
 each epoch, from one reduction to the next, is stretched to the length of the other side's, and the periods

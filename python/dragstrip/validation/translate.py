@@ -3,7 +3,7 @@
     s1 s2 ... ─ r ─ (w) ─ d
 
 The bottleneck is an htb class on r → d, the whole round-trip delay lies on d → r (netem on d's way out), and
-impairments of the way there come behind the bottleneck, as those of a host of their own do. Neighbour
+impairments of the forward path come behind the bottleneck, as those of a host of their own do. Neighbour
 caches start cold and nothing is remembered of earlier connections.
 """
 

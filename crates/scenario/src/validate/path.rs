@@ -70,8 +70,9 @@ fn round_trip(
     report: &mut Report,
 ) {
     let (Some(from), Some(to)) = (topology.node(near), topology.node(far)) else { return };
-    for (from, to, bytes, way) in [(from, to, there, "way to it"), (to, from, back, "way back")] {
-        // UDP needs no way back.
+    for (from, to, bytes, way) in [(from, to, there, "path to it"), (to, from, back, "return path")]
+    {
+        // UDP needs no return path.
         if bytes == 0 {
             continue;
         }

@@ -260,7 +260,7 @@ fn a_buffer_holds_a_full_packet_of_the_path() {
     assert_eq!(expected, "at least 1514: a packet of flow \"reno\"");
     wrong("links[1].qdisc.leaf.limit_bytes", tc("htb rate 1mbit leaf bfifo limit 1000"));
     wrong("links[1].qdisc.burst_bytes", tc("tbf rate 1mbit burst 1500 limit 9kb"));
-    // Only ACKs and pings pass on the way back, and with a smaller MTU only smaller packets.
+    // Only ACKs and pings pass on the return path, and with a smaller MTU only smaller packets.
     let mut scenario = fixture::scenario();
     scenario.links[4].qdisc = QdiscSpec::from(BfifoSpec { limit_bytes: 98 });
     a(&mut scenario).mtu_bytes = 576;
@@ -277,10 +277,10 @@ fn packets_arrive_and_so_do_their_acks() {
     let at = |field: &str| found.iter().find(|p| p.field == field).map(|p| p.expected.as_str());
     assert_eq!(
         at("flows[0].receiver"),
-        Some("a way to it for packets: no link leads on from \"a\"")
+        Some("a path to it for packets: no link leads on from \"a\"")
     );
     let found = problems(|s| drop(s.links.remove(5)));
-    assert!(found.iter().any(|p| p.expected.starts_with("a way back")), "{found:#?}");
+    assert!(found.iter().any(|p| p.expected.starts_with("a return path")), "{found:#?}");
 }
 
 #[test]

@@ -19,7 +19,7 @@
 //!   no further backoff, and a loss costs nothing.
 //! - **Departs from Linux's CDG** (`cdg`), as FreeBSD does: the window jumps on a backoff, at once;
 //!   time is in whole kernel ticks (+ 1), `G` too; no HyStart;
-//!   slow start grows one segment per ACK; ineffectual backoffs are held for five turns, not for ever.
+//!   slow start grows one segment per ACK; ineffectual backoffs are held for five turns, not indefinitely.
 //! - **Departs from FreeBSD 9**: recovery is the endpoint's (PRR, or what its stack profile says) and
 //!   the window does not grow in it; a round ends when the first segment sent in it is cumulatively
 //!   acknowledged, where FreeBSD also takes a SACK beyond it; time stamps are not matched; what is

@@ -1,4 +1,4 @@
-//! CDG as in Linux: backs off, by chance, when delay is rising.
+//! CDG as in Linux: backs off, at random, when delay is rising.
 //!
 //! - **Paper**: Hayes and Armitage, "Revisiting TCP Congestion Control Using Delay Gradients", IFIP
 //!   Networking 2011, LNCS 6641.
@@ -9,7 +9,7 @@
 //! - **States**:
 //!
 //! ```text
-//!   unknown ◀──reduction complete── backoff ◀──coin falls, gradient > 0── (any state)
+//!   unknown ◀──reduction complete── backoff ◀──random draw, gradient > 0── (any state)
 //!      │ use_tolerance only
 //!      └──▶ non-full ◀──gradients──▶ full       loss in non-full: no reduction
 //! ```
@@ -81,7 +81,7 @@ pub const ABOUT: About = About {
             5.0,
             Range::Whole(0, u16::MAX as u32),
             "backoffs",
-            "in a row without effect before there are none; 0: for ever",
+            "in a row without effect before there are none; 0: indefinitely",
             "module parameter",
         ),
         Parameter::new(

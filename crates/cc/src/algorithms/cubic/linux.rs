@@ -17,7 +17,7 @@
 //! ```
 //! - **Departs from RFC 9438**, as Linux does: β is 717/1024; the target is `W(t + minRTT)`, not
 //!   clamped to 1.5 cwnd but growth is held to one packet per two delivered; the reduction takes
-//!   `cwnd`, not the flight size; the Reno-friendly slope is 8/15 packet per round trip for ever,
+//!   `cwnd`, not the flight size; the Reno-friendly slope is 8/15 packet per round trip indefinitely,
 //!   RFC 9438 §4.3 goes to 1 at the former window; before the first loss the window grows by at
 //!   least 5 % per round trip; time is in jiffies and the curve is computed once per jiffy.
 //! - **Departs from Linux 6.1**: the seeds of the cube root are computed, not the kernel's
