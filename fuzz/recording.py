@@ -28,30 +28,30 @@ MEMORY = 4 << 30
 BATCH_SECONDS = 120
 
 
-def damaged(content: bytes, dice: random.Random) -> bytes:
+def damaged(content: bytes, random_source: random.Random) -> bytes:
     """The content with one thing wrong."""
-    at = dice.randrange(len(content))
-    match dice.randrange(4):
+    at = random_source.randrange(len(content))
+    match random_source.randrange(4):
         case 0:
-            return content[:at] + bytes([content[at] ^ 1 << dice.randrange(8)]) + content[at + 1 :]
+            return content[:at] + bytes([content[at] ^ 1 << random_source.randrange(8)]) + content[at + 1 :]
         case 1:
             return content[:at]
         case 2:
-            piece = content[at : at + dice.randrange(1, 64)]
-            there = dice.randrange(len(content))
+            piece = content[at : at + random_source.randrange(1, 64)]
+            there = random_source.randrange(len(content))
             return content[:there] + piece + content[there:]
         case _:
-            return content[:at] + dice.randbytes(dice.randrange(1, 16)) + content[at + 8 :]
+            return content[:at] + random_source.randbytes(random_source.randrange(1, 16)) + content[at + 8 :]
 
 
 def make(folder: Path, seed: int) -> None:
     """Writes the damaged recording of this number."""
-    dice = random.Random(seed)
+    random_source = random.Random(seed)
     shutil.copytree(SAMPLE, folder)
     # What only we read comes up as often as what a library reads.
     files = sorted(folder.glob("*.json")) * 4 + sorted(folder.glob("*.parquet"))
-    file = dice.choice(files)
-    file.write_bytes(damaged(file.read_bytes(), dice))
+    file = random_source.choice(files)
+    file.write_bytes(damaged(file.read_bytes(), random_source))
 
 
 def read(folder: Path) -> None:
