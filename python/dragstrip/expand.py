@@ -8,6 +8,7 @@ varies, names the runs, makes their scenarios (`crates/experiment`) and checks t
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -95,7 +96,7 @@ def check(scenario: Json, experiment: Experiment, source: str = "") -> None:
 
 def _variants(experiment: Experiment, source: str) -> Iterator[tuple[Json, Experiment]]:
     try:
-        variants = _core.Variants(as_json(experiment.content()))
+        variants = _core.Variants(as_json({**experiment.content(), **_as_given(experiment)}))
     except _core.InputError as error:
         raise _unvaried(error, source) from None
     for number in range(len(variants)):
@@ -144,8 +145,25 @@ def assign(content: Mapping[str, Any], assignments: Iterable[tuple[str, Any]], s
 
 
 def as_json(value: object) -> str:
-    """What TOML has and JSON has not, dates and times, becomes text."""
-    return json.dumps(value, default=str)
+    """What TOML has and JSON has not, dates, times, nan and inf, becomes text."""
+    try:
+        return json.dumps(value, default=str, allow_nan=False)
+    except ValueError:
+        return json.dumps(_finite(value), default=str)
+
+
+def _finite(value: object) -> object:
+    if isinstance(value, Mapping):
+        return {key: _finite(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(entry) for entry in value]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _as_given(experiment: Experiment) -> Json:
+    """What varies, where pydantic's own JSON would have null for nan and inf."""
+    alternatives = [{"name": each.name, "set": each.set} for each in experiment.alternatives]
+    return {"vary": experiment.vary, "alternatives": alternatives}
 
 
 def _unvaried(error: _core.InputError, source: str) -> BadInputError:
