@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import shutil
 import subprocess
@@ -55,20 +56,24 @@ def source(folder: Path, name: str = "mine", body: str = "", text: str = RENO) -
     return str(file)
 
 
-def run(cc: str, sources: list[str], *beside: str, **path: Any) -> Recording:
-    """The first flow is `cc`'s; samples every 10 ms."""
+def run(cc: str, sources: list[str], *beside: str, every_ack: bool = False, **path: Any) -> Recording:
+    """The first flow is `cc`'s; samples every 10 ms, or one per ACK."""
     scenario = race("reno", *beside, **path)
     scenario["flows"][0]["transport"]["cc"] = cc
-    scenario["record"]["interval_ns"] = 10_000_000
+    scenario["record"] |= {"interval_ns": 10_000_000, "every_ack": every_ack}
     return vm.emulate(scenario, load=[vm_bpf.compiled(one) for one in sources])
 
 
 def window(recording: Recording) -> list[tuple[object, ...]]:
-    """Of the first flow: time, window, threshold, segments retransmitted."""
+    """Of the first flow, as they change: window, threshold, segments retransmitted.
+
+    Without the time: a BPF program takes some instructions more than the kernel's own, and each is a nanosecond.
+    """
     samples = recording["samples"]
     own = samples.filter(pc.equal(samples["flow"], samples["flow"][0]))
-    columns = ("time_ns", "cwnd_bytes", "ssthresh_bytes", "retransmits")
-    return list(zip(*(own[name].to_pylist() for name in columns), strict=True))
+    columns = ("cwnd_bytes", "ssthresh_bytes", "retransmits")
+    rows = zip(*(own[name].to_pylist() for name in columns), strict=True)
+    return [row for row, _ in itertools.groupby(rows)]
 
 
 # --- what is compiled ---------------------------------------------------------------------------
@@ -163,17 +168,19 @@ def test_without_clang_it_says_what_to_install(tmp_path: Path, monkeypatch: pyte
 
 @on_kernel
 @pytest.mark.parametrize(
-    ("beside", "path"),
-    [([], {}), (["reno"], {"queue": "bfifo limit 20000"})],
+    "path",
+    # Losses of its own bursts: beside another flow, whose packet is lost would hang on microseconds.
+    [{}, {"queue": "bfifo limit 9000"}],
     ids=["steered by delay", "losses and recoveries"],
 )
-def test_our_vegas_has_the_window_of_the_kernels(beside: list[str], path: dict[str, Any]) -> None:
+def test_our_vegas_has_the_window_of_the_kernels(path: dict[str, str]) -> None:
     sources = [str(vm_bpf.HOME / "vegas.bpf.c")]
-    theirs, ours = (run(cc, sources, *beside, duration="6s", **path) for cc in ("vegas", "bpf_vegas"))
-    assert ours["flows"]["cc"].to_pylist() == ["bpf_vegas", *beside]
+    theirs, ours = (run(cc, sources, every_ack=True, duration="6s", **path) for cc in ("vegas", "bpf_vegas"))
+    assert ours["flows"]["cc"].to_pylist() == ["bpf_vegas"]
     assert window(ours) == window(theirs)
-    assert len({row[1] for row in window(theirs)}) > 30, "a window that stands still shows nothing"
-    assert (window(theirs)[-1][3] != 0) == bool(beside)
+    seen = {row[0] for row in window(theirs)}
+    assert len(seen) > (10 if path else 30), "a window that stands still shows nothing"
+    assert (window(theirs)[-1][2] != 0) == bool(path)
 
 
 @on_kernel
@@ -183,7 +190,9 @@ def test_a_slip_of_one_packet_in_our_vegas_shows(tmp_path: Path) -> None:
     assert slipped != text
     sources = [source(tmp_path, text=slipped)]
     path = {"rate": "5mbit", "rtt": "20ms", "duration": "3s"}
-    assert window(run("bpf_vegas", sources, **path)) != window(run("vegas", sources, **path))
+    assert window(run("bpf_vegas", sources, every_ack=True, **path)) != window(
+        run("vegas", sources, every_ack=True, **path)
+    )
 
 
 @on_kernel
@@ -219,7 +228,9 @@ def test_our_cdg_behaves_as_the_kernels() -> None:
 def test_the_skeleton_is_reno(tmp_path: Path) -> None:
     text = SKELETON.read_text().replace("{module}", "my_cc").replace("{Kind}", "MyCc")
     sources = [source(tmp_path, text=text)]
-    assert window(run("my_cc", sources, duration="3s")) == window(run("reno", sources, duration="3s"))
+    assert window(run("my_cc", sources, every_ack=True, duration="3s")) == window(
+        run("reno", sources, every_ack=True, duration="3s")
+    )
 
 
 @on_kernel
