@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated
 
 import typer
 
-app = typer.Typer(no_args_is_help=True, help="Kernels for --engine vm: list, fetch, use.")
+from dragstrip.cli.options import JsonFlag
+from dragstrip.cli.output import print_json
 
-JsonFlag = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
+app = typer.Typer(no_args_is_help=True, help="Kernels for --engine vm: list, fetch, use.")
 
 
 @app.command("list")
@@ -22,7 +22,7 @@ def list_(as_json: JsonFlag = False) -> None:
 
     found = kernel.kernels()
     if as_json:
-        typer.echo(json.dumps({"kernels": [kernel.as_json(one) for one in found]}, indent=2))
+        print_json({"kernels": [kernel.as_json(one) for one in found]})
         return
     if not found:
         typer.echo("None yet; `dragstrip kernel fetch` gets Debian's.")

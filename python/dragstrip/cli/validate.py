@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import sys
 from collections.abc import Sequence
@@ -13,6 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 from dragstrip.cli.options import JsonFlag, Load, Workers
+from dragstrip.cli.output import print_json
 from dragstrip.errors import BadInputError, Raw
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ def compare(
     described, runs = command.chosen(grid, recordings, only)
     found = validate(runs, workers, spread=write_docs is not None, nominal=nominal)
     if as_json:
-        _print_json(document(found))
+        print_json(document(found))
     else:
         console.show(found)
     if out is not None:
@@ -272,7 +272,7 @@ def _experiments(
         plans, out, workers, typed, nominal=nominal, spread=write_docs is not None, quiet=as_json
     )
     if as_json:
-        _print_json(document(found))
+        print_json(document(found))
     else:
         console.show(found)
     if out is not None:
@@ -281,7 +281,3 @@ def _experiments(
         side.write_docs(found, chosen, plans, typed, write_docs)
     if not found.cases:
         raise typer.Exit(1)
-
-
-def _print_json(content: object) -> None:
-    typer.echo(json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False))

@@ -1,0 +1,119 @@
+"""Running what a command planned: progress, tables, report, status."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from dragstrip.cli.output import command_line, located, print_json
+from dragstrip.errors import BadInputError
+
+if TYPE_CHECKING:
+    from dragstrip.runner import Plan
+
+
+def execute(
+    planned: Plan,
+    out: Path | None,
+    stem: str,
+    workers: int | None,
+    report: bool,
+    figures: list[str],
+    as_json: bool,
+) -> None:
+    """Runs one experiment: table or JSON, report; exits with 1 if a run failed."""
+    from dragstrip.console import show_result, watching
+    from dragstrip.runner import execute, next_folder
+
+    folder = out if out is not None else next_folder(Path("runs"), stem)
+    with watching([job.run for job in planned.jobs], quiet=as_json) as watcher:
+
+        def measured(document: dict[str, Any]) -> None:
+            if not as_json:  # the figures are there; the report takes a moment longer
+                watcher.aside()
+                show_result(document, planned.runs)
+                sys.stdout.flush()
+
+        document = execute(
+            planned,
+            folder,
+            workers=workers,
+            watcher=watcher,
+            command=command_line(),
+            report=report,
+            figures=figures,
+            measured=measured,
+        )
+    if as_json:
+        print_json(located(document, folder))
+    else:
+        if "agreement" in document:
+            from dragstrip.validation import both, console
+
+            console.show(both.of_result(document, folder))
+        page = folder / "report.html"
+        typer.echo(f"Report: {page}" if page.exists() else f"Recordings: {folder}")
+    if document["failed"]:
+        raise typer.Exit(1)
+
+
+def check_twice(planned: Plan, out: Path | None, workers: int | None, as_json: bool) -> None:
+    """Runs everything twice and says whether the bytes are the same; exits with 1 if not."""
+    from dragstrip import check
+    from dragstrip.console import watching
+
+    if out is not None:
+        raise BadInputError(
+            "--out", str(out), "nothing with --check, which keeps no recording", "command line"
+        )
+    with watching(check.twice(planned.runs), quiet=as_json) as watcher:
+        verdicts = check.check(planned, workers, watcher)
+    if as_json:
+        print_json(check.document(verdicts))
+    else:
+        typer.echo("\n".join(map(check.describe, verdicts)))
+    if not all(verdict.identical for verdict in verdicts):
+        raise typer.Exit(1)
+
+
+def execute_publication(
+    name: str,
+    plans: dict[str, Plan],
+    out: Path | None,
+    workers: int | None,
+    report: bool,
+    figures: list[str],
+    write_docs: Path | None,
+    as_json: bool,
+) -> None:
+    """Runs every experiment of a publication; exits with 1 if a run failed."""
+    from dragstrip.console import watching
+    from dragstrip.files import write_json
+    from dragstrip.publications import console, pages
+    from dragstrip.publications.document import document as compose
+    from dragstrip.runner import execute_all, next_folder
+
+    if write_docs is not None:
+        pages.check([planned.experiment for planned in plans.values()], write_docs)
+    folder = out if out is not None else next_folder(Path("runs"), name)
+    runs = [job.run for planned in plans.values() for job in planned.jobs]
+    command = command_line()
+    with watching(runs, quiet=as_json) as watcher:
+        documents = execute_all(
+            plans, folder, workers=workers, watcher=watcher, command=command, report=report, figures=figures
+        )
+    document = compose(name, plans, documents)
+    write_json(folder / "catalogue.json", document)
+    if as_json:
+        print_json(document)
+    else:
+        console.show(document)
+        typer.echo(f"Recordings: {folder}")
+    if document["failed"]:
+        raise typer.Exit(1)
+    if write_docs is not None:
+        for file in pages.write(document, folder, write_docs):
+            typer.echo(f"Wrote {file}", err=True)

@@ -1,0 +1,49 @@
+"""`dragstrip report`: the page of a finished run, written again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dragstrip.cli import words
+from dragstrip.cli.options import Figures, JsonFlag
+from dragstrip.cli.output import print_json
+from dragstrip.errors import BadInputError
+
+
+def report(
+    folder: Annotated[Path, typer.Argument(help="Output folder of a run.")],
+    figures: Figures = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Write the report of a finished run again.
+
+    Example: dragstrip report demo --figures svg,png,pdf
+    """
+    from dragstrip.files import read_json
+    from dragstrip.recording import read
+    from dragstrip.runner import write_report
+
+    wanted = words.figures(figures, None)
+    if not folder.is_dir():
+        raise BadInputError("FOLDER", str(folder), "the output folder of a run", "command line")
+    if (folder / "sweep.json").exists():
+        if wanted:
+            raise BadInputError(
+                "--figures", figures, "nothing for a sweep: its maps are in the page", "command line"
+            )
+        from dragstrip.sweep.make import rewrite_report
+
+        page = rewrite_report(folder)
+        print_json({"report": str(page)}) if as_json else typer.echo(f"Report: {page}")
+        return
+    document = read_json(folder / "result.json")
+    for line in document.get("runs", []):
+        read(folder / line["recording"])
+    written = write_report(folder, wanted)
+    if as_json:
+        print_json({"report": str(written), "result": document})
+    else:
+        typer.echo(f"Report: {written}")

@@ -1,0 +1,115 @@
+"""`dragstrip sweep`: an experiment over many values of many fields."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dragstrip.cli.options import ENGINES, JsonFlag, Report, Workers
+from dragstrip.cli.output import command_line, print_json
+from dragstrip.errors import BadInputError
+
+INTERRUPTED = 130
+
+
+def sweep(
+    experiment: Annotated[
+        str | None, typer.Argument(help="Name in the catalogue, or a TOML file.", show_default=False)
+    ] = None,
+    vary: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--vary",
+            metavar="PATH=VALUES",
+            help="A field and its values: path.rtt=5ms,20ms or path.rate=1mbit..1gbit:log:12; repeatable.",
+        ),
+    ] = None,
+    repeat: Annotated[
+        int | None, typer.Option("--repeat", min=1, help="Every combination with this many seeds.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option("--seed", min=0, help="The first seed.")] = None,
+    duration: Annotated[
+        str | None, typer.Option("--duration", help="Instead of the experiment's own.")
+    ] = None,
+    sample: Annotated[
+        str | None, typer.Option("--sample", help="lhs:N or random:N points of the ranges without a count.")
+    ] = None,
+    against: Annotated[
+        str | None, typer.Option("--against", help="Also beside a flow of this algorithm: harm done to it.")
+    ] = None,
+    engine: Annotated[str | None, typer.Option("--engine", help=ENGINES)] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Folder of the sweep; the same one resumes or widens it.")
+    ] = None,
+    workers: Workers = None,
+    on: Annotated[
+        str | None, typer.Option("--on", help="dask://HOST:PORT (or tls://HOST:PORT): your own cluster.")
+    ] = None,
+    shard: Annotated[str | None, typer.Option("--shard", help="k/N: only this part, for job arrays.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what it would take, run nothing.")] = False,
+    time_limit: Annotated[str, typer.Option("--time-limit", help="Of one run, by the clock.")] = "600s",
+    memory_limit: Annotated[
+        str, typer.Option("--memory-limit", help="Address space of a worker process.")
+    ] = "4gb",
+    keep_recordings: Annotated[
+        bool, typer.Option("--keep-recordings", help="Every run's tables too, in recordings/.")
+    ] = False,
+    retry_failed: Annotated[
+        bool, typer.Option("--retry-failed", help="Make runs again that failed or met a limit.")
+    ] = False,
+    replay: Annotated[
+        str | None, typer.Option("--replay", metavar="KEY", help="Make one run again, with its recording.")
+    ] = None,
+    from_: Annotated[Path | None, typer.Option("--from", help="With --replay: the sweep's folder.")] = None,
+    report: Report = True,
+    as_json: JsonFlag = False,
+) -> None:
+    """Run an experiment over many values of many fields, and map who wins where.
+
+    Example: dragstrip sweep my.toml --vary path.rate=1mbit..1gbit:log:12 --vary path.rtt=5ms,20ms,80ms
+    --vary flow.cc=reno,cubic,vegas,cdg,bbr --repeat 5 --out map
+    """
+    from dragstrip.sweep import command
+
+    limits = command.limits(time_limit, memory_limit)
+    if replay is not None:
+        written = command.replay(from_, replay, out)
+        print_json({"recording": str(written)}) if as_json else typer.echo(f"Recording: {written}")
+        return
+    if experiment is None:
+        raise BadInputError(
+            "EXPERIMENT", None, "is missing: a name in the catalogue or a file", "command line"
+        )
+    described = command.describe(
+        experiment,
+        vary=vary or [],
+        repeat=repeat,
+        seed=seed,
+        duration=duration,
+        sample=sample,
+        against=against,
+        engine=engine,
+    )
+    folder = out if out is not None else Path("runs") / f"sweep-{described.name.replace('/', '-')}"
+    options = command.Options(
+        workers=workers,
+        on=on,
+        shard=command.parse_shard(shard),
+        limits=limits,
+        keep_recordings=keep_recordings,
+        retry_failed=retry_failed,
+        report=report,
+        command=command_line(),
+    )
+    if dry_run:
+        forecast = command.dry_run(described, folder, options)
+        print_json(forecast) if as_json else typer.echo(command.describe_forecast(forecast))
+        return
+    document = command.run(described, folder, options, quiet=as_json)
+    print_json(document) if as_json else typer.echo(command.summary(document, folder))
+    if document["interrupted"]:
+        raise typer.Exit(INTERRUPTED)
+    if document["failed"]:
+        raise typer.Exit(1)

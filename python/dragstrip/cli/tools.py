@@ -1,0 +1,72 @@
+"""Commands around the runs: `doctor`, `conform`, `new-algorithm`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dragstrip.cli.options import ENGINES, JsonFlag
+from dragstrip.cli.output import print_json
+from dragstrip.errors import DragstripError
+
+
+def doctor(as_json: JsonFlag = False) -> None:
+    """Report what works on this machine, and what is missing.
+
+    Example: dragstrip doctor
+    """
+    from dragstrip.doctor import examine
+
+    findings = examine()
+    if as_json:
+        print_json({"healthy": all(finding["ok"] for finding in findings), "findings": findings})
+    else:
+        for finding in findings:
+            typer.echo(f"{'ok     ' if finding['ok'] else 'MISSING'}  {finding['what']}: {finding['found']}")
+    if not all(finding["ok"] for finding in findings):
+        raise typer.Exit(1)
+
+
+def conform(
+    scripts: Annotated[
+        list[str] | None, typer.Argument(metavar="[SCRIPT]...", help="Names or files; default: all.")
+    ] = None,
+    engine: Annotated[str, typer.Option("--engine", help=ENGINES)] = "sim",
+    as_json: JsonFlag = False,
+) -> None:
+    """Play conformance scripts: described time lines of one TCP endpoint, with what it has to send.
+
+    Example: dragstrip conform --engine vm prr-step-by-step
+    """
+    from dragstrip import conformance
+
+    played = conformance.play(conformance.scripts(scripts), engine)
+    if as_json:
+        print_json(conformance.document(played))
+    else:
+        typer.echo(conformance.table(played))
+    if not all(one.fine for one in played):
+        raise typer.Exit(1)
+
+
+def new_algorithm(
+    name: Annotated[str, typer.Argument(help="Small letters, digits, and single - or _, such as my-cc.")],
+    bpf: Annotated[bool, typer.Option("--bpf", help="Also a BPF program for the real kernel.")] = False,
+) -> None:
+    """Add the skeleton of a congestion control to the sources (docs/new-algorithm.md).
+
+    Example: dragstrip new-algorithm my-cc --bpf
+    """
+    import subprocess
+
+    root = Path(__file__).resolve().parents[3]
+    if not (root / "crates/xtask/Cargo.toml").is_file():
+        raise DragstripError("new-algorithm writes into the sources: it needs a checkout of them")
+    command = ["cargo", "xtask", "new-algorithm", name, *(["--bpf"] if bpf else [])]
+    try:
+        done = subprocess.run(command, cwd=root, check=False)  # noqa: S603
+    except FileNotFoundError:
+        raise DragstripError("new-algorithm needs cargo (https://rustup.rs)") from None
+    raise typer.Exit(done.returncode)
