@@ -11,7 +11,7 @@ export UV_SYSTEM_CERTS := true
 export UV_NATIVE_TLS := true
 endif
 
-.PHONY: demo test test-faults guide bench fidelity agreement catalogue test-rust test-python wasm fuzz fuzz-long kernel vm-tools browser python check-rust clean-demo
+.PHONY: demo test test-faults torture guide bench fidelity agreement catalogue test-rust test-python wasm fuzz fuzz-long kernel vm-tools browser python check-rust clean-demo
 
 demo: python clean-demo  ## Compares five congestion controls on a published path.
 	@$(UV) run --no-sync dragstrip run caia-110729a/adsl1 --out demo
@@ -92,6 +92,9 @@ vm-tools:
 
 test-faults: python  ## Sweeps with every moment of SIGKILL that docs/sweeps.md speaks of, not a sample.
 	DRAGSTRIP_FAULTS=full $(UV) run --no-sync pytest tests/sweep/test_faults.py tests/sweep/test_cluster.py
+
+torture: python  ## Everything that docs/reliability.md promises, tried for an hour; TORTURE_MINUTES=N, ONLY=KIND,...
+	@$(UV) run --no-sync python tests/torture/everything.py --minutes $${TORTURE_MINUTES:-60} --only "$(ONLY)"
 
 guide: python  ## The sweep behind docs/which-congestion-control.md, and the page.
 	$(UV) run --no-sync dragstrip sweep bench/sweep.toml --against cubic --out runs/guide
