@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from dragstrip.errors import BadInputError, nearest
@@ -62,7 +63,7 @@ def locate(name: str) -> Path:
     known = files()
     if name in known:
         return known[name]
-    if Path(name).is_file():
+    if os.path.exists(name) and not os.path.isdir(name):  # noqa: PTH110, PTH112 - Path raises for odd names
         return Path(name)
     if name.endswith(".toml"):
         raise BadInputError("", None, "is missing", name)

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from dragstrip import outside
 from dragstrip.engines import DEFAULT, named
 from dragstrip.errors import BadInputError, DragstripError
 
@@ -47,14 +48,18 @@ def scripts(named: list[str] | None = None) -> dict[str, str]:
     if not named:
         if not known:
             raise DragstripError("there are no scripts here: `conformance/` is part of the sources only")
-        return {name: file.read_text() for name, file in known.items()}
+        return {name: _read(file) for name, file in known.items()}
     chosen = {}
     for name in named:
         file = known.get(name) or known.get(f"{name}.script") or Path(name)
-        if not file.is_file():
+        if not file.exists():
             raise BadInputError("SCRIPT", name, "a script in conformance/, or a file")
-        chosen[file.name] = file.read_text()
+        chosen[file.name] = _read(file)
     return chosen
+
+
+def _read(file: Path) -> str:
+    return outside.text(file, outside.SCRIPT_MAX, "a conformance script")
 
 
 def play(texts: dict[str, str], engine: str) -> list[Played]:

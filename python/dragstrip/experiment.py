@@ -7,7 +7,6 @@ experiment into scenarios; the checks that need the whole picture (routes, buffe
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path as FilePath
 from typing import Annotated, Any, Literal, Self, TypeVar, get_args
@@ -27,6 +26,7 @@ from pydantic_core import ErrorDetails
 
 from dragstrip import _core, engines, traces
 from dragstrip.errors import BadInputError, Raw, nearest
+from dragstrip.outside import parsed_toml
 from dragstrip.quantities import Rate, Share, Size, Time, refuse
 
 SECOND_NS = 1_000_000_000
@@ -615,7 +615,7 @@ class Experiment(Part):
     @classmethod
     def read(cls, file: FilePath) -> Experiment:
         """The experiment in a TOML file; errors name the file, the field and what would be right."""
-        content = _toml(file)
+        content = parsed_toml(file)
         content.setdefault("name", f"{file.resolve().parent.name}/{file.stem}")
         _beside(content, file.parent)
         return cls.build(content, str(file))
@@ -697,20 +697,9 @@ _Read = TypeVar("_Read", bound=Part)
 def read_toml(file: FilePath, kind: type[_Read]) -> _Read:
     """What a TOML file describes; errors name the file, the field and what would be right."""
     try:
-        return kind.model_validate(_toml(file))
+        return kind.model_validate(parsed_toml(file))
     except ValidationError as error:
         raise explain(error, kind, str(file)) from None
-
-
-def _toml(file: FilePath) -> dict[str, Any]:
-    try:
-        text = file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadInputError("", None, f"cannot be read: {error}", str(file)) from None
-    try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise BadInputError("", None, f"is not TOML: {error}", str(file)) from None
 
 
 def explain(error: ValidationError, model: type[BaseModel], source: str = "") -> BadInputError:

@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from dragstrip import outside
 from dragstrip.errors import BadInputError, DragstripError
 
 _numbers = itertools.count()
@@ -37,8 +38,7 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
     draft = path.with_name(f".draft-{socket.gethostname()}-{os.getpid()}-{next(_numbers)}")
     try:
         write(draft)
-        with draft.open("rb") as file:
-            os.fsync(file.fileno())
+        _sync(draft)
         draft.replace(path)
     except OSError as error:
         raise NotWrittenError(path, error) from error
@@ -47,9 +47,14 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
             draft.unlink(missing_ok=True)
 
 
+def _sync(file: Path) -> None:
+    with file.open("ab") as opened:
+        os.fsync(opened.fileno())
+
+
 def write_text(path: Path, text: str) -> None:
-    """Writes a text file whole."""
-    write_whole(path, lambda draft: draft.write_text(text, encoding="utf-8"))
+    r"""Writes a text file whole; what a path has that is not UTF-8 is written as `\udcff`, as JSON has it."""
+    write_whole(path, lambda draft: draft.write_text(text, encoding="utf-8", errors="backslashreplace"))
 
 
 READABLE_MAX = 1 << 20
@@ -71,21 +76,7 @@ def write_json(path: Path, content: object) -> None:
 
 def read_json(path: Path) -> dict[str, Any]:
     """A JSON object from a file; raises `BadInputError` where it is missing or something else."""
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise BadInputError("", None, "is missing", str(path)) from None
-    except (OSError, ValueError) as error:
-        reason = f"is not a JSON document that can be read: {first_line(error)}"
-        raise BadInputError("", None, reason, str(path)) from None
-    if not isinstance(content, dict):
-        raise BadInputError("", None, "is not a JSON object", str(path))
-    return content
-
-
-def first_line(error: Exception) -> str:
-    """An error's text on one line."""
-    return (str(error).splitlines() or [type(error).__name__])[0]
+    return outside.json_object(path)
 
 
 ABANDONED_S = 86_400

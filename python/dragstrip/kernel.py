@@ -6,7 +6,6 @@ installed and nothing needs root.
 
 from __future__ import annotations
 
-import lzma
 import os
 import re
 import shutil
@@ -16,6 +15,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from dragstrip import outside
 from dragstrip.cache import cache
 from dragstrip.errors import BadInputError, DragstripError, nearest
 from dragstrip.files import read_json, replacing, write_json
@@ -64,7 +64,7 @@ class Kernel:
     @property
     def modules(self) -> list[Path]:
         """Files in the order of loading."""
-        order = (self.folder / "modules" / "order").read_text().split()
+        order = outside.text(self.folder / "modules" / "order", outside.MIB, "a list of modules").split()
         return [self.folder / "modules" / name for name in order]
 
 
@@ -92,8 +92,8 @@ def chosen(name: str | None = None) -> Kernel:
 def in_use() -> str | None:
     """The name of the kernel that runs use."""
     try:
-        return (cache() / "kernels" / "in-use").read_text().strip()
-    except OSError:
+        return outside.text(cache() / "kernels" / "in-use", outside.KIB, "a kernel's name").strip()
+    except BadInputError:
         return None
 
 
@@ -147,8 +147,8 @@ def use(path: str) -> Kernel:
     else:
         names = ", ".join(known) or "none yet"
         raise BadInputError("PATH", path, f"a kernel's image, a folder, or one of those kept ({names})")
-    with image.open("rb") as opened:
-        if opened.read(BOOT_MARK[0] + 4)[BOOT_MARK[0] :] != BOOT_MARK[1]:
+    with outside.opened(image, what="a kernel") as file:
+        if file.read(BOOT_MARK[0] + 4)[BOOT_MARK[0] :] != BOOT_MARK[1]:
             raise BadInputError("PATH", str(image), "a kernel's image that can be booted (bzImage)")
     name = image.name.removeprefix("vmlinuz-")
     if not NAME.fullmatch(name):
@@ -246,9 +246,9 @@ def _copy_modules(source: Path, target: Path, wanted: Iterable[str]) -> list[str
 
 
 def _uncompressed(file: Path) -> bytes:
-    content = file.read_bytes()
+    content = outside.content(file, what="a kernel's module")
     if file.suffix == ".xz":
-        return lzma.decompress(content)
+        return outside.unpacked(content, outside.BINARY_MAX, "a kernel's module", str(file))
     if file.suffix == ".ko":
         return content
     raise DragstripError(f"{file.name}: modules are taken plain or compressed with xz")

@@ -12,7 +12,8 @@ from pathlib import Path
 
 from pydantic import ValidationInfo
 
-from dragstrip.errors import Raw
+from dragstrip import outside
+from dragstrip.errors import BadInputError, Raw
 from dragstrip.quantities import refuse
 
 DIGITS_MAX = 15
@@ -34,8 +35,8 @@ def located(file: str, info: ValidationInfo) -> str:
 def opportunities_ms(path: str) -> list[int]:
     """The times in a trace file, in milliseconds."""
     try:
-        lines = Path(path).read_text(encoding="ascii").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
+        lines = outside.text(path, outside.TRACE_MAX, "a trace", "ascii").splitlines()
+    except BadInputError as error:
         raise refuse(path, f"a trace file that can be read ({error})") from None
     name = Path(path).name
     times = [_time(line, f"{name}, line {number}") for number, line in enumerate(lines, 1)]

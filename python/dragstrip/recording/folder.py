@@ -14,7 +14,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dragstrip.errors import BadInputError
-from dragstrip.files import appearing, first_line, json_text, read_json
+from dragstrip.files import appearing, json_text, read_json
+from dragstrip.outside import parquet, spelled_out
 from dragstrip.recording.definition import FORMAT, SCHEMA
 from dragstrip.recording.tables import TABLES, Recording, empty_column, empty_table
 
@@ -29,8 +30,10 @@ def write(recording: Recording, folder: Path) -> None:
             table = recording[name].replace_schema_metadata({"dragstrip.format": str(FORMAT)})
             pq.write_table(table, draft / f"{name}.parquet", compression="zstd")
         provenance = {"format": FORMAT, **recording.provenance}
-        (draft / SCENARIO).write_text(json_text(recording.scenario), encoding="utf-8")
-        (draft / PROVENANCE).write_text(json_text(provenance), encoding="utf-8")
+        for name, content in ((SCENARIO, recording.scenario), (PROVENANCE, provenance)):
+            # The command line among it may hold a path that is not UTF-8.
+            text = json_text(content)
+            (draft / name).write_text(text, encoding="utf-8", errors="backslashreplace")
 
 
 def read(folder: Path) -> Recording:
@@ -71,23 +74,24 @@ def read_table(
     if min(column.since for column in defined.values()) > written:
         return empty_table(defined)
     path = folder / f"{name}.parquet"
+    kinds = {column: described.kind for column, described in defined.items()}
+    asked = None if columns is None else [*columns, *optional]
     try:
-        with pq.ParquetFile(path) as file:
-            present = list(file.schema_arrow.names)
+        with parquet(path, kinds, asked) as (file, schema):
+            present = schema.names
             later = [it for it, column in defined.items() if column.since > written and it not in present]
-            wanted = None
+            wanted = [column for column in present if column in defined]
             if columns is not None:
                 for column in columns:
                     if column not in present and column not in later:
                         raise BadInputError(column, None, f"the table `{name}` lacks this column", str(path))
                 wanted = [column for column in (*columns, *optional) if column in present]
                 later = [column for column in later if column in (*columns, *optional)]
-            table = file.read(columns=wanted)
-    except FileNotFoundError:
-        raise BadInputError("", None, "this table of the recording is missing", str(path)) from None
-    except (pa.ArrowException, OSError, ValueError) as error:
-        reason = f"is not a Parquet table that can be read ({first_line(error)}); expected a Parquet file"
-        raise BadInputError("", None, reason, str(path)) from error
+            table = spelled_out(file.read(columns=wanted), schema, path)
+    except BadInputError as error:
+        if path.exists():
+            raise
+        raise BadInputError("", None, "this table of the recording is missing", str(path)) from error
     for column in later:
         table = table.append_column(column, empty_column(defined[column], table.num_rows))
     return table

@@ -16,7 +16,8 @@ import jinja2
 from jinja2.bccache import Bucket
 from markupsafe import Markup
 
-from dragstrip import viewer
+from dragstrip import outside, viewer
+from dragstrip.errors import BadInputError
 from dragstrip.report import embed, quantity
 from dragstrip.report.colours import GRID, INK, MUTED, ON_DARK
 from dragstrip.report.figure import Figure
@@ -117,7 +118,7 @@ class _Compiled(jinja2.BytecodeCache):
     """
 
     def load_bytecode(self, bucket: Bucket) -> None:
-        with suppress(OSError), self._file(bucket).open("rb") as file:
+        with suppress(BadInputError), outside.opened(self._file(bucket)) as file:
             bucket.load_bytecode(file)
 
     def dump_bytecode(self, bucket: Bucket) -> None:
@@ -153,7 +154,7 @@ def style() -> str:
     for light, dark in ON_DARK.items():
         rules.append(f'.picture [stroke="{light}"]{{stroke:{dark}}}.picture [fill="{light}"]{{fill:{dark}}}')
         rules.append(f'.swatch[data-colour="{light}"]{{background:{dark}}}')
-    template = (HERE / "page.css").read_text(encoding="utf-8") + viewer.style()
+    template = outside.text(HERE / "page.css", outside.MIB, "our style sheet") + viewer.style()
     # No style attributes: the page's policy forbids them.
     swatches = "".join(f'.swatch[data-colour="{colour}"]{{background:{colour}}}' for colour in ON_DARK)
     template = template.replace("/*light*/", f"--ink:{INK};--muted:{MUTED};--line:{GRID};")

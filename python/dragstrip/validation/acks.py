@@ -7,14 +7,13 @@ quick ACKs, how writes fill socket buffers, which segments are pushed, every los
 
 from __future__ import annotations
 
-import json
-import lzma
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from dragstrip.engines.sim import simulate
+from dragstrip.outside import packed_json
 from dragstrip.recording.columns import numbers
 from dragstrip.validation.kernel import Json, KernelRun
 from dragstrip.validation.translate import scenario
@@ -45,4 +44,4 @@ def compare(capture: Json, run: KernelRun) -> Comparison:
 
 def captures(folder: Path) -> list[Json]:
     """The captures in a folder, in the order of their names."""
-    return [json.loads(lzma.decompress(file.read_bytes())) for file in sorted(folder.glob("*.json.xz"))]
+    return [packed_json(file) for file in sorted(folder.glob("*.json.xz"))]

@@ -6,11 +6,11 @@ deterministic, so the margin only lets a change through that no reader of the ta
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from pathlib import Path
 
 from dragstrip.files import write_json
+from dragstrip.outside import json_object
 from dragstrip.validation.validate import Case
 
 MARGIN = {
@@ -41,8 +41,7 @@ def write(cases: Iterable[Case], file: Path) -> None:
 
 def read(file: Path) -> dict[str, dict[str, float]]:
     """Case → quantity → greatest error that is let through."""
-    bands: dict[str, dict[str, float]] = json.loads(file.read_text(encoding="utf-8"))
-    return bands
+    return json_object(file)
 
 
 def beyond(case: Case, band: dict[str, float]) -> list[str]:

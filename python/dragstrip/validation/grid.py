@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import tomllib
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from dragstrip.errors import BadInputError
+from dragstrip.outside import parsed_toml
 
 DEFAULT = Path(__file__).resolve().parents[3] / "validation" / "linux-6.1" / "grid.toml"
 """In a checkout; an installed package has no recordings."""
@@ -65,12 +65,7 @@ def read(file: Path | None) -> tuple[Grid, Path]:
             raise BadInputError("--grid", None, "is needed: no recordings are installed here", "command line")
         file = DEFAULT
     try:
-        content = tomllib.loads(file.read_text(encoding="utf-8"))
-        return Grid.model_validate(content), file
-    except FileNotFoundError:
-        raise BadInputError("", None, "is missing", str(file)) from None
-    except tomllib.TOMLDecodeError as error:
-        raise BadInputError("", None, f"is not TOML: {error}", str(file)) from None
+        return Grid.model_validate(parsed_toml(file)), file
     except ValidationError as error:
         first = error.errors()[0]
         raise BadInputError(".".join(map(str, first["loc"])), None, first["msg"], str(file)) from None

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from dragstrip.errors import BadInputError
+from dragstrip.outside import packed_json
 
 Json: TypeAlias = dict[str, Any]
 
@@ -70,15 +71,10 @@ def load(file: Path) -> KernelRun:
     """Reads a recording; raises `BadInputError` for one that is damaged or of another form."""
     name = file.name.removesuffix(".xz").removesuffix(".json")
     try:
-        raw = file.read_bytes()
-        content = json.loads(lzma.decompress(raw) if file.suffix == ".xz" else raw)
+        content = packed_json(file)
         for key in ("scenario", "flows", "ping_series", "queue_series"):
             content[key]
         return KernelRun(name, content)
-    except FileNotFoundError:
-        raise BadInputError("", None, "is missing", str(file)) from None
-    except (OSError, ValueError, lzma.LZMAError) as error:
-        raise BadInputError("", None, f"is not JSON that can be read: {error}", str(file)) from None
     except (KeyError, TypeError) as error:
         raise BadInputError("", None, f"is no kernel recording: {error} is missing", str(file)) from None
 

@@ -15,6 +15,8 @@ import re
 from functools import cache
 from pathlib import Path
 
+from dragstrip import outside
+
 HERE = Path(__file__).parent
 # Each after those that it imports from.
 MODULES = ("data", "marks", "axes", "cursor", "timelines", "distribution", "bars", "shares", "page")
@@ -30,7 +32,7 @@ def script() -> str:
     """All modules as one script."""
     parts = []
     for name in MODULES:
-        text = (HERE / f"{name}.js").read_text(encoding="utf-8")
+        text = outside.text(HERE / f"{name}.js", outside.MIB, "our script")
         text = _IMPORT.sub(lambda m: f"const {m['whole'] or m['names']} = {m['module']}Module;", text)
         exports = ", ".join(found[1] for found in _EXPORT.findall(text))
         body = _EXPORT.sub(r"\1", text)
@@ -41,7 +43,7 @@ def script() -> str:
 @cache
 def style() -> str:
     """The style sheet of the figures."""
-    return (HERE / "chart.css").read_text(encoding="utf-8")
+    return outside.text(HERE / "chart.css", outside.MIB, "our style sheet")
 
 
 def policy(style: str, script: str = "") -> str:

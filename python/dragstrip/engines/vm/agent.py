@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from dragstrip import outside
 from dragstrip.cache import cache
 from dragstrip.engines.vm.locking import locked
 from dragstrip.errors import BadInputError, DragstripError
@@ -82,7 +83,11 @@ def _fingerprint(root: Path, crates: Sequence[str]) -> str:
     hashed = hashlib.sha256()
     files = [file for crate in crates for file in (root / "crates" / crate).rglob("*") if file.is_file()]
     for file in sorted([*files, root / "Cargo.toml"]):
-        hashed.update(str(file.relative_to(root)).encode() + b"\0" + file.read_bytes())
+        hashed.update(
+            str(file.relative_to(root)).encode()
+            + b"\0"
+            + outside.content(file, outside.SOURCE_MAX, "a source")
+        )
     return hashed.hexdigest()[:16]
 
 

@@ -15,6 +15,7 @@ from functools import cache as once
 from functools import cached_property
 from pathlib import Path
 
+from dragstrip import outside
 from dragstrip.cache import cache
 from dragstrip.engines.vm.locking import locked
 from dragstrip.errors import BadInputError, DragstripError
@@ -43,7 +44,7 @@ class Loadable:
     @cached_property
     def digest(self) -> str:
         """Of the compiled program."""
-        return hashlib.sha256(self.file.read_bytes()).hexdigest()
+        return hashlib.sha256(outside.content(self.file)).hexdigest()
 
 
 def missing() -> str | None:
@@ -63,7 +64,7 @@ def names(source: str) -> list[str]:
 
     Raises `BadInputError` where there is no such file.
     """
-    text = _existing(source).read_text(encoding="utf-8", errors="replace")
+    text = outside.content(_existing(source), outside.SOURCE_MAX, "a C file").decode(errors="replace")
     return re.findall(r'\.name\s*=\s*"([^"]*)"', text)
 
 
@@ -97,7 +98,7 @@ def compiled(source: str) -> Loadable:
 def loader() -> Path:
     """The static program that puts objects into the kernel it runs on (bpf/load.c)."""
     source = HOME / "load.c"
-    kept = cache() / "bpf" / f"load-{hashlib.sha256(source.read_bytes()).hexdigest()[:16]}"
+    kept = cache() / "bpf" / f"load-{hashlib.sha256(outside.content(source)).hexdigest()[:16]}"
     with locked(cache() / "bpf" / "lock"):
         if not kept.exists():
             draft = kept.with_suffix(".partial")
@@ -135,7 +136,10 @@ def _key(file: Path) -> str:
     hashed = hashlib.sha256("\0".join(_compiler()).encode())
     beside = {header.resolve() for folder in (file.parent, HOME) for header in folder.glob("*.h")}
     for part in (file, *sorted(beside)):
-        hashed.update(part.name.encode() + hashlib.sha256(part.read_bytes()).digest())
+        hashed.update(
+            part.name.encode()
+            + hashlib.sha256(outside.content(part, outside.SOURCE_MAX, "a C file or header")).digest()
+        )
     return hashed.hexdigest()[:16]
 
 

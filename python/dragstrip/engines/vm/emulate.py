@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from dragstrip import _core, kernel
+from dragstrip import _core, kernel, outside
 from dragstrip.engines.contract import invalid
 from dragstrip.engines.vm import agent, bpf, machine
 from dragstrip.engines.vm.bpf import Loadable
@@ -82,7 +82,7 @@ def emulate(
 def request(scenario: dict[str, Any], load: Sequence[Loadable]) -> tuple[dict[str, Any], bytes]:
     """What the agent is asked, and the files that stand behind it: the loader, then what it is to load."""
     files = [bpf.loader(), *(one.file for one in load)] if load else []
-    contents = [file.read_bytes() for file in files]
+    contents = [outside.content(file) for file in files]
     listed = [{"name": file.name, "bytes": len(raw)} for file, raw in zip(files, contents, strict=True)]
     return {"scenario": scenario, "load": listed}, b"".join(contents)
 

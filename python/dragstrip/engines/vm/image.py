@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from dragstrip import outside
+
 WATCHDOG = "ib700wdt.ko"
 SOONEST = "timeout=2"
 """Seconds until the watchdog fires: the least that the device can."""
@@ -17,9 +19,9 @@ def initramfs(file: Path, agent: Path, modules: Sequence[Path]) -> None:
     order = "".join(f"{m.name} {SOONEST}\n" if m.name == WATCHDOG else f"{m.name}\n" for m in modules)
     entries: list[tuple[str, int, bytes]] = [
         *((name, FOLDER, b"") for name in ("dev", "proc", "sys", "modules")),
-        ("init", PROGRAM, agent.read_bytes()),
+        ("init", PROGRAM, outside.content(agent)),
         ("modules/order", PLAIN, order.encode()),
-        *((f"modules/{module.name}", PLAIN, module.read_bytes()) for module in modules),
+        *((f"modules/{module.name}", PLAIN, outside.content(module)) for module in modules),
     ]
     parts = [_entry(number, *entry) for number, entry in enumerate(entries, start=1)]
     file.write_bytes(b"".join(parts) + _entry(0, "TRAILER!!!", 0, b""))

@@ -24,6 +24,7 @@ from functools import cache as once
 from pathlib import Path
 from typing import IO, Any
 
+from dragstrip import outside
 from dragstrip.cache import cache
 from dragstrip.engines.vm.image import initramfs
 from dragstrip.engines.vm.locking import alone, locked
@@ -96,7 +97,7 @@ class Machine:
 
     def last_lines(self) -> str:
         """What the guest, or the emulator, said last, in one line."""
-        said = [self._console.read_bytes() if self._console.exists() else b""]
+        said = [outside.content(self._console) if self._console.exists() else b""]
         self._errors.seek(0)
         said.append(self._errors.read())
         lines = b"\n".join(said).decode(errors="replace").replace("\r", "").strip().splitlines()
@@ -145,7 +146,7 @@ def resumed(
         try:
             monitor = Monitor(machine, folder / "talk")
             monitor.leave_memory_out()
-            with (frozen / "state").open("rb") as state:
+            with outside.opened(frozen / "state", what="a frozen machine") as state:
                 monitor.hand_over("state", state)
                 monitor.order("migrate_incoming fd:state")
             monitor.wait_until_migrated()
@@ -233,7 +234,7 @@ def key(chosen: Kernel, agent: Path) -> str:
     own = json.dumps([version(), BOOT_WORDS, _hardware(Path("ram"), Path("window"), shared=True)])
     hashed.update(own.encode())
     for file in (chosen.image, agent, *chosen.modules):
-        hashed.update(file.name.encode() + hashlib.sha256(file.read_bytes()).digest())
+        hashed.update(file.name.encode() + hashlib.sha256(outside.content(file)).digest())
     return f"{chosen.name}-{hashed.hexdigest()[:12]}"
 
 

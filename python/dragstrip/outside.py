@@ -1,0 +1,345 @@
+"""The boundary: what comes from outside is read here within limits, and made harmless before it is shown.
+
+Every file is opened by this module (tests/test_outside.py): a regular file and nothing else, of limited size,
+whose rows, nesting and number of values are limited before they are decoded. Each refusal is a
+`BadInputError` that names the file and the limit.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import stat
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from dragstrip.errors import BadInputError, Raw
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
+
+DESCRIPTION_MAX = MIB
+"""Bytes of a TOML file; the longest of the catalogue has 20 kB."""
+SCRIPT_MAX = MIB
+"""Bytes of a conformance script."""
+SOURCE_MAX = 16 * MIB
+"""Bytes of a source file or header."""
+TRACE_MAX = 16 * MIB
+"""Bytes of a recorded link: a time for each packet, so about 40 Gbit of traffic."""
+JSON_MAX = 256 * MIB
+"""Bytes of a JSON document; the scenario of a hundred thousand hosts has 80 MB."""
+VALUES_MAX = 20_000_000
+"""Values in a JSON document, about: a list of empty lists takes thirty times its text in memory."""
+NESTING_MAX = 64
+"""Depth of a JSON or TOML document."""
+BINARY_MAX = GIB
+"""Bytes of a kernel, a module, a program."""
+TABLE_MAX = 4 * GIB
+"""Bytes of a Parquet file."""
+DECODED_MAX = 2 * GIB
+"""Bytes that the columns asked for of a Parquet file may take in memory."""
+COLUMNS_MAX = 1_000
+"""Columns of a Parquet file."""
+
+
+def size_text(count: int) -> str:
+    """`16 MiB`."""
+    for size, unit in ((GIB, "GiB"), (MIB, "MiB"), (KIB, "KiB")):
+        if count >= size:
+            return f"{count / size:.3g} {unit}"
+    return f"{count} B"
+
+
+def unreadable(path: Path | str, error: OSError) -> BadInputError:
+    """An operating system's error as one that names the path."""
+    if isinstance(error, FileNotFoundError):
+        return BadInputError("", None, "is missing", str(path))
+    return BadInputError("", None, f"cannot be read: {error.strerror or error}", str(path))
+
+
+_KINDS = (
+    (stat.S_ISDIR, "a folder"),
+    (stat.S_ISFIFO, "a named pipe"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
+
+
+def _expect_regular(path: Path | str, status: os.stat_result, most: int, what: str) -> None:
+    if not stat.S_ISREG(status.st_mode):
+        kind = next((name for test, name in _KINDS if test(status.st_mode)), "something else")
+        raise BadInputError("", None, f"is {kind}, expected a regular file: {what}", str(path))
+    if status.st_size > most:
+        _too_large(path, Raw(size_text(status.st_size)), most, what)
+
+
+def _too_large(path: Path | str, size: Raw, most: int, what: str) -> None:
+    raise BadInputError("", size, f"at most {size_text(most)} for {what}", str(path))
+
+
+def expect_file(path: Path | str, most: int, what: str) -> None:
+    """Raises `BadInputError` for what is no regular file of at most this many bytes, without opening it."""
+    try:
+        _expect_regular(path, Path(path).stat(), most, what)
+    except OSError as error:
+        raise unreadable(path, error) from None
+    except ValueError as error:  # a null byte in the name
+        raise BadInputError("", None, f"is no name of a file: {error}", str(path)) from None
+
+
+@contextmanager
+def opened(path: Path | str, most: int = BINARY_MAX, what: str = "a file") -> Iterator[BinaryIO]:
+    """A regular file of at most this many bytes, open for reading; never waits for a pipe's other end."""
+    expect_file(path, most, what)  # opening a device or a pipe can itself do something
+    try:
+        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
+            _expect_regular(path, os.fstat(file.fileno()), most, what)
+            yield file
+    except OSError as error:
+        raise unreadable(path, error) from None
+
+
+def content(path: Path | str, most: int = BINARY_MAX, what: str = "a file") -> bytes:
+    """The bytes of a regular file of at most `most` of them."""
+    with opened(path, most, what) as file:
+        found = file.read(most + 1)
+    if len(found) > most:  # it says that it is smaller, as files of /proc do
+        _too_large(path, Raw("more"), most, what)
+    return found
+
+
+def text(path: Path | str, most: int, what: str, encoding: str = "utf-8") -> str:
+    """The text of a regular file of at most `most` bytes."""
+    try:
+        return content(path, most, what).decode(encoding)
+    except UnicodeDecodeError as error:
+        byte = f"byte {error.start} is {error.object[error.start]:#04x}"
+        expected = f"cannot be read: it is no {encoding.upper()} text, {byte}"
+        raise BadInputError("", None, expected, str(path)) from None
+
+
+# --- documents --------------------------------------------------------------------------------
+
+
+def parsed_json(said: str | bytes, source: str, what: str = "a JSON document") -> Any:
+    """The value of a JSON text from outside, of limited nesting and number of values."""
+    if isinstance(said, str):
+        said = said.encode(errors="surrogatepass")
+    counted = [said.count(mark) for mark in (b",", b"[", b"{")]
+    if sum(counted) > VALUES_MAX:
+        raise BadInputError("", Raw(f"about {sum(counted)} values"), f"at most {VALUES_MAX}", source)
+    try:
+        value = json.loads(said)
+    except RecursionError:
+        raise _too_deep(source) from None
+    except ValueError as error:
+        raise BadInputError(
+            "", None, f"is not {what} that can be read: {first_line(error)}", source
+        ) from None
+    if sum(counted[1:]) > NESTING_MAX:
+        expect_shallow(value, source)
+    return value
+
+
+def json_object(path: Path | str) -> dict[str, Any]:
+    """The JSON object in a file."""
+    value = parsed_json(content(path, JSON_MAX, "a JSON document"), str(path))
+    if not isinstance(value, dict):
+        raise BadInputError("", None, "is not a JSON object", str(path))
+    return value
+
+
+def unpacked(packed: bytes, most: int, what: str, source: str) -> bytes:
+    """What is compressed with xz, of at most `most` bytes."""
+    import lzma
+
+    machine = lzma.LZMADecompressor(memlimit=BINARY_MAX)
+    try:
+        found = machine.decompress(packed, most + 1)
+    except (lzma.LZMAError, EOFError) as error:
+        expected = f"is not {what} compressed with xz: {first_line(error)}"
+        raise BadInputError("", None, expected, source) from None
+    if len(found) > most:
+        _too_large(source, Raw("more, unpacked"), most, what)
+    if not machine.eof:
+        raise BadInputError("", None, f"is not {what} compressed with xz: its end is missing", source)
+    return found
+
+
+def packed_json(path: Path) -> Any:
+    """The value in a JSON document, compressed with xz where the file's name says so."""
+    said = content(path, JSON_MAX, "a JSON document")
+    if path.suffix == ".xz":
+        said = unpacked(said, JSON_MAX, "a JSON document", str(path))
+    return parsed_json(said, str(path))
+
+
+_LONG_KEY = re.compile(r"(?:[\w\"'-]+[ \t]*\.[ \t]*){%d}" % NESTING_MAX)  # noqa: UP031 - many braces
+
+
+def parsed_toml(path: Path | str, what: str = "a TOML file") -> dict[str, Any]:
+    """The table in a TOML file of limited size and nesting."""
+    said = text(path, DESCRIPTION_MAX, what).removeprefix("\ufeff")
+    if _LONG_KEY.search(said):  # the parser needs the square of such a key's length
+        raise _too_deep(str(path))
+    try:
+        table = tomllib.loads(said)
+    except RecursionError:
+        raise _too_deep(str(path)) from None
+    except ValueError as error:  # of integers with thousands of digits too
+        raise BadInputError("", None, f"is not TOML: {first_line(error)}", str(path)) from None
+    expect_shallow(table, str(path))
+    return table
+
+
+def expect_shallow(value: object, source: str) -> None:
+    """Raises `BadInputError` for lists and tables nested deeper than `NESTING_MAX`."""
+    level = [value]
+    for _ in range(NESTING_MAX):
+        level = [
+            inner
+            for outer in level
+            for inner in (outer.values() if isinstance(outer, dict) else outer)  # type: ignore[attr-defined]
+            if isinstance(inner, dict | list)
+        ]
+        if not level:
+            return
+    raise _too_deep(source)
+
+
+def _too_deep(source: str) -> BadInputError:
+    return BadInputError("", None, f"is nested more than {NESTING_MAX} deep", source)
+
+
+def first_line(error: BaseException) -> str:
+    """An error's text on one line."""
+    return (str(error).splitlines() or [type(error).__name__])[0][:LINE_MAX]
+
+
+# --- tables -----------------------------------------------------------------------------------
+
+
+@contextmanager
+def parquet(
+    path: Path, kinds: Mapping[str, str], columns: Sequence[str] | None = None
+) -> Iterator[tuple[pq.ParquetFile, pa.Schema]]:
+    """A Parquet file, open for reading, whose metadata promises what `kinds` says within `DECODED_MAX`.
+
+    `kinds` has `int`, `text`, `bool` or `float` for each known column; those in `columns` (else all known
+    ones) are checked and counted where they are there. Text is read as words and indexes, so that no short
+    file becomes long; the schema beside the file is its own (`spelled_out`). Errors of Arrow and of the
+    operating system become `BadInputError`.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    expect_file(path, TABLE_MAX, "a table")
+    try:
+        with pq.ParquetFile(path) as file:
+            schema, metadata = file.schema_arrow, file.metadata
+        wanted = [name for name in (kinds if columns is None else columns) if name in schema.names]
+        _expect_table(path, metadata.num_rows, schema, {name: kinds[name] for name in wanted})
+        words = [name for name in wanted if kinds[name] == "text"]
+        with pq.ParquetFile(path, metadata=metadata, read_dictionary=words) as file:
+            yield file, schema
+    except FileNotFoundError as error:
+        raise unreadable(path, error) from None
+    except (pa.ArrowException, OSError, ValueError) as error:
+        reason = f"is not a Parquet table that can be read ({first_line(error)}); expected a Parquet file"
+        raise BadInputError("", None, reason, str(path)) from error
+
+
+def _expect_table(path: Path, rows: int, schema: pa.Schema, wanted: Mapping[str, str]) -> None:
+    if len(schema.names) > COLUMNS_MAX:
+        raise BadInputError("", Raw(f"{len(schema.names)} columns"), f"at most {COLUMNS_MAX}", str(path))
+    for name, kind in wanted.items():
+        if schema.names.count(name) > 1:
+            raise BadInputError(name, None, "stands twice in this table", str(path))
+        found = schema.field(name).type
+        if not _is_kind(found, kind):
+            raise BadInputError(name, Raw(str(found)), f"a column of type {kind}", str(path))
+    most = DECODED_MAX // (_VALUE_BYTES * max(1, len(wanted)))
+    if rows > most:
+        raise BadInputError("", Raw(f"{rows} rows"), f"at most {most} of {len(wanted)} columns", str(path))
+
+
+_VALUE_BYTES = 8
+
+
+def _is_kind(found: pa.DataType, kind: str) -> bool:
+    from pyarrow import types
+
+    plain = found.value_type if types.is_dictionary(found) else found
+    tests: Mapping[str, Callable[[Any], bool]] = {
+        "int": types.is_integer,
+        "text": lambda it: types.is_string(it) or types.is_large_string(it),
+        "bool": types.is_boolean,
+        "float": lambda it: types.is_floating(it) or types.is_integer(it),
+    }
+    return types.is_null(plain) or tests[kind](plain)
+
+
+def spelled_out(table: pa.Table, schema: pa.Schema, path: Path) -> pa.Table:
+    """The table with text as in its file, words and indexes or not, if that fits `DECODED_MAX`."""
+    from pyarrow import types
+
+    for at, name in enumerate(table.column_names):
+        wanted, column = schema.field(name).type, table.column(at)
+        if not types.is_dictionary(column.type) or types.is_dictionary(wanted):
+            continue
+        length = sum(_length(chunk) for chunk in column.chunks)
+        if length > DECODED_MAX:
+            expected = f"at most {size_text(DECODED_MAX)} of text in a column"
+            raise BadInputError(name, Raw(size_text(length)), expected, str(path))
+        table = table.set_column(at, name, column.cast(wanted))
+    return table
+
+
+def _length(chunk: Any) -> int:
+    """Bytes of a chunk's texts written one after the other."""
+    import numpy as np
+
+    lengths = np.array([len(word or "") for word in chunk.dictionary.to_pylist()], dtype=np.int64)
+    indexes = np.asarray(chunk.indices.drop_null())
+    return 4 * int(lengths[indexes].sum())  # of UTF-8, at most
+
+
+# --- quantities and options -------------------------------------------------------------------
+
+
+def whole_number(said: str, most: int) -> int | None:
+    """A number written in the digits 0 to 9, up to `most`; none for anything else."""
+    if not (said.isascii() and said.isdigit() and len(said) <= len(str(most))):
+        return None
+    return int(said) if int(said) <= most else None
+
+
+# --- what is shown ----------------------------------------------------------------------------
+
+LINE_MAX = 2_000
+"""Characters of an error message."""
+
+_COMMANDS = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # a terminal obeys them; not tab and line feed
+    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # they change the direction of what follows
+    "\ud800-\udfff]"  # no characters: bytes of a path that is not UTF-8
+)
+
+
+def printable(said: str) -> str:
+    r"""The text without what a terminal would obey: `\x1b` in place of the character."""
+    return _COMMANDS.sub(lambda found: ascii(found[0])[1:-1], said)
+
+
+def one_line(said: str) -> str:
+    """A text from outside as part of a line, kept short."""
+    line = " ".join(printable(said).split())
+    return line if len(line) <= LINE_MAX else line[: LINE_MAX - 3] + "..."
