@@ -287,6 +287,11 @@ def _is_kind(found: pa.DataType, kind: str) -> bool:
     return types.is_null(plain) or tests[kind](plain)
 
 
+def kind_of(found: pa.DataType) -> str:
+    """The kind of a column of this type, as `parquet` takes it."""
+    return next(kind for kind in ("text", "bool", "int", "float") if _is_kind(found, kind))
+
+
 def spelled_out(table: pa.Table, schema: pa.Schema, path: Path) -> pa.Table:
     """The table with text as in its file, words and indexes or not, if that fits `DECODED_MAX`."""
     from pyarrow import types

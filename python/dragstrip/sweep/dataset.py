@@ -15,7 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from dragstrip import files
+from dragstrip import files, outside
+from dragstrip.errors import BadInputError
 from dragstrip.sweep.axes import quantity
 from dragstrip.sweep.plan import Index, Sweep
 from dragstrip.sweep.store import RESULTS, SCHEMA, Store
@@ -161,5 +162,18 @@ def _value(label: Any, suffix: str | None) -> Any:
 
 def read(folder: Path, columns: list[str] | None = None) -> pa.Table:
     """The dataset of a sweep's folder (some of its columns) as one table."""
-    parts = sorted((folder / FOLDER).glob("*.parquet"))
-    return pa.concat_tables([pq.read_table(part, columns=columns) for part in parts])
+    place = folder / FOLDER
+    parts = [part for part in (place / WHOLE, *sorted(place.glob("shard-*.parquet"))) if part.exists()]
+    if not parts:
+        raise BadInputError("", None, "is missing: the dataset of a sweep", str(place / WHOLE))
+    kinds = {
+        "run": "int",
+        "repeat": "int",
+        **{name: outside.kind_of(SCHEMA.field(name).type) for name in RESULTS},
+    }
+    tables = []
+    for part in parts:
+        with outside.parquet(part, kinds) as (file, schema):
+            wanted = columns or schema.names
+            tables.append(outside.spelled_out(file.read(columns=wanted), schema, part))
+    return pa.concat_tables(tables)
