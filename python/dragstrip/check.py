@@ -44,7 +44,7 @@ def check(planned: Plan, workers: int | None = None, watcher: Watcher | None = N
             Task(run.scenario, Path(scratch) / str(number), {}, run.engine, options[run.engine])
             for number, run in enumerate(runs)
         ]
-        prepare(tasks)
+        prepare(tasks, watcher or Watcher())
         outcomes = run_all(tasks, workers, watcher)
         complain(outcomes)
         verdicts = []

@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from dragstrip import _core
 from dragstrip.engines import DEFAULT
-from dragstrip.errors import BadInputError, Raw
+from dragstrip.errors import BadInputError, Raw, expect_text
 from dragstrip.experiment import Experiment
 
 T = TypeVar("T")
@@ -82,6 +82,11 @@ def compare(
         "repeat": repeat,
         "together": together,
     }
+    for name, given in form.items():
+        parts = [*given, *given.values()] if isinstance(given, dict) else given
+        words = parts if isinstance(parts, list) else [parts] if isinstance(parts, str) else []
+        for word in words:
+            expect_text("ALGORITHM" if name == "algorithms" else f"--{name.replace('_', '-')}", word)
     try:
         content = json.loads(_core.compare(json.dumps(form)))
     except _core.InputError as error:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich import box
 from rich.console import Console
@@ -18,9 +18,7 @@ from dragstrip.expand import PlannedRun
 from dragstrip.experiment import Experiment
 from dragstrip.paths import link_facts
 from dragstrip.pool import Outcome, Watcher
-
-if TYPE_CHECKING:
-    from rich.progress import Progress
+from dragstrip.spoken import Spoken, say
 
 UNKNOWN = "–"
 
@@ -30,10 +28,67 @@ def watching(runs: Sequence[PlannedRun], quiet: bool = False) -> Iterator[Watche
     """A progress bar on a terminal, a line per finished run elsewhere, nothing if quiet."""
     if quiet:
         yield Watcher()
-    elif sys.stderr.isatty():
+        return
+    watcher = _Bar(runs) if sys.stderr.isatty() else _Lines(runs)
+    try:
+        yield watcher
+    finally:
+        watcher.close()
+
+
+class _Lines(Watcher):
+    """A line per finished run, and others while nothing else is said."""
+
+    def __init__(self, runs: Sequence[PlannedRun]) -> None:
+        self.runs = runs
+        self.several = len({run.engine for run in runs}) > 1
+        self.done = 0
+        self.reached = [0.0] * len(runs)
+        self.total = sum(run.scenario["duration_ns"] for run in runs) / 1e9
+        self.spoken = Spoken()
+        self.spoken.doing(lambda: "checking what is to run ...")
+
+    def preparing(self, what: str) -> None:
+        say(what)
+
+    def started(self, index: int) -> None:
+        if not any(self.reached):
+            self.spoken.doing(self._running)
+
+    def _running(self) -> str:
+        reached, runs = sum(self.reached), len(self.runs)
+        return f"[{self.done}/{runs}] {reached:.3g} of {self.total:.3g} simulated seconds ..."
+
+    def advanced(self, index: int, now_ns: int) -> None:
+        self.reached[index] = now_ns / 1e9
+
+    def finished(self, index: int, outcome: Outcome) -> None:
+        self.done += 1
+        self.reached[index] = self.runs[index].scenario["duration_ns"] / 1e9
+        # Why it failed is said once, at the end.
+        ending = "done" if outcome.summary is not None else "failed"
+        run = self.runs[index]
+        name = f"{run.name} ({run.engine})" if self.several else run.name
+        self.tell(f"[{self.done}/{len(self.runs)}] {name}: {ending}", outcome)
+
+    def tell(self, line: str, outcome: Outcome) -> None:
+        say(line)
+
+    def concluding(self, what: str) -> None:
+        self.spoken.doing(lambda: f"{what} ...")
+
+    def close(self) -> None:
+        self.spoken.close()
+
+
+class _Bar(_Lines):
+    """One bar over simulated seconds of all runs; lines once it has gone."""
+
+    def __init__(self, runs: Sequence[PlannedRun]) -> None:
+        super().__init__(runs)
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-        progress = Progress(
+        self.progress = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
             MofNCompleteColumn(),
@@ -41,53 +96,42 @@ def watching(runs: Sequence[PlannedRun], quiet: bool = False) -> Iterator[Watche
             console=Console(stderr=True),
             transient=True,
         )
-        with progress:
-            yield _Bar(runs, progress)
-    else:
-        yield _Lines(runs)
+        self.bar = self.progress.add_task("simulated seconds", total=round(self.total))
+        self.progress.start()
 
+    def preparing(self, what: str) -> None:
+        self.progress.console.print(what, markup=False, highlight=False)
 
-class _Bar(Watcher):
-    """One bar over simulated seconds of all runs."""
-
-    def __init__(self, runs: Sequence[PlannedRun], progress: Progress) -> None:
-        self.runs = runs
-        self.progress = progress
-        self.reached = [0.0] * len(runs)
-        total = sum(run.scenario["duration_ns"] for run in runs) / 1e9
-        self.bar = progress.add_task("simulated seconds", total=round(total))
+    def started(self, index: int) -> None:
+        self.spoken.doing(None)
 
     def advanced(self, index: int, now_ns: int) -> None:
-        self._reach(index, now_ns / 1e9)
+        super().advanced(index, now_ns)
+        self._show()
 
     def finished(self, index: int, outcome: Outcome) -> None:
-        self._reach(index, self.runs[index].scenario["duration_ns"] / 1e9)
+        super().finished(index, outcome)
+        self._show()
+
+    def tell(self, line: str, outcome: Outcome) -> None:
         if outcome.summary is None:
-            self.progress.console.print(f"{self.runs[index].name}: {outcome.failure}", markup=False)
+            self.progress.console.print(line, markup=False, highlight=False)
 
     def aside(self) -> None:
         self.progress.stop()
 
     def concluding(self, what: str) -> None:
-        self.progress.update(self.bar, description=what)
+        if self.progress.live.is_started:
+            self.progress.update(self.bar, description=what)
+        else:
+            say(f"{what} ...")
 
-    def _reach(self, index: int, seconds: float) -> None:
-        self.reached[index] = seconds
+    def close(self) -> None:
+        super().close()
+        self.progress.stop()
+
+    def _show(self) -> None:
         self.progress.update(self.bar, completed=round(sum(self.reached)))
-
-
-class _Lines(Watcher):
-    def __init__(self, runs: Sequence[PlannedRun]) -> None:
-        self.runs = runs
-        self.several = len({run.engine for run in runs}) > 1
-        self.done = 0
-
-    def finished(self, index: int, outcome: Outcome) -> None:
-        self.done += 1
-        ending = "done" if outcome.summary is not None else outcome.failure
-        run = self.runs[index]
-        name = f"{run.name} ({run.engine})" if self.several else run.name
-        print(f"[{self.done}/{len(self.runs)}] {name}: {ending}", file=sys.stderr)  # noqa: T201
 
 
 def show_result(document: dict[str, Any], runs: Sequence[PlannedRun]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 from collections.abc import Iterable
 
 
@@ -33,6 +34,10 @@ class BadInputError(DragstripError):
         return BadInputError(self.field, Raw(self.value), self.expected, source)
 
 
+class FaultError(DragstripError):
+    """A fault of ours: its text asks for a report."""
+
+
 class Raw(str):
     """Text that is already as it should be shown."""
 
@@ -51,3 +56,18 @@ def nearest(word: str, known: Iterable[str]) -> str:
     """`, perhaps "X"` for the known word most like this one, or nothing."""
     close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
     return f'; did you mean "{close[0]}"?' if close else ""
+
+
+def of_system(error: OSError) -> str:
+    """What the system refused, with the path if it named one."""
+    said = os.strerror(error.errno) if error.errno else str(error) or type(error).__name__
+    return f"{os.fsdecode(error.filename)}: {said}" if isinstance(error.filename, str | bytes) else said
+
+
+def expect_text(field: str, value: str, source: str = "command line") -> str:
+    """The value; raises `BadInputError` for bytes that are not UTF-8 (surrogates, in Python)."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise BadInputError(field, value, "text in UTF-8", source) from None
+    return value

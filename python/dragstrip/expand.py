@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any, TypeAlias
 
-from dragstrip import _core, engines
+from dragstrip import _core, engines, quantities
 from dragstrip.errors import BadInputError, Raw
 from dragstrip.experiment import Experiment
 from dragstrip.machine import refuse_if_too_large
@@ -85,9 +85,8 @@ def check(scenario: Json, experiment: Experiment, source: str = "") -> None:
     if found:
         field_path, value, expected = found[0]
         more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
-        raise BadInputError(
-            _written_field(field_path, scenario, experiment), Raw(value), expected + more, source
-        )
+        field = _written_field(field_path, scenario, experiment)
+        raise BadInputError(_unsuffixed(field), Raw(_written(field_path, value)), expected + more, source)
     refuse_if_too_large(scenario, source)
 
 
@@ -239,6 +238,23 @@ def _written_field(field_path: str, scenario: Json, experiment: Experiment) -> s
         positions = [at for at, flow in enumerate(experiment.flows) for _ in range(flow.count)]
         return f"flows[{positions[index]}].{rest.removeprefix('transport.')}"
     return field_path
+
+
+_SUFFIXES = {"_ns": quantities.time_text, "_bps": quantities.rate_text, "_bytes": quantities.size_text}
+
+
+def _unsuffixed(field: str) -> str:
+    """`flows[0].start` for `flows[0].start_ns`: only a scenario's fields carry units."""
+    suffix = next((known for known in _SUFFIXES if field.endswith(known)), "")
+    return field.removesuffix(suffix)
+
+
+def _written(field: str, value: str) -> str:
+    """`'5s'` for `5000000000` in a field that ends with `_ns`."""
+    for suffix, text in _SUFFIXES.items():
+        if field.endswith(suffix) and value.isdecimal():
+            return repr(text(int(value)))
+    return value
 
 
 def _path_field(link: str, rest: str) -> str:

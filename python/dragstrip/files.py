@@ -30,7 +30,17 @@ class NotWrittenError(DragstripError):
     """A file could not be written; what was there before is still there."""
 
     def __init__(self, path: Path, error: OSError) -> None:
-        super().__init__(f"{path}: cannot be written: {error.strerror or error}")
+        said = os.strerror(error.errno) if error.errno else str(error)
+        super().__init__(f"{path}: cannot be written: {said}")
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """What the system refuses in the block is reported as of `path`."""
+    try:
+        yield
+    except OSError as error:
+        raise NotWrittenError(path, error) from error
 
 
 def write_whole(path: Path, write: Callable[[Path], object]) -> None:
@@ -84,36 +94,54 @@ ABANDONED_S = 86_400
 
 
 @contextmanager
-def appearing(folder: Path) -> Iterator[Path]:
+def appearing(folder: Path, reported: Path | None = None) -> Iterator[Path]:
     """A draft folder beside `folder` that takes its name when the block ends well, and vanishes otherwise.
 
     One whose process was killed stays behind, marked; after a day the next draft for `folder` removes it.
+    Raises `NotWrittenError` about `reported`, or `folder`.
     """
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    _remove_abandoned(folder)
-    draft = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".partial", dir=folder.parent))
+    reported = reported or folder
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        _remove_abandoned(folder)
+        draft = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".partial", dir=folder.parent))
+    except OSError as error:
+        raise NotWrittenError(reported, error) from error
     try:
         yield draft
         draft.chmod(0o777 & ~_umask())
         draft.replace(folder)
-    except BaseException:
+    except BaseException as error:
         shutil.rmtree(draft, ignore_errors=True)
+        if isinstance(error, OSError) and _below(draft, error.filename):
+            raise NotWrittenError(reported, error) from error
         raise
+
+
+def _below(draft: Path, name: object) -> bool:
+    """Whether an error is of a file in this draft: it names one there, or none as where a disk is full."""
+    return name is None or (isinstance(name, str) and Path(name).is_relative_to(draft))
 
 
 @contextmanager
 def replacing(folder: Path) -> Iterator[Path]:
     """As `appearing`, but `folder` may exist: what it holds stays until the draft is complete."""
     _remove_abandoned(folder)
-    prefix, parent = f".{folder.name}.", _made(folder.parent)
-    with tempfile.TemporaryDirectory(prefix=prefix, suffix=".partial", dir=parent) as aside:
-        place = Path(aside) / "new"
-        with appearing(place) as draft:
+    prefix, parent = f".{folder.name}.", folder.parent
+    make_folder(parent)
+    with writing(folder):
+        aside = Path(tempfile.mkdtemp(prefix=prefix, suffix=".partial", dir=parent))
+    try:
+        place = aside / "new"
+        with appearing(place, folder) as draft:
             yield draft
-        if not (folder.exists() and _exchanged(place, folder)):
-            with contextlib.suppress(FileNotFoundError):
-                folder.rename(Path(aside) / "old")
-            place.rename(folder)
+        with writing(folder):
+            if not (folder.exists() and _exchanged(place, folder)):
+                with contextlib.suppress(FileNotFoundError):
+                    folder.rename(aside / "old")
+                place.rename(folder)
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
 
 
 def _exchanged(one: Path, other: Path) -> bool:
@@ -121,11 +149,6 @@ def _exchanged(one: Path, other: Path) -> bool:
     here, exchange = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
     rename = getattr(ctypes.CDLL(None), "renameat2", None)
     return rename is not None and rename(here, os.fsencode(one), here, os.fsencode(other), exchange) == 0
-
-
-def _made(folder: Path) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
 
 
 def _remove_abandoned(folder: Path) -> None:

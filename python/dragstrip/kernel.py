@@ -18,7 +18,7 @@ from pathlib import Path
 from dragstrip import outside
 from dragstrip.cache import cache
 from dragstrip.errors import BadInputError, DragstripError, nearest
-from dragstrip.files import read_json, replacing, write_json
+from dragstrip.files import make_folder, read_json, replacing, write_json, write_text
 
 ARCHITECTURE = "amd64"
 NEWEST = f"linux-image-{ARCHITECTURE}"
@@ -100,8 +100,8 @@ def in_use() -> str | None:
 def choose(name: str) -> None:
     """From now on, runs use this kernel."""
     file = cache() / "kernels" / "in-use"
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(name + "\n")
+    make_folder(file.parent)
+    write_text(file, name + "\n")
 
 
 def fetch(version: str | None = None) -> Kernel:

@@ -61,3 +61,26 @@ Share: TypeAlias = Annotated[
     PlainSerializer(lambda share: f"{share * 100:.12g}%", return_type=str),
 ]
 """From 0 to 1."""
+
+
+def _scaled(units: tuple[tuple[int, str], ...]) -> Callable[[int], str]:
+    """Writes a whole number in the largest unit that leaves at most three digits behind the point."""
+
+    def write(value: int) -> str:
+        size, unit = next(
+            (known for known in units if value >= known[0] and 1000 * value % known[0] == 0), units[-1]
+        )
+        return f"{value / size:.12g}{unit}"
+
+    return write
+
+
+time_text = _scaled(((1_000_000_000, "s"), (1_000_000, "ms"), (1000, "us"), (1, "ns")))
+"""Nanoseconds as people write them: `5s`, `1.5ms`."""
+rate_text = _scaled(((1_000_000_000, "gbit"), (1_000_000, "mbit"), (1000, "kbit"), (1, "bit")))
+"""Bits per second as people write them."""
+
+
+def size_text(size: int) -> str:
+    """Bytes as people write them."""
+    return f"{size}b"

@@ -21,7 +21,7 @@ from dragstrip import _core, engines
 from dragstrip.errors import BadInputError, DragstripError
 from dragstrip.expand import PlannedRun, expand
 from dragstrip.experiment import Experiment
-from dragstrip.files import write_json
+from dragstrip.files import NotWrittenError, write_json, write_text
 from dragstrip.machine import release_memory
 from dragstrip.pool import Outcome, Task, Watcher, complain, run_all
 
@@ -127,20 +127,54 @@ def execute_all(
     """
     watcher = watcher or Watcher()
     tasks = [task for name, planned in plans.items() for task in _tasks(planned, out / name, command)]
-    prepare(tasks)
-    claim_folder(out)
+    prepare(tasks, watcher)
+    made_here = claim_folder(out)
     release_memory()  # what checking took: a hundred thousand hosts are hundreds of MB
     try:
         outcomes = run_all(tasks, workers, watcher)
-    except BaseException:
-        _leave(out)
-        raise
-    _sweep(out)
-    if all(outcome.summary is None for outcome in outcomes):
-        _leave(out)
+        _sweep(out)
         complain(outcomes)
-        raise DragstripError(f"every run failed; the first one: {outcomes[0].failure}")
+        if all(outcome.summary is None for outcome in outcomes):
+            raise _every_run_failed(outcomes)
+        documents, undrawn = _conclude(plans, outcomes, out, watcher, report, figures, measured)
+    except KeyboardInterrupt:
+        _leave(out, made_here)
+        raise
+    except BaseException:
+        # What took long stays, marked; what is soon made again does not fill the disk.
+        _leave(out, made_here, finished=any(engines.named(task.engine).slow for task in tasks))
+        raise
+    (out / PARTIAL).unlink()
+    if undrawn is not None:
+        raise NotDrawnError(undrawn, documents)
+    return documents
+
+
+class NotDrawnError(DragstripError):
+    """Everything was run, measured and written, but for a report."""
+
+    def __init__(self, reason: NotWrittenError, documents: dict[str, dict[str, Any]]) -> None:
+        super().__init__(f"{reason} (the result is kept; `dragstrip report` draws it)")
+        self.documents = documents
+
+
+def _every_run_failed(outcomes: Sequence[Outcome]) -> DragstripError:
+    first = outcomes[0].failure
+    return DragstripError(first if len(outcomes) == 1 else f"every run failed; the first one: {first}")
+
+
+def _conclude(
+    plans: Mapping[str, Plan],
+    outcomes: Sequence[Outcome],
+    out: Path,
+    watcher: Watcher,
+    report: bool,
+    figures: Sequence[str],
+    measured: Callable[[str, dict[str, Any]], object],
+) -> tuple[dict[str, dict[str, Any]], NotWrittenError | None]:
+    """Measures and writes; gives the documents, and what kept the first report from being written."""
     documents = {}
+    undrawn: NotWrittenError | None = None
     remaining = iter(outcomes)
     for name, planned in plans.items():
         watcher.concluding(f"measuring {name}".strip())
@@ -154,16 +188,18 @@ def execute_all(
         write_json(folder / "experiment.json", planned.experiment.content())
         write_json(folder / "result.json", document)
         measured(name, document)
-        if report and document["runs"]:
-            watcher.concluding(f"writing the report {name}".strip())
+        if report and document["runs"] and undrawn is None:
+            watcher.concluding(f"drawing the report {name}".strip())
             release_memory()
-            write_report(folder, figures)
+            try:
+                write_report(folder, figures)
+            except NotWrittenError as error:
+                undrawn = error
         documents[name] = document
-    (out / PARTIAL).unlink()
-    return documents
+    return documents, undrawn
 
 
-def prepare(tasks: Sequence[Task]) -> None:
+def prepare(tasks: Sequence[Task], watcher: Watcher) -> None:
     """Makes what the runs of each engine share.
 
     Raises `BadInputError` where an engine refuses all its runs, before it compiles or starts anything, and
@@ -182,18 +218,24 @@ def prepare(tasks: Sequence[Task]) -> None:
             reasons.append(refused[0])
         else:
             raise reasons[0].error(f"engine {engine.name}")
-        engine.prepare(options)
+        engine.prepare(options, watcher.preparing)
 
 
-def claim_folder(out: Path) -> None:
-    """Makes the output folder, or takes an empty one; raises `BadInputError` otherwise."""
+def claim_folder(out: Path) -> bool:
+    """Makes the output folder (true) or takes an empty one; raises `BadInputError` otherwise."""
     try:
+        made_here = not out.exists()
         if out.exists() and (not out.is_dir() or any(out.iterdir())):
             raise BadInputError("--out", str(out), "a folder that is empty or does not exist yet")
         out.mkdir(parents=True, exist_ok=True)
-        (out / PARTIAL).write_text("This folder is being written, or its run was interrupted.\n")
     except OSError as error:
         raise _unwritable(out, error) from None
+    try:
+        write_text(out / PARTIAL, "This folder is being written, or its run was interrupted.\n")
+    except NotWrittenError:
+        _leave(out, made_here)
+        raise
+    return made_here
 
 
 def next_folder(parent: Path, stem: str) -> Path:
@@ -222,7 +264,10 @@ def write_report(out: Path, figures: Sequence[str] = ()) -> Path:
     from dragstrip.report import write_report as write
 
     check_figures(figures)
-    return write(out, figures, _beside)
+    try:
+        return write(out, figures, _beside)
+    except OSError as error:
+        raise NotWrittenError(out / "report.html", error) from error
 
 
 def _beside(bundle: Bundle) -> Markup | None:
@@ -261,11 +306,19 @@ def _unwritable(folder: Path, error: OSError) -> BadInputError:
     return BadInputError("--out", str(folder), f"a folder that can be written ({error.strerror})")
 
 
-def _leave(out: Path) -> None:
-    """Removes a folder without a single recording; one with recordings stays, marked."""
+def _leave(out: Path, made_here: bool, *, finished: bool = True) -> None:
+    """Removes what was written; where recordings that are `finished` are to stay, they do, marked."""
     _sweep(out)
-    if not any(out.rglob("scenario.json")):
+    if finished and any(out.rglob("scenario.json")):
+        return
+    if made_here:
         shutil.rmtree(out, ignore_errors=True)
+        return
+    for entry in out.iterdir():
+        if entry.is_dir():
+            shutil.rmtree(entry, ignore_errors=True)
+        else:
+            entry.unlink(missing_ok=True)
 
 
 def _sweep(out: Path) -> None:

@@ -26,8 +26,8 @@ create_exception!(
 
 /// Runs a scenario given as JSON and answers with its tables (see `tables.rs` for their form).
 ///
-/// `progress` is called about every simulated second with the simulated time in nanoseconds; when it
-/// answers `False` the run ends early. The interpreter is free while the simulator works, and Ctrl-C
+/// `progress` is called with the simulated time in nanoseconds, about every simulated second and within some
+/// tenths of a real one; when it answers `False` the run ends early. The interpreter is free while the simulator works, and Ctrl-C
 /// ends the run. A panic is raised as `PanicError`.
 #[pyfunction]
 #[pyo3(signature = (scenario_json, progress=None))]

@@ -26,8 +26,8 @@ pub use observer::{Event, Loss, Observer, Sighting, Vantage};
 
 use dragstrip_scenario::Scenario;
 
-/// Runs `scenario` to its end. `progress` is called about every simulated second with the simulated
-/// time in nanoseconds; answering `false` ends the run early (its recording is then complete up to there).
+/// Runs `scenario` to its end. `progress` is called with the simulated time in nanoseconds, about every
+/// simulated second and within some tenths of a real one; answering `false` ends the run early (its recording is then complete up to there).
 ///
 /// # Errors
 /// A scenario that validation would refuse.

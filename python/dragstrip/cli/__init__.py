@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import shlex
-import sys
 from typing import Annotated, NoReturn
 
 import typer
 
-from dragstrip.cli import catalogue, compare, kernel, report, run, sweep, tools, validate
-from dragstrip.errors import BadInputError, DragstripError
-
-BAD_INPUT = 2
-INTERRUPTED = 130
+from dragstrip.cli import catalogue, compare, ending, kernel, report, run, sweep, tools, validate
 
 app = typer.Typer(
     name="dragstrip",
@@ -71,42 +65,7 @@ def agree(context: typer.Context) -> None:
 
 def main() -> NoReturn:
     """Run the command line; every error is one line on standard error, bad input exits with 2."""
-    try:
-        status = app(standalone_mode=False)
-        sys.stdout.flush()
-    except typer.exceptions.TyperException as error:
-        context = getattr(error, "ctx", None)
-        command = context.command_path if context else "dragstrip"
-        _fail(f"{error.format_message()} (see {command} --help)", BAD_INPUT)
-    except BadInputError as error:
-        _fail(str(error), BAD_INPUT)
-    except DragstripError as error:
-        _fail(str(error), 1)
-    except (KeyboardInterrupt, typer.Abort):
-        _fail("interrupted", INTERRUPTED)
-    except BrokenPipeError:  # the reader of our output has gone: nothing left to say
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
-    except Exception as error:
-        if os.environ.get("DRAGSTRIP_TRACEBACK"):
-            raise
-        _fail(
-            f"a fault in dragstrip: {type(error).__name__}: {error} "
-            "(DRAGSTRIP_TRACEBACK=1 shows where; please report it)",
-            70,  # EX_SOFTWARE of sysexits.h
-        )
-    except BaseException as error:
-        if type(error).__name__ != "PanicException":  # PyO3's, of a call that no engine makes
-            raise
-        _fail(f"a fault in dragstrip's core: {error} (please report it)", 70)
-    if status == INTERRUPTED:  # Typer's own way to tell of Ctrl-C
-        _fail("interrupted", INTERRUPTED)
-    sys.exit(status if isinstance(status, int) else 0)
-
-
-def _fail(message: str, status: int) -> NoReturn:
-    sys.stderr.write(f"error: {' '.join(message.split())}\n")
-    sys.exit(status)
+    ending.run(lambda: app(standalone_mode=False))
 
 
 if __name__ == "__main__":

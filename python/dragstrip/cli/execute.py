@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,10 +28,13 @@ def execute(
 ) -> None:
     """Runs one experiment: table or JSON, report; exits with 1 if a run failed."""
     from dragstrip.console import show_result, watching
-    from dragstrip.runner import execute, next_folder
+    from dragstrip.runner import NotDrawnError, execute
 
-    folder = out if out is not None else next_folder(Path("runs"), stem)
-    with watching([job.run for job in planned.jobs], quiet=as_json) as watcher:
+    undrawn: NotDrawnError | None = None
+    with (
+        _place(out, stem) as folder,
+        watching([job.run for job in planned.jobs], quiet=as_json) as watcher,
+    ):
 
         def measured(document: dict[str, Any]) -> None:
             if not as_json:  # the figures are there; the report takes a moment longer
@@ -37,16 +42,20 @@ def execute(
                 show_result(document, planned.runs)
                 sys.stdout.flush()
 
-        document = execute(
-            planned,
-            folder,
-            workers=workers,
-            watcher=watcher,
-            command=command_line(),
-            report=report,
-            figures=figures,
-            measured=measured,
-        )
+        try:
+            document = execute(
+                planned,
+                folder,
+                workers=workers,
+                watcher=watcher,
+                command=command_line(),
+                report=report,
+                figures=figures,
+                measured=measured,
+            )
+        except NotDrawnError as error:
+            undrawn = error
+            (document,) = error.documents.values()
     if as_json:
         print_json(located(document, folder))
     else:
@@ -56,8 +65,31 @@ def execute(
             console.show(both.of_result(document, folder))
         page = folder / "report.html"
         typer.echo(f"Report: {page}" if page.exists() else f"Recordings: {folder}")
+    if undrawn is not None:
+        raise undrawn
     if document["failed"]:
         raise typer.Exit(1)
+
+
+@contextmanager
+def _place(out: Path | None, stem: str) -> Iterator[Path]:
+    """The folder asked for, or the next below `runs`, which goes again if nothing is in it."""
+    from dragstrip.runner import next_folder
+
+    if out is not None:
+        yield out
+        return
+    parent = Path("runs")
+    made_here = not parent.exists()
+    folder = next_folder(parent, stem)
+    try:
+        yield folder
+    except BaseException:
+        with suppress(OSError):
+            folder.rmdir()
+            if made_here:
+                parent.rmdir()
+        raise
 
 
 def check_twice(planned: Plan, out: Path | None, workers: int | None, as_json: bool) -> None:
@@ -94,24 +126,28 @@ def execute_publication(
     from dragstrip.files import write_json
     from dragstrip.publications import console, pages
     from dragstrip.publications.document import document as compose
-    from dragstrip.runner import execute_all, next_folder
+    from dragstrip.runner import NotDrawnError, execute_all
 
     if write_docs is not None:
         pages.check([planned.experiment for planned in plans.values()], write_docs)
-    folder = out if out is not None else next_folder(Path("runs"), name)
     runs = [job.run for planned in plans.values() for job in planned.jobs]
     command = command_line()
-    with watching(runs, quiet=as_json) as watcher:
-        documents = execute_all(
-            plans, folder, workers=workers, watcher=watcher, command=command, report=report, figures=figures
-        )
-    document = compose(name, plans, documents)
-    write_json(folder / "catalogue.json", document)
+    settings: dict[str, Any] = {"workers": workers, "command": command, "report": report, "figures": figures}
+    undrawn: NotDrawnError | None = None
+    with _place(out, name) as folder, watching(runs, quiet=as_json) as watcher:
+        try:
+            documents = execute_all(plans, folder, watcher=watcher, **settings)
+        except NotDrawnError as error:
+            undrawn, documents = error, error.documents
+        document = compose(name, plans, documents)
+        write_json(folder / "catalogue.json", document)
     if as_json:
         print_json(document)
     else:
         console.show(document)
         typer.echo(f"Recordings: {folder}")
+    if undrawn is not None:
+        raise undrawn
     if document["failed"]:
         raise typer.Exit(1)
     if write_docs is not None:

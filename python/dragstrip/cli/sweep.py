@@ -7,11 +7,10 @@ from typing import Annotated
 
 import typer
 
+from dragstrip.cli.ending import INTERRUPTED
 from dragstrip.cli.options import ENGINES, JsonFlag, Report, Workers
 from dragstrip.cli.output import command_line, print_json
 from dragstrip.errors import BadInputError
-
-INTERRUPTED = 130
 
 
 def sweep(

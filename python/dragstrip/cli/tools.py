@@ -9,7 +9,7 @@ import typer
 
 from dragstrip.cli.options import ENGINES, JsonFlag
 from dragstrip.cli.output import print_json
-from dragstrip.errors import DragstripError
+from dragstrip.errors import BadInputError, DragstripError, Raw
 
 
 def doctor(as_json: JsonFlag = False) -> None:
@@ -42,7 +42,12 @@ def conform(
     """
     from dragstrip import conformance
 
-    played = conformance.play(conformance.scripts(scripts), engine)
+    try:
+        played = conformance.play(conformance.scripts(scripts), engine)
+    except BadInputError as error:
+        if error.field != "engine":
+            raise
+        raise BadInputError("--engine", Raw(error.value), error.expected, "command line") from None
     if as_json:
         print_json(conformance.document(played))
     else:
@@ -60,13 +65,24 @@ def new_algorithm(
     Example: dragstrip new-algorithm my-cc --bpf
     """
     import subprocess
+    import sys
+
+    from dragstrip.spoken import spoken
 
     root = Path(__file__).resolve().parents[3]
     if not (root / "crates/xtask/Cargo.toml").is_file():
         raise DragstripError("new-algorithm writes into the sources: it needs a checkout of them")
     command = ["cargo", "xtask", "new-algorithm", name, *(["--bpf"] if bpf else [])]
     try:
-        done = subprocess.run(command, cwd=root, check=False)  # noqa: S603
+        with spoken("compiling what writes it (cargo xtask) ..."):
+            done = subprocess.run(command, cwd=root, check=False, stderr=subprocess.PIPE, text=True)  # noqa: S603
     except FileNotFoundError:
         raise DragstripError("new-algorithm needs cargo (https://rustup.rs)") from None
-    raise typer.Exit(done.returncode)
+    if done.returncode:
+        said = (done.stderr.strip().splitlines() or [f"cargo ended with status {done.returncode}"])[-1]
+        raise (
+            BadInputError("NAME", None, said, "command line")
+            if done.returncode == 2
+            else DragstripError(said)
+        )
+    sys.stderr.write(done.stderr)

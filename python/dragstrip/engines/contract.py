@@ -23,6 +23,13 @@ Options: TypeAlias = Mapping[str, Any]
 Progress: TypeAlias = Callable[[int], object]
 """Called with the run's own nanoseconds from time to time; returning `False` ends the run."""
 
+Say: TypeAlias = Callable[[str], object]
+"""Called with a line about what is done now, where that takes seconds."""
+
+
+def quietly(_: str) -> None:
+    """Says nothing."""
+
 
 @dataclass(frozen=True)
 class Option:
@@ -73,7 +80,7 @@ class Engine(ABC):
         """Why this engine cannot run the scenario, as far as is known without starting anything."""
         return invalid(scenario, self.algorithms(options))
 
-    def prepare(self, options: Options) -> None:  # noqa: B027 - an engine may need nothing
+    def prepare(self, options: Options, say: Say = quietly) -> None:  # noqa: B027 - it may need nothing
         """Makes what all runs share (compiles, boots); raises `DragstripError` where it cannot run."""
 
     @abstractmethod

@@ -7,6 +7,7 @@ Everything else goes to worker processes: a worker that crashes fails the run it
 from __future__ import annotations
 
 import json
+import os
 import queue
 import sys
 import threading
@@ -16,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from dragstrip.engines.registry import DEFAULT, named
-from dragstrip.errors import BadInputError, Raw
+from dragstrip.errors import BadInputError, DragstripError, FaultError, Raw
 from dragstrip.pool.local import Local, cores
 from dragstrip.pool.process import UNLIMITED
-from dragstrip.pool.work import FAILED, OK, Answer, Order, perform
+from dragstrip.pool.work import FAILED, FAULT, OK, UNWRITTEN, Answer, Order, perform
 
 THREADED_RUNS_MAX = 24
 """More runs than this are worth worker processes: measuring and writing them holds the interpreter's lock."""
@@ -63,10 +64,20 @@ class Outcome:
     failure: str = ""
     wrong: Sequence[str] = ()
     """What the `BadInputError` was made of, if it was one."""
+    kind: str = ""
+    """`FAULT`, `UNWRITTEN`, or empty."""
 
 
 def complain(outcomes: Sequence[Outcome]) -> None:
-    """Raises `BadInputError` if no run was possible, the first because of what was asked for."""
+    """Raises `BadInputError` if no run was possible, the first because of what was asked for.
+
+    And `DragstripError` if a recording could not be written: the next one could not either.
+    """
+    for outcome in outcomes:
+        if outcome.kind == UNWRITTEN:
+            raise DragstripError(outcome.failure)
+    if outcomes[0].kind == FAULT and all(outcome.summary is None for outcome in outcomes):
+        raise FaultError(outcomes[0].failure)
     if outcomes[0].wrong and all(outcome.summary is None for outcome in outcomes):
         field, value, expected, source = outcomes[0].wrong
         raise BadInputError(field, Raw(value), expected, source)
@@ -74,6 +85,9 @@ def complain(outcomes: Sequence[Outcome]) -> None:
 
 class Watcher:
     """Called when something happens; the base class ignores it."""
+
+    def preparing(self, what: str) -> None:
+        """Something is made before the first task that takes seconds, once."""
 
     def started(self, index: int) -> None:
         """The task with this index has begun."""
@@ -130,9 +144,9 @@ FRAME_BYTES = 1514
 def _outcome(answer: Answer) -> Outcome:
     if answer["status"] == OK:
         return Outcome(answer["summary"])
-    if "output" in answer:
+    if "output" in answer and os.environ.get("DRAGSTRIP_TRACEBACK"):
         print(answer["output"], file=sys.stderr)  # noqa: T201
-    return Outcome(None, answer["reason"], answer.get("wrong", ()))
+    return Outcome(None, answer["reason"], answer.get("wrong", ()), answer.get("kind", ""))
 
 
 def _in_processes(orders: Sequence[Order], workers: int, watcher: Watcher) -> list[Outcome]:

@@ -10,10 +10,14 @@ from typing import Any
 
 from dragstrip.engines.contract import Json
 from dragstrip.engines.registry import DEFAULT, named
-from dragstrip.errors import BadInputError, DragstripError
+from dragstrip.errors import BadInputError, DragstripError, FaultError, of_system
+from dragstrip.files import NotWrittenError
 
 OK, FAILED, MEMORY_LIMIT, TIME_LIMIT = "ok", "failed", "memory limit", "time limit"
 """How a run ends: `status` of its answer."""
+
+FAULT, UNWRITTEN = "fault", "unwritten"
+"""`kind` of an answer without a summary: a fault of ours; a recording that the disk did not take."""
 
 OUTPUT_CHARACTERS = 2000
 """Of a run's last output that is kept."""
@@ -73,14 +77,22 @@ def perform(order: Order, progress: Callable[[int], object] | None = None) -> An
         made = {"status": MEMORY_LIMIT, "reason": "it needed more memory than a run may take"}
     except BadInputError as error:
         made = {"status": FAILED, "reason": str(error), "wrong": list(error.args)}
-    except (DragstripError, OSError) as error:
-        made = {"status": FAILED, "reason": str(error) or type(error).__name__}
+    except FaultError as error:
+        made = {"status": FAILED, "reason": str(error), "kind": FAULT}
+    except NotWrittenError as error:
+        made = {"status": FAILED, "reason": str(error), "kind": UNWRITTEN}
+    except DragstripError as error:
+        made = {"status": FAILED, "reason": str(error)}
+    except OSError as error:
+        made = {"status": FAILED, "reason": of_system(error)}
     except Exception as error:  # noqa: BLE001 - any other fault is this run's failure, reported in full
         import traceback
 
         made = {
             "status": FAILED,
-            "reason": f"{type(error).__name__}: {error}",
+            "reason": f"a fault in dragstrip: {type(error).__name__}: {error} "
+            "(DRAGSTRIP_TRACEBACK=1 shows where; please report it)",
+            "kind": FAULT,
             "output": traceback.format_exc()[-OUTPUT_CHARACTERS:],
         }
     made["cpu_s"] = time.process_time() - cpu

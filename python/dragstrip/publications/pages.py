@@ -17,7 +17,7 @@ from dragstrip.claims import CONTRADICTED, GRADES, NOT_TESTABLE, OPEN, REPRODUCE
 from dragstrip.errors import BadInputError, Raw
 from dragstrip.expand import expand
 from dragstrip.experiment import Experiment
-from dragstrip.files import write_json
+from dragstrip.files import write_json, write_text
 from dragstrip.paths import with_facts
 from dragstrip.publications.distributions import DRAWN, distributions
 from dragstrip.publications.document import Json, grades, reproduced_share
@@ -55,7 +55,7 @@ def write(document: Json, recordings: Path, page: Path) -> list[Path]:
             for kind, svg in distributions(recordings / name / stem).items():
                 outputs[catalogue.FOLDER.resolve() / name / f"{stem}-{kind}.svg"] = on_white(svg) + "\n"
     for file, text in outputs.items():
-        file.write_text(text, encoding="utf-8")
+        write_text(file, text)
     return [page.with_suffix(".json"), *outputs]
 
 

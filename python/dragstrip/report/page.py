@@ -128,8 +128,11 @@ class _Compiled(jinja2.BytecodeCache):
             return
         with suppress(OSError):
             file.parent.mkdir(exist_ok=True)
-            draft.write_bytes(bucket.bytecode_to_string())
-            draft.replace(file)
+            try:
+                draft.write_bytes(bucket.bytecode_to_string())
+                draft.replace(file)
+            finally:
+                draft.unlink(missing_ok=True)
 
     def _file(self, bucket: Bucket) -> Path:
         return HERE / "__pycache__" / f"{bucket.key}.{sys.implementation.cache_tag}.jinja"

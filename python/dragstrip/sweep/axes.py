@@ -14,12 +14,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from dragstrip import _core
-from dragstrip.errors import BadInputError
+from dragstrip.errors import BadInputError, expect_text
 from dragstrip.expand import flat
 from dragstrip.experiment import Experiment
 
 DIGITS = 4
 """Significant digits of a level between two ends: `1.874mbit` can be read, typed and found again."""
+
+POINTS_MAX = 100_000
+"""Of an axis, and of a sample."""
 
 AGAINST = "against"
 """The axis of a competing flow."""
@@ -64,6 +67,7 @@ def parse(text: str) -> Axis | Range:
     path, equals, values = text.partition("=")
     if not (path.strip() and equals and values.strip()):
         raise BadInputError("--vary", text, "PATH=VALUES, such as path.rtt=5ms,20ms,80ms", "command line")
+    expect_text("--vary", text)
     return of_text(path.strip(), values.strip(), "command line")
 
 
@@ -73,12 +77,14 @@ def of_text(path: str, values: str, source: str) -> Axis | Range:
     if ".." not in values:
         return listed(path, [_plain(value.strip()) for value in values.split(",")], source)
     ends, *words = values.split(":")
-    count = int(words.pop()) if words and words[-1].isdigit() else None
+    count = int(words.pop()[:18]) if words and words[-1].isascii() and words[-1].isdigit() else None
     kind = words.pop() if words else "lin"
     if words or kind not in ("log", "lin") or count == 0:
         raise BadInputError(
             f"vary.{path}", values, "LOW..HIGH, LOW..HIGH:log, or LOW..HIGH:log:COUNT (lin or log)", source
         )
+    if count is not None and count > POINTS_MAX:
+        raise BadInputError(f"vary.{path}", values, f"at most {POINTS_MAX:,} values", source)
     made = _range(path, *ends.split("..", 1), log=kind == "log", source=source)
     if count is None:
         return made
@@ -125,6 +131,8 @@ def sampled(axes: Sequence[Axis | Range], sample: str | None, seed: int) -> list
     found = re.fullmatch(r"(lhs|random):([1-9]\d*)", sample)
     if found is None:
         raise BadInputError("--sample", sample, "lhs:N or random:N", "command line")
+    if int(found[2][:9]) > POINTS_MAX:
+        raise BadInputError("--sample", sample, f"at most {POINTS_MAX:,} points", "command line")
     if not ranges:
         raise BadInputError("--sample", sample, "a --vary with a range, such as path.rate=1mbit..1gbit:log")
     points = list(_points(len(ranges), int(found[2]), found[1] == "lhs", seed))

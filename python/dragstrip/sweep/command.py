@@ -48,7 +48,7 @@ def parse_shard(text: str | None) -> tuple[int, int]:
     if text is None:
         return (1, 1)
     part, slash, parts = text.partition("/")
-    if slash and part.isdigit() and parts.isdigit() and 1 <= int(part) <= int(parts):
+    if slash and text.isascii() and part.isdigit() and parts.isdigit() and 1 <= int(part) <= int(parts):
         return int(part), int(parts)
     raise BadInputError("--shard", text, "k/N with k from 1 to N, such as 3/10", "command line")
 
@@ -64,8 +64,12 @@ def limits(time: str, memory: str) -> Limits:
             read[option] = parse(text)
         except _core.InputError as error:
             raise BadInputError(option, text, error.args[2], "command line") from None
+    if read["--time-limit"] == 0:
+        raise BadInputError("--time-limit", time, "a time above zero", "command line")
     if read["--memory-limit"] < MEMORY_MIN:
-        raise BadInputError("--memory-limit", memory, "at least 512mb: a worker's libraries alone take that")
+        raise BadInputError(
+            "--memory-limit", memory, "at least 512mb: a worker's libraries alone take that", "command line"
+        )
     return Limits(read["--time-limit"] / 1e9, read["--memory-limit"])
 
 

@@ -31,6 +31,9 @@ from dragstrip.sweep.build import version as build_version
 
 Json: TypeAlias = dict[str, Any]
 
+RUNS_MAX = 10_000_000
+"""Of a sweep: their keys alone take 360 MB."""
+
 FORMAT = 1
 """Of sweep.json and of the tables in the store; docs/sweeps.md."""
 
@@ -249,7 +252,7 @@ def describe(
     if duration is not None:
         base["duration"] = duration
     by_path: dict[str, Axis | Range] = {axis.path: axis for axis in _axes.of_experiment(experiment, source)}
-    by_path.update((axis.path, axis) for axis in map(_axes.parse, vary))
+    by_path.update(_typed(vary))
     for alias in ("seed", "repeat"):
         if alias in by_path:
             raise BadInputError(f"vary.{alias}", None, f"is not varied: use --{alias}", source)
@@ -257,7 +260,7 @@ def describe(
     axes = _axes.sampled(list(by_path.values()), sample, chosen)
     if against is not None:
         axes.append(_against(against, axes))
-    return Sweep(
+    described = Sweep(
         base,
         axes,
         experiment.repeat if repeat is None else repeat,
@@ -267,6 +270,23 @@ def describe(
         experiment.name or Path(source).stem or "sweep",
         experiment.title,
     )
+    if described.runs > RUNS_MAX:
+        parts = [f"{len(axis.levels):,} of {axis.path}" for axis in axes]
+        asked = " x ".join([*parts, f"{described.repeat:,} seeds"])
+        raise BadInputError("--vary", Raw(asked), f"at most {RUNS_MAX:,} runs in a sweep", "command line")
+    return described
+
+
+def _typed(vary: Sequence[str]) -> Iterator[tuple[str, Axis | Range]]:
+    """The axes of the command line, each field once."""
+    seen = set()
+    for text in vary:
+        axis = _axes.parse(text)
+        if axis.path in seen:
+            expected = f"each field once: {axis.path} is varied by another --vary"
+            raise BadInputError("--vary", text, expected, "command line")
+        seen.add(axis.path)
+        yield axis.path, axis
 
 
 def _against(rival: str, axes: Sequence[Axis]) -> Axis:

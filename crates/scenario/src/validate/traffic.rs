@@ -3,7 +3,7 @@
 use crate::routing::Topology;
 use crate::types::{Application, FlowSpec, ProbeSpec, Scenario, Transport};
 use dragstrip_cc::UnknownAlgorithm;
-use dragstrip_units::{DURATION_MAX_NS, Report};
+use dragstrip_units::{DURATION_MAX_NS, Duration, Report, tc};
 use std::collections::BTreeMap;
 
 /// Headers of IPv4 and UDP.
@@ -47,7 +47,7 @@ fn check_flow(
     check_start(scenario, *start_ns, at, report);
     if let Some(stop) = stop_ns {
         if stop <= start_ns {
-            report.add(format!("{at}.stop_ns"), stop, format!("later than start_ns ({start_ns})"));
+            report.add(format!("{at}.stop_ns"), stop, format!("later than the start ({})", shown(*start_ns)));
         }
         report.at_most(format!("{at}.stop_ns"), *stop, DURATION_MAX_NS);
     }
@@ -90,7 +90,7 @@ fn check_host(
 
 fn check_start(scenario: &Scenario, start_ns: u64, at: &str, report: &mut Report) {
     if start_ns >= scenario.duration_ns {
-        let expected = format!("before the end of the run ({})", scenario.duration_ns);
+        let expected = format!("before the end of the run ({})", shown(scenario.duration_ns));
         report.add(format!("{at}.start_ns"), start_ns, expected);
     }
 }
@@ -227,4 +227,8 @@ fn check_probe(
     let room = mtu(scenario, topology, &[from, target]).saturating_sub(IP_HEADER_BYTES);
     report.at_most(format!("{at}.size_bytes"), *size_bytes, room);
     check_start(scenario, *start_ns, at, report);
+}
+
+fn shown(ns: u64) -> String {
+    tc::format_time(Duration::from_nanos(ns))
 }

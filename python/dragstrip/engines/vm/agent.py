@@ -16,8 +16,10 @@ from pathlib import Path
 
 from dragstrip import outside
 from dragstrip.cache import cache
+from dragstrip.engines.contract import Say, quietly
 from dragstrip.engines.vm.locking import locked
 from dragstrip.errors import BadInputError, DragstripError
+from dragstrip.files import writing
 
 
 @dataclass(frozen=True)
@@ -43,17 +45,17 @@ AGENT = Part(
 LOCKSTEP = Part("dragstrip-lockstep", "libdragstrip_lockstep.so", "DRAGSTRIP_LOCKSTEP", ("lockstep",))
 
 
-def program() -> Path:
+def program(say: Say = quietly) -> Path:
     """The agent, a static program. Raises `DragstripError` when it cannot be compiled."""
-    return made(AGENT)
+    return made(AGENT, say)
 
 
-def lockstep() -> Path:
+def lockstep(say: Say = quietly) -> Path:
     """The library that keeps the emulator's threads in step. Raises `DragstripError` likewise."""
-    return made(LOCKSTEP)
+    return made(LOCKSTEP, say)
 
 
-def made(part: Part) -> Path:
+def made(part: Part, say: Say = quietly) -> Path:
     """The file; compiles it if need be."""
     own = os.environ.get(part.variable)
     if own:
@@ -70,12 +72,14 @@ def made(part: Part) -> Path:
         return kept
     with locked(cache() / "made" / "lock"):
         if not kept.exists():
+            say(f"engine vm, once: compiling {part.package} ...")
             built = _build(root, part)
-            kept.parent.mkdir(parents=True, exist_ok=True)
-            draft = kept.with_suffix(".partial")
-            shutil.copyfile(built, draft)
-            draft.chmod(0o755)
-            draft.replace(kept)
+            with writing(kept):
+                kept.parent.mkdir(parents=True, exist_ok=True)
+                draft = kept.with_suffix(".partial")
+                shutil.copyfile(built, draft)
+                draft.chmod(0o755)
+                draft.replace(kept)
     return kept
 
 

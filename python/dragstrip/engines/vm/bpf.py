@@ -17,9 +17,10 @@ from pathlib import Path
 
 from dragstrip import outside
 from dragstrip.cache import cache
+from dragstrip.engines.contract import Say, quietly
 from dragstrip.engines.vm.locking import locked
 from dragstrip.errors import BadInputError, DragstripError
-from dragstrip.files import appearing
+from dragstrip.files import appearing, writing
 
 HOME = Path(__file__).resolve().parents[4] / "bpf"
 """Where our algorithms, their header and the loader are."""
@@ -75,7 +76,7 @@ def _existing(source: str) -> Path:
     return file
 
 
-def compiled(source: str) -> Loadable:
+def compiled(source: str, say: Say = quietly) -> Loadable:
     """The congestion control in a C file; compiles it if need be.
 
     Raises `BadInputError` for a source that is none, `DragstripError` where it cannot be compiled at all.
@@ -87,6 +88,7 @@ def compiled(source: str) -> Loadable:
     place = cache() / "bpf" / _key(file)
     with locked(cache() / "bpf" / "lock"):
         if not place.exists():
+            say(f"engine vm, once: compiling {source} ...")
             with appearing(place) as draft:
                 made = draft / "made"
                 compile_object(file, made)
@@ -105,8 +107,10 @@ def loader() -> Path:
             libraries = ["-lbpf", "-lelf", "-lz", *_zstd()]
             done = _run("cc", "-O2", "-static", "-o", str(draft), str(source), *libraries)
             if done.returncode != 0:
+                draft.unlink(missing_ok=True)
                 raise DragstripError(f"the loader of BPF programs does not compile: {done.stderr[-2000:]}")
-            draft.replace(kept)
+            with writing(kept):
+                draft.replace(kept)
     return kept
 
 

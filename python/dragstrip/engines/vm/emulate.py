@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from dragstrip import _core, kernel, outside
-from dragstrip.engines.contract import invalid
+from dragstrip.engines.contract import Say, invalid, quietly
 from dragstrip.engines.vm import agent, bpf, machine
 from dragstrip.engines.vm.bpf import Loadable
 from dragstrip.engines.vm.window import Window
@@ -28,11 +28,12 @@ SILENCE = 12_000
 Columns = dict[str, dict[str, tuple[str, Any]]]
 
 
-def prepare(kernel_name: str | None = None) -> None:
+def prepare(kernel_name: str | None = None, say: Say = quietly) -> None:
     """Compiles the agent and boots the machine, once; raises `DragstripError` with what is missing."""
     machine.version()
-    agent.lockstep()
-    machine.snapshot(kernel.chosen(kernel_name), agent.program())
+    chosen = kernel.chosen(kernel_name)
+    agent.lockstep(say)
+    machine.snapshot(chosen, agent.program(say), say)
 
 
 def emulate(

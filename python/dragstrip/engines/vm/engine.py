@@ -7,7 +7,17 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from dragstrip import _core
-from dragstrip.engines.contract import Engine, Json, Option, Options, Progress, Refusal, invalid
+from dragstrip.engines.contract import (
+    Engine,
+    Json,
+    Option,
+    Options,
+    Progress,
+    Refusal,
+    Say,
+    invalid,
+    quietly,
+)
 
 if TYPE_CHECKING:
     from dragstrip.recording import Recording
@@ -43,14 +53,14 @@ class VirtualMachine(Engine):
         known = self.algorithms(options)
         return [*invalid(scenario, known), *_not_here(scenario, known)]
 
-    def prepare(self, options: Options) -> None:
+    def prepare(self, options: Options, say: Say = quietly) -> None:
         """Compiles the agent and what is to be loaded, and boots the machine, once."""
         from dragstrip.engines.vm import bpf
         from dragstrip.engines.vm.emulate import prepare
 
         for source in options.get("load", ()):
-            bpf.compiled(source)
-        prepare(options.get("kernel"))
+            bpf.compiled(source, say)
+        prepare(options.get("kernel"), say)
 
     def build(self, options: Options) -> str:
         """A hash of kernel, modules, emulator, agent, and what is loaded."""

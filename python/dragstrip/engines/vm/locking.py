@@ -7,12 +7,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from dragstrip.files import writing
+
 
 @contextmanager
 def locked(file: Path) -> Iterator[None]:
     """Waits for the lock on `file`, which the kernel lets go when its holder dies."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    with file.open("w") as opened:
+    with writing(file):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        opened = file.open("w")
+    with opened:
         fcntl.flock(opened, fcntl.LOCK_EX)
         yield
 

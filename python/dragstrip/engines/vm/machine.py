@@ -26,11 +26,12 @@ from typing import IO, Any
 
 from dragstrip import outside
 from dragstrip.cache import cache
+from dragstrip.engines.contract import Say, quietly
 from dragstrip.engines.vm.image import initramfs
 from dragstrip.engines.vm.locking import alone, locked
 from dragstrip.engines.vm.window import SIZE, Window
 from dragstrip.errors import DragstripError
-from dragstrip.files import appearing
+from dragstrip.files import appearing, writing
 from dragstrip.kernel import Kernel
 
 PROGRAM = "qemu-system-x86_64"
@@ -181,7 +182,8 @@ def _core() -> Iterator[int | None]:
     with contextlib.ExitStack() as stack:
         for core in sorted(os.sched_getaffinity(0)):
             lock = cache() / "machines" / f"core-{core}"
-            lock.touch()
+            with writing(lock):
+                lock.touch()
             with contextlib.suppress(OSError):
                 stack.enter_context(alone(lock))
                 break
@@ -218,13 +220,13 @@ def _monitor(talk: Path) -> list[str]:
     return ["-chardev", socket, "-mon", "chardev=talk,mode=readline"]
 
 
-def snapshot(chosen: Kernel, agent: Path) -> Path:
+def snapshot(chosen: Kernel, agent: Path, say: Say = quietly) -> Path:
     """The frozen machine for this kernel and agent: a folder with `ram` and `state`. Boots it if need be."""
     place = cache() / "machines" / key(chosen, agent)
     with locked(cache() / "machines" / "lock"):
         if not place.exists():
             with appearing(place) as draft, scratch() as folder:
-                _freeze(chosen, agent, draft, folder)
+                _freeze(chosen, agent, draft, folder, say)
     return place
 
 
@@ -238,8 +240,9 @@ def key(chosen: Kernel, agent: Path) -> str:
     return f"{chosen.name}-{hashed.hexdigest()[:12]}"
 
 
-def _freeze(chosen: Kernel, agent: Path, draft: Path, folder: Path) -> None:
+def _freeze(chosen: Kernel, agent: Path, draft: Path, folder: Path, say: Say) -> None:
     """Boots until the agent lets the watchdog fire, and saves the machine as it stands."""
+    say(f"engine vm, once for this kernel: booting Linux {chosen.name} in the emulator ...")
     initramfs(folder / "initramfs", agent, chosen.modules)
     Window(folder / "window").close()
     talk = folder / "talk"
@@ -252,6 +255,7 @@ def _freeze(chosen: Kernel, agent: Path, draft: Path, folder: Path) -> None:
     try:
         monitor = Monitor(machine, talk)
         monitor.wait_until_stopped()
+        say("engine vm, once for this kernel: saving the booted machine, from which every run starts ...")
         monitor.leave_memory_out()
         with (draft / "state").open("wb") as state:
             monitor.hand_over("state", state)

@@ -1,0 +1,381 @@
+"""What people type wrong, one row a case: one line on standard error, the right status, nothing left behind."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from dragstrip import cli
+
+PATH = "--rate 10mbit --rtt 40ms --queue 'bfifo limit 200kb'"
+GOOD = 'duration = "1s"\n[path]\nrate = "10mbit"\nrtt = "40ms"\nqueue = "bfifo limit 200kb"\n'
+ONE = f'{GOOD}[[flows]]\ncc = "reno"\n'
+"""An experiment that runs."""
+BYTE = "\udcff"
+"""A byte that is not UTF-8, as Python hands it over from a command line."""
+
+
+class Case(NamedTuple):
+    line: str
+    message: str
+    text: str | None = None
+    """Of a file mine.toml."""
+    status: int = 2
+
+
+USAGE = [
+    Case("", "Usage", status=2),
+    Case("race", "No such command 'race'"),
+    Case("Compare", "No such command"),
+    Case("--vesion", "No such option"),
+    Case("-x", "No such option"),
+    Case("compare --nope", "--nope"),
+    Case(f"compare {PATH}", "ALGORITHM"),
+    Case("compare --rtt 40ms --queue 'bfifo limit 200kb' reno", "--rate"),
+    Case("compare --rate 10mbit --queue 'bfifo limit 200kb' reno", "--rtt"),
+    Case("compare --rate 10mbit --rtt 40ms reno", "--queue"),
+    Case("compare --rate", "--rate"),
+    Case(f"compare {PATH} --flows reno", "--flows"),
+    Case(f"compare {PATH} --flows 1.5 reno", "--flows"),
+    Case(f"compare {PATH} --flows x reno", "--flows"),
+    Case(f"compare {PATH} --seed -1 reno", "--seed"),
+    Case(f"compare {PATH} --seed x reno", "--seed"),
+    Case(f"compare {PATH} --workers 0 reno", "--workers"),
+    Case(f"compare {PATH} --workers -1 reno", "--workers"),
+    Case(f"compare {PATH} --repeat 0 reno", "--repeat"),
+    Case(f"compare {PATH} --together=maybe reno", "--together"),
+    Case("list extra", "extra"),
+    Case("show", "Missing argument 'experiment'"),
+    Case("show a b", "b"),
+    Case("run", "Missing argument 'experiment'"),
+    Case("report", "Missing argument 'folder'"),
+    Case("doctor extra", "extra"),
+    Case("kernel", "Usage"),
+    Case("kernel nope", "nope"),
+    Case("kernel use", "Missing argument 'path'"),
+    Case("new-algorithm", "Missing argument 'name'"),
+    Case("validate explain", "Missing argument 'case'"),
+    Case("validate record", "Missing argument 'folder'"),
+    Case("validate bands", "Missing argument 'file'"),
+]
+
+EMPTY = [
+    Case(f"compare {PATH} --out '' reno", "--out: got ''"),
+    Case(f"compare {PATH} --out= reno", "--out: got ''"),
+    Case(f"compare {PATH} --out ' ' reno", "--out: got ' '"),
+    Case("compare --rate '' --rtt 40ms --queue 'bfifo limit 200kb' reno", "--rate: got ''"),
+    Case(f"compare {PATH} ''", "got ''"),
+    Case(f"compare {PATH} --loss '' reno", "--loss: got ''"),
+    Case("run '' ", "got ''"),
+    Case("show ''", "got ''"),
+    Case("report ''", "got ''"),
+    Case("sweep ''", "got ''"),
+    Case("sweep x --out ''", "--out: got ''"),
+    Case("sweep --replay abc --from ''", "--from: got ''"),
+    Case("run caia-110729a/adsl1 --out ''", "--out: got ''"),
+    Case("validate --out ''", "--out: got ''"),
+    Case("validate --grid ''", "--grid: got ''"),
+    Case("validate --write-docs ''", "--write-docs: got ''"),
+    Case("validate record ''", "got ''"),
+    Case("validate bands ''", "got ''"),
+    Case("kernel use ''", "got ''"),
+    Case("kernel fetch ''", "got ''"),
+    Case("conform ''", "got ''"),
+    Case("new-algorithm ''", "got ''"),
+]
+
+QUANTITIES = [
+    Case("compare --rate 10 --rtt 40ms --queue 'bfifo limit 200kb' reno", "--rate: got '10'"),
+    Case("compare --rate 0mbit --rtt 40ms --queue 'bfifo limit 200kb' reno", "above zero"),
+    Case("compare --rate -1mbit --rtt 40ms --queue 'bfifo limit 200kb' reno", "--rate"),
+    Case("compare --rate 1e30bit --rtt 40ms --queue 'bfifo limit 200kb' reno", "--rate"),
+    Case("compare --rate 10mbits --rtt 40ms --queue 'bfifo limit 200kb' reno", "--rate: got '10mbits'"),
+    Case("compare --rate 10Mb --rtt 40ms --queue 'bfifo limit 200kb' reno", "--rate"),
+    Case("compare --rate nan --rtt 40ms --queue 'bfifo limit 200kb' reno", "--rate"),
+    Case("compare --rate infmbit --rtt 40ms --queue 'bfifo limit 200kb' reno", "--rate"),
+    Case("compare --rate '10 m bit' --rtt 40ms --queue 'bfifo limit 200kb' reno", "--rate"),
+    Case("compare --rate ½mbit --rtt 40ms --queue 'bfifo limit 200kb' reno", "--rate"),
+    Case("compare --rate 10mbit --rtt 40 --queue 'bfifo limit 200kb' reno", "--rtt: got '40'"),
+    Case("compare --rate 10mbit --rtt -40ms --queue 'bfifo limit 200kb' reno", "--rtt"),
+    Case("compare --rate 10mbit --rtt 40m --queue 'bfifo limit 200kb' reno", "--rtt: got '40m'"),
+    Case("compare --rate 10mbit --rtt 1e99s --queue 'bfifo limit 200kb' reno", "--rtt"),
+    Case("compare --rate 10mbit --rtt 40ms,80ms --queue 'bfifo limit 200kb' reno", "--rtt"),
+    Case(f"compare {PATH} --duration 30 reno", "--duration: got '30'"),
+    Case(f"compare {PATH} --duration 0s reno", "--duration"),
+    Case(f"compare {PATH} --duration -5s reno", "--duration"),
+    Case(f"compare {PATH} --duration 99999s reno", "17000s"),
+    Case(f"compare {PATH} --duration 5min reno", "--duration"),
+    Case("compare --rate 10tbit --rtt 40ms --queue 'bfifo limit 200kb' --duration 16000s reno", "GiB"),
+    Case(f"compare {PATH} --loss 1 reno", "--loss: got '1'"),
+    Case(f"compare {PATH} --loss 101% reno", "--loss"),
+    Case(f"compare {PATH} --loss -1% reno", "--loss"),
+    Case(f"compare {PATH} --loss nan% reno", "--loss"),
+    Case(f"compare {PATH} --jitter 5 reno", "--jitter: got '5'"),
+    Case(f"compare {PATH} --jitter -5ms reno", "--jitter"),
+    Case(f"compare {PATH} --up-rate 5 reno", "--up-rate: got '5'"),
+    Case(f"compare {PATH} --up-rate 0bit reno", "--up-rate"),
+]
+
+QUEUES = [
+    Case("compare --rate 10mbit --rtt 40ms --queue 'bfifo limit 1000b' reno", "1514"),
+    Case("compare --rate 10mbit --rtt 40ms --queue red reno", "--queue"),
+    Case("compare --rate 10mbit --rtt 40ms --queue 'bfifo limit' reno", "--queue"),
+    Case("compare --rate 10mbit --rtt 40ms --queue 'bfifo 200kb' reno", "--queue"),
+    Case("compare --rate 10mbit --rtt 40ms --queue 'pfifo limit 0' reno", "--queue"),
+    Case("compare --rate 10mbit --rtt 40ms --queue 'pfifo limit -1' reno", "--queue"),
+    Case("compare --rate 10mbit --rtt 40ms --queue 'fq_code' reno", "--queue"),
+    Case("compare --rate 10mbit --rtt 40ms --queue 'fq_codel target 5' reno", "--queue"),
+    Case("compare --rate 10mbit --rtt 40ms --queue 'fq_codel limit 9999999999999999999' reno", "--queue"),
+    Case("compare --rate 10mbit --rtt 40ms --queue 'bfifo limit 200kb; rm -rf' reno", "--queue"),
+    Case("compare --rate 10mbit --rtt 40ms --queue '[/a]' reno", "--queue"),
+    Case(f"compare {PATH} --up-queue x reno", "--up-queue"),
+]
+
+NAMES = [
+    Case(f"compare {PATH} rneo", 'did you mean "reno"'),
+    Case(f"compare {PATH} RENO", "ALGORITHM"),
+    Case(f"compare {PATH} reno,cubic", "ALGORITHM"),
+    Case(f"compare {PATH} 'reno cubic'", "ALGORITHM"),
+    Case(f"compare {PATH} ../reno", "ALGORITHM"),
+    Case(f"compare {PATH} '[red]reno[/red]'", "ALGORITHM: got '[red]reno[/red]'"),
+    Case(f"compare {PATH} r{BYTE}no", "ALGORITHM: got 'r\\udcffno'"),
+    Case(f"compare --rate 10mbit --rtt 40ms --queue 'bfifo{BYTE}' reno", "--queue: got"),
+    Case(f"compare --rate 1{BYTE}mbit --rtt 40ms --queue 'bfifo limit 200kb' reno", "--rate: got"),
+    Case(f"compare {PATH} --sysctl net.ipv4.tcp_s{BYTE}=1 reno", "--sysctl"),
+    Case(f"show r{BYTE}", "dragstrip list"),
+    Case(f"run r{BYTE}", "dragstrip list"),
+    Case(f"sweep r{BYTE}", "dragstrip list"),
+    Case(f"report r{BYTE}", "FOLDER"),
+    Case(f"conform r{BYTE}", "r\\udcff"),
+    Case(f"compare {PATH} --gso maybe reno", "--gso"),
+    Case(f"compare {PATH} --link string reno", "--link"),
+    Case(f"compare {PATH} --engine ns3 reno", "--engine"),
+    Case(f"compare {PATH} --engine vm,sim reno", "--engine"),
+    Case(f"compare {PATH} --engine sim,sim reno", "--engine"),
+    Case(f"compare {PATH} --engine sim,vm,sim reno", "--engine"),
+    Case(f"compare {PATH} --engine , reno", "--engine"),
+    Case(f"compare {PATH} --engine vm rneo", 'did you mean "reno"'),
+    Case(f"compare {PATH} --engine-option kernel reno", "NAME=VALUE"),
+    Case(f"compare {PATH} --engine-option kernel=x reno", "--engine-option kernel"),
+    Case(f"compare {PATH} --engine-option nope=x reno", "--engine-option nope"),
+    Case(f"compare {PATH} --sysctl tcp_sack reno", "KEY=VALUE"),
+    Case(f"compare {PATH} --sysctl =1 reno", "KEY=VALUE"),
+    Case(f"compare {PATH} --sysctl net.ipv4.tcp_sak=0 reno", 'did you mean "net.ipv4.tcp_sack"'),
+    Case(f"compare {PATH} --sysctl net.ipv4.tcp_sack=maybe reno", "--sysctl"),
+    Case(f"compare {PATH} --load mine.bpf.c reno", "together with engine vm"),
+    Case(f"compare {PATH} --engine vm --load mine.bpf.c reno", "expected a C file"),
+]
+
+PLACES = [
+    Case(f"compare {PATH} --check --out x reno", "--out: got 'x'"),
+    Case(f"compare {PATH} --duration 1s --out mine.toml reno", "--out", ONE),
+    Case(f"compare {PATH} --duration 1s --out mine.toml/deeper reno", "--out", ONE),
+    Case(f"compare {PATH} --duration 1s --out . reno", "--out: got '.'", ONE),
+    Case(f"compare {PATH} --duration 1s --out /proc/dragstrip reno", "--out: got '/proc/dragstrip'"),
+    Case(f"compare {PATH} --duration 1s --out {'a' * 300} reno", "File name too long"),
+    Case(f"compare {PATH} --duration 1s --out {'a/' * 3000} reno", "File name too long"),
+    Case("run mine.toml --out mine.toml", "--out", ONE),
+    Case("run mine.toml --out /proc/x", "--out", ONE),
+    Case("sweep mine.toml --vary seed=1,2 --out x", "use --seed", ONE),
+    Case("sweep mine.toml --vary path.rtt=1ms,2ms --out mine.toml", "--out", ONE),
+    Case("sweep mine.toml --vary path.rtt=1ms,2ms --out mine.toml/x", "mine.toml/x", ONE),
+    Case("sweep mine.toml --vary path.rtt=1ms,2ms --out .", "--out", ONE),
+    Case("sweep mine.toml --vary path.rtt=1ms,2ms --out /proc/x", "/proc/x", ONE, 1),
+    Case("validate --out mine.toml", "--out", ONE),
+    Case("validate --write-docs nowhere/page.md", "--write-docs"),
+    Case("validate --write-docs .", "--write-docs"),
+    Case("validate bands nowhere/bands.json", "FILE"),
+    Case("validate record mine.toml", "FOLDER", ONE),
+    Case("run mine.toml --write-docs page.md", "--write-docs", ONE),
+    Case("run all --write-docs nowhere/page.md --duration 1s", "--write-docs"),
+    Case("report nowhere", "nowhere"),
+    Case("report .", "result.json"),
+    Case("report mine.toml", "FOLDER", ONE),
+    Case("report /dev/null", "FOLDER"),
+    Case("report . --figures gif", "--figures: got 'gif'"),
+    Case(f"compare {PATH} --figures svg, reno", "--figures: got ''"),
+    Case(f"compare {PATH} --figures svg --no-report reno", "no --no-report beside it"),
+    Case("run bu-cs655-2022 --figures svgz", "--figures: got 'svgz'"),
+    Case("run bu-cs655-2022 --check", "--check"),
+]
+
+EXPERIMENTS = [
+    Case("show nonesuch/thing", "dragstrip list"),
+    Case("run nonesuch/thing", "dragstrip list"),
+    Case("run missing.toml", "missing.toml: is missing"),
+    Case("show missing.toml", "missing.toml: is missing"),
+    Case("sweep missing.toml", "missing.toml: is missing"),
+    Case("run .", "'.'"),
+    Case("run /", "'/'"),
+    Case("run mine.toml", "mine.toml", ""),
+    Case("run mine.toml", "mine.toml", "x"),
+    Case("run mine.toml", "mine.toml", "[path\n"),
+    Case("run mine.toml", "mine.toml", "a = 1\na = 2\n"),
+    Case("run mine.toml", "duration", GOOD.replace('"1s"', "1") + '[[flows]]\ncc = "reno"\n'),
+    Case("run mine.toml", "flows", GOOD),
+    Case("run mine.toml", "flows", GOOD + "[[flows]]\n"),
+    Case("run mine.toml", "cc", GOOD + '[[flows]]\ncc = "rneo"\n'),
+    Case("run mine.toml", "cc", GOOD + "[[flows]]\ncc = 3\n"),
+    Case("run mine.toml", "cc", GOOD + '[[flows]]\ncc = ["reno"]\n'),
+    Case("run mine.toml", "flows", GOOD + "flows = 3\n"),
+    Case("run mine.toml", 'did you mean "queue"', ONE.replace("queue", "quue")),
+    Case("run mine.toml", "path.rate: got '10'", ONE.replace("10mbit", "10")),
+    Case("run mine.toml", "path.rtt: got '40'", ONE.replace("40ms", "40")),
+    Case("run mine.toml", "path.rate", ONE.replace('"10mbit"', "10")),
+    Case("run mine.toml", "path.queue", ONE.replace("bfifo limit", "bfifo limt")),
+    Case("run mine.toml", "flows[0].start: got '5s'", ONE + 'start = "5s"\n'),
+    Case("run mine.toml", "flows[0].start", ONE + 'start = "-5s"\n'),
+    Case("run mine.toml", "flows[0].stop", ONE + 'stop = "0s"\n'),
+    Case("run mine.toml", "flows[0].stop: got '100ms'", ONE + 'start = "500ms"\nstop = "100ms"\n'),
+    Case("run mine.toml", "flows[0].count", ONE + "count = 0\n"),
+    Case("run mine.toml", "flows[0].count", ONE + "count = -1\n"),
+    Case("run mine.toml", "flows[0].count", ONE + "count = 1.5\n"),
+    Case("run mine.toml", "repeat", "repeat = 0\n" + ONE),
+    Case("run mine.toml", "repeat", 'repeat = "x"\n' + ONE),
+    Case("run mine.toml", "seed", "seed = -1\n" + ONE),
+    Case("run mine.toml", "seed", "seed = 1e99\n" + ONE),
+    Case("run mine.toml", "seed", "seed = 99999999999999999999\n" + ONE),
+    Case("run mine.toml", "engine", 'engine = "ns3"\n' + ONE),
+    Case("run mine.toml", "hosts", ONE + '[hosts.nobody]\ngso = "off"\n'),
+    Case("run mine.toml", "hosts", ONE + '[hosts."*"]\nprofile = "windows"\n'),
+    Case("run mine.toml", "sysctl", ONE + '[hosts."*"]\nsysctl = { "net.ipv4.tcp_sak" = "1" }\n'),
+    Case("run mine.toml", "vary", ONE + '[vary]\n"path.rtt" = []\n'),
+    Case("run mine.toml", "vary", ONE + '[vary]\n"path.rtt" = 3\n'),
+    Case("run mine.toml", "path.rtx", ONE + '[vary]\n"path.rtx" = ["1ms"]\n'),
+    Case("run mine.toml", "path.rtt", ONE + '[vary]\n"path.rtt" = ["1ms", "2"]\n'),
+    Case("run mine.toml", "cc_options", ONE + "cc_options = { nope = 1 }\n"),
+    Case("run mine.toml", "claims", ONE + '[[claims]]\nid = "x"\n'),
+    Case("run mine.toml", "probes", ONE + '[[probes]]\nfrom = "nobody"\nto = "d"\n'),
+    Case("run mine.toml", "record", ONE + '[record]\ninterval = "0s"\n'),
+    Case("run mine.toml --duration 5", "duration: got '5'", ONE),
+    Case("run mine.toml --duration 0s", "duration", ONE),
+    Case("run mine.toml --repeat 0", "repeat", ONE),
+    Case("run mine.toml --seed -1", "seed", ONE),
+    Case("run mine.toml --engine ns3", "engine", ONE),
+    Case("run mine.toml --load x.c", "load", ONE),
+    Case("run mine.toml --engine vm --load x.c", "load", ONE),
+    Case("run mine.toml --workers 0", "--workers", ONE),
+    Case("show mine.toml", "cc", GOOD + '[[flows]]\ncc = "rneo"\n'),
+]
+
+SWEEPS = [
+    Case("sweep", "EXPERIMENT"),
+    Case("sweep mine.toml --vary path.rtt", "PATH=VALUES", ONE),
+    Case("sweep mine.toml --vary =1", "PATH=VALUES", ONE),
+    Case("sweep mine.toml --vary path.rtt=,", "empty", ONE),
+    Case("sweep mine.toml --vary path.rtt=1ms,1ms", "every value once", ONE),
+    Case("sweep mine.toml --vary path.rtt=1ms,2", "path.rtt: got 2", ONE),
+    Case("sweep mine.toml --vary path.nope=1,2", "path.nope", ONE),
+    Case("sweep mine.toml --vary nope=1,2", "nope", ONE),
+    Case("sweep mine.toml --vary path.rtt=1ms..2", "two quantities of one kind", ONE),
+    Case("sweep mine.toml --vary path.rtt=2ms..1ms:3", "from low to high", ONE),
+    Case("sweep mine.toml --vary path.rtt=0ms..1ms:log:3", "above zero", ONE),
+    Case("sweep mine.toml --vary path.rtt=1ms..2ms:exp:3", "LOW..HIGH", ONE),
+    Case("sweep mine.toml --vary path.rtt=1ms..2ms:log:0", "LOW..HIGH", ONE),
+    Case("sweep mine.toml --vary path.rtt=1ms..2ms:log", "--sample", ONE),
+    Case("sweep mine.toml --vary path.rtt=1ms..2ms:lin:1000000000", "at most 100,000 values", ONE),
+    Case(f"sweep mine.toml --vary path.rtt=1ms..2ms:lin:{'9' * 5000}", "at most 100,000 values", ONE),
+    Case("sweep mine.toml --vary path.rtt=1ms..2ms:lin:²", "LOW..HIGH", ONE),
+    Case(
+        "sweep mine.toml --vary path.rtt=1ms..2s:lin:50000 --vary path.rate=1mbit..1gbit:lin:50000",
+        "at most 10,000,000 runs",
+        ONE,
+    ),
+    Case("sweep mine.toml --vary path.rtt=1ms,2ms --repeat 1000000000", "at most 10,000,000 runs", ONE),
+    Case("sweep mine.toml --vary path.rtt=1ms..2ms:log --sample lhs:1000000000", "at most 100,000", ONE),
+    Case("sweep mine.toml --vary path.rtt=1ms..2ms:log --sample lhs:0", "lhs:N", ONE),
+    Case("sweep mine.toml --vary path.rtt=1ms..2ms:log --sample sobol:5", "lhs:N", ONE),
+    Case("sweep mine.toml --vary path.rtt=1ms,2ms --sample lhs:5", "--sample", ONE),
+    Case("sweep mine.toml --vary path.rtt=1ms --vary path.rtt=2ms", "each field once", ONE),
+    Case("sweep mine.toml --vary flow.cc=reno --vary flows.cc=cubic", "each field once", ONE),
+    Case("sweep mine.toml --vary flow.cc=reno,rneo", "rneo", ONE),
+    Case(f"sweep mine.toml --vary flow.cc=reno,r{BYTE}", "UTF-8", ONE),
+    Case("sweep mine.toml --vary flow.cc=reno,cubic --against bbr", "--against", ONE),
+    Case("sweep mine.toml --against bbr", "--against", ONE),
+    Case("sweep mine.toml --time-limit 0s", "--time-limit: got '0s', expected a time above zero", ONE),
+    Case("sweep mine.toml --time-limit 5", "--time-limit: got '5'", ONE),
+    Case("sweep mine.toml --time-limit -5s", "--time-limit", ONE),
+    Case("sweep mine.toml --memory-limit 1mb", "--memory-limit", ONE),
+    Case("sweep mine.toml --memory-limit x", "--memory-limit", ONE),
+    Case("sweep mine.toml --shard 0/3", "--shard", ONE),
+    Case("sweep mine.toml --shard 4/3", "--shard", ONE),
+    Case("sweep mine.toml --shard ²/3", "--shard", ONE),
+    Case("sweep mine.toml --shard 1", "--shard", ONE),
+    Case("sweep mine.toml --shard 1/0", "--shard", ONE),
+    Case("sweep mine.toml --repeat 0", "--repeat", ONE),
+    Case("sweep mine.toml --engine sim,vm", "one engine", ONE),
+    Case("sweep mine.toml --engine x", "engine", ONE),
+    Case("sweep mine.toml --duration 5", "duration", ONE),
+    Case("sweep mine.toml --on nowhere", "--on", ONE),
+    Case("sweep mine.toml --on ftp://x:1", "--on", ONE),
+    Case("sweep --replay abc", "--from"),
+    Case("sweep --replay abc --from nowhere", "--replay: got 'abc'"),
+    Case("sweep --replay ../.. --from .", "--replay"),
+    Case("sweep mine.toml --vary duration=1,2", "duration", ONE),
+]
+
+OTHERS = [
+    Case("validate nonesuch/thing", "dragstrip list"),
+    Case("validate bu-cs655-2022 --only nonesuch", "--only: got 'nonesuch'"),
+    Case("validate bu-cs655-2022 --set nonesuch", "PATH=VALUE"),
+    Case("validate bu-cs655-2022 --set nonesuch=1", "nonesuch"),
+    Case("validate bu-cs655-2022 --grid x.toml", "--grid: got x.toml"),
+    Case("validate bu-cs655-2022 --duration 3", "duration: got '3'"),
+    Case("validate --set a=1", "--set"),
+    Case("validate --repeat 2", "--repeat: got 2"),
+    Case("validate --grid nowhere.toml", "nowhere.toml"),
+    Case("validate --grid mine.toml", "mine.toml", "x"),
+    Case("validate --grid mine.toml", "mine.toml", ONE),
+    Case("validate --recordings nowhere", "nowhere"),
+    Case("validate --only nonesuch", "nonesuch"),
+    Case("validate --load exp.bpf.c", "only with EXPERIMENT"),
+    Case("validate explain nonesuch", "nonesuch"),
+    Case("validate record out nonesuch", "nonesuch"),
+    Case("validate record out --seeds 0", "--seeds"),
+    Case("conform nonesuch", "nonesuch"),
+    Case("conform mine.toml", "mine.toml", "x"),
+    Case("conform .", "is a folder"),
+    Case("conform --engine nope", "--engine"),
+    Case("kernel use nonesuch", "PATH: got 'nonesuch'"),
+    Case("kernel use mine.toml", "bzImage", "x"),
+    Case("kernel use .", "vmlinuz"),
+    Case("kernel use /dev/null", "PATH"),
+    Case("run caia-110729a/adsl1 --load mine.bpf.c", "together with engine vm"),
+]
+
+CASES = USAGE + EMPTY + QUANTITIES + QUEUES + NAMES + PLACES + EXPERIMENTS + SWEEPS + OTHERS
+
+
+def dragstrip(line: str, monkeypatch: pytest.MonkeyPatch) -> int:
+    """The exit status of a command line in this process."""
+    monkeypatch.setattr(sys, "argv", ["dragstrip", *shlex.split(line)])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    return int(ended.value.code or 0)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: (case.line or "nothing")[:60].replace(BYTE, "?"))
+def test_one_line_the_right_status_and_nothing_left(
+    case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    if case.text is not None:
+        (tmp_path / "mine.toml").write_text(case.text)
+    status = dragstrip(case.line, monkeypatch)
+    out, err = capsys.readouterr()
+    assert (status, out) == (case.status, "" if case.message != "Usage" else out)
+    if case.message == "Usage":
+        return
+    assert err.startswith("error: ")
+    assert err.count("\n") == 1
+    assert case.message in err
+    assert sorted(tmp_path.iterdir()) == ([tmp_path / "mine.toml"] if case.text is not None else [])
+    assert case.text is None or (tmp_path / "mine.toml").read_text() == case.text
+
+
+def test_there_are_enough_of_them() -> None:
+    assert len({(case.line, case.text) for case in CASES}) >= 190

@@ -1,0 +1,102 @@
+"""The program in a process of its own: where its output goes, signals, and what is said when it takes long."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+RUN = shlex.split("compare --rate 10mbit --rtt 40ms --queue 'bfifo limit 200kb' --duration 1s --out out reno")
+CHILD = "import sys; sys.argv[0] = 'dragstrip'; from dragstrip.cli import main; main()"
+
+
+def start(arguments: list[str], folder: Path, **settings: Any) -> subprocess.Popen[str]:
+    settings = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **settings}
+    return subprocess.Popen(
+        [sys.executable, "-P", "-c", CHILD, *arguments], cwd=folder, text=True, **settings
+    )
+
+
+def ended(arguments: list[str], folder: Path, **settings: Any) -> tuple[int, str]:
+    process = start(arguments, folder, **settings)
+    _, err = process.communicate(timeout=120)
+    return process.returncode, err
+
+
+full = pytest.mark.skipif(not Path("/dev/full").exists(), reason="/dev/full is Linux's")
+
+
+@full
+@pytest.mark.parametrize(
+    "arguments", [["list"], ["list", "--json"], ["--help"], ["compare", "--help"], ["--version"]]
+)
+def test_a_full_output_is_one_line(arguments: list[str], tmp_path: Path) -> None:
+    with Path("/dev/full").open("w") as output:
+        status, err = ended(arguments, tmp_path, stdout=output)
+    assert (status, err) == (1, "error: standard output: No space left on device\n")
+
+
+@full
+@pytest.mark.parametrize("more", [[], ["--json"]])
+def test_a_full_output_loses_no_run(more: list[str], tmp_path: Path) -> None:
+    with Path("/dev/full").open("w") as output:
+        status, err = ended([*RUN, *more], tmp_path, stdout=output)
+    assert status == 1
+    assert err.splitlines()[-1] == "error: standard output: No space left on device"
+    assert {"result.json", "report.html"} <= {file.name for file in (tmp_path / "out").iterdir()}
+    assert not (tmp_path / "out" / "PARTIAL").exists()
+
+
+@full
+def test_a_full_standard_error_ends_nothing(tmp_path: Path) -> None:
+    with Path("/dev/full").open("w") as errors:
+        status, _ = ended(RUN, tmp_path, stderr=errors)
+    assert status == 0
+
+
+def test_a_reader_that_has_gone_ends_it_without_a_word_and_loses_no_run(tmp_path: Path) -> None:
+    process = start(RUN, tmp_path)
+    assert process.stdout is not None
+    process.stdout.close()
+    _, err = process.communicate(timeout=120)
+    assert process.returncode == 1
+    assert "error" not in err
+    assert (tmp_path / "out" / "report.html").exists()
+
+
+@pytest.mark.parametrize("closed", [">&-", "<&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_standard_streams(closed: str, tmp_path: Path) -> None:
+    words = " ".join(f"'{word}'" for word in [sys.executable, "-P", "-c", CHILD.replace("'", '"'), *RUN])
+    done = subprocess.run(["/bin/sh", "-c", f"{words} {closed}"], cwd=tmp_path, capture_output=True, text=True, check=False)  # fmt: skip
+    assert done.returncode == (1 if ">&-" in closed.replace("2>&-", "") else 0)
+    assert "error" not in done.stderr
+    assert json.loads((tmp_path / "out" / "result.json").read_text())["failed"] == []
+
+
+@pytest.mark.parametrize("line", ["list", "show caia-110729a/adsl1"])
+def test_a_terminal_of_another_encoding(line: str, tmp_path: Path) -> None:
+    status, err = ended(line.split(), tmp_path, env={**os.environ, "PYTHONIOENCODING": "ascii"})
+    assert (status, err) == (0, "")
+
+
+def test_a_long_second_speaks_and_can_be_interrupted(tmp_path: Path) -> None:
+    process = start([*RUN, "--duration", "10s", "--no-report", "--flows", "30000"], tmp_path)
+    assert process.stderr is not None
+    began, said = time.monotonic(), ""
+    while "simulated seconds" not in said and time.monotonic() - began < 60:
+        said += process.stderr.readline()
+    assert "simulated seconds ..." in said
+    process.send_signal(signal.SIGINT)
+    began = time.monotonic()
+    _, err = process.communicate(timeout=60)
+    assert (process.returncode, err.splitlines()[-1]) == (130, "error: interrupted")
+    assert time.monotonic() - began < 20
+    assert list(tmp_path.iterdir()) == []
