@@ -47,7 +47,11 @@ fn check_flow(
     check_start(scenario, *start_ns, at, report);
     if let Some(stop) = stop_ns {
         if stop <= start_ns {
-            report.add(format!("{at}.stop_ns"), stop, format!("later than the start ({})", shown(*start_ns)));
+            report.add(
+                format!("{at}.stop_ns"),
+                stop,
+                format!("later than the start ({})", shown(*start_ns)),
+            );
         }
         report.at_most(format!("{at}.stop_ns"), *stop, DURATION_MAX_NS);
     }
