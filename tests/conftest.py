@@ -73,7 +73,8 @@ def recording(scenario: dict[str, Any]) -> Recording:
             "bytes_received": [1_250_000, 1_500_000],
             "segments_sent": [900, 1100],
             "retransmits": [3, 0],
-            "rto_count": [0, 0],
+            "rto_count": [0, None],
+            "reductions": [2, 0],
             "ecn_negotiated": [False, False],
             "datagrams_lost": pa.array([None, None], pa.int64()),
         },
@@ -84,7 +85,10 @@ def recording(scenario: dict[str, Any]) -> Recording:
             "rtt_ns": [t * 10_000_000 for t, _ in samples],
             "srtt_ns": [50_000_000 for _ in samples],
             "bytes_in_flight": [1448 for _ in samples],
+            "retransmits": [0 for _ in samples],
             "state": ["slow_start" if t <= 4 else "congestion_avoidance" for t, _ in samples],
+            "limited_by": ["cwnd" for _ in samples],
+            "limit": ["pacing" if t <= 3 else "cwnd" for t, _ in samples],
         },
         "received": {
             "time_ns": [t * SECOND for t, _ in received],
@@ -112,6 +116,7 @@ def recording(scenario: dict[str, Any]) -> Recording:
             "enqueued": [100 * t for t in range(1, 11)] * 2,
             "dropped": [0, 0, 0, 3, 3, 3, 3, 3, 3, 3] + [0] * 10,
             "marked": [0] * 20,
+            "sent_bytes": [400_000 * t for t in range(1, 11)] + [0] * 10,
         },
     }
     return Recording(scenario, {name: pa.table(columns) for name, columns in tables.items()}, {"seed": 1})

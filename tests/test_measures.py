@@ -40,12 +40,26 @@ def figure(recording: Recording, name: str, flow: int = 0, window: Window = Wind
         ("probe_lost", 0, 1.0),
         ("backlog_bytes_max", 0, 15140.0),
         ("dropped", 0, 3.0),
+        ("idle_s", 0, 6.8),  # 400 kB a second of 10 Mbit/s
+        ("reductions", 0, 2.0),
+        ("timeouts", 0, 0.0),
+        ("pacing_limited_s", 0, 3.0),
+        ("pacing_limited_s", 1, 1.0),  # of its life, 2 to 6 s
+        ("cwnd_limited_s", 1, 3.0),
+        ("app_limited_s", 0, 0.0),
+        ("slow_start_s", 1, 2.0),
+        ("recovery_s", 0, 0.0),
         ("jain", 0, 0.8),
         ("goodput_bps_total", 0, 4e6),
     ],
 )
 def test_figures_worked_out_by_hand(recording: Recording, name: str, flow: int, expected: float) -> None:
     assert figure(recording, name, flow) == pytest.approx(expected, rel=1e-12)
+
+
+def test_a_kernel_that_counts_timeouts_of_several_flows_has_none_of_one(recording: Recording) -> None:
+    assert figure(recording, "timeouts", 1) is None
+    assert [flow["timeouts"] for flow in summarise(recording)["flows"]] == [0, None]
 
 
 def test_steady_leaves_out_five_seconds(recording: Recording) -> None:

@@ -48,7 +48,9 @@ class FlowMeasures:
     bytes_received: int
     segments_sent: int
     retransmits: int
-    rto_count: int
+    rto_count: int | None
+    """None where a kernel counts those of several flows together."""
+    reductions: int
     ecn_negotiated: bool
     datagrams_lost: int | None
     goodput_bps: float

@@ -73,16 +73,18 @@ pub struct Counters {
     pub sent: u64,
     pub dropped: u64,
     pub marked: u64,
+    pub sent_bytes: u64,
 }
 
 impl AddAssign for Counters {
     fn add_assign(&mut self, other: Self) {
-        let Self { backlog_bytes, backlog_packets, sent, dropped, marked } = other;
+        let Self { backlog_bytes, backlog_packets, sent, dropped, marked, sent_bytes } = other;
         self.backlog_bytes += backlog_bytes;
         self.backlog_packets += backlog_packets;
         self.sent += sent;
         self.dropped += dropped;
         self.marked += marked;
+        self.sent_bytes += sent_bytes;
     }
 }
 
@@ -175,5 +177,6 @@ fn counters(spec: &QdiscSpec, attributes: &Attributes<'_>) -> Counters {
         sent: stats.get(8).and_then(|packets| long(packets, 0)).unwrap_or(get(basic, 8)),
         dropped: get(queue, 8),
         marked: spec.marked(stats.get(4).unwrap_or_default()), // TCA_STATS_APP
+        sent_bytes: long(basic, 0).unwrap_or_default(),
     }
 }

@@ -31,7 +31,9 @@ pub struct Flow {
     pub bytes_received: i64,
     pub segments_sent: i64,
     pub retransmits: i64,
-    pub rto_count: i64,
+    /// None where a kernel counts those of several flows together.
+    pub rto_count: Option<i64>,
+    pub reductions: i64,
     pub ecn_negotiated: bool,
     pub datagrams_lost: Option<i64>,
 }
@@ -265,7 +267,7 @@ fn texts<'a>(
 fn flows(recording: &Recording, end_ns: i64) -> Result<Vec<Flow>, MissingColumn> {
     use column::flows::{
         bytes_received, cc, datagrams_lost, ecn_negotiated, flow, label, protocol, receiver,
-        retransmits, rto_count, segments_sent, sender, start_ns, stop_ns,
+        reductions, retransmits, rto_count, segments_sent, sender, start_ns, stop_ns,
     };
     let numbers = ints(recording, &flow)?;
     let int = |def: &ColumnDef| ints(recording, def);
@@ -282,6 +284,7 @@ fn flows(recording: &Recording, end_ns: i64) -> Result<Vec<Flow>, MissingColumn>
     let (starts, stops) = (int(&start_ns)?, int(&stop_ns)?);
     let (received, sent) = (int(&bytes_received)?, int(&segments_sent)?);
     let (again, timeouts) = (int(&retransmits)?, int(&rto_count)?);
+    let reduced = int(&reductions)?;
     let lost = int(&datagrams_lost)?;
     let Some(Data::Bool(ecn)) = recording.column(&ecn_negotiated) else {
         return Err(missing(&ecn_negotiated));
@@ -299,7 +302,8 @@ fn flows(recording: &Recording, end_ns: i64) -> Result<Vec<Flow>, MissingColumn>
             bytes_received: known(received[row]).unwrap_or(0),
             segments_sent: known(sent[row]).unwrap_or(0),
             retransmits: known(again[row]).unwrap_or(0),
-            rto_count: known(timeouts[row]).unwrap_or(0),
+            rto_count: known(timeouts[row]),
+            reductions: known(reduced[row]).unwrap_or(0),
             ecn_negotiated: ecn[row],
             datagrams_lost: known(lost[row]),
         }

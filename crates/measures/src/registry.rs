@@ -40,7 +40,7 @@ pub enum Figure {
     /// A figure of the flow at a place of the table `flows`.
     FlowFigure(fn(&Measured, usize, &Window) -> Result<Option<f64>, MissingColumn>),
     /// A figure of the probe with a label, or of the queue of a link.
-    NameFigure(fn(&Measured, &str) -> Result<f64, MissingColumn>),
+    NameFigure(fn(&Measured, &str) -> Result<Option<f64>, MissingColumn>),
     /// A figure of the run.
     RunFigure(fn(&Measured) -> Option<f64>),
 }
@@ -208,7 +208,79 @@ pub const MEASURES: &[Measure] = &[
         "timeouts",
         "1",
         "expiries of the retransmission timer",
-        of_row!(|flow| Some(flow.rto_count as f64)),
+        of_row!(|flow| flow.rto_count.map(|count| count as f64)),
+    ),
+    measure(
+        Level::Flow,
+        "reductions",
+        "1",
+        "times that the window was reduced",
+        of_row!(|flow| Some(flow.reductions as f64)),
+    ),
+    measure(
+        Level::Flow,
+        "cwnd_limited_s",
+        "s",
+        "time in which the congestion window limits the sender (of recordings before format 3: window or pacing)",
+        Figure::FlowFigure(|run, place, window| run.limited_by_s(place, window, "cwnd")),
+    ),
+    measure(
+        Level::Flow,
+        "pacing_limited_s",
+        "s",
+        "time in which the pacer does",
+        Figure::FlowFigure(|run, place, window| run.limited_by_s(place, window, "pacing")),
+    ),
+    measure(
+        Level::Flow,
+        "rwnd_limited_s",
+        "s",
+        "time in which the receiver's window does",
+        Figure::FlowFigure(|run, place, window| run.limited_by_s(place, window, "rwnd")),
+    ),
+    measure(
+        Level::Flow,
+        "sndbuf_limited_s",
+        "s",
+        "time in which the send buffer does",
+        Figure::FlowFigure(|run, place, window| run.limited_by_s(place, window, "sndbuf")),
+    ),
+    measure(
+        Level::Flow,
+        "app_limited_s",
+        "s",
+        "time in which the application has nothing to send",
+        Figure::FlowFigure(|run, place, window| run.limited_by_s(place, window, "app")),
+    ),
+    measure(
+        Level::Flow,
+        "handshake_s",
+        "s",
+        "time without a connection",
+        Figure::FlowFigure(|run, place, window| run.limited_by_s(place, window, "handshake")),
+    ),
+    measure(
+        Level::Flow,
+        "slow_start_s",
+        "s",
+        "time in the states `slow_start` and `startup`",
+        Figure::FlowFigure(Measured::slow_start_s),
+    ),
+    measure(
+        Level::Flow,
+        "recovery_s",
+        "s",
+        "time in the states `cwr` and `recovery`",
+        Figure::FlowFigure(|run, place, window| {
+            run.in_state_s(place, window, &["cwr", "recovery"])
+        }),
+    ),
+    measure(
+        Level::Flow,
+        "loss_s",
+        "s",
+        "time in the state `loss`: after a timeout, until what was lost then is repaired",
+        Figure::FlowFigure(|run, place, window| run.in_state_s(place, window, &["loss"])),
     ),
     measure(
         Level::Flow,
@@ -243,7 +315,7 @@ pub const MEASURES: &[Measure] = &[
         "probe_lost",
         "1",
         "pings without an answer, in the whole run",
-        Figure::NameFigure(|run, label| Ok(run.probes_lost(label)? as f64)),
+        Figure::NameFigure(|run, label| Ok(Some(run.probes_lost(label)? as f64))),
     ),
     measure(
         Level::Queue,
@@ -257,14 +329,21 @@ pub const MEASURES: &[Measure] = &[
         "dropped",
         "packets",
         "packets dropped, at the end of the run",
-        Figure::NameFigure(|run, link| Ok(run.queue_total(link, &queues::dropped)? as f64)),
+        Figure::NameFigure(|run, link| Ok(Some(run.queue_total(link, &queues::dropped)? as f64))),
     ),
     measure(
         Level::Queue,
         "marked",
         "packets",
         "packets marked by ECN, at the end of the run",
-        Figure::NameFigure(|run, link| Ok(run.queue_total(link, &queues::marked)? as f64)),
+        Figure::NameFigure(|run, link| Ok(Some(run.queue_total(link, &queues::marked)? as f64))),
+    ),
+    measure(
+        Level::Queue,
+        "idle_s",
+        "s",
+        "time in which the link has nothing to send while some flow lives; none of a medium whose rate varies",
+        Figure::NameFigure(Measured::idle_s),
     ),
     measure(
         Level::Run,

@@ -171,6 +171,12 @@ impl Measured {
         Ok(rows_of(names, index, link).map(|row| counts[row]).max().unwrap_or(0))
     }
 
+    /// The rows of `queues` of a link.
+    pub(crate) fn queue_rows(&self, link: &str) -> Result<Vec<usize>, MissingColumn> {
+        let (names, index) = self.texts(&column::queues::link)?;
+        Ok(rows_of(names, index, link).collect())
+    }
+
     /// Goodput of every flow.
     pub(crate) fn goodputs(&self) -> Vec<f64> {
         self.flows().iter().map(crate::Flow::goodput_bps).collect()

@@ -3,7 +3,9 @@
 use crate::arithmetic::{jain, percentile, percentiles, total};
 use crate::measured::{Measured, MissingColumn, Window};
 use dragstrip_recording::column;
+use crate::why::{self, Finding};
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// A run's summary.
 #[derive(Clone, Debug, Serialize)]
@@ -13,6 +15,7 @@ pub struct Summary {
     probes: Vec<ProbeSummary>,
     queues: Vec<QueueSummary>,
     jain: Option<f64>,
+    why: Vec<Finding>,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -26,6 +29,10 @@ struct FlowSummary {
     retransmits: i64,
     segments_sent: i64,
     share: Option<f64>,
+    timeouts: Option<i64>,
+    reductions: i64,
+    limited_s: BTreeMap<String, f64>,
+    state_s: BTreeMap<String, f64>,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -41,6 +48,7 @@ struct QueueSummary {
     backlog_bytes: Backlog,
     dropped: i64,
     marked: i64,
+    idle_s: Option<f64>,
 }
 
 #[derive(Clone, Copy, Debug, Default, Serialize)]
@@ -66,6 +74,10 @@ fn three(mut values: Vec<f64>) -> Three {
     })
 }
 
+fn owned(spent: BTreeMap<&str, f64>) -> BTreeMap<String, f64> {
+    spent.into_iter().map(|(name, seconds)| (name.to_owned(), seconds)).collect()
+}
+
 /// The summary of a run.
 ///
 /// # Errors
@@ -86,6 +98,10 @@ pub fn summarise(run: &Measured) -> Result<Summary, MissingColumn> {
             retransmits: flow.retransmits,
             segments_sent: flow.segments_sent,
             share: (all > 0.0).then(|| goodputs[place] / all),
+            timeouts: flow.rto_count,
+            reductions: flow.reductions,
+            limited_s: owned(run.limited_s(place, &everything)?),
+            state_s: owned(run.state_s(place, &everything)?),
         });
     }
     let probes = run.scenario.probes.iter().map(|probe| {
@@ -105,6 +121,7 @@ pub fn summarise(run: &Measured) -> Result<Summary, MissingColumn> {
             backlog_bytes: Backlog { p50, p95, max },
             dropped: run.queue_total(link, &column::queues::dropped)?,
             marked: run.queue_total(link, &column::queues::marked)?,
+            idle_s: run.idle_s(link)?,
         })
     });
     Ok(Summary {
@@ -113,5 +130,6 @@ pub fn summarise(run: &Measured) -> Result<Summary, MissingColumn> {
         probes: probes.collect::<Result<_, _>>()?,
         queues: queues.collect::<Result<_, _>>()?,
         jain: jain(&goodputs),
+        why: why::explain(run)?,
     })
 }

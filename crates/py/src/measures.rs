@@ -28,7 +28,8 @@ struct FlowRow<'a> {
     bytes_received: i64,
     segments_sent: i64,
     retransmits: i64,
-    rto_count: i64,
+    rto_count: Option<i64>,
+    reductions: i64,
     ecn_negotiated: bool,
     datagrams_lost: Option<i64>,
     goodput_bps: f64,
@@ -48,6 +49,7 @@ impl<'a> From<&'a Flow> for FlowRow<'a> {
             segments_sent,
             retransmits,
             rto_count,
+            reductions,
             ecn_negotiated,
             datagrams_lost,
         } = row;
@@ -63,6 +65,7 @@ impl<'a> From<&'a Flow> for FlowRow<'a> {
             segments_sent: *segments_sent,
             retransmits: *retransmits,
             rto_count: *rto_count,
+            reductions: *reductions,
             ecn_negotiated: *ecn_negotiated,
             datagrams_lost: *datagrams_lost,
             goodput_bps: row.goodput_bps(),
@@ -132,7 +135,7 @@ impl PyMeasured {
                     figure(&self.0, place, &window).map_err(missing)
                 }
                 Figure::NameFigure(figure) => {
-                    figure(&self.0, subject.extract()?).map(Some).map_err(missing)
+                    figure(&self.0, subject.extract()?).map_err(missing)
                 }
                 Figure::RunFigure(figure) => Ok(figure(&self.0)),
                 Figure::OfFlow(_) | Figure::OfName(_) => Err(PyKeyError::new_err(name.to_owned())),

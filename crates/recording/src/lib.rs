@@ -21,4 +21,4 @@ pub use tables::*;
 
 /// The format that is written: the number goes up when a table or a column is added. Nothing is ever
 /// renamed or removed, so that a reader of format N reads all formats up to N.
-pub const FORMAT: u32 = 2;
+pub const FORMAT: u32 = 3;

@@ -42,7 +42,8 @@ tables! {
         bytes_written: Int, "B", "what the sending socket took so far, sent or not";
         retransmits: Int, "1", "retransmissions so far";
         state: Text, "", "`disorder`, `cwr`, `recovery` or `loss`; while nothing is wrong the algorithm's own phase";
-        limited_by: Text, "", "what limits the sender: `cwnd`, `rwnd`, `sndbuf` or `app`";
+        limited_by: Text, "", "what limits the sender: `cwnd`, `rwnd`, `sndbuf` or `app`; pacing counts as `cwnd`";
+        limit: Text, "", "what limits the sender: `cwnd`, `pacing`, `rwnd`, `sndbuf`, `app`, or `handshake` while no connection exists", since 3;
     }
     received: Received of ReceivedRow, since 1, "a row per flow and interval of its life", "" {
         time_ns: Int, "ns", "the interval's end";
@@ -71,6 +72,7 @@ tables! {
         enqueued: Int, "1", "packets so far";
         dropped: Int, "1", "packets so far";
         marked: Int, "1", "packets so far (ECN)";
+        sent_bytes: Int, "B", "Ethernet frames that have left the queue so far", since 3;
     }
     cc_state: CcState of CcStateRow, since 2,
     "a row per TCP flow, sample and variable of its congestion control (`record.cc_state`)",
@@ -151,6 +153,7 @@ mod tests {
                 }
             }
         }
-        assert_eq!(TABLES.iter().map(|table| table.since).max(), Some(FORMAT));
+        let columns = TABLES.iter().flat_map(|table| table.columns);
+        assert_eq!(columns.map(|column| column.since).max(), Some(FORMAT));
     }
 }

@@ -7,7 +7,7 @@ use crate::profile::Settings;
 use crate::receiver::Receiver;
 use crate::segment::{Ecn, Flags, Outbox, Segment, SynOptions, Timestamps};
 use crate::sender::{Io, Sender, Supply};
-use crate::snapshot::Snapshot;
+use crate::snapshot::{LimitedBy, Snapshot};
 use crate::ticks::Ticks;
 use dragstrip_cc::{Algorithm, CongestionControl, EcnMode};
 use dragstrip_units::Instant;
@@ -440,6 +440,10 @@ impl Endpoint {
                 dragstrip_cc::CaState::Loss => "loss",
             },
             limited_by: sender.limited_by(),
+            limit: match self.phase {
+                Phase::Closed | Phase::Handshake => LimitedBy::Handshake,
+                Phase::Established | Phase::Reset => sender.limit(),
+            },
         }
     }
 }

@@ -3,8 +3,12 @@
 /// What holds the sender back (`tcp_info`: busy, rwnd-limited, sndbuf-limited).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LimitedBy {
-    /// The congestion window.
+    /// No connection exists yet.
+    Handshake,
+    /// The congestion window, or what else holds a moment's data back (Nagle, deferred bursts, the local queue).
     Cwnd,
+    /// The pacer.
+    Pacing,
     /// The receiver's window.
     Rwnd,
     /// The send buffer.
@@ -18,7 +22,9 @@ impl LimitedBy {
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
+            Self::Handshake => "handshake",
             Self::Cwnd => "cwnd",
+            Self::Pacing => "pacing",
             Self::Rwnd => "rwnd",
             Self::Sndbuf => "sndbuf",
             Self::App => "app",
@@ -53,6 +59,8 @@ pub struct Snapshot {
     pub retransmits: u64,
     /// Recovery state, or the algorithm's phase while nothing is wrong.
     pub state: &'static str,
-    /// What holds the sender back.
+    /// What holds the sender back, as format 1 of the recording has it: pacing counts as the window.
     pub limited_by: LimitedBy,
+    /// What holds the sender back.
+    pub limit: LimitedBy,
 }

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-FORMAT = 2
+FORMAT = 3
 """The format that is written."""
 
 
@@ -57,6 +57,7 @@ SCHEMA: Mapping[str, Mapping[str, Column]] = {
         "retransmits": Column("int", False, "1", 1),
         "state": Column("text", False, "", 1),
         "limited_by": Column("text", False, "", 1),
+        "limit": Column("text", False, "", 3),
     },
     "received": {
         "time_ns": Column("int", False, "ns", 1),
@@ -84,6 +85,7 @@ SCHEMA: Mapping[str, Mapping[str, Column]] = {
         "enqueued": Column("int", False, "1", 1),
         "dropped": Column("int", False, "1", 1),
         "marked": Column("int", False, "1", 1),
+        "sent_bytes": Column("int", False, "B", 3),
     },
     "cc_state": {
         "time_ns": Column("int", False, "ns", 2),

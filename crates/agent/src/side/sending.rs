@@ -7,6 +7,17 @@ use crate::fault::Fault;
 use dragstrip_recording::{SampleRow, Samples, Word};
 use std::os::fd::OwnedFd;
 
+/// What one look at a connection says about what limits it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Known {
+    /// There is no connection yet.
+    Handshake,
+    /// The pacer, if anything but the application, the receiver or the send buffer.
+    Paced,
+    /// Nothing.
+    Nothing,
+}
+
 /// What is kept of a sending end.
 pub struct Sending {
     /// This end opened the connection: the kernel counts its SYN as a byte.
@@ -20,8 +31,9 @@ pub struct Sending {
     acks_together: u64,
     /// When the interval began, and `Info::busy_us` then.
     interval: (i64, [u64; 3]),
-    /// Rows of `samples` since then: what held the sender back is known at the interval's end.
-    rows: Vec<usize>,
+    /// Rows of `samples` since then, and what each knows by itself: what held the sender back is known at the
+    /// interval's end.
+    rows: Vec<(usize, Known)>,
     /// Beginnings of CWR, and of any reduction, that samples saw.
     seen_cwr: u64,
     seen_reductions: u64,
@@ -110,8 +122,14 @@ impl Sending {
             retransmits: info.retransmits as i64,
             state: table.state.word(state),
             limited_by: Word::default(), // known at the interval's end
+            limit: Word::default(),
         };
-        self.rows.push(table.push(row));
+        let known = match info {
+            info if info.handshake => Known::Handshake,
+            info if info.is_paced() => Known::Paced,
+            _ => Known::Nothing,
+        };
+        self.rows.push((table.push(row), known));
     }
 
     /// Says of an interval's rows what held the sender back longest in it, by the kernel's own clocks.
@@ -126,9 +144,17 @@ impl Sending {
             ("app", ((now_ns - begun_ns) as u64 / 1_000).saturating_sub(busy)),
         ];
         let longest = spent.iter().rev().max_by_key(|(_, time)| *time);
-        let limit = table.limited_by.word(longest.map_or("cwnd", |(name, _)| *name));
-        for row in self.rows.drain(..) {
-            table.limited_by.set(row, limit);
+        let longest = longest.map_or("cwnd", |(name, _)| *name);
+        let limited_by = table.limited_by.word(longest);
+        for (row, known) in self.rows.drain(..) {
+            table.limited_by.set(row, limited_by);
+            let limit = match known {
+                Known::Handshake => "handshake",
+                Known::Paced if longest == "cwnd" => "pacing",
+                Known::Paced | Known::Nothing => longest,
+            };
+            let limit = table.limit.word(limit);
+            table.limit.set(row, limit);
         }
     }
 

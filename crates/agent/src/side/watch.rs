@@ -44,6 +44,7 @@ impl<'a> Watch<'a> {
             enqueued: enqueued as i64,
             dropped: (now.dropped - before.dropped) as i64,
             marked: (now.marked - before.marked) as i64,
+            sent_bytes: (now.sent_bytes - before.sent_bytes) as i64,
         };
         table.push(row);
         Ok(())

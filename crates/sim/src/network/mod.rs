@@ -174,6 +174,8 @@ pub(crate) struct StageCounters {
     pub dropped: u64,
     pub marked: u64,
     pub copied: u64,
+    /// Bytes that have left; of a computed stage those that were taken, the backlog included.
+    pub bytes: u64,
 }
 
 #[derive(Debug)]
@@ -339,6 +341,7 @@ impl<O: Observer> Network<O> {
                 self.packets.remove(id);
                 return first.map(|_| first_departure);
             };
+            stage.counters.bytes += u64::from(len);
             let leaves = departure.leaves;
             at = leaves + stage.delay;
             let left = departure.out_of_queue;
@@ -567,10 +570,20 @@ impl<O: Observer> Network<O> {
         let packet = self.packets.get(id);
         self.watch.at_stage(index, Event::Arrived, id, &self.packets, at);
         let (hop, len) = (packet.hop + 1, u32::from(packet.frame));
+        self.stages[index].counters.bytes += u64::from(len);
         if at == now && self.hops[hop as usize] & END == 0 {
             self.travel(id, hop, len, at, now);
         } else {
             self.wait(Waiting { at, id, hop }, index, index);
+        }
+    }
+
+    /// Bytes of frames that have left the queue of a stage.
+    pub fn sent_bytes(&mut self, index: usize, now: Instant) -> u64 {
+        let bytes = self.stages[index].counters.bytes;
+        match &self.stages[index].server {
+            Server::Computed(_) => bytes - self.backlog(index, now).bytes,
+            Server::Evented(_) | Server::Shared(_) | Server::Tunnel(_) => bytes,
         }
     }
 

@@ -565,6 +565,7 @@ impl<O: Observer> World<O> {
         }
         for watch in &self.queues {
             let backlog = self.network.backlog(watch.stage, self.now);
+            let sent_bytes = self.network.sent_bytes(watch.stage, self.now);
             let counters = self.network.stages[watch.stage].counters;
             self.recorder.queues.push(QueueRow {
                 time_ns: now_ns,
@@ -574,6 +575,7 @@ impl<O: Observer> World<O> {
                 enqueued: counters.enqueued as i64,
                 dropped: counters.dropped as i64,
                 marked: counters.marked as i64,
+                sent_bytes: sent_bytes as i64,
             });
         }
         self.network.calendar.set(self.layout.tick, self.now + self.interval);

@@ -153,6 +153,11 @@ impl Sender {
         self.core.limited_by()
     }
 
+    /// What holds it back just now.
+    pub fn limit(&self) -> LimitedBy {
+        self.core.limit()
+    }
+
     #[inline]
     pub fn set_now(&mut self, now: Instant) {
         self.core.view.now = now;

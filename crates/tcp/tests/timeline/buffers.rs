@@ -51,11 +51,40 @@ fn a_sender_without_data_in_its_full_buffer_is_limited_by_it() {
     host.write_endless().until(200).ack(10).until(300).ack(20).until(400).ack(30);
     let snapshot = host.snapshot();
     assert!(snapshot.bytes_in_flight < snapshot.cwnd_bytes);
-    assert_eq!(snapshot.limited_by, LimitedBy::Sndbuf);
+    assert_eq!((snapshot.limited_by, snapshot.limit), (LimitedBy::Sndbuf, LimitedBy::Sndbuf));
     // The application that has nothing more to say.
     let mut host = Host::connected("reno", 100, &stock());
     host.write(5);
     assert_eq!(host.snapshot().limited_by, LimitedBy::App);
+    assert_eq!(host.snapshot().limit, LimitedBy::App);
+}
+
+#[test]
+fn pacing_is_a_limit_and_not_the_window() {
+    let mut host = Host::connected("bbr", 100, &stock());
+    host.write_endless();
+    for _ in 0..3 {
+        host.wait(100).ack_all();
+    }
+    let snapshot = host.snapshot();
+    assert!(snapshot.bytes_in_flight < snapshot.cwnd_bytes, "what is left waits for the pacer");
+    assert_eq!((snapshot.limited_by, snapshot.limit), (LimitedBy::Cwnd, LimitedBy::Pacing));
+    // Reno has no pacer, whatever its pacing rate is.
+    let mut host = Host::connected("reno", 100, &stock());
+    host.write_endless();
+    for _ in 0..3 {
+        host.wait(100).ack_all();
+    }
+    assert_eq!(host.snapshot().limit, LimitedBy::Cwnd);
+}
+
+#[test]
+fn without_a_connection_the_application_is_not_to_blame() {
+    let mut host = Host::client("reno", &stock());
+    host.until(100);
+    assert_eq!(host.snapshot().limit, LimitedBy::Handshake);
+    host.answer_syn(7);
+    assert_eq!(host.snapshot().limit, LimitedBy::App);
 }
 
 /// `tcp_sndbuf_expand`: 2·cwnd·4352 bytes (BBR 3·), at most wmem[2].

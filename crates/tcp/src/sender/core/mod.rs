@@ -279,6 +279,24 @@ impl Core {
     }
 
     /// What holds the sender back just now.
+    pub fn limit(&self) -> LimitedBy {
+        if self.in_flight() >= self.window.cwnd {
+            LimitedBy::Cwnd
+        } else if self.transmission.rwnd_limited {
+            LimitedBy::Rwnd
+        } else if self.unsent() == 0 {
+            // An application that has more writes as soon as the socket takes it.
+            if self.buffer.waiting() > 0 { LimitedBy::Sndbuf } else { LimitedBy::App }
+        } else if self.view.pacing_status == PacingStatus::Needed
+            && self.view.departure > self.view.now
+        {
+            LimitedBy::Pacing
+        } else {
+            LimitedBy::Cwnd
+        }
+    }
+
+    /// The same as the recording's first format has it.
     pub fn limited_by(&self) -> LimitedBy {
         if self.in_flight() >= self.window.cwnd {
             LimitedBy::Cwnd

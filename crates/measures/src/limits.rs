@@ -1,0 +1,197 @@
+//! For how long what limited a flow, in which state it was, and for how long a link had nothing to send.
+
+use crate::measured::{Measured, MissingColumn, Of, Window};
+use dragstrip_recording::{ColumnDef, Data, column};
+use std::collections::BTreeMap;
+
+/// What may limit a sender, as `samples.limit` has it.
+pub const LIMITS: [&str; 6] = ["cwnd", "pacing", "rwnd", "sndbuf", "app", "handshake"];
+
+/// States in which a flow is below its slow-start threshold or looks for the path's rate.
+const SLOW_START: [&str; 2] = ["slow_start", "startup"];
+
+/// A frame on a link that adds bytes of its own to each is counted as a full one.
+const FULL_FRAME_BYTES: f64 = 1514.0;
+
+impl Measured {
+    /// Rows of `samples` of a flow, and the nanoseconds that each stands for: since the sample before it, or, where there is one at
+    /// every ACK, until the next one.
+    pub(crate) fn spans(
+        &self,
+        place: usize,
+        window: &Window,
+    ) -> Result<Vec<(usize, i64)>, MissingColumn> {
+        let times = self.ints(&column::samples::time_ns)?;
+        let flow = &self.flows()[place];
+        let rows = self.rows(Of::Samples, place, &Window { state: None, ..window.clone() })?;
+        let begin = flow.start_ns + window.after_ns;
+        let every_ack = self.scenario.record.every_ack;
+        let span = |from: i64, to: i64| (to - from).max(0);
+        let spans = rows.iter().enumerate().map(|(at, &row)| {
+            let span = if every_ack {
+                let next = rows.get(at + 1).map_or(flow.stop_ns, |next| times[*next]);
+                // What was before the first ACK is the handshake's and the first flight's.
+                let from = if at == 0 { begin } else { times[row] };
+                span(from, next)
+            } else {
+                let before = at.checked_sub(1).map_or(begin, |before| times[rows[before]]);
+                span(before, times[row])
+            };
+            (row, span)
+        });
+        Ok(spans.collect())
+    }
+
+    /// Seconds for each text of a column.
+    fn seconds_by(
+        &self,
+        def: &'static ColumnDef,
+        spans: &[(usize, i64)],
+    ) -> Result<BTreeMap<&str, f64>, MissingColumn> {
+        let (names, index) = self.texts(def)?;
+        let mut spent_ns = vec![0; names.len()];
+        for (row, span) in spans {
+            if let Ok(name) = usize::try_from(index[*row]) {
+                spent_ns[name] += span;
+            }
+        }
+        let spent = names.iter().map(String::as_str).zip(spent_ns);
+        let spent = spent.filter(|(name, span)| !name.is_empty() && *span > 0);
+        Ok(spent.map(|(name, span)| (name, span as f64 / 1e9)).collect())
+    }
+
+    /// The column that says what limits: recordings before format 3 know neither pacing nor handshake.
+    fn limit_column(&self, spans: &[(usize, i64)]) -> Result<&'static ColumnDef, MissingColumn> {
+        let since_3 = &column::samples::limit;
+        let there = self.texts(since_3).is_ok_and(|(names, index)| {
+            let known = |row: usize| usize::try_from(index[row]).is_ok_and(|at| !names[at].is_empty());
+            spans.first().is_none_or(|(row, _)| index.get(*row).is_some() && known(*row))
+        });
+        Ok(if there { since_3 } else { &column::samples::limited_by })
+    }
+
+    /// For how long what limited a flow, s. A flow without a sample has none.
+    ///
+    /// # Errors
+    /// A column that is needed is missing.
+    pub fn limited_s(
+        &self,
+        place: usize,
+        window: &Window,
+    ) -> Result<BTreeMap<&str, f64>, MissingColumn> {
+        let spans = self.spans(place, window)?;
+        self.seconds_by(self.limit_column(&spans)?, &spans)
+    }
+
+    /// What limited a flow at each of its samples, in their order.
+    pub(crate) fn limits_of<'a>(
+        &'a self,
+        spans: &[(usize, i64)],
+    ) -> Result<Vec<&'a str>, MissingColumn> {
+        self.words_of(self.limit_column(spans)?, spans)
+    }
+
+    /// The texts of a column in these rows.
+    pub(crate) fn words_of<'a>(
+        &'a self,
+        def: &'static ColumnDef,
+        spans: &[(usize, i64)],
+    ) -> Result<Vec<&'a str>, MissingColumn> {
+        let (names, index) = self.texts(def)?;
+        let word = |row: usize| usize::try_from(index[row]).map_or("", |at| names[at].as_str());
+        Ok(spans.iter().map(|(row, _)| word(*row)).collect())
+    }
+
+    /// For how long a flow was in which state, s.
+    ///
+    /// # Errors
+    /// A column that is needed is missing.
+    pub fn state_s(
+        &self,
+        place: usize,
+        window: &Window,
+    ) -> Result<BTreeMap<&str, f64>, MissingColumn> {
+        let spans = self.spans(place, window)?;
+        self.seconds_by(&column::samples::state, &spans)
+    }
+
+    /// The seconds of one limit; none for a flow without samples.
+    pub(crate) fn limited_by_s(
+        &self,
+        place: usize,
+        window: &Window,
+        limit: &str,
+    ) -> Result<Option<f64>, MissingColumn> {
+        let spent = self.limited_s(place, window)?;
+        Ok((!spent.is_empty()).then(|| spent.get(limit).copied().unwrap_or(0.0)))
+    }
+
+    /// The seconds of some states; none for a flow without samples.
+    pub(crate) fn in_state_s(
+        &self,
+        place: usize,
+        window: &Window,
+        states: &[&str],
+    ) -> Result<Option<f64>, MissingColumn> {
+        let spent = self.state_s(place, window)?;
+        let of = |state: &&str| spent.get(*state).copied().unwrap_or(0.0);
+        Ok((!spent.is_empty()).then(|| states.iter().map(of).sum()))
+    }
+
+    /// Seconds in slow start.
+    pub(crate) fn slow_start_s(
+        &self,
+        place: usize,
+        window: &Window,
+    ) -> Result<Option<f64>, MissingColumn> {
+        self.in_state_s(place, window, &SLOW_START)
+    }
+
+    /// The intervals in which some flow lives: when each ends (ns), and for how long (s) the link had nothing to send in it. None
+    /// where its rate is not constant, or was not recorded.
+    pub(crate) fn idle_intervals(
+        &self,
+        link: &str,
+    ) -> Result<Option<Vec<(i64, f64)>>, MissingColumn> {
+        let (Some(rate), Some(busy)) = (self.constant_rate(link), self.busy()) else {
+            return Ok(None);
+        };
+        let Ok(sent) = self.ints(&column::queues::sent_bytes) else { return Ok(None) };
+        let times = self.ints(&column::queues::time_ns)?;
+        let mut idle = Vec::new();
+        let (mut time, mut bytes) = (0, 0);
+        for row in self.queue_rows(link)? {
+            if sent.get(row).is_none_or(|sent| *sent == Data::NULL) {
+                return Ok(None);
+            }
+            let span_s = (times[row] - time) as f64 / 1e9;
+            let sending_s = (sent[row] - bytes) as f64 * 8.0 / rate;
+            if busy.0 < times[row] && time < busy.1 {
+                let part = ((times[row].min(busy.1) - time.max(busy.0)) as f64 / 1e9).max(0.0);
+                idle.push((times[row], (span_s - sending_s).clamp(0.0, part)));
+            }
+            (time, bytes) = (times[row], sent[row]);
+        }
+        Ok(Some(idle))
+    }
+
+    /// Payload of frames per second, where a link has one rate.
+    fn constant_rate(&self, link: &str) -> Option<f64> {
+        let spec = self.scenario.links.iter().find(|spec| spec.name == link)?;
+        if spec.medium.is_some() {
+            return None;
+        }
+        let rate = self.scenario.link_facts(spec).rate_bps? as f64;
+        let framing = 1.0 + f64::from(spec.overhead_bytes) / FULL_FRAME_BYTES;
+        (rate > 0.0).then_some(rate / framing)
+    }
+
+    /// For how long a link had nothing to send while some flow lives, s; none where its rate is not constant.
+    ///
+    /// # Errors
+    /// A column that is needed is missing.
+    pub fn idle_s(&self, link: &str) -> Result<Option<f64>, MissingColumn> {
+        let intervals = self.idle_intervals(link)?;
+        Ok(intervals.map(|all| all.iter().map(|(_, idle)| idle).sum()))
+    }
+}

@@ -1,0 +1,306 @@
+//! What the rules look at: a run's measures beside the facts of its paths.
+
+use crate::arithmetic::percentiles;
+use crate::measured::{Measured, MissingColumn, Window};
+use dragstrip_recording::{Data, column};
+use dragstrip_scenario::{Application, BufferSizes, HostSpec, NodeSpec, PathFacts, QdiscSpec, Sysctls};
+use std::collections::BTreeMap;
+
+/// Of more flows than this the first ones are looked at.
+pub const FLOWS_MAX: usize = 100;
+
+const FULL_FRAME_BYTES: u32 = 1514;
+
+/// A flow.
+#[derive(Clone, Debug)]
+pub struct Flow {
+    pub label: String,
+    pub cc: String,
+    pub is_tcp: bool,
+    pub start_s: f64,
+    pub life_s: f64,
+    pub goodput_bps: f64,
+    pub received: i64,
+    pub segments_sent: f64,
+    pub retransmits: f64,
+    pub timeouts: Option<i64>,
+    pub segment_bytes: f64,
+    /// Seconds by what limited it.
+    pub limited_s: BTreeMap<String, f64>,
+    pub slow_start_s: f64,
+    pub loss_s: f64,
+    pub rtt_p50_ms: Option<f64>,
+    /// Retransmissions until it had left slow start and recovered from what that lost, and when that was (s from its start).
+    pub overshoot: Option<(f64, f64)>,
+    /// Round trip of one full frame over the empty path; with a medium, without its transmission.
+    pub base_rtt_ms: f64,
+    pub rate_bps: Option<f64>,
+    pub bdp_bytes: Option<f64>,
+    /// Its path's bottleneck.
+    pub link: Option<String>,
+    /// `tcp_wmem` of the host that sends, `tcp_rmem` of the other; none if one is no Linux.
+    pub buffers: Option<[BufferSizes; 2]>,
+}
+
+impl Flow {
+    /// The part of its life in which this limited it.
+    pub fn limited(&self, limit: &str) -> f64 {
+        self.limited_s.get(limit).map_or(0.0, |seconds| self.part(*seconds))
+    }
+
+    /// Seconds as a part of its life.
+    pub fn part(&self, seconds: f64) -> f64 {
+        if self.life_s > 0.0 { seconds / self.life_s } else { 0.0 }
+    }
+}
+
+/// A bottleneck with its queue.
+#[derive(Clone, Debug)]
+pub struct Link {
+    pub name: String,
+    pub rate_bps: Option<f64>,
+    /// For how long some flow lived.
+    pub busy_s: f64,
+    pub idle_s: Option<f64>,
+    /// Idle seconds by what held the senders back then.
+    pub idle_after_s: BTreeMap<&'static str, f64>,
+    pub backlog_p5_bytes: f64,
+    pub backlog_p50_bytes: f64,
+    pub dropped: f64,
+    pub marked: f64,
+    pub buffer_bytes: Option<f64>,
+    /// Of an active queue management: its name and target, ms.
+    pub aqm: Option<(&'static str, f64)>,
+}
+
+impl Link {
+    /// How long its median backlog takes to leave.
+    pub fn delay_p50_ms(&self) -> Option<f64> {
+        self.rate_bps.map(|rate| self.backlog_p50_bytes * 8e3 / rate)
+    }
+
+    /// The part of the time in which it had nothing to send.
+    pub fn idle(&self) -> Option<f64> {
+        self.idle_s.filter(|_| self.busy_s > 0.0).map(|idle| idle / self.busy_s)
+    }
+}
+
+/// A run.
+#[derive(Clone, Debug)]
+pub struct Facts {
+    pub duration_s: f64,
+    pub flows: Vec<Flow>,
+    pub links: Vec<Link>,
+    /// Packets that queues dropped, netem's random losses not among them.
+    pub queue_drops: f64,
+    /// Retransmissions of all flows.
+    pub retransmits: f64,
+    pub jain: Option<f64>,
+}
+
+impl Facts {
+    pub fn of(run: &Measured) -> Result<Self, MissingColumn> {
+        let count = run.flows().len().min(FLOWS_MAX);
+        let paths = paths(run, count);
+        let flows = (0..count).map(|place| flow(run, place, paths[place].as_ref()));
+        let flows: Vec<Flow> = flows.collect::<Result<_, _>>()?;
+        let mut links: Vec<Link> = Vec::new();
+        for name in flows.iter().filter_map(|flow| flow.link.as_deref()) {
+            if links.iter().all(|link| link.name != name) {
+                links.push(link(run, name, &flows)?);
+            }
+        }
+        let duration_s = run.scenario.duration_ns as f64 / 1e9;
+        let jain = crate::arithmetic::jain(&run.goodputs());
+        let retransmits = run.flows().iter().map(|flow| flow.retransmits as f64).sum();
+        Ok(Self { duration_s, flows, links, queue_drops: queue_drops(run)?, retransmits, jain })
+    }
+
+    /// The bottleneck of a flow.
+    pub fn link_of(&self, flow: &Flow) -> Option<&Link> {
+        self.links.iter().find(|link| Some(&link.name) == flow.link.as_ref())
+    }
+}
+
+/// The paths that the data of the first flows take.
+fn paths(run: &Measured, count: usize) -> Vec<Option<PathFacts>> {
+    let specs = &run.scenario.flows;
+    let pairs = run.flows()[..count].iter().map(|flow| {
+        let spec = specs.iter().find(|spec| spec.label == flow.label);
+        let answers = |spec: &dragstrip_scenario::FlowSpec| {
+            matches!(spec.application, Application::RequestResponse { .. })
+        };
+        if spec.is_some_and(answers) {
+            (flow.receiver.as_str(), flow.sender.as_str())
+        } else {
+            (flow.sender.as_str(), flow.receiver.as_str())
+        }
+    });
+    match run.scenario.path_facts(pairs, FULL_FRAME_BYTES) {
+        Ok(paths) => paths.into_iter().map(Some).collect(),
+        Err(_) => vec![None; count],
+    }
+}
+
+fn host<'a>(run: &'a Measured, name: &str) -> Option<&'a HostSpec> {
+    run.scenario.nodes.iter().find_map(|node| match node {
+        NodeSpec::Host(host) if host.name == name => Some(host),
+        NodeSpec::Host(_) | NodeSpec::Router { .. } => None,
+    })
+}
+
+fn flow(run: &Measured, place: usize, path: Option<&PathFacts>) -> Result<Flow, MissingColumn> {
+    let window = Window::default();
+    let row = &run.flows()[place];
+    let limited = run.limited_s(place, &window)?;
+    let mut rtts = run.rtts_ms(place, &window)?;
+    let sysctls = |name: &str| {
+        let host = host(run, name)?;
+        let linux = Sysctls::of_kernel(host.profile, &host.sysctl).ok();
+        linux.filter(|_| host.profile.name().starts_with("linux"))
+    };
+    let data = run.scenario.flows.iter().find(|spec| spec.label == row.label);
+    let reversed = data
+        .is_some_and(|spec| matches!(spec.application, Application::RequestResponse { .. }));
+    let (from, to) =
+        if reversed { (&row.receiver, &row.sender) } else { (&row.sender, &row.receiver) };
+    let rate_bps = path.and_then(|path| path.rate_bps).map(|rate| rate as f64);
+    let frame_ms = rate_bps.map_or(0.0, |rate| f64::from(FULL_FRAME_BYTES) * 8e3 / rate);
+    Ok(Flow {
+        label: row.label.clone(),
+        cc: row.cc.clone(),
+        is_tcp: row.cc != "udp",
+        start_s: row.start_ns as f64 / 1e9,
+        life_s: row.duration_s(),
+        goodput_bps: row.goodput_bps(),
+        received: row.bytes_received,
+        segments_sent: row.segments_sent as f64,
+        retransmits: row.retransmits as f64,
+        timeouts: row.rto_count,
+        segment_bytes: f64::from(run.segment_bytes(place)),
+        limited_s: limited.into_iter().map(|(name, s)| (name.to_owned(), s)).collect(),
+        slow_start_s: run.slow_start_s(place, &window)?.unwrap_or(0.0),
+        loss_s: run.in_state_s(place, &window, &["loss"])?.unwrap_or(0.0),
+        rtt_p50_ms: percentiles(&mut rtts, [50.0]).map(|[middle]| middle),
+        overshoot: overshoot(run, place)?,
+        base_rtt_ms: path.map_or(0.0, |path| path.idle_rtt_ns as f64 / 1e6) + frame_ms,
+        rate_bps,
+        bdp_bytes: path.and_then(|path| path.bdp_bytes).map(|bytes| bytes as f64),
+        link: path.and_then(|path| path.bottleneck.clone()),
+        buffers: sysctls(from).zip(sysctls(to)).map(|(from, to)| [from.tcp_wmem, to.tcp_rmem]),
+    })
+}
+
+/// The states in which a sender has something to repair.
+const TROUBLE: [&str; 4] = ["disorder", "cwr", "recovery", "loss"];
+
+fn overshoot(run: &Measured, place: usize) -> Result<Option<(f64, f64)>, MissingColumn> {
+    let spans = run.spans(place, &Window::default())?;
+    let states = run.words_of(&column::samples::state, &spans)?;
+    let begins = ["slow_start", "startup"];
+    if states.first().is_none_or(|state| !begins.contains(state) && !TROUBLE.contains(state)) {
+        return Ok(None);
+    }
+    let calm = |state: &&str| !begins.contains(state) && !TROUBLE.contains(state);
+    let Some(at) = states.iter().position(calm) else { return Ok(None) };
+    let row = spans[at].0;
+    let again = run.ints(&column::samples::retransmits)?[row];
+    let since = run.ints(&column::samples::time_ns)?[row] - run.flows()[place].start_ns;
+    Ok((again != Data::NULL).then_some((again as f64, since as f64 / 1e9)))
+}
+
+fn link(run: &Measured, name: &str, flows: &[Flow]) -> Result<Link, MissingColumn> {
+    let spec = run.scenario.links.iter().find(|spec| spec.name == name);
+    let facts = spec.map(|spec| run.scenario.link_facts(spec));
+    let mut backlog = run.backlog_bytes(name)?;
+    let [p5, p50] = percentiles(&mut backlog, [5.0, 50.0]).unwrap_or_default();
+    let packets = facts.as_ref().and_then(|facts| facts.buffer.packets);
+    let buffer = facts.as_ref().and_then(|facts| {
+        facts.buffer.bytes.or(packets.map(|packets| u64::from(packets) * u64::from(FULL_FRAME_BYTES)))
+    });
+    Ok(Link {
+        name: name.to_owned(),
+        rate_bps: facts.as_ref().and_then(|facts| facts.rate_bps).map(|rate| rate as f64),
+        busy_s: run.busy().map_or(0.0, |(start, stop)| (stop - start) as f64 / 1e9),
+        idle_s: run.idle_s(name)?,
+        idle_after_s: idle_after(run, name, flows)?,
+        backlog_p5_bytes: p5,
+        backlog_p50_bytes: p50,
+        dropped: run.queue_total(name, &column::queues::dropped)? as f64,
+        marked: run.queue_total(name, &column::queues::marked)? as f64,
+        buffer_bytes: buffer.map(|bytes| bytes as f64),
+        aqm: spec.and_then(|spec| aqm(&spec.qdisc)),
+    })
+}
+
+fn queue_drops(run: &Measured) -> Result<f64, MissingColumn> {
+    let (names, index) = run.texts(&column::queues::link)?;
+    let dropped = run.ints(&column::queues::dropped)?;
+    let mut drops = vec![0; names.len()];
+    for (link, count) in index.iter().zip(dropped) {
+        if let Ok(link) = usize::try_from(*link) {
+            drops[link] = drops[link].max(*count);
+        }
+    }
+    let specs: BTreeMap<&str, &QdiscSpec> =
+        run.scenario.links.iter().map(|link| (link.name.as_str(), &link.qdisc)).collect();
+    let queue = |name: &String| {
+        specs.get(name.as_str()).is_some_and(|qdisc| !matches!(qdisc, QdiscSpec::Netem(_)))
+    };
+    let counted = names.iter().zip(drops).filter(|(name, _)| queue(name));
+    Ok(counted.map(|(_, count)| count as f64).sum())
+}
+
+fn aqm(qdisc: &QdiscSpec) -> Option<(&'static str, f64)> {
+    if let QdiscSpec::Codel(codel) = qdisc {
+        return Some((qdisc.kind(), codel.target_ns as f64 / 1e6));
+    }
+    if let QdiscSpec::FqCodel(codel) = qdisc {
+        return Some((qdisc.kind(), codel.target_ns as f64 / 1e6));
+    }
+    qdisc.classes().first().and_then(|class| aqm(class.child))
+}
+
+/// What held the senders back while a link had nothing to send: seconds, shared equally by the flows that lived then.
+fn idle_after(
+    run: &Measured,
+    name: &str,
+    flows: &[Flow],
+) -> Result<BTreeMap<&'static str, f64>, MissingColumn> {
+    let mut seconds = BTreeMap::new();
+    let Some(idle) = run.idle_intervals(name)? else { return Ok(seconds) };
+    let mut reasons: BTreeMap<i64, Vec<&'static str>> = BTreeMap::new();
+    for place in (0..flows.len()).filter(|place| flows[*place].link.as_deref() == Some(name)) {
+        let spans = run.spans(place, &Window::default())?;
+        let limits = run.limits_of(&spans)?;
+        let states = run.words_of(&column::samples::state, &spans)?;
+        let times = run.ints(&column::samples::time_ns)?;
+        let mut reduced = false;
+        for (at, (row, _)) in spans.iter().enumerate() {
+            reduced |= matches!(states[at], "cwr" | "recovery" | "loss" | "congestion_avoidance");
+            let reason = reason(states[at], limits[at], reduced);
+            reasons.entry(times[*row]).or_default().push(reason);
+        }
+    }
+    for (time, idle) in idle {
+        // The first row at or after the interval's end: samples at every ACK have other times.
+        let Some((_, reasons)) = reasons.range(time..).next() else { continue };
+        for reason in reasons {
+            *seconds.entry(*reason).or_insert(0.0) += idle / reasons.len() as f64;
+        }
+    }
+    Ok(seconds)
+}
+
+fn reason(state: &str, limit: &str, reduced: bool) -> &'static str {
+    match (state, limit) {
+        (_, "handshake") => "before the connection exists",
+        ("loss", _) => "after a timeout",
+        (_, "app") => "while the application has nothing to send",
+        (_, "rwnd") => "while the receiver's window is full",
+        (_, "sndbuf") => "while the send buffer is full",
+        (_, "pacing") => "between paced packets",
+        _ if reduced => "after a reduction of the window",
+        _ => "in slow start",
+    }
+}

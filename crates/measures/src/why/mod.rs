@@ -1,0 +1,37 @@
+//! Why a run came out as it did: a sentence per cause, made from measures by rules.
+//!
+//! `facts.rs` collects what the rules look at, `rules.rs` has a function per rule and the thresholds, `words.rs` has
+//! the sentences. The first finding explains the run; the others are true as well.
+
+mod facts;
+mod rules;
+mod words;
+
+use crate::measured::{Measured, MissingColumn};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+pub use facts::FLOWS_MAX;
+
+/// Something that explains a part of the result.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Finding {
+    /// The rule's name.
+    pub rule: &'static str,
+    /// Labels of the flows that it is about.
+    pub flows: Vec<String>,
+    /// One sentence.
+    pub sentence: String,
+    /// The figures in the sentence, in base units: `_s`, `_ms`, `_bps`, `_bytes`, shares of 1.
+    pub figures: BTreeMap<&'static str, f64>,
+}
+
+/// What explains the run, the strongest cause first; nothing where no rule applies. Of more than [`FLOWS_MAX`] flows the first
+/// ones are looked at.
+///
+/// # Errors
+/// A column that is needed is missing.
+pub fn explain(run: &Measured) -> Result<Vec<Finding>, MissingColumn> {
+    let facts = facts::Facts::of(run)?;
+    Ok(rules::RULES.iter().filter_map(|rule| rule(&facts)).map(words::finding).collect())
+}

@@ -1,0 +1,344 @@
+//! The rules, strongest first: each looks at the facts of a run and finds its cause, or nothing.
+//!
+//! A threshold says from where on a cause is worth a sentence; the figures of what is said are measures.
+
+use super::facts::{Facts, Flow, Link};
+use super::words::{Buffer, Cause, Difference};
+
+/// A rule.
+pub type Rule = fn(&Facts) -> Option<Cause>;
+
+/// All rules, in the order in which they explain a run.
+pub const RULES: &[Rule] = &[
+    never_started,
+    unconnected,
+    timeouts,
+    application,
+    send_buffer,
+    receive_window,
+    unfair_share,
+    random_loss,
+    ecn_marks,
+    aqm,
+    standing_queue,
+    slow_start_not_left,
+    idle_link,
+    slow_start_overshoot,
+    pacing,
+    filled,
+];
+
+/// A limit that holds for so much of a flow's life explains it.
+const LIMITED_MIN: f64 = 0.5;
+/// A send buffer or receive window explains a flow only where the link has room.
+const BUFFER_LIMITED_MIN: f64 = 0.25;
+const TIMEOUTS_MIN: i64 = 3;
+const LOSS_STATE_MIN: f64 = 0.25;
+/// Goodput below this part of the link's rate leaves it underused: headers take 5 %.
+const UNDERUSED: f64 = 0.9;
+/// An idle part from which on it is worth a sentence.
+const IDLE_MIN: f64 = 0.1;
+/// Goodputs further apart than this are unequal.
+const UNEQUAL_MIN: f64 = 2.0;
+/// The least ratio of idle RTTs that counts as different paths.
+const RTT_RATIO_MIN: f64 = 1.25;
+/// Retransmissions from which on a share of them says something.
+const RETRANSMITS_MIN: f64 = 10.0;
+/// An overshoot is most of what was retransmitted, and so much of what was sent.
+const OVERSHOOT_MIN: f64 = 0.5;
+const OVERSHOOT_SENT_MIN: f64 = 0.005;
+const SLOW_START_MIN: f64 = 0.8;
+/// Queueing that is worth a sentence: so many ms, and so much of the idle round trip.
+const QUEUEING_MS_MIN: f64 = 5.0;
+const QUEUEING_PART_MIN: f64 = 0.25;
+/// An active queue management that lets more than so many targets stand does not hold.
+const AQM_TARGETS_MAX: f64 = 4.0;
+/// √(3/2): the square-root law's constant with an ACK per segment (Mathis, Semke, Mahdavi, Ott, CCR 27(3), 1997).
+const MATHIS: f64 = 1.224_744_871_391_589;
+/// Within this factor the law holds.
+const LAW_FACTOR: f64 = 2.0;
+
+/// The flow for which `figure` is greatest, of those that a rule holds for.
+fn worst(facts: &Facts, holds: impl Fn(&Flow) -> bool, figure: impl Fn(&Flow) -> f64) -> Option<&Flow> {
+    let held = facts.flows.iter().filter(|flow| holds(flow));
+    held.max_by(|a, b| figure(a).total_cmp(&figure(b)))
+}
+
+fn labels<'a>(flows: impl Iterator<Item = &'a Flow>) -> Vec<String> {
+    flows.map(|flow| flow.label.clone()).collect()
+}
+
+/// What a flow is called in a sentence: its algorithm, or its label where the algorithm does not tell it apart.
+fn name(facts: &Facts, flow: &Flow) -> String {
+    let alone = facts.flows.iter().filter(|other| other.cc == flow.cc).count() == 1;
+    if alone { flow.cc.clone() } else { flow.label.clone() }
+}
+
+fn underused(facts: &Facts, flow: &Flow) -> bool {
+    let idle = facts.link_of(flow).and_then(Link::idle);
+    let by_goodput = flow.rate_bps.map(|rate| flow.goodput_bps < UNDERUSED * rate);
+    idle.map(|idle| idle >= IDLE_MIN).or(by_goodput).unwrap_or(true)
+}
+
+fn never_started(facts: &Facts) -> Option<Cause> {
+    let late: Vec<&Flow> = facts.flows.iter().filter(|flow| flow.life_s <= 0.0).collect();
+    let first = late.first()?;
+    Some(Cause::NeverStarted {
+        who: name(facts, first),
+        flows: labels(late.iter().copied()),
+        start_s: first.start_s,
+        duration_s: facts.duration_s,
+    })
+}
+
+fn unconnected(facts: &Facts) -> Option<Cause> {
+    let never = |flow: &&Flow| {
+        flow.is_tcp && flow.life_s > 0.0 && flow.received == 0 && flow.limited("handshake") > 0.99
+    };
+    let never: Vec<&Flow> = facts.flows.iter().filter(never).collect();
+    let first = never.first()?;
+    let (who, flows) = (name(facts, first), labels(never.iter().copied()));
+    Some(Cause::Unconnected { who, flows, life_s: first.life_s })
+}
+
+fn timeouts(facts: &Facts) -> Option<Cause> {
+    let holds = |flow: &Flow| {
+        flow.timeouts.is_some_and(|count| count >= TIMEOUTS_MIN)
+            && flow.part(flow.loss_s) >= LOSS_STATE_MIN
+    };
+    let flow = worst(facts, holds, |flow| flow.part(flow.loss_s))?;
+    Some(Cause::Timeouts {
+        who: name(facts, flow),
+        flows: labels(facts.flows.iter().filter(|flow| holds(flow))),
+        timeouts: flow.timeouts? as f64,
+        loss_s: flow.loss_s,
+        life_s: flow.life_s,
+    })
+}
+
+fn application(facts: &Facts) -> Option<Cause> {
+    let holds = |flow: &Flow| flow.limited("app") >= LIMITED_MIN;
+    let flow = worst(facts, holds, |flow| flow.limited("app"))?;
+    Some(Cause::Application {
+        who: name(facts, flow),
+        flows: labels(facts.flows.iter().filter(|flow| holds(flow))),
+        app_limited_s: flow.limited_s.get("app").copied()?,
+        life_s: flow.life_s,
+    })
+}
+
+fn buffer(facts: &Facts, limit: &'static str, which: Buffer) -> Option<Cause> {
+    let holds =
+        |flow: &Flow| flow.limited(limit) >= BUFFER_LIMITED_MIN && underused(facts, flow);
+    let flow = worst(facts, holds, |flow| flow.limited(limit))?;
+    Some(Cause::Buffer {
+        which,
+        who: name(facts, flow),
+        flows: labels(facts.flows.iter().filter(|flow| holds(flow))),
+        goodput_bps: flow.goodput_bps,
+        limited_s: flow.limited_s.get(limit).copied()?,
+        life_s: flow.life_s,
+        bdp_bytes: flow.bdp_bytes,
+        buffers: flow.buffers,
+    })
+}
+
+fn send_buffer(facts: &Facts) -> Option<Cause> {
+    buffer(facts, "sndbuf", Buffer::Send)
+}
+
+fn receive_window(facts: &Facts) -> Option<Cause> {
+    buffer(facts, "rwnd", Buffer::Receive)
+}
+
+/// Flows that compete: bulk in one direction over one link, half of their lives at the same time.
+fn unfair_share(facts: &Facts) -> Option<Cause> {
+    let link = facts.links.first()?;
+    let rivals: Vec<&Flow> = facts
+        .flows
+        .iter()
+        .filter(|flow| flow.is_tcp && flow.link.as_ref() == Some(&link.name) && flow.life_s > 0.0)
+        .filter(|flow| flow.limited("app") < LIMITED_MIN)
+        .collect();
+    let most = *rivals.iter().max_by(|a, b| a.goodput_bps.total_cmp(&b.goodput_bps))?;
+    let least = *rivals.iter().min_by(|a, b| a.goodput_bps.total_cmp(&b.goodput_bps))?;
+    let begins = most.start_s.max(least.start_s);
+    let ends = (most.start_s + most.life_s).min(least.start_s + least.life_s);
+    let shorter = most.life_s.min(least.life_s);
+    if most.goodput_bps < UNEQUAL_MIN * least.goodput_bps || ends - begins < 0.5 * shorter {
+        return None;
+    }
+    let mut differences = Vec::new();
+    if most.cc != least.cc {
+        differences.push(Difference::Algorithm);
+    }
+    let (one, other) = (most.base_rtt_ms, least.base_rtt_ms);
+    if one.max(other) >= RTT_RATIO_MIN * one.min(other) {
+        differences.push(Difference::Rtt { most_ms: one, least_ms: other });
+    }
+    let later_s = least.start_s - most.start_s;
+    if later_s.abs() >= 0.1 * facts.duration_s {
+        differences.push(Difference::Start { later_s });
+    }
+    Some(Cause::UnfairShare {
+        most: name(facts, most),
+        least: name(facts, least),
+        flows: labels([most, least].into_iter()),
+        most_bps: most.goodput_bps,
+        least_bps: least.goodput_bps,
+        jain: facts.jain?,
+        differences,
+    })
+}
+
+fn random_loss(facts: &Facts) -> Option<Cause> {
+    let outside_queues = (1.0 - facts.queue_drops / facts.retransmits.max(1.0)).max(0.0);
+    let lost = |flow: &Flow| flow.retransmits * outside_queues;
+    let holds = |flow: &Flow| {
+        flow.retransmits >= RETRANSMITS_MIN
+            && outside_queues >= 0.5
+            && flow.limited("cwnd") >= LIMITED_MIN
+            && underused(facts, flow)
+    };
+    let flow = worst(facts, holds, lost)?;
+    let loss = lost(flow) / flow.segments_sent;
+    let rtt_ms = flow.rtt_p50_ms?;
+    let law_bps = MATHIS * flow.segment_bytes * 8e3 / rtt_ms / loss.sqrt();
+    let ratio = flow.goodput_bps / law_bps;
+    Some(Cause::RandomLoss {
+        who: name(facts, flow),
+        flows: labels(facts.flows.iter().filter(|flow| holds(flow))),
+        loss,
+        rtt_ms,
+        law_bps: ((1.0 / LAW_FACTOR)..=LAW_FACTOR).contains(&ratio).then_some(law_bps),
+        goodput_bps: flow.goodput_bps,
+        rate_bps: flow.rate_bps,
+    })
+}
+
+fn ecn_marks(facts: &Facts) -> Option<Cause> {
+    let link = facts.links.iter().max_by(|a, b| a.marked.total_cmp(&b.marked))?;
+    let again: f64 = facts.flows.iter().map(|flow| flow.retransmits).sum();
+    let few = |count: f64| count <= 0.1 * link.marked;
+    (link.marked >= RETRANSMITS_MIN && few(link.dropped) && few(again)).then(|| Cause::EcnMarks {
+        link: link.name.clone(),
+        flows: labels(facts.flows.iter().filter(|flow| flow.is_tcp)),
+        marked: link.marked,
+        dropped: link.dropped,
+        delay_ms: link.delay_p50_ms(),
+    })
+}
+
+fn aqm(facts: &Facts) -> Option<Cause> {
+    facts.links.iter().find_map(|link| {
+        let (kind, target_ms) = link.aqm?;
+        let delay_ms = link.delay_p50_ms()?;
+        let acts = link.dropped + link.marked;
+        (acts >= RETRANSMITS_MIN && delay_ms <= AQM_TARGETS_MAX * target_ms).then(|| Cause::Aqm {
+            kind,
+            link: link.name.clone(),
+            flows: labels(facts.flows.iter().filter(|flow| flow.link.as_ref() == Some(&link.name))),
+            delay_ms,
+            target_ms,
+            dropped: link.dropped,
+            marked: link.marked,
+        })
+    })
+}
+
+fn standing_queue(facts: &Facts) -> Option<Cause> {
+    let queueing = |flow: &Flow| flow.rtt_p50_ms.unwrap_or(0.0) - flow.base_rtt_ms;
+    let holds = |flow: &Flow| {
+        let enough = QUEUEING_MS_MIN.max(QUEUEING_PART_MIN * flow.base_rtt_ms);
+        let link = facts.link_of(flow);
+        // Without one rate, no telling queueing from a slow medium.
+        let queued = link.is_some_and(|link| link.backlog_p50_bytes > 0.0 && link.rate_bps.is_some());
+        flow.is_tcp && queued && queueing(flow) >= enough
+    };
+    let flow = worst(facts, holds, queueing)?;
+    let link = facts.link_of(flow)?;
+    Some(Cause::StandingQueue {
+        who: name(facts, flow),
+        shared: facts.flows.len() > 1,
+        flows: labels(facts.flows.iter().filter(|flow| holds(flow))),
+        queueing_ms: queueing(flow),
+        rtt_ms: flow.rtt_p50_ms?,
+        never_empty: link.backlog_p5_bytes > 0.0,
+    })
+}
+
+fn slow_start_not_left(facts: &Facts) -> Option<Cause> {
+    let holds = |flow: &Flow| {
+        flow.is_tcp
+            && flow.part(flow.slow_start_s) >= SLOW_START_MIN
+            && flow.limited("cwnd") + flow.limited("pacing") >= LIMITED_MIN
+    };
+    let flow = worst(facts, holds, |flow| flow.part(flow.slow_start_s))?;
+    Some(Cause::SlowStart {
+        who: name(facts, flow),
+        flows: labels(facts.flows.iter().filter(|flow| holds(flow))),
+        slow_start_s: flow.slow_start_s,
+        life_s: flow.life_s,
+        goodput_bps: flow.goodput_bps,
+    })
+}
+
+fn slow_start_overshoot(facts: &Facts) -> Option<Cause> {
+    let early = |flow: &Flow| flow.overshoot.map_or(0.0, |(again, _)| again);
+    let holds = |flow: &Flow| {
+        early(flow) >= RETRANSMITS_MIN.max(OVERSHOOT_SENT_MIN * flow.segments_sent)
+            && early(flow) >= OVERSHOOT_MIN * flow.retransmits
+    };
+    let flow = worst(facts, holds, early)?;
+    let (again, since_s) = flow.overshoot?;
+    Some(Cause::Overshoot {
+        who: name(facts, flow),
+        flows: labels(facts.flows.iter().filter(|flow| holds(flow))),
+        early: again,
+        retransmits: flow.retransmits,
+        since_s,
+    })
+}
+
+fn idle_link(facts: &Facts) -> Option<Cause> {
+    let link = facts.links.iter().find(|link| link.idle().is_some_and(|idle| idle >= IDLE_MIN))?;
+    let most = link.idle_after_s.iter().max_by(|a, b| a.1.total_cmp(b.1))?;
+    let through = || facts.flows.iter().filter(|flow| flow.link.as_ref() == Some(&link.name));
+    let bdp = through().filter_map(|flow| flow.bdp_bytes).reduce(f64::max);
+    let reduced = most.0.contains("reduction");
+    let short = link.buffer_bytes.zip(bdp).filter(|(buffer, bdp)| reduced && buffer < bdp);
+    Some(Cause::IdleLink {
+        link: link.name.clone(),
+        flows: labels(through()),
+        idle_s: link.idle_s?,
+        busy_s: link.busy_s,
+        after: most.0,
+        after_s: *most.1,
+        buffer_and_bdp_bytes: short,
+    })
+}
+
+fn pacing(facts: &Facts) -> Option<Cause> {
+    let holds = |flow: &Flow| flow.limited("pacing") >= LIMITED_MIN;
+    let flow = worst(facts, holds, |flow| flow.limited("pacing"))?;
+    Some(Cause::Pacing {
+        who: name(facts, flow),
+        flows: labels(facts.flows.iter().filter(|flow| holds(flow))),
+        pacing_limited_s: flow.limited_s.get("pacing").copied()?,
+        life_s: flow.life_s,
+        delay_ms: facts.link_of(flow).and_then(Link::delay_p50_ms),
+    })
+}
+
+fn filled(facts: &Facts) -> Option<Cause> {
+    let link = facts.links.first()?;
+    let idle = link.idle().filter(|idle| *idle < IDLE_MIN)?;
+    let flow = facts.flows.iter().find(|flow| flow.link.as_ref() == Some(&link.name))?;
+    Some(Cause::Filled {
+        who: if facts.flows.len() > 1 { None } else { Some(name(facts, flow)) },
+        link: link.name.clone(),
+        flows: labels(facts.flows.iter().filter(|flow| flow.link.as_ref() == Some(&link.name))),
+        used: 1.0 - idle,
+        delay_ms: link.delay_p50_ms()?,
+    })
+}

@@ -1,0 +1,484 @@
+//! The sentences: each cause's wording and its figures. Nothing is decided here.
+
+use super::Finding;
+use dragstrip_scenario::BufferSizes;
+use std::collections::BTreeMap;
+
+/// A buffer of a socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Buffer {
+    /// The sender's.
+    Send,
+    /// The receiver's, which its window announces.
+    Receive,
+}
+
+/// In what two flows differ.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Difference {
+    Algorithm,
+    Rtt { most_ms: f64, least_ms: f64 },
+    /// The one with less started later (or earlier, if negative).
+    Start { later_s: f64 },
+}
+
+/// What a rule found.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Cause {
+    NeverStarted { who: String, flows: Vec<String>, start_s: f64, duration_s: f64 },
+    Unconnected { who: String, flows: Vec<String>, life_s: f64 },
+    Timeouts { who: String, flows: Vec<String>, timeouts: f64, loss_s: f64, life_s: f64 },
+    Application { who: String, flows: Vec<String>, app_limited_s: f64, life_s: f64 },
+    Buffer {
+        which: Buffer,
+        who: String,
+        flows: Vec<String>,
+        goodput_bps: f64,
+        limited_s: f64,
+        life_s: f64,
+        bdp_bytes: Option<f64>,
+        buffers: Option<[BufferSizes; 2]>,
+    },
+    UnfairShare {
+        most: String,
+        least: String,
+        flows: Vec<String>,
+        most_bps: f64,
+        least_bps: f64,
+        jain: f64,
+        differences: Vec<Difference>,
+    },
+    RandomLoss {
+        who: String,
+        flows: Vec<String>,
+        loss: f64,
+        rtt_ms: f64,
+        law_bps: Option<f64>,
+        goodput_bps: f64,
+        rate_bps: Option<f64>,
+    },
+    EcnMarks {
+        link: String,
+        flows: Vec<String>,
+        marked: f64,
+        dropped: f64,
+        delay_ms: Option<f64>,
+    },
+    Aqm {
+        kind: &'static str,
+        link: String,
+        flows: Vec<String>,
+        delay_ms: f64,
+        target_ms: f64,
+        dropped: f64,
+        marked: f64,
+    },
+    StandingQueue {
+        who: String,
+        shared: bool,
+        flows: Vec<String>,
+        queueing_ms: f64,
+        rtt_ms: f64,
+        never_empty: bool,
+    },
+    SlowStart { who: String, flows: Vec<String>, slow_start_s: f64, life_s: f64, goodput_bps: f64 },
+    Overshoot { who: String, flows: Vec<String>, early: f64, retransmits: f64, since_s: f64 },
+    IdleLink {
+        link: String,
+        flows: Vec<String>,
+        idle_s: f64,
+        busy_s: f64,
+        after: &'static str,
+        after_s: f64,
+        buffer_and_bdp_bytes: Option<(f64, f64)>,
+    },
+    Pacing {
+        who: String,
+        flows: Vec<String>,
+        pacing_limited_s: f64,
+        life_s: f64,
+        delay_ms: Option<f64>,
+    },
+    Filled { who: Option<String>, link: String, flows: Vec<String>, used: f64, delay_ms: f64 },
+}
+
+/// The cause in words.
+pub fn finding(cause: Cause) -> Finding {
+    let of_flows = match &cause {
+        Cause::NeverStarted { .. }
+        | Cause::Unconnected { .. }
+        | Cause::Timeouts { .. }
+        | Cause::Application { .. }
+        | Cause::Buffer { .. }
+        | Cause::RandomLoss { .. }
+        | Cause::SlowStart { .. }
+        | Cause::Overshoot { .. }
+        | Cause::Pacing { .. } => true,
+        Cause::StandingQueue { .. }
+        | Cause::UnfairShare { .. }
+        | Cause::EcnMarks { .. }
+        | Cause::Aqm { .. }
+        | Cause::IdleLink { .. }
+        | Cause::Filled { .. } => false,
+    };
+    let mut finding = in_words(cause);
+    match finding.flows.len() {
+        2 if of_flows => finding.sentence += "; the same holds of another flow",
+        3.. if of_flows => {
+            finding.sentence += &format!("; the same holds of {} others", finding.flows.len() - 1);
+        }
+        _ => {}
+    }
+    finding
+}
+
+#[allow(clippy::too_many_lines, reason = "one arm per cause: all wording in one place")]
+fn in_words(cause: Cause) -> Finding {
+    match cause {
+        Cause::NeverStarted { who, flows, start_s, duration_s } => Finding {
+            sentence: format!(
+                "{} never started: start at {}, the run ends at {}",
+                who,
+                seconds(start_s),
+                seconds(duration_s)
+            ),
+            rule: "never_started",
+            flows,
+            figures: figures([("start_s", start_s), ("duration_s", duration_s)]),
+        },
+        Cause::Unconnected { who, flows, life_s } => Finding {
+            sentence: format!(
+                "{} never connected: no handshake ended within {}",
+                who,
+                seconds(life_s)
+            ),
+            rule: "unconnected",
+            flows,
+            figures: figures([("life_s", life_s)]),
+        },
+        Cause::Timeouts { who, flows, timeouts, loss_s, life_s } => Finding {
+            sentence: format!(
+                "Timeouts slow {}: the retransmission timer expired {} times, {} of the time went into repairing that",
+                who,
+                count(timeouts),
+                percent(loss_s / life_s)
+            ),
+            rule: "timeouts",
+            flows,
+            figures: figures([
+                ("timeouts", timeouts),
+                ("loss_s", loss_s),
+                ("loss_share", loss_s / life_s),
+            ]),
+        },
+        Cause::Application { who, flows, app_limited_s, life_s } => Finding {
+            sentence: format!(
+                "The application limits {}: for {} of the time it had nothing to send",
+                who,
+                percent(app_limited_s / life_s)
+            ),
+            rule: "application",
+            flows,
+            figures: figures([
+                ("app_limited_s", app_limited_s),
+                ("app_limited_share", app_limited_s / life_s),
+            ]),
+        },
+        Cause::Buffer { which, who, flows, goodput_bps, limited_s, life_s, bdp_bytes, buffers } => {
+            let (rule, what, name) = match which {
+                Buffer::Send => ("send_buffer", "send buffer", "sndbuf_limited_s"),
+                Buffer::Receive => ("receive_window", "receive window", "rwnd_limited_s"),
+            };
+            let mut figures = figures([
+                ("goodput_bps", goodput_bps),
+                (name, limited_s),
+                ("limited_share", limited_s / life_s),
+            ]);
+            let mut sentence = format!(
+                "{} of {} is the {what}'s limit, for {} of the time",
+                rate(goodput_bps),
+                who,
+                percent(limited_s / life_s)
+            );
+            if let Some((bdp, sizes)) = bdp_bytes.zip(buffers) {
+                let advice = advice(which, bdp, sizes);
+                if !advice.is_empty() {
+                    sentence += &format!(": the BDP is {}, `{}`", size(bdp), advice.join(" "));
+                    figures.insert("bdp_bytes", bdp);
+                }
+            }
+            Finding { sentence, rule, flows, figures }
+        }
+        Cause::UnfairShare { most, least, flows, most_bps, least_bps, jain, differences } => {
+            let ratio = most_bps / least_bps;
+            let times = if ratio.is_finite() && ratio < 100.0 {
+                format!("{} times", digits(ratio))
+            } else {
+                "more than 100 times".to_owned()
+            };
+            let mut reasons = Vec::new();
+            let mut told = figures([("most_bps", most_bps), ("least_bps", least_bps), ("jain", jain)]);
+            if ratio.is_finite() {
+                told.insert("ratio", ratio);
+            }
+            for difference in differences {
+                reasons.push(match difference {
+                    Difference::Algorithm => "algorithm".to_owned(),
+                    Difference::Rtt { most_ms, least_ms } => {
+                        told.extend([("most_rtt_ms", most_ms), ("least_rtt_ms", least_ms)]);
+                        format!("RTT ({} and {} when idle)", ms(most_ms), ms(least_ms))
+                    }
+                    Difference::Start { later_s } => {
+                        told.insert("later_s", later_s);
+                        let order = if later_s > 0.0 { "later" } else { "earlier" };
+                        format!("start ({least} {} {order})", seconds(later_s.abs()))
+                    }
+                });
+            }
+            let by = match reasons.split_last() {
+                None => "though nothing tells them apart".to_owned(),
+                Some((last, [])) => format!("they differ in {last}"),
+                Some((last, others)) => format!("they differ in {} and {last}", others.join(", ")),
+            };
+            Finding {
+                sentence: format!(
+                    "{most} gets {times} the goodput of {least} ({} and {}): {by}",
+                    rate(most_bps),
+                    rate(least_bps)
+                ),
+                rule: "unfair_share",
+                flows,
+                figures: told,
+            }
+        }
+        Cause::RandomLoss { who, flows, loss, rtt_ms, law_bps, goodput_bps, rate_bps } => {
+            let mut told =
+                figures([("loss_share", loss), ("rtt_ms", rtt_ms), ("goodput_bps", goodput_bps)]);
+            let of = rate_bps.map_or_else(String::new, |bps| format!(" of {}", rate(bps)));
+            told.extend(rate_bps.map(|bps| ("rate_bps", bps)));
+            let law = law_bps.map_or_else(String::new, |law| {
+                told.insert("law_bps", law);
+                format!("; at {} the square-root law allows {}", ms(rtt_ms), rate(law))
+            });
+            Finding {
+                sentence: format!(
+                    "Loss on the path, not in the queue, limits {}: {} of the segments are lost and {} moved{of}{law}",
+                    who,
+                    percent(loss),
+                    rate(goodput_bps)
+                ),
+                rule: "random_loss",
+                flows,
+                figures: told,
+            }
+        }
+        Cause::EcnMarks { link, flows, marked, dropped, delay_ms } => {
+            let mut told = figures([("marked", marked), ("dropped", dropped)]);
+            told.extend(delay_ms.map(|delay| ("delay_ms", delay)));
+            let queue = delay_ms
+                .map_or_else(String::new, |delay| format!(", and the queue stays at {}", ms(delay)));
+            Finding {
+                sentence: format!(
+                    "{link} marks instead of dropping: {} marks, {} drops{queue}",
+                    count(marked),
+                    count(dropped)
+                ),
+                rule: "ecn_marks",
+                flows,
+                figures: told,
+            }
+        }
+        Cause::Aqm { kind, link, flows, delay_ms, target_ms, dropped, marked } => {
+            let acts = match (dropped > 0.0, marked > 0.0) {
+                (true, true) => format!("{} drops and {} marks", count(dropped), count(marked)),
+                (false, true) => format!("{} marks", count(marked)),
+                _ => format!("{} drops", count(dropped)),
+            };
+            Finding {
+                sentence: format!(
+                    "{kind} holds the queue of {link} at {} (target {}) with {acts}",
+                    ms(delay_ms),
+                    ms(target_ms)
+                ),
+                rule: "aqm",
+                flows,
+                figures: figures([
+                    ("delay_ms", delay_ms),
+                    ("target_ms", target_ms),
+                    ("dropped", dropped),
+                    ("marked", marked),
+                ]),
+            }
+        }
+        Cause::StandingQueue { who, shared, flows, queueing_ms, rtt_ms, never_empty } => {
+            let whose = if shared { "The queue".to_owned() } else { format!("{who}'s queue") };
+            let does = if never_empty { "never empties" } else { "is seldom empty" };
+            let of = if shared { format!(" of {who}") } else { String::new() };
+            Finding {
+                sentence: format!(
+                    "{whose} {does}: {} of the {}{of} (median RTT) are the buffer",
+                    ms(queueing_ms),
+                    ms(rtt_ms)
+                ),
+                rule: "standing_queue",
+                flows,
+                figures: figures([("queueing_ms", queueing_ms), ("rtt_ms", rtt_ms)]),
+            }
+        }
+        Cause::SlowStart { who, flows, slow_start_s, life_s, goodput_bps } => Finding {
+            sentence: format!(
+                "{} hardly left slow start: {} of its {}, at {}",
+                who,
+                seconds(slow_start_s),
+                seconds(life_s),
+                rate(goodput_bps)
+            ),
+            rule: "slow_start_not_left",
+            flows,
+            figures: figures([
+                ("slow_start_s", slow_start_s),
+                ("life_s", life_s),
+                ("goodput_bps", goodput_bps),
+            ]),
+        },
+        Cause::Overshoot { who, flows, early, retransmits, since_s } => Finding {
+            sentence: format!(
+                "Slow start overshoots: {} of {}'s {} retransmissions are in its first {}",
+                count(early),
+                who,
+                count(retransmits),
+                seconds(since_s)
+            ),
+            rule: "slow_start_overshoot",
+            flows,
+            figures: figures([
+                ("early_retransmits", early),
+                ("retransmits", retransmits),
+                ("since_s", since_s),
+            ]),
+        },
+        Cause::IdleLink { link, flows, idle_s, busy_s, after, after_s, buffer_and_bdp_bytes } => {
+            let mut told = figures([
+                ("idle_s", idle_s),
+                ("idle_share", idle_s / busy_s),
+                ("after_share", after_s / idle_s),
+            ]);
+            let buffer = buffer_and_bdp_bytes.map_or_else(String::new, |(buffer, bdp)| {
+                told.extend([("buffer_bytes", buffer), ("bdp_bytes", bdp)]);
+                format!("; the buffer ({}) is smaller than the BDP ({})", size(buffer), size(bdp))
+            });
+            Finding {
+                sentence: format!(
+                    "{link} is idle for {} of the time, {} of that {after}{buffer}",
+                    percent(idle_s / busy_s),
+                    percent(after_s / idle_s)
+                ),
+                rule: "idle_link",
+                flows,
+                figures: told,
+            }
+        }
+        Cause::Pacing { who, flows, pacing_limited_s, life_s, delay_ms } => {
+            let mut told = figures([
+                ("pacing_limited_s", pacing_limited_s),
+                ("pacing_limited_share", pacing_limited_s / life_s),
+            ]);
+            told.extend(delay_ms.map(|delay| ("delay_ms", delay)));
+            let queue = delay_ms.map_or_else(String::new, |delay| {
+                format!(", which leaves {} of queueing", ms(delay))
+            });
+            Finding {
+                sentence: format!(
+                    "Pacing limits {} for {} of the time: it sends at the rate that it has measured{queue}",
+                    who,
+                    percent(pacing_limited_s / life_s)
+                ),
+                rule: "pacing",
+                flows,
+                figures: told,
+            }
+        }
+        Cause::Filled { who, link, flows, used, delay_ms } => Finding {
+            sentence: format!(
+                "{} {link}: busy for {} of the time, with {} of queueing",
+                who.map_or_else(|| "The flows fill".to_owned(), |who| format!("{who} fills")),
+                percent(used),
+                ms(delay_ms)
+            ),
+            rule: "filled",
+            flows,
+            figures: figures([("used_share", used), ("delay_ms", delay_ms)]),
+        },
+    }
+}
+
+fn figures<const N: usize>(pairs: [(&'static str, f64); N]) -> BTreeMap<&'static str, f64> {
+    pairs.into_iter().collect()
+}
+
+/// Buffers that let a window of the BDP through. A writer sleeps until a third of `tcp_wmem` is free, and memory is counted with
+/// its overhead (up to 1.9 bytes a byte); half of `tcp_rmem` is announced, and memory is counted likewise.
+fn advice(limit: Buffer, bdp_bytes: f64, sizes: [BufferSizes; 2]) -> Vec<String> {
+    let [send, receive] = sizes;
+    let option = |name: &str, sizes: BufferSizes, wanted: f64| {
+        let bytes = (wanted as u64).next_power_of_two().min(1 << 30);
+        let larger = bytes > u64::from(sizes.max);
+        larger.then(|| format!("--sysctl net.ipv4.{name}=\"{} {} {bytes}\"", sizes.min, sizes.default))
+    };
+    let send = option("tcp_wmem", send, 3.0 * bdp_bytes);
+    let receive = option("tcp_rmem", receive, 4.0 * bdp_bytes);
+    match limit {
+        Buffer::Send if send.is_none() => Vec::new(),
+        Buffer::Receive if receive.is_none() => Vec::new(),
+        Buffer::Send => send.into_iter().chain(receive).collect(),
+        Buffer::Receive => receive.into_iter().chain(send).collect(),
+    }
+}
+
+/// Three significant digits.
+fn digits(value: f64) -> String {
+    let magnitude = value.abs();
+    if magnitude >= 99.95 || value.fract() == 0.0 {
+        format!("{value:.0}")
+    } else if magnitude >= 9.995 {
+        format!("{value:.1}")
+    } else {
+        format!("{value:.2}")
+    }
+}
+
+fn scaled(value: f64, units: [&str; 4]) -> String {
+    let mut scaled = value;
+    let mut unit = units[0];
+    for next in &units[1..] {
+        if scaled.abs() < 999.5 {
+            break;
+        }
+        (scaled, unit) = (scaled / 1e3, *next);
+    }
+    format!("{} {unit}", digits(scaled))
+}
+
+fn rate(bps: f64) -> String {
+    scaled(bps, ["bit/s", "kbit/s", "Mbit/s", "Gbit/s"])
+}
+
+fn size(bytes: f64) -> String {
+    scaled(bytes, ["B", "kB", "MB", "GB"])
+}
+
+fn ms(value: f64) -> String {
+    format!("{} ms", digits(value))
+}
+
+fn seconds(value: f64) -> String {
+    format!("{} s", digits(value))
+}
+
+fn percent(share: f64) -> String {
+    format!("{} %", digits(share * 100.0))
+}
+
+fn count(value: f64) -> String {
+    format!("{value:.0}")
+}

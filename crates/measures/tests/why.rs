@@ -1,0 +1,410 @@
+//! Each rule against a run that was built to have its cause, and one that was built not to; the figures in the sentences against
+//! the measures.
+
+use dragstrip_measures::{Figure, Finding, Measured, Window, explain, find};
+use dragstrip_scenario::{
+    Application, LinkSpec, LossModel, NetemSpec, NodeSpec, QdiscSpec, Scenario,
+};
+use dragstrip_testkit::path::{dumbbell, flow, link};
+
+const MBIT: u64 = 1_000_000;
+const MS: u64 = 1_000_000;
+
+/// 10 Mbit/s and 40 ms, whose BDP is 50 kB; one flow for 20 s.
+fn path(queue: &str, cc: &str) -> Scenario {
+    sized(10 * MBIT, 40 * MS, queue, &[cc], 20)
+}
+
+fn sized(rate_bps: u64, rtt_ns: u64, queue: &str, ccs: &[&str], seconds: u64) -> Scenario {
+    let bottleneck = LinkSpec {
+        rate_bps: Some(rate_bps),
+        qdisc: QdiscSpec::parse(queue).expect("a queue"),
+        ..link("r", "d")
+    };
+    let mut scenario = dumbbell(ccs.len(), bottleneck, rtt_ns, seconds);
+    scenario.record.rtts = true;
+    let flows = ccs.iter().enumerate().map(|(at, cc)| flow(&format!("s{at}"), "d", cc));
+    scenario.flows = flows.collect();
+    scenario
+}
+
+fn set(scenario: &mut Scenario, sysctl: &str, value: &str) {
+    for node in &mut scenario.nodes {
+        if let NodeSpec::Host(host) = node {
+            host.sysctl.insert(sysctl.to_owned(), value.to_owned());
+        }
+    }
+}
+
+fn lossy(scenario: &mut Scenario, probability: f64) {
+    let netem = NetemSpec {
+        loss: LossModel::Random { probability, correlation: 0.0 },
+        ..NetemSpec::default()
+    };
+    scenario.links[0].netem = Some(Box::new(netem));
+}
+
+fn measured(scenario: &Scenario) -> Measured {
+    let recording = dragstrip_sim::run(scenario, &mut |_| true).expect("a valid scenario");
+    Measured::new(scenario.clone(), recording).expect("all columns")
+}
+
+/// What is found, each sentence held against its figures.
+fn findings(run: &Measured) -> Vec<Finding> {
+    let findings = explain(run).expect("all columns");
+    for finding in &findings {
+        numbers_are_figures(finding);
+    }
+    findings
+}
+
+fn why(scenario: &Scenario) -> Vec<Finding> {
+    findings(&measured(scenario))
+}
+
+fn rules(findings: &[Finding]) -> Vec<&str> {
+    findings.iter().map(|finding| finding.rule).collect()
+}
+
+fn found<'a>(findings: &'a [Finding], rule: &str) -> &'a Finding {
+    let found = findings.iter().find(|finding| finding.rule == rule);
+    found.unwrap_or_else(|| panic!("no {rule} in {findings:#?}"))
+}
+
+/// The first finding must be this one.
+fn first<'a>(findings: &'a [Finding], rule: &str) -> &'a Finding {
+    let found = found(findings, rule);
+    assert_eq!(findings[0].rule, rule, "{findings:#?}");
+    found
+}
+
+fn absent(findings: &[Finding], rule: &str) {
+    assert!(!rules(findings).contains(&rule), "{rule} in {findings:#?}");
+}
+
+/// Every number with a unit (or a bare count) in the sentence is a figure, to the digits shown. Options in backquotes are not figures,
+/// and names may hold digits.
+fn numbers_are_figures(finding: &Finding) {
+    let prose: String = finding.sentence.split('`').step_by(2).collect();
+    let words: Vec<&str> = prose.split([' ', ',', ':', ';', '(', ')']).filter(|w| !w.is_empty()).collect();
+    for (at, word) in words.iter().enumerate() {
+        let Ok(shown) = word.parse::<f64>() else { continue };
+        if words.get(at + 1) == Some(&"others") || *word == "100" {
+            continue;
+        }
+        let scale = match *words.get(at + 1).unwrap_or(&"") {
+            "%" => 100.0,
+            "kbit/s" | "kB" => 1e-3,
+            "Mbit/s" | "MB" => 1e-6,
+            "Gbit/s" | "GB" => 1e-9,
+            _ => 1.0,
+        };
+        let decimals = word.split_once('.').map_or(0, |(_, part)| part.len());
+        let half = 0.5 * 0.1_f64.powi(decimals as i32) * (1.0 + 1e-9);
+        let close = |figure: &f64| (figure.abs() * scale - shown).abs() <= half;
+        assert!(
+            finding.figures.values().any(close),
+            "{word} in {:?} is none of {:?}",
+            finding.sentence,
+            finding.figures
+        );
+    }
+}
+
+/// A measure of the run's flow at a place.
+fn measure(run: &Measured, name: &str, place: usize) -> f64 {
+    let (measure, statistic) = find(name).expect("a measure");
+    let window = Window::default();
+    let figure = match (measure.figure, statistic) {
+        (Figure::OfFlow(series), Some(statistic)) => {
+            statistic.of(series(run, place, &window).expect("a series"))
+        }
+        (Figure::FlowFigure(figure), None) => figure(run, place, &window).expect("a figure"),
+        (Figure::NameFigure(figure), None) => figure(run, "r-d").expect("a figure"),
+        (Figure::OfName(series), Some(statistic)) => {
+            statistic.of(series(run, "r-d").expect("a series"))
+        }
+        _ => panic!("{name}"),
+    };
+    figure.unwrap_or_else(|| panic!("no {name}"))
+}
+
+#[test]
+fn a_queue_that_never_empties() {
+    let run = measured(&path("bfifo limit 200000", "cubic"));
+    let findings = findings(&run);
+    let finding = first(&findings, "standing_queue");
+    assert!(finding.sentence.starts_with("cubic's queue never empties: "), "{}", finding.sentence);
+    assert_eq!(finding.figures["rtt_ms"], measure(&run, "rtt_ms_p50", 0));
+    // Idle, and one frame's transmission.
+    let queueing = measure(&run, "rtt_ms_p50", 0) - 40.0 - 1.2112;
+    assert!((finding.figures["queueing_ms"] - queueing).abs() < 1e-6);
+    assert!(measure(&run, "backlog_bytes_p5", 0) > 0.0);
+    // Vegas keeps two to four packets there.
+    absent(&why(&path("bfifo limit 200000", "vegas")), "standing_queue");
+}
+
+#[test]
+fn a_send_buffer_and_the_value_that_helps() {
+    for gso in [dragstrip_scenario::GsoMode::Off, dragstrip_scenario::GsoMode::Auto] {
+        let mut scenario = path("bfifo limit 100000", "cubic");
+        for node in &mut scenario.nodes {
+            if let NodeSpec::Host(host) = node {
+                host.gso = gso;
+            }
+        }
+        set(&mut scenario, "net.ipv4.tcp_wmem", "4096 16384 32768");
+        let run = measured(&scenario);
+        let limited = findings(&run);
+        let finding = first(&limited, "send_buffer");
+        assert_eq!(finding.figures["goodput_bps"], measure(&run, "goodput_bps", 0));
+        assert_eq!(finding.figures["sndbuf_limited_s"], measure(&run, "sndbuf_limited_s", 0));
+        assert_eq!(finding.figures["bdp_bytes"], 50_000.0);
+        helps(&mut scenario, finding, "send_buffer");
+    }
+}
+
+#[test]
+fn a_receive_window_and_the_value_that_helps() {
+    let mut scenario = path("bfifo limit 100000", "cubic");
+    set(&mut scenario, "net.ipv4.tcp_rmem", "4096 16384 32768");
+    let run = measured(&scenario);
+    let limited = findings(&run);
+    let finding = first(&limited, "receive_window");
+    assert_eq!(finding.figures["rwnd_limited_s"], measure(&run, "rwnd_limited_s", 0));
+    helps(&mut scenario, finding, "receive_window");
+}
+
+/// The options in the sentence, set, take the limit away and fill the link.
+fn helps(scenario: &mut Scenario, finding: &Finding, rule: &str) {
+    let options = finding.sentence.split('`').nth(1).expect("advice");
+    for option in options.split("--sysctl ").filter(|option| !option.is_empty()) {
+        let (name, value) = option.trim().split_once('=').expect("NAME=VALUE");
+        set(scenario, name, value.trim_matches('"'));
+    }
+    let run = measured(scenario);
+    absent(&findings(&run), rule);
+    let goodput = measure(&run, "goodput_bps", 0);
+    assert!(goodput > 9e6, "{options}: {goodput}");
+}
+
+#[test]
+fn a_buffer_that_limits_nothing_is_not_blamed() {
+    // The send buffer is the limit, and yet the link is full.
+    let mut scenario = path("bfifo limit 1000000", "cubic");
+    set(&mut scenario, "net.ipv4.tcp_wmem", "4096 16384 262144");
+    let run = measured(&scenario);
+    assert!(measure(&run, "sndbuf_limited_s", 0) > 5.0);
+    absent(&findings(&run), "send_buffer");
+}
+
+#[test]
+fn an_application_that_sends_now_and_then() {
+    let mut scenario = path("bfifo limit 100000", "cubic");
+    scenario.flows[0].application = Application::OnOff { on_ns: 1000 * MS, off_ns: 3000 * MS };
+    let run = measured(&scenario);
+    let findings = findings(&run);
+    let finding = first(&findings, "application");
+    assert_eq!(finding.figures["app_limited_s"], measure(&run, "app_limited_s", 0));
+    assert!((0.6..0.8).contains(&finding.figures["app_limited_share"]), "{finding:?}");
+    absent(&why(&path("bfifo limit 100000", "cubic")), "application");
+}
+
+#[test]
+fn answers_are_the_server_s() {
+    let mut scenario = path("bfifo limit 100000", "cubic");
+    scenario.flows[0].application = Application::RequestResponse {
+        request_bytes: 100,
+        response_bytes: 20_000,
+        think_ns: 500 * MS,
+    };
+    first(&why(&scenario), "application");
+}
+
+#[test]
+fn loss_on_the_path() {
+    let mut scenario = path("bfifo limit 100000", "reno");
+    lossy(&mut scenario, 0.01);
+    let run = measured(&scenario);
+    let findings = findings(&run);
+    let finding = first(&findings, "random_loss");
+    assert!((0.007..0.013).contains(&finding.figures["loss_share"]), "{finding:?}");
+    let law = finding.figures["law_bps"];
+    let goodput = measure(&run, "goodput_bps", 0);
+    assert!((0.5..2.0).contains(&(goodput / law)), "{goodput} beside {law}");
+    assert!(finding.sentence.contains("square-root law"), "{}", finding.sentence);
+    // As much is retransmitted here, and all of it was dropped by the queue, whoever's it was.
+    absent(&why(&path("bfifo limit 20000", "reno")), "random_loss");
+    let mut late = sized(20 * MBIT, 200 * MS, "pfifo limit 33", &["reno", "reno"], 30);
+    late.flows[1].start_ns = 22_000 * MS;
+    absent(&why(&late), "random_loss");
+}
+
+#[test]
+fn bbr_is_limited_by_its_pacing() {
+    let run = measured(&path("bfifo limit 200000", "bbr"));
+    let findings = findings(&run);
+    let finding = found(&findings, "pacing");
+    assert_eq!(finding.figures["pacing_limited_s"], measure(&run, "pacing_limited_s", 0));
+    assert!(finding.figures["pacing_limited_share"] > 0.8, "{finding:?}");
+    absent(&findings, "standing_queue");
+    absent(&why(&path("bfifo limit 200000", "cubic")), "pacing");
+}
+
+#[test]
+fn a_flow_that_is_over_before_slow_start_is() {
+    let mut scenario = sized(100 * MBIT, 100 * MS, "bfifo limit 1000000", &["reno"], 5);
+    scenario.flows[0].application = Application::Bulk { bytes: Some(300_000) };
+    let run = measured(&scenario);
+    let findings = findings(&run);
+    let finding = first(&findings, "slow_start_not_left");
+    assert_eq!(finding.figures["slow_start_s"], measure(&run, "slow_start_s", 0));
+    assert_eq!(finding.figures["life_s"], measure(&run, "completion_s", 0));
+    absent(&why(&path("bfifo limit 100000", "reno")), "slow_start_not_left");
+}
+
+#[test]
+fn slow_start_overshoots() {
+    // Reno has no HyStart: the last round trip of slow start is a buffer too much.
+    let run = measured(&sized(20 * MBIT, 100 * MS, "bfifo limit 250000", &["reno"], 10));
+    let findings = findings(&run);
+    let finding = found(&findings, "slow_start_overshoot");
+    assert_eq!(finding.figures["retransmits"], measure(&run, "retransmits", 0));
+    assert!(finding.figures["early_retransmits"] <= finding.figures["retransmits"]);
+    absent(&why(&sized(20 * MBIT, 100 * MS, "bfifo limit 250000", &["vegas"], 10)), "slow_start_overshoot");
+}
+
+#[test]
+fn timeouts_again_and_again() {
+    let mut scenario = path("bfifo limit 100000", "reno");
+    lossy(&mut scenario, 0.35);
+    let run = measured(&scenario);
+    let findings = findings(&run);
+    let finding = first(&findings, "timeouts");
+    assert_eq!(finding.figures["timeouts"], measure(&run, "timeouts", 0));
+    assert_eq!(finding.figures["loss_s"], measure(&run, "loss_s", 0));
+    lossy(&mut scenario, 0.001);
+    absent(&why(&scenario), "timeouts");
+}
+
+fn shared(ccs: [&str; 2], change: impl FnOnce(&mut Scenario)) -> Vec<Finding> {
+    let mut scenario = sized(10 * MBIT, 20 * MS, "bfifo limit 60000", &ccs, 30);
+    change(&mut scenario);
+    why(&scenario)
+}
+
+#[test]
+fn who_gets_less_and_in_what_they_differ() {
+    let far = |scenario: &mut Scenario| {
+        let far = scenario.links.iter_mut().find(|link| link.name == "r-s1").expect("a link");
+        far.delay_ns = 160 * MS;
+    };
+    let findings = shared(["reno", "reno"], far);
+    let finding = first(&findings, "unfair_share");
+    assert_eq!(finding.flows, ["s0-reno", "s1-reno"]);
+    assert!(finding.sentence.contains("they differ in RTT ("), "{}", finding.sentence);
+    assert!(finding.figures["least_rtt_ms"] - finding.figures["most_rtt_ms"] - 160.0 < 1e-6);
+    // The same twice.
+    absent(&shared(["reno", "reno"], |_| {}), "unfair_share");
+    // A delay-based algorithm yields to one that fills the buffer.
+    let findings = shared(["cubic", "vegas"], |_| {});
+    let finding = first(&findings, "unfair_share");
+    assert!(finding.sentence.contains("they differ in algorithm"), "{}", finding.sentence);
+    assert!(finding.sentence.starts_with("cubic gets "), "{}", finding.sentence);
+    let ratio = finding.figures["most_bps"] / finding.figures["least_bps"];
+    assert_eq!(finding.figures["ratio"], ratio);
+}
+
+#[test]
+fn a_flow_that_comes_later() {
+    // Two seconds are ten round trips, and the queue is full of the other's packets.
+    let late = |start_ns| {
+        let mut scenario = sized(20 * MBIT, 200 * MS, "bfifo limit 500000", &["reno", "reno"], 30);
+        scenario.flows[1].start_ns = start_ns;
+        why(&scenario)
+    };
+    let findings = late(28_000 * MS);
+    let finding = first(&findings, "unfair_share");
+    assert!(finding.sentence.contains("they differ in start (s1-reno 28 s later)"), "{finding:?}");
+    assert_eq!(finding.figures["later_s"], 28.0);
+    absent(&late(0), "unfair_share");
+}
+
+#[test]
+fn a_link_that_is_idle_after_reductions() {
+    let run = measured(&sized(10 * MBIT, 100 * MS, "pfifo limit 10", &["reno"], 20));
+    let findings = findings(&run);
+    let finding = first(&findings, "idle_link");
+    assert_eq!(finding.figures["idle_s"], measure(&run, "idle_s", 0));
+    assert!(finding.sentence.contains("after a reduction of the window"), "{}", finding.sentence);
+    assert!(finding.sentence.contains("smaller than the BDP"), "{}", finding.sentence);
+    // Frames that arrived, over the rate, are the time in which it was not idle.
+    let busy = 1.0 - finding.figures["idle_share"];
+    let carried = measure(&run, "throughput_bps_mean", 0) / 1e7;
+    assert!((busy - carried).abs() < 0.02, "{busy} and {carried}");
+    absent(&why(&path("bfifo limit 100000", "reno")), "idle_link");
+}
+
+#[test]
+fn a_queue_that_is_managed() {
+    let run = measured(&path("codel", "cubic"));
+    let findings = findings(&run);
+    let finding = first(&findings, "aqm");
+    assert!(finding.sentence.starts_with("codel holds the queue of r-d at "), "{}", finding.sentence);
+    assert_eq!(finding.figures["dropped"], measure(&run, "dropped", 0));
+    let delay = measure(&run, "backlog_bytes_p50", 0) * 8e3 / 1e7;
+    assert_eq!(finding.figures["delay_ms"], delay);
+    assert_eq!(finding.figures["target_ms"], 5.0);
+    absent(&findings, "ecn_marks");
+    absent(&why(&path("bfifo limit 100000", "cubic")), "aqm");
+}
+
+#[test]
+fn marks_instead_of_drops() {
+    let mut scenario = path("codel ecn", "cubic");
+    set(&mut scenario, "net.ipv4.tcp_ecn", "1");
+    let run = measured(&scenario);
+    let findings = findings(&run);
+    let finding = first(&findings, "ecn_marks");
+    assert_eq!(finding.figures["marked"], measure(&run, "marked", 0));
+    set(&mut scenario, "net.ipv4.tcp_ecn", "0");
+    absent(&why(&scenario), "ecn_marks");
+}
+
+#[test]
+fn nothing_connected() {
+    let mut scenario = sized(10 * MBIT, 40 * MS, "bfifo limit 100000", &["cubic"], 5);
+    lossy(&mut scenario, 1.0);
+    let run = measured(&scenario);
+    let findings = findings(&run);
+    first(&findings, "unconnected");
+    assert_eq!(measure(&run, "app_limited_s", 0), 0.0, "the application is not to blame");
+    absent(&why(&path("bfifo limit 100000", "cubic")), "unconnected");
+}
+
+#[test]
+fn a_link_that_is_filled() {
+    let run = measured(&path("bfifo limit 50000", "vegas"));
+    let findings = findings(&run);
+    let finding = first(&findings, "filled");
+    assert!((finding.figures["used_share"] - (1.0 - measure(&run, "idle_s", 0) / 20.0)).abs() < 1e-9);
+    let mut lossy_path = path("bfifo limit 50000", "vegas");
+    lossy(&mut lossy_path, 0.02);
+    absent(&why(&lossy_path), "filled");
+}
+
+/// What limits a flow, and its states, add up to its life, with a sample an interval and with one at every ACK.
+#[test]
+fn times_add_up_to_the_flow_s_life() {
+    for every_ack in [false, true] {
+        let mut scenario = path("bfifo limit 100000", "bbr");
+        scenario.record.every_ack = every_ack;
+        let run = measured(&scenario);
+        let window = Window::default();
+        for spent in [run.limited_s(0, &window).unwrap(), run.state_s(0, &window).unwrap()] {
+            let all: f64 = spent.values().sum();
+            assert!((all - 20.0).abs() < 0.11, "{spent:?}");
+        }
+        assert!(measure(&run, "pacing_limited_s", 0) > 15.0);
+    }
+}
