@@ -100,7 +100,8 @@ fn numbers_are_figures(finding: &Finding) {
             _ => 1.0,
         };
         let decimals = word.split_once('.').map_or(0, |(_, part)| part.len());
-        let half = 0.5 * 0.1_f64.powi(decimals as i32) * (1.0 + 1e-9);
+        let last: f64 = format!("1e-{decimals}").parse().expect("a number");
+        let half = 0.5 * last * (1.0 + 1e-9);
         let close = |figure: &f64| (figure.abs() * scale - shown).abs() <= half;
         assert!(
             finding.figures.values().any(close),
