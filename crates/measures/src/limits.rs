@@ -64,7 +64,8 @@ impl Measured {
     fn limit_column(&self, spans: &[(usize, i64)]) -> Result<&'static ColumnDef, MissingColumn> {
         let since_3 = &column::samples::limit;
         let there = self.texts(since_3).is_ok_and(|(names, index)| {
-            let known = |row: usize| usize::try_from(index[row]).is_ok_and(|at| !names[at].is_empty());
+            let known =
+                |row: usize| usize::try_from(index[row]).is_ok_and(|at| !names[at].is_empty());
             spans.first().is_none_or(|(row, _)| index.get(*row).is_some() && known(*row))
         });
         Ok(if there { since_3 } else { &column::samples::limited_by })

@@ -2,8 +2,8 @@
 
 use crate::arithmetic::{jain, percentile, percentiles, total};
 use crate::measured::{Measured, MissingColumn, Window};
-use dragstrip_recording::column;
 use crate::why::{self, Finding};
+use dragstrip_recording::column;
 use serde::Serialize;
 use std::collections::BTreeMap;
 

@@ -86,7 +86,8 @@ fn absent(findings: &[Finding], rule: &str) {
 /// and names may hold digits.
 fn numbers_are_figures(finding: &Finding) {
     let prose: String = finding.sentence.split('`').step_by(2).collect();
-    let words: Vec<&str> = prose.split([' ', ',', ':', ';', '(', ')']).filter(|w| !w.is_empty()).collect();
+    let words: Vec<&str> =
+        prose.split([' ', ',', ':', ';', '(', ')']).filter(|w| !w.is_empty()).collect();
     for (at, word) in words.iter().enumerate() {
         let Ok(shown) = word.parse::<f64>() else { continue };
         if words.get(at + 1) == Some(&"others") || *word == "100" {
@@ -272,7 +273,10 @@ fn slow_start_overshoots() {
     let finding = found(&findings, "slow_start_overshoot");
     assert_eq!(finding.figures["retransmits"], measure(&run, "retransmits", 0));
     assert!(finding.figures["early_retransmits"] <= finding.figures["retransmits"]);
-    absent(&why(&sized(20 * MBIT, 100 * MS, "bfifo limit 250000", &["vegas"], 10)), "slow_start_overshoot");
+    absent(
+        &why(&sized(20 * MBIT, 100 * MS, "bfifo limit 250000", &["vegas"], 10)),
+        "slow_start_overshoot",
+    );
 }
 
 #[test]
@@ -351,7 +355,11 @@ fn a_queue_that_is_managed() {
     let run = measured(&path("codel", "cubic"));
     let findings = findings(&run);
     let finding = first(&findings, "aqm");
-    assert!(finding.sentence.starts_with("codel holds the queue of r-d at "), "{}", finding.sentence);
+    assert!(
+        finding.sentence.starts_with("codel holds the queue of r-d at "),
+        "{}",
+        finding.sentence
+    );
     assert_eq!(finding.figures["dropped"], measure(&run, "dropped", 0));
     let delay = measure(&run, "backlog_bytes_p50", 0) * 8e3 / 1e7;
     assert_eq!(finding.figures["delay_ms"], delay);
@@ -388,7 +396,9 @@ fn a_link_that_is_filled() {
     let run = measured(&path("bfifo limit 50000", "vegas"));
     let findings = findings(&run);
     let finding = first(&findings, "filled");
-    assert!((finding.figures["used_share"] - (1.0 - measure(&run, "idle_s", 0) / 20.0)).abs() < 1e-9);
+    assert!(
+        (finding.figures["used_share"] - (1.0 - measure(&run, "idle_s", 0) / 20.0)).abs() < 1e-9
+    );
     let mut lossy_path = path("bfifo limit 50000", "vegas");
     lossy(&mut lossy_path, 0.02);
     absent(&why(&lossy_path), "filled");

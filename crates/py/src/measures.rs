@@ -134,9 +134,7 @@ impl PyMeasured {
                     let place = self.place(subject.extract()?)?;
                     figure(&self.0, place, &window).map_err(missing)
                 }
-                Figure::NameFigure(figure) => {
-                    figure(&self.0, subject.extract()?).map_err(missing)
-                }
+                Figure::NameFigure(figure) => figure(&self.0, subject.extract()?).map_err(missing),
                 Figure::RunFigure(figure) => Ok(figure(&self.0)),
                 Figure::OfFlow(_) | Figure::OfName(_) => Err(PyKeyError::new_err(name.to_owned())),
             },

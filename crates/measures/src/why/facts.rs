@@ -3,7 +3,9 @@
 use crate::arithmetic::percentiles;
 use crate::measured::{Measured, MissingColumn, Window};
 use dragstrip_recording::{Data, column};
-use dragstrip_scenario::{Application, BufferSizes, HostSpec, NodeSpec, PathFacts, QdiscSpec, Sysctls};
+use dragstrip_scenario::{
+    Application, BufferSizes, HostSpec, NodeSpec, PathFacts, QdiscSpec, Sysctls,
+};
 use std::collections::BTreeMap;
 
 /// Of more flows than this the first ones are looked at.
@@ -160,8 +162,8 @@ fn flow(run: &Measured, place: usize, path: Option<&PathFacts>) -> Result<Flow, 
         linux.filter(|_| host.profile.name().starts_with("linux"))
     };
     let data = run.scenario.flows.iter().find(|spec| spec.label == row.label);
-    let reversed = data
-        .is_some_and(|spec| matches!(spec.application, Application::RequestResponse { .. }));
+    let reversed =
+        data.is_some_and(|spec| matches!(spec.application, Application::RequestResponse { .. }));
     let (from, to) =
         if reversed { (&row.receiver, &row.sender) } else { (&row.sender, &row.receiver) };
     let rate_bps = path.and_then(|path| path.rate_bps).map(|rate| rate as f64);
@@ -216,7 +218,10 @@ fn link(run: &Measured, name: &str, flows: &[Flow]) -> Result<Link, MissingColum
     let [p5, p50] = percentiles(&mut backlog, [5.0, 50.0]).unwrap_or_default();
     let packets = facts.as_ref().and_then(|facts| facts.buffer.packets);
     let buffer = facts.as_ref().and_then(|facts| {
-        facts.buffer.bytes.or(packets.map(|packets| u64::from(packets) * u64::from(FULL_FRAME_BYTES)))
+        facts
+            .buffer
+            .bytes
+            .or(packets.map(|packets| u64::from(packets) * u64::from(FULL_FRAME_BYTES)))
     });
     Ok(Link {
         name: name.to_owned(),

@@ -59,7 +59,11 @@ const MATHIS: f64 = 1.224_744_871_391_589;
 const LAW_FACTOR: f64 = 2.0;
 
 /// The flow for which `figure` is greatest, of those that a rule holds for.
-fn worst(facts: &Facts, holds: impl Fn(&Flow) -> bool, figure: impl Fn(&Flow) -> f64) -> Option<&Flow> {
+fn worst(
+    facts: &Facts,
+    holds: impl Fn(&Flow) -> bool,
+    figure: impl Fn(&Flow) -> f64,
+) -> Option<&Flow> {
     let held = facts.flows.iter().filter(|flow| holds(flow));
     held.max_by(|a, b| figure(a).total_cmp(&figure(b)))
 }
@@ -128,8 +132,7 @@ fn application(facts: &Facts) -> Option<Cause> {
 }
 
 fn buffer(facts: &Facts, limit: &'static str, which: Buffer) -> Option<Cause> {
-    let holds =
-        |flow: &Flow| flow.limited(limit) >= BUFFER_LIMITED_MIN && underused(facts, flow);
+    let holds = |flow: &Flow| flow.limited(limit) >= BUFFER_LIMITED_MIN && underused(facts, flow);
     let flow = worst(facts, holds, |flow| flow.limited(limit))?;
     Some(Cause::Buffer {
         which,
@@ -252,7 +255,8 @@ fn standing_queue(facts: &Facts) -> Option<Cause> {
         let enough = QUEUEING_MS_MIN.max(QUEUEING_PART_MIN * flow.base_rtt_ms);
         let link = facts.link_of(flow);
         // Without one rate, no telling queueing from a slow medium.
-        let queued = link.is_some_and(|link| link.backlog_p50_bytes > 0.0 && link.rate_bps.is_some());
+        let queued =
+            link.is_some_and(|link| link.backlog_p50_bytes > 0.0 && link.rate_bps.is_some());
         flow.is_tcp && queued && queueing(flow) >= enough
     };
     let flow = worst(facts, holds, queueing)?;

@@ -17,18 +17,43 @@ pub enum Buffer {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Difference {
     Algorithm,
-    Rtt { most_ms: f64, least_ms: f64 },
+    Rtt {
+        most_ms: f64,
+        least_ms: f64,
+    },
     /// The one with less started later (or earlier, if negative).
-    Start { later_s: f64 },
+    Start {
+        later_s: f64,
+    },
 }
 
 /// What a rule found.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cause {
-    NeverStarted { who: String, flows: Vec<String>, start_s: f64, duration_s: f64 },
-    Unconnected { who: String, flows: Vec<String>, life_s: f64 },
-    Timeouts { who: String, flows: Vec<String>, timeouts: f64, loss_s: f64, life_s: f64 },
-    Application { who: String, flows: Vec<String>, app_limited_s: f64, life_s: f64 },
+    NeverStarted {
+        who: String,
+        flows: Vec<String>,
+        start_s: f64,
+        duration_s: f64,
+    },
+    Unconnected {
+        who: String,
+        flows: Vec<String>,
+        life_s: f64,
+    },
+    Timeouts {
+        who: String,
+        flows: Vec<String>,
+        timeouts: f64,
+        loss_s: f64,
+        life_s: f64,
+    },
+    Application {
+        who: String,
+        flows: Vec<String>,
+        app_limited_s: f64,
+        life_s: f64,
+    },
     Buffer {
         which: Buffer,
         who: String,
@@ -81,8 +106,20 @@ pub enum Cause {
         rtt_ms: f64,
         never_empty: bool,
     },
-    SlowStart { who: String, flows: Vec<String>, slow_start_s: f64, life_s: f64, goodput_bps: f64 },
-    Overshoot { who: String, flows: Vec<String>, early: f64, retransmits: f64, since_s: f64 },
+    SlowStart {
+        who: String,
+        flows: Vec<String>,
+        slow_start_s: f64,
+        life_s: f64,
+        goodput_bps: f64,
+    },
+    Overshoot {
+        who: String,
+        flows: Vec<String>,
+        early: f64,
+        retransmits: f64,
+        since_s: f64,
+    },
     IdleLink {
         link: String,
         flows: Vec<String>,
@@ -99,7 +136,13 @@ pub enum Cause {
         life_s: f64,
         delay_ms: Option<f64>,
     },
-    Filled { who: Option<String>, link: String, flows: Vec<String>, used: f64, delay_ms: f64 },
+    Filled {
+        who: Option<String>,
+        link: String,
+        flows: Vec<String>,
+        used: f64,
+        delay_ms: f64,
+    },
 }
 
 /// The cause in words.
@@ -217,7 +260,8 @@ fn in_words(cause: Cause) -> Finding {
                 "more than 100 times".to_owned()
             };
             let mut reasons = Vec::new();
-            let mut told = figures([("most_bps", most_bps), ("least_bps", least_bps), ("jain", jain)]);
+            let mut told =
+                figures([("most_bps", most_bps), ("least_bps", least_bps), ("jain", jain)]);
             if ratio.is_finite() {
                 told.insert("ratio", ratio);
             }
@@ -275,8 +319,9 @@ fn in_words(cause: Cause) -> Finding {
         Cause::EcnMarks { link, flows, marked, dropped, delay_ms } => {
             let mut told = figures([("marked", marked), ("dropped", dropped)]);
             told.extend(delay_ms.map(|delay| ("delay_ms", delay)));
-            let queue = delay_ms
-                .map_or_else(String::new, |delay| format!(", and the queue stays at {}", ms(delay)));
+            let queue = delay_ms.map_or_else(String::new, |delay| {
+                format!(", and the queue stays at {}", ms(delay))
+            });
             Finding {
                 sentence: format!(
                     "{link} marks instead of dropping: {} marks, {} drops{queue}",
@@ -423,7 +468,9 @@ fn advice(limit: Buffer, bdp_bytes: f64, sizes: [BufferSizes; 2]) -> Vec<String>
     let option = |name: &str, sizes: BufferSizes, wanted: f64| {
         let bytes = (wanted as u64).next_power_of_two().min(1 << 30);
         let larger = bytes > u64::from(sizes.max);
-        larger.then(|| format!("--sysctl net.ipv4.{name}=\"{} {} {bytes}\"", sizes.min, sizes.default))
+        larger.then(|| {
+            format!("--sysctl net.ipv4.{name}=\"{} {} {bytes}\"", sizes.min, sizes.default)
+        })
     };
     let send = option("tcp_wmem", send, 3.0 * bdp_bytes);
     let receive = option("tcp_rmem", receive, 4.0 * bdp_bytes);
