@@ -580,11 +580,9 @@ impl<O: Observer> Network<O> {
 
     /// Bytes of frames that have left the queue of a stage.
     pub fn sent_bytes(&mut self, index: usize, now: Instant) -> u64 {
-        let bytes = self.stages[index].counters.bytes;
-        match &self.stages[index].server {
-            Server::Computed(_) => bytes - self.backlog(index, now).bytes,
-            Server::Evented(_) | Server::Shared(_) | Server::Tunnel(_) => bytes,
-        }
+        let Stage { server, counters, .. } = &mut self.stages[index];
+        let Server::Computed(fifo) = server else { return counters.bytes };
+        counters.bytes - fifo.backlog(now).bytes
     }
 
     /// What waits in the queue of a stage.
