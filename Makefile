@@ -97,7 +97,7 @@ torture: python  ## Everything that docs/reliability.md promises, tried for an h
 	@$(UV) run --no-sync python tests/torture/everything.py --minutes $${TORTURE_MINUTES:-60} --only "$(ONLY)"
 
 guide: python  ## The sweep behind docs/which-congestion-control.md, and the page.
-	$(UV) run --no-sync dragstrip sweep bench/sweep.toml --against cubic --out runs/guide
+	$(UV) run --no-sync dragstrip sweep bench/sweep.toml --against cubic --out runs/guide --replace
 	$(UV) run --no-sync python -m dragstrip.sweep.guide runs/guide docs/which-congestion-control.md
 
 python: check-rust $(UV)  ## The environment in .venv, with the extension compiled and current.

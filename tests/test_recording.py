@@ -3,6 +3,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import socket
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +16,7 @@ import pytest
 from dragstrip import _core
 from dragstrip.engines.sim import simulate
 from dragstrip.errors import BadInputError
-from dragstrip.files import appearing
+from dragstrip.files import appearing, remove_drafts
 from dragstrip.measures import summarise
 from dragstrip.recording import FORMAT, NULL, SCHEMA, TABLES, Recording, from_core, read, write
 from dragstrip.report.load import Recording as Loaded
@@ -69,15 +72,35 @@ def test_columns_of_the_core_become_arrow() -> None:
     assert table["lost"].to_pylist() == [False, True, False]
 
 
-def test_a_draft_that_a_killed_process_left_is_removed_after_a_day(tmp_path: Path) -> None:
-    old, young, other = (tmp_path / name for name in (".run.1.partial", ".run.2.partial", ".ran.1.partial"))
-    for draft in (old, young, other):
-        draft.mkdir()
-    for draft in (old, other):
-        os.utime(draft, (0, 0))
-    with appearing(tmp_path / "run") as draft:
-        (draft / "file").touch()
-    assert sorted(tmp_path.iterdir()) == sorted([young, other, tmp_path / "run"])
+KILLED = """
+import os, sys
+from pathlib import Path
+from dragstrip.files import appearing
+with appearing(Path(sys.argv[1])) as draft:
+    (draft / "half").touch()
+    os.kill(os.getpid(), 9)
+"""
+
+
+def test_drafts_of_a_killed_process_are_removed_and_those_of_a_living_one_stay(tmp_path: Path) -> None:
+    assert subprocess.run([sys.executable, "-c", KILLED, str(tmp_path / "one")], check=False).returncode == -9
+    assert next(tmp_path.iterdir()).name.endswith(".partial")
+    with appearing(tmp_path / "two") as living:
+        (living / "file").touch()
+        remove_drafts(tmp_path)
+        assert list(tmp_path.iterdir()) == [living]
+    assert [entry.name for entry in tmp_path.iterdir()] == ["two"]
+
+
+def test_a_draft_whose_number_another_process_has_today_is_removed_by_its_lock(tmp_path: Path) -> None:
+    """Process numbers come round again, after a restart of the machine at once."""
+    draft = tmp_path / f".run.{socket.gethostname()}-{os.getpid()}-0.partial"
+    draft.mkdir()
+    remove_drafts(tmp_path)
+    assert draft.exists(), "it may be somebody's who has not locked it yet"
+    os.utime(draft, (0, 0))
+    remove_drafts(tmp_path)
+    assert not draft.exists()
 
 
 def test_the_hash_is_the_one_that_the_reference_page_describes(scenario: dict[str, Any]) -> None:

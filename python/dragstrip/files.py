@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import fcntl
-import glob
+import functools
+import hashlib
 import itertools
 import json
 import os
@@ -17,13 +18,12 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from dragstrip import outside
 from dragstrip.errors import BadInputError, DragstripError
 
 _numbers = itertools.count()
-_DRAFT = re.compile(r"\.draft-(.*)-(\d+)-\d+$")
 
 
 class NotWrittenError(DragstripError):
@@ -43,13 +43,31 @@ def writing(path: Path) -> Iterator[None]:
         raise NotWrittenError(path, error) from error
 
 
+class DamagedError(DragstripError):
+    """A stored file is not what was written; nothing is made of it."""
+
+    def __init__(self, path: Path, reason: str, advice: str = "") -> None:
+        self.path, self.reason = path, reason
+        super().__init__(" ".join(f"{path}: damaged: {reason}{advice and '; '}{advice}".split()))
+
+
 def write_whole(path: Path, write: Callable[[Path], object]) -> None:
     """Lets `write` fill a draft beside `path`, which then takes its name, also if the power fails."""
-    draft = path.with_name(f".draft-{socket.gethostname()}-{os.getpid()}-{next(_numbers)}")
+    _write(path, write, lambda _: path)
+
+
+def write_by_hash(folder: Path, ending: str, write: Callable[[Path], object]) -> Path:
+    """As `write_whole`; the file's name is the SHA-256 of its bytes and `ending`. Gives the file."""
+    return _write(folder / f"*{ending}", write, lambda draft: folder / f"{sha256(draft)}{ending}")
+
+
+def _write(path: Path, write: Callable[[Path], object], place: Callable[[Path], Path]) -> Path:
+    draft = path.with_name(f".draft-{_tag()}")
     try:
-        write(draft)
-        _sync(draft)
-        draft.replace(path)
+        with _locked(os.open(draft, os.O_RDONLY | os.O_CREAT, 0o666)):
+            write(draft)
+            _sync(draft)
+            return draft.replace(place(draft))
     except OSError as error:
         raise NotWrittenError(path, error) from error
     finally:
@@ -60,6 +78,12 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
 def _sync(file: Path) -> None:
     with file.open("ab") as opened:
         os.fsync(opened.fileno())
+
+
+def sha256(path: Path) -> str:
+    """Of a file's bytes, in hexadecimal digits. Raises `BadInputError` for one that cannot be read."""
+    with outside.opened(path, outside.TABLE_MAX) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]  # it has readinto
 
 
 def write_text(path: Path, text: str) -> None:
@@ -89,31 +113,59 @@ def read_json(path: Path) -> dict[str, Any]:
     return outside.json_object(path)
 
 
-ABANDONED_S = 86_400
-"""No draft of a folder takes so long."""
+# --- drafts -----------------------------------------------------------------------------------
+# A draft is locked as long as its writer lives. The kernel takes the lock back however the writer ends.
+
+YOUNG_S = 60.0
+"""A draft this old whose lock is free has lost its writer, even if a process of that number lives."""
 
 
 @contextmanager
 def appearing(folder: Path, reported: Path | None = None) -> Iterator[Path]:
     """A draft folder beside `folder` that takes its name when the block ends well, and vanishes otherwise.
 
-    One whose process was killed stays behind, marked; after a day the next draft for `folder` removes it.
     Raises `NotWrittenError` about `reported`, or `folder`.
     """
-    reported = reported or folder
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        _remove_abandoned(folder)
-        draft = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".partial", dir=folder.parent))
-    except OSError as error:
-        raise NotWrittenError(reported, error) from error
-    try:
+    with aside(folder, reported) as draft:
         yield draft
-        draft.chmod(0o777 & ~_umask())
         draft.replace(folder)
-    except BaseException as error:
-        shutil.rmtree(draft, ignore_errors=True)
-        if isinstance(error, OSError) and _below(draft, error.filename):
+
+
+@contextmanager
+def replacing(folder: Path) -> Iterator[Path]:
+    """As `appearing`, but `folder` may exist: what it holds stays until the draft is complete."""
+    with aside(folder) as beside:
+        draft = beside / "new"
+        draft.mkdir()
+        yield draft
+        with writing(folder):
+            if not (folder.exists() and _exchanged(draft, folder)):
+                with contextlib.suppress(FileNotFoundError):
+                    folder.rename(beside / "old")
+                draft.rename(folder)
+
+
+def _exchanged(one: Path, other: Path) -> bool:
+    """Lets two folders change places in one step; false where the system cannot (renameat2(2))."""
+    here, exchange = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
+    rename = getattr(ctypes.CDLL(None), "renameat2", None)
+    return rename is not None and rename(here, os.fsencode(one), here, os.fsencode(other), exchange) == 0
+
+
+@contextmanager
+def aside(path: Path, reported: Path | None = None) -> Iterator[Path]:
+    """A folder beside `path` for what will be moved there; it goes when the block ends.
+
+    What the system refuses there is a `NotWrittenError` about `reported`, or `path`.
+    """
+    reported = reported or path
+    make_folder(path.parent)
+    draft = path.parent
+    try:
+        with _folder(path.parent, f".{path.name}.", ".partial", 0o777) as draft:
+            yield draft
+    except OSError as error:
+        if _below(draft, error.filename):
             raise NotWrittenError(reported, error) from error
         raise
 
@@ -124,44 +176,89 @@ def _below(draft: Path, name: object) -> bool:
 
 
 @contextmanager
-def replacing(folder: Path) -> Iterator[Path]:
-    """As `appearing`, but `folder` may exist: what it holds stays until the draft is complete."""
-    _remove_abandoned(folder)
-    prefix, parent = f".{folder.name}.", folder.parent
-    make_folder(parent)
-    with writing(folder):
-        aside = Path(tempfile.mkdtemp(prefix=prefix, suffix=".partial", dir=parent))
+def scratch(purpose: str, parent: Path | None = None) -> Iterator[Path]:
+    """A folder for temporary files; it goes when the block ends. `purpose`: a word of small letters."""
+    with _folder(parent or Path(tempfile.gettempdir()), f"dragstrip-{purpose}-", "", 0o700) as made:
+        yield made
+
+
+@contextmanager
+def _folder(parent: Path, prefix: str, suffix: str, mode: int) -> Iterator[Path]:
+    _remove_drafts_once(parent.absolute())
+    while True:
+        made = parent / f"{prefix}{_tag()}{suffix}"
+        with contextlib.suppress(FileExistsError):
+            made.mkdir(mode)
+            break
     try:
-        place = aside / "new"
-        with appearing(place, folder) as draft:
-            yield draft
-        with writing(folder):
-            if not (folder.exists() and _exchanged(place, folder)):
-                with contextlib.suppress(FileNotFoundError):
-                    folder.rename(aside / "old")
-                place.rename(folder)
+        with _locked(os.open(made, os.O_RDONLY)):
+            yield made
     finally:
-        shutil.rmtree(aside, ignore_errors=True)
+        shutil.rmtree(made, ignore_errors=True)
 
 
-def _exchanged(one: Path, other: Path) -> bool:
-    """Lets two folders change places in one step; false where the system cannot (renameat2(2))."""
-    here, exchange = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
-    rename = getattr(ctypes.CDLL(None), "renameat2", None)
-    return rename is not None and rename(here, os.fsencode(one), here, os.fsencode(other), exchange) == 0
+def _tag() -> str:
+    return f"{socket.gethostname()}-{os.getpid()}-{next(_numbers)}"
 
 
-def _remove_abandoned(folder: Path) -> None:
-    for draft in folder.parent.glob(f".{glob.escape(folder.name)}.*.partial"):
+@contextmanager
+def _locked(opened: int) -> Iterator[None]:
+    """Holds the lock on an open draft, where the file system has locks; closes it."""
+    try:
         with contextlib.suppress(OSError):
-            if time.time() - draft.stat().st_mtime > ABANDONED_S:
+            fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(opened)
+
+
+@functools.cache
+def _remove_drafts_once(folder: Path) -> None:
+    remove_drafts(folder)
+
+
+def remove_drafts(folder: Path) -> None:
+    """Removes drafts of dead processes of this machine; those of living ones and other machines stay."""
+    try:
+        drafts = [entry for entry in folder.iterdir() if entry.name.startswith((".", "dragstrip-"))]
+    except OSError:
+        return
+    host = re.escape(socket.gethostname())
+    ours = re.compile(rf"(?:\.draft-|\..*\.|dragstrip-[a-z]+-){host}-(\d+)-\d+(?:\.partial)?")
+    for draft in drafts:
+        found = ours.fullmatch(draft.name)
+        if found and _abandoned(draft, int(found[1])):
+            if draft.is_dir() and not draft.is_symlink():
                 shutil.rmtree(draft, ignore_errors=True)
+            else:
+                draft.unlink(missing_ok=True)
 
 
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+def _abandoned(draft: Path, pid: int) -> bool:
+    """Whether a draft's writer is gone: nobody holds its lock, and its process has ended or was another."""
+    try:
+        opened = os.open(draft, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return False  # it has just taken its name, or is somebody else's
+    try:
+        fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return not _alive(pid) or time.time() - os.fstat(opened).st_mtime > YOUNG_S
+    except BlockingIOError:
+        return False
+    except OSError:
+        return not _alive(pid)  # a file system without locks
+    finally:
+        os.close(opened)
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        return True
+    return True
 
 
 def expect_folder(option: str, folder: Path) -> None:
@@ -185,24 +282,6 @@ def make_folder(path: Path) -> None:
         raise NotWrittenError(path, error) from error
 
 
-def remove_drafts(folder: Path) -> None:
-    """Removes drafts of dead processes of this machine; those of living ones and other machines stay."""
-    for draft in folder.glob(".draft-*"):
-        found = _DRAFT.match(draft.name)
-        if found and found[1] == socket.gethostname() and not _alive(int(found[2])):
-            draft.unlink(missing_ok=True)
-
-
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
-
-
 @contextmanager
 def only_one(lock: Path, who: str) -> Iterator[None]:
     """Holds a lock that the kernel takes back when this process ends, however it ends."""
@@ -218,3 +297,57 @@ def only_one(lock: Path, who: str) -> Iterator[None]:
         except OSError:
             pass  # a file system without locks: parts have names of their own, nothing is overwritten
         yield
+
+
+WAIT_S = 5.0
+"""For somebody who is describing the folder's contents anew; a moment."""
+
+
+@contextmanager
+def shared(lock: Path, who: str, describe: Callable[[bool], object]) -> Iterator[None]:
+    """Holds a lock that others may hold too, so that what `describe` settled stays as it is.
+
+    `describe(True)` is called while nobody else holds the lock and may change things; `describe(False)` while
+    others do, and raises where it would have to.
+    """
+    try:
+        file = lock.open("a+")
+    except OSError as error:
+        raise NotWrittenError(lock, error) from error
+    with file:
+        until = time.monotonic() + WAIT_S
+        while not _held(file, fcntl.LOCK_EX):
+            if _held(file, fcntl.LOCK_SH):
+                break
+            if time.monotonic() > until:
+                raise DragstripError(f"{lock.parent}: another {who} is writing here")
+            time.sleep(0.02)
+        else:
+            describe(True)
+            with contextlib.suppress(OSError):
+                fcntl.flock(file, fcntl.LOCK_SH)
+        describe(False)
+        yield
+
+
+@contextmanager
+def in_turn(lock: Path) -> Iterator[None]:
+    """Waits for a lock and holds it."""
+    try:
+        file = lock.open("a+")
+    except OSError as error:
+        raise NotWrittenError(lock, error) from error
+    with file:
+        with contextlib.suppress(OSError):  # a file system without locks
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _held(file: IO[str], kind: int) -> bool:
+    try:
+        fcntl.flock(file, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True  # a file system without locks
+    return True

@@ -248,7 +248,9 @@ def parquet(
         wanted = [name for name in (kinds if columns is None else columns) if name in schema.names]
         _expect_table(path, metadata.num_rows, schema, {name: kinds[name] for name in wanted})
         words = [name for name in wanted if kinds[name] == "text"]
-        with pq.ParquetFile(path, metadata=metadata, read_dictionary=words) as file:
+        with pq.ParquetFile(
+            path, metadata=metadata, read_dictionary=words, page_checksum_verification=True
+        ) as file:
             yield file, schema
     except FileNotFoundError as error:
         raise unreadable(path, error) from None

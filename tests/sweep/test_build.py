@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from dragstrip import _core
+from dragstrip.engines.sim import fingerprint
 from dragstrip.sweep import build
 from dragstrip.sweep.plan import Index
 
@@ -15,7 +16,7 @@ def test_a_build_that_behaves_otherwise_has_other_keys(monkeypatch: pytest.Monke
     before = build.version()
     keys = set(Index(plan("flow.cc=reno,bbr")).all_keys())
     assert before.startswith(f"{_core.__version__}+")
-    build.version.cache_clear()
+    fingerprint.fingerprint.cache_clear()
     assert build.version() == before
 
     real = _core.run
@@ -27,9 +28,9 @@ def test_a_build_that_behaves_otherwise_has_other_keys(monkeypatch: pytest.Monke
         return outcome
 
     monkeypatch.setattr(_core, "run", run)
-    build.version.cache_clear()
+    fingerprint.fingerprint.cache_clear()
     try:
         assert build.version() != before
         assert not keys & set(Index(plan("flow.cc=reno,bbr")).all_keys())
     finally:
-        build.version.cache_clear()
+        fingerprint.fingerprint.cache_clear()

@@ -7,8 +7,9 @@ import pytest
 
 from dragstrip import catalogue
 from dragstrip.errors import BadInputError
+from dragstrip.sweep.build import run_key
 from dragstrip.sweep.coordinate import missing
-from dragstrip.sweep.plan import Index, Sweep, describe, run_key
+from dragstrip.sweep.plan import Index, Sweep, describe
 
 from .conftest import plan
 

@@ -1,13 +1,15 @@
 from __future__ import annotations
 
-import hashlib
+import json
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 
 from dragstrip import files
+from dragstrip.files import DamagedError
 from dragstrip.sweep import dataset, store
+from dragstrip.sweep.build import run_key
 from dragstrip.sweep.plan import Index
 from dragstrip.sweep.store import Store, result_rows
 
@@ -18,10 +20,11 @@ OLD = Path(__file__).parent / "data" / "store-format-1"
 
 
 def row(number: int, goodput_bps: float = 1e6, status: str = "ok") -> list[store.Row]:
-    key = hashlib.sha256(str(number).encode()).digest()
+    text = json.dumps({"number": number})
+    key = run_key(text, "sim", "0.1.0")
     flows = [{"flow": 0, "label": "reno", "cc": "reno", "goodput_bps": goodput_bps}]
     answer = {"status": status, "cpu_s": 0.1, "flows": flows if status == "ok" else None}
-    return result_rows(key, "{}", 1, "sim", "0.1.0", answer)
+    return result_rows(key, text, 1, "sim", "0.1.0", answer)
 
 
 def filled(folder: Path, parts: int, rows: int) -> Store:
@@ -106,18 +109,45 @@ def test_what_a_dead_process_left_goes_and_what_a_living_one_writes_stays(tmp_pa
 
 def test_a_store_of_the_first_format_stays_readable() -> None:
     old = Store(OLD)
-    (table,) = [table for part in old.parts() for table in store.read_part(part, store.SCHEMA.names)]
+    (table,) = old.tables(store.SCHEMA.names)
     assert table.num_rows == 4
     assert sorted(table["cc"].to_pylist()) == ["cubic", "cubic", "reno", "reno"]
     assert all(value and value > 1e6 for value in table["goodput_bps"].to_pylist())
-    assert len(old.keys(["ok"])) == 4
+
+
+def test_runs_without_a_checksum_do_not_count_as_done(capfd: pytest.CaptureFixture[str]) -> None:
+    assert not Store(OLD).keys()
+    assert "has no checksum" in capfd.readouterr().err
 
 
 def test_a_column_that_an_older_version_did_not_write_has_no_values(tmp_path: Path) -> None:
     kept = filled(tmp_path, parts=1, rows=2)
     (part,) = kept.parts()
     older = pq.read_table(part).drop_columns(["jain", "host"])
-    pq.write_table(older, part)
+    part.unlink()
+    pq.write_table(older, tmp_path / "older.parquet")
     (table,) = kept.tables(["key", "jain", "goodput_bps"])
     assert table["jain"].to_pylist() == [None, None]
     assert table["goodput_bps"].to_pylist() == [1e6, 1e6]
+
+
+def test_a_part_that_has_changed_by_one_bit_is_not_read(tmp_path: Path) -> None:
+    kept = filled(tmp_path, parts=2, rows=3)
+    part = kept.parts()[0]
+    content = bytearray(part.read_bytes())
+    content[len(content) // 2] ^= 1
+    part.write_bytes(content)
+    with pytest.raises(DamagedError, match=rf"{part.name}: damaged: its SHA-256"):
+        list(kept.tables(["key"]))
+    assert len(kept.keys(damaged=kept.set_aside)) == 3
+    assert not part.exists()
+    assert len(list(kept.tables(["key"]))) == 1
+
+
+def test_a_key_that_is_not_its_scenarios_is_no_run(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    kept = Store(tmp_path)
+    kept.open()
+    kept.waiting += [{**line, "key": "zz" * 32} for line in row(1)]
+    kept.flush()
+    assert not kept.keys()
+    assert "is not that of the scenario beside it" in capfd.readouterr().err

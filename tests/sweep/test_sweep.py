@@ -58,7 +58,7 @@ def test_a_sweep_again_makes_nothing_and_a_wider_one_only_what_is_new(sweep: Com
     wider = [words.replace("40ms", "40ms,80ms") for words in AXES]
     assert made(*wider, "--repeat", "2", "--vary", "path.queue=bfifo limit 30kb,bfifo limit 60kb") == (24, 48)
     sweep(*wider, "--repeat", "2", "--out", "fresh", "--no-report")
-    assert made(*wider, "--repeat", "2") == (36, 0)
+    assert made(*wider, "--repeat", "2", "--replace") == (36, 0)
     assert digest(tmp_path / "fresh") == digest(tmp_path / "out")
 
 
@@ -244,3 +244,60 @@ def test_the_description_is_enough(sweep: Command, tmp_path: Path) -> None:
     again = Sweep.read(read_json(tmp_path / "out" / "sweep.json"), "")
     keys = [row["key"] for row in pq.read_table(tmp_path / "out" / "dataset").to_pylist()]
     assert [key.hex() for key in Index(again).all_keys()] == keys
+
+
+def test_a_refused_sweep_leaves_the_description_alone(sweep: Command, tmp_path: Path) -> None:
+    import fcntl
+
+    sweep("--vary", "flow.cc=reno,cubic", "--out", "out", "--no-report")
+    known, before = (tmp_path / "out" / "sweep.json").read_bytes(), digest(tmp_path / "out")
+    other = ["--vary", "flow.cc=vegas", "--out", "out"]
+    for lock in (".lock-1-of-1", ".lock"):  # the same shard is at work, or another one
+        with (tmp_path / "out" / lock).open() as held:
+            fcntl.flock(held, fcntl.LOCK_SH)
+            assert "another sweep is writing here" in sweep(*other, "--replace", status=1).stderr
+        assert (tmp_path / "out" / "sweep.json").read_bytes() == known
+    said = sweep(*other, status=2).stderr
+    assert "holds another sweep" in said
+    assert "--replace" in said
+    assert said.count("\n") == 1
+    assert (tmp_path / "out" / "sweep.json").read_bytes() == known
+    subprocess.run(report("out"), cwd=tmp_path, check=True, capture_output=True, timeout=60)
+    assert digest(tmp_path / "out") == before
+
+
+def test_a_report_does_not_replace_a_dataset_by_a_smaller_one(sweep: Command, tmp_path: Path) -> None:
+    sweep("--vary", "flow.cc=reno,cubic", "--out", "out", "--no-report")
+    sweep("--vary", "flow.cc=vegas", "--out", "other", "--no-report")
+    before = digest(tmp_path / "out")
+    shutil.copy(tmp_path / "other" / "sweep.json", tmp_path / "out")
+    ended = subprocess.run(
+        report("out"), cwd=tmp_path, check=False, capture_output=True, text=True, timeout=60
+    )
+    assert ended.returncode == 1
+    assert "left as it is" in ended.stderr
+    assert digest(tmp_path / "out") == before
+
+
+def test_a_scenario_that_is_not_its_keys_is_not_run_again(sweep: Command, tmp_path: Path) -> None:
+    from dragstrip.sweep.store import SCHEMA, Store
+
+    sweep("--vary", "flow.cc=reno", "--out", "out", "--no-report")
+    store = Store(tmp_path / "out" / "store")
+    (part,) = store.parts()
+    (row,) = pq.read_table(part).to_pylist()
+    part.unlink()
+    store.waiting = [{**row, "scenario": row["scenario"].replace('"reno"', '"cubic"')}]
+    store.flush()
+    assert pq.read_schema(store.parts()[0]).equals(SCHEMA)
+    words = ["--replay", row["key"], "--from", "out", "--out", "again"]
+    ended = subprocess.run(
+        command(*words), cwd=tmp_path, check=False, capture_output=True, text=True, timeout=60
+    )
+    assert ended.returncode == 1
+    assert "is not that of the scenario beside it" in ended.stderr
+    assert not (tmp_path / "again").exists()
+
+
+def report(folder: str) -> list[str]:
+    return [word if word != "sweep" else "report" for word in command(folder)]

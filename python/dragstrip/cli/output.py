@@ -25,3 +25,8 @@ def print_json(content: object) -> None:
 def command_line() -> str:
     """The command as it was typed, for the result document."""
     return shlex.join(["dragstrip", *sys.argv[1:]])
+
+
+def confirm(question: str) -> bool:
+    """Asks where somebody can answer; no otherwise."""
+    return sys.stdin.isatty() and sys.stderr.isatty() and typer.confirm(question, err=True)

@@ -9,7 +9,7 @@ import typer
 
 from dragstrip.cli.ending import INTERRUPTED
 from dragstrip.cli.options import ENGINES, JsonFlag, Report, Workers
-from dragstrip.cli.output import command_line, print_json
+from dragstrip.cli.output import command_line, confirm, print_json
 from dragstrip.errors import BadInputError
 
 
@@ -58,6 +58,9 @@ def sweep(
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Make runs again that failed or met a limit.")
     ] = False,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Take the folder of another sweep; its runs stay in the store.")
+    ] = False,
     replay: Annotated[
         str | None, typer.Option("--replay", metavar="KEY", help="Make one run again, with its recording.")
     ] = None,
@@ -101,6 +104,8 @@ def sweep(
         retry_failed=retry_failed,
         report=report,
         command=command_line(),
+        replace=replace,
+        confirm=confirm,
     )
     if dry_run:
         forecast = command.dry_run(described, folder, options)

@@ -12,16 +12,17 @@ from typing import Any
 from dragstrip import _core
 from dragstrip.engines import named
 from dragstrip.errors import BadInputError, DragstripError
+from dragstrip.files import DamagedError
 from dragstrip.pool.child import without_pandas
 from dragstrip.pool.local import Local, Place, cores
 from dragstrip.pool.process import Limits
 from dragstrip.sweep import plan
+from dragstrip.sweep.build import run_key
 from dragstrip.sweep.build import version as build_version
+from dragstrip.sweep.claim import STORE, Confirm
 from dragstrip.sweep.plan import Index, Sweep
 from dragstrip.sweep.progress import Line, Progress, clock
 
-STORE = "store"
-DESCRIPTION = "sweep.json"
 ROW_BYTES = 420
 """Of a run on disk, store and dataset together; measured, docs/sweeps.md."""
 MEMORY_MIN = 512 << 20
@@ -41,6 +42,10 @@ class Options:
     retry_failed: bool = False
     report: bool = True
     command: str = ""
+    replace: bool = False
+    """Another sweep's folder is taken."""
+    confirm: Confirm = lambda _: False
+    """Asked before that is done without `replace`."""
 
 
 def parse_shard(text: str | None) -> tuple[int, int]:
@@ -212,19 +217,22 @@ def _forecast(sweep: Sweep, index: Index, numbers: list[int]) -> float:
 
 def find(folder: Path, key: str) -> tuple[str, str, str]:
     """The scenario, version and engine of the run whose key begins like this."""
-    from dragstrip.sweep.store import Store
+    from dragstrip.sweep.store import Store, warn
 
     found = {}
-    for table in Store(folder / STORE).tables(["key", "scenario", "version", "engine"]):
-        for known, text, version, engine in zip(
-            *(table[name].to_pylist() for name in ("key", "scenario", "version", "engine")), strict=True
-        ):
-            if known.startswith(key) and text:
+    columns = ["key", "scenario", "version", "engine"]
+    for table in Store(folder / STORE).tables(columns, warn):
+        for known, text, version, engine in zip(*(table[name].to_pylist() for name in columns), strict=True):
+            if text and known.startswith(key):
                 found[known] = (text, version, engine)
     if len(found) != 1:
         expected = "the key of a run in this folder" if not found else "more letters: several keys begin so"
         raise BadInputError("--replay", key, expected, str(folder))
-    return next(iter(found.values()))
+    ((known, (text, version, engine)),) = found.items()
+    if run_key(text, engine, version).hex() != known:
+        reason = f"the key {known} is not that of the scenario beside it; nothing is run"
+        raise DamagedError(folder / STORE, reason)
+    return text, version, engine
 
 
 def replay(folder: Path | None, key: str, out: Path | None) -> Path:

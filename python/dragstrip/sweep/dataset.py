@@ -16,7 +16,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from dragstrip import files, outside
-from dragstrip.errors import BadInputError
+from dragstrip.errors import BadInputError, DragstripError
+from dragstrip.files import DamagedError
 from dragstrip.sweep.axes import quantity
 from dragstrip.sweep.plan import Index, Sweep
 from dragstrip.sweep.store import RESULTS, SCHEMA, Store
@@ -50,8 +51,13 @@ def axis_columns(sweep: Sweep) -> list[tuple[str, str, str | None]]:
     return made
 
 
-def write(sweep: Sweep, index: Index, store: Store, folder: Path, shard: tuple[int, int] = (1, 1)) -> Path:
-    """Writes the dataset of the runs that the store has; gives its file."""
+def write(
+    sweep: Sweep, index: Index, store: Store, folder: Path, shard: tuple[int, int] = (1, 1), least: int = 0
+) -> Path:
+    """Writes the dataset of the runs that the store has; gives its file.
+
+    Raises `DragstripError`, and leaves what is there, where these are fewer than `least`.
+    """
     files.make_folder(folder)
     files.remove_drafts(folder)
     name = WHOLE if shard[1] == 1 else f"shard-{shard[0]}-of-{shard[1]}.parquet"
@@ -59,15 +65,29 @@ def write(sweep: Sweep, index: Index, store: Store, folder: Path, shard: tuple[i
     schema = _schema(columns)
 
     def fill(draft: Path) -> None:
-        with pq.ParquetWriter(draft, schema, compression="zstd") as writer:
+        runs = 0
+        with pq.ParquetWriter(draft, schema, compression="zstd", write_page_checksum=True) as writer:
             for table in _tables(sweep, index, store, shard, columns, schema):
                 writer.write_table(table)
+                runs += len(pc.unique(table["run"]))
+        if runs < least:
+            raise DragstripError(
+                f"{folder / name}: left as it is: {store.folder} has {runs:,} runs of this sweep, and "
+                f"{least:,} are wanted; the sweep's own command makes what is missing"
+            )
 
     files.write_whole(folder / name, fill)
+    files.write_text(_checksum(folder / name), f"{files.sha256(folder / name)}  {name}\n")
     if name == WHOLE:
         for part in folder.glob("shard-*.parquet"):
             part.unlink(missing_ok=True)
+            _checksum(part).unlink(missing_ok=True)
     return folder / name
+
+
+def _checksum(part: Path) -> Path:
+    """Where a part's SHA-256 stands, as `sha256sum` writes it; hidden from who opens the whole folder."""
+    return part.with_name(f".{part.name}.sha256")
 
 
 def _schema(columns: list[tuple[str, str, str | None]]) -> pa.Schema:
@@ -161,7 +181,10 @@ def _value(label: Any, suffix: str | None) -> Any:
 
 
 def read(folder: Path, columns: list[str] | None = None) -> pa.Table:
-    """The dataset of a sweep's folder (some of its columns) as one table."""
+    """The dataset of a sweep's folder (some of its columns) as one table.
+
+    Raises `BadInputError` for what is missing, `DamagedError` for a part that is not what was written.
+    """
     place = folder / FOLDER
     parts = [part for part in (place / WHOLE, *sorted(place.glob("shard-*.parquet"))) if part.exists()]
     if not parts:
@@ -173,7 +196,23 @@ def read(folder: Path, columns: list[str] | None = None) -> pa.Table:
     }
     tables = []
     for part in parts:
+        _check(part)
         with outside.parquet(part, kinds) as (file, schema):
             wanted = columns or schema.names
             tables.append(outside.spelled_out(file.read(columns=wanted), schema, part))
     return pa.concat_tables(tables)
+
+
+def _check(part: Path) -> None:
+    beside = _checksum(part)
+    if beside.exists() and outside.content(beside, outside.KIB).split()[:1] != [files.sha256(part).encode()]:
+        advice = f"dragstrip report {part.parent.parent} writes it again"
+        raise DamagedError(part, f"its SHA-256 is not the one in {beside.name}", advice)
+
+
+def runs_in(folder: Path) -> int:
+    """How many runs the dataset of a sweep's folder has; 0 where there is none that can be read."""
+    try:
+        return len(pc.unique(read(folder, ["run"])["run"]))
+    except (BadInputError, DamagedError, pa.ArrowException):
+        return 0

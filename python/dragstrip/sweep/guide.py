@@ -14,12 +14,12 @@ from pathlib import Path
 import numpy as np
 
 from dragstrip import _core
-from dragstrip.files import read_json
 from dragstrip.report import quantity as q
 from dragstrip.report.colours import assign
 from dragstrip.report.render import side_by_side
 from dragstrip.sweep import dataset
 from dragstrip.sweep.cells import Pages
+from dragstrip.sweep.claim import read_description
 from dragstrip.sweep.map import COLUMNS, WORDS, Layout, drawing, lay_out, stripes
 from dragstrip.sweep.plan import Sweep
 from dragstrip.sweep.stats import Findings, interval, judge, ranking, relative
@@ -29,7 +29,7 @@ ACROSS = 2
 
 def write_guide(folder: Path, page: Path) -> None:
     """Writes the page, and its pictures into `images` beside it."""
-    sweep = Sweep.read(read_json(folder / "sweep.json"), str(folder))
+    sweep = read_description(folder)
     data = dataset.read(folder, COLUMNS)
     findings = judge(sweep, data)
     layout = lay_out(sweep, findings)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
 from dragstrip import files
 from dragstrip.engines import named
-from dragstrip.errors import BadInputError
-from dragstrip.files import read_json
 from dragstrip.pool.local import Place
 from dragstrip.pool.work import OK
 from dragstrip.sweep import dataset
-from dragstrip.sweep.command import DESCRIPTION, STORE, Options
+from dragstrip.sweep.claim import LOCK, STORE, WHO, claimed, read_description, reported
+from dragstrip.sweep.command import Options
 from dragstrip.sweep.coordinate import Coordinator, missing
 from dragstrip.sweep.plan import Index, Sweep
 from dragstrip.sweep.progress import Progress, Tally
@@ -23,11 +23,10 @@ def make(
     sweep: Sweep, index: Index, out: Path, options: Options, progress: Progress, place: Place
 ) -> dict[str, Any]:
     """Makes what is missing in a place, writes dataset and report; gives the summary document."""
-    _claim(out, sweep)
-    with files.only_one(out / f".lock-{options.shard[0]}-of-{options.shard[1]}", "sweep"):
+    with claimed(out, sweep, index, options.shard, options.replace, options.confirm):
         store = Store(out / STORE)
         store.open()
-        done = store.keys([OK] if options.retry_failed else None)
+        done = store.keys([OK] if options.retry_failed else None, store.set_aside)
         numbers, mine = missing(index, done, options.shard)
         tally = Tally(total=mine, reused=mine - len(numbers))
         del done
@@ -40,26 +39,13 @@ def make(
         store.compact()
         if tally.interrupted:
             return _summary(sweep, out, tally, None, options)
-        data = dataset.write(sweep, index, store, out / dataset.FOLDER, options.shard)
-        report = _report(sweep, out) if options.report and options.shard[1] == 1 else None
+        with reported(out):
+            data = dataset.write(sweep, index, store, out / dataset.FOLDER, options.shard, least=mine)
+            report = _report(sweep, out) if options.report and options.shard[1] == 1 else None
         return _summary(sweep, out, tally, data, options, report)
 
 
-def _claim(out: Path, sweep: Sweep) -> None:
-    """Takes the folder: a new or empty one, or that of an earlier sweep."""
-    if out.exists() and not out.is_dir():
-        raise BadInputError("--out", str(out), "a folder", "command line")
-    files.remove_drafts(out)  # all that is there if a sweep was killed at once
-    known = (out / DESCRIPTION).exists() or (out / STORE).exists()
-    if out.exists() and not known and any(out.iterdir()):
-        raise BadInputError(
-            "--out", str(out), "a folder that is empty, does not exist yet, or holds a sweep", "command line"
-        )
-    files.make_folder(out)
-    files.write_json(out / DESCRIPTION, sweep.document())
-
-
-def _report(sweep: Sweep, out: Path) -> Path | None:
+def _report(sweep: Sweep, out: Path) -> Path:
     from dragstrip.sweep.map import write_map
 
     return write_map(sweep, out)
@@ -91,9 +77,21 @@ def _summary(
 
 
 def rewrite_report(folder: Path) -> Path:
-    """Writes dataset and report of a sweep's folder again, from what its store has."""
-    sweep = Sweep.read(read_json(folder / DESCRIPTION), str(folder / DESCRIPTION))
-    dataset.write(sweep, Index(sweep), Store(folder / STORE), folder / dataset.FOLDER)
-    written = _report(sweep, folder)
-    assert written is not None
+    """Writes dataset and report of a sweep's folder again, from what its store has.
+
+    Raises `DragstripError` where a part of the store is damaged, or where the dataset that is there has more
+    runs than the store has of this sweep.
+    """
+
+    def settled(_alone: bool) -> None:
+        """A report changes no description."""
+
+    with files.shared(folder / LOCK, WHO, settled), reported(folder):
+        sweep = read_description(folder)
+        index = Index(sweep)
+        least = max(1, dataset.runs_in(folder))
+        data = dataset.write(sweep, index, Store(folder / STORE), folder / dataset.FOLDER, least=least)
+        written = _report(sweep, folder)
+        if (runs := dataset.runs_in(folder)) < len(index):
+            sys.stderr.write(f"warning: {data}: {runs:,} of {len(index):,} runs: the sweep is not finished\n")
     return written

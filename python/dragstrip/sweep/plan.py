@@ -9,7 +9,6 @@ version: whoever describes the same run in whatever way finds it already done.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from array import array
@@ -27,6 +26,7 @@ from dragstrip.experiment import Experiment, rebuilt
 from dragstrip.paths import link_facts
 from dragstrip.sweep import axes as _axes
 from dragstrip.sweep.axes import AGAINST, ALONE, Axis, Level, Range
+from dragstrip.sweep.build import run_key
 from dragstrip.sweep.build import version as build_version
 
 Json: TypeAlias = dict[str, Any]
@@ -301,11 +301,6 @@ def _against(rival: str, axes: Sequence[Axis]) -> Axis:
             "command line",
         )
     return Axis(AGAINST, tuple(Level(label, {}) for label in (ALONE, rival)))
-
-
-def run_key(text: str, engine: str, version: str) -> bytes:
-    """The key of a scenario written canonically."""
-    return hashlib.sha256(f"dragstrip\n{engine}\n{version}\n{text}".encode()).digest()
 
 
 def _weight(scenario: Json) -> float:

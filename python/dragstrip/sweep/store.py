@@ -1,17 +1,17 @@
 """The store: what is known of every run that was ever made here, by key.
 
-A folder of Parquet parts with names of their own: two stores are merged by copying their files into one
-folder. A run that stands in two parts counts once. One row per flow and run; a run that has failed has one
-row without a flow.
+A folder of Parquet parts, each called after the SHA-256 of its bytes: two stores are merged by copying their
+files into one folder, and a part that has changed since it was written is known by its name. A run that
+stands in two parts counts once. One row per flow and run; a run that has failed has one row without a flow.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import sys
 import time
-import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dragstrip import files
+from dragstrip.errors import BadInputError, DragstripError
+from dragstrip.files import DamagedError
+from dragstrip.outside import first_line
+from dragstrip.sweep.build import run_key
 
 FLOW_FIGURES = (
     "goodput_bps",
@@ -73,7 +77,7 @@ SCHEMA = pa.schema(
         *COST,
         ("scenario", pa.string()),
     ],
-    metadata={"dragstrip_format": "1"},
+    metadata={"dragstrip_format": "2"},
 )
 RESULTS = [name for name in SCHEMA.names if name not in {"scenario", "output", *(name for name, _ in COST)}]
 """The columns that are the same wherever and whenever a run was made (a crash's last output is not)."""
@@ -85,8 +89,25 @@ ROWS_MAX = 20_000
 """Of a row group; a part of fewer rows is small."""
 PARTS_MAX = 64
 """More parts than this are made into fewer."""
+TEXTS_AT_A_TIME = 1_000
+"""Scenarios whose keys are checked in one go; bounds the memory."""
+
+ENDING = ".parquet"
+_NAME = re.compile(r"[0-9a-f]{64}")
 
 Row = dict[str, Any]
+Found = Callable[[DamagedError], object]
+"""Is called with a damaged part, which is left out then; or raises what it was called with."""
+
+
+def refuse(error: DamagedError) -> None:
+    """For whoever cannot do without the part."""
+    raise error
+
+
+def warn(error: DamagedError) -> None:
+    """For whoever can."""
+    sys.stderr.write(f"warning: {error}\n")
 
 
 class Store:
@@ -96,6 +117,8 @@ class Store:
         self.folder = folder
         self.waiting: list[Row] = []
         self.flushed = time.monotonic()
+        self._sound: dict[str, tuple[int, int, int]] = {}
+        """Parts whose bytes were compared with their name, and how the file stood then."""
 
     def open(self) -> None:
         """Makes the folder, removes what a killed sweep left behind."""
@@ -113,44 +136,87 @@ class Store:
         self.flushed = time.monotonic()
         if self.waiting:
             table = pa.Table.from_pylist(self.waiting, schema=SCHEMA)
-            files.write_whole(self._new_part(), lambda draft: _write(table, draft))
+            files.write_by_hash(self.folder, ENDING, lambda draft: _write(table, draft))
             self.waiting = []
 
-    def _new_part(self) -> Path:
-        return self.folder / f"{uuid.uuid4().hex}.parquet"
-
     def parts(self) -> list[Path]:
-        """The parts, by name."""
-        return sorted(self.folder.glob("*.parquet"))
+        """The parts, by name; those of earlier versions, which have no checksum, last."""
+        return sorted(self.folder.glob(f"*{ENDING}"), key=lambda part: (not _has_checksum(part), part.name))
 
-    def tables(self, columns: Sequence[str]) -> Iterator[pa.Table]:
-        """Every part's columns, a row group at a time; a damaged part is named and left out."""
+    def tables(self, columns: Sequence[str], damaged: Found = refuse) -> Iterator[pa.Table]:
+        """Every part's columns, a row group at a time."""
         for part in self.parts():
-            yield from read_part(part, columns)
+            try:
+                self._check(part)
+                yield from read_part(part, columns)
+            except FileNotFoundError:
+                pass  # another sweep has just made fewer parts of many
+            except DamagedError as error:
+                damaged(error)
 
-    def keys(self, statuses: Sequence[str] | None = None) -> set[bytes]:
-        """The runs that are here (those with one of these statuses)."""
+    def keys(self, statuses: Sequence[str] | None = None, damaged: Found = warn) -> set[bytes]:
+        """The runs that are here and count as done (those with one of these statuses).
+
+        A part counts if its bytes are those of its name and every key in it is that of its scenario. Parts of
+        earlier versions have no checksum and do not count.
+        """
         found: set[bytes] = set()
-        for table in self.tables(["key", "status"]):
-            for key, status in zip(table["key"].to_pylist(), table["status"].to_pylist(), strict=True):
-                if statuses is None or status in statuses:
-                    found.add(bytes.fromhex(str(key)))
+        for part in filter(_has_checksum, self.parts()):
+            try:
+                self._check(part)
+                found |= _keys(part, statuses)
+            except FileNotFoundError:
+                pass
+            except DamagedError as error:
+                damaged(error)
+        if old := [part for part in self.parts() if not _has_checksum(part)]:
+            many = f"{len(old)} parts have" if len(old) > 1 else f"{old[0].name} has"
+            sys.stderr.write(
+                f"warning: {self.folder}: {many} no checksum (an earlier version wrote so): "
+                "does not count as done\n"
+            )
         return found
+
+    def set_aside(self, error: DamagedError) -> None:
+        """Gives a damaged part another name, so that it is told of once and its runs are made again."""
+        aside = error.path.with_name(f"{error.path.name}.damaged")
+        try:
+            error.path.replace(aside)
+        except OSError as why:
+            raise files.NotWrittenError(aside, why) from why
+        warn(DamagedError(error.path, f"{error.reason}; now {aside.name}, and its runs are made again"))
+
+    def _check(self, part: Path) -> None:
+        """Raises `DamagedError` for a part whose bytes are not those that it is called after."""
+        try:
+            stands = part.stat()
+            state = (stands.st_size, stands.st_mtime_ns, stands.st_ctime_ns)
+            if not _has_checksum(part) or self._sound.get(part.name) == state:
+                return
+            if files.sha256(part) != part.stem:
+                raise DamagedError(part, "its SHA-256 is not the one in its name")
+        except BadInputError as error:
+            if not part.exists():
+                raise FileNotFoundError(part) from None
+            raise DragstripError(str(error)) from error
+        self._sound[part.name] = state
 
     def compact(self, least: int = PARTS_MAX) -> None:
         """Makes few parts of many. The old ones go when the new one is there: nothing is ever missing."""
-        small = [part for part in self.parts() if _rows(part) < ROWS_MAX]
+        small = [part for part in self.parts() if _has_checksum(part) and _rows(part) < ROWS_MAX]
         if len(small) < least:
             return
         good: list[Path] = []
 
         def write(draft: Path) -> None:
-            with pq.ParquetWriter(draft, SCHEMA, compression="zstd") as writer:
+            with pq.ParquetWriter(draft, SCHEMA, compression="zstd", write_page_checksum=True) as writer:
                 gathered: list[pa.Table] = []
                 for part in small:
-                    tables = list(read_part(part, SCHEMA.names))
-                    if not tables:
-                        continue
+                    try:
+                        self._check(part)
+                        tables = list(read_part(part, SCHEMA.names))
+                    except (FileNotFoundError, DamagedError):
+                        continue  # whoever needs its runs says so
                     good.append(part)
                     gathered += tables
                     if sum(table.num_rows for table in gathered) >= ROWS_MAX:
@@ -159,13 +225,18 @@ class Store:
                 if gathered:
                     writer.write_table(pa.concat_tables(gathered))
 
-        files.write_whole(self._new_part(), write)
+        made = files.write_by_hash(self.folder, ENDING, write)
         for part in good:
-            part.unlink(missing_ok=True)
+            if part != made:
+                part.unlink(missing_ok=True)
+
+
+def _has_checksum(part: Path) -> bool:
+    return _NAME.fullmatch(part.stem) is not None
 
 
 def _write(table: pa.Table, draft: Path) -> None:
-    pq.write_table(table, draft, compression="zstd")
+    pq.write_table(table, draft, compression="zstd", write_page_checksum=True)
 
 
 def _rows(part: Path) -> int:
@@ -175,17 +246,39 @@ def _rows(part: Path) -> int:
         return ROWS_MAX
 
 
+def _keys(part: Path, statuses: Sequence[str] | None) -> set[bytes]:
+    """A part's runs (with one of these statuses), each the key of the scenario beside it."""
+    found: set[bytes] = set()
+    columns = ["key", "status", "scenario", "engine", "version"]
+    for table in read_part(part, columns):
+        for slice_ in table.to_batches(max_chunksize=TEXTS_AT_A_TIME):
+            rows = zip(*(slice_[name].to_pylist() for name in columns), strict=True)
+            for key, status, text, engine, version in rows:
+                if text is None:
+                    continue  # another flow of the same run
+                known = run_key(text, engine, version)
+                if known.hex() != key:
+                    raise DamagedError(part, f"the key {key} is not that of the scenario beside it")
+                if statuses is None or status in statuses:
+                    found.add(known)
+    return found
+
+
 def read_part(part: Path, columns: Sequence[str]) -> Iterator[pa.Table]:
-    """A part's columns in our schema; a column that an older version did not write has no values."""
+    """A part's columns in our schema; a column that an older version did not write has no values.
+
+    Raises `DamagedError` for a part that cannot be read, `FileNotFoundError` where there is none.
+    """
     try:
-        with pq.ParquetFile(part) as file:
-            known = [name for name in columns if name in file.schema_arrow.names]
+        with pq.ParquetFile(part, page_checksum_verification=True) as file:
+            present = set(file.schema_arrow.names)
+            known = [name for name in columns if name in present]
             for group in range(file.num_row_groups):
                 yield _conformed(file.read_row_group(group, columns=known), columns)
     except FileNotFoundError:
-        return  # another sweep has just made fewer parts of many
+        raise
     except (OSError, pa.ArrowException) as error:
-        sys.stderr.write(f"warning: {part}: left out, cannot be read: {str(error).splitlines()[0]}\n")
+        raise DamagedError(part, f"no part of a store: {first_line(error)}") from error
 
 
 def _conformed(table: pa.Table, columns: Sequence[str]) -> pa.Table:

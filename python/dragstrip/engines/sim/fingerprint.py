@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from functools import cache
 from typing import Any
 
 from dragstrip import _core
@@ -54,6 +55,7 @@ PATHS: tuple[dict[str, Any], ...] = (
 """The bottleneck, and the link back."""
 
 
+@cache
 def fingerprint() -> str:
     """Hexadecimal digits."""
     found = hashlib.sha256()

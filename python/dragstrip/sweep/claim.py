@@ -1,0 +1,139 @@
+"""Who may write into a sweep's folder, and what its description says.
+
+Nothing is written before the locks are held. Several sweeps may share a folder if they have one description
+(`--shard`); it is changed only while nobody else works there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from dragstrip import files
+from dragstrip.errors import BadInputError, DragstripError
+from dragstrip.files import DamagedError, read_json
+from dragstrip.sweep.plan import Index, Json, Sweep
+
+DESCRIPTION = "sweep.json"
+STORE = "store"
+LOCK = ".lock"
+WHO = "sweep"
+OWN_SUM = "sha256"
+"""The field of sweep.json with the SHA-256 of all others."""
+
+Confirm = Callable[[str], bool]
+"""Asks a person a question."""
+
+
+@contextmanager
+def claimed(
+    out: Path, sweep: Sweep, index: Index, shard: tuple[int, int], replace: bool, confirm: Confirm
+) -> Iterator[None]:
+    """Takes the folder: a new or empty one, or that of an earlier sweep, which is described anew.
+
+    A sweep that has all the runs of the one described there takes its place; for any other `replace` must be
+    true, or the answer to `confirm`. Raises `BadInputError` or `DragstripError` before anything is changed.
+    """
+    _expect(out)
+    files.make_folder(out)
+    document = json.loads(json.dumps(sweep.document()))
+
+    def describe(alone: bool) -> None:
+        known = _known(out)
+        if known == document:
+            return
+        if not alone:
+            raise DragstripError(f"{out}: another sweep is writing here, and it is not the same one")
+        if known is not None and not _same(known, document):
+            _settle(out, known, sweep, index, replace, confirm)
+        write_description(out, sweep)
+
+    with ExitStack() as held:
+        held.enter_context(files.only_one(out / f"{LOCK}-{shard[0]}-of-{shard[1]}", WHO))
+        files.remove_drafts(out)
+        held.enter_context(files.shared(out / LOCK, WHO, describe))
+        yield
+
+
+@contextmanager
+def reported(out: Path) -> Iterator[None]:
+    """Held while dataset and report are written: the last one has seen every run that an earlier one saw."""
+    with files.in_turn(out / f"{LOCK}-report"):
+        files.remove_drafts(out)
+        yield
+
+
+def write_description(out: Path, sweep: Sweep) -> None:
+    """Writes sweep.json."""
+    document = sweep.document()
+    files.write_json(out / DESCRIPTION, {**document, OWN_SUM: _sum(document)})
+
+
+def read_description(out: Path) -> Sweep:
+    """The sweep that sweep.json describes; raises `DamagedError` if it is not what was written."""
+    return Sweep.read(_read(out / DESCRIPTION), str(out / DESCRIPTION))
+
+
+def _read(file: Path) -> Json:
+    document = read_json(file)
+    written = document.pop(OWN_SUM, None)  # an earlier version wrote none
+    if written is not None and written != _sum(document):
+        raise DamagedError(file, f"its SHA-256 is not the one in its field {OWN_SUM}")
+    return document
+
+
+def _sum(document: Json) -> str:
+    text = json.dumps(document, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _expect(out: Path) -> None:
+    if out.exists() and not out.is_dir():
+        raise BadInputError("--out", str(out), "a folder", "command line")
+    known = (out / DESCRIPTION).exists() or (out / STORE).exists()
+    # Locks and drafts are all that is there if a sweep was killed at once.
+    ours = (LOCK, ".draft-")
+    if not known and out.exists() and not all(entry.name.startswith(ours) for entry in out.iterdir()):
+        raise BadInputError(
+            "--out", str(out), "a folder that is empty, does not exist yet, or holds a sweep", "command line"
+        )
+
+
+def _known(out: Path) -> Json | None:
+    """What the folder's description says; none where there is none, or one that cannot be read."""
+    if not (out / DESCRIPTION).exists():
+        return None
+    try:
+        return _read(out / DESCRIPTION)
+    except (BadInputError, DamagedError) as error:
+        sys.stderr.write(f"warning: {error}; written anew\n")
+        return None
+
+
+def _same(one: Json, other: Json) -> bool:
+    """Whether two descriptions are of the same runs, by whatever version they were written."""
+    words = ("version", "title")
+    pair = [{key: value for key, value in each.items() if key not in words} for each in (one, other)]
+    return json.dumps(pair[0], sort_keys=True) == json.dumps(pair[1], sort_keys=True)
+
+
+def _settle(out: Path, known: Json, sweep: Sweep, index: Index, replace: bool, confirm: Confirm) -> None:
+    """Raises `BadInputError` unless this sweep may take the place of the one that is described."""
+    if replace:
+        return
+    try:
+        before = Index(Sweep.read({**known, "version": sweep.version}, str(out / DESCRIPTION)))
+        lost = len(set(before.all_keys()) - set(index.all_keys()))
+        what = f"of whose {len(before):,} runs this one lacks {lost:,}"
+    except (DragstripError, LookupError, TypeError, ValueError):  # it is no sweep of this version
+        lost, what = 1, "of another version"
+    if not lost:
+        return
+    holds = f"{out} holds another sweep ({known.get('name', '')}), {what}"
+    kept = "its description, dataset and report are replaced, its runs stay in store/"
+    if not confirm(f"{holds}. Go on? ({kept})"):
+        raise BadInputError("--out", None, f"{holds}; another folder, or --replace: {kept}", "command line")
