@@ -3,6 +3,7 @@
 
 SHELL := /bin/sh
 UV := $(shell command -v uv 2>/dev/null || echo $(CURDIR)/.tools/uv/bin/uv)
+export UV_LOCKED := true
 export PYO3_PYTHON := $(CURDIR)/.venv/bin/python
 RUST_MINOR_MIN := 88
 # The system's certificates where it has some: a network may sign with its own.
@@ -11,7 +12,7 @@ export UV_SYSTEM_CERTS := true
 export UV_NATIVE_TLS := true
 endif
 
-.PHONY: demo test test-faults torture guide bench fidelity agreement catalogue test-rust test-python wasm fuzz fuzz-long kernel vm-tools browser python check-rust clean-demo
+.PHONY: demo test test-faults torture audit sbom guide bench fidelity agreement catalogue test-rust test-python wasm fuzz fuzz-long kernel vm-tools browser python check-rust clean-demo
 
 demo: python clean-demo  ## Compares five congestion controls on a published path.
 	@$(UV) run --no-sync dragstrip run caia-110729a/adsl1 --out demo
@@ -37,9 +38,9 @@ agreement: python  ## The simulator beside a kernel on published experiments (do
 
 test-rust: python
 	cargo fmt --all --check
-	cargo clippy --workspace --all-targets --quiet -- -D warnings
+	cargo clippy --locked --workspace --all-targets --quiet -- -D warnings
 # The bindings have no tests of their own and would need libpython to link: pytest tests them. No documentation has code to run.
-	cargo test --workspace --exclude dragstrip-py --quiet --lib --bins --tests
+	cargo test --locked --workspace --exclude dragstrip-py --quiet --lib --bins --tests
 	cargo xtask generate --check
 	cargo xtask tidy
 	@$(MAKE) --no-print-directory wasm fuzz
@@ -49,7 +50,7 @@ CORE := units packet cc qdisc link tcp recording scenario experiment measures si
 wasm:
 	@rustup target add wasm32-unknown-unknown >/dev/null 2>&1 \
 	|| { echo "Skipped: check for the browser: rustup target add wasm32-unknown-unknown"; exit 0; }; \
-	cargo check --quiet --target wasm32-unknown-unknown $(CORE:%=-p dragstrip-%)
+	cargo check --locked --quiet --target wasm32-unknown-unknown $(CORE:%=-p dragstrip-%)
 
 fuzz:  ## Every parser of foreign text or bytes, for five seconds (fuzz/README.md).
 	@command -v c++ >/dev/null 2>&1 \
@@ -63,6 +64,7 @@ fuzz-long:  ## The same for an hour each; FUZZ_SECONDS=N.
 	$(UV) run --no-sync python fuzz/recording.py --seconds $${FUZZ_SECONDS:-3600}
 
 test-python: python kernel browser
+	@UV=$(UV) .ci/advisories
 	$(UV) run --no-sync ruff check .
 	$(UV) run --no-sync ruff format --check .
 	$(UV) run --no-sync mypy
@@ -96,6 +98,12 @@ test-faults: python  ## Sweeps with every moment of SIGKILL that docs/sweeps.md 
 torture: python  ## Everything that docs/reliability.md promises, tried for an hour; TORTURE_MINUTES=N, ONLY=KIND,...
 	@$(UV) run --no-sync python tests/torture/everything.py --minutes $${TORTURE_MINUTES:-60} --only "$(ONLY)"
 
+audit: python  ## Licences, origins and advisories of all dependencies; fails where a database cannot be reached.
+	@UV=$(UV) .ci/advisories --strict
+
+sbom: python  ## The bill of materials of a release, in dist/.
+	@UV=$(UV) $(UV) run --no-sync python .ci/sbom.py dist/dragstrip.cdx.json
+
 guide: python  ## The sweep behind docs/which-congestion-control.md, and the page.
 	$(UV) run --no-sync dragstrip sweep bench/sweep.toml --against cubic --out runs/guide --replace
 	$(UV) run --no-sync python -m dragstrip.sweep.guide runs/guide docs/which-congestion-control.md
@@ -114,12 +122,14 @@ check-rust:
 	  echo "Rust 1.$$minor is too old (Debian 12's is); 1.$(RUST_MINOR_MIN) or newer is needed. Install it from https://rustup.rs"; exit 1; \
 	fi
 
-# uv from PyPI, in an environment of its own, when there is none on the PATH.
-$(CURDIR)/.tools/uv/bin/uv:
+# uv from PyPI, in an environment of its own, when there is none on the PATH: the release of .ci/uv.txt, with one of its hashes.
+$(CURDIR)/.tools/uv/bin/uv: .ci/uv.txt
 	@command -v python3 >/dev/null 2>&1 || { \
 	  echo "Python is missing. On Debian: apt-get install python3 python3-venv"; exit 1; }
 	@python3 -c 'import ensurepip' 2>/dev/null \
 	|| { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -q && apt-get install -q -y python3-venv; } \
 	|| { echo "Python's venv module is missing. On Debian: apt-get install python3-venv (or install uv yourself)"; exit 1; }
 	@python3 -m venv .tools/uv
-	@.tools/uv/bin/python -m pip install --quiet --disable-pip-version-check uv
+	@.tools/uv/bin/python -m pip install --quiet --disable-pip-version-check \
+	  --require-hashes --only-binary :all: --no-deps --requirement .ci/uv.txt
+	@touch $@

@@ -83,7 +83,7 @@ def build(*, may_install: bool) -> Binaries:
 
 def _build_dragstrip() -> Path:
     say("building dragstrip-bench (release)")
-    command = ["cargo", "build", "--release", "-p", "dragstrip-bench", "--message-format=json"]
+    command = ["cargo", "build", "--release", "--locked", "-p", "dragstrip-bench", "--message-format=json"]
     done = subprocess.run(command, cwd=BENCH.parent, stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode != 0:
         raise SystemExit("dragstrip-bench does not build")

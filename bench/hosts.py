@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What `dragstrip compare` takes with N hosts, a flow each: time and peak memory, as a table in Markdown.
 
-    uv run python bench/hosts.py [N ...]
+    uv run --locked python bench/hosts.py [N ...]
 
 A run simulates one second and includes everything: checks, recording, measures, the table and the report.
 Memory is the sum over the command's processes, sampled every 50 ms.

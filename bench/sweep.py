@@ -1,4 +1,4 @@
-"""What a sweep costs beside its runs: `uv run bench/sweep.py [time|dask|memory|report] [--runs N]`.
+"""What a sweep costs beside its runs: `uv run --locked bench/sweep.py [time|dask|memory|report] [--runs N]`.
 
 time    1,000 scenarios of 30 s at 10 Mbit/s on two processes: wall clock against the sum of their own
         processor time, and what is left for each run (dispatch, writing, bookkeeping)

@@ -7,7 +7,7 @@
 //!
 //! When a sequence fails, proptest prints the shortest one it finds and adds its seed to
 //! `tests/model.proptest-regressions`, which is replayed first by
-//! `cargo test -p dragstrip-cc --test model`. More sequences: `PROPTEST_CASES=20000` before it.
+//! `cargo test --locked -p dragstrip-cc --test model`. More sequences: `PROPTEST_CASES=20000` before it.
 
 use dragstrip_cc::{
     Ack, AckEvent, Algorithm, BsdHost, CaState, CongestionControl, CubicCurve, CwndLimited, Event,

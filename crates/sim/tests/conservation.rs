@@ -66,7 +66,7 @@ impl Trial {
         std::fs::write(&file, text).expect("the target directory can be written");
         panic!(
             "{reason}\nThis replays it:\n  \
-             DRAGSTRIP_REPLAY={file} cargo test -p dragstrip-sim --test conservation {test}"
+             DRAGSTRIP_REPLAY={file} cargo test --locked -p dragstrip-sim --test conservation {test}"
         );
     }
 }

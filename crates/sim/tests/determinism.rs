@@ -5,7 +5,7 @@
 //! When a change of the model is meant to change what a run gives, this writes the new hash:
 //!
 //! ```text
-//! DRAGSTRIP_BLESS=1 cargo test -p dragstrip-sim --test determinism
+//! DRAGSTRIP_BLESS=1 cargo test --locked -p dragstrip-sim --test determinism
 //! ```
 
 use dragstrip_scenario::Scenario;
@@ -46,7 +46,7 @@ fn a_recording_has_the_golden_hash() {
         hash,
         GOLDEN.trim(),
         "what a run gives has changed; if that is meant: \
-         DRAGSTRIP_BLESS=1 cargo test -p dragstrip-sim --test determinism"
+         DRAGSTRIP_BLESS=1 cargo test --locked -p dragstrip-sim --test determinism"
     );
 }
 

@@ -31,7 +31,7 @@ pub fn create(root: &Path, name: &str) -> Result<String, Failure> {
     format_files(&[&file, &modules, &registry])?;
     Ok(format!(
         "wrote {ALGORITHMS}/{}.rs and registered {name:?}\n\
-         next: cargo test -p dragstrip-cc {}, then cargo xtask generate (docs/new-algorithm.md)",
+         next: cargo test --locked -p dragstrip-cc {}, then cargo xtask generate (docs/new-algorithm.md)",
         names.module, names.module
     ))
 }

@@ -35,7 +35,7 @@ pub fn create(root: &Path, name: &str) -> Result<String, Failure> {
     format_files(&[&model, &spec])?;
     Ok(format!(
         "wrote {DISCIPLINES}/{module}/ and registered {name:?}\n\
-         next: cargo test -p dragstrip-qdisc {module}, then cargo xtask generate (docs/new-qdisc.md)"
+         next: cargo test --locked -p dragstrip-qdisc {module}, then cargo xtask generate (docs/new-qdisc.md)"
     ))
 }
 

@@ -101,7 +101,7 @@ def _build(root: Path, part: Part) -> Path:
     # A folder for each checkout: cargo tells the packages of two apart by their place in it alone.
     place = hashlib.sha256(str(root).encode()).hexdigest()[:8]
     target = cache() / "made" / f"target-{place}"
-    command = ["cargo", "build", "--quiet", "--release", "--package", part.package]
+    command = ["cargo", "build", "--quiet", "--release", "--locked", "--package", part.package]
     command += ["--target", part.target] if part.target else []
     done = subprocess.run(  # noqa: S603
         command,
