@@ -140,7 +140,7 @@ def test_bad_files_are_named(dragstrip: object, tmp_path: Path) -> None:
         ended = dragstrip(f"{command} mine.toml")  # type: ignore[operator]
         assert ended.status == 2
         assert ended.err.startswith(
-            'error: mine.toml: path.quue: is not a known field; did you mean "queue"?'
+            'error: mine.toml:4: path.quue: is not a known field; did you mean "queue"?'
         )
     assert list(tmp_path.iterdir()) == [file]
 

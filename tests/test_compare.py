@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from dragstrip import _core
 from dragstrip.comparison import compare
+from dragstrip.errors import BadInputError
 from dragstrip.expand import expand
+from dragstrip.experiment import Experiment
 
 PATH = {"rate": "10mbit", "rtt": "40ms", "queue": "bfifo limit 200kb", "duration": "30s"}
 
@@ -113,6 +116,135 @@ def test_ecn_does_not_change_the_queues_words() -> None:
     plain, negotiated = (scenarios("reno", queue=queue, ecn=ecn)[0] for ecn in (False, True))
     assert plain["links"] == negotiated["links"]
     assert links(plain)["r-d"]["qdisc"]["leaf"]["ecn"] is False
+
+
+def queue_of(scenario: dict[str, Any], name: str = "r-d") -> Any:
+    qdisc = links(scenario)[name]["qdisc"]
+    return qdisc.get("leaf", qdisc)
+
+
+@pytest.mark.parametrize(
+    ("queue", "bytes_or_packets"),
+    [
+        ("1bdp", 50_000),
+        ("0.5bdp", 25_000),
+        ("300ms", 375_000),
+        ("bfifo limit 2bdp", 100_000),
+        ("pfifo limit 1bdp", 34),
+    ],
+)
+def test_a_queue_is_counted_in_what_the_path_holds(queue: str, bytes_or_packets: int) -> None:
+    leaf = queue_of(scenarios("reno", queue=queue)[0])
+    assert bytes_or_packets in leaf.values()
+
+
+def test_a_queue_in_bdp_follows_what_varies() -> None:
+    content = {
+        **compare(["reno"], **{**PATH, "queue": "1bdp"}).content(),
+        "vary": {"path.rate": ["1mbit", "8mbit"]},
+    }
+    runs = expand(Experiment.build(content))
+    assert [queue_of(run.scenario)["limit_bytes"] for run in runs] == [5000, 40_000]
+
+
+def test_an_algorithm_has_options_count_and_rtt_of_its_own() -> None:
+    (run,) = scenarios("cubic:beta=0.8,hystart=0", "bbr*2@100ms", "reno@20ms", together=True)
+    cubic, *bbrs, reno = run["flows"]
+    assert cubic["transport"] == {
+        "protocol": "tcp",
+        "cc": "cubic",
+        "cc_options": {"beta": 819.0, "hystart": 0.0},
+    }
+    assert [flow["label"] for flow in (cubic, *bbrs, reno)] == [
+        "cubic:beta=0.8,hystart=0",
+        "bbr@100ms-1",
+        "bbr@100ms-2",
+        "reno@20ms",
+    ]
+    facts = json.loads(_core.path_facts(json.dumps(run), [(f"s{at}", "d") for at in (1, 2, 3, 4)]))
+    assert [fact["idle_rtt_ns"] for fact in facts] == [40_000_000, 100_000_000, 100_000_000, 20_000_000]
+
+
+def test_each_word_is_a_run_of_its_own() -> None:
+    first, second = scenarios("cubic", "bbr*3@20ms", flows=2)
+    assert [len(run["flows"]) for run in (first, second)] == [2, 6]
+    assert links(first)["d-r"]["delay_ns"] == 40_000_000
+    assert links(second)["d-r"]["delay_ns"] == 20_000_000
+
+
+def test_media_and_traces_carry_the_bottleneck(tmp_path: Path) -> None:
+    line = {**PATH, "rate": None, "medium": "adsl2"}
+    (adsl,) = (run.scenario for run in expand(compare(["reno"], **{**line, "queue": "100ms"})))
+    assert [links(adsl)[name]["medium"] for name in ("r-d", "d-r")] == ["adsl2", "adsl2-up"]
+    assert queue_of(adsl)["limit_bytes"] == 150_000
+    file = tmp_path / "a.trace"
+    file.write_text("1\n2\n10\n")
+    recorded = {**PATH, "rate": None, "trace": str(file), "queue": "1bdp"}
+    (traced,) = (run.scenario for run in expand(compare(["reno"], **recorded)))
+    assert traced["media"]["recorded"]["opportunities_ms"] == [1, 2, 10]
+    assert queue_of(traced)["limit_bytes"] == 3600 * 40 // 8
+    with pytest.raises(BadInputError, match="--trace"):
+        compare(["reno"], **{**recorded, "trace": str(tmp_path / "none")})
+    with pytest.raises(BadInputError, match=r'path.queue: got "1bdp".*no rate'):
+        expand(compare(["reno"], **{**line, "medium": "wifi-n", "queue": "1bdp"}))
+
+
+def test_flows_go_both_ways_and_start_one_after_the_other() -> None:
+    (run,) = scenarios("reno", "cubic", both_ways=True, stagger="5s", together=True)
+    ends = [(flow["label"], flow["sender"], flow["receiver"], flow["start_ns"]) for flow in run["flows"]]
+    assert ends == [
+        ("reno", "s1", "d", 0),
+        ("reno-reverse", "d", "s1", 0),
+        ("cubic", "s2", "d", 5_000_000_000),
+        ("cubic-reverse", "d", "s2", 5_000_000_000),
+    ]
+
+
+@pytest.mark.parametrize("name", [path["name"] for path in json.loads(_core.names())["paths"]])
+def test_every_named_path_runs_with_no_other_option(name: str) -> None:
+    for workload in ("bulk", "rrul", "web"):
+        assert len(expand(compare(["cubic", "bbr"], path=name, workload=workload, duration="1s"))) == 2
+
+
+def test_paths_vary_by_name() -> None:
+    content = {
+        "duration": "1s",
+        "path": "LTE",
+        "flows": [{"cc": "cubic"}],
+        "vary": {"path": ["LTE", "home DSL"], "path.up_queue": ["fq_codel"]},
+    }
+    lte, dsl = (run.scenario for run in expand(Experiment.build(content)))
+    assert queue_of(lte)["limit_bytes"] == 30_000_000 // 8 // 2
+    assert links(dsl)["r-d"]["medium"] == "dsl-down"
+    assert {queue_of(run, "d-r")["kind"] for run in (lte, dsl)} == {"fq_codel"}
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"path": "hom DSL"}, '--path: got "hom DSL"'),
+        ({"rate": "1mbit", "queue": "1bdp"}, "--rtt: is missing"),
+        ({"rate": "1mbit", "rtt": "1ms"}, "--queue: is missing"),
+        ({"rtt": "1ms", "queue": "1bdp"}, "--rate: is missing"),
+        ({"path": "LTE", "workload": "rul"}, '--workload: got "rul"'),
+        ({"path": "LTE", "medium": "wlan"}, '--medium: got "wlan"'),
+        ({"path": "LTE", "stagger": "5"}, '--stagger: got "5"'),
+        ({"path": "LTE", "queue": "1bdq"}, "--queue: got '1bdq', expected a size such as 1bdp"),
+        ({"path": "LTE", "medium": "adsl", "trace": "x"}, "a medium or a trace"),
+    ],
+)
+def test_what_cannot_be_read_names_its_option(given: dict[str, Any], told: str) -> None:
+    with pytest.raises(BadInputError) as refused:
+        expand(compare(["cubic"], duration="1s", **given))
+    assert told in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "word", ["cubic:", "cubic:beta", "cubic:beta=x", "cubic*0", "cubic@20", "cubic*1*2", "cubik*2"]
+)
+def test_an_algorithm_that_cannot_be_read_is_refused(word: str) -> None:
+    with pytest.raises(BadInputError, match="ALGORITHM: got"):
+        scenarios(word)
 
 
 def test_the_core_accepts_every_comparison() -> None:

@@ -21,6 +21,7 @@ OURS = {
     ("recording/folder.py", "read_table"): "its own, through the boundary",
     ("report/load.py", "read_table"): "recording/folder.py's",
     ("side_by_side.py", "tomllib.loads"): "a value of the command line",
+    ("toml.py", "tomllib.loads"): "statements of a text that came through the boundary",
     ("pool/child.py", "fdopen"): "its own standard output, to write",
     ("engines/vm/window.py", "mmap"): "memory that it has just made",
     ("sweep/make.py", "open"): "a method of the store",

@@ -5,14 +5,14 @@ import dragstrip
 race = dragstrip.compare(["cubic", "bbr"], rate="10mbit", rtt="40ms",
 queue="bfifo limit 200kb", duration="30s")
 result = dragstrip.run(race, "out")
-print([flow["goodput_bps"] for run in result["runs"] for flow in run["flows"]])
+print(dragstrip.load("out"))
 """
 
 from __future__ import annotations
 
 import importlib
 from collections.abc import Sequence
-from pathlib import Path
+from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
 from dragstrip._core import __version__
@@ -21,23 +21,34 @@ if TYPE_CHECKING:
     from dragstrip.comparison import compare
     from dragstrip.engines.sim import simulate
     from dragstrip.errors import BadInputError, DragstripError
-    from dragstrip.experiment import Experiment
+    from dragstrip.experiment import Claim, Experiment, Flow, HostSettings, Link, Node, Path, Probe
+    from dragstrip.frames import load
 
 __all__ = [
     "BadInputError",
+    "Claim",
     "DragstripError",
     "Experiment",
+    "Flow",
+    "HostSettings",
+    "Link",
+    "Node",
+    "Path",
+    "Probe",
     "__version__",
     "compare",
+    "load",
     "run",
     "simulate",
 ]
 
+_EXPERIMENT = ("Claim", "Experiment", "Flow", "HostSettings", "Link", "Node", "Path", "Probe")
 _HOMES = {
     "BadInputError": "dragstrip.errors",
     "DragstripError": "dragstrip.errors",
-    "Experiment": "dragstrip.experiment",
+    **dict.fromkeys(_EXPERIMENT, "dragstrip.experiment"),
     "compare": "dragstrip.comparison",
+    "load": "dragstrip.frames",
     "simulate": "dragstrip.engines.sim",
 }
 
@@ -51,7 +62,7 @@ def __getattr__(name: str) -> Any:
 
 def run(
     experiment: Experiment,
-    out: str | Path,
+    out: str | FilePath,
     *,
     workers: int | None = None,
     report: bool = True,
@@ -65,4 +76,4 @@ def run(
     from dragstrip.runner import execute, plan
 
     settings: dict[str, Any] = {"workers": workers, "report": report, "figures": figures}
-    return execute(plan(experiment), Path(out), **settings, command="dragstrip.run")
+    return execute(plan(experiment), FilePath(out), **settings, command="dragstrip.run")

@@ -21,7 +21,14 @@ from dragstrip.experiment import Experiment
 T = TypeVar("T")
 
 OPTIONS = {
+    "path.preset": "--path",
     "path.rate": "--rate",
+    "path.medium": "--medium",
+    "media.recorded.file": "--trace",
+    "media.recorded-up.file": "--up-trace",
+    "path.up_medium": "--up-medium",
+    "workload": "--workload",
+    "stagger": "--stagger",
     "path.rtt": "--rtt",
     "path.queue": "--queue",
     "path.loss": "--loss",
@@ -42,16 +49,24 @@ OPTIONS = {
 def compare(
     algorithms: Sequence[str],
     *,
-    rate: str,
-    rtt: str,
-    queue: str,
     duration: str,
+    path: str | None = None,
+    rate: str | None = None,
+    medium: str | None = None,
+    trace: str | None = None,
+    rtt: str | None = None,
+    queue: str | None = None,
+    workload: str = "bulk",
     flows: int = 1,
+    both_ways: bool = False,
+    stagger: str | None = None,
     loss: str | None = None,
     jitter: str | None = None,
     up_rate: str | None = None,
+    up_medium: str | None = None,
+    up_trace: str | None = None,
     up_queue: str | None = None,
-    link: str = "htb",
+    link: str | None = None,
     ecn: bool = False,
     sysctl: Mapping[str, str] | None = None,
     gso: str = "auto",
@@ -65,14 +80,22 @@ def compare(
     """The experiment that these options describe; `BadInputError` names the option that is wrong."""
     form = {
         "algorithms": list(algorithms),
+        "path": path,
         "rate": rate,
+        "medium": medium,
+        "trace": trace,
         "rtt": rtt,
         "queue": queue,
         "duration": duration,
+        "workload": workload,
         "flows": flows,
+        "both_ways": both_ways,
+        "stagger": stagger,
         "loss": loss,
         "jitter": jitter,
         "up_rate": up_rate,
+        "up_medium": up_medium,
+        "up_trace": up_trace,
         "up_queue": up_queue,
         "link": link,
         "ecn": ecn,
@@ -91,7 +114,7 @@ def compare(
         content = json.loads(_core.compare(json.dumps(form)))
     except _core.InputError as error:
         field, value, expected = error.args
-        raise BadInputError(field, Raw(value) if value else None, expected, "command line") from None
+        raise BadInputError(option(field), Raw(value) if value else None, expected, "command line") from None
     content.update(engine=engine, engine_options=dict(engine_options or {}), load=list(load))
     return reworded(lambda: Experiment.build(content))
 

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 
 from dragstrip import _core, engines, quantities
 from dragstrip.errors import BadInputError, Raw
-from dragstrip.experiment import Experiment
+from dragstrip.experiment import Experiment, Flow
 from dragstrip.machine import refuse_if_too_large
 from dragstrip.traces import opportunities_ms
 
@@ -235,9 +235,13 @@ def _written_field(field_path: str, scenario: Json, experiment: Experiment) -> s
     if kind == "nodes" and rest.startswith("sysctl"):
         return f"hosts.{scenario['nodes'][index]['name']}.{rest}"
     if kind == "flows":
-        positions = [at for at, flow in enumerate(experiment.flows) for _ in range(flow.count)]
+        positions = [at for at, flow in enumerate(experiment.flows) for _ in range(_count(flow))]
         return f"flows[{positions[index]}].{rest.removeprefix('transport.')}"
     return field_path
+
+
+def _count(flow: Flow) -> int:
+    return flow.count * (1 if flow.cc is None else _core.flow_word(flow.cc)[1])
 
 
 _SUFFIXES = {"_ns": quantities.time_text, "_bps": quantities.rate_text, "_bytes": quantities.size_text}

@@ -7,6 +7,7 @@ experiment into scenarios; the checks that need the whole picture (routes, buffe
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path as FilePath
 from typing import Annotated, Any, Literal, Self, TypeVar, get_args
@@ -24,7 +25,7 @@ from pydantic import (
 )
 from pydantic_core import ErrorDetails
 
-from dragstrip import _core, engines, traces
+from dragstrip import _core, engines, toml, traces
 from dragstrip.errors import BadInputError, Raw, nearest
 from dragstrip.outside import parsed_toml
 from dragstrip.quantities import Rate, Share, Size, Time, refuse
@@ -40,11 +41,11 @@ class Part(BaseModel):
 
 
 def _queue(value: object) -> str:
-    """A queue discipline in tc's words, checked by the core's parser and kept as text."""
+    """A queue discipline, checked by the core's parser and kept as text: `1bdp` depends on the path."""
     if not isinstance(value, str):
-        raise refuse(value, 'a queue discipline in the words of tc, such as "bfifo limit 200kb"')
+        raise refuse(value, 'a queue discipline in the words of tc, such as "bfifo limit 200kb", or "1bdp"')
     try:
-        _core.parse_qdisc(value)
+        _core.check_queue(value)
     except _core.InputError as error:
         raise refuse(value, error.args[2]) from None
     return value
@@ -370,7 +371,7 @@ class Flow(Part):
     """One flow, or `count` alike."""
 
     cc: str | None = None
-    """Congestion control; none only for a UDP flow."""
+    """Congestion control, with options, count and RTT: `bbr*4@20ms`; none only for a UDP flow."""
     cc_options: dict[str, float] = {}
     """Its module parameters."""
     label: str = ""
@@ -380,6 +381,10 @@ class Flow(Part):
     """Default: in turn."""
     receiver: str = ""
     """Default: in turn."""
+    reverse: bool = False
+    """From the receiver's side to the senders'."""
+    rtt: Time | None = None
+    """Of this flow's empty path, instead of the path's: its sender is nearer or farther."""
     start: Time = 0
     stagger: Time = 0
     """Between the starts of the `count`."""
@@ -391,9 +396,15 @@ class Flow(Part):
     @field_validator("cc")
     @classmethod
     def _known(cls, cc: str | None, info: ValidationInfo) -> str | None:
+        if cc is None:
+            return cc
         known = (info.context or {}).get("algorithms") or _core.algorithms()
-        if cc is not None and cc not in known:
-            raise refuse(cc, f"one of {', '.join(known)}{nearest(cc, known)}")
+        try:
+            name, _ = _core.flow_word(cc)
+        except _core.InputError as error:
+            raise refuse(Raw(error.args[1]), error.args[2]) from None
+        if name not in known:
+            raise refuse(name, f"one of {', '.join(known)}{nearest(name, known)}")
         return cc
 
     @model_validator(mode="after")
@@ -618,14 +629,17 @@ class Experiment(Part):
         content = parsed_toml(file)
         content.setdefault("name", f"{file.resolve().parent.name}/{file.stem}")
         _beside(content, file.parent)
-        return cls.build(content, str(file))
+        try:
+            return cls.build(content, str(file))
+        except BadInputError as error:
+            raise toml.pointed(error) from None
 
     @classmethod
     def build(cls, content: Mapping[str, Any], source: str = "") -> Experiment:
         """The experiment described by a mapping; raises `BadInputError` for the first thing that is wrong."""
         try:
             context = {"folder": FilePath(source).parent, "algorithms": _algorithms(content)}
-            return cls.model_validate(content, context=context)
+            return cls.model_validate(_spelt(content), context=context)
         except BadInputError as error:
             raise error.at(source) from None
         except ValidationError as error:
@@ -638,6 +652,22 @@ class Experiment(Part):
     def algorithms(self) -> list[str]:
         """What a flow's cc may be: what the first engine has. A second one may refuse a run."""
         return engines.named(self.engines[0]).algorithms(self.options_of(self.engines[0]))
+
+
+def _spelt(content: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The content with names of paths and media written out. Raises `BadInputError`."""
+    path = content.get("path")
+    named = isinstance(path, str) or (
+        isinstance(path, dict) and any(key in path for key in ("preset", "medium", "up_medium"))
+    )
+    if not named:
+        return content
+    told = {key: content[key] for key in ("path", "media") if key in content}
+    try:
+        return {**content, **json.loads(_core.spell_names(json.dumps(told, default=str)))}
+    except _core.InputError as error:
+        field, value, expected = error.args
+        raise BadInputError(field, Raw(value), expected) from None
 
 
 def _algorithms(content: Mapping[str, Any]) -> list[str]:

@@ -6,7 +6,8 @@ use crate::media::medium;
 use crate::parts::{DEFAULT_QUEUE, Transmitter, discipline, emulation, host, u32_of, wire};
 use crate::pattern::matches;
 use crate::problem;
-use crate::types::{Experiment, HostForm, LinkForm, NodeForm, ProbeForm, SendersForm};
+use crate::types::{Experiment, FlowForm, HostForm, LinkForm, NodeForm, ProbeForm, SendersForm};
+use crate::words::{Holds, queue_words, spelt_out};
 use dragstrip_scenario::{
     HistorySpec, HostSpec, LinkSpec, NodeSpec, ProbeSpec, Problem, Record, Scenario,
 };
@@ -22,9 +23,10 @@ const FLOWS_MAX: u64 = 1 << 20;
 /// # Errors
 /// The first field whose words cannot be read, or flows without hosts. [`Scenario::validate`] has the rest.
 pub fn build(experiment: &Experiment, name: &str, seed: u64) -> Result<Scenario, Problem> {
-    let flow_count = count(experiment)?;
+    let spelt = spelt_out(&experiment.flows)?;
+    count(experiment, &spelt)?;
     let (nodes, links) = match &experiment.path {
-        Some(path) => dumbbell(path, flow_count, &experiment.media)?,
+        Some(path) => dumbbell(path, &spelt, &experiment.media)?,
         None => {
             let nodes = experiment.nodes.iter().map(node).collect();
             (nodes, graph(&experiment.links)?)
@@ -49,7 +51,7 @@ pub fn build(experiment: &Experiment, name: &str, seed: u64) -> Result<Scenario,
         duration_ns: experiment.duration.0,
         media: media.collect::<Result<BTreeMap<_, _>, Problem>>()?,
         routes: experiment.routes.clone(),
-        flows: flows(experiment, &nodes)?,
+        flows: flows(&spelt, experiment.path.is_some(), &nodes)?,
         nodes,
         links,
         probes: experiment.probes.iter().map(probe).collect(),
@@ -63,8 +65,8 @@ pub fn build(experiment: &Experiment, name: &str, seed: u64) -> Result<Scenario,
     })
 }
 
-/// How many flows there are; refuses crowds that no scenario holds before anything is made of them.
-fn count(experiment: &Experiment) -> Result<u64, Problem> {
+/// Refuses crowds that no scenario holds before anything is made of them.
+fn count(experiment: &Experiment, flows: &[FlowForm]) -> Result<(), Problem> {
     let expected = format!("from 1 to {ALIKE_MAX}");
     let check = |field: String, count: u64| match count {
         1..=ALIKE_MAX => Ok(count),
@@ -77,7 +79,13 @@ fn count(experiment: &Experiment) -> Result<u64, Problem> {
         }
     }
     let mut total = 0;
-    for (index, flow) in experiment.flows.iter().enumerate() {
+    for (index, flow) in flows.iter().enumerate() {
+        if flow.rtt.is_some() && experiment.path.as_ref().is_none_or(|path| path.senders.is_some())
+        {
+            let expected =
+                "only on a path where every flow has a sender of its own (no nodes, no senders)";
+            return Err(problem(&format!("flows[{index}].rtt"), "", expected));
+        }
         total += check(format!("flows[{index}].count"), flow.count)?;
         if total > FLOWS_MAX {
             let expected = format!("at most {FLOWS_MAX} flows in all");
@@ -88,7 +96,7 @@ fn count(experiment: &Experiment) -> Result<u64, Problem> {
             ));
         }
     }
-    Ok(total)
+    Ok(())
 }
 
 fn node(form: &NodeForm) -> NodeSpec {
@@ -162,12 +170,16 @@ fn graph(forms: &[LinkForm]) -> Result<Vec<LinkSpec>, Problem> {
 
 fn one(form: &LinkForm, from: &str, to: &str, name: String, at: &str) -> Result<LinkSpec, Problem> {
     let LinkForm { rate, medium, link: kind, queue, overhead, atm, delay, netem, .. } = form;
+    let holds = Holds { rate_bps: rate.map(|rate| rate.0), rtt_ns: None };
+    let queue = queue.as_deref().map(|words| queue_words(words, holds, &format!("{at}.queue")));
+    let queue = queue.transpose()?;
     let mut link = wire(from, to);
     link.name = name;
     link.delay_ns = delay.0;
     link.netem = emulation(netem.as_deref(), &format!("{at}.netem"))?;
     let field = format!("{at}.queue");
-    let words = queue.as_deref().unwrap_or(DEFAULT_QUEUE);
+    let queue = queue.as_deref();
+    let words = queue.unwrap_or(DEFAULT_QUEUE);
     if let Some(rate) = rate {
         Transmitter { kind: *kind, rate: *rate, overhead: *overhead, atm: *atm }
             .drive(&mut link, words, &field)?;

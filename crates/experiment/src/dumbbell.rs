@@ -6,22 +6,25 @@
 //! sN ─┘                                       └─ dM
 //! ```
 
-use crate::media::shared;
+use crate::media::{medium, shared};
 use crate::parts::{DEFAULT_QUEUE, Transmitter, discipline, emulation, host, wire};
+use crate::problem;
 use crate::quantity::percent;
-use crate::types::{AccessForm, PathForm, SendersForm};
-use dragstrip_scenario::{LinkSpec, NetemSpec, NodeSpec, Problem};
+use crate::types::{AccessForm, FlowForm, PathForm, SendersForm};
+use crate::words::{Holds, queue_words, time_text};
+use dragstrip_scenario::{LinkSpec, MediumSpec, NetemSpec, NodeSpec, Problem};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
 pub(crate) fn dumbbell(
     path: &PathForm,
-    flow_count: u64,
+    flows: &[FlowForm],
     media: &BTreeMap<String, Map<String, Value>>,
 ) -> Result<(Vec<NodeSpec>, Vec<LinkSpec>), Problem> {
     let plain = AccessForm::default();
+    let farther = Farther::new(path, flows)?;
     let access: Vec<&AccessForm> = match &path.senders {
-        None => (0..flow_count).map(|_| &plain).collect(),
+        None => (0..farther.senders).map(|_| &plain).collect(),
         Some(SendersForm::Count(count)) => (0..*count).map(|_| &plain).collect(),
         Some(SendersForm::Links(links)) => links.iter().collect(),
     };
@@ -43,15 +46,20 @@ pub(crate) fn dumbbell(
         let sender = format!("s{}", index + 1);
         let mut there = wire(&sender, "r");
         if let Some(words) = &own.queue {
-            there.qdisc = discipline(words, &format!("path.senders[{index}].queue"))?;
+            let field = format!("path.senders[{index}].queue");
+            let holds = Holds { rate_bps: own.rate.map(|rate| rate.0), rtt_ns: farther.rtt_ns };
+            there.qdisc = discipline(&queue_words(words, holds, &field)?, &field)?;
         }
         for mut link in [there, wire("r", &sender)] {
             link.rate_bps = own.rate.map(|rate| rate.0);
             link.delay_ns = own.delay.0;
             links.push(link);
         }
+        if let (Some(back), Some(own_ns)) = (links.last_mut(), farther.delays_ns.get(&index)) {
+            back.delay_ns += own_ns;
+        }
     }
-    links.extend(bottleneck(path, far, media)?);
+    links.extend(bottleneck(path, far, media, &farther)?);
     if far == "w" {
         for receiver in &receivers {
             links.extend([wire("w", receiver), wire(receiver, "w")]);
@@ -64,24 +72,33 @@ fn bottleneck(
     path: &PathForm,
     far: &str,
     media: &BTreeMap<String, Map<String, Value>>,
+    farther: &Farther,
 ) -> Result<[LinkSpec; 2], Problem> {
+    let carried =
+        |name: &Option<String>| name.as_ref().and_then(|name| mean_rate(media.get(name)?));
     let drive =
         |rate| Transmitter { kind: path.link, rate, overhead: path.overhead, atm: path.atm };
     let mut down = wire("r", far);
     down.delay_ns = path.delay.0;
     down.netem = impairment(path)?;
-    let words = path.queue.as_deref().unwrap_or(DEFAULT_QUEUE);
+    let rate_bps = path.rate.map(|rate| rate.0).or_else(|| carried(&path.medium));
+    let holds = Holds { rate_bps, rtt_ns: farther.rtt_ns };
+    let words = queue_words(path.queue.as_deref().unwrap_or(DEFAULT_QUEUE), holds, "path.queue")?;
     match path.rate {
-        Some(rate) => drive(rate).drive(&mut down, words, "path.queue")?,
+        Some(rate) => drive(rate).drive(&mut down, &words, "path.queue")?,
         None => {
             down.medium.clone_from(&path.medium);
-            down.qdisc = discipline(words, "path.queue")?;
+            down.qdisc = discipline(&words, "path.queue")?;
         }
     }
     let mut up = wire(far, "r");
-    up.delay_ns = path.rtt.unwrap_or(path.up_delay).0;
+    up.delay_ns = path.rtt.unwrap_or(path.up_delay).0 - farther.nearer_ns;
     up.netem = emulation(path.up_netem.as_deref(), "path.up_netem")?;
-    let words = path.up_queue.as_deref();
+    let rate_bps = path.up_rate.map(|rate| rate.0).or_else(|| carried(&path.up_medium));
+    let holds = Holds { rate_bps, rtt_ns: farther.rtt_ns };
+    let words = path.up_queue.as_deref().map(|words| queue_words(words, holds, "path.up_queue"));
+    let words = words.transpose()?;
+    let words = words.as_deref();
     let both_ways = || path.medium.clone().filter(|name| media.get(name).is_some_and(shared));
     if let Some(rate) = path.up_rate {
         drive(rate).drive(&mut up, words.unwrap_or(DEFAULT_QUEUE), "path.up_queue")?;
@@ -92,6 +109,75 @@ fn bottleneck(
         up.qdisc = discipline(words, "path.up_queue")?;
     }
     Ok([down, up])
+}
+
+/// Senders whose flows have an RTT of their own.
+struct Farther {
+    /// How many there are, one per flow; those that go the other way share them.
+    senders: u64,
+    /// Sender → what its way back has more than the others'.
+    delays_ns: BTreeMap<usize, u64>,
+    /// What the return path that all share has less than the path's own delay.
+    nearer_ns: u64,
+    /// Of the path that says nothing else.
+    rtt_ns: Option<u64>,
+}
+
+impl Farther {
+    fn new(path: &PathForm, flows: &[FlowForm]) -> Result<Self, Problem> {
+        let there = path.delay.0;
+        let back = path.rtt.unwrap_or(path.up_delay).0;
+        let whole = there + back;
+        let senders = [false, true].map(|reverse| {
+            flows.iter().filter(|flow| flow.reverse == reverse).map(|flow| flow.count).sum::<u64>()
+        });
+        let mut found = Self {
+            senders: senders[0].max(senders[1]),
+            delays_ns: BTreeMap::new(),
+            nearer_ns: 0,
+            rtt_ns: Some(whole).filter(|rtt| *rtt > 0),
+        };
+        if flows.iter().all(|flow| flow.rtt.is_none()) {
+            return Ok(found);
+        }
+        let mut own = BTreeMap::new();
+        let mut turns = [0_usize; 2];
+        for (index, flow) in flows.iter().enumerate() {
+            let rtt = flow.rtt.map_or(whole, |rtt| rtt.0);
+            let field = format!("flows[{index}].rtt");
+            let wrong = |expected: &str| problem(&field, &time_text(rtt), expected);
+            if rtt < there {
+                return Err(wrong(&format!("at least the path's delay, {}", time_text(there))));
+            }
+            for _ in 0..flow.count {
+                let turn = &mut turns[usize::from(flow.reverse)];
+                if *own.entry(*turn).or_insert(rtt) != rtt {
+                    return Err(wrong("the same for the two flows of a sender, one each way"));
+                }
+                *turn += 1;
+            }
+        }
+        let least = own.values().copied().min().unwrap_or(whole).min(whole);
+        found.nearer_ns = whole - least;
+        found.delays_ns = own.into_iter().map(|(sender, rtt)| (sender, rtt - least)).collect();
+        Ok(found)
+    }
+}
+
+/// The rate of a medium that has one.
+fn mean_rate(form: &Map<String, Value>) -> Option<u64> {
+    match medium(form).ok()? {
+        MediumSpec::Adsl { rate_bps, .. } | MediumSpec::Modem { rate_bps, .. } => Some(rate_bps),
+        MediumSpec::Trace { opportunities_ms } => {
+            let bits = opportunities_ms.len() as u64 * 1500 * 8;
+            Some(bits * 1000 / (*opportunities_ms.last()?).max(1))
+        }
+        MediumSpec::WifiG { .. }
+        | MediumSpec::WifiN { .. }
+        | MediumSpec::HomeplugAv { .. }
+        | MediumSpec::EthernetHub { .. }
+        | MediumSpec::Tunnel { .. } => None,
+    }
 }
 
 /// netem's own words for loss and jitter; its queue is long enough never to drop by itself.

@@ -3,39 +3,49 @@
 use crate::parts::u32_of;
 use crate::problem;
 use crate::quantity::SizeText;
-use crate::types::{ApplicationForm, Experiment};
+use crate::types::{ApplicationForm, FlowForm};
 use dragstrip_scenario::{Application, FlowSpec, NodeSpec, Problem, Transport};
 use std::collections::BTreeMap;
 
-/// Where the short form says nothing, flow i goes from sender i to receiver i, in turn.
-pub(crate) fn flows(experiment: &Experiment, nodes: &[NodeSpec]) -> Result<Vec<FlowSpec>, Problem> {
+/// Where the short form says nothing, flow i goes from sender i to receiver i, in turn; those that go the other way
+/// are counted by themselves.
+pub(crate) fn flows(
+    forms: &[FlowForm],
+    in_short: bool,
+    nodes: &[NodeSpec],
+) -> Result<Vec<FlowSpec>, Problem> {
     let hosts = nodes.iter().filter_map(NodeSpec::host).map(|host| host.name.as_str());
     let in_turn = |first: char| -> Vec<&str> {
         let named = hosts.clone().filter(|name| name.starts_with(first));
-        if experiment.path.is_some() { named.collect() } else { Vec::new() }
+        if in_short { named.collect() } else { Vec::new() }
     };
     let (senders, receivers) = (in_turn('s'), in_turn('d'));
-    let mut labels = labels(experiment).into_iter();
+    let mut labels = labels(forms).into_iter();
+    let mut turns = [0_usize; 2];
     let mut made: Vec<FlowSpec> = Vec::new();
-    for (position, flow) in experiment.flows.iter().enumerate() {
+    for (position, flow) in forms.iter().enumerate() {
         for copy in 0..flow.count {
+            let turn = turns[usize::from(flow.reverse)];
+            turns[usize::from(flow.reverse)] += 1;
             let end = |given: &String, hosts: &[&str], field: &str| {
                 if !given.is_empty() {
                     return Ok(given.clone());
                 }
                 let missing = "is missing: without [path] a flow names both its hosts";
                 let none = || problem(&format!("flows[{position}].{field}"), "", missing);
-                let turn = made.len().checked_rem(hosts.len()).ok_or_else(none)?;
-                Ok(hosts[turn].to_owned())
+                let at = turn.checked_rem(hosts.len()).ok_or_else(none)?;
+                Ok(hosts[at].to_owned())
             };
+            let (near, far) =
+                if flow.reverse { (&receivers, &senders) } else { (&senders, &receivers) };
             let transport = match &flow.cc {
                 None => Transport::Udp,
                 Some(cc) => Transport::Tcp { cc: cc.clone(), cc_options: flow.cc_options.clone() },
             };
             made.push(FlowSpec {
                 label: labels.next().unwrap_or_default(),
-                sender: end(&flow.sender, &senders, "sender")?,
-                receiver: end(&flow.receiver, &receivers, "receiver")?,
+                sender: end(&flow.sender, near, "sender")?,
+                receiver: end(&flow.receiver, far, "receiver")?,
                 transport,
                 application: application(&flow.application, flow.bytes),
                 start_ns: flow.start.0.saturating_add(copy.saturating_mul(flow.stagger.0)),
@@ -47,8 +57,8 @@ pub(crate) fn flows(experiment: &Experiment, nodes: &[NodeSpec]) -> Result<Vec<F
 }
 
 /// The given label or the algorithm, numbered where several flows would share it.
-fn labels(experiment: &Experiment) -> Vec<String> {
-    let plain = experiment.flows.iter().map(|flow| {
+fn labels(forms: &[FlowForm]) -> Vec<String> {
+    let plain = forms.iter().map(|flow| {
         let own = if flow.label.is_empty() { None } else { Some(flow.label.as_str()) };
         (own.or(flow.cc.as_deref()).unwrap_or("udp"), flow.count)
     });

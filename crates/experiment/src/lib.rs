@@ -10,16 +10,22 @@ mod compare;
 mod dumbbell;
 mod flows;
 mod media;
+mod named;
 mod parts;
 mod pattern;
 mod quantity;
 mod run;
 mod types;
 mod variants;
+mod words;
+mod workloads;
 
 pub use assign::{assign, assign_json, path_parts};
 pub use build::build;
 pub use compare::{CompareForm, compare};
+pub use named::media::{MEDIA, NamedMedium};
+pub use named::paths::{NamedPath, PATHS};
+pub use named::spell_names;
 pub use pattern::matches;
 pub use run::build_run;
 pub use types::{
@@ -27,6 +33,8 @@ pub use types::{
     PathForm, ProbeForm, RecordForm, SendersForm, TransmitterKind,
 };
 pub use variants::{Variant, Variants, flat, varied};
+pub use words::{FlowWord, check_queue};
+pub use workloads::{Part, WORKLOADS, Workload};
 
 use dragstrip_scenario::Problem;
 

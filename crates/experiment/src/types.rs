@@ -1,5 +1,6 @@
 //! The types of the experiment file. Quantities are text with a unit; docs/experiments.md explains every field.
 
+use crate::named::spell_names;
 use crate::quantity::{RateText, ShareText, SizeText, TimeText};
 use dragstrip_scenario::{GsoMode, Problem, Route, StackProfile, json_problem};
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
@@ -71,8 +72,10 @@ impl Experiment {
     /// # Errors
     /// The first field that is unknown, missing, or no quantity.
     pub fn from_json(text: &str) -> Result<Self, Problem> {
-        let mut reader = serde_json::Deserializer::from_str(text);
-        let read = serde_path_to_error::deserialize(&mut reader);
+        let mut content: Value =
+            serde_json::from_str(text).map_err(|error| json_problem(String::new(), &error))?;
+        spell_names(&mut content)?;
+        let read = serde_path_to_error::deserialize(content);
         read.map_err(|error| {
             let path = error.path().to_string();
             json_problem(if path == "." { String::new() } else { path }, &error.into_inner())
@@ -278,6 +281,10 @@ pub struct FlowForm {
     pub sender: String,
     #[serde(default)]
     pub receiver: String,
+    #[serde(default)]
+    pub reverse: bool,
+    #[serde(default)]
+    pub rtt: Option<TimeText>,
     #[serde(default)]
     pub start: TimeText,
     #[serde(default)]

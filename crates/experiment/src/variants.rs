@@ -1,6 +1,7 @@
 //! What varies: every combination of an experiment's alternatives and of the values of its `vary`.
 
-use crate::assign::assign;
+use crate::assign::{assign, path_parts};
+use crate::named::spell_names;
 use crate::problem;
 use dragstrip_scenario::{Problem, json_problem};
 use serde_json::{Map, Value};
@@ -42,8 +43,11 @@ impl Variants {
     /// What is no JSON, alternatives without name or settings, a varied path without a list of values (the
     /// problem's value is JSON), and more combinations than can be counted in 32 bits.
     pub fn from_json(text: &str) -> Result<Self, Problem> {
-        let mut base: Map<String, Value> =
+        let base: Map<String, Value> =
             serde_json::from_str(text).map_err(|error| json_problem(String::new(), &error))?;
+        let mut whole = Value::Object(base);
+        spell_names(&mut whole)?;
+        let Value::Object(mut base) = whole else { unreachable!("it was one") };
         let [vary, alternatives, ..] =
             APART.map(|part| base.shift_remove(part).unwrap_or_default());
         let mut axes = Vec::new();
@@ -88,6 +92,9 @@ impl Variants {
         for Choice { name, set } in chosen.into_iter().rev() {
             for (path, value) in set {
                 assign(&mut variant.content, path, value)?;
+                if path_parts(path).first() == Some(&"path") {
+                    spell_names(&mut variant.content)?; // what comes next may change the path that was named
+                }
             }
             if name.is_empty() {
                 variant.settings.extend(set.clone());
@@ -167,6 +174,21 @@ mod tests {
         assert_eq!(order, ["alternative", "path.rtt", "flows.cc"]);
         let made = json!({"path": {"rtt": "1ms", "rate": "9mbit"}, "flows": [{"cc": "bic"}]});
         assert_eq!(content, made);
+    }
+
+    #[test]
+    fn whole_paths_and_media_vary() {
+        let content = json!({
+            "path": "LTE",
+            "vary": {"path": ["home DSL", "LTE"], "path.queue": ["fq_codel", "1bdp"]},
+        });
+        let variants = variants(&content).unwrap();
+        let path = |at| variants.get(at).unwrap().content["path"].clone();
+        assert_eq!((&path(1)["medium"], &path(1)["queue"]), (&json!("dsl-down"), &json!("1bdp")));
+        assert_eq!((&path(2)["rate"], &path(2)["queue"]), (&json!("30mbit"), &json!("fq_codel")));
+        let content = json!({"path": {"rtt": "9ms"}, "vary": {"path.medium": ["adsl2", "wifi-n"]}});
+        let variant = Variants::from_json(&content.to_string()).unwrap().get(0).unwrap();
+        assert_eq!(variant.content["media"]["adsl2-up"]["rate"], "1mbit");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What an experiment means (`crates/experiment`), as JSON.
 
 use crate::{problem, to_json};
-use dragstrip_experiment::{self as core, CompareForm, Experiment, Variants};
+use dragstrip_experiment::{self as core, CompareForm, Experiment, FlowWord, Variants};
 use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
 use serde_json::{Map, Value};
@@ -84,6 +84,39 @@ pub fn build_scenario(experiment_json: &str, name: &str, seed: u64) -> PyResult<
 pub fn compare(form_json: &str) -> PyResult<String> {
     let form = CompareForm::from_json(form_json).map_err(problem)?;
     to_json(&core::compare(&form).map_err(problem)?)
+}
+
+/// An experiment's `path` and `media`, given as JSON, with the names in them written out.
+#[pyfunction]
+pub fn spell_names(content_json: &str) -> PyResult<String> {
+    let mut content = value(content_json)?;
+    core::spell_names(&mut content).map_err(problem)?;
+    to_json(&content)
+}
+
+/// Checks a queue's words as an experiment has them; what they are counted in is not known yet.
+#[pyfunction]
+pub fn check_queue(words: &str) -> PyResult<()> {
+    core::check_queue(words).map_err(problem)
+}
+
+/// The algorithm that a flow's `cc` names, and how many flows.
+#[pyfunction]
+pub fn flow_word(word: &str) -> PyResult<(&str, u64)> {
+    let word = FlowWord::parse(word, "").map_err(problem)?;
+    Ok((word.name, word.count.unwrap_or(1)))
+}
+
+/// All named paths, media, workloads and queue disciplines, as a JSON table of lists.
+#[pyfunction]
+pub fn names() -> PyResult<String> {
+    let queues: Vec<Value> = dragstrip_qdisc::KINDS
+        .iter()
+        .map(|kind| serde_json::json!({"name": kind.name, "words": kind.words, "example": kind.least}))
+        .collect();
+    to_json(&serde_json::json!({
+        "paths": core::PATHS, "media": core::MEDIA, "workloads": core::WORKLOADS, "queues": queues,
+    }))
 }
 
 fn value(json: &str) -> PyResult<Value> {

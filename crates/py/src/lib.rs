@@ -199,6 +199,10 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(experiment::build_run, module)?)?;
     module.add_function(wrap_pyfunction!(experiment::build_scenario, module)?)?;
     module.add_function(wrap_pyfunction!(experiment::compare, module)?)?;
+    module.add_function(wrap_pyfunction!(experiment::spell_names, module)?)?;
+    module.add_function(wrap_pyfunction!(experiment::check_queue, module)?)?;
+    module.add_function(wrap_pyfunction!(experiment::flow_word, module)?)?;
+    module.add_function(wrap_pyfunction!(experiment::names, module)?)?;
     module.add_function(wrap_pyfunction!(complete, module)?)?;
     module.add_function(wrap_pyfunction!(validate, module)?)?;
     module.add_function(wrap_pyfunction!(recording_bytes, module)?)?;

@@ -1,7 +1,7 @@
 //! `generate`: everything that is written from the Rust types, or compared with what is there.
 
 use crate::output::Output;
-use crate::{Failure, measures, pages, python, recording, schema};
+use crate::{Failure, measures, names, pages, python, recording, schema};
 use dragstrip_scenario::Scenario;
 use std::path::Path;
 
@@ -18,6 +18,7 @@ fn outputs(root: &Path) -> Result<Vec<Output>, Failure> {
     outputs.extend(pages::all(root, &model)?);
     outputs.extend(recording::all());
     outputs.push(measures::page());
+    outputs.push(names::page());
     Ok(outputs)
 }
 

@@ -14,6 +14,7 @@ mod fuzz;
 mod generate;
 mod layers;
 mod measures;
+mod names;
 mod new_algorithm;
 mod new_qdisc;
 mod output;

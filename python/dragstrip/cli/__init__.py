@@ -7,12 +7,12 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from dragstrip.cli import catalogue, compare, ending, kernel, report, run, sweep, tools, validate
+from dragstrip.cli import catalogue, compare, ending, kernel, report, run, sweep, tools, topics, validate
 
 app = typer.Typer(
     name="dragstrip",
     no_args_is_help=True,
-    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
     rich_markup_mode=None,  # importing rich takes longer than printing the help
     help="Races TCP congestion controls against each other on the same network path, and says what "
     "each costs: throughput, delay, loss, fairness.",
@@ -28,6 +28,7 @@ app.command()(report.report)
 app.command()(tools.doctor)
 app.command()(tools.conform)
 app.command("new-algorithm")(tools.new_algorithm)
+app.command("help")(topics.help_)
 app.add_typer(kernel.app, name="kernel")
 app.add_typer(validate.app, name="validate")
 

@@ -1,20 +1,66 @@
-"""`dragstrip list` and `dragstrip show`: what there is to run."""
+"""`dragstrip list` and `dragstrip show`: what there is to run, and the names that commands take."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import json
+from collections.abc import Callable
+from typing import Annotated, Any
 
 import typer
 
+from dragstrip import _core
+from dragstrip.cli.completion import experiments as known_experiments
 from dragstrip.cli.options import JsonFlag
 from dragstrip.cli.output import print_json
 
+Row = dict[str, Any]
 
-def list_(as_json: JsonFlag = False) -> None:
-    """List the catalogue's experiments.
 
-    Example: dragstrip list
+def list_(
+    algorithms: Annotated[
+        bool, typer.Option("--algorithms", help="Congestion controls, with their parameters.")
+    ] = False,
+    queues: Annotated[
+        bool, typer.Option("--queues", help="Queue disciplines, with the words they take.")
+    ] = False,
+    measures: Annotated[
+        bool, typer.Option("--measures", help="What is measured, as claims and results name it.")
+    ] = False,
+    paths: Annotated[bool, typer.Option("--paths", help="Paths by name, for --path.")] = False,
+    media: Annotated[bool, typer.Option("--media", help="Media by name, for --medium.")] = False,
+    workloads: Annotated[bool, typer.Option("--workloads", help="What flows do, for --workload.")] = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """List the catalogue's experiments, or the names that commands take.
+
+    Example: dragstrip list --paths
     """
+    asked = {
+        "algorithms": algorithms,
+        "queues": queues,
+        "measures": measures,
+        "paths": paths,
+        "media": media,
+        "workloads": workloads,
+    }
+    kinds = [kind for kind, wanted in asked.items() if wanted] or ["experiments"]
+    found = {kind: _LISTS[kind]() for kind in kinds}
+    if as_json:
+        print_json(found)
+        return
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    for kind, rows in found.items():
+        columns = list(_COLUMNS[kind])
+        table = Table(*columns, title="catalogue" if kind == "experiments" else kind)
+        for row in rows:
+            table.add_row(*(Text(_cell(row[column])) for column in columns))
+        Console().print(table)
+
+
+def _experiments() -> list[Row]:
     from dragstrip import catalogue
     from dragstrip.experiment import Experiment
 
@@ -22,20 +68,68 @@ def list_(as_json: JsonFlag = False) -> None:
     for name, file in catalogue.files().items():
         experiment = Experiment.read(file)
         entries.append({"name": name, "title": experiment.title, "claims": len(experiment.claims)})
-    if as_json:
-        print_json({"experiments": entries})
-        return
-    from rich.console import Console
-    from rich.table import Table
+    return entries
 
-    table = Table("experiment", "title", "claims", title="catalogue")
-    for entry in entries:
-        table.add_row(str(entry["name"]), str(entry["title"]), str(entry["claims"]))
-    Console().print(table)
+
+def _algorithms() -> list[Row]:
+    rows: list[Row] = json.loads(_core.algorithm_table())
+    return rows
+
+
+def _measures() -> list[Row]:
+    return [
+        {"name": name + ("_*" if series else ""), "of": level, "unit": unit, "meaning": meaning}
+        for name, level, unit, meaning, series in _core.measures()
+    ]
+
+
+def _named(kind: str) -> Callable[[], list[Row]]:
+    def rows() -> list[Row]:
+        found: list[Row] = json.loads(_core.names())[kind]
+        return found
+
+    return rows
+
+
+_LISTS: dict[str, Callable[[], list[Row]]] = {
+    "experiments": _experiments,
+    "algorithms": _algorithms,
+    "queues": _named("queues"),
+    "measures": _measures,
+    "paths": _named("paths"),
+    "media": _named("media"),
+    "workloads": _named("workloads"),
+}
+_COLUMNS = {
+    "experiments": ("name", "title", "claims"),
+    "algorithms": ("name", "models", "parameters"),
+    "queues": ("name", "words", "example"),
+    "measures": ("name", "of", "unit", "meaning"),
+    "paths": ("name", "about", "fields"),
+    "media": ("name", "about", "source"),
+    "workloads": ("name", "about"),
+}
+
+
+def _cell(value: object) -> str:
+    """Text as it is; of lists their names, or `field value` for pairs."""
+    if not isinstance(value, list):
+        return str(value)
+    parts = []
+    for entry in value:
+        if isinstance(entry, dict):
+            parts.append(f"{entry['name']}={entry['default']:g}")
+        elif isinstance(entry, list):
+            parts.append(" ".join(entry))
+        else:
+            parts.append(str(entry))
+    return ", ".join(parts)
 
 
 def show(
-    experiment: Annotated[str, typer.Argument(help="Name in the catalogue, or a TOML file.")],
+    experiment: Annotated[
+        str, typer.Argument(help="Name in the catalogue, or a TOML file.", autocompletion=known_experiments)
+    ],
     as_json: JsonFlag = False,
 ) -> None:
     """Show an experiment: what it runs, and its claims.

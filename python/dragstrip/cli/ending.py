@@ -43,7 +43,9 @@ def run(program: Callable[[], object]) -> NoReturn:
         command = context.command_path if context else "dragstrip"
         _fail(f"{error.format_message()} (see {command} --help)", BAD_INPUT)
     except BadInputError as error:
-        _fail(str(error), BAD_INPUT)
+        from dragstrip import toml
+
+        _fail(str(toml.pointed(error)), BAD_INPUT)
     except FaultError as error:
         _fail(str(error), FAULT)
     except DragstripError as error:

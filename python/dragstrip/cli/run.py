@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dragstrip.cli import words
+from dragstrip.cli.completion import experiments
 from dragstrip.cli.execute import check_twice, execute, execute_publication
 from dragstrip.cli.options import BOTH, Check, EngineOption, Figures, JsonFlag, Load, Out, Workers
 from dragstrip.errors import BadInputError
@@ -19,7 +20,10 @@ if TYPE_CHECKING:
 def run(
     experiment: Annotated[
         str,
-        typer.Argument(help="Name in the catalogue, a TOML file, a publication, or `all` of them."),
+        typer.Argument(
+            help="Name in the catalogue, a TOML file, a publication, or `all` of them.",
+            autocompletion=experiments,
+        ),
     ],
     out: Out = None,
     workers: Workers = None,

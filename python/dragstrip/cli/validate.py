@@ -26,7 +26,7 @@ class _WithDefault(TyperGroup):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Puts the name in where no command is named and no help is asked for."""
-        if not (args and (args[0] in self.commands or args[0] == "--help")):
+        if not (args and (args[0] in self.commands or args[0] in ("-h", "--help"))):
             args = [DEFAULT, *args]
         return super().parse_args(ctx, args)
 

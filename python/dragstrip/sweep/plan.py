@@ -10,7 +10,6 @@ version: whoever describes the same run in whatever way finds it already done.
 from __future__ import annotations
 
 import json
-import re
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +17,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from dragstrip import _core
 from dragstrip.engines import DEFAULT
 from dragstrip.errors import BadInputError, Raw
 from dragstrip.expand import assign, build, check, complete
@@ -41,7 +39,6 @@ COMPETITOR = "competitor"
 """Label of the flow that `--against` adds."""
 
 FRAME_BYTES = 1514
-FRAMES_MIN = 3
 """A queue of a fraction of a BDP holds at least this many full frames, else it passes none."""
 
 
@@ -147,7 +144,6 @@ class Sweep:
         content = assign(
             self.base, (item for level in levels for item in level.assignments.items()), self.source
         )
-        _write_out_bdp(content)
         rival = settings.get(AGAINST, ALONE)
         if rival != ALONE:
             content["flows"] = [*content["flows"], {"cc": rival, "label": COMPETITOR}]
@@ -307,25 +303,3 @@ def _weight(scenario: Json) -> float:
     rates = [facts["rate_bps"] for facts in link_facts(scenario)]
     slowest = min((rate for rate in rates if rate), default=0)
     return slowest * float(scenario["duration_ns"]) / 1e9 / (8 * FRAME_BYTES) + 1
-
-
-def _write_out_bdp(content: Json) -> None:
-    """`bfifo limit 0.5bdp`: half of what the path's own rate and round trip hold, in bytes."""
-    path = content.get("path") or {}
-    for name in ("queue", "up_queue"):
-        words = path.get(name)
-        if not isinstance(words, str) or "bdp" not in words:
-            continue
-        rate = path.get("up_rate" if name == "up_queue" else "rate")
-        delays = [path["rtt"]] if path.get("rtt") else [path.get("delay"), path.get("up_delay")]
-        if not rate or not any(delays):
-            raise BadInputError(f"path.{name}", words, "a path with a rate and an rtt where it counts in bdp")
-        try:
-            held = _core.parse_rate(rate) * sum(_core.parse_time(delay) for delay in delays if delay) / 8e9
-        except (_core.InputError, TypeError):
-            return  # the experiment's own check tells what is wrong with it
-
-        def written(match: re.Match[str], held: float = held) -> str:
-            return f"{max(round(float(match[1]) * held), FRAMES_MIN * FRAME_BYTES)}b"
-
-        path[name] = re.sub(r"(\d+(?:\.\d+)?)bdp\b", written, words)

@@ -1,0 +1,285 @@
+//! The words that stand for several fields: a flow's congestion control with its options, count and RTT
+//! (`bbr:probe_rtt_win_sec=5*4@20ms`), and a queue counted in what the path holds (`1bdp`, `300ms`, `bfifo limit 0.5bdp`).
+
+use crate::problem;
+use crate::quantity::{TimeText, time};
+use crate::types::{ApplicationForm, FlowForm};
+use dragstrip_scenario::{Problem, QdiscSpec};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+/// A full Ethernet frame without FCS, as queues count it.
+const FRAME_BYTES: u64 = 1514;
+/// A queue counted in what the path holds has at least room for this many frames.
+const FRAMES_MIN: u64 = 3;
+
+/// A congestion control as `compare` and `[[flows]]` name it: `NAME[:OPTION=VALUE,...][*COUNT][@RTT]`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FlowWord<'a> {
+    /// The algorithm's name.
+    pub name: &'a str,
+    /// Its module parameters.
+    pub options: BTreeMap<String, f64>,
+    /// How many flows, for each that the entry counts.
+    pub count: Option<u64>,
+    /// Their base RTT.
+    pub rtt: Option<TimeText>,
+}
+
+impl<'a> FlowWord<'a> {
+    /// The parts of a word; `field` is for messages.
+    ///
+    /// # Errors
+    /// An option that is no `NAME=NUMBER`, a count that is no whole number above 0, an RTT that is no time.
+    pub fn parse(word: &'a str, field: &str) -> Result<Self, Problem> {
+        let wrong = |expected: &str| problem(field, &format!("{word:?}"), expected);
+        let end = word.find(['*', '@']).unwrap_or(word.len());
+        let (head, mut tail) = word.split_at(end);
+        let (name, given) = head.split_once(':').unwrap_or((head, ""));
+        let mut options = BTreeMap::new();
+        if head.contains(':') {
+            for option in given.split(',') {
+                let pair = option.split_once('=').and_then(|(key, value)| {
+                    let number = value.trim().parse::<f64>().ok().filter(|value| value.is_finite());
+                    Some((key.trim(), number?)).filter(|(key, _)| !key.is_empty())
+                });
+                let (key, value) = pair.ok_or_else(|| {
+                    wrong("NAME:OPTION=NUMBER[,OPTION=NUMBER]..., such as cubic:beta=0.8")
+                })?;
+                let value = in_its_unit(name, key, value);
+                if options.insert(key.to_owned(), value).is_some() {
+                    return Err(wrong("every option once"));
+                }
+            }
+        }
+        let (mut count, mut rtt) = (None, None);
+        while let Some(sign) = tail.chars().next() {
+            let rest = &tail[1..];
+            let (text, after) = rest.split_at(rest.find(['*', '@']).unwrap_or(rest.len()));
+            tail = after;
+            if sign == '*' && count.is_none() {
+                let number = text.parse().ok().filter(|count| *count > 0);
+                count = Some(number.ok_or_else(|| wrong("a count behind *, such as bbr*4"))?);
+            } else if sign == '@' && rtt.is_none() {
+                let read = time(text).map_err(|_| wrong("an RTT behind @, such as bbr@20ms"))?;
+                rtt = Some(TimeText(read));
+            } else {
+                return Err(wrong("one count and one RTT, such as bbr*4@20ms"));
+            }
+        }
+        Ok(Self { name, options, count, rtt })
+    }
+
+    /// Whether the word says more than a name.
+    fn is_plain(word: &str) -> bool {
+        !word.contains([':', '*', '@'])
+    }
+}
+
+/// A fraction of a parameter that is counted in 1024ths is meant as such: `beta=0.8` of CUBIC is 819.
+fn in_its_unit(algorithm: &str, option: &str, value: f64) -> f64 {
+    let row = dragstrip_cc::about().iter().find(|row| row.name == algorithm);
+    let known = row.and_then(|row| row.parameters.iter().find(|known| known.name == option));
+    let fraction = 0.0 < value && value < 1.0;
+    if fraction && known.is_some_and(|known| known.unit == "1/1024") {
+        libm::round(value * 1024.0)
+    } else {
+        value
+    }
+}
+
+/// The flows with what their words say in fields of their own.
+///
+/// # Errors
+/// Those of [`FlowWord::parse`], and what a word and a field say differently.
+pub(crate) fn spelt_out(flows: &[FlowForm]) -> Result<Cow<'_, [FlowForm]>, Problem> {
+    let plain =
+        |flow: &FlowForm| flow.cc.as_deref().is_none_or(FlowWord::is_plain) && !flow.reverse;
+    if flows.iter().all(plain) {
+        return Ok(Cow::Borrowed(flows));
+    }
+    let spelt = flows.iter().enumerate().map(|(index, flow)| spell_out(flow, index));
+    spelt.collect::<Result<_, _>>().map(Cow::Owned)
+}
+
+fn spell_out(flow: &FlowForm, index: usize) -> Result<FlowForm, Problem> {
+    let mut spelt = flow.clone();
+    let Some(text) = &flow.cc else { return Ok(spelt) };
+    let FlowWord { name, options, count, rtt } =
+        FlowWord::parse(text, &format!("flows[{index}].cc"))?;
+    let mut own = text.replacen(&format!("*{}", count.unwrap_or(0)), "", 1);
+    // A request/response flow's data go the other way: its receiver is the one that sends them.
+    let asks = matches!(flow.application, ApplicationForm::RequestResponse { .. });
+    if flow.reverse && !asks {
+        own.push_str("-reverse");
+    }
+    if flow.label.is_empty() {
+        spelt.label = own;
+    }
+    spelt.cc = Some(name.to_owned());
+    spelt.cc_options.extend(options);
+    spelt.count = flow.count.saturating_mul(count.unwrap_or(1));
+    spelt.rtt = rtt.or(flow.rtt);
+    Ok(spelt)
+}
+
+/// What a queue's words are counted in.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Holds {
+    /// Of the link behind the queue.
+    pub rate_bps: Option<u64>,
+    /// Of the empty path.
+    pub rtt_ns: Option<u64>,
+}
+
+/// A queue's words in tc's own: `1bdp` and `300ms` are a bfifo of that size; behind `limit`, `1bdp` is counted as the
+/// discipline counts, in bytes or packets.
+///
+/// # Errors
+/// What is counted in a rate or an RTT that the path does not have.
+pub(crate) fn queue_words<'a>(
+    words: &'a str,
+    holds: Holds,
+    field: &str,
+) -> Result<Cow<'a, str>, Problem> {
+    let wrong = |expected: &str| problem(field, &format!("{words:?}"), expected);
+    let bytes = |rate: Option<u64>, ns: Option<u64>, times: f64| {
+        let rate =
+            rate.ok_or_else(|| wrong("a size: no rate is configured here to count it by"))?;
+        let ns = ns.ok_or_else(|| wrong("a size, or a path with an rtt to count it by"))?;
+        let held = rate as f64 * ns as f64 / 8e9 * times;
+        Ok::<u64, Problem>((libm::round(held) as u64).max(FRAMES_MIN * FRAME_BYTES))
+    };
+    if let Some(times) = multiple(words.trim()) {
+        let limit = bytes(holds.rate_bps, holds.rtt_ns, times)?;
+        return Ok(Cow::Owned(format!("bfifo limit {limit}b")));
+    }
+    if let Ok(depth) = time(words.trim()) {
+        let limit = bytes(holds.rate_bps, Some(depth), 1.0)?;
+        return Ok(Cow::Owned(format!("bfifo limit {limit}b")));
+    }
+    if !words.split_whitespace().any(|word| multiple(word).is_some()) {
+        return Ok(Cow::Borrowed(words));
+    }
+    let in_bytes = matches!(words.split_whitespace().next(), Some("bfifo" | "red" | "tbf"));
+    let mut written = Vec::new();
+    for word in words.split_whitespace() {
+        written.push(match multiple(word) {
+            None => word.to_owned(),
+            Some(times) => {
+                let size = bytes(holds.rate_bps, holds.rtt_ns, times)?;
+                if in_bytes { format!("{size}b") } else { size.div_ceil(FRAME_BYTES).to_string() }
+            }
+        });
+    }
+    Ok(Cow::Owned(written.join(" ")))
+}
+
+/// The number in front of `bdp`.
+fn multiple(word: &str) -> Option<f64> {
+    let digits = word.strip_suffix("bdp")?;
+    let shaped = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+    digits.parse().ok().filter(|times: &f64| shaped && *times > 0.0)
+}
+
+/// Checks a queue's words before it is known where they stand.
+///
+/// # Errors
+/// What no path makes right.
+pub fn check_queue(words: &str) -> Result<(), Problem> {
+    let nominal = Holds { rate_bps: Some(10_000_000), rtt_ns: Some(40_000_000) };
+    let spelt = queue_words(words, nominal, "")?;
+    QdiscSpec::parse(&spelt).map(|_| ()).map_err(|mut problem| {
+        if !words.trim().contains(' ') && words.starts_with(|first: char| first.is_ascii_digit()) {
+            problem.expected =
+                "a size such as 1bdp or 100ms, or the words of tc, such as bfifo limit 200kb"
+                    .to_owned();
+        }
+        problem
+    })
+}
+
+/// A time in the largest unit that holds it whole, as tc reads it.
+pub(crate) fn time_text(ns: u64) -> String {
+    for (unit, size) in [("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000)] {
+        if ns.is_multiple_of(size) {
+            return format!("{}{unit}", ns / size);
+        }
+    }
+    format!("{ns}ns")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_has_options_count_and_rtt() {
+        let word = FlowWord::parse("cubic:beta=0.8,fast_convergence=0*4@20ms", "cc").unwrap();
+        assert_eq!(
+            (word.name, word.count, word.rtt),
+            ("cubic", Some(4), Some(TimeText(20_000_000)))
+        );
+        let options: Vec<_> = word.options.iter().map(|(key, value)| (&**key, *value)).collect();
+        assert_eq!(options, [("beta", 819.0), ("fast_convergence", 0.0)]);
+        let turned = FlowWord::parse("bbr@1s*2", "cc").unwrap();
+        assert_eq!((turned.count, turned.rtt), (Some(2), Some(TimeText(1_000_000_000))));
+        assert_eq!(FlowWord::parse("reno", "cc").unwrap().options.len(), 0);
+    }
+
+    #[test]
+    fn a_word_that_says_nothing_is_refused() {
+        for word in [
+            "cubic:",
+            "cubic:beta",
+            "cubic:beta=x",
+            "cubic:=1",
+            "cubic:a=1,a=2",
+            "cubic:a=inf",
+            "bbr*",
+            "bbr*0",
+            "bbr*-1",
+            "bbr*1*2",
+            "bbr@20",
+            "bbr@",
+            "bbr@1ms@2ms",
+        ] {
+            let problem = FlowWord::parse(word, "flows[0].cc").unwrap_err();
+            assert_eq!(
+                (problem.field.as_str(), problem.value),
+                ("flows[0].cc", format!("{word:?}"))
+            );
+        }
+    }
+
+    #[test]
+    fn a_queue_is_counted_in_what_the_path_holds() {
+        let holds = Holds { rate_bps: Some(10_000_000), rtt_ns: Some(40_000_000) };
+        for (words, written) in [
+            ("1bdp", "bfifo limit 50000b"),
+            ("0.5bdp", "bfifo limit 25000b"),
+            ("300ms", "bfifo limit 375000b"),
+            ("bfifo limit 2bdp", "bfifo limit 100000b"),
+            ("pfifo limit 1bdp", "pfifo limit 34"),
+            ("codel limit 1bdp target 10ms", "codel limit 34 target 10ms"),
+            ("0.01bdp", "bfifo limit 4542b"),
+            ("fq_codel", "fq_codel"),
+            ("bfifo limit 200kb", "bfifo limit 200kb"),
+        ] {
+            assert_eq!(queue_words(words, holds, "path.queue").unwrap(), written);
+            check_queue(words).unwrap();
+        }
+        let unknown = Holds { rate_bps: Some(1), rtt_ns: None };
+        assert!(queue_words("300ms", unknown, "").is_ok());
+        assert_eq!(queue_words("1bdp", unknown, "path.queue").unwrap_err().field, "path.queue");
+        for words in ["bdp", "-1bdp", "1e3bdp", "0bdp", "bfifo limit xbdp"] {
+            check_queue(words).unwrap_err();
+        }
+    }
+
+    #[test]
+    fn a_time_has_the_unit_that_holds_it_whole() {
+        let written = [0, 5_000_000_000, 1_500_000_000, 250_000, 7].map(time_text);
+        assert_eq!(written, ["0s", "5s", "1500ms", "250us", "7ns"]);
+    }
+}

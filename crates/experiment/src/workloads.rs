@@ -1,0 +1,189 @@
+//! What the flows of a comparison do, by name: everyday applications, and the tests that flent made known.
+
+use crate::problem;
+use dragstrip_scenario::Problem;
+use serde_json::{Map, Value, json};
+
+/// A workload that `--workload` names.
+#[derive(Clone, Copy, Debug, serde::Serialize)]
+pub struct Workload {
+    /// Its name. `N` stands for a number, or for itself: then `--flows` says how many.
+    pub name: &'static str,
+    /// What the flows do.
+    pub about: &'static str,
+    /// Where its figures are from.
+    pub source: &'static str,
+    /// Entries of `[[flows]]` for each algorithm, without its name.
+    pub flows: &'static [Part],
+}
+
+/// Flows that are alike.
+#[derive(Clone, Copy, Debug, serde::Serialize)]
+pub struct Part {
+    /// How many, for each of `--flows`.
+    pub count: u64,
+    /// From the receiver's side to the senders'.
+    pub reverse: bool,
+    /// Each further one starts this much later.
+    pub stagger: Option<&'static str>,
+    /// Amount to send.
+    pub bytes: Option<&'static str>,
+    /// The application, as JSON; none: bulk.
+    pub application: Option<&'static str>,
+}
+
+const DOWN: Part = Part { count: 1, reverse: false, stagger: None, bytes: None, application: None };
+const UP: Part = Part { reverse: true, ..DOWN };
+const FOUR_DOWN: Part = Part { count: 4, ..DOWN };
+const FOUR_UP: Part = Part { count: 4, ..UP };
+const FLENT: &str = "flent's test of this name";
+
+/// All of them, in the order in which they are listed.
+pub const WORKLOADS: &[Workload] = &[
+    Workload {
+        name: "bulk",
+        about: "sends as fast as it may for the whole run",
+        source: "",
+        flows: &[DOWN],
+    },
+    Workload {
+        name: "file",
+        about: "sends 10 MB and ends",
+        source: "",
+        flows: &[Part { bytes: Some("10mb"), ..DOWN }],
+    },
+    Workload {
+        name: "web",
+        about: "fetches a page of 2652 kB over one connection, reads for 5 s, fetches the next",
+        source: "HTTP Archive, Web Almanac 2024, Page Weight: 2652 KB is the median page on the desktop; the pause is ours",
+        flows: &[Part {
+            application: Some(
+                r#"{"kind": "request_response", "request": "1kb", "response": "2652kb", "think": "5s"}"#,
+            ),
+            ..UP
+        }],
+    },
+    Workload {
+        name: "video",
+        about: "fetches a chunk of 2.5 MB (4 s at 5 Mbit/s), waits 3 s, fetches the next; no player's buffer, no change of rate",
+        source: "MPEG-DASH's usual chunks of some seconds; 5 Mbit/s is a usual rate of 1080p; the fixed pause is ours",
+        flows: &[Part {
+            application: Some(
+                r#"{"kind": "request_response", "request": "1kb", "response": "2500000b", "think": "3s"}"#,
+            ),
+            ..UP
+        }],
+    },
+    Workload {
+        name: "rpc",
+        about: "asks with 100 bytes, is answered with 10 kB, asks again at once",
+        source: "",
+        flows: &[Part {
+            application: Some(
+                r#"{"kind": "request_response", "request": "100b", "response": "10kb"}"#,
+            ),
+            ..UP
+        }],
+    },
+    Workload {
+        name: "on-off",
+        about: "sends as fast as it may for 5 s, is silent for 5 s",
+        source: "",
+        flows: &[Part {
+            application: Some(r#"{"kind": "on_off", "on": "5s", "off": "5s"}"#),
+            ..DOWN
+        }],
+    },
+    Workload {
+        name: "rrul",
+        about: "four flows each way, and pings: Realtime Response Under Load",
+        source: "flent's rrul, without its DSCP marks, UDP pings, and 5 s of silence before and after",
+        flows: &[FOUR_DOWN, FOUR_UP],
+    },
+    Workload {
+        name: "rrul_be",
+        about: "the same: nothing sets a DSCP here",
+        source: "flent's rrul_be, without its UDP pings and 5 s of silence before and after",
+        flows: &[FOUR_DOWN, FOUR_UP],
+    },
+    Workload { name: "tcp_download", about: "one flow down", source: FLENT, flows: &[DOWN] },
+    Workload { name: "tcp_upload", about: "one flow up", source: FLENT, flows: &[UP] },
+    Workload {
+        name: "tcp_bidirectional",
+        about: "one flow each way",
+        source: FLENT,
+        flows: &[DOWN, UP],
+    },
+    Workload {
+        name: "tcp_2up_delay",
+        about: "two flows up, the second 5 s later",
+        source: FLENT,
+        flows: &[Part { count: 2, stagger: Some("5s"), ..UP }],
+    },
+    Workload { name: "tcp_Ndown", about: "N flows down", source: FLENT, flows: &[DOWN] },
+    Workload { name: "tcp_Nup", about: "N flows up", source: FLENT, flows: &[UP] },
+];
+
+impl Workload {
+    /// The workload of this name, and by how much its flows are multiplied.
+    ///
+    /// # Errors
+    /// A name that is not known.
+    pub fn named(name: &str) -> Result<(&'static Self, u64), Problem> {
+        for known in WORKLOADS {
+            if known.name == name {
+                return Ok((known, 1));
+            }
+            let Some((before, after)) = known.name.split_once('N') else { continue };
+            let number = name.strip_prefix(before).and_then(|rest| rest.strip_suffix(after));
+            match number {
+                Some("n") => return Ok((known, 1)),
+                Some(number) => {
+                    if let Some(count) = number.parse().ok().filter(|count| *count > 0) {
+                        return Ok((known, count));
+                    }
+                }
+                None => {}
+            }
+        }
+        let names: Vec<&str> = WORKLOADS.iter().map(|known| known.name).collect();
+        let expected = format!("one of {} (dragstrip list --workloads)", names.join(", "));
+        Err(problem("workload", &format!("{name:?}"), &expected))
+    }
+}
+
+impl Part {
+    /// The entry of `[[flows]]` without algorithm, count and start.
+    #[must_use]
+    pub fn entry(&self) -> Map<String, Value> {
+        let mut entry = Map::new();
+        if self.reverse {
+            entry.insert("reverse".to_owned(), json!(true));
+        }
+        if let Some(bytes) = self.bytes {
+            entry.insert("bytes".to_owned(), json!(bytes));
+        }
+        if let Some(application) = self.application {
+            let application = serde_json::from_str(application).unwrap_or_default();
+            entry.insert("application".to_owned(), application);
+        }
+        entry
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_in_the_name_multiplies() {
+        let found = |name| Workload::named(name).map(|(known, count)| (known.name, count));
+        assert_eq!(found("tcp_12up"), Ok(("tcp_Nup", 12)));
+        assert_eq!(found("tcp_nup"), Ok(("tcp_Nup", 1)));
+        assert_eq!(found("tcp_2up_delay"), Ok(("tcp_2up_delay", 1)));
+        assert_eq!(found("rrul"), Ok(("rrul", 1)));
+        for name in ["tcp_0up", "tcp_-1up", "tcp_up", "rul", ""] {
+            assert_eq!(found(name).unwrap_err().field, "workload", "{name}");
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! `docs/reference/paths.md`: the named paths, media and workloads.
+
+use crate::output::{MARK, Output};
+use dragstrip_experiment::{MEDIA, PATHS, WORKLOADS};
+use std::fmt::Write;
+
+const HEAD: &str = "# Paths, media and workloads by name
+
+`dragstrip list --paths`, `--media` and `--workloads` show these in the terminal.
+
+## Paths
+`dragstrip compare --path \"home DSL\" cubic bbr`, or in an [experiment](../experiments.md) `path = \"home DSL\"`, or `preset = \"home DSL\"`
+in `[path]` beside other fields, which go before it. Case does not matter. A named path is one plausible path of its kind, not the
+mean of all: each entry says what was published and what we chose. The saved experiment has the fields, not the name.
+
+";
+
+/// The page.
+pub fn page() -> Output {
+    let mut text = format!("{MARK}{HEAD}");
+    for path in PATHS {
+        let _ = writeln!(text, "### {}", path.name);
+        let _ = writeln!(text, "{}. Also: {}.\n", capital(path.about), path.aliases.join(", "));
+        let mut rows: Vec<String> =
+            path.fields.iter().map(|(field, value)| format!("{field} = \"{value}\"")).collect();
+        rows.extend(path.media.iter().map(|(name, form)| format!("media.{name} = {form}")));
+        let _ = writeln!(text, "```\n{}\n```", rows.join("\n"));
+        for source in path.sources {
+            let _ = writeln!(text, "- Published: {source}.");
+        }
+        let _ = writeln!(text, "- Chosen: {}.\n", path.chosen);
+    }
+    text.push_str("## Media\n`--medium NAME`, or `medium = \"NAME\"` without an entry of that name in `[media]`.\n\n");
+    text.push_str("| name | what | there | back | source |\n|---|---|---|---|---|\n");
+    for medium in MEDIA {
+        let back = medium.up.map_or("the same medium".to_owned(), |form| format!("`{form}`"));
+        let _ = writeln!(
+            text,
+            "| `{}` | {} | `{}` | {back} | {} |",
+            medium.name, medium.about, medium.form, medium.source
+        );
+    }
+    text.push_str(
+        "\n## Workloads\n`--workload NAME`. Each algorithm has these flows, times `--flows`; *up* is from the receiver to the senders. In `tcp_Nup` and \
+         `tcp_Ndown` N is a number, or `n`: then `--flows` says how many. In `web`, `video` and `rpc` the receiver asks and the senders answer: the data cross the bottleneck.\n\n",
+    );
+    text.push_str("| name | what | source |\n|---|---|---|\n");
+    for workload in WORKLOADS {
+        let _ =
+            writeln!(text, "| `{}` | {} | {} |", workload.name, workload.about, workload.source);
+    }
+    text.push_str(
+        "\nDifferences from [flent](https://flent.org)'s tests: no packet has a DSCP, so `rrul` and `rrul_be` are one test; latency is measured by \
+         ICMP pings alone; the load lasts the whole run (flent waits 5 s before and after it).\n",
+    );
+    Output { path: "docs/reference/paths.md", text }
+}
+
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
+}

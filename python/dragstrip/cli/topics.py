@@ -1,0 +1,158 @@
+"""`dragstrip help TOPIC`: the pages of docs/ in a few lines each, for the terminal."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+TOPICS = {
+    "algorithms": (
+        "Congestion controls",
+        """An algorithm is a name, and may carry parameters, a number of flows and an RTT of its own:
+
+  dragstrip compare --path LTE cubic bbr vegas
+  dragstrip compare --path LTE cubic cubic:beta=0.8,hystart=0
+  dragstrip compare --path LTE --together cubic bbr*4@80ms
+
+`dragstrip list --algorithms` names them with their parameters and defaults. --together puts all of them
+on the path at once; without it each has the path to itself.""",
+        "docs/compare.md, docs/reference/algorithms.md, docs/new-algorithm.md",
+    ),
+    "paths": (
+        "Paths",
+        """A path is a name, or a bottleneck's rate (or medium, or trace), a round-trip time and a queue:
+
+  dragstrip compare --path "home DSL" cubic bbr
+  dragstrip compare --path cable --queue fq_codel cubic bbr
+  dragstrip compare --rate 50mbit --rtt 30ms --queue 1bdp cubic bbr
+  dragstrip compare --medium adsl2 --rtt 30ms --queue 300ms cubic bbr
+
+`dragstrip list --paths` and `--media` name them. --loss, --jitter, --up-rate, --up-queue add to a path.""",
+        "docs/compare.md, docs/reference/paths.md",
+    ),
+    "queues": (
+        "Queues",
+        """A queue is written as tc(8) writes it, or counted in what the path holds:
+
+  --queue "bfifo limit 200kb"     at most 200 KiB wait, the rest is dropped
+  --queue 1bdp                    one bandwidth-delay product
+  --queue 300ms                   300 ms at the bottleneck's rate
+  --queue fq_codel                with tc's defaults
+  --queue "codel limit 100 target 10ms ecn" --ecn
+
+`dragstrip list --queues` names the disciplines and their words.""",
+        "docs/compare.md, docs/reference/qdiscs.md",
+    ),
+    "workloads": (
+        "Workloads",
+        """What the flows do; bulk transfer unless told otherwise:
+
+  dragstrip compare --path LTE --workload web cubic bbr
+  dragstrip compare --path cable --workload rrul cubic bbr
+  dragstrip compare --path cable --workload tcp_4up cubic bbr
+  dragstrip compare --path LTE --flows 3 --stagger 5s --both-ways cubic bbr
+
+`dragstrip list --workloads` names them; rrul and tcp_* are flent's, without DSCP.""",
+        "docs/reference/paths.md#workloads",
+    ),
+    "experiments": (
+        "Experiments",
+        """An experiment is a TOML file: a path, flows, what varies, claims. To make one from a comparison:
+
+  dragstrip compare --path LTE --show cubic bbr > mine.toml
+  dragstrip run mine.toml
+
+  [vary]
+  "flows.cc" = ["cubic", "bbr"]
+  "path.queue" = ["1bdp", "fq_codel"]
+
+`dragstrip list` names the catalogue, `dragstrip show NAME` says what one of it runs.""",
+        "docs/experiments.md",
+    ),
+    "sweeps": (
+        "Sweeps",
+        """Many values of many fields, and a map of who wins where:
+
+  dragstrip sweep mine.toml --vary path.rate=1mbit..100mbit:log:8 --vary path.queue=1bdp,fq_codel \\
+    --vary flow.cc=cubic,bbr --repeat 5 --out map
+
+The same command goes on where it was interrupted; --dry-run says what it would take.
+In Python: dragstrip.load("map") is the table of all its figures.""",
+        "docs/sweeps.md",
+    ),
+    "engines": (
+        "Engines",
+        """sim, the default, simulates; vm boots a stock Linux kernel in virtual time; both need no root:
+
+  dragstrip kernel fetch
+  dragstrip compare --engine vm --path LTE --duration 10s cubic bbr
+  dragstrip compare --engine sim,vm --path LTE --duration 10s cubic bbr
+
+The last one says how far apart the two are. `dragstrip doctor` tells what is missing.""",
+        "docs/vm.md, docs/fidelity.md",
+    ),
+    "results": (
+        "Results",
+        """A run leaves a folder: report.html, result.json, experiment.json and a recording per run.
+
+  dragstrip compare --path LTE --json cubic bbr
+  dragstrip report OUT --figures svg,png,pdf
+
+In Python: dragstrip.load("OUT") is a table with a row per flow and run,
+dragstrip.load("OUT", "samples") one of the recordings' tables.
+`dragstrip list --measures` names the figures.""",
+        "docs/result-json.md, docs/report.md, docs/measures.md",
+    ),
+    "units": (
+        "Units",
+        """Quantities have a unit, in tc's grammar:
+
+  rates   10mbit, 1.5gbit, 500kbit; 1000-based. 5mbps is bytes: 40 Mbit/s
+  sizes   200kb, 1mb, 1500b; 1024-based: 200kb is 204,800 bytes
+  times   40ms, 100us, 30s
+  shares  1%
+
+Output has Mbit/s, ms, kB (1000 bytes) and KiB (1024).""",
+        "docs/experiments.md#quantities",
+    ),
+}
+"""Topic → title, text, the pages that say more."""
+
+
+def _topics(typed: str) -> list[str]:
+    return [name for name in TOPICS if name.startswith(typed)]
+
+
+def help_(
+    context: typer.Context,
+    topic: Annotated[
+        str | None,
+        typer.Argument(help="A topic or a command; without one: the list.", autocompletion=_topics),
+    ] = None,
+) -> None:
+    """Explain a topic: algorithms, paths, queues, workloads, experiments, sweeps, engines, results, units.
+
+    Example: dragstrip help paths
+    """
+    from dragstrip.errors import BadInputError, nearest
+
+    if topic is None:
+        typer.echo("Topics of dragstrip help TOPIC:")
+        for name, (title, _, _) in TOPICS.items():
+            typer.echo(f"  {name:<12} {title}")
+        return
+    if topic in TOPICS:
+        title, text, pages = TOPICS[topic]
+        typer.echo(f"{title}\n\n{text}\n\nMore: {pages}")
+        return
+    group = context.parent.command if context.parent is not None else None
+    commands = getattr(group, "commands", {})
+    if topic in commands:
+        command = commands[topic]
+        with command.make_context(topic, [], parent=context.parent, resilient_parsing=True) as inner:
+            typer.echo(command.get_help(inner))
+        return
+    known = [*TOPICS, *commands]
+    expected = f"a topic ({', '.join(TOPICS)}) or a command{nearest(topic, known)}"
+    raise BadInputError("TOPIC", topic, expected, "command line")

@@ -1,0 +1,105 @@
+"""TOML that we write is read back the same; errors name the line of the file."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from dragstrip import catalogue
+from dragstrip.comparison import compare
+from dragstrip.errors import BadInputError
+from dragstrip.experiment import Experiment
+from dragstrip.runner import plan
+from dragstrip.toml import line_of, pointed, written
+
+FILE = """\
+# a comment with [brackets]
+title = "lines"
+duration = "1s"
+[path]
+rate = "1mbit"
+rtt = "10ms"
+queue = "1bdp"
+
+[[flows]]
+cc = "reno"
+
+[[flows]]
+cc = "cubic"
+application = { kind = "bulk" }
+start = "0s"
+
+[vary]
+"flows.cc" = [
+  "reno",
+  "bbr",
+]
+'hosts."*".sysctl."net.ipv4.tcp_sack"' = [0, 1]
+"""
+
+
+@pytest.mark.parametrize(
+    ("field", "line"),
+    [
+        ("duration", 3),
+        ("path.rtt", 6),
+        ("path.nothing", 4),
+        ("flows[0].cc", 10),
+        ("flows[1].cc", 13),
+        ("flows[1].application.kind", 14),
+        ("flows[1].start", 15),
+        ("flows[1]", 12),
+        ("vary.flows.cc", 18),
+        ('vary.hosts."*".sysctl."net.ipv4.tcp_sack"', 22),
+        ("hosts", None),
+        ("", None),
+    ],
+)
+def test_a_field_has_the_line_it_is_written_in(field: str, line: int | None) -> None:
+    assert line_of(FILE, field) == line
+    assert line_of("\ufeff" + FILE.replace("\n", "\r\n"), field) == line
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ('rtt = "10ms"', 'rtt = "10"', "mine.toml:6: path.rtt: got '10'"),
+        ('queue = "1bdp"', 'queue = "1bdq"', "mine.toml:7: path.queue"),
+        ('cc = "cubic"', 'cc = "cubik"', "mine.toml:13: flows[1].cc: got 'cubik'"),
+        ('start = "0s"', 'strt = "0s"', "mine.toml:15: flows[1].strt"),
+        ('queue = "1bdp"', 'queue = "bfifo limit 100b"', "mine.toml:7: path.queue: got 100"),
+        ('rate = "1mbit"', 'rate = "1mbit', "mine.toml:5: is not TOML"),
+        ('"flows.cc" = [', '"flows.7.cc" = [', "mine.toml:18: vary.flows.7.cc"),
+    ],
+)
+def test_an_error_names_file_and_line(tmp_path: Path, old: str, new: str, told: str) -> None:
+    file = tmp_path / "mine.toml"
+    assert FILE.count(old) == 1
+    file.write_text(FILE.replace(old, new))
+    with pytest.raises(BadInputError) as refused:
+        plan(Experiment.read(file), str(file))
+    assert f"{tmp_path}/{told}" in str(pointed(refused.value))
+
+
+def test_a_byte_order_mark_is_no_error(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text(FILE, encoding="utf-8-sig")
+    assert Experiment.read(file).title == "lines"
+
+
+@pytest.mark.parametrize("name", list(catalogue.files()))
+def test_what_we_write_is_read_back_the_same(name: str) -> None:
+    content = catalogue.load(name)[0].content()
+    assert tomllib.loads(written(content)) == content
+
+
+def test_a_comparison_is_an_experiment_file(tmp_path: Path) -> None:
+    described = compare(["cubic:beta=0.8", "bbr*2@20ms"], path="home DSL", workload="web", duration="5s")
+    file = tmp_path / "mine.toml"
+    file.write_text(written(described.content()))
+    again = Experiment.read(file)
+    assert again.content() == described.content()
+    scenarios = [[run.scenario for run in plan(each).runs] for each in (described, again)]
+    assert scenarios[0] == scenarios[1]
