@@ -69,7 +69,7 @@ def test_a_field_has_the_line_it_is_written_in(field: str, line: int | None) -> 
         ('queue = "1bdp"', 'queue = "1bdq"', "mine.toml:7: path.queue"),
         ('cc = "cubic"', 'cc = "cubik"', "mine.toml:13: flows[1].cc: got 'cubik'"),
         ('start = "0s"', 'strt = "0s"', "mine.toml:15: flows[1].strt"),
-        ('queue = "1bdp"', 'queue = "bfifo limit 100b"', "mine.toml:7: path.queue: got 100"),
+        ('queue = "1bdp"', 'queue = "bfifo limit 100b"', "mine.toml:7: path.queue: got '100b'"),
         ('rate = "1mbit"', 'rate = "1mbit', "mine.toml:5: is not TOML"),
         ('"flows.cc" = [', '"flows.7.cc" = [', "mine.toml:18: vary.flows.7.cc"),
     ],
