@@ -16,6 +16,7 @@ from rich.table import Table
 
 from dragstrip.expand import PlannedRun
 from dragstrip.experiment import Experiment
+from dragstrip.measures import parts_text
 from dragstrip.paths import link_facts
 from dragstrip.pool import Outcome, Watcher
 from dragstrip.spoken import Spoken, say
@@ -138,12 +139,64 @@ def show_result(document: dict[str, Any], runs: Sequence[PlannedRun]) -> None:
     """The runs, medians over repeats, and the claims."""
     console = Console()
     console.print(_runs_table(document, runs))
+    show_reasons(console, document, runs)
     if document["claims"]:
         console.print(_claims_table(document["claims"]))
         if (ablations := _ablations_table(document["claims"])) is not None:
             console.print(ablations)
     for failure in document["failed"]:
         console.print(f"failed: {failure['scenario']}: {failure['reason']}", markup=False)
+
+
+REASONS_MAX = 12
+"""Of more rows than this the terminal says why of the first ones only; the page has all."""
+
+
+def show_reasons(console: Console, document: dict[str, Any], runs: Sequence[PlannedRun]) -> None:
+    """What limited the flows, and a sentence per run (of repeats the first one's)."""
+    groups = list(_groups(document, runs).items())
+    shown = groups[:REASONS_MAX]
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table.add_column("run", min_width=7)
+    for heading in ("limited by", "state"):
+        table.add_column(heading, overflow="fold")
+    for heading in ("reduc-\ntions", "time-\nouts", "link\nidle"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    sentences: dict[str, str] = {}
+    for (name, cc), group in shown:
+        label = cc if name in ("", cc) else f"{name} · {cc}"
+        limited, states = _spent(group, "limited_s"), _spent(group, "state_s")
+        if not limited:
+            continue
+        counts = [_middle(_sums(group, field), 1, 0) for field in ("reductions", "timeouts")]
+        table.add_row(label, parts_text(limited, "\n", 3), parts_text(states, "\n", 3), *counts, _idle(group))
+        first = group[0][0]
+        if first["why"]:
+            sentences.setdefault(first["recording"], first["why"][0]["sentence"])
+    if table.row_count:
+        console.print(table)
+    for sentence in sentences.values():
+        console.print(f"{sentence}.", markup=False)
+    if len(groups) > len(shown):
+        console.print(
+            f"(why of the first {len(shown)} of {len(groups)} rows; the report has all)", markup=False
+        )
+
+
+def _spent(group: Group, field: str) -> dict[str, float]:
+    """Seconds by name, over all flows and repeats."""
+    spent: dict[str, float] = {}
+    for flow in (flow for _, own in group for flow in own):
+        for name, seconds in flow[field].items():
+            spent[name] = spent.get(name, 0.0) + seconds
+    return spent
+
+
+def _idle(group: Group) -> str:
+    """The first queue's part of the run, which is the bottleneck's of `compare`."""
+    runs = [(run["queues"][0]["idle_s"], run["duration_s"]) for run, _ in group if run["queues"]]
+    known = [idle / duration for idle, duration in runs if idle is not None]
+    return f"{100 * median(known):.0f} %" if known else UNKNOWN
 
 
 @dataclass(frozen=True)

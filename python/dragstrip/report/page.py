@@ -26,6 +26,7 @@ from dragstrip.report.setups import Setup
 from dragstrip.report.stats import Row
 from dragstrip.report.tables import Table, overview
 from dragstrip.report.verdict import Verdict
+from dragstrip.report.why import Reason
 
 HERE = Path(__file__).parent
 GRADES = {"reproduced": "good", "contradicted": "bad", "not testable here": "open"}
@@ -58,6 +59,8 @@ class Section:
     headline: Markup
     cautions: list[Markup]
     verdicts: list[Verdict]
+    reasons: list[Reason]
+    limits: Table | None
     path_wide: Markup
     path_tall: Markup
     links: Table

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from dragstrip.report import charts, page, picture, render, tables, verdict
+from dragstrip.report import charts, page, picture, render, tables, verdict, why
 from dragstrip.report.collect import curves_of, shares_of
 from dragstrip.report.colours import assign
 from dragstrip.report.load import Bundle, load
@@ -74,6 +74,8 @@ def _section(setup: Setup, number: int, colours: dict[str, str]) -> page.Section
         headline=verdict.headline(setup, rows),
         cautions=verdict.cautions(rows),
         verdicts=verdict.verdicts(setup, rows),
+        reasons=why.reasons(setup),
+        limits=why.limits(setup),
         path_wide=Markup(picture.draw(setup.scenarios, colours, upright=False)),  # noqa: S704 - our own SVG
         path_tall=Markup(picture.draw(setup.scenarios, colours, upright=True)),  # noqa: S704 - our own SVG
         links=tables.links(setup),
