@@ -6,6 +6,7 @@ installed and nothing needs root.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import shutil
@@ -55,6 +56,8 @@ class Kernel:
     name: str
     folder: Path
     package: str
+    package_sha256: str = ""
+    """Of the .deb, as the archive's signed index has it; empty for one's own kernel."""
 
     @property
     def image(self) -> Path:
@@ -73,7 +76,9 @@ def kernels() -> list[Kernel]:
     found = []
     for file in sorted((cache() / "kernels").glob("*/kernel.json")):
         content = read_json(file)
-        found.append(Kernel(file.parent.name, file.parent, content["package"]))
+        found.append(
+            Kernel(file.parent.name, file.parent, content["package"], content.get("package_sha256", ""))
+        )
     return found
 
 
@@ -116,10 +121,11 @@ def fetch(version: str | None = None) -> Kernel:
     package = _package(version)
     name = package.removeprefix("linux-image-")
     known = {kernel.name: kernel for kernel in kernels()}
-    if name not in known:
+    if name not in known or not known[name].package_sha256:
         with tempfile.TemporaryDirectory(prefix="dragstrip-kernel-") as scratch:
-            unpacked = _download(package, Path(scratch))
-            _keep(name, package, unpacked / "boot" / f"vmlinuz-{name}", unpacked / "lib" / "modules" / name)
+            unpacked, digest = _download(package, Path(scratch))
+            image, modules = unpacked / "boot" / f"vmlinuz-{name}", unpacked / "lib" / "modules" / name
+            _keep(name, image, modules, package=package, package_sha256=digest)
         known = {kernel.name: kernel for kernel in kernels()}
     choose(name)
     return known[name]
@@ -162,7 +168,7 @@ def use(path: str) -> Kernel:
     modules = next((candidate for candidate in candidates if candidate.is_dir()), None)
     if modules is None:
         raise BadInputError("PATH", path, f"modules in {candidates[0]} or {candidates[1]}")
-    _keep(name, "", image, modules)
+    _keep(name, image, modules)
     choose(name)
     return chosen(name)
 
@@ -190,31 +196,47 @@ def _release(name: str) -> list[int]:
     return [int(number) for number in re.findall(r"\d+", name)]
 
 
-def _apt(*command: str) -> str:
+def _apt(*command: str, folder: Path | None = None) -> str:
     environment = {**os.environ, "LC_ALL": "C"}
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)  # noqa: S603
+    done = subprocess.run(  # noqa: S603
+        command, cwd=folder, capture_output=True, text=True, env=environment, check=False
+    )
     if done.returncode != 0:
         raise DragstripError(f"{' '.join(command)}: {done.stderr.strip() or done.returncode}")
     return done.stdout
 
 
-def _download(package: str, scratch: Path) -> Path:
+SIGNED_ONLY = ("-o", "APT::Get::AllowUnauthenticated=false", "-o", "Acquire::AllowInsecureRepositories=false")
+"""Whatever apt.conf allows, the package is of an index with a signature."""
+
+
+def _download(package: str, scratch: Path) -> tuple[Path, str]:
+    """The unpacked package and its SHA-256, which is the one in the archive's index."""
+    listed = _apt("apt-get", "download", "--print-uris", *SIGNED_ONLY, package, folder=scratch)
+    expected = re.search(r" SHA256:([0-9a-f]{64})$", listed.strip())
+    if expected is None:
+        raise DragstripError(
+            f"{package}: the archive's index gives no SHA-256: {listed.strip() or 'nothing'}"
+        )
     done = subprocess.run(  # noqa: S603
-        ["apt-get", "download", package],  # noqa: S607
+        ["apt-get", "download", *SIGNED_ONLY, package],  # noqa: S607
         cwd=scratch,
         capture_output=True,
         text=True,
         check=False,
     )
     files = list(scratch.glob("*.deb"))
-    if done.returncode != 0 or not files:
+    if done.returncode != 0 or len(files) != 1:
         raise DragstripError(f"apt-get download {package}: {done.stderr.strip()}")
+    digest = hashlib.sha256(outside.content(files[0], what="a package")).hexdigest()
+    if digest != expected[1]:
+        raise DragstripError(f"{package}: its SHA-256 is {digest}, the archive's index has {expected[1]}")
     unpacked = scratch / "unpacked"
     subprocess.run(["dpkg-deb", "-x", str(files[0]), str(unpacked)], check=True)  # noqa: S603, S607
-    return unpacked
+    return unpacked, digest
 
 
-def _keep(name: str, package: str, image: Path, modules: Path) -> None:
+def _keep(name: str, image: Path, modules: Path, *, package: str = "", package_sha256: str = "") -> None:
     """Copies an image and the modules that we load into the cache."""
     if not image.is_file():
         raise DragstripError(f"the kernel {name} has no image {image.name}")
@@ -223,7 +245,9 @@ def _keep(name: str, package: str, image: Path, modules: Path) -> None:
         (draft / "modules").mkdir()
         order = _copy_modules(modules, draft / "modules", MODULES)
         (draft / "modules" / "order").write_text("".join(f"{name}.ko\n" for name in order))
-        write_json(draft / "kernel.json", {"package": package, "modules": order})
+        write_json(
+            draft / "kernel.json", {"package": package, "package_sha256": package_sha256, "modules": order}
+        )
 
 
 def _copy_modules(source: Path, target: Path, wanted: Iterable[str]) -> list[str]:
@@ -262,4 +286,9 @@ def _depends(module: bytes) -> list[str]:
 
 def as_json(kernel: Kernel) -> dict[str, object]:
     """For the command line."""
-    return {"name": kernel.name, "package": kernel.package, "in_use": kernel.name == in_use()}
+    return {
+        "name": kernel.name,
+        "package": kernel.package,
+        "package_sha256": kernel.package_sha256 or None,
+        "in_use": kernel.name == in_use(),
+    }

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
+import sys
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -86,6 +90,64 @@ def test_a_kernel_that_is_taken_in_again_is_replaced_whole_or_not_at_all(
     kernel.use(str(again))
     assert [file.name for file in kernel.chosen("6.1-a").modules] == ["sch_htb.ko"]
     assert sorted(file.name for file in (kernel.cache() / "kernels").iterdir()) == ["6.1-a", "in-use"]
+
+
+ARCHIVE = """#!{python}
+import os, shutil, sys, tarfile
+words, archive = sys.argv[1:], "{archive}"
+match os.path.basename(sys.argv[0]), words[0]:
+    case "apt-cache", "pkgnames":
+        print("linux-image-6.1-a")
+    case "apt-get", "download" if "--print-uris" in words:
+        print(open(archive + "/listed").read())
+    case "apt-get", "download":
+        assert "APT::Get::AllowUnauthenticated=false" in words
+        shutil.copy(archive + "/package", "linux-image-6.1-a_1_amd64.deb")
+    case "dpkg-deb", "-x":
+        tarfile.open(words[1]).extractall(words[2])
+"""
+
+
+@pytest.fixture
+def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with `package` and what the index says of it, `listed`; apt and dpkg-deb are programs that read it."""
+    folder, programs = tmp_path / "archive", tmp_path / "programs"
+    folder.mkdir()
+    programs.mkdir()
+    for name in ("apt-get", "apt-cache", "dpkg-deb"):
+        (programs / name).write_text(ARCHIVE.format(python=sys.executable, archive=folder))
+        (programs / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(programs), prepend=os.pathsep)
+    with tarfile.open(folder / "package", "w") as package:
+        package.add(a_kernel(tmp_path / "unpacked", "6.1-a"), arcname=".")
+    digest = hashlib.sha256((folder / "package").read_bytes()).hexdigest()
+    (folder / "listed").write_text(f"'http://deb/x.deb' x.deb 7 SHA256:{digest}")
+    return folder
+
+
+def test_a_fetched_kernel_keeps_the_hash_that_the_index_has(archive: Path) -> None:
+    fetched = kernel.fetch("6.1-a")
+    assert fetched.package_sha256 == (archive / "listed").read_text()[-64:]
+    assert kernel.as_json(fetched)["package_sha256"] == fetched.package_sha256
+    (archive / "package").unlink()
+    assert kernel.fetch("6.1-a") == fetched  # not again
+
+
+def test_a_package_that_is_not_the_indexs_is_refused(archive: Path) -> None:
+    with (archive / "package").open("ab") as package:
+        package.write(b"more")
+    with pytest.raises(DragstripError, match=r"its SHA-256 is [0-9a-f]{64}, the archive's index has"):
+        kernel.fetch("6.1-a")
+    (archive / "listed").write_text("'http://deb/x.deb' x.deb 7 MD5Sum:abc")
+    with pytest.raises(DragstripError, match="gives no SHA-256"):
+        kernel.fetch("6.1-a")
+    assert not kernel.kernels()
+
+
+def test_a_kernel_of_before_hashes_were_kept_is_fetched_again(archive: Path) -> None:
+    kernel.use(str(archive.parent / "unpacked"))
+    assert not kernel.chosen().package_sha256
+    assert kernel.fetch("6.1-a").package_sha256
 
 
 def test_no_emulator_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
