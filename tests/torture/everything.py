@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -19,6 +20,8 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 WHOLE_MINUTES = 60
+EXECUTIONS = 10_000_000
+"""Of each fuzz target in an hour."""
 NO_SCRIPTS = {"common", "everything", "conftest"}
 
 SCRIPTS = sorted(
@@ -26,6 +29,9 @@ SCRIPTS = sorted(
     for file in HERE.glob("*.py")
     if file.stem not in NO_SCRIPTS and not file.stem.startswith(("_", "test_"))
 )
+
+FUZZ = ("cargo", "xtask", "fuzz")
+TARGETS = sorted(file.stem for file in (ROOT / "fuzz/targets").glob("*.rs"))
 
 
 @dataclass(frozen=True)
@@ -40,7 +46,14 @@ def kinds(minutes: float) -> list[Kind]:
     """All of them; with less than an hour, proportionally fewer trials."""
     share, seconds = min(1.0, minutes / WHOLE_MINUTES), round(60 * minutes)
     words = ("--share", f"{share:g}", "--seconds", str(seconds))
-    return [Kind(file.stem, (sys.executable, str(file), *words)) for file in SCRIPTS]
+    found = [Kind(file.stem, (sys.executable, str(file), *words)) for file in SCRIPTS]
+    if shutil.which("c++"):
+        count = str(max(1, round(share * EXECUTIONS)))
+        limits = ("--executions", count, "--seconds", str(seconds))
+        found += [Kind(f"fuzz-{name}", (*FUZZ, name, "--summary", *limits)) for name in TARGETS]
+    else:
+        print("Skipped: fuzz targets need a C++ compiler: apt-get install g++", flush=True)
+    return found
 
 
 def only(found: list[Kind], names: str) -> list[Kind]:

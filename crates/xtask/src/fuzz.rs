@@ -1,9 +1,11 @@
-//! `fuzz`: builds the targets of `fuzz/` for libFuzzer and runs them, each for some seconds.
+//! `fuzz`: builds the targets of `fuzz/` for libFuzzer and runs them, each for some seconds or executions.
 
 use crate::Failure;
+use serde_json::json;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output};
+use std::time::Instant;
 
 /// How long a target runs unless it is said.
 const SECONDS: u64 = 5;
@@ -12,6 +14,8 @@ const INPUT_SECONDS: u64 = 10;
 const MEMORY_MIB: u64 = 1024;
 /// Inputs are no longer than this, in bytes.
 const BYTES_MAX: u64 = 16_384;
+/// A summary quotes so much of a failing target's output.
+const WHAT_LINES: usize = 30;
 
 /// What libFuzzer needs of the compiler: counters on edges, and what comparisons saw.
 const FLAGS: &str = "--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
@@ -23,6 +27,10 @@ const FLAGS: &str = "--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer
 struct Asked {
     targets: Vec<String>,
     seconds: u64,
+    /// A run ends after so many inputs, or after its seconds.
+    executions: Option<u64>,
+    /// Works in a temporary folder and prints the summary that tests/torture/README.md describes.
+    summary: bool,
     replay: Option<PathBuf>,
 }
 
@@ -38,11 +46,54 @@ pub fn run(arguments: &[&str], root: &Path) -> Result<String, Failure> {
             _ => Err(Failure::Found(format!("{} still fails", file.display()))),
         };
     }
+    if asked.summary {
+        return summary(&folder, &programs, &asked);
+    }
     let mut results = Vec::new();
     for name in &asked.targets {
-        results.push(one(&folder, &programs.join(name), name, asked.seconds)?);
+        let ran = one(&folder, &folder, &programs.join(name), name, &asked)?;
+        let count = ran.count;
+        match ran.failure {
+            None => results.push(format!("{name}: {count} inputs, no failure")),
+            Some(Found { said, replay }) => {
+                return Err(Failure::Found(format!("{said}\n{name} failed; again:\n{replay}")));
+            }
+        }
     }
     Ok(results.join("\n"))
+}
+
+/// Runs the one target and describes it in a line of JSON.
+fn summary(folder: &Path, programs: &Path, asked: &Asked) -> Result<String, Failure> {
+    let [name] = asked.targets.as_slice() else {
+        return Err(Failure::Usage("--summary: name one target".to_owned()));
+    };
+    let began = Instant::now();
+    let place = std::env::temp_dir().join(format!("dragstrip-fuzz-{name}-{}", std::process::id()));
+    let ran = one(folder, &place, &programs.join(name), name, asked)?;
+    let failed = ran.failure.is_some();
+    if !failed {
+        let _ = fs::remove_dir_all(&place);
+    }
+    let failures: Vec<_> = ran
+        .failure
+        .into_iter()
+        .map(|found| {
+            let lines: Vec<&str> = found.said.lines().collect();
+            let what = lines[lines.len().saturating_sub(WHAT_LINES)..].join("\n");
+            json!({"replay": found.replay, "what": what})
+        })
+        .collect();
+    let line = json!({
+        "kind": format!("fuzz-{name}"),
+        "wanted": asked.executions.unwrap_or(ran.count),
+        "tried": ran.count,
+        "failures": failures,
+        "outcomes": {"held": ran.count - u64::from(failed)},
+        "skipped": null,
+        "seconds": began.elapsed().as_secs(),
+    });
+    if failed { Err(Failure::Reported(line.to_string())) } else { Ok(line.to_string()) }
 }
 
 /// The targets that `fuzz/Cargo.toml` names have a file each.
@@ -61,16 +112,21 @@ fn targets(root: &Path) -> Result<Vec<String>, Failure> {
 }
 
 fn asked(arguments: &[&str], known: &[String]) -> Result<Asked, Failure> {
-    let mut asked = Asked { targets: Vec::new(), seconds: SECONDS, replay: None };
+    let mut asked = Asked {
+        targets: Vec::new(),
+        seconds: SECONDS,
+        executions: None,
+        summary: false,
+        replay: None,
+    };
     let mut rest = arguments.iter();
     while let Some(&argument) = rest.next() {
         match argument {
             "--seconds" => {
-                let given = rest.next().and_then(|text| text.parse().ok()).filter(|&s: &u64| s > 0);
-                asked.seconds = given.ok_or_else(|| {
-                    Failure::Usage("--seconds: a whole number above 0".to_owned())
-                })?;
+                asked.seconds = positive(argument, rest.next())?;
             }
+            "--executions" => asked.executions = Some(positive(argument, rest.next())?),
+            "--summary" => asked.summary = true,
             "--replay" => {
                 let file =
                     rest.next().ok_or_else(|| Failure::Usage("--replay: a file".to_owned()))?;
@@ -98,6 +154,14 @@ fn asked(arguments: &[&str], known: &[String]) -> Result<Asked, Failure> {
     Ok(asked)
 }
 
+/// The whole number above 0 that an option is given.
+fn positive(option: &str, given: Option<&&str>) -> Result<u64, Failure> {
+    given
+        .and_then(|text| text.parse().ok())
+        .filter(|&number: &u64| number > 0)
+        .ok_or_else(|| Failure::Usage(format!("{option}: a whole number above 0")))
+}
+
 /// Compiles all targets; gives the folder that they are in.
 fn build(folder: &Path, target: &Path) -> Result<PathBuf, Failure> {
     let version = Command::new("rustc").arg("-vV").output();
@@ -119,16 +183,35 @@ fn build(folder: &Path, target: &Path) -> Result<PathBuf, Failure> {
     }
 }
 
-/// Runs a target from its corpus; a failing input is kept, and the command that replays it is printed.
-fn one(folder: &Path, program: &Path, name: &str, seconds: u64) -> Result<String, Failure> {
-    let [found, failures] = ["found", "failures"].map(|kind| folder.join(kind).join(name));
+/// What a run found: the output, and the command that replays the failing input.
+struct Found {
+    said: String,
+    replay: String,
+}
+
+/// How a run of a target ended.
+struct Ran {
+    count: u64,
+    failure: Option<Found>,
+}
+
+/// Runs a target from its corpus; what it finds and what fails is kept in `place`.
+fn one(
+    folder: &Path,
+    place: &Path,
+    program: &Path,
+    name: &str,
+    asked: &Asked,
+) -> Result<Ran, Failure> {
+    let [found, failures] = ["found", "failures"].map(|kind| place.join(kind).join(name));
     for place in [&found, &failures] {
         fs::create_dir_all(place)
             .map_err(|error| Failure::Usage(format!("{}: {error}", place.display())))?;
     }
-    let done = Command::new(program)
+    let mut command = Command::new(program);
+    command
         .args([
-            format!("-max_total_time={seconds}"),
+            format!("-max_total_time={}", asked.seconds),
             format!("-timeout={INPUT_SECONDS}"),
             format!("-rss_limit_mb={MEMORY_MIB}"),
             format!("-max_len={BYTES_MAX}"),
@@ -136,20 +219,29 @@ fn one(folder: &Path, program: &Path, name: &str, seconds: u64) -> Result<String
             "-print_final_stats=1".to_owned(),
             "-verbosity=0".to_owned(),
         ])
-        .args([&found, &folder.join("corpus").join(name)])
+        .args(asked.executions.map(|count| format!("-runs={count}")))
+        .args([&found, &folder.join("corpus").join(name)]);
+    let done = command
         .output()
         .map_err(|error| Failure::Usage(format!("{}: {error}", program.display())))?;
+    Ok(ran(name, &done))
+}
+
+/// Reads what libFuzzer printed.
+fn ran(name: &str, done: &Output) -> Ran {
     let said = String::from_utf8_lossy(&done.stderr).into_owned();
+    let count = said
+        .lines()
+        .find_map(|line| line.strip_prefix("stat::number_of_executed_units:"))
+        .and_then(|text| text.trim().parse().ok())
+        .unwrap_or(0);
     if done.status.success() {
-        let count =
-            said.lines().find_map(|line| line.strip_prefix("stat::number_of_executed_units:"));
-        return Ok(format!("{name}: {} inputs, no failure", count.unwrap_or("?").trim()));
+        return Ran { count, failure: None };
     }
     let kept = said.lines().find_map(|line| line.split("Test unit written to ").nth(1));
-    let kept = kept.unwrap_or("no input was kept").trim();
-    Err(Failure::Found(format!(
-        "{said}\n{name} failed; again:\ncargo xtask fuzz {name} --replay {kept}"
-    )))
+    let kept = kept.unwrap_or("no input was kept").trim().to_owned();
+    let replay = format!("cargo xtask fuzz {name} --replay {kept}");
+    Ran { count: count.max(1), failure: Some(Found { said, replay }) }
 }
 
 #[cfg(test)]
@@ -163,9 +255,32 @@ mod tests {
         assert_eq!((all.targets.as_slice(), all.seconds, all.replay), (&known[..], SECONDS, None));
         let one = asked(&["tc", "--seconds", "7"], &known).unwrap();
         assert_eq!((one.targets, one.seconds), (vec!["tc".to_owned()], 7));
-        for wrong in [&["tx"][..], &["--seconds", "0"], &["--seconds"], &["--replay", "x"]] {
+        let counted = asked(&["tc", "--executions", "1000", "--summary"], &known).unwrap();
+        assert_eq!((counted.executions, counted.summary), (Some(1000), true));
+        for wrong in [
+            &["tx"][..],
+            &["--seconds", "0"],
+            &["--seconds"],
+            &["--replay", "x"],
+            &["--executions", "many"],
+        ] {
             assert!(matches!(asked(wrong, &known), Err(Failure::Usage(_))), "{wrong:?}");
         }
+    }
+
+    #[test]
+    fn what_a_target_printed_is_read() {
+        use std::os::unix::process::ExitStatusExt;
+        let output = |status, stderr: &str| Output {
+            status: std::process::ExitStatus::from_raw(status),
+            stdout: Vec::new(),
+            stderr: stderr.as_bytes().to_vec(),
+        };
+        let fine = ran("tc", &output(0, "Done\nstat::number_of_executed_units: 4321\n"));
+        assert_eq!((fine.count, fine.failure.is_none()), (4321, true));
+        let failed = ran("tc", &output(77 << 8, "panic\nTest unit written to /tmp/x/crash-1\n"));
+        assert_eq!(failed.count, 1);
+        assert_eq!(failed.failure.unwrap().replay, "cargo xtask fuzz tc --replay /tmp/x/crash-1");
     }
 
     #[test]

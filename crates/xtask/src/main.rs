@@ -34,7 +34,8 @@ usage: cargo xtask generate [--check]     write (or only compare) schema, Python
        cargo xtask new-algorithm NAME     a congestion control to start from, registered and tested
                                   --bpf   and one for the real kernel
        cargo xtask new-qdisc NAME         a queue discipline to start from, registered and tested
-       cargo xtask fuzz [TARGET ...] [--seconds N]   fuzz the parsers, five seconds each
+       cargo xtask fuzz [TARGET ...] [--seconds N] [--executions N]   fuzz the parsers, five seconds each
+       cargo xtask fuzz TARGET --summary             in a temporary folder; prints one line of JSON
        cargo xtask fuzz TARGET --replay FILE         run a target on one input
        cargo xtask tidy                   check what the compiler does not";
 
@@ -54,6 +55,10 @@ fn main() -> ExitCode {
             eprintln!("{message}");
             ExitCode::from(1)
         }
+        Err(Failure::Reported(line)) => {
+            println!("{line}");
+            ExitCode::from(1)
+        }
     }
 }
 
@@ -64,6 +69,8 @@ enum Failure {
     Usage(String),
     /// The tree is not as it should be.
     Found(String),
+    /// The same, in the line that the command prints for programs.
+    Reported(String),
 }
 
 fn run(arguments: &[&str], root: &Path) -> Result<String, Failure> {
