@@ -37,21 +37,21 @@ def _from_text(parse: Callable[[str], T], example: str) -> Callable[[object], T]
 Rate: TypeAlias = Annotated[
     int,
     BeforeValidator(_from_text(_core.parse_rate, "10mbit")),
-    PlainSerializer(lambda bps: f"{bps}bit", return_type=str),
+    PlainSerializer(lambda bps: rate_text(bps), return_type=str),
 ]
 """Bits per second."""
 
 Size: TypeAlias = Annotated[
     int,
     BeforeValidator(_from_text(_core.parse_size, "200kb")),
-    PlainSerializer(lambda size: f"{size}b", return_type=str),
+    PlainSerializer(lambda size: size_text(size), return_type=str),
 ]
 """Bytes."""
 
 Time: TypeAlias = Annotated[
     int,
     BeforeValidator(_from_text(_core.parse_time, "40ms")),
-    PlainSerializer(lambda ns: f"{ns}ns", return_type=str),
+    PlainSerializer(lambda ns: time_text(ns), return_type=str),
 ]
 """Nanoseconds."""
 

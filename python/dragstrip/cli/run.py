@@ -72,8 +72,8 @@ def run(
         return plan(described, source)
 
     if write_docs is not None and (experiment != catalogue.EVERYTHING or changed):
-        expected = f"no --write-docs: it tells of {catalogue.EVERYTHING}, as the files have it"
-        raise BadInputError("--write-docs", str(write_docs), expected, "command line")
+        expected = "needs `run all` without options that change the experiments, such as --repeat or --engine"
+        raise BadInputError("--write-docs", None, expected, "command line")
     members = catalogue.members(experiment)
     if members and check:
         raise BadInputError("--check", None, "is for one experiment, not a whole publication", "command line")

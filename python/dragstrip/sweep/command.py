@@ -129,10 +129,42 @@ def summary(document: dict[str, Any], out: Path) -> str:
             "Which, and why: columns status and reason of the dataset; a crash's last output: column "
             f"output of {out / STORE}/*.parquet; --retry-failed runs them again"
         )
+    if document["ranking"]:
+        lines += ["", ranking_table(document["ranking"]), ""]
     if document["dataset"]:
         lines.append(f"Dataset: {document['dataset']}")
     if document["report"]:
         lines.append(f"Report: {document['report']}")
+    return "\n".join(lines)
+
+
+def ranking_table(ranked: dict[str, Any]) -> str:
+    """Who is best on how many paths, and how far from the best on the others, in plain text."""
+    from dragstrip.sweep.map import WORDS
+    from dragstrip.sweep.stats import REPEATS_MIN
+
+    names = [name for name in WORDS if name in ranked]
+    rows: dict[str, list[str]] = {line["contender"]: [] for line in ranked[names[0]]}
+    for name in names:
+        for line in ranked[name]:
+            share = line.get("of_best", line.get("median"))
+            shown = "–" if share is None else f"{share * 100:.1f} %"
+            rows[line["contender"]].append(f"{line['sole_best']} / {line['best_or_tied']}  {shown:>7}")
+    width = max(len(contender) for contender in rows)
+    columns = [
+        max(len(WORDS[name]), *(len(row[at]) for row in rows.values())) for at, name in enumerate(names)
+    ]
+    paths = f"{ranked['paths']:,} path{'s' * (ranked['paths'] != 1)}"
+    lines = [
+        f"On {paths}: on how many sole best / best or tied, and the median share of the best one's figure"
+        + (" (harm: its median)" if "harm" in names else ""),
+        "  ".join([" " * width, *(WORDS[name].rjust(columns[at]) for at, name in enumerate(names))]),
+    ]
+    for contender, row in rows.items():
+        cells = [cell.rjust(columns[at]) for at, cell in enumerate(row)]
+        lines.append("  ".join([contender.ljust(width), *cells]))
+    if ranked["repeats"] < REPEATS_MIN:
+        lines.append(f"Below {REPEATS_MIN} repeats (--repeat) nothing is called different.")
     return "\n".join(lines)
 
 

@@ -77,11 +77,11 @@ def _section(name: str, findings: Findings, layout: Layout, stem: str) -> Iterat
     yield f"![{title} on {len(findings.cells)} paths](images/{stem}-{name}.svg)"
     yield ""
     share = "harm" if name == "harm" else "of the best"
-    yield f"| | alone ahead | among the best | {share}, median | 95 % interval |"
+    yield f"| | sole best | best or tied | {share}, median | 95 % interval |"
     yield "|---|---|---|---|---|"
     for rank in ranking(findings, name):
         yield (
-            f"| {rank.contender} | {rank.alone_ahead} | {rank.among_best} | {rank.median:.1%} | "
+            f"| {rank.contender} | {rank.sole_best} | {rank.best_or_tied} | {rank.median:.1%} | "
             f"{rank.low:.1%} to {rank.high:.1%} |"
         )
     yield ""

@@ -41,14 +41,20 @@ def make(
             return _summary(sweep, out, tally, None, options)
         with reported(out):
             data = dataset.write(sweep, index, store, out / dataset.FOLDER, options.shard, least=mine)
-            report = _report(sweep, out) if options.report and options.shard[1] == 1 else None
-        return _summary(sweep, out, tally, data, options, report)
+            report, ranked = None, None
+            if options.shard[1] == 1:
+                report, ranked = _report(sweep, out, options.report)
+        return _summary(sweep, out, tally, data, options, report, ranked)
 
 
-def _report(sweep: Sweep, out: Path) -> Path:
-    from dragstrip.sweep.map import write_map
+def _report(sweep: Sweep, out: Path, draw: bool = True) -> tuple[Path | None, dict[str, Any] | None]:
+    """The page, and who is best on how many paths."""
+    from dragstrip.sweep.map import COLUMNS, write_map
+    from dragstrip.sweep.stats import judge, ranked
 
-    return write_map(sweep, out)
+    data = dataset.read(out, COLUMNS)
+    findings = judge(sweep, data)
+    return write_map(sweep, out, data, findings) if draw else None, ranked(findings)
 
 
 def _summary(
@@ -58,6 +64,7 @@ def _summary(
     data: Path | None,
     options: Options,
     report: Path | None = None,
+    ranked: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
     return {
         "version": sweep.version,
@@ -72,6 +79,7 @@ def _summary(
         "cpu_s": round(tally.cpu_s, 3),
         "dataset": None if data is None else str(data.parent / "*.parquet"),
         "report": None if report is None else str(report),
+        "ranking": ranked,
         "resume": options.command or None,
     }
 
@@ -91,7 +99,8 @@ def rewrite_report(folder: Path) -> Path:
         index = Index(sweep)
         least = max(1, dataset.runs_in(folder))
         data = dataset.write(sweep, index, Store(folder / STORE), folder / dataset.FOLDER, least=least)
-        written = _report(sweep, folder)
+        written, _ = _report(sweep, folder)
+        assert written is not None
         if (runs := dataset.runs_in(folder)) < len(index):
             sys.stderr.write(f"warning: {data}: {runs:,} of {len(index):,} runs: the sweep is not finished\n")
     return written

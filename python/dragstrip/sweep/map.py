@@ -19,11 +19,10 @@ from dragstrip.report import quantity as q
 from dragstrip.report.colours import PALETTE, assign
 from dragstrip.report.page import style
 from dragstrip.report.stats import TIE
-from dragstrip.sweep import dataset
 from dragstrip.sweep.axes import quantity
 from dragstrip.sweep.cells import Pages, replay_line
 from dragstrip.sweep.plan import Sweep
-from dragstrip.sweep.stats import RESAMPLES, Findings, Judged, Utility, failures, judge, ranking
+from dragstrip.sweep.stats import RESAMPLES, Findings, Judged, Utility, failures, ranking
 from dragstrip.viewer import policy
 
 COLUMNS = ["run", "repeat", "key", "status", "reason", "seed", "flow", "label", "cc"]
@@ -66,10 +65,8 @@ class Layout:
     sampled: bool
 
 
-def write_map(sweep: Sweep, folder: Path) -> Path:
+def write_map(sweep: Sweep, folder: Path, data: pa.Table, findings: Findings) -> Path:
     """Writes report.html and cells/ into a sweep's folder; gives the page."""
-    data = dataset.read(folder, COLUMNS)
-    findings = judge(sweep, data)
     layout = lay_out(sweep, findings)
     try:
         return _write(sweep, findings, layout, data, folder)
@@ -162,9 +159,9 @@ STYLE = """
 
 
 def headline(findings: Findings, name: str) -> str:
-    """`most goodput on 288 paths: bbr (alone ahead on 120, among the best on 180), ...`."""
+    """`most goodput on 288 paths: bbr (sole best on 120, best or tied on 180), ...`."""
     parts = [
-        f"{rank.contender} (alone ahead on {rank.alone_ahead:,}, among the best on {rank.among_best:,})"
+        f"{rank.contender} (sole best on {rank.sole_best:,}, best or tied on {rank.best_or_tied:,})"
         for rank in ranking(findings, name)
     ]
     return f"{WORDS[name]} on {len(findings.cells):,} paths: " + ", ".join(parts)
@@ -398,7 +395,7 @@ def _hover(judged: Judged, findings: Findings, cell: int, pages: Pages, full: bo
 
 def _rankings(findings: Findings, colours: Mapping[str, str]) -> str:
     head = "".join(
-        f"<th scope=col>{WORDS[name]}: alone ahead / among the best</th><th scope=col>"
+        f"<th scope=col>{WORDS[name]}: sole best / best or tied</th><th scope=col>"
         f"{'harm' if name == 'harm' else 'of the best'}, median [95 %]</th>"
         for name in findings.judged
     )
@@ -407,8 +404,8 @@ def _rankings(findings: Findings, colours: Mapping[str, str]) -> str:
     for contender in [rank.contender for rank in ranking(findings, "goodput")]:
         colour = colours[contender]
         cells = "".join(
-            f"<td class=number>{ranks[name][contender].alone_ahead} "
-            f"/ {ranks[name][contender].among_best}</td>"
+            f"<td class=number>{ranks[name][contender].sole_best} "
+            f"/ {ranks[name][contender].best_or_tied}</td>"
             f"<td class=number>{_share(ranks[name][contender].median)} "
             f"[{_share(ranks[name][contender].low)}, {_share(ranks[name][contender].high)}]</td>"
             for name in findings.judged

@@ -268,10 +268,10 @@ class Rank:
     """A contender over all cells, by one utility."""
 
     contender: str
-    alone_ahead: int
-    """Cells where it is ahead of all others."""
-    among_best: int
-    """Cells where nothing is different from the best and it is among them, the former included."""
+    sole_best: int
+    """Cells where every other one is different from it, and worse."""
+    best_or_tied: int
+    """Cells where it is the best, or not different from the best."""
     median: float
     """Of its figure over that of the best in the cell; of harm itself."""
     low: float
@@ -296,7 +296,31 @@ def ranking(findings: Findings, name: str) -> list[Rank]:
         Rank(contender, int(sole[:, at].sum()), int(best[:, at].sum()), *_plain(middle, low, high, at=at))
         for at, contender in enumerate(findings.contenders)
     ]
-    return sorted(ranks, key=lambda rank: (-rank.among_best, -rank.alone_ahead, rank.contender))
+    return sorted(ranks, key=lambda rank: (-rank.best_or_tied, -rank.sole_best, rank.contender))
+
+
+def ranked(findings: Findings) -> dict[str, Any] | None:
+    """The rankings as `--json` and the terminal have them; none where nothing raced."""
+    if findings.axis is None:
+        return None
+    tables = {}
+    for name in findings.judged:
+        tables[name] = [
+            {
+                "contender": rank.contender,
+                "sole_best": rank.sole_best,
+                "best_or_tied": rank.best_or_tied,
+                "of_best" if findings.judged[name].utility.relative else "median": _finite(rank.median),
+                "low": _finite(rank.low),
+                "high": _finite(rank.high),
+            }
+            for rank in ranking(findings, name)
+        ]
+    return {"paths": len(findings.cells), "repeats": findings.runs.shape[2], **tables}
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
 
 
 def _plain(*columns: Floats, at: int) -> tuple[float, float, float]:
