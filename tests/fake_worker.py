@@ -13,6 +13,25 @@ from typing import Any
 from dragstrip.pool.child import READY
 from dragstrip.pool.work import Order
 
+SUMMARY: dict[str, Any] = {"duration_s": 1.0, "jain": None, "flows": [], "probes": [], "queues": []}
+ODD = {
+    "garbage": "no answer",
+    "a list": "[1]",
+    "no status": "{}",
+    "unknown status": json.dumps({"status": "fine"}),
+    "no summary": json.dumps({"status": "ok"}),
+    "a number as hash": json.dumps({"status": "ok", "summary": SUMMARY, "sha256": 5}),
+    "a flow too many": json.dumps({"status": "ok", "summary": SUMMARY, "sha256": "0" * 64}).replace(
+        '"flows": []',
+        '"flows": [{"flow": 0, "label": "x", "cc": "x", "goodput_bps": 1, "throughput_bps_p50": 1, "rtt_ms": '
+        '{"p5": 1, "p50": 1, "p95": 1}, "retransmits": 0, "segments_sent": 0, "share": 1}]',
+    ),
+    "not a number": json.dumps({"status": "ok", "summary": {**SUMMARY, "jain": float("nan")}}),
+    "nested": '{"status":' + "[" * 2000 + "]" * 2000 + "}",
+    "a long reason": json.dumps({"status": "failed", "reason": "\u001b[31m\n" * 100_000}),
+}
+"""What a worker might write that is no answer."""
+
 
 def main() -> None:
     print(json.dumps(READY), flush=True)
@@ -25,11 +44,14 @@ def main() -> None:
         if name == "hang":
             (folder / "pid").write_text(str(os.getpid()))
             time.sleep(600)
+        if name in ODD:
+            print(ODD[name], flush=True)
+            continue
         if name == "refuse":
             answer: dict[str, Any] = {"status": "failed", "reason": "no"}
         else:
             print(json.dumps({"now_ns": 5}), flush=True)
-            answer = {"status": "ok", "summary": {"name": name}}
+            answer = {"status": "ok", "summary": {**SUMMARY, "name": name}, "sha256": "0" * 64}
         print(json.dumps(answer), flush=True)
 
 

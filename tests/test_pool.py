@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from dragstrip.pool import Outcome, Task, Watcher, process, run_all, runs, worker_count
+from fake_worker import ODD
 
 HERE = Path(__file__).parent
 
@@ -29,7 +30,7 @@ def tasks(folder: Path, *names: str) -> list[Task]:
 def test_outcomes_come_in_the_order_of_the_tasks(tmp_path: Path) -> None:
     names = [f"run {number}" for number in range(20)]
     outcomes = run_all(tasks(tmp_path, *names), workers=3)
-    assert [outcome.summary for outcome in outcomes] == [{"name": name} for name in names]
+    assert [outcome.summary and outcome.summary["name"] for outcome in outcomes] == names
 
 
 def test_a_crash_fails_only_its_own_run(tmp_path: Path) -> None:
@@ -37,6 +38,20 @@ def test_a_crash_fails_only_its_own_run(tmp_path: Path) -> None:
     assert [outcome.summary is not None for outcome in outcomes] == [True, False, True, False, False, True]
     assert outcomes[1].failure == "its process ended with signal SIGSEGV"
     assert outcomes[3].failure == "no"
+
+
+def test_an_odd_answer_fails_only_its_own_run(tmp_path: Path) -> None:
+    odd = list(ODD)
+    names = [name for pair in zip(odd, [f"good {n}" for n in range(len(odd))], strict=True) for name in pair]
+    outcomes = run_all(tasks(tmp_path, *names), workers=2)
+    assert [outcome.summary["name"] for outcome in outcomes[1::2] if outcome.summary] == names[1::2]
+    failures = dict(zip(odd, outcomes[::2], strict=True))
+    assert not any(outcome.summary for outcome in failures.values())
+    assert "is not JSON that can be read" in failures["garbage"].failure
+    assert "summary.flows: got 1, expected 0 flows" in failures["a flow too many"].failure
+    assert "summary.jain: got nan, expected a finite number, or null" in failures["not a number"].failure
+    assert "nested more than" in failures["nested"].failure
+    assert all(len(one.failure) < 2200 and one.failure.isprintable() for one in failures.values())
 
 
 def test_the_watcher_hears_of_every_run(tmp_path: Path) -> None:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import json
 import random
+import shutil
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 
+from dragstrip.pool.process import Limits
 from dragstrip.sweep import command
 from dragstrip.sweep.cluster import _census
 from dragstrip.sweep.command import Options
@@ -49,26 +52,29 @@ def _clusters(tmp_path: Path) -> Iterator[Cluster]:
         started.append(process)
         return process
 
-    def begin(*workers: list[str], **more: str) -> str:
+    def begin(*workers: list[str], tls: Mapping[str, str] = MappingProxyType({}), **more: str) -> str:
+        scheme = "tls" if tls else "tcp"
+        more |= tls
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
         where = f"127.0.0.1:{port}"
-        start("dask_scheduler", "--host", "127.0.0.1", "--port", str(port), "--no-dashboard")
+        here = f"{scheme}://127.0.0.1" if tls else "127.0.0.1"
+        start("dask_scheduler", "--host", here, "--port", str(port), "--no-dashboard", **tls)
         for options in workers:
             fixed = [
                 "--host",
-                "127.0.0.1",
+                here,
                 "--nthreads",
                 "1",
                 "--no-dashboard",
                 "--local-directory",
                 str(tmp_path),
             ]
-            start("dask_worker", f"tcp://{where}", *fixed, *options, **more)
-        _wait_for(where, len(workers))
+            start("dask_worker", f"{scheme}://{where}", *fixed, *options, **more)
+        _wait_for(f"{scheme}://{where}", len(workers), tls)
         begin.started = started  # type: ignore[attr-defined]
-        return f"dask://{where}"
+        return f"dask+tls://{where}" if tls else f"dask://{where}"
 
     yield begin
     for process in reversed(started):
@@ -97,13 +103,19 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, list[
         yield address, [process.pid for process in begin.started[1:]]  # type: ignore[attr-defined]
 
 
-def _wait_for(where: str, workers: int) -> None:
-    from distributed import Client
+def _wait_for(where: str, workers: int, tls: Mapping[str, str]) -> None:
+    from distributed import Client, Security
+
+    name = "DASK_DISTRIBUTED__COMM__TLS__"
+    files = ("CLIENT__CERT", "CLIENT__KEY")
+    words = {"tls_ca_file": tls.get(f"{name}CA_FILE")}
+    words |= {f"tls_{word.lower().replace('__', '_')}": tls.get(name + word) for word in files}
+    security = Security(**words, require_encryption=True) if tls else None
 
     until = time.monotonic() + 60
     while True:
         try:
-            with Client(f"tcp://{where}", timeout=5, set_as_default=False) as client:
+            with Client(where, timeout=5, set_as_default=False, security=security) as client:
                 client.wait_for_workers(workers, timeout=60)
                 return
         except OSError:
@@ -227,3 +239,113 @@ def test_sigkill_of_dask_workers(
     assert (document["made"], document["failed"]) == (12 * repeat, 0)
     assert digest(tmp_path / "out") == here(repeat)
     assert once_each(tmp_path / "out") == 12 * repeat
+
+
+HOSTILE = """
+import json, time
+from dragstrip.sweep import cluster
+
+real = cluster.make
+
+class Unsendable(Exception):
+    def __init__(self, one, two):
+        super().__init__("x" * 100_000_000 if one == "huge" else one)
+
+def hostile(line, *words):
+    label = json.loads(line.partition("\\t")[2])["flows"][0]["label"]
+    answer = real(line, *words)
+    good = json.loads(answer)
+    match label:
+        case "garbage": return b"\\xff no answer"
+        case "object": return Unsendable("a", "b")
+        case "number": return 5
+        case "raises": raise Unsendable("cannot be rebuilt where it arrives", "because of this")
+        case "huge": raise Unsendable("huge", "")
+        case "function": raise ValueError(lambda: 0)
+        case "identity":
+            mine = {"key": "zz", "engine": "vm", "version": "9", "seed": 5, "scenario": "none"}
+            return json.dumps({"status": "failed", "reason": "\\x1b[31mred", **mine, "run": mine, "flows": [mine]}).encode()
+        case "other": good["summary"]["flows"][0]["label"] = "somebody else"
+        case "text": good["summary"]["flows"][0]["retransmits"] = "many"
+        case "large": good["summary"]["flows"][0]["retransmits"] = 10**30
+        case "infinite": good["cpu_s"] = float("inf")
+        case "surrogate": good["summary"]["queues"][0]["link"] = "\\ud800"
+        case "more": good.update(key="zz", status="ok", seed=7, host="h" * 10_000)
+        case "silent": time.sleep(600)
+    return json.dumps(good).encode()
+
+cluster.make = hostile
+"""
+SPOILT = [
+    *("garbage", "object", "number", "raises", "huge", "function", "identity"),
+    *("other", "text", "large", "infinite", "surrogate"),
+]
+
+
+def _on(address: str, out: Path, labels: list[str], time_s: float = 60.0) -> dict[str, dict[str, Any]]:
+    """Rows of the dataset by label, of a sweep made in this process."""
+    options = Options(on=address, report=False, limits=Limits(time_s))
+    command.execute(plan("flow.label=" + ",".join(labels)), out, options, Progress())
+    return {row["flows_label"]: row for row in pq.read_table(out / "dataset").to_pylist()}
+
+
+def test_a_hostile_worker_spoils_its_own_runs_alone(
+    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    preload = tmp_path / "hostile.py"
+    preload.write_text(HOSTILE)
+    address = cluster(*[["--no-nanny", "--preload", str(preload)]] * 2)
+    labels = [
+        label for pair in zip(SPOILT, (f"good{n}" for n in range(len(SPOILT))), strict=True) for label in pair
+    ]
+    rows = _on(address, tmp_path / "out", [*labels, "more"])
+    honest = _here(tmp_path / "here", [*labels, "more"])
+    assert {label for label, row in rows.items() if row["status"] == "failed"} == set(SPOILT)
+    for label, row in rows.items():
+        for column in ("key", "seed", "engine", "version"):
+            assert row[column] == honest[label][column], label
+        if label not in SPOILT:
+            assert row == honest[label]
+        else:
+            assert len(row["reason"]) <= 2100
+            assert row["reason"].isprintable()
+    assert "flows[0].label: got 'somebody else', expected 'other'" in rows["other"]["reason"]
+    # The folder is not spoilt for the next sweep.
+    assert _here(tmp_path / "out", [*labels, "more", "next"])["next"]["status"] == "ok"
+
+    monkeypatch.setattr("dragstrip.sweep.cluster.START_S", 1.0)
+    rows = _on(address, tmp_path / "silent", ["silent", "good"], time_s=1.0)
+    assert (rows["silent"]["status"], rows["good"]["status"]) == ("time limit", "ok")
+    assert rows["silent"]["reason"] == "no answer came in 4 s, its time limit is 1 s"
+
+
+def _here(out: Path, labels: list[str]) -> dict[str, dict[str, Any]]:
+    command.execute(plan("flow.label=" + ",".join(labels)), out, Options(report=False), Progress())
+    return {row["flows_label"]: row for row in pq.read_table(out / "dataset").to_pylist()}
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="makes certificates: apt-get install openssl")
+def test_a_cluster_behind_tls(cluster: Cluster, sweep: Command, tmp_path: Path) -> None:
+    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    subprocess.run(
+        [
+            *("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"),
+            *("-subj", "/CN=127.0.0.1", "-keyout", str(key), "-out", str(certificate)),
+        ],
+        check=True,
+        capture_output=True,
+    )
+    name = "DASK_DISTRIBUTED__COMM__TLS__"
+    known = {f"{name}CA_FILE": str(certificate), "DASK_DISTRIBUTED__COMM__REQUIRE_ENCRYPTION": "true"}
+    for role in ("CLIENT", "SCHEDULER", "WORKER"):
+        known |= {f"{name}{role}__CERT": str(certificate), f"{name}{role}__KEY": str(key)}
+    address = cluster(["--no-nanny"], tls=known)
+    words = ["--vary", "flow.cc=reno,cubic", "--on", address, "--json", "--no-report"]
+    made = json.loads(sweep(*words, "--out", "out", env=environment(**known)).stdout)
+    assert (made["made"], made["failed"]) == (2, 0)
+    said = sweep(*words, "--out", "other", status=1).stderr
+    assert "TLS needs the certificates in DASK_DISTRIBUTED__COMM__TLS__CA_FILE" in said
+    assert len(said.splitlines()) == 1
+    plain = address.replace("dask+tls:", "dask:")
+    said = sweep("--vary", "flow.cc=reno,cubic", "--on", plain, "--out", "other", status=1).stderr
+    assert "no Dask scheduler answers there" in said

@@ -10,9 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from dragstrip.errors import DragstripError
+from dragstrip.errors import BadInputError, DragstripError
+from dragstrip.pool.answer import checked, refused
 from dragstrip.pool.process import Limits, Process, out_of_memory
 from dragstrip.pool.work import MEMORY_LIMIT, TIME_LIMIT, Answer, Order
+from dragstrip.shape import COUNT, expect
 
 AHEAD_BYTES = 32 << 10
 """A run waits in the pipe of a busy process if it is no longer than this: half of what a pipe holds."""
@@ -133,32 +135,43 @@ class Local:
         events: list[Event] = []
         for key, _ in self.selector.select(timeout_s):
             slot: _Slot = key.data
-            answers = slot.process.answers()
-            if answers is None:
-                events += self._bury(slot)
-                continue
-            for answer in answers:
-                events += self._hear(slot, answer)
+            try:
+                answers = slot.process.answers()
+                if answers is None:
+                    events += self._bury(slot)
+                    continue
+                for answer in answers:
+                    events += self._hear(slot, answer)
+            except BadInputError as error:
+                events += self._dismiss(slot, refused(str(error)))
         events += self._overdue()
         return events
 
     def _hear(self, slot: _Slot, answer: Answer) -> list[Event]:
+        if not slot.orders:
+            raise BadInputError("", None, "comes though nothing was asked", "a worker's answer")
         if "now_ns" in answer:
+            expect(answer, {"now_ns": COUNT}, "a worker's answer")
             if self.advanced is not None:
                 self.advanced(slot.orders[0].number, answer["now_ns"])
             return []
         slot.since = time.monotonic()
-        return [Event(slot.orders.popleft(), answer)]
+        order = slot.orders.popleft()
+        return [Event(order, checked(order, answer))]
 
     def _overdue(self) -> list[Event]:
         events = []
         for slot in list(self.slots):
             if slot.orders and slot.process.overdue(slot.since, self.limits):
-                order = slot.orders.popleft()
-                self._remove(slot)
-                slot.process.close()
-                events.append(Event(order, too_long(self.limits)))
+                events += self._dismiss(slot, too_long(self.limits))
         return events
+
+    def _dismiss(self, slot: _Slot, answer: Answer) -> list[Event]:
+        """Ends a process; this is the answer of the run that it was on."""
+        order = slot.orders.popleft() if slot.orders else None
+        self._remove(slot)
+        slot.process.close()
+        return [] if order is None else [Event(order, answer)]
 
     def _bury(self, slot: _Slot) -> list[Event]:
         started = slot.process.ready_at is not None

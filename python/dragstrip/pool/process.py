@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import signal
 import subprocess
@@ -14,6 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from dragstrip.errors import BadInputError, Raw
+from dragstrip.outside import size_text
+from dragstrip.pool.answer import ANSWER_MAX, parsed
 from dragstrip.pool.child import READY
 from dragstrip.pool.work import OUTPUT_CHARACTERS, Answer
 
@@ -50,7 +52,9 @@ class Process:
             env=_environment(),
             bufsize=0,
         )
-        self._partial = b""
+        self._partial: list[bytes] = []
+        """Pieces of a line whose end has not come."""
+        self._partial_bytes = 0
         self.ready_at: float | None = None
         """When its libraries were loaded, on the monotonic clock; a run's time counts from here."""
 
@@ -68,12 +72,26 @@ class Process:
                 left = left[self.process.stdin.write(left) :]
 
     def answers(self) -> list[Answer] | None:
-        """What has arrived: answers, and `now_ns` of watched runs; none when the process is gone."""
+        """What has arrived: answers, and `now_ns` of watched runs; none when the process is gone.
+
+        Raises `BadInputError` for what is no answer; nothing of what follows it can be trusted.
+        """
         piece = os.read(self.fileno(), 1 << 20)
         if not piece:
             return None
-        *lines, self._partial = (self._partial + piece).split(b"\n")
-        answers = [json.loads(line) for line in lines]
+        self._partial.append(piece)
+        self._partial_bytes += len(piece)
+        if self._partial_bytes > ANSWER_MAX:
+            expected = f"at most {size_text(ANSWER_MAX)}"
+            raise BadInputError("", Raw(size_text(self._partial_bytes)), expected, "a worker's answer")
+        if b"\n" not in piece:
+            return []
+        *lines, rest = b"".join(self._partial).split(b"\n")
+        self._partial, self._partial_bytes = [rest], len(rest)
+        answers = [parsed(line) for line in lines]
+        for answer in answers:
+            if not isinstance(answer, dict):
+                raise BadInputError("", answer, "an object", "a worker's answer")
         if answers and answers[0] == READY:
             self.ready_at = time.monotonic()
             del answers[0]

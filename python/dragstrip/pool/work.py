@@ -12,6 +12,7 @@ from dragstrip.engines.contract import Json
 from dragstrip.engines.registry import DEFAULT, named
 from dragstrip.errors import BadInputError, DragstripError, FaultError, of_system
 from dragstrip.files import NotWrittenError
+from dragstrip.outside import one_line
 
 OK, FAILED, MEMORY_LIMIT, TIME_LIMIT = "ok", "failed", "memory limit", "time limit"
 """How a run ends: `status` of its answer."""
@@ -95,6 +96,8 @@ def perform(order: Order, progress: Callable[[int], object] | None = None) -> An
             "kind": FAULT,
             "output": traceback.format_exc()[-OUTPUT_CHARACTERS:],
         }
+    if "reason" in made:
+        made["reason"] = one_line(made["reason"])
     made["cpu_s"] = time.process_time() - cpu
     made["wall_s"] = time.monotonic() - wall
     return made

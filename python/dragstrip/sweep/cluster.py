@@ -3,10 +3,14 @@
 Each thread of a Dask worker has a worker process of ours (`pool/process.py`) for its runs, so limits and
 crashes are handled as on the local machine. Figures come back through the scheduler; no file system in
 common is needed, except for full recordings.
+
+Orders and answers are text and bytes of JSON, checked at arrival (`pool/answer.py`). Dask itself sends Python
+objects as pickles, so whoever reaches its ports can run code: docs/sweeps.md says how to keep others out.
 """
 
 from __future__ import annotations
 
+import json
 import queue
 import select
 import socket
@@ -16,9 +20,11 @@ from typing import Any
 
 from dragstrip.engines import DEFAULT
 from dragstrip.errors import BadInputError, DragstripError
+from dragstrip.outside import one_line
+from dragstrip.pool.answer import checked, of_host, parsed, refused
 from dragstrip.pool.local import Event, death, too_long
-from dragstrip.pool.process import Limits, Process
-from dragstrip.pool.work import Order
+from dragstrip.pool.process import START_S, Limits, Process
+from dragstrip.pool.work import FAILED, OUTPUT_CHARACTERS, TIME_LIMIT, Answer, Order
 from dragstrip.sweep.build import version as build_version
 
 CONNECT_S = 15
@@ -27,11 +33,20 @@ CENSUS_S = 2.0
 POLL_S = 0.2
 AHEAD = 4
 """Runs handed out per thread; the scheduler keeps those that wait."""
+FETCH_S = 30.0
+"""For fetching answers that are there; a worker that has died or hangs is asked again, until the deadline."""
+PATIENCE = 2
+"""A worker ends a run at its time limit; after this many limits nobody waits for the worker any more. (Dask
+gives the run of a worker that dies to another one, where its time begins again.)"""
 
 _MADE_AGAIN = ("lost", "pending")
 """States of a run that had ended, but whose worker died with the answer before it was fetched."""
 
 _SCHEMES = {"dask": "tcp", "dask+tls": "tls"}
+_CERTIFICATES = (
+    "TLS needs the certificates in DASK_DISTRIBUTED__COMM__TLS__CA_FILE, __CLIENT__CERT and __CLIENT__KEY: "
+    "docs/sweeps.md"
+)
 
 
 class Cluster:
@@ -47,15 +62,20 @@ class Cluster:
         try:
             _knock(url)
             self.client = distributed.Client(url, timeout=CONNECT_S, set_as_default=False)
-        except (OSError, TimeoutError, ValueError) as error:
-            raise DragstripError(f"--on {address}: no Dask scheduler answers there: {error}") from None
+        except (OSError, TimeoutError, ValueError, TypeError, RuntimeError) as error:
+            said = one_line(str(error) or type(error).__name__)
+            advice = "" if url.startswith("tcp:") else f" ({_CERTIFICATES})"
+            raise DragstripError(f"--on {address}: no Dask scheduler answers there: {said}{advice}") from None
         try:
-            self._refuse_others(self.client.run(_census(engine)))
+            self._refuse_others(self._versions(engine))
         except BaseException:
             self.client.close()
             raise
-        self.done: queue.SimpleQueue[int] = queue.SimpleQueue()
+        self.done: queue.SimpleQueue[tuple[int, Any]] = queue.SimpleQueue()
         self.flying: dict[int, tuple[Order, Any]] = {}
+        """In the order in which they were handed out."""
+        self.since: dict[int, float] = {}
+        """When those that must be at work by now were first seen to be."""
         self.threads = 0
         self.counted = 0.0
         self.tries = 0
@@ -80,7 +100,8 @@ class Cluster:
             order.line(),
             order.engine,
             self.version,
-            self.limits,
+            self.limits.time_s,
+            self.limits.memory_bytes,
             key=f"dragstrip-{id(self)}-{order.number}-{self.tries}",
             pure=False,
         )
@@ -88,63 +109,133 @@ class Cluster:
         self._await(order.number, future)
 
     def _await(self, number: int, future: Any) -> None:
-        future.add_done_callback(lambda _future: self.done.put(number))
+        future.add_done_callback(lambda _future: self.done.put((number, future)))
 
     def poll(self, timeout_s: float | None) -> list[Event]:
-        """What has ended."""
-        numbers = []
+        """What has ended, or has had its time and more."""
+        ended: dict[int, Any] = {}
         try:
-            numbers.append(self.done.get(timeout=timeout_s))
+            ended.update([self.done.get(timeout=timeout_s)])
             while True:
-                numbers.append(self.done.get_nowait())
+                ended.update([self.done.get_nowait()])
         except queue.Empty:
             pass
-        if not numbers:
+        if not ended:
             self._reachable()
-            return []
-        ended, good = [], []
-        for number in numbers:
-            order, future = self.flying[number]
+        good, events = [], []
+        for number, future in ended.items():
+            if number not in self.flying or self.flying[number][1] is not future:
+                continue  # nobody waits for it any more
             status = future.status
             if status in _MADE_AGAIN:
                 self._await(number, future)
+            elif status == "finished":
+                good.append((number, future))
+            else:
+                events.append(Event(self._landed(number), self._failure(future)))
+        for number, answer in self._fetched(good):
+            order = self._landed(number)
+            events.append(self._event(order, answer))
+        return events + self._overdue()
+
+    def _landed(self, number: int) -> Order:
+        self.since.pop(number, None)
+        return self.flying.pop(number)[0]
+
+    def _fetched(self, good: list[tuple[int, Any]]) -> list[tuple[int, object]]:
+        """The answers of futures that have one, all at once; where that fails one by one."""
+        futures = [future for _, future in good]
+        try:
+            answers = self.client.sync(self.client._gather, futures, callback_timeout=FETCH_S)
+            return [(number, answer) for (number, _), answer in zip(good, answers, strict=True)]
+        except Exception:  # noqa: BLE001 - one of many may raise whatever its worker sent
+            self._reachable()
+        found = []
+        until = time.monotonic() + FETCH_S
+        for number, future in good:
+            try:
+                answer: object = future.result(timeout=max(0.1, until - time.monotonic()))
+            except TimeoutError:
+                self._await(number, future)
                 continue
-            del self.flying[number]
-            ended.append((order, future))
-            if status == "finished":
-                good.append(future)
-        answers = dict(zip((future.key for future in good), self.client.gather(good), strict=True))
-        return [self._event(order, future, answers.get(future.key)) for order, future in ended]
+            except Exception as error:  # noqa: BLE001
+                answer = error
+            found.append((number, answer))
+        return found
 
-    def _event(self, order: Order, future: Any, answer: dict[str, Any] | None) -> Event:
-        if answer is None:
-            return Event(order, self._failure(future))
-        if "version" in answer:
-            self._refuse_others({answer["worker"]: answer["version"]})
-        if "how" in answer:
-            return death(order, answer["how"], answer["output"])
-        return Event(order, answer)
+    def _event(self, order: Order, said: object) -> Event:
+        if isinstance(said, BaseException):
+            return Event(order, refused(f"{type(said).__name__}: {said}"))
+        try:
+            if not isinstance(said, bytes):
+                raise BadInputError("", type(said).__name__, "bytes of JSON", "a worker's answer")
+            answer = parsed(said)
+        except BadInputError as error:
+            return Event(order, refused(str(error)))
+        if isinstance(answer, dict) and isinstance(answer.get("version"), str):
+            self._refuse_others({str(answer.get("worker")): answer["version"]})
+        if isinstance(answer, dict) and isinstance(answer.get("how"), str):
+            return death(order, one_line(answer["how"]), str(answer.get("output"))[-OUTPUT_CHARACTERS:])
+        return Event(order, {**checked(order, answer), "host": of_host(answer)})
 
-    def _failure(self, future: Any) -> dict[str, Any]:
+    def _failure(self, future: Any) -> Answer:
         if future.status != "error":
             raise DragstripError(f"--on {self.address}: the scheduler dropped a run ({future.status})")
-        error = future.exception()
+        try:
+            error = future.exception(timeout=FETCH_S)
+        except Exception as other:  # noqa: BLE001 - what cannot be unpacked here
+            error = other
         if isinstance(error, self.killed):  # Dask has tried it again itself
-            reason = f"the Dask worker it was on died, time after time ({error})"
-        else:
-            reason = f"{type(error).__name__}: {error}"
-        return {"status": "failed", "reason": reason}
+            return {
+                "status": FAILED,
+                "reason": one_line(f"the Dask worker it was on died, time after time ({error})"),
+            }
+        return {"status": FAILED, "reason": one_line(f"{type(error).__name__}: {error}")}
+
+    def _overdue(self) -> list[Event]:
+        """Runs whose worker should have answered long ago: it hangs, or its answer was lost.
+
+        Dask starts runs in the order in which they were handed out: with N threads the oldest N are at work.
+        """
+        now = time.monotonic()
+        allowed = PATIENCE * (self.limits.time_s + START_S)
+        oldest = list(self.flying)[: self.threads]
+        self.since = {number: self.since.get(number, now) for number in oldest}
+        events = []
+        for number in oldest:
+            if now - self.since[number] > allowed:
+                _, future = self.flying[number]
+                order = self._landed(number)
+                future.cancel(force=True)
+                reason = f"no answer came in {allowed:g} s, its time limit is {self.limits.time_s:g} s"
+                events.append(Event(order, {"status": TIME_LIMIT, "reason": reason, "wall_s": allowed}))
+        return events
 
     def _reachable(self) -> None:
         if self.client.status != "running":
             raise DragstripError(f"--on {self.address}: the scheduler is gone; what was made is kept")
 
+    def _versions(self, engine: str) -> dict[str, str]:
+        """Worker → its version."""
+        asked = _census(engine)
+        try:
+            found = self.client.sync(
+                self.client._run,
+                asked,
+                on_error="return",
+                callback_timeout=CONNECT_S + START_S,
+            )
+        except (OSError, TimeoutError) as error:
+            said = one_line(str(error)) or "a worker does not answer"
+            raise DragstripError(f"--on {self.address}: {said}") from None
+        return {str(worker): str(version) for worker, version in found.items()}
+
     def _refuse_others(self, versions: dict[str, str]) -> None:
         for worker, version in sorted(versions.items()):
             if version != self.version:
                 raise DragstripError(
-                    f"--on {self.address}: the worker {worker} has dragstrip {version}, this is "
-                    f"{self.version}; install the same version on every worker"
+                    f"--on {self.address}: the worker {one_line(worker)} has dragstrip {one_line(version)}, "
+                    f"this is {self.version}; install the same version on every worker"
                 )
 
     def close(self) -> None:
@@ -199,8 +290,20 @@ def _census(engine: str) -> Any:
 _mine = threading.local()
 
 
-def make(line: str, engine: str, version: str, limits: Limits) -> dict[str, Any]:
-    """One run (`Order.line`), in the worker process of this thread of a Dask worker."""
+def make(line: str, engine: str, version: str, time_s: float, memory_bytes: int) -> bytes:
+    """One run (`Order.line`), in the worker process of this thread of a Dask worker; the answer is JSON.
+
+    What goes wrong here is told in words: not every exception can be sent.
+    """
+    try:
+        answer = _made(line, engine, version, Limits(time_s, memory_bytes))
+        return json.dumps({**answer, "host": socket.gethostname()}).encode()
+    except Exception as error:  # noqa: BLE001
+        reason = one_line(f"{type(error).__name__}: {error}")
+        return json.dumps({"status": FAILED, "reason": reason}).encode()
+
+
+def _made(line: str, engine: str, version: str, limits: Limits) -> Answer:
     if build_version(engine) != version:
         from distributed import get_worker
 
@@ -212,13 +315,12 @@ def make(line: str, engine: str, version: str, limits: Limits) -> dict[str, Any]
     since = time.monotonic()
     while True:
         ready, _, _ = select.select([child], [], [], POLL_S)
-        if not ready:
-            if child.overdue(since, limits):
-                _mine.child = None
-                child.close()
-                return too_long(limits)
-            continue
-        answers = child.answers()
+        try:
+            answers = child.answers() if ready else []
+        except BadInputError as error:
+            _mine.child = None
+            child.close()
+            return refused(str(error))
         if answers is None:
             _mine.child = None
             how, output = child.end()
@@ -226,6 +328,8 @@ def make(line: str, engine: str, version: str, limits: Limits) -> dict[str, Any]
                 how = f"{how} before it could take a run"
             return {"how": how, "output": output}
         if answers:
-            answer: dict[str, Any] = answers[0]
-            answer["host"] = socket.gethostname()
-            return answer
+            return answers[0]
+        if child.overdue(since, limits):
+            _mine.child = None
+            child.close()
+            return too_long(limits)

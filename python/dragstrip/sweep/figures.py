@@ -14,7 +14,7 @@ def figures(summary: dict[str, Any]) -> dict[str, Any]:
         "jain": summary["jain"],
     }
     if queue is not None:
-        run.update({f"queue_bytes_{part}": value for part, value in queue["backlog_bytes"].items()})
+        run.update({f"queue_bytes_{part}": queue["backlog_bytes"][part] for part in ("p50", "p95", "max")})
         run.update(dropped=queue["dropped"], marked=queue["marked"])
     if probe is not None:
         run.update(
@@ -28,7 +28,7 @@ def figures(summary: dict[str, Any]) -> dict[str, Any]:
 def _flow(flow: dict[str, Any]) -> dict[str, Any]:
     kept = ("flow", "label", "cc", "goodput_bps", "throughput_bps_p50")
     made = {name: flow[name] for name in (*kept, "retransmits", "segments_sent", "share")}
-    made.update({f"rtt_ms_{part}": value for part, value in flow["rtt_ms"].items()})
+    made.update({f"rtt_ms_{part}": flow["rtt_ms"][part] for part in ("p5", "p50", "p95")})
     delay_ms = flow["rtt_ms"]["p50"]
     # Kleinrock's power: throughput over delay (L. Kleinrock, Power and deterministic rules of thumb for
     # probabilistic problems in computer communications, ICC 1979).

@@ -1,0 +1,96 @@
+"""What a worker answered, checked at arrival: of known form, within bounds, of the run that was asked for.
+
+Whose run it is (key, seed, engine, version, scenario) is known here and never taken from an answer; the
+labels and algorithms of its flows must be those of the scenario.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from dragstrip.errors import BadInputError
+from dragstrip.outside import one_line, parsed_json, printable
+from dragstrip.pool.work import (
+    FAILED,
+    MEMORY_LIMIT,
+    OK,
+    OUTPUT_CHARACTERS,
+    TIME_LIMIT,
+    Answer,
+    Order,
+)
+from dragstrip.shape import NUMBER, SUMMARY, TEXT, Plain, Shape, expect, optional
+
+ANSWER_MAX = 256 << 20
+"""Bytes of an answer; that of a run with a hundred thousand flows has 40 MB."""
+
+_STATUS = Plain("ok, failed, memory limit or time limit", (OK, FAILED, MEMORY_LIMIT, TIME_LIMIT).__contains__)
+_SHA256 = Plain(
+    "64 hexadecimal digits", lambda it: isinstance(it, str) and bool(re.fullmatch("[0-9a-f]{64}", it))
+)
+_SECONDS = Plain("seconds, not negative", lambda it: NUMBER.holds(it) and it >= 0)
+_SPENT: Mapping[str, Shape] = {"cpu_s": optional(_SECONDS), "wall_s": optional(_SECONDS)}
+_ENDED_WELL: Mapping[str, Shape] = {**_SPENT, "summary": SUMMARY, "sha256": _SHA256}
+_FAILED: Mapping[str, Shape] = {**_SPENT, "reason": Plain("text", lambda it: isinstance(it, str))}
+
+HOST_MAX = 64
+
+
+def parsed(line: bytes | str) -> Any:
+    """An answer on its way; raises `BadInputError` for what is no JSON."""
+    return parsed_json(line, "a worker's answer", "JSON")
+
+
+def refused(reason: str) -> Answer:
+    """The answer in place of one that cannot be taken."""
+    return {"status": FAILED, "reason": f"its worker's answer cannot be taken: {one_line(reason)}"}
+
+
+def checked(order: Order, answer: object) -> Answer:
+    """What an answer says of the run that was ordered, and no more; a failure where it has another form."""
+    try:
+        return _checked(order, answer)
+    except BadInputError as error:
+        return refused(str(error))
+
+
+def _checked(order: Order, answer: object) -> Answer:
+    expect(answer, {"status": _STATUS}, "")
+    assert isinstance(answer, dict)
+    if answer["status"] == OK:
+        expect(answer, _ENDED_WELL, "")
+        _expect_flows(order, answer["summary"]["flows"])
+        return {name: answer[name] for name in ("status", *_ENDED_WELL) if name in answer}
+    expect(answer, _FAILED, "")
+    made = {name: answer[name] for name in ("status", *_SPENT) if name in answer}
+    made["reason"] = one_line(answer["reason"]) or "without a reason"
+    if isinstance(output := answer.get("output"), str):
+        made["output"] = printable(output[-OUTPUT_CHARACTERS:])
+    wrong = answer.get("wrong")
+    if isinstance(wrong, list) and len(wrong) == 4 and all(map(TEXT.holds, wrong)):
+        made["wrong"] = wrong
+    return made
+
+
+def _expect_flows(order: Order, flows: list[dict[str, Any]]) -> None:
+    """The flows must be the scenario's, in its order."""
+    scenario = json.loads(order.text) if order.scenario is None else order.scenario
+    ordered = scenario.get("flows", [])
+    if len(flows) != len(ordered):
+        raise BadInputError("summary.flows", len(flows), f"{len(ordered)} flows, as the scenario has")
+    for number, (flow, asked) in enumerate(zip(flows, ordered, strict=True)):
+        transport = asked["transport"]
+        wanted = {"flow": number, "label": asked["label"], "cc": transport.get("cc") or "udp"}
+        for name, value in wanted.items():
+            if flow[name] != value:
+                expected = f"{value!r}, as in the scenario"
+                raise BadInputError(f"summary.flows[{number}].{name}", flow[name], expected)
+
+
+def of_host(answer: object) -> str:
+    """The name of the machine that an answer came from; empty where it is none."""
+    host = answer.get("host") if isinstance(answer, dict) else None
+    return one_line(host)[:HOST_MAX] if isinstance(host, str) else ""

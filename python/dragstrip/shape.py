@@ -1,0 +1,125 @@
+"""What documents from outside look like: answers of workers, and `result.json`.
+
+A shape is a check of one value, a list with the shape of its entries, or a table with those of its fields.
+Fields that a shape does not name are let through and ignored.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+from dragstrip.errors import BadInputError, Raw
+
+TEXT_MAX = 10_000
+"""Characters of a name or a reason."""
+COUNT_MAX = 2**63 - 1
+
+
+@dataclass(frozen=True)
+class Plain:
+    """One value."""
+
+    expected: str
+    holds: Callable[[Any], bool]
+    optional: bool = False
+    """The field may be missing."""
+
+
+Shape: TypeAlias = Plain | Sequence["Shape"] | Mapping[str, "Shape"]
+
+
+def _text(value: object) -> bool:
+    if not isinstance(value, str) or len(value) > TEXT_MAX:
+        return False
+    try:
+        value.encode()
+    except UnicodeEncodeError:  # half a surrogate pair, which JSON can write
+        return False
+    return True
+
+
+def _number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= COUNT_MAX
+
+
+def optional(plain: Plain) -> Plain:
+    """The same, where the field may be missing."""
+    return replace(plain, optional=True)
+
+
+TEXT = Plain(f"text of at most {TEXT_MAX} characters", _text)
+NUMBER = Plain("a finite number", _number)
+FIGURE = Plain("a finite number, or null", lambda value: value is None or _number(value))
+COUNT = Plain("a whole number from 0 to 2^63 - 1", _count)
+OBJECT = Plain("an object", lambda value: isinstance(value, dict))
+
+_THREE = {"p5": FIGURE, "p50": FIGURE, "p95": FIGURE}
+SUMMARY: Mapping[str, Shape] = {
+    "duration_s": NUMBER,
+    "jain": FIGURE,
+    "flows": [
+        {
+            "flow": COUNT,
+            "label": TEXT,
+            "cc": TEXT,
+            "goodput_bps": NUMBER,
+            "throughput_bps_p50": FIGURE,
+            "rtt_ms": _THREE,
+            "retransmits": COUNT,
+            "segments_sent": COUNT,
+            "share": FIGURE,
+        }
+    ],
+    "probes": [{"target": TEXT, "rtt_ms": _THREE, "lost": COUNT}],
+    "queues": [
+        {
+            "link": TEXT,
+            "backlog_bytes": {"p50": FIGURE, "p95": FIGURE, "max": FIGURE},
+            "dropped": COUNT,
+            "marked": COUNT,
+        }
+    ],
+}
+"""Of a run (measures.summarise, docs/result-json.md)."""
+
+RESULT: Mapping[str, Shape] = {
+    "runs": [{"recording": TEXT, "scenario": TEXT, "engine": TEXT, "seed": COUNT, **SUMMARY}],
+    "failed": [{"scenario": TEXT, "seed": COUNT, "reason": TEXT}],
+    "claims": [{"id": TEXT, "metric": TEXT, "unit": TEXT, "source": TEXT, "grade": TEXT, "reason": TEXT}],
+    "flow_tables": [OBJECT],
+}
+"""Of `result.json`."""
+
+
+def expect(value: object, shape: Shape, source: str, field: str = "", *, partly: bool = False) -> None:
+    """Raises `BadInputError` for the first value that is not as its shape has it.
+
+    `partly`: fields may be missing, as documents of earlier versions lack some.
+    """
+    if isinstance(shape, Plain):
+        if not shape.holds(value):
+            raise BadInputError(field, _shown(value), shape.expected, source)
+    elif isinstance(shape, Mapping):
+        if not isinstance(value, dict):
+            raise BadInputError(field, _shown(value), "an object", source)
+        for name, inner in shape.items():
+            if name in value:
+                expect(value[name], inner, source, f"{field}.{name}".lstrip("."), partly=partly)
+            elif not partly and not (isinstance(inner, Plain) and inner.optional):
+                raise BadInputError(f"{field}.{name}".lstrip("."), None, "is missing", source)
+    else:
+        if not isinstance(value, list):
+            raise BadInputError(field, _shown(value), "a list of objects", source)
+        for number, entry in enumerate(value):
+            expect(entry, shape[0], source, f"{field}[{number}]", partly=partly)
+
+
+def _shown(value: object) -> object:
+    return Raw(type(value).__name__) if isinstance(value, dict | list) else "null" if value is None else value
