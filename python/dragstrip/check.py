@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from dragstrip.expand import PlannedRun
-from dragstrip.pool import Task, Watcher, complain, run_all
+from dragstrip.pool import UNLIMITED, Limits, Task, Watcher, complain, run_all
 from dragstrip.recording import TABLES, Recording, read
 from dragstrip.runner import Plan, prepare
 
@@ -35,7 +35,12 @@ class Verdict:
         return not self.difference and not self.failure
 
 
-def check(planned: Plan, workers: int | None = None, watcher: Watcher | None = None) -> list[Verdict]:
+def check(
+    planned: Plan,
+    workers: int | None = None,
+    watcher: Watcher | None = None,
+    limits: Limits = UNLIMITED,
+) -> list[Verdict]:
     """Runs everything twice."""
     with tempfile.TemporaryDirectory(prefix="dragstrip-check-") as scratch:
         runs = twice(planned.runs)
@@ -45,7 +50,7 @@ def check(planned: Plan, workers: int | None = None, watcher: Watcher | None = N
             for number, run in enumerate(runs)
         ]
         prepare(tasks, watcher or Watcher())
-        outcomes = run_all(tasks, workers, watcher)
+        outcomes = run_all(tasks, workers, watcher, limits)
         complain(outcomes)
         verdicts = []
         for number in range(0, len(runs), 2):

@@ -43,6 +43,10 @@ class PlannedRun:
         return f"{self.number:03d}-{plain[:60].rstrip('-.') or 'run'}"
 
 
+RUNS_MAX = 10_000
+"""Runs of an experiment, which are all planned in memory and all in one report; a sweep may have more."""
+
+
 def expand(
     experiment: Experiment, source: str = "", wanted: Callable[[PlannedRun], bool] = lambda _run: True
 ) -> list[PlannedRun]:
@@ -53,7 +57,8 @@ def expand(
 
     Raises `BadInputError` for the first scenario that is wanted and that the core would refuse.
     """
-    variants = list(_variants(experiment, source))
+    repeats_of_all = sum(experiment.repeat + (number > 0) for number in range(len(experiment.engines)))
+    variants = list(_variants(experiment, source, repeats_of_all))
     runs: list[PlannedRun] = []
     for number, engine in enumerate(experiment.engines):
         repeats = experiment.repeat + (number > 0)
@@ -93,11 +98,15 @@ def check(scenario: Json, experiment: Experiment, source: str = "") -> None:
 # --- alternatives -----------------------------------------------------------------------------
 
 
-def _variants(experiment: Experiment, source: str) -> Iterator[tuple[Json, Experiment]]:
+def _variants(experiment: Experiment, source: str, repeats: int) -> Iterator[tuple[Json, Experiment]]:
     try:
         variants = _core.Variants(as_json({**experiment.content(), **_as_given(experiment)}))
     except _core.InputError as error:
         raise _unvaried(error, source) from None
+    if (planned := len(variants) * repeats) > RUNS_MAX:
+        what = f"{len(variants)} combinations, {repeats} times each, are {planned}"
+        field = "repeat" if repeats > len(variants) else "vary"
+        raise BadInputError(field, Raw(f"{planned} runs"), f"at most {RUNS_MAX} ({what})", source)
     for number in range(len(variants)):
         try:
             settings, content = map(json.loads, variants[number])

@@ -23,7 +23,7 @@ from dragstrip.expand import PlannedRun, expand
 from dragstrip.experiment import Experiment
 from dragstrip.files import NotWrittenError, write_json, write_text
 from dragstrip.machine import release_memory
-from dragstrip.pool import Outcome, Task, Watcher, complain, run_all
+from dragstrip.pool import UNLIMITED, Limits, Outcome, Task, Watcher, complain, run_all
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -97,16 +97,23 @@ def execute(
     command: str = "",
     report: bool = True,
     figures: Sequence[str] = (),
+    limits: Limits = UNLIMITED,
     measured: Callable[[dict[str, Any]], object] = lambda _: None,
 ) -> dict[str, Any]:
     """Runs a plan into the folder `out` and gives the result document (docs/result-json.md).
 
-    `figures` (of `FIGURES`) are written with the report, for papers. Raises `BadInputError` for a folder that
+    `figures` (of `FIGURES`) are written with the report, for papers. `limits` are those of each run, which
+    fails where it meets one. Raises `BadInputError` for a folder that
     cannot take it, `DragstripError` when every run failed. `measured` gets the document before the
     report is written.
     """
     settings: dict[str, Any] = {"workers": workers, "watcher": watcher, "command": command}
-    settings |= {"report": report, "figures": figures, "measured": lambda _, document: measured(document)}
+    settings |= {
+        "limits": limits,
+        "report": report,
+        "figures": figures,
+        "measured": lambda _, document: measured(document),
+    }
     return execute_all({"": planned}, out, **settings)[""]
 
 
@@ -119,6 +126,7 @@ def execute_all(
     command: str = "",
     report: bool = True,
     figures: Sequence[str] = (),
+    limits: Limits = UNLIMITED,
     measured: Callable[[str, dict[str, Any]], object] = lambda *_: None,
 ) -> dict[str, dict[str, Any]]:
     """Runs all plans at once, each into the folder of its name below `out`: name → result document.
@@ -131,7 +139,7 @@ def execute_all(
     made_here = claim_folder(out)
     release_memory()  # what checking took: a hundred thousand hosts are hundreds of MB
     try:
-        outcomes = run_all(tasks, workers, watcher)
+        outcomes = run_all(tasks, workers, watcher, limits)
         _sweep(out)
         complain(outcomes)
         if all(outcome.summary is None for outcome in outcomes):

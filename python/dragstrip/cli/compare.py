@@ -8,7 +8,18 @@ import typer
 
 from dragstrip.cli import completion, words
 from dragstrip.cli.execute import check_twice, execute
-from dragstrip.cli.options import BOTH, Check, EngineOption, Figures, JsonFlag, Load, Out, Report, Workers
+from dragstrip.cli.options import (
+    BOTH,
+    Check,
+    EngineOption,
+    Figures,
+    JsonFlag,
+    Load,
+    Out,
+    Report,
+    TimeLimit,
+    Workers,
+)
 
 
 def compare(
@@ -102,6 +113,7 @@ def compare(
     engine: Annotated[str, typer.Option("--engine", help=BOTH)] = "sim",
     engine_option: EngineOption = None,
     load: Load = None,
+    time_limit: TimeLimit = None,
     check: Check = False,
     out: Out = None,
     workers: Workers = None,
@@ -123,6 +135,7 @@ def compare(
     from dragstrip.comparison import reworded
 
     wanted = words.figures(figures, report)
+    limits = words.time_limit(time_limit)
     described = describe(
         algorithms,
         path=path,
@@ -162,6 +175,6 @@ def compare(
 
     planned = reworded(lambda: plan(described))
     if check:
-        check_twice(planned, out, workers, as_json)
+        check_twice(planned, out, workers, limits, as_json)
     else:
-        execute(planned, out, "compare", workers, report, wanted, as_json)
+        execute(planned, out, "compare", workers, limits, report, wanted, as_json)

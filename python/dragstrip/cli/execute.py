@@ -14,6 +14,7 @@ from dragstrip.cli.output import command_line, located, print_json
 from dragstrip.errors import BadInputError
 
 if TYPE_CHECKING:
+    from dragstrip.pool import Limits
     from dragstrip.runner import Plan
 
 
@@ -22,6 +23,7 @@ def execute(
     out: Path | None,
     stem: str,
     workers: int | None,
+    limits: Limits,
     report: bool,
     figures: list[str],
     as_json: bool,
@@ -47,6 +49,7 @@ def execute(
                 planned,
                 folder,
                 workers=workers,
+                limits=limits,
                 watcher=watcher,
                 command=command_line(),
                 report=report,
@@ -92,7 +95,7 @@ def _place(out: Path | None, stem: str) -> Iterator[Path]:
         raise
 
 
-def check_twice(planned: Plan, out: Path | None, workers: int | None, as_json: bool) -> None:
+def check_twice(planned: Plan, out: Path | None, workers: int | None, limits: Limits, as_json: bool) -> None:
     """Runs everything twice and says whether the bytes are the same; exits with 1 if not."""
     from dragstrip import check
     from dragstrip.console import watching
@@ -102,7 +105,7 @@ def check_twice(planned: Plan, out: Path | None, workers: int | None, as_json: b
             "--out", str(out), "nothing with --check, which keeps no recording", "command line"
         )
     with watching(check.twice(planned.runs), quiet=as_json) as watcher:
-        verdicts = check.check(planned, workers, watcher)
+        verdicts = check.check(planned, workers, watcher, limits)
     if as_json:
         print_json(check.document(verdicts))
     else:
@@ -116,6 +119,7 @@ def execute_publication(
     plans: dict[str, Plan],
     out: Path | None,
     workers: int | None,
+    limits: Limits,
     report: bool,
     figures: list[str],
     write_docs: Path | None,
@@ -132,7 +136,8 @@ def execute_publication(
         pages.check([planned.experiment for planned in plans.values()], write_docs)
     runs = [job.run for planned in plans.values() for job in planned.jobs]
     command = command_line()
-    settings: dict[str, Any] = {"workers": workers, "command": command, "report": report, "figures": figures}
+    settings: dict[str, Any] = {"workers": workers, "limits": limits, "command": command}
+    settings |= {"report": report, "figures": figures}
     undrawn: NotDrawnError | None = None
     with _place(out, name) as folder, watching(runs, quiet=as_json) as watcher:
         try:

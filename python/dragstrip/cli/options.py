@@ -25,6 +25,10 @@ Out = Annotated[
         "--out", help="Folder for recordings and report; must be empty or not exist.", show_default="runs/..."
     ),
 ]
+TimeLimit = Annotated[
+    str | None,
+    typer.Option("--time-limit", help="Of one run, by the clock, such as 600s.", show_default="none"),
+]
 ENGINES = engines.about()
 BOTH = f"{ENGINES} {engines.PAIR}: both, and how far apart they are."
 Check = Annotated[

@@ -10,7 +10,7 @@ import typer
 from dragstrip.cli import words
 from dragstrip.cli.completion import experiments
 from dragstrip.cli.execute import check_twice, execute, execute_publication
-from dragstrip.cli.options import BOTH, Check, EngineOption, Figures, JsonFlag, Load, Out, Workers
+from dragstrip.cli.options import BOTH, Check, EngineOption, Figures, JsonFlag, Load, Out, TimeLimit, Workers
 from dragstrip.errors import BadInputError
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ def run(
     engine: Annotated[str | None, typer.Option("--engine", help=BOTH)] = None,
     engine_option: EngineOption = None,
     load: Load = None,
+    time_limit: TimeLimit = None,
     check: Check = False,
     write_docs: Annotated[
         Path | None,
@@ -56,6 +57,7 @@ def run(
     from dragstrip.runner import plan
 
     wanted = words.figures(figures, report)
+    limits = words.time_limit(time_limit)
     given = {"repeat": repeat, "seed": seed, "duration": duration, "engine": engine, "load": load}
     changed: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
     if engine_option:
@@ -80,12 +82,12 @@ def run(
     if members:
         plans = {name: planned(name) for name in members}
         execute_publication(
-            experiment, plans, out, workers, bool(report or wanted), wanted, write_docs, as_json
+            experiment, plans, out, workers, limits, bool(report or wanted), wanted, write_docs, as_json
         )
         return
     single = planned(experiment)
     if check:
-        check_twice(single, out, workers, as_json)
+        check_twice(single, out, workers, limits, as_json)
         return
     stem = single.experiment.name.split("/")[-1]
-    execute(single, out, stem, workers, report is not False, wanted, as_json)
+    execute(single, out, stem, workers, limits, report is not False, wanted, as_json)

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from dragstrip.errors import BadInputError
+
+if TYPE_CHECKING:
+    from dragstrip.pool import Limits
 
 
 def figures(text: str | None, report: bool | None) -> list[str]:
@@ -31,6 +36,22 @@ def engine_options(pairs: list[str]) -> dict[str, str | list[str]]:
         known = options.get(name, [])
         options[name] = [*([known] if isinstance(known, str) else known), value] if known else value
     return options
+
+
+def time_limit(text: str | None) -> Limits:
+    """Of a run; none where none was asked for."""
+    from dragstrip import _core
+    from dragstrip.pool import UNLIMITED, Limits
+
+    if text is None:
+        return UNLIMITED
+    try:
+        limit_ns = _core.parse_time(text)
+    except _core.InputError as error:
+        raise BadInputError("--time-limit", text, error.args[2], "command line") from None
+    if limit_ns <= 0:
+        raise BadInputError("--time-limit", text, "a time above zero, such as 600s", "command line")
+    return Limits(limit_ns / 1e9, 0)
 
 
 def named(option: str, pair: str, expected: str) -> tuple[str, str]:

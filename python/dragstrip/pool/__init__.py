@@ -8,6 +8,7 @@ protocol: a line for a run, lines of JSON back.
 
 from __future__ import annotations
 
+from dragstrip.pool.process import UNLIMITED, Limits
 from dragstrip.pool.runs import Outcome, Task, Watcher, complain, run_all, worker_count
 
-__all__ = ["Outcome", "Task", "Watcher", "complain", "run_all", "worker_count"]
+__all__ = ["UNLIMITED", "Limits", "Outcome", "Task", "Watcher", "complain", "run_all", "worker_count"]

@@ -15,10 +15,12 @@ from dragstrip.errors import BadInputError
 from dragstrip.outside import one_line, parsed_json, printable
 from dragstrip.pool.work import (
     FAILED,
+    FAULT,
     MEMORY_LIMIT,
     OK,
     OUTPUT_CHARACTERS,
     TIME_LIMIT,
+    UNWRITTEN,
     Answer,
     Order,
 )
@@ -72,6 +74,8 @@ def _checked(order: Order, answer: object) -> Answer:
     wrong = answer.get("wrong")
     if isinstance(wrong, list) and len(wrong) == 4 and all(map(TEXT.holds, wrong)):
         made["wrong"] = wrong
+    if (kind := answer.get("kind")) in (FAULT, UNWRITTEN):
+        made["kind"] = kind
     return made
 
 

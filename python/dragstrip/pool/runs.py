@@ -19,7 +19,7 @@ from typing import Any
 from dragstrip.engines.registry import DEFAULT, named
 from dragstrip.errors import BadInputError, DragstripError, FaultError, Raw
 from dragstrip.pool.local import Local, cores
-from dragstrip.pool.process import UNLIMITED
+from dragstrip.pool.process import UNLIMITED, Limits
 from dragstrip.pool.work import FAILED, FAULT, OK, UNWRITTEN, Answer, Order, perform
 
 THREADED_RUNS_MAX = 24
@@ -111,16 +111,19 @@ def worker_count(asked: int | None, tasks: int) -> int:
 
 
 def run_all(
-    tasks: Sequence[Task], workers: int | None = None, watcher: Watcher | None = None
+    tasks: Sequence[Task],
+    workers: int | None = None,
+    watcher: Watcher | None = None,
+    limits: Limits = UNLIMITED,
 ) -> list[Outcome]:
-    """Runs all tasks and gives their outcomes in the order of the tasks.
+    """Runs all tasks, each within the limits, and gives their outcomes in the order of the tasks.
 
     On an exception (Ctrl-C included) all runs are ended before it travels on.
     """
-    here = _short(tasks)
+    here = limits == UNLIMITED and _short(tasks)  # a thread cannot be ended
     orders = [task.order(at, here) for at, task in enumerate(tasks)]
-    make = _in_threads if here else _in_processes
-    return make(orders, worker_count(workers, len(tasks)), watcher or Watcher())
+    count, watcher = worker_count(workers, len(tasks)), watcher or Watcher()
+    return _in_threads(orders, count, watcher) if here else _in_processes(orders, count, watcher, limits)
 
 
 def _short(tasks: Sequence[Task]) -> bool:
@@ -149,17 +152,21 @@ def _outcome(answer: Answer) -> Outcome:
     return Outcome(None, answer["reason"], answer.get("wrong", ()), answer.get("kind", ""))
 
 
-def _in_processes(orders: Sequence[Order], workers: int, watcher: Watcher) -> list[Outcome]:
+LOOK_S = 0.2
+"""Where runs have a time limit, it is looked at so often."""
+
+
+def _in_processes(orders: Sequence[Order], workers: int, watcher: Watcher, limits: Limits) -> list[Outcome]:
     waiting = list(reversed(orders))
     outcomes: dict[int, Outcome] = {}
-    place = Local(workers, UNLIMITED, ahead=False, advanced=watcher.advanced)
+    place = Local(workers, limits, ahead=False, advanced=watcher.advanced)
     try:
         while len(outcomes) < len(orders):
             while waiting and place.room() > 0:
                 order = waiting.pop()
                 place.submit(order)
                 watcher.started(order.number)
-            for event in place.poll(None):
+            for event in place.poll(None if limits == UNLIMITED else LOOK_S):
                 answer = event.answer
                 outcome = Outcome(None, event.how) if answer is None else _outcome(answer)
                 outcomes[event.order.number] = outcome

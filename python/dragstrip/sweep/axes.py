@@ -128,7 +128,7 @@ def sampled(axes: Sequence[Axis | Range], sample: str | None, seed: int) -> list
                 f"vary.{ranges[0].path}", None, "a range without a count needs --sample lhs:N or random:N"
             )
         return lists
-    found = re.fullmatch(r"(lhs|random):([1-9]\d*)", sample)
+    found = re.fullmatch(r"(lhs|random):([1-9][0-9]*)", sample)
     if found is None:
         raise BadInputError("--sample", sample, "lhs:N or random:N", "command line")
     if int(found[2][:9]) > POINTS_MAX:
@@ -171,9 +171,9 @@ def _plural(path: str) -> str:
 
 def _plain(value: str) -> Any:
     """A number or a truth value where the text is one; else text."""
-    if re.fullmatch(r"-?\d+", value):
+    if re.fullmatch(r"-?[0-9]{1,18}", value):
         return int(value)
-    if re.fullmatch(r"-?\d+\.\d+", value):
+    if re.fullmatch(r"-?[0-9]{1,300}\.[0-9]{1,300}", value):
         return float(value)
     return {"true": True, "false": False}.get(value, value)
 
@@ -196,7 +196,7 @@ def _range(path: str, low: str, high: str, *, log: bool, source: str) -> Range:
 
 def _reader(pattern: str, parse: Callable[[str], float]) -> Callable[[str], float | None]:
     def read(text: str) -> float | None:
-        if not re.fullmatch(rf"-?\d+(?:\.\d+)?\s*(?:{pattern})", text, re.IGNORECASE):
+        if not re.fullmatch(rf"-?[0-9]{{1,300}}(?:\.[0-9]{{1,300}})?\s*(?:{pattern})", text, re.IGNORECASE):
             return None
         try:
             return parse(text)

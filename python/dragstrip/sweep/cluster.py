@@ -20,7 +20,7 @@ from typing import Any
 
 from dragstrip.engines import DEFAULT
 from dragstrip.errors import BadInputError, DragstripError
-from dragstrip.outside import one_line
+from dragstrip.outside import MIB, expect_file, one_line, printable
 from dragstrip.pool.answer import checked, of_host, parsed, refused
 from dragstrip.pool.local import Event, death, too_long
 from dragstrip.pool.process import START_S, Limits, Process
@@ -43,10 +43,13 @@ _MADE_AGAIN = ("lost", "pending")
 """States of a run that had ended, but whose worker died with the answer before it was fetched."""
 
 _SCHEMES = {"dask": "tcp", "dask+tls": "tls"}
-_CERTIFICATES = (
-    "TLS needs the certificates in DASK_DISTRIBUTED__COMM__TLS__CA_FILE, __CLIENT__CERT and __CLIENT__KEY: "
-    "docs/sweeps.md"
-)
+_CERTIFICATES = {
+    "tls_ca_file": "DASK_DISTRIBUTED__COMM__TLS__CA_FILE",
+    "tls_client_cert": "DASK_DISTRIBUTED__COMM__TLS__CLIENT__CERT",
+    "tls_client_key": "DASK_DISTRIBUTED__COMM__TLS__CLIENT__KEY",
+}
+"""What Dask calls them, and the variable that names the file."""
+CERTIFICATE_MAX = MIB
 
 
 class Cluster:
@@ -59,13 +62,14 @@ class Cluster:
         self.version = build_version(engine)
         self.killed = distributed.scheduler.KilledWorker
         url = _url(address)
+        if url.startswith("tls:"):
+            _expect_certificates(distributed.Security(), address)
         try:
             _knock(url)
             self.client = distributed.Client(url, timeout=CONNECT_S, set_as_default=False)
         except (OSError, TimeoutError, ValueError, TypeError, RuntimeError) as error:
             said = one_line(str(error) or type(error).__name__)
-            advice = "" if url.startswith("tcp:") else f" ({_CERTIFICATES})"
-            raise DragstripError(f"--on {address}: no Dask scheduler answers there: {said}{advice}") from None
+            raise DragstripError(f"--on {address}: no Dask scheduler answers there: {said}") from None
         try:
             self._refuse_others(self._versions(engine))
         except BaseException:
@@ -172,10 +176,11 @@ class Cluster:
             answer = parsed(said)
         except BadInputError as error:
             return Event(order, refused(str(error)))
-        if isinstance(answer, dict) and isinstance(answer.get("version"), str):
-            self._refuse_others({str(answer.get("worker")): answer["version"]})
-        if isinstance(answer, dict) and isinstance(answer.get("how"), str):
-            return death(order, one_line(answer["how"]), str(answer.get("output"))[-OUTPUT_CHARACTERS:])
+        if isinstance(answer, dict) and "status" not in answer:  # nothing was run
+            if isinstance(version := answer.get("version"), str):
+                self._refuse_others({str(answer.get("worker")): version})
+            if isinstance(how := answer.get("how"), str):
+                return death(order, one_line(how), printable(str(answer.get("output")))[-OUTPUT_CHARACTERS:])
         return Event(order, {**checked(order, answer), "host": of_host(answer)})
 
     def _failure(self, future: Any) -> Answer:
@@ -263,6 +268,16 @@ def _url(address: str) -> str:
     if separator and scheme in _SCHEMES and ":" in rest:
         return f"{_SCHEMES[scheme]}://{rest}"
     raise BadInputError("--on", address, "dask://HOST:PORT, or dask+tls://HOST:PORT", "command line")
+
+
+def _expect_certificates(security: Any, address: str) -> None:
+    """Raises an error where TLS lacks a certificate; Dask would try again until its time is up."""
+    for name, variable in _CERTIFICATES.items():
+        file = getattr(security, name)
+        if not file:
+            raise DragstripError(f"--on {address}: TLS needs the file that {variable} names (docs/sweeps.md)")
+        if "\n" not in file:  # else the certificate itself
+            expect_file(file, CERTIFICATE_MAX, f"the certificate of {variable}")
 
 
 def _knock(url: str) -> None:

@@ -13,6 +13,7 @@ from dragstrip import _core
 from dragstrip.engines import named
 from dragstrip.errors import BadInputError, DragstripError
 from dragstrip.files import DamagedError
+from dragstrip.outside import whole_number
 from dragstrip.pool.child import without_pandas
 from dragstrip.pool.local import Local, Place, cores
 from dragstrip.pool.process import Limits
@@ -26,6 +27,7 @@ from dragstrip.sweep.progress import Line, Progress, clock
 ROW_BYTES = 420
 """Of a run on disk, store and dataset together; measured, docs/sweeps.md."""
 MEMORY_MIN = 512 << 20
+SHARDS_MAX = 1_000_000
 TRIALS = 5
 TRIAL_S = 3.0
 
@@ -53,8 +55,9 @@ def parse_shard(text: str | None) -> tuple[int, int]:
     if text is None:
         return (1, 1)
     part, slash, parts = text.partition("/")
-    if slash and text.isascii() and part.isdigit() and parts.isdigit() and 1 <= int(part) <= int(parts):
-        return int(part), int(parts)
+    numbers = whole_number(part, SHARDS_MAX), whole_number(parts, SHARDS_MAX)
+    if slash and numbers[0] is not None and numbers[1] is not None and 1 <= numbers[0] <= numbers[1]:
+        return numbers[0], numbers[1]
     raise BadInputError("--shard", text, "k/N with k from 1 to N, such as 3/10", "command line")
 
 
