@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
+import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from dragstrip import cli
+from dragstrip.cli.topics import TOPICS
 from dragstrip.files import write_json
 from dragstrip.recording import Recording, write
 
@@ -20,6 +24,9 @@ PATH = "--rate 10mbit --rtt 40ms --queue 'bfifo limit 200kb'"
 class Ended:
     def __init__(self, status: int, out: str, err: str) -> None:
         self.status, self.out, self.err = status, out, err
+
+
+Call = Callable[[str], Ended]
 
 
 @pytest.fixture
@@ -193,3 +200,78 @@ def test_load_is_for_experiments(dragstrip: object) -> None:
     ended = dragstrip("validate --load exp.bpf.c")  # type: ignore[operator]
     assert ended.status == 2
     assert "--load: got exp.bpf.c, expected only with EXPERIMENT" in " ".join(ended.err.split())
+
+
+@pytest.mark.parametrize("kind", ["algorithms", "queues", "measures", "paths", "media", "workloads"])
+def test_names_are_listed(dragstrip: Call, kind: str) -> None:
+    listed = json.loads(dragstrip(f"list --{kind} --json").out)[kind]
+    names = [entry["name"] for entry in listed]
+    known = {
+        "algorithms": "cubic",
+        "queues": "fq_codel",
+        "measures": "rtt_ms_*",
+        "paths": "home DSL",
+        "media": "adsl2",
+        "workloads": "rrul",
+    }
+    assert known[kind] in names
+    shown = dragstrip(f"list --{kind}")
+    assert shown.status == 0
+    assert all(name in shown.out for name in names)
+
+
+def test_help_explains_topics_and_commands(dragstrip: Call) -> None:
+    for topic in TOPICS:
+        ended = dragstrip(f"help {topic}")
+        assert (ended.status, ended.err) == (0, "")
+        assert len(ended.out.splitlines()) <= 24
+        assert all(len(line) <= 120 for line in ended.out.splitlines())
+    assert "--queue" in dragstrip("help compare").out
+    assert dragstrip("help").out.count("\n") == len(TOPICS) + 1
+    wrong = dragstrip("help algoritms")
+    assert (wrong.status, 'did you mean "algorithms"' in wrong.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        line.strip().replace("\\\n", " ")
+        for _, text, _ in TOPICS.values()
+        for line in re.findall(r"^  dragstrip ((?:.|\\\n)*?)$", text.replace("\\\n", " "), re.MULTILINE)
+        if line.startswith("compare") and "vm" not in line
+    ],
+)
+def test_the_topics_commands_can_be_typed(dragstrip: Call, line: str) -> None:
+    ended = dragstrip(f"{line.split(' > ')[0]} --show")
+    assert (ended.status, ended.err) == (0, "")
+    assert "[path]" in ended.out
+
+
+def test_the_topics_name_pages_that_exist() -> None:
+    root = Path(__file__).parents[1]
+    for _, _, pages in TOPICS.values():
+        assert all((root / page.split("#")[0]).is_file() for page in pages.split(", "))
+
+
+@pytest.mark.parametrize("words", ["-h", "compare -h", "validate -h", "kernel fetch -h", "sweep -h"])
+def test_help_has_a_short_option(dragstrip: Call, words: str) -> None:
+    ended = dragstrip(words)
+    assert ended.status == 0
+    assert ended.out == dragstrip(words.replace("-h", "--help")).out
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("compare cub", "cubic"),
+        ("compare --path home", "home DSL"),
+        ("show caia-110729a/ads", "caia-110729a/adsl1"),
+    ],
+)
+def test_the_shell_completes_names(typed: str, offered: str) -> None:
+    given = {**os.environ, "_DRAGSTRIP_COMPLETE": "complete_bash"}
+    words = f"dragstrip {typed}"
+    given |= {"COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1)}
+    program = [sys.executable, "-c", "from dragstrip.cli import app; app(prog_name='dragstrip')"]
+    ended = subprocess.run(program, env=given, capture_output=True, text=True, check=False)
+    assert offered in ended.stdout.splitlines()

@@ -12,6 +12,7 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
@@ -19,7 +20,10 @@ from dragstrip.engines.sim import simulate
 from dragstrip.files import read_json
 from dragstrip.measures import summarise
 from dragstrip.recording import read
+from dragstrip.sweep.dataset import read as read_dataset
 from dragstrip.sweep.figures import figures
+from dragstrip.sweep.plan import Sweep
+from dragstrip.sweep.stats import judge
 
 from .conftest import Command, command
 
@@ -235,6 +239,32 @@ def test_the_documentations_queries_work(
         known: dict[str, object] = {}
         exec(source, known)  # noqa: S102 - our own documentation
         assert len(known["table"]) > 0  # type: ignore[arg-type]
+
+
+def test_the_documentations_harm_is_the_reports_when_queues_vary(
+    sweep: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    queues = ["--vary", "path.queue=0.5bdp,4bdp,fq_codel"]
+    ended = sweep(*SMALL, *queues, "--against", "cubic", "--out", "map", "--no-report", "--json")
+    monkeypatch.chdir(tmp_path)
+    text = (ROOT / "docs" / "sweeps.md").read_text()
+    (query,) = (found for found in re.findall(r"```sql\n(.*?)```", text, re.DOTALL) if "harm" in found)
+    told = dict(duckdb.sql(query).fetchall())
+    described = Sweep.read(read_json(tmp_path / "map" / "sweep.json"), "")
+    judged = judge(described, read_dataset(tmp_path / "map")).judged["harm"]
+    ours = np.median(judged.values, axis=(0, 2))
+    assert told == pytest.approx(dict(zip(["reno", "cubic", "vegas"], ours, strict=True)))
+    ranking = json.loads(ended.stdout)["ranking"]
+    assert (ranking["paths"], ranking["repeats"]) == (12, 3)
+    assert {line["contender"] for line in ranking["harm"]} == {"reno", "cubic", "vegas"}
+
+
+def test_the_terminal_ranks_the_contenders(sweep: Command) -> None:
+    shown = sweep(*AXES, "--out", "map", "--no-report").stdout.splitlines()
+    assert "most goodput     least delay      most power" in " ".join(shown)
+    assert {line.split()[0] for line in shown if " / " in line} >= {"reno", "cubic", "vegas"}
+    assert any(line.startswith("Below 3 repeats") for line in shown)
 
 
 def test_the_description_is_enough(sweep: Command, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import pyarrow as pa
 from dragstrip.report import quantity as q
 from dragstrip.report.page import style
 from dragstrip.sweep.plan import Sweep
-from dragstrip.sweep.stats import Findings, cell_of_points
+from dragstrip.sweep.stats import Findings, cells_of_points
 from dragstrip.viewer import policy
 
 CELLS_A_PAGE = 100
@@ -43,7 +43,7 @@ class Pages:
         self._page = {cell: number for number, cells in enumerate(self.pages) for cell in cells}
         # A hundred thousand runs: columns and their order, not a dictionary of Python objects.
         self._runs = np.asarray(data["run"].to_numpy(), dtype=np.int64)
-        cells = np.asarray(cell_of_points(sweep, findings.axis))[self._runs // sweep.repeat]
+        cells = cells_of_points(sweep)[self._runs // sweep.repeat]
         self._order = np.argsort(cells, kind="stable")
         self._sorted = cells[self._order]
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -20,6 +21,7 @@ from dragstrip.errors import BadInputError, DragstripError
 from dragstrip.files import DamagedError
 from dragstrip.sweep.axes import quantity
 from dragstrip.sweep.plan import Index, Sweep
+from dragstrip.sweep.stats import cells_of_points
 from dragstrip.sweep.store import RESULTS, SCHEMA, Store
 
 RUNS_AT_A_TIME = 20_000
@@ -91,7 +93,7 @@ def _checksum(part: Path) -> Path:
 
 
 def _schema(columns: list[tuple[str, str, str | None]]) -> pa.Schema:
-    fields: list[Any] = [("run", pa.int64()), ("repeat", pa.int32())]
+    fields: list[Any] = [("run", pa.int64()), ("repeat", pa.int32()), ("cell", pa.int64())]
     for _, name, suffix in columns:
         whole = suffix in ("_bps", "_ns", "_bytes")
         kind = pa.string() if suffix is None else pa.int64() if whole else pa.float64()
@@ -109,11 +111,12 @@ def _tables(
     schema: pa.Schema,
 ) -> Iterator[pa.Table]:
     part, parts = shard
+    cells = cells_of_points(sweep)
     for first in range(0, len(index), RUNS_AT_A_TIME):
         numbers = range(first, min(first + RUNS_AT_A_TIME, len(index)))
         mine = [n for n in numbers if int.from_bytes(index.key(n)[:4], "big") % parts == part - 1]
         if mine:
-            yield _labelled(sweep, mine, _rows(index, mine, store), columns, schema)
+            yield _labelled(sweep, mine, _rows(index, mine, store), columns, schema, cells)
 
 
 def _rows(index: Index, numbers: list[int], store: Store) -> pa.Table:
@@ -158,12 +161,17 @@ def _labelled(
     rows: pa.Table,
     columns: list[tuple[str, str, str | None]],
     schema: pa.Schema,
+    cells: npt.NDArray[np.int64],
 ) -> pa.Table:
     runs = np.asarray(rows["run"].to_numpy(), dtype=np.int64)
     points, repeats = np.divmod(runs, sweep.repeat)
     distinct, where = np.unique(points, return_inverse=True)
     settings = [sweep.settings(int(point)) for point in distinct]
-    made: dict[str, Any] = {"run": rows["run"], "repeat": pa.array(repeats, pa.int32())}
+    made: dict[str, Any] = {
+        "run": rows["run"],
+        "repeat": pa.array(repeats, pa.int32()),
+        "cell": pa.array(cells[points], pa.int64()),
+    }
     for path, name, suffix in columns:
         values = [_value(setting[path], suffix) for setting in settings]
         made[name] = pa.array(values, schema.field(name).type).take(pa.array(where))
@@ -192,6 +200,7 @@ def read(folder: Path, columns: list[str] | None = None) -> pa.Table:
     kinds = {
         "run": "int",
         "repeat": "int",
+        "cell": "int",
         **{name: outside.kind_of(SCHEMA.field(name).type) for name in RESULTS},
     }
     tables = []

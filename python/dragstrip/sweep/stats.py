@@ -91,7 +91,7 @@ class Findings:
 def judge(sweep: Sweep, data: pa.Table) -> Findings:
     """Everything that the report shows."""
     columns = sweep.columns()
-    axis = next((path for path in CONTENDERS if path in columns), None)
+    axis = contending(columns)
     places = _Places(sweep, axis)
     rival = next(
         (
@@ -342,6 +342,11 @@ def by_level(findings: Findings, path: str) -> Mapping[Any, Sequence[int]]:
     return found
 
 
-def cell_of_points(sweep: Sweep, axis: str | None) -> list[int]:
+def cells_of_points(sweep: Sweep) -> npt.NDArray[np.int64]:
     """The cell that each combination belongs to."""
-    return [int(cell) for cell in _Places(sweep, axis).cell]
+    return _Places(sweep, contending(sweep.columns())).cell
+
+
+def contending(paths: Sequence[str]) -> str | None:
+    """What races, of all that varies."""
+    return next((path for path in CONTENDERS if path in paths), None)
