@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
+import shutil
 import sys
 import tarfile
 from pathlib import Path
@@ -148,6 +150,25 @@ def test_a_kernel_of_before_hashes_were_kept_is_fetched_again(archive: Path) -> 
     kernel.use(str(archive.parent / "unpacked"))
     assert not kernel.chosen().package_sha256
     assert kernel.fetch("6.1-a").package_sha256
+
+
+def test_the_library_is_preloaded_whatever_its_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = re.search(r"(/\S*/libm[.-]\S*)", Path("/proc/self/maps").read_text())
+    if found is None:
+        pytest.skip("this interpreter has no libm of its own to try with")
+    place = tmp_path / "a b:c,d'e$(id)"
+    place.mkdir()
+    library = Path(shutil.copy(found[1], place / "preloaded.so"))
+    emulator = tmp_path / "emulator"
+    emulator.write_text("#!/bin/sh\ncat /proc/self/maps\n")
+    emulator.chmod(0o755)
+    monkeypatch.setattr(vm_machine, "PROGRAM", str(emulator))
+    machine = vm_machine.Machine([], place, preload=library)
+    machine._process.wait(10)
+    machine._errors.seek(0)
+    said = machine._errors.read()
+    assert re.search(rb"r-xp .*/preloaded\.so\n", said), said
+    machine.close()
 
 
 def test_no_emulator_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -178,7 +178,7 @@ fn build(folder: &Path, target: &Path) -> Result<PathBuf, Failure> {
     match done {
         Ok(status) if status.success() => Ok(target.join(host).join("release")),
         _ => Err(Failure::Usage(
-            "the fuzz targets do not build; they need a C++ compiler".to_owned(),
+            "the fuzz targets do not build (they need a C++ compiler)".to_owned(),
         )),
     }
 }

@@ -83,14 +83,20 @@ class Machine:
         self._errors = (folder / "errors").open("w+b")
         serial = f"file,id=console,path={_option(self._console)}"
         command = [PROGRAM, *arguments, "-chardev", serial, "-device", "isa-serial,chardev=console"]
-        self._process = subprocess.Popen(  # noqa: S603
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=self._errors,
-            stderr=self._errors,
-            env={**os.environ, "LD_PRELOAD": str(preload)} if preload else None,
-            preexec_fn=_before_exec(os.getpid(), core),
-        )
+        # Preloaded as an open file: ld.so(8) ends a path at a space or colon, and goes on without it.
+        given = outside.opened(preload, what="a library") if preload else contextlib.nullcontext()
+        with given as library:
+            inherited = [library.fileno()] if library else []
+            environment = {"LD_PRELOAD": f"/proc/self/fd/{inherited[0]}"} if inherited else {}
+            self._process = subprocess.Popen(  # noqa: S603
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=self._errors,
+                stderr=self._errors,
+                env={**os.environ, **environment},
+                pass_fds=inherited,
+                preexec_fn=_before_exec(os.getpid(), core),
+            )
 
     def alive(self) -> bool:
         """It still runs."""
