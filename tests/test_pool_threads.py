@@ -56,7 +56,8 @@ def test_a_fault_of_the_core_fails_its_run_alone_and_names_scenario_and_seed(
 
     def run(text: str, progress: Any = None) -> dict[str, Any]:
         if '"cc": "cubic"' in text:
-            raise _core.PanicError("index out of bounds", "crates/tcp/src/sender.rs:7:9")
+            scenario = json.loads(text)
+            raise _core.PanicError(f"a fault of the core at {scenario['name']}, seed {scenario['seed']}")
         return real(text, progress)
 
     monkeypatch.setattr(_core, "run", run)
@@ -64,8 +65,7 @@ def test_a_fault_of_the_core_fails_its_run_alone_and_names_scenario_and_seed(
     assert reno.summary
     assert bbr.summary
     assert cubic.failure.startswith(
-        "a fault of the simulator in crates/tcp/src/sender.rs:7:9: index out of bounds "
-        "(scenario 'cubic', seed 1)"
+        "a fault of the core at cubic, seed 1 with its scenario.json"
     )
 
 

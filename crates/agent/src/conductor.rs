@@ -11,7 +11,7 @@ use crate::side::{
 };
 use crate::sys::{self, Poll};
 use dragstrip_recording::{FlowRow, Writer};
-use dragstrip_scenario::{Scenario, Transport};
+use dragstrip_scenario::{NodeSpec, Scenario, Transport};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -19,10 +19,16 @@ use std::fs;
 
 /// Quiet time between building and measuring: the kernel brings links up in its own time.
 const SETTLE_NS: i64 = 2_000_000_000;
-/// Packets that fit into the rings of all hosts together.
+/// Packets that fit into the rings of all hosts together, unless more may pass between two samples.
 const RING_PACKETS: usize = 1 << 17;
+/// The same at most: 195 MiB of the machine's memory.
+const RING_PACKETS_MAX: usize = 1 << 20;
+/// No emulated path is faster than this.
+const RATE_BPS_MAX: u64 = 1_000_000_000;
 /// Pings on each idle path, at most.
 const PINGS: usize = 10;
+/// Of a ping, whose round trip nobody asks for here.
+const PING_FRAME_BYTES: u32 = 98;
 /// Of the timer; those of files are never 0.
 const TIMER: u64 = 0;
 /// The kernel's counters (netstat -s) that together tell of every loss epoch of a host.
@@ -154,7 +160,7 @@ fn open_sides<'a>(
         tcp.flat_map(|flow| [flow.sender.as_str(), flow.receiver.as_str()]).collect();
     hosts.sort_unstable();
     hosts.dedup();
-    let ring = RING_PACKETS / hosts.len().max(1);
+    let rings = rings(scenario, &hosts)?;
     let flows = scenario.flows.iter().flat_map(|flow| [&flow.sender, &flow.receiver]);
     let named: Vec<&String> =
         flows.chain(scenario.probes.iter().map(|probe| &probe.from)).collect();
@@ -167,6 +173,7 @@ fn open_sides<'a>(
     for (node, place) in places.into_iter().enumerate() {
         if busy(node) {
             let number = sides.len();
+            let ring = rings.get(plan.nodes[node].name.as_str()).copied().unwrap_or_default();
             let side = Side::open(number, (node, place), scenario, plan, &interfaces, ring, poll)?;
             sides.push(side);
         } else {
@@ -174,6 +181,33 @@ fn open_sides<'a>(
         }
     }
     Ok((sides, others))
+}
+
+/// The room of each host's ring, packets: an equal share, and more where more may pass the host between two samples.
+fn rings<'a>(scenario: &'a Scenario, hosts: &[&'a str]) -> Result<BTreeMap<&'a str, usize>, Fault> {
+    let pairs = scenario.flows.iter().map(|flow| (flow.sender.as_str(), flow.receiver.as_str()));
+    let paths = scenario.path_facts(pairs, PING_FRAME_BYTES);
+    let paths = paths.map_err(|problem| Fault::Failed(problem.to_string()))?;
+    let mtu = scenario.nodes.iter().filter_map(NodeSpec::host).map(|host| host.mtu_bytes).min();
+    let share = RING_PACKETS / hosts.len().max(1);
+    let mut rings = BTreeMap::new();
+    for &host in hosts {
+        // What the bottlenecks of its flows let pass, each once however many flows share it.
+        let mut rates: BTreeMap<Option<&str>, u64> = BTreeMap::new();
+        for (flow, path) in scenario.flows.iter().zip(&paths) {
+            if flow.sender == host || flow.receiver == host {
+                let rate = path.rate_bps.unwrap_or(RATE_BPS_MAX).min(RATE_BPS_MAX);
+                rates.insert(path.bottleneck.as_deref(), rate);
+            }
+        }
+        let rate = rates.values().sum::<u64>().min(RATE_BPS_MAX);
+        let bits = u128::from(rate) * u128::from(scenario.record.interval_ns) / 1_000_000_000;
+        let data = bits / 8 / u128::from(mtu.unwrap_or(1_500));
+        // As many ACKs, and as much again for what a queue held back or a burst brings.
+        let passing = usize::try_from(4 * data).unwrap_or(usize::MAX);
+        rings.insert(host, share.max(passing).min(RING_PACKETS_MAX / hosts.len().max(1)));
+    }
+    Ok(rings)
 }
 
 /// The run itself, with all sides in this process: whatever is ready or due goes to its side, and what a side has

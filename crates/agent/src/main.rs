@@ -68,6 +68,7 @@ fn as_first(arguments: &[String]) -> Result<(), Fault> {
 fn as_guest(arguments: &[String]) -> Result<(), Fault> {
     match arguments.get(1).map(String::as_str) {
         Some("run") => {
+            sys::raise_file_limit()?;
             let grant = Grant::parse(option(arguments, "grant").unwrap_or_default())?;
             serve(&Exchange::open(file(arguments, "exchange")?)?, grant)
         }

@@ -26,6 +26,25 @@ pub fn unshare_network() -> Result<(), Fault> {
     checked(unsafe { libc::unshare(libc::CLONE_NEWNET) }.into(), "unshare").map(drop)
 }
 
+/// Lets this process have as many files open as the kernel's own limit allows (`fs.nr_open`), or its hard limit.
+pub fn raise_file_limit() -> Result<(), Fault> {
+    const NR_OPEN: u64 = 1 << 20;
+    let mut limit = libc::rlimit { rlim_cur: NR_OPEN, rlim_max: NR_OPEN };
+    if unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) } == 0 {
+        return Ok(());
+    }
+    checked(
+        unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) }.into(),
+        "RLIMIT_NOFILE",
+    )?;
+    limit.rlim_cur = limit.rlim_max;
+    checked(
+        unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) }.into(),
+        "RLIMIT_NOFILE",
+    )
+    .map(drop)
+}
+
 /// mount(2) without options.
 pub fn mount(kind: &str, target: &str) -> Result<(), Fault> {
     let (source, place, filesystem) = (text(kind), text(target), text(kind));

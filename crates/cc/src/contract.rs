@@ -166,7 +166,10 @@ impl View {
     #[inline]
     #[must_use]
     pub fn in_flight(&self) -> u32 {
-        self.packets_out - (self.sacked_out + self.lost_out) + self.retrans_out
+        // Asked several times for each ACK; the scoreboard keeps both within `packets_out`.
+        let gone = self.sacked_out.wrapping_add(self.lost_out);
+        debug_assert!(gone <= self.packets_out, "more has left the network than was sent");
+        self.packets_out.wrapping_sub(gone).wrapping_add(self.retrans_out)
     }
 
     /// Kernel ticks since the start of the run (`tcp_jiffies32`, without the wrap).

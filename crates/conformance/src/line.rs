@@ -1,4 +1,16 @@
 //! One line of a time line.
+//!
+//! Every number has a bound, so that a script can be played in a moment and in little memory: an hour, a stream of
+//! 2^30 bytes (half of what sequence numbers tell apart), windows as far as scaling goes.
+
+/// The latest time, ms: an hour.
+pub(crate) const TIME_MS_MAX: f64 = 3_600_000.0;
+/// The last position in a stream, bytes.
+pub(crate) const STREAM_BYTES_MAX: i64 = 1 << 30;
+/// Most segments of data in one line of the peer's.
+pub(crate) const REPLY_SEGMENTS_MAX: i64 = 10_000;
+/// The largest window (RFC 7323 §2.3).
+pub(crate) const WINDOW_BYTES_MAX: u32 = 65_535 << 14;
 
 /// A place in a stream: full segments, and bytes on top.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -102,9 +114,35 @@ pub struct Line {
     pub action: Action,
 }
 
+impl Line {
+    /// Every position that it names.
+    pub(crate) fn positions(&self) -> Vec<Position> {
+        let both = |ranges: &[Range]| -> Vec<Position> {
+            ranges.iter().flat_map(|(from, to)| [*from, *to]).collect()
+        };
+        let (data, ack, sack) = match &self.action {
+            Action::Write(amount) => return amount.iter().copied().collect(),
+            Action::Reply(reply) => (reply.data, reply.ack, both(&reply.sack)),
+            Action::Expect(wanted) => {
+                (wanted.data, wanted.ack, both(wanted.sack.as_deref().unwrap_or_default()))
+            }
+            Action::Connect | Action::Quiet | Action::Forget | Action::Ask(_) => return Vec::new(),
+        };
+        [both(data.as_slice()), ack.into_iter().collect(), sack].concat()
+    }
+}
+
 /// Reads a line; `before_ms` is the time of the one above.
 pub(crate) fn parse(words: &[&str], before_ms: f64) -> Result<Line, String> {
     let (from_ms, to_ms) = times(words[0], before_ms)?;
+    for ms in [from_ms, to_ms] {
+        if !(0.0..=TIME_MS_MAX).contains(&ms) {
+            return Err(format!("{}: a time from 0 to {TIME_MS_MAX} ms", words[0]));
+        }
+    }
+    if to_ms < from_ms {
+        return Err(format!("{}: a time window from one time to a later one", words[0]));
+    }
     if from_ms < before_ms {
         return Err(format!("{}: goes back in time", words[0]));
     }
@@ -141,10 +179,23 @@ fn times(word: &str, before_ms: f64) -> Result<(f64, f64), String> {
     }
 }
 
-fn position(word: &str) -> Result<Position, String> {
+/// A time in ms that is no time of its own but an age.
+pub(crate) fn span(word: &str, what: &str) -> Result<f64, String> {
+    let ms = word.parse().ok().filter(|ms| (0.0..=TIME_MS_MAX).contains(ms));
+    ms.ok_or_else(|| format!("{what} {word}: from 0 to {TIME_MS_MAX} ms"))
+}
+
+fn position(whole: &str) -> Result<Position, String> {
     let number = |word: &str| {
-        word.parse::<i64>().map_err(|_| format!("{word}: a position such as 10, 300b or 10+300b"))
+        let expected = || format!("{whole}: a position such as 10, 300b or 10+300b");
+        let number = word.parse::<i64>().map_err(|_| expected())?;
+        if (0..=STREAM_BYTES_MAX).contains(&number) {
+            Ok(number)
+        } else {
+            Err(format!("{whole}: a position from 0 to {STREAM_BYTES_MAX} bytes"))
+        }
     };
+    let word = whole;
     let (segments, bytes) = match word.split_once('+') {
         Some((segments, bytes)) => (number(segments)?, bytes),
         None if word.ends_with('b') => (0, word),
@@ -175,6 +226,11 @@ fn option(blocks: Vec<Range>) -> Result<Vec<Range>, String> {
     }
 }
 
+pub(crate) fn window(what: &str, word: &str) -> Result<u32, String> {
+    let bytes = word.parse().ok().filter(|bytes| *bytes <= WINDOW_BYTES_MAX);
+    bytes.ok_or_else(|| format!("{what} {word}: from 0 to {WINDOW_BYTES_MAX} bytes"))
+}
+
 fn reply(words: &[&str]) -> Result<Reply, String> {
     let mut reply = Reply::default();
     let mut words = words.iter();
@@ -185,9 +241,9 @@ fn reply(words: &[&str]) -> Result<Reply, String> {
             "data" => reply.data = Some(range(value()?, "..")?),
             "ack" => reply.ack = Some(position(value()?)?),
             "sack" => reply.sack = option(blocks(value()?)?)?,
-            "win" => reply.window_bytes = Some(value()?.parse().map_err(|_| "win BYTES")?),
-            "age" => reply.echo_age_ms = Some(value()?.parse().map_err(|_| "age MS")?),
-            "late" => reply.late_ms = value()?.parse().map_err(|_| "late MS")?,
+            "win" => reply.window_bytes = Some(window("win", value()?)?),
+            "age" => reply.echo_age_ms = Some(span(value()?, "age")?),
+            "late" => reply.late_ms = span(value()?, "late")?,
             "orig" => reply.of_original = true,
             "ece" => reply.ece = true,
             "cwr" => reply.cwr = true,

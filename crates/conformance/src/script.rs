@@ -1,7 +1,17 @@
 //! A script: its header, and the lines of its time line.
 
-use crate::line::{self, Line, Position};
+use crate::line::{self, Action, Line, Position, REPLY_SEGMENTS_MAX, STREAM_BYTES_MAX};
 use std::fmt;
+use std::ops::RangeInclusive;
+
+/// Most lines of a time line.
+const LINES_MAX: usize = 10_000;
+/// As a scenario's hosts.
+const MTU_BYTES: RangeInclusive<u32> = 68..=65_535;
+/// The least that Linux takes (`tcp_min_snd_mss`), and what fits into the largest packet.
+const MSS_BYTES: RangeInclusive<u32> = 48..=65_495;
+/// Sysctls are signed and have 32 bits.
+const SYSCTL_MAX: u64 = i32::MAX as u64;
 
 /// What is wrong with a script, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -104,6 +114,7 @@ impl Script {
                 content.split_whitespace().collect::<Vec<_>>().join(" ").clone_into(&mut last.text);
             }
         }
+        script.reach()?;
         if script.title.is_empty() || script.lines.is_empty() {
             let message = "a title in a comment, and lines with times, are needed".to_owned();
             return Err(Fault { line: 1, message });
@@ -114,6 +125,9 @@ impl Script {
     fn take(&mut self, words: &[&str]) -> Result<(), String> {
         let first = words[0];
         if first.starts_with(|c: char| c.is_ascii_digit() || c == '+') {
+            if self.lines.len() == LINES_MAX {
+                return Err(format!("more than {LINES_MAX} lines with a time"));
+            }
             let before = self.lines.last().map_or(0.0, |line| line.from_ms);
             self.lines.push(line::parse(words, before)?);
             return Ok(());
@@ -121,16 +135,19 @@ impl Script {
         if !self.lines.is_empty() {
             return Err(format!("{first}: settings come before the first line with a time"));
         }
-        let number = |word: &str| word.parse().map_err(|_| format!("{word}: a number"));
         match words {
             ["cc", name] => (*name).clone_into(&mut self.cc),
             ["sysctl", name, values @ ..] if !values.is_empty() => {
+                let large = |word: &&&str| word.parse().is_ok_and(|value: u64| value > SYSCTL_MAX);
+                if let Some(value) = values.iter().find(large) {
+                    return Err(format!("{name} {value}: at most {SYSCTL_MAX}"));
+                }
                 self.sysctls.push(((*name).to_owned(), values.join(" ")));
             }
-            ["mtu", bytes] => self.mtu_bytes = number(bytes)?,
-            ["window", bytes] => self.window_bytes = number(bytes)?,
+            ["mtu", bytes] => self.mtu_bytes = within("mtu", bytes, MTU_BYTES)?,
+            ["window", bytes] => self.window_bytes = line::window("window", bytes)?,
             ["open", role, rtt] => {
-                let rtt = rtt.parse().map_err(|_| format!("{rtt}: milliseconds"))?;
+                let rtt = line::span(rtt, "open")?;
                 self.opening = match *role {
                     "client" => Opening::Client(rtt),
                     "server" => Opening::Server(rtt),
@@ -157,10 +174,31 @@ impl Script {
                 "noscale" => self.peer.scaling = false,
                 "ecn" => self.peer.ecn = true,
                 "mss" => {
-                    let bytes = words.next().and_then(|bytes| bytes.parse().ok());
-                    self.peer.mss = bytes.ok_or("mss BYTES")?;
+                    let bytes = words.next().ok_or("mss BYTES")?;
+                    self.peer.mss = within("mss", bytes, MSS_BYTES)?;
                 }
                 other => return Err(format!("{other}: nosack, nots, noscale, ecn, mss BYTES")),
+            }
+        }
+        Ok(())
+    }
+
+    /// Positions stay within a stream, and data of the peer's in one line are not too many segments.
+    fn reach(&self) -> Result<(), Fault> {
+        for line in &self.lines {
+            let fault = |message: String| Fault { line: line.number, message };
+            for position in line.positions() {
+                if self.bytes(position) > STREAM_BYTES_MAX {
+                    let Position { segments, bytes } = position;
+                    let said = format!("{segments}+{bytes}b: at most {STREAM_BYTES_MAX} bytes");
+                    return Err(fault(said));
+                }
+            }
+            if let Action::Reply(reply) = &line.action
+                && let Some((from, to)) = reply.data
+                && self.bytes(to) - self.bytes(from) > REPLY_SEGMENTS_MAX * self.segment_bytes()
+            {
+                return Err(fault(format!("data: at most {REPLY_SEGMENTS_MAX} segments at once")));
             }
         }
         Ok(())
@@ -190,6 +228,11 @@ impl Script {
     pub fn bytes(&self, position: Position) -> i64 {
         position.segments * self.segment_bytes() + position.bytes
     }
+}
+
+fn within(what: &str, word: &str, range: RangeInclusive<u32>) -> Result<u32, String> {
+    let number = word.parse().ok().filter(|number| range.contains(number));
+    number.ok_or_else(|| format!("{what} {word}: from {} to {}", range.start(), range.end()))
 }
 
 #[cfg(test)]
@@ -222,6 +265,46 @@ mod tests {
             "line 2: sack: at most three blocks"
         );
         assert_eq!(fault("# t\n5 connect\n4 quiet"), "line 3: 4: goes back in time");
+    }
+
+    #[test]
+    fn numbers_have_bounds_and_the_fault_names_them() {
+        let fault = |text: &str| Script::parse(text).unwrap_err().to_string();
+        let time = "a time from 0 to 3600000 ms";
+        assert_eq!(fault("# t\n1e30 connect"), format!("line 2: 1e30: {time}"));
+        assert_eq!(fault("# t\n0 connect\n+nan quiet"), format!("line 3: +nan: {time}"));
+        assert_eq!(fault("# t\n0..1e999 > syn"), format!("line 2: 0..1e999: {time}"));
+        assert_eq!(
+            fault("# t\n5..4 > syn"),
+            "line 2: 5..4: a time window from one time to a later one"
+        );
+        assert_eq!(fault("# t\n0 < ack 0 age 1e30"), "line 2: age 1e30: from 0 to 3600000 ms");
+        assert_eq!(fault("# t\n0 < ack 0 late -1"), "line 2: late -1: from 0 to 3600000 ms");
+        assert_eq!(fault("# t\nopen client inf"), "line 2: open inf: from 0 to 3600000 ms");
+        assert_eq!(fault("# t\nmtu 39"), "line 2: mtu 39: from 68 to 65535");
+        assert_eq!(fault("# t\npeer mss 12"), "line 2: mss 12: from 48 to 65495");
+        assert_eq!(
+            fault("# t\nwindow 4294967295"),
+            "line 2: window 4294967295: from 0 to 1073725440 bytes"
+        );
+        assert_eq!(
+            fault("# t\nsysctl tcp_wmem 1 1 2147483648"),
+            "line 2: tcp_wmem 2147483648: at most 2147483647"
+        );
+        assert_eq!(
+            fault("# t\n0 < ack 0 sack 1-99999999999"),
+            "line 2: 99999999999: a position from 0 to 1073741824 bytes"
+        );
+        assert_eq!(
+            fault("# t\n0 write 1000000"),
+            "line 2: 1000000+0b: at most 1073741824 bytes"
+        );
+        assert_eq!(
+            fault("# t\n0 < data 0..10001"),
+            "line 2: data: at most 10000 segments at once"
+        );
+        let long = format!("# t\n{}", "0 quiet\n".repeat(10_001));
+        assert_eq!(fault(&long), "line 10002: more than 10000 lines with a time");
     }
 
     #[test]

@@ -36,10 +36,10 @@ fn run<'py>(
     scenario_json: &str,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let scenario = parse(scenario_json)?;
+    let scenario = panic::caught(scenario_json, || parse(scenario_json))?;
     let mut interrupted: Option<PyErr> = None;
-    let outcome = panic::caught(|| {
-        py.detach(|| {
+    let outcome = panic::caught(scenario_json, || {
+        Ok(py.detach(|| {
             dragstrip_sim::run(&scenario, &mut |now_ns| match Python::attach(|py| {
                 report(py, progress.as_ref(), now_ns)
             }) {
@@ -49,7 +49,7 @@ fn run<'py>(
                     false
                 }
             })
-        })
+        }))
     })?;
     match (interrupted, outcome) {
         (Some(error), _) => Err(error),
@@ -73,23 +73,29 @@ fn parse(scenario_json: &str) -> PyResult<Scenario> {
 /// A scenario given as JSON, with every default written out.
 #[pyfunction]
 fn complete(scenario_json: &str) -> PyResult<String> {
-    to_json(&parse(scenario_json)?)
+    panic::caught(scenario_json, || {
+        to_json(&parse(scenario_json)?)
+    })
 }
 
 /// Everything that is wrong with a scenario given as JSON: field, value, what would be right.
 #[pyfunction]
-fn validate(scenario_json: &str) -> Vec<(String, String, String)> {
-    let problems = match Scenario::from_json(scenario_json) {
-        Ok(scenario) => scenario.validate().err().unwrap_or_default(),
-        Err(problem) => vec![problem],
-    };
-    problems.into_iter().map(|found| (found.field, found.value, found.expected)).collect()
+fn validate(scenario_json: &str) -> PyResult<Vec<(String, String, String)>> {
+    panic::caught(scenario_json, || {
+        let problems = match Scenario::from_json(scenario_json) {
+            Ok(scenario) => scenario.validate().err().unwrap_or_default(),
+            Err(problem) => vec![problem],
+        };
+        Ok(problems.into_iter().map(|found| (found.field, found.value, found.expected)).collect())
+    })
 }
 
 /// About how many bytes the columns of a scenario's recording will take in memory.
 #[pyfunction]
 fn recording_bytes(scenario_json: &str) -> PyResult<u64> {
-    Ok(parse(scenario_json)?.recording_bytes())
+    panic::caught(scenario_json, || {
+        Ok(parse(scenario_json)?.recording_bytes())
+    })
 }
 
 /// The facts of the ways between pairs of nodes (`crates/scenario/src/path.rs`), as a JSON list: links there and
@@ -102,16 +108,20 @@ fn path_facts(
     pairs: Vec<(String, String)>,
     frame_bytes: u32,
 ) -> PyResult<String> {
-    let pairs = pairs.iter().map(|(near, far)| (near.as_str(), far.as_str()));
-    to_json(&parse(scenario_json)?.path_facts(pairs, frame_bytes).map_err(problem)?)
+    panic::caught(scenario_json, || {
+        let pairs = pairs.iter().map(|(near, far)| (near.as_str(), far.as_str()));
+        to_json(&parse(scenario_json)?.path_facts(pairs, frame_bytes).map_err(problem)?)
+    })
 }
 
 /// The facts of every link of a scenario, as a JSON list in their order: rates, delay, buffer.
 #[pyfunction]
 fn link_facts(scenario_json: &str) -> PyResult<String> {
-    let scenario = parse(scenario_json)?;
-    let facts: Vec<_> = scenario.links.iter().map(|link| scenario.link_facts(link)).collect();
-    to_json(&facts)
+    panic::caught(scenario_json, || {
+        let scenario = parse(scenario_json)?;
+        let facts: Vec<_> = scenario.links.iter().map(|link| scenario.link_facts(link)).collect();
+        to_json(&facts)
+    })
 }
 
 fn to_json(value: &impl serde::Serialize) -> PyResult<String> {
@@ -122,10 +132,11 @@ fn to_json(value: &impl serde::Serialize) -> PyResult<String> {
 #[pyfunction]
 fn conform(name: &str, text: &str) -> PyResult<String> {
     let wrong = |expected: String| InputError::new_err((name.to_owned(), "", expected));
-    let script = dragstrip_conformance::Script::parse(text);
-    let script = script.map_err(|fault| wrong(fault.to_string()))?;
-    let played = panic::caught(|| dragstrip_conformance::play_on_simulator(&script))?;
-    to_json(&played.map_err(wrong)?)
+    panic::caught(name, || {
+        let script = dragstrip_conformance::Script::parse(text);
+        let script = script.map_err(|fault| wrong(fault.to_string()))?;
+        to_json(&dragstrip_conformance::play_on_simulator(&script).map_err(wrong)?)
+    })
 }
 
 fn setup_error(error: SetupError) -> PyErr {
@@ -155,32 +166,42 @@ fn algorithm_table() -> PyResult<String> {
 /// A queue discipline in the words of tc(8), as the scenario's JSON.
 #[pyfunction]
 fn parse_qdisc(text: &str) -> PyResult<String> {
-    let qdisc = dragstrip_scenario::QdiscSpec::parse(text).map_err(problem)?;
-    to_json(&qdisc)
+    panic::caught(text, || {
+        let qdisc = dragstrip_scenario::QdiscSpec::parse(text).map_err(problem)?;
+        to_json(&qdisc)
+    })
 }
 
 /// A rate with its unit, in bits per second.
 #[pyfunction]
 fn parse_rate(text: &str) -> PyResult<u64> {
-    tc::parse_rate(text).map(Rate::bits_per_second).map_err(parse_error)
+    panic::caught(text, || {
+        tc::parse_rate(text).map(Rate::bits_per_second).map_err(parse_error)
+    })
 }
 
 /// A size with its unit, in bytes.
 #[pyfunction]
 fn parse_size(text: &str) -> PyResult<u64> {
-    tc::parse_size(text).map(ByteCount::get).map_err(parse_error)
+    panic::caught(text, || {
+        tc::parse_size(text).map(ByteCount::get).map_err(parse_error)
+    })
 }
 
 /// A time with its unit, in nanoseconds.
 #[pyfunction]
 fn parse_time(text: &str) -> PyResult<u64> {
-    tc::parse_time(text).map(Duration::as_nanos).map_err(parse_error)
+    panic::caught(text, || {
+        tc::parse_time(text).map(Duration::as_nanos).map_err(parse_error)
+    })
 }
 
 /// A share with its per cent sign, from 0 to 1.
 #[pyfunction]
 fn parse_percent(text: &str) -> PyResult<f64> {
-    tc::parse_percent(text).map_err(parse_error)
+    panic::caught(text, || {
+        tc::parse_percent(text).map_err(parse_error)
+    })
 }
 
 /// Python module `dragstrip._core`.

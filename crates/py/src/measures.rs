@@ -4,7 +4,7 @@
 //! place of bytes. Columns that no format defines are left out, columns that are not there are missed when a
 //! measure needs them.
 
-use crate::{InputError, parse};
+use crate::{InputError, panic, parse};
 use dragstrip_measures::{
     Figure, Flow, MEASURES, Measured, MissingColumn, THROUGHPUT_NS, Window, arithmetic, find,
     summarise,
@@ -81,8 +81,10 @@ pub struct PyMeasured(Measured);
 impl PyMeasured {
     #[new]
     fn new(scenario_json: &str, tables: &Bound<'_, PyDict>) -> PyResult<Self> {
-        let measured = Measured::new(parse(scenario_json)?, recording(tables)?);
-        Ok(Self(measured.map_err(missing)?))
+        panic::caught(scenario_json, || {
+            let measured = Measured::new(parse(scenario_json)?, recording(tables)?);
+            Ok(Self(measured.map_err(missing)?))
+        })
     }
 
     /// The fields of `dragstrip.measures.Flow` of every flow, in the order of the table `flows`.
@@ -91,7 +93,9 @@ impl PyMeasured {
     }
 
     fn segment_bytes(&self, flow: i64) -> PyResult<u32> {
-        Ok(self.0.segment_bytes(self.place(flow)?))
+        panic::caught("segment_bytes", || {
+            Ok(self.0.segment_bytes(self.place(flow)?))
+        })
     }
 
     fn queued_links(&self) -> Vec<&str> {
@@ -108,10 +112,12 @@ impl PyMeasured {
         after_ns: i64,
         state: Option<String>,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        let measure = MEASURES.iter().find(|measure| measure.name == name);
-        let figure = measure.ok_or_else(|| PyKeyError::new_err(name.to_owned()))?.figure;
-        let values = self.values(figure, subject, &Window { after_ns, state })?;
-        Ok(PyBytes::new(py, &Data::Float(values).to_bytes()))
+        panic::caught(name, || {
+            let measure = MEASURES.iter().find(|measure| measure.name == name);
+            let figure = measure.ok_or_else(|| PyKeyError::new_err(name.to_owned()))?.figure;
+            let values = self.values(figure, subject, &Window { after_ns, state })?;
+            Ok(PyBytes::new(py, &Data::Float(values).to_bytes()))
+        })
     }
 
     /// A figure by its whole name; none where there is nothing to measure.
@@ -123,28 +129,34 @@ impl PyMeasured {
         after_ns: i64,
         state: Option<String>,
     ) -> PyResult<Option<f64>> {
-        let found = find(name).ok_or_else(|| PyKeyError::new_err(name.to_owned()))?;
-        let window = Window { after_ns, state };
-        match found {
-            (measure, Some(statistic)) => {
-                Ok(statistic.of(self.values(measure.figure, subject, &window)?))
-            }
-            (measure, None) => match measure.figure {
-                Figure::FlowFigure(figure) => {
-                    let place = self.place(subject.extract()?)?;
-                    figure(&self.0, place, &window).map_err(missing)
+        panic::caught(name, || {
+            let found = find(name).ok_or_else(|| PyKeyError::new_err(name.to_owned()))?;
+            let window = Window { after_ns, state };
+            match found {
+                (measure, Some(statistic)) => {
+                    Ok(statistic.of(self.values(measure.figure, subject, &window)?))
                 }
-                Figure::NameFigure(figure) => figure(&self.0, subject.extract()?).map_err(missing),
-                Figure::RunFigure(figure) => Ok(figure(&self.0)),
-                Figure::OfFlow(_) | Figure::OfName(_) => Err(PyKeyError::new_err(name.to_owned())),
-            },
-        }
+                (measure, None) => match measure.figure {
+                    Figure::FlowFigure(figure) => {
+                        let place = self.place(subject.extract()?)?;
+                        figure(&self.0, place, &window).map_err(missing)
+                    }
+                    Figure::NameFigure(figure) => {
+                        figure(&self.0, subject.extract()?).map_err(missing)
+                    }
+                    Figure::RunFigure(figure) => Ok(figure(&self.0)),
+                    Figure::OfFlow(_) | Figure::OfName(_) => Err(PyKeyError::new_err(name.to_owned())),
+                },
+            }
+        })
     }
 
     /// The summary of the run as JSON.
     fn summary(&self) -> PyResult<String> {
-        let summary = summarise(&self.0).map_err(missing)?;
-        serde_json::to_string(&summary).map_err(|error| PyValueError::new_err(error.to_string()))
+        panic::caught("summary", || {
+            let summary = summarise(&self.0).map_err(missing)?;
+            serde_json::to_string(&summary).map_err(|error| PyValueError::new_err(error.to_string()))
+        })
     }
 }
 
@@ -239,13 +251,15 @@ pub fn rates_bps<'py>(
     sizes: &Bound<'py, PyAny>,
     interval_ns: u64,
 ) -> PyResult<Bound<'py, PyBytes>> {
-    let rates = arithmetic::rates_bps(&values(sizes)?, interval_ns.max(1), THROUGHPUT_NS);
-    Ok(PyBytes::new(py, &Data::Float(rates).to_bytes()))
+    panic::caught("rates_bps", || {
+        let rates = arithmetic::rates_bps(&values(sizes)?, interval_ns.max(1), THROUGHPUT_NS);
+        Ok(PyBytes::new(py, &Data::Float(rates).to_bytes()))
+    })
 }
 
 /// Jain's index.
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "as Python's lists arrive")]
-pub fn jain(rates: Vec<f64>) -> Option<f64> {
-    arithmetic::jain(&rates)
+pub fn jain(rates: Vec<f64>) -> PyResult<Option<f64>> {
+    panic::caught("jain", || Ok(arithmetic::jain(&rates)))
 }

@@ -1,11 +1,12 @@
 //! A panic of a core crate becomes a Python error: one run fails, and the caller's process lives.
 //!
-//! What lives here: the hook that keeps where it happened, and the boundary that every call into the simulator
+//! What lives here: the hook that keeps where it happened, and the boundary that every call into the core
 //! crosses. What must not: swallowing one. It is our fault, and the error asks for a report.
 
 use pyo3::create_exception;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
+use serde_json::Value;
 use std::any::Any;
 use std::cell::RefCell;
 use std::panic::{self, AssertUnwindSafe};
@@ -14,7 +15,7 @@ create_exception!(
     _core,
     PanicError,
     PyRuntimeError,
-    "A fault of the core; `args` are the panic's message and its place in the sources."
+    "A fault of the core. Its text says where, at what, and that it should be reported."
 );
 
 thread_local! {
@@ -30,12 +31,27 @@ pub fn install_hook() {
     }));
 }
 
-/// What `work` gives, or its panic as an error.
+/// What `work` gives, or its panic as an error that names `subject`: a document in JSON by its name and seed, any
+/// other text by itself.
 ///
 /// Nothing that it was working on is used afterwards, so that what it left half done is not seen.
-pub fn caught<T>(work: impl FnOnce() -> T) -> PyResult<T> {
-    panic::catch_unwind(AssertUnwindSafe(work))
-        .map_err(|payload| PanicError::new_err((message(&*payload), PLACE.take())))
+pub fn caught<T>(subject: &str, work: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
+    panic::catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|payload| {
+        let (message, place) = (message(&*payload), PLACE.take());
+        let subject = named(subject);
+        let said = format!("a fault of the core in {place}: {message} ({subject}); please report it");
+        Err(PanicError::new_err(said))
+    })
+}
+
+fn named(subject: &str) -> String {
+    const SHOWN: usize = 80;
+    let document: Value = serde_json::from_str(subject).unwrap_or_default();
+    match (document.get("name"), document.get("seed")) {
+        (Some(name), Some(seed)) => format!("scenario {name}, seed {seed}"),
+        (Some(name), None) => format!("experiment {name}"),
+        (None, _) => format!("at {:?}", subject.chars().take(SHOWN).collect::<String>()),
+    }
 }
 
 fn message(payload: &(dyn Any + Send)) -> String {

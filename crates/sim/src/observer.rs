@@ -70,7 +70,7 @@ pub struct Sighting<'a> {
     /// DSCP and ECN.
     pub class: TrafficClass,
     /// Length of the Ethernet frame without FCS, bytes.
-    pub frame_bytes: u16,
+    pub frame_bytes: u32,
     /// What IP carries.
     pub body: &'a Body,
 }
@@ -188,7 +188,7 @@ impl<O: Observer> Watch<O> {
             event,
             packet: id,
             class: packet.class,
-            frame_bytes: packet.frame,
+            frame_bytes: packet.frame(),
             body: &packet.body,
         });
     }

@@ -12,8 +12,9 @@ pub(crate) struct Packet {
     pub body: Body,
     /// The hop whose queue discipline holds it; elsewhere a lane knows. Of a free record: the next free one.
     pub hop: u32,
-    /// Ethernet frame without FCS, bytes.
-    pub frame: u16,
+    /// [`Packet::frame`] in 24 bits: Ethernet's header in front of the largest IP packet takes 17.
+    frame_low: u16,
+    frame_high: u8,
     /// DSCP and ECN of its IP header.
     pub class: TrafficClass,
 }
@@ -25,15 +26,25 @@ impl Packet {
     /// A packet about to leave its host.
     #[inline]
     pub fn new(body: Body, class: TrafficClass) -> Self {
-        let frame = body.frame_len().min(u16::MAX.into()) as u16;
-        Self { body, hop: 0, frame, class }
+        Self::of_length(body.frame_len(), body, class)
     }
 
     /// The same of a segment, whose length is then not looked up by protocol.
     #[inline]
     pub fn tcp(segment: &Segment, class: TrafficClass) -> Self {
-        let frame = segment.frame_len() as u16;
-        Self { body: Body::Tcp(*segment), hop: 0, frame, class }
+        Self::of_length(segment.frame_len(), Body::Tcp(*segment), class)
+    }
+
+    #[inline]
+    fn of_length(frame: u32, body: Body, class: TrafficClass) -> Self {
+        debug_assert!(frame < 1 << 24, "a payload of 16 bits and headers");
+        Self { body, hop: 0, frame_low: frame as u16, frame_high: (frame >> 16) as u8, class }
+    }
+
+    /// Ethernet frame without FCS, bytes.
+    #[inline]
+    pub fn frame(&self) -> u32 {
+        u32::from(self.frame_low) | u32::from(self.frame_high) << 16
     }
 }
 
@@ -66,7 +77,7 @@ impl Packets {
         if self.free == NONE {
             self.grow();
         }
-        self.under_way += 1;
+        self.under_way = self.under_way.wrapping_add(1);
         let id = PacketId(self.free);
         let record = self.get_mut(id);
         let next = record.hop;

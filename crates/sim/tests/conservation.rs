@@ -7,8 +7,9 @@ use dragstrip_scenario::{
 };
 use dragstrip_sim::audit::{Audit, audit};
 use dragstrip_sim::{Column, Data, Recording};
-use dragstrip_testkit::{Budget, on_stack, path, scenarios};
+use dragstrip_testkit::{Budget, extremes, on_stack, path, payload_bytes_max, scenarios};
 use dragstrip_units::Instant;
+use proptest::strategy::{BoxedStrategy, Strategy as _};
 use proptest::test_runner::{Config, TestCaseError, TestError, TestRng, TestRunner};
 
 /// Cases in all; they are shared by the tests below.
@@ -35,14 +36,20 @@ struct Trial {
 impl Trial {
     /// The case that DRAGSTRIP_REPLAY names, or else random ones.
     fn run(&self) {
-        let Some(file) = asked("DRAGSTRIP_REPLAY") else { return self.try_random() };
+        let budget = Budget { duration_ns: 5_000_000_000, flows: 6 };
+        self.run_of(&scenarios(budget).boxed());
+    }
+
+    /// The same of cases of another kind.
+    fn run_of(&self, cases: &BoxedStrategy<Scenario>) {
+        let Some(file) = asked("DRAGSTRIP_REPLAY") else { return self.try_random(cases) };
         #[expect(clippy::disallowed_methods, reason = "the case to replay is a file")]
         let text = std::fs::read_to_string(file).expect("DRAGSTRIP_REPLAY names a file");
         (self.check)(&Scenario::from_json(&text).expect("a scenario")).expect("this case");
     }
 
     /// A failing case is written to a file in its smallest form.
-    fn try_random(&self) {
+    fn try_random(&self, kind: &BoxedStrategy<Scenario>) {
         let cases = asked("PROPTEST_CASES").and_then(|text| text.parse().ok()).unwrap_or(CASES);
         let config = Config {
             cases: cases.div_ceil(self.share),
@@ -53,8 +60,7 @@ impl Trial {
         // The same cases every time: a red test must be red again.
         let rng = TestRng::from_seed(config.rng_algorithm, &[self.stream; 32]);
         let mut runner = TestRunner::new_with_rng(config, rng);
-        let budget = Budget { duration_ns: 5_000_000_000, flows: 6 };
-        let outcome = runner.run(&scenarios(budget), |scenario| {
+        let outcome = runner.run(kind, |scenario| {
             (self.check)(&scenario).map_err(TestCaseError::fail)
         });
         let Err(error) = outcome else { return };
@@ -113,6 +119,25 @@ fn nothing_appears_and_nothing_vanishes_on_older_stacks() {
     };
     let test = "nothing_appears_and_nothing_vanishes_on_older_stacks";
     Trial { test, stream: 4, share: 2, check }.run();
+}
+
+/// Rates from 1 bit/s to 400 Gbit/s, MTUs from 68 to 65,535 bytes, times up to the limit: what validation lets pass
+/// conserves as any other scenario does, and no flow receives more than its path can carry.
+#[test]
+fn nothing_is_faster_than_its_path_at_the_ends_of_the_ranges() {
+    let check = |scenario: &Scenario| {
+        if scenario.validate().is_err() {
+            return Ok(());
+        }
+        conserved(scenario)?;
+        let (recording, _) = audit(scenario).map_err(|error| format!("{error:?}"))?;
+        let received = column(&recording, "flows", "bytes_received")[0];
+        let most = payload_bytes_max(scenario);
+        ensure!(received as u128 <= most, "{received} bytes received of at most {most}");
+        Ok(())
+    };
+    let test = "nothing_is_faster_than_its_path_at_the_ends_of_the_ranges";
+    Trial { test, stream: 5, share: 4, check }.run_of(&extremes().boxed());
 }
 
 fn conserved(scenario: &Scenario) -> Result<(), String> {

@@ -30,7 +30,7 @@ struct Packet {
     place: Place,
     body: Body,
     class: TrafficClass,
-    frame_bytes: u16,
+    frame_bytes: u32,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -87,7 +87,7 @@ impl Follower {
 
     fn begin(&mut self, place: Place, sighting: &Sighting<'_>) {
         let Sighting { at, packet, class, frame_bytes, body, .. } = *sighting;
-        assert_eq!(u32::from(frame_bytes), body.frame_len());
+        assert_eq!(frame_bytes, body.frame_len());
         let known = Packet { at, place, body: *body, class, frame_bytes };
         let other = self.under_way.insert(packet.0, known);
         assert!(other.is_none(), "{sighting:?} while {other:?} is under way");

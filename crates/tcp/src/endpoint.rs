@@ -8,7 +8,7 @@ use crate::receiver::Receiver;
 use crate::segment::{Ecn, Flags, Outbox, Segment, SynOptions, Timestamps};
 use crate::sender::{Io, Sender, Supply};
 use crate::snapshot::{LimitedBy, Snapshot};
-use crate::ticks::Ticks;
+use crate::ticks::{Ticks, micros};
 use dragstrip_cc::{Algorithm, CongestionControl, EcnMode};
 use dragstrip_units::Instant;
 use std::sync::Arc;
@@ -322,10 +322,10 @@ impl Endpoint {
     /// `tcp_ack_update_rtt`).
     fn handshake_rtt(&self, segment: &Segment, now: Instant) -> Option<u32> {
         if self.syn_retransmits == 0 {
-            return Some(now.since(self.opened_at).as_micros_floor().max(1) as u32);
+            return Some(micros(now.since(self.opened_at).as_micros_floor().max(1)));
         }
         let stamps = segment.timestamps().filter(|_| self.options.timestamps)?;
-        Some(self.ticks.stamp_ms(now).saturating_sub(stamps.ecr).max(1) * 1_000)
+        Some(self.ticks.stamp_ms(now).saturating_sub(stamps.ecr).max(1).saturating_mul(1_000))
     }
 
     fn send_syn<O: Outbox>(&mut self, now: Instant, out: &mut O) {

@@ -2,6 +2,12 @@
 
 use dragstrip_units::{Duration, Instant};
 
+/// Microseconds in 32 bits, as kernels keep RTTs: 4295 s and more count as 4295 s.
+#[inline]
+pub(crate) fn micros(us: u64) -> u32 {
+    u32::try_from(us).unwrap_or(u32::MAX)
+}
+
 /// How exact timers are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimerWheel {

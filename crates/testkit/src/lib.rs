@@ -6,13 +6,16 @@
 //! | file | gives |
 //! |---|---|
 //! | `scenarios.rs` | a proptest strategy of valid scenarios of every kind |
+//! | `extremes.rs` | ... of one flow at the ends of every range, and what its path can carry at most |
 //! | `links.rs` | ... of links: every queue discipline, every impairment |
 //! | `traffic.rs` | ... of hosts, flows and pings |
 //! | `path.rs` | scenarios written down by tests: hosts, links, flows, a dumbbell |
 
+mod extremes;
 mod links;
 pub mod path;
 mod scenarios;
 mod traffic;
 
+pub use extremes::{extremes, payload_bytes_max};
 pub use scenarios::{Budget, on_stack, scenarios};

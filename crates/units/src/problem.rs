@@ -78,6 +78,22 @@ impl Report {
         }
     }
 
+    /// The same of a shaper, which counts whole bytes per second as the kernel's do.
+    pub fn shaper_rate(&mut self, field: impl Into<String>, bps: u64) {
+        if !(8..=RATE_MAX_BPS).contains(&bps) {
+            let expected = format!("from 8 to {RATE_MAX_BPS} (10tbit): whole bytes per second");
+            self.add(field, bps, expected);
+        }
+    }
+
+    /// A number of bytes that something could send: at most 2^60.
+    pub fn amount(&mut self, field: impl Into<String>, bytes: u64) {
+        const MOST: u64 = 1 << 60;
+        if !(1..=MOST).contains(&bytes) {
+            self.add(field, bytes, format!("from 1 to {MOST}"));
+        }
+    }
+
     /// A probability or a correlation.
     pub fn share(&mut self, field: impl Into<String>, share: f64) {
         if !(0.0..=1.0).contains(&share) {

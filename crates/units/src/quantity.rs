@@ -74,7 +74,7 @@ impl Rate {
         self.0
     }
 
-    /// How long `bytes` take at this rate, cut to whole nanoseconds, and the remainder in
+    /// How long `bytes` take at this rate, cut to whole nanoseconds (at most [`Duration::MAX`]), and the remainder in
     /// units of 1/rate nanoseconds (to be handed back as `carry` for the next packet).
     #[inline]
     #[must_use]
@@ -85,7 +85,7 @@ impl Rate {
             (Duration::from_nanos(bit_ns / self.0), bit_ns % self.0)
         } else {
             let rate = self.0 as u128;
-            (Duration::from_nanos((bit_ns / rate) as u64), (bit_ns % rate) as u64)
+            (Duration::from_nanos(saturated(bit_ns / rate)), (bit_ns % rate) as u64)
         }
     }
 
@@ -93,6 +93,10 @@ impl Rate {
     #[inline]
     #[must_use]
     pub const fn bytes_in_floor(self, span: Duration) -> u64 {
-        (self.0 as u128 * span.as_nanos() as u128 / 8_000_000_000) as u64
+        saturated(self.0 as u128 * span.as_nanos() as u128 / 8_000_000_000)
     }
+}
+
+const fn saturated(value: u128) -> u64 {
+    if value > u64::MAX as u128 { u64::MAX } else { value as u64 }
 }

@@ -14,6 +14,7 @@ pub fn prepare() -> Result<(), Fault> {
         fs::create_dir_all(target)?;
         sys::mount(kind, target).map_err(|fault| fault.at(target))?;
     }
+    sys::raise_file_limit()?;
     modules::load_all(Path::new("/modules"))?;
     Ok(())
 }

@@ -3,6 +3,7 @@
 use super::QdiscSpec;
 use crate::contract::Qdisc;
 use crate::tc::{self, Text, Words};
+use crate::token_rate::Framing;
 use dragstrip_units::{Problem, Report, Stream};
 use serde::Serialize;
 use std::fmt::Debug;
@@ -93,6 +94,29 @@ pub struct Facts {
     pub reorders: bool,
     /// Settings in bytes that must hold a packet as a whole, by field.
     pub holds_packet: Vec<(String, u64)>,
+    /// Rates at which a packet must be paid for in time, by field.
+    pub pays: Vec<(String, Payment)>,
+}
+
+/// A shaper's rate, and for how long a packet may be in its debt; beyond that the shaper forgets the debt and lets
+/// more pass than the rate says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Payment {
+    /// Bit/s.
+    pub rate_bps: u64,
+    /// Most debt, seconds.
+    pub seconds: u64,
+    /// What a packet is charged for.
+    pub framing: Framing,
+}
+
+impl Payment {
+    /// The least rate at which a frame of so many bytes is paid for in time.
+    #[must_use]
+    pub fn least_bps(&self, frame_bytes: u64) -> u64 {
+        let frame = u32::try_from(frame_bytes).unwrap_or(u32::MAX);
+        8 * u64::from(self.framing.charged(frame)).div_ceil(self.seconds)
+    }
 }
 
 impl Facts {

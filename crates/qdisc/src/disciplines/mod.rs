@@ -12,7 +12,7 @@ pub mod netem;
 pub mod sfq;
 pub mod tbf;
 
-pub use configuration::{Buffer, Class, Configuration, Confirmation, Facts, Streams};
+pub use configuration::{Buffer, Class, Configuration, Confirmation, Facts, Payment, Streams};
 
 use crate::contract::{Backlog, Dequeue, Item, Qdisc, Sink, Verdict};
 use crate::tc::{Words, wrong};

@@ -125,7 +125,19 @@ fn takes_no_time(link: &LinkSpec) -> bool {
 
 /// Whether the largest packet that comes along fits into the queue at all.
 fn check_room(spec: &QdiscSpec, need: &Need, at: &str, report: &mut Report) {
-    for (field, room) in spec.facts().holds_packet {
+    let facts = spec.facts();
+    for (field, payment) in facts.pays {
+        let least = payment.least_bps(need.bytes);
+        if payment.rate_bps < least {
+            let Need { bytes, whose } = need;
+            let expected = format!(
+                "at least {least}: a packet of {whose} ({bytes} bytes) would owe more than {} s, which htb forgets",
+                payment.seconds
+            );
+            report.add(format!("{at}.{field}"), payment.rate_bps, expected);
+        }
+    }
+    for (field, room) in facts.holds_packet {
         // Zero has been reported already.
         if room > 0 && room < need.bytes {
             let expected = format!("at least {}: a packet of {}", need.bytes, need.whose);

@@ -186,7 +186,7 @@ fn check_application(application: &Application, at: &str, report: &mut Report) {
     match application {
         Application::Bulk { bytes } => {
             if let Some(bytes) = bytes {
-                report.at_least(format!("{at}.bytes"), *bytes, 1);
+                report.amount(format!("{at}.bytes"), *bytes);
             }
         }
         Application::OnOff { on_ns, off_ns } => {
@@ -194,8 +194,8 @@ fn check_application(application: &Application, at: &str, report: &mut Report) {
             report.time(format!("{at}.off_ns"), *off_ns, 0);
         }
         Application::RequestResponse { request_bytes, response_bytes, think_ns } => {
-            report.at_least(format!("{at}.request_bytes"), *request_bytes, 1);
-            report.at_least(format!("{at}.response_bytes"), *response_bytes, 1);
+            report.amount(format!("{at}.request_bytes"), *request_bytes);
+            report.amount(format!("{at}.response_bytes"), *response_bytes);
             report.time(format!("{at}.think_ns"), *think_ns, 0);
         }
         Application::ConstantRate { rate_bps, datagram_bytes } => {

@@ -295,9 +295,9 @@ impl<O: Observer> Network<O> {
     /// there had no room for it.
     #[inline]
     pub fn send(&mut self, packet: Packet, first_hop: u32, now: Instant) -> Option<Instant> {
-        let len = u32::from(packet.frame);
+        let len = packet.frame();
         let id = self.packets.insert(packet);
-        self.sent += 1;
+        self.sent = self.sent.wrapping_add(1);
         self.watch.sent(&self.hops, first_hop, id, &self.packets, now);
         self.travel(id, first_hop, len, now, now)
     }
@@ -328,7 +328,8 @@ impl<O: Observer> Network<O> {
                 self.wait_for_neighbour(id, index, hop, at);
                 return Some(first_departure);
             }
-            stage.counters.enqueued += 1;
+            // Here and below: 64 bits do not run over by ones, and this is done for every packet.
+            stage.counters.enqueued = stage.counters.enqueued.wrapping_add(1);
             self.watch.at_stage(index, Event::Enqueued, id, &self.packets, at);
             let Server::Computed(fifo) = &mut stage.server else {
                 let refused = self.enqueue(index, id, hop, len, now);
@@ -398,7 +399,7 @@ impl<O: Observer> Network<O> {
         self.calendar.set(lane.source, lane.due());
         let entry = self.hops[hop as usize];
         if entry & END == 0 {
-            let len = u32::from(self.packets.get(id).frame);
+            let len = self.packets.get(id).frame();
             self.travel(id, hop, len, now, now);
             return None;
         }
@@ -569,7 +570,7 @@ impl<O: Observer> Network<O> {
     pub fn leave(&mut self, index: usize, id: PacketId, at: Instant, now: Instant) {
         let packet = self.packets.get(id);
         self.watch.at_stage(index, Event::Arrived, id, &self.packets, at);
-        let (hop, len) = (packet.hop + 1, u32::from(packet.frame));
+        let (hop, len) = (packet.hop + 1, packet.frame());
         self.stages[index].counters.bytes += u64::from(len);
         if at == now && self.hops[hop as usize] & END == 0 {
             self.travel(id, hop, len, at, now);

@@ -254,7 +254,8 @@ impl<O: Observer> World<O> {
     /// A packet has reached the end of its path.
     #[inline]
     fn deliver(&mut self, id: PacketId, port: u32) {
-        let Packet { body, frame, class, .. } = *self.network.packets.get(id);
+        let packet = self.network.packets.get(id);
+        let (frame, body, class) = (packet.frame(), packet.body, packet.class);
         self.network.packets.remove(id);
         self.network.delivered += 1;
         match (self.network.ports[port as usize], &body) {
@@ -285,7 +286,7 @@ impl<O: Observer> World<O> {
     }
 
     #[inline]
-    fn deliver_segment(&mut self, endpoint: u32, segment: &Segment, ecn: Ecn, frame: u16) {
+    fn deliver_segment(&mut self, endpoint: u32, segment: &Segment, ecn: Ecn, frame: u32) {
         let index = endpoint as usize;
         let mut out = Out { network: &mut self.network, first_hop: self.sockets[index].first_hop };
         let new_bytes = self.sockets[index].endpoint.on_segment(segment, ecn, self.now, &mut out);

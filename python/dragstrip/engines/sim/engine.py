@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from dragstrip import _core
 from dragstrip.engines.contract import Engine, Json, Options, Progress
-from dragstrip.errors import BadInputError, DragstripError
+from dragstrip.errors import BadInputError, FaultError
 
 if TYPE_CHECKING:
     from dragstrip.recording import Recording
@@ -45,10 +45,7 @@ class Simulator(Engine):
             script, _, fault = error.args
             raise BadInputError("", None, fault, script) from None
         except _core.PanicError as error:
-            message, place = error.args
-            raise DragstripError(
-                f"a fault of the simulator in {place}: {message}; please report it"
-            ) from None
+            raise FaultError(str(error)) from None
 
 
 def simulate(scenario: Json, progress: Progress | None = None) -> Recording:
@@ -56,7 +53,7 @@ def simulate(scenario: Json, progress: Progress | None = None) -> Recording:
 
     `progress` gets the simulated nanoseconds about once a simulated second; if it answers `False` the
     run ends there. Other threads go on meanwhile. Raises `BadInputError` for a scenario that cannot run, and
-    `DragstripError` with scenario and seed for a fault of the core.
+    `FaultError` with scenario and seed for a fault of the core.
     """
     started = datetime.now(UTC)
     try:
@@ -65,11 +62,7 @@ def simulate(scenario: Json, progress: Progress | None = None) -> Recording:
         field, value, expected = error.args
         raise BadInputError(field, value or None, expected) from None
     except _core.PanicError as error:
-        message, place = error.args
-        raise DragstripError(
-            f"a fault of the simulator in {place}: {message} (scenario {scenario['name']!r}, seed "
-            f"{scenario['seed']}); please report it with its scenario.json"
-        ) from None
+        raise FaultError(f"{error} with its scenario.json") from None
     from dragstrip.recording import Recording, from_core  # Arrow: not before there is something to hold
 
     provenance = {

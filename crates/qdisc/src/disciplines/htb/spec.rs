@@ -1,8 +1,8 @@
 //! htb with one class in words, checks and the kernel's form (`q_htb.c`).
 
-use super::{Config, Htb};
+use super::{Config, Htb, MBUFFER_NS};
 use crate::disciplines::fifo::PfifoSpec;
-use crate::disciplines::{Class, Configuration, Confirmation, Facts, Streams};
+use crate::disciplines::{Class, Configuration, Confirmation, Facts, Payment, Streams};
 use crate::disciplines::{Discipline, QdiscSpec};
 use crate::netlink::{Attributes, Writer, ratespec, saturated, ticks, word, words};
 use crate::tc::{self, Text, Words, missing, unless, unreadable};
@@ -68,6 +68,14 @@ impl HtbSpec {
 
     fn ceiling_bps(&self) -> u64 {
         self.ceil_bps.unwrap_or(self.rate_bps)
+    }
+
+    fn framing(&self) -> Framing {
+        Framing {
+            overhead: self.overhead_bytes,
+            mpu: self.mpu_bytes,
+            atm: self.linklayer_atm,
+        }
     }
 
     fn ratespec(&self, rate_bps: u64) -> Vec<u8> {
@@ -142,9 +150,9 @@ impl Configuration for HtbSpec {
             linklayer_atm: _,
             leaf,
         } = self;
-        report.rate(format!("{at}.rate_bps"), *rate_bps);
+        report.shaper_rate(format!("{at}.rate_bps"), *rate_bps);
         if let Some(ceil) = ceil_bps {
-            report.rate(format!("{at}.ceil_bps"), *ceil);
+            report.shaper_rate(format!("{at}.ceil_bps"), *ceil);
             report.at_least(format!("{at}.ceil_bps"), *ceil, *rate_bps);
         }
         report.at_least(format!("{at}.burst_bytes"), *burst_bytes, 1);
@@ -158,7 +166,7 @@ impl Configuration for HtbSpec {
 
     /// Its leaf's, at the rate: without siblings to borrow from, the ceiling lets nothing more pass.
     fn facts(&self) -> Facts {
-        let Facts { rate_bps, delay_ns, buffer, shapes: _, reorders, holds_packet } =
+        let Facts { rate_bps, delay_ns, buffer, shapes: _, reorders, holds_packet, pays } =
             self.leaf.facts();
         let rates = [Some(self.rate_bps), self.ceil_bps, rate_bps];
         Facts {
@@ -171,6 +179,14 @@ impl Configuration for HtbSpec {
                 .into_iter()
                 .map(|(field, bytes)| (format!("leaf.{field}"), bytes))
                 .collect(),
+            pays: [(String::from("rate_bps"), Some(self.rate_bps)), (String::from("ceil_bps"), self.ceil_bps)]
+                .into_iter()
+                .filter_map(|(field, rate_bps)| {
+                    let (seconds, framing) = (MBUFFER_NS as u64 / 1_000_000_000, self.framing());
+                    Some((field, Payment { rate_bps: rate_bps?, seconds, framing }))
+                })
+                .chain(pays.into_iter().map(|(field, pays)| (format!("leaf.{field}"), pays)))
+                .collect(),
         }
     }
 
@@ -180,11 +196,7 @@ impl Configuration for HtbSpec {
             ceil: rate(self.ceiling_bps()),
             burst: self.burst_bytes,
             cburst: self.cburst_bytes,
-            framing: Framing {
-                overhead: self.overhead_bytes,
-                mpu: self.mpu_bytes,
-                atm: self.linklayer_atm,
-            },
+            framing: self.framing(),
         };
         Box::new(Htb::new(config, self.leaf.build(streams)))
     }

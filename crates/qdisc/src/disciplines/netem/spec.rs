@@ -324,7 +324,7 @@ impl Configuration for NetemSpec {
         }
         loss.check(&format!("{at}.loss"), report);
         if let Some(bps) = rate_bps {
-            report.rate(format!("{at}.rate_bps"), *bps);
+            report.shaper_rate(format!("{at}.rate_bps"), *bps);
         }
     }
 

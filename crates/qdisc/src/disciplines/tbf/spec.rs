@@ -96,13 +96,13 @@ impl Configuration for TbfSpec {
 
     fn check(&self, at: &str, report: &mut Report) {
         let Self { rate_bps, burst_bytes, limit_bytes, peakrate_bps, mtu_bytes } = *self;
-        report.rate(format!("{at}.rate_bps"), rate_bps);
+        report.shaper_rate(format!("{at}.rate_bps"), rate_bps);
         report.at_least(format!("{at}.burst_bytes"), burst_bytes, 1);
         report.at_least(format!("{at}.limit_bytes"), limit_bytes, 1);
         match (peakrate_bps, mtu_bytes) {
             (None, None) => {}
             (Some(peak), Some(mtu)) => {
-                report.rate(format!("{at}.peakrate_bps"), peak);
+                report.shaper_rate(format!("{at}.peakrate_bps"), peak);
                 report.at_least(format!("{at}.peakrate_bps"), peak, rate_bps);
                 report.at_least(format!("{at}.mtu_bytes"), mtu, 1);
             }

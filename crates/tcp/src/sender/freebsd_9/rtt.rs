@@ -2,6 +2,7 @@
 
 use super::Freebsd9;
 use crate::sender::core::{Ack, Cleaned, Core};
+use crate::ticks::micros;
 
 /// RFC 6298 in ticks as 4.4BSD has kept it (`tcp_xmit_timer`): the mean × 32, the mean deviation × 16.
 #[derive(Clone, Debug, Default)]
@@ -43,7 +44,7 @@ impl Freebsd9 {
     /// RTT samples: of the last segment (S)ACKed for the algorithm; for the timeout what the timestamp tells.
     pub(super) fn take_rtts(&mut self, core: &mut Core, ack: &Ack, cleaned: &Cleaned) {
         let last_us = cleaned.last_us.or(ack.last_sacked_us);
-        core.last_rtt_us = last_us.map(|sent_us| (core.now_us() - sent_us) as u32);
+        core.last_rtt_us = last_us.map(|sent_us| micros(core.now_us() - sent_us));
         if cleaned.packets == 0 {
             return;
         }
@@ -64,7 +65,7 @@ impl Freebsd9 {
     pub(super) fn take_rtt(&mut self, core: &mut Core, rtt: u64) {
         self.rtt.sample(rtt);
         // × 8, µs, from × 32, ticks.
-        core.view.srtt_us_x8 = (core.ticks.to_micros(self.rtt.srtt_x32()) / 4) as u32;
+        core.view.srtt_us_x8 = micros(core.ticks.to_micros(self.rtt.srtt_x32()) / 4);
         if let Some(us) = core.last_rtt_us {
             core.view.min_rtt_us = core.view.min_rtt_us.min(us.max(1));
         }

@@ -21,6 +21,11 @@ pub(in crate::sender) struct RttEstimator {
     round_ends: u64,
 }
 
+/// The kernel's variables have 32 bits: × 8 they hold 536 s. There it goes on from 0, here at the most.
+fn saturated(us: i64) -> u32 {
+    u32::try_from(us.max(0)).unwrap_or(u32::MAX)
+}
+
 impl RttEstimator {
     /// Takes a sample of `rtt_us`.
     pub fn sample(&mut self, rtt_us: u32, snd_una: u64, snd_nxt: u64, rto_min_us: u32) {
@@ -28,7 +33,7 @@ impl RttEstimator {
         let mut srtt = i64::from(self.srtt_us_x8);
         if srtt == 0 {
             srtt = rtt << 3;
-            self.mdev_us_x4 = (rtt << 1) as u32;
+            self.mdev_us_x4 = saturated(rtt << 1);
             self.rttvar_us = self.mdev_us_x4.max(rto_min_us);
             self.mdev_max_us = self.rttvar_us;
             self.round_ends = snd_nxt;
@@ -47,7 +52,7 @@ impl RttEstimator {
             } else {
                 deviation -= mdev >> 2;
             }
-            self.mdev_us_x4 = (mdev + deviation) as u32;
+            self.mdev_us_x4 = saturated(mdev + deviation);
             if self.mdev_us_x4 > self.mdev_max_us {
                 self.mdev_max_us = self.mdev_us_x4;
                 self.rttvar_us = self.rttvar_us.max(self.mdev_max_us);
@@ -60,7 +65,7 @@ impl RttEstimator {
                 self.mdev_max_us = rto_min_us;
             }
         }
-        self.srtt_us_x8 = (srtt as u32).max(1);
+        self.srtt_us_x8 = saturated(srtt).max(1);
     }
 
     /// Mean deviation × 4, µs.

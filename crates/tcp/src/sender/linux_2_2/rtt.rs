@@ -2,6 +2,7 @@
 
 use super::Linux22;
 use crate::sender::core::{Ack, AckFlags, Cleaned, Core};
+use crate::ticks::micros;
 
 /// Jacobson's estimator in ticks as Linux 2.2 has it (`tcp_rtt_estimator`, `tcp_set_rto`): the mean × 8, the deviation × 4.
 #[derive(Clone, Debug, Default)]
@@ -61,7 +62,7 @@ impl Linux22 {
         cleaned: &Cleaned,
     ) -> Option<u64> {
         let sample = self.sample(core, ack, cleaned);
-        core.last_rtt_us = sample.map(|ticks| core.ticks.to_micros(ticks) as u32);
+        core.last_rtt_us = sample.map(|ticks| micros(core.ticks.to_micros(ticks)));
         core.new_rtt_us = core.last_rtt_us;
         sample
     }
@@ -77,7 +78,7 @@ impl Linux22 {
         }
         let Some(ticks) = sample else { return };
         self.rtt.sample(ticks);
-        core.view.srtt_us_x8 = core.ticks.to_micros(self.rtt.srtt_x8()) as u32;
+        core.view.srtt_us_x8 = micros(core.ticks.to_micros(self.rtt.srtt_x8()));
         let us = core.last_rtt_us.unwrap_or(0).max(1);
         core.view.min_rtt_us = core.view.min_rtt_us.min(us);
         if all || !stamped || self.timeouts == 0 {

@@ -4,6 +4,7 @@ use super::Linux26;
 use super::frto::Frto;
 use crate::segment::{Outbox, Segment};
 use crate::sender::core::{Ack, AckFlags, Cleaned, Core, Io, Stack};
+use crate::ticks::micros;
 use dragstrip_cc::{CaState, CongestionControl, Response};
 
 impl Linux26 {
@@ -122,9 +123,9 @@ impl Linux26 {
         let ca_rtt = ca_rtt.filter(|&ticks| ticks > 0);
         core.last_rtt_us = if core.cc.about().needs.rtt_stamps {
             let now_us = core.now_us();
-            cleaned.last_us.filter(|_| !ambiguous).map(|sent_us| (now_us - sent_us) as u32)
+            cleaned.last_us.filter(|_| !ambiguous).map(|sent_us| micros(now_us - sent_us))
         } else {
-            ca_rtt.map(|ticks| core.ticks.to_micros(ticks) as u32)
+            ca_rtt.map(|ticks| micros(core.ticks.to_micros(ticks)))
         };
         if cleaned.packets == 0 {
             return;
@@ -138,7 +139,7 @@ impl Linux26 {
             },
         };
         // No time at all counts as one tick.
-        let seq_rtt_us = seq_rtt_us.max(core.ticks.to_micros(1)) as u32;
+        let seq_rtt_us = micros(seq_rtt_us.max(core.ticks.to_micros(1)));
         core.new_rtt_us = Some(seq_rtt_us);
         self.linux.take_rtt(core, seq_rtt_us, seq_rtt_us, false);
     }

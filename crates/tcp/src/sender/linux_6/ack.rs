@@ -5,6 +5,7 @@ use super::marks::is_predicted;
 use super::recovery::{Episode, Rexmit};
 use crate::segment::{Outbox, Segment};
 use crate::sender::core::{Ack, AckFlags, Cleaned, Core, Io, Marks, Sent, Stack};
+use crate::ticks::micros;
 use dragstrip_cc::{CaState, CongestionControl, RateSample, Response};
 use dragstrip_units::{Duration, Instant};
 
@@ -223,12 +224,12 @@ impl Linux6 {
             seq_rtt = Some(delta);
             ca_rtt = Some(delta);
         }
-        core.last_rtt_us = ca_rtt.map(|rtt| rtt as u32);
+        core.last_rtt_us = ca_rtt.map(micros);
         let Some(seq_rtt) = seq_rtt else { return false };
         let ca_rtt = ca_rtt.unwrap_or(seq_rtt);
-        core.new_rtt_us = Some(ca_rtt as u32);
+        core.new_rtt_us = Some(micros(ca_rtt));
         let maybe_delayed = ack.flags.has(AckFlags::MAYBE_DELAYED);
-        self.linux.take_rtt(core, seq_rtt as u32, ca_rtt as u32, maybe_delayed);
+        self.linux.take_rtt(core, micros(seq_rtt), micros(ca_rtt), maybe_delayed);
         true
     }
 

@@ -1,0 +1,93 @@
+//! Scenarios at the ends of what validation lets pass: one flow over one bottleneck.
+
+use crate::path;
+use dragstrip_qdisc::QdiscSpec;
+use dragstrip_scenario::{Application, LinkSpec, NodeSpec, Scenario};
+use dragstrip_units::DURATION_MAX_NS;
+use proptest::prelude::*;
+use proptest::sample::select;
+
+/// The fastest of these bottlenecks: 400 Gbit/s.
+const RATE_BPS_MAX: u64 = 400_000_000_000;
+/// About how many full packets a run is long enough for.
+const PACKETS: u64 = 3_000;
+/// Ethernet's header.
+const ETHERNET_BYTES: u64 = 14;
+
+/// Shapers and queues that are set without knowing what they meet; `{}` is the rate.
+const QUEUES: &[&str] = &[
+    "bfifo limit 65549b",
+    "bfifo limit 1gb",
+    "pfifo limit 1",
+    "pfifo limit 4294967295",
+    "codel",
+    "fq_codel",
+    "sfq",
+    "tbf rate {}bit burst 65549b limit 1mb",
+    "htb rate {}bit",
+    "netem rate {}bit limit 1000",
+    "netem delay 4000s 3000s limit 4294967295",
+];
+
+/// `least` to `most`, each order of magnitude as likely as another, and the ends themselves.
+fn magnitudes(least: u64, most: u64) -> impl Strategy<Value = u64> {
+    let shift = most.leading_zeros()..64;
+    let inside = (any::<u64>(), shift).prop_map(move |(bits, shift)| (bits >> shift).clamp(least, most));
+    prop_oneof![1 => Just(least), 1 => Just(most), 6 => inside]
+}
+
+/// Scenarios with rates from 1 bit/s to 400 Gbit/s, MTUs from 68 to 65,535 bytes, and times up to the limit of a
+/// run; `link` 0 is the bottleneck. Some are refused by validation.
+pub fn extremes() -> impl Strategy<Value = Scenario> {
+    let mtu = prop_oneof![
+        select(vec![68_u32, 1_500, 9_000, 65_521, 65_522, 65_535]),
+        68..65_536_u32
+    ];
+    let delay = prop_oneof![Just(0), magnitudes(1, DURATION_MAX_NS)];
+    let bytes = prop_oneof![3 => Just(None), 1 => magnitudes(1, 1 << 60).prop_map(Some)];
+    let cc = select(vec!["reno", "cubic", "vegas", "cdg", "bbr"]);
+    let parts = (magnitudes(1, RATE_BPS_MAX), mtu, delay, select(QUEUES), bytes, cc, any::<u64>());
+    parts.prop_map(|(rate, mtu, delay_ns, queue, bytes, cc, seed)| {
+        let qdisc = QdiscSpec::parse(&queue.replace("{}", &rate.to_string()));
+        let bottleneck = LinkSpec {
+            rate_bps: (!queue.contains("rate")).then_some(rate),
+            qdisc: qdisc.expect("a queue of this list"),
+            ..path::link("r", "d")
+        };
+        let mut scenario = path::dumbbell(1, bottleneck, delay_ns, 1);
+        for node in &mut scenario.nodes {
+            if let NodeSpec::Host(host) = node {
+                host.mtu_bytes = mtu;
+            }
+        }
+        let frame_ns = u128::from(mtu) * 8_000_000_000 / u128::from(rate);
+        let busy = frame_ns * u128::from(PACKETS) + u128::from(delay_ns) * 8 + 1;
+        scenario.duration_ns = u64::try_from(busy).unwrap_or(u64::MAX).min(DURATION_MAX_NS);
+        scenario.record.interval_ns = scenario.duration_ns.div_ceil(10);
+        scenario.flows = vec![path::flow("s0", "d", cc)];
+        scenario.flows[0].application = Application::Bulk { bytes };
+        scenario.seed = seed;
+        scenario
+    })
+}
+
+/// The most payload that the bottleneck of one of [`extremes`] lets pass: its rate for the whole run, a shaper's
+/// bucket, and a packet each that was begun before the first and after the last bit.
+///
+/// # Panics
+/// Without a rate on its first link.
+#[must_use]
+pub fn payload_bytes_max(scenario: &Scenario) -> u128 {
+    let facts = scenario.link_facts(&scenario.links[0]);
+    let rate = u128::from(facts.fastest_bps.expect("a bottleneck with a rate"));
+    let mtu = scenario.nodes.iter().filter_map(NodeSpec::host).map(|host| host.mtu_bytes).max();
+    let frame = u128::from(mtu.unwrap_or_default()) + u128::from(ETHERNET_BYTES);
+    let bucket = match &scenario.links[0].qdisc {
+        QdiscSpec::Tbf(spec) => u128::from(spec.burst_bytes),
+        QdiscSpec::Htb(spec) => u128::from(spec.burst_bytes),
+        _ => 0,
+    };
+    let wire = rate * u128::from(scenario.duration_ns) / 8_000_000_000 + bucket + 2 * frame;
+    // Each frame carries at least Ethernet's, IP's and TCP's headers.
+    wire * (frame - 54) / frame
+}
