@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from dragstrip import kernel
+from dragstrip import _core, kernel
+from dragstrip.engines import named
 from dragstrip.engines.vm import machine as vm_machine
 from dragstrip.engines.vm.image import initramfs
 from dragstrip.engines.vm.window import ANSWERED, BODY, FAILED, REFUSED, Window
@@ -51,6 +52,38 @@ def test_a_kernel_is_taken_in_with_the_modules_it_needs(tmp_path: Path) -> None:
 def test_no_kernel_says_how_to_get_one() -> None:
     with pytest.raises(DragstripError, match="kernel fetch"):
         kernel.chosen()
+
+
+@pytest.mark.parametrize(("flows", "field"), [(1_001, "flows"), (300, "nodes")])
+def test_what_is_too_large_is_refused_before_anything_boots(flows: int, field: str) -> None:
+    # From one host; else each from a host of its own.
+    senders = 1 if field == "flows" else flows
+    scenario = {
+        "name": "large",
+        "duration_ns": 10**9,
+        "nodes": [{"kind": "host", "name": f"s{n}"} for n in range(senders)]
+        + [{"kind": "host", "name": "d"}, {"kind": "router", "name": "r"}],
+        "links": [
+            {"name": f"{a}-{b}", "from": a, "to": b, "rate_bps": 10**7}
+            for near in [*(f"s{n}" for n in range(senders)), "d"]
+            for a, b in [(near, "r"), ("r", near)]
+        ],
+        "flows": [
+            {
+                "label": f"f{n}",
+                "sender": f"s{n % senders}",
+                "receiver": "d",
+                "transport": {"protocol": "tcp", "cc": "reno"},
+                "application": {"kind": "bulk"},
+            }
+            for n in range(flows)
+        ],
+    }
+    refusals = named("vm").refusals(json.loads(_core.complete(json.dumps(scenario))), {})
+    assert [(found.field, found.value) for found in refusals] == [
+        (field, str(flows if field == "flows" else flows + 2))
+    ]
+    assert refusals[0].expected.startswith("at most ")
 
 
 def test_a_wrong_path_is_named(tmp_path: Path) -> None:

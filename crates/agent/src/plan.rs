@@ -46,6 +46,10 @@ pub struct Plan {
     pub hops: Vec<Hop>,
 }
 
+/// Hosts and routers: each is a network namespace, and building them is time in which the machine is silent.
+const NODES_MAX: usize = 256;
+/// Flows: each has sockets with buffers of their own in the machine's memory, and ports of its number.
+const FLOWS_MAX: usize = 1_000;
 /// Packets that a queue without a limit may hold.
 const UNLIMITED: u32 = 1_000_000;
 
@@ -226,6 +230,13 @@ impl Side {
 }
 
 fn refuse(scenario: &Scenario, tick_hz: Option<u32>) -> Result<(), Fault> {
+    for (field, count, most) in
+        [("nodes", scenario.nodes.len(), NODES_MAX), ("flows", scenario.flows.len(), FLOWS_MAX)]
+    {
+        if count > most {
+            return refusal(field, count.to_string(), format!("at most {most} on this engine"));
+        }
+    }
     for host in scenario.nodes.iter().filter_map(NodeSpec::host) {
         if host.profile != StackProfile::Linux6 {
             let profile = serialized(&host.profile, None);

@@ -26,6 +26,10 @@ BUILT_IN = ("reno", "cubic")
 """Congestion controls that are no modules in Debian's kernels."""
 TICK_HZ = 250
 """CONFIG_HZ of Debian's kernels."""
+NODES_MAX = 256
+"""Hosts and routers: each is a network namespace, and the machine is silent while they are built."""
+FLOWS_MAX = 1000
+"""Flows: each has sockets with buffers of their own in the machine's memory."""
 
 
 class VirtualMachine(Engine):
@@ -111,6 +115,10 @@ def _own(options: Options) -> list[str]:
 def _not_here(scenario: Json, known: Iterable[str]) -> list[Refusal]:
     """As the agent says it (crates/agent/src/plan.rs, modules.rs), before a machine is started."""
     found = []
+    for field, most in (("nodes", NODES_MAX), ("flows", FLOWS_MAX)):
+        count = len(scenario[field])
+        if count > most:
+            found.append(Refusal(field, str(count), f"at most {most} on this engine"))
     for host in (node for node in scenario["nodes"] if node["kind"] == "host"):
         where = f"host {host['name']}"
         profile, hz = host.get("profile", VirtualMachine.own_stack), host.get("tick_hz")
