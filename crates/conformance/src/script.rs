@@ -295,14 +295,8 @@ mod tests {
             fault("# t\n0 < ack 0 sack 1-99999999999"),
             "line 2: 99999999999: a position from 0 to 1073741824 bytes"
         );
-        assert_eq!(
-            fault("# t\n0 write 1000000"),
-            "line 2: 1000000+0b: at most 1073741824 bytes"
-        );
-        assert_eq!(
-            fault("# t\n0 < data 0..10001"),
-            "line 2: data: at most 10000 segments at once"
-        );
+        assert_eq!(fault("# t\n0 write 1000000"), "line 2: 1000000+0b: at most 1073741824 bytes");
+        assert_eq!(fault("# t\n0 < data 0..10001"), "line 2: data: at most 10000 segments at once");
         let long = format!("# t\n{}", "0 quiet\n".repeat(10_001));
         assert_eq!(fault(&long), "line 10002: more than 10000 lines with a time");
     }

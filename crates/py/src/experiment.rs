@@ -40,16 +40,16 @@ impl PyVariants {
 pub fn varied(table_json: &str, field: &str) -> PyResult<String> {
     panic::caught(table_json, || {
         let axes = core::varied(&value(table_json)?, field).map_err(problem)?;
-        to_json(&axes.into_iter().map(|(path, values)| (path, values.into())).collect::<Map<_, _>>())
+        to_json(
+            &axes.into_iter().map(|(path, values)| (path, values.into())).collect::<Map<_, _>>(),
+        )
     })
 }
 
 /// Dotted path → what is no table, of a table given as JSON.
 #[pyfunction]
 pub fn flat(table_json: &str) -> PyResult<String> {
-    panic::caught(table_json, || {
-        to_json(&core::flat(&value(table_json)?))
-    })
+    panic::caught(table_json, || to_json(&core::flat(&value(table_json)?)))
 }
 
 /// Content given as JSON with the fields set of a JSON list of `[path, value]`.
@@ -115,9 +115,7 @@ pub fn spell_names(content_json: &str) -> PyResult<String> {
 /// Checks a queue's words as an experiment has them; what they are counted in is not known yet.
 #[pyfunction]
 pub fn check_queue(words: &str) -> PyResult<()> {
-    panic::caught(words, || {
-        core::check_queue(words).map_err(problem)
-    })
+    panic::caught(words, || core::check_queue(words).map_err(problem))
 }
 
 /// The algorithm that a flow's `cc` names, and how many flows.

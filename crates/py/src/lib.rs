@@ -73,9 +73,7 @@ fn parse(scenario_json: &str) -> PyResult<Scenario> {
 /// A scenario given as JSON, with every default written out.
 #[pyfunction]
 fn complete(scenario_json: &str) -> PyResult<String> {
-    panic::caught(scenario_json, || {
-        to_json(&parse(scenario_json)?)
-    })
+    panic::caught(scenario_json, || to_json(&parse(scenario_json)?))
 }
 
 /// Everything that is wrong with a scenario given as JSON: field, value, what would be right.
@@ -93,9 +91,7 @@ fn validate(scenario_json: &str) -> PyResult<Vec<(String, String, String)>> {
 /// About how many bytes the columns of a scenario's recording will take in memory.
 #[pyfunction]
 fn recording_bytes(scenario_json: &str) -> PyResult<u64> {
-    panic::caught(scenario_json, || {
-        Ok(parse(scenario_json)?.recording_bytes())
-    })
+    panic::caught(scenario_json, || Ok(parse(scenario_json)?.recording_bytes()))
 }
 
 /// The facts of the ways between pairs of nodes (`crates/scenario/src/path.rs`), as a JSON list: links there and
@@ -175,33 +171,25 @@ fn parse_qdisc(text: &str) -> PyResult<String> {
 /// A rate with its unit, in bits per second.
 #[pyfunction]
 fn parse_rate(text: &str) -> PyResult<u64> {
-    panic::caught(text, || {
-        tc::parse_rate(text).map(Rate::bits_per_second).map_err(parse_error)
-    })
+    panic::caught(text, || tc::parse_rate(text).map(Rate::bits_per_second).map_err(parse_error))
 }
 
 /// A size with its unit, in bytes.
 #[pyfunction]
 fn parse_size(text: &str) -> PyResult<u64> {
-    panic::caught(text, || {
-        tc::parse_size(text).map(ByteCount::get).map_err(parse_error)
-    })
+    panic::caught(text, || tc::parse_size(text).map(ByteCount::get).map_err(parse_error))
 }
 
 /// A time with its unit, in nanoseconds.
 #[pyfunction]
 fn parse_time(text: &str) -> PyResult<u64> {
-    panic::caught(text, || {
-        tc::parse_time(text).map(Duration::as_nanos).map_err(parse_error)
-    })
+    panic::caught(text, || tc::parse_time(text).map(Duration::as_nanos).map_err(parse_error))
 }
 
 /// A share with its per cent sign, from 0 to 1.
 #[pyfunction]
 fn parse_percent(text: &str) -> PyResult<f64> {
-    panic::caught(text, || {
-        tc::parse_percent(text).map_err(parse_error)
-    })
+    panic::caught(text, || tc::parse_percent(text).map_err(parse_error))
 }
 
 /// Python module `dragstrip._core`.

@@ -93,9 +93,7 @@ impl PyMeasured {
     }
 
     fn segment_bytes(&self, flow: i64) -> PyResult<u32> {
-        panic::caught("segment_bytes", || {
-            Ok(self.0.segment_bytes(self.place(flow)?))
-        })
+        panic::caught("segment_bytes", || Ok(self.0.segment_bytes(self.place(flow)?)))
     }
 
     fn queued_links(&self) -> Vec<&str> {
@@ -145,7 +143,9 @@ impl PyMeasured {
                         figure(&self.0, subject.extract()?).map_err(missing)
                     }
                     Figure::RunFigure(figure) => Ok(figure(&self.0)),
-                    Figure::OfFlow(_) | Figure::OfName(_) => Err(PyKeyError::new_err(name.to_owned())),
+                    Figure::OfFlow(_) | Figure::OfName(_) => {
+                        Err(PyKeyError::new_err(name.to_owned()))
+                    }
                 },
             }
         })
@@ -155,7 +155,8 @@ impl PyMeasured {
     fn summary(&self) -> PyResult<String> {
         panic::caught("summary", || {
             let summary = summarise(&self.0).map_err(missing)?;
-            serde_json::to_string(&summary).map_err(|error| PyValueError::new_err(error.to_string()))
+            serde_json::to_string(&summary)
+                .map_err(|error| PyValueError::new_err(error.to_string()))
         })
     }
 }

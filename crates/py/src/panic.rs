@@ -39,7 +39,8 @@ pub fn caught<T>(subject: &str, work: impl FnOnce() -> PyResult<T>) -> PyResult<
     panic::catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|payload| {
         let (message, place) = (message(&*payload), PLACE.take());
         let subject = named(subject);
-        let said = format!("a fault of the core in {place}: {message} ({subject}); please report it");
+        let said =
+            format!("a fault of the core in {place}: {message} ({subject}); please report it");
         Err(PanicError::new_err(said))
     })
 }

@@ -39,7 +39,8 @@ pub use disciplines::netem::{DelayDistribution, LossModel, NetemSpec};
 pub use disciplines::sfq::SfqSpec;
 pub use disciplines::tbf::TbfSpec;
 pub use disciplines::{
-    Buffer, Class, Configuration, Confirmation, Discipline, Facts, KINDS, Kind, Payment, QdiscSpec, Streams,
+    Buffer, Class, Configuration, Confirmation, Discipline, Facts, KINDS, Kind, Payment, QdiscSpec,
+    Streams,
 };
 pub use line::Line;
 pub use peek::Peekable;

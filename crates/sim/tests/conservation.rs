@@ -60,9 +60,8 @@ impl Trial {
         // The same cases every time: a red test must be red again.
         let rng = TestRng::from_seed(config.rng_algorithm, &[self.stream; 32]);
         let mut runner = TestRunner::new_with_rng(config, rng);
-        let outcome = runner.run(kind, |scenario| {
-            (self.check)(&scenario).map_err(TestCaseError::fail)
-        });
+        let outcome =
+            runner.run(kind, |scenario| (self.check)(&scenario).map_err(TestCaseError::fail));
         let Err(error) = outcome else { return };
         let TestError::Fail(reason, scenario) = error else { panic!("{error}") };
         let test = self.test;

@@ -32,17 +32,16 @@ const QUEUES: &[&str] = &[
 /// `least` to `most`, each order of magnitude as likely as another, and the ends themselves.
 fn magnitudes(least: u64, most: u64) -> impl Strategy<Value = u64> {
     let shift = most.leading_zeros()..64;
-    let inside = (any::<u64>(), shift).prop_map(move |(bits, shift)| (bits >> shift).clamp(least, most));
+    let inside =
+        (any::<u64>(), shift).prop_map(move |(bits, shift)| (bits >> shift).clamp(least, most));
     prop_oneof![1 => Just(least), 1 => Just(most), 6 => inside]
 }
 
 /// Scenarios with rates from 1 bit/s to 400 Gbit/s, MTUs from 68 to 65,535 bytes, and times up to the limit of a
 /// run; `link` 0 is the bottleneck. Some are refused by validation.
 pub fn extremes() -> impl Strategy<Value = Scenario> {
-    let mtu = prop_oneof![
-        select(vec![68_u32, 1_500, 9_000, 65_521, 65_522, 65_535]),
-        68..65_536_u32
-    ];
+    let mtu =
+        prop_oneof![select(vec![68_u32, 1_500, 9_000, 65_521, 65_522, 65_535]), 68..65_536_u32];
     let delay = prop_oneof![Just(0), magnitudes(1, DURATION_MAX_NS)];
     let bytes = prop_oneof![3 => Just(None), 1 => magnitudes(1, 1 << 60).prop_map(Some)];
     let cc = select(vec!["reno", "cubic", "vegas", "cdg", "bbr"]);

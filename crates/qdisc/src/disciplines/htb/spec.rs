@@ -71,11 +71,7 @@ impl HtbSpec {
     }
 
     fn framing(&self) -> Framing {
-        Framing {
-            overhead: self.overhead_bytes,
-            mpu: self.mpu_bytes,
-            atm: self.linklayer_atm,
-        }
+        Framing { overhead: self.overhead_bytes, mpu: self.mpu_bytes, atm: self.linklayer_atm }
     }
 
     fn ratespec(&self, rate_bps: u64) -> Vec<u8> {
@@ -179,14 +175,17 @@ impl Configuration for HtbSpec {
                 .into_iter()
                 .map(|(field, bytes)| (format!("leaf.{field}"), bytes))
                 .collect(),
-            pays: [(String::from("rate_bps"), Some(self.rate_bps)), (String::from("ceil_bps"), self.ceil_bps)]
-                .into_iter()
-                .filter_map(|(field, rate_bps)| {
-                    let (seconds, framing) = (MBUFFER_NS as u64 / 1_000_000_000, self.framing());
-                    Some((field, Payment { rate_bps: rate_bps?, seconds, framing }))
-                })
-                .chain(pays.into_iter().map(|(field, pays)| (format!("leaf.{field}"), pays)))
-                .collect(),
+            pays: [
+                (String::from("rate_bps"), Some(self.rate_bps)),
+                (String::from("ceil_bps"), self.ceil_bps),
+            ]
+            .into_iter()
+            .filter_map(|(field, rate_bps)| {
+                let (seconds, framing) = (MBUFFER_NS as u64 / 1_000_000_000, self.framing());
+                Some((field, Payment { rate_bps: rate_bps?, seconds, framing }))
+            })
+            .chain(pays.into_iter().map(|(field, pays)| (format!("leaf.{field}"), pays)))
+            .collect(),
         }
     }
 
