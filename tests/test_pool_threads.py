@@ -65,9 +65,7 @@ def test_a_fault_of_the_core_fails_its_run_alone_and_names_scenario_and_seed(
     reno, cubic, bbr = run_all(races(tmp_path, "reno", "cubic", "bbr"))
     assert reno.summary
     assert bbr.summary
-    assert cubic.failure.startswith(
-        "a fault of the core at cubic, seed 1 with its scenario.json"
-    )
+    assert cubic.failure.startswith("a fault of the core at cubic, seed 1 with its scenario.json")
 
 
 def test_an_interrupt_ends_the_threads_and_leaves_no_recording(tmp_path: Path) -> None:

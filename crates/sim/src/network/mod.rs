@@ -297,7 +297,7 @@ impl<O: Observer> Network<O> {
     pub fn send(&mut self, packet: Packet, first_hop: u32, now: Instant) -> Option<Instant> {
         let len = packet.frame();
         let id = self.packets.insert(packet);
-        self.sent = self.sent.wrapping_add(1);
+        self.sent = self.sent.wrapping_add(1); // for every packet, and 64 bits do not run over by ones
         self.watch.sent(&self.hops, first_hop, id, &self.packets, now);
         self.travel(id, first_hop, len, now, now)
     }
@@ -328,7 +328,6 @@ impl<O: Observer> Network<O> {
                 self.wait_for_neighbour(id, index, hop, at);
                 return Some(first_departure);
             }
-            // Here and below: 64 bits do not run over by ones, and this is done for every packet.
             stage.counters.enqueued = stage.counters.enqueued.wrapping_add(1);
             self.watch.at_stage(index, Event::Enqueued, id, &self.packets, at);
             let Server::Computed(fifo) = &mut stage.server else {
