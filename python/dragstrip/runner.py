@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 PARTIAL = "PARTIAL"
 """Stands in an output folder that is being written, or whose run was interrupted."""
-FIGURES = ("svg", "png", "pdf")
+FIGURES = ("svg", "png", "pdf", "csv")
 """What figures for papers are written as, when somebody asks for them."""
 
 

@@ -111,7 +111,7 @@ def test_figures_for_papers_are_complete_and_well_formed(figures_of: FolderOf, n
     if name == "together":
         assert stems == {
             "goodput", "rtt", "retransmissions", "cdf-rtt", "cdf-throughput",
-            "shares", "pie", "jain", "timeline", "path",
+            "shares", "pie", "jain", "overlay", "delay-throughput", "timeline", "path",
         }  # fmt: skip
     if name == "five":
         assert "pie" not in stems
@@ -164,7 +164,7 @@ def test_twice_the_same_bytes(figures_of: FolderOf, folder_of: FolderOf) -> None
     folder, figures = folder_of("together"), figures_of("together")
     first = (folder / "report.html").read_bytes()
     pictures = {path.name: path.read_bytes() for path in figures.iterdir()}
-    assert len(pictures) == 30
+    assert len(pictures) == 36
     write_report(folder_of("one"), ("svg",))  # Vega's counters go on in between.
     assert write_report(folder, ("svg", "png", "pdf")).read_bytes() == first
     assert {path.name: path.read_bytes() for path in figures.iterdir()} == pictures

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -27,6 +28,7 @@ MARKS = {
     "distribution": "path.curve",
     "shares": "path.area",
     "pie": "path.slice",
+    "scatter": "circle",
     "timelines": "path.curve",
 }
 FIGURES = """[...document.querySelectorAll("figure")].map((figure) => {
@@ -50,9 +52,11 @@ FIGURES = """[...document.querySelectorAll("figure")].map((figure) => {
 
 def expected(name: str) -> set[str]:
     plan = PLANS[name]
-    figures = {"goodput", "rtt", "retransmissions", "cdf-rtt", "cdf-throughput"}
+    figures = {"goodput", "rtt", "retransmissions", "delay-throughput", "cdf-rtt", "cdf-throughput"}
     contenders = {flow.cc for run in plan.runs for flow in run.flows}
     figures |= {f"timeline-{number}" for number in range(1, len(contenders) + 1)}
+    if 2 <= len(contenders) <= 8:
+        figures.add("overlay")
     return figures | ({"shares", "pie", "jain"} if name == "together" else set())
 
 
@@ -113,6 +117,37 @@ def test_without_scripts_the_tables_remain(browser: Browser, page_of: PageOf) ->
     assert "which does not run here" in json.dumps(text)
     assert page.value("document.querySelectorAll('svg.plot').length") == 0
     assert page.value("document.querySelectorAll('figure details tbody tr').length") > 100
+    page.close()
+
+
+SAVED = """(async () => {
+  const texts = [];
+  const make = URL.createObjectURL;
+  URL.createObjectURL = (blob) => { texts.push(blob.text()); return make(blob); };
+  for (const button of document.querySelectorAll("figure button.csv")) button.click();
+  URL.createObjectURL = make;
+  return Promise.all(texts);
+})()"""
+
+
+def test_every_figure_is_saved_as_csv(browser: Browser, page_of: PageOf) -> None:
+    page = browser.page(page_of("together"))
+    texts = page.value(SAVED)
+    names = page.value(
+        "[...document.querySelectorAll('.chart-data')].map((data) => JSON.parse(data.textContent).name)"
+    )
+    saved = {name: list(csv.reader(text.splitlines())) for name, text in zip(names, texts, strict=True)}
+    for name, (head, *body) in saved.items():
+        assert body, name
+        assert {len(row) for row in body} == {len(head)}, name
+        assert not any(cell in ("NaN", "undefined", "") for row in body for cell in row[2:]), name
+    goodput = page.value(
+        "[...document.querySelectorAll('.chart-data')].map((data) => JSON.parse(data.textContent))"
+        ".find((figure) => figure.name === 'goodput').bars"
+    )
+    assert [(row[0], float(row[1])) for row in saved["goodput"][1:]] == [(bar[0], bar[2]) for bar in goodput]
+    assert sum(float(row[2]) for row in saved["pie"][1:]) == pytest.approx(1.0)
+    assert page.complaints() == []
     page.close()
 
 
@@ -190,9 +225,9 @@ def test_arrow_keys_read_a_figure(browser: Browser, page_of: PageOf) -> None:
 def test_an_algorithm_can_be_taken_away(browser: Browser, page_of: PageOf) -> None:
     page = browser.page(page_of("alone"))
     count = "[...document.querySelectorAll('{}')].filter((part) => part.checkVisibility()).length"
-    assert page.value(count.format("figure")) == 11
+    assert page.value(count.format("figure")) == 13
     page.value("document.querySelector('.toggles input[value=vegas]').click()")
-    assert page.value(count.format("figure")) == 10
+    assert page.value(count.format("figure")) == 12
     assert page.value("document.querySelectorAll('[data-faded]').length") > 5
     # Also after the figures are drawn anew.
     size = {"width": 700, "height": 900, "deviceScaleFactor": 1, "mobile": False}

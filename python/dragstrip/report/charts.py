@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -15,6 +16,7 @@ from dragstrip.report.figure import (
     Axis,
     Bar,
     Bars,
+    Cloud,
     Distribution,
     Figure,
     Line,
@@ -22,22 +24,24 @@ from dragstrip.report.figure import (
     Part,
     Pie,
     Rule,
+    Scatter,
     Stroke,
     TimeLines,
 )
 from dragstrip.report.figure import Shares as StackedShares
+from dragstrip.report.load import FloatArray, middle_of
 from dragstrip.report.quantity import RATES, TIMES_MS, Unit, unit_for
-from dragstrip.report.series import Curve
+from dragstrip.report.series import EMPTY, Curve
 from dragstrip.report.setups import Contender, Setup
 from dragstrip.report.stats import Row
 from dragstrip.report.stats import Statistic as Measured
-from dragstrip.report.timeline import timelines
+from dragstrip.report.timeline import overlay, timelines
 
 # A wider spread than this (95th percentile of one to 5th of another) is drawn on a logarithmic axis.
 LOG_RATIO = 15.0
 JAIN_WIDTH, JAIN_HEIGHT = 340, 120
 
-GROUPS = ("summary", "cdf", "shares", "time")
+GROUPS = ("summary", "scatter", "cdf", "shares", "overlay", "time")
 Text = Callable[[float | None], str]
 
 
@@ -48,7 +52,9 @@ def all_figures(
     return {
         "summary": summary_bars(table),
         "cdf": [figure for figure in (rtt_cdf(setup, curves), throughput_cdf(setup, curves)) if figure],
+        "scatter": [figure for figure in (delay_throughput(setup, curves),) if figure],
         "shares": share_figures(setup, shares) if shares else [],
+        "overlay": [figure for figure in (overlay(setup, curves),) if figure],
         "time": timelines(setup, curves),
     }
 
@@ -131,6 +137,69 @@ def _cdf_scale(lines: list[Line], rule: float | None) -> tuple[float, float, boo
     if least > 0 and low > 0 and high / low > LOG_RATIO:
         return least * 0.9, max(ends) * 1.1, True
     return 0.0, max(max(ends) * 1.02, 1e-9), False
+
+
+# --- delay against throughput ----------------------------------------------------------------------
+
+# A normal distribution has 39 % of its points within one standard deviation's ellipse, 86 % within two.
+DEVIATIONS = 1.0
+POINTS_MAX = 300
+ELLIPSE_POINTS_MIN = 8
+
+
+def delay_throughput(setup: Setup, curves: list[Curves]) -> Figure | None:
+    """A point per second: its median RTT and its throughput; of each contender the medians and an ellipse."""
+    known = [entry for entry in curves if len(entry.seconds)]
+    if not known:
+        return None
+    unit = unit_for(max(float(entry.seconds.y.max()) for entry in known), RATES)
+    clouds = [_cloud(entry, unit) for entry in known]
+    idle_ms = setup.path.rtt_ns / 1e6
+    every = [curve for cloud in clouds for curve in (cloud.points, cloud.ellipse) if len(curve)]
+    high_x = max(float(curve.x.max()) for curve in every) * 1.05
+    high_y = max(float(curve.y.max()) for curve in every) * 1.08
+    rule = Rule(idle_ms, f"idle {quantity.milliseconds(idle_ms)}") if 0 < idle_ms <= high_x else None
+    spoken = quantity.listing([f"{cloud.label} {cloud.note}" for cloud in clouds])
+    return Figure(
+        "delay-throughput",
+        "Delay against throughput",
+        f"Throughput against round-trip time, a point per second. Medians: {spoken}.",
+        Scatter(
+            Axis("Round-trip time (ms)", 0, max(high_x, 1e-9), "ms"),
+            Axis(f"Throughput ({unit.name})", 0, max(high_y, 1e-9), unit.name),
+            clouds,
+            rule,
+        ),
+        _algorithms([entry.contender for entry in known]),
+    )
+
+
+def _cloud(entry: Curves, unit: Unit) -> Cloud:
+    x, y = entry.seconds.x, entry.seconds.y / unit.divisor
+    middle = middle_of(x), middle_of(y)
+    every = -(-len(x) // POINTS_MAX)
+    note = f"{quantity.milliseconds(middle[0])}, {unit.text(middle[1] * unit.divisor)}"
+    contender = entry.contender
+    points = Curve(x[::every], y[::every])
+    return Cloud(contender.title, note, contender.colour, points, _ellipse(x, y), middle, contender.dash)
+
+
+def _ellipse(x: FloatArray, y: FloatArray) -> Curve:
+    """One standard deviation around the mean, as far as neither quantity is negative."""
+    if len(x) < ELLIPSE_POINTS_MIN:
+        return EMPTY
+    # The Cholesky factor of the covariance makes the ellipse of a circle.
+    apart_x, apart_y = x - x.mean(), y - y.mean()
+    xx, xy, yy = (
+        float((a * b).sum()) / (len(x) - 1)
+        for a, b in ((apart_x, apart_x), (apart_x, apart_y), (apart_y, apart_y))
+    )
+    along = xy / math.sqrt(xx) if xx > 0 else 0.0
+    across = math.sqrt(max(yy - along**2, 0.0))
+    turn = np.linspace(0.0, 2.0 * np.pi, 61)
+    around_x = x.mean() + DEVIATIONS * math.sqrt(xx) * np.cos(turn)
+    around_y = y.mean() + DEVIATIONS * (along * np.cos(turn) + across * np.sin(turn))
+    return Curve(np.maximum(around_x, 0.0), np.maximum(around_y, 0.0))
 
 
 # --- what each costs, at a glance -----------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
@@ -45,6 +46,8 @@ class Curves:
     rtt_median_ms: float | None
     throughput_cdf: Curve
     throughput_median_bps: float | None
+    # A point per flow and second: its median RTT (ms) and what arrived (bit/s).
+    seconds: Curve
     panels: dict[str, Panel]
 
 
@@ -83,6 +86,7 @@ def _curves(setup: Setup, contender: Contender) -> Curves:
         rtt_median_ms=middle_of(rtts) if len(rtts) else None,
         throughput_cdf=cdf(rates),
         throughput_median_bps=middle_of(rates) if len(rates) else None,
+        seconds=_seconds(contender),
         panels={
             "throughput": _panel(setup, contender, _throughput_line(timeline_bin_s(setup))),
             "rtt": _panel(setup, contender, _rtt_curve),
@@ -90,6 +94,21 @@ def _curves(setup: Setup, contender: Contender) -> Curves:
             "queue": _queue_panel(setup, contender),
         },
     )
+
+
+def _seconds(contender: Contender) -> Curve:
+    """Median RTT and throughput of every second in which there are both, of all flows and repeats."""
+    delays, rates = [], []
+    for recording, flow in _flows(contender):
+        rate, rtt = _rate_curve(recording, flow, "wire_bytes", 1.0), _rtt_curve(recording, flow)
+        second = np.floor(rtt.x).astype(np.int64)
+        for at, bps in zip(rate.x.tolist(), rate.y.tolist(), strict=True):
+            here = rtt.y[second == math.floor(at)]
+            here = here[np.isfinite(here)]
+            if len(here) and math.isfinite(bps):
+                delays.append(middle_of(here))
+                rates.append(bps)
+    return Curve(np.asarray(delays, dtype=np.float64), np.asarray(rates, dtype=np.float64))
 
 
 def _flows(contender: Contender) -> Iterator[tuple[Recording, RecordedFlow]]:

@@ -24,6 +24,7 @@ from dragstrip.report.figure import (
     Line,
     Part,
     Pie,
+    Scatter,
     Shares,
     Stroke,
     TimeLines,
@@ -84,6 +85,22 @@ def _content(content: Content) -> Json:
             }
         case Pie():
             return {"kind": "pie", "parts": [_part(part) for part in content.parts]}
+        case Scatter():
+            clouds = [
+                {
+                    "label": cloud.label,
+                    "note": cloud.note,
+                    "colour": cloud.colour,
+                    "dash": cloud.dash,
+                    "points": _places(cloud.points, content.x, content.y),
+                    "ellipse": _places(cloud.ellipse, content.x, content.y),
+                    "middle": [_short(value) for value in cloud.middle],
+                }
+                for cloud in content.clouds
+            ]
+            rule = [content.rule.at, content.rule.text] if content.rule else None
+            axes = {"x": _axis(content.x), "y": _axis(content.y)}
+            return {"kind": "scatter", **axes, "clouds": clouds, "rule": rule}
         case TimeLines():
             panels = [
                 {
@@ -147,6 +164,10 @@ def _stroke(stroke: Stroke, x: Axis, y: Axis) -> Json:
     }
 
 
+def _places(curve: Curve, x: Axis, y: Axis) -> list[list[int]]:
+    return [steps(curve.x, x, STEPS_X), steps(curve.y, y, STEPS_Y)]
+
+
 def _known(curve: Curve) -> Curve:
     known = np.isfinite(curve.y)
     return curve if known.all() else Curve(curve.x[known], curve.y[known])
@@ -194,6 +215,13 @@ def table(figure: Figure) -> Table:
             return _share_table(content)
         case Pie() as content:
             return _table(["Name", "Share of all"], [[part.label, part.note] for part in content.parts])
+        case Scatter() as content:
+            heads = ["Name", f"Median {content.x.title}", f"Median {content.y.title}", "Points"]
+            rows = [
+                [cloud.label, *map(_digits, cloud.middle), quantity.count(len(cloud.points))]
+                for cloud in content.clouds
+            ]
+            return _table(heads, rows)
         case TimeLines() as content:
             return _time_table(content)
         case unknown:

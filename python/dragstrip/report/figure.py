@@ -119,6 +119,29 @@ class Pie:
 
 
 @dataclass(frozen=True)
+class Cloud:
+    """Points that belong together, an ellipse around them (none around few points), and their medians."""
+
+    label: str
+    note: str
+    colour: str
+    points: Curve
+    ellipse: Curve
+    middle: tuple[float, float]
+    dash: tuple[int, ...] = SOLID
+
+
+@dataclass(frozen=True)
+class Scatter:
+    """One quantity against another, a cloud per contender; better is towards the upper left."""
+
+    x: Axis
+    y: Axis
+    clouds: Sequence[Cloud]
+    rule: Rule | None = None
+
+
+@dataclass(frozen=True)
 class Stroke:
     """Curves that look alike; only those that are `main` are read out at the cursor."""
 
@@ -151,7 +174,7 @@ class TimeLines:
     height: int = 78
 
 
-Content: TypeAlias = Distribution | Bars | Shares | Pie | TimeLines
+Content: TypeAlias = Distribution | Bars | Shares | Pie | Scatter | TimeLines
 
 
 @dataclass(frozen=True)

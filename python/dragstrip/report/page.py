@@ -61,6 +61,7 @@ class Section:
     verdicts: list[Verdict]
     reasons: list[Reason]
     limits: Table | None
+    capacity: bool
     path_wide: Markup
     path_tall: Markup
     links: Table

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
+import numpy as np
+
 from dragstrip.report import quantity
-from dragstrip.report.collect import Curves
+from dragstrip.report.collect import Curves, timeline_bin_s
 from dragstrip.report.collect import Panel as Lines
 from dragstrip.report.colours import GREY
 from dragstrip.report.figure import Axis, Figure, Panel, Rule, Stroke, TimeLines
@@ -13,6 +16,8 @@ from dragstrip.report.quantity import RATES, SIZES, TIMES_MS, Unit, unit_for
 from dragstrip.report.series import Curve
 from dragstrip.report.setups import Setup
 
+# What leaves at an opportunity of a trace.
+TRACE_BITS = 1500 * 8
 # Of a panel on paper, by how many contenders there are to stand side by side.
 WIDTHS = (400, 400, 250, 210, 185)
 
@@ -55,6 +60,57 @@ def timelines(setup: Setup, curves: list[Curves]) -> list[Figure]:
     return figures
 
 
+# Curves of more contenders than this in one panel hide each other.
+OVERLAID_MAX = 8
+
+
+def overlay(setup: Setup, curves: list[Curves]) -> Figure | None:
+    """All contenders on one axis; none where there is one alone, or a crowd."""
+    if not 2 <= len(curves) <= OVERLAID_MAX:
+        return None
+    scales = [s for s in _common_scales(setup, curves) if not (s.key == "queue" and setup.together)]
+    if not scales:
+        return None
+    panels = []
+    for scale in scales:
+        strokes = capacity(setup, scale.unit) if scale.key == "throughput" else []
+        for entry in curves:
+            lines, contender = entry.panels[scale.key], entry.contender
+            scaled = [Curve(curve.x, curve.y / scale.unit.divisor) for curve in lines.main]
+            if scaled:
+                look = Stroke(
+                    scaled, contender.colour, 1.3, dash=contender.dash, label=contender.title, main=True
+                )
+                strokes.append(look)
+        panels.append(Panel(_axis(scale), strokes, scale.rule))
+    return Figure(
+        "overlay",
+        "All on one axis",
+        f"{quantity.listing([entry.contender.title for entry in curves])} over "
+        f"{quantity.seconds(setup.end_s)}, on common axes.",
+        TimeLines(Axis("Time (s)", 0, setup.end_s, "s"), panels, WIDTHS[0], 120),
+        list(dict.fromkeys(entry.contender.cc for entry in curves)),
+    )
+
+
+def capacity(setup: Setup, unit: Unit) -> list[Stroke]:
+    """What the bottleneck's trace would have carried, a line behind the throughput; none without a trace."""
+    links = {str(link.get("name")): link for link in setup.scenario.get("links") or []}
+    # The loader has put the medium into the link.
+    medium = links.get(setup.queue_link or "", {}).get("medium") or {}
+    opportunities = np.asarray(medium.get("opportunities_ms") or [], dtype=np.float64) / 1e3
+    if medium.get("kind") != "trace" or not len(opportunities) or opportunities[-1] <= 0:
+        return []
+    bin_s = timeline_bin_s(setup)
+    bins = max(1, round(setup.end_s / bin_s))
+    # A trace that is over begins again.
+    rounds = math.ceil(bins * bin_s / opportunities[-1])
+    times = (opportunities[None, :] + opportunities[-1] * np.arange(rounds)[:, None]).ravel()
+    counts, edges = np.histogram(times, bins=bins, range=(0.0, bins * bin_s))
+    rates = counts * TRACE_BITS / bin_s / unit.divisor
+    return [Stroke([Curve(edges[1:] - bin_s / 2, rates)], GREY, 1.0, 0.7, step=False, label="capacity")]
+
+
 def _common_scales(setup: Setup, curves: list[Curves]) -> list[_Scale]:
     idle_ms = setup.path.rtt_ns / 1e6
     rate_bps = setup.path.rate_bps
@@ -66,6 +122,9 @@ def _common_scales(setup: Setup, curves: list[Curves]) -> list[_Scale]:
         ("queue", "Queue", SIZES, None, ""),
     ):
         top = max(entry.panels[key].greatest() for entry in curves)
+        if key == "throughput":
+            known = [float(curve.y.max()) for stroke in capacity(setup, RATES[0]) for curve in stroke.curves]
+            top = max(top, *known) if top > 0 and known else top
         if top > 0:
             unit = unit_for(top, units)
             shown = Rule(unit.scale(rule), text) if rule and rule <= top * 1.1 else None
@@ -76,8 +135,13 @@ def _common_scales(setup: Setup, curves: list[Curves]) -> list[_Scale]:
 def _panel(setup: Setup, entry: Curves, scale: _Scale) -> Panel:
     # A queue that several share has nobody's colour.
     colour = GREY if scale.key == "queue" and setup.together else entry.contender.colour
-    y = Axis(f"{scale.title} ({scale.unit.name})", 0, scale.unit.scale(scale.top) * 1.05, scale.unit.name)
-    return Panel(y, _strokes(entry.panels[scale.key], colour, scale.unit), scale.rule)
+    behind = capacity(setup, scale.unit) if scale.key == "throughput" else []
+    strokes = _strokes(entry.panels[scale.key], colour, scale.unit)
+    return Panel(_axis(scale), [*behind, *strokes], scale.rule)
+
+
+def _axis(scale: _Scale) -> Axis:
+    return Axis(f"{scale.title} ({scale.unit.name})", 0, scale.unit.scale(scale.top) * 1.05, scale.unit.name)
 
 
 def _strokes(lines: Lines, colour: str, unit: Unit) -> list[Stroke]:

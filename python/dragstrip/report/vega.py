@@ -21,6 +21,7 @@ from dragstrip.report.figure import (
     Part,
     Pie,
     Rule,
+    Scatter,
     Shares,
     Stroke,
     TimeLines,
@@ -77,6 +78,8 @@ def spec(figure: Figure) -> Spec:
             drawn = _shares(content)
         case Pie() as content:
             drawn = _pie(content)
+        case Scatter() as content:
+            drawn = _scatter(content)
         case TimeLines() as content:
             drawn = _time_lines(content)
         case unknown:
@@ -264,6 +267,49 @@ def _pie(content: Pie) -> Spec:
         },
         "layer": [arcs, text] if len(data) <= PARTS_MAX else [arcs],
     }
+
+
+def _scatter(content: Scatter) -> Spec:
+    """Points, ellipses and medians with their names."""
+    labels = [cloud.label for cloud in content.clouds]
+    legend = _legend(len(labels), 4, symbol="circle")
+    colours = _nominal("who", labels, [cloud.colour for cloud in content.clouds], legend)
+
+    def places(which: Sequence[tuple[str, Curve]]) -> Spec:
+        return _rows(
+            [
+                {"x": round(x, 5), "y": round(y, 5), "who": who, "order": order}
+                for who, curve in which
+                for order, (x, y) in enumerate(zip(curve.x.tolist(), curve.y.tolist(), strict=True))
+            ]
+        )
+
+    xy = {
+        "x": _linear("x", content.x.low, content.x.high, {"title": content.x.title, "tickCount": 6}),
+        "y": _linear("y", content.y.low, content.y.high, {"title": content.y.title, "tickCount": 5}),
+    }
+    middles = _rows([{"x": c.middle[0], "y": c.middle[1], "who": c.label} for c in content.clouds])
+    order = {"field": "order", "type": "quantitative"}
+    layers: list[Spec] = [
+        {
+            "data": places([(cloud.label, cloud.points) for cloud in content.clouds]),
+            "mark": {"type": "circle", "size": 12, "opacity": 0.35, "clip": True},
+            "encoding": {**xy, "color": colours},
+        },
+        {
+            "data": places([(cloud.label, cloud.ellipse) for cloud in content.clouds]),
+            "mark": {"type": "line", "strokeWidth": 1.4, "clip": True},
+            "encoding": {**xy, "color": colours, "order": order},
+        },
+        {
+            "data": middles,
+            "mark": {"type": "circle", "size": 70, "opacity": 1},
+            "encoding": {**xy, "color": colours},
+        },
+    ]
+    scale: Spec = {"domain": [content.x.low, content.x.high], "nice": False}
+    rule = _upright_rule(content.rule, scale) if content.rule else []
+    return {"layer": [*rule, *layers], "width": WIDTH, "height": HEIGHT}
 
 
 def _time_lines(content: TimeLines) -> Spec:

@@ -9,10 +9,11 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from dragstrip.report import charts, page, picture, render, tables, verdict, why
+from dragstrip.report import charts, page, picture, render, rows, tables, timeline, verdict, why
 from dragstrip.report.collect import curves_of, shares_of
 from dragstrip.report.colours import assign
 from dragstrip.report.load import Bundle, load
+from dragstrip.report.quantity import RATES
 from dragstrip.report.setups import Setup, algorithms_of, setups_of
 from dragstrip.report.stats import rows_of
 
@@ -76,6 +77,7 @@ def _section(setup: Setup, number: int, colours: dict[str, str]) -> page.Section
         verdicts=verdict.verdicts(setup, rows),
         reasons=why.reasons(setup),
         limits=why.limits(setup),
+        capacity=bool(timeline.capacity(setup, RATES[0])),
         path_wide=Markup(picture.draw(setup.scenarios, colours, upright=False)),  # noqa: S704 - our own SVG
         path_tall=Markup(picture.draw(setup.scenarios, colours, upright=True)),  # noqa: S704 - our own SVG
         links=tables.links(setup),
@@ -91,6 +93,13 @@ def _export(
 ) -> None:
     """The figures of a setup for papers; those over time side by side in one."""
     if not section.drawn:
+        return
+    if "csv" in endings:
+        for drawn in (drawn for pictures in section.pictures.values() for drawn in pictures):
+            text = rows.csv_text(drawn.figure)
+            (folder / f"{prefix}{drawn.figure.name}.csv").write_text(text, encoding="utf-8")
+    endings = [ending for ending in endings if ending != "csv"]
+    if not endings:
         return
     columns = []
     for group, pictures in section.pictures.items():

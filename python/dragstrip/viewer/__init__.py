@@ -19,7 +19,19 @@ from dragstrip import outside
 
 HERE = Path(__file__).parent
 # Each after those that it imports from.
-MODULES = ("data", "marks", "axes", "cursor", "timelines", "distribution", "bars", "shares", "page")
+MODULES = (
+    "data",
+    "marks",
+    "axes",
+    "cursor",
+    "timelines",
+    "distribution",
+    "bars",
+    "scatter",
+    "shares",
+    "rows",
+    "page",
+)
 
 _IMPORT = re.compile(
     r'^import (?:\* as (?P<whole>\w+)|(?P<names>\{[^}]*\})) from "\./(?P<module>\w+)\.js";$', re.M

@@ -1,11 +1,14 @@
 // Finds the figures of a page, draws them, links their cursors, and hides algorithms that a reader takes away.
 
+import { html } from "./marks.js";
+import { button } from "./rows.js";
 import * as bars from "./bars.js";
 import * as distribution from "./distribution.js";
+import * as scatter from "./scatter.js";
 import * as shares from "./shares.js";
 import * as timelines from "./timelines.js";
 
-const KINDS = { bars, interval: bars, distribution, shares, pie: shares, timelines };
+const KINDS = { bars, interval: bars, distribution, scatter, shares, pie: shares, timelines };
 
 /** One moment that several figures show; each follows it, any may move it. */
 function linkOf(links, group, place) {
@@ -44,6 +47,7 @@ function start() {
     drawn.set(host, { figure, link: linkOf(links, host.closest("section"), host), width: 0 });
     draw(host);
     observer.observe(host);
+    button(figure, source.parentElement.querySelector("details") ?? source.parentElement, html);
   }
   if (!form) return;
   form.hidden = false;

@@ -81,6 +81,8 @@ function curves(group, stroke, x, y, left, right) {
   mark("path", {
     class: stroke.main ? "curve main" : "curve",
     d,
+    // One of several in its panel fades when its algorithm is taken away.
+    "data-colour": stroke.main && stroke.label ? stroke.colour : undefined,
     stroke: stroke.colour,
     "stroke-width": stroke.width,
     "stroke-opacity": stroke.opacity < 1 ? stroke.opacity : undefined,

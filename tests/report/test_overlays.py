@@ -1,0 +1,105 @@
+"""All contenders in one figure: over time on one axis, and delay against throughput; a trace behind the throughput."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dragstrip
+from dragstrip.report import charts, embed, vega
+from dragstrip.report.collect import curves_of
+from dragstrip.report.colours import assign
+from dragstrip.report.figure import Figure, Scatter, TimeLines
+from dragstrip.report.load import load
+from dragstrip.report.quantity import RATES
+from dragstrip.report.setups import Setup, algorithms_of, setups_of
+from dragstrip.report.stats import rows_of
+from dragstrip.report.timeline import capacity
+
+from . import synthetic
+
+
+def the_setup(folder: Path) -> Setup:
+    bundle = load(folder)
+    [setup] = setups_of(bundle.runs, assign(algorithms_of(bundle.runs)))
+    return setup
+
+
+def figures_of(setup: Setup) -> dict[str, Figure]:
+    groups = charts.all_figures(setup, rows_of(setup), curves_of(setup), None)
+    return {figure.name: figure for group in groups.values() for figure in group}
+
+
+@pytest.fixture
+def setup(tmp_path: Path) -> Setup:
+    synthetic.write(synthetic.compare(["reno", "vegas"], repeats=2, duration_s=20.0), tmp_path)
+    return the_setup(tmp_path)
+
+
+def test_all_contenders_are_on_one_axis(setup: Setup) -> None:
+    figures = figures_of(setup)
+    content = figures["overlay"].content
+    assert isinstance(content, TimeLines)
+    for panel, alone in zip(content.panels, figures["timeline-2"].content.panels, strict=True):  # type: ignore[union-attr]
+        assert [stroke.label for stroke in panel.strokes] == ["reno", "vegas"]
+        assert panel.y == alone.y
+        [own] = [stroke for stroke in alone.strokes if stroke.main]
+        assert np.array_equal(panel.strokes[1].curves[0].y, own.curves[0].y)
+
+
+def test_one_alone_has_no_overlay(tmp_path: Path) -> None:
+    synthetic.write(synthetic.compare(["reno"], duration_s=4.0), tmp_path)
+    assert "overlay" not in figures_of(the_setup(tmp_path))
+
+
+def test_a_cloud_has_the_medians_of_its_seconds(setup: Setup) -> None:
+    content = figures_of(setup)["delay-throughput"].content
+    assert isinstance(content, Scatter)
+    for entry, cloud in zip(curves_of(setup), content.clouds, strict=True):
+        assert len(cloud.points) == 2 * 20
+        assert cloud.middle == (
+            pytest.approx(float(np.median(entry.seconds.x))),
+            pytest.approx(float(np.median(entry.seconds.y)) / 1e6),
+        )
+        # One standard deviation in each direction, around the mean.
+        assert float(cloud.ellipse.x.max()) == pytest.approx(
+            float(entry.seconds.x.mean() + np.std(entry.seconds.x, ddof=1)), rel=0.01
+        )
+        # Medians of seconds are near the table's, which are over all samples.
+        assert cloud.middle[0] == pytest.approx(entry.rtt_median_ms, rel=0.1)
+    assert [row[0].text for row in embed.table(figures_of(setup)["delay-throughput"]).rows] == [
+        "reno",
+        "vegas",
+    ]
+    assert vega.spec(figures_of(setup)["delay-throughput"])["layer"]
+
+
+def test_a_trace_is_drawn_behind_the_throughput(tmp_path: Path) -> None:
+    trace = tmp_path / "cell.trace"
+    # 12 Mbit/s in the first half of each second, 3 Mbit/s in the second.
+    lines = [*range(1, 501), *range(504, 1001, 4)]
+    trace.write_text("".join(f"{line}\n" for line in lines))
+    race = dragstrip.compare(
+        ["cubic", "bbr"],
+        trace=str(trace),
+        rtt="20ms",
+        queue="bfifo limit 60kb",
+        duration="6s",
+    )
+    dragstrip.run(race, tmp_path / "out")
+    setup = the_setup(tmp_path / "out")
+    [stroke] = capacity(setup, RATES[0])
+    [curve] = stroke.curves
+    mean = float(curve.y.mean())
+    assert mean == pytest.approx(len(lines) * 12_000, rel=0.01)
+    assert float(curve.y.max()) == pytest.approx(12e6, rel=0.03)
+    for name in ("overlay", "timeline-1"):
+        content = figures_of(setup)[name].content
+        assert isinstance(content, TimeLines)
+        assert content.panels[0].strokes[0].label == "capacity"
+        assert content.panels[0].y.high >= 12.0
+    for entry in curves_of(setup):
+        for line in entry.panels["throughput"].main:
+            assert float(np.nanmax(line.y)) <= 1.05 * 12e6
