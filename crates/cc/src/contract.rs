@@ -298,10 +298,10 @@ pub trait CongestionControl {
         window.ssthresh
     }
 
-    /// `min_tso_segs`: the smallest burst, packets.
-    fn min_tso_segs(&self, view: &View, window: &Window) -> u32 {
+    /// `min_tso_segs`: the smallest burst, packets; `None`: the host's `tcp_min_tso_segs`.
+    fn min_tso_segs(&self, view: &View, window: &Window) -> Option<u32> {
         let _ = (view, window);
-        2
+        None
     }
 
     /// `sndbuf_expand`: send buffer as a multiple of the window.

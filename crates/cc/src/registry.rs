@@ -95,7 +95,7 @@ macro_rules! algorithms {
                 fn cong_control self (&mut self, view: &View, window: &mut Window, sample: &RateSample) (view, window, sample) -> ();
                 fn keeps_app_limited self (&self) () -> bool;
                 fn min_cwnd self (&self, window: &Window) (window) -> u32;
-                fn min_tso_segs self (&self, view: &View, window: &Window) (view, window) -> u32;
+                fn min_tso_segs self (&self, view: &View, window: &Window) (view, window) -> Option<u32>;
                 fn sndbuf_factor self (&self) () -> u32;
                 fn phase self (&self, view: &View, window: &Window) (view, window) -> &'static str;
                 fn variables self (&self, view: &View, window: &Window, tell: &mut dyn FnMut(&'static str, f64)) (view, window, tell) -> ();

@@ -206,7 +206,7 @@ impl Connection {
         assert!(ssthresh >= 1, "{name}, {hook}: ssthresh {ssthresh}");
         // 0 beyond 16 s per packet, BBR's unit of bandwidth; no RTT here is as long.
         assert!(pacing_rate > 0, "{name}, {hook}: pacing rate 0");
-        assert!(self.cc.min_tso_segs(&self.view, &self.window) >= 1);
+        assert_ne!(self.cc.min_tso_segs(&self.view, &self.window), Some(0));
         assert!(self.cc.min_cwnd(&self.window) <= ssthresh);
         assert!(!self.cc.phase(&self.view, &self.window).is_empty());
         let mut listed = about().iter().find(|row| row.name == name).unwrap().variables.iter();

@@ -103,8 +103,11 @@ pub struct SynOptions {
     pub sack_permitted: bool,
 }
 
-/// Room for the values of options other than timestamps: three SACK blocks, or a SYN's.
-const OPTION_WORDS: usize = 6;
+/// Room for the values of options: a SYN's, or four SACK blocks, or three and the timestamps behind them.
+const OPTION_WORDS: usize = 8;
+
+/// Where the timestamps lie.
+const STAMPS: usize = 6;
 
 /// A segment: 56 bytes, so that a packet's record with its routing fits a cache line. `stamped` is a `bool` of its own
 /// so that [`crate::Body`] finds room for its discriminant in it.
@@ -114,7 +117,6 @@ pub struct Segment {
     pub seq: u64,
     /// Next byte expected from the other side.
     pub ack: u64,
-    timestamps: Timestamps,
     /// Receive window in bytes, scale already applied.
     pub window: u32,
     options: [u32; OPTION_WORDS],
@@ -144,13 +146,19 @@ impl Segment {
     #[inline]
     #[must_use]
     pub fn timestamps(&self) -> Option<Timestamps> {
-        self.stamped.then_some(self.timestamps)
+        let stamps = Timestamps { val: self.options[STAMPS], ecr: self.options[STAMPS + 1] };
+        self.stamped.then_some(stamps)
     }
 
     /// Adds the timestamps option.
+    ///
+    /// # Panics
+    /// Beside four SACK blocks (debug builds).
     #[inline]
     pub fn set_timestamps(&mut self, timestamps: Timestamps) {
-        self.timestamps = timestamps;
+        debug_assert!(self.stamped || self.sack().count() < 4);
+        self.options[STAMPS] = timestamps.val;
+        self.options[STAMPS + 1] = timestamps.ecr;
         self.stamped = true;
     }
 
@@ -164,22 +172,28 @@ impl Segment {
     /// The SACK blocks, the most recent first.
     #[inline]
     pub fn sack(&self) -> impl Iterator<Item = SackBlock> + '_ {
-        let words = if self.flags.has(Flags::SYN) { &[][..] } else { &self.options[..] };
+        let words = match (self.flags.has(Flags::SYN), self.stamped) {
+            (true, _) => &[][..],
+            (false, true) => &self.options[..STAMPS],
+            (false, false) => &self.options[..],
+        };
         let blocks = words.chunks_exact(2).take_while(|edges| edges[0] != edges[1]);
         blocks.map(|edges| SackBlock { start: edges[0] as i32, end: edges[1] as i32 })
     }
 
-    /// Sets the SACK option to these blocks, none of them empty: at most three, the most recent first.
+    /// Sets the SACK option to these blocks, none of them empty: at most four, or three beside timestamps, the most recent
+    /// first.
     ///
     /// # Panics
-    /// With more than three blocks or an empty one, and on a SYN (debug builds).
+    /// With more blocks than that; with an empty one, and on a SYN (debug builds).
     #[inline]
     pub fn set_sack(&mut self, blocks: &[SackBlock]) {
         debug_assert!(!self.flags.has(Flags::SYN) && blocks.iter().all(|b| b.start != b.end));
-        self.options = [0; OPTION_WORDS];
+        let words = if self.stamped { &mut self.options[..STAMPS] } else { &mut self.options[..] };
+        words.fill(0);
         for (index, block) in blocks.iter().enumerate() {
-            self.options[2 * index] = block.start as u32;
-            self.options[2 * index + 1] = block.end as u32;
+            words[2 * index] = block.start as u32;
+            words[2 * index + 1] = block.end as u32;
         }
     }
 
@@ -199,15 +213,14 @@ impl Segment {
         let SynOptions { mss, window_scale, sack_permitted } = options;
         self.flags = self.flags.with(Flags::SYN);
         let scale = window_scale.map_or(0, |shift| u32::from(shift) + 1);
-        self.options = [u32::from(mss), scale, u32::from(sack_permitted), 0, 0, 0];
+        self.options[..3].copy_from_slice(&[u32::from(mss), scale, u32::from(sack_permitted)]);
     }
 
-    /// Values of timestamps and SACK blocks, zero where there are none: two headers with the same options have the same.
+    /// Values of timestamps and SACK blocks, zero where there are none: two headers of the same length with the same options have
+    /// the same.
     #[must_use]
-    pub fn option_words(&self) -> [u32; 2 + OPTION_WORDS] {
-        let Timestamps { val, ecr } = self.timestamps().unwrap_or_default();
-        let [a, b, c, d, e, f] = self.options;
-        [val, ecr, a, b, c, d, e, f]
+    pub fn option_words(&self) -> [u32; OPTION_WORDS] {
+        self.options
     }
 
     /// Bytes of IP's and TCP's headers: 20 + 20 + options; a SYN carries 20 bytes of options, timestamps take 12, SACK 4 and
@@ -291,7 +304,17 @@ mod tests {
             assert_eq!(segment.has_sack(), !blocks.is_empty());
             let sack = if blocks.is_empty() { 0 } else { 4 + 8 * blocks.len() as u32 };
             assert_eq!(segment.frame_len(), 1514 + sack);
+            assert_eq!(segment.timestamps(), Some(Timestamps::default()));
         }
         assert_eq!(block(500, 1_000).range(1_000), (500, 1_000), "a DSACK lies below");
+        let four = [block(0, 1), block(2, 3), block(4, 5), block(6, 7)];
+        let mut bare = Segment::new(0, 0, Flags::ACK);
+        bare.set_sack(&four);
+        assert!(bare.sack().eq(four) && bare.timestamps().is_none());
+        assert_eq!(bare.frame_len(), 54 + 36);
+        bare.set_sack(&four[..3]);
+        bare.set_timestamps(Timestamps { val: 8, ecr: 9 });
+        assert!(bare.sack().eq(four[..3].iter().copied()));
+        assert_eq!((bare.timestamps(), bare.frame_len()), (Some(Timestamps { val: 8, ecr: 9 }), 54 + 40));
     }
 }

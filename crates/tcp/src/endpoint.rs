@@ -233,6 +233,9 @@ impl Endpoint {
                 self.acknowledge(now, out);
             }
             self.tell_mark(ecn);
+            if segment.ack >= self.sender.view().snd_una {
+                self.receiver.accept_cwr(segment);
+            }
             let received = self.receiver.on_data(
                 segment,
                 ecn,
@@ -258,6 +261,9 @@ impl Endpoint {
         }
         self.sender.set_now(now);
         self.receiver.take_timestamp(segment);
+        if segment.ack >= self.sender.view().snd_una {
+            self.receiver.accept_cwr(segment);
+        }
         self.sender.on_ack(segment, &mut Io { receiver: &mut self.receiver, out });
         0
     }
@@ -340,7 +346,9 @@ impl Endpoint {
         let codepoint =
             if ecn { ecn::codepoint(self.ecn_mode(), Carries::Syn) } else { Ecn::NotEct };
         let mut segment = Segment::new(0, 0, flags);
-        segment.window = self.receiver.initial_window();
+        // A client does not know yet (tcp_connect_init).
+        let stamped = self.role == Role::Server && self.options.timestamps;
+        segment.window = self.receiver.initial_window(stamped);
         let Options { sack, timestamps, scaling, advmss } = self.options;
         segment.set_syn_options(SynOptions {
             mss: advmss.min(u16::MAX.into()) as u16,

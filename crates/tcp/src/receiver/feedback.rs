@@ -1,7 +1,7 @@
 //! What the receiver tells the sender of marks (`tcp_ecn_check_ce`, `tcp_ecn_accept_cwr`; `dctcp_ece_ack_update`).
 
 use super::acknowledge::Acknowledger;
-use crate::segment::{Ecn, Flags, Segment};
+use crate::segment::Ecn;
 use dragstrip_cc::EcnMode;
 
 /// The echo and what it depends on.
@@ -66,11 +66,13 @@ impl Feedback {
         self.marked = marked;
     }
 
-    /// CWR: the echo has been heard.
-    pub fn accept_cwr(&mut self, segment: &Segment, acks: &mut Acknowledger) {
-        if self.mode.is_some() && segment.flags.has(Flags::CWR) {
+    /// CWR: the echo has been heard. With data, the sender's window may be very low: it is acknowledged at once.
+    pub fn accept_cwr(&mut self, with_data: bool, acks: &mut Acknowledger) {
+        if self.mode.is_some() {
             self.echo = false;
-            acks.acknowledge_now();
+            if with_data {
+                acks.acknowledge_now();
+            }
         }
     }
 }

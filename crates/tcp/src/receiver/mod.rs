@@ -94,9 +94,9 @@ impl Receiver {
         self.rcv_nxt
     }
 
-    /// Window to announce in the handshake, never scaled.
-    pub fn initial_window(&self) -> u32 {
-        self.window.initial()
+    /// Window to announce in the handshake, never scaled. `stamped`: timestamps have been agreed on.
+    pub fn initial_window(&mut self, stamped: bool) -> u32 {
+        self.window.initial(stamped)
     }
 
     /// Shift of the windows announced after the handshake, if scaling is agreed on.
@@ -134,6 +134,14 @@ impl Receiver {
             && val >= self.ts_recent
         {
             self.ts_recent = val;
+        }
+    }
+
+    /// CWR counts on whatever acknowledges, data or not (`tcp_ecn_accept_cwr` in `tcp_ack`), unless it is an ACK from the past.
+    #[inline]
+    pub fn accept_cwr(&mut self, segment: &Segment) {
+        if segment.flags.has(Flags::CWR) {
+            self.feedback.accept_cwr(segment.len > 0, &mut self.acks);
         }
     }
 
@@ -193,7 +201,8 @@ impl Receiver {
     ) -> Received {
         let end = segment.end_seq();
         self.take_timestamp(segment);
-        self.feedback.accept_cwr(segment, &mut self.acks);
+        // tcp_data_queue: a duplicate that no ACK has reported yet is forgotten.
+        self.reassembly.forget_duplicate();
         let before = self.rcv_nxt;
         let mut new_bytes = 0;
         if segment.seq <= self.rcv_nxt && end > self.rcv_nxt {
@@ -204,7 +213,7 @@ impl Receiver {
             new_bytes = end - self.rcv_nxt;
             self.rcv_nxt = end;
             if !self.reassembly.is_empty() {
-                let (next, had) = self.reassembly.absorb(end);
+                let (next, had) = self.reassembly.absorb(end, self.dsack);
                 self.rcv_nxt = next;
                 // What was queued had been counted when it came.
                 new_bytes = new_bytes.saturating_sub(had.min(new_bytes));
@@ -269,8 +278,10 @@ impl Receiver {
     pub fn acknowledgement(&mut self, now: Instant, seq: u64) -> Segment {
         let mut segment = Segment::new(seq, 0, Flags::ACK);
         if self.sack {
-            let mut blocks = [SackBlock::default(); 3];
-            let count = self.reassembly.blocks(self.rcv_nxt, &mut blocks);
+            // RFC 2018 §3: four fit, three beside timestamps.
+            let mut blocks = [SackBlock::default(); 4];
+            let room = if self.timestamps { 3 } else { 4 };
+            let count = self.reassembly.blocks(self.rcv_nxt, &mut blocks[..room]);
             if count > 0 {
                 segment.set_sack(&blocks[..count]);
             }

@@ -36,7 +36,22 @@ impl Reassembly {
         self.duplicate = Some((start, end));
     }
 
-    /// Queues `[start, end)`; how many of the bytes are new.
+    pub fn forget_duplicate(&mut self) {
+        self.duplicate = None;
+    }
+
+    /// `tcp_dsack_extend`: the pending duplicate grows by what touches it.
+    fn extend_duplicate(&mut self, start: u64, end: u64) {
+        match &mut self.duplicate {
+            None => self.duplicate = Some((start, end)),
+            Some(pending) if start <= pending.1 && pending.0 <= end => {
+                *pending = (pending.0.min(start), pending.1.max(end));
+            }
+            Some(_) => {}
+        }
+    }
+
+    /// Queues `[start, end)`; how many of the bytes are new. What of it had come before is reported (`tcp_data_queue_ofo`).
     pub fn insert(&mut self, start: u64, end: u64, dsack: bool) -> u64 {
         // Arrivals are nearly always at or near the end.
         let mut first = self.ranges.len();
@@ -48,14 +63,18 @@ impl Reassembly {
         let mut had = 0;
         while last < self.ranges.len() && self.ranges[last].0 <= end {
             let (low, high) = self.ranges[last];
+            if dsack && high > start && low < end {
+                if low < start || (low == start && high >= end) {
+                    self.set_duplicate(start, high.min(end));
+                } else {
+                    self.extend_duplicate(low, high.min(end));
+                }
+            }
             had += high.min(end).saturating_sub(low.max(start));
             merged = (merged.0.min(low), merged.1.max(high));
             last += 1;
         }
         let new = (end - start) - had;
-        if new == 0 && dsack {
-            self.set_duplicate(start, end);
-        }
         match last - first {
             0 => self.ranges.insert(first, merged),
             1 => self.ranges[first] = merged,
@@ -96,8 +115,14 @@ impl Reassembly {
     }
 
     /// The in-order edge has reached `next`: takes out what now continues it. The new edge, and how many of the
-    /// queued bytes lay below `next`.
-    pub fn absorb(&mut self, mut next: u64) -> (u64, u64) {
+    /// queued bytes lay below `next`; the first of them are reported as duplicates (`tcp_ofo_queue`).
+    pub fn absorb(&mut self, mut next: u64, dsack: bool) -> (u64, u64) {
+        if let Some(&(start, _)) = self.ranges.first()
+            && dsack
+            && start < next
+        {
+            self.extend_duplicate(start, next);
+        }
         let mut taken = 0;
         let mut overlap = 0;
         for &(start, end) in &self.ranges {
@@ -126,8 +151,8 @@ impl Reassembly {
         self.recent_count = if self.ranges.is_empty() { 0 } else { kept };
     }
 
-    /// Fills in up to three blocks, a pending duplicate first; how many.
-    pub fn blocks(&mut self, ack: u64, into: &mut [SackBlock; 3]) -> usize {
+    /// Fills in as many blocks as there is room for, a pending duplicate first; how many.
+    pub fn blocks(&mut self, ack: u64, into: &mut [SackBlock]) -> usize {
         let mut count = 0;
         if let Some((start, end)) = self.duplicate.take() {
             into[0] = SackBlock::relative(ack, start, end);
@@ -171,9 +196,9 @@ mod tests {
         let mut reassembly = Reassembly::default();
         reassembly.insert(2000, 3000, true);
         reassembly.insert(4000, 5000, true);
-        assert_eq!(reassembly.absorb(2000), (3000, 0));
+        assert_eq!(reassembly.absorb(2000, false), (3000, 0));
         assert_eq!(reported(&mut reassembly, 3000), [(1000, 2000)]);
-        assert_eq!(reassembly.absorb(4500), (5000, 500));
+        assert_eq!(reassembly.absorb(4500, false), (5000, 500));
         assert!(reassembly.is_empty());
         assert_eq!(reassembly.memory(), 0);
     }

@@ -42,6 +42,8 @@ struct Tuning {
     adv_win_scale: i32,
     moderate: bool,
     tuning: ReceiveTuning,
+    /// Segments offered at first, at most (`tcp_select_initial_window` before 3.x).
+    few: u64,
     rmem_max: u64,
     core_rmem_max: u64,
     /// By how much the buffer grows at a time, where it grows by steps (`recvbuf_inc`).
@@ -54,6 +56,13 @@ struct Tuning {
 }
 
 impl Tuning {
+    /// `tcp_select_initial_window`: whole segments, and no more than an unscaled field holds. Few at first in old kernels: while
+    /// the offer then grows, every segment is acknowledged at once.
+    fn initial(&self, full: u64, mss: u64) -> u64 {
+        let whole = if full > mss { full - full % mss } else { full };
+        whole.min(65_535).min(self.few * self.advmss)
+    }
+
     fn window_from_space(&self, space: u64) -> u64 {
         if self.adv_win_scale <= 0 {
             space >> -self.adv_win_scale
@@ -87,6 +96,7 @@ impl WindowOffer {
             adv_win_scale: settings.adv_win_scale,
             moderate: settings.moderate_rcvbuf,
             tuning: settings.profile.receive_tuning,
+            few: u64::from(settings.profile.initial_offer),
             rmem_max: settings.rmem[2],
             core_rmem_max: settings.core_rmem_max,
             step: settings.bsd.receive_step,
@@ -105,12 +115,7 @@ impl WindowOffer {
             ReceiveTuning::Fixed => settings.rmem[1],
         };
         let full = tuning.window_from_space(rcvbuf);
-        // tcp_select_initial_window: whole segments, and no more than an unscaled field holds.
-        let whole = if full > tuning.mss { full - full % tuning.mss } else { full };
-        // Few segments at first (tcp_select_initial_window before 3.x): while the offer then grows,
-        // every segment is acknowledged at once.
-        let few = u64::from(settings.profile.initial_offer) * tuning.advmss;
-        let initial = whole.min(65_535).min(few);
+        let initial = tuning.initial(full, tuning.mss);
         let space = tuning.rmem_max.max(tuning.core_rmem_max);
         let scale = if settings.window_scaling {
             (space.max(1).ilog2().saturating_sub(15)).min(14)
@@ -128,7 +133,7 @@ impl WindowOffer {
             last_echo: 0,
             space_seq: 0,
             space_at: Instant::ZERO,
-            space: initial.min(10 * tuning.advmss),
+            space: initial,
             step_since: None,
             step_bytes: 0,
             settings: tuning,
@@ -147,13 +152,20 @@ impl WindowOffer {
             self.clamp = (2 * reserved).max(self.clamp - reserved);
             self.ssthresh = self.ssthresh.min(self.clamp);
         }
+        self.space = self.ssthresh.min(self.offered).min(10 * reserved);
         if !scaling {
             self.scale = 0;
             self.clamp = self.clamp.min(65_535);
         }
     }
 
-    pub fn initial(&self) -> u32 {
+    /// What the handshake offers. On Linux segments count without the room for timestamps until these are agreed on.
+    pub fn initial(&mut self, stamped: bool) -> u32 {
+        if matches!(self.settings.tuning, ReceiveTuning::Headroom | ReceiveTuning::Twice) {
+            let mss = self.settings.advmss - if stamped { 12 } else { 0 };
+            self.offered = self.settings.initial(self.clamp, mss);
+            self.ssthresh = self.offered;
+        }
         self.offered as u32
     }
 

@@ -472,8 +472,8 @@ impl CongestionControl for Bbr {
         self.in_probe_rtt
     }
 
-    fn min_tso_segs(&self, _view: &View, window: &Window) -> u32 {
-        min_tso_segs(window)
+    fn min_tso_segs(&self, _view: &View, window: &Window) -> Option<u32> {
+        Some(min_tso_segs(window))
     }
 
     /// It may slow-start even in recovery.

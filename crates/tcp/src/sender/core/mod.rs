@@ -42,7 +42,7 @@ use crate::segment::{Ecn, Segment};
 use crate::snapshot::LimitedBy;
 use crate::ticks::Ticks;
 use dragstrip_cc::{Algorithm, CaState, CongestionControl, PacingStatus, View, Window};
-use dragstrip_units::Instant;
+use dragstrip_units::{Duration, Instant};
 use rate::RateState;
 use sack::SackCache;
 use std::sync::Arc;
@@ -94,6 +94,8 @@ pub(in crate::sender) struct Core {
     pub has_cong_control: bool,
     /// CWR is to be set on the next new segment.
     pub cwr_pending: bool,
+    /// How long ago the ACK in hand came, as `view.now` says, ns; 0 without one.
+    pub since_arrival_ns: u32,
 }
 
 impl Core {
@@ -153,6 +155,7 @@ impl Core {
             settings: Arc::clone(settings),
             ticks: settings.ticks(),
             cwr_pending: false,
+            since_arrival_ns: 0,
         }
     }
 
@@ -202,7 +205,13 @@ impl Core {
     /// The tick that it is.
     #[inline]
     pub fn tick(&self) -> u64 {
-        self.ticks.at(self.view.now)
+        self.ticks.at(self.jiffy())
+    }
+
+    /// Where the tick counter and its timers are: they know nothing of an ACK's arrival.
+    #[inline]
+    pub fn jiffy(&self) -> Instant {
+        self.view.now + Duration::from_nanos(u64::from(self.since_arrival_ns))
     }
 
     /// Whole ticks since `sent_us`.

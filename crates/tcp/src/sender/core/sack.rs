@@ -6,7 +6,7 @@ use crate::segment::Segment;
 /// The blocks of the last ACK: what they covered needs no second look (`recv_sack_cache`).
 #[derive(Clone, Debug, Default)]
 pub(super) struct SackCache {
-    blocks: [(u64, u64); 3],
+    blocks: [(u64, u64); 4],
     /// Duplicate segments reported so far (`dsack_dups`).
     duplicates: u64,
     /// One past the highest byte SACKed; meaningful while something is SACKed.
@@ -37,7 +37,7 @@ impl Core {
         segment: &Segment,
         ack: &mut Ack,
     ) -> Option<Dsack> {
-        let mut blocks = [(0, 0); 3];
+        let mut blocks = [(0, 0); 4];
         let mut count = 0;
         for (block, wire) in blocks.iter_mut().zip(segment.sack()) {
             *block = wire.range(segment.ack);
@@ -211,7 +211,7 @@ impl Core {
             self.board.marks_mut(number).clear(Marks::SACKED);
         }
         self.view.sacked_out = 0;
-        self.sacks.blocks = [(0, 0); 3];
+        self.sacks.blocks = [(0, 0); 4];
     }
 
     /// `tcp_shift_skb_data`: segment `number` and the one after it are one skb from now on if both are SACKed

@@ -25,6 +25,8 @@ impl Marks {
     pub const BURST_END: Self = Self(32);
     /// RACK has found it lost, and does not look at it again before it is retransmitted (the kernel takes it off its list).
     pub const JUDGED: Self = Self(64);
+    /// Pushed: PSH goes with the data whenever it is sent (`tcp_flags` of `tcp_skb_cb`).
+    pub const PUSHED: Self = Self(128);
 
     #[inline]
     pub const fn has(self, other: Self) -> bool {

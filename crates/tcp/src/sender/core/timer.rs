@@ -43,7 +43,7 @@ impl Core {
     /// In `delay` ticks, as the host's timers go.
     #[inline]
     pub fn set_timer(&mut self, delay: u64) {
-        self.timer.deadline = self.ticks.timer(self.view.now, delay.min(self.timer.max_ticks));
+        self.timer.deadline = self.ticks.timer(self.jiffy(), delay.min(self.timer.max_ticks));
     }
 
     /// After the retransmission timeout.

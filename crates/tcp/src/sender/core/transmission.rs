@@ -47,6 +47,13 @@ impl Default for Transmission {
     }
 }
 
+/// Flags of a data segment. `ends_burst`: it is the last of several that leave together, which is pushed so that receivers do
+/// not wait for more to merge with it (Linux 5.4, `__tcp_transmit_skb`).
+#[inline]
+fn flags(marks: Marks, ends_burst: bool) -> Flags {
+    Flags::ACK.with_if(Flags::PSH, ends_burst || marks.has(Marks::PUSHED))
+}
+
 impl Core {
     /// The first unsent segment alone.
     pub fn one_segment(&mut self) -> Burst {
@@ -90,15 +97,15 @@ impl Core {
         for _ in 0..burst.segments {
             let len = u64::from(self.view.mss).min(burst_end - self.view.snd_nxt) as u16;
             let end = self.view.snd_nxt + u64::from(len);
-            // The last segment of every burst is pushed, so that receivers do not wait for
-            // more to merge with it (Linux 5.4, __tcp_transmit_skb).
-            let last_of_burst = end == burst_end;
-            let forced = burst.segments > 1 && last_of_burst;
-            let flags = Flags::ACK.with_if(Flags::PSH, forced || (pushed && end == chunk_end));
             let mut sent = Sent { seq: self.view.snd_nxt, len, ..Sent::default() };
+            let last_of_burst = end == burst_end;
             if last_of_burst {
                 sent.marks.set(Marks::BURST_END);
             }
+            if pushed && end == chunk_end {
+                sent.marks.set(Marks::PUSHED);
+            }
+            let flags = flags(sent.marks, burst.segments > 1 && last_of_burst);
             self.stamp(&mut sent, departure_us);
             self.board.push(&sent);
             // A segment that is alone counts as sent, or nothing would ever send it again.
@@ -180,13 +187,15 @@ impl Core {
         self.before_data();
         let departure_us = self.view.departure.as_micros_floor();
         let mut payload = 0;
-        for number in number..number + u64::from(segments) {
+        let last = number + u64::from(segments) - 1;
+        for number in number..=last {
             let mut sent = self.board.get(number);
             self.stamp(&mut sent, departure_us);
             sent.marks.set(Marks::EVER_RETRANS);
             self.board.set(number, &sent);
             self.counters.retransmits += 1;
-            self.emit(stack, &sent, Flags::ACK, false, io);
+            let flags = flags(sent.marks, segments > 1 && number == last);
+            self.emit(stack, &sent, flags, false, io);
             payload += u64::from(sent.len);
         }
         self.after_data(payload, u64::from(segments));

@@ -77,7 +77,9 @@ pub(in crate::sender) fn max_burst(core: &Core) -> u32 {
         bytes = bytes.saturating_add(u64::from(core.view.gso_max_bytes >> halvings));
     }
     let bytes = bytes.min(u64::from(core.view.gso_max_bytes)) as u32;
-    let floor = core.cc.min_tso_segs(&core.view, &core.window).min(core.settings.min_tso_segs);
+    // tcp_tso_segs: the algorithm's own, if it has one.
+    let own = core.cc.min_tso_segs(&core.view, &core.window);
+    let floor = own.unwrap_or(core.settings.min_tso_segs);
     (bytes / core.view.mss).max(floor)
 }
 

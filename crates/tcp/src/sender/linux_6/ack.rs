@@ -43,6 +43,7 @@ impl Linux6 {
     ) {
         let now = core.view.now;
         core.view.now = arrival_of_ack(core, now);
+        core.since_arrival_ns = now.since(core.view.now).as_nanos() as u32;
         let mut ack = Ack::new(core);
         if is_predicted(core, segment, io.receiver.rcv_nxt()) {
             ack.flags.set(AckFlags::PREDICTED);
@@ -53,6 +54,7 @@ impl Linux6 {
             self.new_ack(core, segment, &mut ack)
         };
         core.view.now = now;
+        core.since_arrival_ns = 0;
         self.xmit_recovery(core, rexmit, io);
         let sent = self.push_pending(core, io);
         if ack.flags.has(AckFlags::SET_TIMER) && !sent {
@@ -60,12 +62,15 @@ impl Linux6 {
         }
     }
 
-    /// An ACK from the past: only its SACK blocks tell anything.
+    /// An ACK from the past: only its SACK blocks tell anything; a duplicate among them can undo a reduction even when
+    /// nothing is out.
     fn old_ack(&mut self, core: &mut Core, segment: &Segment, ack: &mut Ack) -> Rexmit {
-        if !segment.has_sack() || core.view.packets_out == 0 {
+        if !segment.has_sack() {
             return Rexmit::None;
         }
         self.sacktag(core, segment, ack);
+        // What it reports never counts as delivered (tcp_count_delivered is not reached).
+        core.view.delivered -= u64::from(ack.sack_delivered);
         self.alert(core, ack, false)
     }
 
