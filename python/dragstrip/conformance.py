@@ -35,6 +35,8 @@ class Played:
     checks: int
     known_gap: str | None = None
     failures: list[Failure] = field(default_factory=list)
+    sent: list[str] = field(default_factory=list)
+    """What left the endpoint, a line each, up to the first failure on the wire."""
 
     @property
     def fine(self) -> bool:
@@ -76,7 +78,7 @@ def _judged(text: str, entry: dict[str, Any], engine: str) -> Played:
     gap = found.group(1).strip() if found and named(engine).model else None
     failed, passed = ("known gap", "gap closed") if gap else ("fail", "pass")
     verdict = failed if failures else passed
-    return Played(entry["name"], engine, verdict, entry["checks"], gap, failures)
+    return Played(entry["name"], engine, verdict, entry["checks"], gap, failures, entry["sent"])
 
 
 def document(played: list[Played]) -> dict[str, Any]:
@@ -88,10 +90,12 @@ def document(played: list[Played]) -> dict[str, Any]:
     return {"counts": counts, "scripts": [asdict(one) for one in played]}
 
 
-def table(played: list[Played]) -> str:
-    """For people: failures with their lines, then a line per engine."""
+def table(played: list[Played], *, trace: bool = False) -> str:
+    """For people: failures with their lines, what was sent if asked for (`trace`), then a line per engine."""
     lines = []
     for one in played:
+        if trace:
+            lines += [f"{one.script} on {one.engine}:", *(f"  {sent}" for sent in one.sent)]
         if one.verdict == "pass":
             continue
         lines.append(

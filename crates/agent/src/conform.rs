@@ -85,6 +85,8 @@ struct Kernel {
     /// Initial sequence number of the socket, once seen.
     own_isn: Option<u32>,
     scaling: bool,
+    /// The shift that the socket announced on its SYN.
+    scale: u8,
     mss: i64,
     seen: Vec<Packet>,
 }
@@ -133,6 +135,7 @@ impl Kernel {
             start: 0,
             own_isn: None,
             scaling: script.peer.scaling && script.sysctl("tcp_window_scaling") != Some("0"),
+            scale: 0,
             mss: script.segment_bytes(),
             seen: Vec::new(),
         };
@@ -178,7 +181,8 @@ impl Kernel {
         };
         if let Some(raw) = wire::read(&buffer[..length.min(buffer.len())]) {
             let isn = *self.own_isn.get_or_insert(raw.sequence);
-            let scale = if self.scaling && !raw.packet.syn { 7 } else { 0 };
+            self.scale = raw.scale.unwrap_or(self.scale);
+            let scale = if self.scaling && !raw.packet.syn { self.scale } else { 0 };
             let mut packet = raw.packet;
             packet.at_ns = stamp - self.start;
             packet.seq = i64::from(raw.sequence.wrapping_sub(isn) as i32) - 1;

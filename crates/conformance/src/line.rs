@@ -217,11 +217,11 @@ fn blocks(word: &str) -> Result<Vec<Range>, String> {
     word.split(',').map(|block| range(block, "-")).collect()
 }
 
-/// Blocks that a peer can report: three fit beside timestamps.
+/// Blocks that a peer can report.
 fn option(blocks: Vec<Range>) -> Result<Vec<Range>, String> {
     match blocks.iter().find(|(from, to)| from == to) {
         Some(_) => Err("sack: a block from one position to a later one".to_owned()),
-        None if blocks.len() > 3 => Err("sack: at most three blocks".to_owned()),
+        None if blocks.len() > 4 => Err("sack: at most four blocks".to_owned()),
         None => Ok(blocks),
     }
 }

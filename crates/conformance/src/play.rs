@@ -96,6 +96,8 @@ pub struct Outcome {
     pub checks: usize,
     /// Those that were not met. After the first one on the wire the rest of the script is not played.
     pub failures: Vec<Failure>,
+    /// All that left until then, a line each.
+    pub sent: Vec<String>,
 }
 
 /// An outcome seen in the light of what is known.
@@ -127,13 +129,18 @@ impl Outcome {
 /// Plays a script on a stack.
 pub fn play(script: &Script, stack: &mut dyn Stack) -> Outcome {
     let mut player = Player::new(script, stack);
-    let mut outcome = Outcome { checks: 0, failures: Vec::new() };
+    let mut outcome = Outcome { checks: 0, failures: Vec::new(), sent: Vec::new() };
+    judge(script, &mut player, &mut outcome);
+    outcome.sent = player.seen.iter().map(|packet| player.describe(packet)).collect();
+    outcome
+}
+
+fn judge(script: &Script, player: &mut Player<'_>, outcome: &mut Outcome) {
     let mut failed = |line: usize, expected: &str, got: String| {
         outcome.failures.push(Failure { line, expected: expected.to_owned(), got });
     };
     if let Err(got) = player.open() {
-        failed(0, "the handshake", got);
-        return outcome;
+        return failed(0, "the handshake", got);
     }
     for line in &script.lines {
         let asks = matches!(line.action, Action::Ask(_));
@@ -142,14 +149,13 @@ pub fn play(script: &Script, stack: &mut dyn Stack) -> Outcome {
         if let Err(got) = player.line(line) {
             failed(line.number, &line.text, got);
             if !asks {
-                return outcome;
+                return;
             }
         }
     }
     if let Err(got) = player.quiet() {
         failed(script.lines.last().map_or(0, |line| line.number), "nothing more", got);
     }
-    outcome
 }
 
 struct Player<'a> {

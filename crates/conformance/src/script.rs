@@ -119,6 +119,13 @@ impl Script {
             let message = "a title in a comment, and lines with times, are needed".to_owned();
             return Err(Fault { line: 1, message });
         }
+        let crowded = |line: &&Line| matches!(&line.action, Action::Reply(reply) if reply.sack.len() > 3);
+        if let Some(line) = script.lines.iter().find(crowded)
+            && script.timestamps()
+        {
+            let message = "sack: at most three blocks beside timestamps".to_owned();
+            return Err(Fault { line: line.number, message });
+        }
         Ok(script)
     }
 
@@ -262,7 +269,7 @@ mod tests {
         );
         assert_eq!(
             fault("# t\n0 < ack 0 sack 1-2,3-4,5-6,7-8"),
-            "line 2: sack: at most three blocks"
+            "line 2: sack: at most three blocks beside timestamps"
         );
         assert_eq!(fault("# t\n5 connect\n4 quiet"), "line 3: 4: goes back in time");
     }

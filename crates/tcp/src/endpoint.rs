@@ -304,6 +304,7 @@ impl Endpoint {
                 self.ecn = granted && ecn::asks(self.ecn_mode(), self.sender.settings());
                 let rtt = self.handshake_rtt(segment, now);
                 self.establish(now, segment, rtt);
+                self.receiver.owe_ack();
                 self.acknowledge(now, out);
                 self.sender.push(now, &mut Io { receiver: &mut self.receiver, out });
             }
@@ -320,7 +321,8 @@ impl Endpoint {
         let reserved = self.sender.settings().advmss() - if stamped { 12 } else { 0 };
         let Options { sack, timestamps, scaling, .. } = options;
         let feedback = self.ecn.then(|| self.ecn_mode());
-        self.receiver.establish(now, feedback, sack, timestamps, scaling, reserved);
+        let mss = self.sender.view().mss;
+        self.receiver.establish(now, feedback, sack, timestamps, scaling, reserved, mss);
         self.sender.establish(now, segment, rtt_us, self.syn_retransmits);
     }
 
@@ -463,6 +465,6 @@ mod tests {
     /// docs/performance.md: what a flow takes when it is idle. It has two endpoints, and each carries one stack's state.
     #[test]
     fn an_endpoint_carries_one_stack_s_state() {
-        assert!(size_of::<Endpoint>() <= 1_856, "{}", size_of::<Endpoint>());
+        assert!(size_of::<Endpoint>() <= 1_872, "{}", size_of::<Endpoint>());
     }
 }

@@ -34,6 +34,9 @@ def conform(
         list[str] | None, typer.Argument(metavar="[SCRIPT]...", help="Names or files; default: all.")
     ] = None,
     engine: Annotated[str, typer.Option("--engine", help=ENGINES)] = "sim",
+    trace: Annotated[
+        bool, typer.Option("--trace", help="Print every segment that the endpoint sends.")
+    ] = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Play conformance scripts: described time lines of one TCP endpoint, with what it has to send.
@@ -51,7 +54,7 @@ def conform(
     if as_json:
         print_json(conformance.document(played))
     else:
-        typer.echo(conformance.table(played))
+        typer.echo(conformance.table(played, trace=trace))
     if not all(one.fine for one in played):
         raise typer.Exit(1)
 

@@ -24,6 +24,8 @@ const CE: u8 = 3;
 pub struct Raw {
     pub sequence: u32,
     pub packet: Packet,
+    /// The shift of the windows to come, which only a SYN says.
+    pub scale: Option<u8>,
 }
 
 /// Reads a frame from the socket under test; nothing if it is something else, or ends the connection.
@@ -56,11 +58,13 @@ pub fn read(frame: &[u8]) -> Option<Raw> {
         window_bytes: u32::from(short(14)),
         ..Packet::default()
     };
-    read_options(tcp.get(20..header)?, &mut packet);
-    Some(Raw { sequence: long(4), packet })
+    let scale = read_options(tcp.get(20..header)?, &mut packet);
+    Some(Raw { sequence: long(4), packet, scale })
 }
 
-fn read_options(mut options: &[u8], packet: &mut Packet) {
+/// Fills in SACK blocks and timestamps; the window's scale, if it is there.
+fn read_options(mut options: &[u8], packet: &mut Packet) -> Option<u8> {
+    let mut scale = None;
     let word = |bytes: &[u8]| u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
     let relative = |number: u32| i64::from(number.wrapping_sub(PEER_ISN) as i32) - 1;
     while let [kind, rest @ ..] = options {
@@ -70,7 +74,7 @@ fn read_options(mut options: &[u8], packet: &mut Packet) {
         }
         let length = rest.first().map_or(0, |length| usize::from(*length));
         if *kind == 0 || length < 2 || length > options.len() {
-            return;
+            return scale;
         }
         let body = &options[2..length];
         match (*kind, body.len()) {
@@ -79,11 +83,13 @@ fn read_options(mut options: &[u8], packet: &mut Packet) {
                 packet.sack =
                     blocks.map(|b| (relative(word(b)), relative(word(&b[4..])))).collect();
             }
+            (3, 1) => scale = Some(body[0].min(14)),
             (8, 8) => packet.timestamps = Some((word(body), word(&body[4..]))),
             _ => {}
         }
         options = &options[length..];
     }
+    scale
 }
 
 /// The frame of a segment of the peer's.

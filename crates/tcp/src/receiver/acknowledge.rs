@@ -12,6 +12,8 @@ use dragstrip_units::{Duration, Instant};
 const MAX_QUICK: u32 = 16;
 /// `TCP_FASTRETRANS_THRESH`: duplicates sent uncompressed.
 const UNCOMPRESSED_DUPLICATES: u32 = 3;
+const TCP_MSS_DEFAULT: u32 = 536;
+const TCP_MIN_MSS: u32 = 88;
 
 #[derive(Clone, Debug)]
 #[repr(C)] // what every segment needs lies together: see sockets.rs
@@ -24,7 +26,7 @@ pub(super) struct Acknowledger {
     quick: u32,
     /// Largest segment seen (`rcv_mss`).
     rcv_mss: u32,
-    /// Length of the last segment, if it was no short one (2.2's `last_seg_size`).
+    /// Length of the last segment, if it may be a full one of a smaller size (`last_seg_size`).
     last_len: u32,
     /// `ICSK_ACK_NOW`.
     now: bool,
@@ -107,6 +109,19 @@ impl Acknowledger {
         self.delack.map_or(Instant::NEVER, |delack| delack.1).min(self.compressed_deadline)
     }
 
+    /// `tcp_initialize_rcv_mss`: they are taken for no longer than one's own.
+    pub fn cap_segment_size(&mut self, mss: u32) {
+        if self.style != DelayedAck::Spacing {
+            self.rcv_mss = self.rcv_mss.min(mss.max(TCP_MIN_MSS));
+        }
+    }
+
+    /// How long the peer's segments are (`rcv_mss`), bytes.
+    #[inline]
+    pub fn segment_size(&self) -> u32 {
+        self.rcv_mss
+    }
+
     #[inline]
     pub fn owes(&self) -> bool {
         self.scheduled
@@ -161,11 +176,17 @@ impl Acknowledger {
             self.measure_segment(len, segment.flags.has(Flags::PSH));
             return;
         }
+        let last_len = std::mem::take(&mut self.last_len);
+        let pushed = segment.flags.has(Flags::PSH);
         if len >= self.rcv_mss {
             self.rcv_mss = len.min(self.advmss);
             // The end of an application's write: more may not come soon.
-            self.pushed |= self.full_push_acknowledged && segment.flags.has(Flags::PSH);
+            self.pushed |= self.full_push_acknowledged && pushed;
+        } else if self.may_be_full(segment, pushed) && len == last_len {
+            // Two of the same length in a row: the sender's segments are smaller now.
+            self.rcv_mss = len;
         } else {
+            self.last_len = if self.may_be_full(segment, pushed) { len } else { 0 };
             self.pushed = true;
         }
         if self.ato == 0 {
@@ -183,6 +204,14 @@ impl Acknowledger {
             }
         }
         self.last_data_tick = tick;
+    }
+
+    /// Whether a segment shorter than those before may be a full one all the same (`tcp_measure_rcv_mss`): options count, and a
+    /// push marks the end of a write.
+    fn may_be_full(&self, segment: &Segment, pushed: bool) -> bool {
+        let least = if pushed { TCP_MSS_DEFAULT } else { TCP_MIN_MSS };
+        let options = if segment.timestamps().is_some() { 12 } else { 0 };
+        u32::from(segment.len) + options >= least
     }
 
     /// `tcp_delack_estimator` of 2.2: the first segment is acknowledged at once; after that the delay is half the last one

@@ -83,7 +83,9 @@ impl Receiver {
         timestamps: bool,
         scaling: bool,
         reserved: u32,
+        mss: u32,
     ) {
+        self.acks.cap_segment_size(mss);
         self.feedback = Feedback::new(ecn);
         self.sack = sack;
         self.timestamps = timestamps;
@@ -102,6 +104,11 @@ impl Receiver {
     /// Shift of the windows announced after the handshake, if scaling is agreed on.
     pub fn window_scale(&self) -> u8 {
         self.window.scale()
+    }
+
+    /// The handshake's last segment is owed: with a window of its own.
+    pub fn owe_ack(&mut self) {
+        self.acks.acknowledge_now();
     }
 
     /// A timestamp of the peer, from the handshake.
@@ -236,6 +243,7 @@ impl Receiver {
         if new_bytes > 0 {
             let in_order = self.rcv_nxt > before;
             if in_order {
+                self.window.measure_window(now, self.rcv_nxt);
                 let offered = self.window.offered();
                 self.acks.on_data(segment, self.ticks.at(now), offered, rto_ticks);
                 self.feedback.on_data(ecn, &mut self.acks, self.window.offered());
@@ -243,7 +251,11 @@ impl Receiver {
             // tcp_data_queue_ofo: without SACK a window that grows would hide a duplicate ACK.
             if segment.len >= 128
                 && (in_order || self.sack)
-                && self.window.grow(u64::from(segment.len), self.reassembly.memory())
+                && self.window.grow(
+                    u64::from(segment.len),
+                    self.acks.segment_size(),
+                    self.reassembly.memory(),
+                )
             {
                 self.acks.quick_once();
             }

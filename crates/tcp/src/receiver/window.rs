@@ -23,6 +23,9 @@ pub(super) struct WindowOffer {
     settings: Tuning,
     /// Receiver's RTT estimate × 8, µs.
     rtt_us_x8: u64,
+    /// When the window was offered that is being measured (never: none yet), and the byte at which it has been used up (`rcv_rtt_est`).
+    measured_from: Instant,
+    measured_until: u64,
     last_echo: u32,
     scale: u32,
     /// Start of the current measurement of the reading rate.
@@ -53,6 +56,12 @@ struct Tuning {
     /// Payload of a segment: less the timestamps once they are agreed on.
     advmss: u64,
     mss: u64,
+}
+
+/// Memory of a segment received: its headers and payload in a block of the allocator's, which are powers of two, and the
+/// `sk_buff` (256 bytes on x86-64). `SKB_TRUESIZE` of what `sock_alloc_send_pskb` gives for a frame of 82 bytes of headers and room.
+fn segment_memory(len: u64) -> u64 {
+    ((len + 82).next_multiple_of(64) + 320).next_power_of_two() + 256
 }
 
 impl Tuning {
@@ -130,6 +139,8 @@ impl WindowOffer {
             advertised_at: 0,
             scale,
             rtt_us_x8: 0,
+            measured_from: Instant::NEVER,
+            measured_until: 0,
             last_echo: 0,
             space_seq: 0,
             space_at: Instant::ZERO,
@@ -232,9 +243,9 @@ impl WindowOffer {
         window as u32
     }
 
-    /// `tcp_grow_window`: a well-filled segment allows two more; whether it did.
+    /// `tcp_grow_window`: a well-filled segment allows two more; whether it did. `rcv_mss`: size of the sender's segments.
     #[inline]
-    pub fn grow(&mut self, len: u64, queued: u64) -> bool {
+    pub fn grow(&mut self, len: u64, rcv_mss: u32, queued: u64) -> bool {
         if self.settings.tuning == ReceiveTuning::Fixed {
             return false;
         }
@@ -243,8 +254,53 @@ impl WindowOffer {
         if room == 0 {
             return false;
         }
-        self.ssthresh += room.min((2 * self.settings.advmss).max(2 * len));
+        let increment = if self.settings.tuning == ReceiveTuning::Headroom {
+            match self.increment(len, rcv_mss) {
+                0 => return false,
+                increment => increment,
+            }
+        } else {
+            2 * self.settings.advmss
+        };
+        self.ssthresh += room.min(increment.max(2 * len));
         true
+    }
+
+    /// By how much a segment of `len` bytes lets the offer grow: less where it takes more memory than its share of the window
+    /// (`__tcp_grow_window`).
+    #[inline]
+    fn increment(&self, len: u64, rcv_mss: u32) -> u64 {
+        let mut fits = self.settings.window_from_space(segment_memory(len));
+        if fits <= len {
+            return 2 * self.settings.advmss;
+        }
+        let mut window = self.settings.window_from_space(self.settings.rmem_max);
+        while self.ssthresh <= window >> 1 {
+            if fits >> 1 <= len {
+                return 2 * u64::from(rcv_mss);
+            }
+            (fits, window) = (fits >> 1, window >> 1);
+        }
+        0
+    }
+
+    /// `tcp_rcv_rtt_measure`: the time in which a whole window came in is a round trip at least. Where timestamps do not tell
+    /// it, the shortest such time is the estimate.
+    #[inline]
+    pub fn measure_window(&mut self, now: Instant, rcv_nxt: u64) {
+        if self.settings.tuning != ReceiveTuning::Headroom {
+            return;
+        }
+        if rcv_nxt < self.measured_until {
+            return;
+        }
+        if self.measured_from != Instant::NEVER {
+            let sample_us_x8 = now.since(self.measured_from).as_micros_floor().max(1) << 3;
+            if self.rtt_us_x8 == 0 || sample_us_x8 < self.rtt_us_x8 {
+                self.rtt_us_x8 = sample_us_x8;
+            }
+        }
+        (self.measured_from, self.measured_until) = (now, rcv_nxt + self.offered);
     }
 
     /// The application has read up to `rcv_nxt`: measure the RTT and tune the buffer.

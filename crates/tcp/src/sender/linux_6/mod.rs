@@ -78,8 +78,9 @@ impl Stack for Linux6 {
     const UNSENT_IF_REFUSED: bool = false;
 
     fn on_established(&mut self, core: &mut Core, handshake: Handshake) {
-        // The clock of RTTs stands where it does when an ACK comes (ack.rs).
-        let rtt_us = handshake.rtt_us.map(|us| us.saturating_sub(1).max(1));
+        // The clock of RTTs stands where it does when an ACK comes (ack.rs); a timestamp's does not.
+        let work = u32::from(handshake.syn_retransmits == 0);
+        let rtt_us = handshake.rtt_us.map(|us| us.saturating_sub(work).max(1));
         self.linux.take_first_rtt(core, rtt_us);
         self.linux.start_window(core, handshake.syn_retransmits);
     }

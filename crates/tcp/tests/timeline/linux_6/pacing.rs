@@ -49,8 +49,8 @@ fn loss_based_algorithms_are_not_paced() {
     let mut host = Host::connected("cubic", 100, &stock());
     host.write_endless().forget().until(200).ack(10);
     assert_eq!(gaps_ns(&mut host), vec![0; 19]);
-    // The rate is computed all the same: twice cwnd/srtt in slow start.
-    assert_eq!(host.snapshot().pacing_bps, Some(2 * 20 * 1448 * 8 * 10));
+    // The rate is computed all the same: twice cwnd/srtt in slow start, of an srtt of 99.999 ms and by bytes.
+    assert_eq!(host.snapshot().pacing_bps, Some(2 * 20 * 1448 * 1_000_000 / 99_999 * 8));
 }
 
 // ---- bursts ----
