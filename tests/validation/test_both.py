@@ -57,7 +57,7 @@ def _a_kernel_that_is_a_simulator(monkeypatch: pytest.MonkeyPatch) -> None:
         return outcomes
 
     monkeypatch.setattr(runner, "run_all", run_all)
-    monkeypatch.setattr(runner, "prepare", lambda _: None)
+    monkeypatch.setattr(runner, "prepare", lambda *_: None)
     assert engines.named("sim").name == "sim"
 
 
