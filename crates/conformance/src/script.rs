@@ -119,7 +119,8 @@ impl Script {
             let message = "a title in a comment, and lines with times, are needed".to_owned();
             return Err(Fault { line: 1, message });
         }
-        let crowded = |line: &&Line| matches!(&line.action, Action::Reply(reply) if reply.sack.len() > 3);
+        let crowded =
+            |line: &&Line| matches!(&line.action, Action::Reply(reply) if reply.sack.len() > 3);
         if let Some(line) = script.lines.iter().find(crowded)
             && script.timestamps()
         {

@@ -315,6 +315,9 @@ mod tests {
         bare.set_sack(&four[..3]);
         bare.set_timestamps(Timestamps { val: 8, ecr: 9 });
         assert!(bare.sack().eq(four[..3].iter().copied()));
-        assert_eq!((bare.timestamps(), bare.frame_len()), (Some(Timestamps { val: 8, ecr: 9 }), 54 + 40));
+        assert_eq!(
+            (bare.timestamps(), bare.frame_len()),
+            (Some(Timestamps { val: 8, ecr: 9 }), 54 + 40)
+        );
     }
 }
