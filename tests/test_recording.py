@@ -16,7 +16,7 @@ import pytest
 from dragstrip import _core
 from dragstrip.engines.sim import simulate
 from dragstrip.errors import BadInputError
-from dragstrip.files import appearing, remove_drafts
+from dragstrip.files import DamagedError, appearing, remove_drafts
 from dragstrip.measures import summarise
 from dragstrip.recording import FORMAT, NULL, SCHEMA, TABLES, Recording, from_core, read, write
 from dragstrip.report.load import Recording as Loaded
@@ -54,6 +54,10 @@ def test_a_damaged_table_is_named(recording: Recording, tmp_path: Path, damage: 
         table.unlink()
     else:
         table.write_bytes(damage)
+    expected = BadInputError if damage is None else DamagedError
+    with pytest.raises(expected, match=r"rtts\.parquet"):
+        read(tmp_path / "run")
+    (tmp_path / "run" / "SHA256SUMS").unlink()  # as by an earlier version
     with pytest.raises(BadInputError, match=r"rtts\.parquet"):
         read(tmp_path / "run")
 
@@ -188,6 +192,7 @@ def test_a_recording_says_its_format(recording: Recording, tmp_path: Path) -> No
     write(recording, tmp_path / "run")
     provenance = json.loads((tmp_path / "run" / "provenance.json").read_text())
     assert provenance["format"] == FORMAT
+    (tmp_path / "run" / "SHA256SUMS").unlink()
     assert pq.read_schema(tmp_path / "run" / "rtts.parquet").metadata[b"dragstrip.format"] == b"%d" % FORMAT
     for wrong in (FORMAT + 1, 0, "2", True, None):
         (tmp_path / "run" / "provenance.json").write_text(json.dumps(provenance | {"format": wrong}))

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import json
 import multiprocessing
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +11,7 @@ import pytest
 
 from dragstrip import runner
 from dragstrip.comparison import compare
-from dragstrip.errors import DragstripError
+from dragstrip.errors import BadInputError, DragstripError
 from dragstrip.pool import Outcome, Task
 from dragstrip.recording import Recording, write
 from dragstrip.runner import execute, next_folder, plan
@@ -57,6 +59,52 @@ def test_an_interrupt_before_the_first_recording_leaves_nothing(
     with pytest.raises(KeyboardInterrupt):
         execute(race(), tmp_path / "out")
     assert list(tmp_path.iterdir()) == []
+
+
+INTERRUPTED = """
+import os, sys
+from pathlib import Path
+from dragstrip.runner import claimed
+with claimed(Path(sys.argv[1])):
+    for name in sys.argv[2:]:
+        file = Path(sys.argv[1], name)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.touch()
+    os.kill(os.getpid(), 9)
+"""
+
+
+def _killed(out: Path, *files: str) -> None:
+    ended = subprocess.run([sys.executable, "-c", INTERRUPTED, str(out), *files], check=False)
+    assert ended.returncode == -9
+
+
+def test_a_folder_in_which_a_killed_run_left_nothing_is_taken(tmp_path: Path) -> None:
+    _killed(tmp_path / "out")
+    with runner.claimed(tmp_path / "out"):
+        with (
+            pytest.raises(BadInputError, match="another run is writing there"),
+            runner.claimed(tmp_path / "out"),
+        ):
+            pass
+        assert (tmp_path / "out" / "PARTIAL").exists()
+
+
+def test_a_killed_run_cannot_be_resumed_and_its_recordings_stay(tmp_path: Path) -> None:
+    _killed(tmp_path / "out", "runs/000-reno/scenario.json")
+    with pytest.raises(BadInputError, match="cannot be resumed"), runner.claimed(tmp_path / "out"):
+        pass
+    assert (tmp_path / "out/runs/000-reno/scenario.json").exists()
+
+
+def test_the_next_run_removes_what_killed_ones_left(tmp_path: Path) -> None:
+    _killed(tmp_path / "compare-001")
+    _killed(tmp_path / "compare-002", "runs/000-reno/scenario.json")
+    with runner.claimed(tmp_path / "compare-003"):
+        assert next_folder(tmp_path, "compare").name == "compare-001"
+    names = sorted(entry.name for entry in tmp_path.iterdir())
+    assert names == ["compare-001", "compare-002", "compare-003"]
+    assert not list((tmp_path / "compare-001").iterdir())
 
 
 def test_a_failed_run_is_told_beside_the_others(

@@ -5,16 +5,15 @@ No recording is kept, and none is taken from an earlier run.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from dragstrip.expand import PlannedRun
+from dragstrip.files import scratch
 from dragstrip.pool import UNLIMITED, Limits, Task, Watcher, complain, run_all
 from dragstrip.recording import TABLES, Recording, read
 from dragstrip.runner import Plan, prepare
@@ -42,11 +41,11 @@ def check(
     limits: Limits = UNLIMITED,
 ) -> list[Verdict]:
     """Runs everything twice."""
-    with tempfile.TemporaryDirectory(prefix="dragstrip-check-") as scratch:
+    with scratch("check") as folder:
         runs = twice(planned.runs)
         options = {name: planned.experiment.options_of(name) for name in planned.experiment.engines}
         tasks = [
-            Task(run.scenario, Path(scratch) / str(number), {}, run.engine, options[run.engine])
+            Task(run.scenario, folder / str(number), {}, run.engine, options[run.engine])
             for number, run in enumerate(runs)
         ]
         prepare(tasks, watcher or Watcher())

@@ -13,6 +13,7 @@ import os
 import re
 import shutil
 import socket
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -49,6 +50,11 @@ class DamagedError(DragstripError):
     def __init__(self, path: Path, reason: str, advice: str = "") -> None:
         self.path, self.reason = path, reason
         super().__init__(" ".join(f"{path}: damaged: {reason}{advice and '; '}{advice}".split()))
+
+
+def warn(error: DamagedError) -> None:
+    """Reports damage that costs nothing but time."""
+    sys.stderr.write(f"warning: {outside.one_line(str(error))}\n")
 
 
 def write_whole(path: Path, write: Callable[[Path], object]) -> None:
@@ -139,10 +145,15 @@ def replacing(folder: Path) -> Iterator[Path]:
         draft.mkdir()
         yield draft
         with writing(folder):
-            if not (folder.exists() and _exchanged(draft, folder)):
-                with contextlib.suppress(FileNotFoundError):
-                    folder.rename(beside / "old")
-                draft.rename(folder)
+            move_in(draft, folder)
+
+
+def move_in(made: Path, place: Path) -> None:
+    """Gives a folder its place; what was there is beside `made` or in it then."""
+    if not (place.exists() and _exchanged(made, place)):
+        with contextlib.suppress(FileNotFoundError):
+            place.rename(made.with_name(f"old-{made.name}"))
+        made.rename(place)
 
 
 def _exchanged(one: Path, other: Path) -> bool:
@@ -297,6 +308,15 @@ def only_one(lock: Path, who: str) -> Iterator[None]:
         except OSError:
             pass  # a file system without locks: parts have names of their own, nothing is overwritten
         yield
+
+
+def is_held(lock: Path) -> bool:
+    """Whether somebody holds a lock that is there, or it cannot be known."""
+    try:
+        with lock.open("a+") as file:
+            return not _held(file, fcntl.LOCK_EX)
+    except OSError:
+        return True
 
 
 WAIT_S = 5.0

@@ -11,15 +11,14 @@ import os
 import re
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from dragstrip import outside
+from dragstrip import outside, sums
 from dragstrip.cache import cache
 from dragstrip.errors import BadInputError, DragstripError, nearest
-from dragstrip.files import make_folder, read_json, replacing, write_json, write_text
+from dragstrip.files import DamagedError, make_folder, read_json, replacing, scratch, write_json, write_text
 
 ARCHITECTURE = "amd64"
 NEWEST = f"linux-image-{ARCHITECTURE}"
@@ -121,14 +120,24 @@ def fetch(version: str | None = None) -> Kernel:
     package = _package(version)
     name = package.removeprefix("linux-image-")
     known = {kernel.name: kernel for kernel in kernels()}
-    if name not in known or not known[name].package_sha256:
-        with tempfile.TemporaryDirectory(prefix="dragstrip-kernel-") as scratch:
-            unpacked, digest = _download(package, Path(scratch))
+    if name not in known or not known[name].package_sha256 or not _sound(known[name]):
+        with scratch("kernel") as folder:
+            unpacked, digest = _download(package, folder)
             image, modules = unpacked / "boot" / f"vmlinuz-{name}", unpacked / "lib" / "modules" / name
             _keep(name, image, modules, package=package, package_sha256=digest)
         known = {kernel.name: kernel for kernel in kernels()}
     choose(name)
     return known[name]
+
+
+def _sound(kernel: Kernel) -> bool:
+    """Whether a kernel's files are what was written, as far as that was written down."""
+    try:
+        for name in sums.read(kernel.folder) or ():
+            sums.check(kernel.folder, name)
+    except (DamagedError, BadInputError):
+        return False
+    return True
 
 
 def use(path: str) -> Kernel:
@@ -248,6 +257,8 @@ def _keep(name: str, image: Path, modules: Path, *, package: str = "", package_s
         write_json(
             draft / "kernel.json", {"package": package, "package_sha256": package_sha256, "modules": order}
         )
+        kept = [file.relative_to(draft).as_posix() for file in draft.rglob("*") if file.is_file()]
+        sums.write(draft, kept)
 
 
 def _copy_modules(source: Path, target: Path, wanted: Iterable[str]) -> list[str]:

@@ -11,17 +11,17 @@ import hashlib
 import itertools
 import json
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dragstrip import _core, engines
+from dragstrip import _core, engines, sums
 from dragstrip.errors import BadInputError, DragstripError
 from dragstrip.expand import PlannedRun, expand
 from dragstrip.experiment import Experiment
-from dragstrip.files import NotWrittenError, write_json, write_text
+from dragstrip.files import NotWrittenError, is_held, only_one, remove_drafts, write_json, writing
 from dragstrip.machine import release_memory
 from dragstrip.pool import UNLIMITED, Limits, Outcome, Task, Watcher, complain, run_all
 
@@ -136,23 +136,23 @@ def execute_all(
     watcher = watcher or Watcher()
     tasks = [task for name, planned in plans.items() for task in _tasks(planned, out / name, command)]
     prepare(tasks, watcher)
-    made_here = claim_folder(out)
-    release_memory()  # what checking took: a hundred thousand hosts are hundreds of MB
-    try:
-        outcomes = run_all(tasks, workers, watcher, limits)
-        _sweep(out)
-        complain(outcomes)
-        if all(outcome.summary is None for outcome in outcomes):
-            raise _every_run_failed(outcomes)
-        documents, undrawn = _conclude(plans, outcomes, out, watcher, report, figures, measured)
-    except KeyboardInterrupt:
-        _leave(out, made_here)
-        raise
-    except BaseException:
-        # What took long stays, marked; what is soon made again does not fill the disk.
-        _leave(out, made_here, finished=any(engines.named(task.engine).slow for task in tasks))
-        raise
-    (out / PARTIAL).unlink()
+    with claimed(out) as made_here:
+        release_memory()  # what checking took: a hundred thousand hosts are hundreds of MB
+        try:
+            outcomes = run_all(tasks, workers, watcher, limits)
+            _sweep(out)
+            complain(outcomes)
+            if all(outcome.summary is None for outcome in outcomes):
+                raise _every_run_failed(outcomes)
+            documents, undrawn = _conclude(plans, outcomes, out, watcher, report, figures, measured)
+        except KeyboardInterrupt:
+            _leave(out, made_here)
+            raise
+        except BaseException:
+            # What took long stays, marked; what is soon made again does not fill the disk.
+            _leave(out, made_here, finished=any(engines.named(task.engine).slow for task in tasks))
+            raise
+        (out / PARTIAL).unlink()
     if undrawn is not None:
         raise NotDrawnError(undrawn, documents)
     return documents
@@ -195,6 +195,7 @@ def _conclude(
             document["agreement"] = validate.document(both.of_result(document, folder))
         write_json(folder / "experiment.json", planned.experiment.content())
         write_json(folder / "result.json", document)
+        sums.write(folder, ("experiment.json", "result.json"))
         measured(name, document)
         if report and document["runs"] and undrawn is None:
             watcher.concluding(f"drawing the report {name}".strip())
@@ -229,27 +230,65 @@ def prepare(tasks: Sequence[Task], watcher: Watcher) -> None:
         engine.prepare(options, watcher.preparing)
 
 
-def claim_folder(out: Path) -> bool:
-    """Makes the output folder (true) or takes an empty one; raises `BadInputError` otherwise."""
+@contextlib.contextmanager
+def claimed(out: Path) -> Iterator[bool]:
+    """Makes the output folder (true), takes an empty one, or one that an interrupted run has left nothing in.
+
+    `PARTIAL` in it is locked meanwhile. Raises `BadInputError` for any other folder.
+    """
     try:
         made_here = not out.exists()
-        if out.exists() and (not out.is_dir() or any(out.iterdir())):
-            raise BadInputError("--out", str(out), "a folder that is empty or does not exist yet")
+        _expect_free(out)
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise _unwritable(out, error) from None
-    try:
-        write_text(out / PARTIAL, "This folder is being written, or its run was interrupted.\n")
-    except NotWrittenError:
-        _leave(out, made_here)
-        raise
-    return made_here
+    with contextlib.ExitStack() as held:
+        try:
+            held.enter_context(only_one(out / PARTIAL, "run"))
+            with writing(out / PARTIAL):
+                (out / PARTIAL).write_text("This folder is being written, or its run was interrupted.\n")
+        except NotWrittenError:
+            _leave(out, made_here)
+            raise
+        yield made_here
+
+
+def _expect_free(out: Path) -> None:
+    if not out.exists() or (out.is_dir() and not any(out.iterdir())):
+        return
+    expected = "a folder that is empty or does not exist yet"
+    if (out / PARTIAL).exists():
+        if is_held(out / PARTIAL):
+            expected += "; another run is writing there"
+        elif _cleared(out):
+            return
+        else:
+            expected += (
+                "; an interrupted run is there, which cannot be resumed: remove it or name another folder"
+            )
+    raise BadInputError("--out", str(out), expected)
+
+
+def _cleared(out: Path) -> bool:
+    """Removes an interrupted run's drafts, and everything if no recording is left; whether that is so."""
+    for folder in [out, *(entry for entry in out.rglob("*") if entry.is_dir())]:
+        remove_drafts(folder)
+    if any(entry for entry in out.rglob("*") if not entry.is_dir() and entry != out / PARTIAL):
+        return False
+    for entry in out.iterdir():
+        if entry.is_dir():
+            shutil.rmtree(entry, ignore_errors=True)
+    (out / PARTIAL).unlink(missing_ok=True)
+    return True
 
 
 def next_folder(parent: Path, stem: str) -> Path:
     """Makes `parent/stem-001`, or the first number that is free: two at once never get the same."""
     try:
         parent.mkdir(parents=True, exist_ok=True)
+        for left in parent.glob(f"*-[0-9][0-9][0-9]/{PARTIAL}"):
+            if not is_held(left) and _cleared(left.parent):
+                left.parent.rmdir()
         for number in itertools.count(1):
             folder = parent / f"{stem}-{number:03d}"
             with contextlib.suppress(FileExistsError):

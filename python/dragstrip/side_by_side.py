@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 import tomllib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -16,7 +15,7 @@ from dragstrip.engines import PAIR
 from dragstrip.errors import BadInputError
 from dragstrip.expand import PlannedRun, assign
 from dragstrip.experiment import Experiment, rebuilt
-from dragstrip.files import write_text
+from dragstrip.files import scratch, write_text
 from dragstrip.runner import Plan, execute_all, plan
 from dragstrip.validation import both
 from dragstrip.validation.conditions import conditions
@@ -143,8 +142,8 @@ def _place(out: Path | None) -> Iterator[Path]:
     if out is not None:
         yield out
         return
-    with tempfile.TemporaryDirectory(prefix="dragstrip-validate-") as scratch:
-        yield Path(scratch)
+    with scratch("validate") as folder:
+        yield folder
 
 
 def grid(chosen: Chosen, found: Agreement) -> Grid:

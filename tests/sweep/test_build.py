@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,6 +11,12 @@ from dragstrip.sweep import build
 from dragstrip.sweep.plan import Index
 
 from .conftest import plan
+
+
+def test_another_kernel_in_use_is_another_version_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    builds = iter(["1" * 64, "2" * 64])
+    monkeypatch.setattr(build, "named", lambda _: SimpleNamespace(build=lambda _: next(builds)))
+    assert build.version("vm") != build.version("vm")
 
 
 def test_a_build_that_behaves_otherwise_has_other_keys(monkeypatch: pytest.MonkeyPatch) -> None:

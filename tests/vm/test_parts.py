@@ -15,10 +15,12 @@ import pytest
 
 from dragstrip import _core, kernel
 from dragstrip.engines import named
+from dragstrip.engines.vm import frozen
 from dragstrip.engines.vm import machine as vm_machine
 from dragstrip.engines.vm.image import initramfs
 from dragstrip.engines.vm.window import ANSWERED, BODY, FAILED, REFUSED, Window
 from dragstrip.errors import BadInputError, DragstripError
+from dragstrip.files import DamagedError
 
 
 def a_kernel(folder: Path, name: str) -> Path:
@@ -202,6 +204,54 @@ def test_the_library_is_preloaded_whatever_its_path(tmp_path: Path, monkeypatch:
     said = machine._errors.read()
     assert re.search(rb"r-xp .*/preloaded\.so\n", said), said
     machine.close()
+
+
+def test_two_kernels_of_one_name_are_two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vm_machine, "version", lambda: "an emulator")
+    (tmp_path / "agent").write_bytes(b"program")
+    keys = []
+    for own in (b"", b"another build"):
+        source = a_kernel(tmp_path / f"one{len(keys)}", "6.1-a")
+        with (source / "boot/vmlinuz-6.1-a").open("ab") as image:
+            image.write(own)
+        keys.append(vm_machine.key(kernel.use(str(source)), tmp_path / "agent"))
+    assert keys[0] != keys[1]
+
+
+@pytest.mark.parametrize("name", ["vmlinuz", "modules/sch_htb.ko"])
+def test_a_kernel_that_is_not_what_was_taken_in_is_not_booted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr(vm_machine, "version", lambda: "an emulator")
+    (tmp_path / "agent").write_bytes(b"program")
+    taken = kernel.use(str(a_kernel(tmp_path / "one", "6.1-a")))
+    content = bytearray((taken.folder / name).read_bytes())
+    content[7] ^= 4
+    (taken.folder / name).write_bytes(content)
+    with pytest.raises(DamagedError, match=rf"{name}: damaged"):
+        vm_machine.key(taken, tmp_path / "agent")
+
+
+def test_a_frozen_machine_is_checked(tmp_path: Path) -> None:
+    with (tmp_path / "ram").open("wb") as ram:
+        ram.truncate(1 << 30)
+        ram.seek(500_000_000)
+        ram.write(b"memory")
+    (tmp_path / "state").write_bytes(b"state")
+    frozen.write(tmp_path)
+    assert frozen.check(tmp_path)
+    for name, at in (("ram", 500_000_001), ("ram", 9), ("state", 2), ("checksums.json", 20)):
+        with (tmp_path / name).open("r+b") as file:
+            file.seek(at)
+            was = file.read(1)
+            file.seek(at)
+            file.write(bytes([was[0] ^ 1]))
+            file.flush()
+            with pytest.raises(DamagedError, match=str(tmp_path)):
+                frozen.check(tmp_path)
+            file.seek(at)
+            file.write(was)
+    assert frozen.check(tmp_path)
 
 
 def test_no_emulator_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:

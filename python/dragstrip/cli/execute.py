@@ -75,18 +75,34 @@ def execute(
 
 
 @contextmanager
+def kept(folder: Path) -> Iterator[None]:
+    """Says, when the block is interrupted, what stays and that it cannot be resumed."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if (folder / "PARTIAL").exists():
+            typer.echo(
+                f"note: {folder}: the finished recordings are kept; an interrupted run cannot be resumed",
+                err=True,
+            )
+        raise
+
+
+@contextmanager
 def _place(out: Path | None, stem: str) -> Iterator[Path]:
     """The folder asked for, or the next below `runs`, which goes again if nothing is in it."""
     from dragstrip.runner import next_folder
 
     if out is not None:
-        yield out
+        with kept(out):
+            yield out
         return
     parent = Path("runs")
     made_here = not parent.exists()
     folder = next_folder(parent, stem)
     try:
-        yield folder
+        with kept(folder):
+            yield folder
     except BaseException:
         with suppress(OSError):
             folder.rmdir()

@@ -22,7 +22,7 @@ def report(
 
     Example: dragstrip report demo --figures svg,png,pdf
     """
-    from dragstrip.files import read_json
+    from dragstrip import sums
     from dragstrip.recording import read
     from dragstrip.runner import write_report
 
@@ -39,7 +39,7 @@ def report(
         page = rewrite_report(folder)
         print_json({"report": str(page)}) if as_json else typer.echo(f"Report: {page}")
         return
-    document = read_json(folder / "result.json")
+    document = sums.read_json(folder, "result.json")
     for line in document.get("runs", []):
         read(folder / line["recording"])
     written = write_report(folder, wanted)

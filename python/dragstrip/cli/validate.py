@@ -5,12 +5,14 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
+from dragstrip.cli.execute import kept
 from dragstrip.cli.options import JsonFlag, Load, Workers
 from dragstrip.cli.output import print_json
 from dragstrip.errors import BadInputError, Raw
@@ -268,9 +270,10 @@ def _experiments(
 
     typed = shlex.join(["dragstrip", *sys.argv[1:]])
     plans = side.plans(chosen)
-    found = side.run(
-        plans, out, workers, typed, nominal=nominal, spread=write_docs is not None, quiet=as_json
-    )
+    with nullcontext() if out is None else kept(out):
+        found = side.run(
+            plans, out, workers, typed, nominal=nominal, spread=write_docs is not None, quiet=as_json
+        )
     if as_json:
         print_json(document(found))
     else:

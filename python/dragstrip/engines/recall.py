@@ -5,26 +5,66 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import shutil
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dragstrip.cache import cache
-from dragstrip.engines.contract import Engine, Json, Options, Progress
+from dragstrip.engines.contract import Engine, Json, Options, Progress, Say, quietly
 
 if TYPE_CHECKING:
     from dragstrip.recording import Recording
 
+KEY = "recalled_by"
+"""In the provenance of a kept recording: the SHA-256 of engine, build and scenario."""
 
-def recall(engine: Engine, scenario: Json, options: Options, progress: Progress | None = None) -> Recording:
-    """As the engine's `run`. Sound because a run's bytes follow from scenario and build."""
+
+def recall(
+    engine: Engine,
+    scenario: Json,
+    options: Options,
+    progress: Progress | None = None,
+    say: Say = quietly,
+) -> Recording:
+    """As the engine's `run`. Sound because a run's bytes follow from scenario and build.
+
+    A kept recording that is not what was written, or not of this run, is named (`say`) and made again.
+    """
     if not engine.slow:
         return engine.run(scenario, options, progress)
-    from dragstrip.recording import read, write
+    from dragstrip.files import DamagedError, NotWrittenError
+    from dragstrip.recording import write
 
     asked = json.dumps([engine.name, engine.build(options), scenario], sort_keys=True)
-    place = cache() / "recordings" / hashlib.sha256(asked.encode()).hexdigest()[:24]
+    key = hashlib.sha256(asked.encode()).hexdigest()
+    place = cache() / "recordings" / key[:24]
     if place.exists():
-        return read(place)
+        try:
+            return _kept(place, key, scenario)
+        except DamagedError as error:
+            say(f"warning: {DamagedError(error.path, error.reason, 'the run is made again')}")
+            shutil.rmtree(place, ignore_errors=True)
     recording = engine.run(scenario, options, progress)
-    with contextlib.suppress(FileExistsError, OSError):  # another worker was faster, or the disk is full
+    recording.provenance[KEY] = key
+    with contextlib.suppress(NotWrittenError, OSError):  # another worker was faster, or the disk is full
         write(recording, place)
+    del recording.provenance[KEY]
+    return recording
+
+
+def _kept(place: Path, key: str, scenario: Json) -> Recording:
+    """A kept recording; raises `DamagedError` unless it is all there and of this run."""
+    from dragstrip import sums
+    from dragstrip.errors import BadInputError
+    from dragstrip.files import DamagedError
+    from dragstrip.recording import read
+
+    if sums.read(place) is None:
+        raise DamagedError(place, f"it has no {sums.NAME} (an earlier version wrote none)")
+    try:
+        recording = read(place)
+    except BadInputError as error:
+        raise DamagedError(place, str(error)) from error
+    if recording.provenance.pop(KEY, None) != key or recording.scenario != scenario:
+        raise DamagedError(place, "it is of another run")
     return recording

@@ -18,6 +18,7 @@ from typing import Any
 
 from dragstrip.engines.registry import DEFAULT, named
 from dragstrip.errors import BadInputError, DragstripError, FaultError, Raw
+from dragstrip.outside import one_line
 from dragstrip.pool.local import Local, cores
 from dragstrip.pool.process import UNLIMITED, Limits
 from dragstrip.pool.work import FAILED, FAULT, OK, UNWRITTEN, Answer, Order, perform
@@ -145,6 +146,8 @@ FRAME_BYTES = 1514
 
 
 def _outcome(answer: Answer) -> Outcome:
+    for note in answer.get("notes", ()):
+        print(one_line(note), file=sys.stderr)  # noqa: T201
     if answer["status"] == OK:
         return Outcome(answer["summary"])
     if "output" in answer and os.environ.get("DRAGSTRIP_TRACEBACK"):

@@ -110,9 +110,10 @@ def run(order: Order, progress: Callable[[int], object] | None) -> Answer:
     from dragstrip.engines.recall import recall
 
     engine = named(order.engine)
+    notes: list[str] = []
     scenario = json.loads(order.text) if order.scenario is None else order.scenario
     if order.recalled:
-        recording = recall(engine, scenario, order.options, progress)
+        recording = recall(engine, scenario, order.options, progress, notes.append)
     else:
         recording = engine.run(scenario, order.options, progress)
     from dragstrip.measures import summarise
@@ -125,4 +126,5 @@ def run(order: Order, progress: Callable[[int], object] | None) -> Answer:
         "status": OK,
         "summary": summarise(recording),
         "sha256": recording.provenance["recording_sha256"],
+        "notes": notes,
     }

@@ -13,8 +13,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from dragstrip import sums
 from dragstrip.errors import BadInputError
-from dragstrip.files import appearing, json_text, read_json
+from dragstrip.files import appearing, json_text
 from dragstrip.outside import parquet, spelled_out
 from dragstrip.recording.definition import FORMAT, SCHEMA
 from dragstrip.recording.tables import TABLES, Recording, empty_column, empty_table
@@ -28,25 +29,28 @@ def write(recording: Recording, folder: Path) -> None:
     with appearing(folder) as draft:
         for name in TABLES:
             table = recording[name].replace_schema_metadata({"dragstrip.format": str(FORMAT)})
-            pq.write_table(table, draft / f"{name}.parquet", compression="zstd")
+            file = draft / f"{name}.parquet"
+            pq.write_table(table, file, compression="zstd", write_page_checksum=True)
         provenance = {"format": FORMAT, **recording.provenance}
         for name, content in ((SCENARIO, recording.scenario), (PROVENANCE, provenance)):
             # The command line among it may hold a path that is not UTF-8.
             text = json_text(content)
             (draft / name).write_text(text, encoding="utf-8", errors="backslashreplace")
+        sums.write(draft, [file.name for file in draft.iterdir()])
 
 
 def read(folder: Path) -> Recording:
     """Reads a recording of any format up to the present one.
 
     Tables that came later than its format are empty; the format is not in the provenance, because it is
-    that of the files. Raises `BadInputError` for a file that is missing, damaged or of a later format.
+    that of the files. Raises `BadInputError` for a file that is missing, none of ours or of a later format,
+    `DamagedError` for one that is not what was written.
     """
-    provenance = read_json(folder / PROVENANCE)
+    provenance = sums.read_json(folder, PROVENANCE)
     written = format_of(provenance, folder)
     provenance.pop("format", None)
     tables = {name: read_table(folder, name, written=written) for name in TABLES}
-    return Recording(read_json(folder / SCENARIO), tables, provenance)
+    return Recording(sums.read_json(folder, SCENARIO), tables, provenance)
 
 
 def format_of(provenance: Mapping[str, Any], folder: Path) -> int:
@@ -68,7 +72,8 @@ def read_table(
     """One table of a recording that was `written` in this format.
 
     `columns`: only these, each of which must be there, and of `optional` those that are there; all if none
-    are named. Raises `BadInputError` for a file or a column that is missing, and for a damaged file.
+    are named. Raises `BadInputError` for a file or a column that is missing and a file that is no table,
+    `DamagedError` for one that is not what was written.
     """
     defined = SCHEMA[name]
     if min(column.since for column in defined.values()) > written:
@@ -77,6 +82,7 @@ def read_table(
     kinds = {column: described.kind for column, described in defined.items()}
     asked = None if columns is None else [*columns, *optional]
     try:
+        sums.check(folder, path.name)
         with parquet(path, kinds, asked) as (file, schema):
             present = schema.names
             later = [it for it, column in defined.items() if column.since > written and it not in present]

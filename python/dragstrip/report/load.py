@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from dragstrip import sums
 from dragstrip.errors import BadInputError
-from dragstrip.files import read_json
 from dragstrip.paths import add_facts
 from dragstrip.recording import format_of, read_table
 
@@ -203,9 +203,9 @@ def load(folder: Path) -> Bundle:
     """Reads the output folder of `run` or `compare`; `BadInputError` where it is incomplete or damaged."""
     if not folder.is_dir():
         raise BadInputError("", None, "not a folder that `dragstrip run` or `compare` wrote", str(folder))
-    result = read_json(folder / "result.json")
+    result = sums.read_json(folder, "result.json")
     experiment_file = folder / "experiment.json"
-    experiment = read_json(experiment_file) if experiment_file.exists() else {}
+    experiment = sums.read_json(folder, experiment_file.name) if experiment_file.exists() else {}
     runs = [_run(folder, index, run) for index, run in enumerate(_list(folder, result, "runs"))]
     named = result.get("experiment")
     title = named.get("name") if isinstance(named, Mapping) else named
@@ -243,14 +243,14 @@ def _run(folder: Path, index: int, summary: Json) -> RecordedRun:
             f"runs[{index}].recording", where, "a folder that exists", str(folder / "result.json")
         )
     provenance = recording / "provenance.json"
-    facts = read_json(provenance) if provenance.exists() else {}
+    facts = sums.read_json(recording, provenance.name) if provenance.exists() else {}
     return RecordedRun(summary, Recording(recording, _scenario(recording / "scenario.json"), facts))
 
 
 def _scenario(path: Path) -> Json:
     """The scenario of a recording, with the facts of its links."""
     try:
-        return add_facts(read_json(path))
+        return add_facts(sums.read_json(path.parent, path.name))
     except BadInputError as error:
         raise error if error.source else error.at(str(path)) from None
 

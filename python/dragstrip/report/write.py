@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from markupsafe import Markup
 
+from dragstrip.files import aside, move_in
 from dragstrip.report import charts, page, picture, render, rows, tables, timeline, verdict, why
 from dragstrip.report.collect import curves_of, shares_of
 from dragstrip.report.colours import assign
@@ -41,27 +40,19 @@ def write_report(
     setups = setups_of(bundle.runs, colours)
     sections = [_section(setup, number, colours) for number, setup in enumerate(setups, 1)]
     html = page.render(bundle, sections, colours, beside(bundle))
-    with tempfile.TemporaryDirectory(prefix=".report-", dir=out_dir) as aside:
-        made = Path(aside) / "report.html"
+    page_file = out_dir / "report.html"
+    with aside(page_file) as folder:
+        made = folder / page_file.name
         made.write_text(html, encoding="utf-8")
         if figures:
-            pictures = Path(aside) / "figures"
+            pictures = folder / "figures"
             pictures.mkdir()
             for number, section in enumerate(sections, 1):
                 prefix = f"setup{number}-" if len(setups) > 1 else ""
                 _export(section, colours, pictures, prefix, figures)
-            _move(pictures, out_dir / "figures")
-        made.replace(out_dir / "report.html")
-    return out_dir / "report.html"
-
-
-def _move(made: Path, place: Path) -> None:
-    """Replaces a folder; the old one is out of the way before the new one moves in."""
-    old = made.with_name("old-figures")
-    if place.exists():
-        place.replace(old)
-    made.replace(place)
-    shutil.rmtree(old, ignore_errors=True)
+            move_in(pictures, out_dir / "figures")
+        made.replace(page_file)
+    return page_file
 
 
 def _section(setup: Setup, number: int, colours: dict[str, str]) -> page.Section:

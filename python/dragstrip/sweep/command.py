@@ -252,7 +252,8 @@ def _forecast(sweep: Sweep, index: Index, numbers: list[int]) -> float:
 
 def find(folder: Path, key: str) -> tuple[str, str, str]:
     """The scenario, version and engine of the run whose key begins like this."""
-    from dragstrip.sweep.store import Store, warn
+    from dragstrip.files import warn
+    from dragstrip.sweep.store import Store
 
     found = {}
     columns = ["key", "scenario", "version", "engine"]

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import html
 import math
-import shutil
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dragstrip.files import NotWrittenError
+from dragstrip.files import NotWrittenError, aside, move_in
 from dragstrip.report import quantity as q
 from dragstrip.report.colours import PALETTE, assign
 from dragstrip.report.page import style
@@ -75,20 +73,17 @@ def write_map(sweep: Sweep, folder: Path, data: pa.Table, findings: Findings) ->
 
 
 def _write(sweep: Sweep, findings: Findings, layout: Layout, data: pa.Table, folder: Path) -> Path:
-    with tempfile.TemporaryDirectory(prefix=".report-", dir=folder) as aside:
+    report = folder / "report.html"
+    with aside(report) as beside:
         pages = Pages(sweep, findings, data, folder, [cells for _, cells in layout.facets])
-        made = Path(aside) / "cells"
+        made = beside / "cells"
         pages.write(made)
-        page = Path(aside) / "report.html"
+        page = beside / report.name
         with page.open("w", encoding="utf-8") as file:
             file.writelines(_page(sweep, findings, layout, pages, failures(data), folder))
-        place = folder / "cells"
-        if place.exists():
-            place.replace(Path(aside) / "old")
-        made.replace(place)
-        page.replace(folder / "report.html")
-        shutil.rmtree(Path(aside) / "old", ignore_errors=True)
-    return folder / "report.html"
+        move_in(made, folder / "cells")
+        page.replace(report)
+    return report
 
 
 def lay_out(sweep: Sweep, findings: Findings) -> Layout:

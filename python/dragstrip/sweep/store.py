@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from dragstrip import files
 from dragstrip.errors import BadInputError, DragstripError
-from dragstrip.files import DamagedError
+from dragstrip.files import DamagedError, warn
 from dragstrip.outside import first_line
 from dragstrip.sweep.build import run_key
 
@@ -103,11 +103,6 @@ Found = Callable[[DamagedError], object]
 def refuse(error: DamagedError) -> None:
     """For whoever cannot do without the part."""
     raise error
-
-
-def warn(error: DamagedError) -> None:
-    """For whoever can."""
-    sys.stderr.write(f"warning: {error}\n")
 
 
 class Store:

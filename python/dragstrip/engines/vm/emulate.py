@@ -17,6 +17,7 @@ from dragstrip.engines.vm import agent, bpf, machine
 from dragstrip.engines.vm.bpf import Loadable
 from dragstrip.engines.vm.window import Window
 from dragstrip.errors import BadInputError, DragstripError
+from dragstrip.files import sha256
 from dragstrip.recording import TABLES, Recording, from_core
 
 LOOK_S = 0.005
@@ -71,7 +72,11 @@ def emulate(
         "seed": scenario["seed"],
         "started": started.isoformat(timespec="seconds"),
         **head["hashes"],
-        "kernel": {"release": head["run"].pop("kernel"), "package": chosen.package},
+        "kernel": {
+            "release": head["run"].pop("kernel"),
+            "package": chosen.package,
+            "image_sha256": sha256(chosen.image),
+        },
         "emulator": machine.version(),
         "loaded": {one.name: one.digest for one in load},
         "wall_s": round(wall_s, 3),

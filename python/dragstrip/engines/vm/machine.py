@@ -16,7 +16,6 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,14 +23,15 @@ from functools import cache as once
 from pathlib import Path
 from typing import IO, Any
 
-from dragstrip import outside
+from dragstrip import outside, sums
 from dragstrip.cache import cache
 from dragstrip.engines.contract import Say, quietly
+from dragstrip.engines.vm import frozen
 from dragstrip.engines.vm.image import initramfs
 from dragstrip.engines.vm.locking import alone, locked
 from dragstrip.engines.vm.window import SIZE, Window
 from dragstrip.errors import DragstripError
-from dragstrip.files import appearing, writing
+from dragstrip.files import DamagedError, replacing, scratch, warn, writing
 from dragstrip.kernel import Kernel
 
 PROGRAM = "qemu-system-x86_64"
@@ -140,12 +140,12 @@ def resumed(
 ) -> Iterator[tuple[Machine, Window]]:
     """A machine that finds its request; `lockstep` is preloaded into the emulator."""
     version()
-    frozen = snapshot(chosen, agent)
-    with scratch() as folder, _core() as core:
+    place = snapshot(chosen, agent)
+    with scratch(SCRATCH, _memory()) as folder, _core() as core:
         window = Window(folder / "window")
         window.ask(request, raw)
         arguments = [
-            *_hardware(frozen / "ram", folder / "window", shared=False),
+            *_hardware(place / "ram", folder / "window", shared=False),
             *("-incoming", "defer"),
             *_monitor(folder / "talk"),
         ]
@@ -153,7 +153,7 @@ def resumed(
         try:
             monitor = Monitor(machine, folder / "talk")
             monitor.leave_memory_out()
-            with outside.opened(frozen / "state", what="a frozen machine") as state:
+            with outside.opened(place / "state", what="a frozen machine") as state:
                 monitor.hand_over("state", state)
                 monitor.order("migrate_incoming fd:state")
             monitor.wait_until_migrated()
@@ -164,19 +164,13 @@ def resumed(
 
 
 PROMPT = "(qemu) "
-SCRATCH = "dragstrip-vm-"
+SCRATCH = "vm"
 
 
-@contextmanager
-def scratch() -> Iterator[Path]:
-    """A folder for one run, in memory where there is such a place; clears what killed runs left."""
-    memory = Path("/dev/shm")  # noqa: S108
-    parent = memory if memory.is_dir() and os.access(memory, os.W_OK) else Path(tempfile.gettempdir())
-    for left in parent.glob(f"{SCRATCH}*"):
-        with contextlib.suppress(OSError), alone(left / "lock"):
-            shutil.rmtree(left)
-    with tempfile.TemporaryDirectory(prefix=SCRATCH, dir=parent) as folder, locked(Path(folder) / "lock"):
-        yield Path(folder)
+def _memory() -> Path | None:
+    """The folder in memory for a run's files, where there is one."""
+    place = Path("/dev/shm")  # noqa: S108
+    return place if place.is_dir() and os.access(place, os.W_OK) else None
 
 
 @contextmanager
@@ -227,12 +221,21 @@ def _monitor(talk: Path) -> list[str]:
 
 
 def snapshot(chosen: Kernel, agent: Path, say: Say = quietly) -> Path:
-    """The frozen machine for this kernel and agent: a folder with `ram` and `state`. Boots it if need be."""
+    """The frozen machine for this kernel and agent: a folder with `ram` and `state`. Boots it if need be.
+
+    One that is not what was written is named and made again.
+    """
     place = cache() / "machines" / key(chosen, agent)
     with locked(cache() / "machines" / "lock"):
-        if not place.exists():
-            with appearing(place) as draft, scratch() as folder:
+        try:
+            sound = place.exists() and frozen.check(place)
+        except DamagedError as error:
+            warn(DamagedError(error.path, error.reason, "the machine is booted again"))
+            sound = False
+        if not sound:
+            with replacing(place) as draft, scratch(SCRATCH, _memory()) as folder:
                 _freeze(chosen, agent, draft, folder, say)
+                frozen.write(draft)
     return place
 
 
@@ -241,8 +244,15 @@ def key(chosen: Kernel, agent: Path) -> str:
     hashed = hashlib.sha256()
     own = json.dumps([version(), BOOT_WORDS, _hardware(Path("ram"), Path("window"), shared=True)])
     hashed.update(own.encode())
+    listed = sums.read(chosen.folder)
     for file in (chosen.image, agent, *chosen.modules):
-        hashed.update(file.name.encode() + hashlib.sha256(outside.content(file)).digest())
+        content = hashlib.sha256(outside.content(file))
+        if file != agent and listed is not None:
+            name = file.relative_to(chosen.folder).as_posix()
+            if listed.get(name) != content.hexdigest():
+                advice = "`dragstrip kernel fetch` or `use` takes the kernel in again"
+                raise DamagedError(file, f"its SHA-256 is not the one in {sums.NAME}", advice)
+        hashed.update(file.name.encode() + content.digest())
     return f"{chosen.name}-{hashed.hexdigest()[:12]}"
 
 
