@@ -17,18 +17,18 @@ app = typer.Typer(
     help="Races TCP congestion controls against each other on the same network path, and says what "
     "each costs: throughput, delay, loss, fairness.",
     epilog="Example: dragstrip compare --rate 10mbit --rtt 40ms --queue 'bfifo limit 200kb' "
-    "--duration 30s cubic bbr",
+    "--duration 30s cubic bbr. More: dragstrip help",
 )
-app.command("list")(catalogue.list_)
+app.command("list", short_help="List experiments, algorithms, queues, paths, ...")(catalogue.list_)
 app.command()(catalogue.show)
-app.command()(run.run)
-app.command()(compare.compare)
-app.command()(sweep.sweep)
+app.command(short_help="Run an experiment, and grade its claims.")(run.run)
+app.command(short_help="Compare congestion controls on one path.")(compare.compare)
+app.command(short_help="Run many combinations, and map who wins where.")(sweep.sweep)
 app.command()(report.report)
 app.command()(tools.doctor)
-app.command()(tools.conform)
-app.command("new-algorithm")(tools.new_algorithm)
-app.command("help")(topics.help_)
+app.command(short_help="Play conformance scripts of one TCP endpoint.")(tools.conform)
+app.command("new-algorithm", short_help="Add the skeleton of a congestion control.")(tools.new_algorithm)
+app.command("help", short_help="Explain a topic, such as paths or queues.")(topics.help_)
 app.add_typer(kernel.app, name="kernel")
 app.add_typer(validate.app, name="validate")
 

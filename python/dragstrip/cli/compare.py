@@ -39,7 +39,9 @@ def compare(
             autocompletion=completion.paths,
         ),
     ] = None,
-    rate: Annotated[str | None, typer.Option("--rate", help="Of the bottleneck, such as 10mbit.")] = None,
+    rate: Annotated[
+        str | None, typer.Option("--rate", help="Rate of the bottleneck, such as 10mbit.")
+    ] = None,
     medium: Annotated[
         str | None,
         typer.Option(
@@ -58,7 +60,7 @@ def compare(
     queue: Annotated[
         str | None,
         typer.Option(
-            "--queue", help="Of the bottleneck: 1bdp, 100ms, or the words of tc, such as 'bfifo limit 200kb'."
+            "--queue", help="Queue of the bottleneck: 1bdp, 100ms, or as tc has it: 'bfifo limit 200kb'."
         ),
     ] = None,
     workload: Annotated[
@@ -69,47 +71,62 @@ def compare(
             autocompletion=completion.workloads,
         ),
     ] = "bulk",
-    duration: Annotated[str, typer.Option("--duration", help="Of each run, such as 30s.")] = "30s",
-    flows: Annotated[int, typer.Option("--flows", min=1, help="Flows of each algorithm.")] = 1,
+    duration: Annotated[str, typer.Option("--duration", help="Duration of each run, such as 30s.")] = "30s",
+    flows: Annotated[int, typer.Option("--flows", min=1, help="Number of flows of each algorithm.")] = 1,
     both_ways: Annotated[
-        bool, typer.Option("--both-ways", help="As many flows from the receiver to the senders.")
+        bool, typer.Option("--both-ways", help="Also run as many flows from the receiver to the senders.")
     ] = False,
     stagger: Annotated[
-        str | None, typer.Option("--stagger", help="Between the starts of a run's flows, such as 5s.")
+        str | None, typer.Option("--stagger", help="Start the flows of a run this far apart, such as 5s.")
     ] = None,
     loss: Annotated[
-        str | None, typer.Option("--loss", help="Random loss behind the bottleneck, such as 1%.")
+        str | None, typer.Option("--loss", help="Random packet loss behind the bottleneck, such as 1%.")
     ] = None,
     jitter: Annotated[
         str | None,
-        typer.Option("--jitter", help="Behind the bottleneck: 0 to twice this, such as 5ms; it reorders."),
+        typer.Option(
+            "--jitter", help="Delay each packet by 0 to twice this, such as 5ms; packets are reordered."
+        ),
     ] = None,
-    up_rate: Annotated[str | None, typer.Option("--up-rate", help="Of the return path: 1mbit.")] = None,
+    up_rate: Annotated[
+        str | None,
+        typer.Option("--up-rate", help="Rate of the return path, such as 1mbit; default: unlimited."),
+    ] = None,
     up_medium: Annotated[
-        str | None, typer.Option("--up-medium", help="Of the return path, instead of a rate.")
+        str | None, typer.Option("--up-medium", help="Medium of the return path, instead of a rate.")
     ] = None,
     up_trace: Annotated[
-        str | None, typer.Option("--up-trace", metavar="FILE", help="Of the return path, instead of a rate.")
+        str | None,
+        typer.Option(
+            "--up-trace", metavar="FILE", help="Recorded link of the return path, instead of a rate."
+        ),
     ] = None,
     up_queue: Annotated[str | None, typer.Option("--up-queue", help="Queue of the return path.")] = None,
     ecn: Annotated[
-        bool, typer.Option("--ecn", help="Hosts negotiate ECN; whether the queue marks is part of --queue.")
+        bool, typer.Option("--ecn", help="Negotiate ECN; whether the queue marks is part of --queue.")
     ] = False,
     sysctl: Annotated[
-        list[str] | None, typer.Option("--sysctl", metavar="KEY=VALUE", help="For all hosts; repeatable.")
+        list[str] | None,
+        typer.Option("--sysctl", metavar="KEY=VALUE", help="Set a sysctl on all hosts; repeatable."),
     ] = None,
     link: Annotated[
         str | None,
         typer.Option(
-            "--link", help="htb: shaped as tc does it; wire: ideal store and forward.", show_default="htb"
+            "--link",
+            help="Bottleneck: htb, a shaper as tc sets it up, or wire, ideal store and forward.",
+            show_default="htb",
         ),
     ] = None,
     gso: Annotated[
-        str, typer.Option("--gso", help="auto: TCP builds bursts of several segments, as Linux does; off.")
+        str, typer.Option("--gso", help="Generic segmentation offload: auto, as Linux does, or off.")
     ] = "auto",
-    together: Annotated[bool, typer.Option("--together", help="All algorithms on the path at once.")] = False,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Of everything random.")] = 1,
-    repeat: Annotated[int, typer.Option("--repeat", min=1, help="With seeds counting up.")] = 1,
+    together: Annotated[
+        bool, typer.Option("--together", help="Run all algorithms on the path at once.")
+    ] = False,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of everything random.")] = 1,
+    repeat: Annotated[
+        int, typer.Option("--repeat", min=1, help="Run everything this often, with seeds counting up.")
+    ] = 1,
     engine: Annotated[str, typer.Option("--engine", help=BOTH)] = "sim",
     engine_option: EngineOption = None,
     load: Load = None,

@@ -10,7 +10,7 @@ import typer
 from dragstrip import engines
 
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")]
-Workers = Annotated[int | None, typer.Option("--workers", min=1, help="Processes; default: one per core.")]
+Workers = Annotated[int | None, typer.Option("--workers", min=1, help="Number of worker processes; default: one per core.")]
 Load = Annotated[
     list[str] | None,
     typer.Option(
@@ -22,12 +22,12 @@ Load = Annotated[
 Out = Annotated[
     Path | None,
     typer.Option(
-        "--out", help="Folder for recordings and report; must be empty or not exist.", show_default="runs/..."
+        "--out", help="Output folder: must be empty or not exist.", show_default="runs/..."
     ),
 ]
 TimeLimit = Annotated[
     str | None,
-    typer.Option("--time-limit", help="Of one run, by the clock, such as 600s.", show_default="none"),
+    typer.Option("--time-limit", help="Limit of one run in real time, such as 600s.", show_default="none"),
 ]
 ENGINES = engines.about()
 BOTH = f"{ENGINES} {engines.PAIR}: both, and how far apart they are."
@@ -36,7 +36,7 @@ Check = Annotated[
 ]
 EngineOption = Annotated[
     list[str] | None,
-    typer.Option("--engine-option", metavar="NAME=VALUE", help="An option of the engine; repeatable."),
+    typer.Option("--engine-option", metavar="NAME=VALUE", help="Set an option of the engine; repeatable."),
 ]
 Report = Annotated[bool, typer.Option("--report/--no-report", help="Write report.html.")]
 Figures = Annotated[

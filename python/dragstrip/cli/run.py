@@ -27,10 +27,15 @@ def run(
     ],
     out: Out = None,
     workers: Workers = None,
-    repeat: Annotated[int | None, typer.Option("--repeat", help="Instead of the experiment's own.")] = None,
-    seed: Annotated[int | None, typer.Option("--seed", help="Instead of the experiment's own.")] = None,
+    repeat: Annotated[
+        int | None, typer.Option("--repeat", help="Number of repeats, instead of the experiment's.")
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option("--seed", help="First seed, instead of the experiment's.")
+    ] = None,
     duration: Annotated[
-        str | None, typer.Option("--duration", help="Instead of the experiment's own, such as 10s.")
+        str | None,
+        typer.Option("--duration", help="Duration of each run, such as 10s, instead of the experiment's."),
     ] = None,
     engine: Annotated[str | None, typer.Option("--engine", help=BOTH)] = None,
     engine_option: EngineOption = None,
@@ -39,7 +44,11 @@ def run(
     check: Check = False,
     write_docs: Annotated[
         Path | None,
-        typer.Option("--write-docs", metavar="FILE", help="With `all`: write docs/catalogue.md and its kin."),
+        typer.Option(
+            "--write-docs",
+            metavar="FILE",
+            help="With `all`: write docs/catalogue.md and the publications' pages.",
+        ),
     ] = None,
     report: Annotated[
         bool | None,

@@ -22,47 +22,53 @@ def sweep(
         typer.Option(
             "--vary",
             metavar="PATH=VALUES",
-            help="A field and its values: path.rtt=5ms,20ms or path.rate=1mbit..1gbit:log:12; repeatable.",
+            help="Vary a field: path.rtt=5ms,20ms or path.rate=1mbit..1gbit:log:12; repeatable.",
         ),
     ] = None,
     repeat: Annotated[
-        int | None, typer.Option("--repeat", min=1, help="Every combination with this many seeds.")
+        int | None, typer.Option("--repeat", min=1, help="Number of seeds of every combination.")
     ] = None,
     seed: Annotated[int | None, typer.Option("--seed", min=0, help="The first seed.")] = None,
     duration: Annotated[
-        str | None, typer.Option("--duration", help="Instead of the experiment's own.")
+        str | None, typer.Option("--duration", help="Duration of each run, instead of the experiment's.")
     ] = None,
     sample: Annotated[
-        str | None, typer.Option("--sample", help="lhs:N or random:N points of the ranges without a count.")
+        str | None,
+        typer.Option("--sample", help="Sample the ranges without a count: lhs:N or random:N points."),
     ] = None,
     against: Annotated[
-        str | None, typer.Option("--against", help="Also beside a flow of this algorithm: harm done to it.")
+        str | None,
+        typer.Option(
+            "--against", help="Also run beside a flow of this algorithm, and measure the harm to it."
+        ),
     ] = None,
     engine: Annotated[str | None, typer.Option("--engine", help=ENGINES)] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", help="Folder of the sweep; the same one resumes or widens it.")
+        Path | None, typer.Option("--out", help="Output folder; the same one resumes or widens the sweep.")
     ] = None,
     workers: Workers = None,
     on: Annotated[
-        str | None, typer.Option("--on", help="dask://HOST:PORT (or tls://HOST:PORT): your own cluster.")
+        str | None, typer.Option("--on", help="Run on a Dask cluster: dask://HOST:PORT or tls://HOST:PORT.")
     ] = None,
-    shard: Annotated[str | None, typer.Option("--shard", help="k/N: only this part, for job arrays.")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what it would take, run nothing.")] = False,
-    time_limit: Annotated[str, typer.Option("--time-limit", help="Of one run, by the clock.")] = "600s",
+    shard: Annotated[
+        str | None, typer.Option("--shard", help="Make part k of N only, as k/N, for job arrays.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Estimate time and disk; run nothing.")] = False,
+    time_limit: Annotated[str, typer.Option("--time-limit", help="Limit of one run, in real time.")] = "600s",
     memory_limit: Annotated[
-        str, typer.Option("--memory-limit", help="Address space of a worker process.")
+        str, typer.Option("--memory-limit", help="Limit of a worker process's address space.")
     ] = "4gb",
     keep_recordings: Annotated[
-        bool, typer.Option("--keep-recordings", help="Every run's tables too, in recordings/.")
+        bool, typer.Option("--keep-recordings", help="Also keep every run's recording, in recordings/.")
     ] = False,
     retry_failed: Annotated[
-        bool, typer.Option("--retry-failed", help="Make runs again that failed or met a limit.")
+        bool, typer.Option("--retry-failed", help="Repeat runs that failed or met a limit.")
     ] = False,
     replace: Annotated[
         bool, typer.Option("--replace", help="Take the folder of another sweep; its runs stay in the store.")
     ] = False,
     replay: Annotated[
-        str | None, typer.Option("--replay", metavar="KEY", help="Make one run again, with its recording.")
+        str | None, typer.Option("--replay", metavar="KEY", help="Repeat one run, and keep its recording.")
     ] = None,
     from_: Annotated[Path | None, typer.Option("--from", help="With --replay: the sweep's folder.")] = None,
     report: Report = True,

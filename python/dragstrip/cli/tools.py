@@ -39,7 +39,7 @@ def conform(
     ] = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Play conformance scripts: described time lines of one TCP endpoint, with what it has to send.
+    """Play conformance scripts: what one TCP endpoint receives, and what it must send.
 
     Example: dragstrip conform --engine vm prr-step-by-step
     """
