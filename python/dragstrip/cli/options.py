@@ -10,7 +10,9 @@ import typer
 from dragstrip import engines
 
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")]
-Workers = Annotated[int | None, typer.Option("--workers", min=1, help="Number of worker processes; default: one per core.")]
+Workers = Annotated[
+    int | None, typer.Option("--workers", min=1, help="Number of worker processes; default: one per core.")
+]
 Load = Annotated[
     list[str] | None,
     typer.Option(
@@ -21,9 +23,7 @@ Load = Annotated[
 ]
 Out = Annotated[
     Path | None,
-    typer.Option(
-        "--out", help="Output folder: must be empty or not exist.", show_default="runs/..."
-    ),
+    typer.Option("--out", help="Output folder: must be empty or not exist.", show_default="runs/..."),
 ]
 TimeLimit = Annotated[
     str | None,
