@@ -22,6 +22,8 @@ ROOT = HERE.parents[1]
 WHOLE_MINUTES = 60
 EXECUTIONS = 10_000_000
 """Of each fuzz target in an hour."""
+RECORDINGS = 500_000
+"""Damaged recordings, which Python reads: a thousand times slower than a target in Rust."""
 NO_SCRIPTS = {"common", "everything", "conftest"}
 
 SCRIPTS = sorted(
@@ -47,6 +49,8 @@ def kinds(minutes: float) -> list[Kind]:
     share, seconds = min(1.0, minutes / WHOLE_MINUTES), round(60 * minutes)
     words = ("--share", f"{share:g}", "--seconds", str(seconds))
     found = [Kind(file.stem, (sys.executable, str(file), *words)) for file in SCRIPTS]
+    recordings = ("--count", str(round(share * RECORDINGS)), "--seconds", str(seconds), "--summary")
+    found.append(Kind("fuzz-recording", (sys.executable, "fuzz/recording.py", *recordings)))
     if shutil.which("c++"):
         count = str(max(1, round(share * EXECUTIONS)))
         limits = ("--executions", count, "--seconds", str(seconds))
