@@ -13,7 +13,14 @@ from typing import Any
 from dragstrip.pool.child import READY
 from dragstrip.pool.work import Order
 
-SUMMARY: dict[str, Any] = {"duration_s": 1.0, "jain": None, "flows": [], "probes": [], "queues": []}
+SUMMARY: dict[str, Any] = {
+    "duration_s": 1.0,
+    "jain": None,
+    "flows": [],
+    "probes": [],
+    "queues": [],
+    "why": [],
+}
 ODD = {
     "garbage": "no answer",
     "a list": "[1]",

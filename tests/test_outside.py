@@ -26,8 +26,6 @@ OURS = {
     ("engines/vm/window.py", "mmap"): "memory that it has just made",
     ("sweep/make.py", "open"): "a method of the store",
     ("files.py", "os.open"): "drafts, for their locks",
-    ("sweep/store.py", "ParquetFile"): "the store's own parts",
-    ("sweep/store.py", "read_metadata"): "the store's own parts",
 }
 
 

@@ -10,16 +10,17 @@ from statistics import median
 from typing import Any
 
 from rich import box
-from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from dragstrip.expand import PlannedRun
 from dragstrip.experiment import Experiment
 from dragstrip.measures import parts_text
+from dragstrip.outside import printable
 from dragstrip.paths import link_facts
 from dragstrip.pool import Outcome, Watcher
 from dragstrip.spoken import Spoken, say
+from dragstrip.terminal import Terminal
 
 UNKNOWN = "–"
 
@@ -94,14 +95,14 @@ class _Bar(_Lines):
             BarColumn(),
             MofNCompleteColumn(),
             TimeElapsedColumn(),
-            console=Console(stderr=True),
+            console=Terminal(stderr=True),
             transient=True,
         )
         self.bar = self.progress.add_task("simulated seconds", total=round(self.total))
         self.progress.start()
 
     def preparing(self, what: str) -> None:
-        self.progress.console.print(what, markup=False, highlight=False)
+        self.progress.console.print(what, highlight=False)
 
     def started(self, index: int) -> None:
         self.spoken.doing(None)
@@ -116,7 +117,7 @@ class _Bar(_Lines):
 
     def tell(self, line: str, outcome: Outcome) -> None:
         if outcome.summary is None:
-            self.progress.console.print(line, markup=False, highlight=False)
+            self.progress.console.print(line, highlight=False)
 
     def aside(self) -> None:
         self.progress.stop()
@@ -137,7 +138,7 @@ class _Bar(_Lines):
 
 def show_result(document: dict[str, Any], runs: Sequence[PlannedRun]) -> None:
     """The runs, medians over repeats, and the claims."""
-    console = Console()
+    console = Terminal()
     console.print(_runs_table(document, runs))
     show_reasons(console, document, runs)
     if document["claims"]:
@@ -145,14 +146,14 @@ def show_result(document: dict[str, Any], runs: Sequence[PlannedRun]) -> None:
         if (ablations := _ablations_table(document["claims"])) is not None:
             console.print(ablations)
     for failure in document["failed"]:
-        console.print(f"failed: {failure['scenario']}: {failure['reason']}", markup=False)
+        console.print(f"failed: {failure['scenario']}: {failure['reason']}")
 
 
 REASONS_MAX = 12
 """Of more rows than this the terminal says why of the first ones only; the page has all."""
 
 
-def show_reasons(console: Console, document: dict[str, Any], runs: Sequence[PlannedRun]) -> None:
+def show_reasons(console: Terminal, document: dict[str, Any], runs: Sequence[PlannedRun]) -> None:
     """What limited the flows, and a sentence per run (of repeats the first one's)."""
     groups = list(_groups(document, runs).items())
     shown = groups[:REASONS_MAX]
@@ -176,11 +177,9 @@ def show_reasons(console: Console, document: dict[str, Any], runs: Sequence[Plan
     if table.row_count:
         console.print(table)
     for sentence in sentences.values():
-        console.print(f"{sentence}.", markup=False)
+        console.print(f"{sentence}.")
     if len(groups) > len(shown):
-        console.print(
-            f"(why of the first {len(shown)} of {len(groups)} rows; the report has all)", markup=False
-        )
+        console.print(f"(why of the first {len(shown)} of {len(groups)} rows; the report has all)")
 
 
 def _spent(group: Group, field: str) -> dict[str, float]:
@@ -293,7 +292,7 @@ def _claims_table(claims: Sequence[dict[str, Any]]) -> Table:
 
 def _ablations_table(claims: Sequence[dict[str, Any]]) -> Table | None:
     """A row per setting: the claims that it grades otherwise."""
-    moved: dict[str, list[str]] = {}
+    moved: dict[str, list[Text]] = {}
     for claim in claims:
         for other in claim.get("ablations", []):
             setting = ", ".join(f"{path} = {value}" for path, value in other["setting"].items())
@@ -301,16 +300,15 @@ def _ablations_table(claims: Sequence[dict[str, Any]]) -> Table | None:
             if other["grade"] != claim["grade"]:
                 figure = _with_unit(other["measured"], claim["unit"])
                 grade = grade_text(other["grade"])
-                changed.append(
-                    f"{claim['id']} {grade}" + ("" if claim["unit"] == "order" else f" ({figure})")
-                )
+                rest = "" if claim["unit"] == "order" else f" ({figure})"
+                changed.append(Text.assemble(f"{printable(claim['id'])} ", grade, printable(rest)))
     if not moved:
         return None
     table = Table(title="ablations", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     table.add_column("with", overflow="fold", max_width=34)
     table.add_column("grades that change", overflow="fold")
     for setting, changed in moved.items():
-        table.add_row(escape(setting), "\n".join(changed) or "none")
+        table.add_row(setting, Text("\n").join(changed) if changed else "none")
     return table
 
 
@@ -318,10 +316,10 @@ def _with_unit(value: Any, unit: str) -> str:
     return _figure(value) + ("" if value is None or unit in ("1", "order") else f" {unit}")
 
 
-def grade_text(grade: str) -> str:
+def grade_text(grade: str) -> Text:
     """A grade in its colour."""
     colours = {"reproduced": "green", "contradicted": "red"}
-    return f"[{colours.get(grade, 'yellow')}]{grade}[/]"
+    return Text(printable(grade), colours.get(grade, "yellow"))
 
 
 def _figure(value: Any) -> str:
@@ -340,14 +338,14 @@ def _figure(value: Any) -> str:
 
 def show_plan(experiment: Experiment, runs: Sequence[PlannedRun]) -> None:
     """What an experiment would run, and its claims."""
-    console = Console(highlight=False)
+    console = Terminal(highlight=False)
     scenario = runs[0].scenario
-    console.print(f"{experiment.name}: {experiment.title}", style="bold", markup=False)
+    console.print(f"{experiment.name}: {experiment.title}", style="bold")
     for text in (experiment.source, experiment.description.strip()):
         if text:
-            console.print(text, markup=False)
+            console.print(text)
     console.print(f"{len(runs)} runs of {scenario['duration_ns'] / 1e9:g} s, seeds from {experiment.seed}:")
-    console.print("  " + ", ".join(dict.fromkeys(run.name.rsplit(" #", 1)[0] for run in runs)), markup=False)
+    console.print("  " + ", ".join(dict.fromkeys(run.name.rsplit(" #", 1)[0] for run in runs)))
     links = Table("link", "rate", "delay ms", "queue", title="path of the first run")
     for link, facts in zip(scenario["links"], link_facts(scenario), strict=True):
         rate = facts["rate_bps"]
@@ -361,7 +359,7 @@ def show_plan(experiment: Experiment, runs: Sequence[PlannedRun]) -> None:
         listed = list(published) if isinstance(published, tuple) else published
         slack = "" if claim.tolerance is None else f" ± {claim.tolerance}"
         where = ", ".join(f"{key} = {value}" for key, value in claim.where.items())
-        console.print(f"claim {claim.id}: {claim.metric}{f' of {where}' if where else ''}", markup=False)
-        console.print(f"    {_figure(listed)}{slack} {claim.unit}; {claim.source}", markup=False)
+        console.print(f"claim {claim.id}: {claim.metric}{f' of {where}' if where else ''}")
+        console.print(f"    {_figure(listed)}{slack} {claim.unit}; {claim.source}")
         if claim.not_testable:
-            console.print(f"    not testable here: {claim.not_testable}", markup=False)
+            console.print(f"    not testable here: {claim.not_testable}")

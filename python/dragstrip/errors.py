@@ -26,8 +26,12 @@ class BadInputError(DragstripError):
 
     def __str__(self) -> str:
         where = ": ".join(part for part in (self.source, self.field) if part)
-        said = f"got {self.value}, expected {self.expected}" if self.value else self.expected
-        return " ".join(f"{where}: {said}".split())
+        return " ".join(f"{where}: {self.said}".split())
+
+    @property
+    def said(self) -> str:
+        """The value and what would be right, without where it stands."""
+        return f"got {self.value}, expected {self.expected}" if self.value else self.expected
 
     def at(self, source: str) -> BadInputError:
         """The same error, naming the file it was found in."""

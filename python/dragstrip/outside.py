@@ -346,6 +346,11 @@ def printable(said: str) -> str:
     return _COMMANDS.sub(lambda found: ascii(found[0])[1:-1], said)
 
 
+def printable_json(said: str) -> str:
+    """The same for a JSON text, whose strings keep their values."""
+    return _COMMANDS.sub(lambda found: f"\\u{ord(found[0]):04x}", said)
+
+
 def one_line(said: str) -> str:
     """A text from outside as part of a line, kept short."""
     line = " ".join(printable(said).split())

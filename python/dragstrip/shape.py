@@ -58,7 +58,12 @@ TEXT = Plain(f"text of at most {TEXT_MAX} characters", _text)
 NUMBER = Plain("a finite number", _number)
 FIGURE = Plain("a finite number, or null", lambda value: value is None or _number(value))
 COUNT = Plain("a whole number from 0 to 2^63 - 1", _count)
+ANY = Plain("a value", lambda _value: True)
 OBJECT = Plain("an object", lambda value: isinstance(value, dict))
+SPANS = Plain(
+    "an object of seconds by name",
+    lambda value: isinstance(value, dict) and all(map(_text, value)) and all(map(_number, value.values())),
+)
 
 _THREE = {"p5": FIGURE, "p50": FIGURE, "p95": FIGURE}
 SUMMARY: Mapping[str, Shape] = {
@@ -75,8 +80,13 @@ SUMMARY: Mapping[str, Shape] = {
             "retransmits": COUNT,
             "segments_sent": COUNT,
             "share": FIGURE,
+            "timeouts": optional(FIGURE),
+            "reductions": optional(FIGURE),
+            "limited_s": optional(SPANS),
+            "state_s": optional(SPANS),
         }
     ],
+    "why": [{"sentence": TEXT}],
     "probes": [{"target": TEXT, "rtt_ms": _THREE, "lost": COUNT}],
     "queues": [
         {
@@ -84,6 +94,7 @@ SUMMARY: Mapping[str, Shape] = {
             "backlog_bytes": {"p50": FIGURE, "p95": FIGURE, "max": FIGURE},
             "dropped": COUNT,
             "marked": COUNT,
+            "idle_s": optional(FIGURE),
         }
     ],
 }
@@ -97,12 +108,29 @@ RESULT: Mapping[str, Shape] = {
 }
 """Of `result.json`."""
 
+EXPERIMENT: Mapping[str, Shape] = {"title": TEXT, "name": TEXT, "claims": [{"id": TEXT}]}
+"""Of `experiment.json`, what a report takes from it."""
+
+PROVENANCE: Mapping[str, Shape] = {"engine": TEXT, "settings": OBJECT}
+"""Of a recording, what a report takes from it."""
+
+SWEEP: Mapping[str, Shape] = {
+    "experiment": OBJECT,
+    "axes": [{"path": TEXT, "levels": [{"label": ANY, "set": OBJECT}]}],
+    "repeat": COUNT,
+    "seed": COUNT,
+    **dict.fromkeys(("engine", "name", "title", "version"), TEXT),
+}
+"""Of `sweep.json`."""
+
 
 def expect(value: object, shape: Shape, source: str, field: str = "", *, partly: bool = False) -> None:
     """Raises `BadInputError` for the first value that is not as its shape has it.
 
-    `partly`: fields may be missing, as documents of earlier versions lack some.
+    `partly`: fields may be missing or null, as documents of earlier versions lack some.
     """
+    if partly and value is None:
+        return
     if isinstance(shape, Plain):
         if not shape.holds(value):
             raise BadInputError(field, _shown(value), shape.expected, source)

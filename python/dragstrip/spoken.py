@@ -7,6 +7,8 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from dragstrip.outside import printable
+
 PATIENCE_S = 2.0
 REPEATED_S_MAX = 60.0
 """Between two lines about one activity at most; they come at 2, 4, 8 ... seconds."""
@@ -64,4 +66,4 @@ def spoken(what: str, quiet: bool = False) -> Iterator[None]:
 
 def say(what: str) -> None:
     """One line on standard error."""
-    print(what, file=sys.stderr, flush=True)  # noqa: T201
+    print(printable(what), file=sys.stderr, flush=True)  # noqa: T201

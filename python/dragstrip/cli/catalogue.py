@@ -48,16 +48,16 @@ def list_(
     if as_json:
         print_json(found)
         return
-    from rich.console import Console
     from rich.table import Table
-    from rich.text import Text
+
+    from dragstrip.terminal import Terminal
 
     for kind, rows in found.items():
         columns = list(_COLUMNS[kind])
         table = Table(*columns, title="catalogue" if kind == "experiments" else kind)
         for row in rows:
-            table.add_row(*(Text(_cell(row[column])) for column in columns))
-        Console().print(table)
+            table.add_row(*(_cell(row[column]) for column in columns))
+        Terminal().print(table)
 
 
 def _experiments() -> list[Row]:

@@ -21,6 +21,7 @@ from typing import Any, NoReturn, TextIO
 import typer
 
 from dragstrip.errors import BadInputError, DragstripError, FaultError, of_system
+from dragstrip.outside import one_line
 
 FAILED = 1
 BAD_INPUT = 2
@@ -83,7 +84,7 @@ def _status(error: BaseException | None) -> int:
 
 def _fail(message: str, status: int) -> NoReturn:
     if message:
-        sys.stderr.write(f"error: {' '.join(message.split())}\n")
+        sys.stderr.write(f"error: {one_line(message)}\n")
     sys.exit(status)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from dragstrip.cli.output import command_line, located, print_json
+from dragstrip.cli.output import command_line, located, print_json, say
 from dragstrip.errors import BadInputError
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def execute(
 
             console.show(both.of_result(document, folder))
         page = folder / "report.html"
-        typer.echo(f"Report: {page}" if page.exists() else f"Recordings: {folder}")
+        say(f"Report: {page}" if page.exists() else f"Recordings: {folder}")
     if undrawn is not None:
         raise undrawn
     if document["failed"]:
@@ -125,7 +125,7 @@ def check_twice(planned: Plan, out: Path | None, workers: int | None, limits: Li
     if as_json:
         print_json(check.document(verdicts))
     else:
-        typer.echo("\n".join(map(check.describe, verdicts)))
+        say("\n".join(map(check.describe, verdicts)))
     if not all(verdict.identical for verdict in verdicts):
         raise typer.Exit(1)
 
@@ -166,11 +166,11 @@ def execute_publication(
         print_json(document)
     else:
         console.show(document)
-        typer.echo(f"Recordings: {folder}")
+        say(f"Recordings: {folder}")
     if undrawn is not None:
         raise undrawn
     if document["failed"]:
         raise typer.Exit(1)
     if write_docs is not None:
         for file in pages.write(document, folder, write_docs):
-            typer.echo(f"Wrote {file}", err=True)
+            say(f"Wrote {file}", err=True)

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from dragstrip.cli.options import JsonFlag
-from dragstrip.cli.output import print_json
+from dragstrip.cli.output import print_json, say
 
 app = typer.Typer(no_args_is_help=True, help="Kernels for --engine vm: list, fetch, use.")
 
@@ -25,10 +25,10 @@ def list_(as_json: JsonFlag = False) -> None:
         print_json({"kernels": [kernel.as_json(one) for one in found]})
         return
     if not found:
-        typer.echo("None yet; `dragstrip kernel fetch` gets Debian's.")
+        say("None yet; `dragstrip kernel fetch` gets Debian's.")
     for one in found:
         mark = "*" if one.name == kernel.in_use() else " "
-        typer.echo(f"{mark} {one.name}  {one.package or one.folder}")
+        say(f"{mark} {one.name}  {one.package or one.folder}")
 
 
 @app.command()
@@ -43,7 +43,7 @@ def fetch(
     """
     from dragstrip import kernel
 
-    typer.echo(f"In use: {kernel.fetch(version).name}")
+    say(f"In use: {kernel.fetch(version).name}")
 
 
 @app.command()
@@ -59,4 +59,4 @@ def use(
     """
     from dragstrip import kernel
 
-    typer.echo(f"In use: {kernel.use(path).name}")
+    say(f"In use: {kernel.use(path).name}")

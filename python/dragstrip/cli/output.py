@@ -10,6 +10,8 @@ from typing import Any
 
 import typer
 
+from dragstrip.outside import printable, printable_json
+
 
 def located(document: dict[str, Any], folder: Path) -> dict[str, Any]:
     """The result document with its recordings' paths as seen from here, not from the output folder."""
@@ -19,7 +21,12 @@ def located(document: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 def print_json(content: object) -> None:
     """Prints one JSON document."""
-    typer.echo(json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False))
+    typer.echo(printable_json(json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)))
+
+
+def say(text: str, err: bool = False) -> None:
+    """Prints text that may come from outside, without what a terminal would obey."""
+    typer.echo(printable(text), err=err)
 
 
 def command_line() -> str:

@@ -9,7 +9,7 @@ import typer
 
 from dragstrip.cli import words
 from dragstrip.cli.options import Figures, JsonFlag
-from dragstrip.cli.output import print_json
+from dragstrip.cli.output import print_json, say
 from dragstrip.errors import BadInputError
 
 
@@ -24,6 +24,7 @@ def report(
     """
     from dragstrip import sums
     from dragstrip.recording import read
+    from dragstrip.report.load import load
     from dragstrip.runner import write_report
 
     wanted = words.figures(figures, None)
@@ -37,13 +38,13 @@ def report(
         from dragstrip.sweep.make import rewrite_report
 
         page = rewrite_report(folder)
-        print_json({"report": str(page)}) if as_json else typer.echo(f"Report: {page}")
+        print_json({"report": str(page)}) if as_json else say(f"Report: {page}")
         return
     document = sums.read_json(folder, "result.json")
-    for line in document.get("runs", []):
-        read(folder / line["recording"])
+    for run in load(folder).runs:
+        read(run.recording.folder)
     written = write_report(folder, wanted)
     if as_json:
         print_json({"report": str(written), "result": document})
     else:
-        typer.echo(f"Report: {written}")
+        say(f"Report: {written}")

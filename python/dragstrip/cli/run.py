@@ -11,6 +11,7 @@ from dragstrip.cli import words
 from dragstrip.cli.completion import experiments
 from dragstrip.cli.execute import check_twice, execute, execute_publication
 from dragstrip.cli.options import BOTH, Check, EngineOption, Figures, JsonFlag, Load, Out, TimeLimit, Workers
+from dragstrip.cli.output import say
 from dragstrip.errors import BadInputError
 
 if TYPE_CHECKING:
@@ -77,9 +78,7 @@ def run(
         if changed:
             described, replaced = rebuilt(described.content(), changed)
             if replaced:
-                typer.echo(
-                    f"note: {name}: the stack of {', '.join(replaced)} runs as the engine's own", err=True
-                )
+                say(f"note: {name}: the stack of {', '.join(replaced)} runs as the engine's own", err=True)
         return plan(described, source)
 
     if write_docs is not None and (experiment != catalogue.EVERYTHING or changed):

@@ -9,7 +9,7 @@ import typer
 
 from dragstrip.cli.ending import INTERRUPTED
 from dragstrip.cli.options import ENGINES, JsonFlag, Report, Workers
-from dragstrip.cli.output import command_line, confirm, print_json
+from dragstrip.cli.output import command_line, confirm, print_json, say
 from dragstrip.errors import BadInputError
 
 
@@ -84,7 +84,7 @@ def sweep(
     limits = command.limits(time_limit, memory_limit)
     if replay is not None:
         written = command.replay(from_, replay, out)
-        print_json({"recording": str(written)}) if as_json else typer.echo(f"Recording: {written}")
+        print_json({"recording": str(written)}) if as_json else say(f"Recording: {written}")
         return
     if experiment is None:
         raise BadInputError(
@@ -115,10 +115,10 @@ def sweep(
     )
     if dry_run:
         forecast = command.dry_run(described, folder, options)
-        print_json(forecast) if as_json else typer.echo(command.describe_forecast(forecast))
+        print_json(forecast) if as_json else say(command.describe_forecast(forecast))
         return
     document = command.run(described, folder, options, quiet=as_json)
-    print_json(document) if as_json else typer.echo(command.summary(document, folder))
+    print_json(document) if as_json else say(command.summary(document, folder))
     if document["interrupted"]:
         raise typer.Exit(INTERRUPTED)
     if document["failed"]:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from dragstrip.cli.options import ENGINES, JsonFlag
-from dragstrip.cli.output import print_json
+from dragstrip.cli.output import print_json, say
 from dragstrip.errors import BadInputError, DragstripError, Raw
 
 
@@ -24,7 +24,7 @@ def doctor(as_json: JsonFlag = False) -> None:
         print_json({"healthy": all(finding["ok"] for finding in findings), "findings": findings})
     else:
         for finding in findings:
-            typer.echo(f"{'ok     ' if finding['ok'] else 'MISSING'}  {finding['what']}: {finding['found']}")
+            say(f"{'ok     ' if finding['ok'] else 'MISSING'}  {finding['what']}: {finding['found']}")
     if not all(finding["ok"] for finding in findings):
         raise typer.Exit(1)
 
@@ -54,7 +54,7 @@ def conform(
     if as_json:
         print_json(conformance.document(played))
     else:
-        typer.echo(conformance.table(played, trace=trace))
+        say(conformance.table(played, trace=trace))
     if not all(one.fine for one in played):
         raise typer.Exit(1)
 

@@ -14,7 +14,7 @@ from typer.core import TyperGroup
 
 from dragstrip.cli.execute import kept
 from dragstrip.cli.options import JsonFlag, Load, Workers
-from dragstrip.cli.output import print_json
+from dragstrip.cli.output import print_json, say
 from dragstrip.errors import BadInputError, Raw
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ def compare(
         console.show(found)
     if out is not None:
         page = command.write_page(found, described, out)
-        typer.echo(f"Page: {page}", err=as_json)
+        say(f"Page: {page}", err=as_json)
     if write_docs is not None:
         command.write_docs(found, grid, runs, workers, write_docs)
     if found.failed:
@@ -188,7 +188,7 @@ def record(
     from dragstrip.validation import command
 
     expect_folder("FOLDER", folder)
-    command.record_cells(cells or [], seeds, folder, workers, typer.echo)
+    command.record_cells(cells or [], seeds, folder, workers, say)
 
 
 @app.command()
@@ -279,7 +279,7 @@ def _experiments(
     else:
         console.show(found)
     if out is not None:
-        typer.echo(f"Page: {page.write(found, side.grid(chosen, found), out)}", err=as_json)
+        say(f"Page: {page.write(found, side.grid(chosen, found), out)}", err=as_json)
     if write_docs is not None:
         side.write_docs(found, chosen, plans, typed, write_docs)
     if not found.cases:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from rich import box
-from rich.console import Console
 from rich.table import Table
 
 from dragstrip.console import grade_text
 from dragstrip.publications.document import Json, reproduced_share
 from dragstrip.publications.pages import shown
+from dragstrip.terminal import Terminal
 
 
 def show(document: Json) -> None:
     """Claim, published, ours, grade; then how many of each."""
-    console = Console()
+    console = Terminal()
     table = Table(title=f"claims: {document['publication']}", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for heading in ("claim", "published", "ours", "grade"):
         table.add_column(heading, overflow="fold", no_wrap=heading == "grade")
@@ -32,4 +32,4 @@ def show(document: Json) -> None:
     console.print(counts + ("" if share is None else f": {share:.0%} of what can be tested is reproduced"))
     for failure in document["failed"]:
         line = f"failed: {failure['experiment']}: {failure['scenario']}: {failure['reason']}"
-        console.print(line, markup=False)
+        console.print(line)

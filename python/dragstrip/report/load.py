@@ -21,6 +21,7 @@ from dragstrip import sums
 from dragstrip.errors import BadInputError
 from dragstrip.paths import add_facts
 from dragstrip.recording import format_of, read_table
+from dragstrip.shape import EXPERIMENT, PROVENANCE, RESULT, expect
 
 FloatArray = npt.NDArray[np.float64]
 Json = Mapping[str, Any]
@@ -204,8 +205,10 @@ def load(folder: Path) -> Bundle:
     if not folder.is_dir():
         raise BadInputError("", None, "not a folder that `dragstrip run` or `compare` wrote", str(folder))
     result = sums.read_json(folder, "result.json")
+    expect(result, RESULT, str(folder / "result.json"), partly=True)
     experiment_file = folder / "experiment.json"
     experiment = sums.read_json(folder, experiment_file.name) if experiment_file.exists() else {}
+    expect(experiment, EXPERIMENT, str(experiment_file), partly=True)
     runs = [_run(folder, index, run) for index, run in enumerate(_list(folder, result, "runs"))]
     named = result.get("experiment")
     title = named.get("name") if isinstance(named, Mapping) else named
@@ -244,6 +247,7 @@ def _run(folder: Path, index: int, summary: Json) -> RecordedRun:
         )
     provenance = recording / "provenance.json"
     facts = sums.read_json(recording, provenance.name) if provenance.exists() else {}
+    expect(facts, PROVENANCE, str(provenance), partly=True)
     return RecordedRun(summary, Recording(recording, _scenario(recording / "scenario.json"), facts))
 
 

@@ -22,6 +22,7 @@ from dragstrip.errors import BadInputError, Raw
 from dragstrip.expand import assign, build, check, complete
 from dragstrip.experiment import Experiment, rebuilt
 from dragstrip.paths import link_facts
+from dragstrip.shape import SWEEP, expect
 from dragstrip.sweep import axes as _axes
 from dragstrip.sweep.axes import AGAINST, ALONE, Axis, Level, Range
 from dragstrip.sweep.build import run_key
@@ -183,11 +184,12 @@ class Sweep:
         """A sweep as sweep.json describes it."""
         if document.get("format") != FORMAT:
             raise BadInputError("format", document.get("format"), f"format {FORMAT} of sweep.json", source)
+        expect(document, SWEEP, source)
         axes = [
             Axis(axis["path"], tuple(Level(level["label"], level["set"]) for level in axis["levels"]))
             for axis in document["axes"]
         ]
-        return cls(
+        made = cls(
             document["experiment"],
             axes,
             document["repeat"],
@@ -198,6 +200,9 @@ class Sweep:
             document["title"],
             document["version"],
         )
+        if not 1 <= made.runs <= RUNS_MAX:
+            raise BadInputError("axes", Raw(f"{made.runs} runs"), f"1 to {RUNS_MAX} of them", source)
+        return made
 
 
 class Index:

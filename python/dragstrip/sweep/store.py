@@ -18,10 +18,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dragstrip import files
+from dragstrip import files, outside
 from dragstrip.errors import BadInputError, DragstripError
 from dragstrip.files import DamagedError, warn
-from dragstrip.outside import first_line
 from dragstrip.sweep.build import run_key
 
 FLOW_FIGURES = (
@@ -236,8 +235,10 @@ def _write(table: pa.Table, draft: Path) -> None:
 
 def _rows(part: Path) -> int:
     try:
-        return pq.read_metadata(part).num_rows
-    except (OSError, pa.ArrowException):
+        with outside.parquet(part, _KINDS, ["key"]) as (file, _):
+            rows: int = file.metadata.num_rows
+            return rows
+    except BadInputError:
         return ROWS_MAX
 
 
@@ -259,21 +260,24 @@ def _keys(part: Path, statuses: Sequence[str] | None) -> set[bytes]:
     return found
 
 
+_KINDS = {name: outside.kind_of(SCHEMA.field(name).type) for name in SCHEMA.names}
+
+
 def read_part(part: Path, columns: Sequence[str]) -> Iterator[pa.Table]:
     """A part's columns in our schema; a column that an older version did not write has no values.
 
     Raises `DamagedError` for a part that cannot be read, `FileNotFoundError` where there is none.
     """
     try:
-        with pq.ParquetFile(part, page_checksum_verification=True) as file:
-            present = set(file.schema_arrow.names)
-            known = [name for name in columns if name in present]
+        with outside.parquet(part, _KINDS, columns) as (file, schema):
+            known = [name for name in columns if name in schema.names]
             for group in range(file.num_row_groups):
-                yield _conformed(file.read_row_group(group, columns=known), columns)
-    except FileNotFoundError:
-        raise
-    except (OSError, pa.ArrowException) as error:
-        raise DamagedError(part, f"no part of a store: {first_line(error)}") from error
+                table = outside.spelled_out(file.read_row_group(group, columns=known), schema, part)
+                yield _conformed(table, columns)
+    except BadInputError as error:
+        if not part.exists():
+            raise FileNotFoundError(part) from error
+        raise DamagedError(part, f"no part of a store: {error.said}") from error
 
 
 def _conformed(table: pa.Table, columns: Sequence[str]) -> pa.Table:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from rich import box
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from dragstrip.terminal import Terminal
 from dragstrip.validation.explain import HEADINGS, Parting
 from dragstrip.validation.figures import Compared
 from dragstrip.validation.targets import BY_KEY, QUANTITIES, Quantity
@@ -31,7 +31,7 @@ CASES_TOLD = 12
 
 def show(agreement: Agreement, most: int | None = None) -> None:
     """The cases (`most` of them), then what is reached."""
-    console = Console()
+    console = Terminal()
     if len(agreement.cases) <= CASES_TOLD and any(case.floor for case in agreement.cases):
         for case in agreement.cases:
             console.print(_case(case))
@@ -42,7 +42,7 @@ def show(agreement: Agreement, most: int | None = None) -> None:
         if table:
             console.print(table)
     for name, reason in agreement.failed.items():
-        console.print(f"not run: {name}: {reason}", style="red", markup=False)
+        console.print(f"not run: {name}: {reason}", style="red")
 
 
 def _case(case: Case) -> Table:
@@ -69,7 +69,7 @@ def _case(case: Case) -> Table:
     return table
 
 
-def _fitting(agreement: Agreement, most: int | None, console: Console) -> Table:
+def _fitting(agreement: Agreement, most: int | None, console: Terminal) -> Table:
     """As many quantities as the terminal is wide enough for, those with a limit before those without."""
     there = [q for q in QUANTITIES if any(case.figure(q.key) for case in agreement.cases)]
     wide = console.options.update(max_width=WIDEST)
@@ -177,11 +177,11 @@ def _standings(agreement: Agreement, stochastic: bool) -> Table | None:
 
 def show_parting(name: str, parting: Parting | None) -> None:
     """Where one case parts from its recording, and the samples around it."""
-    console = Console(highlight=False)
+    console = Terminal(highlight=False)
     if parting is None:
-        console.print(f"{name}: no event differs, and the windows stay together.", markup=False)
+        console.print(f"{name}: no event differs, and the windows stay together.")
         return
-    console.print(f"{name}, flow {parting.flow}: {parting.words}", markup=False)
+    console.print(f"{name}, flow {parting.flow}: {parting.words}")
     table = Table(*HEADINGS, box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for row in parting.table:
         table.add_row(*row)
