@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import random
+import shutil
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -151,3 +153,29 @@ def test_a_key_that_is_not_its_scenarios_is_no_run(tmp_path: Path, capfd: pytest
     kept.flush()
     assert not kept.keys()
     assert "is not that of the scenario beside it" in capfd.readouterr().err
+
+
+def test_sixty_flipped_bits_change_no_row_without_a_word(tmp_path: Path) -> None:
+    """The sample of tests/torture/bit_flips.py that needs no process."""
+    whole = filled(tmp_path / "whole", parts=3, rows=5)
+    known = {line["key"]: line for table in whole.tables(store.SCHEMA.names) for line in table.to_pylist()}
+    draws = random.Random(14)  # noqa: S311
+    for number in range(60):
+        copy = tmp_path / str(number)
+        shutil.copytree(tmp_path / "whole", copy)
+        part = draws.choice(sorted(copy.iterdir()))
+        content = bytearray(part.read_bytes())
+        bit = draws.randrange(8 * len(content))
+        content[bit // 8] ^= 1 << bit % 8
+        part.write_bytes(content)
+        told: list[DamagedError] = []
+        found = Store(copy)
+        done = found.keys(damaged=lambda error, told=told: told.append(error))  # type: ignore[misc]
+        assert [error.path for error in told] == [part]
+        assert len(done) == 10
+        with pytest.raises(DamagedError, match=part.name):
+            list(found.tables(["key"]))
+        found.set_aside(told[0])
+        rows = [line for table in found.tables(store.SCHEMA.names) for line in table.to_pylist()]
+        assert {line["key"] for line in rows} == {key.hex() for key in done}
+        assert all(line == known[line["key"]] for line in rows)
