@@ -281,3 +281,38 @@ def test_a_thousand_curves_are_drawn_in_three_seconds(browser: Browser, tmp_path
     metrics = {metric["name"]: metric["value"] for metric in page.ask("Performance.getMetrics")["metrics"]}
     assert metrics["TaskDuration"] < 3.0
     page.close()
+
+
+@pytest.mark.parametrize("scripted", ["report", "cells"])
+@pytest.mark.parametrize("touch", [False, True])
+def test_a_command_is_copied_by_click_and_touch(
+    browser: Browser, page_of: PageOf, tmp_path: Path, scripted: str, touch: bool
+) -> None:
+    file = page_of("alone")
+    if scripted == "cells":
+        file = tmp_path / "cells.html"
+        script = viewer.script(viewer.COPYING)
+        file.write_text(
+            f'<!doctype html><meta http-equiv="Content-Security-Policy" content="{viewer.policy("", script)}">'
+            f"<p>not this</p><code class=copy>dragstrip sweep --run 7</code><script>{script}</script>",
+            encoding="utf-8",
+        )
+    page = browser.page(file)
+    page.value("document.addEventListener('copy', () => { window.copied = getSelection().toString(); }) ?? 0")
+    code = "document.querySelector('code.copy')"
+    page.value(f"{code}.scrollIntoView({{block: 'center'}}) ?? 0")
+    box = page.value(
+        f"(({{left, top, height}}) => [left + 4, top + height / 2])({code}.getBoundingClientRect())"
+    )
+    if touch:
+        page.ask("Emulation.setTouchEmulationEnabled", enabled=True)
+        page.ask("Input.dispatchTouchEvent", type="touchStart", touchPoints=[{"x": box[0], "y": box[1]}])
+        page.ask("Input.dispatchTouchEvent", type="touchEnd", touchPoints=[])
+    else:
+        for kind in ("mousePressed", "mouseReleased"):
+            page.ask("Input.dispatchMouseEvent", type=kind, x=box[0], y=box[1], button="left", clickCount=1)
+    page.wait_for(lambda: page.value(f"{code}.dataset.copied"))
+    assert page.value(f"{code}.dataset.copied") == "copied"
+    assert page.value("window.copied").strip() == page.value(f"{code}.textContent").strip()
+    assert page.complaints() == []
+    page.close()

@@ -15,7 +15,7 @@ from dragstrip.report import quantity as q
 from dragstrip.report.page import style
 from dragstrip.sweep.plan import Sweep
 from dragstrip.sweep.stats import Findings, cells_of_points
-from dragstrip.viewer import policy
+from dragstrip.viewer import COPYING, policy, script
 
 CELLS_A_PAGE = 100
 
@@ -67,9 +67,10 @@ class Pages:
             (place / f"{number:04d}.html").write_text(
                 '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" '
                 f'content="width=device-width, initial-scale=1"><title>Runs</title>'
-                f'<meta http-equiv="Content-Security-Policy" content="{policy(look)}">'
+                f'<meta http-equiv="Content-Security-Policy" content="{policy(look, script(COPYING))}">'
                 f"<style>{look}</style></head>"
-                f'<body><main><p><a href="../report.html">← the map</a></p>{text}</main></body></html>\n',
+                f'<body><main><p><a href="../report.html">← the map</a></p>{text}</main>'
+                f"<script>{script(COPYING)}</script></body></html>\n",
                 encoding="utf-8",
             )
 
@@ -98,4 +99,5 @@ class Pages:
         )
         cells = [row["run"], row["seed"], shown, settings.get("against", "alone"), *figures]
         columns = "".join(f"<td>{html.escape(str(cell))}</td>" for cell in cells)
-        return f"<tr>{columns}<td><code>{html.escape(replay_line(self.folder, row['key']))}</code></td></tr>"
+        command = html.escape(replay_line(self.folder, row["key"]))
+        return f"<tr>{columns}<td><code class=copy>{command}</code></td></tr>"

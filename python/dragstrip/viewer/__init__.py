@@ -30,6 +30,7 @@ MODULES = (
     "scatter",
     "shares",
     "rows",
+    "copy",
     "page",
 )
 
@@ -39,17 +40,22 @@ _IMPORT = re.compile(
 _EXPORT = re.compile(r"^export ((?:const|function) (\w+))", re.M)
 
 
+COPYING = ("copy",)
+"""For pages without figures, whose commands are copied by a click."""
+
+
 @cache
-def script() -> str:
-    """All modules as one script."""
+def script(modules: tuple[str, ...] = MODULES) -> str:
+    """All modules as one script; of `COPYING` that one, at work."""
     parts = []
-    for name in MODULES:
+    for name in modules:
         text = outside.text(HERE / f"{name}.js", outside.MIB, "our script")
         text = _IMPORT.sub(lambda m: f"const {m['whole'] or m['names']} = {m['module']}Module;", text)
         exports = ", ".join(found[1] for found in _EXPORT.findall(text))
         body = _EXPORT.sub(r"\1", text)
         parts.append(f"const {name}Module = (() => {{\n{body}return {{ {exports} }};\n}})();\n")
-    return f'"use strict";\n{"".join(parts)}'
+    begin = "copyModule.watch();\n" if modules == COPYING else ""
+    return f'"use strict";\n{"".join(parts)}{begin}'
 
 
 @cache

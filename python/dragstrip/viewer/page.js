@@ -1,5 +1,6 @@
 // Finds the figures of a page, draws them, links their cursors, and hides algorithms that a reader takes away.
 
+import { watch } from "./copy.js";
 import { html } from "./marks.js";
 import { button } from "./rows.js";
 import * as bars from "./bars.js";
@@ -27,6 +28,7 @@ function linkOf(links, group, place) {
 }
 
 function start() {
+  watch();
   const links = new Map();
   const drawn = new Map();
   const form = document.querySelector(".toggles");
