@@ -316,3 +316,22 @@ def test_a_command_is_copied_by_click_and_touch(
     assert page.value("window.copied").strip() == page.value(f"{code}.textContent").strip()
     assert page.complaints() == []
     page.close()
+
+
+def test_a_phone_shows_the_columns_that_decide(browser: Browser, page_of: PageOf) -> None:
+    heads = (
+        "[...document.querySelectorAll('table.comparison:not(.overview) thead th')]"
+        ".filter((head) => head.checkVisibility()).map((head) => head.textContent)"
+    )
+    wide = browser.page(page_of("alone"), 1300)
+    every = wide.value(heads)
+    assert len(every) > 8
+    assert not wide.value("document.querySelector('.every').checkVisibility()")
+    wide.close()
+    phone = browser.page(page_of("alone"), 390)
+    assert phone.value(heads) == ["Algorithm", "Goodput", "RTT p50", "… of sent"]
+    fits = "document.querySelector('table.comparison').parentElement"
+    assert phone.value(f"{fits}.scrollWidth <= {fits}.clientWidth")
+    phone.value(f"{fits}.querySelector('.every input').click()")
+    assert phone.value(heads) == every
+    phone.close()

@@ -33,6 +33,12 @@ class Table:
     rows: list[list[Cell]]
     caption: str = ""
     algorithms: list[str] = field(default_factory=list)
+    # On a phone these columns stand there, the others on request; empty: all.
+    deciding: frozenset[str] = frozenset()
+
+
+DECIDING = frozenset({"Algorithm", "Flow", "Setup", "Share", "Goodput", "RTT p50", "… of sent"})
+"""What is read first of a comparison."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +65,7 @@ def comparison(setup: Setup, rows: list[Row]) -> Table:
     )
     if setup.together and _shared_words(rows):
         caption += _shared_words(rows)
-    return Table(heads, body, caption, [row.contender.cc for row in rows])
+    return Table(heads, body, caption, [row.contender.cc for row in rows], DECIDING)
 
 
 def _columns(setup: Setup) -> list[_Column]:

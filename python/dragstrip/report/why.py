@@ -81,9 +81,9 @@ def limits(setup: Setup) -> Table | None:
     caption = ""
     if setup.together and shown and idle[shown[0].key] != MISSING:
         caption = f"The bottleneck {setup.queue_link} was idle for {idle[shown[0].key]} of the time."
-    return Table(
-        heads, body, caption, [contender.cc for contender in shown if _seconds(contender, "limited_s")]
-    )
+    algorithms = [contender.cc for contender in shown if _seconds(contender, "limited_s")]
+    deciding = frozenset({heads[0][0], "Limited by", "Timeouts"})
+    return Table(heads, body, caption, algorithms, deciding)
 
 
 def _seconds(contender: Contender, field: str) -> dict[str, float]:
