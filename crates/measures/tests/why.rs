@@ -366,6 +366,10 @@ fn a_queue_that_is_managed() {
     assert_eq!(finding.figures["target_ms"], 5.0);
     absent(&findings, "ecn_marks");
     absent(&why(&path("bfifo limit 100000", "cubic")), "aqm");
+    // Its target is too short for the path: what is seen is an idle link.
+    let starved = why(&sized(50 * MBIT, 100 * MS, "codel target 1ms interval 10ms", &["reno"], 20));
+    absent(&starved, "aqm");
+    first(&starved, "idle_link");
 }
 
 #[test]

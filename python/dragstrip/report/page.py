@@ -18,7 +18,7 @@ from markupsafe import Markup
 
 from dragstrip import outside, viewer
 from dragstrip.errors import BadInputError
-from dragstrip.report import embed, quantity
+from dragstrip.report import across, embed, quantity
 from dragstrip.report.colours import GRID, INK, MUTED, ON_DARK
 from dragstrip.report.figure import Figure
 from dragstrip.report.load import Bundle, Json, RecordedRun
@@ -98,6 +98,8 @@ def render(
         agreement=agreement,
         claims=claims(bundle),
         overview=overview([(section.setup.title, section.rows) for section in sections]),
+        across=across.table([section.setup for section in sections]),
+        across_figures=[drawn(figure) for figure in across.figures([section.setup for section in sections])],
         tally=tally(bundle.claims),
         provenance=provenance(bundle.runs),
         colours=colours,

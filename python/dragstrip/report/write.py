@@ -8,7 +8,7 @@ from pathlib import Path
 from markupsafe import Markup
 
 from dragstrip.files import aside, move_in
-from dragstrip.report import charts, page, picture, render, rows, tables, timeline, verdict, why
+from dragstrip.report import across, charts, page, picture, render, rows, tables, timeline, verdict, why
 from dragstrip.report.collect import curves_of, shares_of
 from dragstrip.report.colours import assign
 from dragstrip.report.load import Bundle, load
@@ -47,6 +47,7 @@ def write_report(
         if figures:
             pictures = folder / "figures"
             pictures.mkdir()
+            _export_across(setups, pictures, figures)
             for number, section in enumerate(sections, 1):
                 prefix = f"setup{number}-" if len(setups) > 1 else ""
                 _export(section, colours, pictures, prefix, figures)
@@ -77,6 +78,16 @@ def _section(setup: Setup, number: int, colours: dict[str, str]) -> page.Section
         pictures={group: [page.drawn(figure) for figure in groups.get(group, [])] for group in charts.GROUPS},
         drawn=drawn,
     )
+
+
+def _export_across(setups: Sequence[Setup], folder: Path, endings: Sequence[str]) -> None:
+    """The figures that compare setups."""
+    for figure in across.figures(setups):
+        if "csv" in endings:
+            (folder / f"{figure.name}.csv").write_text(rows.csv_text(figure), encoding="utf-8")
+        pictures = [ending for ending in endings if ending != "csv"]
+        if pictures:
+            render.export(folder, figure.name, render.svg(figure), pictures)
 
 
 def _export(

@@ -1,0 +1,145 @@
+"""Does the setup matter? A contender's figures in each setup side by side, with differences seed by seed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from dragstrip.report import quantity
+from dragstrip.report.figure import Axis, Bar, Bars, Figure
+from dragstrip.report.load import median, middle_of, number
+from dragstrip.report.quantity import RATES, TIMES_MS, Unit, unit_for
+from dragstrip.report.setups import Bout, Contender, Setup
+from dragstrip.report.tables import Cell, Table
+
+# Columns of a table that can be read; more setups are a sweep's business.
+SETUPS_MAX = 6
+LETTERS = "ABCDEF"
+
+
+@dataclass(frozen=True)
+class _Measure:
+    name: str
+    title: str
+    figure: Callable[[Bout], float | None]
+    text: Callable[[float | None], str]
+    units: tuple[Unit, ...]
+
+
+def _goodput(bout: Bout) -> float | None:
+    rates = [rate for flow in bout.results if (rate := number(flow.get("goodput_bps"))) is not None]
+    return sum(rates) if rates else None
+
+
+def _rtt(bout: Bout) -> float | None:
+    return median(number((flow.get("rtt_ms") or {}).get("p50")) for flow in bout.results)
+
+
+def _retransmitted(bout: Bout) -> float | None:
+    sent = sum(number(flow.get("segments_sent")) or 0.0 for flow in bout.results)
+    again = sum(number(flow.get("retransmits")) or 0.0 for flow in bout.results)
+    return again / sent if sent else None
+
+
+PER_CENT = Unit(0.01, "%")
+MEASURES = (
+    _Measure("goodput", "Goodput", _goodput, quantity.rate, RATES),
+    _Measure("rtt", "Median RTT", _rtt, quantity.milliseconds, (TIMES_MS[1],)),
+    _Measure("retransmitted", "Retransmitted", _retransmitted, quantity.percent, (PER_CENT,)),
+)
+
+
+def figures(setups: Sequence[Setup]) -> list[Figure]:
+    """A bar per contender and setup, of each measure; none unless two to six setups share a contender."""
+    shared = _shared(setups)
+    found = []
+    for measure in MEASURES if shared else ():
+        known = []
+        for name in shared:
+            for letter, setup in zip(LETTERS, setups, strict=False):
+                contender = _contender(setup, name)
+                values = _values(contender, measure)
+                if contender and values:
+                    known.append((f"{name} · {letter}", contender.colour, list(values.values())))
+        if not known:
+            continue
+        unit = unit_for(max(max(values) for _, _, values in known), measure.units)
+        bars = [
+            Bar(
+                who,
+                colour,
+                unit.scale(middle_of(values)),
+                unit.scale(min(values)),
+                unit.scale(max(values)),
+                measure.text(middle_of(values)),
+            )
+            for who, colour, values in known
+        ]
+        top = max(bar.greatest for bar in bars) * 1.3 or 1.0
+        spoken = quantity.listing([f"{bar.who} {bar.text}" for bar in bars])
+        content = Bars(Axis(f"{measure.title} ({unit.name})", 0, top, unit.name), bars, ranged=True)
+        words = f"{measure.title} in each setup: {spoken}."
+        found.append(Figure(f"across-{measure.name}", f"{measure.title} by setup", words, content))
+    return found
+
+
+def table(setups: Sequence[Setup]) -> Table | None:
+    """Medians in every setup, and how far the others are from the first, seed by seed."""
+    shared = _shared(setups)
+    if not shared:
+        return None
+    letters = LETTERS[: len(setups)]
+    heads = [("Algorithm", ""), ("Measure", "")]
+    heads += [(letter, setup.title) for letter, setup in zip(letters, setups, strict=True)]
+    heads += [(f"{letter} − A", "Median difference of the same seeds") for letter in letters[1:]]
+    rows, algorithms = [], []
+    for name in shared:
+        contenders = [_contender(setup, name) for setup in setups]
+        first = next(contender for contender in contenders if contender is not None)
+        for measure in MEASURES:
+            values = [_values(contender, measure) for contender in contenders]
+            if not any(values):
+                continue
+            own = measure is MEASURES[0]
+            who = Cell(name, colour=first.colour, number=False) if own else Cell("", number=False)
+            middles = [Cell(measure.text(median(by_seed.values()))) for by_seed in values]
+            apart = [_difference(values[0], other, measure) for other in values[1:]]
+            rows.append([who, Cell(measure.title, number=False), *middles, *apart])
+            algorithms.append(first.cc)
+    titles = "; ".join(f"{letter}: {setup.title}" for letter, setup in zip(letters, setups, strict=True))
+    caption = f"{titles}. Differences are of runs with the same seed: their median, in small type the range."
+    return Table(heads, rows, caption, algorithms)
+
+
+def _shared(setups: Sequence[Setup]) -> list[str]:
+    """Titles of TCP contenders that take part in two setups or more, where there are two to six."""
+    if not 2 <= len(setups) <= SETUPS_MAX:
+        return []
+    names = [contender.title for setup in setups for contender in setup.contenders if contender.is_tcp]
+    return [name for name in dict.fromkeys(names) if names.count(name) > 1]
+
+
+def _contender(setup: Setup, name: str) -> Contender | None:
+    return next((contender for contender in setup.contenders if contender.title == name), None)
+
+
+def _values(contender: Contender | None, measure: _Measure) -> dict[object, float]:
+    """By seed."""
+    found: dict[object, float] = {}
+    for bout in contender.bouts if contender else []:
+        value = measure.figure(bout)
+        if value is not None:
+            found[bout.run.scenario.get("seed")] = value
+    return found
+
+
+def _difference(first: dict[object, float], other: dict[object, float], measure: _Measure) -> Cell:
+    apart = [other[seed] - first[seed] for seed in first if seed in other]
+    if not apart:
+        return Cell(quantity.MISSING)
+
+    def signed(value: float) -> str:
+        return measure.text(0.0) if value == 0 else f"{'+' if value > 0 else '−'}{measure.text(abs(value))}"
+
+    spread = f"{signed(min(apart))} to {signed(max(apart))}" if len(apart) > 1 else ""
+    return Cell(signed(middle_of(apart)), spread)

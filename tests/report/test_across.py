@@ -1,0 +1,73 @@
+"""The same contender in several setups: medians side by side, differences of the same seeds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import dragstrip
+from dragstrip.experiment import Experiment
+from dragstrip.report import across
+from dragstrip.report.colours import assign
+from dragstrip.report.figure import Bars
+from dragstrip.report.load import load, middle_of
+from dragstrip.report.quantity import rate
+from dragstrip.report.setups import algorithms_of, setups_of
+
+QUEUES = ["bfifo limit 100kb", "fq_codel"]
+
+
+def experiment(queues: list[str]) -> Experiment:
+    return Experiment.model_validate(
+        {
+            "name": "does-fq-codel-help",
+            "title": "Does fq_codel help?",
+            "duration": "3s",
+            "repeat": 3,
+            "path": {"rate": "5mbit", "rtt": "20ms", "queue": "bfifo limit 100kb", "loss": "0.5%"},
+            "flows": [{"cc": "cubic"}],
+            "vary": {"path.queue": queues, "flows.cc": ["cubic", "reno"]},
+        }
+    )
+
+
+def test_setups_stand_side_by_side_with_paired_differences(tmp_path: Path) -> None:
+    document: dict[str, Any] = dragstrip.run(experiment(QUEUES), tmp_path / "out", figures=["csv"])
+    bundle = load(tmp_path / "out")
+    setups = setups_of(bundle.runs, assign(algorithms_of(bundle.runs)))
+    table = across.table(setups)
+    assert table is not None
+    assert [head for head, _ in table.heads] == ["Algorithm", "Measure", "A", "B", "B − A"]
+    goodput: dict[tuple[str, int], list[float]] = {}
+    for run in document["runs"]:
+        queue = next(at for at, queue in enumerate(QUEUES) if queue in run["scenario"])
+        [flow] = run["flows"]
+        goodput.setdefault((flow["cc"], queue), []).append(flow["goodput_bps"])
+    for cc, at in (("cubic", 0), ("reno", 3)):
+        before, after = goodput[cc, 0], goodput[cc, 1]
+        apart = sorted(b - a for a, b in zip(before, after, strict=True))
+        row = table.rows[at]
+        assert row[0].text == cc
+        assert [cell.text for cell in row[2:4]] == [rate(middle_of(before)), rate(middle_of(after))]
+        sign = "−" if apart[1] < 0 else "+"
+        assert row[4].text == (f"{sign}{rate(abs(apart[1]))}" if apart[1] else rate(0.0))
+        assert " to " in row[4].note
+    figures = {figure.name: figure for figure in across.figures(setups)}
+    assert set(figures) == {"across-goodput", "across-rtt", "across-retransmitted"}
+    bars = figures["across-goodput"].content
+    assert isinstance(bars, Bars)
+    assert [bar.who for bar in bars.bars] == ["cubic · A", "cubic · B", "reno · A", "reno · B"]
+    assert bars.bars[1].value == pytest.approx(middle_of(goodput["cubic", 1]) / 1e6)
+    assert "Across setups" in (tmp_path / "out" / "report.html").read_text()
+    assert (tmp_path / "out" / "figures" / "across-goodput.csv").exists()
+
+
+def test_one_setup_has_nothing_to_compare(tmp_path: Path) -> None:
+    dragstrip.run(experiment(QUEUES[:1]), tmp_path / "out")
+    bundle = load(tmp_path / "out")
+    setups = setups_of(bundle.runs, assign(algorithms_of(bundle.runs)))
+    assert across.table(setups) is None
+    assert across.figures(setups) == []
+    assert "Across setups" not in (tmp_path / "out" / "report.html").read_text()
