@@ -41,5 +41,5 @@ EngineOption = Annotated[
 Report = Annotated[bool, typer.Option("--report/--no-report", help="Write report.html.")]
 Figures = Annotated[
     str | None,
-    typer.Option("--figures", metavar="svg,png,pdf", help="Also write the report's figures, for papers."),
+    typer.Option("--figures", metavar="svg,png,pdf,csv", help="Also write the report's figures, for papers."),
 ]

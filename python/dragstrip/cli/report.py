@@ -20,7 +20,7 @@ def report(
 ) -> None:
     """Write the report of a finished run again.
 
-    Example: dragstrip report demo --figures svg,png,pdf
+    Example: dragstrip report demo --figures svg,png,pdf,csv
     """
     from dragstrip import sums
     from dragstrip.recording import read

@@ -97,7 +97,7 @@ The last one says how far apart the two are. `dragstrip doctor` tells what is mi
         """A run leaves a folder: report.html, result.json, experiment.json and a recording per run.
 
   dragstrip compare --path LTE --json cubic bbr
-  dragstrip report OUT --figures svg,png,pdf
+  dragstrip report OUT --figures svg,png,pdf,csv
 
 In Python: dragstrip.load("OUT") is a table with a row per flow and run,
 dragstrip.load("OUT", "samples") one of the recordings' tables.
