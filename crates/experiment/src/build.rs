@@ -253,6 +253,30 @@ mod tests {
     }
 
     #[test]
+    fn a_flow_may_be_nearer_or_farther_than_the_path() {
+        let flows = json!([{"cc": "reno@10ms"}, {"cc": "cubic"}, {"cc": "bbr", "rtt": "90ms"}]);
+        let path = json!({"rate": "10mbit", "delay": "5ms", "up_delay": "35ms", "queue": "1bdp"});
+        let scenario = built(&dumbbell(&json!({"flows": flows, "path": path}))).unwrap();
+        let delays = ["r-s1", "r-s2", "r-s3", "r-d", "d-r"].map(|name| {
+            scenario.links.iter().find(|link| link.name == name).unwrap().delay_ns / 1_000_000
+        });
+        assert_eq!(delays, [0, 30, 80, 5, 5]);
+        assert_eq!(scenario.validate(), Ok(()));
+        let wrong = |flows: &Value, path: &Value| {
+            built(&dumbbell(&json!({"flows": flows, "path": path}))).unwrap_err().field
+        };
+        assert_eq!(wrong(&json!([{"cc": "reno@4ms"}]), &path), "flows[0].rtt");
+        let shared = json!({"rate": "1mbit", "rtt": "9ms", "senders": 1});
+        assert_eq!(wrong(&json!([{"cc": "reno@4ms"}]), &shared), "flows[0].rtt");
+        let both = json!([{"cc": "reno@10ms"}, {"cc": "reno@20ms", "reverse": true}]);
+        assert_eq!(wrong(&both, &path), "flows[1].rtt");
+        let longest = json!({"rate": "1mbit", "delay": "18446744073s", "up_delay": "18446744073s"});
+        assert_eq!(wrong(&json!([{"cc": "reno@1ms"}]), &longest), "flows[0].rtt");
+        let far = json!([{"cc": "reno@18446744073s"}, {"cc": "reno"}]);
+        assert!(built(&dumbbell(&json!({"flows": far}))).unwrap().validate().is_err());
+    }
+
+    #[test]
     fn loss_and_jitter_are_netems() {
         let path = json!({"rate": "10mbit", "rtt": "40ms", "loss": "0.07%", "jitter": "5ms"});
         let scenario = built(&dumbbell(&json!({"path": path}))).unwrap();

@@ -56,7 +56,7 @@ pub(crate) fn dumbbell(
             links.push(link);
         }
         if let (Some(back), Some(own_ns)) = (links.last_mut(), farther.delays_ns.get(&index)) {
-            back.delay_ns += own_ns;
+            back.delay_ns = back.delay_ns.saturating_add(*own_ns);
         }
     }
     links.extend(bottleneck(path, far, media, &farther)?);
@@ -92,7 +92,7 @@ fn bottleneck(
         }
     }
     let mut up = wire(far, "r");
-    up.delay_ns = path.rtt.unwrap_or(path.up_delay).0 - farther.nearer_ns;
+    up.delay_ns = path.rtt.unwrap_or(path.up_delay).0.saturating_sub(farther.nearer_ns);
     up.netem = emulation(path.up_netem.as_deref(), "path.up_netem")?;
     let rate_bps = path.up_rate.map(|rate| rate.0).or_else(|| carried(&path.up_medium));
     let holds = Holds { rate_bps, rtt_ns: farther.rtt_ns };
@@ -127,7 +127,7 @@ impl Farther {
     fn new(path: &PathForm, flows: &[FlowForm]) -> Result<Self, Problem> {
         let there = path.delay.0;
         let back = path.rtt.unwrap_or(path.up_delay).0;
-        let whole = there + back;
+        let whole = there.saturating_add(back);
         let senders = [false, true].map(|reverse| {
             flows.iter().filter(|flow| flow.reverse == reverse).map(|flow| flow.count).sum::<u64>()
         });
