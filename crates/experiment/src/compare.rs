@@ -153,10 +153,8 @@ impl CompareForm {
         if content["media"].as_object().is_some_and(Map::is_empty) {
             content.as_object_mut().map(|all| all.shift_remove("media"));
         }
-        match content {
-            Value::Object(content) => Ok(content),
-            _ => unreachable!("made as a table"),
-        }
+        let Value::Object(content) = content else { unreachable!("made as a table") };
+        Ok(content)
     }
 
     /// Where, in the title's words.

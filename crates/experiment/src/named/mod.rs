@@ -63,12 +63,11 @@ pub fn spell_names(content: &mut Value) -> Result<(), Problem> {
         let known = medium(&name).ok_or_else(|| no_medium(field, &name))?;
         let down = if back { known.up.unwrap_or(known.form) } else { known.form };
         media.entry(name.clone()).or_insert_with(|| form_of(down));
-        if let (false, Some(up)) = (back, known.up) {
-            if !fields.contains_key("up_medium") && !fields.contains_key("up_rate") {
-                let name = format!("{name}-up");
-                media.insert(name.clone(), form_of(up));
-                fields.insert("up_medium".to_owned(), json!(name));
-            }
+        let alone = !fields.contains_key("up_medium") && !fields.contains_key("up_rate");
+        if let Some(up) = known.up.filter(|_| alone && !back) {
+            let name = format!("{name}-up");
+            media.insert(name.clone(), form_of(up));
+            fields.insert("up_medium".to_owned(), json!(name));
         }
     }
     if !media.is_empty() {
@@ -85,7 +84,7 @@ pub fn spell_names(content: &mut Value) -> Result<(), Problem> {
 /// The path of this name, whatever its case.
 fn preset(name: &str) -> Option<&'static NamedPath> {
     let same = |known: &&str| known.eq_ignore_ascii_case(name);
-    PATHS.iter().find(|path| same(&path.name) || path.aliases.iter().any(|other| same(&other)))
+    PATHS.iter().find(|path| same(&path.name) || path.aliases.iter().any(|other| same(other)))
 }
 
 fn medium(name: &str) -> Option<&'static NamedMedium> {
