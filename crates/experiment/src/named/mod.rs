@@ -84,7 +84,7 @@ pub fn spell_names(content: &mut Value) -> Result<(), Problem> {
 /// The path of this name, whatever its case.
 fn preset(name: &str) -> Option<&'static NamedPath> {
     let same = |known: &&str| known.eq_ignore_ascii_case(name);
-    PATHS.iter().find(|path| same(&path.name) || path.aliases.iter().any(|other| same(other)))
+    PATHS.iter().find(|path| same(&path.name) || path.aliases.iter().any(same))
 }
 
 fn medium(name: &str) -> Option<&'static NamedMedium> {
