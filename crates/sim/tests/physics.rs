@@ -399,3 +399,41 @@ fn a_connection_begins_with_the_host_s_history() {
         assert!((begins - 7.0).abs() < 1e-9, "{begins} segments");
     }
 }
+
+/// A sender that its send buffer limits is application-limited only from one write to the next, as in the kernel
+/// (`tcp_rate_check_app_limited` in `tcp_sendmsg_locked`). If every ACK that finds nothing to send set the mark, BBR
+/// would stay in STARTUP here for the whole run, with 84 Mbit/s and 35,000 segments retransmitted.
+#[test]
+fn bbr_limited_by_its_send_buffer_leaves_startup() {
+    let bottleneck = LinkSpec {
+        rate_bps: Some(100_000_000),
+        delay_ns: 20 * MS,
+        qdisc: bfifo(1 << 20),
+        ..link("r", "d")
+    };
+    for seed in 1..=5 {
+        let mut scenario = dumbbell(10, bottleneck.clone(), 20 * MS, 30);
+        scenario.seed = seed;
+        scenario.flows = (0..10)
+            .map(|n| flow(&format!("s{n}"), "d", if n == 9 { "bbr" } else { "cubic" }))
+            .collect();
+        scenario.flows[9].start_ns = 2_000 * MS;
+        scenario.record.cc_state = true;
+        let recording = run(&scenario);
+        let again = of_flow(&recording, "samples", "retransmits", 9, 10);
+        let late = again.last().expect("samples").1 - again[0].1;
+        assert!(late < 1_000.0, "seed {seed}: {late} segments retransmitted in the last 20 s");
+        let Data::Text { names, index } = table(&recording, "cc_state", "name") else {
+            panic!("variables have names")
+        };
+        let Data::Float(values) = table(&recording, "cc_state", "value") else {
+            panic!("variables are numbers")
+        };
+        let times = numbers(&recording, "cc_state", "time_ns");
+        let gains = (0..times.len()).filter(|&row| {
+            names[index[row] as usize] == "pacing_gain" && times[row] > 10_000_000_000
+        });
+        let highest = gains.map(|row| values[row]).fold(0.0, f64::max);
+        assert!((1.0..=1.25).contains(&highest), "seed {seed}: a pacing gain of {highest}");
+    }
+}

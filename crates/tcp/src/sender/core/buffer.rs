@@ -329,6 +329,12 @@ impl Buffer {
         Wrote::Write
     }
 
+    /// Whether the application calls `sendmsg` next, and is not in the middle of it.
+    #[inline]
+    pub fn begins_write(&self) -> bool {
+        self.written == self.write_start && self.waiting() > 0
+    }
+
     /// `tcp_mark_push`.
     pub fn push_tail(&mut self) {
         if let Some(tail) = self.chunks.back_mut() {

@@ -63,6 +63,12 @@ pub(in crate::sender) trait Stack: Sized {
         }
     }
 
+    /// The application begins a write.
+    #[inline]
+    fn on_write(&mut self, core: &mut Core) {
+        let _ = core;
+    }
+
     /// A segment was cumulatively acknowledged that was not SACKed before.
     #[inline]
     fn on_segment_acked(&mut self, core: &Core, sent: &Sent, ack: &mut Ack) {
@@ -125,6 +131,9 @@ pub(in crate::sender) trait Stack: Sized {
         }
         let mut sent = false;
         loop {
+            if core.buffer.begins_write() {
+                self.on_write(core);
+            }
             let snd_nxt = core.view.snd_nxt;
             match core.write() {
                 Wrote::Nothing => return sent | self.output(core, Push::Pending, io),

@@ -156,14 +156,3 @@ impl Linux {
         core.poll_writer();
     }
 }
-
-/// `tcp_rate_check_app_limited`: the application ran dry while the window was open.
-pub(in crate::sender) fn check_app_limited(core: &mut Core) {
-    if core.unsent() < u64::from(core.view.mss)
-        && core.in_flight() < core.window.cwnd
-        && core.view.lost_out <= core.view.retrans_out
-    {
-        let mark = core.view.delivered + u64::from(core.in_flight());
-        core.view.app_limited = mark.max(1);
-    }
-}

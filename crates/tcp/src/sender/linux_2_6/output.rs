@@ -36,9 +36,7 @@ impl Linux26 {
             if prior_packets == 0 {
                 self.rearm_rto(core);
             }
-        } else if core.unsent() == 0 {
-            linux::check_app_limited(core);
-        } else if core.view.packets_out == 0 && core.window.cwnd == 0 {
+        } else if core.unsent() > 0 && core.view.packets_out == 0 && core.window.cwnd == 0 {
             self.wait_for_window(core);
         }
         sent

@@ -137,6 +137,11 @@ impl Stack for Linux6 {
         self.device.push(leaves, bytes);
     }
 
+    #[inline]
+    fn on_write(&mut self, core: &mut Core) {
+        self.check_app_limited(core);
+    }
+
     fn delivery_bps(&self, core: &Core) -> Option<u64> {
         self.last_rate.bps(core.view.mss)
     }

@@ -87,12 +87,24 @@ impl Linux6 {
             if !scheduled && (prior_packets == 0 || self.pending == Pending::LossProbe) {
                 self.rearm_rto(core);
             }
-        } else if core.unsent() == 0 {
-            linux::check_app_limited(core);
-        } else if core.view.packets_out == 0 && core.window.cwnd == 0 {
+        } else if core.unsent() > 0 && core.view.packets_out == 0 && core.window.cwnd == 0 {
             self.wait_for_window(core);
         }
         sent > 0
+    }
+
+    /// `tcp_rate_check_app_limited`: the application calls `sendmsg`, and until now less than a segment waited to be sent,
+    /// nothing of ours was in the host's own queue, and the window was open.
+    pub(super) fn check_app_limited(&mut self, core: &mut Core) {
+        self.device.drain(core.view.now);
+        if core.unsent() < u64::from(core.view.mss)
+            && self.device.bytes == 0
+            && core.in_flight() < core.window.cwnd
+            && core.view.lost_out <= core.view.retrans_out
+        {
+            let mark = core.view.delivered + u64::from(core.in_flight());
+            core.view.app_limited = mark.max(1);
+        }
     }
 
     /// `tcp_cwnd_validate`.
