@@ -62,6 +62,16 @@ def test_a_damaged_table_is_named(recording: Recording, tmp_path: Path, damage: 
         read(tmp_path / "run")
 
 
+def test_a_column_under_a_wrong_name_is_named(recording: Recording, tmp_path: Path) -> None:
+    write(recording, tmp_path / "run")
+    file = tmp_path / "run" / "rtts.parquet"
+    table = pq.read_table(file)
+    pq.write_table(table.rename_columns(["time_ns", "flow", "rut_ns"]), file)
+    (tmp_path / "run" / "SHA256SUMS").unlink()  # as by an earlier version
+    with pytest.raises(BadInputError, match=r"rtts\.parquet: rtt_ns: the table `rtts` lacks this column"):
+        read(tmp_path / "run")
+
+
 def test_columns_of_the_core_become_arrow() -> None:
     columns = {
         "probes": {

@@ -15,6 +15,7 @@ from pathlib import Path
 from common import EXPERIMENT, check_answer, dragstrip, end, leftovers, main, start
 
 EXPERIMENT_FILE = "path.toml"
+WORK = "work"
 RUN = ("run", EXPERIMENT_FILE, "--out", "out", "--no-report")
 LONGER = (*RUN, "--repeat", "3")
 COMPARE = (
@@ -61,22 +62,24 @@ PAIRS = (
 
 
 def shape(folder: Path) -> dict[str, str]:
-    """File → digest where a run decides the bytes (tables); times, commands and parts' names are each command's own."""
+    """File → digest where the experiment decides the bytes; times and parts' names are each command's own."""
     found = {}
     for file in sorted(folder.rglob("*")):
         name = file.relative_to(folder).as_posix()
+        decided = file.suffix == ".parquet" or file.name == "sweep.json"
         if (
             file.is_file()
             and not name.startswith("cache/")
             and "/store/" not in name
             and "/.lock" not in name
         ):
-            found[name] = hashlib.sha256(file.read_bytes()).hexdigest() if file.suffix == ".parquet" else ""
+            found[name] = hashlib.sha256(file.read_bytes()).hexdigest() if decided else ""
     return found
 
 
 def prepare(pair: Pair, folder: Path) -> None:
-    """The experiment, and what the pair needs before."""
+    """The experiment, which is named after its folder, and what the pair needs before."""
+    folder.mkdir()
     (folder / EXPERIMENT_FILE).write_text(EXPERIMENT)
     if pair.before:
         check_answer(dragstrip(folder, *pair.before), 0)
@@ -88,7 +91,7 @@ def serial(pair: Pair) -> list[dict[str, str]]:
     shapes = []
     for order in ([pair.one], [pair.other], [pair.one, pair.other], [pair.other, pair.one]):
         with tempfile.TemporaryDirectory(prefix="dragstrip-torture-") as made:
-            folder = Path(made)
+            folder = Path(made) / WORK
             prepare(pair, folder)
             for words in order:
                 check_answer(dragstrip(folder, *words))
@@ -100,6 +103,7 @@ def trial(number: int, folder: Path) -> str:
     """Number's pair, the second after number's delay, the first being the one or the other."""
     draws = random.Random(number)
     pair = PAIRS[number % len(PAIRS)]
+    folder /= WORK
     prepare(pair, folder)
     first, second = draws.sample([pair.one, pair.other], 2)
     one = start(folder, *first)
@@ -121,4 +125,4 @@ def trial(number: int, folder: Path) -> str:
 
 
 if __name__ == "__main__":
-    main("two_at_once", trial, count=200, sample=2, about=__doc__)
+    main("two_at_once", trial, count=132, sample=2, about=__doc__)

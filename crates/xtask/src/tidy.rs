@@ -46,11 +46,26 @@ pub fn check(root: &Path) -> Result<String, Failure> {
     complaints.extend(crate_headers(root)?);
     complaints.extend(broken_citations(root)?);
     complaints.extend(layers::complaints(root)?);
+    complaints.extend(stale_lock(root));
     if complaints.is_empty() {
         Ok(format!("{count} files are tidy"))
     } else {
         Err(Failure::Found(complaints.join("\n")))
     }
+}
+
+/// The fuzz targets have a lock file of their own, which a crate's new dependency leaves behind.
+fn stale_lock(root: &Path) -> Option<String> {
+    let done = Command::new("cargo")
+        .args(["tree", "--quiet", "--locked", "--offline", "--manifest-path"])
+        .arg(root.join("fuzz/Cargo.toml"))
+        .output()
+        .ok()?;
+    let stale = String::from_utf8_lossy(&done.stderr).contains("cannot update the lock file");
+    stale.then(|| {
+        "fuzz/Cargo.lock: a crate's dependencies have changed; cargo update --workspace in fuzz/ writes it"
+            .to_owned()
+    })
 }
 
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), Failure> {

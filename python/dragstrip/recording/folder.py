@@ -87,10 +87,13 @@ def read_table(
             present = schema.names
             later = [it for it, column in defined.items() if column.since > written and it not in present]
             wanted = [column for column in present if column in defined]
+            # A column under a wrong name is none that was left out: what stands in its place is not ours.
+            foreign = any(column not in defined for column in present)
+            needed = columns if columns is not None else defined if foreign else ()
+            for column in needed:
+                if column not in present and column not in later:
+                    raise BadInputError(column, None, f"the table `{name}` lacks this column", str(path))
             if columns is not None:
-                for column in columns:
-                    if column not in present and column not in later:
-                        raise BadInputError(column, None, f"the table `{name}` lacks this column", str(path))
                 wanted = [column for column in (*columns, *optional) if column in present]
                 later = [column for column in later if column in (*columns, *optional)]
             table = spelled_out(file.read(columns=wanted), schema, path)
