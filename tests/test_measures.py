@@ -5,6 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from dragstrip.comparison import compare
+from dragstrip.engines import named
+from dragstrip.expand import expand
 from dragstrip.measures import FIGURES, SERIES, Measured, Window, find, jain, summarise
 from dragstrip.recording import Recording
 
@@ -26,7 +29,7 @@ def figure(recording: Recording, name: str, flow: int = 0, window: Window = Wind
         ("goodput_bps", 0, 1e6),
         ("goodput_bps", 1, 3e6),  # 1.5 MB in its own 4 s, not in the run's 10 s
         ("throughput_bps_p50", 1, 6e6),  # intervals outside its life do not count as zeros
-        ("share", 0, 0.25),
+        ("share", 0, 1.25 / 2.75),  # of the bytes, whenever they were sent
         ("rtt_ms_p50", 0, 30.0),
         ("rtt_ms_p5", 0, 12.0),
         ("rtt_ms_p50", 1, 45.0),  # no rtts: samples of 3 to 6 s
@@ -115,6 +118,35 @@ def test_summary_has_one_entry_per_flow_probe_and_queue(recording: Recording) ->
     ]
     assert [queue["link"] for queue in summary["queues"]] == ["r-d"]
     assert summary["queues"][0]["dropped"] == 3
+
+
+def test_flows_in_opposite_directions_compete_with_their_own_direction_alone(recording: Recording) -> None:
+    back = recording.scenario["flows"][1]
+    back["sender"], back["receiver"] = back["receiver"], back["sender"]
+    for link in recording.scenario["links"]:  # the way back has a rate too
+        link["rate_bps"] = link["rate_bps"] or 10_000_000
+    summary = summarise(recording)
+    assert [flow["share"] for flow in summary["flows"]] == [1.0, 1.0]
+    assert summary["competing"] == [{"flows": [0], "jain": 1.0}, {"flows": [1], "jain": 1.0}]
+    assert summary["jain"] is None
+    assert Measured(recording).figure("jain") is None
+
+
+def test_a_ping_whose_answer_is_on_its_way_at_the_end_is_not_lost() -> None:
+    """40 ms of round trip, pings every 10 ms: the last four are under way when the run ends."""
+    described = compare(["reno"], rate="10mbit", rtt="40ms", queue="bfifo limit 200kb", duration="1s")
+    made = expand(described)[0].scenario
+    made["flows"][0]["start_ns"] = 900_000_000
+    made["probes"][0]["interval_ns"] = 10_000_000
+    run = named("sim").run(made, {})
+    assert int(sum(run["probes"]["lost"].to_pylist())) >= 4
+    assert [probe["lost"] for probe in summarise(run)["probes"]] == [0]
+    every_packet = {"limit_packets": 1000, "delay_ns": 0, "loss": {"model": "random", "probability": 1.0}}
+    made["links"] = [
+        link | ({"netem": every_packet} if link["name"] == "d-r" else {}) for link in made["links"]
+    ]
+    lost = summarise(named("sim").run(made, {}))["probes"][0]["lost"]
+    assert lost == 93  # of a hundred; the last 80 ms may still be answered
 
 
 @pytest.mark.parametrize("name", ["rtt", "rtt_ms", "rtt_ms_p", "rtt_ms_p500", "goodput_bps_p50", ""])

@@ -6,7 +6,6 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from statistics import median
 from typing import Any
 
 from rich import box
@@ -20,9 +19,14 @@ from dragstrip.outside import printable
 from dragstrip.paths import link_facts
 from dragstrip.pool import Outcome, Watcher
 from dragstrip.spoken import Spoken, say
+from dragstrip.standings.setups import Contender, Planned, Setup, setups_of
+from dragstrip.standings.stats import Row, Statistic, count_of, idle_of, rows_of, seconds_of
+from dragstrip.standings.verdict import headline
 from dragstrip.terminal import Terminal
 
 UNKNOWN = "–"
+SENTENCES_MAX = 4
+"""Of more set-ups, the page has a sentence each."""
 
 
 @contextmanager
@@ -139,8 +143,15 @@ class _Bar(_Lines):
 def show_result(document: dict[str, Any], runs: Sequence[PlannedRun]) -> None:
     """The runs, medians over repeats, and the claims."""
     console = Terminal()
-    console.print(_runs_table(document, runs))
-    show_reasons(console, document, runs)
+    planned = {f"runs/{run.slug}": run for run in runs}
+    lines = [(line, planned[line["recording"]]) for line in document["runs"]]
+    setups = setups_of([Planned(line, run.scenario, run.settings) for line, run in lines])
+    console.print(_runs_table(document, setups))
+    show_reasons(console, setups)
+    compared = [setup for setup in setups if len(setup.contenders) > 1]
+    for setup in compared if len(compared) <= SENTENCES_MAX else []:
+        sentence = headline(setup, rows_of(setup)).striptags()
+        console.print(f"{setup.title}: {sentence}" if len(setups) > 1 else sentence)
     if document["claims"]:
         console.print(_claims_table(document["claims"]))
         if (ablations := _ablations_table(document["claims"])) is not None:
@@ -153,129 +164,108 @@ REASONS_MAX = 12
 """Of more rows than this the terminal says why of the first ones only; the page has all."""
 
 
-def show_reasons(console: Terminal, document: dict[str, Any], runs: Sequence[PlannedRun]) -> None:
+def show_reasons(console: Terminal, setups: Sequence[Setup]) -> None:
     """What limited the flows, and a sentence per run (of repeats the first one's)."""
-    groups = list(_groups(document, runs).items())
-    shown = groups[:REASONS_MAX]
+    rows = [(setup, contender) for setup in setups for contender in setup.contenders]
+    shown = rows[:REASONS_MAX]
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    table.add_column("run", min_width=7)
+    table.add_column("run", min_width=7, overflow="fold")
     for heading in ("limited by", "state"):
         table.add_column(heading, overflow="fold")
     for heading in ("reduc-\ntions", "time-\nouts", "link\nidle"):
         table.add_column(heading, justify="right", no_wrap=True)
     sentences: dict[str, str] = {}
-    for (name, cc), group in shown:
-        label = cc if name in ("", cc) else f"{name} · {cc}"
-        limited, states = _spent(group, "limited_s"), _spent(group, "state_s")
+    for setup, contender in shown:
+        limited, states = seconds_of(contender, "limited_s"), seconds_of(contender, "state_s")
         if not limited:
             continue
-        counts = [_middle(_sums(group, field), 1, 0) for field in ("reductions", "timeouts")]
-        table.add_row(label, parts_text(limited, "\n", 3), parts_text(states, "\n", 3), *counts, _idle(group))
-        first = group[0][0]
+        counts = [_text(count_of(contender, field), 1) for field in ("reductions", "timeouts")]
+        idle = _text(idle_of(setup, contender), 100, " %")
+        name = _row_name(contender, _engine_words(setups, setup))
+        table.add_row(name, parts_text(limited, "\n", 3), parts_text(states, "\n", 3), *counts, idle)
+        first = contender.bouts[0].run.summary
         if first["why"]:
             sentences.setdefault(first["recording"], first["why"][0]["sentence"])
     if table.row_count:
         console.print(table)
     for sentence in sentences.values():
         console.print(f"{sentence}.")
-    if len(groups) > len(shown):
-        console.print(f"(why of the first {len(shown)} of {len(groups)} rows; the report has all)")
+    if len(rows) > len(shown):
+        console.print(f"(why of the first {len(shown)} of {len(rows)} rows; the report has all)")
 
 
-def _spent(group: Group, field: str) -> dict[str, float]:
-    """Seconds by name, over all flows and repeats."""
-    spent: dict[str, float] = {}
-    for flow in (flow for _, own in group for flow in own):
-        for name, seconds in flow[field].items():
-            spent[name] = spent.get(name, 0.0) + seconds
-    return spent
-
-
-def _idle(group: Group) -> str:
-    """The first queue's part of the run, which is the bottleneck's of `compare`."""
-    runs = [(run["queues"][0]["idle_s"], run["duration_s"]) for run, _ in group if run["queues"]]
-    known = [idle / duration for idle, duration in runs if idle is not None]
-    return f"{100 * median(known):.0f} %" if known else UNKNOWN
+def _text(figure: float | None, factor: float, unit: str = "") -> str:
+    return UNKNOWN if figure is None else f"{figure * factor:.0f}{unit}"
 
 
 @dataclass(frozen=True)
 class _Column:
-    """A column of the table of runs: its heading, and a figure from (run, its flows) pairs."""
+    """A column of the table of runs: its heading, and a figure of a row."""
 
     heading: str
-    cell: Callable[[Group], str]
+    figure: Callable[[Row], Statistic | None]
+    factor: float = 1
+    digits: int = 1
     together: bool = False
     """Says something only where flows share a path."""
 
+    def cell(self, row: Row) -> str:
+        figure = self.figure(row)
+        return UNKNOWN if figure is None else f"{figure.middle * self.factor:.{self.digits}f}"
 
-Group = list[tuple[dict[str, Any], list[dict[str, Any]]]]
-"""Repeats of one run, each with its flows of one algorithm."""
 
 _COLUMNS = (
-    _Column("flows", lambda group: str(max(len(own) for _, own in group)), together=True),
-    _Column("goodput\nMbit/s", lambda group: _middle(_sums(group, "goodput_bps"), 1e-6, 3)),
-    _Column("share\n%", lambda group: _middle(_sums(group, "share"), 100, 1), together=True),
-    _Column("RTT ms\nmedian", lambda group: _middle(_rtts(group, "p50"), 1, 1)),
-    _Column("RTT ms\n95 %", lambda group: _middle(_rtts(group, "p95"), 1, 1)),
-    _Column("ping ms\nmedian", lambda group: _middle(_pings(group), 1, 1)),
-    _Column("retrans-\nmitted", lambda group: _middle(_sums(group, "retransmits"), 1, 0)),
-    _Column("queue\nkB", lambda group: _middle(_queues(group), 1e-3, 1)),
-    _Column("Jain", lambda group: _middle([run["jain"] for run, _ in group], 1, 3), together=True),
+    _Column("goodput\nMbit/s", lambda row: row.goodput_bps, 1e-6, 3),
+    _Column("share\n%", lambda row: row.share, 100, together=True),
+    _Column("RTT ms\nmedian", lambda row: row.rtt_p50_ms),
+    _Column("RTT ms\n95 %", lambda row: row.rtt_p95_ms),
+    _Column("ping ms\nmedian", lambda row: row.ping_p50_ms),
+    _Column("retrans-\nmitted", lambda row: row.retransmits, digits=0),
+    _Column("queue\nkB", lambda row: row.queue_p50_bytes, 1e-3),
+    _Column("Jain", lambda row: row.jain, digits=3, together=True),
 )
 
 
-def _sums(group: Group, figure: str) -> list[float | None]:
-    return [sum(flow[figure] or 0.0 for flow in own) for _, own in group]
-
-
-def _rtts(group: Group, percentile: str) -> list[float | None]:
-    return [flow["rtt_ms"][percentile] for _, own in group for flow in own]
-
-
-def _pings(group: Group) -> list[float | None]:
-    return [run["probes"][0]["rtt_ms"]["p50"] for run, _ in group if run["probes"]]
-
-
-def _queues(group: Group) -> list[float | None]:
-    """The median of each run's fullest queue: a path may have one in each direction."""
-    known = [[queue["backlog_bytes"]["p50"] for queue in run["queues"]] for run, _ in group]
-    return [max((one for one in medians if one is not None), default=None) for medians in known if medians]
-
-
-def _runs_table(document: dict[str, Any], runs: Sequence[PlannedRun]) -> Table:
-    repeats = 1 + max((run.repeat for run in runs), default=0)
-    note = f", medians of {repeats} repeats" if repeats > 1 else ""
-    table = Table(title=f"{document['experiment']}{note}", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    shared = any(len(run["flows"]) > 1 for run in document["runs"])
+def _runs_table(document: dict[str, Any], setups: Sequence[Setup]) -> Table:
+    table = Table(title=_title(document, setups), box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    entries = [(setup, row) for setup in setups for row in rows_of(setup)]
+    shared = any(setup.shared for setup in setups)
+    several = any(row.flows > 1 for _, row in entries)
     columns = [column for column in _COLUMNS if shared or not column.together]
-    table.add_column("run", min_width=7)
+    table.add_column("run", min_width=7, overflow="fold")
+    if several:
+        table.add_column("flows", justify="right", no_wrap=True)
     for column in columns:
         table.add_column(column.heading, justify="right", no_wrap=True)
-    for (name, cc), group in _groups(document, runs).items():
-        label = cc if name in ("", cc) else f"{name} · {cc}"
-        table.add_row(label, *(column.cell(group) for column in columns))
+    for setup, row in entries:
+        name = _row_name(row.contender, _engine_words(setups, setup))
+        flows = [str(row.flows)] if several else []
+        table.add_row(name, *flows, *(column.cell(row) for column in columns))
     return table
 
 
-def _groups(document: dict[str, Any], runs: Sequence[PlannedRun]) -> dict[tuple[str, str], Group]:
-    """(name without the repeat's number, algorithm) → [(run, its flows of that algorithm)]."""
-    plain = {f"runs/{run.slug}": run.name.rsplit(" #", 1)[0] for run in runs}
-    several = len({run.engine for run in runs}) > 1
-    groups: dict[tuple[str, str], Group] = {}
-    for line in document["runs"]:
-        algorithms = list(dict.fromkeys(flow["cc"] for flow in line["flows"]))
-        name = plain[line["recording"]]
-        name = "" if name in ("+".join(algorithms), algorithms[0]) else name
-        engine = f" · {line['engine']}" if several else ""
-        for cc in algorithms:
-            flows = [flow for flow in line["flows"] if flow["cc"] == cc]
-            groups.setdefault((name, cc + engine), []).append((line, flows))
-    return groups
+def _title(document: dict[str, Any], setups: Sequence[Setup]) -> str:
+    repeats = max((setup.repeats for setup in setups), default=1)
+    if repeats < 2:
+        return str(document["experiment"])
+    if not any(setup.draws for setup in setups):
+        return f"{document['experiment']}, {repeats} repeats, all the same: nothing draws random numbers"
+    return f"{document['experiment']}, medians of {repeats} repeats"
 
 
-def _middle(values: Sequence[float | None], factor: float, digits: int) -> str:
-    there = [value for value in values if value is not None]
-    return f"{median(there) * factor:.{digits}f}" if there else UNKNOWN
+def _engine_words(setups: Sequence[Setup], setup: Setup) -> str:
+    """The engine, where there are several."""
+    engines = {run.engine for each in setups for run in each.runs}
+    return f" · {setup.runs[0].engine}" if len(engines) > 1 else ""
+
+
+def _row_name(contender: Contender, engine: str) -> str:
+    """The run's name without its repeat, and the contender where the name does not say it already."""
+    run = contender.bouts[0].run
+    name = run.name.rsplit(" #", 1)[0]
+    algorithms = list(dict.fromkeys(str(flow["cc"]) for flow in run.flows))
+    named = name not in ("+".join(algorithms), algorithms[0], contender.title)
+    return (f"{name} · {contender.title}" if named else contender.title) + engine
 
 
 def _claims_table(claims: Sequence[dict[str, Any]]) -> Table:

@@ -51,7 +51,7 @@ def paths_of(scenario: Json, pairs: Iterable[tuple[str, str]]) -> list[PathFacts
     """The same of several pairs of nodes, in their order."""
     links = {link["name"]: link for link in scenario["links"]}
     try:
-        found = json.loads(_core.path_facts(_text(scenario), list(pairs), PING_FRAME_BYTES))
+        found = json.loads(_core.path_facts(bare(scenario), list(pairs), PING_FRAME_BYTES))
     except _core.InputError as error:
         raise _refused(error) from None
     return [
@@ -71,7 +71,7 @@ def paths_of(scenario: Json, pairs: Iterable[tuple[str, str]]) -> list[PathFacts
 def link_facts(scenario: Json) -> list[Json]:
     """Of each link of a scenario: `rate_bps`, `fastest_bps`, `delay_ns`, `buffer`; raises `BadInputError`."""
     try:
-        found: list[Json] = json.loads(_core.link_facts(_text(scenario)))
+        found: list[Json] = json.loads(_core.link_facts(bare(scenario)))
     except _core.InputError as error:
         raise _refused(error) from None
     return found
@@ -93,7 +93,7 @@ def add_facts(scenario: Json) -> Json:
     return scenario
 
 
-def _text(scenario: Json) -> str:
+def bare(scenario: Json) -> str:
     """The scenario as the core reads it, whether facts stand in it or not."""
     links = scenario.get("links") or []
     if any("facts" in link for link in links):

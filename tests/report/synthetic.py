@@ -361,25 +361,31 @@ def _tables(
 
 
 def _summary(plan: Plan, run: RunPlan, made: list[dict[str, Any]], queue: Array) -> dict[str, Any]:
-    goodputs = [float(m["new"].sum() * 8 / plan.duration_s) for m in made]
+    sizes = [int(m["new"].sum().round()) for m in made]
+    lives = [(m["plan"].start_s, m["plan"].stop_s or plan.duration_s) for m in made]
+    goodputs = [size * 8 / (stop - start) for size, (start, stop) in zip(sizes, lives, strict=True)]
     total = sum(goodputs)
     flows = []
-    for m, goodput in zip(made, goodputs, strict=True):
+    for m, goodput, size, (start, stop) in zip(made, goodputs, sizes, lives, strict=True):
         udp = m["plan"].cc == "udp"
         flows.append(
             {
                 "flow": m["index"],
                 "label": m["plan"].label,
                 "cc": m["plan"].cc,
+                "start_s": start,
+                "stop_s": stop,
+                "bytes_received": size,
                 "goodput_bps": goodput,
                 "throughput_bps_p50": float(np.median(rates_bps(m["wire"].round(), 100_000_000))),
                 "rtt_ms": None if udp else quantiles(m["rtt_ms"]),
                 "retransmits": 0 if udp else int(m["retransmits"][-1]),
                 "segments_sent": int(m["wire"].sum() / FRAME + m["retransmits"][-1]),
-                "share": goodput / total if total else None,
+                "share": size / sum(sizes) if sum(sizes) else None,
             }
         )
     squares = sum(g * g for g in goodputs)
+    jain = total * total / (len(made) * squares) if squares else None
     waiting = queue * 8e3 / plan.rate_bps + plan.rtt_ms
     return {
         "flows": flows,
@@ -396,7 +402,8 @@ def _summary(plan: Plan, run: RunPlan, made: list[dict[str, Any]], queue: Array)
                 "marked": 0,
             }
         ],
-        "jain": total * total / (len(made) * squares) if squares else None,
+        "competing": [{"flows": [m["index"] for m in made], "jain": jain}] if made else [],
+        "jain": jain,
     }
 
 

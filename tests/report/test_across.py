@@ -13,8 +13,8 @@ from dragstrip.report import across
 from dragstrip.report.colours import assign
 from dragstrip.report.figure import Bars
 from dragstrip.report.load import load, middle_of
-from dragstrip.report.quantity import rate
-from dragstrip.report.setups import algorithms_of, setups_of
+from dragstrip.standings.quantity import rate
+from dragstrip.standings.setups import algorithms_of, setups_of
 
 QUEUES = ["bfifo limit 100kb", "fq_codel"]
 

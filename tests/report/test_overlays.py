@@ -13,10 +13,10 @@ from dragstrip.report.collect import curves_of
 from dragstrip.report.colours import assign
 from dragstrip.report.figure import Figure, Scatter, TimeLines
 from dragstrip.report.load import load
-from dragstrip.report.quantity import RATES
-from dragstrip.report.setups import Setup, algorithms_of, setups_of
-from dragstrip.report.stats import rows_of
 from dragstrip.report.timeline import capacity
+from dragstrip.standings.quantity import RATES
+from dragstrip.standings.setups import Setup, algorithms_of, setups_of
+from dragstrip.standings.stats import rows_of
 
 from . import synthetic
 
@@ -28,7 +28,7 @@ def the_setup(folder: Path) -> Setup:
 
 
 def figures_of(setup: Setup) -> dict[str, Figure]:
-    groups = charts.all_figures(setup, rows_of(setup), curves_of(setup), None)
+    groups = charts.all_figures(setup, rows_of(setup), curves_of(setup), [])
     return {figure.name: figure for group in groups.values() for figure in group}
 
 

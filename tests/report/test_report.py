@@ -28,8 +28,8 @@ from dragstrip.report import page as report_page
 from dragstrip.report.collect import curves_of, shares_of
 from dragstrip.report.colours import assign
 from dragstrip.report.load import load
-from dragstrip.report.setups import algorithms_of, setups_of
-from dragstrip.report.stats import rows_of
+from dragstrip.standings.setups import algorithms_of, setups_of
+from dragstrip.standings.stats import rows_of
 
 from . import synthetic
 from .conftest import PLANS
@@ -229,8 +229,7 @@ def test_of_many_flows_the_words_tell_of_the_least_and_the_greatest(tmp_path: Pa
     synthetic.write(synthetic.crowd("reno", 60, rate_bps=10**8, duration_s=4.0, rtt_samples=600), tmp_path)
     runs = load(tmp_path).runs
     (setup,) = setups_of(runs, assign(algorithms_of(runs)))
-    shares = shares_of(setup)
-    assert shares is not None
+    (shares,) = shares_of(setup)
     stacked, pie, _ = charts.share_figures(setup, shares)
     found = re.fullmatch(
         r"Shares of all bytes that arrived: 40 flows, from ([\d.]+) % to ([\d.]+) % each; 20 others ([\d.]+) % together\.",

@@ -9,15 +9,19 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dragstrip.comparison import compare
+from dragstrip.experiment import Experiment
 from dragstrip.paths import path_of, with_facts
-from dragstrip.report import path as paths
 from dragstrip.report import picture
+from dragstrip.report.cautions import cautions
 from dragstrip.report.collect import _largest
 from dragstrip.report.colours import assign
 from dragstrip.report.load import load
-from dragstrip.report.setups import Contender, Setup, algorithms_of, drawn, setups_of
-from dragstrip.report.stats import Row, Statistic, rows_of
-from dragstrip.report.verdict import cautions, headline, verdicts
+from dragstrip.runner import execute, plan
+from dragstrip.standings import path as paths
+from dragstrip.standings.setups import Contender, Run, Setup, algorithms_of, drawn, setups_of
+from dragstrip.standings.stats import Order, Row, Statistic, order_of, rows_of
+from dragstrip.standings.verdict import headline, verdicts
 
 from . import synthetic
 
@@ -51,7 +55,7 @@ def test_repeats_are_bouts_and_the_row_is_their_median(folder_of: FolderOf) -> N
 def test_alike_flows_of_one_algorithm_are_one_contender(folder_of: FolderOf) -> None:
     (setup,) = setups(folder_of("crowd"))
     (reno,) = setup.contenders
-    assert len(reno.bouts[0].flows) == 30
+    assert len(reno.bouts[0].results) == 30
     assert (setup.together, setup.shared) == (False, True)
     (row,) = rows_of(setup)
     total = sum(flow["goodput_bps"] for flow in load(folder_of("crowd")).runs[0].summary["flows"])
@@ -66,6 +70,93 @@ def test_flows_that_start_at_different_times_keep_their_labels(tmp_path: Path) -
     assert [c.title for c in setup.contenders] == ["reno-1", "reno-2"]
     assert len({c.colour for c in setup.contenders}) == 1
     assert len({c.dash for c in setup.contenders}) == 2
+
+
+def test_the_same_flows_with_other_algorithms_are_no_repeats(tmp_path: Path) -> None:
+    """Two labelled flows, the second late; the algorithm of both varies."""
+    runs = []
+    for cc in ("reno", "bbr"):
+        flows = [
+            synthetic.FlowPlan(cc, "first", "s1", 0.7),
+            synthetic.FlowPlan(cc, "second", "s2", 0.3, start_s=2.0),
+        ]
+        runs.append(synthetic.RunPlan(cc, flows))
+    synthetic.write(synthetic.Plan(runs, duration_s=5.0), tmp_path)
+    reno, bbr = setups(tmp_path)
+    assert (reno.title, bbr.title) == (
+        "reno: 10 Mbit/s, 40 ms, bfifo 200 KiB, 2 flows, together",
+        "bbr: 10 Mbit/s, 40 ms, bfifo 200 KiB, 2 flows, together",
+    )
+    assert [c.title for c in reno.contenders] == ["first · reno", "second · reno"]
+    assert [c.title for c in bbr.contenders] == ["first · bbr", "second · bbr"]
+    assert (reno.repeats, bbr.repeats) == (1, 1)
+
+
+def test_flows_in_opposite_directions_are_two_contenders(tmp_path: Path) -> None:
+    described = compare(["cubic"], rate="5mbit", rtt="20ms", queue="bfifo limit 50kb", duration="2s", flows=2)
+    content = described.content() | {"vary": {}}
+    content["path"]["up_rate"] = "5mbit"
+    content["flows"] = [{"cc": "cubic"}, {"cc": "cubic", "sender": "d", "receiver": "s1"}]
+    execute(plan(Experiment.build(content)), tmp_path / "out", report=False)
+    (setup,) = setups(tmp_path / "out")
+    assert [c.title for c in setup.contenders] == ["cubic-1", "cubic-2"]
+    for row in rows_of(setup):
+        assert row.share is not None
+        assert (row.share.middle, row.jain) == (1.0, None)
+    assert "had its direction to itself" in headline(setup, rows_of(setup))
+
+
+def test_engines_are_not_contenders(tmp_path: Path) -> None:
+    synthetic.write(synthetic.compare(["reno", "cubic"], duration_s=2.0), tmp_path)
+    result = json.loads((tmp_path / "result.json").read_text())
+    result["runs"][1]["engine"] = "vm"
+    (tmp_path / "result.json").write_text(json.dumps(result))
+    sim, vm = setups(tmp_path)
+    assert [c.title for c in (*sim.contenders, *vm.contenders)] == ["reno", "cubic"]
+    assert (sim.title.endswith(" · sim"), vm.title.endswith(" · vm")) == (True, True)
+
+
+def test_flows_over_different_times_have_no_sum_of_goodputs(tmp_path: Path) -> None:
+    """Twelve flows, too many for a row each: one after the other they are one link's worth, not twelve."""
+    flows = [
+        synthetic.FlowPlan("reno", f"reno-{i}", f"s{i}", 1.0, start_s=float(i), stop_s=float(i + 1))
+        for i in range(12)
+    ]
+    synthetic.write(synthetic.Plan([synthetic.RunPlan("reno", flows)], duration_s=12.0), tmp_path)
+    (setup,) = setups(tmp_path)
+    (row,) = rows_of(setup)
+    sizes = [flow["bytes_received"] for flow in setup.runs[0].flows]
+    assert row.goodput_bps is not None
+    assert row.goodput_bps.middle == pytest.approx(sum(sizes) * 8 / 12.0)
+    assert setup.contenders[0].unlike
+    assert any("too many for a row each" in note for note in cautions(setup, [row]))
+
+
+def test_a_winner_is_called_where_repeats_bear_it_out() -> None:
+    """Paired: b is ahead by 2 to 4 % with every seed although the ranges overlap; c is ahead with most of them."""
+    runs = [RecordedOnly({"engine": "vm", "seed": seed}) for seed in range(6)]
+    base = (100.0, 110.0, 120.0, 130.0, 140.0, 150.0)
+    ahead = tuple(
+        value * factor for value, factor in zip(base, (1.02, 1.03, 1.04, 1.02, 1.03, 1.04), strict=True)
+    )
+    mixed = tuple(
+        value * factor for value, factor in zip(base, (1.05, 0.95, 1.04, 0.96, 1.03, 0.97), strict=True)
+    )
+
+    def order(values: tuple[float, ...], count: int) -> Order | None:
+        figures = [
+            Statistic(1.0 * np.median(v[:count]), min(v[:count]), max(v[:count]), tuple(enumerate(v[:count])))
+            for v in (base, values)
+        ]
+        return order_of(Setup("", "", list(runs), []), figures, most=True)
+
+    assert order(ahead, 6) == Order(best=[1], worst=[0], judged=True)
+    assert order(mixed, 6) == Order(best=[0, 1], worst=[], judged=True)
+    assert order(ahead, 2) == Order(best=[1], worst=[0], judged=False)
+
+
+class RecordedOnly(Run):
+    """A run of which nothing but its row is known."""
 
 
 def test_another_queue_is_another_setup(tmp_path: Path) -> None:
@@ -88,7 +179,7 @@ def test_who_wins(folder_of: FolderOf) -> None:
     by_what = {verdict.what: verdict for verdict in verdicts(setup, rows)}
     assert by_what["Lowest median RTT"].best == ["vegas"]
     assert by_what["Lowest median RTT"].worst == ["cubic"]
-    assert by_what["Most data"].worst == ["vegas"]
+    assert by_what["Highest goodput"].worst == ["vegas"]
     assert "<strong>vegas</strong> keeps the delay lowest" in headline(setup, rows)
 
 
@@ -96,9 +187,9 @@ def test_who_shares_a_queue_does_not_win_on_delay(folder_of: FolderOf) -> None:
     (setup,) = setups(folder_of("together"))
     rows = rows_of(setup)
     assert setup.together
-    assert [v.what for v in verdicts(setup, rows)] == ["Most data", "Fewest retransmissions"]
+    assert [v.what for v in verdicts(setup, rows)] == ["Highest goodput", "Lowest retransmission rate"]
     text = headline(setup, rows)
-    assert "<strong>bbr</strong> gets 66" in text
+    assert "<strong>bbr</strong> got 66" in text
     assert "Jain’s index is 0.52 over 4 flows" in text
 
 
@@ -107,14 +198,14 @@ def test_equal_figures_have_no_winner(tmp_path: Path) -> None:
     runs = [synthetic.RunPlan(n, [synthetic.FlowPlan(n, n)]) for n in ("alike1", "alike2")]
     synthetic.write(synthetic.Plan(runs, duration_s=plan.duration_s), tmp_path)
     (setup,) = setups(tmp_path)
-    most = next(v for v in verdicts(setup, rows_of(setup)) if v.what == "Most data")
+    most = next(v for v in verdicts(setup, rows_of(setup)) if v.what == "Highest goodput")
     assert (most.best, most.worst) == (["alike1", "alike2"], [])
 
 
 def test_a_window_limit_is_told(tmp_path: Path) -> None:
     synthetic.write(synthetic.compare(["reno"], duration_s=2.0, limited_by="rwnd"), tmp_path)
     (setup,) = setups(tmp_path)
-    (note,) = cautions(rows_of(setup))
+    (note,) = cautions(setup, rows_of(setup))
     assert "held back by the receive window for 100 % of the time" in note
 
 
@@ -178,13 +269,13 @@ def test_a_winner_is_not_also_the_worst() -> None:
     contenders = [Contender(name, name, name, "#000") for name in "abc"]
     rows = [row_of(c, Statistic(v, v, v)) for c, v in zip(contenders, (100.0, 99.2, 98.5), strict=True)]
     setup = Setup("", "", [], contenders)
-    (most,) = (v for v in verdicts(setup, rows) if v.what == "Most data")
+    (most,) = (v for v in verdicts(setup, rows) if v.what == "Highest goodput")
     assert (most.best, most.worst) == (["a", "b"], ["c"])
 
 
 def row_of(contender: Contender, goodput: Statistic) -> Row:
     nothing = {field.name: None for field in fields(Row)}
-    return Row(**{**nothing, "contender": contender, "flows": 1, "goodput_bps": goodput, "limits": {}})  # type: ignore[arg-type]
+    return Row(**{**nothing, "contender": contender, "flows": 1, "goodput_bps": goodput, "competitors": ()})  # type: ignore[arg-type]
 
 
 def test_an_alternative_names_its_setup(tmp_path: Path) -> None:
@@ -224,8 +315,9 @@ def test_a_crowd_is_drawn_from_some_of_its_flows() -> None:
 
 def test_the_largest_shares_are_kept_and_the_others_are_one() -> None:
     bps = {f"f{number}": np.array([float(number), 1.0]) for number in range(50)}
-    kept = _largest(bps)
-    assert list(kept) == [*(f"f{number}" for number in range(10, 50)), "10 others"]
+    kept, total = _largest(bps, {title: float(values[0]) for title, values in bps.items()})
+    assert list(kept) == list(total) == [*(f"f{number}" for number in range(10, 50)), "10 others"]
+    assert total["10 others"] == 45.0
     assert kept["10 others"].tolist() == [45.0, 10.0]
 
 

@@ -7,7 +7,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from dragstrip.sweep.stats import interval, judge, ranking
+from dragstrip.intervals import interval
+from dragstrip.sweep.stats import judge, ranking
 
 from .conftest import plan
 

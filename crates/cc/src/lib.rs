@@ -33,6 +33,6 @@ pub use contract::{
 pub use parameters::{Options, Parameters, UnknownAlgorithm};
 #[cfg(feature = "guest")]
 pub use registry::Guest;
-pub use registry::{Algorithm, about, check, names};
+pub use registry::{Algorithm, about, check, draws, names};
 pub use rules::{BsdHost, CubicCurve, CwndLimited, Growth, HyStartClock, Rules, VegasRule};
 pub use window::Window;

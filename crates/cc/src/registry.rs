@@ -142,6 +142,14 @@ pub fn check(name: &str, options: &Options) -> Result<(), UnknownAlgorithm> {
     }
 }
 
+/// Whether an algorithm draws random numbers. One that is not listed here counts as drawing.
+#[must_use]
+pub fn draws(name: &str) -> bool {
+    const SEEDLESS: [&str; 7] =
+        ["reno", "cubic", "vegas", "newreno-freebsd", "cubic-freebsd", "exp", "fixed"];
+    !SEEDLESS.contains(&name)
+}
+
 /// The registered name with the smallest edit distance to `name`.
 fn nearest(name: &str) -> &'static str {
     names().iter().copied().min_by_key(|known| strsim::levenshtein(name, known)).unwrap_or("reno")

@@ -84,6 +84,7 @@ pub struct Measured {
     recording: Recording,
     flows: Vec<Flow>,
     by_flow: [OnceLock<Result<ByFlow, MissingColumn>>; 3],
+    sets: OnceLock<Vec<Vec<usize>>>,
 }
 
 /// A table with rows of flows.
@@ -111,13 +112,28 @@ impl Measured {
     /// A column of `flows` that is needed is missing.
     pub fn new(scenario: Scenario, recording: Recording) -> Result<Self, MissingColumn> {
         let flows = flows(&recording, scenario.duration_ns as i64)?;
-        Ok(Self { scenario, recording, flows, by_flow: Default::default() })
+        Ok(Self { scenario, recording, flows, by_flow: Default::default(), sets: OnceLock::new() })
     }
 
     /// The flows in the order of the scenario.
     #[must_use]
     pub fn flows(&self) -> &[Flow] {
         &self.flows
+    }
+
+    /// The places of flows that compete with each other, a list per set ([`Scenario::competing`]).
+    #[must_use]
+    pub fn competing(&self) -> &[Vec<usize>] {
+        self.sets.get_or_init(|| {
+            let numbers = if self.flows.len() > 1 { self.scenario.competing() } else { Vec::new() };
+            let mut sets = Vec::new();
+            for place in 0..self.flows.len() {
+                let number = numbers.get(place).map_or(0, |number| *number as usize);
+                sets.resize_with(sets.len().max(number + 1), Vec::new);
+                sets[number].push(place);
+            }
+            sets
+        })
     }
 
     pub(crate) fn ints(&self, def: &'static ColumnDef) -> Result<&[i64], MissingColumn> {

@@ -1,6 +1,6 @@
 //! The measures by name: what each is taken of, its unit, its meaning, and how it is computed.
 
-use crate::arithmetic::{jain, mean, percentile, total};
+use crate::arithmetic::{mean, percentile, total};
 use crate::measured::{Flow, Measured, MissingColumn, Of, Window};
 use dragstrip_recording::column::{queues, samples};
 
@@ -186,7 +186,7 @@ pub const MEASURES: &[Measure] = &[
         Level::Flow,
         "share",
         "1",
-        "part of the goodput of all flows of the run",
+        "part of the new bytes of all flows that it competes with",
         Figure::FlowFigure(|run, place, _| Ok(run.share(place))),
     ),
     measure(
@@ -314,7 +314,7 @@ pub const MEASURES: &[Measure] = &[
         Level::Probe,
         "probe_lost",
         "1",
-        "pings without an answer, in the whole run",
+        "pings without an answer, in the whole run; not those whose answer may be on its way at the end (ping(8) waits for two round trips)",
         Figure::NameFigure(|run, label| Ok(Some(run.probes_lost(label)? as f64))),
     ),
     measure(
@@ -349,8 +349,8 @@ pub const MEASURES: &[Measure] = &[
         Level::Run,
         "jain",
         "1",
-        "Jain's index (Σx)²/(n·Σx²) of the flows' goodput",
-        Figure::RunFigure(|run| jain(&run.goodputs())),
+        "Jain's index (Σx)²/(n·Σx²) of the flows' goodput, where all flows compete",
+        Figure::RunFigure(Measured::jain),
     ),
     measure(
         Level::Run,

@@ -1,6 +1,6 @@
 //! Series and figures of flows, probes, queues and runs.
 
-use crate::arithmetic::{self, rates_bps, total};
+use crate::arithmetic::{self, rates_bps};
 use crate::measured::{Measured, MissingColumn, Of, Window, number_of};
 use dragstrip_recording::{ColumnDef, Data, column};
 
@@ -142,11 +142,33 @@ impl Measured {
         Ok(rtts.map(|rtt| rtt as f64 / 1e6).collect())
     }
 
-    /// Pings of the whole run without an answer.
+    /// Pings of the whole run without an answer; those whose answer may still be on its way at the end do not count.
+    ///
+    /// An answer is awaited as ping(8) does: for twice the longest round trip that was seen, or twice that of the
+    /// empty path if that is longer.
     pub(crate) fn probes_lost(&self, label: &str) -> Result<u64, MissingColumn> {
         let lost = self.flags(&column::probes::lost)?;
+        let rtts = self.ints(&column::probes::rtt_ns)?;
+        let times = self.ints(&column::probes::time_ns)?;
         let (names, index) = self.texts(&column::probes::probe)?;
-        Ok(rows_of(names, index, label).filter(|row| lost[*row]).count() as u64)
+        let rows = || rows_of(names, index, label);
+        let seen = rows().map(|row| rtts[row]).filter(|rtt| *rtt != Data::NULL).max();
+        let wait_ns = seen.unwrap_or(0).max(self.idle_ping_ns(label)).saturating_mul(2);
+        let until_ns = (self.scenario.duration_ns as i64).saturating_sub(wait_ns);
+        Ok(rows().filter(|row| lost[*row] && times[*row] <= until_ns).count() as u64)
+    }
+
+    /// What a probe takes on the empty path; 0 where its packets find none.
+    fn idle_ping_ns(&self, label: &str) -> i64 {
+        /// IP's and Ethernet's headers.
+        const HEADERS: u32 = 34;
+        let probe = self.scenario.probes.iter().find(|probe| probe.label == label);
+        let facts = probe.and_then(|probe| {
+            let pair = (probe.from.as_str(), probe.target.as_str());
+            let facts = self.scenario.path_facts([pair], probe.size_bytes.saturating_add(HEADERS));
+            facts.ok()?.pop()
+        });
+        facts.map_or(0, |facts| i64::try_from(facts.base_rtt_ns).unwrap_or(i64::MAX))
     }
 
     /// A queue's bytes at each interval while some flow lives.
@@ -182,10 +204,31 @@ impl Measured {
         self.flows().iter().map(crate::Flow::goodput_bps).collect()
     }
 
-    /// A flow's part of the goodput of all; none where nothing arrived.
+    /// A flow's part of the new bytes of all flows that it competes with; none where nothing arrived.
     pub(crate) fn share(&self, place: usize) -> Option<f64> {
-        let all = total(&self.goodputs());
-        (all > 0.0).then(|| self.flows()[place].goodput_bps() / all)
+        let set = self.competing().iter().find(|set| set.binary_search(&place).is_ok())?;
+        self.shares(set).map(|shares| shares[set.partition_point(|other| *other < place)])
+    }
+
+    /// The shares of flows that compete, in their order; none where nothing arrived.
+    pub(crate) fn shares(&self, set: &[usize]) -> Option<Vec<f64>> {
+        let bytes = |place: &usize| self.flows()[*place].bytes_received;
+        let all: i64 = set.iter().map(bytes).sum();
+        (all > 0).then(|| set.iter().map(|place| bytes(place) as f64 / all as f64).collect())
+    }
+
+    /// Jain's index of the goodput of flows that compete.
+    pub(crate) fn jain_of(&self, set: &[usize]) -> Option<f64> {
+        let rates: Vec<f64> = set.iter().map(|place| self.flows()[*place].goodput_bps()).collect();
+        arithmetic::jain(&rates)
+    }
+
+    /// Jain's index of all flows; none where they do not all compete.
+    pub(crate) fn jain(&self) -> Option<f64> {
+        match self.competing() {
+            [set] => self.jain_of(set),
+            _ => None,
+        }
     }
 
     /// New bytes of all flows over the run's duration.

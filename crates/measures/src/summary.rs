@@ -1,6 +1,6 @@
 //! The summary of a run: what the result document says about it (docs/result-json.md).
 
-use crate::arithmetic::{jain, percentile, percentiles, total};
+use crate::arithmetic::{percentile, percentiles};
 use crate::measured::{Measured, MissingColumn, Window};
 use crate::why::{self, Finding};
 use dragstrip_recording::column;
@@ -14,8 +14,15 @@ pub struct Summary {
     flows: Vec<FlowSummary>,
     probes: Vec<ProbeSummary>,
     queues: Vec<QueueSummary>,
+    competing: Vec<Competing>,
     jain: Option<f64>,
     why: Vec<Finding>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct Competing {
+    flows: Vec<i64>,
+    jain: Option<f64>,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -23,6 +30,9 @@ struct FlowSummary {
     flow: i64,
     label: String,
     cc: String,
+    start_s: f64,
+    stop_s: f64,
+    bytes_received: i64,
     goodput_bps: f64,
     throughput_bps_p50: Option<f64>,
     rtt_ms: Three,
@@ -84,20 +94,27 @@ fn owned(spent: BTreeMap<&str, f64>) -> BTreeMap<String, f64> {
 /// A column that is needed is missing.
 pub fn summarise(run: &Measured) -> Result<Summary, MissingColumn> {
     let everything = Window::default();
-    let goodputs = run.goodputs();
-    let all = total(&goodputs);
-    let mut flows = Vec::with_capacity(goodputs.len());
+    let mut shares = vec![None; run.flows().len()];
+    for set in run.competing() {
+        for (place, share) in set.iter().zip(run.shares(set).into_iter().flatten()) {
+            shares[*place] = Some(share);
+        }
+    }
+    let mut flows = Vec::with_capacity(shares.len());
     for (place, flow) in run.flows().iter().enumerate() {
         flows.push(FlowSummary {
             flow: flow.flow,
             label: flow.label.clone(),
             cc: flow.cc.clone(),
-            goodput_bps: goodputs[place],
+            start_s: flow.start_ns as f64 / 1e9,
+            stop_s: flow.stop_ns as f64 / 1e9,
+            bytes_received: flow.bytes_received,
+            goodput_bps: flow.goodput_bps(),
             throughput_bps_p50: percentile(run.throughput_bps(place, &everything)?, 50.0),
             rtt_ms: three(run.rtts_ms(place, &everything)?),
             retransmits: flow.retransmits,
             segments_sent: flow.segments_sent,
-            share: (all > 0.0).then(|| goodputs[place] / all),
+            share: shares[place],
             timeouts: flow.rto_count,
             reductions: flow.reductions,
             limited_s: owned(run.limited_s(place, &everything)?),
@@ -109,6 +126,10 @@ pub fn summarise(run: &Measured) -> Result<Summary, MissingColumn> {
         let lost = run.probes_lost(&probe.label)?;
         Ok(ProbeSummary { target: probe.target.clone(), rtt_ms, lost })
     });
+    let competing = |set: &Vec<usize>| Competing {
+        flows: set.iter().map(|place| run.flows()[*place].flow).collect(),
+        jain: run.jain_of(set),
+    };
     let queues = run.queued_links().into_iter().map(|link| {
         let mut backlog = run.backlog_bytes(link)?;
         let max = backlog.iter().copied().max_by(f64::total_cmp);
@@ -129,7 +150,8 @@ pub fn summarise(run: &Measured) -> Result<Summary, MissingColumn> {
         flows,
         probes: probes.collect::<Result<_, _>>()?,
         queues: queues.collect::<Result<_, _>>()?,
-        jain: jain(&goodputs),
+        competing: run.competing().iter().map(competing).collect(),
+        jain: run.jain(),
         why: why::explain(run)?,
     })
 }

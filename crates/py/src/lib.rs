@@ -120,6 +120,12 @@ fn link_facts(scenario_json: &str) -> PyResult<String> {
     })
 }
 
+/// Whether anything in a scenario draws random numbers; if not, every seed gives the same recording.
+#[pyfunction]
+fn draws(scenario_json: &str) -> PyResult<bool> {
+    Ok(parse(scenario_json)?.draws())
+}
+
 fn to_json(value: &impl serde::Serialize) -> PyResult<String> {
     serde_json::to_string(value).map_err(|error| PyValueError::new_err(error.to_string()))
 }
@@ -217,6 +223,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(recording_bytes, module)?)?;
     module.add_function(wrap_pyfunction!(path_facts, module)?)?;
     module.add_function(wrap_pyfunction!(link_facts, module)?)?;
+    module.add_function(wrap_pyfunction!(draws, module)?)?;
     module.add_function(wrap_pyfunction!(conform, module)?)?;
     module.add_function(wrap_pyfunction!(algorithm_names, module)?)?;
     module.add_function(wrap_pyfunction!(algorithm_table, module)?)?;

@@ -3,10 +3,11 @@
 
 use crate::media::MediumSpec;
 use crate::routing::{RouteError, Topology};
-use crate::types::{LinkSpec, Scenario};
-use dragstrip_qdisc::{Buffer, Facts};
+use crate::types::{Application, FlowSpec, LinkSpec, Scenario, Transport};
+use dragstrip_qdisc::{Buffer, Configuration as _, Facts};
 use dragstrip_units::Problem;
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// What leaves at an opportunity of a trace.
 const TRACE_BITS: u64 = 1500 * 8;
@@ -80,6 +81,43 @@ fn transmission_ns(link: &LinkSpec, frame_bytes: u32) -> f64 {
     wire + netem.map_or(0.0, |bps| of(frame, bps))
 }
 
+/// The nodes that a flow's data leaves and reaches: in request/response the answers are the data.
+fn data_of(flow: &FlowSpec) -> (&str, &str) {
+    match flow.application {
+        Application::RequestResponse { .. } => (&flow.receiver, &flow.sender),
+        Application::Bulk { .. }
+        | Application::OnOff { .. }
+        | Application::ConstantRate { .. }
+        | Application::Tunnel { .. } => (&flow.sender, &flow.receiver),
+    }
+}
+
+/// What limits flows together.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Limit<'a> {
+    Link(usize),
+    Medium(&'a str),
+}
+
+/// Disjoint sets; each entry points towards the first member of its set.
+struct Sets(Vec<usize>);
+
+impl Sets {
+    fn first(&mut self, of: usize) -> usize {
+        let mut at = of;
+        while self.0[at] != at {
+            self.0[at] = self.0[self.0[at]];
+            at = self.0[at];
+        }
+        at
+    }
+
+    fn join(&mut self, one: usize, other: usize) {
+        let (one, other) = (self.first(one), self.first(other));
+        self.0[one.max(other)] = one.min(other);
+    }
+}
+
 impl Scenario {
     /// The facts of one of this scenario's links.
     #[must_use]
@@ -125,6 +163,89 @@ impl Scenario {
         pairs.into_iter().map(one).collect()
     }
 
+    /// Whether anything in it draws random numbers; if not, every seed gives the same recording.
+    ///
+    /// Errs on the side of drawing: a medium whose stations contend counts, and so does an algorithm that does not
+    /// say that it draws nothing.
+    #[must_use]
+    pub fn draws(&self) -> bool {
+        let algorithm = |flow: &FlowSpec| match &flow.transport {
+            Transport::Tcp { cc, .. } => dragstrip_cc::draws(cc),
+            Transport::Udp { .. } => false,
+        };
+        let queue = |link: &LinkSpec| {
+            let behind = link.netem.as_ref().map(|netem| netem.facts().draws);
+            link.qdisc.facts().draws || behind.unwrap_or(false)
+        };
+        let contended = |medium: &MediumSpec| match medium {
+            MediumSpec::WifiG { .. }
+            | MediumSpec::WifiN { .. }
+            | MediumSpec::HomeplugAv { .. }
+            | MediumSpec::EthernetHub { .. } => true,
+            MediumSpec::Adsl { .. }
+            | MediumSpec::Modem { .. }
+            | MediumSpec::Trace { .. }
+            | MediumSpec::Tunnel { .. } => false,
+        };
+        self.flows.iter().any(algorithm)
+            || self.links.iter().any(queue)
+            || self.media.values().any(contended)
+    }
+
+    /// The number of the set of competing flows that each flow belongs to, counted from 0 in the order of the flows.
+    ///
+    /// Flows compete whose data crosses the same limited link (one with a rate or a medium), and with them the
+    /// competitors of their competitors: in a parking lot all do. Flows in opposite directions do not, unless
+    /// stations of a medium take turns.
+    #[must_use]
+    pub fn competing(&self) -> Vec<u32> {
+        let topology = Topology::new(self);
+        let limited = |at: &usize| {
+            let link = &self.links[*at];
+            link.medium.is_some() || self.link_facts(link).rate_bps.is_some()
+        };
+        let limited: Vec<bool> = (0..self.links.len()).map(|at| limited(&at)).collect();
+        let mut sets = Sets((0..self.flows.len()).collect());
+        let mut first: BTreeMap<Limit<'_>, usize> = BTreeMap::new();
+        for (number, flow) in self.flows.iter().enumerate() {
+            let (from, to) = data_of(flow);
+            let ends = topology.node(from).zip(topology.node(to));
+            let path = ends.and_then(|(from, to)| topology.path(from, to).ok());
+            for at in path.into_iter().flatten().filter(|at| limited[*at]) {
+                let other = *first.entry(self.limit(at)).or_insert(number);
+                sets.join(other, number);
+            }
+        }
+        let mut numbers = BTreeMap::new();
+        let mut numbered = |flow| {
+            let next = numbers.len() as u32;
+            *numbers.entry(sets.first(flow)).or_insert(next)
+        };
+        (0..self.flows.len()).map(&mut numbered).collect()
+    }
+
+    /// What flows over this link compete for: the link, or the medium whose stations take turns.
+    fn limit(&self, at: usize) -> Limit<'_> {
+        let name = self.links[at].medium.as_ref();
+        match name.and_then(|name| self.media.get_key_value(name)) {
+            Some((
+                name,
+                MediumSpec::WifiG { .. }
+                | MediumSpec::WifiN { .. }
+                | MediumSpec::HomeplugAv { .. }
+                | MediumSpec::EthernetHub { .. },
+            )) => Limit::Medium(name),
+            Some((
+                _,
+                MediumSpec::Adsl { .. }
+                | MediumSpec::Modem { .. }
+                | MediumSpec::Trace { .. }
+                | MediumSpec::Tunnel { .. },
+            ))
+            | None => Limit::Link(at),
+        }
+    }
+
     fn along(&self, there: &[usize], back: &[usize], frame_bytes: u32) -> PathFacts {
         let link = |index: &usize| &self.links[*index];
         let names = |way: &[usize]| way.iter().map(|at| link(at).name.clone()).collect();
@@ -164,6 +285,26 @@ mod tests {
     use crate::fixture;
     use crate::types::NodeSpec;
     use dragstrip_qdisc::{NetemSpec, QdiscSpec};
+
+    #[test]
+    fn flows_compete_where_their_data_crosses_the_same_limit() {
+        let mut scenario = fixture::scenario();
+        let mut other = scenario.flows[0].clone();
+        (other.label, other.application) = ("again".to_owned(), Application::Bulk { bytes: None });
+        scenario.flows[0].application = Application::Bulk { bytes: None };
+        let mut back = other.clone();
+        (back.sender, back.receiver) = (other.receiver.clone(), other.sender.clone());
+        let mut asked = back.clone();
+        asked.application =
+            Application::RequestResponse { request_bytes: 1, response_bytes: 1, think_ns: 0 };
+        scenario.flows = vec![other.clone(), back, other, asked];
+        assert_eq!(scenario.competing(), [0, 1, 0, 0]);
+        let unlimited = |link: &mut LinkSpec| {
+            (link.rate_bps, link.netem, link.qdisc) = (None, None, QdiscSpec::default());
+        };
+        scenario.links.iter_mut().for_each(unlimited);
+        assert_eq!(scenario.competing(), [0, 1, 2, 3]);
+    }
 
     fn facts(scenario: &Scenario, from: &str, to: &str) -> PathFacts {
         scenario.path_facts([(from, to)], 98).unwrap().remove(0)

@@ -1,6 +1,7 @@
 //! Random valid scenarios, 2,000 of them (PROPTEST_CASES changes that): no packet and no byte appears or
 //! vanishes, time never goes back, nothing stops for good, and every run can be repeated.
 
+use dragstrip_qdisc::Configuration as _;
 use dragstrip_scenario::{
     FlowSpec, FqCodelSpec, LinkSpec, MediumSpec, NodeSpec, ProbeSpec, QdiscSpec, Scenario,
     StackProfile,
@@ -137,6 +138,29 @@ fn nothing_is_faster_than_its_path_at_the_ends_of_the_ranges() {
     };
     let test = "nothing_is_faster_than_its_path_at_the_ends_of_the_ranges";
     Trial { test, stream: 5, share: 4, check }.run_of(&extremes().boxed());
+}
+
+/// What `draws` says is what decides whether repeats are made.
+#[test]
+fn what_draws_nothing_is_the_same_with_every_seed() {
+    let check = |scenario: &Scenario| {
+        let mut scenario = on_stack(scenario, StackProfile::Linux6, &["reno", "cubic", "vegas"]);
+        for link in &mut scenario.links {
+            link.netem = link.netem.take().filter(|netem| !netem.facts().draws);
+        }
+        if scenario.draws() {
+            return Ok(());
+        }
+        let run = |scenario: &Scenario| {
+            dragstrip_sim::run(scenario, &mut |_| true).map_err(|error| format!("{error:?}"))
+        };
+        let first = run(&scenario)?;
+        scenario.seed = scenario.seed.wrapping_add(1);
+        ensure!(first.sha256() == run(&scenario)?.sha256(), "another seed gives another recording");
+        Ok(())
+    };
+    let test = "what_draws_nothing_is_the_same_with_every_seed";
+    Trial { test, stream: 6, share: 5, check }.run();
 }
 
 fn conserved(scenario: &Scenario) -> Result<(), String> {

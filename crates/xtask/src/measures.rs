@@ -9,7 +9,10 @@ pub fn page() -> Output {
         "{MARK}# Measures\n\n\
          A flow lives from its start to its stop. Percentiles interpolate linearly. Claims name measures by these\n\
          names. `*` stands for `p5`, `p50`, `p95` (any percentile), `min`, `max`, `mean`, `first`, `last`. They are\n\
-         computed in `crates/measures`.\n"
+         computed in `crates/measures`.\n\n\
+         Flows compete whose data crosses the same link with a rate or a medium, and with them the competitors of their\n\
+         competitors: in a parking lot all flows do, flows in opposite directions do not (unless stations of a medium take\n\
+         turns). Shares and Jain's index are of flows that compete.\n"
     );
     for (heading, level) in [
         ("Of a flow", Level::Flow),

@@ -8,7 +8,7 @@ from dragstrip.report import charts, render
 from dragstrip.report.collect import curves_of
 from dragstrip.report.colours import assign
 from dragstrip.report.load import load
-from dragstrip.report.setups import algorithms_of, setups_of
+from dragstrip.standings.setups import algorithms_of, setups_of
 
 DRAWN = {"rtt": "Distribution of the round-trip time", "throughput": "Distribution of the throughput"}
 

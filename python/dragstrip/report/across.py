@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from dragstrip.report import quantity
+from dragstrip.standings import quantity
 from dragstrip.report.figure import Axis, Bar, Bars, Figure
 from dragstrip.report.load import median, middle_of, number
-from dragstrip.report.quantity import RATES, TIMES_MS, Unit, unit_for
-from dragstrip.report.setups import Bout, Contender, Setup
+from dragstrip.standings.quantity import RATES, TIMES_MS, Unit, unit_for
+from dragstrip.standings.setups import Bout, Contender, Setup
 from dragstrip.report.tables import Cell, Table
 
 # Columns of a table that can be read; more setups are a sweep's business.

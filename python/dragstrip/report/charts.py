@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dragstrip.report import quantity
 from dragstrip.report.collect import SHARES_MAX, Curves, Shares, throughput_span_s
 from dragstrip.report.colours import INK
 from dragstrip.report.figure import (
@@ -30,12 +29,13 @@ from dragstrip.report.figure import (
 )
 from dragstrip.report.figure import Shares as StackedShares
 from dragstrip.report.load import FloatArray, middle_of
-from dragstrip.report.quantity import RATES, TIMES_MS, Unit, unit_for
 from dragstrip.report.series import EMPTY, Curve
-from dragstrip.report.setups import Contender, Setup
-from dragstrip.report.stats import Row
-from dragstrip.report.stats import Statistic as Measured
 from dragstrip.report.timeline import overlay, timelines
+from dragstrip.standings import quantity
+from dragstrip.standings.quantity import RATES, TIMES_MS, Unit, unit_for
+from dragstrip.standings.setups import Contender, Setup
+from dragstrip.standings.stats import Row
+from dragstrip.standings.stats import Statistic as Measured
 
 # A wider spread than this (95th percentile of one to 5th of another) is drawn on a logarithmic axis.
 LOG_RATIO = 15.0
@@ -46,14 +46,18 @@ Text = Callable[[float | None], str]
 
 
 def all_figures(
-    setup: Setup, table: list[Row], curves: list[Curves], shares: Shares | None
+    setup: Setup, table: list[Row], curves: list[Curves], shares: list[Shares]
 ) -> dict[str, list[Figure]]:
     """Every figure, in the groups in which the page shows them."""
     return {
         "summary": summary_bars(table),
         "cdf": [figure for figure in (rtt_cdf(setup, curves), throughput_cdf(setup, curves)) if figure],
         "scatter": [figure for figure in (delay_throughput(setup, curves),) if figure],
-        "shares": share_figures(setup, shares) if shares else [],
+        "shares": [
+            replace(figure, name=figure.name + (f"-{number}" if number > 1 else ""))
+            for number, one in enumerate(shares, 1)
+            for figure in share_figures(setup, one)
+        ],
         "overlay": [figure for figure in (overlay(setup, curves),) if figure],
         "time": timelines(setup, curves),
     }
@@ -298,7 +302,7 @@ def share_figures(setup: Setup, shares: Shares) -> list[Figure]:
     figures = []
     if everything > 0:
         parts = _parts(setup, shares, everything)
-        figures = [_stacked(shares, parts), _pie(parts)]
+        figures = [_stacked(shares, parts), _pie(shares, parts)]
     if len(shares.jain):
         figures.append(_jain(setup, shares))
     return figures
@@ -329,8 +333,8 @@ def _stacked(shares: Shares, parts: list[Part]) -> Figure:
     y_title = f"Share of what arrives per {quantity.seconds(shares.bin_s)}"
     return Figure(
         "shares",
-        "Shares over time",
-        f"Shares over time; in all: {_spoken(parts)}.",
+        f"Shares over time{shares.who}",
+        f"Shares over time{shares.who}; in all: {_spoken(parts)}.",
         StackedShares(
             Axis("Time (s)", 0, float(edges[-1]), "s"),
             Axis(y_title, 0, 1, share=True),
@@ -341,9 +345,9 @@ def _stacked(shares: Shares, parts: list[Part]) -> Figure:
     )
 
 
-def _pie(parts: list[Part]) -> Figure:
+def _pie(shares: Shares, parts: list[Part]) -> Figure:
     words = f"Shares of all bytes that arrived: {_spoken(parts)}."
-    return Figure("pie", "Shares of all bytes", words, Pie(parts))
+    return Figure("pie", f"Shares of all bytes{shares.who}", words, Pie(parts))
 
 
 def _spoken(parts: list[Part]) -> str:
@@ -363,4 +367,6 @@ def _jain(setup: Setup, shares: Shares) -> Figure:
     )
     panel = Panel(y, [Stroke([curve], INK, 1.6, main=True)])
     time = Axis("Time (s)", 0, setup.end_s, "s")
-    return Figure("jain", "Fairness over time", words, TimeLines(time, [panel], JAIN_WIDTH, JAIN_HEIGHT))
+    return Figure(
+        "jain", f"Fairness over time{shares.who}", words, TimeLines(time, [panel], JAIN_WIDTH, JAIN_HEIGHT)
+    )

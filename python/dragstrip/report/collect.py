@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from dragstrip.measures import THROUGHPUT_NS, rates_bps
-from dragstrip.report.load import FloatArray, RecordedFlow, Recording, middle_of
+from dragstrip.report.load import FloatArray, RecordedFlow, Recording, flows_of, middle_of, recording_of
 from dragstrip.report.series import EMPTY, Curve, cdf, decimate, jain, middle, nice_bin_s, rate_per_bin
-from dragstrip.report.setups import Contender, Setup, drawn
+from dragstrip.standings import quantity
+from dragstrip.standings.setups import Contender, Run, Setup, drawn
 
 # A panel is about 260 points wide: two peaks and two troughs to each of them lose nothing.
 POINTS_MAIN = 1200
@@ -59,7 +60,11 @@ class Shares:
     time_s: FloatArray
     bps: dict[str, FloatArray]
     total: dict[str, float]
+    """New bytes in the whole run."""
     jain: Curve
+    """Of the flows that live, in each bin."""
+    who: str = ""
+    """Which of several sets of competing flows it is of."""
 
 
 def curves_of(setup: Setup) -> list[Curves]:
@@ -69,7 +74,7 @@ def curves_of(setup: Setup) -> list[Curves]:
 
 def throughput_span_s(setup: Setup) -> float:
     """How long the spans of the throughput's distribution are, as in measures.py."""
-    return max(THROUGHPUT_NS / 1e9, setup.runs[0].recording.interval_s)
+    return max(THROUGHPUT_NS / 1e9, recording_of(setup.runs[0]).interval_s)
 
 
 def timeline_bin_s(setup: Setup) -> float:
@@ -113,8 +118,8 @@ def _seconds(contender: Contender) -> Curve:
 
 def _flows(contender: Contender) -> Iterator[tuple[Recording, RecordedFlow]]:
     for bout in contender.bouts:
-        for flow in drawn(bout.flows):
-            yield bout.run.recording, flow
+        for flow in drawn(flows_of(bout)):
+            yield recording_of(bout.run), flow
 
 
 def _pooled(arrays: list[FloatArray]) -> FloatArray:
@@ -160,8 +165,12 @@ def _cwnd_curve(recording: Recording, flow: RecordedFlow) -> Curve:
 
 def _panel(setup: Setup, contender: Contender, curve: Callable[[Recording, RecordedFlow], Curve]) -> Panel:
     """The first run's flows as lines to look at, the repeats pale behind them."""
-    first = [curve(contender.bouts[0].run.recording, flow) for flow in drawn(contender.bouts[0].flows)]
-    others = [curve(bout.run.recording, flow) for bout in contender.bouts[1:] for flow in drawn(bout.flows)]
+    first = [
+        curve(recording_of(contender.bouts[0].run), flow) for flow in drawn(flows_of(contender.bouts[0]))
+    ]
+    others = [
+        curve(recording_of(bout.run), flow) for bout in contender.bouts[1:] for flow in drawn(flows_of(bout))
+    ]
     if len(first) > LINES_MAX:
         bold = middle(first, max(timeline_bin_s(setup), 0.5))
         return Panel(main=[bold], pale=[decimate(c, POINTS_PALE) for c in first[:PALE_LINES_MAX]])
@@ -177,8 +186,9 @@ def _cwnd_panel(setup: Setup, contender: Contender) -> Panel:
         return Panel()
     panel = _panel(setup, contender, _cwnd_curve)
     bout = contender.bouts[0]
-    if len(bout.flows) == 1:
-        table, flow = bout.run.recording.samples, bout.flows[0].flow
+    flows = flows_of(bout)
+    if len(flows) == 1:
+        table, flow = recording_of(bout.run).samples, flows[0].flow
         threshold = table.column("ssthresh_bytes", flow)
         # Above twice the greatest window it is a stand-in for infinity.
         threshold = np.where(threshold <= 2 * panel.greatest(), threshold, np.nan)
@@ -190,7 +200,7 @@ def _queue_panel(setup: Setup, contender: Contender) -> Panel:
     link = setup.queue_link
     curves = [
         Curve(rec.queues.column("time_ns", link) / 1e9, rec.queues.column("backlog_bytes", link))
-        for rec in (bout.run.recording for bout in contender.bouts)
+        for rec in (recording_of(bout.run) for bout in contender.bouts)
         if link is not None
     ]
     return Panel(
@@ -199,30 +209,50 @@ def _queue_panel(setup: Setup, contender: Contender) -> Panel:
     )
 
 
-def shares_of(setup: Setup) -> Shares | None:
-    """Shares in the first run with several flows; none where every flow was alone.
+def shares_of(setup: Setup) -> list[Shares]:
+    """Shares in the first run with several flows, of each set of flows that compete.
 
     By contender when several share the run, else by flow: the `SHARES_MAX` largest, and the others together.
     """
-    run = next((r for r in setup.runs if len(r.recording.flows) > 1), None)
+    run = next((r for r in setup.runs if len(r.flows) > 1), None)
     if run is None:
-        return None
+        return []
+    sets = [set(each["flows"]) for each in run.summary.get("competing") or []]
+    several = [flows for flows in sets if len(flows) > 1]
+    return [_shares(setup, run, flows, named=len(sets) > 1) for flows in several]
+
+
+def _shares(setup: Setup, run: Run, wanted: set[int], named: bool) -> Shares:
+    recording = recording_of(run)
     bin_s = nice_bin_s(run.duration_s, SHARE_BINS)
     bins = max(1, int(run.duration_s / bin_s + 1e-6))
-    flows = _rates_per_bin(run.recording, bin_s, bins)
-    bps: dict[str, FloatArray] = {}
+    flows = _rates_per_bin(recording, bin_s, bins)
     titles = {
-        flow.flow: c.title for c in setup.contenders for b in c.bouts if b.run is run for flow in b.flows
+        row["flow"]: contender.title if setup.together else str(row["label"])
+        for contender in setup.contenders
+        for bout in contender.bouts
+        if bout.run is run
+        for row in bout.results
     }
-    for row, flow in enumerate(run.recording.flows):
-        title = titles[flow.flow] if setup.together else flow.label
-        bps[title] = bps.get(title, np.zeros(bins)) + flows[row]
-    bps = _largest(bps)
+    received = {row["flow"]: row.get("bytes_received") or 0 for row in run.flows}
+    bps: dict[str, FloatArray] = {}
+    total: dict[str, float] = {}
+    alive = []
     time_s = (np.arange(bins, dtype=np.float64) + 0.5) * bin_s
-    index = jain(flows)
+    for number, flow in enumerate(recording.flows):
+        if flow.flow in wanted:
+            title = titles[flow.flow]
+            bps[title] = bps.get(title, np.zeros(bins)) + flows[number]
+            total[title] = total.get(title, 0.0) + received[flow.flow]
+            first, last = flow.start_s - 1e-9, flow.stop_s + 1e-9
+            lives = (time_s - bin_s / 2 >= first) & (time_s + bin_s / 2 <= last)
+            alive.append(np.where(lives, flows[number], np.nan))
+    bps, total = _largest(bps, total)
+    index = jain(np.array(alive))
     known = np.isfinite(index)
     evenness = Curve(time_s[known], index[known]) if known.any() else EMPTY
-    return Shares(bin_s, time_s, bps, {title: float(values.sum()) for title, values in bps.items()}, evenness)
+    who = f" of {quantity.listing(list(bps)[:3])}" + (" …" if len(bps) > 3 else "") if named else ""
+    return Shares(bin_s, time_s, bps, total, evenness, who)
 
 
 def _rates_per_bin(recording: Recording, bin_s: float, bins: int) -> FloatArray:
@@ -241,11 +271,17 @@ def _rates_per_bin(recording: Recording, bin_s: float, bins: int) -> FloatArray:
     return np.asarray(sums.reshape(count, bins) * 8.0 / bin_s, dtype=np.float64)
 
 
-def _largest(bps: dict[str, FloatArray]) -> dict[str, FloatArray]:
+def _largest(
+    bps: dict[str, FloatArray], total: dict[str, float]
+) -> tuple[dict[str, FloatArray], dict[str, float]]:
     """The largest shares in their order, and the sum of the others."""
     if len(bps) <= SHARES_MAX:
-        return bps
-    kept = set(sorted(bps, key=lambda title: -float(bps[title].sum()))[:SHARES_MAX])
+        return bps, total
+    kept = set(sorted(bps, key=lambda title: -total[title])[:SHARES_MAX])
+    rest = f"{len(bps) - len(kept)} others"
     others = np.sum([values for title, values in bps.items() if title not in kept], axis=0)
-    shown = {title: values for title, values in bps.items() if title in kept}
-    return {**shown, f"{len(bps) - len(kept)} others": others}
+    return (
+        {title: values for title, values in bps.items() if title in kept} | {rest: others},
+        {title: size for title, size in total.items() if title in kept}
+        | {rest: sum(size for title, size in total.items() if title not in kept)},
+    )

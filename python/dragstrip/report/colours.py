@@ -38,8 +38,6 @@ KNOWN = {
 }
 PALETTE = (BLUE, VERMILION, GREEN, ROSE, BROWN, SKY, OLIVE, BLACK)
 
-# Distinguished by dashes: contenders of the same algorithm, then of the same colour.
-DASHES: tuple[tuple[int, ...], ...] = ((1, 0), (6, 2), (2, 2), (8, 2, 2, 2), (1, 2), (12, 3))
 
 # The same places in the palette for a dark page (#0d1117).
 ON_DARK = {

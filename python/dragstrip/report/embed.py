@@ -13,7 +13,6 @@ from typing import Any, TypeAlias, assert_never
 
 import numpy as np
 
-from dragstrip.report import quantity
 from dragstrip.report.figure import (
     PARTS_MAX,
     Axis,
@@ -32,6 +31,7 @@ from dragstrip.report.figure import (
 from dragstrip.report.load import FloatArray, middle_of
 from dragstrip.report.series import Curve
 from dragstrip.report.tables import Cell, Table
+from dragstrip.standings import quantity
 
 Json: TypeAlias = dict[str, Any]
 

@@ -6,8 +6,7 @@ names the file, the field, the value and what would be right. Above this module 
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -22,6 +21,7 @@ from dragstrip.errors import BadInputError
 from dragstrip.paths import add_facts
 from dragstrip.recording import format_of, read_table
 from dragstrip.shape import EXPERIMENT, PROVENANCE, RESULT, expect
+from dragstrip.standings.setups import Bout, Run
 
 FloatArray = npt.NDArray[np.float64]
 Json = Mapping[str, Any]
@@ -157,10 +157,9 @@ class Recording:
 
 
 @dataclass(frozen=True)
-class RecordedRun:
+class RecordedRun(Run):
     """One run of the result document, with its recording."""
 
-    summary: Json
     recording: Recording
 
     @property
@@ -169,19 +168,21 @@ class RecordedRun:
         return self.recording.scenario
 
     @property
-    def engine(self) -> str:
-        """Which engine ran it."""
-        return str(self.summary.get("engine") or "unknown")
+    def settings(self) -> Json:
+        """Which alternative it is."""
+        return self.recording.provenance.get("settings") or {}
 
-    @property
-    def name(self) -> str:
-        """The scenario's name."""
-        return str(self.scenario.get("name") or self.summary.get("scenario") or self.recording.folder.name)
 
-    @property
-    def duration_s(self) -> float:
-        """How long the run lasted."""
-        return float(self.scenario.get("duration_ns", 0)) / 1e9 or float(self.summary.get("duration_s") or 0)
+def recording_of(run: Run) -> Recording:
+    """The recording of a run that was read from an output folder."""
+    assert isinstance(run, RecordedRun)
+    return run.recording
+
+
+def flows_of(bout: Bout) -> list[RecordedFlow]:
+    """The recorded flows of a contender in one run."""
+    by_number = {flow.flow: flow for flow in recording_of(bout.run).flows}
+    return [by_number[row["flow"]] for row in bout.results if row.get("flow") in by_number]
 
 
 @dataclass(frozen=True)
@@ -295,19 +296,6 @@ def _rows_by_key(column: pa.ChunkedArray[Any]) -> dict[Any, npt.NDArray[np.intp]
     keys = ordered[starts].tolist()
     rows = np.split(order, starts[1:])
     return dict(zip(keys if words is None else [words[key] for key in keys], rows, strict=True))
-
-
-def number(value: Any) -> float | None:
-    """A finite number, or nothing."""
-    if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
-        return float(value)
-    return None
-
-
-def median(values: Iterable[float | None]) -> float | None:
-    """The median of what is known; nothing when nothing is."""
-    known = [value for value in values if value is not None]
-    return middle_of(known) if known else None
 
 
 def middle_of(values: FloatArray | Sequence[float]) -> float:

@@ -18,15 +18,16 @@ from markupsafe import Markup
 
 from dragstrip import outside, viewer
 from dragstrip.errors import BadInputError
-from dragstrip.report import across, embed, quantity
+from dragstrip.report import across, embed
 from dragstrip.report.colours import GRID, INK, MUTED, ON_DARK
 from dragstrip.report.figure import Figure
 from dragstrip.report.load import Bundle, Json, RecordedRun
-from dragstrip.report.setups import Setup
-from dragstrip.report.stats import Row
 from dragstrip.report.tables import Table, overview
-from dragstrip.report.verdict import Verdict
 from dragstrip.report.why import Reason
+from dragstrip.standings import quantity
+from dragstrip.standings.setups import Setup
+from dragstrip.standings.stats import Row
+from dragstrip.standings.verdict import Verdict
 
 HERE = Path(__file__).parent
 GRADES = {"reproduced": "good", "contradicted": "bad", "not testable here": "open"}
@@ -62,6 +63,7 @@ class Section:
     reasons: list[Reason]
     limits: Table | None
     capacity: bool
+    reach: str
     path_wide: Markup
     path_tall: Markup
     links: Table
@@ -97,7 +99,7 @@ def render(
         sections=sections,
         agreement=agreement,
         claims=claims(bundle),
-        overview=overview([(section.setup.title, section.rows) for section in sections]),
+        overview=overview([(section.setup, section.rows) for section in sections]),
         across=across.table([section.setup for section in sections]),
         across_figures=[drawn(figure) for figure in across.figures([section.setup for section in sections])],
         tally=tally(bundle.claims),

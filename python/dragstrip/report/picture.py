@@ -6,9 +6,9 @@ from collections import Counter, deque
 from dataclasses import dataclass, field
 from xml.sax.saxutils import escape
 
-from dragstrip.report import path as paths
 from dragstrip.report.colours import GREY, INK, MUTED
 from dragstrip.report.load import Json
+from dragstrip.standings import path as paths
 
 # Alike nodes beyond this many are drawn as one pile.
 ALIKE_MAX = 4

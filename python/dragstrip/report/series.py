@@ -110,11 +110,11 @@ def middle(curves: list[Curve], bin_s: float) -> Curve:
 
 
 def jain(shares: FloatArray) -> FloatArray:
-    """Jain's index of each column: 1 when all rows are equal, 1/n when one has everything.
+    """Jain's index of each column: 1 when all rows are equal, 1/n when one has everything; NaN is no row.
 
     Jain, Chiu, Hawe: "A quantitative measure of fairness ...", DEC-TR-301, 1984. NaN where nothing moved.
     """
-    squares = (shares**2).sum(axis=0) * shares.shape[0]
+    squares = np.nansum(shares**2, axis=0) * (~np.isnan(shares)).sum(axis=0)
     result = np.full(squares.shape, np.nan)
-    np.divide(shares.sum(axis=0) ** 2, squares, out=result, where=squares > 0)
+    np.divide(np.nansum(shares, axis=0) ** 2, squares, out=result, where=squares > 0)
     return result

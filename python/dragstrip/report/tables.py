@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from dragstrip.report import path as paths
-from dragstrip.report import quantity
-from dragstrip.report.load import Json, median, number
 from dragstrip.report.picture import settings_text
-from dragstrip.report.quantity import MISSING
-from dragstrip.report.setups import Contender, Setup
-from dragstrip.report.stats import TIE, Row, Statistic
+from dragstrip.standings import path as paths
+from dragstrip.standings import quantity, verdict
+from dragstrip.standings.quantity import MISSING, median, number
+from dragstrip.standings.setups import Contender, Json, Setup
+from dragstrip.standings.stats import Row, Statistic
 
 
 @dataclass(frozen=True)
@@ -47,7 +46,8 @@ class _Column:
     meaning: str
     figure: Callable[[Row], Statistic | None]
     text: Callable[[float | None], str]
-    best: Callable[[list[float]], float] | None = None
+    most: bool | None = None
+    """Whether the most or the least is best; none where nothing is."""
 
 
 def comparison(setup: Setup, rows: list[Row]) -> Table:
@@ -55,24 +55,50 @@ def comparison(setup: Setup, rows: list[Row]) -> Table:
     columns = [column for column in _columns(setup) if any(column.figure(row) is not None for row in rows)]
     heads = [("Algorithm" if not setup.together else "Flow", "")]
     heads += [(column.head, column.meaning) for column in columns]
+    best = _best(setup, columns, rows)
     body = []
     for row in rows:
         name = _name(row.contender, f"{row.flows} flows" if row.flows > 1 else "")
-        body.append([name, *(_cell(column, row, rows) for column in columns)])
-    repeats = setup.repeats
-    caption = (
-        f"Medians over {repeats} runs, in small type the least and the greatest. " if repeats > 1 else ""
-    )
-    if setup.together and _shared_words(rows):
-        caption += _shared_words(rows)
+        body.append(
+            [
+                name,
+                *(_cell(column, row, row in winners) for column, winners in zip(columns, best, strict=True)),
+            ]
+        )
+    caption = _repeats_words(setup)
+    if setup.together:
+        caption += _shared_words(setup, rows)
     return Table(heads, body, caption, [row.contender.cc for row in rows], DECIDING)
+
+
+def _best(setup: Setup, columns: list[_Column], rows: list[Row]) -> list[list[Row]]:
+    """Of each column those rows that are ahead of others, for as sure as repeats make it."""
+    found = []
+    for column in columns:
+        figures = [(row, column.figure(row)) for row in rows]
+        order = None if column.most is None else verdict.order(setup, figures, column.text, most=column.most)
+        certain = order is not None and order.judged and order.worst
+        found.append([rows[place] for place in order.best] if order is not None and certain else [])
+    return found
+
+
+def _repeats_words(setup: Setup) -> str:
+    if setup.repeats < 2:
+        return ""
+    if not setup.draws:
+        return f"Nothing here draws random numbers: the {setup.repeats} runs are the same. "
+    return f"Medians over {setup.repeats} runs, in small type the least and the greatest. "
 
 
 def _columns(setup: Setup) -> list[_Column]:
     """Queue, loss and fairness are a run's: with contenders together they are given beneath the table."""
     columns = [
         _Column(
-            "Goodput", "New data at the receiver, per second", lambda r: r.goodput_bps, quantity.rate, max
+            "Goodput",
+            "New data at the receiver per second, from the first flow’s start to the last one’s stop",
+            lambda r: r.goodput_bps,
+            quantity.rate,
+            True,
         ),
         _Column(
             "Throughput p50",
@@ -81,13 +107,15 @@ def _columns(setup: Setup) -> list[_Column]:
             quantity.rate,
         ),
         _Column("RTT p5", "5th percentile of round-trip times", lambda r: r.rtt_p5_ms, quantity.milliseconds),
-        _Column("RTT p50", "Median of round-trip times", lambda r: r.rtt_p50_ms, quantity.milliseconds, min),
+        _Column(
+            "RTT p50", "Median of round-trip times", lambda r: r.rtt_p50_ms, quantity.milliseconds, False
+        ),
         _Column(
             "RTT p95",
             "95th percentile of round-trip times",
             lambda r: r.rtt_p95_ms,
             quantity.milliseconds,
-            min,
+            False,
         ),
         _Column("Retransmitted", "Segments retransmitted", lambda r: r.retransmits, quantity.count),
         _Column(
@@ -95,21 +123,20 @@ def _columns(setup: Setup) -> list[_Column]:
             "Segments retransmitted as a share of all sent",
             lambda r: r.retransmit_rate,
             quantity.percent,
-            min,
+            False,
         ),
     ]
     if setup.together:
         # Who shares a queue, shares its delay: nobody wins on it.
         columns = [
-            replace(column, best=None) if column.head.startswith("RTT") else column for column in columns
+            replace(column, most=None) if column.head.startswith("RTT") else column for column in columns
         ]
         return [
             _Column(
                 "Share",
-                "Part of the sum of all goodputs, each over its own lifetime",
+                "Part of the new bytes of all flows that it competes with",
                 lambda r: r.share,
                 quantity.percent,
-                max,
             ),
             *columns,
         ]
@@ -119,14 +146,14 @@ def _columns(setup: Setup) -> list[_Column]:
             f"Median backlog at {setup.queue_link}",
             lambda r: r.queue_p50_bytes,
             quantity.size,
-            min,
+            False,
         ),
         _Column(
             "Queue p95",
             f"95th percentile of the backlog at {setup.queue_link}",
             lambda r: r.queue_p95_bytes,
             quantity.size,
-            min,
+            False,
         ),
         _Column("Dropped", f"Packets dropped at {setup.queue_link}", lambda r: r.dropped, quantity.count),
         _Column(
@@ -143,13 +170,14 @@ def _columns(setup: Setup) -> list[_Column]:
                 "Fairness between its flows: 1 is an equal split",
                 lambda r: r.jain,
                 lambda v: MISSING if v is None else f"{v:.3f}",
-                max,
+                True,
             )
         )
     return columns
 
 
-def _shared_words(rows: list[Row]) -> str:
+def _shared_words(setup: Setup, rows: list[Row]) -> str:
+    """What is the run's, not a contender's: the queue, and how even the split is among those who compete."""
     row = rows[0]
     words = []
     if row.queue_p50_bytes is not None and row.queue_p95_bytes is not None:
@@ -159,22 +187,19 @@ def _shared_words(rows: list[Row]) -> str:
         words.append(f"{quantity.count(row.dropped.middle)} packets dropped")
     if row.marked is not None and row.marked.greatest > 0:
         words.append(f"{quantity.count(row.marked.middle)} marked")
-    if row.jain is not None:
-        words.append(f"Jain’s index {row.jain.middle:.3f}")
-    return f"Of the shared path: {', '.join(words)}." if words else ""
+    said = f"At {setup.queue_link}: {', '.join(words)}. " if words else ""
+    sets = {row.competitors: row.jain for row in rows if row.jain is not None}
+    for labels, jain in sets.items():
+        whose = f" of {quantity.listing(list(labels))}" if len(sets) > 1 else ""
+        said += f"Jain’s index{whose} {jain.middle:.3f}. "
+    return said.strip()
 
 
-def _cell(column: _Column, row: Row, rows: list[Row]) -> Cell:
+def _cell(column: _Column, row: Row, best: bool) -> Cell:
     figure = column.figure(row)
     if figure is None:
         return Cell(MISSING)
     note = _span(column.text(figure.least), column.text(figure.greatest)) if figure.varies else ""
-    best = False
-    if column.best is not None and len(rows) > 1:
-        middles = [other.middle for other in map(column.figure, rows) if other is not None]
-        top = column.best(middles)
-        tied = [value for value in middles if abs(value - top) <= TIE * abs(top)]
-        best = abs(figure.middle - top) <= TIE * abs(top) and len(tied) < len(middles)
     return Cell(column.text(figure.middle), note, best=best)
 
 
@@ -188,21 +213,27 @@ def _name(contender: Contender, note: str = "") -> Cell:
     return Cell(contender.title, note, colour=contender.colour, number=False)
 
 
-def overview(entries: list[tuple[str, list[Row]]]) -> Table:
+def overview(entries: list[tuple[Setup, list[Row]]]) -> Table:
     """All setups beneath each other, the figures that matter most; for pages with several."""
     columns = [
-        _Column("Goodput", "", lambda r: r.goodput_bps, quantity.rate, max),
-        _Column("RTT p50", "", lambda r: r.rtt_p50_ms, quantity.milliseconds, min),
-        _Column("RTT p95", "", lambda r: r.rtt_p95_ms, quantity.milliseconds, min),
-        _Column("Retransmitted", "", lambda r: r.retransmit_rate, quantity.percent, min),
+        _Column("Goodput", "", lambda r: r.goodput_bps, quantity.rate, True),
+        _Column("RTT p50", "", lambda r: r.rtt_p50_ms, quantity.milliseconds, False),
+        _Column("RTT p95", "", lambda r: r.rtt_p95_ms, quantity.milliseconds, False),
+        _Column("Retransmitted", "", lambda r: r.retransmit_rate, quantity.percent, False),
     ]
     heads = [("Setup", ""), ("Algorithm", ""), *((column.head, "") for column in columns)]
     body = []
     algorithms = []
-    for title, rows in entries:
+    for setup, rows in entries:
+        best = _best(
+            setup, [replace(c, most=None) if setup.together and "RTT" in c.head else c for c in columns], rows
+        )
         for row in rows:
-            name = Cell(title if row is rows[0] else "", number=False)
-            body.append([name, _name(row.contender), *(_cell(column, row, rows) for column in columns)])
+            name = Cell(setup.title if row is rows[0] else "", number=False)
+            cells = [
+                _cell(column, row, row in winners) for column, winners in zip(columns, best, strict=True)
+            ]
+            body.append([name, _name(row.contender), *cells])
             algorithms.append(row.contender.cc)
     return Table(heads, body, "The best of each setup is marked.", algorithms)
 

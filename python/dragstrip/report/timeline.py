@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dragstrip.report import quantity
 from dragstrip.report.collect import Curves, timeline_bin_s
 from dragstrip.report.collect import Panel as Lines
 from dragstrip.report.colours import GREY
 from dragstrip.report.figure import Axis, Figure, Panel, Rule, Stroke, TimeLines
-from dragstrip.report.quantity import RATES, SIZES, TIMES_MS, Unit, unit_for
 from dragstrip.report.series import Curve
-from dragstrip.report.setups import Setup
+from dragstrip.standings import quantity
+from dragstrip.standings.quantity import RATES, SIZES, TIMES_MS, Unit, unit_for
+from dragstrip.standings.setups import Setup
 
 # What leaves at an opportunity of a trace.
 TRACE_BITS = 1500 * 8

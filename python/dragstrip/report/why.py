@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from dragstrip.measures import parts_text
-from dragstrip.report import quantity
-from dragstrip.report.load import Json, median, number
-from dragstrip.report.quantity import MISSING
-from dragstrip.report.setups import Bout, Contender, Setup
 from dragstrip.report.tables import Cell, Table
+from dragstrip.standings import quantity
+from dragstrip.standings.quantity import MISSING
+from dragstrip.standings.setups import Contender, Json, Setup
+from dragstrip.standings.stats import count_of, idle_of, seconds_of
 
 
 @dataclass(frozen=True)
@@ -58,22 +58,22 @@ def limits(setup: Setup) -> Table | None:
         ("Timeouts", "Expiries of the retransmission timer"),
     ]
     shown = [contender for contender in setup.contenders if contender.is_tcp]
-    idle = {contender.key: _idle(setup, contender) for contender in shown}
+    idle = {contender.key: quantity.percent(idle_of(setup, contender)) for contender in shown}
     if not setup.together:
         heads.append(
             (f"{setup.queue_link or 'Link'} idle", "Time in which the bottleneck had nothing to send")
         )
     body = []
     for contender in shown:
-        limited, states = _seconds(contender, "limited_s"), _seconds(contender, "state_s")
+        limited, states = seconds_of(contender, "limited_s"), seconds_of(contender, "state_s")
         if not limited:
             continue
         row = [
             Cell(contender.title, colour=contender.colour, number=False),
             Cell(parts_text(limited), number=False),
             Cell(parts_text(states), number=False),
-            Cell(quantity.count(_sum(contender, "reductions"))),
-            Cell(quantity.count(_sum(contender, "timeouts"))),
+            Cell(quantity.count(count_of(contender, "reductions"))),
+            Cell(quantity.count(count_of(contender, "timeouts"))),
         ]
         body.append(row if setup.together else [*row, Cell(idle[contender.key])])
     if not body:
@@ -81,38 +81,6 @@ def limits(setup: Setup) -> Table | None:
     caption = ""
     if setup.together and shown and idle[shown[0].key] != MISSING:
         caption = f"The bottleneck {setup.queue_link} was idle for {idle[shown[0].key]} of the time."
-    algorithms = [contender.cc for contender in shown if _seconds(contender, "limited_s")]
+    algorithms = [contender.cc for contender in shown if seconds_of(contender, "limited_s")]
     deciding = frozenset({heads[0][0], "Limited by", "Timeouts"})
     return Table(heads, body, caption, algorithms, deciding)
-
-
-def _seconds(contender: Contender, field: str) -> dict[str, float]:
-    """Seconds by name, over all flows and repeats."""
-    spent: dict[str, float] = {}
-    for flow in (flow for bout in contender.bouts for flow in bout.results):
-        known = flow.get(field)
-        for name, seconds in (known if isinstance(known, Mapping) else {}).items():
-            spent[name] = spent.get(name, 0.0) + (number(seconds) or 0.0)
-    return spent
-
-
-def _sum(contender: Contender, field: str) -> float | None:
-    """The median over repeats of the sum over flows."""
-
-    def of(bout: Bout) -> float | None:
-        counts = [number(flow.get(field)) for flow in bout.results]
-        return sum(count for count in counts if count is not None) if None not in counts and counts else None
-
-    return median(of(bout) for bout in contender.bouts)
-
-
-def _idle(setup: Setup, contender: Contender) -> str:
-    def of(bout: Bout) -> float | None:
-        queues = bout.run.summary.get("queues") or []
-        queue: Json = next((queue for queue in queues if queue.get("link") == setup.queue_link), {})
-        seconds = number(queue.get("idle_s"))
-        flows = bout.run.recording.flows
-        busy = max(flow.stop_s for flow in flows) - min(flow.start_s for flow in flows) if flows else 0.0
-        return seconds / busy if seconds is not None and busy > 0 else None
-
-    return quantity.percent(median(of(bout) for bout in contender.bouts))

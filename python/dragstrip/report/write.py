@@ -8,13 +8,15 @@ from pathlib import Path
 from markupsafe import Markup
 
 from dragstrip.files import aside, move_in
-from dragstrip.report import across, charts, page, picture, render, rows, tables, timeline, verdict, why
+from dragstrip.report import across, charts, page, picture, render, rows, tables, timeline, why
+from dragstrip.report.cautions import cautions
 from dragstrip.report.collect import curves_of, shares_of
 from dragstrip.report.colours import assign
 from dragstrip.report.load import Bundle, load
-from dragstrip.report.quantity import RATES
-from dragstrip.report.setups import Setup, algorithms_of, setups_of
-from dragstrip.report.stats import rows_of
+from dragstrip.standings import verdict
+from dragstrip.standings.quantity import RATES
+from dragstrip.standings.setups import Setup, algorithms_of, setups_of
+from dragstrip.standings.stats import rows_of
 
 # Figures of more setups than this would make a page that nobody scrolls through: they get their table
 # only, and the page says so. A sweep's own figures are another matter.
@@ -65,11 +67,12 @@ def _section(setup: Setup, number: int, colours: dict[str, str]) -> page.Section
         rows=rows,
         anchor=f"setup-{number}",
         headline=verdict.headline(setup, rows),
-        cautions=verdict.cautions(rows),
+        cautions=cautions(setup, rows),
         verdicts=verdict.verdicts(setup, rows),
         reasons=why.reasons(setup),
         limits=why.limits(setup),
         capacity=bool(timeline.capacity(setup, RATES[0])),
+        reach=verdict.reach(setup),
         path_wide=Markup(picture.draw(setup.scenarios, colours, upright=False)),  # noqa: S704 - our own SVG
         path_tall=Markup(picture.draw(setup.scenarios, colours, upright=True)),  # noqa: S704 - our own SVG
         links=tables.links(setup),

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dragstrip.report import quantity as q
 from dragstrip.report.page import style
+from dragstrip.standings import quantity as q
 from dragstrip.sweep.plan import Sweep
 from dragstrip.sweep.stats import Findings, cells_of_points
 from dragstrip.viewer import COPYING, policy, script

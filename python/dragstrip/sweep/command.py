@@ -143,8 +143,8 @@ def summary(document: dict[str, Any], out: Path) -> str:
 
 def ranking_table(ranked: dict[str, Any]) -> str:
     """Who is best on how many paths, and how far from the best on the others, in plain text."""
+    from dragstrip.intervals import REPEATS_MIN
     from dragstrip.sweep.map import WORDS
-    from dragstrip.sweep.stats import REPEATS_MIN
 
     names = [name for name in WORDS if name in ranked]
     rows: dict[str, list[str]] = {line["contender"]: [] for line in ranked[names[0]]}

@@ -14,15 +14,16 @@ from pathlib import Path
 import numpy as np
 
 from dragstrip import _core
-from dragstrip.report import quantity as q
+from dragstrip.intervals import interval
 from dragstrip.report.colours import assign
 from dragstrip.report.render import side_by_side
+from dragstrip.standings import quantity as q
 from dragstrip.sweep import dataset
 from dragstrip.sweep.cells import Pages
 from dragstrip.sweep.claim import read_description
 from dragstrip.sweep.map import COLUMNS, WORDS, Layout, drawing, lay_out, stripes
 from dragstrip.sweep.plan import Sweep
-from dragstrip.sweep.stats import Findings, interval, judge, ranking, relative
+from dragstrip.sweep.stats import Findings, judge, ranking, relative
 
 ACROSS = 2
 

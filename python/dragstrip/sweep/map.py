@@ -13,14 +13,14 @@ import numpy as np
 import pyarrow as pa
 
 from dragstrip.files import NotWrittenError, aside, move_in
-from dragstrip.report import quantity as q
+from dragstrip.intervals import RESAMPLES, TIE
 from dragstrip.report.colours import PALETTE, assign
 from dragstrip.report.page import style
-from dragstrip.report.stats import TIE
+from dragstrip.standings import quantity as q
 from dragstrip.sweep.axes import quantity
 from dragstrip.sweep.cells import Pages, replay_line
 from dragstrip.sweep.plan import Sweep
-from dragstrip.sweep.stats import RESAMPLES, Findings, Judged, Utility, failures, ranking
+from dragstrip.sweep.stats import Findings, Judged, Utility, failures, ranking
 from dragstrip.viewer import policy
 
 COLUMNS = ["run", "repeat", "key", "status", "reason", "seed", "flow", "label", "cc"]

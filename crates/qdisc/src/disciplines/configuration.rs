@@ -92,6 +92,8 @@ pub struct Facts {
     pub shapes: bool,
     /// Packets of one flow may leave in another order than they came.
     pub reorders: bool,
+    /// Draws random numbers: it is given a stream and takes something from it.
+    pub draws: bool,
     /// Settings in bytes that must hold a packet as a whole, by field.
     pub holds_packet: Vec<(String, u64)>,
     /// Rates at which a packet must be paid for in time, by field.

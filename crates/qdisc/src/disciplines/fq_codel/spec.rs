@@ -122,7 +122,7 @@ impl Configuration for FqCodelSpec {
 
     /// Memory is no limit of frames' bytes: it counts what the kernel allocates for them.
     fn facts(&self) -> Facts {
-        Facts::queue(Buffer::packets(self.limit_packets))
+        Facts { draws: true, ..Facts::queue(Buffer::packets(self.limit_packets)) }
             .holding("memory_limit_bytes", self.memory_limit_bytes)
     }
 

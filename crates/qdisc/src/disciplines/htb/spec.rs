@@ -162,7 +162,7 @@ impl Configuration for HtbSpec {
 
     /// Its leaf's, at the rate: without siblings to borrow from, the ceiling lets nothing more pass.
     fn facts(&self) -> Facts {
-        let Facts { rate_bps, delay_ns, buffer, shapes: _, reorders, holds_packet, pays } =
+        let Facts { rate_bps, delay_ns, buffer, shapes: _, reorders, draws, holds_packet, pays } =
             self.leaf.facts();
         let rates = [Some(self.rate_bps), self.ceil_bps, rate_bps];
         Facts {
@@ -171,6 +171,7 @@ impl Configuration for HtbSpec {
             buffer,
             shapes: true,
             reorders,
+            draws,
             holds_packet: holds_packet
                 .into_iter()
                 .map(|(field, bytes)| (format!("leaf.{field}"), bytes))

@@ -336,6 +336,9 @@ impl Configuration for NetemSpec {
             reorders: (self.jitter_ns > 0 && self.rate_bps.is_none())
                 || self.gap > 0
                 || self.reorder > 0.0,
+            draws: self.jitter_ns > 0
+                || self.loss != LossModel::None
+                || [self.duplicate, self.corrupt, self.reorder].iter().any(|chance| *chance > 0.0),
             ..Facts::queue(Buffer::packets(self.limit_packets))
         }
     }

@@ -116,7 +116,7 @@ impl Configuration for SfqSpec {
     }
 
     fn facts(&self) -> Facts {
-        Facts::queue(Buffer::packets(self.limit_packets))
+        Facts { draws: true, ..Facts::queue(Buffer::packets(self.limit_packets)) }
     }
 
     fn build(&self, streams: &Streams<'_>) -> Box<Sfq> {

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dragstrip.paths import PathFacts
-from dragstrip.report import quantity
-from dragstrip.report.load import Json
+from dragstrip.paths import Json, PathFacts
+from dragstrip.standings import quantity
 
 MEDIA = {
     "adsl": "ADSL",

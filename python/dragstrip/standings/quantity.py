@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from statistics import median as middle_of
+from typing import Any
 
 MISSING = "–"
 
@@ -29,6 +32,19 @@ class Unit:
 RATES = (Unit(1.0, "bit/s"), Unit(1e3, "kbit/s"), Unit(1e6, "Mbit/s"), Unit(1e9, "Gbit/s"))
 SIZES = (Unit(1.0, "B"), Unit(1e3, "kB"), Unit(1e6, "MB"), Unit(1e9, "GB"))
 TIMES_MS = (Unit(1e-3, "µs"), Unit(1.0, "ms"), Unit(1e3, "s"))
+
+
+def number(value: Any) -> float | None:
+    """A finite number, or nothing."""
+    if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
+        return float(value)
+    return None
+
+
+def median(values: Iterable[float | None]) -> float | None:
+    """The median of what is known; nothing when nothing is."""
+    known: Sequence[float] = [value for value in values if value is not None]
+    return middle_of(known) if known else None
 
 
 def unit_for(largest: float | None, units: tuple[Unit, ...]) -> Unit:

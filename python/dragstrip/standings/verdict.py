@@ -1,0 +1,204 @@
+"""The answer: who wins on what, as a small table and as one sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup, escape
+
+from dragstrip.intervals import REPEATS_MIN, TIE
+from dragstrip.standings import quantity
+from dragstrip.standings.setups import Setup
+from dragstrip.standings.stats import Order, Row, Statistic, order_of
+
+# A share of segments; below it a difference is a handful of packets.
+RETRANSMIT_TIE = 1e-4
+
+Text = Callable[[float | None], str]
+Figures = Sequence[tuple[Row, Statistic | None]]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Who is best and who is worst at one thing; `worst` is empty when there is nothing between them."""
+
+    what: str
+    best: list[str]
+    value: str
+    worst: list[str]
+    worst_value: str
+    judged: bool = True
+    """Whether other seeds would give the same, as far as the repeats tell; else it is of these runs alone."""
+
+
+def verdicts(setup: Setup, rows: list[Row]) -> list[Verdict]:
+    """Who is ahead on data moved, delay and retransmissions."""
+    return [verdict for verdict in _all(setup, rows) if verdict is not None]
+
+
+def _all(setup: Setup, rows: list[Row]) -> list[Verdict | None]:
+    tcp = [row for row in rows if row.contender.is_tcp]
+    judged = [_data(setup, rows)]
+    if not setup.together:  # Who shares a queue, shares its delay.
+        p95 = [(row, row.rtt_p95_ms) for row in tcp]
+        judged += [
+            _delay(setup, rows),
+            _verdict(setup, "Lowest 95th-percentile RTT", p95, quantity.milliseconds),
+        ]
+    again = [(row, row.retransmit_rate) for row in tcp]
+    return [*judged, _verdict(setup, "Lowest retransmission rate", again, quantity.percent)]
+
+
+def _data(setup: Setup, rows: list[Row]) -> Verdict | None:
+    figures = [(row, row.goodput_bps) for row in rows]
+    return _verdict(setup, "Highest goodput", figures, quantity.rate, most=True)
+
+
+def _delay(setup: Setup, rows: list[Row]) -> Verdict | None:
+    figures = [(row, row.rtt_p50_ms) for row in rows if row.contender.is_tcp]
+    return _verdict(setup, "Lowest median RTT", figures, quantity.milliseconds)
+
+
+def order(setup: Setup, figures: Figures, text: Text, *, most: bool) -> Order | None:
+    """The order of rows, by index, with the tie that the quantity has."""
+    values = [figure for _, figure in figures]
+    if text is quantity.percent and not most:
+        return order_of(setup, values, most=most, relative=False, tie=RETRANSMIT_TIE)
+    return order_of(setup, values, most=most)
+
+
+def _verdict(setup: Setup, what: str, figures: Figures, text: Text, *, most: bool = False) -> Verdict | None:
+    found = order(setup, figures, text, most=most)
+    if found is None:
+        return None
+    known = [(row.contender.title, figure.middle) for row, figure in figures if figure is not None]
+    middles = [middle for _, middle in known]
+    ends = (max(middles), min(middles)) if most else (min(middles), max(middles))
+    best, worst = (
+        [figures[place][0].contender.title for place in places] for places in (found.best, found.worst)
+    )
+    return Verdict(what, best, text(ends[0]), worst, text(ends[1]) if worst else "", found.judged)
+
+
+def reach(setup: Setup) -> str:
+    """What figures are of: `In this run`; nothing where repeats are enough, or where one run tells all."""
+    if not setup.draws or setup.repeats >= REPEATS_MIN or len(setup.contenders) < 2:
+        return ""
+    return "In this run" if setup.repeats == 1 else f"In these {setup.repeats} runs"
+
+
+def headline(setup: Setup, rows: list[Row]) -> Markup:
+    """One or two sentences, the contenders in bold."""
+    if not rows:
+        return Markup("Nothing was carried.")
+    if setup.together:
+        sentence = _together(rows)
+    elif len(rows) == 1:
+        sentence = _alone(rows[0])
+    else:
+        sentence = _apart(setup, rows)
+    words = reach(setup)
+    return Markup("{}: {}").format(words, sentence) if words else sentence
+
+
+def _apart(setup: Setup, rows: list[Row]) -> Markup:
+    """Each contender had the path to itself."""
+    sentences = []
+    data = _data(setup, rows)
+    if data is not None and not data.worst:
+        same = (
+            "{} are not told apart by their goodput ({})" if setup.draws else "{} have the same goodput ({})"
+        )
+        sentences.append(Markup(same).format(_everybody(data.best), data.value))  # noqa: S704 - our own words
+    elif data is not None:
+        verb = "has" if len(data.best) == 1 else "have"
+        sentences.append(
+            Markup("{} {} the highest goodput ({}; {} the lowest, {})").format(
+                _bold(data.best), verb, data.value, _plain(data.worst), data.worst_value
+            )
+        )
+    delay = _delay(setup, rows)
+    if delay is not None and not delay.worst:
+        sentences.append(Markup("the median RTT is the same ({})").format(delay.value))
+    elif delay is not None:
+        sentences.append(_delay_sentence(delay, rows))
+    return Markup("; ").join(sentences) + "."
+
+
+def _delay_sentence(delay: Verdict, rows: list[Row]) -> Markup:
+    verb = "keeps" if len(delay.best) == 1 else "keep"
+    sentence = Markup("{} {} the delay lowest (median RTT {} against {} with {})").format(
+        _bold(delay.best), verb, delay.value, delay.worst_value, _plain(delay.worst)
+    )
+    goodputs = {row.contender.title: row.goodput_bps.middle for row in rows if row.goodput_bps is not None}
+    most = max(goodputs.values(), default=0.0)
+    if len(delay.best) == 1 and most > 0:
+        share = goodputs.get(delay.best[0], 0.0) / most
+        if share < 1 - TIE:
+            sentence += Markup(" at {:.0f} % of the greatest goodput").format(share * 100)
+    return sentence
+
+
+def _together(rows: list[Row]) -> Markup:
+    """All contenders were on the path at once: shares and fairness, of each set of competitors."""
+    parts = []
+    sets: dict[tuple[str, ...], list[Row]] = {}
+    for row in rows:
+        sets.setdefault(row.competitors, []).append(row)
+    for members in sets.values():
+        known = [(row.share.middle, row) for row in members if row.share is not None]
+        if len(known) > 1:
+            most, least = max(known, key=lambda p: p[0]), min(known, key=lambda p: p[0])
+            parts.append(
+                Markup("of the bytes that arrived, {} got {} and {} {}").format(
+                    _bold([most[1].contender.title]),
+                    quantity.percent(most[0]),
+                    _bold([least[1].contender.title]),
+                    quantity.percent(least[0]),
+                )
+            )
+        elif members[0].goodput_bps is not None:
+            alone = Markup("{} had its direction to itself ({})")
+            parts.append(
+                alone.format(
+                    _bold([members[0].contender.title]), quantity.rate(members[0].goodput_bps.middle)
+                )
+            )
+        fairness = _fairness(members[0])
+        parts += [fairness] if fairness else []
+    sentence = Markup("; ").join(parts) + "."
+    return Markup(sentence[:1].upper() + sentence[1:])  # noqa: S704 - escaped before
+
+
+def _alone(row: Row) -> Markup:
+    """One contender, however many flows."""
+    who = _bold([row.contender.title])
+    goodput = quantity.rate(row.goodput_bps.middle if row.goodput_bps else None)
+    subject = Markup("{} flows of {} carry {} together") if row.flows > 1 else Markup("{1} carries {2}")
+    sentence = subject.format(row.flows, who, goodput)
+    if row.rtt_p50_ms is not None:
+        sentence += Markup(" at a median RTT of {}").format(quantity.milliseconds(row.rtt_p50_ms.middle))
+    fairness = _fairness(row)
+    return sentence + (Markup("; ") + fairness if fairness else Markup("")) + "."
+
+
+def _fairness(row: Row) -> Markup | None:
+    if row.jain is None:
+        return None
+    flows = len(row.competitors)
+    return Markup(
+        "Jain’s index is {:.2f} over {} flows (1 is an equal split, {:.2f} is one taking all)"
+    ).format(row.jain.middle, flows, 1 / flows)
+
+
+def _bold(titles: list[str]) -> Markup:
+    return Markup(quantity.listing([f"<strong>{escape(title)}</strong>" for title in titles]))  # noqa: S704 - escaped
+
+
+def _plain(titles: list[str]) -> str:
+    return quantity.listing(titles)
+
+
+def _everybody(titles: list[str]) -> Markup:
+    return _bold(titles) if len(titles) <= 2 else Markup("<strong>All {}</strong>").format(len(titles))
