@@ -74,6 +74,9 @@ SUMMARY: Mapping[str, Shape] = {
             "flow": COUNT,
             "label": TEXT,
             "cc": TEXT,
+            "start_s": optional(NUMBER),
+            "stop_s": optional(NUMBER),
+            "bytes_received": optional(COUNT),
             "goodput_bps": NUMBER,
             "throughput_bps_p50": FIGURE,
             "rtt_ms": _THREE,
@@ -86,6 +89,7 @@ SUMMARY: Mapping[str, Shape] = {
             "state_s": optional(SPANS),
         }
     ],
+    "competing": [{"flows": [COUNT], "jain": FIGURE}],
     "why": [{"sentence": TEXT}],
     "probes": [{"target": TEXT, "rtt_ms": _THREE, "lost": COUNT}],
     "queues": [
