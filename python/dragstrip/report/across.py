@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from dragstrip.standings import quantity
 from dragstrip.report.figure import Axis, Bar, Bars, Figure
-from dragstrip.report.load import median, middle_of, number
-from dragstrip.standings.quantity import RATES, TIMES_MS, Unit, unit_for
-from dragstrip.standings.setups import Bout, Contender, Setup
+from dragstrip.report.load import middle_of
 from dragstrip.report.tables import Cell, Table
+from dragstrip.standings import quantity
+from dragstrip.standings.quantity import RATES, TIMES_MS, Unit, median, number, unit_for
+from dragstrip.standings.setups import Bout, Contender, Setup
+from dragstrip.standings.stats import goodput_bps
 
 # Columns of a table that can be read; more setups are a sweep's business.
 SETUPS_MAX = 6
@@ -27,8 +28,7 @@ class _Measure:
 
 
 def _goodput(bout: Bout) -> float | None:
-    rates = [rate for flow in bout.results if (rate := number(flow.get("goodput_bps"))) is not None]
-    return sum(rates) if rates else None
+    return goodput_bps(bout.results)
 
 
 def _rtt(bout: Bout) -> float | None:
