@@ -159,7 +159,7 @@ def test_report_names_a_corrupt_table(dragstrip: object, tmp_path: Path, recordi
     before = sorted(tmp_path.rglob("*"))
     ended = dragstrip("report out")  # type: ignore[operator]
     assert ended.status == 1
-    assert "rtts.parquet: is not a Parquet table" in ended.err
+    assert "rtts.parquet: damaged: its SHA-256" in ended.err
     assert ended.err.count("\n") == 1
     assert sorted(tmp_path.rglob("*")) == before
 
