@@ -110,7 +110,7 @@ def test_every_recording_has_its_tables_and_columns(compared: tuple[Path, dict[s
         assert len(recording.provenance["recording_sha256"]) == 64
         assert recording.provenance["command"].startswith("dragstrip compare --rate 2mbit")
         assert sorted(file.name for file in place.iterdir()) == sorted(
-            [*(f"{table}.parquet" for table in TABLES), "scenario.json", "provenance.json"]
+            [*(f"{table}.parquet" for table in TABLES), "scenario.json", "provenance.json", "SHA256SUMS"]
         )
     assert not (folder / "out" / "PARTIAL").exists()
 
