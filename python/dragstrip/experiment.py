@@ -27,7 +27,7 @@ from pydantic_core import ErrorDetails
 
 from dragstrip import _core, engines, toml, traces
 from dragstrip.errors import BadInputError, Raw, nearest
-from dragstrip.outside import parsed_toml
+from dragstrip.outside import parsed_toml, printable
 from dragstrip.quantities import Rate, Share, Size, Time, refuse
 
 SECOND_NS = 1_000_000_000
@@ -627,7 +627,7 @@ class Experiment(Part):
     def read(cls, file: FilePath) -> Experiment:
         """The experiment in a TOML file; errors name the file, the field and what would be right."""
         content = parsed_toml(file)
-        content.setdefault("name", f"{file.resolve().parent.name}/{file.stem}")
+        content.setdefault("name", printable(f"{file.resolve().parent.name}/{file.stem}"))
         _beside(content, file.parent)
         try:
             return cls.build(content, str(file))

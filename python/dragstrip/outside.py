@@ -185,10 +185,15 @@ def packed_json(path: Path) -> Any:
 _LONG_KEY = re.compile(r"(?:[\w\"'-]+[ \t]*\.[ \t]*){%d}" % NESTING_MAX)  # noqa: UP031 - many braces
 
 
+def nested_key(said: str) -> bool:
+    """Whether a key of a TOML text is nested too deep; the parser needs the square of such a key's length."""
+    return _LONG_KEY.search(said) is not None
+
+
 def parsed_toml(path: Path | str, what: str = "a TOML file") -> dict[str, Any]:
     """The table in a TOML file of limited size and nesting."""
     said = text(path, DESCRIPTION_MAX, what).removeprefix("\ufeff")
-    if _LONG_KEY.search(said):  # the parser needs the square of such a key's length
+    if nested_key(said):
         raise _too_deep(str(path))
     try:
         table = tomllib.loads(said)

@@ -15,7 +15,8 @@ from dragstrip.errors import BadInputError, Raw
 
 TEXT_MAX = 10_000
 """Characters of a name or a reason."""
-COUNT_MAX = 2**63 - 1
+COUNT_MAX = 2**53
+"""Whole numbers up to this one are exact in the columns of floating point that hold them."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,9 @@ def _text(value: object) -> bool:
 
 
 def _number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return isinstance(value, int) and not isinstance(value, bool) and abs(value) <= COUNT_MAX
 
 
 def _count(value: object) -> bool:
@@ -57,7 +60,11 @@ def optional(plain: Plain) -> Plain:
 TEXT = Plain(f"text of at most {TEXT_MAX} characters", _text)
 NUMBER = Plain("a finite number", _number)
 FIGURE = Plain("a finite number, or null", lambda value: value is None or _number(value))
-COUNT = Plain("a whole number from 0 to 2^63 - 1", _count)
+COUNT = Plain("a whole number from 0 to 2^53", _count)
+SEED = Plain(
+    "a whole number from 0 to 2^64 - 1",
+    lambda value: isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**64,
+)
 ANY = Plain("a value", lambda _value: True)
 OBJECT = Plain("an object", lambda value: isinstance(value, dict))
 SPANS = Plain(
@@ -105,8 +112,8 @@ SUMMARY: Mapping[str, Shape] = {
 """Of a run (measures.summarise, docs/result-json.md)."""
 
 RESULT: Mapping[str, Shape] = {
-    "runs": [{"recording": TEXT, "scenario": TEXT, "engine": TEXT, "seed": COUNT, **SUMMARY}],
-    "failed": [{"scenario": TEXT, "seed": COUNT, "reason": TEXT}],
+    "runs": [{"recording": TEXT, "scenario": TEXT, "engine": TEXT, "seed": SEED, **SUMMARY}],
+    "failed": [{"scenario": TEXT, "seed": SEED, "reason": TEXT}],
     "claims": [{"id": TEXT, "metric": TEXT, "unit": TEXT, "source": TEXT, "grade": TEXT, "reason": TEXT}],
     "flow_tables": [OBJECT],
 }
@@ -122,7 +129,7 @@ SWEEP: Mapping[str, Shape] = {
     "experiment": OBJECT,
     "axes": [{"path": TEXT, "levels": [{"label": ANY, "set": OBJECT}]}],
     "repeat": COUNT,
-    "seed": COUNT,
+    "seed": SEED,
     **dict.fromkeys(("engine", "name", "title", "version"), TEXT),
 }
 """Of `sweep.json`."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from dragstrip import _core
 from dragstrip.errors import BadInputError, Raw
-from dragstrip.outside import DESCRIPTION_MAX, text
+from dragstrip.outside import DESCRIPTION_MAX, nested_key, text
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _AT_LINE = re.compile(r" \(at line (\d+), column \d+\)")
@@ -128,7 +128,7 @@ def _places(content: str) -> Iterator[tuple[list[str], int]]:
 
 def _parsed(statement: str) -> dict[str, Any] | None:
     try:
-        return tomllib.loads(statement)
+        return None if nested_key(statement) else tomllib.loads(statement)
     except (ValueError, RecursionError):
         return None
 
