@@ -275,3 +275,11 @@ def test_the_shell_completes_names(typed: str, offered: str) -> None:
     program = [sys.executable, "-c", "from dragstrip.cli import app; app(prog_name='dragstrip')"]
     ended = subprocess.run(program, env=given, capture_output=True, text=True, check=False)
     assert offered in ended.stdout.splitlines()
+
+
+def test_repeats_that_would_be_the_same_are_not_made(dragstrip: object) -> None:
+    ended = dragstrip(f"compare {PATH} --duration 500ms --no-report --repeat 3 reno cubic --json")  # type: ignore[operator]
+    assert "one run instead of 3" in ended.err
+    assert len(json.loads(ended.out)["runs"]) == 2
+    ended = dragstrip(f"compare {PATH} --duration 500ms --no-report --repeat 3 --loss 1% reno --json")  # type: ignore[operator]
+    assert len(json.loads(ended.out)["runs"]) == 3

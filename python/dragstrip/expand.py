@@ -74,6 +74,11 @@ def expand(
     return runs
 
 
+def draws(run: PlannedRun) -> bool:
+    """Whether another seed may give another recording: a kernel has randomness of its own."""
+    return run.engine != engines.DEFAULT or _core.draws(json.dumps(run.scenario))
+
+
 def complete(scenario: Json) -> Json:
     """The scenario with every default written out."""
     filled: Json = json.loads(_core.complete(json.dumps(scenario)))

@@ -166,6 +166,10 @@ impl CompareForm {
         parts.extend(carrier.cloned());
         parts.extend(rtt.as_ref().map(|rtt| format!("{rtt} round trip")));
         parts.extend(queue.clone());
+        parts.extend(self.loss.as_ref().map(|loss| format!("loss {loss}")));
+        parts.extend(self.jitter.as_ref().map(|jitter| format!("jitter {jitter}")));
+        parts.extend((self.flows > 1).then(|| format!("{} flows each", self.flows)));
+        parts.extend(self.together.then(|| "together".to_owned()));
         let joined = parts.join(", ");
         if path.is_some() { format!("on {joined}") } else { format!("at {joined}") }
     }

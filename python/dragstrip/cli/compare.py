@@ -188,9 +188,14 @@ def compare(
 
         typer.echo(toml.written(described.content()), nl=False)
         return
+    from dragstrip.expand import draws
     from dragstrip.runner import plan  # after a misspelt option was reported: it loads Arrow
 
     planned = reworded(lambda: plan(described))
+    if repeat > 1 and not any(draws(run) for run in planned.runs):
+        note = f"Nothing here draws random numbers: one run instead of {repeat}, all the same."
+        typer.echo(note, err=True)
+        planned = plan(described.model_copy(update={"repeat": 1}))
     if check:
         check_twice(planned, out, workers, limits, as_json)
     else:
