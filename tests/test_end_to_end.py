@@ -313,6 +313,8 @@ def test_an_interrupt_is_clean(tmp_path: Path) -> None:
             "compare",
             *PATH[:-1],
             "15000s",
+            "--loss",  # without chance there would be two runs
+            "0.01%",
             "--repeat",
             "50",
             "--out",

@@ -16,7 +16,18 @@ from common import EXPERIMENT, check_answer, dragstrip, leftovers, main, start, 
 EXPERIMENT_FILE = "path.toml"
 PATH = ("--rate", "2mbit", "--rtt", "20ms", "--queue", "bfifo limit 30kb", "--duration", "1s")
 RUN = ("run", EXPERIMENT_FILE, "--repeat", "6", "--out", "out")
-COMPARE = ("compare", *PATH, "--repeat", "15", "--out", "out", "reno", "cubic")  # in processes
+COMPARE = (
+    "compare",
+    *PATH,
+    "--loss",
+    "0.01%",
+    "--repeat",
+    "15",
+    "--out",
+    "out",
+    "reno",
+    "cubic",
+)  # in processes
 SWEEP = ("sweep", EXPERIMENT_FILE, "--vary", "flow.cc=reno,cubic", "--repeat", "3", "--out", "out")
 WITHIN_S = 2.5
 """A command takes 0.8 to 2 s on an idle machine."""
