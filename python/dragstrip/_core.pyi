@@ -4,6 +4,12 @@ from collections.abc import Callable
 from typing import Any
 
 __version__: str
+BUILT_OF: str
+"""SHA-256 of the sources of the extension, as `dragstrip.built` reads them."""
+BUILT_CRATES: str
+"""Whose sources, with spaces between."""
+BUILT_PROFILE: str
+"""cargo's profile: release, or quick (docs/new-algorithm.md)."""
 
 class InputError(ValueError): ...
 class PanicError(RuntimeError): ...

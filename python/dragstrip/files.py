@@ -176,14 +176,15 @@ def aside(path: Path, reported: Path | None = None) -> Iterator[Path]:
         with _folder(path.parent, f".{path.name}.", ".partial", 0o777) as draft:
             yield draft
     except OSError as error:
-        if _below(draft, error.filename):
+        if _below(draft, error.filename, error.filename2):
             raise NotWrittenError(reported, error) from error
         raise
 
 
-def _below(draft: Path, name: object) -> bool:
+def _below(draft: Path, *names: object) -> bool:
     """Whether an error is of a file in this draft: it names one there, or none as where a disk is full."""
-    return name is None or (isinstance(name, str) and Path(name).is_relative_to(draft))
+    known = [Path(os.fsdecode(name)) for name in names if isinstance(name, str | bytes | os.PathLike)]
+    return not known or any(path.is_relative_to(draft) for path in known)
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dragstrip import _core, engines, sums
+from dragstrip import _core, built, engines, sums
 from dragstrip.errors import BadInputError, DragstripError
 from dragstrip.expand import PlannedRun, expand
 from dragstrip.experiment import Experiment
@@ -340,6 +340,7 @@ def _tasks(planned: Plan, out: Path, command: str) -> list[Task]:
                 "settings": job.run.settings,
                 "repeat": job.run.repeat,
                 "command": command,
+                "build": built.provenance(),
             },
             job.run.engine,
             options[job.run.engine],

@@ -202,6 +202,9 @@ fn parse_percent(text: &str) -> PyResult<f64> {
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add("BUILT_OF", env!("BUILT_OF"))?;
+    module.add("BUILT_CRATES", env!("BUILT_CRATES"))?;
+    module.add("BUILT_PROFILE", env!("BUILT_PROFILE"))?;
     panic::install_hook();
     module.add("InputError", module.py().get_type::<InputError>())?;
     module.add("PanicError", module.py().get_type::<panic::PanicError>())?;

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from dragstrip import sums
 from dragstrip.errors import BadInputError
-from dragstrip.files import appearing, json_text
+from dragstrip.files import appearing, json_text, replacing
 from dragstrip.outside import parquet, spelled_out
 from dragstrip.recording.definition import FORMAT, SCHEMA
 from dragstrip.recording.tables import TABLES, Recording, empty_column, empty_table
@@ -26,7 +26,7 @@ SCENARIO, PROVENANCE = "scenario.json", "provenance.json"
 def write(recording: Recording, folder: Path) -> None:
     """Writes a recording in the present format, so that `folder` is there whole or not at all."""
     # The folder appears whole: its files need not.
-    with appearing(folder) as draft:
+    with replacing(folder) if folder.exists() else appearing(folder) as draft:
         for name in TABLES:
             table = recording[name].replace_schema_metadata({"dragstrip.format": str(FORMAT)})
             file = draft / f"{name}.parquet"

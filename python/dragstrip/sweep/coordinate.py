@@ -14,8 +14,9 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from dragstrip.errors import DragstripError
 from dragstrip.pool.local import Event, Place
-from dragstrip.pool.work import FAILED, OK, Order
+from dragstrip.pool.work import FAILED, OK, UNWRITTEN, Order
 from dragstrip.sweep.figures import figures
 from dragstrip.sweep.plan import Index, Sweep, SweepRun
 from dragstrip.sweep.progress import Progress, Tally
@@ -48,6 +49,8 @@ class Coordinator:
         self.runs: dict[int, SweepRun] = {}
         """Those in flight."""
         self.stopping = False
+        self.unwritten = ""
+        """Why a recording could not be written."""
         self._point: tuple[int, list[SweepRun]] = (-1, [])
 
     def work(self, numbers: list[int], tally: Tally) -> None:
@@ -65,6 +68,8 @@ class Coordinator:
                     self.progress.update(tally)
             finally:
                 self.store.flush()
+        if self.unwritten:
+            raise DragstripError(self.unwritten)
         tally.interrupted = self.stopping
         tally.wall_s = time.monotonic() - tally.started
         self.progress.update(tally)
@@ -104,6 +109,10 @@ class Coordinator:
                 return
             reason = f"{event.how}, {count} times"
             answer = {"status": FAILED, "reason": reason, "output": event.output}
+        if answer.get("kind") == UNWRITTEN:  # the next recording could not be written either
+            self.unwritten = self.unwritten or answer["reason"]
+            self.stopping = True
+            return
         if answer["status"] == OK:
             answer.update(figures(answer.pop("summary")))
         answer["attempts"] = self.attempts.pop(run.number, 0) + (event.answer is not None)

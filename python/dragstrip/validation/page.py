@@ -6,7 +6,7 @@ import html
 from pathlib import Path
 
 from dragstrip import __version__, viewer
-from dragstrip.files import make_folder, write_text
+from dragstrip.files import NotWrittenError, make_folder, write_text
 from dragstrip.report.page import figure as drawn
 from dragstrip.report.page import style
 from dragstrip.validation import charts
@@ -27,9 +27,15 @@ STYLE = (
 
 def write(agreement: Agreement, grid: Grid, folder: Path) -> Path:
     """Writes the page into `folder`, which is made if it is not there; gives the page."""
+    made_here = not folder.exists()
     make_folder(folder)
     page = folder / NAME
-    write_text(page, _page(agreement, grid))
+    try:
+        write_text(page, _page(agreement, grid))
+    except NotWrittenError:
+        if made_here:
+            folder.rmdir()
+        raise
     return page
 
 
