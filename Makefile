@@ -12,7 +12,7 @@ export UV_SYSTEM_CERTS := true
 export UV_NATIVE_TLS := true
 endif
 
-.PHONY: demo test test-faults torture audit sbom guide bench fidelity agreement catalogue test-rust test-python wasm fuzz fuzz-long kernel vm-tools browser python check-rust clean-demo
+.PHONY: demo test test-faults torture audit sbom guide bench fidelity agreement catalogue test-rust test-python wasm fuzz fuzz-long kernel vm-tools browser python quick check-rust clean-demo
 
 demo: python clean-demo  ## Compares five congestion controls on a published path.
 	@$(UV) run --no-sync dragstrip run caia-110729a/adsl1 --out demo
@@ -111,6 +111,14 @@ guide: python  ## The sweep behind docs/which-congestion-control.md, and the pag
 python: check-rust $(UV)  ## The environment in .venv, with the extension compiled and current.
 	@test -d .venv || echo "Fetching packages and compiling; the first time this takes about a minute."
 	@$(UV) sync --quiet --locked --compile-bytecode
+
+# For the author of an algorithm: without optimisation across crates. The next `make` or `uv run` builds in full, for it sees the new time.
+QUICK := $(or $(CARGO_TARGET_DIR),target)/quick
+quick: check-rust  ## The core in seconds after an edit, for trying it (docs/new-algorithm.md): .venv/bin/dragstrip ...
+	@test -x .venv/bin/dragstrip || $(MAKE) --no-print-directory python
+	@cargo build --locked --quiet --profile quick -p dragstrip-py --features extension-module
+	@cp $(QUICK)/lib_core.so python/dragstrip/.quick.so && mv python/dragstrip/.quick.so python/dragstrip/_core.abi3.so
+	@touch pyproject.toml
 
 check-rust:
 	@command -v cc >/dev/null 2>&1 || { \

@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 
+from dragstrip.spoken import Spoken
+
 RUN = shlex.split("compare --rate 10mbit --rtt 40ms --queue 'bfifo limit 200kb' --duration 1s --out out reno")
 CHILD = "import sys; sys.argv[0] = 'dragstrip'; from dragstrip.cli import main; main()"
 
@@ -100,3 +102,33 @@ def test_a_long_second_speaks_and_can_be_interrupted(tmp_path: Path) -> None:
     assert (process.returncode, err.splitlines()[-1]) == (130, "error: interrupted")
     assert time.monotonic() - began < 20
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "line", ["compare --rate 10mbit --rtt 40ms --queue pfifo rneo", "run nowhere.toml", "compare --rat"]
+)
+def test_a_typo_is_refused_before_anything_heavy_is_loaded(line: str, tmp_path: Path) -> None:
+    listing = (
+        "import atexit, sys\n"
+        "heavy = {'numpy', 'pyarrow', 'rich', 'jinja2', 'vl_convert', 'distributed'}\n"
+        "atexit.register(lambda: print(sorted(heavy & set(sys.modules)), file=sys.stderr))\n"
+    )
+    process = subprocess.run(
+        [sys.executable, "-P", "-c", listing + CHILD, *line.split()],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    error, loaded = process.stderr.splitlines()
+    assert (process.returncode, loaded) == (2, "[]"), error
+
+
+def test_what_takes_long_is_said_again_and_again_and_then_no_more(capsys: pytest.CaptureFixture[str]) -> None:
+    speaker = Spoken(patience_s=0.01)
+    speaker.doing(lambda: "waiting")
+    time.sleep(0.2)
+    speaker.doing(None)
+    said = capsys.readouterr().err.splitlines()
+    assert 2 <= len(said) <= 5
+    assert set(said) == {"waiting"}
+    time.sleep(0.05)
+    speaker.close()
+    assert capsys.readouterr().err == ""

@@ -33,7 +33,7 @@ SENTENCES_MAX = 4
 def watching(runs: Sequence[PlannedRun], quiet: bool = False) -> Iterator[Watcher]:
     """A progress bar on a terminal, a line per finished run elsewhere, nothing if quiet."""
     if quiet:
-        yield Watcher()
+        yield _Quiet()
         return
     watcher = _Bar(runs) if sys.stderr.isatty() else _Lines(runs)
     try:
@@ -42,7 +42,12 @@ def watching(runs: Sequence[PlannedRun], quiet: bool = False) -> Iterator[Watche
         watcher.close()
 
 
-class _Lines(Watcher):
+class _Quiet(Watcher):
+    def note(self, what: str) -> None:
+        say(what)
+
+
+class _Lines(_Quiet):
     """A line per finished run, and others while nothing else is said."""
 
     def __init__(self, runs: Sequence[PlannedRun]) -> None:
@@ -56,6 +61,7 @@ class _Lines(Watcher):
 
     def preparing(self, what: str) -> None:
         say(what)
+        self.spoken.doing(lambda: f"still {what}")
 
     def started(self, index: int) -> None:
         if not any(self.reached):
@@ -107,6 +113,7 @@ class _Bar(_Lines):
 
     def preparing(self, what: str) -> None:
         self.progress.console.print(what, highlight=False)
+        self.spoken.doing(None)
 
     def started(self, index: int) -> None:
         self.spoken.doing(None)

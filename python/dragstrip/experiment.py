@@ -403,9 +403,12 @@ class Flow(Part):
             name, _ = _core.flow_word(cc)
         except _core.InputError as error:
             raise refuse(Raw(error.args[1]), error.args[2]) from None
-        if name not in known:
-            raise refuse(name, f"one of {', '.join(known)}{nearest(name, known)}")
-        return cc
+        if name in known:
+            return cc
+        for other in known:
+            if engines.alike(other) == engines.alike(name):
+                return cc.replace(name, other, 1)
+        raise refuse(name, f"one of {', '.join(known)}{nearest(name, known)}")
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:

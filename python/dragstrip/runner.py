@@ -137,6 +137,8 @@ def execute_all(
     tasks = [task for name, planned in plans.items() for task in _tasks(planned, out / name, command)]
     prepare(tasks, watcher)
     with claimed(out) as made_here:
+        for note in built.notes():
+            watcher.note(note)
         release_memory()  # what checking took: a hundred thousand hosts are hundreds of MB
         try:
             outcomes = run_all(tasks, workers, watcher, limits)

@@ -14,6 +14,7 @@ from dragstrip.engines import registry
 from dragstrip.engines.recall import recall
 from dragstrip.engines.vm import machine
 from dragstrip.errors import BadInputError
+from dragstrip.expand import expand
 from dragstrip.experiment import Experiment
 from dragstrip.recording import Recording, read
 from dragstrip.runner import execute, plan
@@ -90,7 +91,7 @@ def test_an_option_is_from_the_experiments_folder_and_a_wrong_one_is_named(
         file.write_text(f"{text}[engine_options]\n{wrong}\n")
         with pytest.raises(BadInputError) as found:
             Experiment.read(file)
-        assert f"race.toml: engine_options.{told}" in str(found.value)
+        assert f"race.toml:6: engine_options.{told}" in str(found.value)
 
 
 @pytest.mark.parametrize(
@@ -192,3 +193,27 @@ def test_a_slow_engine_is_asked_once_for_a_build_and_a_scenario(
         made = recall(Slow(), recording.scenario, {"kernel": build})
         assert made["flows"].equals(recording["flows"])
     assert asked == ["a", "b"]
+
+
+@pytest.mark.parametrize("typed", ["cdg-freebsd", "cdg_freebsd"])
+def test_hyphen_and_underscore_are_one_in_a_name(typed: str) -> None:
+    race = compare([typed], rate="10mbit", rtt="40ms", queue="pfifo limit 100", duration="1s")
+    assert [run.scenario["flows"][0]["transport"]["cc"] for run in expand(race)] == ["cdg-freebsd"]
+
+
+@pytest.mark.parametrize("typed", ["my-own", "my_own"])
+def test_a_loaded_algorithm_may_be_typed_as_in_the_simulator(typed: str, tmp_path: Path) -> None:
+    source = tmp_path / "my_own.bpf.c"
+    source.write_text('struct tcp_congestion_ops own = { .name = "my_own" };')
+    path = {"rate": "10mbit", "rtt": "40ms", "queue": "pfifo limit 100", "duration": "1s"}
+    race = compare([typed], **path, engine="vm", load=[str(source)])
+    (run,) = expand(race)
+    assert run.scenario["flows"][0]["transport"]["cc"] == "my_own"
+    assert engines.named("vm").refusals(run.scenario, race.options_of("vm")) == []
+
+
+def test_what_the_kernel_engine_names_it_takes() -> None:
+    for name in engines.named("vm").algorithms({}):
+        race = compare([name], rate="10mbit", rtt="40ms", queue="pfifo limit 100", duration="1s", engine="vm")
+        (run,) = expand(race)
+        assert engines.named("vm").refusals(run.scenario, {}) == [], name

@@ -96,6 +96,11 @@ pub fn set_option<T: Copy>(
     checked(result.into(), what).map(drop)
 }
 
+/// An algorithm's name in a kernel, whose modules have no hyphen: `my-exp` is its `my_exp`.
+pub fn in_kernel(cc: &str) -> String {
+    cc.replace('-', "_")
+}
+
 /// Chooses the congestion control of a socket.
 pub fn set_congestion(fd: &impl AsRawFd, name: &str) -> Result<(), Fault> {
     let result = unsafe {

@@ -33,10 +33,6 @@ app.add_typer(kernel.app, name="kernel")
 app.add_typer(validate.app, name="validate")
 
 
-RACING = ("run", "compare", "sweep", "validate", "conform")
-"""Commands whose answer depends on the compiled core's code."""
-
-
 def _version(asked: bool) -> None:
     if asked:
         from dragstrip import __version__
@@ -47,18 +43,11 @@ def _version(asked: bool) -> None:
 
 @app.callback()
 def _options(
-    context: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:
     """Options of the program itself."""
-    if context.invoked_subcommand in RACING:
-        from dragstrip import built
-        from dragstrip.spoken import say
-
-        for note in built.notes():
-            say(note)
 
 
 @app.command(

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from dragstrip.engines.contract import Engine, Option, Options, Progress, Refusal, invalid
+from dragstrip.engines.contract import Engine, Option, Options, Progress, Refusal, alike, invalid
 from dragstrip.engines.registry import (
     DEFAULT,
     PAIR,
@@ -26,6 +26,7 @@ __all__ = [
     "Progress",
     "Refusal",
     "about",
+    "alike",
     "check_options",
     "file_options",
     "invalid",

@@ -104,9 +104,14 @@ class Engine(ABC):
 
 def invalid(scenario: Json, algorithms: Collection[str] = ()) -> list[Refusal]:
     """What is wrong with a scenario on any engine: it may name these congestion controls and the core's."""
-    beyond = set(algorithms) - set(_core.algorithms())
+    beyond = {alike(name) for name in set(algorithms) - set(_core.algorithms())}
     return [
         Refusal(*found)
         for found in _core.validate(json.dumps(scenario))
-        if not (found[0].endswith(".transport.cc") and json.loads(found[1]) in beyond)
+        if not (found[0].endswith(".transport.cc") and alike(json.loads(found[1])) in beyond)
     ]
+
+
+def alike(name: str) -> str:
+    """Equal for names of congestion controls that are one: `my-exp`, which a kernel has as `my_exp`."""
+    return name.replace("-", "_")

@@ -87,6 +87,9 @@ def complain(outcomes: Sequence[Outcome]) -> None:
 class Watcher:
     """Called when something happens; the base class ignores it."""
 
+    def note(self, what: str) -> None:
+        """Something to be known beside the figures."""
+
     def preparing(self, what: str) -> None:
         """Something is made before the first task that takes seconds, once."""
 

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from dragstrip import files
+from dragstrip import built, files
 from dragstrip.engines import named
 from dragstrip.pool.local import Place
 from dragstrip.pool.work import OK
@@ -34,7 +34,9 @@ def make(
             recordings = out / "recordings" if options.keep_recordings else None
             if recordings is not None:
                 files.make_folder(recordings)
-            named(sweep.engine).prepare({})
+            for note in built.notes():
+                progress.note(note)
+            named(sweep.engine).prepare({}, progress.note)
             Coordinator(sweep, index, store, place, progress, recordings).work(numbers, tally)
         store.compact()
         if tally.interrupted:

@@ -23,7 +23,7 @@ pub fn check(scenario: &Scenario) -> Result<(), Fault> {
     let available = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control")?;
     for flow in &scenario.flows {
         let Transport::Tcp { cc, .. } = &flow.transport else { continue };
-        if !available.split_whitespace().any(|name| name == cc) {
+        if !available.split_whitespace().any(|name| name == sys::in_kernel(cc)) {
             let known = format!("one that this kernel has: {}", available.trim());
             return refusal(format!("flow {}: cc", flow.label), cc, known);
         }
@@ -34,7 +34,7 @@ pub fn check(scenario: &Scenario) -> Result<(), Fault> {
 /// Sets the parameters of congestion controls, which the kernel has once for all flows.
 pub fn configure(scenario: &Scenario) -> Result<(), Fault> {
     for (label, cc, name, value) in options(scenario) {
-        let file = format!("/sys/module/tcp_{cc}/parameters/{name}");
+        let file = format!("/sys/module/tcp_{}/parameters/{name}", sys::in_kernel(cc));
         if let Err(error) = fs::write(&file, format!("{value}")) {
             let field = format!("flow {label}: {cc}: {name}");
             let expected = format!("a parameter that this kernel takes ({error})");

@@ -142,11 +142,11 @@ impl<'a> End<'a> {
     }
 
     fn open(&self) -> Result<OwnedFd, Fault> {
-        let Some(name) = self.congestion() else {
+        let Some(name) = self.congestion().map(sys::in_kernel) else {
             return sys::socket(libc::AF_INET, libc::SOCK_DGRAM, 0);
         };
         let socket = sys::socket(libc::AF_INET, libc::SOCK_STREAM, 0)?;
-        sys::set_congestion(&socket, name)?;
+        sys::set_congestion(&socket, &name)?;
         let mut found = [0; 16];
         let length = sys::get_option(&socket, libc::IPPROTO_TCP, libc::TCP_CONGESTION, &mut found)?;
         let found = String::from_utf8_lossy(&found[..length]);

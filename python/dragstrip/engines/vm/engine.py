@@ -15,6 +15,7 @@ from dragstrip.engines.contract import (
     Progress,
     Refusal,
     Say,
+    alike,
     invalid,
     quietly,
 )
@@ -138,7 +139,7 @@ def _not_here(scenario: Json, known: Iterable[str]) -> list[Refusal]:
             found.append(Refusal(f"{where}: medium", f"{medium} ({kind})", expected))
     for flow in scenario["flows"]:
         cc = flow["transport"].get("cc")
-        if cc is not None and cc not in known and cc in _core.algorithms():
+        if cc is not None and alike(cc) not in map(alike, known) and cc in _core.algorithms():
             expected = f"one that this kernel has: {' '.join(known)}"
             found.append(Refusal(f"flow {flow['label']}: cc", cc, expected))
     return found
