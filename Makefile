@@ -113,11 +113,11 @@ python: check-rust $(UV)  ## The environment in .venv, with the extension compil
 	@$(UV) sync --quiet --locked --compile-bytecode
 
 # For the author of an algorithm: without optimisation across crates. The next `make` or `uv run` builds in full, for it sees the new time.
-QUICK := $(or $(CARGO_TARGET_DIR),target)/quick
+QUICK := $(abspath $(or $(CARGO_TARGET_DIR),target)/quick)
 quick: check-rust  ## The core in seconds after an edit, for trying it (docs/new-algorithm.md): .venv/bin/dragstrip ...
 	@test -x .venv/bin/dragstrip || $(MAKE) --no-print-directory python
 	@cargo build --locked --quiet --profile quick -p dragstrip-py --features extension-module
-	@cp $(QUICK)/lib_core.so python/dragstrip/.quick.so && mv python/dragstrip/.quick.so python/dragstrip/_core.abi3.so
+	@cd python/dragstrip && cp $(QUICK)/lib_core.so .quick.so && mv .quick.so _core.abi3.so
 	@touch pyproject.toml
 
 check-rust:
