@@ -60,9 +60,10 @@ fn set(settings: &mut Settings, name: &str, value: &str) -> Option<()> {
         "slow_start_after_idle" => settings.slow_start_after_idle = on,
         "moderate_rcvbuf" => settings.moderate_rcvbuf = on,
         "comp_sack_nr" => settings.comp_sack_nr = first as u32,
-        "min_tso_segs" => settings.min_tso_segs = first as u32,
-        "rmem" => settings.rmem = words.try_into().ok()?,
-        "wmem" => settings.wmem = words.try_into().ok()?,
+        // The kernel takes no 0 for these either.
+        "min_tso_segs" if on => settings.min_tso_segs = first as u32,
+        "rmem" if !words.contains(&0) => settings.rmem = words.try_into().ok()?,
+        "wmem" if !words.contains(&0) => settings.wmem = words.try_into().ok()?,
         _ => return None,
     }
     Some(())
