@@ -171,7 +171,7 @@ impl Scenario {
     pub fn draws(&self) -> bool {
         let algorithm = |flow: &FlowSpec| match &flow.transport {
             Transport::Tcp { cc, .. } => dragstrip_cc::draws(cc),
-            Transport::Udp { .. } => false,
+            Transport::Udp => false,
         };
         let queue = |link: &LinkSpec| {
             let behind = link.netem.as_ref().map(|netem| netem.facts().draws);

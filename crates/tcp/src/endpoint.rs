@@ -319,10 +319,9 @@ impl Endpoint {
         // A client has taken the timestamps off its MSS by now, a server has not (tcp_rcv_state_process).
         let stamped = options.timestamps && self.role == Role::Client;
         let reserved = self.sender.settings().advmss() - if stamped { 12 } else { 0 };
-        let Options { sack, timestamps, scaling, .. } = options;
         let feedback = self.ecn.then(|| self.ecn_mode());
         let mss = self.sender.view().mss;
-        self.receiver.establish(now, feedback, sack, timestamps, scaling, reserved, mss);
+        self.receiver.establish(now, feedback, &options, reserved, mss);
         self.sender.establish(now, segment, rtt_us, self.syn_retransmits);
     }
 

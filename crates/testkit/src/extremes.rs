@@ -81,10 +81,13 @@ pub fn payload_bytes_max(scenario: &Scenario) -> u128 {
     let rate = u128::from(facts.fastest_bps.expect("a bottleneck with a rate"));
     let mtu = scenario.nodes.iter().filter_map(NodeSpec::host).map(|host| host.mtu_bytes).max();
     let frame = u128::from(mtu.unwrap_or_default()) + u128::from(ETHERNET_BYTES);
-    let bucket = match &scenario.links[0].qdisc {
-        QdiscSpec::Tbf(spec) => u128::from(spec.burst_bytes),
-        QdiscSpec::Htb(spec) => u128::from(spec.burst_bytes),
-        _ => 0,
+    let qdisc = &scenario.links[0].qdisc;
+    let bucket = if let QdiscSpec::Tbf(spec) = qdisc {
+        u128::from(spec.burst_bytes)
+    } else if let QdiscSpec::Htb(spec) = qdisc {
+        u128::from(spec.burst_bytes)
+    } else {
+        0
     };
     let wire = rate * u128::from(scenario.duration_ns) / 8_000_000_000 + bucket + 2 * frame;
     // Each frame carries at least Ethernet's, IP's and TCP's headers.

@@ -12,6 +12,7 @@ mod feedback;
 mod reassembly;
 mod window;
 
+use crate::options::Options;
 use crate::profile::Settings;
 use crate::segment::{Ecn, Flags, SackBlock, Segment, Timestamps};
 use crate::ticks::Ticks;
@@ -74,22 +75,20 @@ impl Receiver {
         }
     }
 
-    /// What both sides agreed on in the handshake.
+    /// What both sides agreed on in the handshake. `reserved`: one segment as the window counts it; `mss`: one of this host's own.
     pub fn establish(
         &mut self,
         now: Instant,
         ecn: Option<EcnMode>,
-        sack: bool,
-        timestamps: bool,
-        scaling: bool,
+        options: &Options,
         reserved: u32,
         mss: u32,
     ) {
         self.acks.cap_segment_size(mss);
         self.feedback = Feedback::new(ecn);
-        self.sack = sack;
-        self.timestamps = timestamps;
-        self.window.establish(now, scaling, timestamps, u64::from(reserved));
+        self.sack = options.sack;
+        self.timestamps = options.timestamps;
+        self.window.establish(now, options.scaling, options.timestamps, u64::from(reserved));
     }
 
     pub fn rcv_nxt(&self) -> u64 {
