@@ -23,6 +23,7 @@ from dragstrip.expand import PlannedRun, expand
 from dragstrip.experiment import Experiment
 from dragstrip.files import NotWrittenError, is_held, only_one, remove_drafts, write_json, writing
 from dragstrip.machine import release_memory
+from dragstrip.outside import printable
 from dragstrip.pool import UNLIMITED, Limits, Outcome, Task, Watcher, complain, run_all
 
 if TYPE_CHECKING:
@@ -256,6 +257,8 @@ def claimed(out: Path) -> Iterator[bool]:
 
 
 def _expect_free(out: Path) -> None:
+    if printable(str(out)) != str(out):  # Arrow opens no others
+        raise BadInputError("--out", str(out), "a path of printable characters in UTF-8", "command line")
     if not out.exists() or (out.is_dir() and not any(out.iterdir())):
         return
     expected = "a folder that is empty or does not exist yet"
