@@ -17,6 +17,7 @@ SUMMARY: dict[str, Any] = {
     "duration_s": 1.0,
     "jain": None,
     "flows": [],
+    "competing": [],
     "probes": [],
     "queues": [],
     "why": [],

@@ -168,6 +168,12 @@ CASES = [
         "goodput_bps: got 'much'",
         _changed("out/result.json", lambda d: d["runs"][0]["flows"][0].update(goodput_bps="much")),  # type: ignore[index]
     ),
+    Case(
+        "half a surrogate pair",
+        "report out",
+        "recording",
+        _changed("out/result.json", lambda d: d["runs"][0].update(recording="\ud800")),  # type: ignore[index]
+    ),
     Case("2*10^8 rows", "report out", "200000000 rows", _unsummed(_many_rows)),
     Case("columns of other types", "report out", "a column of type int", _unsummed(_other_types)),
     Case(

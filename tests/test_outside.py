@@ -23,6 +23,7 @@ OURS = {
     ("side_by_side.py", "tomllib.loads"): "a value of the command line",
     ("toml.py", "tomllib.loads"): "statements of a text that came through the boundary",
     ("pool/child.py", "fdopen"): "its own standard output, to write",
+    ("built.py", "open"): "the checkout's own sources",
     ("engines/vm/window.py", "mmap"): "memory that it has just made",
     ("sweep/make.py", "open"): "a method of the store",
     ("files.py", "os.open"): "drafts, for their locks",

@@ -149,9 +149,15 @@ def parsed_json(said: str | bytes, source: str, what: str = "a JSON document") -
     return value
 
 
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+
+
 def json_object(path: Path | str) -> dict[str, Any]:
     """The JSON object in a file."""
-    value = parsed_json(content(path, JSON_MAX, "a JSON document"), str(path))
+    said = content(path, JSON_MAX, "a JSON document")
+    value = parsed_json(said, str(path))
+    if _SURROGATE.search(said):  # half a pair is no character: it can be shown, stored and hashed nowhere
+        value = json.loads(json.dumps(value, ensure_ascii=False).encode(errors="replace"))
     if not isinstance(value, dict):
         raise BadInputError("", None, "is not a JSON object", str(path))
     return value
