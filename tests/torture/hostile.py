@@ -6,6 +6,7 @@ be harmless; a document of a run or a sweep changed likewise; something odd in p
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import random
@@ -65,6 +66,7 @@ def changed(value: Any, draws: random.Random) -> Any:
 def outputs() -> Path:
     """A folder with the outputs of a run and of a sweep."""
     folder = Path(tempfile.mkdtemp(prefix="dragstrip-hostile-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
     (folder / "e.toml").write_text(EXPERIMENT)
     for words in (
         ("run", "e.toml", "--out", "run", "--no-report"),
