@@ -112,7 +112,7 @@ python: check-rust $(UV)  ## The environment in .venv, with the extension compil
 	@test -d .venv || echo "Fetching packages and compiling; the first time this takes about a minute."
 	@$(UV) sync --quiet --locked --compile-bytecode
 
-# For the author of an algorithm: without optimisation across crates. The next `make` or `uv run` builds in full, for it sees the new time.
+# For the author of an algorithm: without optimisation across crates. The next `make` or `uv run --locked` builds in full, for it sees the new time.
 QUICK := $(abspath $(or $(CARGO_TARGET_DIR),target)/quick)
 quick: check-rust  ## The core in seconds after an edit, for trying it (docs/new-algorithm.md): .venv/bin/dragstrip ...
 	@test -x .venv/bin/dragstrip || $(MAKE) --no-print-directory python

@@ -105,7 +105,7 @@ def test_an_experiment_names_its_sources_beside_its_file(tmp_path: Path) -> None
     file.write_text(text)
     assert "mine" in Experiment.read(file).algorithms()
     file.write_text(text.replace("mine.bpf.c", "yours.bpf.c"))
-    with pytest.raises(BadInputError, match=r"mine\.toml: load: got '.*yours\.bpf\.c', expected a C file"):
+    with pytest.raises(BadInputError, match=r"mine\.toml:3: load: got '.*yours\.bpf\.c', expected a C file"):
         Experiment.read(file)
 
 
