@@ -93,7 +93,6 @@ def test_a_result_of_both_holds_their_agreement_and_the_report_their_traces(tmp_
         assert f'<h2 class="setup">10 Mbit/s, 20 ms, bfifo 30 KiB · {engine}</h2>' in page, (
             "engines do not compete"
         )
-    assert "reno · " not in page
 
 
 def test_the_hosts_work_is_taken_into_the_path(tmp_path: Path) -> None:

@@ -123,7 +123,7 @@ fn link_facts(scenario_json: &str) -> PyResult<String> {
 /// Whether anything in a scenario draws random numbers; if not, every seed gives the same recording.
 #[pyfunction]
 fn draws(scenario_json: &str) -> PyResult<bool> {
-    Ok(parse(scenario_json)?.draws())
+    panic::caught(scenario_json, || Ok(parse(scenario_json)?.draws()))
 }
 
 fn to_json(value: &impl serde::Serialize) -> PyResult<String> {

@@ -49,7 +49,7 @@ def emulate(
     Raises `BadInputError` for a scenario that cannot be run, `DragstripError` for anything else.
     """
     started = datetime.now(UTC)
-    named = [flow["transport"].get("cc") for flow in scenario["flows"]]
+    named = [flow["transport"]["cc"] for flow in scenario["flows"] if "cc" in flow["transport"]]
     for refusal in invalid(scenario, named):  # which algorithms there are, the kernel says
         raise refusal.error()
     chosen = kernel.chosen(kernel_name)
