@@ -344,3 +344,23 @@ def flow_of(sender: str) -> dict[str, Any]:
         "transport": {"protocol": "tcp", "cc": "reno"},
         "application": {"kind": "bulk"},
     }
+
+
+def test_setups_that_differ_in_their_hosts_name_the_stacks(tmp_path: Path) -> None:
+    content = compare(
+        ["reno"], rate="10mbit", rtt="40ms", queue="bfifo limit 100kb", duration="2s"
+    ).model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    content["hosts"] = {"*": {"profile": "linux-6"}}
+    content["alternatives"] = [
+        {"name": "one", "set": {"flows.cc": "reno"}},
+        {"name": "two", "set": {"flows.cc": "cubic"}},
+        {"name": "three", "set": {"flows.cc": "newreno-freebsd", 'hosts."*".profile': "freebsd-9"}},
+        {"name": "four", "set": {"flows.cc": "cubic-freebsd", 'hosts."*".profile': "freebsd-9"}},
+    ]
+    content.pop("vary", None)
+    execute(plan(Experiment.build(content)), tmp_path / "out", report=False)
+    titles = [setup.title for setup in setups(tmp_path / "out")]
+    assert titles == [
+        "linux-6: 10 Mbit/s, 40 ms, bfifo 100 KiB",
+        "freebsd-9: 10 Mbit/s, 40 ms, bfifo 100 KiB",
+    ]

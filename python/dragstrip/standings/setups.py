@@ -390,7 +390,8 @@ def _name(setups: list[Setup]) -> None:
             setup.title = f"{alternative}: {setup.title}"
     _tell_apart(setups, _algorithms)
     _tell_apart(setups, _settings)
-    _tell_apart(setups, lambda twins: [twin.runs[0].name for twin in twins])
+    _tell_apart(setups, _profiles)
+    _tell_apart(setups, lambda twins: [re.sub(r" #\d+$", "", twin.runs[0].name) for twin in twins])
 
 
 def _tell_apart(setups: list[Setup], words: Any) -> None:
@@ -409,6 +410,15 @@ def _algorithms(twins: Sequence[Setup]) -> list[str]:
         quantity.listing(list(dict.fromkeys(c.cc for c in twin.contenders))) if twin.together else ""
         for twin in twins
     ]
+
+
+def _profiles(twins: Sequence[Setup]) -> list[str]:
+    """The stack profiles of the hosts in each."""
+    known = [
+        dict.fromkeys(node["profile"] for node in twin.scenario.get("nodes") or [] if node.get("profile"))
+        for twin in twins
+    ]
+    return [quantity.listing(list(profiles)) for profiles in known]
 
 
 def _settings(twins: Sequence[Setup]) -> list[str]:
