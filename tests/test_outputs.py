@@ -90,7 +90,7 @@ def test_a_terminal_of_another_encoding(line: str, tmp_path: Path) -> None:
 
 
 def test_a_long_second_speaks_and_can_be_interrupted(tmp_path: Path) -> None:
-    process = start([*RUN, "--duration", "10s", "--no-report", "--flows", "30000"], tmp_path)
+    process = start([*RUN, "--duration", "40s", "--no-report", "--flows", "30000"], tmp_path)
     assert process.stderr is not None
     began, said = time.monotonic(), ""
     while "simulated seconds" not in said and time.monotonic() - began < 60:
