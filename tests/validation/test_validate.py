@@ -7,6 +7,7 @@ import json
 import lzma
 import re
 import shlex
+import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -17,11 +18,12 @@ import pytest
 
 from dragstrip import cli
 from dragstrip.errors import BadInputError
-from dragstrip.validation import bands, console, translate
+from dragstrip.validation import bands, console, document, translate
 from dragstrip.validation.conditions import Conditions, conditions
 from dragstrip.validation.epochs import epochs, period_s, window_error
 from dragstrip.validation.explain import events, explain
 from dragstrip.validation.figures import Compared, figures, kolmogorov_smirnov, wasserstein
+from dragstrip.validation.grid import Grid
 from dragstrip.validation.kernel import KernelRun, grouped, load, load_all, packed
 from dragstrip.validation.targets import BY_KEY, standing
 from dragstrip.validation.traces import FlowTrace, TimeLine, changes, falls, of_kernel
@@ -94,6 +96,20 @@ def test_errors_and_limits(stored: KernelRun) -> None:
     assert found["reductions"].reached
     assert not found["retransmits"].reached  # 11 of 100, ten are allowed
     assert "share" not in found
+
+
+def test_a_narrow_distribution_counts_by_its_shift(stored: KernelRun) -> None:
+    def distances(kernel_ms: list[float], ours_ms: list[float]) -> list[Compared]:
+        found = figures(of(stored), [trace(1e6, kernel_ms)], [trace(1e6, ours_ms)])
+        return [figure for figure in found if figure.quantity.endswith("_ks")]
+
+    near = distances([40.0, 40.0, 40.05], [40.3] * 3)
+    assert [(figure.error, figure.reached) for figure in near] == [(1.0, True)] * 2
+    far = distances([40.0, 40.0, 40.05], [40.5] * 3)
+    assert not any(figure.reached for figure in far), "1.2 % are more than one"
+    assert far[0].severity == pytest.approx((0.5 - 0.05 / 3) / 40 * 100)
+    wide = distances([40.0, 40.0, 40.1], [40.3] * 3)
+    assert not any(figure.reached for figure in wide), "0.1 ms is no narrow one"
 
 
 def test_one_packet_time_is_allowed_where_it_is_more(stored: KernelRun) -> None:
@@ -194,6 +210,54 @@ def test_competing_flows_are_a_group_of_their_own() -> None:
     assert {c.algorithm for c in found.cases} == {"cdg+cubic", "cubic+reno", "cubic+bbr"}
     shares = next(row for row in found.standings(False) if row.quantity.key == "share")
     assert (shares.group, shares.cases) == ("all", 3)
+
+
+def test_a_case_that_the_machine_limits_counts_apart(stored: KernelRun) -> None:
+    content = {**stored.content, "run": {**stored.content["run"], "cpu_idle_share": 0.29}}
+    busy, idle = (
+        KernelRun("b-busy", content),
+        KernelRun("b-idle", {**content, "run": {"cpu_idle_share": 0.3}}),
+    )
+    found = validate([busy, idle, stored])
+    assert [case.name for case in found.limited] == ["b-busy"]
+    assert {row.cases for row in found.standings(False)} == {2}
+    text = "\n".join(document.standings(found, found))
+    assert "| goodput | median ≤ 1 %, 95 % of cases ≤ 3 % | 2 of 2 |" in text
+    assert "| 4 of 4 |" in text, "the whole, with the same once more as the part that is held out"
+
+
+def test_the_page_names_what_is_not_recorded_and_shows_no_case_of_the_third(
+    case: Case, tmp_path: Path
+) -> None:
+    held, slow = replace(case, name="w-held-out"), replace(case, name="b-slow", idle_share=0.1)
+    nothing = Agreement([], {})
+    described = Grid(title="t", kernel="Linux", recordings="r")
+    missing = {"w-later": (1, 3)}
+    page = document.Page(Agreement([case, slow], {}), Agreement([held], {}), nothing, described, missing, [])
+    document.write(page, tmp_path / "page.md")
+    text = (tmp_path / "page.md").read_text()
+    assert "- w-later: 1 of 3" in text
+    assert "| b-slow | 0.10 |" in text
+    assert "w-held-out" not in text
+    assert "and 1 cases more (1 recordings) that are held out" in text
+
+
+def test_the_held_out_third_is_compared_only_when_asked_for(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name in ("w-1m-20ms-4bdp-reno", "w-1m-20ms-4bdp-bbr"):  # of which the first is held out
+        shutil.copy(RECORDINGS / f"{CASE}.json.xz", tmp_path / f"{name}.json.xz")
+    asked = f"validate --recordings {tmp_path} --json"
+    for option, shown in (("", "bbr"), (" --held-out", "reno")):
+        status, out, err = run(asked + option, capsys, monkeypatch)
+        assert status == 0, err
+        told = json.loads(out)
+        assert [line["name"] for line in told["cases"]] == [f"w-1m-20ms-4bdp-{shown}"]
+        assert told["held_out"] == bool(option)
+    for line in (f"{asked} --only reno", f"validate explain reno --recordings {tmp_path}"):
+        status, out, err = run(line, capsys, monkeypatch)
+        assert (status, out) == (2, "")
+        assert "--held-out" in err
 
 
 def test_overhead_and_a_second_host_reach_the_path(stored: KernelRun) -> None:

@@ -88,6 +88,10 @@ def compare(
     duration: Length = None,
     load: Load = None,
     nominal: Nominal = False,
+    held_out: Annotated[
+        bool,
+        typer.Option("--held-out", help="The third of the grid that is kept apart while the model is made."),
+    ] = False,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -122,17 +126,18 @@ def compare(
     from dragstrip.validation import command, console
     from dragstrip.validation.validate import document, validate
 
-    described, runs = command.chosen(grid, recordings, only)
-    found = validate(runs, workers, spread=write_docs is not None, nominal=nominal)
+    stored = command.stored(grid, recordings, only)
+    found = validate(stored.part(held_out), workers, spread=write_docs is not None, nominal=nominal)
     if as_json:
-        print_json(document(found))
+        print_json({**document(found), "held_out": held_out, "not_recorded": list(stored.missing)})
     else:
         console.show(found)
+        console.show_left_out(stored.open if held_out else stored.held_out, held_out, stored.missing)
     if out is not None:
-        page = command.write_page(found, described, out)
+        page = command.write_page(found, stored.grid, out)
         say(f"Page: {page}", err=as_json)
     if write_docs is not None:
-        command.write_docs(found, grid, runs, workers, write_docs)
+        command.write_docs(found, grid, stored, workers, write_docs)
     if found.failed:
         raise typer.Exit(1)
 
@@ -178,6 +183,10 @@ def record(
         ),
     ] = None,
     seeds: Annotated[int, typer.Option("--seeds", min=1, help="How many recordings of each.")] = 1,
+    described: Annotated[
+        bool, typer.Option("--described", help="All that the grid file describes, with its own seeds.")
+    ] = False,
+    grid: GridFile = None,
     workers: Workers = None,
 ) -> None:
     """Record cells of the grid on the kernel in use.
@@ -188,7 +197,10 @@ def record(
     from dragstrip.validation import command
 
     expect_folder("FOLDER", folder)
-    command.record_cells(cells or [], seeds, folder, workers, say)
+    if described:
+        command.record_described(grid, folder, workers, say)
+    else:
+        command.record_cells(cells or [], seeds, folder, workers, say)
 
 
 @app.command()
@@ -209,8 +221,9 @@ def bands(
     from dragstrip.validation.validate import validate
 
     expect_file("FILE", file)
-    described, runs = command.chosen(grid, recordings, None)
-    command.write_bands(validate(runs, workers), described, file)
+    stored = command.stored(grid, recordings)
+    sample = [run for run in stored.open if run.case in stored.grid.sample]
+    command.write_bands(validate(sample, workers), stored.grid, file)
 
 
 def former(words: Sequence[str]) -> list[str]:

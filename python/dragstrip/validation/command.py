@@ -3,23 +3,59 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from dragstrip.errors import BadInputError
 from dragstrip.validation import bands, console, document, page
 from dragstrip.validation.acks import captures, compare
+from dragstrip.validation.cells import FORM, held_out
 from dragstrip.validation.explain import explain
 from dragstrip.validation.grid import Grid, read
 from dragstrip.validation.kernel import KernelRun, grouped, load_all
-from dragstrip.validation.record import FORM, record
+from dragstrip.validation.record import record
 from dragstrip.validation.validate import Agreement, measure, validate
 
 
-def chosen(grid_file: Path | None, recordings: Path | None, only: str | None) -> tuple[Grid, list[KernelRun]]:
+@dataclass(frozen=True)
+class Stored:
+    """A grid and its recordings."""
+
+    grid: Grid
+    open: list[KernelRun]
+    """Of cases that anybody may look at while the model is made."""
+    held_out: list[KernelRun]
+    """Of the third that is kept from that (cells.py)."""
+    missing: dict[str, tuple[int, int]]
+    """Cases that the grid describes and that are not whole: recordings that there are, and are to be."""
+
+    def part(self, held: bool) -> list[KernelRun]:
+        """Either part; raises `BadInputError` if it is empty."""
+        runs, other = (self.held_out, self.open) if held else (self.open, self.held_out)
+        if not runs:
+            expected = "cases that are not held out (--held-out compares those)" if other else "a whole case"
+            raise BadInputError("--only", None, "held-out cases" if held else expected, "command line")
+        return runs
+
+
+def stored(grid_file: Path | None, recordings: Path | None, only: str | None = None) -> Stored:
     """The grid and its recordings (those of `recordings` instead, if given)."""
     grid, file = read(grid_file)
-    folder = recordings or (file.parent / grid.recordings).resolve()
-    return grid, load_all(folder, only)
+    runs = load_all(recordings or (file.parent / grid.recordings).resolve(), only)
+    have = {case: len(group) for case, group in grouped(runs).items()}
+    wanted = {} if recordings else grid.described
+    missing = {
+        name: (have.get(name, 0), seeds)
+        for name, seeds in wanted.items()
+        if have.get(name, 0) < seeds and (only is None or name in have)
+    }
+    whole = [run for run in runs if run.case not in missing]
+    return Stored(
+        grid,
+        [run for run in whole if not held_out(run.case)],
+        [run for run in whole if held_out(run.case)],
+        missing,
+    )
 
 
 def explain_one(found: Agreement, name: str) -> None:
@@ -41,10 +77,18 @@ def record_cells(
     record(cells, seeds, folder, workers, notify)
 
 
+def record_described(
+    grid_file: Path | None, folder: Path, workers: int | None, notify: Callable[[str], object]
+) -> None:
+    """Records what the grid describes and the folder has not, in the order of the description."""
+    grid, _ = read(grid_file)
+    for part in grid.cells:
+        record(part.names, part.seeds, folder, workers, notify)
+
+
 def explain_case(grid_file: Path | None, recordings: Path | None, name: str, nominal: bool) -> None:
     """Says where the case with this name (or part of it) parts from its recording."""
-    _, runs = chosen(grid_file, recordings, name)
-    groups = grouped(runs)
+    groups = grouped(stored(grid_file, recordings, name).part(held=False))
     exact = {key: group for key, group in groups.items() if key == name}
     if not exact and len(groups) > 1:
         known = ", ".join(list(groups)[:6])
@@ -54,14 +98,16 @@ def explain_case(grid_file: Path | None, recordings: Path | None, name: str, nom
 
 
 def write_docs(
-    agreement: Agreement, grid_file: Path | None, runs: list[KernelRun], workers: int | None, file: Path
+    agreement: Agreement, grid_file: Path | None, its: Stored, workers: int | None, file: Path
 ) -> None:
-    """docs/fidelity.md, with the same grid on the path as configured, and the ACK captures, beside it."""
+    """docs/fidelity.md: beside `agreement` the held-out third, the path as configured, the ACK captures."""
     grid, source = read(grid_file)
-    known = {run.name: run for run in runs}
-    stored = captures(source.parent / grid.captures) if grid.captures else []
-    captured = [(one["case"], compare(one, known[one["case"]])) for one in stored if one["case"] in known]
-    document.write(agreement, validate(runs, workers, nominal=True), grid, captured, file)
+    known = {run.name: run for run in its.open}
+    kept = captures(source.parent / grid.captures) if grid.captures else []
+    captured = [(one["case"], compare(one, known[one["case"]])) for one in kept if one["case"] in known]
+    held = validate(its.held_out, workers)
+    nominal = validate(its.open, workers, nominal=True)
+    document.write(document.Page(agreement, held, nominal, grid, its.missing, captured), file)
 
 
 def write_bands(agreement: Agreement, grid: Grid, file: Path) -> None:

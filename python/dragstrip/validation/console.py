@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from rich import box
 from rich.table import Table
 from rich.text import Text
@@ -9,6 +11,7 @@ from rich.text import Text
 from dragstrip.terminal import Terminal
 from dragstrip.validation.explain import HEADINGS, Parting
 from dragstrip.validation.figures import Compared
+from dragstrip.validation.kernel import KernelRun
 from dragstrip.validation.targets import BY_KEY, QUANTITIES, Quantity
 from dragstrip.validation.validate import DETERMINISTIC, STOCHASTIC, Agreement, Case
 
@@ -41,8 +44,24 @@ def show(agreement: Agreement, most: int | None = None) -> None:
         table = _standings(agreement, stochastic)
         if table:
             console.print(table)
+    for case in agreement.limited:
+        console.print(
+            f"counted apart: {case.name}: the kernel's processor was idle for {case.idle_share:.0%} only"
+        )
     for name, reason in agreement.failed.items():
         console.print(f"not run: {name}: {reason}", style="red")
+
+
+def show_left_out(runs: Sequence[KernelRun], held_out: bool, missing: Mapping[str, tuple[int, int]]) -> None:
+    """What a comparison was not about: the other part of the grid, and what is still to be recorded."""
+    console = Terminal(highlight=False)
+    other = len({run.case for run in runs})
+    if other and not held_out:
+        console.print(f"{other} cases more are held out: --held-out compares those.", style="dim")
+    if missing:
+        console.print(
+            f"{len(missing)} described cases are not recorded yet, or not all of their seeds.", style="dim"
+        )
 
 
 def _case(case: Case) -> Table:

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from dragstrip.files import write_text
 from dragstrip.validation.acks import Comparison
+from dragstrip.validation.cells import LONGER_MS
 from dragstrip.validation.conditions import RANDOMIZED
 from dragstrip.validation.console import cell, floor_cell
 from dragstrip.validation.figures import Compared, figures
 from dragstrip.validation.grid import Grid
-from dragstrip.validation.record import LONGER_MS
-from dragstrip.validation.targets import BY_KEY, QUANTITIES, Quantity
+from dragstrip.validation.targets import BY_KEY, QUANTITIES, Quantity, Standing
 from dragstrip.validation.validate import (
     COMPETING,
     DETERMINISTIC,
+    IDLE_SHARE_MIN,
     LONGER_NS,
     SEEDS,
     STOCHASTIC,
@@ -32,42 +34,110 @@ its own TCP, congestion controls and queue disciplines, and is run again in the 
 description. No parameter was fitted to a case: where the two differ, either a mechanism is missing or
 microseconds decide the case; the list below says which is likely.
 
-    make fidelity                       this page, from the stored recordings (a minute)
+    make fidelity                       this page, from the stored recordings (some minutes)
     dragstrip validate --out agreement  the same as a table, heat maps and overlaid traces
     dragstrip validate explain CASE     the first event at which the two diverge
 
-{cases} cases, {files} recordings; the [format](../validation/README.md) of a recording, and how
-its path is translated, are on a page of their own. Published experiments, which run on
+{cases} cases, {files} recordings, and {held} cases more ({held_files} recordings) that are held out;
+the [format](../validation/README.md) of a recording, and how its path is translated, are on a page of
+their own. Published experiments, which run on
 both engines, are compared by the same figures: [bu-cs655-2022](agreement-bu-cs655-2022.md),
 [geni-tcp](agreement-geni-tcp.md); what is not reached there, and why, is listed under
 [known gaps](known-gaps.md#found-by-both-engines-side-by-side).
 """
 
 
-def write(
-    agreement: Agreement, nominal: Agreement, grid: Grid, captured: list[tuple[str, Comparison]], file: Path
-) -> None:
-    """Writes the page; `nominal` is the same grid on the path as configured."""
+@dataclass(frozen=True)
+class Page:
+    """What the page is written from."""
+
+    agreement: Agreement
+    """Of the open part."""
+    held: Agreement
+    """Of the third that is held out."""
+    nominal: Agreement
+    """Of the open part on the path as configured."""
+    grid: Grid
+    missing: Mapping[str, tuple[int, int]]
+    """Cases that are described and not whole: recordings that there are and are to be."""
+    captured: list[tuple[str, Comparison]]
+
+
+def write(page: Page, file: Path) -> None:
+    """Writes the page."""
+    agreement, held = page.agreement, page.held
     lines = [
         HEAD.format(
-            kernel=grid.kernel,
+            kernel=page.grid.kernel,
             cases=len(agreement.cases),
             files=sum(len(case.seeds) for case in agreement.cases),
+            held=len(held.cases),
+            held_files=sum(len(case.seeds) for case in held.cases),
         ),
-        *standings(agreement),
+        *_held_out(page),
+        *standings(agreement, held),
         *_random(agreement),
+        *_limited(agreement, held),
+        *_missing(page.missing),
         *definitions(),
-        *_acks(captured),
-        *_floor(agreement, grid),
-        *_nominal(nominal),
-        *_missed(agreement, grid),
+        *_acks(page.captured),
+        *_floor(agreement, page.grid),
+        *_nominal(page.nominal),
+        *_missed(agreement, page.grid),
         *every_case(agreement),
     ]
     write_text(file, "\n".join(lines) + "\n")
 
 
-def standings(agreement: Agreement) -> Iterator[str]:
-    """The tables of what is reached."""
+def _held_out(page: Page) -> Iterator[str]:
+    yield (
+        "The model may have been made with the open cases in view. Of the wider grid a third is kept from "
+        "that: cases whose name's SHA-256 begins with a byte divisible by three. They are recorded like the "
+        "others, no case of them is listed here, and they count in columns of their own "
+        "(`dragstrip validate --held-out`).\n"
+    )
+    for which, found in (("open", page.agreement), ("held out", page.held)):
+        if found.failed:
+            yield f"Not run ({which}): {', '.join(f'{name}: {why}' for name, why in found.failed.items())}\n"
+
+
+def _limited(agreement: Agreement, held: Agreement) -> Iterator[str]:
+    cases = agreement.limited
+    if not cases and not held.limited:
+        return
+    yield "## Where the kernel's processor limits\n"
+    yield (
+        f"The emulator's one processor was idle for less than {IDLE_SHARE_MIN * 100:.0f} % of the time in "
+        f"{len(cases)} open and {len(held.limited)} held-out cases. They show that "
+        "machine as much as the path, and are in no count above.\n"
+    )
+    yield "| case | idle | goodput % | median RTT, ping % | retransmissions | figures within |"
+    yield "|---|---|---|---|---|---|"
+    for case in cases:
+        judged = [figure for figure in case.figures if figure.limit is not None]
+        shown = (case.figure(key) for key in ("goodput", "ping", "retransmits"))
+        entries = [cell(figure) if figure else "–" for figure in shown]
+        within = f"{sum(figure.reached for figure in judged)} of {len(judged)}"
+        yield f"| {case.name} | {case.idle_share:.2f} | {' | '.join(entries)} | {within} |"
+    yield ""
+
+
+def _missing(missing: Mapping[str, tuple[int, int]]) -> Iterator[str]:
+    if not missing:
+        return
+    yield "## Described and not yet recorded\n"
+    yield (
+        f"{len(missing)} cases of the wider grid have not all their recordings and are in no count above; "
+        "`dragstrip validate record FOLDER --described` goes on with them:\n"
+    )
+    for name, (have, wanted) in missing.items():
+        yield f"- {name}: {have} of {wanted}"
+    yield ""
+
+
+def standings(agreement: Agreement, held: Agreement | None = None) -> Iterator[str]:
+    """The tables of what is reached; with a part that is held out, that part and the whole beside it."""
+    whole = Agreement([*agreement.cases, *held.cases], {}) if held else agreement
     for stochastic in (False, True):
         rows = list(agreement.standings(stochastic))
         if not rows:
@@ -76,8 +146,11 @@ def standings(agreement: Agreement) -> Iterator[str]:
         yield f"## {(STOCHASTIC if stochastic else DETERMINISTIC).capitalize()}\n"
         if stochastic:
             yield f"Means over {_seeds(agreement)}.\n"
-        yield f"| quantity | wanted | within | median error | worst | {' | '.join(names)} | |"
-        yield "|---|---|---|---|---|" + "---|" * (len(names) + 1)
+        beside = [] if held is None else [("held out", held), ("whole", whole)]
+        more = "".join(f" {title} | median | worst | |" for title, _ in beside)
+        yield f"| quantity | wanted | within | median error | worst | {' | '.join(names)} | |{more}"
+        yield "|---|---|---|---|---|" + "---|" * (len(names) + 1 + 4 * len(beside))
+        rest = [{part.quantity.key: part for part in found.standings(stochastic)} for _, found in beside]
         parts = {
             name: {part.quantity.key: part for part in agreement.standings(stochastic, name)}
             for name in names
@@ -88,14 +161,25 @@ def standings(agreement: Agreement) -> Iterator[str]:
             for name in names:
                 part = parts[name].get(row.quantity.key)
                 each.append(f"{part.within}/{part.cases}" if part and row.quantity.judged else "–")
-            verdict = "reached" if row.reached else "**not reached**"
-            verdict = verdict if row.quantity.judged else ""
+            others = "".join(_beside(part.get(row.quantity.key)) for part in rest)
             yield (
                 f"| {row.quantity.title} | {row.wanted} | {row.counted} "
                 f"| {row.median:.2g}{unit} "
-                f"| {row.worst:.3g}{unit} | {' | '.join(each)} | {verdict} |"
+                f"| {row.worst:.3g}{unit} | {' | '.join(each)} | {_verdict(row)} |{others}"
             )
         yield ""
+
+
+def _verdict(row: Standing) -> str:
+    if not row.quantity.judged:
+        return ""
+    return "reached" if row.reached else "**not reached**"
+
+
+def _beside(row: Standing | None) -> str:
+    if row is None:
+        return " – | – | – | |"
+    return f" {row.counted} | {row.median:.2g} | {row.worst:.3g} | {_verdict(row)} |"
 
 
 def _seeds(agreement: Agreement) -> str:
@@ -227,9 +311,10 @@ def _nominal(nominal: Agreement) -> Iterator[str]:
 
 
 def _missed(agreement: Agreement, grid: Grid) -> Iterator[str]:
-    missed = [(case, figure) for case in agreement.cases for figure in case.figures if not figure.reached]
+    cases = [case for case in agreement.cases if not case.limited]
+    missed = [(case, figure) for case in cases for figure in case.figures if not figure.reached]
     yield "## Known disagreements\n"
-    total = sum(figure.limit is not None for case in agreement.cases for figure in case.figures)
+    total = sum(figure.limit is not None for case in cases for figure in case.figures)
     yield f"{len(missed)} of {total} figures lie beyond their limit.\n"
     by_cause: dict[str, list[tuple[Case, Compared]]] = {}
     for case, figure in missed:

@@ -1,14 +1,16 @@
-"""A grid file: which recordings, what they were recorded with, and what is known about disagreements."""
+"""A grid file: which recordings, what they were recorded with, what is to come, known disagreements."""
 
 from __future__ import annotations
 
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import Self
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, PositiveInt, ValidationError, model_validator
 
 from dragstrip.errors import BadInputError
 from dragstrip.outside import parsed_toml
+from dragstrip.validation.cells import CELL, FORM, WIDE
 
 DEFAULT = Path(__file__).resolve().parents[3] / "validation" / "linux-6.1" / "grid.toml"
 """In a checkout; an installed package has no recordings."""
@@ -39,6 +41,28 @@ class Known(_Part):
         )
 
 
+class Cells(_Part):
+    """Cells of the wider grid: every path with every algorithm, each recorded with so many seeds."""
+
+    what: str
+    paths: list[str]
+    """A cell's name without `w-` and its algorithms."""
+    algorithms: list[str] = ["bbr", "cdg", "cubic", "reno", "vegas"]
+    seeds: PositiveInt = 1
+
+    @property
+    def names(self) -> list[str]:
+        """Path by path."""
+        return [f"{WIDE}{path}-{algorithm}" for path in self.paths for algorithm in self.algorithms]
+
+    @model_validator(mode="after")
+    def _names_say_what_they_mean(self) -> Self:
+        wrong = next((name for name in self.names if not CELL.fullmatch(name)), None)
+        if wrong is not None:
+            raise ValueError(f"{wrong}: expected {FORM}")
+        return self
+
+
 class Grid(_Part):
     """The file's content."""
 
@@ -52,6 +76,13 @@ class Grid(_Part):
     """Cases that continuous integration holds to their bands."""
     floor: list[Floor] = []
     known: list[Known] = []
+    cells: list[Cells] = []
+    """The wider grid, in the order in which it is recorded."""
+
+    @property
+    def described(self) -> dict[str, int]:
+        """Cases of the wider grid and how many recordings each is to have."""
+        return {name: part.seeds for part in self.cells for name in part.names}
 
     def cause(self, case: str, quantity: str) -> str:
         """The first cause that is known for a figure, or nothing."""

@@ -62,6 +62,11 @@ class KernelRun:
         return str(self.content.get("run", {}).get("kernel", "unknown"))
 
     @property
+    def idle_share(self) -> float:
+        """Part of the time in which the guest's processor had nothing to do; 1 where it was not recorded."""
+        return float(self.content.get("run", {}).get("cpu_idle_share", 1.0))
+
+    @property
     def case(self) -> str:
         """The name without the seed: repeats of one case have it in common."""
         return re.sub(r"-seed\d+$", "", self.name)

@@ -1,13 +1,10 @@
 """Cells of the grid, recorded on the kernel in use: `dragstrip validate record FOLDER CELL`.
 
-A cell's name says all of it: `b-10m-40ms-4bdp-cubic`, `b-10m-40ms-4bdp-fqcodel-ecn-reno`,
-`b-10m-40ms-4bdp-loss0.1-bbr`, `b-2m-40ms-4bdp-jitter5-reno` (each packet delayed by 0 to 10 ms), and
-`b-10m-40ms-1bdp-cubic+reno` for two flows from hosts of their own.
+A cell's name says all of it (cells.py). What a folder has already stays: what was interrupted goes on.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -16,84 +13,20 @@ from typing import Any
 import numpy as np
 
 from dragstrip.engines.vm import ENGINE as KERNEL
-from dragstrip.errors import BadInputError
 from dragstrip.expand import complete
 from dragstrip.files import make_folder, write_whole
+from dragstrip.measures import Measured
 from dragstrip.pool import worker_count
 from dragstrip.recording import Recording
 from dragstrip.recording.columns import Floats, matching, numbers
-from dragstrip.validation.conditions import RANDOMIZED
+from dragstrip.validation.cells import cell
 from dragstrip.validation.kernel import Json, KernelRun, packed
 from dragstrip.validation.translate import scenario
 
-DURATION_S = 30
 BOTTLENECK = "r-d"
 """The link's name in the scenario that translate.py makes."""
 COUNTERS = ("TCPSackRecovery", "TCPRenoRecovery", "TCPTimeouts", "TCPFastRetrans", "TCPLostRetransmit")
 """Of the kernel's counters, those that are kept."""
-SMALLEST_QUEUE_BYTES = 3 * 1514
-"""Of the grid's queues: three full frames."""
-SYSCTL: Json = {
-    "net.ipv4.tcp_rmem": "4096 8388608 67108864",
-    "net.ipv4.tcp_wmem": "4096 65536 67108864",
-}
-"""No window but the congestion window matters."""
-
-LONGER_MS = 0.02
-"""Added to the round trip from one repeat to the next where flows compete and nothing is random."""
-
-CELL = re.compile(
-    r"b-(?P<rate>[\d.]+)m-(?P<rtt>[\d.]+)ms-(?P<buffer>[\d.]+)bdp"
-    r"(?:-(?P<aqm>codel|fqcodel))?(?P<ecn>-ecn)?(?:-loss(?P<loss>[\d.]+))?(?:-jitter(?P<jitter>[\d.]+))?"
-    r"-(?P<cc>[a-z]+(?:\+[a-z]+)*)"
-)
-FORM = "b-RATEm-RTTms-BUFFERbdp[-codel|-fqcodel][-ecn][-lossPERCENT][-jitterMS]-ALGORITHM[+ALGORITHM...]"
-
-
-def cell(name: str, seed: int = 1) -> Json:
-    """The scenario that a cell's name stands for, in the exchange format, of one of its repeats.
-
-    A repeat has another seed. Flows that compete and draw no random numbers get a path that is a little
-    longer each time: microseconds decide which of them loses the packet at a full queue, so that one run of
-    them is one sample of many too.
-    """
-    found = CELL.fullmatch(name)
-    if found is None:
-        raise BadInputError("CELL", name, f"a cell: {FORM}", "command line")
-    rate_kbit, rtt_ms = round(float(found["rate"]) * 1000), float(found["rtt"])
-    sysctl = dict(SYSCTL)
-    if found["aqm"]:
-        sysctl["net.ipv4.tcp_ecn"] = int(bool(found["ecn"]))
-    spec: Json = {
-        "name": name,
-        "duration_s": DURATION_S,
-        "rtt_ms": rtt_ms,
-        "sysctl": sysctl,
-        "bottleneck": {"rate_kbit": rate_kbit, "qdisc": _queue(found, rate_kbit * rtt_ms / 8)},
-        "flows": [{"src": f"s{n}", "cc": cc} for n, cc in enumerate(found["cc"].split("+"), 1)],
-    }
-    impairments = [f"delay {found['jitter']}ms {found['jitter']}ms"] if found["jitter"] else []
-    impairments += [f"loss random {found['loss']}%"] if found["loss"] else []
-    if impairments:
-        spec["fwd_netem"] = " ".join([*impairments, "limit 100000"])
-    algorithms = {flow["cc"] for flow in spec["flows"]}
-    if len(spec["flows"]) > 1 and not impairments and algorithms.isdisjoint(RANDOMIZED):
-        spec["rtt_ms"] = round(rtt_ms + LONGER_MS * (seed - 1), 3)
-    if seed > 1:
-        spec["seed"] = seed
-    return spec
-
-
-def _queue(found: re.Match[str], bdp_bytes: float) -> str:
-    marks = "ecn" if found["ecn"] else "noecn"
-    match found["aqm"]:
-        case "codel":
-            return f"codel limit 1000 {marks}"
-        case "fqcodel":
-            return f"fq_codel {marks}"
-        case _:
-            limit = max(round(bdp_bytes * float(found["buffer"])), SMALLEST_QUEUE_BYTES)
-            return f"bfifo limit {limit}"
 
 
 def record(
@@ -141,13 +74,16 @@ def recorded(run: KernelRun) -> KernelRun:
 def content(spec: Json, made: Recording) -> Json:
     """A recording of the vm engine in the exchange format."""
     verified = made.provenance["verified"]
-    rows = made["flows"].to_pylist()
+    rows, measured = made["flows"].to_pylist(), Measured(made)
     queue = matching(made["queues"], "link", BOTTLENECK)
     probes = made["probes"]
     idle_ms = min(verified["idle_rtt_ns"].values()) / 1e6 - spec["rtt_ms"]
     return {
         "scenario": spec,
-        "flows": [_flow(made, row) for row in rows],
+        "flows": [
+            _flow(made, row, measured.segment_bytes(flow))
+            for row, flow in zip(rows, measured.flows, strict=True)
+        ],
         "netstat": {
             host: {name: count for name, count in counters.items() if name in COUNTERS}
             for host, counters in verified["netstat"].items()
@@ -172,10 +108,9 @@ def content(spec: Json, made: Recording) -> Json:
     }
 
 
-def _flow(made: Recording, row: dict[str, Any]) -> Json:
+def _flow(made: Recording, row: dict[str, Any], segment: int) -> Json:
     samples = made["samples"]
     mine = numbers(samples, "flow") == row["flow"]
-    segment = 1448
 
     def of(name: str) -> Floats:
         return np.asarray(numbers(samples, name)[mine])

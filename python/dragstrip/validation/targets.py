@@ -61,7 +61,8 @@ QUANTITIES = (
         "",
         ("90 % of cases ≤ 0.10", "all ≤ 0.15"),
         (0.9, 1.0),
-        "Kolmogorov–Smirnov distance of the smoothed RTT's samples",
+        "Kolmogorov–Smirnov distance of the smoothed RTT's samples; where the kernel's all lie within "
+        "0.1 ms, a shift of at most 1 % of their median counts instead",
     ),
     Quantity(
         "ping_ks",
@@ -69,7 +70,7 @@ QUANTITIES = (
         "",
         ("90 % of cases ≤ 0.10", "all ≤ 0.15"),
         (0.9, 1.0),
-        "Kolmogorov–Smirnov distance of the pings",
+        "Kolmogorov–Smirnov distance of the pings; likewise",
     ),
     Quantity(
         "rtt_w1",

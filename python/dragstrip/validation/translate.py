@@ -19,9 +19,9 @@ from dragstrip.expand import complete
 from dragstrip.validation.kernel import Json, KernelRun
 
 PING_NS = 200_000_000
-KNOWN = {"name", "duration_s", "rtt_ms", "sysctl", "bottleneck", "flows", "fwd_netem", "seed"}
+KNOWN = {"name", "duration_s", "rtt_ms", "sysctl", "bottleneck", "flows", "fwd_netem", "gso", "seed"}
 KNOWN_BOTTLENECK = {"rate_kbit", "qdisc", "overhead"}
-KNOWN_FLOW = {"src", "cc", "type", "start_s", "stop_s", "rate_kbit", "datagram_bytes"}
+KNOWN_FLOW = {"src", "cc", "type", "start_s", "stop_s", "rate_kbit", "datagram_bytes", "extra_rtt_ms"}
 
 
 LATE_MS_MAX = 20.0
@@ -86,18 +86,19 @@ def scenario(run: KernelRun, seed: int | None = None, longer_ns: int = 0, nomina
     senders = sorted({flow["src"] for flow in spec["flows"]})
     sysctl = {"net.ipv4.tcp_no_metrics_save": "1"}
     sysctl.update({key: str(value) for key, value in spec.get("sysctl", {}).items()})
-    host = {"kind": "host", "sysctl": sysctl, "gso": "auto"}
+    host = {"kind": "host", "sysctl": sysctl, "gso": spec.get("gso", "auto")}
     nodes = [
         *({**host, "name": name} for name in senders),
         {"kind": "router", "name": "r"},
         {**host, "name": "d"},
     ]
+    farther_ns = {flow["src"]: round(flow.get("extra_rtt_ms", 0) * 1e6) for flow in spec["flows"]}
     links = [
         link
         for name in senders
         for link in (
             {"name": f"{name}-r", "from": name, "to": "r"},
-            {"name": f"r-{name}", "from": "r", "to": name},
+            {"name": f"r-{name}", "from": "r", "to": name, "delay_ns": farther_ns[name]},
         )
     ]
     back = {

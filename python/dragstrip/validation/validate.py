@@ -22,6 +22,9 @@ from dragstrip.validation.translate import scenario
 SEEDS = tuple(range(1, 41))
 """Of the simulator, where a case is random."""
 
+IDLE_SHARE_MIN = 0.3
+"""An emulator that is busier limits the flows itself: such a case shows the machine, not the path."""
+
 LONGER_NS = 37_000
 """Added to the round trip to see how sensitive a case is to it.
 
@@ -52,6 +55,8 @@ class Case:
     """The simulator against itself with a path 37 µs longer and another seed."""
     floor: list[Compared] = field(default_factory=list)
     """The kernel against itself: half of its seeds against the other half."""
+    idle_share: float = 1.0
+    """Of the kernel's processor, in its busiest run."""
 
     @cached_property
     def conditions(self) -> Conditions:
@@ -62,6 +67,11 @@ class Case:
     def stochastic(self) -> bool:
         """Whether netem impairs at random."""
         return self.conditions.stochastic
+
+    @property
+    def limited(self) -> bool:
+        """Whether the machine that recorded it was a bottleneck beside the path's."""
+        return self.idle_share < IDLE_SHARE_MIN
 
     @property
     def algorithm(self) -> str:
@@ -115,10 +125,17 @@ class Agreement:
         """In order of their names; competing flows last."""
         return sorted({case.group for case in self.cases}, key=lambda name: (name == COMPETING, name))
 
+    @property
+    def limited(self) -> list[Case]:
+        """Cases in which the machine that recorded them limits: they count apart."""
+        return [case for case in self.cases if case.limited]
+
     def standings(self, stochastic: bool, algorithm: str | None = None) -> Iterator[Standing]:
-        """Every quantity of a class of cases, in total or of one algorithm."""
+        """Every quantity of a class of cases, of all or one algorithm, without those that count apart."""
         chosen = [
-            case for case in self.cases if case.stochastic == stochastic and algorithm in (None, case.group)
+            case
+            for case in self.cases
+            if case.stochastic == stochastic and algorithm in (None, case.group) and not case.limited
         ]
         for quantity in QUANTITIES:
             found = standing(
@@ -174,6 +191,7 @@ def measure(name: str, runs: list[KernelRun], spread: bool = False, nominal: boo
         simulator,
         figures(its, kernel, simulator),
         own,
+        idle_share=min(run.idle_share for run in runs),
     )
 
 
@@ -223,6 +241,7 @@ def document(agreement: Agreement) -> Json:
                 "class": STOCHASTIC if case.stochastic else DETERMINISTIC,
                 "kernel_seeds": case.seeds,
                 "simulator_seeds": len(case.simulator),
+                "idle_share": case.idle_share,
                 "first_seed": {
                     side: [
                         {

@@ -1,0 +1,126 @@
+"""Cells of the grid by name: a name says all of a scenario.
+
+`b-10m-40ms-4bdp-cubic`, `b-10m-40ms-4bdp-fqcodel-ecn-reno`, `b-10m-40ms-4bdp-loss0.1-bbr`,
+`b-2m-40ms-4bdp-jitter5-reno` (each packet delayed by 0 to 10 ms), `b-10m-40ms-1bdp-cubic+reno` for two flows
+from hosts of their own. Cells of the wider grid begin with `w` and may say more:
+`w-100m-20ms-0.5bdp-nosack-8s-cubic`, `w-10m-10ms-1bdp-spread10-renox10` (ten flows, each with a round trip
+that is 10 ms longer than the one's before).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+
+from dragstrip.errors import BadInputError
+from dragstrip.validation.conditions import RANDOMIZED
+from dragstrip.validation.kernel import Json
+
+DURATION_S = 30
+"""Of a cell that names none."""
+SMALLEST_QUEUE_BYTES = 3 * 1514
+"""Of the grid's queues: three full frames."""
+SYSCTL: Json = {
+    "net.ipv4.tcp_rmem": "4096 8388608 67108864",
+    "net.ipv4.tcp_wmem": "4096 65536 67108864",
+}
+"""No window but the congestion window matters."""
+STOCK: Json = {
+    "net.ipv4.tcp_rmem": "4096 131072 6291456",
+    "net.ipv4.tcp_wmem": "4096 16384 4194304",
+}
+"""A host's own with 2 GB of memory or more (tcp_init): the guest's, which has less to give, are others."""
+WITHOUT: Json = {
+    "nosack": ("net.ipv4.tcp_sack", 0),
+    "norack": ("net.ipv4.tcp_recovery", 0),
+    "nots": ("net.ipv4.tcp_timestamps", 0),
+}
+
+LONGER_MS = 0.02
+"""Added to the round trip from one repeat to the next where flows compete and nothing is random."""
+
+CELL = re.compile(
+    r"[bw]-(?P<rate>[\d.]+)m-(?P<rtt>[\d.]+)ms-(?P<buffer>[\d.]+)bdp"
+    r"(?:-(?P<aqm>codel|fqcodel))?(?P<ecn>-ecn)?(?:-loss(?P<loss>[\d.]+))?(?:-jitter(?P<jitter>[\d.]+))?"
+    r"(?P<without>(?:-(?:nosack|norack|nots|nogso|stockbuf))*)"
+    r"(?:-late(?P<late>[\d.]+))?(?:-spread(?P<spread>[\d.]+))?(?:-(?P<duration>\d+)s)?"
+    r"-(?P<cc>[a-z]+(?:x\d+)?(?:\+[a-z]+(?:x\d+)?)*)"
+)
+FORM = (
+    "b-RATEm-RTTms-BUFFERbdp[-codel|-fqcodel][-ecn][-lossPERCENT][-jitterMS][-nosack][-norack][-nots][-nogso]"
+    "[-stockbuf][-lateSECONDS][-spreadMS][-SECONDSs]-ALGORITHM[xCOUNT][+ALGORITHM...]"
+)
+
+WIDE = "w-"
+"""Begins the names of cells of which a third is held out."""
+
+
+def held_out(name: str) -> bool:
+    """Whether a case belongs to the third that is compared only when the model is done.
+
+    Of cells of the wider grid those whose name's SHA-256 begins with a byte divisible by three: nobody
+    chooses.
+    """
+    return name.startswith(WIDE) and hashlib.sha256(name.encode()).digest()[0] % 3 == 0
+
+
+def cell(name: str, seed: int = 1) -> Json:
+    """The scenario that a cell's name stands for, in the exchange format, of one of its repeats.
+
+    A repeat has another seed. Flows that compete and draw no random numbers get a path that is a little
+    longer each time: microseconds decide which of them loses the packet at a full queue, so that one run of
+    them is one sample of many too. Raises `BadInputError` for a name of another form.
+    """
+    found = CELL.fullmatch(name)
+    if found is None:
+        raise BadInputError("CELL", name, f"a cell: {FORM}", "command line")
+    rate_kbit, rtt_ms = round(float(found["rate"]) * 1000), float(found["rtt"])
+    words = found["without"].split("-")[1:]
+    sysctl = dict(STOCK if "stockbuf" in words else SYSCTL)
+    sysctl.update(WITHOUT[word] for word in words if word in WITHOUT)
+    if found["aqm"]:
+        sysctl["net.ipv4.tcp_ecn"] = int(bool(found["ecn"]))
+    spec: Json = {
+        "name": name,
+        "duration_s": int(found["duration"] or DURATION_S),
+        "rtt_ms": rtt_ms,
+        "sysctl": sysctl,
+        "bottleneck": {"rate_kbit": rate_kbit, "qdisc": _queue(found, rate_kbit * rtt_ms / 8)},
+        "flows": _flows(found),
+    }
+    if "nogso" in words:
+        spec["gso"] = "off"
+    impairments = [f"delay {found['jitter']}ms {found['jitter']}ms"] if found["jitter"] else []
+    impairments += [f"loss random {found['loss']}%"] if found["loss"] else []
+    if impairments:
+        spec["fwd_netem"] = " ".join([*impairments, "limit 100000"])
+    algorithms = {flow["cc"] for flow in spec["flows"]}
+    if len(spec["flows"]) > 1 and not impairments and algorithms.isdisjoint(RANDOMIZED):
+        spec["rtt_ms"] = round(rtt_ms + LONGER_MS * (seed - 1), 3)
+    if seed > 1:
+        spec["seed"] = seed
+    return spec
+
+
+def _flows(found: re.Match[str]) -> list[Json]:
+    parts = [part.partition("x") for part in found["cc"].split("+")]
+    algorithms = [cc for cc, _, count in parts for _ in range(int(count or 1))]
+    flows: list[Json] = [{"src": f"s{n}", "cc": cc} for n, cc in enumerate(algorithms, 1)]
+    for before, flow in enumerate(flows):
+        if found["late"] and before:
+            flow["start_s"] = float(found["late"]) * before
+        if found["spread"] and before:
+            flow["extra_rtt_ms"] = float(found["spread"]) * before
+    return flows
+
+
+def _queue(found: re.Match[str], bdp_bytes: float) -> str:
+    marks = "ecn" if found["ecn"] else "noecn"
+    match found["aqm"]:
+        case "codel":
+            return f"codel limit 1000 {marks}"
+        case "fqcodel":
+            return f"fq_codel {marks}"
+        case _:
+            limit = max(round(bdp_bytes * float(found["buffer"])), SMALLEST_QUEUE_BYTES)
+            return f"bfifo limit {limit}"
