@@ -8,7 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
+import true_pages
 from everything import SCRIPTS, kinds, only
+
+from dragstrip.standings import setups
 
 HERE = Path(__file__).resolve().parent
 
@@ -59,6 +62,18 @@ def test_a_failed_trial_is_counted_and_its_replay_fails_alone() -> None:
         [*command, "--seed", "3", "--count", "1"], cwd=HERE, capture_output=True, text=True, check=False
     )
     assert json.loads(again.stdout)["tried"] == len(json.loads(again.stdout)["failures"]) == 1
+
+
+def test_a_page_that_takes_other_algorithms_for_repeats_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Contenders by label, start and path alone, where flows differ in these: a report once had them so."""
+    monkeypatch.setenv("COLUMNS", "400")
+    assert true_pages.trial(8, tmp_path / "as it is") == "together"
+    blind = property(lambda group: group.label + group.alike)
+    monkeypatch.setattr(setups._Group, "key", blind)
+    with pytest.raises(AssertionError, match="no repeats have this row"):
+        true_pages.trial(8, tmp_path / "blind")
 
 
 def test_kinds_are_asked_for_by_name() -> None:

@@ -150,15 +150,18 @@ def _together(rows: list[Row]) -> Markup:
         known = [(row.share.middle, row) for row in members if row.share is not None]
         if len(known) > 1:
             most, least = max(known, key=lambda p: p[0]), min(known, key=lambda p: p[0])
+            same = Markup("of the bytes that arrived, all {} got the same part ({})")
             parts.append(
-                Markup("of the bytes that arrived, {} got {} and {} {}").format(
+                same.format(len(known), quantity.percent(most[0]))
+                if most[0] == least[0]
+                else Markup("of the bytes that arrived, {} got {} and {} {}").format(
                     _bold([most[1].contender.title]),
                     quantity.percent(most[0]),
                     _bold([least[1].contender.title]),
                     quantity.percent(least[0]),
                 )
             )
-        elif members[0].goodput_bps is not None:
+        elif members[0].competitors and members[0].goodput_bps is not None:
             alone = Markup("{} had its direction to itself ({})")
             parts.append(
                 alone.format(

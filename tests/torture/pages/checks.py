@@ -1,0 +1,649 @@
+"""Holds a page and a terminal against what they should show; `AssertionError` says what differs."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from . import shown
+from .expected import (
+    RETRANSMIT_TIE,
+    TIE,
+    Group,
+    Judged,
+    Row,
+    Run,
+    Statistic,
+    check_document,
+    judge,
+    rate_of,
+    rows_of,
+    runs_of,
+)
+from .shown import Cell, Node, Table, close, says, span_says
+
+Figure = Callable[[Row], Statistic | None]
+
+
+def check(out: Path, terminal: str) -> str:
+    """Everything that page and terminal show of the folder `out`."""
+    runs = runs_of(out)
+    for run in runs:
+        check_document(run)
+    page = shown.read((out / "report.html").read_text(encoding="utf-8"))
+    rows = rows_of(runs)
+    sections = [
+        node for node in page.all("section") if re.fullmatch(r"setup-\d+", node.attributes.get("id", ""))
+    ]
+    left = list(rows)
+    found = [_section(page, node, left, len(sections)) for node in sections]
+    assert not left, f"rows that no table has: {left}"
+    heads = [section.title for section in found]
+    assert len(set(heads)) == len(heads), f"two set-ups of the same name: {heads}"
+    count = f"{len(runs)} run{'s' if len(runs) != 1 else ''} on sim"
+    _is(page.all("p", "kicker")[0].text, f"Dragstrip · {count}", "the page's first line")
+    if len(found) > 1:
+        _overview(page, found)
+        _across(page, found)
+    _terminal(terminal, found)
+    return (
+        "repeats"
+        if any(len(row.runs) > 1 for row in rows)
+        else "together"
+        if len(rows) > len(runs)
+        else "alone"
+    )
+
+
+def _is(shown: str, expected: str, what: str) -> None:
+    assert shown == expected, f"{what}: {shown!r}, expected {expected!r}"
+
+
+@dataclass
+class Section:
+    """A set-up as the page has it: its rows in the page's order, with the names that they have there."""
+
+    title: str
+    headline: str
+    names: list[str]
+    rows: list[Row]
+    link: str
+    together: bool
+    draws: bool
+
+
+def _columns(link: str) -> dict[str, tuple[Figure, bool | None]]:
+    """Of each column of the comparison its figure, and whether the most is best; none where nothing is."""
+
+    def queue(name: str, part: str = "") -> Figure:
+        return lambda row: row.over(row.queue(link, name, part))
+
+    return {
+        "Goodput": (lambda row: row.over(row.goodput), True),
+        "Throughput p50": (lambda row: row.over(row.throughput), None),
+        "RTT p5": (lambda row: row.over(row.rtt("p5")), None),
+        "RTT p50": (lambda row: row.over(row.rtt("p50")), False),
+        "RTT p95": (lambda row: row.over(row.rtt("p95")), False),
+        "Retransmitted": (lambda row: row.over(row.retransmits), None),
+        "… of sent": (lambda row: row.over(row.rate), False),
+        "Share": (lambda row: row.over(row.share), None),
+        "Queue p50": (queue("backlog_bytes", "p50"), False),
+        "Queue p95": (queue("backlog_bytes", "p95"), False),
+        "Dropped": (queue("dropped"), None),
+        "Marked": (queue("marked"), None),
+        "Jain": (lambda row: row.over(row.jain), True),
+    }
+
+
+def _section(page: Node, node: Node, left: list[Row], sections: int) -> Section:
+    table = shown.table(node.all("table", "comparison")[0])
+    first = table.heads[0]
+    together = first == "Flow"
+    captions = [part.text for part in node.all("p", "note")]
+    link = _link(table, " ".join(captions))
+    columns = _columns(link)
+    chosen = []
+    for cells in table.rows:
+        fits = [row for row in left if _fits(cells, row, columns, first)]
+        names = [row for row in left if _named(cells[first].text, row.group)]
+        assert fits, f"no repeats have this row:\n{_text(cells)}\n{_nearest(names, cells, columns)}"
+        chosen.append(fits[0])
+        left.remove(fits[0])
+    names = [cells[first].text for cells in table.rows]
+    assert len(set(names)) == len(names), f"two rows of the same name: {names}"
+    setup = Section(
+        title=page.all("a")[0].text if sections == 1 and page.all("a") else "",
+        headline="",
+        names=names,
+        rows=chosen,
+        link=link,
+        together=together,
+        draws=False,
+    )
+    answers = page.all("section", "answer")[0].all("p")
+    here = (
+        answers[0]
+        if sections == 1
+        else next(
+            answer
+            for answer in answers
+            for a in answer.all("a")
+            if a.attributes["href"] == f"#{node.attributes['id']}"
+        )
+    )
+    setup.title = here.all("a")[0].text if sections > 1 else _title_of(captions)
+    setup.headline = here.text.removeprefix(f"{setup.title}: ")
+    assert _title_of(captions) == setup.title, f"{setup.title}: its path is called {_title_of(captions)}"
+    _check_setup(setup, node, table, here)
+    return setup
+
+
+def _title_of(captions: Sequence[str]) -> str:
+    return next(text for text in captions if " a run" in text and "; " in text).split("; ")[0]
+
+
+def _link(table: Table, captions: str) -> str:
+    for meaning in table.meanings.values():
+        if found := re.fullmatch(r"Median backlog at (\S+)", meaning):
+            return found[1]
+    found = re.search(r"At (\S+): ", captions)
+    return found[1] if found else ""
+
+
+def _fits(cells: dict[str, Cell], row: Row, columns: Any, first: str) -> bool:
+    if not _named(cells[first].text, row.group):
+        return False
+    count = len(row.group.numbers)
+    if cells[first].note != (f"{count} flows" if count > 1 else ""):
+        return False
+    return all(_cell_fits(cell, columns[head][0](row)) for head, cell in cells.items() if head != first)
+
+
+def _cell_fits(cell: Cell, figure: Statistic | None) -> bool:
+    if figure is None:
+        return cell.text == shown.MISSING
+    if cell.text == shown.MISSING:
+        return figure.greatest == 0  # a column of marks where there are none
+    if not says(cell.text, figure.middle):
+        return False
+    if not cell.note:
+        return figure.greatest - figure.least <= TIE * abs(figure.middle) * (1 + 1e-9)
+    return span_says(cell.note, cell.text, figure.least, figure.greatest)
+
+
+def _named(title: str, group: Group) -> bool:
+    words = [group.algorithm, *(f"{name}={float(value):g}" for name, value in group.options.items())]
+    return all(word in title.replace("\u2009", "") for word in words)
+
+
+def _text(cells: dict[str, Cell]) -> str:
+    return ", ".join(f"{head} {cell.text} {cell.note}".strip() for head, cell in cells.items())
+
+
+def _nearest(rows: list[Row], cells: dict[str, Cell], columns: Any) -> str:
+    said = []
+    for row in rows:
+        wrong = [
+            head
+            for head, cell in cells.items()
+            if head in columns and not _cell_fits(cell, columns[head][0](row))
+        ]
+        figures = {head: figure.middle if (figure := columns[head][0](row)) else None for head in wrong}
+        said.append(f"{row}: differs in {figures or 'its name or number of flows'}")
+    return "\n".join(said)
+
+
+def _check_setup(setup: Section, node: Node, table: Table, answer: Node) -> None:
+    runs = [run for row in setup.rows for run in row.runs]
+    repeats = max(len(row.runs) for row in setup.rows)
+    captions = " ".join(part.text for part in node.all("p", "note"))
+    cautions = " ".join(part.text for part in node.all("p", "caution"))
+    several = len(setup.rows) > 1
+    assert setup.together == (len({run.summary["recording"] for run in runs}) < len(runs)), "together"
+    said = re.search(r"(Medians over|draws random numbers: the) (\d+) runs", captions)
+    assert (int(said[2]) if said else 1) == repeats, f"{setup.title}: {captions}, of {repeats} repeats"
+    duration = max(run.summary["duration_s"] for run in runs)
+    words = f"{setup.title}; {duration:g} s a run"
+    words += f", {repeats} repeats" if repeats > 1 else ""
+    words += (
+        "; all at once" if setup.together else "; each algorithm had the path to itself" if several else ""
+    )
+    assert f"{words}." in captions, f"{captions}: expected {words}"
+    unsure = "something here draws random numbers" in cautions
+    setup.draws = unsure or not _same_anyhow(runs)
+    assert not unsure or (repeats < 3 and several), f"{setup.title}: {cautions}"
+    known_random = any(
+        (link["netem"] or {}).get("loss", {}).get("model", "none") == "random"
+        for run in runs
+        for link in run.scenario["links"]
+    )
+    assert not (known_random and several and repeats < 3) or unsure, (
+        f"{setup.title}: losses are random, and it says nothing"
+    )
+    if setup.link:
+        _check_link(setup, runs[0])
+    _check_marks(setup, table)
+    _check_verdicts(setup, node)
+    _check_headline(setup)
+    _check_shared(setup, captions)
+    _check_limits(setup, node)
+    _check_pings(setup, node)
+    _check_figures(setup, node)
+
+
+def _same_anyhow(runs: list[Run]) -> bool:
+    """Whether nothing is known to be random: no impairment, no hashing queue, and algorithms without dice."""
+    text = " ".join(json.dumps([run.scenario["links"], run.scenario["flows"]]) for run in runs)
+    return not re.search(r'"model": "random"|"jitter_ns": [1-9]|fq_codel|"sfq"|"cc": "(bbr|cdg)"', text)
+
+
+def _check_link(setup: Section, run: Run) -> None:
+    there = run.ways[0][0]
+    rates = {link["name"]: rate_of(link) for link in there}
+    known = [rate for rate in rates.values() if rate]
+    expected = (
+        next((name for name, rate in rates.items() if rate == min(known)), "") if known else there[0]["name"]
+    )
+    _is(setup.link, expected, f"{setup.title}: the queue that is looked at")
+
+
+def _judged(setup: Section, head: str) -> tuple[Judged | None, list[Statistic | None]]:
+    figure, most = _columns(setup.link)[head]
+    figures = [figure(row) for row in setup.rows]
+    share = head == "… of sent"
+    tie = {"relative": False, "tie": RETRANSMIT_TIE} if share else {}
+    return judge(figures, draws=setup.draws, most=bool(most), **tie), figures  # type: ignore[arg-type]
+
+
+def _check_marks(setup: Section, table: Table) -> None:
+    for head in table.heads[1:]:
+        most = _columns(setup.link)[head][1]
+        order = None if most is None or (setup.together and "RTT" in head) else _judged(setup, head)[0]
+        best = order.best if order and order.sure and order.worst else set()
+        marked = {place for place, cells in enumerate(table.rows) if cells[head].best}
+        assert marked == best, f"{setup.title}: best {head}: {marked}, expected {best}"
+
+
+VERDICTS = {
+    "Highest goodput": ("Goodput", False),
+    "Lowest median RTT": ("RTT p50", True),
+    "Lowest 95th-percentile RTT": ("RTT p95", True),
+    "Lowest retransmission rate": ("… of sent", False),
+}
+"""What it is of, and whether it means nothing where all share a queue."""
+
+
+def _check_verdicts(setup: Section, node: Node) -> None:
+    tables = node.all("table", "verdicts")
+    body = [row for body in (tables[0].all("tbody") if tables else []) for row in body.all("tr")]
+    said = {
+        cells[0].text: [cell.text for cell in cells[1:]]
+        for cells in ([c for c in row.inside if isinstance(c, Node)] for row in body)
+    }
+    for what, (head, alone) in VERDICTS.items():
+        order, figures = _judged(setup, head)
+        if order is None or (alone and setup.together):
+            assert what not in said, f"{setup.title}: {what} among {said}"
+            continue
+        best, value, worst, worst_value = said[what]
+        middles = [figure.middle for figure in figures if figure is not None]
+        ends = (max(middles), min(middles)) if head == "Goodput" else (min(middles), max(middles))
+        assert says(value, ends[0]), f"{setup.title}: {what}: {value}, expected {ends[0]}"
+        if not order.worst:
+            assert best in ("not told apart", "all alike"), (
+                f"{setup.title}: {what}: {best}, expected no winner"
+            )
+            continue
+        names = [{setup.names[place] for place in places} for places in (order.best, order.worst)]
+        assert [_names(best), _names(worst)] == names, (
+            f"{setup.title}: {what}: {best}; {worst}, expected {names}"
+        )
+        assert says(worst_value, ends[1]), f"{setup.title}: {what}: {worst_value}, expected {ends[1]}"
+
+
+def _names(text: str) -> set[str]:
+    return set(re.split(r", | and ", text))
+
+
+def _check_headline(setup: Section) -> None:
+    text = setup.headline
+    if setup.together:
+        _check_shares(setup, text)
+        return
+    if len(setup.rows) == 1:
+        goodput, rtt = setup.rows[0].over(setup.rows[0].goodput), setup.rows[0].over(setup.rows[0].rtt("p50"))
+        found = re.search(r"(?:carry|carries) ([\d.]+ \S*bit/s|–)", text)
+        assert found, text
+        assert says(found[1], goodput.middle if goodput else None), f"{text}: {goodput}"
+        found = re.search(r"median RTT of ([\d.\u2009]+ \S+)[;.]", text)
+        assert bool(found) == (rtt is not None), text
+        assert not (found and rtt) or says(found[1], rtt.middle), f"{text}: {rtt}"
+        return
+    for head, pattern in (
+        ("Goodput", r"(.*?) ha(?:s|ve) the highest goodput \((\S+ \S+); (.*) the lowest, (\S+ \S+)\)"),
+        (
+            "RTT p50",
+            r"(?:.*; )?(.*?) keeps? the delay lowest \(median RTT (\S+ \S+) against (\S+ \S+) with (.*?)\)",
+        ),
+    ):
+        order, figures = _judged(setup, head)
+        found = re.search(pattern, text.split("runs: ")[-1].removeprefix("In this run: "))
+        assert bool(found) == bool(order and order.worst), f"{text}: {head} {order}"
+        if found and order:
+            best, one, worst, other = (
+                found.groups() if head == "Goodput" else (found[1], found[2], found[4], found[3])
+            )
+            names = [{setup.names[place] for place in places} for places in (order.best, order.worst)]
+            assert [_names(best), _names(worst)] == names, f"{text}: expected {names}"
+            middles = [figure.middle for figure in figures if figure is not None]
+            ends = (max(middles), min(middles)) if head == "Goodput" else (min(middles), max(middles))
+            assert says(one, ends[0]), f"{text}: {middles}"
+            assert says(other, ends[1]), f"{text}: {middles}"
+
+
+def _check_shares(setup: Section, text: str) -> None:
+    """Of each set of competitors who got the most and who the least, or that one had a direction to itself."""
+    sets: dict[frozenset[int], list[tuple[str, Row]]] = {}
+    for name, row in zip(setup.names, setup.rows, strict=True):
+        sets.setdefault(frozenset(row.rivals(row.runs[0]) or ()), []).append((name, row))
+    pattern = r"f the bytes that arrived, (.*?) got ([\d.]+ %) and (.*?) ([\d.]+ %)(?=[;.])"
+    said = re.findall(pattern, text)
+    equal = re.findall(r"(?:A|a)ll (\d+) got the same part \(([\d.]+ %)\)", text)
+    expected = 0
+    for members in sets.values():
+        shares = {name: share.middle for name, row in members if (share := row.over(row.share))}
+        if len(shares) < 2:
+            continue
+        most, least = max(shares.values()), min(shares.values())
+        if most == least:
+            assert any(int(count) == len(shares) and says(part, most) for count, part in equal), (
+                f"{text}: {shares}"
+            )
+            continue
+        expected += 1
+        fits = [
+            one in shares
+            and other in shares
+            and shares[one] == most
+            and shares[other] == least
+            and says(part, most)
+            and says(rest, least)
+            for one, part, other, rest in said
+        ]
+        assert any(fits), f"{text}: shares are {shares}"
+    for name in re.findall(r"(?:^|; |: )([^;:]*?) had its direction to itself", text):
+        row = setup.rows[setup.names.index(name)]
+        assert row.rivals(row.runs[0]) == set(row.group.numbers), f"{text}: {row} has rivals"
+    assert len(said) == expected, f"{text}: {len(said)} comparisons, expected {expected}"
+
+
+def _check_shared(setup: Section, captions: str) -> None:
+    """The queue, the drops and the fairness under a table of flows that share a run."""
+    if not setup.together:
+        return
+    row = setup.rows[0]
+    found = re.search(
+        rf"At {re.escape(setup.link)}: (?:queue (.*?) \(median\), (.*?) \(95th percentile\), )?(\S+) packets dropped",
+        captions,
+    )
+    columns = _columns(setup.link)
+    if found:
+        for said, head in zip(found.groups(), ("Queue p50", "Queue p95", "Dropped"), strict=True):
+            figure = columns[head][0](row)
+            assert said is None or says(said, figure.middle if figure else None), (
+                f"{captions}: {head} is {figure}"
+            )
+    expected = {tuple(sorted(row.rivals(row.runs[0]) or ())): row.over(row.jain) for row in setup.rows}
+    known = [figure.middle for figure in expected.values() if figure is not None]
+    said = [float(number) for number in re.findall(r"Jain’s index(?: of [^.]*?)? ([01]\.\d{3})\.", captions)]
+    assert len(said) == len(known), f"{captions}: Jain's index is {known}"
+    assert all(abs(a - b) < 6e-4 for a, b in zip(said, known, strict=True)), f"{captions}: Jain is {known}"
+
+
+def _check_limits(setup: Section, node: Node) -> None:
+    tables = node.all("table", "limits")
+    rows = shown.table(tables[0]).rows if tables else []
+    for cells in rows:
+        values = list(cells.values())
+        row = setup.rows[setup.names.index(values[0].text)]
+        for place, field in ((1, "limited_s"), (2, "state_s")):
+            _check_parts(values[place].text, row.seconds(field))
+        for place, field in ((3, "reductions"), (4, "timeouts")):
+            figure = row.over(row.total(field))
+            assert says(values[place].text, figure.middle if figure else None), (
+                f"{field}: {_text(cells)}, {figure}"
+            )
+        idle = row.over(lambda run: _idle(setup.link, run))
+        if len(values) > 5:
+            assert says(values[5].text, idle.middle if idle else None), (
+                f"{setup.title}: {_text(cells)}: idle {idle}"
+            )
+
+
+def _check_parts(text: str, seconds: dict[str, float]) -> None:
+    whole = sum(seconds.values())
+    said = {name: float(part) for name, part in re.findall(r"(\S+) (\d+) %", text)}
+    for name, spent in seconds.items():
+        part = 100 * spent / whole if whole else 0
+        assert name in said or part < 1.001, f"{text}: {name} is {part} %"
+        assert name not in said or abs(said[name] - part) <= 0.5001, f"{text}: {name} is {part} %"
+
+
+def _idle(link: str, run: Run) -> float | None:
+    found = [queue["idle_s"] for queue in run.summary["queues"] if queue["link"] == link]
+    flows = run.summary["flows"]
+    busy = max(flow["stop_s"] for flow in flows) - min(flow["start_s"] for flow in flows)
+    return found[0] / busy if found and found[0] is not None and busy > 0 else None
+
+
+def _check_pings(setup: Section, node: Node) -> None:
+    tables = [shown.table(each) for each in node.all("table") if each.all("th")[0].text == "Ping"]
+    rows = tables[0].rows if tables else []
+    of = setup.rows[:1] if setup.together else setup.rows
+    expected = [(row, place) for row in of for place in range(len(row.runs[0].summary["probes"]))]
+    assert len(rows) == len(expected), f"{setup.title}: {len(rows)} rows of pings, expected {len(expected)}"
+    for cells, (row, place) in zip(rows, expected, strict=True):
+        probes = [run.summary["probes"][place] for run in row.runs]
+        _is(cells["to"].text, probes[0]["target"], "a ping's target")
+        for part in ("p5", "p50", "p95"):
+            known = [probe["rtt_ms"][part] for probe in probes if probe["rtt_ms"][part] is not None]
+            assert says(cells[part].text, median(known) if known else None), f"{_text(cells)}: {known}"
+        lost = [probe["lost"] for probe in probes]
+        assert says(cells["Lost"].text, median(lost)), f"{_text(cells)}: {lost}"
+
+
+def _check_figures(setup: Section, node: Node) -> None:
+    figures = shown.figures(node)
+    scales = {"bit/s": 1.0, "kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9, "% of sent": 0.01, "ms": 1.0}
+    for name, head in (("goodput", "Goodput"), ("rtt", "RTT p50"), ("retransmissions", "… of sent")):
+        if name not in figures:
+            continue
+        unit = scales[figures[name]["axis"]["unit"]]
+        bars = {bar[0]: bar for bar in figures[name]["bars"]}
+        of = _columns(setup.link)[head][0]
+        known = {
+            title: figure for title, row in zip(setup.names, setup.rows, strict=True) if (figure := of(row))
+        }
+        assert bars.keys() == known.keys(), f"{setup.title}: bars {list(bars)}, expected {list(known)}"
+        for title, figure in known.items():
+            _, _, value, least, greatest, text = bars[title]
+            assert says(text, figure.middle), (
+                f"{setup.title}: {name} of {title}: {text}, expected {figure.middle}"
+            )
+            drawn = [value * unit, least * unit, greatest * unit]
+            row = setup.rows[setup.names.index(title)]
+            ends = [figure.least, figure.greatest]
+            if name == "rtt":
+                ends = [s.middle if (s := row.over(row.rtt(part))) else 0.0 for part in ("p5", "p95")]
+            for one, other in zip(drawn, [figure.middle, *ends], strict=True):
+                assert close(one, other), f"{setup.title}: {name} of {title} is drawn as {drawn}"
+    _check_pies(setup, figures)
+    _check_distributions(setup, figures)
+
+
+def _check_pies(setup: Section, figures: dict[str, Any]) -> None:
+    pies = [figure for name, figure in figures.items() if name.startswith("pie")]
+    run = next((run for row in setup.rows for run in row.runs if len(run.summary["flows"]) > 1), None)
+    sets = [numbers for numbers in run.competing if len(numbers) > 1] if run else []
+    flows = run.summary["flows"] if run else []
+    sets = [numbers for numbers in sets if any(flows[number]["bytes_received"] for number in numbers)]
+    assert len(pies) == len(sets), f"{setup.title}: {len(pies)} pies of {len(sets)} sets of flows"
+    for pie, numbers in zip(pies, sets, strict=True):
+        expected: dict[str, float] = {}
+        for name, row in zip(setup.names, setup.rows, strict=True):
+            for number in numbers & set(row.group.numbers) if run in row.runs else []:
+                title = name if setup.together else flows[number]["label"]
+                expected[title] = expected.get(title, 0.0) + flows[number]["bytes_received"]
+        parts = {part["label"]: part for part in pie["parts"]}
+        assert parts.keys() == expected.keys(), (
+            f"{setup.title}: pie of {list(parts)}, expected {list(expected)}"
+        )
+        for title, size in expected.items():
+            assert close(parts[title]["total"], size), (
+                f"{setup.title}: pie: {title} {parts[title]}, expected {size}"
+            )
+            share = size / sum(expected.values())
+            assert says(parts[title]["note"], share), f"{setup.title}: pie: {parts[title]}, expected {share}"
+
+
+def _check_distributions(setup: Section, figures: dict[str, Any]) -> None:
+    """The medians in the legend are of the samples of all flows and repeats."""
+    lines = {line["label"]: line["note"] for line in figures.get("cdf-rtt", {"lines": []})["lines"]}
+    for name, row in zip(setup.names, setup.rows, strict=True):
+        samples = [value for run in row.runs for number in row.group.numbers for value in _rtts(run, number)]
+        middle = float(np.median(samples)) / 1e6 if samples else None
+        assert (name in lines) == (middle is not None), f"{setup.title}: a distribution of {name}: {lines}"
+        assert middle is None or says(lines[name], middle), (
+            f"{setup.title}: {name}: {lines[name]}, expected {middle}"
+        )
+
+
+def _rtts(run: Run, number: int) -> list[float]:
+    flow = run.summary["flows"][number]
+    for name in ("rtts", "samples"):
+        table = run.table(name)
+        own = table["flow"] == flow["flow"]
+        if own.any():
+            times = table["time_ns"] / 1e9
+            inside = own & (times >= flow["start_s"]) & (times <= flow["stop_s"])
+            return [float(value) for value in table["rtt_ns"][inside] if value is not None]
+    return []
+
+
+# --- several set-ups ------------------------------------------------------------------------------
+
+
+def _overview(page: Node, found: list[Section]) -> None:
+    table = shown.table(page.all("table", "overview")[0])
+    rows = [
+        (section, name, row)
+        for section in found
+        for name, row in zip(section.names, section.rows, strict=True)
+    ]
+    assert len(table.rows) == len(rows), f"at a glance: {len(table.rows)} rows, expected {len(rows)}"
+    for cells, (section, name, row) in zip(table.rows, rows, strict=True):
+        _is(cells["Algorithm"].text, name, "at a glance")
+        _is(cells["Setup"].text, section.title if row is section.rows[0] else "", "at a glance")
+        columns = _columns(section.link)
+        for head, column in (
+            ("Goodput", "Goodput"),
+            ("RTT p50", "RTT p50"),
+            ("RTT p95", "RTT p95"),
+            ("Retransmitted", "… of sent"),
+        ):
+            assert _cell_fits(cells[head], columns[column][0](row)), f"at a glance: {_text(cells)}: {head}"
+
+
+def _across(page: Node, found: list[Section]) -> None:
+    tables = page.all("table", "across")
+    if not tables:
+        return
+    table = shown.table(tables[0])
+    columns = {"Goodput": "Goodput", "Median RTT": "RTT p50", "Retransmitted": "… of sent"}
+    name = ""
+    for cells in table.rows:
+        name = cells["Algorithm"].text or name
+        measure = columns[cells["Measure"].text]
+        figures = [_of_name(section, name, measure) for section in found]
+        for letter, figure in zip("ABCDEF", figures, strict=False):
+            assert says(cells[letter].text, figure.middle if figure else None), (
+                f"across: {name}: {_text(cells)}, {figure}"
+            )
+        for letter, figure in list(zip("ABCDEF", figures, strict=False))[1:]:
+            first, cell = figures[0], cells[f"{letter} − A"]
+            apart = (
+                [figure.values[s] - first.values[s] for s in first.values if s in figure.values]
+                if first and figure
+                else []
+            )
+            assert says(cell.text, median(apart) if apart else None), (
+                f"across: {name}: {_text(cells)}: {apart}"
+            )
+
+
+def _of_name(section: Section, name: str, head: str) -> Statistic | None:
+    if name not in section.names:
+        return None
+    return _columns(section.link)[head][0](section.rows[section.names.index(name)])
+
+
+# --- the terminal ---------------------------------------------------------------------------------
+
+DIGITS = {
+    "goodput": 3,
+    "share": 1,
+    "median": 1,
+    "95": 1,
+    "ping": 1,
+    "retransmitted": 0,
+    "queue": 1,
+    "Jain": 3,
+}
+
+
+def _terminal(text: str, found: list[Section]) -> None:
+    lines = text.splitlines()
+    rule = next(number for number, line in enumerate(lines) if line.strip().startswith("──"))
+    heads = " ".join(lines[rule - 2 : rule])
+    rows = [(section, row) for section in found for row in section.rows]
+    body = lines[rule + 1 : rule + 1 + len(rows)]
+    shared = any(len(run.summary["flows"]) > 1 for _, row in rows for run in row.runs)
+    several = any(len(row.group.numbers) > 1 for _, row in rows)
+    assert (" flows " in heads, " share " in heads, "Jain" in heads) == (several, shared, shared), heads
+    for line, (section, row) in zip(body, rows, strict=True):
+        columns = _columns(section.link)
+        wanted: list[tuple[Statistic | None, float, int]] = []
+        for head, factor, decimals in (
+            ("Goodput", 1e-6, 3),
+            ("Share", 100, 1),
+            ("RTT p50", 1, 1),
+            ("RTT p95", 1, 1),
+            ("", 1, 1),
+            ("Retransmitted", 1, 0),
+            ("Queue p50", 1e-3, 1),
+            ("Jain", 1, 3),
+        ):
+            if shared or head not in ("Share", "Jain"):
+                figure = row.over(row.ping) if not head else columns[head][0](row)
+                wanted.append((figure, factor, decimals))
+        words = line.split()[-len(wanted) :]
+        for word, (figure, factor, decimals) in zip(words, wanted, strict=True):
+            right = (
+                word == "–"
+                if figure is None
+                else word != "–" and (abs(float(word) - figure.middle * factor) <= 0.5 * 10**-decimals + 1e-9)
+            )
+            assert right, f"terminal: {line.strip()}: {word}, expected {figure}"
+        assert not several or int(line.split()[-len(wanted) - 1]) == len(row.group.numbers), line
+        assert row.group.algorithm in line, f"terminal: {line}: of {row.group.algorithm}"
+    compared = [section for section in found if len(section.rows) > 1]
+    flat = re.sub(r"\s+", " ", text)
+    for section in compared if len(compared) <= 4 else []:
+        assert re.sub(r"\s+", " ", section.headline) in flat, f"terminal: not {section.headline}"
