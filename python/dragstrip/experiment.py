@@ -313,6 +313,19 @@ class History(Part):
     deviation: Time = 0
 
 
+class Cpu(Part):
+    """What a host's processor takes for a packet: it takes one after the other."""
+
+    shared: str | None = None
+    """Hosts that give the same name share one processor."""
+    receive: Time = 0
+    """For a packet received that carries data."""
+    ack: Time = 0
+    """For a segment received that carries none."""
+    send: Time = 0
+    """For a packet sent."""
+
+
 class HostSettings(Part):
     """A host's TCP."""
 
@@ -323,6 +336,7 @@ class HostSettings(Part):
     mtu: Size | None = None
     tick_hz: int | None = None
     history: History | None = None
+    cpu: Cpu | None = None
 
 
 class Bulk(Part):

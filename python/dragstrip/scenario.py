@@ -50,6 +50,20 @@ flow that begins with it leaves its own to the next one, as it does without. Lin
     """Its mean deviation."""
 
 
+class CpuSpec(Model):
+    """A processor that takes one packet after the other, received and sent ones alike, as a kernel's softirq does: what
+comes meanwhile waits. Only in the simulator."""
+
+    shared: StrictStr | None = None
+    """Hosts that give the same name share one processor; none: the host has its own."""
+    receive_ns: UInt64 = 0
+    """For a packet received that carries data: a segment, a datagram, a ping. Up to 1 s, as the others."""
+    ack_ns: UInt64 = 0
+    """For a segment received that carries none: an ACK."""
+    send_ns: UInt64 = 0
+    """For a packet sent, of any kind; of a burst each segment."""
+
+
 class HostNode(Model):
     """Sends and receives."""
 
@@ -68,6 +82,10 @@ class HostNode(Model):
     """Kernel ticks per second: 100, 250, 300 or 1000; none: as the [profile](profiles.md) has it."""
     history: HistorySpec | None = None
     """What earlier connections to any host have left behind; none: nothing."""
+    cpu: CpuSpec | None = None
+    """Time that its processor takes for packets; none: no time. Left out where there is none: results are
+    kept by a scenario's text.
+    """
 
 
 class RouterNode(Model):
@@ -706,6 +724,7 @@ __all__ = [
     "BulkApplication",
     "CodelQdisc",
     "ConstantRateApplication",
+    "CpuSpec",
     "DelayDistribution",
     "EthernetHubMedium",
     "FlowSpec",

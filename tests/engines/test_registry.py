@@ -144,10 +144,12 @@ def test_a_kernel_refuses_everything_before_a_machine_is_booted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DRAGSTRIP_CACHE", str(tmp_path / "cache"))
-    race = described("vm", "reno", hosts={"*": {"tick_hz": 1000}})
-    told = "engine vm: host s1: tick_hz: got 1000, expected 250, as the kernel was built"
-    with pytest.raises(BadInputError, match=told):
-        execute(plan(race), tmp_path / "out")
+    for hosts, told in (
+        ({"tick_hz": 1000}, "host s1: tick_hz: got 1000, expected 250, as the kernel was built"),
+        ({"cpu": {"receive": "20us"}}, r"host s1: cpu: got .*20000.*, expected none: a kernel takes the time"),
+    ):
+        with pytest.raises(BadInputError, match=f"engine vm: {told}"):
+            execute(plan(described("vm", "reno", hosts={"*": hosts})), tmp_path / "out")
     assert not (tmp_path / "out").exists()
     assert not (tmp_path / "cache").exists()
 

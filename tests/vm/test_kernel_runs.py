@@ -126,6 +126,7 @@ def test_several_kinds_of_traffic() -> None:
         ("sysctl", "host s1: sysctl net.ipv4.tcp_reordering: got 100000, expected what this kernel takes"),
         ("queue", "link r-d: queue: got noqueue, expected a queue, such as pfifo limit 1000"),
         ("tick_hz", "host s1: tick_hz: got 1000, expected 250, as the kernel was built"),
+        ("cpu", "host s1: cpu: got .*20000.*, expected none: a kernel takes the time that it takes"),
     ],
 )
 def test_what_it_cannot_do_is_named(change: str, wanted: str) -> None:
@@ -137,7 +138,7 @@ def test_what_it_cannot_do_is_named(change: str, wanted: str) -> None:
         scenario = race("reno", queue="noqueue")
     else:
         reordering = {"net.ipv4.tcp_reordering": "100000"}  # above tcp_max_reordering
-        values = {"profile": "linux-2.6.38", "sysctl": reordering, "tick_hz": 1000}
+        values = {"profile": "linux-2.6.38", "sysctl": reordering, "tick_hz": 1000, "cpu": {"receive_ns": 20000}}
         host[change] = values[change]
     with pytest.raises(BadInputError, match=wanted):
         vm.emulate(scenario)

@@ -98,6 +98,7 @@ fn host(options: &Options, name: &str) -> NodeSpec {
         mtu_bytes: 1500,
         tick_hz: Some(250),
         history: None,
+        cpu: None,
     })
 }
 

@@ -246,6 +246,11 @@ fn refuse(scenario: &Scenario, tick_hz: Option<u32>) -> Result<(), Fault> {
                 "linux-6, the kernel's own stack",
             );
         }
+        if let Some(cpu) = &host.cpu {
+            let value = serde_json::to_string(cpu).unwrap_or_default();
+            let expected = "none: a kernel takes the time that it takes";
+            return refusal(format!("host {}: cpu", host.name), value, expected);
+        }
         let ticks = host.ticks_per_second();
         if let Some(built) = tick_hz.filter(|built| *built != ticks) {
             let field = format!("host {}: tick_hz", host.name);

@@ -6,10 +6,12 @@ use crate::media::medium;
 use crate::parts::{DEFAULT_QUEUE, Transmitter, discipline, emulation, host, u32_of, wire};
 use crate::pattern::matches;
 use crate::problem;
-use crate::types::{Experiment, FlowForm, HostForm, LinkForm, NodeForm, ProbeForm, SendersForm};
+use crate::types::{
+    CpuForm, Experiment, FlowForm, HostForm, LinkForm, NodeForm, ProbeForm, SendersForm,
+};
 use crate::words::{Holds, queue_words, spelt_out};
 use dragstrip_scenario::{
-    HistorySpec, HostSpec, LinkSpec, NodeSpec, ProbeSpec, Problem, Record, Scenario,
+    CpuSpec, HistorySpec, HostSpec, LinkSpec, NodeSpec, ProbeSpec, Problem, Record, Scenario,
 };
 use std::collections::BTreeMap;
 
@@ -130,7 +132,7 @@ impl<'a> Hosts<'a> {
     fn settle(&self, host: &mut HostSpec) -> Result<(), Problem> {
         let mut ticks = None;
         for (_, form) in self.0.iter().filter(|(pattern, _)| matches(&host.name, pattern)) {
-            let HostForm { profile, sysctl, gso, mtu, tick_hz, history } = form;
+            let HostForm { profile, sysctl, gso, mtu, tick_hz, history, cpu } = form;
             host.sysctl.extend(sysctl.iter().map(|(key, value)| (key.clone(), value.clone())));
             host.profile = profile.unwrap_or(host.profile);
             host.gso = gso.unwrap_or(host.gso);
@@ -142,6 +144,14 @@ impl<'a> Hosts<'a> {
                     reordering_packets: known.reordering,
                     rtt_ns: known.rtt.0,
                     rtt_deviation_ns: known.deviation.0,
+                });
+            }
+            if let Some(CpuForm { shared, receive, ack, send }) = cpu {
+                host.cpu = Some(CpuSpec {
+                    shared: shared.clone(),
+                    receive_ns: receive.0,
+                    ack_ns: ack.0,
+                    send_ns: send.0,
                 });
             }
         }

@@ -29,8 +29,8 @@ pub use named::spell_names;
 pub use pattern::matches;
 pub use run::build_run;
 pub use types::{
-    AccessForm, ApplicationForm, Experiment, FlowForm, HistoryForm, HostForm, LinkForm, NodeForm,
-    PathForm, ProbeForm, RecordForm, SendersForm, TransmitterKind,
+    AccessForm, ApplicationForm, CpuForm, Experiment, FlowForm, HistoryForm, HostForm, LinkForm,
+    NodeForm, PathForm, ProbeForm, RecordForm, SendersForm, TransmitterKind,
 };
 pub use variants::{Variant, Variants, flat, varied};
 pub use words::{FlowWord, check_queue};

@@ -247,6 +247,23 @@ pub struct HostForm {
     pub tick_hz: Option<u32>,
     #[serde(default)]
     pub history: Option<HistoryForm>,
+    #[serde(default)]
+    pub cpu: Option<CpuForm>,
+}
+
+/// What a host's processor takes for a packet.
+#[derive(Clone, Debug, Default, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "docs/experiments.md")]
+pub struct CpuForm {
+    #[serde(default)]
+    pub shared: Option<String>,
+    #[serde(default)]
+    pub receive: TimeText,
+    #[serde(default)]
+    pub ack: TimeText,
+    #[serde(default)]
+    pub send: TimeText,
 }
 
 /// What a host remembers of connections before the run; 0: nothing.

@@ -16,6 +16,7 @@ pub(crate) fn host(name: &str) -> NodeSpec {
         mtu_bytes: 1500,
         tick_hz: Some(250),
         history: None,
+        cpu: None,
     })
 }
 

@@ -29,7 +29,7 @@ pub use path::{LinkFacts, PathFacts};
 pub use routing::{Hops, RouteError, Topology};
 pub use sysctl::{BufferSizes, Kind as SysctlKind, Support, Sysctl, Sysctls, sysctl_table};
 pub use types::{
-    Application, FlowSpec, GsoMode, HistorySpec, HostSpec, LinkSpec, NodeSpec, ProbeSpec, Record,
-    Route, Scenario, StackProfile, Transport,
+    Application, CpuSpec, FlowSpec, GsoMode, HistorySpec, HostSpec, LinkSpec, NodeSpec, ProbeSpec,
+    Record, Route, Scenario, StackProfile, Transport,
 };
 pub use validate::PACKET_BYTES_MIN;

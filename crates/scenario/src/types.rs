@@ -80,6 +80,28 @@ pub struct HostSpec {
     /// What earlier connections to any host have left behind; none: nothing.
     #[serde(default)]
     pub history: Option<HistorySpec>,
+    /// Time that its processor takes for packets; none: no time. Left out where there is none: results are kept by a scenario's text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu: Option<CpuSpec>,
+}
+
+/// A processor that takes one packet after the other, received and sent ones alike, as a kernel's softirq does: what
+/// comes meanwhile waits. Only in the simulator.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CpuSpec {
+    /// Hosts that give the same name share one processor; none: the host has its own.
+    #[serde(default)]
+    pub shared: Option<String>,
+    /// For a packet received that carries data: a segment, a datagram, a ping. Up to 1 s, as the others.
+    #[serde(default)]
+    pub receive_ns: u64,
+    /// For a segment received that carries none: an ACK.
+    #[serde(default)]
+    pub ack_ns: u64,
+    /// For a packet sent, of any kind; of a burst each segment.
+    #[serde(default)]
+    pub send_ns: u64,
 }
 
 impl HostSpec {
@@ -94,6 +116,7 @@ impl HostSpec {
             mtu_bytes: default_mtu(),
             tick_hz: None,
             history: None,
+            cpu: None,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Where every packet and every byte of a run went, counted in independent places: for tests.
 
 use crate::apps::FlowKind;
-use crate::network::Server;
+use crate::network::{Processor, Server};
 use crate::observer::Observer;
 use crate::world::World;
 use crate::{Recording, SetupError, build};
@@ -82,6 +82,7 @@ impl<O: Observer> World<O> {
             records: network.packets.len() as u64,
             streams: Vec::new(),
         };
+        audit.waiting += network.processors.iter().map(Processor::packets).sum::<u64>();
         for stage in &network.stages {
             audit.copied += stage.counters.copied;
             audit.dropped += stage.counters.dropped;

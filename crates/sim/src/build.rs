@@ -3,10 +3,11 @@
 use crate::apps::{App, Flow, FlowKind};
 use crate::calendar::{Calendar, MAX_SOURCES, Source};
 use crate::error::{SetupError, problem};
+use crate::hops::{END, PROCESSOR};
 use crate::lane::{Lane, MAX_HOPS};
 use crate::media::{Media, Place};
 use crate::network::{
-    END, Evented, Network, Resolution, Server, Shared, Stage, StageCounters, Target, Tunnel,
+    Evented, Network, Processors, Resolution, Server, Shared, Stage, StageCounters, Target, Tunnel,
 };
 use crate::observer::{Observer, Watch};
 use crate::packets::Packets;
@@ -116,6 +117,7 @@ fn resolutions(
 struct Ports<'a> {
     topology: &'a Topology<'a>,
     of_link: &'a [Vec<u32>],
+    processors: &'a Processors,
     ports: Vec<Target>,
     flow_keys: Vec<u32>,
     hops: Vec<u32>,
@@ -140,21 +142,27 @@ impl Ports<'_> {
         }
         let first_hop = self.hops.len() as u32;
         let links = &self.found[&(from, to)];
+        self.hops.extend(self.processors.hop(from));
         self.hops.extend(links.iter().flat_map(|&link| &self.of_link[link]));
+        self.hops.extend(self.processors.hop(to));
         self.hops.push(END | self.ports.len() as u32);
         self.ports.push(target);
         self.flow_keys.push(Stream::named(0, name).next_u32());
         Ok(first_hop)
     }
 
-    /// The stage in front of each stage, where it is always the same one; `None` where packets also come from a
-    /// host or from several stages.
+    /// The stage or processor in front of each stage, where it is always the same one; `None` where packets also come from a
+    /// host without a processor or from several stages.
     fn feeders(&self, stage_count: usize) -> Vec<Option<u32>> {
         let mut feeders: Vec<Option<Option<u32>>> = vec![None; stage_count];
         let mut before = None;
         for &hop in &self.hops {
             if hop & END != 0 {
                 before = None;
+                continue;
+            }
+            if hop & PROCESSOR != 0 {
+                before = Some(hop);
                 continue;
             }
             let known = &mut feeders[hop as usize];
@@ -202,9 +210,11 @@ pub(crate) fn build<O: Observer>(scenario: &Scenario, observer: O) -> Result<Wor
     let topology = Topology::new(scenario);
     let mut media = Media::new(scenario);
     let (drafts, of_link) = stages(scenario, &topology, &mut media);
+    let mut processors = Processors::of(scenario);
     let mut ports = Ports {
         topology: &topology,
         of_link: &of_link,
+        processors: &processors,
         ports: Vec::new(),
         flow_keys: Vec::new(),
         hops: Vec::new(),
@@ -223,6 +233,7 @@ pub(crate) fn build<O: Observer>(scenario: &Scenario, observer: O) -> Result<Wor
             })
             .collect::<Vec<_>>(),
         media.count(),
+        processors.count(),
         sockets.len(),
         flows.len(),
         probes.len(),
@@ -245,9 +256,11 @@ pub(crate) fn build<O: Observer>(scenario: &Scenario, observer: O) -> Result<Wor
             ),
         ));
     }
+    let Ports { hops, ports, flow_keys, .. } = ports;
     let mut recorder = Writer::default();
     let mut watched = Vec::new();
-    let lanes = lanes(&layout, drafts.len());
+    let lanes = lanes(&layout, drafts.len() + processors.count());
+    processors.number((layout.shared_lanes + drafts.len()) as u32, layout.processor_source());
     let mut stages = finish_stages(drafts, &flows, &feeders, &layout, &mut watched, &mut recorder);
     let resolutions = resolutions(scenario, &topology, &of_link);
     for stage in resolutions.keys() {
@@ -259,10 +272,11 @@ pub(crate) fn build<O: Observer>(scenario: &Scenario, observer: O) -> Result<Wor
         delivered: 0,
         stages,
         lanes,
-        hops: ports.hops,
-        ports: ports.ports,
-        flow_keys: ports.flow_keys,
+        hops,
+        ports,
+        flow_keys,
         channels: media.finish(&layout),
+        processors,
         calendar: Calendar::new(layout.source_counts()),
         resolutions,
         watch: Watch::new(observer, &topology, &of_link),

@@ -10,6 +10,7 @@ pub mod audit;
 mod build;
 mod calendar;
 mod error;
+mod hops;
 mod lane;
 mod media;
 mod network;

@@ -2,6 +2,7 @@
 //!
 //! A run is compiled for its observer; for `()`, which every ordinary run has, nothing is left of it.
 
+use crate::hops::PROCESSOR;
 use crate::packets::{Packet, Packets};
 use dragstrip_packet::{Body, TrafficClass};
 use dragstrip_qdisc::{DropReason, PacketId};
@@ -160,7 +161,8 @@ impl<O: Observer> Watch<O> {
         at: Instant,
     ) {
         if O::ON {
-            let node = self.places[hops[first_hop as usize] as usize].from;
+            let of_host = hops[first_hop as usize] & PROCESSOR != 0;
+            let node = self.places[hops[first_hop as usize + usize::from(of_host)] as usize].from;
             self.tell(Vantage::Node { node }, Event::Sent, id, packets.get(id), at);
         }
     }
@@ -176,7 +178,8 @@ impl<O: Observer> Watch<O> {
         at: Instant,
     ) {
         if O::ON {
-            let node = self.places[hops[end as usize - 1] as usize].to;
+            let of_host = hops[end as usize - 1] & PROCESSOR != 0;
+            let node = self.places[hops[end as usize - 1 - usize::from(of_host)] as usize].to;
             self.tell(Vantage::Node { node }, Event::Received, id, packets.get(id), at);
         }
     }

@@ -3,8 +3,8 @@
 
 use dragstrip_qdisc::Configuration as _;
 use dragstrip_scenario::{
-    FlowSpec, FqCodelSpec, LinkSpec, MediumSpec, NodeSpec, ProbeSpec, QdiscSpec, Scenario,
-    StackProfile,
+    CpuSpec, FlowSpec, FqCodelSpec, HostSpec, LinkSpec, MediumSpec, NodeSpec, ProbeSpec, QdiscSpec,
+    Scenario, StackProfile,
 };
 use dragstrip_sim::audit::{Audit, audit};
 use dragstrip_sim::{Column, Data, Recording};
@@ -298,7 +298,11 @@ fn beside(scenario: &Scenario) -> Scenario {
     let mut both = scenario.clone();
     both.nodes.extend(scenario.nodes.iter().map(|node| match node {
         NodeSpec::Host(host) => {
-            NodeSpec::Host(dragstrip_scenario::HostSpec { name: other(&host.name), ..host.clone() })
+            let mut host = HostSpec { name: other(&host.name), ..host.clone() };
+            if let Some(CpuSpec { shared: Some(processor), .. }) = &mut host.cpu {
+                *processor = other(processor);
+            }
+            NodeSpec::Host(host)
         }
         NodeSpec::Router { name } => NodeSpec::Router { name: other(name) },
     }));

@@ -17,6 +17,7 @@ pub fn host(name: &str) -> NodeSpec {
         mtu_bytes: 1500,
         tick_hz: Some(250),
         history: None,
+        cpu: None,
     })
 }
 

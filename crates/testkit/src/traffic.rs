@@ -1,7 +1,9 @@
 //! Random hosts, flows and pings.
 
 use crate::links::rate_bps;
-use dragstrip_scenario::{Application, FlowSpec, GsoMode, HostSpec, StackProfile, Transport};
+use dragstrip_scenario::{
+    Application, CpuSpec, FlowSpec, GsoMode, HostSpec, StackProfile, Transport,
+};
 use proptest::prelude::*;
 use proptest::sample::select;
 use std::collections::BTreeMap;
@@ -39,12 +41,25 @@ fn sysctls() -> impl Strategy<Value = BTreeMap<String, String>> {
     each.prop_map(|set| set.into_iter().flatten().collect())
 }
 
+/// A processor, sometimes one of two that hosts share, now and then one without time for anything.
+fn cpu() -> impl Strategy<Value = CpuSpec> {
+    let shared = proptest::option::of(select(vec!["one".to_owned(), "other".to_owned()]));
+    let time = || prop_oneof![1 => Just(0), 4 => 0..100_000_u64, 1 => 0..5 * MS];
+    (shared, time(), time(), time()).prop_map(|(shared, receive_ns, ack_ns, send_ns)| CpuSpec {
+        shared,
+        receive_ns,
+        ack_ns,
+        send_ns,
+    })
+}
+
 /// A host without its name.
 pub(crate) fn host() -> impl Strategy<Value = HostSpec> {
     let mtu = prop_oneof![6 => Just(1500_u32), 1 => 68..1500_u32, 1 => Just(576_u32)];
     let gso = prop_oneof![2 => Just(GsoMode::Off), 1 => Just(GsoMode::Auto)];
-    (sysctls(), mtu, gso, select(vec![100_u32, 250, 250, 300, 1000])).prop_map(
-        |(sysctl, mtu_bytes, gso, tick_hz)| HostSpec {
+    let cpu = proptest::option::weighted(0.25, cpu());
+    (sysctls(), mtu, gso, select(vec![100_u32, 250, 250, 300, 1000]), cpu).prop_map(
+        |(sysctl, mtu_bytes, gso, tick_hz, cpu)| HostSpec {
             name: String::new(),
             profile: StackProfile::Linux6,
             sysctl,
@@ -52,6 +67,7 @@ pub(crate) fn host() -> impl Strategy<Value = HostSpec> {
             mtu_bytes,
             tick_hz: Some(tick_hz),
             history: None,
+            cpu,
         },
     )
 }

@@ -12,7 +12,8 @@ use crate::freebsd::FreebsdSysctls;
 use crate::routing::Topology;
 use crate::sysctl::Sysctls;
 use crate::types::{
-    GsoMode, HistorySpec, HostSpec, LinkSpec, NodeSpec, Record, Route, Scenario, StackProfile,
+    CpuSpec, GsoMode, HistorySpec, HostSpec, LinkSpec, NodeSpec, Record, Route, Scenario,
+    StackProfile,
 };
 use dragstrip_qdisc::Configuration as _;
 use dragstrip_tcp::profiles;
@@ -33,6 +34,8 @@ const TICK_HZ: &[u32] = &[100, 250, 300, 1000];
 const HISTORY_PACKETS_MAX: u32 = 0xfffe;
 /// The most reordering that Linux 2.6 learns (`TCP_MAX_REORDERING`).
 const HISTORY_REORDERING_MAX: u32 = 127;
+/// A host that takes longer for a packet answers nobody in time.
+const CPU_NS_MAX: u64 = 1_000_000_000;
 /// `TCP_RTO_MAX`.
 const HISTORY_NS_MAX: u64 = 120_000_000_000;
 
@@ -89,7 +92,7 @@ fn distinct<'a>(names: impl Iterator<Item = (String, &'a str)>, report: &mut Rep
 }
 
 fn host_checks(host: &HostSpec, at: &str, report: &mut Report) {
-    let HostSpec { name: _, profile, sysctl, gso, mtu_bytes, tick_hz, history } = host;
+    let HostSpec { name: _, profile, sysctl, gso, mtu_bytes, tick_hz, history, cpu } = host;
     let row = profile.row();
     if let Some(reason) = row.no_bursts
         && *gso != GsoMode::Off
@@ -112,6 +115,21 @@ fn host_checks(host: &HostSpec, at: &str, report: &mut Report) {
     }
     if let Some(history) = history {
         history_checks(*profile, history, at, report);
+    }
+    if let Some(cpu) = cpu {
+        cpu_checks(cpu, &format!("{at}.cpu"), report);
+    }
+}
+
+fn cpu_checks(cpu: &CpuSpec, at: &str, report: &mut Report) {
+    let CpuSpec { shared, receive_ns, ack_ns, send_ns } = cpu;
+    if let Some(name) = shared {
+        distinct([(format!("{at}.shared"), name.as_str())].into_iter(), report);
+    }
+    for (field, ns) in [("receive_ns", receive_ns), ("ack_ns", ack_ns), ("send_ns", send_ns)] {
+        if *ns > CPU_NS_MAX {
+            report.add(format!("{at}.{field}"), ns, "at most 1 s for a packet");
+        }
     }
 }
 

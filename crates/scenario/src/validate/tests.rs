@@ -2,7 +2,7 @@
 
 use crate::media::MediumSpec;
 use crate::types::{
-    Application, GsoMode, HistorySpec, NodeSpec, Route, Scenario, StackProfile, Transport,
+    Application, CpuSpec, GsoMode, HistorySpec, NodeSpec, Route, Scenario, StackProfile, Transport,
 };
 use crate::{DURATION_MAX_NS, HostSpec, Problem, fixture};
 use dragstrip_qdisc::{BfifoSpec, LossModel, NetemSpec, PfifoSpec, QdiscSpec};
@@ -155,6 +155,22 @@ fn a_host_of_2_2_has_little_to_set() {
         old("net.ipv4.tcp_sack", "1")(s);
         s.flows[0] = fixture::flow("flow", "cubic");
     });
+}
+
+#[test]
+fn a_packet_takes_a_processor_a_second_at_most() {
+    let cpu = |shared: Option<&str>, receive_ns, ack_ns, send_ns| {
+        let shared = shared.map(str::to_owned);
+        move |s: &mut Scenario| a(s).cpu = Some(CpuSpec { shared, receive_ns, ack_ns, send_ns })
+    };
+    let second = 1_000_000_000;
+    let mut good = fixture::scenario();
+    cpu(Some("machine"), second, second, second)(&mut good);
+    assert_eq!(good.validate(), Ok(()));
+    wrong("nodes[0].cpu.receive_ns", cpu(None, second + 1, 0, 0));
+    wrong("nodes[0].cpu.ack_ns", cpu(None, 0, second + 1, 0));
+    wrong("nodes[0].cpu.send_ns", cpu(None, 0, 0, second + 1));
+    wrong("nodes[0].cpu.shared", cpu(Some(" "), 0, 0, 0));
 }
 
 #[test]

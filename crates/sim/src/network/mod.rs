@@ -5,23 +5,25 @@
 //! an event, and on into the next stage as long as that one is fed by nobody else; it then waits in a lane, a
 //! FIFO with one pending event, for the instant at which it matters again.
 
+mod channel;
+mod processor;
 mod tunnel;
 
+pub(crate) use channel::{Channel, Station};
+pub(crate) use processor::{Processor, Processors};
 pub(crate) use tunnel::Tunnel;
 
 use crate::calendar::{Calendar, Source};
+use crate::hops::{END, PROCESSOR};
 use crate::lane::{Lane, Waiting};
 use crate::observer::{Event, Loss, Observer, Watch};
 use crate::packets::{Packet, Packets};
-use dragstrip_link::{Air, Header, Medium, Ring, SharedMedium, Transmitter};
+use dragstrip_link::{Header, Ring, SharedMedium, Transmitter};
 use dragstrip_packet::{Body, Ecn};
 use dragstrip_qdisc::{
     Backlog, ComputedFifo, Dequeue, Discipline, DropReason, Item, PacketId, Qdisc, Sink, Verdict,
 };
 use dragstrip_units::{Duration, Instant};
-
-/// An entry of the table of hops: a stage, or, with this bit, the port at the end of the path.
-pub(crate) const END: u32 = 1 << 31;
 
 /// Ethernet's header, which a frame's length counts.
 pub(crate) const ETHERNET_BYTES: u32 = 14;
@@ -77,93 +79,6 @@ impl Shared {
     /// Packets in the queue and in the ring.
     pub fn packets(&self) -> u32 {
         self.discipline.backlog().packets + self.ring.backlog().packets
-    }
-}
-
-/// A medium and the stages that lead to it.
-#[derive(Debug)]
-pub(crate) struct Channel {
-    pub medium: Medium,
-    pub stations: Vec<Station>,
-    /// Of the transmission that is being made.
-    pub outcomes: Vec<Outcome>,
-    /// When the next transmission is due.
-    pub source: Source,
-}
-
-/// A node's transmitter in a channel: one radio, however many links begin there.
-#[derive(Debug)]
-pub(crate) struct Station {
-    /// Its links' stages, served in turn.
-    pub stages: Vec<u32>,
-    pub turn: usize,
-    /// In the transmission that is being made.
-    pub transmitted: bool,
-}
-
-/// What became of a packet on the air; given up if it never arrives.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Outcome {
-    stage: usize,
-    packet: PacketId,
-    arrives: Option<Instant>,
-}
-
-/// A channel's stations during a transmission.
-struct OnAir<'a> {
-    stations: &'a mut [Station],
-    stages: &'a mut [Stage],
-    outcomes: &'a mut Vec<Outcome>,
-}
-
-impl OnAir<'_> {
-    fn stage(&self, station: usize) -> usize {
-        let Station { stages, turn, .. } = &self.stations[station];
-        stages[*turn] as usize
-    }
-
-    fn has_frames(&self, station: usize) -> bool {
-        match &self.stages[self.stage(station)].server {
-            Server::Shared(shared) => !shared.ring.is_empty(),
-            Server::Computed(_) | Server::Evented(_) | Server::Tunnel(_) => false,
-        }
-    }
-
-    /// Every station will send from the next of its links that has something to send.
-    fn choose_links(&mut self) {
-        for station in 0..self.stations.len() {
-            let links = self.stations[station].stages.len();
-            for _ in 0..links {
-                if self.has_frames(station) {
-                    break;
-                }
-                let turn = &mut self.stations[station].turn;
-                *turn = (*turn + 1) % links;
-            }
-        }
-    }
-}
-
-impl Air for OnAir<'_> {
-    fn ring(&mut self, station: usize) -> &mut Ring {
-        self.stations[station].transmitted = true;
-        let stage = self.stage(station);
-        match &mut self.stages[stage].server {
-            Server::Shared(shared) => &mut shared.ring,
-            Server::Computed(_) | Server::Evented(_) | Server::Tunnel(_) => {
-                unreachable!("a channel's stages are made with a ring")
-            }
-        }
-    }
-
-    fn delivered(&mut self, station: usize, item: Item, at: Instant) {
-        let stage = self.stage(station);
-        self.outcomes.push(Outcome { stage, packet: item.packet, arrives: Some(at) });
-    }
-
-    fn lost(&mut self, station: usize, item: Item) {
-        let stage = self.stage(station);
-        self.outcomes.push(Outcome { stage, packet: item.packet, arrives: None });
     }
 }
 
@@ -231,6 +146,7 @@ pub(crate) struct Network<O> {
     pub flow_keys: Vec<u32>,
     pub calendar: Calendar,
     pub channels: Vec<Channel>,
+    pub processors: Processors,
     /// Links whose first packet has to wait for ARP, by their first stage.
     pub resolutions: std::collections::BTreeMap<u32, Resolution>,
     pub watch: Watch<O>,
@@ -299,6 +215,9 @@ impl<O: Observer> Network<O> {
         let id = self.packets.insert(packet);
         self.sent = self.sent.wrapping_add(1); // for every packet, and 64 bits do not run over by ones
         self.watch.sent(&self.hops, first_hop, id, &self.packets, now);
+        if self.hops[first_hop as usize] & PROCESSOR != 0 {
+            return self.send_by_processor(id, first_hop, len, now);
+        }
         self.travel(id, first_hop, len, now, now)
     }
 
@@ -316,7 +235,7 @@ impl<O: Observer> Network<O> {
         let mut last = 0;
         loop {
             let entry = self.hops[hop as usize];
-            if entry & END != 0 {
+            if entry & (END | PROCESSOR) != 0 {
                 break;
             }
             let index = entry as usize;
@@ -398,6 +317,10 @@ impl<O: Observer> Network<O> {
         self.calendar.set(lane.source, lane.due());
         let entry = self.hops[hop as usize];
         if entry & END == 0 {
+            if entry & PROCESSOR != 0 {
+                self.receive_by_processor(id, hop, now);
+                return None;
+            }
             let len = self.packets.get(id).frame();
             self.travel(id, hop, len, now, now);
             return None;
@@ -516,62 +439,13 @@ impl<O: Observer> Network<O> {
         }
     }
 
-    /// Somebody's turn on a shared medium has come.
-    pub fn transmit(&mut self, index: usize, now: Instant) {
-        let channel = &mut self.channels[index];
-        let mut air = OnAir {
-            stations: &mut channel.stations,
-            stages: &mut self.stages,
-            outcomes: &mut channel.outcomes,
-        };
-        air.choose_links();
-        channel.medium.transmit(now, &mut air);
-        for outcome in 0..self.channels[index].outcomes.len() {
-            let Outcome { stage, packet, arrives } = self.channels[index].outcomes[outcome];
-            if let Some(at) = arrives {
-                let delay = self.stages[stage].delay;
-                self.leave(stage, packet, at + delay, now);
-            } else {
-                self.stages[stage].counters.dropped += 1;
-                let loss = Event::Dropped(Loss::Medium);
-                self.watch.at_stage(stage, loss, packet, &self.packets, now);
-                self.packets.remove(packet);
-            }
-        }
-        self.channels[index].outcomes.clear();
-        self.take_turns(index, now);
-        let channel = &self.channels[index];
-        self.calendar.set(channel.source, channel.medium.due());
-    }
-
-    /// Those that have transmitted fill their rings, and a node with several links serves the next one unless the
-    /// frame has to be repeated.
-    fn take_turns(&mut self, index: usize, now: Instant) {
-        for station in 0..self.channels[index].stations.len() {
-            let Station { stages, turn, transmitted } = &mut self.channels[index].stations[station];
-            if !std::mem::take(transmitted) {
-                continue;
-            }
-            let links = stages.len();
-            if let Server::Shared(shared) = &self.stages[stages[*turn] as usize].server
-                && !shared.ring.repeats()
-            {
-                *turn = (*turn + 1) % links;
-            }
-            for link in 0..links {
-                let stage = self.channels[index].stations[station].stages[link];
-                self.offer(stage as usize, now);
-            }
-        }
-    }
-
     /// A packet has left the stage `index` and reaches what follows at `at`.
     pub fn leave(&mut self, index: usize, id: PacketId, at: Instant, now: Instant) {
         let packet = self.packets.get(id);
         self.watch.at_stage(index, Event::Arrived, id, &self.packets, at);
         let (hop, len) = (packet.hop + 1, packet.frame());
         self.stages[index].counters.bytes += u64::from(len);
-        if at == now && self.hops[hop as usize] & END == 0 {
+        if at == now && self.hops[hop as usize] & (END | PROCESSOR) == 0 {
             self.travel(id, hop, len, at, now);
         } else {
             self.wait(Waiting { at, id, hop }, index, index);

@@ -1,6 +1,9 @@
 //! The loop: takes the earliest event and lets whoever waited for it act.
 
+mod layout;
 mod tunnel;
+
+pub(crate) use layout::Layout;
 
 use crate::apps::{App, Flow, FlowKind, Phase};
 use crate::calendar::{END_OF_TIME, Source};
@@ -16,82 +19,6 @@ use dragstrip_recording::{ProbeRow, QueueRow, ReceivedRow, Recording, RttRow, Wo
 use dragstrip_scenario::Scenario;
 use dragstrip_tcp::Outbox;
 use dragstrip_units::{Duration, Instant};
-
-/// How the sources of the calendar are numbered. Lanes come first: at equal times packets arrive before
-/// timers go off.
-#[derive(Debug)]
-pub(crate) struct Layout {
-    /// Lanes shared by the stages that lead to one node: 0 .. this.
-    pub shared_lanes: usize,
-    /// Watchdog number of each stage that needs one.
-    watchdogs: Vec<Option<u32>>,
-    /// Stage of each watchdog.
-    watched_stages: Vec<usize>,
-    channels: Source,
-    tick: Source,
-    own_lanes: Source,
-    endpoints: Source,
-    flows: Source,
-    probes: Source,
-    end: Source,
-}
-
-impl Layout {
-    pub fn new(
-        nodes: usize,
-        evented: &[bool],
-        channels: usize,
-        endpoints: usize,
-        flows: usize,
-        probes: usize,
-    ) -> Self {
-        let mut watchdogs = Vec::new();
-        let mut watched_stages = Vec::new();
-        for (stage, &evented) in evented.iter().enumerate() {
-            watchdogs.push(evented.then_some(watched_stages.len() as u32));
-            if evented {
-                watched_stages.push(stage);
-            }
-        }
-        let first_channel = (nodes + watched_stages.len()) as Source;
-        let tick = first_channel + channels as Source;
-        let own_lanes = tick + 1;
-        let first_endpoint = own_lanes + evented.len() as Source;
-        let first_flow = first_endpoint + endpoints as Source;
-        let first_probe = first_flow + flows as Source;
-        Self {
-            shared_lanes: nodes,
-            watchdogs,
-            watched_stages,
-            channels: first_channel,
-            tick,
-            own_lanes,
-            endpoints: first_endpoint,
-            flows: first_flow,
-            probes: first_probe,
-            end: first_probe + probes as Source,
-        }
-    }
-
-    /// How many sources there are: up to the tick, lanes of single stages, and the rest.
-    pub fn source_counts(&self) -> [usize; 3] {
-        let Self { own_lanes, endpoints, end, .. } = *self;
-        [own_lanes, endpoints - own_lanes, end - endpoints].map(|count| count as usize)
-    }
-
-    pub fn own_lane_source(&self, stage: usize) -> Source {
-        self.own_lanes + stage as Source
-    }
-
-    pub fn channel_source(&self, channel: usize) -> Source {
-        self.channels + channel as Source
-    }
-
-    pub fn watchdog_source(&self, stage: usize) -> Source {
-        let number = self.watchdogs[stage].unwrap_or(0);
-        self.shared_lanes as Source + number
-    }
-}
 
 /// A queue whose state is recorded.
 #[derive(Debug)]
@@ -225,6 +152,8 @@ impl<O: Observer> World<O> {
             } else {
                 self.on_probe((source - layout.probes) as usize);
             }
+        } else if source >= layout.processors {
+            self.on_processor((source - layout.processors) as usize);
         } else if source >= layout.own_lanes {
             self.on_lane(source - layout.own_lanes + layout.shared_lanes as u32);
         } else if source == layout.tick {
@@ -249,6 +178,15 @@ impl<O: Observer> World<O> {
         if let Some((id, port)) = self.network.arrive(lane, self.now) {
             self.deliver(id, port);
         }
+    }
+
+    /// A host's processor has done a packet that was received.
+    #[inline(never)]
+    fn on_processor(&mut self, processor: usize) {
+        if let Some((id, port)) = self.network.end_work(processor, self.now) {
+            self.deliver(id, port);
+        }
+        self.network.begin_work(processor, self.now);
     }
 
     /// A packet has reached the end of its path.

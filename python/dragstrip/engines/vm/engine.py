@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
@@ -128,6 +129,8 @@ def _not_here(scenario: Json, known: Iterable[str]) -> list[Refusal]:
             found.append(Refusal(f"{where}: profile", str(profile), expected))
         elif hz not in (None, TICK_HZ):
             found.append(Refusal(f"{where}: tick_hz", str(hz), f"{TICK_HZ}, as the kernel was built"))
+        if (cpu := host.get("cpu")) is not None:
+            found.append(Refusal(f"{where}: cpu", json.dumps(cpu), "none: a kernel takes the time that it takes"))
     for link in scenario["links"]:
         where, medium, qdisc = f"link {link['name']}", link.get("medium"), link.get("qdisc") or {}
         if qdisc["kind"] == "htb" and qdisc["leaf"]["kind"] == "noqueue":

@@ -1,0 +1,161 @@
+//! What hosts take of time for packets, worked out beforehand.
+
+use dragstrip_scenario::{CpuSpec, LinkSpec, NodeSpec, PfifoSpec, QdiscSpec, Scenario};
+use dragstrip_sim::{Data, Recording};
+use dragstrip_testkit::path::{datagrams, dumbbell, flow, link, ping};
+
+const US: u64 = 1_000;
+const MS: u64 = 1_000_000;
+
+fn run(scenario: &Scenario) -> Recording {
+    dragstrip_sim::run(scenario, &mut |_| true).expect("a valid scenario")
+}
+
+fn numbers<'a>(recording: &'a Recording, table: &str, column: &str) -> &'a [i64] {
+    let table = recording.tables.iter().find(|found| found.name == table).expect("a table");
+    let column = table.columns.iter().find(|found| found.name == column).expect("a column");
+    let Data::Int(values) = &column.data else { panic!("{} holds no numbers", column.name) };
+    values
+}
+
+/// One sender on a path of 1 Gbit/s and 20 ms, for 10 s.
+fn fast() -> Scenario {
+    let wire = LinkSpec {
+        rate_bps: Some(1_000_000_000),
+        qdisc: QdiscSpec::from(PfifoSpec { limit_packets: 10_000 }),
+        ..link("r", "d")
+    };
+    dumbbell(1, wire, 20 * MS, 10)
+}
+
+fn cpu(scenario: &mut Scenario, host: &str, cpu: CpuSpec) {
+    for node in &mut scenario.nodes {
+        if let NodeSpec::Host(spec) = node
+            && spec.name == host
+        {
+            spec.cpu = Some(cpu.clone());
+        }
+    }
+}
+
+fn costs(receive_us: u64, ack_us: u64, send_us: u64) -> CpuSpec {
+    CpuSpec {
+        shared: None,
+        receive_ns: receive_us * US,
+        ack_ns: ack_us * US,
+        send_ns: send_us * US,
+    }
+}
+
+fn shared(cpu: CpuSpec) -> CpuSpec {
+    CpuSpec { shared: Some("machine".to_owned()), ..cpu }
+}
+
+/// Payload acknowledged in the last five seconds, in packets of 1448 bytes per second.
+fn packets_per_second(scenario: &Scenario) -> f64 {
+    let recording = run(scenario);
+    let (times, acked) =
+        (numbers(&recording, "samples", "time_ns"), numbers(&recording, "samples", "bytes_acked"));
+    let half = times.partition_point(|&at| at < 5_000_000_000);
+    let last = times.len() - 1;
+    let seconds = (times[last] - times[half]) as f64 / 1e9;
+    (acked[last] - acked[half]) as f64 / 1448.0 / seconds
+}
+
+fn first_ping(scenario: &Scenario) -> i64 {
+    let mut scenario = scenario.clone();
+    scenario.flows = vec![datagrams("s0", "d", 8, 8)];
+    scenario.flows[0].start_ns = scenario.duration_ns - 50 * MS;
+    scenario.probes = vec![ping("s0", "d")];
+    numbers(&run(&scenario), "probes", "rtt_ns")[0]
+}
+
+/// A ping is sent and received twice; nobody has to wait, so that it does not matter whether a processor is shared.
+#[test]
+fn an_idle_ping_takes_what_its_packets_take() {
+    let idle = first_ping(&fast());
+    let mut own = fast();
+    cpu(&mut own, "s0", costs(1, 1_000, 20));
+    cpu(&mut own, "d", costs(300, 1_000, 4_000));
+    let mut one = fast();
+    cpu(&mut one, "s0", shared(costs(1, 1_000, 20)));
+    cpu(&mut one, "d", shared(costs(300, 1_000, 4_000)));
+    assert_eq!(first_ping(&own) - idle, 4_321 * US as i64);
+    assert_eq!(first_ping(&one) - idle, 4_321 * US as i64);
+}
+
+/// A processor that needs 100 µs for a packet takes 10,000 a second, wherever it stands; one that also sends an ACK for every second
+/// packet takes that many less.
+#[test]
+fn a_processor_limits_a_flow() {
+    for (sender, receiver, wanted) in [
+        (costs(0, 0, 100), costs(0, 0, 0), 10_000.0),
+        (costs(0, 0, 0), costs(100, 0, 0), 10_000.0),
+        (costs(0, 50, 75), costs(0, 0, 0), 10_000.0),
+        (costs(0, 0, 0), costs(75, 0, 50), 10_000.0),
+    ] {
+        let mut scenario = fast();
+        scenario.flows.push(flow("s0", "d", "reno"));
+        cpu(&mut scenario, "s0", sender.clone());
+        cpu(&mut scenario, "d", receiver.clone());
+        let found = packets_per_second(&scenario);
+        assert!((found / wanted - 1.0).abs() < 0.01, "{found} with {sender:?}, {receiver:?}");
+    }
+}
+
+/// Sender and receiver of 100 µs each: together on one processor half as much.
+#[test]
+fn hosts_that_share_a_processor_wait_for_each_other() {
+    for (of, wanted) in [
+        (CpuSpec::clone as fn(&CpuSpec) -> CpuSpec, 10_000.0),
+        (|cpu| shared(cpu.clone()), 5_000.0),
+    ] {
+        let mut scenario = fast();
+        scenario.flows.push(flow("s0", "d", "reno"));
+        cpu(&mut scenario, "s0", of(&costs(0, 0, 100)));
+        cpu(&mut scenario, "d", of(&costs(100, 0, 0)));
+        let found = packets_per_second(&scenario);
+        assert!((found / wanted - 1.0).abs() < 0.01, "{found}, not {wanted}");
+    }
+}
+
+/// The time between two packets of a burst is the processor's, where a queue behind it can be asked and where it is computed.
+#[test]
+fn a_burst_leaves_one_packet_at_a_time() {
+    for limit_packets in [None, Some(10_000)] {
+        let mut scenario = fast();
+        scenario.duration_ns = 15 * MS;
+        scenario.record.interval_ns = MS / 10;
+        scenario.links[1].delay_ns = 10 * MS;
+        scenario.flows.push(flow("s0", "d", "reno"));
+        let own = scenario.links.iter_mut().find(|link| link.from == "s0").expect("a link");
+        own.qdisc = limit_packets.map_or(QdiscSpec::NOQUEUE, |limit_packets| {
+            QdiscSpec::from(PfifoSpec { limit_packets })
+        });
+        cpu(&mut scenario, "s0", costs(0, 0, 400));
+        let recording = run(&scenario);
+        let times = numbers(&recording, "received", "time_ns");
+        let bytes = numbers(&recording, "received", "new_bytes");
+        let arrivals: Vec<i64> = times
+            .iter()
+            .zip(bytes)
+            .filter(|(_, bytes)| **bytes > 0)
+            .map(|(at, _)| at / 100_000)
+            .collect();
+        let gaps: Vec<i64> = arrivals.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        assert_eq!(gaps, [4; 9], "the initial window, in tenths of a millisecond: {arrivals:?}");
+    }
+}
+
+/// A processor that takes no time changes nothing.
+#[test]
+fn a_processor_without_costs_is_none() {
+    let mut scenario = fast();
+    scenario.flows.push(flow("s0", "d", "cubic"));
+    scenario.flows.push(flow("d", "s0", "bbr"));
+    scenario.probes.push(ping("s0", "d"));
+    let without = run(&scenario).hashes();
+    cpu(&mut scenario, "s0", costs(0, 0, 0));
+    cpu(&mut scenario, "d", costs(0, 0, 0));
+    assert_eq!(run(&scenario).hashes(), without);
+}
