@@ -15,6 +15,8 @@ PATH = "--rate 10mbit --rtt 40ms --queue 'bfifo limit 200kb'"
 GOOD = 'duration = "1s"\n[path]\nrate = "10mbit"\nrtt = "40ms"\nqueue = "bfifo limit 200kb"\n'
 ONE = f'{GOOD}[[flows]]\ncc = "reno"\n'
 """An experiment that runs."""
+OF_MEDIUM = ONE.replace('rate = "10mbit"', 'medium = "{0}"') + '[media.{0}]\nkind = "{0}"\n'
+"""One whose medium is called as its kind."""
 BYTE = "\udcff"
 """A byte that is not UTF-8, as Python hands it over from a command line."""
 
@@ -49,18 +51,18 @@ USAGE = [
     Case(f"compare {PATH} --repeat 0 reno", "--repeat"),
     Case(f"compare {PATH} --together=maybe reno", "--together"),
     Case("list extra", "extra"),
-    Case("show", "Missing argument 'experiment'"),
+    Case("show", "Missing argument 'EXPERIMENT'"),
     Case("show a b", "b"),
-    Case("run", "Missing argument 'experiment'"),
-    Case("report", "Missing argument 'folder'"),
+    Case("run", "Missing argument 'EXPERIMENT'"),
+    Case("report", "Missing argument 'FOLDER'"),
     Case("doctor extra", "extra"),
     Case("kernel", "Usage"),
     Case("kernel nope", "nope"),
-    Case("kernel use", "Missing argument 'path'"),
-    Case("new-algorithm", "Missing argument 'name'"),
-    Case("validate explain", "Missing argument 'case'"),
-    Case("validate record", "Missing argument 'folder'"),
-    Case("validate bands", "Missing argument 'file'"),
+    Case("kernel use", "Missing argument 'PATH'"),
+    Case("new-algorithm", "Missing argument 'NAME'"),
+    Case("validate explain", "Missing argument 'CASE'"),
+    Case("validate record", "Missing argument 'FOLDER'"),
+    Case("validate bands", "Missing argument 'FILE'"),
 ]
 
 EMPTY = [
@@ -137,6 +139,9 @@ QUEUES = [
 
 NAMES = [
     Case(f"compare {PATH} rneo", 'did you mean "reno"'),
+    Case(f"compare {PATH} cubic:beta=7", "got beta=7, expected a whole number from 512 to 1023 (cubic)"),
+    Case(f"compare {PATH} exp:factor=1", "got factor=1, expected a whole number from 2 to 16 (exp)"),
+    Case(f"compare {PATH} exp:nope=1", "nope"),
     Case(f"compare {PATH} RENO", "ALGORITHM"),
     Case(f"compare {PATH} reno,cubic", "ALGORITHM"),
     Case(f"compare {PATH} 'reno cubic'", "ALGORITHM"),
@@ -166,7 +171,7 @@ NAMES = [
     Case(f"compare {PATH} --sysctl =1 reno", "KEY=VALUE"),
     Case(f"compare {PATH} --sysctl net.ipv4.tcp_sak=0 reno", 'did you mean "net.ipv4.tcp_sack"'),
     Case(f"compare {PATH} --sysctl net.ipv4.tcp_sack=maybe reno", "--sysctl"),
-    Case(f"compare {PATH} --load mine.bpf.c reno", "together with engine vm"),
+    Case(f"compare {PATH} --load mine.bpf.c reno", "expected engine vm with it"),
     Case(f"compare {PATH} --engine vm --load mine.bpf.c reno", "expected a C file"),
 ]
 
@@ -251,7 +256,14 @@ EXPERIMENTS = [
     Case("run mine.toml", "claims", ONE + '[[claims]]\nid = "x"\n'),
     Case("run mine.toml", "probes", ONE + '[[probes]]\nfrom = "nobody"\nto = "d"\n'),
     Case("run mine.toml", "record", ONE + '[record]\ninterval = "0s"\n'),
-    Case("run mine.toml --duration 5", "duration: got '5'", ONE),
+    Case("run mine.toml --duration 5", "--duration: got '5'", ONE),
+    Case("run mine.toml --engine-option kernel=x", "--engine-option kernel: got 'x'", ONE),
+    Case("run mine.toml", "media.trace.file: is missing", OF_MEDIUM.format("trace")),
+    Case("run mine.toml", "media.adsl.rate: is missing", OF_MEDIUM.format("adsl")),
+    Case("run mine.toml", "media.wifi_g.rate: is missing", OF_MEDIUM.format("wifi_g")),
+    Case(
+        "run mine.toml", "media.trace.file: is missing (and 1 more)", OF_MEDIUM.format("trace") + "ring = 3\n"
+    ),
     Case("run mine.toml --duration 0s", "duration", ONE),
     Case("run mine.toml --repeat 0", "repeat", ONE),
     Case("run mine.toml --seed -1", "seed", ONE),
@@ -323,16 +335,22 @@ OTHERS = [
     Case("validate bu-cs655-2022 --only nonesuch", "--only: got 'nonesuch'"),
     Case("validate bu-cs655-2022 --set nonesuch", "PATH=VALUE"),
     Case("validate bu-cs655-2022 --set nonesuch=1", "nonesuch"),
-    Case("validate bu-cs655-2022 --grid x.toml", "--grid: got x.toml"),
-    Case("validate bu-cs655-2022 --duration 3", "duration: got '3'"),
-    Case("validate --set a=1", "--set"),
-    Case("validate --repeat 2", "--repeat: got 2"),
+    Case("validate bu-cs655-2022 --grid x.toml", "--grid: is for the grid of stored recordings"),
+    Case("validate bu-cs655-2022 --duration 3", "--duration: got '3'"),
+    Case("validate --set a=1", "--set: is for runs of an EXPERIMENT"),
+    Case("validate --repeat 2", "--repeat: is for runs of an EXPERIMENT"),
+    Case("validate --repeat 0", "--repeat"),
+    Case("validate --duration 3s", "--duration: is for runs of an EXPERIMENT"),
+    Case("kernel lst", "Did you mean 'list'"),
+    Case("kernel list extra", "extra"),
+    Case("kernel fetch --nope", "--nope"),
+    Case("help nonesuch", "a topic"),
     Case("validate --grid nowhere.toml", "nowhere.toml"),
     Case("validate --grid mine.toml", "mine.toml", "x"),
     Case("validate --grid mine.toml", "mine.toml", ONE),
     Case("validate --recordings nowhere", "nowhere"),
     Case("validate --only nonesuch", "nonesuch"),
-    Case("validate --load exp.bpf.c", "only with EXPERIMENT"),
+    Case("validate --load exp.bpf.c", "--load: is for runs of an EXPERIMENT"),
     Case("validate explain nonesuch", "nonesuch"),
     Case("validate record out nonesuch", "nonesuch"),
     Case("validate record out --seeds 0", "--seeds"),
@@ -344,7 +362,7 @@ OTHERS = [
     Case("kernel use mine.toml", "bzImage", "x"),
     Case("kernel use .", "vmlinuz"),
     Case("kernel use /dev/null", "PATH"),
-    Case("run caia-110729a/adsl1 --load mine.bpf.c", "together with engine vm"),
+    Case("run caia-110729a/adsl1 --load mine.bpf.c", "expected engine vm with it"),
 ]
 
 CASES = USAGE + EMPTY + QUANTITIES + QUEUES + NAMES + PLACES + EXPERIMENTS + SWEEPS + OTHERS
@@ -375,6 +393,39 @@ def test_one_line_the_right_status_and_nothing_left(
     assert case.message in err
     assert sorted(tmp_path.iterdir()) == ([tmp_path / "mine.toml"] if case.text is not None else [])
     assert case.text is None or (tmp_path / "mine.toml").read_text() == case.text
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("kernel fetch", "kernels"),
+        (f"compare {PATH} --engine vm --duration 1s reno", "engine vm: "),
+        ("kernel use 6.1", "PATH: got '6.1'"),
+    ],
+)
+@pytest.mark.parametrize("place", ["/proc/dragstrip", "/dev/null"])
+def test_a_cache_that_cannot_be_written(
+    line: str,
+    message: str,
+    place: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for tool in ("apt-get", "apt-cache", "dpkg-deb"):  # asked for nothing before the folder is there
+        (tmp_path / tool).write_text("#!/bin/sh\ntouch asked\n")
+        (tmp_path / tool).chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("DRAGSTRIP_CACHE", place)
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    assert dragstrip(line, monkeypatch) in (1, 2)
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("error: ")
+    assert err.count("\n") == 1
+    assert message in err
+    assert not list((tmp_path / "here").iterdir())
 
 
 def test_there_are_enough_of_them() -> None:

@@ -124,7 +124,9 @@ def reworded(build: Callable[[], T]) -> T:
     try:
         return build()
     except BadInputError as error:
-        raise BadInputError(option(error.field), Raw(error.value), error.expected, "command line") from None
+        _, of_algorithm, name = error.field.rpartition(".cc_options.")
+        value = f"{name}={error.value}" if of_algorithm and error.value else error.value
+        raise BadInputError(option(error.field), Raw(value), error.expected, "command line") from None
 
 
 def option(field: str) -> str:

@@ -38,6 +38,10 @@ class BadInputError(DragstripError):
         return BadInputError(self.field, Raw(self.value), self.expected, source)
 
 
+class Note(UserWarning):
+    """Something that is done as it was written, and that its writer may not have meant."""
+
+
 class FaultError(DragstripError):
     """A fault of ours: its text asks for a report."""
 

@@ -735,7 +735,14 @@ def rebuilt(content: dict[str, Any], changed: Mapping[str, Any]) -> tuple[Experi
             if profile != own and profile.partition("-")[0] == str(own).partition("-")[0]:
                 replaced.add(profile)
                 host["profile"] = own
-    return Experiment.build({**content, **changed}, "command line"), sorted(replaced)
+    try:
+        return Experiment.build({**content, **changed}, "command line"), sorted(replaced)
+    except BadInputError as error:
+        field, dot, inner = error.field.partition(".")
+        if field not in changed:
+            raise
+        option = "--engine-option " if field == "engine_options" and dot else f"--{field}{dot}"
+        raise BadInputError(f"{option}{inner}", Raw(error.value), error.expected, error.source) from None
 
 
 _Read = TypeVar("_Read", bound=Part)
@@ -753,7 +760,8 @@ def explain(error: ValidationError, model: type[BaseModel], source: str = "") ->
     """The first of pydantic's complaints as one line in our words, and how many more there are."""
     complaints = error.errors()
     first = _most_telling(complaints)
-    located = [part for part in first["loc"] if part not in _TAGS]
+    tags = _tags(first["loc"])
+    located = [part for at, part in enumerate(first["loc"]) if at not in tags]
     field = dotted(located)
     more = f" (and {len(complaints) - 1} more)" if len(complaints) > 1 else ""
     return BadInputError(field, _value(first), _expected(first, model, located) + more, source)
@@ -762,9 +770,10 @@ def explain(error: ValidationError, model: type[BaseModel], source: str = "") ->
 def _most_telling(complaints: list[ErrorDetails]) -> ErrorDetails:
     """The first; where a union was tried member by member, the one that went deepest."""
     first = complaints[0]
-    if not any(part in _TAGS for part in first["loc"]):
+    tags = _tags(first["loc"])
+    if not tags:
         return first
-    stem = first["loc"][: min(at for at, part in enumerate(first["loc"]) if part in _TAGS)]
+    stem = first["loc"][: tags[0]]
     same = [complaint for complaint in complaints if complaint["loc"][: len(stem)] == stem]
     return max(same, key=lambda complaint: len(complaint["loc"]))
 
@@ -774,6 +783,14 @@ _TAGS = {
     *("adsl", "wifi_g", "wifi_n", "homeplug_av", "modem", "ethernet_hub", "trace"),
 }
 """What pydantic adds to a location to name the member of a union."""
+_NAMED = ("media", "hosts")
+"""Tables whose entries are called as people like: `[media.trace]` is no member of a union."""
+
+
+def _tags(location: Sequence[int | str]) -> list[int]:
+    """Where in a location pydantic's additions stand."""
+    named = bool(location) and location[0] in _NAMED
+    return [at for at, part in enumerate(location) if part in _TAGS and not (named and at == 1)]
 
 
 def dotted(location: Sequence[int | str]) -> str:

@@ -6,6 +6,7 @@ installed and nothing needs root.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import re
@@ -19,6 +20,7 @@ from dragstrip import outside, sums
 from dragstrip.cache import cache
 from dragstrip.errors import BadInputError, DragstripError, nearest
 from dragstrip.files import DamagedError, make_folder, read_json, replacing, scratch, write_json, write_text
+from dragstrip.spoken import Spoken
 
 ARCHITECTURE = "amd64"
 NEWEST = f"linux-image-{ARCHITECTURE}"
@@ -117,15 +119,21 @@ def fetch(version: str | None = None) -> Kernel:
     for tool in ("apt-get", "apt-cache", "dpkg-deb"):
         if shutil.which(tool) is None:
             raise DragstripError(f"`kernel fetch` needs {tool} (Debian); `kernel use PATH` takes any kernel")
-    package = _package(version)
-    name = package.removeprefix("linux-image-")
-    known = {kernel.name: kernel for kernel in kernels()}
-    if name not in known or not known[name].package_sha256 or not _sound(known[name]):
-        with scratch("kernel") as folder:
-            unpacked, digest = _download(package, folder)
-            image, modules = unpacked / "boot" / f"vmlinuz-{name}", unpacked / "lib" / "modules" / name
-            _keep(name, image, modules, package=package, package_sha256=digest)
+    make_folder(cache() / "kernels")
+    with scratch("kernel", cache() / "kernels"):
+        pass  # before a download that could not be kept
+    with contextlib.closing(Spoken()) as speaker:
+        speaker.doing(lambda: "asking apt for kernels ...")
+        package = _package(version)
+        name = package.removeprefix("linux-image-")
         known = {kernel.name: kernel for kernel in kernels()}
+        if name not in known or not known[name].package_sha256 or not _sound(known[name]):
+            with scratch("kernel") as folder:
+                unpacked, digest = _download(package, folder, speaker)
+                image, modules = unpacked / "boot" / f"vmlinuz-{name}", unpacked / "lib" / "modules" / name
+                speaker.doing(lambda: f"copying {name} and its modules ...")
+                _keep(name, image, modules, package=package, package_sha256=digest)
+            known = {kernel.name: kernel for kernel in kernels()}
     choose(name)
     return known[name]
 
@@ -219,14 +227,16 @@ SIGNED_ONLY = ("-o", "APT::Get::AllowUnauthenticated=false", "-o", "Acquire::All
 """Whatever apt.conf allows, the package is of an index with a signature."""
 
 
-def _download(package: str, scratch: Path) -> tuple[Path, str]:
+def _download(package: str, scratch: Path, speaker: Spoken) -> tuple[Path, str]:
     """The unpacked package and its SHA-256, which is the one in the archive's index."""
     listed = _apt("apt-get", "download", "--print-uris", *SIGNED_ONLY, package, folder=scratch)
-    expected = re.search(r" SHA256:([0-9a-f]{64})$", listed.strip())
+    expected = re.search(r" (\d+) SHA256:([0-9a-f]{64})$", listed.strip())
     if expected is None:
         raise DragstripError(
             f"{package}: the archive's index gives no SHA-256: {listed.strip() or 'nothing'}"
         )
+    size = int(expected[1])
+    speaker.doing(lambda: f"downloading {package}: {_weight(scratch) / 1e6:.0f} of {size / 1e6:.0f} MB ...")
     done = subprocess.run(  # noqa: S603
         ["apt-get", "download", *SIGNED_ONLY, package],  # noqa: S607
         cwd=scratch,
@@ -238,11 +248,17 @@ def _download(package: str, scratch: Path) -> tuple[Path, str]:
     if done.returncode != 0 or len(files) != 1:
         raise DragstripError(f"apt-get download {package}: {done.stderr.strip()}")
     digest = hashlib.sha256(outside.content(files[0], what="a package")).hexdigest()
-    if digest != expected[1]:
-        raise DragstripError(f"{package}: its SHA-256 is {digest}, the archive's index has {expected[1]}")
+    if digest != expected[2]:
+        raise DragstripError(f"{package}: its SHA-256 is {digest}, the archive's index has {expected[2]}")
     unpacked = scratch / "unpacked"
+    speaker.doing(lambda: f"unpacking {package} ...")
     subprocess.run(["dpkg-deb", "-x", str(files[0]), str(unpacked)], check=True)  # noqa: S603, S607
     return unpacked, digest
+
+
+def _weight(folder: Path) -> int:
+    """Bytes of the files that have arrived so far."""
+    return sum(file.stat().st_size for file in folder.glob("*.deb*") if file.is_file())
 
 
 def _keep(name: str, image: Path, modules: Path, *, package: str = "", package_sha256: str = "") -> None:

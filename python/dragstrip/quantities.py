@@ -6,6 +6,7 @@ written back with a unit, so that a dumped experiment can be read again.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Annotated, TypeAlias, TypeVar
 
@@ -13,6 +14,7 @@ from pydantic import BeforeValidator, PlainSerializer
 from pydantic_core import PydanticCustomError
 
 from dragstrip import _core
+from dragstrip.errors import Note
 
 T = TypeVar("T")
 
@@ -34,9 +36,18 @@ def _from_text(parse: Callable[[str], T], example: str) -> Callable[[object], T]
     return read
 
 
+def _rate(text: str) -> int:
+    bps = _core.parse_rate(text)
+    if text.lower().endswith("bps"):
+        meant = f"{text[:-3].lower()}bit for bits"
+        note = f"{text} is {bps / 1e6:g} Mbit/s: tc reads bps as bytes per second; {meant}"
+        warnings.warn(note, Note, stacklevel=2)
+    return bps
+
+
 Rate: TypeAlias = Annotated[
     int,
-    BeforeValidator(_from_text(_core.parse_rate, "10mbit")),
+    BeforeValidator(_from_text(_rate, "10mbit")),
     PlainSerializer(lambda bps: rate_text(bps), return_type=str),
 ]
 """Bits per second."""

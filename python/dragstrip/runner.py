@@ -11,6 +11,7 @@ import hashlib
 import itertools
 import json
 import shutil
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -18,8 +19,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dragstrip import _core, built, engines, sums
-from dragstrip.errors import BadInputError, DragstripError
-from dragstrip.expand import PlannedRun, expand
+from dragstrip.errors import BadInputError, DragstripError, Note
+from dragstrip.expand import PlannedRun, draws, expand
 from dragstrip.experiment import Experiment
 from dragstrip.files import NotWrittenError, is_held, only_one, remove_drafts, write_json, writing
 from dragstrip.machine import release_memory
@@ -77,8 +78,17 @@ class Job:
 
 
 def plan(experiment: Experiment, source: str = "") -> Plan:
-    """Checks everything that can be checked before anything is written; raises `BadInputError`."""
+    """Checks everything that can be checked before anything is written; raises `BadInputError`.
+
+    Repeats that could only be copies of the first are left out, with a `Note`.
+    """
     runs = expand(experiment, source)
+    if _copies(experiment, runs):
+        name = f"{experiment.name}: " if source else ""
+        note = f"{name}nothing here is random: every run is made once, not {experiment.repeat} times"
+        warnings.warn(note, Note, stacklevel=2)
+        experiment = experiment.model_copy(update={"repeat": 1})
+        runs = expand(experiment, source)
     if not (experiment.claims or experiment.flow_tables or experiment.ablations):
         return Plan(experiment, runs, source)
     from dragstrip.ablations import ablated  # what measures loads Arrow: not before it is needed
@@ -87,6 +97,15 @@ def plan(experiment: Experiment, source: str = "") -> Plan:
     check(experiment, runs, source)
     graded_on = experiment.model_copy(update={"engine": experiment.engines[0]})
     return Plan(experiment, runs, source, list(ablated(graded_on, source)))
+
+
+def _copies(experiment: Experiment, runs: Sequence[PlannedRun]) -> bool:
+    """Whether repeats would be the same to the byte, and nothing asks for one of them by its number."""
+    if experiment.repeat == 1 or any(draws(run) for run in runs if run.repeat == 0):
+        return False
+    claimed = [part for claim in experiment.claims for part in (claim.where, claim.over or {}, {claim.by: 0})]
+    tables = [table.where for table in experiment.flow_tables]
+    return not any("repeat" in selector for selector in (*claimed, *tables))
 
 
 def execute(

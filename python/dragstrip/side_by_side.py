@@ -65,13 +65,14 @@ def plans(chosen: Chosen) -> list[Plan]:
 
 def _changed(experiment: Experiment, chosen: Chosen) -> Experiment:
     content = experiment.content()
+    changed = {"engine": PAIR}
     for part in ("claims", "ablations", "flow_tables"):
         content.pop(part, None)
     content["repeat"] = chosen.repeat or REPEATS
     if chosen.load:
         content["load"] = chosen.load
     if chosen.duration is not None:
-        content["duration"] = chosen.duration
+        changed["duration"] = chosen.duration
         for alternative in content.get("alternatives", []):
             alternative["set"].pop("duration", None)
     for setting in chosen.settings:
@@ -79,7 +80,7 @@ def _changed(experiment: Experiment, chosen: Chosen) -> Experiment:
         if not (path.strip() and equals and value.strip()):
             raise BadInputError("--set", setting, "PATH=VALUE, such as hosts.*.tick_hz=250", "command line")
         content = assign(content, [(path.strip(), _value(value.strip()))], "command line")
-    return rebuilt(content, {"engine": PAIR})[0]
+    return rebuilt(content, changed)[0]
 
 
 def _needed(run: PlannedRun, repeat: int | None, model: str) -> bool:

@@ -85,7 +85,7 @@ def test_an_option_is_from_the_experiments_folder_and_a_wrong_one_is_named(
             "recording = 'x'",
             "recording: got 'x', expected an option of engine stored (recordings); did you mean \"recordings\"?",
         ),
-        ("kernel = '6.1'", "kernel: got '6.1', expected it together with engine vm"),
+        ("kernel = '6.1'", "kernel: got '6.1', expected engine vm with it"),
         ("recordings = ['a', 'b']", "recordings: got"),
     ):
         file.write_text(f"{text}[engine_options]\n{wrong}\n")

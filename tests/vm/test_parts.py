@@ -21,6 +21,7 @@ from dragstrip.engines.vm.image import initramfs
 from dragstrip.engines.vm.window import ANSWERED, BODY, FAILED, REFUSED, Window
 from dragstrip.errors import BadInputError, DragstripError
 from dragstrip.files import DamagedError
+from dragstrip.spoken import Spoken
 
 
 def a_kernel(folder: Path, name: str) -> Path:
@@ -168,6 +169,21 @@ def test_a_fetched_kernel_keeps_the_hash_that_the_index_has(archive: Path) -> No
     assert kernel.as_json(fetched)["package_sha256"] == fetched.package_sha256
     (archive / "package").unlink()
     assert kernel.fetch("6.1-a") == fetched  # not again
+
+
+def test_fetching_says_how_far_it_is(
+    archive: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    size = (archive / "package").stat().st_size
+    listed = (archive / "listed").read_text().replace("x.deb 7 ", f"x.deb {size} ")
+    (archive / "listed").write_text(listed)
+    program = archive.parent / "programs" / "apt-get"
+    program.write_text(program.read_text() + "import time; time.sleep(1)\n")
+    monkeypatch.setattr(kernel, "Spoken", lambda: Spoken(0.2))
+    kernel.fetch("6.1-a")
+    said = capsys.readouterr().err
+    assert "asking apt for kernels ...\n" in said
+    assert f"downloading linux-image-6.1-a: {size / 1e6:.0f} of {size / 1e6:.0f} MB ...\n" in said
 
 
 def test_a_package_that_is_not_the_indexs_is_refused(archive: Path) -> None:

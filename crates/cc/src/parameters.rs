@@ -99,6 +99,6 @@ impl<'a> Parameters<'a> {
             Range::UpTo(from, other) => Range::Whole(from, self.whole(other)),
             Range::Whole(..) | Range::OneOf(_) | Range::Real(..) | Range::Switch => parameter.range,
         };
-        (!range.contains(value)).then(|| format!("{range} instead of {value}"))
+        (!range.contains(value)).then(|| range.to_string())
     }
 }

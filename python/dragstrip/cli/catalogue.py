@@ -9,8 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from dragstrip import _core
-from dragstrip.cli.completion import experiments as known_experiments
-from dragstrip.cli.options import JsonFlag
+from dragstrip.cli.options import Experiment, JsonFlag
 from dragstrip.cli.output import print_json
 
 Row = dict[str, Any]
@@ -62,11 +61,11 @@ def list_(
 
 def _experiments() -> list[Row]:
     from dragstrip import catalogue
-    from dragstrip.experiment import Experiment
+    from dragstrip.experiment import Experiment as Read
 
     entries = []
     for name, file in catalogue.files().items():
-        experiment = Experiment.read(file)
+        experiment = Read.read(file)
         entries.append({"name": name, "title": experiment.title, "claims": len(experiment.claims)})
     return entries
 
@@ -127,9 +126,7 @@ def _cell(value: object) -> str:
 
 
 def show(
-    experiment: Annotated[
-        str, typer.Argument(help="Name in the catalogue, or a TOML file.", autocompletion=known_experiments)
-    ],
+    experiment: Experiment,
     as_json: JsonFlag = False,
 ) -> None:
     """Show an experiment: what it runs, and its claims.

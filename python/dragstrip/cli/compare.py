@@ -9,9 +9,9 @@ import typer
 from dragstrip.cli import completion, words
 from dragstrip.cli.execute import check_twice, execute
 from dragstrip.cli.options import (
-    BOTH,
     Check,
     EngineOption,
+    Engines,
     Figures,
     JsonFlag,
     Load,
@@ -26,7 +26,7 @@ def compare(
     algorithms: Annotated[
         list[str],
         typer.Argument(
-            metavar="ALGORITHM...",
+            metavar="ALGORITHM",
             help="Such as reno cubic:beta=0.8 bbr*4@20ms: options, number of flows, own RTT.",
             autocompletion=completion.algorithms,
         ),
@@ -35,17 +35,19 @@ def compare(
         str | None,
         typer.Option(
             "--path",
-            help="A known path, such as 'home DSL' (dragstrip list --paths).",
+            metavar="NAME",
+            help="A path by name, such as 'home DSL' (dragstrip list --paths).",
             autocompletion=completion.paths,
         ),
     ] = None,
     rate: Annotated[
-        str | None, typer.Option("--rate", help="Rate of the bottleneck, such as 10mbit.")
+        str | None, typer.Option("--rate", metavar="RATE", help="Rate of the bottleneck, such as 10mbit.")
     ] = None,
     medium: Annotated[
         str | None,
         typer.Option(
             "--medium",
+            metavar="NAME",
             help="Instead of a rate: adsl2, wifi-n, ... (dragstrip list --media).",
             autocompletion=completion.media,
         ),
@@ -55,45 +57,62 @@ def compare(
         typer.Option("--trace", metavar="FILE", help="Instead of a rate: a recorded link (mahimahi format)."),
     ] = None,
     rtt: Annotated[
-        str | None, typer.Option("--rtt", help="Round-trip time of the empty path, such as 40ms.")
+        str | None,
+        typer.Option("--rtt", metavar="TIME", help="Round-trip time of the empty path, such as 40ms."),
     ] = None,
     queue: Annotated[
         str | None,
         typer.Option(
-            "--queue", help="Queue of the bottleneck: 1bdp, 100ms, or as tc has it: 'bfifo limit 200kb'."
+            "--queue",
+            metavar="QUEUE",
+            help="Queue of the bottleneck: 1bdp, 100ms, or in tc's words: 'bfifo limit 200kb', fq_codel.",
         ),
     ] = None,
     workload: Annotated[
         str,
         typer.Option(
             "--workload",
+            metavar="NAME",
             help="What the flows do: bulk, web, rrul (dragstrip list --workloads).",
             autocompletion=completion.workloads,
         ),
     ] = "bulk",
-    duration: Annotated[str, typer.Option("--duration", help="Duration of each run, such as 30s.")] = "30s",
-    flows: Annotated[int, typer.Option("--flows", min=1, help="Number of flows of each algorithm.")] = 1,
+    duration: Annotated[
+        str, typer.Option("--duration", metavar="TIME", help="Duration of each run, such as 30s.")
+    ] = "30s",
+    flows: Annotated[
+        int, typer.Option("--flows", metavar="N", min=1, help="Number of flows of each algorithm.")
+    ] = 1,
     both_ways: Annotated[
-        bool, typer.Option("--both-ways", help="Also run as many flows from the receiver to the senders.")
+        bool, typer.Option("--both-ways", help="Also run as many flows in the other direction.")
     ] = False,
     stagger: Annotated[
-        str | None, typer.Option("--stagger", help="Start the flows of a run this far apart, such as 5s.")
+        str | None,
+        typer.Option(
+            "--stagger", metavar="TIME", help="Time between the starts of a run's flows, such as 5s."
+        ),
     ] = None,
     loss: Annotated[
-        str | None, typer.Option("--loss", help="Random packet loss behind the bottleneck, such as 1%.")
+        str | None,
+        typer.Option("--loss", metavar="SHARE", help="Random packet loss behind the bottleneck, such as 1%."),
     ] = None,
     jitter: Annotated[
         str | None,
         typer.Option(
-            "--jitter", help="Delay each packet by 0 to twice this, such as 5ms; packets are reordered."
+            "--jitter",
+            metavar="TIME",
+            help="Delay each packet by 0 to twice this, such as 5ms; packets are reordered.",
         ),
     ] = None,
     up_rate: Annotated[
         str | None,
-        typer.Option("--up-rate", help="Rate of the return path, such as 1mbit; default: unlimited."),
+        typer.Option(
+            "--up-rate", metavar="RATE", help="Rate of the return path, such as 1mbit; default: unlimited."
+        ),
     ] = None,
     up_medium: Annotated[
-        str | None, typer.Option("--up-medium", help="Medium of the return path, instead of a rate.")
+        str | None,
+        typer.Option("--up-medium", metavar="NAME", help="Medium of the return path, instead of a rate."),
     ] = None,
     up_trace: Annotated[
         str | None,
@@ -101,9 +120,12 @@ def compare(
             "--up-trace", metavar="FILE", help="Recorded link of the return path, instead of a rate."
         ),
     ] = None,
-    up_queue: Annotated[str | None, typer.Option("--up-queue", help="Queue of the return path.")] = None,
+    up_queue: Annotated[
+        str | None, typer.Option("--up-queue", metavar="QUEUE", help="Queue of the return path.")
+    ] = None,
     ecn: Annotated[
-        bool, typer.Option("--ecn", help="Negotiate ECN; whether the queue marks is part of --queue.")
+        bool,
+        typer.Option("--ecn", help="Negotiate ECN. Queues that mark: fq_codel, 'codel ecn', 'red ... ecn'."),
     ] = False,
     sysctl: Annotated[
         list[str] | None,
@@ -113,21 +135,28 @@ def compare(
         str | None,
         typer.Option(
             "--link",
-            help="Bottleneck: htb, a shaper as tc sets it up, or wire, ideal store and forward.",
+            metavar="KIND",
+            help="Bottleneck: htb, a shaper as set up by tc, or wire, an ideal store-and-forward link.",
             show_default="htb",
         ),
     ] = None,
     gso: Annotated[
-        str, typer.Option("--gso", help="Generic segmentation offload: auto, as Linux does, or off.")
+        str,
+        typer.Option(
+            "--gso", metavar="auto|off", help="Generic segmentation offload: auto, as Linux does, or off."
+        ),
     ] = "auto",
     together: Annotated[
         bool, typer.Option("--together", help="Run all algorithms on the path at once.")
     ] = False,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of everything random.")] = 1,
+    seed: Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Seed of the random numbers.")] = 1,
     repeat: Annotated[
-        int, typer.Option("--repeat", min=1, help="Run everything this often, with seeds counting up.")
+        int,
+        typer.Option(
+            "--repeat", metavar="N", min=1, help="Number of repeats; their seeds count up from --seed."
+        ),
     ] = 1,
-    engine: Annotated[str, typer.Option("--engine", help=BOTH)] = "sim",
+    engine: Engines = "sim",
     engine_option: EngineOption = None,
     load: Load = None,
     time_limit: TimeLimit = None,
@@ -137,7 +166,7 @@ def compare(
     report: Report = True,
     figures: Figures = None,
     show: Annotated[
-        bool, typer.Option("--show", help="Print the experiment that this means, as TOML; run nothing.")
+        bool, typer.Option("--show", help="Print the comparison as an experiment in TOML; run nothing.")
     ] = False,
     as_json: JsonFlag = False,
 ) -> None:
@@ -188,14 +217,9 @@ def compare(
 
         typer.echo(toml.written(described.content()), nl=False)
         return
-    from dragstrip.expand import draws
     from dragstrip.runner import plan  # after a misspelt option was reported: it loads Arrow
 
     planned = reworded(lambda: plan(described))
-    if repeat > 1 and not any(draws(run) for run in planned.runs):
-        note = f"Nothing here draws random numbers: one run instead of {repeat}, all the same."
-        typer.echo(note, err=True)
-        planned = plan(described.model_copy(update={"repeat": 1}))
     if check:
         check_twice(planned, out, workers, limits, as_json)
     else:

@@ -15,12 +15,13 @@ import errno
 import io
 import os
 import sys
+import warnings
 from collections.abc import Callable
 from typing import Any, NoReturn, TextIO
 
 import typer
 
-from dragstrip.errors import BadInputError, DragstripError, FaultError, of_system
+from dragstrip.errors import BadInputError, DragstripError, FaultError, Note, of_system
 from dragstrip.outside import one_line
 
 FAILED = 1
@@ -37,7 +38,10 @@ def run(program: Callable[[], object]) -> NoReturn:
     outputs = _outputs()
     try:
         _refuse_empty(sys.argv[1:])
-        status = program()
+        with warnings.catch_warnings():
+            warnings.simplefilter("once", Note)
+            warnings.showwarning = _noted(warnings.showwarning)
+            status = program()
         sys.stdout.flush()
     except typer.exceptions.TyperException as error:
         context = getattr(error, "ctx", None)
@@ -76,6 +80,18 @@ def run(program: Callable[[], object]) -> NoReturn:
             unread = output.failure.errno in (errno.EPIPE, errno.EBADF)
             _fail("" if unread else f"standard output: {of_system(output.failure)}", FAILED)
     sys.exit(status if isinstance(status, int) else 0)
+
+
+def _noted(otherwise: Callable[..., None]) -> Callable[..., None]:
+    """Shows our own notes as one line; other warnings as before."""
+
+    def show(message: Warning | str, category: type[Warning], *rest: Any, **more: Any) -> None:
+        if issubclass(category, Note):
+            sys.stderr.write(f"note: {one_line(str(message))}\n")
+        else:
+            otherwise(message, category, *rest, **more)
+
+    return show
 
 
 def _status(error: BaseException | None) -> int:

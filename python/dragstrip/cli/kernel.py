@@ -9,10 +9,14 @@ import typer
 from dragstrip.cli.options import JsonFlag
 from dragstrip.cli.output import print_json, say
 
-app = typer.Typer(no_args_is_help=True, help="Kernels for --engine vm: list, fetch, use.")
+app = typer.Typer(
+    no_args_is_help=True,
+    help="Kernels for --engine vm: list, fetch, use.",
+    epilog="Example: dragstrip kernel fetch",
+)
 
 
-@app.command("list")
+@app.command("list", short_help="List the kernels in the cache.")
 def list_(as_json: JsonFlag = False) -> None:
     """List the kernels in the cache; the one in use is marked.
 
@@ -31,31 +35,44 @@ def list_(as_json: JsonFlag = False) -> None:
         say(f"{mark} {one.name}  {one.package or one.folder}")
 
 
-@app.command()
+@app.command(short_help="Get a kernel from the Debian archive.")
 def fetch(
     version: Annotated[
-        str | None, typer.Argument(help="A package, its release, or the beginning of one, such as 6.12.")
+        str | None,
+        typer.Argument(
+            metavar="VERSION",
+            help="A release or its beginning, such as 6.12; default: the archive's current kernel.",
+        ),
     ] = None,
 ) -> None:
-    """Get a kernel from the Debian archive through apt (no root, nothing is installed), and use it.
+    """Get a kernel from the Debian archive, and use it from now on.
+
+    It comes through apt, as a package of some 70 MB. Nothing is installed and no root is needed.
 
     Example: dragstrip kernel fetch
+
+    Example: dragstrip kernel fetch 6.12
     """
     from dragstrip import kernel
 
     say(f"In use: {kernel.fetch(version).name}")
 
 
-@app.command()
+@app.command(short_help="Choose a kernel, or take one's own into the cache.")
 def use(
     path: Annotated[
         str,
-        typer.Argument(help="A name of `kernel list`, a file vmlinuz-NAME, or a folder with boot and lib."),
+        typer.Argument(
+            metavar="PATH",
+            help="A name of `kernel list`, a file vmlinuz-NAME, or a folder with boot and lib.",
+        ),
     ],
 ) -> None:
-    """Use a kernel from now on: one from the cache, or a file or folder that is taken into it.
+    """Use a kernel from now on: one in the cache, or an image or folder, which is copied there.
 
     Example: dragstrip kernel use 6.1.0-56-amd64
+
+    Example: dragstrip kernel use /boot/vmlinuz-6.1.0-56-amd64
     """
     from dragstrip import kernel
 

@@ -1,4 +1,4 @@
-"""Options that several commands have."""
+"""Options and arguments that several commands have."""
 
 from __future__ import annotations
 
@@ -8,31 +8,69 @@ from typing import Annotated
 import typer
 
 from dragstrip import engines
+from dragstrip.cli import completion
 
+NAMED = "Name in the catalogue, or a TOML file."
+Experiment = Annotated[
+    str, typer.Argument(metavar="EXPERIMENT", help=NAMED, autocompletion=completion.experiments)
+]
+ExperimentOrNone = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="EXPERIMENT", help=NAMED, autocompletion=completion.experiments, show_default=False
+    ),
+]
+Repeat = Annotated[
+    int | None,
+    typer.Option(
+        "--repeat", metavar="N", min=1, help="Number of repeats (seeds), instead of the experiment's."
+    ),
+]
+Seed = Annotated[
+    int | None,
+    typer.Option("--seed", metavar="N", min=0, help="Seed of the first repeat, instead of the experiment's."),
+]
+Duration = Annotated[
+    str | None,
+    typer.Option(
+        "--duration", metavar="TIME", help="Duration of each run, such as 10s, instead of the experiment's."
+    ),
+]
+Engine = Annotated[str, typer.Option("--engine", metavar="ENGINE", help=engines.about())]
+EngineOrNone = Annotated[str | None, typer.Option("--engine", metavar="ENGINE", help=engines.about())]
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")]
 Workers = Annotated[
-    int | None, typer.Option("--workers", min=1, help="Number of worker processes; default: one per core.")
+    int | None,
+    typer.Option("--workers", metavar="N", min=1, help="Number of worker processes; default: one per core."),
 ]
 Load = Annotated[
     list[str] | None,
     typer.Option(
         "--load",
         metavar="FILE.bpf.c",
-        help="With --engine vm: a congestion control to compile and put into the kernel; repeatable.",
+        help="A congestion control in C (BPF), loaded into the kernel of engine vm; repeatable.",
     ),
 ]
 Out = Annotated[
     Path | None,
-    typer.Option("--out", help="Output folder: must be empty or not exist.", show_default="runs/..."),
+    typer.Option(
+        "--out", metavar="FOLDER", help="Output folder; must be empty or not exist.", show_default="runs/..."
+    ),
 ]
 TimeLimit = Annotated[
     str | None,
-    typer.Option("--time-limit", help="Limit of one run in real time, such as 600s.", show_default="none"),
+    typer.Option(
+        "--time-limit",
+        metavar="TIME",
+        help="Stop a run after so long in real time, such as 600s.",
+        show_default="none",
+    ),
 ]
-ENGINES = engines.about()
-BOTH = f"{ENGINES} {engines.PAIR}: both, and how far apart they are."
+_BOTH = f"{engines.about()} {engines.PAIR}: both, and how far apart they are."
+Engines = Annotated[str, typer.Option("--engine", metavar="ENGINE", help=_BOTH)]
+EnginesOrNone = Annotated[str | None, typer.Option("--engine", metavar="ENGINE", help=_BOTH)]
 Check = Annotated[
-    bool, typer.Option("--check", help="Run everything twice and say whether the bytes are the same.")
+    bool, typer.Option("--check", help="Run everything twice, and say whether the recordings are identical.")
 ]
 EngineOption = Annotated[
     list[str] | None,

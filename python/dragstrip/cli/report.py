@@ -14,7 +14,7 @@ from dragstrip.errors import BadInputError
 
 
 def report(
-    folder: Annotated[Path, typer.Argument(help="Output folder of a run.")],
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Output folder of a run or a sweep.")],
     figures: Figures = None,
     as_json: JsonFlag = False,
 ) -> None:

@@ -10,7 +10,20 @@ import typer
 from dragstrip.cli import words
 from dragstrip.cli.completion import experiments
 from dragstrip.cli.execute import check_twice, execute, execute_publication
-from dragstrip.cli.options import BOTH, Check, EngineOption, Figures, JsonFlag, Load, Out, TimeLimit, Workers
+from dragstrip.cli.options import (
+    Check,
+    Duration,
+    EngineOption,
+    EnginesOrNone,
+    Figures,
+    JsonFlag,
+    Load,
+    Out,
+    Repeat,
+    Seed,
+    TimeLimit,
+    Workers,
+)
 from dragstrip.cli.output import say
 from dragstrip.errors import BadInputError
 
@@ -22,23 +35,17 @@ def run(
     experiment: Annotated[
         str,
         typer.Argument(
+            metavar="EXPERIMENT",
             help="Name in the catalogue, a TOML file, a publication, or `all` of them.",
             autocompletion=experiments,
         ),
     ],
     out: Out = None,
     workers: Workers = None,
-    repeat: Annotated[
-        int | None, typer.Option("--repeat", help="Number of repeats, instead of the experiment's.")
-    ] = None,
-    seed: Annotated[
-        int | None, typer.Option("--seed", help="First seed, instead of the experiment's.")
-    ] = None,
-    duration: Annotated[
-        str | None,
-        typer.Option("--duration", help="Duration of each run, such as 10s, instead of the experiment's."),
-    ] = None,
-    engine: Annotated[str | None, typer.Option("--engine", help=BOTH)] = None,
+    repeat: Repeat = None,
+    seed: Seed = None,
+    duration: Duration = None,
+    engine: EnginesOrNone = None,
     engine_option: EngineOption = None,
     load: Load = None,
     time_limit: TimeLimit = None,

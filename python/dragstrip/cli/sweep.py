@@ -8,15 +8,22 @@ from typing import Annotated
 import typer
 
 from dragstrip.cli.ending import INTERRUPTED
-from dragstrip.cli.options import ENGINES, JsonFlag, Report, Workers
+from dragstrip.cli.options import (
+    Duration,
+    EngineOrNone,
+    ExperimentOrNone,
+    JsonFlag,
+    Repeat,
+    Report,
+    Seed,
+    Workers,
+)
 from dragstrip.cli.output import command_line, confirm, print_json, say
 from dragstrip.errors import BadInputError
 
 
 def sweep(
-    experiment: Annotated[
-        str | None, typer.Argument(help="Name in the catalogue, or a TOML file.", show_default=False)
-    ] = None,
+    experiment: ExperimentOrNone = None,
     vary: Annotated[
         list[str] | None,
         typer.Option(
@@ -25,52 +32,69 @@ def sweep(
             help="Vary a field: path.rtt=5ms,20ms or path.rate=1mbit..1gbit:log:12; repeatable.",
         ),
     ] = None,
-    repeat: Annotated[
-        int | None, typer.Option("--repeat", min=1, help="Number of seeds of every combination.")
-    ] = None,
-    seed: Annotated[int | None, typer.Option("--seed", min=0, help="The first seed.")] = None,
-    duration: Annotated[
-        str | None, typer.Option("--duration", help="Duration of each run, instead of the experiment's.")
-    ] = None,
+    repeat: Repeat = None,
+    seed: Seed = None,
+    duration: Duration = None,
     sample: Annotated[
         str | None,
-        typer.Option("--sample", help="Sample the ranges without a count: lhs:N or random:N points."),
+        typer.Option(
+            "--sample",
+            metavar="lhs:N",
+            help="Sample ranges that have no count, at N points: lhs:N (Latin hypercube) or random:N.",
+        ),
     ] = None,
     against: Annotated[
         str | None,
         typer.Option(
-            "--against", help="Also run beside a flow of this algorithm, and measure the harm to it."
+            "--against",
+            metavar="ALGORITHM",
+            help="Also run beside a flow of this algorithm, and measure the harm to it.",
         ),
     ] = None,
-    engine: Annotated[str | None, typer.Option("--engine", help=ENGINES)] = None,
+    engine: EngineOrNone = None,
     out: Annotated[
-        Path | None, typer.Option("--out", help="Output folder; the same one resumes or widens the sweep.")
+        Path | None,
+        typer.Option(
+            "--out", metavar="FOLDER", help="Output folder; the same one resumes or widens the sweep."
+        ),
     ] = None,
     workers: Workers = None,
     on: Annotated[
-        str | None, typer.Option("--on", help="Run on a Dask cluster: dask://HOST:PORT or tls://HOST:PORT.")
+        str | None,
+        typer.Option(
+            "--on", metavar="ADDRESS", help="Run on a Dask cluster: dask://HOST:PORT or tls://HOST:PORT."
+        ),
     ] = None,
     shard: Annotated[
-        str | None, typer.Option("--shard", help="Make part k of N only, as k/N, for job arrays.")
+        str | None, typer.Option("--shard", metavar="k/N", help="Make part k of N only, for job arrays.")
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Estimate time and disk; run nothing.")] = False,
-    time_limit: Annotated[str, typer.Option("--time-limit", help="Limit of one run, in real time.")] = "600s",
+    time_limit: Annotated[
+        str, typer.Option("--time-limit", metavar="TIME", help="Stop a run after so long in real time.")
+    ] = "600s",
     memory_limit: Annotated[
-        str, typer.Option("--memory-limit", help="Limit of a worker process's address space.")
+        str, typer.Option("--memory-limit", metavar="SIZE", help="Limit of a worker process's address space.")
     ] = "4gb",
     keep_recordings: Annotated[
         bool, typer.Option("--keep-recordings", help="Also keep every run's recording, in recordings/.")
     ] = False,
     retry_failed: Annotated[
-        bool, typer.Option("--retry-failed", help="Repeat runs that failed or met a limit.")
+        bool, typer.Option("--retry-failed", help="Make runs again that failed or met a limit.")
     ] = False,
     replace: Annotated[
-        bool, typer.Option("--replace", help="Take the folder of another sweep; its runs stay in the store.")
+        bool,
+        typer.Option(
+            "--replace",
+            help="Use the folder although it holds another sweep; that one's runs stay in the store.",
+        ),
     ] = False,
     replay: Annotated[
-        str | None, typer.Option("--replay", metavar="KEY", help="Repeat one run, and keep its recording.")
+        str | None,
+        typer.Option("--replay", metavar="KEY", help="Make one run again, and keep its recording."),
     ] = None,
-    from_: Annotated[Path | None, typer.Option("--from", help="With --replay: the sweep's folder.")] = None,
+    from_: Annotated[
+        Path | None, typer.Option("--from", metavar="FOLDER", help="With --replay: the sweep's folder.")
+    ] = None,
     report: Report = True,
     as_json: JsonFlag = False,
 ) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dragstrip.cli.options import ENGINES, JsonFlag
+from dragstrip.cli.options import Engine, JsonFlag
 from dragstrip.cli.output import print_json, say
 from dragstrip.errors import BadInputError, DragstripError, Raw
 
@@ -31,9 +31,9 @@ def doctor(as_json: JsonFlag = False) -> None:
 
 def conform(
     scripts: Annotated[
-        list[str] | None, typer.Argument(metavar="[SCRIPT]...", help="Names or files; default: all.")
+        list[str] | None, typer.Argument(metavar="SCRIPT", help="Names or files of scripts; default: all.")
     ] = None,
-    engine: Annotated[str, typer.Option("--engine", help=ENGINES)] = "sim",
+    engine: Engine = "sim",
     trace: Annotated[
         bool, typer.Option("--trace", help="Print every segment that the endpoint sends.")
     ] = False,
@@ -60,7 +60,9 @@ def conform(
 
 
 def new_algorithm(
-    name: Annotated[str, typer.Argument(help="Small letters, digits, and single - or _, such as my-cc.")],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="Small letters, digits, and single - or _, such as my-cc.")
+    ],
     bpf: Annotated[bool, typer.Option("--bpf", help="Also a BPF program for the real kernel.")] = False,
 ) -> None:
     """Add the skeleton of a congestion control to the sources (docs/new-algorithm.md).

@@ -13,9 +13,9 @@ import typer
 from typer.core import TyperGroup
 
 from dragstrip.cli.execute import kept
-from dragstrip.cli.options import JsonFlag, Load, Workers
+from dragstrip.cli.options import Duration, JsonFlag, Load, Workers
 from dragstrip.cli.output import print_json, say
-from dragstrip.errors import BadInputError, Raw
+from dragstrip.errors import BadInputError
 
 if TYPE_CHECKING:
     from dragstrip.side_by_side import Chosen
@@ -42,42 +42,54 @@ app = typer.Typer(
 Experiments = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="[EXPERIMENT]...",
-        help="Runs these on both engines: names in the catalogue, publications, or TOML files. "
-        "Without one: a grid of stored recordings.",
+        metavar="EXPERIMENT",
+        help="To run on both engines: names in the catalogue, publications, or TOML files. "
+        "Without one: the grid of stored recordings.",
         show_default=False,
     ),
 ]
 GridFile = Annotated[
-    Path | None, typer.Option("--grid", help="Grid file.", show_default="validation/linux-6.1/grid.toml")
+    Path | None,
+    typer.Option(
+        "--grid",
+        metavar="FILE",
+        help="Cases with stored recordings of a kernel.",
+        show_default="validation/linux-6.1/grid.toml",
+    ),
 ]
 Recordings = Annotated[
-    Path | None, typer.Option("--recordings", help="Folder of kernel recordings, not the grid's own.")
+    Path | None,
+    typer.Option(
+        "--recordings", metavar="FOLDER", help="Folder of kernel recordings, instead of the grid's own."
+    ),
 ]
-Only = Annotated[str | None, typer.Option("--only", help="Cases whose name contains or matches this.")]
+Only = Annotated[
+    str | None,
+    typer.Option("--only", metavar="TEXT", help="Only cases whose name contains this, or matches it (*)."),
+]
 Settings = Annotated[
     list[str] | None,
     typer.Option(
-        "--set", metavar="PATH=VALUE", help="A field of the experiments, such as hosts.*.tick_hz=250."
+        "--set",
+        metavar="PATH=VALUE",
+        help="Set a field of the experiments, such as hosts.*.tick_hz=250; repeatable.",
     ),
 ]
 Repeat = Annotated[
     int | None,
     typer.Option(
         "--repeat",
+        metavar="N",
         min=1,
-        help="Seeds; the kernel runs with one more. Default: ten where loss or jitter is random, else one.",
+        help="Number of seeds; the kernel runs one more. Default: 10 with random loss or jitter, else 1.",
     ),
 ]
-Length = Annotated[
-    str | None, typer.Option("--duration", help="Instead of the experiments' own, such as 10s.")
-]
 Nominal = Annotated[
-    bool, typer.Option("--nominal", help="The path as configured, without what pings show beside it.")
+    bool, typer.Option("--nominal", help="Take the path as configured, not with the delay that pings show.")
 ]
 
 
-@app.command(DEFAULT)
+@app.command(DEFAULT, short_help="Compare figures with the kernel's (the default command).")
 def compare(
     experiments: Experiments = None,
     grid: GridFile = None,
@@ -85,28 +97,37 @@ def compare(
     only: Only = None,
     set_: Settings = None,
     repeat: Repeat = None,
-    duration: Length = None,
+    duration: Duration = None,
     load: Load = None,
     nominal: Nominal = False,
     held_out: Annotated[
         bool,
-        typer.Option("--held-out", help="The third of the grid that is kept apart while the model is made."),
+        typer.Option(
+            "--held-out", help="The third of the grid that is kept apart while the model is developed."
+        ),
     ] = False,
     out: Annotated[
         Path | None,
         typer.Option(
             "--out",
-            help="Folder for agreement.html (heat maps, overlaid traces) and the recordings of EXPERIMENT.",
+            metavar="FOLDER",
+            help="Write agreement.html (heat maps, overlaid traces) and the recordings of EXPERIMENT there.",
         ),
     ] = None,
     write_docs: Annotated[
         Path | None,
-        typer.Option("--write-docs", metavar="FILE", help="Write a page for docs/, such as fidelity.md."),
+        typer.Option(
+            "--write-docs", metavar="FILE", help="Also write the result as a page of documentation."
+        ),
     ] = None,
     workers: Workers = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Compare throughput, RTT, queueing, loss and shares with the kernel's (the default command).
+    """Compare the simulator's throughput, RTT, queueing, loss and shares with the kernel's.
+
+    The default command. Without EXPERIMENT it takes a grid of stored recordings, and no kernel is needed.
+
+    Example: dragstrip validate --only 10m-40ms
 
     Example: dragstrip validate bu-cs655-2022 --out agreement
     """
@@ -142,15 +163,17 @@ def compare(
         raise typer.Exit(1)
 
 
-@app.command()
+@app.command(short_help="Find where simulator and kernel diverge in a case.")
 def explain(
-    case: Annotated[str, typer.Argument(help="A case's name, or a part that only one has.")],
+    case: Annotated[
+        str, typer.Argument(metavar="CASE", help="A case's name, or a part of it that no other case has.")
+    ],
     experiments: Experiments = None,
     grid: GridFile = None,
     recordings: Recordings = None,
     set_: Settings = None,
     repeat: Repeat = None,
-    duration: Length = None,
+    duration: Duration = None,
     load: Load = None,
     nominal: Nominal = False,
     workers: Workers = None,
@@ -173,23 +196,27 @@ def explain(
     command.explain_one(found, case)
 
 
-@app.command()
+@app.command(short_help="Record cells of the grid on a kernel.")
 def record(
-    folder: Annotated[Path, typer.Argument(help="Folder of recordings; what is there already stays.")],
+    folder: Annotated[
+        Path, typer.Argument(metavar="FOLDER", help="Folder for the recordings; those it has already stay.")
+    ],
     cells: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="CELL...", help="Cells by name, such as b-2m-40ms-1bdp-reno.", show_default=False
+            metavar="CELL", help="Names of cells, such as b-2m-40ms-1bdp-reno.", show_default=False
         ),
     ] = None,
-    seeds: Annotated[int, typer.Option("--seeds", min=1, help="How many recordings of each.")] = 1,
+    seeds: Annotated[
+        int, typer.Option("--seeds", metavar="N", min=1, help="Number of recordings of each cell.")
+    ] = 1,
     described: Annotated[
-        bool, typer.Option("--described", help="All that the grid file describes, with its own seeds.")
+        bool, typer.Option("--described", help="All cases that the grid file describes, with its own seeds.")
     ] = False,
     grid: GridFile = None,
     workers: Workers = None,
 ) -> None:
-    """Record cells of the grid on the kernel in use.
+    """Run cells of the grid on the kernel in use (`dragstrip kernel list`), and keep the recordings.
 
     Example: dragstrip validate record recordings b-2m-40ms-1bdp-reno --seeds 3
     """
@@ -203,16 +230,18 @@ def record(
         command.record_cells(cells or [], seeds, folder, workers, say)
 
 
-@app.command()
+@app.command(short_help="Write the tolerances that tests hold a sample to.")
 def bands(
-    file: Annotated[Path, typer.Argument(help="Such as validation/linux-6.1/bands.json.")],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="The file, such as validation/linux-6.1/bands.json.")
+    ],
     grid: GridFile = None,
     recordings: Recordings = None,
     workers: Workers = None,
 ) -> None:
-    """Write the bands that tests hold a sample of the grid to.
+    """Write the tolerances that tests hold a sample of the grid to.
 
-    Only for a change that makes an error smaller, or that is right and moves one.
+    For a change of the simulator that makes an error smaller, or is right and moves one.
 
     Example: dragstrip validate bands validation/linux-6.1/bands.json
     """
@@ -263,9 +292,12 @@ def _refuse_misplaced(
     of_runs = {"--set": set_, "--repeat": repeat, "--duration": duration, "--load": load}
     for name, value in (of_grid if experiments else of_runs).items():
         if value:
-            wanted = "nothing with EXPERIMENT" if experiments else "only with EXPERIMENT"
-            shown = ", ".join(value) if isinstance(value, list) else value
-            raise BadInputError(name, Raw(shown), wanted, "command line")
+            wanted = (
+                "is for the grid of stored recordings: give it or EXPERIMENT, not both"
+                if experiments
+                else "is for runs of an EXPERIMENT: name one"
+            )
+            raise BadInputError(name, None, wanted, "command line")
 
 
 def _experiments(

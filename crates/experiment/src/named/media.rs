@@ -15,62 +15,37 @@ pub struct NamedMedium {
     pub up: Option<&'static str>,
 }
 
-/// All of them, in the order in which they are listed.
+/// A line's return direction, which every ADSL here has.
+const ADSL_UP: Option<&str> = Some(r#"{"kind": "adsl", "rate": "1mbit"}"#);
+const MODEM: &str = r#"{"kind": "modem", "rate": "33600bit"}"#;
+
+const fn row(
+    [name, about, source, form]: [&'static str; 4],
+    up: Option<&'static str>,
+) -> NamedMedium {
+    NamedMedium { name, about, source, form, up }
+}
+
+/// All of them, in the order in which they are listed: name, what it is, source, form; return direction.
+#[rustfmt::skip]
 pub const MEDIA: &[NamedMedium] = &[
-    NamedMedium {
-        name: "adsl",
-        about: "ADSL, synchronised at 8 and 1 Mbit/s",
-        source: "ITU-T G.992.1: 6.144 Mbit/s down and 640 kbit/s up at least, up to about 8 and 1 in use",
-        form: r#"{"kind": "adsl", "rate": "8mbit"}"#,
-        up: Some(r#"{"kind": "adsl", "rate": "1mbit"}"#),
-    },
-    NamedMedium {
-        name: "adsl2",
-        about: "ADSL2, synchronised at 12 and 1 Mbit/s",
-        source: "ITU-T G.992.3: 8 Mbit/s down and 800 kbit/s up at least, up to about 12 and 1 in use",
-        form: r#"{"kind": "adsl", "rate": "12mbit"}"#,
-        up: Some(r#"{"kind": "adsl", "rate": "1mbit"}"#),
-    },
-    NamedMedium {
-        name: "adsl2+",
-        about: "ADSL2+ on a short loop, synchronised at 24 and 1 Mbit/s",
-        source: "ITU-T G.992.5: 16 Mbit/s down and 800 kbit/s up at least, up to about 24 and 1 in use",
-        form: r#"{"kind": "adsl", "rate": "24mbit"}"#,
-        up: Some(r#"{"kind": "adsl", "rate": "1mbit"}"#),
-    },
-    NamedMedium {
-        name: "modem",
-        about: "a V.34 telephone modem at 33.6 kbit/s with V.42",
-        source: "ITU-T V.34, V.42",
-        form: r#"{"kind": "modem", "rate": "33600bit"}"#,
-        up: Some(r#"{"kind": "modem", "rate": "33600bit"}"#),
-    },
-    NamedMedium {
-        name: "wifi-g",
-        about: "802.11g at 54 Mbit/s, both directions contend",
-        source: "IEEE 802.11-2007, clause 19",
-        form: r#"{"kind": "wifi_g", "rate": "54mbit"}"#,
-        up: None,
-    },
-    NamedMedium {
-        name: "wifi-n",
-        about: "802.11n with two streams at 20 MHz (MCS 15, 130 Mbit/s), both directions contend",
-        source: "IEEE 802.11n-2009, clause 20",
-        form: r#"{"kind": "wifi_n", "mcs": 15}"#,
-        up: None,
-    },
-    NamedMedium {
-        name: "homeplug-av",
-        about: "HomePlug AV at a raw rate of 100 Mbit/s, both directions contend",
-        source: "IEEE 1901-2010",
-        form: r#"{"kind": "homeplug_av", "phy": "100mbit"}"#,
-        up: None,
-    },
-    NamedMedium {
-        name: "ethernet-hub",
-        about: "half-duplex Ethernet at 100 Mbit/s, both directions contend",
-        source: "IEEE 802.3, clause 4",
-        form: r#"{"kind": "ethernet_hub"}"#,
-        up: None,
-    },
+    row(["adsl", "ADSL, synchronised at 8 and 1 Mbit/s",
+        "ITU-T G.992.1 (1999): up to about 8 Mbit/s down and 1 Mbit/s up",
+        r#"{"kind": "adsl", "rate": "8mbit"}"#], ADSL_UP),
+    row(["adsl2", "ADSL2, synchronised at 12 and 1 Mbit/s",
+        "ITU-T G.992.3: up to about 12 Mbit/s down and 1 Mbit/s up",
+        r#"{"kind": "adsl", "rate": "12mbit"}"#], ADSL_UP),
+    row(["adsl2+", "ADSL2+ on a short loop, synchronised at 24 and 1 Mbit/s",
+        "ITU-T G.992.5 (2003): up to 24 Mbit/s down; 1 Mbit/s up is chosen, the standard reaches 1.4",
+        r#"{"kind": "adsl", "rate": "24mbit"}"#], ADSL_UP),
+    row(["modem", "a V.34 telephone modem at 33.6 kbit/s with V.42",
+        "ITU-T V.34, V.42", MODEM], Some(MODEM)),
+    row(["wifi-g", "802.11g at 54 Mbit/s, both directions contend",
+        "IEEE 802.11-2007, clause 19", r#"{"kind": "wifi_g", "rate": "54mbit"}"#], None),
+    row(["wifi-n", "802.11n with two streams at 20 MHz (MCS 15, 130 Mbit/s), both directions contend",
+        "IEEE 802.11n-2009, clause 20", r#"{"kind": "wifi_n", "mcs": 15}"#], None),
+    row(["homeplug-av", "HomePlug AV at a raw rate of 100 Mbit/s, both directions contend",
+        "IEEE 1901-2010; the rate is chosen", r#"{"kind": "homeplug_av", "phy": "100mbit"}"#], None),
+    row(["ethernet-hub", "half-duplex Ethernet at 100 Mbit/s, both directions contend",
+        "IEEE 802.3, clause 4", r#"{"kind": "ethernet_hub"}"#], None),
 ];

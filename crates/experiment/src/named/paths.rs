@@ -38,10 +38,10 @@ pub const PATHS: &[NamedPath] = &[
             ("dsl-up", r#"{"kind": "adsl", "rate": "1mbit", "interleaving": "8ms"}"#),
         ],
         sources: &[
-            "ITU-T G.992.5 (ADSL2+): up to about 24 Mbit/s down and 1 Mbit/s up, falling with the length of the loop",
-            "ITU-T G.992.1: interleaving takes 2 to 20 ms (fast path to depth 64)",
+            "ITU-T G.992.5 (ADSL2+, 2003): twice the downstream band of ADSL2; up to 24 Mbit/s, less the longer the loop",
         ],
-        chosen: "the loop (12 and 1 Mbit/s), interleaving of 8 ms, 10 ms to the server and back, buffers of 300 ms down and 1 s up",
+        chosen: "12 and 1 Mbit/s, 8 ms of interleaving (operators set none to about 20 ms), 10 ms to the server and back, buffers of 300 ms \
+                 down and 1 s up",
     },
     NamedPath {
         name: "cable",
@@ -56,12 +56,12 @@ pub const PATHS: &[NamedPath] = &[
         ],
         media: &[],
         sources: &[
-            "FCC, Eleventh Measuring Broadband America Fixed Broadband Report (2021): 193.9 Mbit/s is the weighted average \
-             advertised speed; cable delivers 114 % of what is advertised",
-            "RFC 8034 (2017), and Right-Sizing Cable Modem Buffers (NCTA 2011): the modem's upstream buffer was about ten times \
-             what TCP needs",
+            "FCC, Eleventh Measuring Broadband America Fixed Broadband Report (2021): a weighted average of 193.9 Mbit/s advertised, \
+             of which cable delivered 114 %",
+            "White et al., Right-Sizing Cable Modem Buffers for Maximum Application Performance (NCTA 2011): modems had about ten \
+             times the upstream buffer that TCP needs; RFC 8034 (2017) is the AQM that followed",
         ],
-        chosen: "20 ms to the server, 10 Mbit/s up, buffers of 100 ms down and 250 ms up (about ten BDP); for a modem with AQM: \
+        chosen: "20 ms to the server and back, 10 Mbit/s up, buffers of 100 ms down and 250 ms up (about ten BDP); for a modem with AQM: \
                  --up-queue 'codel target 10ms'",
     },
     NamedPath {
@@ -78,10 +78,10 @@ pub const PATHS: &[NamedPath] = &[
         media: &[],
         sources: &[
             "Ookla, Speedtest United States Market Report Q2 2020: medians of 29 Mbit/s down and 5.74 Mbit/s up over mobile, \
-             latencies of 31 to 39 ms by operator",
-            "Jiang et al., Tackling Bufferbloat in 3G/4G Mobile Networks (IMC 2012): buffers deep enough for extremely long delays",
+             latencies of 31 to 39 ms by operator (RCR Wireless News, 9 July 2020)",
+            "Jiang et al., Tackling Bufferbloat in 3G/4G Networks (IMC 2012): operators' buffers are deep, and delays under load long",
         ],
-        chosen: "buffers of 500 ms. The rate of a real cell changes from moment to moment: --trace FILE replays a recorded one",
+        chosen: "rates and round trip rounded; buffers of 500 ms. The rate of a real cell changes from moment to moment: --trace FILE replays a recorded one",
     },
     NamedPath {
         name: "5G",
@@ -97,9 +97,9 @@ pub const PATHS: &[NamedPath] = &[
         media: &[],
         sources: &[
             "Ookla, Speedtest Connectivity Report United States 1H 2024: T-Mobile's 5G has medians of 265.80 Mbit/s down, \
-             14.56 Mbit/s up (all technologies) and 47 ms",
+             14.56 Mbit/s up and 47 ms (RCR Wireless News, 17 July 2024)",
         ],
-        chosen: "buffers of 200 ms. The rate of a real cell changes from moment to moment: --trace FILE replays a recorded one",
+        chosen: "rates and round trip rounded; buffers of 200 ms. The rate of a real cell changes from moment to moment: --trace FILE replays a recorded one",
     },
     NamedPath {
         name: "Starlink",
@@ -115,10 +115,10 @@ pub const PATHS: &[NamedPath] = &[
         ],
         media: &[],
         sources: &[
-            "Michel et al., A First Look at Starlink Performance (IMC 2022; summary on blog.apnic.net, 28 November 2022): RTT to \
-             European servers 50 ms in the median, 40 to 60 ms between quartiles, 20 ms at least; 100 to 200 Mbit/s promised and more reached; \
-             delay and loss rise slightly under load",
-            "Mohan et al., A Multifaceted Look at Starlink Performance (arXiv 2310.09242): links are reconfigured every 15 s",
+            "Michel et al., A First Look at Starlink Performance (IMC 2022; summary on blog.apnic.net, 28 November 2022): a median RTT of \
+             50 ms to European servers, quartiles of 40 and 60 ms, a minimum of 20 ms; 100 to 200 Mbit/s advertised, more \
+             measured; delay and loss rise slightly under load",
+            "Mohan et al., A Multifaceted Look at Starlink Performance (arXiv 2310.09242): links are reconfigured every 15 s, which changes latency and throughput",
         ],
         chosen: "180 and 15 Mbit/s, random loss of 0.1 %, buffers of 100 ms. Not in it: the reconfiguration every 15 s and its bursts of \
                  loss, and the rate's variation",
@@ -144,25 +144,26 @@ pub const PATHS: &[NamedPath] = &[
     NamedPath {
         name: "transatlantic",
         aliases: &["New York-London"],
-        about: "New York to London over a leased 1 Gbit/s",
+        about: "New York to London over a leased line of 1 Gbit/s",
         fields: &[("rate", "1gbit"), ("rtt", "65ms"), ("queue", "1bdp")],
         media: &[],
         sources: &[
-            "Hibernia Express (2015): 58.95 ms from New York to London and back, the shortest cable; AC-1 before it: about 65 ms",
+            "Trans-Atlantic Network Latency Reduced (The Broadcast Bridge, 2015): 58.95 ms from New York to London and back over Hibernia \
+             Express, the shortest cable; New Fibre Optic Cable To Boost Transatlantic Comms (silicon.co.uk, 2011): 65 ms over AC-1 before it",
             "Villamizar and Song, High Performance TCP in ANSNET (CCR 1994): a buffer of one bandwidth-delay product",
         ],
-        chosen: "1 Gbit/s",
+        chosen: "1 Gbit/s, no other traffic",
     },
     NamedPath {
         name: "data centre",
         aliases: &["data center", "datacentre", "datacenter"],
-        about: "10 Gbit/s through one shallow-buffered switch; a second of it takes long enough",
+        about: "10 Gbit/s through one switch with shallow buffers; --duration 1s is plenty",
         fields: &[("rate", "10gbit"), ("rtt", "100us"), ("queue", "bfifo limit 512kb")],
         media: &[],
         sources: &[
-            "Linux, Kconfig of tcp_dctcp: switches are shallow-buffered, and mark at 65 packets (about 100 kB) at 10 Gbit/s",
-            "Alizadeh et al., Data Center TCP (SIGCOMM 2010)",
+            "Linux, net/ipv4/Kconfig, TCP_CONG_DCTCP: shallow-buffered switches, marking from 65 packets (about 100 kB) at 10 Gbit/s",
+            "Alizadeh et al., Data Center TCP (SIGCOMM 2010): commodity switches with shallow buffers, at 1 and 10 Gbit/s",
         ],
-        chosen: "100 µs, 512 KiB of buffer for the port",
+        chosen: "100 us, 512 KiB of buffer for the port",
     },
 ];

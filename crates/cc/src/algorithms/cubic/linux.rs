@@ -626,7 +626,7 @@ mod tests {
             crate::UnknownAlgorithm::Parameter {
                 algorithm: "cubic",
                 parameter: "beta".to_owned(),
-                expected: "a whole number from 512 to 1023 instead of 300".to_owned(),
+                expected: "a whole number from 512 to 1023".to_owned(),
             }
         );
     }
