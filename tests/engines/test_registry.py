@@ -146,7 +146,10 @@ def test_a_kernel_refuses_everything_before_a_machine_is_booted(
     monkeypatch.setenv("DRAGSTRIP_CACHE", str(tmp_path / "cache"))
     for hosts, told in (
         ({"tick_hz": 1000}, "host s1: tick_hz: got 1000, expected 250, as the kernel was built"),
-        ({"cpu": {"receive": "20us"}}, r"host s1: cpu: got .*20000.*, expected none: a kernel takes the time"),
+        (
+            {"cpu": {"receive": "20us"}},
+            r"host s1: cpu: got .*20000.*, expected none: a kernel takes the time",
+        ),
     ):
         with pytest.raises(BadInputError, match=f"engine vm: {told}"):
             execute(plan(described("vm", "reno", hosts={"*": hosts})), tmp_path / "out")

@@ -138,7 +138,12 @@ def test_what_it_cannot_do_is_named(change: str, wanted: str) -> None:
         scenario = race("reno", queue="noqueue")
     else:
         reordering = {"net.ipv4.tcp_reordering": "100000"}  # above tcp_max_reordering
-        values = {"profile": "linux-2.6.38", "sysctl": reordering, "tick_hz": 1000, "cpu": {"receive_ns": 20000}}
+        values = {
+            "profile": "linux-2.6.38",
+            "sysctl": reordering,
+            "tick_hz": 1000,
+            "cpu": {"receive_ns": 20000},
+        }
         host[change] = values[change]
     with pytest.raises(BadInputError, match=wanted):
         vm.emulate(scenario)

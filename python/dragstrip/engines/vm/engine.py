@@ -130,7 +130,8 @@ def _not_here(scenario: Json, known: Iterable[str]) -> list[Refusal]:
         elif hz not in (None, TICK_HZ):
             found.append(Refusal(f"{where}: tick_hz", str(hz), f"{TICK_HZ}, as the kernel was built"))
         if (cpu := host.get("cpu")) is not None:
-            found.append(Refusal(f"{where}: cpu", json.dumps(cpu), "none: a kernel takes the time that it takes"))
+            expected = "none: a kernel takes the time that it takes"
+            found.append(Refusal(f"{where}: cpu", json.dumps(cpu), expected))
     for link in scenario["links"]:
         where, medium, qdisc = f"link {link['name']}", link.get("medium"), link.get("qdisc") or {}
         if qdisc["kind"] == "htb" and qdisc["leaf"]["kind"] == "noqueue":
