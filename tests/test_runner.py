@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import contextlib
+import errno
 import json
 import multiprocessing
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +15,7 @@ import pytest
 from dragstrip import runner
 from dragstrip.comparison import compare
 from dragstrip.errors import BadInputError, DragstripError
+from dragstrip.files import NotWrittenError
 from dragstrip.pool import Outcome, Task
 from dragstrip.recording import Recording, write
 from dragstrip.runner import execute, next_folder, plan
@@ -24,8 +28,12 @@ def race() -> runner.Plan:
     return plan(described)
 
 
+_held = contextlib.ExitStack()
+"""The folders that a process of the pool has taken, until it ends."""
+
+
 def _take(place: str) -> str:
-    return next_folder(Path(place), "compare").name
+    return _held.enter_context(next_folder(Path(place), "compare")).name
 
 
 def test_two_at_once_never_get_the_same_folder(tmp_path: Path) -> None:
@@ -79,6 +87,19 @@ def _killed(out: Path, *files: str) -> None:
     assert ended.returncode == -9
 
 
+def test_a_disk_without_room_for_the_folder_is_the_world_s_fault(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def mkdir(*_: Any, **__: Any) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(Path, "mkdir", mkdir)
+    with pytest.raises(NotWrittenError, match="out: cannot be written: No space"):
+        runner.claimed(tmp_path / "out").__enter__()
+    with pytest.raises(NotWrittenError, match="runs: cannot be written: No space"):
+        next_folder(tmp_path / "runs", "compare").__enter__()
+
+
 def test_a_folder_in_which_a_killed_run_left_nothing_is_taken(tmp_path: Path) -> None:
     _killed(tmp_path / "out")
     with runner.claimed(tmp_path / "out"):
@@ -100,11 +121,14 @@ def test_a_killed_run_cannot_be_resumed_and_its_recordings_stay(tmp_path: Path) 
 def test_the_next_run_removes_what_killed_ones_left(tmp_path: Path) -> None:
     _killed(tmp_path / "compare-001")
     _killed(tmp_path / "compare-002", "runs/000-reno/scenario.json")
-    with runner.claimed(tmp_path / "compare-003"):
-        assert next_folder(tmp_path, "compare").name == "compare-001"
-    names = sorted(entry.name for entry in tmp_path.iterdir())
-    assert names == ["compare-001", "compare-002", "compare-003"]
-    assert not list((tmp_path / "compare-001").iterdir())
+    (tmp_path / "compare-004").mkdir()  # killed between making its folder and claiming it
+    with runner.claimed(tmp_path / "compare-003"), next_folder(tmp_path, "compare") as folder:
+        assert folder.name == "compare-001"
+        names = sorted(entry.name for entry in tmp_path.iterdir())
+        assert names == ["compare-001", "compare-002", "compare-003"]
+        assert not list(folder.iterdir())
+        with next_folder(tmp_path, "compare") as other:
+            assert other.name == "compare-004", "an empty folder that somebody holds was taken"
 
 
 def test_a_failed_run_is_told_beside_the_others(

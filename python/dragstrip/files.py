@@ -229,6 +229,40 @@ def _remove_drafts_once(folder: Path) -> None:
     remove_drafts(folder)
 
 
+@contextmanager
+def taken(folder: Path) -> Iterator[bool]:
+    """Makes a folder and holds it, so that `remove_empty` of another process leaves it alone.
+
+    False where there is one of that name.
+    """
+    try:
+        folder.mkdir()
+        opened = os.open(folder, os.O_RDONLY)
+    except (FileExistsError, FileNotFoundError):  # not found: removed as somebody's who was killed
+        yield False
+        return
+    with _locked(opened):
+        with contextlib.suppress(OSError):
+            fcntl.flock(opened, fcntl.LOCK_EX)  # whoever is about to remove it is waited for
+        # Removed before it was locked: another one may be there by now.
+        yield folder.exists() and os.path.samestat(os.fstat(opened), folder.stat())
+
+
+def remove_empty(folder: Path) -> None:
+    """Removes a folder that is empty and that nobody holds."""
+    try:
+        opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except OSError:
+        return
+    try:
+        fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        folder.rmdir()
+    except OSError:
+        pass  # held, not empty, or a file system without locks
+    finally:
+        os.close(opened)
+
+
 def remove_drafts(folder: Path) -> None:
     """Removes drafts of dead processes of this machine; those of living ones and other machines stay."""
     try:

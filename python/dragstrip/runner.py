@@ -7,6 +7,7 @@ marker goes when the result is written. Bad input writes nothing.
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import itertools
 import json
@@ -22,7 +23,16 @@ from dragstrip import _core, built, engines, sums
 from dragstrip.errors import BadInputError, DragstripError, Note
 from dragstrip.expand import PlannedRun, draws, expand
 from dragstrip.experiment import Experiment
-from dragstrip.files import NotWrittenError, is_held, only_one, remove_drafts, write_json, writing
+from dragstrip.files import (
+    NotWrittenError,
+    is_held,
+    only_one,
+    remove_drafts,
+    remove_empty,
+    taken,
+    write_json,
+    writing,
+)
 from dragstrip.machine import release_memory
 from dragstrip.outside import printable
 from dragstrip.pool import UNLIMITED, Limits, Outcome, Task, Watcher, complain, run_all
@@ -306,21 +316,24 @@ def _cleared(out: Path) -> bool:
     return True
 
 
-def next_folder(parent: Path, stem: str) -> Path:
-    """Makes `parent/stem-001`, or the first number that is free: two at once never get the same."""
-    try:
-        parent.mkdir(parents=True, exist_ok=True)
-        for left in parent.glob(f"*-[0-9][0-9][0-9]/{PARTIAL}"):
-            if not is_held(left) and _cleared(left.parent):
-                left.parent.rmdir()
-        for number in itertools.count(1):
-            folder = parent / f"{stem}-{number:03d}"
-            with contextlib.suppress(FileExistsError):
-                folder.mkdir()
-                return folder
-    except OSError as error:
-        raise _unwritable(parent, error) from None
-    raise AssertionError("there is always a next number")
+@contextlib.contextmanager
+def next_folder(parent: Path, stem: str) -> Iterator[Path]:
+    """Makes `parent/stem-001`, or the first number that is free: two at once never get the same.
+
+    It is held as long as the block lasts. What killed runs left without a recording is removed first.
+    """
+    with contextlib.ExitStack() as held:
+        try:
+            parent.mkdir(parents=True, exist_ok=True)
+            for left in parent.glob("*-[0-9][0-9][0-9]"):
+                if (left / PARTIAL).exists() and not is_held(left / PARTIAL):
+                    _cleared(left)
+                remove_empty(left)
+            names = (parent / f"{stem}-{number:03d}" for number in itertools.count(1))
+            folder = next(folder for folder in names if held.enter_context(taken(folder)))
+        except OSError as error:
+            raise _unwritable(parent, error) from None
+        yield folder
 
 
 def check_figures(endings: Sequence[str]) -> None:
@@ -374,7 +387,9 @@ def _tasks(planned: Plan, out: Path, command: str) -> list[Task]:
     ]
 
 
-def _unwritable(folder: Path, error: OSError) -> BadInputError:
+def _unwritable(folder: Path, error: OSError) -> DragstripError:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):  # no other name would help
+        return NotWrittenError(folder, error)
     return BadInputError("--out", str(folder), f"a folder that can be written ({error.strerror})")
 
 

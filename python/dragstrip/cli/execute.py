@@ -99,14 +99,18 @@ def _place(out: Path | None, stem: str) -> Iterator[Path]:
         return
     parent = Path("runs")
     made_here = not parent.exists()
-    folder = next_folder(parent, stem)
     try:
-        with kept(folder):
-            yield folder
+        with next_folder(parent, stem) as folder:
+            try:
+                with kept(folder):
+                    yield folder
+            except BaseException:
+                with suppress(OSError):
+                    folder.rmdir()
+                raise
     except BaseException:
-        with suppress(OSError):
-            folder.rmdir()
-            if made_here:
+        if made_here:
+            with suppress(OSError):
                 parent.rmdir()
         raise
 
