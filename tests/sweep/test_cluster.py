@@ -11,14 +11,16 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from types import MappingProxyType
+from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 
 from dragstrip.pool.process import Limits
+from dragstrip.pool.work import Order
 from dragstrip.sweep import command
+from dragstrip.sweep.cluster import Cluster as Place
 from dragstrip.sweep.cluster import _census
 from dragstrip.sweep.command import Options
 from dragstrip.sweep.progress import Progress
@@ -312,12 +314,39 @@ def test_a_hostile_worker_spoils_its_own_runs_alone(
 
     # What never arrives, and an error that breaks where it arrives, end by the deadline at the latest.
     monkeypatch.setattr("dragstrip.sweep.cluster.START_S", 1.0)
+    monkeypatch.setattr("dragstrip.sweep.cluster.GRACE_S", 2.0)
     never = ["raises", "huge", "function", "silent"]
     rows = _on(address, tmp_path / "silent", ["good", *never], time_s=1.0)
     assert rows["good"]["status"] == "ok"
     assert {rows[label]["status"] for label in never} <= {"failed", "time limit"}
     assert rows["silent"]["reason"] == "no answer came in 4 s, its time limit is 1 s"
     assert all(len(rows[label]["reason"]) <= 2100 for label in never)
+
+
+def test_a_worker_that_hangs_costs_its_run_s_time_and_90_s(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which begins again where Dask gives the run of a worker that died to another one."""
+    now = 1000.0
+    monkeypatch.setattr("dragstrip.sweep.cluster.time.monotonic", lambda: now)
+    cancelled = []
+    future = SimpleNamespace(key="run", cancel=lambda force: cancelled.append(force))
+    holder = {"tcp://one": ("run",)}
+    place = Place.__new__(Place)
+    place.limits, place.threads, place.since, place.asked, place.holders = Limits(), 1, {}, 0.0, {}
+    place.client = SimpleNamespace(processing=lambda: holder)
+    place.flying = {7: (Order(7, "{}"), future)}
+    assert place._overdue() == []
+    now += 600.0
+    assert place._overdue() == []
+    holder = {"tcp://two": ("run",)}
+    now += 89.0
+    assert place._overdue() == []
+    now += 689.0
+    assert place._overdue() == []
+    now += 2.0
+    (event,) = place._overdue()
+    assert event.answer is not None
+    assert event.answer["reason"] == "no answer came in 690 s, its time limit is 600 s"
+    assert (cancelled, place.flying) == ([True], {})
 
 
 def _here(out: Path, labels: list[str]) -> dict[str, dict[str, Any]]:

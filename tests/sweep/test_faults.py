@@ -15,12 +15,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 
+from dragstrip.engines import named
 from dragstrip.errors import DragstripError
 from dragstrip.pool import process as pool_process
 from dragstrip.pool.process import Limits
@@ -165,6 +167,17 @@ def test_a_run_that_cannot_be_made_is_recorded_and_the_sweep_goes_on(tmp_path: P
     assert json.loads(crashed["scenario"])["flows"][0]["label"] == "crash"
     # What failed stays failed, until it is asked for again.
     assert command.execute(sweep, tmp_path, options, Progress())["made"] == 0
+
+
+def test_a_worker_whose_engine_is_another_build_than_the_sweep_s_ends_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where another kernel was put into use meanwhile: nothing of that one is kept as the first one's."""
+    monkeypatch.setattr(type(named("sim")), "slow", True)
+    sweep = replace(plan("flow.cc=reno,cubic"), built="0.1.0+ffffffff")
+    with pytest.raises(DragstripError, match="another build than at the beginning"):
+        command.execute(sweep, tmp_path, Options(report=False), Progress())
+    assert not list((tmp_path / "store").iterdir())
 
 
 @pytest.mark.usefixtures("fake_child")

@@ -10,7 +10,9 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -20,6 +22,8 @@ from dragstrip.engines.sim import simulate
 from dragstrip.files import read_json
 from dragstrip.measures import summarise
 from dragstrip.recording import read
+from dragstrip.sweep import make
+from dragstrip.sweep import map as sweep_map
 from dragstrip.sweep.dataset import read as read_dataset
 from dragstrip.sweep.figures import figures
 from dragstrip.sweep.plan import Sweep
@@ -154,13 +158,54 @@ def test_the_report_has_the_map_the_ranking_and_every_run(sweep: Command, tmp_pa
     for name in ("goodput", "delay", "power", "harm"):
         assert f"](images/guide-{name}.svg)" in guide
         assert (tmp_path / "images" / f"guide-{name}.svg").read_text().count("<rect") >= 8
-    links = set(re.findall(r'href="(cells/\d+\.html)#(c\d+)"', page))
+    links = set(re.findall(r'href="(cells/[0-9a-f]+/\d+\.html)#(c\d+)"', page))
     assert len(links) == 4
     text = "".join((tmp_path / "out" / file).read_text() for file in sorted({file for file, _ in links}))
     assert all(f'id="{anchor}"' in text for _, anchor in links)
     keys = {row["key"] for row in pq.read_table(tmp_path / "out" / "dataset").to_pylist()}
     assert len(keys) == 4 * 3 * 2 * 3
     assert all(f"--replay {key[:16]}" in text for key in keys)
+
+
+def test_a_map_and_the_runs_that_it_leads_to_are_replaced_at_once(
+    sweep: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed at any step of writing another one, the old map leads to its own runs."""
+    sweep(*SMALL, "--out", "out")
+    page = (tmp_path / "out" / "report.html").read_text()
+    linked = sorted({tmp_path / "out" / file for file in re.findall(r'href="(cells/[^"#]+)', page)})
+    pages = [file.read_text() for file in linked]
+    more = [*SMALL[:-1], str(int(SMALL[-1]) + 1)]
+    sweep(*more, "--out", "out", "--no-report")
+
+    class Killed(BaseException):
+        pass
+
+    steps = 0
+
+    def dying(real: Callable[..., Any], last: int) -> Callable[..., Any]:
+        def step(*given: Any) -> Any:
+            nonlocal steps
+            steps += 1
+            if steps > last:
+                raise Killed
+            return real(*given)
+
+        return step
+
+    for last in range(2):  # before the runs' pages take their place, and between them and the map
+        steps = 0
+        with monkeypatch.context() as patched:
+            patched.setattr(sweep_map, "move_in", dying(sweep_map.move_in, last))
+            patched.setattr(Path, "replace", dying(Path.replace, last))
+            patched.setattr(make.dataset, "write", lambda *_, **__: Path("unchanged"))
+            with pytest.raises(Killed):
+                make.rewrite_report(tmp_path / "out")
+        assert (tmp_path / "out" / "report.html").read_text() == page
+        assert [file.read_text() for file in linked] == pages
+    make.rewrite_report(tmp_path / "out")
+    assert (tmp_path / "out" / "report.html").read_text() != page
+    assert len(list((tmp_path / "out" / "cells").iterdir())) == 1
 
 
 def test_a_sampled_sweep_has_its_map(sweep: Command, tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from dragstrip.pool.work import (
     MEMORY_LIMIT,
     OK,
     OUTPUT_CHARACTERS,
+    REBUILT,
     TIME_LIMIT,
     UNWRITTEN,
     Answer,
@@ -74,7 +75,7 @@ def _checked(order: Order, answer: object) -> Answer:
     wrong = answer.get("wrong")
     if isinstance(wrong, list) and len(wrong) == 4 and all(map(TEXT.holds, wrong)):
         made["wrong"] = wrong
-    if (kind := answer.get("kind")) in (FAULT, UNWRITTEN):
+    if (kind := answer.get("kind")) in (FAULT, UNWRITTEN, REBUILT):
         made["kind"] = kind
     return made
 

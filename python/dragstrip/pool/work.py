@@ -17,8 +17,9 @@ from dragstrip.outside import one_line
 OK, FAILED, MEMORY_LIMIT, TIME_LIMIT = "ok", "failed", "memory limit", "time limit"
 """How a run ends: `status` of its answer."""
 
-FAULT, UNWRITTEN = "fault", "unwritten"
-"""`kind` of an answer without a summary: a fault of ours; a recording that the disk did not take."""
+FAULT, UNWRITTEN, REBUILT = "fault", "unwritten", "rebuilt"
+"""`kind` of an answer without a summary: a fault of ours; a recording that the disk did not take; the engine
+is another build than the one that was asked for."""
 
 OUTPUT_CHARACTERS = 2000
 """Of a run's last output that is kept."""
@@ -44,6 +45,8 @@ class Order:
     """What else the recording says of where it comes from."""
     recalled: bool = False
     """The recording of an earlier run will do."""
+    build: str = ""
+    """How the name of the engine's build begins, which answers for no other one; empty: whichever is here."""
     watched: bool = False
     """Its progress is reported."""
     scenario: Json | None = None
@@ -58,6 +61,7 @@ class Order:
             "folder": self.folder,
             "provenance": dict(self.provenance),
             "recalled": self.recalled,
+            "build": self.build,
             "watched": self.watched,
         }
         return f"{json.dumps(head)}\t{self.text}\n"
@@ -67,6 +71,13 @@ class Order:
         """The order in a line."""
         head, _, text = line.rstrip("\n").partition("\t")
         return cls(text=text, **json.loads(head))
+
+
+class RebuiltError(DragstripError):
+    """The engine here is another build than the one that was asked for."""
+
+    def __init__(self, engine: str) -> None:
+        super().__init__(f"engine {engine}: another build than at the beginning (another kernel is in use?)")
 
 
 def perform(order: Order, progress: Callable[[int], object] | None = None) -> Answer:
@@ -82,6 +93,8 @@ def perform(order: Order, progress: Callable[[int], object] | None = None) -> An
         made = {"status": FAILED, "reason": str(error), "kind": FAULT}
     except NotWrittenError as error:
         made = {"status": FAILED, "reason": str(error), "kind": UNWRITTEN}
+    except RebuiltError as error:
+        made = {"status": FAILED, "reason": str(error), "kind": REBUILT}
     except DragstripError as error:
         made = {"status": FAILED, "reason": str(error)}
     except OSError as error:
@@ -112,10 +125,12 @@ def run(order: Order, progress: Callable[[int], object] | None) -> Answer:
     engine = named(order.engine)
     notes: list[str] = []
     scenario = json.loads(order.text) if order.scenario is None else order.scenario
+    _expect_build(order)
     if order.recalled:
         recording = recall(engine, scenario, order.options, progress, notes.append)
     else:
         recording = engine.run(scenario, order.options, progress)
+    _expect_build(order)  # it may have changed while the run was being started
     from dragstrip.measures import summarise
     from dragstrip.recording import write
 
@@ -128,3 +143,8 @@ def run(order: Order, progress: Callable[[int], object] | None) -> Answer:
         "sha256": recording.provenance["recording_sha256"],
         "notes": notes,
     }
+
+
+def _expect_build(order: Order) -> None:
+    if order.build and not named(order.engine).build(order.options).startswith(order.build):
+        raise RebuiltError(order.engine)

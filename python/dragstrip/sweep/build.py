@@ -16,6 +16,11 @@ def version(engine: str = DEFAULT) -> str:
     return f"{_core.__version__}+{named(engine).build({})[:8]}"
 
 
+def build_of(version: str) -> str:
+    """The beginning of the build's name that a version ends with."""
+    return version.partition("+")[2]
+
+
 def run_key(text: str, engine: str, version: str) -> bytes:
     """The key of a scenario written canonically."""
     return hashlib.sha256(f"dragstrip\n{engine}\n{version}\n{text}".encode()).digest()

@@ -1,7 +1,12 @@
-"""Every cell's runs, one click away from the map: pages of tables, a cell an anchor."""
+"""Every cell's runs, one click away from the map: pages of tables, a cell an anchor.
+
+They stand in a folder that is called after their content. The map leads to that folder, so that it appears
+with its pages or not at all.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import html
 import shlex
 from collections.abc import Sequence
@@ -17,6 +22,7 @@ from dragstrip.sweep.plan import Sweep
 from dragstrip.sweep.stats import Findings, cells_of_points
 from dragstrip.viewer import COPYING, policy, script
 
+FOLDER = "cells"
 CELLS_A_PAGE = 100
 
 
@@ -46,10 +52,12 @@ class Pages:
         cells = cells_of_points(sweep)[self._runs // sweep.repeat]
         self._order = np.argsort(cells, kind="stable")
         self._sorted = cells[self._order]
+        self.name = ""
+        """Of the folder that the pages stand in, once they are written."""
 
     def link(self, cell: int) -> str:
         """Where the cell's runs stand, from the report."""
-        return f"cells/{self._page[cell]:04d}.html#c{cell}"
+        return f"{FOLDER}/{self.name}/{self._page[cell]:04d}.html#c{cell}"
 
     def replay(self, number: int) -> str:
         """The command that makes a run again."""
@@ -62,17 +70,20 @@ class Pages:
         """Writes all pages into a new folder."""
         place.mkdir()
         look = style()
+        hashed = hashlib.sha256()
         for number, cells in enumerate(self.pages):
             text = "".join(self._cell(cell) for cell in cells)
-            (place / f"{number:04d}.html").write_text(
+            page = (
                 '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" '
                 f'content="width=device-width, initial-scale=1"><title>Runs</title>'
                 f'<meta http-equiv="Content-Security-Policy" content="{policy(look, script(COPYING))}">'
                 f"<style>{look}</style></head>"
-                f'<body><main><p><a href="../report.html">← the map</a></p>{text}</main>'
-                f"<script>{script(COPYING)}</script></body></html>\n",
-                encoding="utf-8",
-            )
+                f'<body><main><p><a href="../../report.html">← the map</a></p>{text}</main>'
+                f"<script>{script(COPYING)}</script></body></html>\n"
+            ).encode()
+            (place / f"{number:04d}.html").write_bytes(page)
+            hashed.update(page)
+        self.name = hashed.hexdigest()[:16]
 
     def _cell(self, cell: int) -> str:
         settings = ", ".join(f"{path} {value}" for path, value in self.findings.cells[cell].items())

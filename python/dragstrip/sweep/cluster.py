@@ -35,9 +35,10 @@ AHEAD = 4
 """Runs handed out per thread; the scheduler keeps those that wait."""
 FETCH_S = 30.0
 """For fetching answers that are there; a worker that has died or hangs is asked again, until the deadline."""
-PATIENCE = 2
-"""A worker ends a run at its time limit; after this many limits nobody waits for the worker any more. (Dask
-gives the run of a worker that dies to another one, where its time begins again.)"""
+GRACE_S = FETCH_S
+"""A worker ends a run at its time limit (after the time that its own start may take); this much later nobody
+waits for its answer any more. Dask gives the run of a worker that dies to another one, where its time begins
+again."""
 
 _MADE_AGAIN = ("lost", "pending")
 """States of a run that had ended, but whose worker died with the answer before it was fetched."""
@@ -78,8 +79,11 @@ class Cluster:
         self.done: queue.SimpleQueue[tuple[int, Any]] = queue.SimpleQueue()
         self.flying: dict[int, tuple[Order, Any]] = {}
         """In the order in which they were handed out."""
-        self.since: dict[int, float] = {}
-        """When those that must be at work by now were first seen to be."""
+        self.since: dict[int, tuple[float, str]] = {}
+        """When those that must be at work by now were first seen to be, and at which worker."""
+        self.asked = 0.0
+        self.holders: dict[str, str] = {}
+        """Key → worker, as the scheduler said when it was asked."""
         self.threads = 0
         self.counted = 0.0
         self.tries = 0
@@ -203,18 +207,33 @@ class Cluster:
         Dask starts runs in the order in which they were handed out: with N threads the oldest N are at work.
         """
         now = time.monotonic()
-        allowed = PATIENCE * (self.limits.time_s + START_S)
+        allowed = self.limits.time_s + START_S + GRACE_S
         oldest = list(self.flying)[: self.threads]
-        self.since = {number: self.since.get(number, now) for number in oldest}
+        if now - self.asked > CENSUS_S:
+            self.asked, self.holders = now, self._held()
+        since = {}
+        for number in oldest:
+            began, worker = self.since.get(number, (now, ""))
+            holder = self.holders.get(self.flying[number][1].key, worker)
+            since[number] = (began if worker in ("", holder) else now, holder)
+        self.since = since
         events = []
         for number in oldest:
-            if now - self.since[number] > allowed:
+            if now - self.since[number][0] > allowed:
                 _, future = self.flying[number]
                 order = self._landed(number)
                 future.cancel(force=True)
                 reason = f"no answer came in {allowed:g} s, its time limit is {self.limits.time_s:g} s"
                 events.append(Event(order, {"status": TIME_LIMIT, "reason": reason, "wall_s": allowed}))
         return events
+
+    def _held(self) -> dict[str, str]:
+        """Which worker has which run."""
+        try:
+            has = self.client.processing()
+        except (OSError, TimeoutError):
+            return self.holders  # whether the scheduler is gone is looked at elsewhere
+        return {str(key): str(worker) for worker, keys in has.items() for key in keys}
 
     def _reachable(self) -> None:
         if self.client.status != "running":

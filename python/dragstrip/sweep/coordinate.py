@@ -14,9 +14,11 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from dragstrip.engines import named
 from dragstrip.errors import DragstripError
 from dragstrip.pool.local import Event, Place
-from dragstrip.pool.work import FAILED, OK, UNWRITTEN, Order
+from dragstrip.pool.work import FAILED, OK, REBUILT, UNWRITTEN, Order
+from dragstrip.sweep.build import build_of
 from dragstrip.sweep.figures import figures
 from dragstrip.sweep.plan import Index, Sweep, SweepRun
 from dragstrip.sweep.progress import Progress, Tally
@@ -49,8 +51,10 @@ class Coordinator:
         self.runs: dict[int, SweepRun] = {}
         """Those in flight."""
         self.stopping = False
-        self.unwritten = ""
-        """Why a recording could not be written."""
+        self.stopped = ""
+        """Why no further run can be made."""
+        self.build = build_of(sweep.version) if named(sweep.engine).slow else ""
+        """Of an engine that may change while the sweep runs."""
         self._point: tuple[int, list[SweepRun]] = (-1, [])
 
     def work(self, numbers: list[int], tally: Tally) -> None:
@@ -68,8 +72,8 @@ class Coordinator:
                     self.progress.update(tally)
             finally:
                 self.store.flush()
-        if self.unwritten:
-            raise DragstripError(self.unwritten)
+        if self.stopped:
+            raise DragstripError(self.stopped)
         tally.interrupted = self.stopping
         tally.wall_s = time.monotonic() - tally.started
         self.progress.update(tally)
@@ -88,7 +92,9 @@ class Coordinator:
                 return False
             self.runs[run.number] = run
             recording = str(self.recordings / run.key.hex()) if self.recordings else ""
-            self.place.submit(Order(run.number, run.text, self.sweep.engine, folder=recording))
+            self.place.submit(
+                Order(run.number, run.text, self.sweep.engine, folder=recording, build=self.build)
+            )
         return False
 
     def _make(self, number: int) -> SweepRun:
@@ -109,8 +115,8 @@ class Coordinator:
                 return
             reason = f"{event.how}, {count} times"
             answer = {"status": FAILED, "reason": reason, "output": event.output}
-        if answer.get("kind") == UNWRITTEN:  # the next recording could not be written either
-            self.unwritten = self.unwritten or answer["reason"]
+        if answer.get("kind") in (UNWRITTEN, REBUILT):  # it would not be otherwise with the next one
+            self.stopped = self.stopped or answer["reason"]
             self.stopping = True
             return
         if answer["status"] == OK:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import math
+import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,13 +13,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dragstrip.files import NotWrittenError, aside, move_in
+from dragstrip.files import NotWrittenError, aside, make_folder, move_in
 from dragstrip.intervals import RESAMPLES, TIE
 from dragstrip.report.colours import PALETTE, assign
 from dragstrip.report.page import style
 from dragstrip.standings import quantity as q
 from dragstrip.sweep.axes import quantity
-from dragstrip.sweep.cells import Pages, replay_line
+from dragstrip.sweep.cells import FOLDER, Pages, replay_line
 from dragstrip.sweep.plan import Sweep
 from dragstrip.sweep.stats import Findings, Judged, Utility, failures, ranking
 from dragstrip.viewer import policy
@@ -76,13 +77,18 @@ def _write(sweep: Sweep, findings: Findings, layout: Layout, data: pa.Table, fol
     report = folder / "report.html"
     with aside(report) as beside:
         pages = Pages(sweep, findings, data, folder, [cells for _, cells in layout.facets])
-        made = beside / "cells"
+        made = beside / "pages"
         pages.write(made)
         page = beside / report.name
         with page.open("w", encoding="utf-8") as file:
             file.writelines(_page(sweep, findings, layout, pages, failures(data), folder))
-        move_in(made, folder / "cells")
+        make_folder(folder / FOLDER)
+        move_in(made, folder / FOLDER / pages.name)
         page.replace(report)
+    # Until here the old map led to the old pages; killed now, they stay until the next one.
+    for entry in (folder / FOLDER).iterdir():
+        if entry.name != pages.name:
+            shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
     return report
 
 
