@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from dragstrip import files, outside
+from dragstrip.errors import BadInputError
 from dragstrip.files import DamagedError
 
 NAME = "SHA256SUMS"
@@ -45,6 +46,24 @@ def check(folder: Path, name: str, advice: str = "") -> None:
         raise DamagedError(folder / name, f"it is not in {NAME} beside it", advice)
     if files.sha256(folder / name) != listed[name]:
         raise DamagedError(folder / name, f"its SHA-256 is not the one in {NAME} beside it", advice)
+
+
+def whole(folder: Path, damaged: Callable[[DamagedError], object] = lambda _: None) -> bool:
+    """Whether a folder's files are what was written down; `damaged` is called with the first that is not.
+
+    A folder without the list (an earlier version wrote none) is not whole.
+    """
+    try:
+        listed = read(folder)
+        for name in listed or ():
+            check(folder, name)
+    except BadInputError as error:
+        damaged(DamagedError(folder, error.said))
+        return False
+    except DamagedError as error:
+        damaged(error)
+        return False
+    return bool(listed)
 
 
 def read_json(folder: Path, name: str) -> dict[str, Any]:

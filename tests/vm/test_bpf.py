@@ -299,3 +299,21 @@ def test_a_program_that_is_refused_is_bad_input(
     assert len(errors) == 1
     assert re.search(f"load: got '{re.escape(file)}', expected {told}", errors[0]), errors
     assert not (tmp_path / "out").exists()
+
+
+@compiles
+@pytest.mark.parametrize("part", ["loader", "object"])
+def test_a_damaged_object_or_loader_is_named_and_compiled_again(
+    part: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("DRAGSTRIP_CACHE", str(tmp_path / "cache"))
+    file = source(tmp_path)
+    made = vm_bpf.compiled(file).file
+    kept = made if part == "object" else vm_bpf.loader()
+    sound = kept.read_bytes()
+    kept.write_bytes(sound[:100] + bytes([sound[100] ^ 1]) + sound[101:])
+    assert vm_bpf.compiled(file).file == made
+    assert kept.read_bytes() == sound
+    said = capsys.readouterr().err
+    assert said.startswith(f"warning: {kept}: damaged: its SHA-256"), said
+    assert said.count("\n") == 1

@@ -7,15 +7,18 @@ import json
 import os
 import re
 import shutil
+import subprocess
 import sys
 import tarfile
+import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from dragstrip import _core, kernel
 from dragstrip.engines import named
-from dragstrip.engines.vm import frozen
+from dragstrip.engines.vm import agent, frozen
 from dragstrip.engines.vm import machine as vm_machine
 from dragstrip.engines.vm.image import initramfs
 from dragstrip.engines.vm.window import ANSWERED, BODY, FAILED, REFUSED, Window
@@ -327,3 +330,57 @@ def test_the_window_carries_request_and_answer(tmp_path: Path) -> None:
     assert window.answered()
     with pytest.raises(BadInputError, match="engine vm: host s: tick_hz: got 1000, expected 250"):
         window.answer()
+
+
+def test_a_damaged_agent_is_named_and_compiled_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    compiled = []
+
+    def build(_root: Path, part: agent.Part) -> Path:
+        compiled.append(part.package)
+        built = tmp_path / part.file
+        built.write_bytes(b"a program")
+        return built
+
+    monkeypatch.delenv("DRAGSTRIP_AGENT", raising=False)
+    monkeypatch.setattr(agent, "_build", build)
+    made = agent.program()
+    assert agent.program() == made
+    assert (len(compiled), os.access(made, os.X_OK)) == (1, True)
+    made.write_bytes(b"a prograM")
+    assert agent.program().read_bytes() == b"a program"
+    assert len(compiled) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"warning: {made}: damaged: its SHA-256"), said
+    assert said.count("\n") == 1
+    (made.parent / "SHA256SUMS").unlink()  # as an earlier version left it
+    agent.program()
+    assert (len(compiled), capsys.readouterr().err) == (3, "")
+
+
+def test_a_boot_is_given_up_for_its_processor_time_not_because_the_machine_is_busy() -> None:
+    spent = 0.0
+    monitor = vm_machine.Monitor.__new__(vm_machine.Monitor)
+    emulator = SimpleNamespace(alive=lambda: True, cpu_s=lambda: spent, last_lines=lambda: "waiting")
+    monitor._machine = emulator  # type: ignore[assignment]
+    monitor._deadline = time.monotonic() + 1.0
+    monitor._check()
+    spent = vm_machine.BOOT_CPU_S + 1
+    with pytest.raises(DragstripError, match="did not boot in 61 s of processor time: waiting"):
+        monitor._check()
+    spent, monitor._deadline = 0.0, time.monotonic() - 1.0
+    with pytest.raises(DragstripError, match="did not boot"):
+        monitor._check()
+
+
+def test_the_processor_time_of_an_emulator_is_the_kernel_s() -> None:
+    emulator = vm_machine.Machine.__new__(vm_machine.Machine)
+    busy = [sys.executable, "-c", "while True: pass"]
+    with subprocess.Popen(busy) as emulator._process:
+        until = time.monotonic() + 60
+        while emulator.cpu_s() < 0.1 and time.monotonic() < until:
+            time.sleep(0.02)
+        assert emulator.cpu_s() >= 0.1
+        emulator._process.kill()
+    assert emulator.cpu_s() == 0.0

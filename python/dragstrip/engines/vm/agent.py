@@ -14,12 +14,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from dragstrip import outside
+from dragstrip import outside, sums
 from dragstrip.cache import cache
 from dragstrip.engines.contract import Say, quietly
 from dragstrip.engines.vm.locking import locked
 from dragstrip.errors import BadInputError, DragstripError
-from dragstrip.files import writing
+from dragstrip.files import DamagedError, replacing, warn
 
 
 @dataclass(frozen=True)
@@ -67,20 +67,23 @@ def made(part: Part, say: Say = quietly) -> Path:
         raise DragstripError(
             f"engine vm: {part.package} is missing; {part.variable} names one compiled from the sources"
         )
-    kept = cache() / "made" / _fingerprint(root, part.crates) / part.file
-    if kept.exists():
-        return kept
+    place = cache() / "made" / _fingerprint(root, part.crates)
+    if sums.whole(place):
+        return place / part.file
     with locked(cache() / "made" / "lock"):
-        if not kept.exists():
+        if not sums.whole(place, made_again):
             say(f"engine vm, once: compiling {part.package} ...")
             built = _build(root, part)
-            with writing(kept):
-                kept.parent.mkdir(parents=True, exist_ok=True)
-                draft = kept.with_suffix(".partial")
-                shutil.copyfile(built, draft)
-                draft.chmod(0o755)
-                draft.replace(kept)
-    return kept
+            with replacing(place) as draft:
+                shutil.copyfile(built, draft / part.file)
+                (draft / part.file).chmod(0o755)
+                sums.write(draft, [part.file])
+    return place / part.file
+
+
+def made_again(error: DamagedError) -> None:
+    """Tells of something compiled that is not what was written."""
+    warn(DamagedError(error.path, error.reason, "it is compiled again"))
 
 
 def _fingerprint(root: Path, crates: Sequence[str]) -> str:

@@ -15,16 +15,18 @@ from functools import cache as once
 from functools import cached_property
 from pathlib import Path
 
-from dragstrip import outside
+from dragstrip import outside, sums
 from dragstrip.cache import cache
 from dragstrip.engines.contract import Say, quietly
+from dragstrip.engines.vm.agent import made_again
 from dragstrip.engines.vm.locking import locked
 from dragstrip.errors import BadInputError, DragstripError
-from dragstrip.files import appearing, writing
+from dragstrip.files import replacing
 
 HOME = Path(__file__).resolve().parents[4] / "bpf"
 """Where our algorithms, their header and the loader are."""
 
+LOADER = "load"
 INSTALL = "apt-get install clang libbpf-dev"
 NAME = re.compile(r"[A-Za-z0-9_.]{1,15}")
 """What Linux 6.1 takes as the name of a BPF congestion control."""
@@ -87,12 +89,13 @@ def compiled(source: str, say: Say = quietly) -> Loadable:
     tool = loader()
     place = cache() / "bpf" / _key(file)
     with locked(cache() / "bpf" / "lock"):
-        if not place.exists():
+        if not sums.whole(place, made_again):
             say(f"engine vm, once: compiling {source} ...")
-            with appearing(place) as draft:
+            with replacing(place) as draft:
                 made = draft / "made"
                 compile_object(file, made)
-                made.rename(draft / f"{_name(tool, source, made)}.o")
+                named = made.rename(draft / f"{_name(tool, source, made)}.o")
+                sums.write(draft, [named.name])
     (kept,) = place.glob("*.o")
     return Loadable(source, kept)
 
@@ -100,18 +103,18 @@ def compiled(source: str, say: Say = quietly) -> Loadable:
 def loader() -> Path:
     """The static program that puts objects into the kernel it runs on (bpf/load.c)."""
     source = HOME / "load.c"
-    kept = cache() / "bpf" / f"load-{hashlib.sha256(outside.content(source)).hexdigest()[:16]}"
+    place = cache() / "bpf" / f"loader-{hashlib.sha256(outside.content(source)).hexdigest()[:16]}"
     with locked(cache() / "bpf" / "lock"):
-        if not kept.exists():
-            draft = kept.with_suffix(".partial")
-            libraries = ["-lbpf", "-lelf", "-lz", *_zstd()]
-            done = _run("cc", "-O2", "-static", "-o", str(draft), str(source), *libraries)
-            if done.returncode != 0:
-                draft.unlink(missing_ok=True)
-                raise DragstripError(f"the loader of BPF programs does not compile: {done.stderr[-2000:]}")
-            with writing(kept):
-                draft.replace(kept)
-    return kept
+        if not sums.whole(place, made_again):
+            with replacing(place) as draft:
+                libraries = ["-lbpf", "-lelf", "-lz", *_zstd()]
+                done = _run("cc", "-O2", "-static", "-o", str(draft / LOADER), str(source), *libraries)
+                if done.returncode != 0:
+                    raise DragstripError(
+                        f"the loader of BPF programs does not compile: {done.stderr[-2000:]}"
+                    )
+                sums.write(draft, [LOADER])
+    return place / LOADER
 
 
 def _zstd() -> list[str]:
