@@ -16,6 +16,7 @@ from dragstrip.errors import BadInputError
 from dragstrip.expand import PlannedRun, assign
 from dragstrip.experiment import Experiment, rebuilt
 from dragstrip.files import scratch, write_text
+from dragstrip.pool import UNLIMITED, Limits
 from dragstrip.runner import Plan, execute_all, plan
 from dragstrip.validation import both
 from dragstrip.validation.conditions import conditions
@@ -114,8 +115,11 @@ def run(
     nominal: bool,
     spread: bool,
     quiet: bool,
+    limits: Limits = UNLIMITED,
 ) -> Agreement:
     """Runs everything on both engines; recordings and a report of each experiment stay in `out`, if given.
+
+    A run that meets its `limits` is left out, with the reason.
 
     `nominal` leaves the kernel's hosts' own work out of the simulator's path; `spread` also measures the
     simulator against itself.
@@ -124,7 +128,13 @@ def run(
     runs = [job.run for one in planned for job in one.jobs]
     with _place(out) as folder, watching(runs, quiet=quiet) as watcher:
         documents = execute_all(
-            by_name, folder, workers=workers, watcher=watcher, command=command, report=out is not None
+            by_name,
+            folder,
+            workers=workers,
+            watcher=watcher,
+            command=command,
+            report=out is not None,
+            limits=limits,
         )
         watcher.concluding("comparing")
         found = []

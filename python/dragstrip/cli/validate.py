@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from dragstrip.cli import words
 from dragstrip.cli.execute import kept
-from dragstrip.cli.options import Duration, JsonFlag, Load, Workers
+from dragstrip.cli.options import Duration, JsonFlag, Load, TimeLimit, Workers
 from dragstrip.cli.output import print_json, say
 from dragstrip.errors import BadInputError
 
 if TYPE_CHECKING:
+    from dragstrip.pool import Limits
     from dragstrip.side_by_side import Chosen
 
 DEFAULT = "compare"
@@ -121,6 +123,7 @@ def compare(
         ),
     ] = None,
     workers: Workers = None,
+    time_limit: TimeLimit = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Compare the simulator's throughput, RTT, queueing, loss and shares with the kernel's.
@@ -137,12 +140,13 @@ def compare(
         expect_folder("--out", out)
     if write_docs is not None:
         expect_file("--write-docs", write_docs)
-    _refuse_misplaced(experiments, grid, recordings, set_, repeat, duration, load)
+    _refuse_misplaced(experiments, grid, recordings, set_, repeat, duration, load, time_limit)
+    limits = words.time_limit(time_limit)
     if experiments:
         from dragstrip.side_by_side import Chosen
 
         chosen = Chosen(experiments, only, set_ or [], repeat, duration, load or [])
-        _experiments(chosen, nominal, out, write_docs, workers, as_json)
+        _experiments(chosen, nominal, out, write_docs, workers, limits, as_json)
         return
     from dragstrip.validation import command, console
     from dragstrip.validation.validate import document, validate
@@ -177,6 +181,7 @@ def explain(
     load: Load = None,
     nominal: Nominal = False,
     workers: Workers = None,
+    time_limit: TimeLimit = None,
 ) -> None:
     """Find the first event at which the simulator and the kernel diverge in a case.
 
@@ -184,7 +189,8 @@ def explain(
     """
     from dragstrip.validation import command
 
-    _refuse_misplaced(experiments, grid, recordings, set_, repeat, duration, load)
+    _refuse_misplaced(experiments, grid, recordings, set_, repeat, duration, load, time_limit)
+    limits = words.time_limit(time_limit)
     if not experiments:
         command.explain_case(grid, recordings, case, nominal)
         return
@@ -192,7 +198,9 @@ def explain(
 
     chosen = side.Chosen(experiments, None, set_ or [], repeat, duration, load or [])
     typed = shlex.join(["dragstrip", *sys.argv[1:]])
-    found = side.run(side.plans(chosen), None, workers, typed, nominal=nominal, spread=False, quiet=False)
+    found = side.run(
+        side.plans(chosen), None, workers, typed, nominal=nominal, spread=False, quiet=False, limits=limits
+    )
     command.explain_one(found, case)
 
 
@@ -286,10 +294,12 @@ def _refuse_misplaced(
     repeat: int | None,
     duration: str | None,
     load: list[str] | None,
+    time_limit: str | None,
 ) -> None:
     """Raises `BadInputError` for an option of a grid with experiments, or of experiments without one."""
     of_grid = {"--grid": grid, "--recordings": recordings}
     of_runs = {"--set": set_, "--repeat": repeat, "--duration": duration, "--load": load}
+    of_runs["--time-limit"] = time_limit
     for name, value in (of_grid if experiments else of_runs).items():
         if value:
             wanted = (
@@ -306,6 +316,7 @@ def _experiments(
     out: Path | None,
     write_docs: Path | None,
     workers: int | None,
+    limits: Limits,
     as_json: bool,
 ) -> None:
     """Runs experiments on both engines and tells of their agreement."""
@@ -317,7 +328,14 @@ def _experiments(
     plans = side.plans(chosen)
     with nullcontext() if out is None else kept(out):
         found = side.run(
-            plans, out, workers, typed, nominal=nominal, spread=write_docs is not None, quiet=as_json
+            plans,
+            out,
+            workers,
+            typed,
+            nominal=nominal,
+            spread=write_docs is not None,
+            quiet=as_json,
+            limits=limits,
         )
     if as_json:
         print_json(document(found))

@@ -26,6 +26,7 @@ READY = {"ready": True}
 def main() -> None:
     """Makes runs until standard input ends. Arguments: the parent's process id, bytes of memory (0: all)."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # what it holds is removed on the way out
     die_with_parent(int(sys.argv[1]))
     # What the core or a library prints must not end up between our answers.
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")

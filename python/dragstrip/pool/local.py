@@ -6,7 +6,7 @@ import os
 import selectors
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -20,6 +20,8 @@ AHEAD_BYTES = 32 << 10
 """A run waits in the pipe of a busy process if it is no longer than this: half of what a pipe holds."""
 
 
+GRACE_S = 1.0
+"""For all processes that are ended at once: an emulator's memory is a file that its process removes."""
 STILLBORN_MAX = 5
 """So many processes in a row that die before they can take a run have a common cause."""
 KILLED_BLAME = 0.1
@@ -170,7 +172,7 @@ class Local:
         """Ends a process; this is the answer of the run that it was on."""
         order = slot.orders.popleft() if slot.orders else None
         self._remove(slot)
-        slot.process.close()
+        _end([slot.process])
         return [] if order is None else [Event(order, answer)]
 
     def _bury(self, slot: _Slot) -> list[Event]:
@@ -193,11 +195,20 @@ class Local:
         self.lost.extend(list(slot.orders)[1 if one else 0 :])
 
     def close(self) -> None:
-        """Kills all processes."""
-        for slot in self.slots:
-            slot.process.close()
+        """Ends all processes."""
+        _end([slot.process for slot in self.slots])
         self.slots = []
         self.selector.close()
+
+
+def _end(processes: Sequence[Process]) -> None:
+    """Ends processes however they stand; they have a moment to take back what they have put on the disk."""
+    for process in processes:
+        process.ask_to_end()
+    until = time.monotonic() + GRACE_S
+    for process in processes:
+        process.ended_within(until - time.monotonic())
+        process.close()
 
 
 def too_long(limits: Limits) -> Answer:

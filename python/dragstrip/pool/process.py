@@ -114,6 +114,18 @@ class Process:
         how = f"signal {signal.Signals(-status).name}" if status < 0 else f"exit status {status}"
         return f"its process ended with {how}", said
 
+    def ask_to_end(self) -> None:
+        """It removes what it has in temporary folders, if it can; `close` does not wait for that."""
+        self.process.terminate()
+
+    def ended_within(self, seconds: float) -> bool:
+        """Whether it has ended by then."""
+        try:
+            self.process.wait(max(0.0, seconds))
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
     def close(self) -> None:
         """Kills it, if it lives, and waits for its end."""
         self.process.kill()
