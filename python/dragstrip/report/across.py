@@ -108,7 +108,8 @@ def table(setups: Sequence[Setup]) -> Table | None:
             algorithms.append(first.cc)
     titles = "; ".join(f"{letter}: {setup.title}" for letter, setup in zip(letters, setups, strict=True))
     caption = f"{titles}. Differences are of runs with the same seed: their median, in small type the range."
-    return Table(heads, rows, caption, algorithms)
+    deciding = frozenset(["Algorithm", "Measure", "A", *(f"{letter} − A" for letter in letters[1:])])
+    return Table(heads, rows, caption, algorithms, deciding)
 
 
 def _shared(setups: Sequence[Setup]) -> list[str]:

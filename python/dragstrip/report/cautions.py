@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from markupsafe import Markup
 
+from dragstrip import built
 from dragstrip.intervals import REPEATS_MIN
-from dragstrip.report.load import flows_of, recording_of
+from dragstrip.report.load import RecordedRun, flows_of, recording_of
 from dragstrip.standings import quantity
 from dragstrip.standings.setups import FLOWS_DRAWN_MAX, Contender, Setup, drawn
 from dragstrip.standings.stats import Row
@@ -64,6 +67,30 @@ def cautions(setup: Setup, rows: list[Row]) -> list[Markup]:
                     "The flows of {} differ in start, application or path, and are too many for a row each."
                 ).format(_bold([contender.title]))
             )
+    return notes
+
+
+def of_builds(runs: Sequence[RecordedRun]) -> list[Markup]:
+    """Runs of a core that was not built as a release is, or not of the sources beside it."""
+    builds = [run.recording.provenance.get("build") for run in runs]
+    known = [build if isinstance(build, Mapping) else {} for build in builds]
+    notes = []
+    for count, words in (
+        (
+            sum(build.get("profile") == built.QUICK for build in known),
+            Markup("{} made by a quick build (<code>make quick</code>): the same figures, but slower."),
+        ),
+        (
+            sum(build.get("sources_changed_since") is True for build in known),
+            Markup(
+                "{} made by a core older than its sources, which had changed since it was built: "
+                "<code>make python</code> builds it anew."
+            ),
+        ),
+    ):
+        if count:
+            which = "All runs were" if count == len(runs) else f"{count} of {len(runs)} runs were"
+            notes.append(words.format("The run was" if len(runs) == 1 else which))
     return notes
 
 

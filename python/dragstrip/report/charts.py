@@ -31,6 +31,7 @@ from dragstrip.report.figure import Shares as StackedShares
 from dragstrip.report.load import FloatArray, middle_of
 from dragstrip.report.series import EMPTY, Curve
 from dragstrip.report.timeline import overlay, timelines
+from dragstrip.standings import path as paths
 from dragstrip.standings import quantity
 from dragstrip.standings.quantity import RATES, TIMES_MS, Unit, unit_for
 from dragstrip.standings.setups import Contender, Setup
@@ -80,8 +81,8 @@ def rtt_cdf(setup: Setup, curves: list[Curves]) -> Figure | None:
     if not drawn:
         return None
     unit = TIMES_MS[1] if max(d.curve.x[-1] for d in drawn) >= 1 else TIMES_MS[0]
-    idle_ms = setup.path.rtt_ns / 1e6
-    rule = Rule(unit.scale(idle_ms), f"idle {quantity.milliseconds(idle_ms)}") if idle_ms > 0 else None
+    idle_ms, words = paths.idle(setup.path)
+    rule = Rule(unit.scale(idle_ms), words) if idle_ms > 0 else None
     return _cdf("cdf-rtt", "Round-trip time", drawn, unit, rule)
 
 
@@ -158,11 +159,11 @@ def delay_throughput(setup: Setup, curves: list[Curves]) -> Figure | None:
         return None
     unit = unit_for(max(float(entry.seconds.y.max()) for entry in known), RATES)
     clouds = [_cloud(entry, unit) for entry in known]
-    idle_ms = setup.path.rtt_ns / 1e6
+    idle_ms, words = paths.idle(setup.path)
     every = [curve for cloud in clouds for curve in (cloud.points, cloud.ellipse) if len(curve)]
     high_x = max(float(curve.x.max()) for curve in every) * 1.05
     high_y = max(float(curve.y.max()) for curve in every) * 1.08
-    rule = Rule(idle_ms, f"idle {quantity.milliseconds(idle_ms)}") if 0 < idle_ms <= high_x else None
+    rule = Rule(idle_ms, words) if 0 < idle_ms <= high_x else None
     spoken = quantity.listing([f"{cloud.label} {cloud.note}" for cloud in clouds])
     return Figure(
         "delay-throughput",

@@ -19,6 +19,7 @@ from markupsafe import Markup
 from dragstrip import outside, viewer
 from dragstrip.errors import BadInputError
 from dragstrip.report import across, embed
+from dragstrip.report.cautions import of_builds
 from dragstrip.report.colours import GRID, INK, MUTED, ON_DARK
 from dragstrip.report.figure import Figure
 from dragstrip.report.load import Bundle, Json, RecordedRun
@@ -64,6 +65,7 @@ class Section:
     limits: Table | None
     capacity: bool
     reach: str
+    idle: str
     path_wide: Markup
     path_tall: Markup
     links: Table
@@ -102,6 +104,7 @@ def render(
         overview=overview([(section.setup, section.rows) for section in sections]),
         across=across.table([section.setup for section in sections]),
         across_figures=[drawn(figure) for figure in across.figures([section.setup for section in sections])],
+        builds=of_builds(bundle.runs),
         tally=tally(bundle.claims),
         provenance=provenance(bundle.runs),
         colours=colours,

@@ -235,7 +235,8 @@ def overview(entries: list[tuple[Setup, list[Row]]]) -> Table:
             ]
             body.append([name, _name(row.contender), *cells])
             algorithms.append(row.contender.cc)
-    return Table(heads, body, "The best of each setup is marked.", algorithms)
+    caption = "The best of each setup is marked."
+    return Table(heads, body, caption, algorithms, frozenset({"Setup", "Algorithm", "Goodput", "RTT p50"}))
 
 
 def pings(setup: Setup) -> Table | None:
@@ -262,7 +263,10 @@ def pings(setup: Setup) -> Table | None:
             target = Cell(str(probes[0].get("target", "")), number=False)
             body.append([first, target, *map(Cell, times), Cell(quantity.count(lost))])
             algorithms.append(contender.cc)
-    return Table(heads, body, algorithms=[] if setup.together else algorithms) if body else None
+    if not body:
+        return None
+    deciding = frozenset({"Ping", "to", "p50", "Lost"})
+    return Table(heads, body, algorithms=[] if setup.together else algorithms, deciding=deciding)
 
 
 def _ping(probe: Json, part: str) -> float | None:

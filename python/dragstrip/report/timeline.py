@@ -12,6 +12,7 @@ from dragstrip.report.collect import Panel as Lines
 from dragstrip.report.colours import GREY
 from dragstrip.report.figure import Axis, Figure, Panel, Rule, Stroke, TimeLines
 from dragstrip.report.series import Curve
+from dragstrip.standings import path as paths
 from dragstrip.standings import quantity
 from dragstrip.standings.quantity import RATES, SIZES, TIMES_MS, Unit, unit_for
 from dragstrip.standings.setups import Setup
@@ -112,12 +113,12 @@ def capacity(setup: Setup, unit: Unit) -> list[Stroke]:
 
 
 def _common_scales(setup: Setup, curves: list[Curves]) -> list[_Scale]:
-    idle_ms = setup.path.rtt_ns / 1e6
+    idle_ms, words = paths.idle(setup.path)
     rate_bps = setup.path.rate_bps
     scales = []
     for key, title, units, rule, text in (
         ("throughput", "Throughput", RATES, rate_bps, f"bottleneck {quantity.rate(rate_bps)}"),
-        ("rtt", "RTT", (TIMES_MS[1],), idle_ms or None, f"idle {quantity.milliseconds(idle_ms)}"),
+        ("rtt", "RTT", (TIMES_MS[1],), idle_ms or None, words),
         ("cwnd", "Window", SIZES, None, ""),
         ("queue", "Queue", SIZES, None, ""),
     ):

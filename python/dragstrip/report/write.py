@@ -13,6 +13,7 @@ from dragstrip.report.cautions import cautions
 from dragstrip.report.collect import curves_of, shares_of
 from dragstrip.report.colours import assign
 from dragstrip.report.load import Bundle, load
+from dragstrip.standings import path as paths
 from dragstrip.standings import verdict
 from dragstrip.standings.quantity import RATES
 from dragstrip.standings.setups import Setup, algorithms_of, setups_of
@@ -73,6 +74,7 @@ def _section(setup: Setup, number: int, colours: dict[str, str]) -> page.Section
         limits=why.limits(setup),
         capacity=bool(timeline.capacity(setup, RATES[0])),
         reach=verdict.reach(setup),
+        idle=_idle(setup),
         path_wide=Markup(picture.draw(setup.scenarios, colours, upright=False)),  # noqa: S704 - our own SVG
         path_tall=Markup(picture.draw(setup.scenarios, colours, upright=True)),  # noqa: S704 - our own SVG
         links=tables.links(setup),
@@ -81,6 +83,15 @@ def _section(setup: Setup, number: int, colours: dict[str, str]) -> page.Section
         pictures={group: [page.drawn(figure) for figure in groups.get(group, [])] for group in charts.GROUPS},
         drawn=drawn,
     )
+
+
+def _idle(setup: Setup) -> str:
+    """What the empty path takes, in a sentence; nothing where there is no path."""
+    _, words = paths.idle(setup.path)
+    kind, _, time = words.partition(" ")
+    if not setup.path.links:
+        return ""
+    return f"A ping over the idle path takes {time}." if kind == "idle" else f"Delays add up to {time}."
 
 
 def _export_across(setups: Sequence[Setup], folder: Path, endings: Sequence[str]) -> None:

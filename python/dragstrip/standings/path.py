@@ -99,6 +99,16 @@ def link_words(link: Json) -> list[str]:
     return words + impairments(link)
 
 
+def idle(path: PathFacts) -> tuple[float, str]:
+    """What a ping over the empty path takes, ms, and `idle 40.8 ms`.
+
+    A medium's own time for a frame is no fact of the path: there it is the delays alone, and is called so.
+    """
+    if any(link.get("medium") for link in path.links):
+        return path.rtt_ns / 1e6, f"delays {quantity.milliseconds(path.rtt_ns / 1e6)}"
+    return path.ping_ns / 1e6, f"idle {quantity.milliseconds(path.ping_ns / 1e6)}"
+
+
 def summary(path: PathFacts) -> str:
     """`10 Mbit/s, 40 ms, bfifo 200 KiB`."""
     words = []

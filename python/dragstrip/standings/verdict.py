@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from markupsafe import Markup, escape
 
@@ -14,6 +14,8 @@ from dragstrip.standings.stats import Order, Row, Statistic, order_of
 
 # A share of segments; below it a difference is a handful of packets.
 RETRANSMIT_TIE = 1e-4
+# Of the greatest goodput; who moves less keeps a queue empty by not using the path.
+STARVED_BELOW = 0.1
 
 Text = Callable[[float | None], str]
 Figures = Sequence[tuple[Row, Statistic | None]]
@@ -30,6 +32,8 @@ class Verdict:
     worst_value: str
     judged: bool = True
     """Whether other seeds would give the same, as far as the repeats tell; else it is of these runs alone."""
+    note: str = ""
+    """What takes from the best one's merit: it hardly sent."""
 
 
 def verdicts(setup: Setup, rows: list[Row]) -> list[Verdict]:
@@ -44,7 +48,7 @@ def _all(setup: Setup, rows: list[Row]) -> list[Verdict | None]:
         p95 = [(row, row.rtt_p95_ms) for row in tcp]
         judged += [
             _delay(setup, rows),
-            _verdict(setup, "Lowest 95th-percentile RTT", p95, quantity.milliseconds),
+            _lowest(setup, "Lowest 95th-percentile RTT", p95, rows),
         ]
     again = [(row, row.retransmit_rate) for row in tcp]
     return [*judged, _verdict(setup, "Lowest retransmission rate", again, quantity.percent)]
@@ -57,7 +61,33 @@ def _data(setup: Setup, rows: list[Row]) -> Verdict | None:
 
 def _delay(setup: Setup, rows: list[Row]) -> Verdict | None:
     figures = [(row, row.rtt_p50_ms) for row in rows if row.contender.is_tcp]
-    return _verdict(setup, "Lowest median RTT", figures, quantity.milliseconds)
+    return _lowest(setup, "Lowest median RTT", figures, rows)
+
+
+def _lowest(setup: Setup, what: str, figures: Figures, rows: list[Row]) -> Verdict | None:
+    """Of delays; where one of the best hardly sent, with a note of that and of who is best of the others."""
+    verdict = _verdict(setup, what, figures, quantity.milliseconds)
+    parts = _parts_of_greatest(rows)
+    idle = [title for title in verdict.best if parts.get(title, 1.0) < STARVED_BELOW] if verdict else []
+    if verdict is None or not verdict.worst or not idle:
+        return verdict
+    said = [f"{title} moves {quantity.percent(parts[title])} of the greatest goodput" for title in idle]
+    others = [
+        (figure.middle, row.contender.title)
+        for row, figure in figures
+        if figure is not None and parts.get(row.contender.title, 1.0) >= STARVED_BELOW
+    ]
+    if others:
+        least, title = min(others)
+        said.append(f"of those that move a tenth or more, {title} is lowest ({quantity.milliseconds(least)})")
+    return replace(verdict, note="; ".join(said))
+
+
+def _parts_of_greatest(rows: list[Row]) -> dict[str, float]:
+    """Of each contender its goodput as a part of the greatest; of one without data 0."""
+    known = {row.contender.title: row.goodput_bps.middle if row.goodput_bps else 0.0 for row in rows}
+    most = max(known.values(), default=0.0)
+    return {title: goodput / most for title, goodput in known.items()} if most > 0 else {}
 
 
 def order(setup: Setup, figures: Figures, text: Text, *, most: bool) -> Order | None:
@@ -131,12 +161,11 @@ def _delay_sentence(delay: Verdict, rows: list[Row]) -> Markup:
     sentence = Markup("{} {} the delay lowest (median RTT {} against {} with {})").format(
         _bold(delay.best), verb, delay.value, delay.worst_value, _plain(delay.worst)
     )
-    goodputs = {row.contender.title: row.goodput_bps.middle for row in rows if row.goodput_bps is not None}
-    most = max(goodputs.values(), default=0.0)
-    if len(delay.best) == 1 and most > 0:
-        share = goodputs.get(delay.best[0], 0.0) / most
-        if share < 1 - TIE:
-            sentence += Markup(" at {:.0f} % of the greatest goodput").format(share * 100)
+    share = _parts_of_greatest(rows).get(delay.best[0], 1.0)
+    if delay.note:
+        sentence += Markup(", but {}").format(delay.note)
+    elif len(delay.best) == 1 and share < 1 - TIE:
+        sentence += Markup(" at {:.0f} % of the greatest goodput").format(share * 100)
     return sentence
 
 

@@ -284,15 +284,21 @@ def _check_verdicts(setup: Section, node: Node) -> None:
     tables = node.all("table", "verdicts")
     body = [row for body in (tables[0].all("tbody") if tables else []) for row in body.all("tr")]
     said = {
-        cells[0].text: [cell.text for cell in cells[1:]]
+        cells[0].text: [shown.cell(cell) for cell in cells[1:]]
         for cells in ([c for c in row.inside if isinstance(c, Node)] for row in body)
     }
+    goodputs = [figure.middle if (figure := row.over(row.goodput)) else 0.0 for row in setup.rows]
     for what, (head, alone) in VERDICTS.items():
         order, figures = _judged(setup, head)
         if order is None or (alone and setup.together):
             assert what not in said, f"{setup.title}: {what} among {said}"
             continue
-        best, value, worst, worst_value = said[what]
+        (best, value, worst, worst_value), note = (cell.text for cell in said[what]), said[what][0].note
+        hardly = {setup.names[place] for place in order.best if goodputs[place] < 0.1 * max(goodputs)}
+        noted = set(re.findall(r"(?:^|; )(?!of those)(.*?) moves [\d.]+ % of the greatest goodput", note))
+        assert noted == (hardly if order.worst and alone else set()), (
+            f"{setup.title}: {what}: {note}: {hardly}"
+        )
         middles = [figure.middle for figure in figures if figure is not None]
         ends = (max(middles), min(middles)) if head == "Goodput" else (min(middles), max(middles))
         assert says(value, ends[0]), f"{setup.title}: {what}: {value}, expected {ends[0]}"

@@ -121,12 +121,12 @@ def table(node: Node) -> Table:
     for row in (row for body in node.all("tbody") for row in body.all("tr")):
         cells = [part for part in row.inside if isinstance(part, Node)]
         assert len(cells) == len(names), f"{len(cells)} cells under {len(names)} heads"
-        rows.append({name: _cell(cell) for name, cell in zip(names, cells, strict=True)})
+        rows.append({name: cell(part) for name, part in zip(names, cells, strict=True)})
     meanings = {head.text: head.attributes.get("title", "") for head in heads}
     return Table(names, meanings, rows)
 
 
-def _cell(node: Node) -> Cell:
+def cell(node: Node) -> Cell:
     notes = node.all("small")
     own = [part for part in node.inside if isinstance(part, str) or part.tag != "small"]
     own = [part for part in own if isinstance(part, str) or "mark" not in part.kinds]
