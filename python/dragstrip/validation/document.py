@@ -17,6 +17,7 @@ from dragstrip.validation.targets import BY_KEY, QUANTITIES, Quantity, Standing
 from dragstrip.validation.validate import (
     COMPETING,
     DETERMINISTIC,
+    FEWER,
     IDLE_SHARE_MIN,
     LONGER_NS,
     SEEDS,
@@ -205,7 +206,8 @@ def _random(agreement: Agreement) -> Iterator[str]:
     if kernel:
         yield (
             f"{' and '.join(map(str.upper, RANDOMIZED))} draw random numbers of their own: the simulator's "
-            f"figures for them are means over at least {len(SEEDS)} runs here too, the kernel's over "
+            f"figures for them are means over at least {len(SEEDS)} runs here too ({len(FEWER)} in the wider "
+            "grid and on the path as configured), the kernel's over "
             f"{', '.join(kernel)}.\n"
         )
     without = [case for case in competing if not case.conditions.random]

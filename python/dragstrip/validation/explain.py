@@ -118,10 +118,15 @@ def _near(a: float, b: float) -> bool:
 
 
 def _first_drift(kernel: FlowTrace, simulator: FlowTrace) -> tuple[float, str] | None:
-    """No event differs: the first stretch in which the windows, then the smoothed RTTs are apart."""
+    """No event differs: the first stretch in which the windows, then the smoothed RTTs are apart.
+
+    Before a first RTT there is no connection, and what TCP_INFO says of a window is none of one.
+    """
+    connected = np.isfinite(_aligned(kernel, simulator, "srtt_ms")[0])
     for name, unit, least in (("cwnd", "segments", SEGMENTS_APART), ("srtt_ms", "ms", 0.0)):
         k, s, t = _aligned(kernel, simulator, name)
         apart = np.abs(k - s) > np.maximum(least, PART_APART * np.maximum(np.abs(k), np.abs(s)))
+        apart &= connected
         run = 0
         for index, is_apart in enumerate(apart):
             run = run + 1 if is_apart else 0

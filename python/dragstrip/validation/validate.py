@@ -12,6 +12,7 @@ from functools import cached_property
 from dragstrip.engines.sim import simulate
 from dragstrip.errors import DragstripError
 from dragstrip.pool import worker_count
+from dragstrip.validation.cells import WIDE
 from dragstrip.validation.conditions import Conditions, conditions
 from dragstrip.validation.figures import Compared, figures
 from dragstrip.validation.kernel import Json, KernelRun, grouped
@@ -21,6 +22,9 @@ from dragstrip.validation.translate import scenario
 
 SEEDS = tuple(range(1, 41))
 """Of the simulator, where a case is random."""
+FEWER = SEEDS[:10]
+"""Where only an algorithm of the wider grid draws, and for the simulator against itself: the page takes
+minutes, no more."""
 
 IDLE_SHARE_MIN = 0.3
 """An emulator that is busier limits the flows itself: such a case shows the machine, not the path."""
@@ -176,11 +180,13 @@ def measure(name: str, runs: list[KernelRun], spread: bool = False, nominal: boo
     kernel = [of_kernel(run) for run in runs]
     spec = scenario(runs[0], nominal=nominal)
     its = conditions(spec)
-    drawn = _draws(runs, its.random)
+    few = nominal or (name.startswith(WIDE) and not its.stochastic)
+    drawn = _draws(runs, its.random, FEWER if few else SEEDS)
     simulator = [simulated(run, seed, nominal=nominal) for run, seed in drawn]
     own: list[Compared] = []
     if spread:
-        longer = [simulated(run, seed + len(drawn), LONGER_NS, nominal) for run, seed in drawn]
+        again = _draws(runs, its.random, FEWER)
+        longer = [simulated(run, seed + len(drawn), LONGER_NS, nominal) for run, seed in again]
         own = figures(its, simulator, longer)
     return Case(
         name,
@@ -195,15 +201,15 @@ def measure(name: str, runs: list[KernelRun], spread: bool = False, nominal: boo
     )
 
 
-def _draws(runs: list[KernelRun], random: bool) -> list[tuple[KernelRun, int]]:
+def _draws(runs: list[KernelRun], random: bool, seeds: Sequence[int]) -> list[tuple[KernelRun, int]]:
     """Which of the kernel's runs is simulated with which seed.
 
     Each with its own, or, where a case is random, all of them in turn (they can be of different machines)
-    until there are as many as `SEEDS`.
+    until there are as many as `seeds`.
     """
     if not random:
         return [(run, run.seed) for run in runs]
-    turns = math.ceil(len(SEEDS) / len(runs))
+    turns = math.ceil(len(seeds) / len(runs))
     return [(run, seed) for seed, run in enumerate(runs * turns, start=1)]
 
 
