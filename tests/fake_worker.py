@@ -60,6 +60,8 @@ def main() -> None:
         else:
             print(json.dumps({"now_ns": 5}), flush=True)
             answer = {"status": "ok", "summary": {**SUMMARY, "name": name}, "sha256": "0" * 64}
+        if name == "notes":
+            answer["notes"] = ["note: first", *("\u001b[31m\n" + "x" * 10_000 for _ in range(50))]
         print(json.dumps(answer), flush=True)
 
 

@@ -54,6 +54,16 @@ def test_an_odd_answer_fails_only_its_own_run(tmp_path: Path) -> None:
     assert all(len(one.failure) < 2200 and one.failure.isprintable() for one in failures.values())
 
 
+def test_what_a_worker_notes_is_said_in_a_line_each(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run_all(tasks(tmp_path, "notes", "quiet"), workers=1)
+    said = capsys.readouterr().err.splitlines()
+    assert said[0] == "note: first"
+    assert len(said) == 10
+    assert all(len(line) <= 500 and line.isprintable() for line in said)
+
+
 def test_the_watcher_hears_of_every_run(tmp_path: Path) -> None:
     heard: list[tuple[str, int]] = []
 

@@ -182,6 +182,17 @@ def test_a_sample_at_every_ack_is_the_simulators(rate: str, rtt: str, duration: 
     assert {acked: ours[acked] for acked in both} == {acked: theirs[acked] for acked in both}
 
 
+def test_more_packets_between_two_samples_than_a_ring_holds() -> None:
+    """51 hosts share the memory for rings: each has room for 20,000 packets, and d sees more."""
+    scenario = race("cubic*50", duration="2s", rate="100mbit", rtt="20ms", queue="bfifo limit 300000")
+    scenario["record"]["interval_ns"] = 2 * 10**9
+    recording = vm.emulate(scenario)
+    seen = sum(recording["received"]["wire_bytes"].to_pylist()) / 1514
+    acknowledged = sum(recording["flows"]["bytes_acked"].to_pylist()) / 1448
+    assert seen > 14_000
+    assert seen >= acknowledged
+
+
 def test_a_guest_that_does_not_boot_says_its_last_lines(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

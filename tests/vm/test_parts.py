@@ -92,6 +92,15 @@ def test_what_is_too_large_is_refused_before_anything_boots(flows: int, field: s
     assert refusals[0].expected.startswith("at most ")
 
 
+@pytest.mark.parametrize(("idle", "noted"), [(0.3, False), (0.09, True)])
+def test_a_run_that_kept_the_guest_s_processor_busy_is_noted(idle: float, noted: bool) -> None:
+    recording = SimpleNamespace(scenario={"name": "cubic"}, provenance={"verified": {"cpu_idle_share": idle}})
+    notes = named("vm").notes(recording)  # type: ignore[arg-type]
+    assert [
+        note.startswith("note: cubic: the emulated processor was idle for only 9% of") for note in notes
+    ] == [True] * noted
+
+
 def test_a_wrong_path_is_named(tmp_path: Path) -> None:
     with pytest.raises(BadInputError, match="not 0"):
         kernel.use(str(tmp_path))

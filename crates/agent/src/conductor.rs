@@ -7,7 +7,7 @@ use crate::network::{Network, Place};
 use crate::plan::Plan;
 use crate::record;
 use crate::side::{
-    Agenda, Counts, Desk, EndReport, Event, Notice, Order, Pinger, Report, Side, side_of,
+    Agenda, Counts, Desk, EndReport, Event, Notice, Order, Pinger, Report, Ring, Side, side_of,
 };
 use crate::sys::{self, Poll};
 use dragstrip_recording::{FlowRow, Writer};
@@ -173,7 +173,8 @@ fn open_sides<'a>(
     for (node, place) in places.into_iter().enumerate() {
         if busy(node) {
             let number = sides.len();
-            let ring = rings.get(plan.nodes[node].name.as_str()).copied().unwrap_or_default();
+            let none = Ring { packets: 0, emptied_ns: scenario.record.interval_ns };
+            let ring = rings.get(plan.nodes[node].name.as_str()).copied().unwrap_or(none);
             let side = Side::open(number, (node, place), scenario, plan, &interfaces, ring, poll)?;
             sides.push(side);
         } else {
@@ -183,13 +184,15 @@ fn open_sides<'a>(
     Ok((sides, others))
 }
 
-/// The room of each host's ring, packets: an equal share, and more where more may pass the host between two samples.
-fn rings<'a>(scenario: &'a Scenario, hosts: &[&'a str]) -> Result<BTreeMap<&'a str, usize>, Fault> {
+/// Each host's ring: an equal share, and more where more may pass the host between two samples. Where memory does not
+/// allow for that, it is emptied in between.
+fn rings<'a>(scenario: &'a Scenario, hosts: &[&'a str]) -> Result<BTreeMap<&'a str, Ring>, Fault> {
     let pairs = scenario.flows.iter().map(|flow| (flow.sender.as_str(), flow.receiver.as_str()));
     let paths = scenario.path_facts(pairs, PING_FRAME_BYTES);
     let paths = paths.map_err(|problem| Fault::Failed(problem.to_string()))?;
     let mtu = scenario.nodes.iter().filter_map(NodeSpec::host).map(|host| host.mtu_bytes).min();
     let share = RING_PACKETS / hosts.len().max(1);
+    let interval_ns = scenario.record.interval_ns;
     let mut rings = BTreeMap::new();
     for &host in hosts {
         // What the bottlenecks of its flows let pass, each once however many flows share it.
@@ -201,11 +204,13 @@ fn rings<'a>(scenario: &'a Scenario, hosts: &[&'a str]) -> Result<BTreeMap<&'a s
             }
         }
         let rate = rates.values().sum::<u64>().min(RATE_BPS_MAX);
-        let bits = u128::from(rate) * u128::from(scenario.record.interval_ns) / 1_000_000_000;
+        let bits = u128::from(rate) * u128::from(interval_ns) / 1_000_000_000;
         let data = bits / 8 / u128::from(mtu.unwrap_or(1_500));
         // As many ACKs, and as much again for what a queue held back or a burst brings.
         let passing = usize::try_from(4 * data).unwrap_or(usize::MAX);
-        rings.insert(host, share.max(passing).min(RING_PACKETS_MAX / hosts.len().max(1)));
+        let packets = share.max(passing).min(RING_PACKETS_MAX / hosts.len().max(1));
+        let times = passing.div_ceil(packets.max(1)).max(1);
+        rings.insert(host, Ring { packets, emptied_ns: (interval_ns / times as u64).max(1) });
     }
     Ok(rings)
 }
@@ -374,4 +379,62 @@ fn cpu_ticks() -> (u64, u64) {
 fn idle_share(before: (u64, u64), after: (u64, u64)) -> f64 {
     let all = after.1.saturating_sub(before.1).max(1);
     (after.0.saturating_sub(before.0)) as f64 / all as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Flows from a host each to one receiver behind 100 Mbit/s, sampled at this interval.
+    fn scenario(flows: usize, interval_ns: u64) -> Scenario {
+        let senders = || (0..flows).map(|number| format!("s{number}"));
+        let host = |name: String| json!({"kind": "host", "name": name});
+        let mut nodes: Vec<Value> = senders().map(host).collect();
+        nodes.extend([host("d".to_owned()), json!({"kind": "router", "name": "r"})]);
+        let link = |from: &str, to: &str, rate: Option<u64>| json!({"name": format!("{from}-{to}"), "from": from, "to": to, "rate_bps": rate});
+        let mut links = vec![link("r", "d", Some(100_000_000)), link("d", "r", None)];
+        links.extend(senders().flat_map(|name| [link(&name, "r", None), link("r", &name, None)]));
+        let flow = |name: String| {
+            json!({"label": name, "sender": name, "receiver": "d", "application": {"kind": "bulk"},
+                "transport": {"protocol": "tcp", "cc": "reno"}})
+        };
+        let whole = json!({"name": "t", "duration_ns": 4_000_000_000_u64, "nodes": nodes,
+            "links": links, "flows": senders().map(flow).collect::<Vec<_>>(),
+            "record": {"interval_ns": interval_ns}});
+        serde_json::from_value(whole).unwrap()
+    }
+
+    /// The rings, checked: they fit into the memory for them, and what may pass until one is emptied fits into it.
+    fn checked(flows: usize, interval_ns: u64) -> BTreeMap<String, Ring> {
+        let scenario = scenario(flows, interval_ns);
+        let hosts: Vec<&str> =
+            scenario.nodes.iter().filter_map(NodeSpec::host).map(|h| h.name.as_str()).collect();
+        let rings = rings(&scenario, &hosts).unwrap();
+        assert!(rings.values().map(|ring| ring.packets).sum::<usize>() <= RING_PACKETS_MAX);
+        for ring in rings.values() {
+            let passing = 100_000_000 / 8 / 1_500 * ring.emptied_ns / 1_000_000_000;
+            assert!(
+                2 * passing as usize <= ring.packets,
+                "{ring:?}: {passing} packets and their ACKs"
+            );
+        }
+        rings.into_iter().map(|(host, ring)| (host.to_owned(), ring)).collect()
+    }
+
+    #[test]
+    fn a_ring_that_cannot_hold_an_interval_is_emptied_in_between() {
+        for (flows, interval_ns) in
+            [(50, 2_000_000_000), (100, 1_000_000_000), (253, 10_000_000_000)]
+        {
+            assert!(checked(flows, interval_ns)["d"].emptied_ns < interval_ns, "{flows} flows");
+        }
+    }
+
+    #[test]
+    fn a_few_hosts_empty_theirs_with_the_samples_alone() {
+        for flows in [1, 50] {
+            let rings = checked(flows, 100_000_000);
+            assert!(rings.values().all(|ring| ring.emptied_ns == 100_000_000));
+        }
+    }
 }

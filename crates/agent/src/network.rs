@@ -6,6 +6,7 @@ use crate::plan::Plan;
 use crate::{qdisc, sys};
 use dragstrip_qdisc::netlink::Writer;
 use dragstrip_scenario::QdiscSpec;
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::fd::AsRawFd;
 
@@ -146,11 +147,12 @@ impl Network {
 
     fn routes(&mut self, plan: &Plan, cold_arp: bool) -> Result<(), Fault> {
         for (at, node) in plan.nodes.iter().enumerate() {
+            let mut known = BTreeSet::new();
             for &(destination, hop) in &node.routes {
                 let next = &plan.nodes[plan.hops[hop].to];
                 let netlink = &mut self.places[at].netlink;
                 let interface = self.interfaces[hop];
-                if !cold_arp {
+                if !cold_arp && known.insert(hop) {
                     neighbour(netlink, interface, next.address.octets(), mac(opposite(hop)))?;
                 }
                 let mut message = Message::new(RTM_NEWROUTE, CREATE, &ROUTE);

@@ -12,7 +12,7 @@ use dragstrip_scenario::{
 };
 use serde::Serialize;
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 
 /// A network namespace.
@@ -46,7 +46,8 @@ pub struct Plan {
     pub hops: Vec<Hop>,
 }
 
-/// Hosts and routers: each is a network namespace, and building them is time in which the machine is silent.
+/// Hosts and routers: each is a network namespace, and building them is time in which the machine is silent (253 hosts
+/// and a router: half of the silence that is taken for a hang, where five others share each core).
 const NODES_MAX: usize = 256;
 /// Flows: each has sockets with buffers of their own in the machine's memory, and ports of its number.
 const FLOWS_MAX: usize = 1_000;
@@ -155,28 +156,27 @@ impl Plan {
         self.nodes.len() - 1
     }
 
-    /// Routes from every node to everything that packets are sent to.
+    /// Routes along the paths that packets take, there and back. (From everywhere to everywhere, a few hundred hosts
+    /// would take longer to build than most runs last.)
     fn routes(&mut self, scenario: &Scenario, topology: &Topology<'_>, chains: &[Chain]) {
-        for destination in destinations(scenario, topology) {
-            let hops_to = topology.hops_to(destination);
-            for chain in chains {
-                let (from, to) = topology.ends(chain.link);
-                let pairs = chain.nodes.len() - 1;
-                let taken = |node: usize, link: Option<usize>| {
-                    node != destination
-                        && link.is_some()
-                        && topology.next_link(node, destination, &hops_to) == link
-                };
-                let forward = taken(from, Some(chain.link));
-                if forward {
-                    for (at, pair) in chain.nodes[..pairs].iter().zip(0..) {
-                        self.nodes[*at].routes.push((destination, chain.first + 2 * pair));
-                    }
-                } else if taken(to, chain.back) {
-                    for (at, pair) in chain.nodes[1..].iter().zip(0..) {
-                        self.nodes[*at].routes.push((destination, chain.first + 2 * pair + 1));
-                    }
-                }
+        let mut laid: BTreeMap<usize, (&Chain, bool)> = BTreeMap::new();
+        for chain in chains {
+            laid.insert(chain.link, (chain, true));
+            laid.extend(chain.back.map(|back| (back, (chain, false))));
+        }
+        let mut taken: BTreeSet<(usize, usize)> = BTreeSet::new();
+        for (from, to) in pairs(scenario, topology) {
+            // Where there is no path, the pings on the idle path will say so.
+            taken
+                .extend(topology.path(from, to).unwrap_or_default().iter().map(|&link| (to, link)));
+        }
+        for (destination, link) in taken {
+            let (chain, forward) = laid[&link];
+            let pairs = chain.nodes.len() - 1;
+            let nodes = if forward { &chain.nodes[..pairs] } else { &chain.nodes[1..] };
+            for (pair, &at) in nodes.iter().enumerate() {
+                let hop = chain.first + 2 * pair + usize::from(!forward);
+                self.nodes[at].routes.push((destination, hop));
             }
         }
     }
@@ -312,13 +312,13 @@ fn senders(scenario: &Scenario) -> Vec<&str> {
     names
 }
 
-fn destinations(scenario: &Scenario, topology: &Topology<'_>) -> Vec<usize> {
-    let hosts = scenario.nodes.iter().filter_map(NodeSpec::host).map(|host| host.name.as_str());
-    let targets = scenario.probes.iter().map(|probe| probe.target.as_str());
-    let mut all: Vec<usize> = hosts.chain(targets).filter_map(|name| topology.node(name)).collect();
-    all.sort_unstable();
-    all.dedup();
-    all
+/// Nodes between which packets travel, in both orders.
+fn pairs(scenario: &Scenario, topology: &Topology<'_>) -> BTreeSet<(usize, usize)> {
+    let flows = scenario.flows.iter().map(|flow| (&flow.sender, &flow.receiver));
+    let probes = scenario.probes.iter().map(|probe| (&probe.from, &probe.target));
+    let known =
+        flows.chain(probes).filter_map(|(from, to)| topology.node(from).zip(topology.node(to)));
+    known.flat_map(|(from, to)| [(from, to), (to, from)]).collect()
 }
 
 fn mtu(scenario: &Scenario, node: usize) -> u32 {

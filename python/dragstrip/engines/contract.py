@@ -94,6 +94,10 @@ class Engine(ABC):
     def run(self, scenario: Json, options: Options, progress: Progress | None = None) -> Recording:
         """Runs one scenario. Raises `BadInputError` where it cannot be run, else `DragstripError`."""
 
+    def notes(self, recording: Recording) -> list[str]:
+        """What is to be known before a run's figures are believed, a line each."""
+        return []
+
     def play(self, scripts: Mapping[str, str]) -> list[Json]:
         """Plays conformance scripts (text by name) on its endpoint; gives what came of each.
 

@@ -40,6 +40,7 @@ _ENDED_WELL: Mapping[str, Shape] = {**_SPENT, "summary": SUMMARY, "sha256": _SHA
 _FAILED: Mapping[str, Shape] = {**_SPENT, "reason": Plain("text", lambda it: isinstance(it, str))}
 
 HOST_MAX = 64
+NOTES_MAX, NOTE_CHARACTERS = 10, 500
 
 
 def parsed(line: bytes | str) -> Any:
@@ -66,7 +67,11 @@ def _checked(order: Order, answer: object) -> Answer:
     if answer["status"] == OK:
         expect(answer, _ENDED_WELL, "")
         _expect_flows(order, answer["summary"]["flows"])
-        return {name: answer[name] for name in ("status", *_ENDED_WELL) if name in answer}
+        made = {name: answer[name] for name in ("status", *_ENDED_WELL) if name in answer}
+        notes = answer.get("notes")
+        if isinstance(notes, list) and all(isinstance(note, str) for note in notes):
+            made["notes"] = [one_line(note)[:NOTE_CHARACTERS] for note in notes[:NOTES_MAX]]
+        return made
     expect(answer, _FAILED, "")
     made = {name: answer[name] for name in ("status", *_SPENT) if name in answer}
     made["reason"] = one_line(answer["reason"]) or "without a reason"

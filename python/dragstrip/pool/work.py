@@ -130,6 +130,7 @@ def run(order: Order, progress: Callable[[int], object] | None) -> Answer:
         recording = recall(engine, scenario, order.options, progress, notes.append)
     else:
         recording = engine.run(scenario, order.options, progress)
+    notes += engine.notes(recording)
     _expect_build(order)  # it may have changed while the run was being started
     from dragstrip.measures import summarise
     from dragstrip.recording import write

@@ -7,6 +7,8 @@ use std::collections::BinaryHeap;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Event {
     Sample,
+    /// The tap's ring is emptied between two samples.
+    Drain,
     Stop(usize),
     Start(usize),
     Toggle(usize),

@@ -53,6 +53,11 @@ pub enum Taken {
     Answer,
 }
 
+/// The number of the flow that a packet may belong to, from its ports.
+pub fn flow_of(seen: &Seen) -> Option<usize> {
+    seen.source_port.min(seen.target_port).checked_sub(FIRST_PORT).map(usize::from)
+}
+
 /// What arrives where the flow's data end.
 #[derive(Default)]
 struct Receiving {

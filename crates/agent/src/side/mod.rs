@@ -36,6 +36,15 @@ pub struct Desk<'d> {
     pub notices: &'d mut Vec<Notice>,
 }
 
+/// The ring of a side's tap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ring {
+    /// That it has room for.
+    pub packets: usize,
+    /// How often it is emptied; every sample empties it too.
+    pub emptied_ns: u64,
+}
+
 /// A file that is waited for: what it is, whose, and which one of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Token {
@@ -79,10 +88,12 @@ pub struct Side<'a> {
     node: usize,
     scenario: &'a Scenario,
     place: Place,
+    /// By flow.
     ends: Vec<End<'a>>,
     /// With the number of the probe.
     pingers: Vec<(usize, Pinger)>,
     tap: Option<Tap>,
+    ring: Ring,
     watches: Vec<Watch<'a>>,
     counted_before: Counts,
     start: i64,
@@ -91,14 +102,14 @@ pub struct Side<'a> {
 impl<'a> Side<'a> {
     /// Opens all that waits for others: listening sockets, the tap, sockets for pings, counters.
     ///
-    /// `interfaces` are those of the plan's hops, `ring` the packets that the tap has room for.
+    /// `interfaces` are those of the plan's hops, `ring` is the tap's.
     pub fn open(
         number: usize,
         (node, place): (usize, Place),
         scenario: &'a Scenario,
         plan: &'a Plan,
         interfaces: &[i32],
-        ring: usize,
+        ring: Ring,
         poll: &Poll,
     ) -> Result<Self, Fault> {
         let mut side = Self {
@@ -109,6 +120,7 @@ impl<'a> Side<'a> {
             ends: Vec::new(),
             pingers: Vec::new(),
             tap: None,
+            ring,
             watches: Vec::new(),
             counted_before: Counts::new(),
             start: 0,
@@ -116,7 +128,7 @@ impl<'a> Side<'a> {
         side.enter()?;
         side.open_ends(plan, poll)?;
         if side.ends.iter().any(End::is_tcp) {
-            let tap = Tap::open(ring)?;
+            let tap = Tap::open(ring.packets)?;
             if scenario.record.every_ack && side.ends.iter().any(End::sends) {
                 poll.add(&tap.socket, libc::EPOLLIN, side.token(TAP, 0))?;
             }
@@ -188,6 +200,9 @@ impl<'a> Side<'a> {
 
     fn schedule(&self, agenda: &mut Agenda) {
         agenda.add(self.scenario.record.interval_ns as i64, Event::Sample, self.number);
+        if self.tap.is_some() && self.ring.emptied_ns < self.scenario.record.interval_ns {
+            agenda.add(self.ring.emptied_ns as i64, Event::Drain, self.number);
+        }
         for (index, end) in self.ends.iter().enumerate() {
             agenda.add(end.spec.start_ns as i64, Event::Start(index), self.number);
             if let Some(stop_ns) = end.spec.stop_ns {
@@ -253,6 +268,10 @@ impl<'a> Side<'a> {
                 self.sample(time_ns, desk.tables)?;
                 let next_ns = time_ns + self.scenario.record.interval_ns as i64;
                 desk.agenda.add(next_ns, Event::Sample, self.number);
+            }
+            Event::Drain => {
+                self.drain(desk.tables)?;
+                desk.agenda.add(time_ns + self.ring.emptied_ns as i64, event, self.number);
             }
             Event::Start(index) => self.start_end(index, time_ns, desk)?,
             Event::Stop(index) => {
@@ -325,7 +344,10 @@ impl<'a> Side<'a> {
         let Self { tap, ends, scenario, start, .. } = self;
         if let Some(tap) = tap {
             tap.drain(|seen| {
-                for end in ends.iter_mut().filter(|end| end.owns(seen)) {
+                let Some(flow) = end::flow_of(seen) else { return };
+                let first = ends.partition_point(|end| end.flow < flow);
+                let both = ends[first..].iter_mut().take_while(|end| end.flow == flow);
+                for end in both.filter(|end| end.owns(seen)) {
                     if let Some((time_ns, rtt_ns)) = end.see(seen, *start)
                         && scenario.record.rtts
                     {

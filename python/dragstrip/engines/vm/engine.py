@@ -32,6 +32,8 @@ NODES_MAX = 256
 """Hosts and routers: each is a network namespace, and the machine is silent while they are built."""
 FLOWS_MAX = 1000
 """Flows: each has sockets with buffers of their own in the machine's memory."""
+IDLE_MIN = 0.3
+"""Of the guest's processor: below, packets wait for it as they wait for the path."""
 
 
 class VirtualMachine(Engine):
@@ -87,6 +89,16 @@ class VirtualMachine(Engine):
             raise refusal.error(f"engine {self.name}")
         load = [bpf.compiled(source) for source in options.get("load", ())]
         return emulate(scenario, progress, options.get("kernel"), load)
+
+    def notes(self, recording: Recording) -> list[str]:
+        """That the guest's processor was too busy."""
+        idle = recording.provenance["verified"]["cpu_idle_share"]
+        if idle >= IDLE_MIN:
+            return []
+        return [
+            f"note: {recording.scenario['name']}: the emulated processor was idle for only {idle:.0%} "
+            "of the run: its own delays are in the figures; fewer flows or a lower rate need less of it"
+        ]
 
     def play(self, scripts: Mapping[str, str]) -> list[Json]:
         """Plays them all in one machine."""
