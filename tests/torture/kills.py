@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import os
 import random
+import tempfile
 import time
 from pathlib import Path
 
-from common import EXPERIMENT, check_answer, dragstrip, leftovers, main, start, written
+from common import EXPERIMENT, Ended, check_answer, dragstrip, leftovers, main, start, written
 
 EXPERIMENT_FILE = "path.toml"
 PATH = ("--rate", "2mbit", "--rtt", "20ms", "--queue", "bfifo limit 30kb", "--duration", "1s")
@@ -29,14 +30,33 @@ COMPARE = (
     "cubic",
 )  # in processes
 SWEEP = ("sweep", EXPERIMENT_FILE, "--vary", "flow.cc=reno,cubic", "--repeat", "3", "--out", "out")
-WITHIN_S = 2.5
-"""A command takes 0.8 to 2 s on an idle machine."""
+SOON_S = 0.05
+"""Before that there is only the interpreter."""
+LASTED: dict[tuple[str, ...], float] = {}
+"""Seconds that a command took when it ran to its end: on a busy machine several times what an idle one takes."""
 
 
-def kill(folder: Path, draws: random.Random, *words: str) -> bool:
-    """Starts a command and kills it at some moment; whether it still ran. Its workers have ended too then."""
+def whole(folder: Path, *words: str) -> Ended:
+    """Runs a command to its end."""
+    began = time.monotonic()
+    ended = dragstrip(folder, *words)
+    LASTED[words] = time.monotonic() - began
+    return ended
+
+
+def lasts(*words: str) -> float:
+    """Seconds that a command takes which needs no more than the experiment; tried out if it never ran whole."""
+    if words not in LASTED:
+        with tempfile.TemporaryDirectory(prefix="dragstrip-torture-") as scratch:
+            (Path(scratch) / EXPERIMENT_FILE).write_text(EXPERIMENT)
+            check_answer(whole(Path(scratch), *words), 0)
+    return LASTED[words]
+
+
+def kill(folder: Path, draws: random.Random, within_s: float, *words: str) -> bool:
+    """Starts a command and kills it in this time; whether it still ran. Its workers have ended too then."""
     process = start(folder, *words)
-    time.sleep(draws.uniform(0.05, WITHIN_S))
+    time.sleep(draws.uniform(SOON_S, max(2 * SOON_S, within_s)))
     hit = process.poll() is None
     process.kill()
     process.communicate()
@@ -54,7 +74,7 @@ def run(words: tuple[str, ...], folder: Path, draws: random.Random) -> str:
     """A run's folder is finished, taken anew, or refused with every recording in it readable."""
     from dragstrip.recording import read
 
-    hit = kill(folder, draws, *words)
+    hit = kill(folder, draws, lasts(*words), *words)
     out = folder / "out"
     finished = (out / "result.json").exists() and not (out / "PARTIAL").exists()
     again = dragstrip(folder, *words)
@@ -75,9 +95,9 @@ def run(words: tuple[str, ...], folder: Path, draws: random.Random) -> str:
 def report(words: tuple[str, ...], folder: Path, draws: random.Random) -> str:
     """A report is the old one or the new one, which are the same; nothing else changes."""
     check_answer(dragstrip(folder, *words), 0)
-    check_answer(dragstrip(folder, "report", "out"), 0)
+    check_answer(whole(folder, "report", "out"), 0)
     before = written(folder / "out")
-    hit = kill(folder, draws, "report", "out")
+    hit = kill(folder, draws, lasts("report", "out"), "report", "out")
     check_answer(dragstrip(folder, "report", "out"), 0)
     assert written(folder / "out") == before, "a killed report has changed something"
     assert not leftovers(folder), f"left behind: {leftovers(folder)}"
@@ -96,8 +116,8 @@ def kernel(folder: Path, draws: random.Random) -> str:
         (folder / str(at) / "boot/vmlinuz-6.1-a").write_bytes(bytes(0x202) + b"HdrS" + content)
         for name in ("sch_htb", "sch_fq", "tcp_bbr"):
             (modules / f"{name}.ko").write_bytes(b"\0depends=\0" + content[: 1_000_000 * (at + 1)])
-    check_answer(dragstrip(folder, "kernel", "use", "0"), 0)
-    hit = kill(folder, draws, "kernel", "use", "1")
+    check_answer(whole(folder, "kernel", "use", "0"), 0)
+    hit = kill(folder, draws, lasts("kernel", "use", "0"), "kernel", "use", "1")
     kept = folder / "cache" / "kernels" / "6.1-a"
     listed = sums.read(kept)
     assert listed is not None, "a kernel without its checksums"
@@ -114,7 +134,7 @@ def kernel(folder: Path, draws: random.Random) -> str:
 
 def sweep(folder: Path, draws: random.Random) -> str:
     """A sweep goes on where it was, to the dataset of one that was never killed."""
-    hit = kill(folder, draws, *SWEEP)
+    hit = kill(folder, draws, lasts(*SWEEP), *SWEEP)
     check_answer(dragstrip(folder, *SWEEP), 0)
     assert not leftovers(folder), f"left behind: {leftovers(folder)}"
     once = written(folder / "out" / "dataset")
