@@ -203,7 +203,7 @@ PLACES = [
     Case("report /dev/null", "FOLDER"),
     Case("report . --figures gif", "--figures: got 'gif'"),
     Case(f"compare {PATH} --figures svg, reno", "--figures: got ''"),
-    Case(f"compare {PATH} --figures svg --no-report reno", "no --no-report beside it"),
+    Case(f"compare {PATH} --figures svg --no-report reno", "leave out --no-report"),
     Case("run bu-cs655-2022 --figures svgz", "--figures: got 'svgz'"),
     Case("run bu-cs655-2022 --check", "--check"),
 ]

@@ -169,7 +169,9 @@ def use(path: str) -> Kernel:
         image = place
     else:
         names = ", ".join(known) or "none yet"
-        raise BadInputError("PATH", path, f"a kernel's image, a folder, or one of those kept ({names})")
+        raise BadInputError(
+            "PATH", path, f"a kernel's image, a folder, or the name of a kernel in the cache ({names})"
+        )
     with outside.opened(image, what="a kernel") as file:
         if file.read(BOOT_MARK[0] + 4)[BOOT_MARK[0] :] != BOOT_MARK[1]:
             raise BadInputError("PATH", str(image), "a kernel's image that can be booted (bzImage)")

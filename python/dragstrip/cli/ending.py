@@ -109,10 +109,10 @@ def _refuse_empty(words: list[str]) -> None:
     for before, word in zip(["", *words], words, strict=False):
         option, equals, value = word.partition("=")
         if option.startswith("--") and equals and not value.strip():
-            raise BadInputError(option, value, "something that is not empty", "command line")
+            raise BadInputError(option, value, "a value that is not empty", "command line")
         if not word.strip():
             option = before if before.startswith("--") else ""
-            raise BadInputError(option, word, "something that is not empty", "command line")
+            raise BadInputError(option, word, "a value that is not empty", "command line")
 
 
 # --- standard output and error ----------------------------------------------------------------

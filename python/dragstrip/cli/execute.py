@@ -121,9 +121,8 @@ def check_twice(planned: Plan, out: Path | None, workers: int | None, limits: Li
     from dragstrip.console import watching
 
     if out is not None:
-        raise BadInputError(
-            "--out", str(out), "nothing with --check, which keeps no recording", "command line"
-        )
+        expected = "no folder: --check keeps no recordings"
+        raise BadInputError("--out", str(out), expected, "command line")
     with watching(check.twice(planned.runs), quiet=as_json) as watcher:
         verdicts = check.check(planned, workers, watcher, limits)
     if as_json:

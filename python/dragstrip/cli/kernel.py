@@ -58,7 +58,7 @@ def fetch(
     say(f"In use: {kernel.fetch(version).name}")
 
 
-@app.command(short_help="Choose a kernel, or take one's own into the cache.")
+@app.command(short_help="Use a kernel: from the cache, or your own.")
 def use(
     path: Annotated[
         str,

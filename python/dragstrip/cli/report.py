@@ -33,7 +33,7 @@ def report(
     if (folder / "sweep.json").exists():
         if wanted:
             raise BadInputError(
-                "--figures", figures, "nothing for a sweep: its maps are in the page", "command line"
+                "--figures", figures, "the folder of a run: a sweep's maps are in its page", "command line"
             )
         from dragstrip.sweep.make import rewrite_report
 

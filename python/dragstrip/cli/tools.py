@@ -79,7 +79,7 @@ def new_algorithm(
         raise DragstripError("new-algorithm writes into the sources: it needs a checkout of them")
     command = ["cargo", "xtask", "new-algorithm", name, *(["--bpf"] if bpf else [])]
     try:
-        with spoken("compiling what writes it (cargo xtask) ..."):
+        with spoken("compiling the generator (cargo xtask) ..."):
             done = subprocess.run(command, cwd=root, check=False, stderr=subprocess.PIPE, text=True)  # noqa: S603
     except FileNotFoundError:
         raise DragstripError("new-algorithm needs cargo (https://rustup.rs)") from None

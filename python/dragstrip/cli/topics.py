@@ -8,7 +8,7 @@ import typer
 
 TOPICS = {
     "algorithms": (
-        "Congestion controls",
+        "Congestion controls, their parameters, several at once",
         """An algorithm is a name, and may carry parameters, a number of flows and an RTT of its own:
 
   dragstrip compare --path LTE cubic bbr vegas
@@ -20,7 +20,7 @@ on the path at once; without it each has the path to itself.""",
         "docs/compare.md, docs/reference/algorithms.md, docs/new-algorithm.md",
     ),
     "paths": (
-        "Paths",
+        "Paths by name, or by rate, round-trip time and queue",
         """A path is a name, or a bottleneck's rate (or medium, or trace), a round-trip time and a queue:
 
   dragstrip compare --path "home DSL" cubic bbr
@@ -32,84 +32,92 @@ on the path at once; without it each has the path to itself.""",
         "docs/compare.md, docs/reference/paths.md",
     ),
     "queues": (
-        "Queues",
-        """A queue is written as tc(8) writes it, or counted in what the path holds:
+        "Queues in the words of tc, or sized relative to the path",
+        """A queue is written in the words of tc(8), or sized relative to the path:
 
-  --queue "bfifo limit 200kb"     at most 200 KiB wait, the rest is dropped
+  --queue "bfifo limit 200kb"     drop-tail, holds 200 KiB
   --queue 1bdp                    one bandwidth-delay product
   --queue 300ms                   300 ms at the bottleneck's rate
-  --queue fq_codel                with tc's defaults
+  --queue fq_codel                with tc's defaults, which mark ECN
   --queue "codel limit 100 target 10ms ecn" --ecn
 
-`dragstrip list --queues` names the disciplines and their words.""",
+`dragstrip list --queues` names the disciplines and their words. To see whether another queue helps, put
+both into one experiment (dragstrip help experiments): "path.queue" = ["300ms", "fq_codel"] under [vary].
+Its report compares them.""",
         "docs/compare.md, docs/reference/qdiscs.md",
     ),
     "workloads": (
-        "Workloads",
-        """What the flows do; bulk transfer unless told otherwise:
+        "What the flows do: bulk, web, rrul, ...",
+        """What the flows do; the default is bulk transfer:
 
   dragstrip compare --path LTE --workload web cubic bbr
   dragstrip compare --path cable --workload rrul cubic bbr
   dragstrip compare --path cable --workload tcp_4up cubic bbr
   dragstrip compare --path LTE --flows 3 --stagger 5s --both-ways cubic bbr
 
-`dragstrip list --workloads` names them; rrul and tcp_* are flent's, without DSCP.""",
+`dragstrip list --workloads` names them. rrul and tcp_* are flent's tests, without DSCP marks.""",
         "docs/reference/paths.md#workloads",
     ),
     "experiments": (
-        "Experiments",
-        """An experiment is a TOML file: a path, flows, what varies, claims. To make one from a comparison:
+        "Experiments: TOML files, what varies, claims",
+        """An experiment is a TOML file: a path, flows, what varies, claims. Start from a comparison:
 
   dragstrip compare --path LTE --show cubic bbr > mine.toml
-  dragstrip run mine.toml
+
+The file ends with what varies. Add lines to that table; several fields multiply:
 
   [vary]
   "flows.cc" = ["cubic", "bbr"]
   "path.queue" = ["1bdp", "fq_codel"]
 
-`dragstrip list` names the catalogue, `dragstrip show NAME` says what one of it runs.""",
+and run it:
+
+  dragstrip show mine.toml
+  dragstrip run mine.toml
+
+`dragstrip list` names the experiments of the catalogue, `dragstrip show NAME` says what one of them runs.""",
         "docs/experiments.md",
     ),
     "sweeps": (
-        "Sweeps",
+        "Sweeps: many combinations, and maps of who wins where",
         """Many values of many fields, and a map of who wins where:
 
   dragstrip sweep mine.toml --vary path.rate=1mbit..100mbit:log:8 --vary path.queue=1bdp,fq_codel \\
     --vary flow.cc=cubic,bbr --repeat 5 --out map
 
-The same command goes on where it was interrupted; --dry-run says what it would take.
-In Python: dragstrip.load("map") is the table of all its figures.""",
+The same command resumes an interrupted sweep; --dry-run estimates time and disk.
+In Python: dragstrip.load("map") is a table of all figures.""",
         "docs/sweeps.md",
     ),
     "engines": (
-        "Engines",
-        """sim, the default, simulates; vm boots a stock Linux kernel in virtual time; both need no root:
+        "Engines: the simulator, and a real Linux kernel",
+        """sim, the default, simulates; vm boots a stock Linux kernel in virtual time. Neither needs root:
 
   dragstrip kernel fetch
   dragstrip compare --engine vm --path LTE --duration 10s cubic bbr
   dragstrip compare --engine sim,vm --path LTE --duration 10s cubic bbr
 
-The last one says how far apart the two are. `dragstrip doctor` tells what is missing.""",
+The last one runs both and says how far apart they are. `dragstrip doctor` says what is missing.""",
         "docs/vm.md, docs/fidelity.md",
     ),
     "results": (
-        "Results",
+        "Results: the output folder, JSON, figures, DataFrames",
         """A run leaves a folder: report.html, result.json, experiment.json and a recording per run.
 
-  dragstrip compare --path LTE --json cubic bbr
+  dragstrip compare --path LTE --json cubic bbr | jq '.runs[].flows[] | {cc, goodput_bps}'
   dragstrip report OUT --figures svg,png,pdf,csv
 
-In Python: dragstrip.load("OUT") is a table with a row per flow and run,
-dragstrip.load("OUT", "samples") one of the recordings' tables.
+In Python: dragstrip.load("OUT") is a table with a row per flow and run;
+dragstrip.load("OUT", "samples") is one of the recordings' tables.
 `dragstrip list --measures` names the figures.""",
         "docs/result-json.md, docs/report.md, docs/measures.md",
     ),
     "units": (
-        "Units",
+        "Units of rates, sizes, times and shares",
         """Quantities have a unit, in tc's grammar:
 
-  rates   10mbit, 1.5gbit, 500kbit; 1000-based. 5mbps is bytes: 40 Mbit/s
-  sizes   200kb, 1mb, 1500b; 1024-based: 200kb is 204,800 bytes
+  rates   10mbit, 1.5gbit, 500kbit: 1000-based; bps means bytes: 5mbps is 40 Mbit/s
+  sizes   200kb, 1mb, 1500b: 1024-based, so 200kb is 204,800 bytes
   times   40ms, 100us, 30s
   shares  1%
 

@@ -319,7 +319,7 @@ def _experiments(
     limits: Limits,
     as_json: bool,
 ) -> None:
-    """Runs experiments on both engines and tells of their agreement."""
+    """Runs experiments on both engines and reports how well they agree."""
     from dragstrip import side_by_side as side
     from dragstrip.validation import console, page
     from dragstrip.validation.validate import document

@@ -17,7 +17,7 @@ def figures(text: str | None, report: bool | None) -> list[str]:
     if text is None:
         return []
     if report is False:
-        raise BadInputError("--figures", text, "no --no-report beside it", "command line")
+        raise BadInputError("--figures", None, "needs the report: leave out --no-report", "command line")
     endings = list(dict.fromkeys(part.strip().lower() for part in text.split(",")))
     check_figures(endings)
     return endings
