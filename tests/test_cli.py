@@ -331,6 +331,23 @@ def test_a_rate_in_bytes_is_done_and_remarked_on(dragstrip: Call, rate: str, not
         assert not note or ended.err.startswith(f"note: {rate} is ")
 
 
+@pytest.mark.parametrize("columns", [40, 60, 80])
+def test_a_narrow_terminal_keeps_names_apart(
+    dragstrip: Call, monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    names = ["cubic:beta=0.8", "cubic:beta=0.9", "reno"]
+    ended = dragstrip(f"compare {PATH} --duration 1s --no-report {' '.join(names)}")
+    table = ended.out.partition("limited by")[0]
+    assert all(len(line) <= columns for line in ended.out.splitlines())
+    assert "…" not in ended.out
+    folded = "".join(line[:16].split("   ")[0].strip() for line in table.splitlines())
+    assert all(name in folded for name in names)
+    first = next(line for line in table.splitlines() if "reno" in line)
+    assert len(first.split()) == {40: 4, 60: 6, 80: 7}[columns]
+    assert ("a wider terminal also shows" in " ".join(table.split())) == (columns < 80)
+
+
 def test_repeats_that_would_be_the_same_are_not_made(dragstrip: object) -> None:
     ended = dragstrip(f"compare {PATH} --duration 500ms --no-report --repeat 3 reno cubic --json")  # type: ignore[operator]
     assert ended.err == "note: nothing here is random: every run is made once, not 3 times\n"

@@ -22,8 +22,8 @@ PAGES = [
     *sorted((ROOT / "experiments").glob("*/README.md")),
 ]
 PROGRAM = r"(?:uv run --locked |\.venv/bin/)?dragstrip "
-UNWRITTEN = re.compile(r"\.\.\.| N( |$)")
-"""Left to the reader: such a line is a form, not a command."""
+UNWRITTEN = re.compile(r"\.\.\.| N( |$)|^--install-completion")
+"""A form that its reader fills in; and what would change the home folder."""
 
 
 def commands() -> Iterator[tuple[str, str, bool]]:

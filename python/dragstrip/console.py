@@ -153,7 +153,7 @@ def show_result(document: dict[str, Any], runs: Sequence[PlannedRun]) -> None:
     planned = {f"runs/{run.slug}": run for run in runs}
     lines = [(line, planned[line["recording"]]) for line in document["runs"]]
     setups = setups_of([Planned(line, run.scenario, run.settings) for line, run in lines])
-    console.print(_runs_table(document, setups))
+    console.print(_runs_table(document, setups, console.width))
     show_reasons(console, setups)
     compared = [setup for setup in setups if len(setup.contenders) > 1]
     for setup in compared if len(compared) <= SENTENCES_MAX else []:
@@ -171,13 +171,18 @@ REASONS_MAX = 12
 """Of more rows than this the terminal says why of the first ones only; the page has all."""
 
 
+WIDE = 60
+"""A narrower terminal has no column for the time by state."""
+
+
 def show_reasons(console: Terminal, setups: Sequence[Setup]) -> None:
     """What limited the flows, and a sentence per run (of repeats the first one's)."""
     rows = [(setup, contender) for setup in setups for contender in setup.contenders]
     shown = rows[:REASONS_MAX]
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     table.add_column("run", min_width=7, overflow="fold")
-    for heading in ("limited by", "state"):
+    wide = console.width >= WIDE
+    for heading in ("limited by", "state") if wide else ("limited by",):
         table.add_column(heading, overflow="fold")
     for heading in ("reduc-\ntions", "time-\nouts", "link\nidle"):
         table.add_column(heading, justify="right", no_wrap=True)
@@ -188,8 +193,9 @@ def show_reasons(console: Terminal, setups: Sequence[Setup]) -> None:
             continue
         counts = [_text(count_of(contender, field), 1) for field in ("reductions", "timeouts")]
         idle = _text(idle_of(setup, contender), 100, " %")
-        name = _row_name(contender, _engine_words(setups, setup))
-        table.add_row(name, parts_text(limited, "\n", 3), parts_text(states, "\n", 3), *counts, idle)
+        name = _row_name(setups, setup, contender)
+        spent = [parts_text(part, "\n", 3) for part in ((limited, states) if wide else (limited,))]
+        table.add_row(name, *spent, *counts, idle)
         first = contender.bouts[0].run.summary
         if first["why"]:
             sentences.setdefault(first["recording"], first["why"][0]["sentence"])
@@ -233,22 +239,49 @@ _COLUMNS = (
 )
 
 
-def _runs_table(document: dict[str, Any], setups: Sequence[Setup]) -> Table:
+_DECIDING = ("goodput", "RTT ms", "share", "retrans-", "ping ms", "queue", "Jain")
+"""Columns by the first line of their headings; a narrow terminal gives up the last of these first."""
+USUAL = 80
+NAME_MIN, NARROW_NAME_MIN = 7, 12
+"""Characters of a run's name on one line, at least; narrower than usual, columns go instead."""
+
+
+def _runs_table(document: dict[str, Any], setups: Sequence[Setup], width: int) -> Table:
     table = Table(title=_title(document, setups), box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     entries = [(setup, row) for setup in setups for row in rows_of(setup)]
     shared = any(setup.shared for setup in setups)
     several = any(row.flows > 1 for _, row in entries)
     columns = [column for column in _COLUMNS if shared or not column.together]
-    table.add_column("run", min_width=7, overflow="fold")
+    names = [_row_name(setups, setup, row.contender) for setup, row in entries]
+    least = NAME_MIN if width >= USUAL else NARROW_NAME_MIN
+    room = width - 1 - min(max(map(len, names), default=0), least) - 7 * several
+    columns, left_out = _fitting(columns, [row for _, row in entries], room)
+    if left_out:
+        table.caption = f"a wider terminal also shows: {', '.join(left_out)}"
+    table.add_column("run", min_width=NAME_MIN, overflow="fold")
     if several:
         table.add_column("flows", justify="right", no_wrap=True)
     for column in columns:
         table.add_column(column.heading, justify="right", no_wrap=True)
-    for setup, row in entries:
-        name = _row_name(row.contender, _engine_words(setups, setup))
+    for name, (_, row) in zip(names, entries, strict=True):
         flows = [str(row.flows)] if several else []
         table.add_row(name, *flows, *(column.cell(row) for column in columns))
     return table
+
+
+def _fitting(columns: list[_Column], rows: Sequence[Row], room: int) -> tuple[list[_Column], list[str]]:
+    """The columns that `room` has place for, the deciding ones first, and the headings of the others."""
+    kept = set()
+    for column in sorted(columns, key=lambda column: _DECIDING.index(column.heading.split("\n")[0])):
+        lines = [*column.heading.split("\n"), *(column.cell(row) for row in rows)]
+        room -= max(map(len, lines)) + 2
+        if room < 0:
+            break
+        kept.add(column)
+    left_out = [
+        column.heading.replace("-\n", "").replace("\n", " ") for column in columns if column not in kept
+    ]
+    return [column for column in columns if column in kept], left_out
 
 
 def _title(document: dict[str, Any], setups: Sequence[Setup]) -> str:
@@ -266,13 +299,19 @@ def _engine_words(setups: Sequence[Setup], setup: Setup) -> str:
     return f" · {setup.runs[0].engine}" if len(engines) > 1 else ""
 
 
-def _row_name(contender: Contender, engine: str) -> str:
-    """The run's name without its repeat, and the contender where the name does not say it already."""
-    run = contender.bouts[0].run
-    name = run.name.rsplit(" #", 1)[0]
+def _row_name(setups: Sequence[Setup], setup: Setup, contender: Contender) -> str:
+    """The contender, behind the run's name (without its repeat) where runs have several and it says more."""
+    engine = _engine_words(setups, setup)
+    run, name = contender.bouts[0].run, _run_name(contender)
+    if len({_run_name(other) for each in setups for other in each.contenders}) == 1:
+        return contender.title + engine
     algorithms = list(dict.fromkeys(str(flow["cc"]) for flow in run.flows))
     named = name not in ("+".join(algorithms), algorithms[0], contender.title)
     return (f"{name} · {contender.title}" if named else contender.title) + engine
+
+
+def _run_name(contender: Contender) -> str:
+    return contender.bouts[0].run.name.rsplit(" #", 1)[0]
 
 
 def _claims_table(claims: Sequence[dict[str, Any]]) -> Table:

@@ -55,7 +55,7 @@ def test_the_page_and_the_terminal_say_what_the_document_says(
 
 def test_repeats_say_in_how_many_a_reason_holds(tmp_path: Path) -> None:
     race = dragstrip.compare(
-        ["reno"], rate="5mbit", rtt="20ms", queue="bfifo limit 60kb", duration="4s", repeat=2
+        ["reno"], rate="5mbit", rtt="20ms", queue="bfifo limit 60kb", duration="4s", loss="0.01%", repeat=2
     )
     dragstrip.run(race, tmp_path / "out")
     assert "(the first holds in 2 of 2 repeats)" in page_text((tmp_path / "out" / "report.html").read_text())

@@ -329,7 +329,10 @@ def _titles(groups: Mapping[str, _Group]) -> dict[str, str]:
     titles = {}
     for key, group in groups.items():
         named = several and group.label and group.label != group.algorithm.split()[0]
-        titles[key] = f"{group.label} · {group.algorithm}" if named else group.algorithm
+        said = named and group.label.startswith(f"{group.algorithm.split()[0]}:")  # cubic:beta=0.8
+        titles[key] = (
+            group.label if said else f"{group.label} · {group.algorithm}" if named else group.algorithm
+        )
     for title, count in Counter(titles.values()).items():
         for key in [key for key, known in titles.items() if known == title] if count > 1 else []:
             titles[key] = _numbered(groups[key], title)
