@@ -92,7 +92,7 @@ def plan(experiment: Experiment, source: str = "") -> Plan:
 
     Repeats that could only be copies of the first are left out, with a `Note`.
     """
-    runs = expand(experiment, source)
+    given, runs = experiment, expand(experiment, source)
     if _copies(experiment, runs):
         name = f"{experiment.name}: " if source else ""
         note = f"{name}nothing here is random: every run is made once, not {experiment.repeat} times"
@@ -105,7 +105,8 @@ def plan(experiment: Experiment, source: str = "") -> Plan:
     from dragstrip.claims import check
 
     check(experiment, runs, source)
-    graded_on = experiment.model_copy(update={"engine": experiment.engines[0]})
+    # With its repeats: what an ablation changes may be random.
+    graded_on = given.model_copy(update={"engine": given.engines[0]})
     return Plan(experiment, runs, source, list(ablated(graded_on, source)))
 
 
