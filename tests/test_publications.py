@@ -36,6 +36,7 @@ repeat = 2
 rate = "2mbit"
 rtt = "20ms"
 queue = "bfifo limit 20kb"
+jitter = "1us"   # repeats differ
 
 [[flows]]
 cc = "reno"
@@ -359,7 +360,7 @@ def test_an_interrupt_leaves_nothing_half_done(tmp_path: Path) -> None:
     program = [sys.executable, "-m", "dragstrip", "run", "geni-tcp", "--out", "out"]
     child = subprocess.Popen(program, cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert child.stderr is not None
-    assert "done" in child.stderr.readline()
+    assert any("done" in line for line in child.stderr)  # up to the first one
     child.send_signal(signal.SIGINT)
     before = time.monotonic()
     _, errors = child.communicate(timeout=60)

@@ -105,9 +105,10 @@ def plan(experiment: Experiment, source: str = "") -> Plan:
     from dragstrip.claims import check
 
     check(experiment, runs, source)
-    # With its repeats: what an ablation changes may be random.
-    graded_on = given.model_copy(update={"engine": given.engines[0]})
-    return Plan(experiment, runs, source, list(ablated(graded_on, source)))
+    parts = list(ablated(experiment.model_copy(update={"engine": experiment.engines[0]}), source))
+    if given is not experiment and any(draws(run) for part in parts for run in part.runs):
+        parts = list(ablated(given, source))  # what an ablation changes may be random
+    return Plan(experiment, runs, source, parts)
 
 
 def _copies(experiment: Experiment, runs: Sequence[PlannedRun]) -> bool:
