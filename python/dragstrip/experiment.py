@@ -332,7 +332,7 @@ class HostSettings(Part):
     profile: Profile | None = None
     sysctl: dict[str, Annotated[str, BeforeValidator(_sysctl_value)]] = {}
     """By the kernel's names; an unknown one is an error."""
-    gso: Literal["off", "auto"] | None = None
+    gso: Literal["off", "auto", "whole"] | None = None
     mtu: Size | None = None
     tick_hz: int | None = None
     history: History | None = None

@@ -32,7 +32,7 @@ StackProfile: TypeAlias = Literal["linux-6", "linux-4.15", "linux-2.2", "linux-2
 """A kernel's TCP: [stack profiles](profiles.md)."""
 
 
-GsoMode: TypeAlias = Literal["off", "auto"]
+GsoMode: TypeAlias = Literal["off", "auto", "whole"]
 """Generic segmentation offload in the socket layer."""
 
 

@@ -126,6 +126,7 @@ def test_several_kinds_of_traffic() -> None:
         ("sysctl", "host s1: sysctl net.ipv4.tcp_reordering: got 100000, expected what this kernel takes"),
         ("queue", "link r-d: queue: got noqueue, expected a queue, such as pfifo limit 1000"),
         ("tick_hz", "host s1: tick_hz: got 1000, expected 250, as the kernel was built"),
+        ("gso", "host s1: gso: got whole, expected off or auto: offloads are off on its interfaces"),
         ("cpu", "host s1: cpu: got .*20000.*, expected none: a kernel takes the time that it takes"),
     ],
 )
@@ -142,6 +143,7 @@ def test_what_it_cannot_do_is_named(change: str, wanted: str) -> None:
             "profile": "linux-2.6.38",
             "sysctl": reordering,
             "tick_hz": 1000,
+            "gso": "whole",
             "cpu": {"receive_ns": 20000},
         }
         host[change] = values[change]

@@ -246,6 +246,10 @@ fn refuse(scenario: &Scenario, tick_hz: Option<u32>) -> Result<(), Fault> {
                 "linux-6, the kernel's own stack",
             );
         }
+        if host.gso == dragstrip_scenario::GsoMode::Whole {
+            let expected = "off or auto: offloads are off on its interfaces";
+            return refusal(format!("host {}: gso", host.name), "whole", expected);
+        }
         if let Some(cpu) = &host.cpu {
             let value = serde_json::to_string(cpu).unwrap_or_default();
             let expected = "none: a kernel takes the time that it takes";

@@ -36,7 +36,8 @@ fn freebsd_settings(host: &HostSpec) -> Result<Settings, Problem> {
     let settings = Settings {
         hz: host.ticks_per_second(),
         mtu_bytes: host.mtu_bytes,
-        gso: host.gso == GsoMode::Auto,
+        gso: host.gso != GsoMode::Off,
+        whole_bursts: host.gso == GsoMode::Whole,
         sack: is_on("sack.enable"),
         timestamps: options,
         window_scaling: options,
@@ -82,7 +83,8 @@ fn linux_settings(host: &HostSpec) -> Result<Settings, Problem> {
     let settings = Settings {
         hz: host.ticks_per_second(),
         mtu_bytes: host.mtu_bytes,
-        gso: host.gso == GsoMode::Auto,
+        gso: host.gso != GsoMode::Off,
+        whole_bursts: host.gso == GsoMode::Whole,
         sack: sysctls.tcp_sack,
         dsack: sysctls.tcp_dsack,
         timestamps: sysctls.tcp_timestamps != 0,

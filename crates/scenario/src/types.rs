@@ -190,6 +190,10 @@ pub enum GsoMode {
     Off,
     /// Bursts sized from the pacing rate (`tcp_tso_autosize`), cut before the first link.
     Auto,
+    /// The same bursts, each one packet all the way, as where TSO and GRO are on at every interface: a queue counts it as one packet and by all its
+    /// bytes, and drops all of it or nothing; the receiver answers it with one ACK. Retransmissions and ACKs stay single. A link's overhead
+    /// counts once. Only in the simulator, and on no medium.
+    Whole,
 }
 
 /// A directed link: a queue discipline, then a transmitter, then a delay.

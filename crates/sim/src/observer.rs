@@ -70,7 +70,7 @@ pub struct Sighting<'a> {
     pub packet: PacketId,
     /// DSCP and ECN.
     pub class: TrafficClass,
-    /// Length of the Ethernet frame without FCS, bytes.
+    /// Length of the Ethernet frame without FCS, bytes; of a burst that is one packet, of the frames it would be cut into.
     pub frame_bytes: u32,
     /// What IP carries.
     pub body: &'a Body,

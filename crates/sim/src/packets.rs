@@ -35,6 +35,12 @@ impl Packet {
         Self::of_length(segment.frame_len(), Body::Tcp(*segment), class)
     }
 
+    /// The same of a burst that is one packet: every segment of it has its headers on a wire.
+    pub fn whole(segment: &Segment, segments: u32, class: TrafficClass) -> Self {
+        let headers = segment.frame_len() - u32::from(segment.len);
+        Self::of_length(segment.frame_len() + (segments - 1) * headers, Body::Tcp(*segment), class)
+    }
+
     #[inline]
     fn of_length(frame: u32, body: Body, class: TrafficClass) -> Self {
         debug_assert!(frame < 1 << 24, "a payload of 16 bits and headers");

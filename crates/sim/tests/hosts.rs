@@ -1,6 +1,6 @@
-//! What hosts take of time for packets, worked out beforehand.
+//! What hosts take of time for packets, and bursts that stay together, worked out beforehand.
 
-use dragstrip_scenario::{CpuSpec, LinkSpec, NodeSpec, PfifoSpec, QdiscSpec, Scenario};
+use dragstrip_scenario::{CpuSpec, GsoMode, LinkSpec, NodeSpec, PfifoSpec, QdiscSpec, Scenario};
 use dragstrip_sim::{Data, Recording};
 use dragstrip_testkit::path::{datagrams, dumbbell, flow, link, ping};
 
@@ -158,4 +158,42 @@ fn a_processor_without_costs_is_none() {
     cpu(&mut scenario, "s0", costs(0, 0, 0));
     cpu(&mut scenario, "d", costs(0, 0, 0));
     assert_eq!(run(&scenario).hashes(), without);
+}
+
+/// (segments sent, data packets at the bottleneck, ACKs, payload as a share of the bottleneck's bytes)
+fn crossing(gso: GsoMode) -> (f64, f64, f64, f64) {
+    let mut scenario = fast();
+    scenario.flows.push(flow("s0", "d", "reno"));
+    scenario.links[1].qdisc = QdiscSpec::from(PfifoSpec { limit_packets: 1_000 });
+    for node in &mut scenario.nodes {
+        if let NodeSpec::Host(host) = node {
+            host.gso = gso;
+        }
+    }
+    let recording = run(&scenario);
+    let links = recording.tables.iter().find(|table| table.name == "queues").expect("a table");
+    let rows = links.columns[0].data.len() / 2;
+    assert_eq!(rows, 100, "two queues, ten a second");
+    let last = |column: &str, queue: usize| {
+        let values = numbers(&recording, "queues", column);
+        values[values.len() - 2 + queue] as f64
+    };
+    let flow = |column: &str| numbers(&recording, "flows", column)[0] as f64;
+    assert_eq!((last("dropped", 0), flow("retransmits")), (0.0, 0.0));
+    let payload = flow("bytes_received") / last("sent_bytes", 0);
+    (flow("segments_sent"), last("enqueued", 0), last("enqueued", 1), payload)
+}
+
+/// A burst that stays together is one packet of a queue and gets one ACK; its segments' headers are on the line all the same.
+#[test]
+fn a_whole_burst_is_one_packet_with_one_ack() {
+    let (segments, packets, acks, payload) = crossing(GsoMode::Auto);
+    assert!((packets / segments - 1.0).abs() < 0.001, "{packets} of {segments}");
+    assert!((acks / segments - 0.5).abs() < 0.02, "{acks} for {segments}");
+    assert!((payload * 1514.0 / 1448.0 - 1.0).abs() < 0.001, "{payload}");
+    let (segments, packets, acks, payload) = crossing(GsoMode::Whole);
+    assert!(packets * 10.0 < segments, "{packets} of {segments}");
+    // A burst of one segment waits for the next one.
+    assert!((0.9..=1.0).contains(&(acks / packets)), "{acks} for {packets}");
+    assert!((payload * 1514.0 / 1448.0 - 1.0).abs() < 0.01, "{payload}");
 }

@@ -87,7 +87,13 @@ impl Follower {
 
     fn begin(&mut self, place: Place, sighting: &Sighting<'_>) {
         let Sighting { at, packet, class, frame_bytes, body, .. } = *sighting;
-        assert_eq!(frame_bytes, body.frame_len());
+        // A burst that is one packet has the headers of all its segments.
+        let headers = match body {
+            Body::Tcp(segment) => body.frame_len() - u32::from(segment.len),
+            Body::Udp(_) | Body::Icmp(_) => u32::MAX,
+        };
+        let more = frame_bytes.checked_sub(body.frame_len()).expect("at least its payload");
+        assert_eq!(more % headers, 0);
         let known = Packet { at, place, body: *body, class, frame_bytes };
         let other = self.under_way.insert(packet.0, known);
         assert!(other.is_none(), "{sighting:?} while {other:?} is under way");

@@ -130,6 +130,8 @@ pub struct Settings {
     pub mtu_bytes: u32,
     /// Segments are sent in bursts sized from the pacing rate.
     pub gso: bool,
+    /// Bursts stay one packet on their way.
+    pub whole_bursts: bool,
     /// Initial window, packets (`TCP_INIT_CWND`).
     pub initial_cwnd: u32,
     /// `tcp_sack`.

@@ -8,4 +8,16 @@ pub trait Outbox {
     /// `segment` leaves the host now, with this codepoint in its IP header. The answer is when it will have left the host's own
     /// interface, for TCP Small Queues; `now` when nothing holds it up; `None`: the host's own queue was full.
     fn send(&mut self, segment: &Segment, ecn: Ecn, now: Instant) -> Option<Instant>;
+
+    /// The same of a burst of `segments` that stays one packet on its way: `segment` holds all of their payload.
+    fn send_whole(
+        &mut self,
+        segment: &Segment,
+        segments: u32,
+        ecn: Ecn,
+        now: Instant,
+    ) -> Option<Instant> {
+        let _ = segments;
+        self.send(segment, ecn, now)
+    }
 }

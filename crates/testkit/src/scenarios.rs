@@ -109,8 +109,22 @@ pub fn scenarios(budget: Budget) -> impl Strategy<Value = Scenario> {
             cold_arp,
             record: Record { interval_ns: 10 * MS, every_ack, rtts: true, cc_state: every_ack },
         };
-        tunnelled(scenario, &shape, tunnel)
+        single_where_cut(tunnelled(scenario, &shape, tunnel))
     })
+}
+
+/// Bursts are cut at the host where something on the path would cut them.
+fn single_where_cut(mut scenario: Scenario) -> Scenario {
+    if scenario.cuts_bursts().is_some() {
+        for node in &mut scenario.nodes {
+            if let NodeSpec::Host(host) = node
+                && host.gso == GsoMode::Whole
+            {
+                host.gso = GsoMode::Auto;
+            }
+        }
+    }
+    scenario
 }
 
 /// `scenario` with the stack `profile` on every host, without settings of Linux 6.1's, and flows of its congestion

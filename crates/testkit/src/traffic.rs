@@ -56,7 +56,8 @@ fn cpu() -> impl Strategy<Value = CpuSpec> {
 /// A host without its name.
 pub(crate) fn host() -> impl Strategy<Value = HostSpec> {
     let mtu = prop_oneof![6 => Just(1500_u32), 1 => 68..1500_u32, 1 => Just(576_u32)];
-    let gso = prop_oneof![2 => Just(GsoMode::Off), 1 => Just(GsoMode::Auto)];
+    let gso =
+        prop_oneof![2 => Just(GsoMode::Off), 1 => Just(GsoMode::Auto), 1 => Just(GsoMode::Whole)];
     let cpu = proptest::option::weighted(0.25, cpu());
     (sysctls(), mtu, gso, select(vec![100_u32, 250, 250, 300, 1000]), cpu).prop_map(
         |(sysctl, mtu_bytes, gso, tick_hz, cpu)| HostSpec {

@@ -143,7 +143,9 @@ def compare(
     gso: Annotated[
         str,
         typer.Option(
-            "--gso", metavar="auto|off", help="Generic segmentation offload: auto, as Linux does, or off."
+            "--gso",
+            metavar="auto|off|whole",
+            help="Generic segmentation offload: auto, as Linux does, off, or whole: never cut.",
         ),
     ] = "auto",
     together: Annotated[

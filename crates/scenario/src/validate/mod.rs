@@ -15,7 +15,7 @@ use crate::types::{
     CpuSpec, GsoMode, HistorySpec, HostSpec, LinkSpec, NodeSpec, Record, Route, Scenario,
     StackProfile,
 };
-use dragstrip_qdisc::Configuration as _;
+use dragstrip_qdisc::{Configuration as _, QdiscSpec};
 use dragstrip_tcp::profiles;
 use dragstrip_units::{Problem, Report};
 use std::collections::BTreeSet;
@@ -51,6 +51,7 @@ impl Scenario {
         for (index, node) in self.nodes.iter().enumerate() {
             if let Some(host) = node.host() {
                 host_checks(host, &format!("nodes[{index}]"), &mut report);
+                burst_checks(self, host, &format!("nodes[{index}].gso"), &mut report);
             }
         }
         let topology = Topology::new(self);
@@ -97,7 +98,8 @@ fn host_checks(host: &HostSpec, at: &str, report: &mut Report) {
     if let Some(reason) = row.no_bursts
         && *gso != GsoMode::Off
     {
-        report.add(format!("{at}.gso"), "auto", format!("off: {reason}"));
+        let value = if *gso == GsoMode::Whole { "whole" } else { "auto" };
+        report.add(format!("{at}.gso"), value, format!("off: {reason}"));
     }
     let problems = match row.sysctls {
         profiles::Sysctls::Linux { .. } => Sysctls::of_kernel_all(*profile, sysctl).1,
@@ -118,6 +120,33 @@ fn host_checks(host: &HostSpec, at: &str, report: &mut Report) {
     }
     if let Some(cpu) = cpu {
         cpu_checks(cpu, &format!("{at}.cpu"), report);
+    }
+}
+
+/// Where bursts cannot be one packet.
+fn burst_checks(scenario: &Scenario, host: &HostSpec, at: &str, report: &mut Report) {
+    if host.gso != GsoMode::Whole || host.profile.row().no_bursts.is_some() {
+        return;
+    }
+    if matches!(host.profile, StackProfile::Linux2627 | StackProfile::Linux2638) {
+        report.add(at, "whole", "off or auto: an interface of Linux 2.6 refuses segments here");
+    } else if let Some(cuts) = scenario.cuts_bursts() {
+        report.add(at, "whole", format!("off or auto: {cuts} carries single frames"));
+    }
+}
+
+impl Scenario {
+    /// What cuts a burst that is one packet: a medium, or a token bucket, in which it might not fit (`tbf_segment`).
+    #[must_use]
+    pub fn cuts_bursts(&self) -> Option<String> {
+        fn is_bucket(qdisc: &QdiscSpec) -> bool {
+            matches!(qdisc, QdiscSpec::Tbf(_))
+                || qdisc.classes().iter().any(|class| is_bucket(class.child))
+        }
+        self.links.iter().find_map(|link| match &link.medium {
+            Some(medium) => Some(format!("the medium {medium}")),
+            None => is_bucket(&link.qdisc).then(|| format!("the tbf of {}", link.name)),
+        })
     }
 }
 

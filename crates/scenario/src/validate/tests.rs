@@ -158,6 +158,31 @@ fn a_host_of_2_2_has_little_to_set() {
 }
 
 #[test]
+fn bursts_stay_whole_where_nothing_cuts_them() {
+    let whole = |s: &mut Scenario| a(s).gso = GsoMode::Whole;
+    let mut good = fixture::scenario();
+    whole(&mut good);
+    assert_eq!(good.validate(), Ok(()));
+    for queue in ["tbf rate 1mbit burst 100kb limit 100kb", "htb rate 1mbit leaf pfifo"] {
+        let on = |s: &mut Scenario| {
+            tc(queue)(s);
+            whole(s);
+        };
+        if queue.starts_with("tbf") {
+            assert!(wrong("nodes[0].gso", on).contains("the tbf of r1-r2"));
+        } else {
+            on(&mut good);
+            assert_eq!(good.validate(), Ok(()));
+        }
+    }
+    wrong("nodes[0].gso", |s| {
+        whole(s);
+        a(s).profile = StackProfile::Linux2627;
+        s.flows[0] = fixture::flow("flow", "reno");
+    });
+}
+
+#[test]
 fn a_packet_takes_a_processor_a_second_at_most() {
     let cpu = |shared: Option<&str>, receive_ns, ack_ns, send_ns| {
         let shared = shared.map(str::to_owned);

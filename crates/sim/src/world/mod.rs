@@ -70,6 +70,17 @@ impl<O: Observer> Outbox for Out<'_, O> {
         let class = TrafficClass::new(Dscp::DEFAULT, ecn);
         self.network.send(Packet::tcp(segment, class), self.first_hop, now)
     }
+
+    fn send_whole(
+        &mut self,
+        segment: &Segment,
+        segments: u32,
+        ecn: Ecn,
+        now: Instant,
+    ) -> Option<Instant> {
+        let class = TrafficClass::new(Dscp::DEFAULT, ecn);
+        self.network.send(Packet::whole(segment, segments, class), self.first_hop, now)
+    }
 }
 
 impl<O: Observer> World<O> {

@@ -86,6 +86,7 @@ impl Settings {
             hz: 250,
             mtu_bytes: 1500,
             gso: false,
+            whole_bursts: false,
             initial_cwnd: INITIAL_WINDOW,
             sack: true,
             dsack: true,

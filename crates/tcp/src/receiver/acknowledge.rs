@@ -170,7 +170,11 @@ impl Acknowledger {
     /// `tcp_event_data_recv`: measures segment size and spacing.
     pub fn on_data(&mut self, segment: &Segment, tick: u64, window: u64, rto_ticks: u64) {
         self.scheduled = true;
-        let len = u32::from(segment.len);
+        let mut len = u32::from(segment.len);
+        if len > self.advmss {
+            // Several in one packet: their own length (gso_size).
+            len = self.advmss - if segment.timestamps().is_some() { 12 } else { 0 };
+        }
         if self.style == DelayedAck::Spacing {
             self.measure_spacing(tick, rto_ticks);
             self.measure_segment(len, segment.flags.has(Flags::PSH));

@@ -141,6 +141,9 @@ def _not_here(scenario: Json, known: Iterable[str]) -> list[Refusal]:
             found.append(Refusal(f"{where}: profile", str(profile), expected))
         elif hz not in (None, TICK_HZ):
             found.append(Refusal(f"{where}: tick_hz", str(hz), f"{TICK_HZ}, as the kernel was built"))
+        if host.get("gso") == "whole":
+            expected = "off or auto: offloads are off on its interfaces"
+            found.append(Refusal(f"{where}: gso", "whole", expected))
         if (cpu := host.get("cpu")) is not None:
             expected = "none: a kernel takes the time that it takes"
             found.append(Refusal(f"{where}: cpu", json.dumps(cpu), expected))

@@ -8,6 +8,9 @@ use crate::segment::{Flags, Outbox, Segment};
 use dragstrip_cc::{CongestionControl, Event, PacingStatus};
 use dragstrip_units::{Duration, Instant};
 
+/// IP's and TCP's headers with all their options.
+const MOST_HEADERS: u64 = 120;
+
 /// What leaves at once: one socket buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::sender) struct Burst {
@@ -94,6 +97,12 @@ impl Core {
             self.transmission.small_end = burst_end;
         }
         let departure_us = self.view.departure.as_micros_floor();
+        // IP's length has 16 bits.
+        let whole = self.settings.whole_bursts
+            && burst.segments > 1
+            && burst.bytes <= u64::from(u16::MAX) - MOST_HEADERS;
+        let first = self.view.snd_nxt;
+        let mut last_marks = Marks::default();
         for _ in 0..burst.segments {
             let len = u64::from(self.view.mss).min(burst_end - self.view.snd_nxt) as u16;
             let end = self.view.snd_nxt + u64::from(len);
@@ -109,7 +118,9 @@ impl Core {
             self.stamp(&mut sent, departure_us);
             self.board.push(&sent);
             // A segment that is alone counts as sent, or nothing would ever send it again.
-            if !self.emit(stack, &sent, flags, true, io)
+            last_marks = sent.marks;
+            if !whole
+                && !self.emit(stack, &sent, flags, true, 1, io)
                 && self.view.packets_out > 0
                 && S::UNSENT_IF_REFUSED
             {
@@ -120,6 +131,10 @@ impl Core {
             }
             self.view.snd_nxt = end;
             self.view.packets_out += 1;
+        }
+        if whole {
+            let sent = Sent { seq: first, len: burst.bytes as u16, ..Sent::default() };
+            self.emit(stack, &sent, flags(last_marks, true), true, burst.segments, io);
         }
         self.transmission.bursts_out += 1;
         self.after_data(burst.bytes, u64::from(burst.segments));
@@ -152,13 +167,14 @@ impl Core {
         self.view.departure += Duration::from_nanos(span - late.min(span / 2));
     }
 
-    /// Puts one data segment on the wire; whether the host's own queue took it.
+    /// Puts one data segment on the wire, or `segments` of them as one packet; whether the host's own queue took it.
     fn emit<S: Stack, O: Outbox>(
         &mut self,
         stack: &mut S,
         sent: &Sent,
         mut flags: Flags,
         new: bool,
+        segments: u32,
         io: &mut Io<'_, O>,
     ) -> bool {
         let ecn = self.codepoint(if new { Carries::NewData } else { Carries::Retransmission });
@@ -168,8 +184,13 @@ impl Core {
         }
         let mut segment = Segment::new(sent.seq, sent.len, flags);
         io.receiver.fill_header(&mut segment, self.view.now);
-        self.counters.segments_sent += 1;
-        let Some(leaves) = io.out.send(&segment, ecn, self.view.now) else { return false };
+        self.counters.segments_sent += u64::from(segments);
+        let left = if segments > 1 {
+            io.out.send_whole(&segment, segments, ecn, self.view.now)
+        } else {
+            io.out.send(&segment, ecn, self.view.now)
+        };
+        let Some(leaves) = left else { return false };
         if leaves > self.view.now {
             stack.on_queued_locally(leaves, u64::from(sent.len) + SKB_OVERHEAD);
         }
@@ -195,7 +216,7 @@ impl Core {
             self.board.set(number, &sent);
             self.counters.retransmits += 1;
             let flags = flags(sent.marks, segments > 1 && number == last);
-            self.emit(stack, &sent, flags, false, io);
+            self.emit(stack, &sent, flags, false, 1, io);
             payload += u64::from(sent.len);
         }
         self.after_data(payload, u64::from(segments));
