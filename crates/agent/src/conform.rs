@@ -7,7 +7,7 @@ use crate::fault::{Fault, fault};
 use crate::netlink::{Message, Socket, flag};
 use crate::network::{address, neighbour, sysctl, up};
 use crate::sys::{self, Poll};
-use dragstrip_conformance::{Action, Info, Opening, Outcome, Packet, Script, Stack, play};
+use dragstrip_conformance::{Action, Info, Opening, Outcome, Packet, Read, Script, Stack, play};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::net::Ipv4Addr;
@@ -81,13 +81,17 @@ struct Kernel {
     cc: String,
     /// Bytes that the application still wants to write, and is free to.
     pending: u64,
+    /// Most bytes of one write(2), and whether the last one found too little room: then it waits until there is enough.
+    write_size: usize,
+    waits: bool,
+    /// Bytes that it still reads; `None`: whatever comes.
+    to_read: Option<u64>,
     start: i64,
     /// Initial sequence number of the socket, once seen.
     own_isn: Option<u32>,
     scaling: bool,
     /// The shift that the socket announced on its SYN.
     scale: u8,
-    mss: i64,
     seen: Vec<Packet>,
 }
 
@@ -101,7 +105,8 @@ impl Kernel {
         quieten()?;
         connect_namespaces(script, &peer)?;
         for (name, value) in &script.sysctls {
-            sysctl(&format!("net.ipv4.{name}"), value)?;
+            let whole = if name.contains('.') { name.clone() } else { format!("net.ipv4.{name}") };
+            sysctl(&whole, value)?;
         }
         sys::enter(&peer)?;
         let mut netlink = Socket::new()?;
@@ -132,11 +137,13 @@ impl Kernel {
             client,
             cc: script.cc.clone(),
             pending: 0,
+            write_size: WRITE / script.segment_bytes() as usize * script.segment_bytes() as usize,
+            waits: false,
+            to_read: None,
             start: 0,
             own_isn: None,
             scaling: script.peer.scaling && script.sysctl("tcp_window_scaling") != Some("0"),
             scale: 0,
-            mss: script.segment_bytes(),
             seen: Vec::new(),
         };
         if !client {
@@ -198,11 +205,21 @@ impl Kernel {
             self.socket = self.listener.as_ref().and_then(sys::accept);
         }
         let Some(socket) = &self.socket else { return };
-        while sys::discard(socket, WRITE).is_some_and(|bytes| bytes > 0) {}
-        while self.pending > 0 {
-            let size = self.pending.min(WRITE as u64 / self.mss as u64 * self.mss as u64) as usize;
-            let Some(taken) = sys::write(socket, &ZEROS[..size]) else { return };
-            self.pending -= taken as u64;
+        while self.to_read != Some(0) {
+            let most = self.to_read.unwrap_or(WRITE as u64).min(WRITE as u64) as usize;
+            let Some(bytes @ 1..) = sys::discard(socket, most) else { break };
+            if let Some(left) = &mut self.to_read {
+                *left -= bytes as u64;
+            }
+        }
+        while self.pending > 0 && (!self.waits || sys::is_writeable(socket)) {
+            let size = self.pending.min(self.write_size as u64) as usize;
+            let taken = sys::write(socket, &ZEROS[..size]);
+            self.waits = taken.is_none_or(|taken| taken < size);
+            self.pending -= taken.unwrap_or(0) as u64;
+            if taken.is_none() {
+                return;
+            }
         }
     }
 
@@ -224,12 +241,22 @@ impl Kernel {
         }
     }
 
+    /// A frame arrives at the socket's host.
+    fn put(&mut self, frame: &[u8]) -> Result<(), String> {
+        if sys::write(&self.wire, frame) != Some(frame.len()) {
+            return Err("the packet socket takes no packet".to_owned());
+        }
+        self.serve();
+        Ok(())
+    }
+
     fn look(&self) -> Result<Info, Fault> {
         let Some(socket) = &self.socket else { return fault("there is no connection") };
         let mut bytes = [0; 256];
         sys::get_option(socket, libc::IPPROTO_TCP, libc::TCP_INFO, &mut bytes)?;
         let word = |at| i64::from(crate::netlink::word(&bytes, at).unwrap_or_default());
-        let acked = crate::netlink::long(&bytes, 120).unwrap_or_default() as i64;
+        let long = |at| crate::netlink::long(&bytes, at).unwrap_or_default() as i64;
+        let acked = long(120);
         // TCP_CA_Open and so on, linux/tcp.h.
         const STATES: [&str; 5] = ["open", "disorder", "cwr", "recovery", "loss"];
         let infinite = |value: i64, limit: i64| (value < limit).then_some(value);
@@ -243,6 +270,12 @@ impl Kernel {
             min_rtt_us: infinite(word(148), i64::from(u32::MAX)).unwrap_or(0),
             // The SYN counts as a byte.
             acked: (acked - i64::from(self.client)).max(0),
+            reordering: word(88),
+            lost: word(32),
+            notsent: word(144),
+            busy_us: Some(long(168)),
+            rwnd_limited_us: Some(long(176)),
+            sndbuf_limited_us: Some(long(184)),
         })
     }
 }
@@ -314,13 +347,40 @@ impl Stack for Kernel {
         Ok(())
     }
 
+    fn write_by(&mut self, bytes: u64) -> Result<(), String> {
+        if bytes > WRITE as u64 {
+            return Err(format!("writes of at most {WRITE} bytes"));
+        }
+        self.write_size = bytes as usize;
+        Ok(())
+    }
+
+    fn read(&mut self, amount: Read) -> Result<(), String> {
+        self.to_read = match amount {
+            Read::On => None,
+            Read::Off => Some(0),
+            Read::Some(bytes) => Some(bytes),
+        };
+        self.serve();
+        // What is not there now is not waited for.
+        if self.to_read.is_some() {
+            self.to_read = Some(0);
+        }
+        Ok(())
+    }
+
+    fn shutdown(&mut self) -> Result<(), String> {
+        let socket = self.socket.as_ref().ok_or("there is no connection")?;
+        said(sys::shutdown(socket))
+    }
+
+    fn too_big(&mut self, seq: i64, mtu: u32) -> Result<(), String> {
+        self.put(&wire::too_big(seq, self.own_isn.unwrap_or_default(), mtu))
+    }
+
     fn inject(&mut self, packet: &Packet) -> Result<(), String> {
         let frame = wire::write(packet, self.own_isn.unwrap_or_default(), self.scaling);
-        if sys::write(&self.wire, &frame) != Some(frame.len()) {
-            return Err("the packet socket takes no packet".to_owned());
-        }
-        self.serve();
-        Ok(())
+        self.put(&frame)
     }
 
     fn departures(&mut self) -> Result<Vec<Packet>, String> {

@@ -202,6 +202,18 @@ pub fn discard(fd: &impl AsRawFd, at_most: usize) -> Option<usize> {
     usize::try_from(taken).ok()
 }
 
+/// Whether a socket has room enough for a writer that waits for it (poll(2), `POLLOUT`).
+pub fn is_writeable(fd: &impl AsRawFd) -> bool {
+    let mut asked = libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLOUT, revents: 0 };
+    let ready = unsafe { libc::poll(&raw mut asked, 1, 0) };
+    ready == 1 && asked.revents & libc::POLLOUT != 0
+}
+
+/// shutdown(2): nothing more will be sent.
+pub fn shutdown(fd: &impl AsRawFd) -> Result<(), Fault> {
+    checked(unsafe { libc::shutdown(fd.as_raw_fd(), libc::SHUT_WR) }.into(), "shutdown").map(drop)
+}
+
 /// recv(2).
 pub fn receive(fd: &impl AsRawFd, into: &mut [u8]) -> Option<usize> {
     let taken = unsafe {

@@ -1,7 +1,7 @@
 //! Conformance scripts: time lines of one TCP endpoint, in text, played against any stack.
 //!
 //! What lives here: the language (`script.rs`, `line.rs`), the player that is the endpoint's peer and judge
-//! (`play.rs`), and the simulator's endpoint as a stack (`simulator.rs`). What must not: anything about
+//! (`play.rs`, `play/judge.rs`), and the simulator's endpoint as a stack (`simulator.rs`). What must not: anything about
 //! how a kernel is reached; that is the agent's business, which implements [`Stack`] on real sockets.
 //!
 //! The scripts are in `conformance/`, their language is described in `conformance/README.md`.
@@ -12,8 +12,8 @@ mod script;
 #[cfg(feature = "simulator")]
 mod simulator;
 
-pub use line::{Action, Expected, Line, Position, Range, Reply};
-pub use play::{Failure, Info, Outcome, Packet, Stack, SynOptions, Verdict, play};
+pub use line::{Action, Base, Expected, Line, Position, Pushed, Range, Reading, Reply};
+pub use play::{Failure, Info, Outcome, Packet, Read, Stack, SynOptions, Verdict, play};
 pub use script::{Fault, Opening, PeerOptions, Script};
 #[cfg(feature = "simulator")]
 pub use simulator::play_on_simulator;

@@ -24,13 +24,59 @@ pub struct Position {
 /// From one position up to another, without it.
 pub type Range = (Position, Position);
 
+/// What the times of a line count from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Base {
+    /// The start.
+    #[default]
+    Start,
+    /// The last segment that was expected and came, when it really left (`@`).
+    Departure,
+}
+
+/// What the application reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reading {
+    /// Whatever comes, at once.
+    On,
+    /// Nothing.
+    Off,
+    /// So many bytes of what is there, and then nothing.
+    Some(Position),
+}
+
+/// Which segments of a line carry PSH.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pushed {
+    /// None.
+    None,
+    /// The last and no other.
+    Last,
+    /// The last; the others either way.
+    End,
+}
+
 /// A segment of the peer's.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Reply {
     /// A SYN; with an acknowledgement if the endpoint was the one to connect.
     pub syn: bool,
+    /// The end of the peer's data, after them if there are any.
+    pub fin: bool,
+    /// A reset.
+    pub rst: bool,
+    /// It acknowledges nothing: the flag is off.
+    pub no_ack: bool,
     /// Data that it carries, in full segments; `None`: a pure acknowledgement.
     pub data: Option<Range>,
+    /// Payload of its segments, where they are not full ones.
+    pub of: Option<Position>,
+    /// Its sequence number, if not the next.
+    pub seq: Option<Position>,
+    /// Its timestamp and what that echoes, as they stand in the header.
+    pub stamp: Option<u32>,
+    /// See `stamp`.
+    pub echo: Option<u32>,
     /// What it acknowledges; without: as far as before.
     pub ack: Option<Position>,
     /// SACK blocks, a duplicate first.
@@ -60,16 +106,28 @@ pub struct Reply {
 pub struct Expected {
     /// A SYN.
     pub syn: bool,
+    /// The end of its data.
+    pub fin: bool,
+    /// A reset.
+    pub rst: bool,
     /// Data, in full segments and at most one shorter at the end; `None`: a pure acknowledgement.
     pub data: Option<Range>,
+    /// Payload of its segments, where they are not full ones.
+    pub of: Option<Position>,
+    /// Its sequence number.
+    pub seq: Option<Position>,
+    /// A probe: its sequence number is one below what the peer has acknowledged.
+    pub probe: bool,
+    /// The timestamp that it echoes, as it stands in the header.
+    pub echo: Option<u32>,
     /// What it acknowledges.
     pub ack: Option<Position>,
     /// The SACK blocks, all of them, in this order.
     pub sack: Option<Vec<Range>>,
     /// Bytes offered: at least, at most.
     pub window_bytes: Option<(i64, i64)>,
-    /// Push on the last segment and on no other, or on none.
-    pub psh: Option<bool>,
+    /// Which segments are pushed.
+    pub psh: Option<Pushed>,
     /// ECN echo on all, or on none.
     pub ece: Option<bool>,
     /// Window reduced: on the first and on no other, or on none.
@@ -87,6 +145,14 @@ pub enum Action {
     Connect,
     /// The application writes so much more; `None`: without end.
     Write(Option<Position>),
+    /// From now on each of its writes is of so many bytes.
+    WriteSize(Position),
+    /// The application reads.
+    Read(Reading),
+    /// The application has nothing more to send, ever (shutdown(2)).
+    Shutdown,
+    /// A router on the way says that the oldest unacknowledged segment is too long (RFC 1191): the MTU there, bytes.
+    TooBig(u32),
     /// The peer sends.
     Reply(Reply),
     /// The endpoint should have sent.
@@ -106,6 +172,8 @@ pub struct Line {
     pub number: usize,
     /// As written.
     pub text: String,
+    /// What its times count from.
+    pub base: Base,
     /// When, in ms: the earliest and the latest.
     pub from_ms: f64,
     /// See `from_ms`.
@@ -120,21 +188,34 @@ impl Line {
         let both = |ranges: &[Range]| -> Vec<Position> {
             ranges.iter().flat_map(|(from, to)| [*from, *to]).collect()
         };
-        let (data, ack, sack) = match &self.action {
+        let (data, alone, sack) = match &self.action {
             Action::Write(amount) => return amount.iter().copied().collect(),
-            Action::Reply(reply) => (reply.data, reply.ack, both(&reply.sack)),
-            Action::Expect(wanted) => {
-                (wanted.data, wanted.ack, both(wanted.sack.as_deref().unwrap_or_default()))
+            Action::WriteSize(amount) | Action::Read(Reading::Some(amount)) => {
+                return vec![*amount];
             }
-            Action::Connect | Action::Quiet | Action::Forget | Action::Ask(_) => return Vec::new(),
+            Action::Reply(reply) => {
+                (reply.data, [reply.ack, reply.of, reply.seq], both(&reply.sack))
+            }
+            Action::Expect(wanted) => (
+                wanted.data,
+                [wanted.ack, wanted.of, wanted.seq],
+                both(wanted.sack.as_deref().unwrap_or_default()),
+            ),
+            Action::Connect
+            | Action::Read(Reading::On | Reading::Off)
+            | Action::Shutdown
+            | Action::TooBig(_)
+            | Action::Quiet
+            | Action::Forget
+            | Action::Ask(_) => return Vec::new(),
         };
-        [both(data.as_slice()), ack.into_iter().collect(), sack].concat()
+        [both(data.as_slice()), alone.into_iter().flatten().collect(), sack].concat()
     }
 }
 
-/// Reads a line; `before_ms` is the time of the one above.
-pub(crate) fn parse(words: &[&str], before_ms: f64) -> Result<Line, String> {
-    let (from_ms, to_ms) = times(words[0], before_ms)?;
+/// Reads a line; `before` is what the times of the one above count from, and the earliest of them.
+pub(crate) fn parse(words: &[&str], before: (Base, f64)) -> Result<Line, String> {
+    let (base, from_ms, to_ms) = times(words[0], before)?;
     for ms in [from_ms, to_ms] {
         if !(0.0..=TIME_MS_MAX).contains(&ms) {
             return Err(format!("{}: a time from 0 to {TIME_MS_MAX} ms", words[0]));
@@ -143,14 +224,23 @@ pub(crate) fn parse(words: &[&str], before_ms: f64) -> Result<Line, String> {
     if to_ms < from_ms {
         return Err(format!("{}: a time window from one time to a later one", words[0]));
     }
-    if from_ms < before_ms {
+    if base == before.0 && base == Base::Start && from_ms < before.1 {
         return Err(format!("{}: goes back in time", words[0]));
     }
     let action = match &words[1..] {
         ["connect"] => Action::Connect,
         ["write", "endless"] => Action::Write(None),
         ["write", amount] => Action::Write(Some(position(amount)?)),
-        ["write", ..] => return Err("write: write N, write Nb or write endless".to_owned()),
+        ["write", "by", size] => Action::WriteSize(some(position(size)?, "write by")?),
+        ["write", ..] => {
+            return Err("write: write N, write Nb, write endless or write by N".to_owned());
+        }
+        ["read", "on"] => Action::Read(Reading::On),
+        ["read", "off"] => Action::Read(Reading::Off),
+        ["read", amount] => Action::Read(Reading::Some(some(position(amount)?, "read")?)),
+        ["read", ..] => return Err("read: read on, read off, read N or read Nb".to_owned()),
+        ["shutdown"] => Action::Shutdown,
+        ["<", "toobig", mtu] => Action::TooBig(too_big(mtu)?),
         ["<", rest @ ..] => Action::Reply(reply(rest)?),
         [">", rest @ ..] => Action::Expect(expected(rest)?),
         ["?", rest @ ..] => Action::Ask(questions(rest)?),
@@ -158,24 +248,32 @@ pub(crate) fn parse(words: &[&str], before_ms: f64) -> Result<Line, String> {
         ["forget"] => Action::Forget,
         other => {
             let found = other.first().unwrap_or(&"nothing");
-            return Err(format!("{found}: connect, write, <, >, ?, quiet or forget"));
+            let known = "connect, write, read, shutdown, <, >, ?, quiet or forget";
+            return Err(format!("{found}: {known}"));
         }
     };
     if from_ms != to_ms && !matches!(action, Action::Expect(_)) {
         return Err(format!("{}: only what is expected can have a time window", words[0]));
     }
-    Ok(Line { number: 0, text: String::new(), from_ms, to_ms, action })
+    Ok(Line { number: 0, text: String::new(), base, from_ms, to_ms, action })
 }
 
-fn times(word: &str, before_ms: f64) -> Result<(f64, f64), String> {
+fn times(word: &str, before: (Base, f64)) -> Result<(Base, f64, f64), String> {
     let number = |word: &str| word.parse::<f64>().map_err(|_| format!("{word}: a time in ms"));
     if let Some(later) = word.strip_prefix('+') {
-        let at = before_ms + number(later)?;
-        return Ok((at, at));
+        if before.0 == Base::Departure {
+            return Err(format!("{word}: below a line with @, @ again or a time"));
+        }
+        let at = before.1 + number(later)?;
+        return Ok((Base::Start, at, at));
     }
-    match word.split_once("..") {
-        Some((from, to)) => Ok((number(from)?, number(to)?)),
-        None => number(word).map(|at| (at, at)),
+    let (base, times) = match word.strip_prefix('@') {
+        Some(times) => (Base::Departure, times),
+        None => (Base::Start, word),
+    };
+    match times.split_once("..") {
+        Some((from, to)) => Ok((base, number(from)?, number(to)?)),
+        None => number(times).map(|at| (base, at, at)),
     }
 }
 
@@ -202,6 +300,24 @@ fn position(whole: &str) -> Result<Position, String> {
         None => (number(word)?, "0"),
     };
     Ok(Position { segments, bytes: number(bytes.strip_suffix('b').unwrap_or(bytes))? })
+}
+
+/// A length that is not 0.
+fn some(position: Position, what: &str) -> Result<Position, String> {
+    if position == Position::default() {
+        return Err(format!("{what}: at least a byte"));
+    }
+    Ok(position)
+}
+
+/// An MTU that a router may name: the least is IPv4's own.
+fn too_big(word: &str) -> Result<u32, String> {
+    let mtu = word.parse().ok().filter(|mtu| (68..=65_535).contains(mtu));
+    mtu.ok_or_else(|| format!("toobig {word}: an MTU from 68 to 65535 bytes"))
+}
+
+fn stamp(what: &str, word: &str) -> Result<u32, String> {
+    word.parse().map_err(|_| format!("{what} {word}: from 0 to {}", u32::MAX))
 }
 
 fn range(word: &str, between: &str) -> Result<Range, String> {
@@ -238,7 +354,14 @@ fn reply(words: &[&str]) -> Result<Reply, String> {
         let mut value = || words.next().copied().ok_or_else(|| format!("{word}: needs a value"));
         match *word {
             "syn" => reply.syn = true,
+            "fin" => reply.fin = true,
+            "rst" => reply.rst = true,
+            "noack" => reply.no_ack = true,
             "data" => reply.data = Some(range(value()?, "..")?),
+            "of" => reply.of = Some(some(position(value()?)?, "of")?),
+            "seq" => reply.seq = Some(position(value()?)?),
+            "val" => reply.stamp = Some(stamp("val", value()?)?),
+            "ecr" => reply.echo = Some(stamp("ecr", value()?)?),
             "ack" => reply.ack = Some(position(value()?)?),
             "sack" => reply.sack = option(blocks(value()?)?)?,
             "win" => reply.window_bytes = Some(window("win", value()?)?),
@@ -252,10 +375,13 @@ fn reply(words: &[&str]) -> Result<Reply, String> {
             "ce" => reply.ce = true,
             other => {
                 return Err(format!(
-                    "{other}: syn, data, ack, sack, win, age, late, orig or a flag"
+                    "{other}: data, of, seq, ack, sack, win, age, late, orig, val, ecr or a flag"
                 ));
             }
         }
+    }
+    if reply.data.is_some() && reply.seq.is_some() {
+        return Err("seq: data say themselves where they begin".to_owned());
     }
     Ok(reply)
 }
@@ -267,16 +393,28 @@ fn expected(words: &[&str]) -> Result<Expected, String> {
         let mut value = || words.next().copied().ok_or_else(|| format!("{word}: needs a value"));
         match *word {
             "syn" => wanted.syn = true,
+            "fin" => wanted.fin = true,
+            "rst" => wanted.rst = true,
+            "probe" => wanted.probe = true,
+            "of" => wanted.of = Some(some(position(value()?)?, "of")?),
+            "seq" => wanted.seq = Some(position(value()?)?),
+            "ecr" => wanted.echo = Some(stamp("ecr", value()?)?),
             "ack" => wanted.ack = Some(position(value()?)?),
             "sack" => wanted.sack = Some(blocks(value()?)?),
             "win" => wanted.window_bytes = Some(bounds(value()?)?),
-            "psh" | "nopsh" => wanted.psh = Some(*word == "psh"),
+            "psh" => wanted.psh = Some(Pushed::Last),
+            "pshend" => wanted.psh = Some(Pushed::End),
+            "nopsh" => wanted.psh = Some(Pushed::None),
             "ece" | "noece" => wanted.ece = Some(*word == "ece"),
             "cwr" | "nocwr" => wanted.cwr = Some(*word == "cwr"),
             "ect" | "noect" => wanted.ect = Some(*word == "ect"),
             "ts" | "nots" => wanted.timestamps = Some(*word == "ts"),
             other if other.contains("..") => wanted.data = Some(range(other, "..")?),
-            other => return Err(format!("{other}: A..B, syn, ack, sack, win or a flag")),
+            other => {
+                return Err(format!(
+                    "{other}: A..B, of, seq, ack, sack, win, ecr, probe or a flag"
+                ));
+            }
         }
     }
     Ok(wanted)
@@ -293,8 +431,22 @@ pub(crate) fn bounds(word: &str) -> Result<(i64, i64), String> {
 }
 
 /// What can be asked: `tcp_info` in segments, microseconds and bytes.
-const NAMES: [&str; 8] =
-    ["state", "cwnd", "ssthresh", "flight", "retrans", "srtt_us", "min_rtt_us", "acked"];
+const NAMES: [&str; 14] = [
+    "state",
+    "cwnd",
+    "ssthresh",
+    "flight",
+    "retrans",
+    "srtt_us",
+    "min_rtt_us",
+    "acked",
+    "reordering",
+    "lost",
+    "notsent",
+    "busy_us",
+    "rwnd_limited_us",
+    "sndbuf_limited_us",
+];
 
 fn questions(words: &[&str]) -> Result<Vec<(String, String)>, String> {
     let mut asked = Vec::new();

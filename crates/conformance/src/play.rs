@@ -1,11 +1,11 @@
-//! The player: the endpoint's peer, its application, and the judge of what it does.
+//! The player: the endpoint's peer and its application. `judge.rs` says whether what it does is as expected.
 
-use crate::line::{Action, Expected, Line, Position, Range, Reply, bounds};
+mod judge;
+
+use crate::line::{Action, Base, Expected, Line, Position, Reading, Reply};
 use crate::script::{Opening, Script};
+use judge::{SLACK_MS, answer};
 use serde::{Deserialize, Serialize};
-
-/// How far a time may be off, ms: an emulated kernel needs some of it for its instructions.
-const SLACK_MS: f64 = 1.0;
 
 /// What the SYN offers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +31,8 @@ pub struct Packet {
     pub len: u32,
     pub ack: i64,
     pub syn: bool,
+    pub fin: bool,
+    pub rst: bool,
     pub has_ack: bool,
     pub psh: bool,
     pub ece: bool,
@@ -58,6 +60,25 @@ pub struct Info {
     pub srtt_us: i64,
     pub min_rtt_us: i64,
     pub acked: i64,
+    pub reordering: i64,
+    pub lost: i64,
+    pub notsent: i64,
+    /// How long it had something to send, and how long of that the peer's window and its own buffer were the limit; `None`:
+    /// this stack does not count.
+    pub busy_us: Option<i64>,
+    pub rwnd_limited_us: Option<i64>,
+    pub sndbuf_limited_us: Option<i64>,
+}
+
+/// What an application reads from now on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Read {
+    /// Whatever comes, at once.
+    On,
+    /// Nothing.
+    Off,
+    /// So many bytes of what is there, and then nothing.
+    Some(u64),
 }
 
 /// A TCP endpoint with a clock, and the wire before it.
@@ -70,6 +91,14 @@ pub trait Stack {
     fn connect(&mut self) -> Result<(), String>;
     /// Writes so many bytes more; `None`: without end.
     fn write(&mut self, bytes: Option<u64>) -> Result<(), String>;
+    /// From now on each write is of so many bytes.
+    fn write_by(&mut self, bytes: u64) -> Result<(), String>;
+    /// What the application reads: whatever comes, nothing, or so many bytes and then nothing.
+    fn read(&mut self, amount: Read) -> Result<(), String>;
+    /// The application has nothing more to send, ever.
+    fn shutdown(&mut self) -> Result<(), String>;
+    /// A router says that the segment that begins at `seq` is too long for an MTU.
+    fn too_big(&mut self, seq: i64, mtu: u32) -> Result<(), String>;
     /// A segment of the peer's arrives.
     fn inject(&mut self, packet: &Packet) -> Result<(), String>;
     /// What has left since the last call.
@@ -131,7 +160,7 @@ pub fn play(script: &Script, stack: &mut dyn Stack) -> Outcome {
     let mut player = Player::new(script, stack);
     let mut outcome = Outcome { checks: 0, failures: Vec::new(), sent: Vec::new() };
     judge(script, &mut player, &mut outcome);
-    outcome.sent = player.seen.iter().map(|packet| player.describe(packet)).collect();
+    outcome.sent = player.trace();
     outcome
 }
 
@@ -158,20 +187,21 @@ fn judge(script: &Script, player: &mut Player<'_>, outcome: &mut Outcome) {
     }
 }
 
-struct Player<'a> {
-    script: &'a Script,
-    stack: &'a mut dyn Stack,
+pub(crate) struct Player<'a> {
+    pub(crate) script: &'a Script,
+    pub(crate) stack: &'a mut dyn Stack,
     /// All that left, and how much of it the script has spoken of.
-    seen: Vec<Packet>,
-    spoken: usize,
+    pub(crate) seen: Vec<Packet>,
+    pub(crate) spoken: usize,
     client: bool,
-    acked: i64,
+    /// What the peer has acknowledged.
+    pub(crate) acked: i64,
     echo: u32,
     sent: i64,
     window_bytes: u32,
 }
 
-fn ns(ms: f64) -> i64 {
+pub(crate) fn ns(ms: f64) -> i64 {
     (ms * 1e6) as i64
 }
 
@@ -222,22 +252,39 @@ impl<'a> Player<'a> {
         self.listen()
     }
 
-    fn listen(&mut self) -> Result<(), String> {
+    pub(crate) fn listen(&mut self) -> Result<(), String> {
         self.seen.extend(self.stack.departures()?);
         Ok(())
     }
 
     fn line(&mut self, line: &Line) -> Result<(), String> {
+        let base_ms = match line.base {
+            Base::Start => 0.0,
+            Base::Departure => self.departed_ms()?,
+        };
+        let (from_ms, to_ms) = (base_ms + line.from_ms, base_ms + line.to_ms);
         if let Action::Expect(wanted) = &line.action {
-            return self.expect(wanted, line.from_ms, line.to_ms);
+            return self.expect(wanted, from_ms, to_ms);
         }
-        self.advance(line.from_ms)?;
+        let late_ms = self.stack.now_ns() as f64 / 1e6 - from_ms;
+        if line.base == Base::Departure && late_ms > SLACK_MS {
+            return Err(format!("{late_ms:.2} ms too late: the lines above took longer"));
+        }
+        self.advance(from_ms)?;
         match &line.action {
             Action::Connect => self.stack.connect(),
             Action::Write(amount) => {
                 let bytes = amount.map(|amount| self.script.bytes(amount) as u64);
                 self.stack.write(bytes)
             }
+            Action::WriteSize(amount) => self.stack.write_by(self.script.bytes(*amount) as u64),
+            Action::Read(reading) => self.stack.read(match reading {
+                Reading::On => Read::On,
+                Reading::Off => Read::Off,
+                Reading::Some(amount) => Read::Some(self.script.bytes(*amount) as u64),
+            }),
+            Action::Shutdown => self.stack.shutdown(),
+            Action::TooBig(mtu) => self.stack.too_big(self.acked, *mtu),
             Action::Reply(reply) => self.reply(reply),
             Action::Ask(questions) => answer(questions, &self.stack.info()?),
             Action::Quiet => self.quiet(),
@@ -247,6 +294,13 @@ impl<'a> Player<'a> {
             }
             Action::Expect(_) => Ok(()), // dealt with above
         }
+    }
+
+    /// When the last segment left that a line has expected, ms.
+    fn departed_ms(&self) -> Result<f64, String> {
+        let last = self.spoken.checked_sub(1).and_then(|last| self.seen.get(last));
+        last.map(|packet| packet.at_ns as f64 / 1e6)
+            .ok_or_else(|| "nothing has left yet".to_owned())
     }
 
     fn quiet(&mut self) -> Result<(), String> {
@@ -281,14 +335,17 @@ impl<'a> Player<'a> {
             return self.inject(&packet);
         }
         let Some((from, to)) = reply.data.map(|data| self.bytes(data)) else {
+            packet.fin = reply.fin;
+            self.sent = self.sent.max(packet.seq + i64::from(reply.fin));
             return self.inject(&packet);
         };
-        let full = self.script.segment_bytes();
+        let full = reply.of.map_or(self.script.segment_bytes(), |of| self.script.bytes(of));
         for seq in (from..to).step_by(full as usize) {
             let len = full.min(to - seq);
             (packet.seq, packet.len) = (seq, len as u32);
             packet.psh = reply.psh && seq + len == to;
-            self.sent = self.sent.max(seq + len);
+            packet.fin = reply.fin && seq + len == to;
+            self.sent = self.sent.max(seq + len + i64::from(packet.fin));
             self.inject(&packet)?;
         }
         Ok(())
@@ -303,16 +360,20 @@ impl<'a> Player<'a> {
         let stamp = self.clock().wrapping_sub((ns(reply.late_ms) / 1_000_000) as u32);
         Packet {
             at_ns: self.stack.now_ns(),
-            seq: self.sent,
+            seq: reply.seq.map_or(self.sent, |seq| self.script.bytes(seq)),
             ack,
-            has_ack: true,
+            rst: reply.rst,
+            has_ack: !reply.no_ack,
             ece: reply.ece,
             cwr: reply.cwr,
             ect: reply.ect,
             ce: reply.ce,
             window_bytes: self.window_bytes,
             sack: reply.sack.iter().map(|block| self.bytes(*block)).collect(),
-            timestamps: self.script.timestamps().then_some((stamp, self.echo)),
+            timestamps: self
+                .script
+                .timestamps()
+                .then_some((reply.stamp.unwrap_or(stamp), reply.echo.unwrap_or(self.echo))),
             ..Packet::default()
         }
     }
@@ -345,162 +406,8 @@ impl<'a> Player<'a> {
         }
         self.acked = self.acked.max(ack);
     }
-
-    // ---- the judge ----
-
-    fn bytes(&self, range: Range) -> (i64, i64) {
-        (self.script.bytes(range.0), self.script.bytes(range.1))
-    }
-
-    /// The next departure, if there is one by then.
-    fn next(&mut self, by_ms: f64) -> Result<Packet, String> {
-        loop {
-            self.listen()?;
-            if let Some(packet) = self.seen.get(self.spoken) {
-                self.spoken += 1;
-                return Ok(packet.clone());
-            }
-            if self.stack.now_ns() >= ns(by_ms) {
-                let now_ms = self.stack.now_ns() as f64 / 1e6;
-                return Err(format!("nothing, until {now_ms:.2} ms"));
-            }
-            self.stack.until(ns(by_ms), true)?;
-        }
-    }
-
-    fn expect(&mut self, wanted: &Expected, from_ms: f64, to_ms: f64) -> Result<(), String> {
-        let ends = wanted.data.map(|data| self.bytes(data));
-        let mut at = ends.map(|(from, _)| from);
-        loop {
-            let packet = self.next(to_ms + SLACK_MS)?;
-            let first = ends.is_none_or(|(from, _)| at == Some(from));
-            let length = at.zip(ends).map(|(at, (_, to))| self.script.segment_bytes().min(to - at));
-            let last = at.zip(length).map(|(at, length)| at + length) == ends.map(|(_, to)| to);
-            let here = Place { at, length, first, last };
-            let early = (packet.at_ns as f64) / 1e6 < from_ms - SLACK_MS;
-            let wrong = self.difference(wanted, &packet, here);
-            if let Some(what) = wrong.or_else(|| early.then(|| "too early".to_owned())) {
-                return Err(format!("{} ({what})", self.describe(&packet)));
-            }
-            if last {
-                return Ok(());
-            }
-            at = at.zip(length).map(|(at, length)| at + length);
-        }
-    }
-
-    /// What about a packet is not as wanted.
-    fn difference(&self, wanted: &Expected, packet: &Packet, here: Place) -> Option<String> {
-        let Expected { syn, data: _, ack, sack, window_bytes, psh, ece, cwr, ect, timestamps } =
-            wanted;
-        let Place { at, length, first, last } = here;
-        if packet.syn != *syn {
-            return Some(if *syn { "no SYN" } else { "a SYN" }.to_owned());
-        }
-        if at
-            .map_or(packet.len != 0, |at| packet.seq != at || Some(i64::from(packet.len)) != length)
-        {
-            return Some("not that data".to_owned());
-        }
-        if ack.is_some_and(|ack| packet.ack != self.script.bytes(ack)) {
-            return Some("acknowledges something else".to_owned());
-        }
-        let wanted_sack =
-            sack.as_ref().map(|blocks| blocks.iter().map(|b| self.bytes(*b)).collect());
-        if wanted_sack.is_some_and(|blocks: Vec<_>| packet.sack != blocks) {
-            return Some("other SACK blocks".to_owned());
-        }
-        let window = i64::from(packet.window_bytes);
-        if window_bytes.is_some_and(|(least, most)| window < least || window > most) {
-            return Some(format!("window {window}"));
-        }
-        let flags = [
-            ("PSH", psh.map(|psh| psh && last), packet.psh),
-            ("ECE", *ece, packet.ece),
-            ("CWR", cwr.map(|cwr| cwr && first), packet.cwr),
-            ("ECT", *ect, packet.ect),
-            ("timestamps", *timestamps, packet.timestamps.is_some()),
-        ];
-        let wrong =
-            flags.into_iter().find(|(_, wanted, found)| wanted.is_some_and(|w| w != *found));
-        wrong.map(|(name, _, found)| format!("{} {name}", if found { "has" } else { "lacks" }))
-    }
-
-    /// A position as scripts write it.
-    fn position(&self, bytes: i64) -> String {
-        let full = self.script.segment_bytes();
-        match (bytes / full, bytes % full) {
-            (segments, 0) => segments.to_string(),
-            (0, rest) => format!("{rest}b"),
-            (segments, rest) => format!("{segments}+{rest}b"),
-        }
-    }
-
-    fn describe(&self, packet: &Packet) -> String {
-        let mut text = format!("{:.2} >", packet.at_ns as f64 / 1e6);
-        if packet.syn {
-            text += " syn";
-        }
-        if packet.len > 0 {
-            let end = packet.seq + i64::from(packet.len);
-            text += &format!(" {}..{}", self.position(packet.seq), self.position(end));
-        }
-        text += &format!(" ack {}", self.position(packet.ack));
-        if !packet.sack.is_empty() {
-            let blocks: Vec<String> = (packet.sack.iter())
-                .map(|(from, to)| format!("{}-{}", self.position(*from), self.position(*to)))
-                .collect();
-            text += &format!(" sack {}", blocks.join(","));
-        }
-        for (name, set) in
-            [("psh", packet.psh), ("ece", packet.ece), ("cwr", packet.cwr), ("ect", packet.ect)]
-        {
-            if set {
-                text += &format!(" {name}");
-            }
-        }
-        text + &format!(" win {}", packet.window_bytes)
-    }
 }
 
-/// Where in an expected range a packet should be.
-#[derive(Clone, Copy)]
-struct Place {
-    at: Option<i64>,
-    length: Option<i64>,
-    first: bool,
-    last: bool,
-}
-
-fn value(packet: &Packet) -> u32 {
+pub(crate) fn value(packet: &Packet) -> u32 {
     packet.timestamps.map_or(0, |(value, _)| value)
-}
-
-fn answer(questions: &[(String, String)], info: &Info) -> Result<(), String> {
-    let mut wrong = Vec::new();
-    for (name, wanted) in questions {
-        let Info { state, cwnd, ssthresh, flight, retrans, srtt_us, min_rtt_us, acked } = info;
-        let found = match name.as_str() {
-            "state" => {
-                if state != wanted {
-                    wrong.push(format!("state {state}"));
-                }
-                continue;
-            }
-            "cwnd" => *cwnd,
-            "ssthresh" => ssthresh.unwrap_or(i64::MAX),
-            "flight" => *flight,
-            "retrans" => *retrans,
-            "srtt_us" => *srtt_us,
-            "min_rtt_us" => *min_rtt_us,
-            "acked" => *acked,
-            other => return Err(format!("no such figure: {other}")),
-        };
-        let (least, most) = if wanted == "inf" { (i64::MAX, i64::MAX) } else { bounds(wanted)? };
-        if found < least || found > most {
-            let found = if found == i64::MAX { "inf".to_owned() } else { found.to_string() };
-            wrong.push(format!("{name} {found}"));
-        }
-    }
-    if wrong.is_empty() { Ok(()) } else { Err(wrong.join(" ")) }
 }

@@ -1,6 +1,6 @@
 //! A script: its header, and the lines of its time line.
 
-use crate::line::{self, Action, Line, Position, REPLY_SEGMENTS_MAX, STREAM_BYTES_MAX};
+use crate::line::{self, Action, Base, Line, Position, REPLY_SEGMENTS_MAX, STREAM_BYTES_MAX};
 use std::fmt;
 use std::ops::RangeInclusive;
 
@@ -61,7 +61,7 @@ pub struct Script {
     pub title: String,
     /// The endpoint's congestion control.
     pub cc: String,
-    /// Settings of the endpoint's host: `tcp_...`, value.
+    /// Settings of the endpoint's host, name and value: one without a dot is of `net.ipv4`.
     pub sysctls: Vec<(String, String)>,
     /// IP packet size limit, bytes.
     pub mtu_bytes: u32,
@@ -132,11 +132,12 @@ impl Script {
 
     fn take(&mut self, words: &[&str]) -> Result<(), String> {
         let first = words[0];
-        if first.starts_with(|c: char| c.is_ascii_digit() || c == '+') {
+        if first.starts_with(|c: char| c.is_ascii_digit() || c == '+' || c == '@') {
             if self.lines.len() == LINES_MAX {
                 return Err(format!("more than {LINES_MAX} lines with a time"));
             }
-            let before = self.lines.last().map_or(0.0, |line| line.from_ms);
+            let before =
+                self.lines.last().map_or((Base::Start, 0.0), |line| (line.base, line.from_ms));
             self.lines.push(line::parse(words, before)?);
             return Ok(());
         }
@@ -146,6 +147,13 @@ impl Script {
         match words {
             ["cc", name] => (*name).clone_into(&mut self.cc),
             ["sysctl", name, values @ ..] if !values.is_empty() => {
+                let part =
+                    |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "_.".contains(c);
+                if !name.chars().all(part) {
+                    return Err(format!(
+                        "sysctl {name}: a name such as tcp_sack or net.ipv4.tcp_sack"
+                    ));
+                }
                 let large = |word: &&&str| word.parse().is_ok_and(|value: u64| value > SYSCTL_MAX);
                 if let Some(value) = values.iter().find(large) {
                     return Err(format!("{name} {value}: at most {SYSCTL_MAX}"));
@@ -202,9 +210,19 @@ impl Script {
                     return Err(fault(said));
                 }
             }
-            if let Action::Reply(reply) = &line.action
-                && let Some((from, to)) = reply.data
-                && self.bytes(to) - self.bytes(from) > REPLY_SEGMENTS_MAX * self.segment_bytes()
+            let (data, of) = if let Action::Reply(reply) = &line.action {
+                (reply.data, reply.of)
+            } else if let Action::Expect(wanted) = &line.action {
+                (None, wanted.of)
+            } else {
+                continue;
+            };
+            let each = of.map_or(self.segment_bytes(), |of| self.bytes(of));
+            if each > i64::from(*MSS_BYTES.end()) {
+                return Err(fault(format!("of: segments of at most {} bytes", MSS_BYTES.end())));
+            }
+            if let Some((from, to)) = data
+                && self.bytes(to) - self.bytes(from) > REPLY_SEGMENTS_MAX * each
             {
                 return Err(fault(format!("data: at most {REPLY_SEGMENTS_MAX} segments at once")));
             }
@@ -255,7 +273,10 @@ mod tests {
             "line 3: opne: cc, sysctl, mtu, window, open, peer, known gap, or a time"
         );
         assert_eq!(fault("# t\nopen both 100"), "line 2: both: client or server");
-        assert_eq!(fault("# t\n0 write\n"), "line 2: write: write N, write Nb or write endless");
+        assert_eq!(
+            fault("# t\n0 write\n"),
+            "line 2: write: write N, write Nb, write endless or write by N"
+        );
         assert_eq!(
             fault("# t\n0 connect\ncc cubic"),
             "line 3: cc: settings come before the first line with a time"
@@ -273,6 +294,20 @@ mod tests {
             "line 2: sack: at most three blocks beside timestamps"
         );
         assert_eq!(fault("# t\n5 connect\n4 quiet"), "line 3: 4: goes back in time");
+        assert_eq!(
+            fault("# t\n@5 > 0..1\n+1 quiet"),
+            "line 3: +1: below a line with @, @ again or a time"
+        );
+        assert_eq!(fault("# t\n0 read"), "line 2: read: read on, read off, read N or read Nb");
+        assert_eq!(fault("# t\n0 read 0"), "line 2: read: at least a byte");
+        assert_eq!(
+            fault("# t\n0 < data 0..1 seq 4"),
+            "line 2: seq: data say themselves where they begin"
+        );
+        assert_eq!(
+            fault("# t\nsysctl ../../x 1\n0 connect"),
+            "line 2: sysctl ../../x: a name such as tcp_sack or net.ipv4.tcp_sack"
+        );
     }
 
     #[test]
@@ -305,6 +340,18 @@ mod tests {
         );
         assert_eq!(fault("# t\n0 write 1000000"), "line 2: 1000000+0b: at most 1073741824 bytes");
         assert_eq!(fault("# t\n0 < data 0..10001"), "line 2: data: at most 10000 segments at once");
+        assert_eq!(fault("# t\n@1e9 > 0..1"), "line 2: @1e9: a time from 0 to 3600000 ms");
+        assert_eq!(fault("# t\n0 < toobig 67"), "line 2: toobig 67: an MTU from 68 to 65535 bytes");
+        assert_eq!(fault("# t\n0 < ack 0 val -1"), "line 2: val -1: from 0 to 4294967295");
+        assert_eq!(fault("# t\n0 > 0..1 of 0"), "line 2: of: at least a byte");
+        assert_eq!(
+            fault("# t\n0 < data 0..1 of 70000b"),
+            "line 2: of: segments of at most 65495 bytes"
+        );
+        assert_eq!(
+            fault("# t\n0 < data 0..10001b of 1b"),
+            "line 2: data: at most 10000 segments at once"
+        );
         let long = format!("# t\n{}", "0 quiet\n".repeat(10_001));
         assert_eq!(fault(&long), "line 10002: more than 10000 lines with a time");
     }

@@ -1,6 +1,6 @@
 //! The simulator's endpoint as a stack.
 
-use crate::play::{Info, Outcome, Packet, Stack, play};
+use crate::play::{Info, Outcome, Packet, Read, Stack, play};
 use crate::script::{Opening, Script};
 use crate::{Action, SynOptions};
 use dragstrip_cc::{Algorithm, Options};
@@ -43,7 +43,7 @@ fn set(settings: &mut Settings, name: &str, value: &str) -> Option<()> {
     let words: Option<Vec<u64>> = value.split(' ').map(|word| word.parse().ok()).collect();
     let words = words?;
     let (first, on) = (*words.first()?, words[0] != 0);
-    match name.strip_prefix("tcp_")? {
+    match name.strip_prefix("net.ipv4.").unwrap_or(name).strip_prefix("tcp_")? {
         "sack" => settings.sack = on,
         "dsack" => settings.dsack = on,
         "timestamps" => settings.timestamps = on,
@@ -130,7 +130,45 @@ impl Stack for Simulated {
         Ok(())
     }
 
+    fn write_by(&mut self, bytes: u64) -> Result<(), String> {
+        self.endpoint.write_by(bytes);
+        Ok(())
+    }
+
+    fn read(&mut self, amount: Read) -> Result<(), String> {
+        let bytes = match amount {
+            Read::On => {
+                self.endpoint.read_at_once(self.now, &mut self.wire);
+                return Ok(());
+            }
+            Read::Off => 0,
+            Read::Some(bytes) => bytes,
+        };
+        self.endpoint.read(bytes, self.now, &mut self.wire);
+        Ok(())
+    }
+
+    fn shutdown(&mut self) -> Result<(), String> {
+        Err("the simulator's connections end with a reset, never with a FIN".to_owned())
+    }
+
+    fn too_big(&mut self, _seq: i64, _mtu: u32) -> Result<(), String> {
+        Err("the simulator has no path MTU discovery".to_owned())
+    }
+
     fn inject(&mut self, packet: &Packet) -> Result<(), String> {
+        if packet.fin {
+            return Err("the simulator's connections end with a reset, never with a FIN".to_owned());
+        }
+        if packet.rst {
+            if packet.seq != self.endpoint.bytes_in_order() as i64 {
+                return Err(
+                    "the simulator's endpoint takes a reset only at the next byte".to_owned()
+                );
+            }
+            self.endpoint.reset();
+            return Ok(());
+        }
         let ecn = codepoint(packet);
         self.endpoint.on_segment(&segment(packet), ecn, self.now, &mut self.wire);
         Ok(())
@@ -157,6 +195,12 @@ impl Stack for Simulated {
             srtt_us: micros(snapshot.srtt_ns),
             min_rtt_us: micros(snapshot.min_rtt_ns),
             acked: snapshot.bytes_acked as i64,
+            reordering: snapshot.reordering.into(),
+            lost: snapshot.segments_lost.into(),
+            notsent: snapshot.bytes_unsent as i64,
+            busy_us: None,
+            rwnd_limited_us: None,
+            sndbuf_limited_us: None,
         })
     }
 }
@@ -213,6 +257,8 @@ fn packet(Departure { at, segment, ecn }: &Departure) -> Packet {
         len: u32::from(segment.len),
         ack,
         syn,
+        fin: has(Flags::FIN),
+        rst: has(Flags::RST),
         has_ack: has(Flags::ACK),
         psh: has(Flags::PSH),
         ece: has(Flags::ECE),

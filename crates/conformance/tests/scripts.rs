@@ -55,6 +55,12 @@ fn a_wrong_line_is_found_with_its_number() {
         ("ssthresh inf", "ssthresh 7", 6),
         ("> 0..10", "> 0..10 ect", 4),
         ("> 0..10", "> 0..11", 4),
+        ("> 0..10", "> 0..10 fin", 4),
+        ("> 0..10", "> 0..10 of 1000b", 4),
+        ("> 0..10", "> 0..10 seq 1", 4),
+        ("> 0..10", "> 0..10 ecr 1", 4),
+        ("99 > 0..10", "@3 > 0..10", 4),
+        ("cwnd 20", "cwnd 20 notsent 1", 6),
     ] {
         let failures = play(&right.replace(from, to));
         assert_eq!(failures.len(), 1, "{from} -> {to}");

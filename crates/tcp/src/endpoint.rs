@@ -144,6 +144,27 @@ impl Endpoint {
         self.sender.supply(Supply::Until(written));
     }
 
+    /// From now on the application writes so many bytes at a time.
+    pub fn write_by(&mut self, bytes: u64) {
+        self.sender.write_by(bytes);
+    }
+
+    /// The application reads at most `bytes` of what has arrived in order, and from now on nothing by itself.
+    pub fn read<O: Outbox>(&mut self, bytes: u64, now: Instant, out: &mut O) {
+        self.receiver.stop_reading();
+        if self.receiver.read(bytes, now) {
+            self.acknowledge(now, out);
+        }
+    }
+
+    /// The application reads whatever has arrived, and from now on at once, as it does from the beginning.
+    pub fn read_at_once<O: Outbox>(&mut self, now: Instant, out: &mut O) {
+        if self.receiver.read(u64::MAX, now) {
+            self.acknowledge(now, out);
+        }
+        self.receiver.read_at_once();
+    }
+
     /// Everything written has been acknowledged.
     #[must_use]
     pub fn is_drained(&self) -> bool {
@@ -252,6 +273,12 @@ impl Endpoint {
             }
             return received.new_bytes;
         }
+        if !self.receiver.is_in_window(segment) {
+            if self.receiver.answers_refused(now) {
+                self.acknowledge(now, out);
+            }
+            return 0;
+        }
         let outdated_ms = self.receiver.outdated_by_ms(segment);
         if outdated_ms > 0
             && !(segment.seq == self.receiver.rcv_nxt()
@@ -316,9 +343,7 @@ impl Endpoint {
         self.syn_deadline = Instant::NEVER;
         let options = self.options;
         self.sender.agree(&options, self.ecn);
-        // A client has taken the timestamps off its MSS by now, a server has not (tcp_rcv_state_process).
-        let stamped = options.timestamps && self.role == Role::Client;
-        let reserved = self.sender.settings().advmss() - if stamped { 12 } else { 0 };
+        let reserved = self.sender.settings().advmss() - if options.timestamps { 12 } else { 0 };
         let feedback = self.ecn.then(|| self.ecn_mode());
         let mss = self.sender.view().mss;
         self.receiver.establish(now, feedback, &options, reserved, mss);
@@ -448,6 +473,9 @@ impl Endpoint {
                 dragstrip_cc::CaState::Recovery => "recovery",
                 dragstrip_cc::CaState::Loss => "loss",
             },
+            reordering: sender.reordering(),
+            segments_lost: view.lost_out,
+            bytes_unsent: sender.bytes_written() - view.snd_nxt,
             limited_by: sender.limited_by(),
             limit: match self.phase {
                 Phase::Closed | Phase::Handshake => LimitedBy::Handshake,
@@ -464,6 +492,6 @@ mod tests {
     /// docs/performance.md: what a flow takes when it is idle. It has two endpoints, and each carries one stack's state.
     #[test]
     fn an_endpoint_carries_one_stack_s_state() {
-        assert!(size_of::<Endpoint>() <= 1_872, "{}", size_of::<Endpoint>());
+        assert!(size_of::<Endpoint>() <= 1_888, "{}", size_of::<Endpoint>());
     }
 }

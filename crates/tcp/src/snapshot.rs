@@ -57,6 +57,12 @@ pub struct Snapshot {
     pub bytes_written: u64,
     /// Segments retransmitted so far.
     pub retransmits: u64,
+    /// The duplicate-ACK threshold, or how far segments are known to overtake one another, segments.
+    pub reordering: u32,
+    /// Segments deemed lost and still out.
+    pub segments_lost: u32,
+    /// Bytes that the socket took and has not sent.
+    pub bytes_unsent: u64,
     /// Recovery state, or the algorithm's phase while nothing is wrong.
     pub state: &'static str,
     /// What holds the sender back, as format 1 of the recording has it: pacing counts as the window.

@@ -2,6 +2,7 @@
 
 use super::{OWN, OWN_MAC, PEER, PEER_MAC};
 use dragstrip_conformance::{Packet, SynOptions};
+use std::net::Ipv4Addr;
 
 pub const OWN_PORT: u16 = 5001;
 pub const PEER_PORT: u16 = 30_001;
@@ -28,7 +29,7 @@ pub struct Raw {
     pub scale: Option<u8>,
 }
 
-/// Reads a frame from the socket under test; nothing if it is something else, or ends the connection.
+/// Reads a frame from the socket under test; nothing if it is something else.
 pub fn read(frame: &[u8]) -> Option<Raw> {
     let ip = frame.get(14..34)?;
     if frame[12..14] != [8, 0] || ip[0] != 0x45 || ip[9] != 6 || ip[12..16] != OWN.octets() {
@@ -39,9 +40,6 @@ pub fn read(frame: &[u8]) -> Option<Raw> {
     let long = |at: usize| u32::from(short(at)) << 16 | u32::from(short(at + 2));
     let header = usize::from(tcp.get(12)? >> 4) * 4;
     let flags = *tcp.get(13)?;
-    if flags & (RST | FIN) != 0 {
-        return None;
-    }
     let total = u32::from(u16::from_be_bytes([ip[2], ip[3]]));
     let has_ack = flags & ACK != 0;
     let ack = i64::from(long(8).wrapping_sub(PEER_ISN) as i32) - 1;
@@ -49,6 +47,8 @@ pub fn read(frame: &[u8]) -> Option<Raw> {
         len: total.checked_sub(20 + header as u32)?,
         ack: if has_ack { ack } else { 0 },
         syn: flags & SYN != 0,
+        fin: flags & FIN != 0,
+        rst: flags & RST != 0,
         has_ack,
         psh: flags & PSH != 0,
         ece: flags & ECE != 0,
@@ -104,6 +104,8 @@ pub fn write(packet: &Packet, own_isn: u32, scaling: bool) -> Vec<u8> {
     tcp.extend_from_slice(&ack.to_be_bytes());
     let flags = [
         (SYN, packet.options.is_some()),
+        (FIN, packet.fin),
+        (RST, packet.rst),
         (PSH, packet.psh),
         (ACK, packet.has_ack),
         (ECE, packet.ece),
@@ -117,10 +119,7 @@ pub fn write(packet: &Packet, own_isn: u32, scaling: bool) -> Vec<u8> {
     tcp.extend_from_slice(&[0; 4]);
     tcp.extend_from_slice(&options);
     tcp.resize(tcp.len() + packet.len as usize, 0);
-    let mut pseudo = [&PEER.octets()[..], &OWN.octets(), &[0, 6]].concat();
-    pseudo.extend_from_slice(&(tcp.len() as u16).to_be_bytes());
-    pseudo.extend_from_slice(&tcp);
-    let sum = checksum(&pseudo);
+    let sum = segment_sum(&tcp);
     tcp[16..18].copy_from_slice(&sum.to_be_bytes());
     let mark = if packet.ce {
         CE
@@ -129,13 +128,44 @@ pub fn write(packet: &Packet, own_isn: u32, scaling: bool) -> Vec<u8> {
     } else {
         0
     };
-    let total = ((20 + tcp.len()) as u16).to_be_bytes();
-    let mut ip = vec![0x45, mark, total[0], total[1], 0, 0, 0x40, 0, 64, 6, 0, 0];
-    ip.extend_from_slice(&PEER.octets());
-    ip.extend_from_slice(&OWN.octets());
+    frame(6, mark, PEER, &tcp)
+}
+
+/// The ICMP message of a router that has no way for the segment that begins at `seq` (RFC 1191 §4).
+pub fn too_big(seq: i64, own_isn: u32, mtu: u32) -> Vec<u8> {
+    let seq = own_isn.wrapping_add(1).wrapping_add(seq as u32);
+    let mut quoted = header(1500, 6, 0, OWN, PEER);
+    quoted.extend_from_slice(&OWN_PORT.to_be_bytes());
+    quoted.extend_from_slice(&PEER_PORT.to_be_bytes());
+    quoted.extend_from_slice(&seq.to_be_bytes());
+    let mut icmp = vec![3, 4, 0, 0, 0, 0];
+    icmp.extend_from_slice(&(mtu as u16).to_be_bytes());
+    icmp.extend_from_slice(&quoted);
+    let sum = checksum(&icmp);
+    icmp[2..4].copy_from_slice(&sum.to_be_bytes());
+    frame(1, 0, PEER, &icmp)
+}
+
+fn segment_sum(tcp: &[u8]) -> u16 {
+    let mut pseudo = [&PEER.octets()[..], &OWN.octets(), &[0, 6]].concat();
+    pseudo.extend_from_slice(&(tcp.len() as u16).to_be_bytes());
+    pseudo.extend_from_slice(tcp);
+    checksum(&pseudo)
+}
+
+fn header(total: u16, protocol: u8, mark: u8, from: Ipv4Addr, to: Ipv4Addr) -> Vec<u8> {
+    let [high, low] = total.to_be_bytes();
+    let mut ip = vec![0x45, mark, high, low, 0, 0, 0x40, 0, 64, protocol, 0, 0];
+    ip.extend_from_slice(&from.octets());
+    ip.extend_from_slice(&to.octets());
     let sum = checksum(&ip);
     ip[10..12].copy_from_slice(&sum.to_be_bytes());
-    [&OWN_MAC[..], &PEER_MAC, &[8, 0], &ip, &tcp].concat()
+    ip
+}
+
+fn frame(protocol: u8, mark: u8, from: Ipv4Addr, body: &[u8]) -> Vec<u8> {
+    let ip = header((20 + body.len()) as u16, protocol, mark, from, OWN);
+    [&OWN_MAC[..], &PEER_MAC, &[8, 0], &ip, body].concat()
 }
 
 fn options(packet: &Packet, own_isn: u32) -> Vec<u8> {

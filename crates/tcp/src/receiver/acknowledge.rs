@@ -62,6 +62,12 @@ pub(super) struct Situation {
     pub unacked: u64,
     /// The window that would be offered is at least the one offered last.
     pub window_holds: bool,
+    /// Less than half of the buffer is free.
+    pub tight: bool,
+    /// The application reads at once.
+    pub read: bool,
+    /// What it reads opens the window so far that the sender is told.
+    pub opened: bool,
     /// Something is queued out of order.
     pub hole: bool,
     pub sack: bool,
@@ -255,13 +261,14 @@ impl Acknowledger {
             return false;
         }
         let more_than_one = situation.unacked > u64::from(self.rcv_mss);
+        if more_than_one && situation.tight {
+            self.quick = 0;
+        }
         if (more_than_one && situation.window_holds) || self.quick > 0 || self.now {
             return true;
         }
         if !situation.hole {
-            // The application reads at once; then more than one segment, or a pushed one, is acknowledged.
-            let read = situation.unacked > 0 && (more_than_one || self.pushed);
-            return read || self.delay(situation);
+            return self.acknowledges_read(situation) || self.delay(situation);
         }
         if !situation.sack || self.compressed >= self.sack_limit {
             return true;
@@ -276,6 +283,21 @@ impl Acknowledger {
         }
         self.compress(situation);
         false
+    }
+
+    /// What an application that reads lets go (`tcp_cleanup_rbuf`): more than one segment, or a pushed one if all is read, or a
+    /// window that opens.
+    pub fn acknowledges_read(&self, situation: &Situation) -> bool {
+        let more_than_one = situation.unacked > u64::from(self.rcv_mss);
+        let all_read = self.pushed && !situation.hole;
+        let due = self.scheduled && situation.unacked > 0 && (more_than_one || all_read);
+        situation.read && (due || situation.opened)
+    }
+
+    /// The buffer is tight (`__tcp_select_window`): segments are no longer acknowledged one by one.
+    #[inline]
+    pub fn leave_quick(&mut self) {
+        self.quick = 0;
     }
 
     /// FreeBSD's `DELAY_ACK`: the first segment sets a timer, the second finds it running.
@@ -367,6 +389,12 @@ impl Acknowledger {
             }
         }
         send
+    }
+
+    /// Data that cannot be taken have to be answered (`out_of_window` in `tcp_data_queue`).
+    pub fn refuse(&mut self, window: u64) {
+        self.enter_quick(MAX_QUICK, window);
+        self.scheduled = true;
     }
 
     /// `tcp_event_ack_sent`.

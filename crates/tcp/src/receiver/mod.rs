@@ -5,11 +5,13 @@
 //! | `acknowledge.rs` | when to acknowledge | `__tcp_ack_snd_check`, `tcp_send_delayed_ack` |
 //! | `feedback.rs` | how marks are echoed | `tcp_ecn_check_ce` |
 //! | `reassembly.rs` | what arrived out of order, SACK blocks | `tcp_data_queue_ofo`, `tcp_sack_*` |
+//! | `unread.rs` | what the application has not read yet | `tcp_queue_rcv`, `tcp_recvmsg_locked` |
 //! | `window.rs` | window and buffer autotuning | `__tcp_select_window`, `tcp_rcv_space_adjust` |
 
 mod acknowledge;
 mod feedback;
 mod reassembly;
+mod unread;
 mod window;
 
 use crate::options::Options;
@@ -21,12 +23,16 @@ use dragstrip_cc::EcnMode;
 use dragstrip_units::Instant;
 use feedback::Feedback;
 use reassembly::Reassembly;
-use window::WindowOffer;
+use unread::Unread;
+use window::{WindowOffer, segment_memory};
 
 /// `TCP_SACK_BLOCKS_EXPECTED`: with more blocks than that compressed ACKs would hide some.
 const EXPECTED_BLOCKS: usize = 2;
 
-/// The receiving half of an endpoint. The application reads at once whatever is in order.
+/// How often segments that cannot be taken and carry no data are answered: `tcp_invalid_ratelimit`, 500 ms.
+const REFUSALS_APART_MS: u64 = 500;
+
+/// The receiving half of an endpoint. Unless it is told otherwise, the application reads at once whatever is in order.
 #[derive(Clone, Debug)]
 #[repr(C)] // what every segment needs lies together: see sockets.rs
 pub(crate) struct Receiver {
@@ -46,6 +52,10 @@ pub(crate) struct Receiver {
     ticks: Ticks,
     /// How much older than `ts_recent` a timestamp may be, ms.
     paws_window_ms: u32,
+    /// What waits to be read, where the application does not read at once.
+    unread: Option<Box<Unread>>,
+    /// When a segment without data that could not be taken was last answered, ms; 0: never (`last_oow_ack_time`).
+    refused_ms: u32,
 }
 
 /// What became of a data segment.
@@ -71,6 +81,8 @@ impl Receiver {
             sack: settings.sack,
             dsack: settings.dsack,
             ticks: settings.ticks(),
+            unread: None,
+            refused_ms: 0,
             paws_window_ms: settings.profile.paws_window * settings.ticks().stamp_step_ms(),
         }
     }
@@ -164,7 +176,100 @@ impl Receiver {
     /// all of it lies below what was acknowledged last.
     #[inline]
     pub fn accepts(&self, segment: &Segment) -> bool {
-        self.outdated_by_ms(segment) == 0 && segment.end_seq() >= self.last_acked
+        self.outdated_by_ms(segment) == 0
+            && segment.end_seq() >= self.last_acked
+            && segment.seq <= self.rcv_nxt + self.window.left(self.rcv_nxt)
+    }
+
+    /// The same of a segment without data. A probe of a closed window lies one below what was acknowledged, which may be the
+    /// byte before the first.
+    #[inline]
+    pub fn is_in_window(&self, segment: &Segment) -> bool {
+        segment.seq.wrapping_add(1) > self.last_acked
+            && segment.seq <= self.rcv_nxt + self.window.left(self.rcv_nxt)
+    }
+
+    /// Whether a segment without data that may not be looked at is answered (`tcp_oow_rate_limited`).
+    pub fn answers_refused(&mut self, now: Instant) -> bool {
+        let now_ms = now.as_micros_floor() / 1_000;
+        let last_ms = u64::from(self.refused_ms);
+        if last_ms != 0 && now_ms.saturating_sub(last_ms) < REFUSALS_APART_MS {
+            return false;
+        }
+        self.refused_ms = u32::try_from(now_ms.max(1)).unwrap_or(u32::MAX);
+        true
+    }
+
+    /// Memory in use, bytes (`sk_rmem_alloc`).
+    #[inline]
+    fn memory(&self) -> u64 {
+        self.reassembly.memory() + self.unread.as_ref().map_or(0, |unread| unread.memory())
+    }
+
+    /// Whether there is a window, and memory, for data that begin at the next byte.
+    #[inline]
+    fn has_room(&mut self) -> bool {
+        if self.unread.is_none() {
+            return true;
+        }
+        let memory = self.memory();
+        self.window.left(self.rcv_nxt) > 0 && self.window.takes(memory)
+    }
+
+    /// The application stops reading; what is there and not read stays. It may be called again.
+    pub fn stop_reading(&mut self) {
+        let rcv_nxt = self.rcv_nxt;
+        self.unread.get_or_insert_with(|| Box::new(Unread::from(rcv_nxt)));
+    }
+
+    /// The application reads at most `bytes` of what is there (`tcp_recvmsg_locked`); whether the sender must be told of it
+    /// (`tcp_cleanup_rbuf`).
+    pub fn read(&mut self, mut bytes: u64, now: Instant) -> bool {
+        let Some(unread) = &mut self.unread else { return false };
+        let mut read = false;
+        while bytes > 0 {
+            let taken = unread.copy(bytes);
+            if taken == 0 {
+                break;
+            }
+            bytes -= taken;
+            read = true;
+            self.window.adjust_space(now, unread.copied());
+        }
+        if !read {
+            return false;
+        }
+        let situation = self.situation(now, 0, true);
+        let told = self.acks.acknowledges_read(&situation);
+        if situation.tight {
+            self.acks.leave_quick();
+        }
+        told
+    }
+
+    /// From now on the application reads at once; it has read all there was.
+    pub fn read_at_once(&mut self) {
+        self.unread = None;
+    }
+
+    /// What the decision to acknowledge depends on; `read`: the application has just read, or reads at once.
+    #[inline]
+    fn situation(&self, now: Instant, srtt_us_x8: u32, read: bool) -> acknowledge::Situation {
+        let memory = self.memory();
+        let rcv_mss = self.acks.segment_size();
+        acknowledge::Situation {
+            now,
+            unacked: self.rcv_nxt - self.last_acked,
+            window_holds: self.window.select(memory, rcv_mss) >= self.window.offered(),
+            tight: self.window.is_tight(memory),
+            read,
+            opened: read && self.window.has_opened(self.rcv_nxt, memory, rcv_mss),
+            hole: !self.reassembly.is_empty(),
+            sack: self.sack,
+            rcv_nxt: self.rcv_nxt,
+            rcv_rtt_us: self.window.rtt_us(),
+            srtt_us_x8,
+        }
     }
 
     /// What becomes of one that may not: an acknowledgement goes out at once, which reports a duplicate if it is one
@@ -211,7 +316,9 @@ impl Receiver {
         self.reassembly.forget_duplicate();
         let before = self.rcv_nxt;
         let mut new_bytes = 0;
-        if segment.seq <= self.rcv_nxt && end > self.rcv_nxt {
+        if segment.seq <= self.rcv_nxt && end > self.rcv_nxt && !self.has_room() {
+            self.acks.refuse(self.window.offered());
+        } else if segment.seq <= self.rcv_nxt && end > self.rcv_nxt {
             if segment.seq < self.rcv_nxt && self.dsack {
                 // RFC 2883 §4: the overlap is reported.
                 self.reassembly.set_duplicate(segment.seq, self.rcv_nxt);
@@ -239,6 +346,11 @@ impl Receiver {
             }
             self.feedback.on_data(ecn, &mut self.acks, self.window.offered());
         }
+        if let Some(unread) = &mut self.unread
+            && self.rcv_nxt > before
+        {
+            unread.push(self.rcv_nxt, u64::from(segment.len), segment_memory);
+        }
         if new_bytes > 0 {
             let in_order = self.rcv_nxt > before;
             if in_order {
@@ -248,29 +360,22 @@ impl Receiver {
                 self.feedback.on_data(ecn, &mut self.acks, self.window.offered());
             }
             // tcp_data_queue_ofo: without SACK a window that grows would hide a duplicate ACK.
+            let memory = self.memory();
             if segment.len >= 128
                 && (in_order || self.sack)
-                && self.window.grow(
-                    u64::from(segment.len),
-                    self.acks.segment_size(),
-                    self.reassembly.memory(),
-                )
+                && self.window.grow(u64::from(segment.len), self.acks.segment_size(), memory)
             {
                 self.acks.quick_once();
             }
         }
         let now_ms = self.ticks.stamp_ms(now);
-        self.window.on_read(now, now_ms, self.rcv_nxt, segment, before);
-        let acknowledge = self.acks.decide(&acknowledge::Situation {
-            now,
-            unacked: self.rcv_nxt - self.last_acked,
-            window_holds: self.window.select(self.reassembly.memory()) >= self.window.offered(),
-            hole: !self.reassembly.is_empty(),
-            sack: self.sack,
-            rcv_nxt: self.rcv_nxt,
-            rcv_rtt_us: self.window.rtt_us(),
-            srtt_us_x8,
-        });
+        self.window.measure_echo(now_ms, self.rcv_nxt, segment, before);
+        let reads = self.unread.is_none();
+        if reads && self.rcv_nxt > before {
+            self.window.adjust_space(now, self.rcv_nxt);
+        }
+        let situation = self.situation(now, srtt_us_x8, reads);
+        let acknowledge = self.acks.decide(&situation);
         Received { new_bytes, acknowledge }
     }
 
@@ -306,11 +411,16 @@ impl Receiver {
     #[inline]
     pub fn fill_header(&mut self, segment: &mut Segment, now: Instant) {
         segment.ack = self.rcv_nxt;
-        segment.window = if self.rcv_nxt == self.last_acked && !self.acks.owes() {
+        let still = self.rcv_nxt == self.last_acked && !self.acks.owes();
+        segment.window = if still && self.unread.is_none() {
             // Nothing has come in since: the window is what it was.
             self.window.offered() as u32
         } else {
-            self.window.advertise(self.rcv_nxt, self.reassembly.memory())
+            let (memory, rcv_mss) = (self.memory(), self.acks.segment_size());
+            if self.window.is_tight(memory) {
+                self.acks.leave_quick();
+            }
+            self.window.advertise(self.rcv_nxt, memory, rcv_mss)
         };
         if self.timestamps {
             let val = self.ticks.stamp_ms(now);

@@ -1,8 +1,8 @@
 //! The window offered to the sender, and the receive buffer behind it.
 //!
 //! Kernel: `tcp_select_initial_window`, `__tcp_select_window`, `tcp_grow_window`, `tcp_rcv_space_adjust`,
-//! `tcp_rcv_rtt_measure_ts`. The application reads at once, so only data out of order occupies
-//! the buffer.
+//! `tcp_rcv_rtt_measure_ts`. Where the application reads at once, only data out of order
+//! occupy the buffer.
 
 use crate::profile::{ReceiveTuning, Settings};
 use crate::segment::{Segment, Timestamps};
@@ -60,7 +60,7 @@ struct Tuning {
 
 /// Memory of a segment received: its headers and payload in a block of the allocator's, which are powers of two, and the
 /// `sk_buff` (256 bytes on x86-64). `SKB_TRUESIZE` of what `sock_alloc_send_pskb` gives for a frame of 82 bytes of headers and room.
-fn segment_memory(len: u64) -> u64 {
+pub(super) fn segment_memory(len: u64) -> u64 {
     ((len + 82).next_multiple_of(64) + 320).next_power_of_two() + 256
 }
 
@@ -194,9 +194,17 @@ impl WindowOffer {
         self.rtt_us_x8 >> 3
     }
 
-    /// `__tcp_select_window`: what could be offered with `queued` bytes of memory in use.
+    /// Whether less than half of the buffer is free; then segments are not acknowledged at once (`__tcp_select_window`).
     #[inline]
-    pub fn select(&self, queued: u64) -> u64 {
+    pub fn is_tight(&self, queued: u64) -> bool {
+        let settings = &self.settings;
+        settings.window_from_space(self.rcvbuf.saturating_sub(queued))
+            < self.clamp.min(settings.window_from_space(self.rcvbuf)) / 2
+    }
+
+    /// `__tcp_select_window`: what could be offered with `queued` bytes of memory in use. `rcv_mss`: size of the sender's segments.
+    #[inline]
+    pub fn select(&self, queued: u64, rcv_mss: u32) -> u64 {
         if self.settings.tuning == ReceiveTuning::Step {
             // sbspace: data out of order are not in the buffer; and the window is cut to its scale.
             return self.rcvbuf & !((1 << self.scale) - 1);
@@ -204,18 +212,61 @@ impl WindowOffer {
         if self.settings.tuning == ReceiveTuning::Fixed {
             return self.select_whole(queued);
         }
-        let free = self.settings.window_from_space(self.rcvbuf.saturating_sub(queued));
-        let full = self.clamp.min(self.settings.window_from_space(self.rcvbuf));
+        let mut free = self.settings.window_from_space(self.rcvbuf.saturating_sub(queued));
+        let allowed = self.settings.window_from_space(self.rcvbuf);
+        let full = self.clamp.min(allowed);
+        let mss = u64::from(rcv_mss).min(full);
         let unit = (1_u64 << self.scale) - 1;
-        let mut free = free;
         if free < full / 2 {
             free &= !unit;
-            if free < full / 16 || free < self.settings.mss {
+            if free < allowed / 16 || free < mss {
                 return 0;
             }
         }
-        let window = free.min(self.ssthresh).min(self.clamp.max(self.ssthresh));
-        (window + unit) & !unit
+        let free = free.min(self.ssthresh).min(self.clamp.max(self.ssthresh));
+        if self.scale > 0 { (free + unit) & !unit } else { self.select_unscaled(free, mss, full) }
+    }
+
+    /// Without scaling: whole segments, and what was offered last as long as that is less than one away.
+    fn select_unscaled(&self, free: u64, mss: u64, full: u64) -> u64 {
+        if self.offered + mss <= free || self.offered > free {
+            free - free % mss.max(1)
+        } else if mss == full && free > self.offered + full / 2 {
+            free
+        } else {
+            self.offered
+        }
+    }
+
+    /// What is left of the window that was offered last (`tcp_receive_window`).
+    #[inline]
+    pub fn left(&self, rcv_nxt: u64) -> u64 {
+        (self.advertised_at + self.offered).saturating_sub(rcv_nxt)
+    }
+
+    /// Whether an application that has just read makes so much room that the sender has to be told (`tcp_cleanup_rbuf`): twice
+    /// what is left at least.
+    #[inline]
+    pub fn has_opened(&self, rcv_nxt: u64, queued: u64, rcv_mss: u32) -> bool {
+        let left = self.left(rcv_nxt);
+        if 2 * left > self.clamp {
+            return false;
+        }
+        let window = self.select(queued, rcv_mss);
+        window > 0 && window >= 2 * left
+    }
+
+    /// Whether there is memory for one segment more; the buffer grows as far as it may where what is queued exceeds it
+    /// (`tcp_try_rmem_schedule`, `tcp_clamp_window`).
+    pub fn takes(&mut self, queued: u64) -> bool {
+        if queued <= self.rcvbuf {
+            return true;
+        }
+        self.rcvbuf = self.rcvbuf.max(queued.min(self.settings.rmem_max));
+        if queued > self.rcvbuf {
+            self.ssthresh = self.clamp.min(2 * self.settings.advmss);
+        }
+        queued <= self.rcvbuf
     }
 
     /// The same in 2.2: whole segments, and what was offered last as long as that is less than one away.
@@ -233,10 +284,10 @@ impl WindowOffer {
 
     /// `tcp_select_window`: never takes back what was offered.
     #[inline]
-    pub fn advertise(&mut self, rcv_nxt: u64, queued: u64) -> u32 {
-        let current = (self.advertised_at + self.offered).saturating_sub(rcv_nxt);
+    pub fn advertise(&mut self, rcv_nxt: u64, queued: u64, rcv_mss: u32) -> u32 {
+        let current = self.left(rcv_nxt);
         let unit = (1_u64 << self.scale) - 1;
-        let window = self.select(queued).max((current + unit) & !unit);
+        let window = self.select(queued, rcv_mss).max((current + unit) & !unit);
         let window = window.min(65_535 << self.scale);
         self.offered = window;
         self.advertised_at = rcv_nxt;
@@ -303,16 +354,10 @@ impl WindowOffer {
         (self.measured_from, self.measured_until) = (now, rcv_nxt + self.offered);
     }
 
-    /// The application has read up to `rcv_nxt`: measure the RTT and tune the buffer.
+    /// The RTT that the timestamps of data tell (`tcp_rcv_rtt_measure_ts`), or FreeBSD's growth of the buffer; `rcv_nxt` was
+    /// `before`.
     #[inline]
-    pub fn on_read(
-        &mut self,
-        now: Instant,
-        now_ms: u32,
-        rcv_nxt: u64,
-        segment: &Segment,
-        before: u64,
-    ) {
+    pub fn measure_echo(&mut self, now_ms: u32, rcv_nxt: u64, segment: &Segment, before: u64) {
         if self.settings.tuning == ReceiveTuning::Step {
             if rcv_nxt > before
                 && let Some(stamps) = segment.timestamps()
@@ -333,14 +378,14 @@ impl WindowOffer {
                 self.rtt_us_x8 = self.rtt_us_x8 - (self.rtt_us_x8 >> 3) + delta_us;
             }
         }
-        if rcv_nxt > before {
-            self.adjust_space(now, rcv_nxt);
-        }
     }
 
     /// `tcp_rcv_space_adjust`: once per round trip, when more was read than in any before.
     #[inline]
-    fn adjust_space(&mut self, now: Instant, copied_seq: u64) {
+    pub fn adjust_space(&mut self, now: Instant, copied_seq: u64) {
+        if matches!(self.settings.tuning, ReceiveTuning::Step) {
+            return;
+        }
         let elapsed_us = now.since(self.space_at).as_micros_floor();
         if self.rtt_us_x8 == 0 || elapsed_us < self.rtt_us_x8 >> 3 {
             return;

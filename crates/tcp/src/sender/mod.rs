@@ -109,6 +109,16 @@ impl Sender {
         self.core.buffer.supply(supply);
     }
 
+    /// From now on the application writes so many bytes at a time.
+    pub fn write_by(&mut self, bytes: u64) {
+        self.core.buffer.write_by(bytes);
+    }
+
+    /// The duplicate-ACK threshold.
+    pub fn reordering(&self) -> u32 {
+        dispatch!(&self.stack, stack => stack.reordering(&self.core))
+    }
+
     /// What is known of the peer is where the connection begins (`tcp_init_metrics`).
     pub fn recall(&mut self, metrics: Metrics) {
         dispatch!(&mut self.stack, stack => stack.recall(&mut self.core, metrics));

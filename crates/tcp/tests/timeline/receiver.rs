@@ -197,7 +197,8 @@ fn further_duplicates_are_compressed() {
 
 #[test]
 fn no_more_than_44_are_compressed_into_one() {
-    let mut host = Host::receiver(100, &stock());
+    // A window that holds them all.
+    let mut host = Host::receiver(100, &settings(|s| s.rmem[1] = 152_000));
     for number in 0..20 {
         host.wait(1).echoing(100).data(number);
     }

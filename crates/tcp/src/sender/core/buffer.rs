@@ -141,6 +141,12 @@ impl Buffer {
         self.supply = supply;
     }
 
+    /// A write of `bytes` from now on; one that has begun ends here.
+    pub fn write_by(&mut self, bytes: u64) {
+        self.write_bytes = bytes.max(1);
+        self.write_start = self.written;
+    }
+
     pub fn is_finished(&self, snd_una: u64) -> bool {
         match self.supply {
             Supply::Endless => false,

@@ -103,6 +103,11 @@ pub(in crate::sender) trait Stack: Sized {
         let _ = (core, metrics);
     }
 
+    /// The duplicate-ACK threshold, segments.
+    fn reordering(&self, core: &Core) -> u32 {
+        core.settings.reordering
+    }
+
     /// The last delivery-rate sample, bit/s.
     fn delivery_bps(&self, core: &Core) -> Option<u64> {
         let _ = core;

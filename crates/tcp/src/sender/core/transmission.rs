@@ -16,6 +16,8 @@ const MOST_HEADERS: u64 = 120;
 pub(in crate::sender) struct Burst {
     pub segments: u32,
     pub bytes: u64,
+    /// Pushed, even where the buffer that it is from does not end with it.
+    pub pushed: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -62,7 +64,8 @@ impl Core {
     pub fn one_segment(&mut self) -> Burst {
         let head = self.buffer.head(self.view.snd_nxt);
         let end = head.map_or(self.buffer.written, |(end, _)| end);
-        Burst { segments: 1, bytes: (end - self.view.snd_nxt).min(u64::from(self.view.mss)) }
+        let bytes = (end - self.view.snd_nxt).min(u64::from(self.view.mss));
+        Burst { segments: 1, bytes, pushed: false }
     }
 
     /// Nagle with Minshall's refinement (`tcp_nagle_check`): a short segment waits only for another short one.
@@ -111,7 +114,7 @@ impl Core {
             if last_of_burst {
                 sent.marks.set(Marks::BURST_END);
             }
-            if pushed && end == chunk_end {
+            if (pushed && end == chunk_end) || (burst.pushed && last_of_burst) {
                 sent.marks.set(Marks::PUSHED);
             }
             let flags = flags(sent.marks, burst.segments > 1 && last_of_burst);

@@ -63,7 +63,7 @@ pub(in crate::sender) fn one_segment(core: &Core, sendable: Sendable) -> Option<
     let mss = u64::from(core.view.mss);
     let bytes = sendable.bytes.min(mss);
     let may_send = bytes == mss || sendable.end < core.buffer.written || !core.waits_for_short();
-    may_send.then_some(Burst { segments: 1, bytes })
+    may_send.then_some(Burst { segments: 1, bytes, pushed: false })
 }
 
 /// `tcp_tso_autosize`: about a millisecond of the pacing rate, more on short paths.

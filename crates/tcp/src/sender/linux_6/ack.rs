@@ -94,6 +94,7 @@ impl Linux6 {
                 // An earlier reduction may turn out to have been spurious.
                 self.alert(core, ack, false);
             }
+            self.answer_to_probe(core);
             self.process_probe_ack(core, segment.ack, ack.flags);
             return Rexmit::None;
         }
@@ -231,6 +232,7 @@ impl Linux6 {
         }
         core.last_rtt_us = ca_rtt.map(micros);
         let Some(seq_rtt) = seq_rtt else { return false };
+        self.window_probes = 0;
         let ca_rtt = ca_rtt.unwrap_or(seq_rtt);
         core.new_rtt_us = Some(micros(ca_rtt));
         let maybe_delayed = ack.flags.has(AckFlags::MAYBE_DELAYED);

@@ -10,6 +10,7 @@
 //! | `rack.rs` | declares losses by time | `tcp_recovery.c` |
 //! | `no_sack.rs` | what duplicate ACKs tell without SACK | `tcp_add_reno_sack` ... |
 //! | `timers.rs` | RTO, tail loss probe, reordering timer | `tcp_timer.c`, `tcp_send_loss_probe` |
+//! | `window_probe.rs` | a window that stays closed | `tcp_send_probe0`, `tcp_ack_probe` |
 //! | `marks.rs` | counts ECN marks, tells the algorithm of an ACK | `tcp_count_delivered`, `tcp_in_ack_event` |
 //! | `rate.rs` | delivery-rate samples | `tcp_rate_gen` |
 //! | `output.rs` | sends and retransmits within window, pacing, TSQ | `tcp_output.c` |
@@ -26,6 +27,7 @@ mod rate;
 mod recovery;
 mod timers;
 mod undo;
+mod window_probe;
 
 use super::core::{Ack, Core, Handshake, Io, Push, Sent, Stack};
 use super::linux::Linux;
@@ -48,6 +50,8 @@ pub(super) struct Linux6 {
     /// Reordering events seen (`reord_seen`).
     reordering_seen: u32,
     probe: Option<Probe>,
+    /// Probes of a closed window that doubled the interval (`icsk_backoff`).
+    window_probes: u8,
     /// End of the round over which `is_cwnd_limited` is remembered (`cwnd_usage_seq`).
     usage_round_ends: u64,
     last_rate: LastRate,
@@ -65,6 +69,7 @@ impl Linux6 {
             episode: Episode::None,
             reordering_seen: 0,
             probe: None,
+            window_probes: 0,
             usage_round_ends: 0,
             last_rate: LastRate::default(),
             marks: None,
@@ -140,6 +145,10 @@ impl Stack for Linux6 {
     #[inline]
     fn on_write(&mut self, core: &mut Core) {
         self.check_app_limited(core);
+    }
+
+    fn reordering(&self, _core: &Core) -> u32 {
+        self.linux.reordering
     }
 
     fn delivery_bps(&self, core: &Core) -> Option<u64> {

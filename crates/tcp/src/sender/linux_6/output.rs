@@ -87,7 +87,7 @@ impl Linux6 {
             if !scheduled && (prior_packets == 0 || self.pending == Pending::LossProbe) {
                 self.rearm_rto(core);
             }
-        } else if core.unsent() > 0 && core.view.packets_out == 0 && core.window.cwnd == 0 {
+        } else if core.unsent() > 0 && core.view.packets_out == 0 && push == Push::Pending {
             self.wait_for_window(core);
         }
         sent > 0
@@ -211,7 +211,7 @@ fn next_burst(
     let most = u64::from(head.quota.min(max_segments)) * mss;
     let may_be_short = push == Push::One || !core.waits_for_short();
     let bytes = split_point(core, head, most, may_be_short);
-    Some(Burst { segments: bytes.div_ceil(mss) as u32, bytes })
+    Some(Burst { segments: bytes.div_ceil(mss) as u32, bytes, pushed: false })
 }
 
 /// `tcp_mss_split_point`: how much of the first unsent buffer goes, of which at most `most` may. What is

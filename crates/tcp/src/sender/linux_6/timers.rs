@@ -20,7 +20,7 @@ pub(super) enum Pending {
     LossProbe,
     /// RACK waits for a reordered segment.
     Reordering,
-    /// Nothing is in flight and nothing may go (`ICSK_TIME_PROBE0`).
+    /// Nothing is in flight and nothing may go (`ICSK_TIME_PROBE0`; `window_probe.rs`).
     Window,
 }
 
@@ -40,7 +40,7 @@ impl Linux6 {
         core.set_timer(delay);
     }
 
-    fn clear_timer(&mut self, core: &mut Core) {
+    pub(super) fn clear_timer(&mut self, core: &mut Core) {
         self.pending = Pending::None;
         core.timer.clear();
     }
@@ -68,7 +68,9 @@ impl Linux6 {
     /// `tcp_rearm_rto`.
     pub(super) fn rearm_rto(&mut self, core: &mut Core) {
         if core.view.packets_out == 0 {
-            self.clear_timer(core);
+            if self.pending != Pending::Window {
+                self.clear_timer(core);
+            }
             return;
         }
         let mut delay = core.timer.rto_ticks;
@@ -118,23 +120,6 @@ impl Linux6 {
             Pending::LossProbe => self.send_probe(core, io),
             Pending::Retransmit => self.on_timeout(core, io),
             Pending::Window => self.probe_window(core, io),
-        }
-    }
-
-    /// `tcp_check_probe_timer`: with nothing in flight no ACK would ever let the next segment go. A window of no
-    /// packets at all is what `tcp_moderate_cwnd` of 2.6 leaves where `reordering` is 0.
-    #[cold]
-    pub(super) fn wait_for_window(&mut self, core: &mut Core) {
-        if self.pending == Pending::None {
-            self.set_timer(core, Pending::Window, core.timer.rto_ticks);
-        }
-    }
-
-    /// `tcp_send_probe0`, `tcp_write_wakeup`: one segment, whatever the congestion window says.
-    fn probe_window<O: Outbox>(&mut self, core: &mut Core, io: &mut Io<'_, O>) {
-        self.clear_timer(core);
-        if core.view.packets_out == 0 {
-            self.output(core, Push::Probe, io);
         }
     }
 
