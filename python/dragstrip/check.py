@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from dragstrip.engines.registry import named
+from dragstrip.errors import BadInputError
 from dragstrip.expand import PlannedRun
 from dragstrip.files import scratch
 from dragstrip.pool import UNLIMITED, Limits, Task, Watcher, complain, run_all
@@ -40,7 +42,11 @@ def check(
     watcher: Watcher | None = None,
     limits: Limits = UNLIMITED,
 ) -> list[Verdict]:
-    """Runs everything twice."""
+    """Runs everything twice; raises `BadInputError` for an engine whose runs are never the same."""
+    for name in planned.experiment.engines:
+        if named(name).real_time:
+            expected = "an engine in virtual time with --check: in real time no two runs are the same"
+            raise BadInputError("--engine", name, expected, "command line")
     with scratch("check") as folder:
         runs = twice(planned.runs)
         options = {name: planned.experiment.options_of(name) for name in planned.experiment.engines}

@@ -12,6 +12,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
+from dragstrip.engines.registry import named
 from dragstrip.expand import PlannedRun
 from dragstrip.experiment import Experiment
 from dragstrip.measures import parts_text
@@ -56,6 +57,8 @@ class _Lines(_Quiet):
         self.done = 0
         self.reached = [0.0] * len(runs)
         self.total = sum(run.scenario["duration_ns"] for run in runs) / 1e9
+        real = any(named(run.engine).real_time for run in runs)
+        self.unit = "seconds" if real else "simulated seconds"
         self.spoken = Spoken()
         self.spoken.doing(lambda: "checking what is to run ...")
 
@@ -69,7 +72,7 @@ class _Lines(_Quiet):
 
     def _running(self) -> str:
         reached, runs = sum(self.reached), len(self.runs)
-        return f"[{self.done}/{runs}] {reached:.3g} of {self.total:.3g} simulated seconds ..."
+        return f"[{self.done}/{runs}] {reached:.3g} of {self.total:.3g} {self.unit} ..."
 
     def advanced(self, index: int, now_ns: int) -> None:
         self.reached[index] = now_ns / 1e9
@@ -94,7 +97,7 @@ class _Lines(_Quiet):
 
 
 class _Bar(_Lines):
-    """One bar over simulated seconds of all runs; lines once it has gone."""
+    """One bar over the seconds of all runs; lines once it has gone."""
 
     def __init__(self, runs: Sequence[PlannedRun]) -> None:
         super().__init__(runs)
@@ -108,7 +111,7 @@ class _Bar(_Lines):
             console=Terminal(stderr=True),
             transient=True,
         )
-        self.bar = self.progress.add_task("simulated seconds", total=round(self.total))
+        self.bar = self.progress.add_task(self.unit, total=round(self.total))
         self.progress.start()
 
     def preparing(self, what: str) -> None:

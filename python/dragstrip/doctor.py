@@ -26,6 +26,7 @@ def examine() -> list[dict[str, Any]]:
         _finding("engine sim", _simulator(), _simulator() == "ready"),
         _finding("engine vm", _emulator(), True),  # it is an extra
         _finding("engine vm --load", _compiler(), True),
+        _finding("engine netns", _namespaces(), True),
     ]
     place = catalogue.folder()
     findings.append(_finding("catalogue", f"{len(catalogue.files())} experiments", place is not None))
@@ -58,6 +59,19 @@ def _simulator() -> str:
     except DragstripError as error:
         return str(error)
     return "ready"
+
+
+def _namespaces() -> str:
+    """What this machine's own kernel has, or what the engine lacks here."""
+    from dragstrip.engines.netns import here
+    from dragstrip.errors import DragstripError
+
+    try:
+        found = here.about()
+    except DragstripError as error:
+        return f"not available ({error})"
+    lacks = f", without {', '.join(found['lacks'])}" if found["lacks"] else ""
+    return f"Linux {found['kernel']}: {', '.join(found['algorithms'])}{lacks} (rights: {found['rights']})"
 
 
 def _compiler() -> str:

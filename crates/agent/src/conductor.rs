@@ -2,7 +2,8 @@
 //! parts by one clock, and collects what they leave.
 
 use crate::fault::{Fault, fault};
-use crate::machine::{self, Grant, Part};
+use crate::load::{Lateness, Load};
+use crate::machine::{self, Grant, Kernel, Part};
 use crate::network::{Network, Place};
 use crate::plan::Plan;
 use crate::record;
@@ -25,6 +26,8 @@ const RING_PACKETS: usize = 1 << 17;
 const RING_PACKETS_MAX: usize = 1 << 20;
 /// No emulated path is faster than this.
 const RATE_BPS_MAX: u64 = 1_000_000_000;
+/// A jump of the clock that packets are stamped with beyond this would be in the figures.
+const CLOCK_STEP_NS: i64 = 1_000_000;
 /// Pings on each idle path, at most.
 const PINGS: usize = 10;
 /// Of a ping, whose round trip nobody asks for here.
@@ -47,10 +50,11 @@ pub fn run(
     request: &Request,
     raw: &[u8],
     grant: Grant,
+    kernel: &Kernel,
     progress: &dyn Fn(u64),
 ) -> Result<Vec<u8>, Fault> {
     let Request { scenario, load } = request;
-    let plan = Plan::new(scenario, grant.tick_hz)?;
+    let plan = Plan::new(scenario, kernel)?;
     machine::prepare(scenario, load, raw, grant)?;
     let mut network = Network::build(&plan, scenario.cold_arp, grant.global_sysctls)?;
     let seen = network.verify(&plan)?;
@@ -62,9 +66,14 @@ pub fn run(
     let poll = Poll::new()?;
     let (mut sides, _relays) = open_sides(scenario, &plan, network, &poll)?;
     let mut tables = Writer::default();
-    let busy = cpu_ticks();
-    drive(&mut sides, &poll, scenario, &mut tables, progress)?;
-    let idle_share = idle_share(busy, cpu_ticks());
+    let before = Load::now();
+    let clock = sys::clock_offset();
+    let lateness = drive(&mut sides, &poll, scenario, &mut tables, progress)?;
+    let load = before.until(Load::now());
+    let step = sys::clock_offset() - clock;
+    if step.abs() > CLOCK_STEP_NS {
+        return fault(format!("the machine's clock was set by {step} ns in the middle of the run"));
+    }
     let mut reports = BTreeMap::new();
     for side in &mut sides {
         reports.insert(side.node(), side.finish(scenario.duration_ns as i64, &mut tables)?);
@@ -80,7 +89,10 @@ pub fn run(
         "idle_rtt_ns": idle,
         "ecn_negotiated": ends.check_ecn(scenario, &plan)?,
         "netstat": counted.collect::<BTreeMap<_, _>>(),
-        "cpu_idle_share": idle_share,
+        "cpu_idle_share": load.idle_share,
+        "cpu_steal_share": load.steal_share,
+        "softnet": {"dropped": load.dropped, "squeezed": load.squeezed},
+        "samples": {"taken": lateness.samples, "late": lateness.late, "worst_ns": lateness.worst_ns},
     });
     if scenario.record.every_ack {
         let sent =
@@ -223,7 +235,7 @@ fn drive(
     scenario: &Scenario,
     tables: &mut Writer,
     progress: &dyn Fn(u64),
-) -> Result<(), Fault> {
+) -> Result<Lateness, Fault> {
     let timer = sys::timer()?;
     poll.add(&timer, libc::EPOLLIN, TIMER)?;
     let end_ns = scenario.duration_ns as i64;
@@ -234,6 +246,7 @@ fn drive(
     }
     let mut ready = Vec::new();
     let mut notices = Vec::new();
+    let mut lateness = Lateness::default();
     loop {
         sys::arm(&timer, start + agenda.next_ns())?;
         poll.wait(&mut ready, -1)?;
@@ -250,11 +263,12 @@ fn drive(
             sides[side].on_event(time_ns, event, &mut desk)?;
             carry_over(&mut notices, sides, &mut agenda);
             if event == Event::Sample {
+                lateness.sampled(now_ns - time_ns);
                 progress(time_ns as u64);
             }
         }
         if now_ns >= end_ns {
-            return Ok(());
+            return Ok(lateness);
         }
     }
 }
@@ -366,19 +380,6 @@ impl<'r> Ends<'r> {
         }
         Ok(Value::Object(found))
     }
-}
-
-/// Idle and all ticks of the processor.
-fn cpu_ticks() -> (u64, u64) {
-    let text = fs::read_to_string("/proc/stat").unwrap_or_default();
-    let line = text.lines().next().unwrap_or_default();
-    let numbers: Vec<u64> = line.split_whitespace().filter_map(|word| word.parse().ok()).collect();
-    (numbers.get(3).copied().unwrap_or_default(), numbers.iter().sum())
-}
-
-fn idle_share(before: (u64, u64), after: (u64, u64)) -> f64 {
-    let all = after.1.saturating_sub(before.1).max(1);
-    (after.0.saturating_sub(before.0)) as f64 / all as f64
 }
 
 #[cfg(test)]

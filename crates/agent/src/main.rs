@@ -6,7 +6,9 @@
 //! with the tables.
 //!
 //! `dragstrip-agent first exchange=FILE watchdog=FILE`: as the first process of a machine of its own.
-//! `dragstrip-agent run exchange=FILE [grant=WORDS]`: in a machine that runs already (as root), once.
+//! `dragstrip-agent run exchange=FILE parent=PID [grant=WORDS]`: in a machine that runs already, as root or in a user
+//! namespace, once; it ends with the process PID, which started it.
+//! `dragstrip-agent about`: what such a machine can do, as JSON.
 //! FILE (or FILE:OFFSET:SIZE) is shared with whoever asks, or `-` for frames on standard input and output
 //! (exchange.rs). WORDS say what of the machine may be changed (machine/grant.rs).
 #![allow(
@@ -19,6 +21,7 @@ mod conductor;
 mod conform;
 mod exchange;
 mod fault;
+mod load;
 mod machine;
 mod netlink;
 mod network;
@@ -30,7 +33,7 @@ mod sys;
 
 use exchange::Exchange;
 use fault::{Fault, fault};
-use machine::{Grant, first};
+use machine::{Grant, Kernel, Loaded, Rights, first};
 
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
@@ -62,21 +65,52 @@ fn as_first(arguments: &[String]) -> Result<(), Fault> {
     first::prepare()?;
     let exchange = Exchange::open(file(arguments, "exchange")?)?;
     first::ready(file(arguments, "watchdog")?)?;
-    serve(&exchange, Grant::MACHINE)
+    serve(&exchange, Grant::MACHINE, || Ok(Kernel::DEBIAN))
 }
 
 fn as_guest(arguments: &[String]) -> Result<(), Fault> {
-    match arguments.get(1).map(String::as_str) {
-        Some("run") => {
-            sys::raise_file_limit()?;
-            let grant = Grant::parse(option(arguments, "grant").unwrap_or_default())?;
-            serve(&Exchange::open(file(arguments, "exchange")?)?, grant)
-        }
-        _ => fault("usage: dragstrip-agent run exchange=FILE [grant=WORDS]"),
+    let command = arguments.get(1).map(String::as_str);
+    if !matches!(command, Some("run" | "about")) {
+        return fault("usage: dragstrip-agent run exchange=FILE parent=PID [grant=WORDS] | about");
     }
+    sys::raise_file_limit()?;
+    let loaded = Loaded::now();
+    let done = if command == Some("about") {
+        Rights::take(None).and_then(|rights| about(rights))
+    } else {
+        run_here(arguments)
+    };
+    loaded.restore();
+    done
 }
 
-fn serve(exchange: &Exchange, grant: Grant) -> Result<(), Fault> {
+fn about(rights: Rights) -> Result<(), Fault> {
+    let mut found = Kernel::here()?.describe();
+    found["rights"] = rights.name().into();
+    println!("{found}");
+    Ok(())
+}
+
+fn run_here(arguments: &[String]) -> Result<(), Fault> {
+    let parent = option(arguments, "parent").and_then(|number| number.parse().ok());
+    if parent.is_none() {
+        return fault("parent=PID is missing");
+    }
+    let grant = Grant::parse(option(arguments, "grant").unwrap_or_default())?;
+    let exchange = Exchange::open(file(arguments, "exchange")?)?;
+    serve(&exchange, grant, || {
+        Rights::take(parent)?;
+        sys::punctual()?;
+        Kernel::here()
+    })
+}
+
+/// Does what is asked; `kernel` makes the machine ready and says what its kernel has.
+fn serve(
+    exchange: &Exchange,
+    grant: Grant,
+    kernel: impl FnOnce() -> Result<Kernel, Fault>,
+) -> Result<(), Fault> {
     let request = exchange.request()?;
     let progress = |now_ns| exchange.progress(now_ns);
     let end = request.iter().position(|byte| *byte == b'\n').unwrap_or(request.len());
@@ -87,7 +121,7 @@ fn serve(exchange: &Exchange, grant: Grant) -> Result<(), Fault> {
     } else {
         serde_json::from_slice(line)
             .map_err(|error| Fault::Failed(format!("scenario: {error}")))
-            .and_then(|request| conductor::run(&request, raw, grant, &progress))
+            .and_then(|request| conductor::run(&request, raw, grant, &kernel()?, &progress))
     };
     exchange.answer(outcome)
 }

@@ -5,7 +5,7 @@ use crate::netlink::{Message, Socket, flag};
 use crate::plan::Plan;
 use crate::{qdisc, sys};
 use dragstrip_qdisc::netlink::Writer;
-use dragstrip_scenario::QdiscSpec;
+use dragstrip_scenario::{QdiscSpec, Sysctls};
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::fd::AsRawFd;
@@ -20,6 +20,9 @@ const CREATE: u16 = flag::ACK | flag::CREATE | flag::EXCL;
 /// ethtool's commands to set and to ask, for what would let packets travel in bigger pieces.
 const OFFLOADS: [(&str, u32, u32); 3] =
     [("tso", 0x1f, 0x1e), ("gso", 0x24, 0x23), ("gro", 0x2c, 0x2b)];
+
+/// Settings that a new network namespace has from the first one.
+const INHERITED: [&str; 2] = ["net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"];
 
 /// A node's namespace and a netlink socket in it.
 #[derive(Debug)]
@@ -58,6 +61,11 @@ impl Network {
     /// has only once are refused unless `global_sysctls`.
     pub fn build(plan: &Plan, cold_arp: bool, global_sysctls: bool) -> Result<Self, Fault> {
         let home = fs::File::open("/proc/thread-self/ns/net")?;
+        // A namespace inherits them from the machine (tcp_sk_init); everything else begins at the kernel's defaults.
+        let defaults = Sysctls::linux_6().values();
+        let inherited = defaults.iter().filter(|(name, _)| INHERITED.contains(name));
+        let inherited: Vec<(&str, &str)> =
+            inherited.map(|(name, value)| (*name, value.as_str())).collect();
         let mut places = Vec::new();
         for node in &plan.nodes {
             sys::unshare_network()?;
@@ -72,7 +80,7 @@ impl Network {
                 // The agent's own pings are rate limited otherwise.
                 ("net.ipv4.icmp_ratemask", "0"),
             ];
-            for (name, value) in own {
+            for (name, value) in own.into_iter().chain(inherited.iter().copied()) {
                 sysctl(name, value)?;
             }
             places.push(Place { namespace, netlink });
@@ -208,6 +216,40 @@ impl Network {
         }
         Ok(seen)
     }
+}
+
+/// Whether namespaces and interfaces can be made here: tried, for asking about rights tells less.
+pub fn may_build() -> Result<bool, Fault> {
+    let home = fs::File::open("/proc/thread-self/ns/net")?;
+    let made = scratch().is_ok();
+    sys::enter(&home)?;
+    Ok(made)
+}
+
+/// Those of the queue disciplines that this kernel does not know, tried in a namespace of their own.
+pub fn unknown_kinds(kinds: &[&'static str]) -> Result<Vec<&'static str>, Fault> {
+    let home = fs::File::open("/proc/thread-self/ns/net")?;
+    let (mut place, interface) = scratch()?;
+    let unknown =
+        kinds.iter().copied().filter(|kind| !qdisc::known(&mut place.netlink, interface, kind));
+    let unknown = unknown.collect();
+    sys::enter(&home)?;
+    Ok(unknown)
+}
+
+/// A namespace with a veth pair in it, which the thread enters, and one end's index.
+fn scratch() -> Result<(Place, i32), Fault> {
+    sys::unshare_network()?;
+    let namespace = fs::File::open("/proc/thread-self/ns/net")?;
+    let mut netlink = Socket::new()?;
+    let name = interface_name(0);
+    let mut message = Message::new(RTM_NEWLINK, CREATE, &[0; 16]);
+    message.text(3, &name).nest(18, |linkinfo| {
+        linkinfo.text(1, "veth");
+    });
+    netlink.ask(message).map_err(|fault| fault.at("veth"))?;
+    let interface = sys::interface_index(&name)?;
+    Ok((Place { namespace, netlink }, interface))
 }
 
 /// struct rtmsg: IPv4, /32, main table, boot, universe, unicast, RTNH_F_ONLINK.

@@ -6,6 +6,7 @@
 //! packets from TCP Small Queues.
 
 use crate::fault::{Fault, fault, refusal};
+use crate::machine::Kernel;
 use dragstrip_scenario::{
     Application, HtbSpec, LinkSpec, NetemSpec, NodeSpec, PfifoSpec, QdiscSpec, Scenario,
     StackProfile, Topology, Transport,
@@ -55,11 +56,9 @@ const FLOWS_MAX: usize = 1_000;
 const UNLIMITED: u32 = 1_000_000;
 
 impl Plan {
-    /// Lays out a valid scenario; a fault names what this engine cannot do.
-    ///
-    /// `tick_hz` are the kernel's ticks per second, if they are known.
-    pub fn new(scenario: &Scenario, tick_hz: Option<u32>) -> Result<Self, Fault> {
-        refuse(scenario, tick_hz)?;
+    /// Lays out a valid scenario; a fault names what this kernel cannot do.
+    pub fn new(scenario: &Scenario, kernel: &Kernel) -> Result<Self, Fault> {
+        refuse(scenario, kernel)?;
         let topology = Topology::new(scenario);
         let mut plan = Self { nodes: scenario.nodes.iter().map(node).collect(), hops: Vec::new() };
         let mut chains: Vec<Chain> = Vec::new();
@@ -74,7 +73,7 @@ impl Plan {
             }
         }
         for chain in &mut chains {
-            plan.lay(scenario, &topology, chain)?;
+            plan.lay(scenario, &topology, kernel, chain)?;
         }
         plan.routes(scenario, &topology, &chains);
         for (index, node) in plan.nodes.iter_mut().enumerate() {
@@ -94,6 +93,7 @@ impl Plan {
         &mut self,
         scenario: &Scenario,
         topology: &Topology<'_>,
+        kernel: &Kernel,
         chain: &mut Chain,
     ) -> Result<(), Fault> {
         let (from, to) = topology.ends(chain.link);
@@ -101,7 +101,7 @@ impl Plan {
         let mut sides = Vec::new();
         for link in [Some(chain.link), chain.back] {
             let link = link.map(|link| &scenario.links[link]);
-            sides.push(link.map(|link| Side::new(link, &senders)).transpose()?);
+            sides.push(link.map(|link| Side::new(link, kernel, &senders)).transpose()?);
         }
         chain.nodes.push(from);
         let relays: Vec<bool> = sides
@@ -213,12 +213,12 @@ struct Side {
 }
 
 impl Side {
-    fn new(link: &LinkSpec, senders: &[&str]) -> Result<Self, Fault> {
+    fn new(link: &LinkSpec, kernel: &Kernel, senders: &[&str]) -> Result<Self, Fault> {
         let watched = (link.qdisc != QdiscSpec::NOQUEUE).then(|| link.name.clone());
         let watched_behind = link.netem.is_some().then(|| format!("{}:netem", link.name));
         let queue = egress(link)?;
         let own = queue == QdiscSpec::NOQUEUE && !senders.contains(&link.from.as_str());
-        Ok(match behind(link) {
+        Ok(match behind(link, kernel) {
             Some(spec) if own => {
                 Self { queue: (QdiscSpec::Netem(spec), watched_behind), behind: None }
             }
@@ -229,7 +229,7 @@ impl Side {
     }
 }
 
-fn refuse(scenario: &Scenario, tick_hz: Option<u32>) -> Result<(), Fault> {
+fn refuse(scenario: &Scenario, kernel: &Kernel) -> Result<(), Fault> {
     for (field, count, most) in
         [("nodes", scenario.nodes.len(), NODES_MAX), ("flows", scenario.flows.len(), FLOWS_MAX)]
     {
@@ -255,11 +255,12 @@ fn refuse(scenario: &Scenario, tick_hz: Option<u32>) -> Result<(), Fault> {
             let expected = "none: a kernel takes the time that it takes";
             return refusal(format!("host {}: cpu", host.name), value, expected);
         }
-        let ticks = host.ticks_per_second();
-        if let Some(built) = tick_hz.filter(|built| *built != ticks) {
+        if let (Some(asked), Some(built)) = (host.tick_hz, kernel.tick_hz)
+            && asked != built
+        {
             let field = format!("host {}: tick_hz", host.name);
             let expected = format!("{built}, as the kernel was built");
-            return refusal(field, ticks.to_string(), expected);
+            return refusal(field, asked.to_string(), expected);
         }
     }
     for link in &scenario.links {
@@ -279,6 +280,29 @@ fn refuse(scenario: &Scenario, tick_hz: Option<u32>) -> Result<(), Fault> {
                 expected,
             );
         }
+        lacking(link, kernel)?;
+    }
+    Ok(())
+}
+
+/// A refusal of what a link needs and the kernel has not.
+fn lacking(link: &LinkSpec, kernel: &Kernel) -> Result<(), Fault> {
+    let lacks = |kind: &str| kernel.lacks.contains(&kind);
+    let queue = egress(link)?;
+    let classes = queue.classes();
+    let kinds = [&queue].into_iter().chain(classes.iter().map(|class| &*class.child));
+    if let Some(kind) = kinds.map(QdiscSpec::kind).find(|kind| lacks(kind)) {
+        let expected = format!("one that this kernel has: it has no sch_{kind}, the engine vm has");
+        return refusal(format!("link {}: queue", link.name), kind, expected);
+    }
+    if lacks("netem") && (link.delay_ns > 0 || link.netem.is_some()) {
+        let (what, value) = if link.delay_ns > 0 {
+            ("delay", format!("{} ms", link.delay_ns as f64 / 1e6))
+        } else {
+            ("netem", "loss, jitter or the like".to_owned())
+        };
+        let expected = "none: this kernel has no netem (sch_netem), the engine vm has";
+        return refusal(format!("link {}: {what}", link.name), value, expected);
     }
     Ok(())
 }
@@ -372,9 +396,10 @@ fn serialized(part: &impl Serialize, member: Option<&str>) -> String {
 
 /// What stands behind the queue: a delay, impairments, and the serialisation that htb leaves out (it lets
 /// a packet go at the *start* of its time on the wire). A netem with a rate keeps packets in order, so that one which
-/// is to reorder them does without, and they arrive earlier by a frame's time on the wire.
-fn behind(link: &LinkSpec) -> Option<Box<NetemSpec>> {
-    if link.delay_ns == 0 && link.netem.is_none() && link.rate_bps.is_none() {
+/// is to reorder them does without, and they arrive earlier by a frame's time on the wire, as on a kernel without netem.
+fn behind(link: &LinkSpec, kernel: &Kernel) -> Option<Box<NetemSpec>> {
+    let serialised = link.rate_bps.is_some() && !kernel.lacks.contains(&"netem");
+    if link.delay_ns == 0 && link.netem.is_none() && !serialised {
         return None;
     }
     let plain = || Box::new(NetemSpec { limit_packets: UNLIMITED, ..NetemSpec::default() });
@@ -403,7 +428,7 @@ mod tests {
     }
 
     fn plan_of(scenario: &Scenario) -> Plan {
-        Plan::new(scenario, Some(250)).unwrap()
+        Plan::new(scenario, &Kernel::DEBIAN).unwrap()
     }
 
     fn dumbbell(bottleneck: &str, back: &str) -> Scenario {
@@ -484,12 +509,34 @@ mod tests {
     }
 
     #[test]
+    fn what_a_kernel_has_not_is_refused_by_name() {
+        let bare = Kernel { lacks: vec!["netem", "pfifo"], ..Kernel::default() };
+        let refusal = |bottleneck, back| {
+            Plan::new(&dumbbell(bottleneck, back), &bare).unwrap_err().to_string()
+        };
+        let wire = r#""rate_bps": 8000000, "qdisc": {"kind": "bfifo", "limit_bytes": 9000}"#;
+        assert_eq!(
+            refusal(wire, r#""delay_ns": 20000000"#),
+            "link d-r: delay: 20 ms: none: this kernel has no netem (sch_netem), the engine vm has"
+        );
+        let short = r#""rate_bps": 8000000, "qdisc": {"kind": "pfifo", "limit_packets": 9}"#;
+        assert_eq!(
+            refusal(short, r#""delay_ns": 0"#),
+            "link r-d: queue: pfifo: one that this kernel has: it has no sch_pfifo, the engine vm has"
+        );
+        let plan = Plan::new(&dumbbell(wire, r#""delay_ns": 0"#), &bare).unwrap();
+        assert_eq!(plan.nodes.len(), 3, "no relay that would serialise");
+        assert!(matches!(plan.hops[2].qdisc, QdiscSpec::Htb(_)));
+    }
+
+    #[test]
     fn what_cannot_be_done_is_refused_by_name() {
         let mut scenario = dumbbell(r#""delay_ns": 0"#, r#""delay_ns": 0"#);
         scenario.links[1].medium = Some("r-s".to_owned());
         let hub = serde_json::from_str(r#"{"kind": "ethernet_hub"}"#);
         scenario.media.insert("r-s".to_owned(), hub.unwrap());
-        let refusal = |scenario: &Scenario| Plan::new(scenario, Some(250)).unwrap_err().to_string();
+        let refusal =
+            |scenario: &Scenario| Plan::new(scenario, &Kernel::DEBIAN).unwrap_err().to_string();
         assert_eq!(
             refusal(&scenario),
             "link r-s: medium: r-s (ethernet_hub): none: a kernel has only links of its own"

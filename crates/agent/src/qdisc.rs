@@ -65,6 +65,16 @@ fn add(
     socket.ask(message).map_err(|fault| fault.at(spec.kind())).map(drop)
 }
 
+/// Whether the kernel knows a discipline: without options it makes one, or says what it misses.
+pub fn known(socket: &mut Socket, interface: i32, kind: &str) -> bool {
+    let create = flag::ACK | flag::CREATE | flag::REPLACE;
+    // The kernel chooses the handle: one of another discipline would be no name for this one.
+    let mut message = Message::new(RTM_NEWQDISC, create, &tcmsg(interface, 0, TC_H_ROOT));
+    message.text(TCA_KIND, kind);
+    let unknown = std::io::Error::from_raw_os_error(libc::ENOENT).to_string();
+    socket.ask(message).err().is_none_or(|fault| !fault.to_string().starts_with(&unknown))
+}
+
 /// What a queue holds and has done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {

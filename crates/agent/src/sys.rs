@@ -26,6 +26,53 @@ pub fn unshare_network() -> Result<(), Fault> {
     checked(unsafe { libc::unshare(libc::CLONE_NEWNET) }.into(), "unshare").map(drop)
 }
 
+/// Moves this process, which has one thread, into a new user namespace, and into a network namespace that belongs to it.
+pub fn unshare_user() -> Result<(), Fault> {
+    let spaces = libc::CLONE_NEWUSER | libc::CLONE_NEWNET;
+    checked(unsafe { libc::unshare(spaces) }.into(), "unshare").map(drop)
+}
+
+/// Effective user and group.
+pub fn user() -> (u32, u32) {
+    unsafe { (libc::geteuid(), libc::getegid()) }
+}
+
+/// Has the kernel end this process when the process that started it ends.
+pub fn end_with(parent: i32) -> Result<(), Fault> {
+    let set = unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+    checked(set.into(), "PR_SET_PDEATHSIG")?;
+    if unsafe { libc::getppid() } == parent {
+        return Ok(());
+    }
+    Err(Fault::Failed("whoever asked has gone".to_owned()))
+}
+
+/// Has timers fire when they are due, not up to 50 µs later (prctl(2), `PR_SET_TIMERSLACK`).
+pub fn punctual() -> Result<(), Fault> {
+    checked(unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) }.into(), "PR_SET_TIMERSLACK")
+        .map(drop)
+}
+
+/// The kernel's ticks per second, by which its coarse clocks move; nothing if it does not say.
+pub fn tick_hz() -> Option<u32> {
+    let mut tick = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    let asked = unsafe { libc::clock_getres(libc::CLOCK_MONOTONIC_COARSE, &raw mut tick) };
+    (asked == 0 && tick.tv_nsec > 0).then(|| (1_000_000_000 / tick.tv_nsec) as u32)
+}
+
+/// How far the real-time clock is ahead of the one that nobody sets.
+pub fn clock_offset() -> i64 {
+    let mut stamp = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut stamp) };
+    now() - nanos(stamp)
+}
+
+/// delete_module(2); a module in use stays.
+pub fn unload_module(name: &str) -> bool {
+    let name = text(name);
+    unsafe { libc::syscall(libc::SYS_delete_module, name.as_ptr(), libc::O_NONBLOCK) == 0 }
+}
+
 /// Lets this process have as many files open as the kernel's own limit allows (`fs.nr_open`), or its hard limit.
 pub fn raise_file_limit() -> Result<(), Fault> {
     const NR_OPEN: u64 = 1 << 20;

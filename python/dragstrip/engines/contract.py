@@ -68,6 +68,8 @@ class Engine(ABC):
     """A run may share the caller's process, on a thread; otherwise it gets a worker process."""
     slow: ClassVar[bool] = False
     """Runs take long: a recording is kept for reuse."""
+    real_time: ClassVar[bool] = False
+    """A run takes as long as it says, one at a time, and no two are the same."""
 
     @abstractmethod
     def algorithms(self, options: Options) -> list[str]:
@@ -114,6 +116,44 @@ def invalid(scenario: Json, algorithms: Collection[str] = ()) -> list[Refusal]:
         for found in _core.validate(json.dumps(scenario))
         if not (found[0].endswith(".transport.cc") and alike(json.loads(found[1])) in beyond)
     ]
+
+
+def without_a_kernel(
+    scenario: Json, known: Collection[str], stack: str | None, tick_hz: int | None = None
+) -> list[Refusal]:
+    """What a kernel cannot run that has one stack, so many ticks per second and these congestion controls.
+
+    As the agent says it (crates/agent/src/plan.rs, machine/modules.rs), before anything is started.
+    """
+    found = []
+    for host in (node for node in scenario["nodes"] if node["kind"] == "host"):
+        where = f"host {host['name']}"
+        profile, hz = host.get("profile", stack), host.get("tick_hz")
+        if profile != stack:
+            found.append(Refusal(f"{where}: profile", str(profile), f"{stack}, the kernel's own stack"))
+        elif tick_hz is not None and hz not in (None, tick_hz):
+            found.append(Refusal(f"{where}: tick_hz", str(hz), f"{tick_hz}, as the kernel was built"))
+        if host.get("gso") == "whole":
+            expected = "off or auto: offloads are off on its interfaces"
+            found.append(Refusal(f"{where}: gso", "whole", expected))
+        if (cpu := host.get("cpu")) is not None:
+            expected = "none: a kernel takes the time that it takes"
+            found.append(Refusal(f"{where}: cpu", json.dumps(cpu), expected))
+    for link in scenario["links"]:
+        where, medium, qdisc = f"link {link['name']}", link.get("medium"), link.get("qdisc") or {}
+        if qdisc["kind"] == "htb" and qdisc["leaf"]["kind"] == "noqueue":
+            expected = "a queue, such as pfifo limit 1000: the kernel's htb holds packets in one"
+            found.append(Refusal(f"{where}: queue", "noqueue", expected))
+        if medium is not None:
+            kind = scenario.get("media", {}).get(medium, {}).get("kind", "unknown")
+            expected = "none: a kernel has only links of its own"
+            found.append(Refusal(f"{where}: medium", f"{medium} ({kind})", expected))
+    for flow in scenario["flows"]:
+        cc = flow["transport"].get("cc")
+        if cc is not None and alike(cc) not in map(alike, known) and cc in _core.algorithms():
+            expected = f"one that this kernel has: {' '.join(known)}"
+            found.append(Refusal(f"flow {flow['label']}: cc", cc, expected))
+    return found
 
 
 def alike(name: str) -> str:

@@ -12,6 +12,7 @@ from dragstrip.errors import BadInputError, nearest
 HOMES = {
     "sim": "dragstrip.engines.sim",
     "vm": "dragstrip.engines.vm",
+    "netns": "dragstrip.engines.netns",
 }
 """Name → package; imported when it is asked for. From the model to the real thing: of two engines side by
 side, the later one is the reference for the earlier one."""

@@ -126,6 +126,8 @@ def run_all(
     """
     here = limits == UNLIMITED and _short(tasks)  # a thread cannot be ended
     orders = [task.order(at, here) for at, task in enumerate(tasks)]
+    if any(named(task.engine).real_time for task in tasks):
+        workers = 1  # the others would take the processors that it needs
     count, watcher = worker_count(workers, len(tasks)), watcher or Watcher()
     return _in_threads(orders, count, watcher) if here else _in_processes(orders, count, watcher, limits)
 

@@ -136,6 +136,8 @@ def run(order: Order, progress: Callable[[int], object] | None) -> Answer:
     from dragstrip.recording import write
 
     recording.provenance.update(order.provenance)
+    limits = recording.provenance.get("verified", {}).get("limits", ())
+    notes += [f"warning: {scenario['name']}: the machine limited this run: {limit}" for limit in limits]
     if order.folder:
         write(recording, Path(order.folder))
     return {

@@ -28,6 +28,9 @@ def cautions(setup: Setup, rows: list[Row]) -> list[Markup]:
                 "repeats on, differences are judged (<code>--repeat</code>)."
             ).format("One run" if setup.repeats == 1 else f"{setup.repeats} runs", REPEATS_MIN)
         )
+    limited = {limit: None for contender in setup.contenders for limit in _machine_limits(contender)}
+    if limited:
+        notes.append(Markup("The machine limited a run, not the path: {}.").format("; ".join(limited)))
     held_back = [(contender.title, limits_of(contender)) for contender in setup.contenders]
     for reason, name in (
         ("rwnd", "the receive window"),
@@ -92,6 +95,12 @@ def of_builds(runs: Sequence[RecordedRun]) -> list[Markup]:
             which = "All runs were" if count == len(runs) else f"{count} of {len(runs)} runs were"
             notes.append(words.format("The run was" if len(runs) == 1 else which))
     return notes
+
+
+def _machine_limits(contender: Contender) -> list[str]:
+    """How the machine limited its runs, on an engine in real time."""
+    found = (recording_of(bout.run).provenance.get("verified", {}) for bout in contender.bouts)
+    return [limit for verified in found for limit in verified.get("limits", ())]
 
 
 def limits_of(contender: Contender) -> dict[str, float]:

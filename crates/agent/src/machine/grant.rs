@@ -3,7 +3,7 @@
 
 use crate::fault::{Fault, fault};
 
-/// What may be changed, and what is known of the machine's kernel.
+/// What may be changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Grant {
     /// The kernel's source of randomness is stirred with the seed.
@@ -14,19 +14,12 @@ pub struct Grant {
     pub global_sysctls: bool,
     /// Congestion controls are put into the kernel and stay there.
     pub programs: bool,
-    /// The kernel's ticks per second, which hosts must agree to; not checked where they are not known.
-    pub tick_hz: Option<u32>,
 }
 
 impl Grant {
-    /// A virtual machine that is thrown away. Debian builds its kernels with 250 ticks per second.
-    pub const MACHINE: Self = Self {
-        entropy: true,
-        modules: true,
-        global_sysctls: true,
-        programs: true,
-        tick_hz: Some(250),
-    };
+    /// A virtual machine that is thrown away.
+    pub const MACHINE: Self =
+        Self { entropy: true, modules: true, global_sysctls: true, programs: true };
 
     /// Reads `entropy,modules,global-sysctls,programs`, or any of them.
     pub fn parse(text: &str) -> Result<Self, Fault> {

@@ -3,8 +3,10 @@
 use crate::fault::{Fault, refusal};
 use crate::sys;
 use dragstrip_scenario::{Scenario, Transport};
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 /// Loads every module listed in `folder/order`: a file name per line, and the module's parameters.
 pub fn load_all(folder: &Path) -> Result<(), Fault> {
@@ -16,6 +18,37 @@ pub fn load_all(folder: &Path) -> Result<(), Fault> {
         sys::load_module(&file, parameters).map_err(|fault| fault.at(name))?;
     }
     Ok(())
+}
+
+/// What the kernel loads by itself while a run asks it for disciplines and interfaces.
+const ON_DEMAND: [&str; 2] = ["sch_", "veth"];
+/// Namespaces that have gone are taken apart a moment later.
+const UNLOAD_WITHIN: Duration = Duration::from_secs(5);
+
+/// The modules of the machine, to be put back as they were.
+pub struct Loaded(BTreeSet<String>);
+
+impl Loaded {
+    /// As they are now.
+    pub fn now() -> Self {
+        let text = fs::read_to_string("/proc/modules").unwrap_or_default();
+        Self(text.lines().filter_map(|line| line.split(' ').next()).map(str::to_owned).collect())
+    }
+
+    /// Takes out what has come since by itself. Only root may; for others they stay, as when they use tc(8).
+    pub fn restore(&self) {
+        let until = Instant::now() + UNLOAD_WITHIN;
+        loop {
+            let Self(now) = Self::now();
+            let ours = |name: &&String| ON_DEMAND.iter().any(|start| name.starts_with(start));
+            let new: Vec<&String> = now.difference(&self.0).filter(ours).collect();
+            let stay = new.into_iter().filter(|name| !sys::unload_module(name)).count();
+            if stay == 0 || sys::user().0 != 0 || Instant::now() > until {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
 }
 
 /// A refusal if a flow's congestion control is not in this kernel.

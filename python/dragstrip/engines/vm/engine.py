@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from dragstrip import _core
 from dragstrip.engines.contract import (
     Engine,
     Json,
@@ -16,9 +14,9 @@ from dragstrip.engines.contract import (
     Progress,
     Refusal,
     Say,
-    alike,
     invalid,
     quietly,
+    without_a_kernel,
 )
 
 if TYPE_CHECKING:
@@ -59,7 +57,8 @@ class VirtualMachine(Engine):
     def refusals(self, scenario: Json, options: Options) -> list[Refusal]:
         """Also what this kernel has not: other stacks, other ticks, media, some algorithms."""
         known = self.algorithms(options)
-        return [*invalid(scenario, known), *_not_here(scenario, known)]
+        beyond = without_a_kernel(scenario, known, self.own_stack, TICK_HZ)
+        return [*invalid(scenario, known), *_too_many(scenario), *beyond]
 
     def prepare(self, options: Options, say: Say = quietly) -> None:
         """Compiles the agent and what is to be loaded, and boots the machine, once."""
@@ -126,41 +125,13 @@ def _own(options: Options) -> list[str]:
     return [*BUILT_IN, *(name.removeprefix("tcp_") for name in modules if name.startswith("tcp_"))]
 
 
-def _not_here(scenario: Json, known: Iterable[str]) -> list[Refusal]:
-    """As the agent says it (crates/agent/src/plan.rs, modules.rs), before a machine is started."""
+def _too_many(scenario: Json) -> list[Refusal]:
+    """As the agent says it (crates/agent/src/plan.rs), before a machine is started."""
     found = []
     for field, most in (("nodes", NODES_MAX), ("flows", FLOWS_MAX)):
         count = len(scenario[field])
         if count > most:
             found.append(Refusal(field, str(count), f"at most {most} on this engine"))
-    for host in (node for node in scenario["nodes"] if node["kind"] == "host"):
-        where = f"host {host['name']}"
-        profile, hz = host.get("profile", VirtualMachine.own_stack), host.get("tick_hz")
-        if profile != VirtualMachine.own_stack:
-            expected = f"{VirtualMachine.own_stack}, the kernel's own stack"
-            found.append(Refusal(f"{where}: profile", str(profile), expected))
-        elif hz not in (None, TICK_HZ):
-            found.append(Refusal(f"{where}: tick_hz", str(hz), f"{TICK_HZ}, as the kernel was built"))
-        if host.get("gso") == "whole":
-            expected = "off or auto: offloads are off on its interfaces"
-            found.append(Refusal(f"{where}: gso", "whole", expected))
-        if (cpu := host.get("cpu")) is not None:
-            expected = "none: a kernel takes the time that it takes"
-            found.append(Refusal(f"{where}: cpu", json.dumps(cpu), expected))
-    for link in scenario["links"]:
-        where, medium, qdisc = f"link {link['name']}", link.get("medium"), link.get("qdisc") or {}
-        if qdisc["kind"] == "htb" and qdisc["leaf"]["kind"] == "noqueue":
-            expected = "a queue, such as pfifo limit 1000: the kernel's htb holds packets in one"
-            found.append(Refusal(f"{where}: queue", "noqueue", expected))
-        if medium is not None:
-            kind = scenario.get("media", {}).get(medium, {}).get("kind", "unknown")
-            expected = "none: a kernel has only links of its own"
-            found.append(Refusal(f"{where}: medium", f"{medium} ({kind})", expected))
-    for flow in scenario["flows"]:
-        cc = flow["transport"].get("cc")
-        if cc is not None and alike(cc) not in map(alike, known) and cc in _core.algorithms():
-            expected = f"one that this kernel has: {' '.join(known)}"
-            found.append(Refusal(f"flow {flow['label']}: cc", cc, expected))
     return found
 
 

@@ -1,0 +1,45 @@
+//! What is known of the kernel that carries the packets.
+
+use crate::fault::Fault;
+use crate::network;
+use crate::sys;
+use dragstrip_qdisc::KINDS;
+use serde_json::{Value, json};
+use std::fs;
+
+/// The discipline that is none, which no kernel has to know.
+const NONE: &str = "noqueue";
+
+/// A kernel's ticks, and what it lacks of what a scenario may ask for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Kernel {
+    /// Ticks per second (`CONFIG_HZ`), which a host that names its own must agree to; not checked where they are not
+    /// known.
+    pub tick_hz: Option<u32>,
+    /// Queue disciplines that it has not.
+    pub lacks: Vec<&'static str>,
+}
+
+impl Kernel {
+    /// Debian builds its kernels with 250 ticks per second and every discipline.
+    pub const DEBIAN: Self = Self { tick_hz: Some(250), lacks: Vec::new() };
+
+    /// This machine's, found out by putting each discipline on an interface of a namespace that is thrown away.
+    pub fn here() -> Result<Self, Fault> {
+        let kinds: Vec<&str> =
+            KINDS.iter().map(|kind| kind.name).filter(|kind| *kind != NONE).collect();
+        Ok(Self { tick_hz: sys::tick_hz(), lacks: network::unknown_kinds(&kinds)? })
+    }
+
+    /// For whoever asks what this machine can do.
+    pub fn describe(&self) -> Value {
+        let read = |file: &str| fs::read_to_string(file).unwrap_or_default();
+        let algorithms = read("/proc/sys/net/ipv4/tcp_available_congestion_control");
+        json!({
+            "kernel": read("/proc/sys/kernel/osrelease").trim(),
+            "tick_hz": self.tick_hz,
+            "lacks": self.lacks,
+            "algorithms": algorithms.split_whitespace().collect::<Vec<_>>(),
+        })
+    }
+}

@@ -1,0 +1,72 @@
+//! The rights to make network namespaces on a machine that is somebody's: root's, or those of a user namespace
+//! (user_namespaces(7)). Nothing of the machine itself changes with them.
+
+use crate::fault::{Fault, refusal};
+use crate::sys;
+use std::fs;
+
+/// Settings that can take them away, and the value that does.
+const FORBIDDING: [(&str, &str); 3] = [
+    ("kernel.apparmor_restrict_unprivileged_userns", "1"),
+    ("kernel.unprivileged_userns_clone", "0"),
+    ("user.max_user_namespaces", "0"),
+];
+
+/// Whose rights a process has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rights {
+    /// Those that it was started with.
+    Own,
+    /// Those of a user namespace, in which it is root.
+    UserNamespace,
+}
+
+impl Rights {
+    /// In words, for provenance.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Own => "own",
+            Self::UserNamespace => "user namespace",
+        }
+    }
+
+    /// Moves this process, which must have one thread, to where it may make namespaces and change them. From then on it
+    /// ends with the process `parent`, which started it.
+    pub fn take(parent: Option<i32>) -> Result<Self, Fault> {
+        let home = fs::File::open("/proc/thread-self/ns/net")?;
+        let rights = if sys::unshare_network().is_ok() {
+            sys::enter(&home)?;
+            Self::Own
+        } else {
+            let (user, group) = sys::user();
+            if sys::unshare_user().is_err() || !mapped(user, group) {
+                return forbidden();
+            }
+            Self::UserNamespace
+        };
+        // A new user namespace clears it (prctl(2)), so that it comes last.
+        if let Some(parent) = parent {
+            sys::end_with(parent)?;
+        }
+        if !crate::network::may_build()? { forbidden() } else { Ok(rights) }
+    }
+}
+
+/// Root inside is the user outside. An unprivileged process may not keep its groups' rights (user_namespaces(7)).
+fn mapped(user: u32, group: u32) -> bool {
+    fs::write("/proc/self/setgroups", "deny").is_ok()
+        && fs::write("/proc/self/uid_map", format!("0 {user} 1")).is_ok()
+        && fs::write("/proc/self/gid_map", format!("0 {group} 1")).is_ok()
+}
+
+fn forbidden<T>() -> Result<T, Fault> {
+    let value = |name: &str| fs::read_to_string(format!("/proc/sys/{}", name.replace('.', "/")));
+    let found = FORBIDDING
+        .iter()
+        .find(|(name, forbids)| value(name).is_ok_and(|text| text.trim() == *forbids));
+    let here = found.map_or_else(String::new, |(name, forbids)| {
+        format!("; here {name}={forbids} takes them away (docs/netns.md)")
+    });
+    let expected = format!("root, or user namespaces with network namespaces in them{here}");
+    refusal("rights", sys::user().0.to_string(), expected)
+}

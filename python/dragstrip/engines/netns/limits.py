@@ -1,0 +1,76 @@
+"""What of a run was the machine's doing and not the path's.
+
+A shaper that is served late loses rate without a drop, and no counter says so: only the bytes that it lets go
+while packets wait in it tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dragstrip.engines.contract import Json
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+SERVICE_MIN, SERVICE_MAX = 0.98, 1.01
+"""Bytes served while packets wait, as a share of the rate."""
+INTERVALS_MIN = 10
+"""Fewer with a backlog tell nothing."""
+LATE_SHARE_MAX = 0.01
+"""Of the samples."""
+STEAL_SHARE_MAX = 0.01
+IDLE_SHARE_MIN = 0.3
+
+
+def services(scenario: Json, queues: pa.Table) -> dict[str, float]:
+    """Of each link with a rate and a backlog that lasted: the share of its rate that it served meanwhile."""
+    found = {}
+    links = queues.column("link").to_numpy(zero_copy_only=False)
+    for link in scenario["links"]:
+        qdisc = link.get("qdisc") or {}
+        rate_bps = link.get("rate_bps") or qdisc.get("rate_bps")
+        if not rate_bps:
+            continue
+        overhead_bytes = (link if link.get("rate_bps") else qdisc).get("overhead_bytes", 0)
+        rows = queues.filter(links == link["name"])
+        time_ns, backlog, packets, enqueued, served = (
+            rows.column(name).to_numpy().astype(float)
+            for name in ("time_ns", "backlog_bytes", "backlog_packets", "enqueued", "sent_bytes")
+        )
+        if len(time_ns) < 2:
+            continue
+        # Where packets wait at both ends of an interval they did in between, if it is a queue worth the name.
+        waits = backlog >= max(backlog.max() / 2, 1)
+        kept = waits[1:] & waits[:-1]
+        if kept.sum() < INTERVALS_MIN:
+            continue
+        sent_bytes = np.diff(served) + overhead_bytes * np.diff(enqueued - packets)
+        found[link["name"]] = round(
+            float(8e9 * sent_bytes[kept].sum() / (rate_bps * np.diff(time_ns)[kept].sum())), 4
+        )
+    return found
+
+
+def limits(services: Mapping[str, float], seen: Json) -> list[str]:
+    """How the machine limited a run, a clause each; none if it did not. `seen` is the agent's account."""
+    return list(_limits(services, seen))
+
+
+def _limits(services: Mapping[str, float], seen: Json) -> Iterator[str]:
+    for link, share in services.items():
+        if not SERVICE_MIN <= share <= SERVICE_MAX:
+            yield f"link {link} served {share:.1%} of its rate while packets waited"
+    samples = seen["samples"]
+    if samples["late"] > LATE_SHARE_MAX * samples["taken"]:
+        worst_ms = samples["worst_ns"] / 1e6
+        yield f"{samples['late']} of {samples['taken']} samples were late, one by {worst_ms:.0f} ms"
+    if seen["softnet"]["dropped"]:
+        yield f"the kernel dropped {seen['softnet']['dropped']} packets before any queue saw them"
+    if seen["cpu_steal_share"] > STEAL_SHARE_MAX:
+        yield f"a hypervisor took {seen['cpu_steal_share']:.1%} of the processors' time"
+    if seen["cpu_idle_share"] < IDLE_SHARE_MIN:
+        yield f"the processors were idle for {seen['cpu_idle_share']:.0%} of the time only"

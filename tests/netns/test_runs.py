@@ -1,0 +1,287 @@
+"""Runs on this machine's kernel. They take their time: the engine is in real time."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dragstrip import cli
+from dragstrip.comparison import compare
+from dragstrip.engines.netns import ENGINE, here
+from dragstrip.errors import BadInputError, DragstripError
+from dragstrip.expand import expand
+from dragstrip.experiment import Experiment
+from dragstrip.recording import Recording
+
+PATH = {"rate": "10mbit", "rtt": "0ms", "queue": "bfifo limit 30kb"}
+WORDS = [
+    "--rate",
+    "10mbit",
+    "--rtt",
+    "0ms",
+    "--queue",
+    "bfifo limit 30kb",
+    "--duration",
+    "1s",
+    "--engine",
+    "netns",
+]
+TRIES = 3
+"""For figures: the machine may be busy once."""
+
+
+def main(words: list[str]) -> int:
+    """The exit status of a command line."""
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(SystemExit) as ended:
+        patch.setattr(sys, "argv", ["dragstrip", *words])
+        patch.setenv("COLUMNS", "200")
+        cli.main()
+    return int(ended.value.code or 0)
+
+
+def race(*algorithms: str, duration: str = "2s", **options: Any) -> dict[str, Any]:
+    made: dict[str, Any] = expand(compare(algorithms, duration=duration, **{**PATH, **options}))[0].scenario
+    return made
+
+
+def run(scenario: dict[str, Any]) -> Recording:
+    """A run that the machine did not limit, if it will let one be."""
+    for _ in range(TRIES):
+        recording = ENGINE.run(scenario, {})
+        if not recording.provenance["verified"]["limits"]:
+            break
+    return recording
+
+
+def received(recording: Recording) -> dict[str, int]:
+    rows = recording.tables["flows"].to_pylist()
+    return {row["label"]: row["bytes_received"] for row in rows}
+
+
+def test_a_race_fills_the_link_that_was_verified(machine: dict[str, Any]) -> None:
+    recording = run(race("reno", "cubic", duration="3s", together=True))
+    verified = recording.provenance["verified"]
+    assert any("htb rate 10mbit" in line and "bfifo limit 30kb" in line for line in verified["path"])
+    assert max(verified["idle_rtt_ns"].values()) < 50_000_000
+    got = received(recording)
+    assert set(got) == {"reno", "cubic"}
+    assert min(got.values()) > 0
+    assert sum(got.values()) < 10e6 / 8 * 3, "more than the link carries"
+    if not verified["limits"]:
+        assert verified["service"]["r-d"] == pytest.approx(1, abs=0.02)
+        assert sum(got.values()) > 0.8 * 10e6 / 8 * 3
+    assert {table for table, rows in recording.tables.items() if len(rows)} >= {
+        "flows",
+        "samples",
+        "queues",
+        "probes",
+    }
+
+
+MIXED = """
+title = "Senders of three kinds"
+duration = "2s"
+[path]
+rate = "10mbit"
+rtt = "0ms"
+queue = "bfifo limit 30kb"
+[[flows]]
+label = "bulk"
+cc = "reno"
+[[flows]]
+label = "other"
+cc = "cubic"
+start = "500ms"
+[[flows]]
+label = "noise"
+application = { kind = "constant_rate", rate = "1mbit", datagram = "1000b" }
+[[flows]]
+label = "questions"
+cc = "cubic"
+application = { kind = "request_response", request = "100b", response = "10kb", think = "100ms" }
+"""
+
+
+def test_two_senders_datagrams_and_questions(machine: dict[str, Any], tmp_path: Path) -> None:
+    file = tmp_path / "mixed.toml"
+    file.write_text(MIXED)
+    (planned,) = expand(Experiment.read(file))
+    got = received(run(planned.scenario))
+    assert set(got) == {"bulk", "other", "noise", "questions"}
+    assert min(got.values()) > 0
+    # A datagram of 1000 bytes each 8 ms for 2 s: 250, the last one on its way.
+    assert got["noise"] <= 250_000
+
+
+def test_a_user_without_rights_has_them_in_a_user_namespace(
+    program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if os.geteuid() or shutil.which("setpriv") is None:
+        pytest.skip("needs root and setpriv, to be somebody else")
+    place = Path("/tmp") / f"dragstrip-agent-{os.getpid()}"  # noqa: S108 - where nobody may read it
+    place.mkdir(mode=0o755)
+    try:
+        copy = place / "agent"
+        shutil.copy(program, copy)
+        copy.chmod(0o755)
+        wrapper = tmp_path / "as-nobody"
+        wrapper.write_text(
+            f'#!/bin/sh\nexec setpriv --reuid 65534 --regid 65534 --clear-groups {copy} "$@"\n'
+        )
+        wrapper.chmod(0o755)
+        monkeypatch.setenv("DRAGSTRIP_AGENT", str(wrapper))
+        try:
+            found = here.about()
+        except DragstripError as error:
+            if "user namespaces" not in str(error):
+                raise
+            pytest.skip(str(error))
+        assert found["rights"] == "user namespace"
+        got = received(run(race("cubic")))
+        assert got["cubic"] > 0
+    finally:
+        shutil.rmtree(place)
+
+
+def settings() -> dict[str, str]:
+    """The machine's own, which a run must leave alone."""
+    found = {}
+    for file in [*Path("/proc/sys/net/ipv4").iterdir(), *Path("/proc/sys/net/core").iterdir()]:
+        try:
+            found[str(file)] = file.read_text()
+        except OSError:
+            continue
+    found["links"] = " ".join(sorted(link.name for link in Path("/sys/class/net").iterdir()))
+    if (modules := Path("/proc/modules")).exists():
+        found["modules"] = " ".join(sorted(line.split()[0] for line in modules.read_text().splitlines()))
+    return found
+
+
+def test_the_machine_is_as_it_was(machine: dict[str, Any]) -> None:
+    before = settings()
+    scenario = race("cubic", duration="1s", sysctl={"net.ipv4.tcp_sack": "0"})
+    assert received(ENGINE.run(scenario, {}))["cubic"] > 0
+    assert settings() == before
+
+
+def test_a_setting_of_the_whole_machine_is_refused(machine: dict[str, Any]) -> None:
+    scenario = race("cubic", duration="1s", sysctl={"net.core.rmem_max": "100000"})
+    before = settings()
+    with pytest.raises(BadInputError, match=r"net.core.rmem_max.*the whole machine's"):
+        ENGINE.run(scenario, {})
+    assert settings() == before
+
+
+def test_what_this_kernel_has_not_is_refused_by_name(
+    machine: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if "netem" not in machine["lacks"]:
+        pytest.skip("this kernel has netem")
+    words = ["compare", "cubic", *WORDS, "--out", str(tmp_path / "out")]
+    words[words.index("0ms")] = "20ms"
+    assert main(words) == 2
+    (said,) = [line for line in capsys.readouterr().err.splitlines() if line.startswith("error: ")]
+    assert "delay" in said
+    assert "netem" in said
+    assert "engine vm" in said
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_algorithm_that_is_not_loaded_is_refused_with_those_that_are(
+    machine: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    missing = next(name for name in ("vegas", "cdg", "westwood") if name not in machine["algorithms"])
+    assert main(["compare", missing, *WORDS]) == 2
+    assert "cubic" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--check"], "in real time no two runs are the same"),
+        (["--engine-option", "strict=maybe"], "yes or no"),
+        (["--engine-option", "kernel=6.1"], "engine vm"),
+    ],
+)
+def test_what_makes_no_sense_here_is_refused(
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["compare", "cubic", *WORDS, *words]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_strict_is_no_recording_from_a_limited_run(
+    machine: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(here, "limits", lambda *_: ["the test says so"])
+    assert ENGINE.run(race("cubic", duration="1s"), {}).provenance["verified"]["limits"] == [
+        "the test says so"
+    ]
+    with pytest.raises(DragstripError, match="the machine limited this run: the test says so"):
+        ENGINE.run(race("cubic", duration="1s"), {"strict": "yes"})
+
+
+BEGIN = "import sys, struct, json\nout = sys.stdout.buffer\ndef say(kind, body): out.write(struct.pack('<cQ', kind, len(body)) + body); out.flush()\n"
+HELLO = BEGIN + "say(b'h', b'{\"protocol\": 1}')\nsys.stdin.buffer.read(9)\n"
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        ("import sys; sys.exit('dragstrip-agent: rights: no')", "engine netns: rights: no"),
+        ("raise SystemExit(3)", "the agent has gone"),
+        (BEGIN + "say(b'h', b'{\"protocol\": 2}')", "protocol 2, not 1"),
+        (BEGIN + "say(b'x', b'')", "began with"),
+        (HELLO, "the agent has gone"),
+        (
+            HELLO + "out.write(struct.pack('<cQ', b'a', 1 << 40)); out.flush(); sys.stdin.read()",
+            "1099511627776 bytes",
+        ),
+        (HELLO + "say(b'f', b'it broke\\x1b[2J')", "it broke"),
+        (HELLO + "say(b'r', b'link x: queue\\ncodel\\none that it has')", "link x: queue"),
+        (HELLO + "say(b'r', b'two\\nlines')", "cannot be taken"),
+        (HELLO + "say(b'a', b'no json')", "cannot be taken"),
+        (HELLO + "say(b'a', b'{}\\n')", "cannot be taken"),
+        (HELLO + "say(b'p', b'short')", "cannot be taken"),
+        (HELLO + "say(b'z', b'')", "cannot be taken"),
+    ],
+)
+def test_an_agent_that_answers_badly_is_one_error(
+    script: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "agent"
+    program.write_text(f"#!{sys.executable}\n{script}\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("DRAGSTRIP_AGENT", str(program))
+    with pytest.raises(DragstripError) as caught:
+        ENGINE.run(race("cubic", duration="1s"), {})
+    assert said in str(caught.value)
+    assert "\x1b" not in str(caught.value)
+
+
+def test_a_limited_run_says_so_in_terminal_and_report(machine: dict[str, Any], tmp_path: Path) -> None:
+    code = (
+        "import sys; from dragstrip.engines.netns import ENGINE, here; from dragstrip.cli import main;"
+        "here.limits = lambda *_: ['as the test wants it'];"
+        "ENGINE.__class__.in_process = True;"  # so that the stand-in holds for the run too
+        "main()"
+    )
+    out = tmp_path / "out"
+    ended = subprocess.run(
+        [sys.executable, "-c", code, "compare", "cubic", *WORDS, "--out", str(out)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert "the machine limited this run: as the test wants it" in ended.stderr
+    assert "as the test wants it" in (out / "report.html").read_text()
+    document = json.loads((out / "result.json").read_text())
+    assert document["runs"][0]["engine"] == "netns"
