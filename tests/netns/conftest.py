@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
+from dragstrip.engines.agent import compiled
 from dragstrip.engines.netns import here
-from dragstrip.engines.vm import agent
 from dragstrip.errors import DragstripError
 
 
 @pytest.fixture(scope="session")
 def program() -> Path:
     try:
-        return agent.program()
+        return compiled.program()
     except DragstripError as error:
         pytest.skip(str(error))
 

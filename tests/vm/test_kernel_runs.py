@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from dragstrip import kernel
+from dragstrip.engines.agent.compiled import lockstep, program
 from dragstrip.engines.sim import simulate
 from dragstrip.engines.vm import emulate as vm
-from dragstrip.engines.vm.agent import lockstep, program
 from dragstrip.errors import BadInputError, DragstripError
 from dragstrip.measures import summarise
 from dragstrip.recording import Recording

@@ -18,7 +18,8 @@ import pytest
 
 from dragstrip import _core, kernel
 from dragstrip.engines import named
-from dragstrip.engines.vm import agent, frozen
+from dragstrip.engines.agent import compiled
+from dragstrip.engines.vm import frozen
 from dragstrip.engines.vm import machine as vm_machine
 from dragstrip.engines.vm.image import initramfs
 from dragstrip.engines.vm.window import ANSWERED, BODY, FAILED, REFUSED, Window
@@ -346,25 +347,25 @@ def test_a_damaged_agent_is_named_and_compiled_again(
 ) -> None:
     compiled = []
 
-    def build(_root: Path, part: agent.Part) -> Path:
+    def build(_root: Path, part: compiled.Part) -> Path:
         compiled.append(part.package)
         built = tmp_path / part.file
         built.write_bytes(b"a program")
         return built
 
     monkeypatch.delenv("DRAGSTRIP_AGENT", raising=False)
-    monkeypatch.setattr(agent, "_build", build)
-    made = agent.program()
-    assert agent.program() == made
+    monkeypatch.setattr(compiled, "_build", build)
+    made = compiled.program()
+    assert compiled.program() == made
     assert (len(compiled), os.access(made, os.X_OK)) == (1, True)
     made.write_bytes(b"a prograM")
-    assert agent.program().read_bytes() == b"a program"
+    assert compiled.program().read_bytes() == b"a program"
     assert len(compiled) == 2
     said = capsys.readouterr().err
     assert said.startswith(f"warning: {made}: damaged: its SHA-256"), said
     assert said.count("\n") == 1
     (made.parent / "SHA256SUMS").unlink()  # as an earlier version left it
-    agent.program()
+    compiled.program()
     assert (len(compiled), capsys.readouterr().err) == (3, "")
 
 

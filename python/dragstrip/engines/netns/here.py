@@ -22,14 +22,14 @@ from typing import IO
 
 from dragstrip import _core
 from dragstrip.cache import cache
+from dragstrip.engines.agent import compiled
+from dragstrip.engines.agent.locking import locked
+from dragstrip.engines.agent.tables import tables_of
 from dragstrip.engines.contract import Json, Progress, Say, quietly
 from dragstrip.engines.netns.limits import limits, services
-from dragstrip.engines.vm import agent
-from dragstrip.engines.vm.emulate import columns
-from dragstrip.engines.vm.locking import locked
 from dragstrip.errors import BadInputError, DragstripError, Raw
 from dragstrip.outside import one_line
-from dragstrip.recording import Recording, from_core
+from dragstrip.recording import Recording
 from dragstrip.shape import COUNT, NUMBER, OBJECT, TEXT, Shape, expect
 
 NAME = "netns"
@@ -54,7 +54,7 @@ ANSWER: Shape = {
 
 def program(say: Say = quietly) -> Path:
     """The agent; raises `DragstripError` where it cannot be compiled."""
-    return agent.program(say)
+    return compiled.program(say)
 
 
 def about(say: Say = quietly) -> Json:
@@ -80,7 +80,7 @@ def run(scenario: Json, progress: Progress | None = None, *, strict: bool = Fals
         started, begun = datetime.now(UTC), time.monotonic()
         head, raw = ask({"scenario": scenario, "load": []}, progress)
     wall_s = time.monotonic() - begun
-    tables = from_core(columns(head, memoryview(raw)))
+    tables = tables_of(head, memoryview(raw))
     seen = head["run"]
     served = services(scenario, tables["queues"])
     found = limits(served, seen)

@@ -17,9 +17,9 @@ from pathlib import Path
 
 from dragstrip import outside, sums
 from dragstrip.cache import cache
+from dragstrip.engines.agent.compiled import made_again
+from dragstrip.engines.agent.locking import locked
 from dragstrip.engines.contract import Say, quietly
-from dragstrip.engines.vm.agent import made_again
-from dragstrip.engines.vm.locking import locked
 from dragstrip.errors import BadInputError, DragstripError
 from dragstrip.files import replacing
 

@@ -12,13 +12,15 @@ from datetime import UTC, datetime
 from typing import Any
 
 from dragstrip import _core, kernel, outside
+from dragstrip.engines.agent import compiled
+from dragstrip.engines.agent.tables import tables_of
 from dragstrip.engines.contract import Say, invalid, quietly
-from dragstrip.engines.vm import agent, bpf, machine
+from dragstrip.engines.vm import bpf, machine
 from dragstrip.engines.vm.bpf import Loadable
 from dragstrip.engines.vm.window import Window
 from dragstrip.errors import BadInputError, DragstripError
 from dragstrip.files import sha256
-from dragstrip.recording import TABLES, Recording, from_core
+from dragstrip.recording import Recording
 
 LOOK_S = 0.005
 """Between two looks at a run."""
@@ -26,15 +28,13 @@ LOOK_S = 0.005
 SILENCE = 12_000
 """Looks (a minute at least) after which a run that has not moved hangs; while we are stopped none counts."""
 
-Columns = dict[str, dict[str, tuple[str, Any]]]
-
 
 def prepare(kernel_name: str | None = None, say: Say = quietly) -> None:
     """Compiles the agent and boots the machine, once; raises `DragstripError` with what is missing."""
     machine.version()
     chosen = kernel.chosen(kernel_name)
-    agent.lockstep(say)
-    machine.snapshot(chosen, agent.program(say), say)
+    compiled.lockstep(say)
+    machine.snapshot(chosen, compiled.program(say), say)
 
 
 def emulate(
@@ -54,7 +54,7 @@ def emulate(
         raise refusal.error()
     chosen = kernel.chosen(kernel_name)
     begun = time.monotonic()
-    parts = (agent.program(), agent.lockstep())
+    parts = (compiled.program(), compiled.lockstep())
     with machine.resumed(chosen, *parts, *request(scenario, load)) as (guest, window):
         wait(guest, window, progress)
         try:
@@ -65,7 +65,6 @@ def emulate(
                 raise
             raise BadInputError("load", sources[error.field], error.expected, error.source) from None
     wall_s = time.monotonic() - begun
-    tables = columns(head, raw)
     provenance = {
         "engine": "vm",
         "version": _core.__version__,
@@ -82,7 +81,7 @@ def emulate(
         "wall_s": round(wall_s, 3),
         "verified": head["run"],
     }
-    return Recording(scenario, from_core(tables), provenance)
+    return Recording(scenario, tables_of(head, raw), provenance)
 
 
 def request(scenario: dict[str, Any], load: Sequence[Loadable]) -> tuple[dict[str, Any], bytes]:
@@ -111,16 +110,3 @@ def wait(guest: machine.Machine, window: Window, progress: Callable[[int], objec
             raise DragstripError(f"the guest hangs: {guest.last_lines()}")
         silent += 1
         time.sleep(LOOK_S)
-
-
-def columns(head: dict[str, Any], raw: memoryview) -> Columns:
-    """The answer's tables in the form that the simulator's bindings have."""
-    tables: Columns = {}
-    for table in head["tables"]:
-        tables[table["name"]] = {}
-        for column in table["columns"]:
-            data = bytes(raw[column["offset"] : column["offset"] + column["bytes"]])
-            value: Any = (column["names"], data) if column["kind"] == "text" else data
-            tables[table["name"]][column["name"]] = (column["kind"], value)
-    assert tuple(tables) == TABLES, f"the agent sent the tables {tuple(tables)}"
-    return tables

@@ -72,10 +72,11 @@ class VirtualMachine(Engine):
     def build(self, options: Options) -> str:
         """A hash of kernel, modules, emulator, agent, and what is loaded."""
         from dragstrip import kernel
-        from dragstrip.engines.vm import agent, bpf, machine
+        from dragstrip.engines.agent import compiled
+        from dragstrip.engines.vm import bpf, machine
 
-        parts = [machine.key(kernel.chosen(options.get("kernel")), agent.program())]
-        parts.append(agent.lockstep().parent.name)
+        parts = [machine.key(kernel.chosen(options.get("kernel")), compiled.program())]
+        parts.append(compiled.lockstep().parent.name)
         parts += [bpf.compiled(source).digest for source in options.get("load", ())]
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
@@ -102,11 +103,12 @@ class VirtualMachine(Engine):
     def play(self, scripts: Mapping[str, str]) -> list[Json]:
         """Plays them all in one machine."""
         from dragstrip import kernel
-        from dragstrip.engines.vm import agent, machine
+        from dragstrip.engines.agent import compiled
+        from dragstrip.engines.vm import machine
         from dragstrip.engines.vm.emulate import wait
 
         request = {"conform": [{"name": name, "text": text} for name, text in scripts.items()]}
-        parts = (agent.program(), agent.lockstep())
+        parts = (compiled.program(), compiled.lockstep())
         with machine.resumed(kernel.chosen(), *parts, request) as (guest, window):
             wait(guest, window)
             head, _ = window.answer()

@@ -25,10 +25,10 @@ from typing import IO, Any
 
 from dragstrip import outside, sums
 from dragstrip.cache import cache
+from dragstrip.engines.agent.locking import alone, locked
 from dragstrip.engines.contract import Say, quietly
 from dragstrip.engines.vm import frozen
 from dragstrip.engines.vm.image import initramfs
-from dragstrip.engines.vm.locking import alone, locked
 from dragstrip.engines.vm.window import SIZE, Window
 from dragstrip.errors import BadInputError, DragstripError
 from dragstrip.files import DamagedError, replacing, scratch, warn, writing

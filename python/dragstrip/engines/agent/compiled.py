@@ -1,4 +1,4 @@
-"""What is compiled for the vm engine: the agent in the guest, and the library preloaded into the emulator.
+"""What is compiled for the engines with a kernel: the agent, and the library preloaded into the emulator.
 
 Both come from this checkout, once per state of their sources; DRAGSTRIP_AGENT and DRAGSTRIP_LOCKSTEP name
 files to use instead.
@@ -16,8 +16,8 @@ from pathlib import Path
 
 from dragstrip import outside, sums
 from dragstrip.cache import cache
+from dragstrip.engines.agent.locking import locked
 from dragstrip.engines.contract import Say, quietly
-from dragstrip.engines.vm.locking import locked
 from dragstrip.errors import BadInputError, DragstripError
 from dragstrip.files import DamagedError, replacing, warn
 
@@ -65,14 +65,14 @@ def made(part: Part, say: Say = quietly) -> Path:
     root = Path(__file__).resolve().parents[4]
     if not (root / "crates" / part.crates[0] / "Cargo.toml").is_file():
         raise DragstripError(
-            f"engine vm: {part.package} is missing; {part.variable} names one compiled from the sources"
+            f"{part.package} is missing; {part.variable} names one compiled from the sources"
         )
     place = cache() / "made" / _fingerprint(root, part.crates)
     if sums.whole(place):
         return place / part.file
     with locked(cache() / "made" / "lock"):
         if not sums.whole(place, made_again):
-            say(f"engine vm, once: compiling {part.package} ...")
+            say(f"once: compiling {part.package} ...")
             built = _build(root, part)
             with replacing(place) as draft:
                 shutil.copyfile(built, draft / part.file)
@@ -100,7 +100,7 @@ def _fingerprint(root: Path, crates: Sequence[str]) -> str:
 
 def _build(root: Path, part: Part) -> Path:
     if shutil.which("cargo") is None:
-        raise DragstripError("engine vm: compiling its agent needs cargo (https://rustup.rs)")
+        raise DragstripError(f"compiling {part.package} needs cargo (https://rustup.rs)")
     # A folder for each checkout: cargo tells the packages of two apart by their place in it alone.
     place = hashlib.sha256(str(root).encode()).hexdigest()[:8]
     target = cache() / "made" / f"target-{place}"
@@ -119,5 +119,5 @@ def _build(root: Path, part: Part) -> Path:
         advice = (
             f"`rustup target add {part.target}` is needed once" if wanting else done.stderr.strip()[-2000:]
         )
-        raise DragstripError(f"engine vm: {part.package} does not compile: {advice}")
+        raise DragstripError(f"{part.package} does not compile: {advice}")
     return target / (part.target or "") / "release" / part.file
