@@ -345,10 +345,10 @@ def test_the_window_carries_request_and_answer(tmp_path: Path) -> None:
 def test_a_damaged_agent_is_named_and_compiled_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    compiled = []
+    orders = []
 
     def build(_root: Path, part: compiled.Part) -> Path:
-        compiled.append(part.package)
+        orders.append(part.package)
         built = tmp_path / part.file
         built.write_bytes(b"a program")
         return built
@@ -357,16 +357,16 @@ def test_a_damaged_agent_is_named_and_compiled_again(
     monkeypatch.setattr(compiled, "_build", build)
     made = compiled.program()
     assert compiled.program() == made
-    assert (len(compiled), os.access(made, os.X_OK)) == (1, True)
+    assert (len(orders), os.access(made, os.X_OK)) == (1, True)
     made.write_bytes(b"a prograM")
     assert compiled.program().read_bytes() == b"a program"
-    assert len(compiled) == 2
+    assert len(orders) == 2
     said = capsys.readouterr().err
     assert said.startswith(f"warning: {made}: damaged: its SHA-256"), said
     assert said.count("\n") == 1
     (made.parent / "SHA256SUMS").unlink()  # as an earlier version left it
     compiled.program()
-    assert (len(compiled), capsys.readouterr().err) == (3, "")
+    assert (len(orders), capsys.readouterr().err) == (3, "")
 
 
 def test_a_boot_is_given_up_for_its_processor_time_not_because_the_machine_is_busy() -> None:
