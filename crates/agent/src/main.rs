@@ -76,7 +76,7 @@ fn as_guest(arguments: &[String]) -> Result<(), Fault> {
     sys::raise_file_limit()?;
     let loaded = Loaded::now();
     let done = if command == Some("about") {
-        Rights::take(None).and_then(|rights| about(rights))
+        Rights::take(None).and_then(about)
     } else {
         run_here(arguments)
     };

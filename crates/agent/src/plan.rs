@@ -290,7 +290,7 @@ fn lacking(link: &LinkSpec, kernel: &Kernel) -> Result<(), Fault> {
     let lacks = |kind: &str| kernel.lacks.contains(&kind);
     let queue = egress(link)?;
     let classes = queue.classes();
-    let kinds = [&queue].into_iter().chain(classes.iter().map(|class| &*class.child));
+    let kinds = [&queue].into_iter().chain(classes.iter().map(|class| class.child));
     if let Some(kind) = kinds.map(QdiscSpec::kind).find(|kind| lacks(kind)) {
         let expected = format!("one that this kernel has: it has no sch_{kind}, the engine vm has");
         return refusal(format!("link {}: queue", link.name), kind, expected);
