@@ -9,9 +9,9 @@ from dragstrip.report.figure import Axis, Bar, Bars, Figure
 from dragstrip.report.load import middle_of
 from dragstrip.report.tables import Cell, Table
 from dragstrip.standings import quantity
-from dragstrip.standings.quantity import RATES, TIMES_MS, Unit, median, number, unit_for
+from dragstrip.standings.quantity import RATES, TIMES_MS, Unit, median, unit_for
 from dragstrip.standings.setups import Bout, Contender, Setup
-from dragstrip.standings.stats import goodput_bps
+from dragstrip.standings.stats import goodput_bps, retransmit_rate, rtt_ms
 
 # Columns of a table that can be read; more setups are a sweep's business.
 SETUPS_MAX = 6
@@ -27,25 +27,11 @@ class _Measure:
     units: tuple[Unit, ...]
 
 
-def _goodput(bout: Bout) -> float | None:
-    return goodput_bps(bout.results)
-
-
-def _rtt(bout: Bout) -> float | None:
-    return median(number((flow.get("rtt_ms") or {}).get("p50")) for flow in bout.results)
-
-
-def _retransmitted(bout: Bout) -> float | None:
-    sent = sum(number(flow.get("segments_sent")) or 0.0 for flow in bout.results)
-    again = sum(number(flow.get("retransmits")) or 0.0 for flow in bout.results)
-    return again / sent if sent else None
-
-
 PER_CENT = Unit(0.01, "%")
 MEASURES = (
-    _Measure("goodput", "Goodput", _goodput, quantity.rate, RATES),
-    _Measure("rtt", "Median RTT", _rtt, quantity.milliseconds, (TIMES_MS[1],)),
-    _Measure("retransmitted", "Retransmitted", _retransmitted, quantity.percent, (PER_CENT,)),
+    _Measure("goodput", "Goodput", lambda bout: goodput_bps(bout.results), quantity.rate, RATES),
+    _Measure("rtt", "Median RTT", lambda bout: rtt_ms(bout, "p50"), quantity.milliseconds, (TIMES_MS[1],)),
+    _Measure("retransmitted", "Retransmitted", retransmit_rate, quantity.percent, (PER_CENT,)),
 )
 
 

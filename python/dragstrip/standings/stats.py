@@ -77,11 +77,11 @@ def _row(setup: Setup, contender: Contender) -> Row:
             lambda bout: median(number(r.get("throughput_bps_p50")) for r in bout.results)
         ),
         share=over(_share),
-        rtt_p5_ms=over(lambda bout: _rtt(bout, "p5")),
-        rtt_p50_ms=over(lambda bout: _rtt(bout, "p50")),
-        rtt_p95_ms=over(lambda bout: _rtt(bout, "p95")),
+        rtt_p5_ms=over(lambda bout: rtt_ms(bout, "p5")),
+        rtt_p50_ms=over(lambda bout: rtt_ms(bout, "p50")),
+        rtt_p95_ms=over(lambda bout: rtt_ms(bout, "p95")),
         retransmits=over(lambda bout: _total(bout, "retransmits")) if contender.is_tcp else None,
-        retransmit_rate=over(_retransmit_rate) if contender.is_tcp else None,
+        retransmit_rate=over(retransmit_rate) if contender.is_tcp else None,
         queue_p50_bytes=queue("backlog_bytes", "p50"),
         queue_p95_bytes=queue("backlog_bytes", "p95"),
         dropped=queue("dropped"),
@@ -135,7 +135,7 @@ def _total(bout: Bout, name: str) -> float | None:
     return sum(known) if known else None
 
 
-def _rtt(bout: Bout, part: str) -> float | None:
+def rtt_ms(bout: Bout, part: str) -> float | None:
     """The median over a contender's flows of one quantile of their round-trip times."""
     return median(number((row.get("rtt_ms") or {}).get(part)) for row in bout.results)
 
@@ -145,7 +145,8 @@ def _ping(bout: Bout) -> float | None:
     return number((probes[0].get("rtt_ms") or {}).get("p50")) if probes else None
 
 
-def _retransmit_rate(bout: Bout) -> float | None:
+def retransmit_rate(bout: Bout) -> float | None:
+    """Segments retransmitted as a share of all that were sent."""
     sent, again = _total(bout, "segments_sent"), _total(bout, "retransmits")
     return again / sent if sent and again is not None else None
 
