@@ -335,3 +335,58 @@ def test_a_phone_shows_the_columns_that_decide(browser: Browser, page_of: PageOf
     phone.value(f"{fits}.querySelector('.every input').click()")
     assert phone.value(heads) == every
     phone.close()
+
+
+@pytest.mark.parametrize(("name", "kind"), [("goodput", "bars"), ("rtt", "interval"), ("pie", "pie")])
+def test_bars_and_slices_are_read_by_mouse_finger_and_keys(
+    browser: Browser, page_of: PageOf, name: str, kind: str
+) -> None:
+    page = browser.page(page_of("together"))
+    find = f"""[...document.querySelectorAll("figure")].find((figure) =>
+      JSON.parse(figure.querySelector(".chart-data").textContent).name === "{name}")"""
+    page.wait_for(lambda: page.value(f"{find}.querySelector('.cursor') !== null"))
+    content = json.loads(page.value(f"{find}.querySelector('.chart-data').textContent"))
+    assert content["kind"] == kind
+    bars = kind != "pie"
+    rows = (
+        [(bar[0], bar[5]) for bar in content["bars"]]
+        if bars
+        else [(p["label"], p["note"]) for p in content["parts"]]
+    )
+    said = f"{find}.querySelector('.reading').textContent"
+    assert page.value(said) == ""
+
+    # The arrows go row by row, from the last one up or clockwise from the top.
+    page.value(f"{find}.querySelector('.cursor').focus()")
+    for label, text in reversed(rows) if bars else rows:
+        page.key("ArrowUp")
+        assert page.value(said).startswith(f"{label} {text}")
+        assert page.value(f"{find}.querySelector('.cursor').getAttribute('aria-valuetext')") == page.value(
+            said
+        )
+    page.key("Escape")
+    assert page.value(said) == ""
+
+    # A mouse over each mark, and a finger on it.
+    for number, (label, text) in enumerate(rows):
+        mark = f"{find}.querySelectorAll('{'g[data-colour]' if bars else 'path.slice'}')[{number}]"
+        place = page.value(f"""(() => {{
+          const mark = {mark};
+          mark.scrollIntoView({{block: "center"}});
+          if ({json.dumps(bars)}) {{
+            const box = mark.querySelector("rect").getBoundingClientRect();
+            return [box.left + 2, box.top + box.height / 2];
+          }}
+          const box = mark.getBoundingClientRect();
+          const svg = mark.ownerSVGElement;
+          for (let x = box.left + 1; x < box.right; x += 2) for (let y = box.top + 1; y < box.bottom; y += 2) {{
+            const point = new DOMPoint(x, y).matrixTransform(svg.getScreenCTM().inverse());
+            if (mark.isPointInFill(point)) return [x, y];
+          }}
+        }})()""")
+        for kind_of in ("mouse", "touch"):
+            event = f"""new PointerEvent("{"pointermove" if kind_of == "mouse" else "pointerdown"}",
+              {{clientX: {place[0]}, clientY: {place[1]}, pointerType: "{kind_of}", bubbles: true}})"""
+            page.value(f"{find}.querySelector('.cursor').dispatchEvent({event})")
+            assert page.value(said).startswith(f"{label} {text}"), (number, place)
+    assert not page.complaints()

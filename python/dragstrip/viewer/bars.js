@@ -1,7 +1,9 @@
 // A row per contender: a bar with its range, or a tick on a band from the 5th to the 95th percentile.
 
 import { scale, xAxis } from "./axes.js";
-import { mark, picture, TEXT, widthOf } from "./marks.js";
+import { cursor } from "./cursor.js";
+import { digits } from "./data.js";
+import { html, mark, picture, TEXT, widthOf } from "./marks.js";
 
 const ROW = 26;
 const THICK = 14;
@@ -31,9 +33,11 @@ export function draw(figure, host, width) {
   const axis = { ...figure.axis, high: (greatest * (width - 6 - left)) / room || 1 };
   const x = scale(axis, left, width - 6);
   xAxis(svg, axis, x, 2, bottom, (width - left) / 70, true);
+  const groups = [];
   for (const [number, row] of figure.rows.entries()) {
     const middle = 2 + number * step + step / 2 + (above ? 7 : 0);
     const group = mark("g", { "data-colour": row.colour }, svg);
+    groups.push(group);
     const name = above
       ? { x: left, y: middle - THICK / 2 - 4 }
       : { x: left - 8, y: middle + 4, "text-anchor": "end" };
@@ -43,6 +47,29 @@ export function draw(figure, host, width) {
     mark("text", { class: "figure", x: x.at(row.greatest) + 7, y: middle + 4 }, group, row.text);
   }
   mark("line", { class: "base", x1: left, x2: left, y1: 2, y2: bottom }, svg);
+  reading(figure, host, { left: 0, top: 2, width, height: bottom - 2 }, groups);
+}
+
+/** A row under the cursor, its range in words; rows are counted from the last one, so that arrow keys go as they point. */
+function reading(figure, host, area, groups) {
+  const last = figure.rows.length - 1;
+  const words = html("p", { class: "level reading" }, host);
+  const say = (value) => {
+    const row = figure.rows[last - value];
+    const range = `${digits(row.least)} to ${digits(row.greatest)} ${figure.axis.unit}`;
+    if (figure.kind === "interval") return `${row.who} ${row.text}; 5th to 95th percentile ${range}`;
+    return figure.ranged && row.least !== row.greatest ? `${row.who} ${row.text}; repeats ${range}` : `${row.who} ${row.text}`;
+  };
+  const show = (value) => {
+    handle.show(value);
+    words.textContent = value === undefined ? "" : say(value);
+    for (const [number, group] of groups.entries()) {
+      group.classList.toggle("aside", value !== undefined && number !== last - value);
+    }
+  };
+  const locate = (event, box) => last - Math.floor(((event.clientY - box.top) / box.height) * (last + 1));
+  const axis = { low: 0, high: last, step: 1 };
+  const handle = cursor(host, area, axis, { vertical: true, locate, moved: show, say, label: `Row of ${figure.title}` });
 }
 
 function bar(group, row, x, middle, ranged) {

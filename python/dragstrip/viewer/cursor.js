@@ -4,10 +4,10 @@ import { html } from "./marks.js";
 
 /**
  * Lays a slider over `area` ({left, top, width, height}, pixels of the plot) of `host`. `axis` gives the range,
- * `vertical` its direction, `back` pixel → value, `moved(value | undefined)` what to do, and `say(value)` the words.
+ * `vertical` its direction, `back` pixel → value (or `locate(event, box)` → value), `moved(value | undefined)` what to do, and `say(value)` the words.
  */
 export function cursor(host, area, axis, options) {
-  const { vertical, back, moved, say, label } = options;
+  const { vertical, back, locate, moved, say, label } = options;
   const handle = html("div", { class: "cursor", role: "slider", tabindex: "0", "aria-label": label }, host);
   handle.setAttribute("aria-orientation", vertical ? "vertical" : "horizontal");
   handle.setAttribute("aria-valuemin", axis.low);
@@ -26,8 +26,9 @@ export function cursor(host, area, axis, options) {
       : area.left + ((event.clientX - box.left) / box.width) * area.width;
   };
   const move = (value) => moved(value === undefined ? undefined : within(value));
-  handle.addEventListener("pointermove", (event) => move(back(place(event))));
-  handle.addEventListener("pointerdown", (event) => move(back(place(event))));
+  const point = (event) => move(locate ? locate(event, handle.getBoundingClientRect()) : back(place(event)));
+  handle.addEventListener("pointermove", point);
+  handle.addEventListener("pointerdown", point);
   handle.addEventListener("pointerleave", (event) => event.pointerType === "mouse" && move(undefined));
   handle.addEventListener("keydown", (event) => {
     const next = key(event, cursorState.value, axis);
@@ -50,8 +51,8 @@ export function key(event, value, axis) {
   const log = axis.log;
   const low = log ? Math.log10(axis.low) : axis.low;
   const high = log ? Math.log10(axis.high) : axis.high;
-  const at = value === undefined ? low : log ? Math.log10(value) : value;
-  const step = ((high - low) / 100) * (event.shiftKey ? 10 : 1);
+  const at = value === undefined ? low - (axis.step ?? 0) : log ? Math.log10(value) : value;
+  const step = axis.step ?? ((high - low) / 100) * (event.shiftKey ? 10 : 1);
   const places = {
     ArrowRight: at + step,
     ArrowUp: at + step,

@@ -77,20 +77,41 @@ function pie(figure, host, width) {
   const [cx, cy] = [width / 2, height / 2];
   const everything = figure.parts.reduce((sum, part) => sum + part.total, 0);
   let angle = 0;
+  const [slices, ends] = [[], []];
   const point = (a, r) => `${(cx + r * Math.sin(a)).toFixed(1)} ${(cy - r * Math.cos(a)).toFixed(1)}`;
   for (const part of figure.parts) {
     const turn = (part.total / everything) * 2 * Math.PI;
     const end = angle + Math.min(turn, 2 * Math.PI - 1e-6);
     const d = `M${cx} ${cy}L${point(angle, RADIUS)}A${RADIUS} ${RADIUS} 0 ${turn > Math.PI ? 1 : 0} 1 ${point(end, RADIUS)}Z`;
-    mark("path", { class: "slice", d, fill: part.colour, "fill-opacity": part.depth, "data-colour": part.colour }, svg);
+    const look = { fill: part.colour, "fill-opacity": part.depth, "data-colour": part.colour };
+    slices.push(mark("path", { class: "slice", d, ...look }, svg));
     if (figure.parts.length <= PARTS_MAX && part.total >= SLICE_MIN * everything) {
       const [x, y] = point((angle + end) / 2, RADIUS + 14).split(" ");
       const side = Number(x) > cx + 8 ? "start" : Number(x) < cx - 8 ? "end" : "middle";
       mark("text", { class: "figure", x, y: Number(y) + 4, "text-anchor": side }, svg, `${part.label} ${part.note}`);
     }
+    ends.push(end);
     angle = end;
   }
-  legend(figure, host);
+  const entries = legend(figure, host);
+  const words = html("p", { class: "level reading" }, host);
+  const last = figure.parts.length - 1;
+  const say = (value) => `${figure.parts[value].label} ${figure.parts[value].note}`;
+  const show = (value) => {
+    handle.show(value);
+    words.textContent = value === undefined ? "" : say(value);
+    for (const [number, slice] of slices.entries()) slice.classList.toggle("aside", value !== undefined && value !== number);
+    for (const [number, entry] of entries.entries()) entry.parentNode.classList.toggle("aside", value !== undefined && value !== number);
+  };
+  // Clockwise from the top.
+  const locate = (event, box) => {
+    const turn = Math.atan2(event.clientX - box.left - box.width / 2, box.top + box.height / 2 - event.clientY);
+    const found = ends.findIndex((end) => (turn + 2 * Math.PI) % (2 * Math.PI) <= end);
+    return found < 0 ? last : found;
+  };
+  const area = { left: cx - RADIUS, top: cy - RADIUS, width: 2 * RADIUS, height: 2 * RADIUS };
+  const axis = { low: 0, high: last, step: 1 };
+  const handle = cursor(host, area, axis, { locate, moved: show, say, label: `Part of ${figure.title}` });
 }
 
 function legend(figure, host) {
