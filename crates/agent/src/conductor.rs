@@ -2,8 +2,9 @@
 //! parts by one clock, and collects what they leave.
 
 use crate::fault::{Fault, fault};
+use crate::kernel::Kernel;
 use crate::load::{Lateness, Load};
-use crate::machine::{self, Grant, Kernel, Part};
+use crate::machine::{self, Grant, Part};
 use crate::network::{Network, Place};
 use crate::plan::Plan;
 use crate::record;

@@ -21,6 +21,8 @@ mod conductor;
 mod conform;
 mod exchange;
 mod fault;
+mod here;
+mod kernel;
 mod load;
 mod machine;
 mod netlink;
@@ -33,7 +35,9 @@ mod sys;
 
 use exchange::Exchange;
 use fault::{Fault, fault};
-use machine::{Grant, Kernel, Loaded, Rights, first};
+use here::Rights;
+use kernel::Kernel;
+use machine::{Grant, Loaded, first};
 
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
@@ -85,7 +89,7 @@ fn as_guest(arguments: &[String]) -> Result<(), Fault> {
 }
 
 fn about(rights: Rights) -> Result<(), Fault> {
-    let mut found = Kernel::here()?.describe();
+    let mut found = here::kernel()?.describe();
     found["rights"] = rights.name().into();
     println!("{found}");
     Ok(())
@@ -101,7 +105,7 @@ fn run_here(arguments: &[String]) -> Result<(), Fault> {
     serve(&exchange, grant, || {
         Rights::take(parent)?;
         sys::punctual()?;
-        Kernel::here()
+        here::kernel()
     })
 }
 

@@ -6,7 +6,7 @@
 //! packets from TCP Small Queues.
 
 use crate::fault::{Fault, fault, refusal};
-use crate::machine::Kernel;
+use crate::kernel::Kernel;
 use dragstrip_scenario::{
     Application, HtbSpec, LinkSpec, NetemSpec, NodeSpec, PfifoSpec, QdiscSpec, Scenario,
     StackProfile, Topology, Transport,

@@ -1,19 +1,14 @@
-//! What concerns a whole machine: being its first process, the rights on it, what its kernel has, its randomness, its
-//! modules, programs in its kernel.
+//! What concerns a whole machine: being its first process, its randomness, its modules, programs in its kernel.
 //! Each change needs the engine's [`Grant`].
 
 pub mod first;
 mod grant;
-mod kernel;
 mod load;
 mod modules;
-mod rights;
 
 pub use grant::Grant;
-pub use kernel::Kernel;
 pub use load::Part;
 pub use modules::Loaded;
-pub use rights::Rights;
 
 use crate::fault::{Fault, refusal};
 use crate::sys;

@@ -1,9 +1,21 @@
-//! The rights to make network namespaces on a machine that is somebody's: root's, or those of a user namespace
-//! (user_namespaces(7)). Nothing of the machine itself changes with them.
+//! A machine that is somebody's: the rights to make network namespaces on it, root's or those of a user namespace
+//! (user_namespaces(7)), and what its kernel has. Nothing of the machine itself changes with them.
 
 use crate::fault::{Fault, refusal};
-use crate::sys;
+use crate::kernel::Kernel;
+use crate::{network, sys};
+use dragstrip_qdisc::KINDS;
 use std::fs;
+
+/// The discipline that is none, which no kernel has to know.
+const NONE: &str = "noqueue";
+
+/// Its kernel, found out by putting each discipline on an interface of a namespace that is thrown away.
+pub fn kernel() -> Result<Kernel, Fault> {
+    let kinds: Vec<&str> =
+        KINDS.iter().map(|kind| kind.name).filter(|kind| *kind != NONE).collect();
+    Ok(Kernel { tick_hz: sys::tick_hz(), lacks: network::unknown_kinds(&kinds)? })
+}
 
 /// Settings that can take them away, and the value that does.
 const FORBIDDING: [(&str, &str); 3] = [
@@ -48,7 +60,7 @@ impl Rights {
         if let Some(parent) = parent {
             sys::end_with(parent)?;
         }
-        if !crate::network::may_build()? { forbidden() } else { Ok(rights) }
+        if !network::may_build()? { forbidden() } else { Ok(rights) }
     }
 }
 

@@ -1,14 +1,7 @@
 //! What is known of the kernel that carries the packets.
 
-use crate::fault::Fault;
-use crate::network;
-use crate::sys;
-use dragstrip_qdisc::KINDS;
 use serde_json::{Value, json};
 use std::fs;
-
-/// The discipline that is none, which no kernel has to know.
-const NONE: &str = "noqueue";
 
 /// A kernel's ticks, and what it lacks of what a scenario may ask for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -23,13 +16,6 @@ pub struct Kernel {
 impl Kernel {
     /// Debian builds its kernels with 250 ticks per second and every discipline.
     pub const DEBIAN: Self = Self { tick_hz: Some(250), lacks: Vec::new() };
-
-    /// This machine's, found out by putting each discipline on an interface of a namespace that is thrown away.
-    pub fn here() -> Result<Self, Fault> {
-        let kinds: Vec<&str> =
-            KINDS.iter().map(|kind| kind.name).filter(|kind| *kind != NONE).collect();
-        Ok(Self { tick_hz: sys::tick_hz(), lacks: network::unknown_kinds(&kinds)? })
-    }
 
     /// For whoever asks what this machine can do.
     pub fn describe(&self) -> Value {
