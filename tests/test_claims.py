@@ -76,6 +76,7 @@ BASE: dict[str, Any] = {
         ({"metric": "rtt_ms_p5O", "value": 1, "unit": "ms", "tolerance": 1}, "claims[0] (c).metric", "rtt_ms_p50"),
         ({"metric": "rtt_ms_p50", "value": 1, "unit": "kbit/s", "tolerance": 1}, "claims[0] (c).unit", "ms"),
         ({"metric": "jain", "value": 1, "tolerance": 1, "where": {"cc": "cubic"}}, "claims[0] (c).where.cc", "reno"),
+        ({"metric": "retransmits", "value": 1, "tolerance": 1, "until": "5s"}, "claims[0] (c).until", "whole"),
         ({"metric": "jain", "value": 1, "tolerance": 1, "where": {"colour": "red"}}, "claims[0] (c).where.colour", "cc"),
     ],
 )  # fmt: skip

@@ -96,6 +96,27 @@ def test_a_window_leaves_out_the_start_and_other_states(recording: Recording) ->
     assert figure(recording, "cwnd_packets_max", window=Window(state="no_such_state")) is None
 
 
+def test_a_window_has_an_end(recording: Recording) -> None:
+    import pyarrow as pa
+
+    times = [1_000_000_000 * second for second in range(1, 11)]
+    new = [1_000 * second for second in range(1, 11)]
+    received = pa.table({"time_ns": times, "flow": [0] * 10, "wire_bytes": new, "new_bytes": new})
+    recording.scenario["record"]["interval_ns"] = 1_000_000_000
+    changed = Recording(recording.scenario, {**recording.tables, "received": received})
+    middle = Window(after_ns=2_000_000_000, until_ns=4_000_000_000)
+    start = Measured(changed).flows[0].start_ns
+    assert start == 0
+    assert figure(changed, "goodput_bps", window=middle) == pytest.approx((3_000 + 4_000) * 8 / 2)
+    assert figure(changed, "throughput_bps_max", window=middle) == pytest.approx(4_000 * 8)
+    early = figure(recording, "cwnd_packets_max", window=Window(until_ns=2_000_000_000))
+    assert early != figure(recording, "cwnd_packets_max")
+    assert early == figure(recording, "cwnd_packets_max", window=Window(0, 2_500_000_000))
+    assert figure(changed, "goodput_bps", window=Window(until_ns=99_000_000_000)) == pytest.approx(
+        sum(new) * 8 / 10
+    )
+
+
 def test_segment_size_follows_mtu_and_timestamps(recording: Recording) -> None:
     run = Measured(recording)
     assert run.segment_bytes(run.flows[0]) == 1448

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from dragstrip.errors import BadInputError, nearest
+from dragstrip import _core
+from dragstrip.errors import BadInputError, Raw, nearest
 from dragstrip.expand import PlannedRun
 from dragstrip.experiment import Claim, Experiment, FlowTable, Selector
 from dragstrip.measures import FlowMeasures, Measured, Window, find, names
@@ -74,6 +75,9 @@ def check(experiment: Experiment, runs: Sequence[PlannedRun], source: str = "") 
         if measure is None:
             expected = f"a measure, such as {', '.join(names())}{nearest(claim.metric, names())}"
             raise BadInputError(f"{where}.metric", claim.metric, expected, source)
+        if claim.until is not None and not _core.has_window(claim.metric):
+            expected = "none: this measure is of the whole of a flow, a queue or a run"
+            raise BadInputError(f"{where}.until", Raw(f"{claim.until / 1e9:g}s"), expected, source)
         unit = "1" if claim.over is not None else measure.unit
         if claim.order is None and conversion(unit, claim.unit) is None:
             raise BadInputError(f"{where}.unit", claim.unit, f"a unit for what is in {unit}", source)
@@ -228,7 +232,7 @@ def _figures(claim: Claim, where: Selector, item: Finished) -> Iterator[float | 
     flows = [flow for flow in item.measured.flows if _flow_selected(where, flow)]
     if not flows:
         return
-    window = Window(claim.after, claim.state)
+    window = Window(claim.after, claim.until, claim.state)
     scenario = item.run.scenario
     subjects: list[Any]
     match measure.level:

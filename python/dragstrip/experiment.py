@@ -231,6 +231,10 @@ class Path(Part):
     """Behind the bottleneck: each packet is delayed by 0 to twice this, and may be overtaken."""
     netem: Netem | None = None
     """Any other impairment behind the bottleneck, in tc's words; instead of loss and jitter."""
+    ahead_loss: Share = 0.0
+    """Random loss on each sender's own link, ahead of the bottleneck's queue."""
+    ahead_netem: Netem | None = None
+    """Any other impairment there, in tc's words; instead of `ahead_loss`."""
     up_rate: Rate | None = None
     """Of the return path; none: unlimited."""
     up_queue: Queue | None = None
@@ -258,6 +262,8 @@ class Path(Part):
             raise refuse(f"{self.rtt}ns", "either rtt or delay and up_delay")
         if self.netem is not None and (self.loss or self.jitter):
             raise refuse(self.netem, "either netem or loss and jitter")
+        if self.ahead_netem is not None and self.ahead_loss:
+            raise refuse(self.ahead_netem, "either ahead_netem or ahead_loss")
         if self.atm and self.link == "wire":
             raise refuse("true", 'atm = true only with link = "htb"')
         if isinstance(self.senders, int) and not 1 <= self.senders <= 100_000:
@@ -405,6 +411,10 @@ class Flow(Part):
     stop: Time | None = None
     bytes: Size | None = None
     """All there is to send; endless when absent."""
+    send_buffer: Size | None = None
+    """What both ends ask for by SO_SNDBUF, as `iperf3 -w` does; none: the kernel tunes it."""
+    receive_buffer: Size | None = None
+    """What both ends ask for by SO_RCVBUF; none: the kernel tunes it."""
     application: Application = Bulk()
 
     @field_validator("cc")
@@ -498,6 +508,8 @@ class Claim(Part):
     """Of several matches in one run; then the median of the runs. None: the median of all."""
     after: Time = 0
     """Leave out the flow's first part."""
+    until: Time | None = None
+    """And what comes later than this, counted like `after` from the flow's start."""
     state: str | None = None
     """Only samples in this state of the algorithm (samples.state)."""
     not_testable: str | None = None
@@ -512,6 +524,8 @@ class Claim(Part):
             raise refuse(list(self.range), "a range from low to high")
         if self.value is not None and self.tolerance is None and self.not_testable is None:
             raise refuse("none", 'a tolerance, such as "5%", for a single value')
+        if self.until is not None and self.until <= self.after:
+            raise refuse(f"until {self.until / 1e9:g}s", f"an end later than after ({self.after / 1e9:g}s)")
         self.slack()
         return self
 

@@ -28,6 +28,8 @@ class Window:
 
     after_ns: int = 0
     """Left out at the flow's start."""
+    until_ns: int | None = None
+    """Its end, counted like `after_ns` from the flow's start; none: the flow's own."""
     state: str | None = None
     """Only samples with this state of the algorithm."""
 
@@ -87,7 +89,7 @@ class Measured:
 
     def series(self, name: str, subject: FlowMeasures | str, window: Window = Window()) -> Floats:
         """The values of a series: of a flow, of the probe with a label, of a link's queue."""
-        asked = (name, _subject(subject), window.after_ns, window.state)
+        asked = (name, _subject(subject), window.after_ns, window.until_ns, window.state)
         return np.frombuffer(_asked(self._run.series, *asked), dtype="<f8")
 
     def throughput_bps(self, flow: FlowMeasures, window: Window) -> Floats:
@@ -102,7 +104,7 @@ class Measured:
         self, name: str, subject: FlowMeasures | str | None = None, window: Window = Window()
     ) -> float | None:
         """A figure by the name that claims have for it; none where there is nothing to measure."""
-        asked = (name, _subject(subject), window.after_ns, window.state)
+        asked = (name, _subject(subject), window.after_ns, window.until_ns, window.state)
         figure: float | None = _asked(self._run.figure, *asked)
         return figure
 

@@ -137,8 +137,16 @@ class GemodelLoss(Model):
     """Loss in the good state (tc's 1-k)."""
 
 
+class EveryLoss(Model):
+    """Every so many-th packet, counted from the first. A kernel's netem has no such model: only the simulator runs it."""
+
+    model: Literal["every"] = "every"
+    packets: UInt32
+    """Of which the last is lost."""
+
+
 LossModel: TypeAlias = Annotated[
-    NoneLoss | RandomLoss | GemodelLoss,
+    NoneLoss | RandomLoss | GemodelLoss | EveryLoss,
     Field(discriminator="model"),
 ]
 """netem's loss models."""
@@ -546,6 +554,16 @@ class Route(Model):
     """... take this link."""
 
 
+class SocketBuffers(Model):
+    """What an application asks for by setsockopt(2) before it connects or listens, as `iperf3 -w` does at both ends. A Linux doubles
+it, after cutting it to `net.core.wmem_max` or `rmem_max`, and no longer tunes that buffer."""
+
+    send_bytes: UInt32 | None = None
+    """`SO_SNDBUF`; none: the kernel tunes the buffer (`tcp_wmem`)."""
+    receive_bytes: UInt32 | None = None
+    """`SO_RCVBUF`; none: the kernel tunes the buffer (`tcp_rmem`)."""
+
+
 class TcpTransport(Model):
     """TCP."""
 
@@ -554,6 +572,8 @@ class TcpTransport(Model):
     """Congestion control of the sender."""
     cc_options: dict[StrictStr, Number] = {}
     """Its module parameters."""
+    socket: SocketBuffers = SocketBuffers()
+    """Buffers that both ends ask for."""
 
 
 class UdpTransport(Model):
@@ -727,6 +747,7 @@ __all__ = [
     "CpuSpec",
     "DelayDistribution",
     "EthernetHubMedium",
+    "EveryLoss",
     "FlowSpec",
     "FqCodelQdisc",
     "GemodelLoss",
@@ -757,6 +778,7 @@ __all__ = [
     "RouterNode",
     "Scenario",
     "SfqQdisc",
+    "SocketBuffers",
     "StackProfile",
     "TbfQdisc",
     "TcpTransport",

@@ -8,7 +8,7 @@
 use crate::fault::{Fault, fault, refusal};
 use crate::kernel::Kernel;
 use dragstrip_scenario::{
-    Application, HtbSpec, LinkSpec, NetemSpec, NodeSpec, PfifoSpec, QdiscSpec, Scenario,
+    Application, HtbSpec, LinkSpec, LossModel, NetemSpec, NodeSpec, PfifoSpec, QdiscSpec, Scenario,
     StackProfile, Topology, Transport,
 };
 use serde::Serialize;
@@ -270,6 +270,16 @@ fn refuse(scenario: &Scenario, kernel: &Kernel) -> Result<(), Fault> {
                 link.qdisc.kind()
             );
             return refusal(format!("link {}: queue", link.name), "noqueue", expected);
+        }
+        let leaves = link.qdisc.classes();
+        let queues = leaves.iter().map(|class| &*class.child).chain([&link.qdisc]);
+        let inside = queues.filter_map(|queue| match queue {
+            QdiscSpec::Netem(netem) => Some(netem),
+            _ => None,
+        });
+        if inside.chain(&link.netem).any(|netem| matches!(netem.loss, LossModel::Every { .. })) {
+            let expected = "random or gemodel: a kernel's netem loses no packet by its number";
+            return refusal(format!("link {}: loss", link.name), "every", expected);
         }
         if let Some(medium) = &link.medium {
             let kind = serialized(&scenario.media.get(medium), Some("kind"));
@@ -542,6 +552,13 @@ mod tests {
             "link r-s: medium: r-s (ethernet_hub): none: a kernel has only links of its own"
         );
         scenario.links[1].medium = None;
+        let netem = NetemSpec::parse_text("loss every 100").unwrap();
+        scenario.links[1].netem = Some(Box::new(netem));
+        assert_eq!(
+            refusal(&scenario),
+            "link r-s: loss: every: random or gemodel: a kernel's netem loses no packet by its number"
+        );
+        scenario.links[1].netem = None;
         let NodeSpec::Host(host) = &mut scenario.nodes[0] else { panic!() };
         host.profile = StackProfile::Linux2638;
         assert_eq!(

@@ -206,7 +206,7 @@ fn one(form: &LinkForm, from: &str, to: &str, name: String, at: &str) -> Result<
 mod tests {
     use super::*;
     use dragstrip_scenario::QdiscSpec;
-    use dragstrip_scenario::StackProfile;
+    use dragstrip_scenario::{StackProfile, Transport};
     use serde_json::{Value, json};
 
     fn built(content: &Value) -> Result<Scenario, Problem> {
@@ -293,6 +293,44 @@ mod tests {
         let words = "netem delay 5ms 5ms loss 0.07% limit 1000000";
         let netem = scenario.links[4].netem.clone().unwrap();
         assert_eq!(QdiscSpec::Netem(netem), QdiscSpec::parse(words).unwrap());
+    }
+
+    #[test]
+    fn what_stands_ahead_of_the_bottleneck_is_on_every_senders_link() {
+        let ahead = |field: &str, words: &str| {
+            let path = json!({"rate": "10mbit", "rtt": "40ms", field: words, "loss": "1%"});
+            let scenario = built(&dumbbell(&json!({"path": path}))).unwrap();
+            let of = |name: &str| scenario.links.iter().find(|link| link.name == name).unwrap();
+            assert_eq!(of("s1-r").netem, of("s2-r").netem);
+            assert_eq!(of("r-s1").netem, None);
+            assert_ne!(of("r-d").netem, of("s1-r").netem);
+            QdiscSpec::Netem(of("s1-r").netem.clone().unwrap())
+        };
+        let parsed = |words: &str| QdiscSpec::parse(words).unwrap();
+        assert_eq!(ahead("ahead_loss", "0.5%"), parsed("netem loss 0.5% limit 1000000"));
+        assert_eq!(ahead("ahead_netem", "loss every 100"), parsed("netem loss every 100"));
+    }
+
+    #[test]
+    fn a_flow_asks_for_its_buffers() {
+        let flows = json!([{"cc": "cubic", "send_buffer": "64kb", "receive_buffer": "1mb"}, {"cc": "reno"}]);
+        let scenario = built(&dumbbell(&json!({"flows": flows}))).unwrap();
+        let socket = |flow: usize| match scenario.flows[flow].transport {
+            Transport::Tcp { socket, .. } => (socket.send_bytes, socket.receive_bytes),
+            Transport::Udp => panic!(),
+        };
+        assert_eq!([socket(0), socket(1)], [(Some(65_536), Some(1 << 20)), (None, None)]);
+        let udp = json!([{"application": {"kind": "constant_rate", "rate": "1mbit"}, "send_buffer": "1kb"}]);
+        assert_eq!(
+            built(&dumbbell(&json!({"flows": udp}))).unwrap_err().field,
+            "flows[0].send_buffer"
+        );
+        let bsd = json!({"*": {"profile": "freebsd-9"}});
+        let chosen = json!([{"cc": "reno", "receive_buffer": "64kb"}]);
+        let scenario = built(&dumbbell(&json!({"flows": chosen, "hosts": bsd}))).unwrap();
+        let problems = scenario.validate().unwrap_err();
+        let told = |field: &str| problems.iter().any(|problem| problem.field == field);
+        assert!(told("flows[0].transport.socket.receive_bytes"), "{problems:?}");
     }
 
     #[test]

@@ -41,6 +41,7 @@ pub(crate) fn dumbbell(
         nodes.push(router("w"));
     }
     nodes.extend(receivers.iter().map(|name| host(name)));
+    let ahead = ahead(path)?;
     let mut links = Vec::with_capacity(2 * (access.len() + receivers.len() + 1));
     for (index, own) in access.into_iter().enumerate() {
         let sender = format!("s{}", index + 1);
@@ -50,6 +51,7 @@ pub(crate) fn dumbbell(
             let holds = Holds { rate_bps: own.rate.map(|rate| rate.0), rtt_ns: farther.rtt_ns };
             there.qdisc = discipline(&queue_words(words, holds, &field)?, &field)?;
         }
+        there.netem.clone_from(&ahead);
         for mut link in [there, wire("r", &sender)] {
             link.rate_bps = own.rate.map(|rate| rate.0);
             link.delay_ns = own.delay.0;
@@ -180,6 +182,18 @@ fn mean_rate(form: &Map<String, Value>) -> Option<u64> {
     }
 }
 
+/// What happens on each sender's own link, ahead of the bottleneck's queue.
+fn ahead(path: &PathForm) -> Result<Option<Box<NetemSpec>>, Problem> {
+    if path.ahead_loss.0 > 0.0 && path.ahead_netem.is_none() {
+        let words = format!("loss {} {UNLIMITED}", percent(path.ahead_loss.0));
+        return emulation(Some(&words), "path.ahead_loss");
+    }
+    emulation(path.ahead_netem.as_deref(), "path.ahead_netem")
+}
+
+/// A queue of netem's in which nothing is dropped.
+const UNLIMITED: &str = "limit 1000000";
+
 /// netem's own words for loss and jitter; its queue is long enough never to drop by itself.
 fn impairment(path: &PathForm) -> Result<Option<Box<NetemSpec>>, Problem> {
     if path.netem.is_some() {
@@ -195,6 +209,6 @@ fn impairment(path: &PathForm) -> Result<Option<Box<NetemSpec>>, Problem> {
     if words.is_empty() {
         return Ok(None);
     }
-    words.push("limit 1000000".to_owned());
+    words.push(UNLIMITED.to_owned());
     emulation(Some(&words.join(" ")), "path.loss")
 }

@@ -4,7 +4,7 @@ use crate::parts::u32_of;
 use crate::problem;
 use crate::quantity::SizeText;
 use crate::types::{ApplicationForm, FlowForm};
-use dragstrip_scenario::{Application, FlowSpec, NodeSpec, Problem, Transport};
+use dragstrip_scenario::{Application, FlowSpec, NodeSpec, Problem, SocketBuffers, Transport};
 use std::collections::BTreeMap;
 
 /// Where the short form says nothing, flow i goes from sender i to receiver i, in turn; those that go the other way
@@ -38,9 +38,19 @@ pub(crate) fn flows(
             };
             let (near, far) =
                 if flow.reverse { (&receivers, &senders) } else { (&senders, &receivers) };
+            let socket = SocketBuffers {
+                send_bytes: flow.send_buffer.map(u32_of),
+                receive_bytes: flow.receive_buffer.map(u32_of),
+            };
             let transport = match &flow.cc {
-                None => Transport::Udp,
-                Some(cc) => Transport::Tcp { cc: cc.clone(), cc_options: flow.cc_options.clone() },
+                None if socket == SocketBuffers::default() => Transport::Udp,
+                None => {
+                    let field = format!("flows[{position}].{}", chosen(flow));
+                    return Err(problem(&field, "", "only on a flow with a cc, over TCP"));
+                }
+                Some(cc) => {
+                    Transport::Tcp { cc: cc.clone(), cc_options: flow.cc_options.clone(), socket }
+                }
             };
             made.push(FlowSpec {
                 label: labels.next().unwrap_or_default(),
@@ -54,6 +64,11 @@ pub(crate) fn flows(
         }
     }
     Ok(made)
+}
+
+/// The buffer that a flow chooses.
+fn chosen(flow: &FlowForm) -> &'static str {
+    if flow.send_buffer.is_some() { "send_buffer" } else { "receive_buffer" }
 }
 
 /// The given label or the algorithm, numbered where several flows would share it.

@@ -154,6 +154,10 @@ pub struct PathForm {
     #[serde(default)]
     pub netem: Option<String>,
     #[serde(default)]
+    pub ahead_loss: ShareText,
+    #[serde(default)]
+    pub ahead_netem: Option<String>,
+    #[serde(default)]
     pub up_rate: Option<RateText>,
     #[serde(default)]
     pub up_queue: Option<String>,
@@ -310,6 +314,10 @@ pub struct FlowForm {
     pub stop: Option<TimeText>,
     #[serde(default)]
     pub bytes: Option<SizeText>,
+    #[serde(default)]
+    pub send_buffer: Option<SizeText>,
+    #[serde(default)]
+    pub receive_buffer: Option<SizeText>,
     #[serde(default)]
     pub application: ApplicationForm,
 }

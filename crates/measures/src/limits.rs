@@ -29,7 +29,7 @@ impl Measured {
         let span = |from: i64, to: i64| (to - from).max(0);
         let spans = rows.iter().enumerate().map(|(at, &row)| {
             let span = if every_ack {
-                let next = rows.get(at + 1).map_or(flow.stop_ns, |next| times[*next]);
+                let next = rows.get(at + 1).map_or(flow.end_ns(window), |next| times[*next]);
                 // What was before the first ACK is the handshake's and the first flight's.
                 let from = if at == 0 { begin } else { times[row] };
                 span(from, next)

@@ -11,6 +11,8 @@ use std::sync::OnceLock;
 pub struct Window {
     /// Left out at the flow's start.
     pub after_ns: i64,
+    /// Its end, counted like `after_ns` from the flow's start; none: the flow's own.
+    pub until_ns: Option<i64>,
     /// Only samples with this state of the algorithm.
     pub state: Option<String>,
 }
@@ -39,6 +41,12 @@ pub struct Flow {
 }
 
 impl Flow {
+    /// When the window ends.
+    pub(crate) fn end_ns(&self, window: &Window) -> i64 {
+        let until = window.until_ns.map(|until| self.start_ns.saturating_add(until));
+        until.map_or(self.stop_ns, |until| until.min(self.stop_ns))
+    }
+
     /// From start to stop.
     #[must_use]
     pub fn duration_s(&self) -> f64 {
@@ -166,7 +174,8 @@ impl Measured {
         // A row of an interval table closes its interval: the interval must begin inside.
         let lead = if of == Of::Received { self.scenario.record.interval_ns as i64 } else { 0 };
         let first = flow.start_ns + window.after_ns + lead;
-        let inside = |row: &usize| (first..=flow.stop_ns).contains(&times[*row]);
+        let last = flow.end_ns(window);
+        let inside = |row: &usize| (first..=last).contains(&times[*row]);
         let rows = self.of_flow(of, place)?.iter().map(|row| *row as usize).filter(inside);
         match &window.state {
             Some(state) if of == Of::Samples => {

@@ -39,6 +39,8 @@ pub enum Figure {
     OfName(fn(&Measured, &str) -> Result<Vec<f64>, MissingColumn>),
     /// A figure of the flow at a place of the table `flows`.
     FlowFigure(fn(&Measured, usize, &Window) -> Result<Option<f64>, MissingColumn>),
+    /// A figure of the flow at a place of the table `flows`, of its whole life whatever the window.
+    WholeFlow(fn(&Measured, usize) -> Result<Option<f64>, MissingColumn>),
     /// A figure of the probe with a label, or of the queue of a link.
     NameFigure(fn(&Measured, &str) -> Result<Option<f64>, MissingColumn>),
     /// A figure of the run.
@@ -66,6 +68,12 @@ impl Measure {
     pub const fn is_series(&self) -> bool {
         matches!(self.figure, Figure::OfFlow(_) | Figure::OfName(_))
     }
+
+    /// Whether it is taken of a [`Window`] of a flow's life; the others are of all of it.
+    #[must_use]
+    pub const fn has_window(&self) -> bool {
+        matches!(self.figure, Figure::OfFlow(_) | Figure::FlowFigure(_))
+    }
 }
 
 const fn measure(
@@ -81,7 +89,7 @@ const fn measure(
 /// A figure that follows from a flow's row alone.
 macro_rules! of_row {
     ($figure:expr) => {
-        Figure::FlowFigure(|run, place, _| {
+        Figure::WholeFlow(|run, place| {
             let figure: fn(&Flow) -> Option<f64> = $figure;
             Ok(figure(&run.flows()[place]))
         })
@@ -102,7 +110,7 @@ pub const MEASURES: &[Measure] = &[
         "goodput_bps_steady",
         "bit/s",
         "the same without the first 5 s or 20 round trips (of the smallest RTT), whichever is longer",
-        Figure::FlowFigure(|run, place, _| run.steady_bps(place)),
+        Figure::WholeFlow(Measured::steady_bps),
     ),
     measure(
         Level::Flow,
@@ -187,7 +195,7 @@ pub const MEASURES: &[Measure] = &[
         "share",
         "1",
         "part of the new bytes of all flows that it competes with",
-        Figure::FlowFigure(|run, place, _| Ok(run.share(place))),
+        Figure::WholeFlow(|run, place| Ok(run.share(place))),
     ),
     measure(
         Level::Flow,

@@ -79,7 +79,7 @@ impl Measured {
         let flow = &self.flows()[place];
         let first = flow.start_ns + window.after_ns;
         let mut so_far = Vec::new();
-        for second in (first..=flow.stop_ns).step_by(THROUGHPUT_NS as usize) {
+        for second in (first..=flow.end_ns(window)).step_by(THROUGHPUT_NS as usize) {
             let behind = rows.partition_point(|row| times[*row] <= second);
             // What was taken at once at the flow's start belongs to its first second.
             let behind = if so_far.is_empty() && window.after_ns == 0 { 0 } else { behind };
@@ -96,7 +96,7 @@ impl Measured {
         place: usize,
         window: &Window,
     ) -> Result<Option<f64>, MissingColumn> {
-        if window.after_ns == 0 {
+        if window.after_ns == 0 && window.until_ns.is_none() {
             return Ok(Some(self.flows()[place].goodput_bps()));
         }
         let new = self.arrivals(&column::received::new_bytes, place, window)?;
@@ -107,7 +107,7 @@ impl Measured {
     /// Goodput without what counts as the flow's start.
     pub(crate) fn steady_bps(&self, place: usize) -> Result<Option<f64>, MissingColumn> {
         let after_ns = self.steady_after_ns(place)?;
-        self.goodput_bps(place, &Window { after_ns, state: None })
+        self.goodput_bps(place, &Window { after_ns, ..Window::default() })
     }
 
     /// What `steady` leaves out at the flow's start.

@@ -122,6 +122,7 @@ fn measure(run: &Measured, name: &str, place: usize) -> f64 {
             statistic.of(series(run, place, &window).expect("a series"))
         }
         (Figure::FlowFigure(figure), None) => figure(run, place, &window).expect("a figure"),
+        (Figure::WholeFlow(figure), None) => figure(run, place).expect("a figure"),
         (Figure::NameFigure(figure), None) => figure(run, "r-d").expect("a figure"),
         (Figure::OfName(series), Some(statistic)) => {
             statistic.of(series(run, "r-d").expect("a series"))

@@ -237,6 +237,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(parse_percent, module)?)?;
     module.add_class::<measures::PyMeasured>()?;
     module.add_function(wrap_pyfunction!(measures::measures, module)?)?;
+    module.add_function(wrap_pyfunction!(measures::has_window, module)?)?;
     module.add_function(wrap_pyfunction!(measures::measure_of, module)?)?;
     module.add_function(wrap_pyfunction!(measures::rates_bps, module)?)?;
     module.add_function(wrap_pyfunction!(measures::jain, module)?)?;

@@ -101,35 +101,37 @@ impl PyMeasured {
     }
 
     /// The values of a series as 64-bit floats.
-    #[pyo3(signature = (name, subject, after_ns, state))]
+    #[pyo3(signature = (name, subject, after_ns, until_ns, state))]
     fn series<'py>(
         &self,
         py: Python<'py>,
         name: &str,
         subject: &Bound<'_, PyAny>,
         after_ns: i64,
+        until_ns: Option<i64>,
         state: Option<String>,
     ) -> PyResult<Bound<'py, PyBytes>> {
         panic::caught(name, || {
             let measure = MEASURES.iter().find(|measure| measure.name == name);
             let figure = measure.ok_or_else(|| PyKeyError::new_err(name.to_owned()))?.figure;
-            let values = self.values(figure, subject, &Window { after_ns, state })?;
+            let values = self.values(figure, subject, &Window { after_ns, until_ns, state })?;
             Ok(PyBytes::new(py, &Data::Float(values).to_bytes()))
         })
     }
 
     /// A figure by its whole name; none where there is nothing to measure.
-    #[pyo3(signature = (name, subject, after_ns, state))]
+    #[pyo3(signature = (name, subject, after_ns, until_ns, state))]
     fn figure(
         &self,
         name: &str,
         subject: &Bound<'_, PyAny>,
         after_ns: i64,
+        until_ns: Option<i64>,
         state: Option<String>,
     ) -> PyResult<Option<f64>> {
         panic::caught(name, || {
             let found = find(name).ok_or_else(|| PyKeyError::new_err(name.to_owned()))?;
-            let window = Window { after_ns, state };
+            let window = Window { after_ns, until_ns, state };
             match found {
                 (measure, Some(statistic)) => {
                     Ok(statistic.of(self.values(measure.figure, subject, &window)?))
@@ -138,6 +140,9 @@ impl PyMeasured {
                     Figure::FlowFigure(figure) => {
                         let place = self.place(subject.extract()?)?;
                         figure(&self.0, place, &window).map_err(missing)
+                    }
+                    Figure::WholeFlow(figure) => {
+                        figure(&self.0, self.place(subject.extract()?)?).map_err(missing)
                     }
                     Figure::NameFigure(figure) => {
                         figure(&self.0, subject.extract()?).map_err(missing)
@@ -181,9 +186,10 @@ impl PyMeasured {
                 series(&self.0, self.place(subject.extract()?)?, window).map_err(missing)
             }
             Figure::OfName(series) => series(&self.0, subject.extract()?).map_err(missing),
-            Figure::FlowFigure(_) | Figure::NameFigure(_) | Figure::RunFigure(_) => {
-                Err(PyTypeError::new_err("a figure is no series"))
-            }
+            Figure::FlowFigure(_)
+            | Figure::WholeFlow(_)
+            | Figure::NameFigure(_)
+            | Figure::RunFigure(_) => Err(PyTypeError::new_err("a figure is no series")),
         }
     }
 }
@@ -237,6 +243,12 @@ pub fn measures() -> Vec<(&'static str, &'static str, &'static str, &'static str
         (m.name, m.level.name(), m.unit, m.meaning, m.is_series())
     };
     MEASURES.iter().map(row).collect()
+}
+
+/// Whether the measure that a claim calls `name` is taken of a part of a flow's life if one is named.
+#[pyfunction]
+pub fn has_window(name: &str) -> bool {
+    find(name).is_some_and(|(measure, _)| measure.has_window())
 }
 
 /// The name, without its statistic, of the measure that a claim calls `name`; none if there is no such measure.

@@ -2,7 +2,7 @@
 
 use crate::types::{
     Application, FlowSpec, GsoMode, HostSpec, LinkSpec, NodeSpec, ProbeSpec, Record, Scenario,
-    StackProfile, Transport,
+    SocketBuffers, StackProfile, Transport,
 };
 use dragstrip_qdisc::{PfifoSpec, QdiscSpec};
 use std::collections::BTreeMap;
@@ -39,7 +39,11 @@ pub(crate) fn flow(label: &str, cc: &str) -> FlowSpec {
         label: label.to_owned(),
         sender: "a".to_owned(),
         receiver: "b".to_owned(),
-        transport: Transport::Tcp { cc: cc.to_owned(), cc_options: BTreeMap::new() },
+        transport: Transport::Tcp {
+            cc: cc.to_owned(),
+            cc_options: BTreeMap::new(),
+            socket: SocketBuffers::default(),
+        },
         application: Application::Bulk { bytes: None },
         start_ns: 0,
         stop_ns: None,

@@ -30,6 +30,6 @@ pub use routing::{Hops, RouteError, Topology};
 pub use sysctl::{BufferSizes, Kind as SysctlKind, Support, Sysctl, Sysctls, sysctl_table};
 pub use types::{
     Application, CpuSpec, FlowSpec, GsoMode, HistorySpec, HostSpec, LinkSpec, NodeSpec, ProbeSpec,
-    Record, Route, Scenario, StackProfile, Transport,
+    Record, Route, Scenario, SocketBuffers, StackProfile, Transport,
 };
 pub use validate::PACKET_BYTES_MIN;

@@ -282,7 +282,7 @@ sysctls! {
     /// Largest receive buffer an application may ask for, bytes; the window scale allows for it.
     "net.core." rmem_max: u32 = 212_992, 2304..=i64::from(i32::MAX) => Modelled;
     /// Largest send buffer an application may ask for, bytes.
-    "net.core." wmem_max: u32 = 212_992, 4608..=i64::from(i32::MAX) => NoEffect("no application here asks for one");
+    "net.core." wmem_max: u32 = 212_992, 4608..=i64::from(i32::MAX) => Modelled;
 }
 
 /// Settings people try that are something else's business, or that the simulator lacks.

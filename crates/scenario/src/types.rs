@@ -271,9 +271,25 @@ pub enum Transport {
         /// Its module parameters.
         #[serde(default)]
         cc_options: BTreeMap<String, f64>,
+        /// Buffers that both ends ask for.
+        #[serde(default)]
+        socket: SocketBuffers,
     },
     /// UDP.
     Udp,
+}
+
+/// What an application asks for by setsockopt(2) before it connects or listens, as `iperf3 -w` does at both ends. A Linux doubles
+/// it, after cutting it to `net.core.wmem_max` or `rmem_max`, and no longer tunes that buffer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SocketBuffers {
+    /// `SO_SNDBUF`; none: the kernel tunes the buffer (`tcp_wmem`).
+    #[serde(default)]
+    pub send_bytes: Option<u32>,
+    /// `SO_RCVBUF`; none: the kernel tunes the buffer (`tcp_rmem`).
+    #[serde(default)]
+    pub receive_bytes: Option<u32>,
 }
 
 /// What the sending application does.

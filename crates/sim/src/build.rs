@@ -19,7 +19,7 @@ use dragstrip_link::{Ring, Transmitter, Wire};
 use dragstrip_qdisc::{ComputedFifo, Configuration as _, Discipline, Streams};
 use dragstrip_recording::Writer;
 use dragstrip_scenario::{
-    Application, FlowSpec, NodeSpec, QdiscSpec, Scenario, Topology, Transport,
+    Application, FlowSpec, NodeSpec, QdiscSpec, Scenario, SocketBuffers, Topology, Transport,
 };
 use dragstrip_tcp::{Endpoint, Role, Settings};
 use dragstrip_units::{Duration, Instant, Rate, Stream};
@@ -184,7 +184,7 @@ fn algorithm(
     side: &str,
     field: &str,
 ) -> Result<Algorithm, SetupError> {
-    let Transport::Tcp { cc, cc_options } = &flow.transport else {
+    let Transport::Tcp { cc, cc_options, .. } = &flow.transport else {
         return Algorithm::new("reno", &BTreeMap::new(), rules, Stream::named(seed, "unused"))
             .map_err(|_| problem(field, "reno is registered"));
     };
@@ -199,6 +199,19 @@ fn algorithm(
             format!("{algorithm} expects {expected}"),
         ),
     })
+}
+
+/// The settings of a socket whose buffers the application has chosen.
+fn with_buffers(settings: Settings, socket: SocketBuffers) -> Settings {
+    let SocketBuffers { send_bytes, receive_bytes } = socket;
+    let settings = match send_bytes {
+        Some(asked) => settings.with_send_buffer(u64::from(asked)),
+        None => settings,
+    };
+    match receive_bytes {
+        Some(asked) => settings.with_receive_buffer(u64::from(asked)),
+        None => settings,
+    }
 }
 
 /// Builds the world.
@@ -385,7 +398,7 @@ fn build_flows(
                 let first_hop = ports.add((from, to), target, &name("server"), &field)?;
                 FlowKind::Udp { first_hop }
             }
-            Transport::Tcp { .. } => {
+            Transport::Tcp { socket, .. } => {
                 let client = sockets.len() as u32;
                 let server = client + 1;
                 let target = Target::Endpoint(server);
@@ -403,6 +416,9 @@ fn build_flows(
                     if matches!(spec.application, Application::Tunnel { .. }) {
                         // VTUN and ssh set TCP_NODELAY.
                         Arc::make_mut(&mut settings).nodelay = true;
+                    }
+                    if *socket != SocketBuffers::default() {
+                        settings = Arc::new(with_buffers(Settings::clone(&settings), *socket));
                     }
                     let cc =
                         algorithm(spec, &settings.profile.congestion, scenario.seed, name, &field)?;

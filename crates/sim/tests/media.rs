@@ -1,7 +1,8 @@
 //! TCP over media that stations share: what comes out of them, and that nothing gets lost inside.
 
 use dragstrip_scenario::{
-    Application, LinkSpec, MediumSpec, NodeSpec, PfifoSpec, QdiscSpec, Scenario, Transport,
+    Application, LinkSpec, MediumSpec, NodeSpec, PfifoSpec, QdiscSpec, Scenario, SocketBuffers,
+    Transport,
 };
 use dragstrip_sim::audit::audit;
 use dragstrip_sim::{Column, Data};
@@ -138,6 +139,7 @@ fn a_modem_carries_what_headers_and_blocks_leave() {
         scenario.flows[0].transport = Transport::Tcp {
             cc: "fixed".to_owned(),
             cc_options: [("window".to_owned(), window)].into(),
+            socket: SocketBuffers::default(),
         };
         let found = goodput(&scenario) * 1e6 / 8.0;
         // The RTT is a second longer than the handshake's: some segments are sent twice before TCP knows.
@@ -258,8 +260,11 @@ fn a_tunnel_hides_losses_and_keeps_order() {
     let netem = r#"{"limit_packets": 1000, "loss": {"model": "random", "probability": 0.02}}"#;
     scenario.links[6].netem = Some(serde_json::from_str(netem).expect(netem));
     // The inner window never fills the tunnel's queue.
-    scenario.flows[0].transport =
-        Transport::Tcp { cc: "fixed".to_owned(), cc_options: [("window".to_owned(), 8.0)].into() };
+    scenario.flows[0].transport = Transport::Tcp {
+        cc: "fixed".to_owned(),
+        cc_options: [("window".to_owned(), 8.0)].into(),
+        socket: SocketBuffers::default(),
+    };
     let (recording, books) = audit(&scenario).expect("a valid scenario");
     let flows = recording.tables.iter().find(|table| table.name == "flows").expect("flows");
     let retransmits = flows.columns.iter().find(|column| column.name == "retransmits");

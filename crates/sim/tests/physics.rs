@@ -2,7 +2,8 @@
 
 use dragstrip_scenario::{
     Application, BfifoSpec, FlowSpec, FqCodelSpec, HistorySpec, HtbSpec, LinkSpec, LossModel,
-    NetemSpec, NodeSpec, PfifoSpec, QdiscSpec, Scenario, SfqSpec, StackProfile,
+    NetemSpec, NodeSpec, PfifoSpec, QdiscSpec, Scenario, SfqSpec, SocketBuffers, StackProfile,
+    Transport,
 };
 use dragstrip_sim::{Column, Data, Recording};
 use dragstrip_testkit::path::{datagrams, dumbbell, flow, link, ping};
@@ -318,6 +319,62 @@ fn every_impairment_draws_for_itself() {
     for lost in numbers(&recording, "flows", "datagrams_lost") {
         assert!((150..250).contains(lost), "{lost} of 2000");
     }
+}
+
+/// Every hundredth packet, by count: neither more nor fewer.
+#[test]
+fn a_periodic_loss_takes_every_hundredth() {
+    let mut scenario = dumbbell(1, link("r", "d"), 10 * MS, 20);
+    let access = scenario.links.iter_mut().find(|link| link.from == "s0").expect("its link");
+    let loss = LossModel::Every { packets: 100 };
+    access.netem = Some(NetemSpec { loss, ..NetemSpec::default() }.into());
+    scenario.flows.push(datagrams("s0", "d", 800_000, 1_000));
+    let recording = run(&scenario);
+    assert_eq!(numbers(&recording, "flows", "datagrams_lost"), [20]);
+    assert!(!scenario.draws());
+}
+
+// ---- what applications ask for ----
+
+/// Bits in 20 s over 100 Mbit/s and a round trip of 50 ms of a flow whose ends ask for these buffers.
+fn asked(send: Option<u32>, receive: Option<u32>, sysctl: &[(&str, &str)]) -> f64 {
+    let bottleneck = LinkSpec { rate_bps: Some(100_000_000), ..link("r", "d") };
+    let mut scenario = dumbbell(1, bottleneck, 50 * MS, 20);
+    scenario.flows.push(flow("s0", "d", "cubic"));
+    let Transport::Tcp { socket, .. } = &mut scenario.flows[0].transport else { panic!() };
+    *socket = SocketBuffers { send_bytes: send, receive_bytes: receive };
+    for node in &mut scenario.nodes {
+        if let NodeSpec::Host(host) = node {
+            host.sysctl.extend(sysctl.iter().map(|(key, value)| ((*key).into(), (*value).into())));
+        }
+    }
+    numbers(&run(&scenario), "flows", "bytes_received")[0] as f64 * 8.0
+}
+
+/// A chosen receive buffer is doubled, half of it is offered once a round trip, and it never grows.
+#[test]
+fn a_receive_buffer_that_is_asked_for_limits_the_flow() {
+    let rate = asked(None, Some(65_536), &[]) / 20.0;
+    // The window is a segment (of memory) short of the 64 KiB, and rounded; slow start takes half a second.
+    within(rate, 65_536.0 * 8.0 / 0.05, 0.06);
+    // Twice the 208 KiB that are granted at most, whatever is asked for ...
+    let most = asked(None, Some(10_000_000), &[]);
+    within(most, asked(None, Some(212_992), &[]), 1e-9);
+    assert!(most < asked(None, None, &[]) * 0.5, "untuned, the window does not grow");
+    // ... and more where the host grants it.
+    assert!(asked(None, Some(10_000_000), &[("net.core.rmem_max", "10000000")]) > 1.5 * most);
+}
+
+/// A chosen send buffer, doubled, holds what is unacknowledged with its overhead; a writer sleeps until a third of it is free.
+#[test]
+fn a_send_buffer_that_is_asked_for_limits_the_flow() {
+    let rate = asked(Some(65_536), None, &[]) / 20.0;
+    let whole = 131_072.0 * 8.0 / 0.05;
+    assert!((0.3..1.0).contains(&(rate / whole)), "{rate}, all of the buffer would be {whole}");
+    let most = asked(Some(10_000_000), None, &[]);
+    within(most, asked(Some(212_992), None, &[]), 1e-9);
+    assert!(most < asked(None, None, &[]) * 0.7);
+    assert!(asked(Some(10_000_000), None, &[("net.core.wmem_max", "10000000")]) > 1.4 * most);
 }
 
 // ---- bytes ----

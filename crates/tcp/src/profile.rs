@@ -119,6 +119,10 @@ pub struct BsdSettings {
     pub receive_step: u64,
 }
 
+/// `SOCK_MIN_SNDBUF` and `SOCK_MIN_RCVBUF`: memory of two small segments, and of one (x86-64).
+const SNDBUF_MIN: u64 = 4608;
+const RCVBUF_MIN: u64 = 2304;
+
 /// The settings of one host's TCP.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
@@ -156,6 +160,10 @@ pub struct Settings {
     pub wmem: [u64; 3],
     /// `net.core.rmem_max`, bytes: widens the window scale.
     pub core_rmem_max: u64,
+    /// `net.core.wmem_max`, bytes: the most that `SO_SNDBUF` asks for.
+    pub core_wmem_max: u64,
+    /// The application has set `SO_RCVBUF`: `rmem[1]` is the buffer and stays (`SOCK_RCVBUF_LOCK`).
+    pub receive_locked: bool,
     /// `tcp_recovery` bit 0: RACK loss detection.
     pub rack: bool,
     /// `tcp_recovery` bit 1: the reordering window does not adapt.
@@ -211,6 +219,23 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// `SO_SNDBUF` (sock_setsockopt): twice what is asked for, as far as `wmem_max` and not below a minimum; it stays
+    /// (`SOCK_SNDBUF_LOCK`).
+    #[must_use]
+    pub fn with_send_buffer(mut self, asked: u64) -> Self {
+        self.wmem = [self.wmem[0]; 3].map(|_| (2 * asked.min(self.core_wmem_max)).max(SNDBUF_MIN));
+        self
+    }
+
+    /// `SO_RCVBUF` (`__sock_set_rcvbuf`): likewise, with `rmem_max`.
+    #[must_use]
+    pub fn with_receive_buffer(mut self, asked: u64) -> Self {
+        self.rmem[1] = (2 * asked.min(self.core_rmem_max)).max(RCVBUF_MIN);
+        self.moderate_rcvbuf = false;
+        self.receive_locked = true;
+        self
+    }
+
     /// `TCP_TIMEOUT_MIN_US`: what probe and reordering timers have on top, before rounding up to ticks.
     pub(crate) fn timeout_min_us(&self) -> u64 {
         if self.profile.two_ticks_on_top { 2_000_000 / u64::from(self.hz) } else { 2_000 }

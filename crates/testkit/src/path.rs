@@ -2,7 +2,7 @@
 
 use dragstrip_scenario::{
     Application, FlowSpec, GsoMode, HostSpec, LinkSpec, NodeSpec, ProbeSpec, QdiscSpec, Record,
-    Scenario, StackProfile, Transport,
+    Scenario, SocketBuffers, StackProfile, Transport,
 };
 use std::collections::BTreeMap;
 
@@ -50,7 +50,11 @@ pub fn flow(sender: &str, receiver: &str, cc: &str) -> FlowSpec {
         label: format!("{sender}-{cc}"),
         sender: sender.to_owned(),
         receiver: receiver.to_owned(),
-        transport: Transport::Tcp { cc: cc.to_owned(), cc_options: BTreeMap::new() },
+        transport: Transport::Tcp {
+            cc: cc.to_owned(),
+            cc_options: BTreeMap::new(),
+            socket: SocketBuffers::default(),
+        },
         application: Application::Bulk { bytes: None },
         start_ns: 0,
         stop_ns: None,

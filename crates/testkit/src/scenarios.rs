@@ -6,7 +6,7 @@ use crate::path;
 use crate::traffic::{flow, host};
 use dragstrip_scenario::{
     Application, FlowSpec, GsoMode, HostSpec, LinkSpec, MediumSpec, NodeSpec, ProbeSpec, Record,
-    Scenario, StackProfile, Transport,
+    Scenario, SocketBuffers, StackProfile, Transport,
 };
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -139,9 +139,10 @@ pub fn on_stack(scenario: &Scenario, profile: StackProfile, ccs: &[&str]) -> Sce
         }
     }
     for (index, flow) in old.flows.iter_mut().enumerate() {
-        if let Transport::Tcp { cc, cc_options } = &mut flow.transport {
+        if let Transport::Tcp { cc, cc_options, socket } = &mut flow.transport {
             ccs[index % ccs.len()].clone_into(cc);
             cc_options.clear();
+            *socket = SocketBuffers::default();
         }
     }
     old

@@ -2,7 +2,7 @@
 
 use crate::links::rate_bps;
 use dragstrip_scenario::{
-    Application, CpuSpec, FlowSpec, GsoMode, HostSpec, StackProfile, Transport,
+    Application, CpuSpec, FlowSpec, GsoMode, HostSpec, SocketBuffers, StackProfile, Transport,
 };
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -88,8 +88,11 @@ fn application() -> impl Strategy<Value = Application> {
 
 fn transport() -> impl Strategy<Value = Transport> {
     let names = ["reno", "cubic", "vegas", "cdg", "cdg-freebsd", "bbr", "exp", "fixed"];
-    select(names.to_vec())
-        .prop_map(|cc| Transport::Tcp { cc: cc.to_owned(), cc_options: BTreeMap::new() })
+    select(names.to_vec()).prop_map(|cc| Transport::Tcp {
+        cc: cc.to_owned(),
+        cc_options: BTreeMap::new(),
+        socket: SocketBuffers::default(),
+    })
 }
 
 /// A flow between hosts that are still to be chosen: by these two numbers.

@@ -144,6 +144,10 @@ def without_a_kernel(
         if qdisc["kind"] == "htb" and qdisc["leaf"]["kind"] == "noqueue":
             expected = "a queue, such as pfifo limit 1000: the kernel's htb holds packets in one"
             found.append(Refusal(f"{where}: queue", "noqueue", expected))
+        netem = (link.get("netem"), qdisc, qdisc.get("leaf"))
+        if any((spec or {}).get("loss", {}).get("model") == "every" for spec in netem):
+            expected = "random or gemodel: a kernel's netem loses no packet by its number"
+            found.append(Refusal(f"{where}: loss", "every", expected))
         if medium is not None:
             kind = scenario.get("media", {}).get(medium, {}).get("kind", "unknown")
             expected = "none: a kernel has only links of its own"

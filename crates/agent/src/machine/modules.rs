@@ -92,7 +92,7 @@ pub fn refuse_options(scenario: &Scenario) -> Result<(), Fault> {
 fn options(scenario: &Scenario) -> impl Iterator<Item = (&str, &str, &str, f64)> {
     scenario.flows.iter().flat_map(|flow| {
         let set = match &flow.transport {
-            Transport::Tcp { cc, cc_options } => Some((cc, cc_options)),
+            Transport::Tcp { cc, cc_options, .. } => Some((cc, cc_options)),
             Transport::Udp => None,
         };
         set.into_iter().flat_map(move |(cc, all)| {

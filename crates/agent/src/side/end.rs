@@ -8,7 +8,7 @@ use crate::fault::{Fault, fault};
 use crate::plan::Plan;
 use crate::sys;
 use dragstrip_recording::{ReceivedRow, Writer};
-use dragstrip_scenario::{Application, FlowSpec, Record, Transport};
+use dragstrip_scenario::{Application, FlowSpec, Record, SocketBuffers, Transport};
 use std::net::Ipv4Addr;
 use std::os::fd::OwnedFd;
 
@@ -157,6 +157,15 @@ impl<'a> End<'a> {
         let found = String::from_utf8_lossy(&found[..length]);
         if found.trim_end_matches('\0') != name {
             return fault(format!("flow {}: the kernel uses {found}, not {name}", self.spec.label));
+        }
+        if let Transport::Tcp { socket: SocketBuffers { send_bytes, receive_bytes }, .. } =
+            self.spec.transport
+        {
+            for (name, bytes) in [(libc::SO_SNDBUF, send_bytes), (libc::SO_RCVBUF, receive_bytes)] {
+                let Some(bytes) = bytes else { continue };
+                let bytes = i32::try_from(bytes).unwrap_or(i32::MAX);
+                sys::set_option(&socket, libc::SOL_SOCKET, name, &bytes, "socket buffer")?;
+            }
         }
         Ok(socket)
     }

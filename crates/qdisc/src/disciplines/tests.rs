@@ -147,13 +147,15 @@ fn netem_delays() {
 }
 
 #[test]
-fn netem_loses_in_three_ways() {
+fn netem_loses_in_four_ways() {
     let loss = |text| NetemSpec::parse_text(text).unwrap().loss;
     let random = |probability, correlation| LossModel::Random { probability, correlation };
     assert_eq!(loss("loss 5%"), random(0.05, 0.0));
     assert_eq!(loss("loss 5% 25%"), random(0.05, 0.25));
     assert_eq!(loss("loss random 1"), random(0.01, 0.0));
     assert_eq!(loss("loss 0%"), LossModel::None);
+    assert_eq!(loss("loss every 100 limit 7"), LossModel::Every { packets: 100 });
+    NetemSpec::parse_text("loss every 1%").unwrap_err();
     assert_eq!(
         loss("loss gemodel 1%"),
         LossModel::Gemodel { p: 0.01, r: 0.99, one_minus_h: 1.0, one_minus_k: 0.0 }

@@ -2,7 +2,8 @@
 
 use crate::media::MediumSpec;
 use crate::types::{
-    Application, CpuSpec, GsoMode, HistorySpec, NodeSpec, Route, Scenario, StackProfile, Transport,
+    Application, CpuSpec, GsoMode, HistorySpec, NodeSpec, Route, Scenario, SocketBuffers,
+    StackProfile, Transport,
 };
 use crate::{DURATION_MAX_NS, HostSpec, Problem, fixture};
 use dragstrip_qdisc::{BfifoSpec, LossModel, NetemSpec, PfifoSpec, QdiscSpec};
@@ -226,12 +227,20 @@ fn a_history_belongs_to_hosts_that_have_one() {
 
 #[test]
 fn an_unknown_algorithm_gets_the_nearest_one() {
-    let cc = |name: &str| Transport::Tcp { cc: name.to_owned(), cc_options: BTreeMap::new() };
+    let cc = |name: &str| Transport::Tcp {
+        cc: name.to_owned(),
+        cc_options: BTreeMap::new(),
+        socket: SocketBuffers::default(),
+    };
     let expected = wrong("flows[0].transport.cc", |s| s.flows[0].transport = cc("rono"));
     assert!(expected.ends_with("did you mean \"reno\"?"), "{expected}");
     let options = BTreeMap::from([("beta".to_owned(), 3.0)]);
     wrong("flows[0].transport.cc_options.beta", |s| {
-        s.flows[0].transport = Transport::Tcp { cc: "reno".to_owned(), cc_options: options };
+        s.flows[0].transport = Transport::Tcp {
+            cc: "reno".to_owned(),
+            cc_options: options,
+            socket: SocketBuffers::default(),
+        };
     });
 }
 
@@ -406,7 +415,11 @@ fn the_recording_interval_is_not_zero() {
 fn all_problems_are_reported_at_once() {
     let found = problems(|s| {
         s.links[1].rate_bps = Some(0);
-        s.flows[0].transport = Transport::Tcp { cc: "x".to_owned(), cc_options: BTreeMap::new() };
+        s.flows[0].transport = Transport::Tcp {
+            cc: "x".to_owned(),
+            cc_options: BTreeMap::new(),
+            socket: SocketBuffers::default(),
+        };
         s.probes[0].interval_ns = 0;
     });
     let fields: Vec<&str> = found.iter().map(|problem| problem.field.as_str()).collect();

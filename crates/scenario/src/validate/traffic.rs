@@ -1,8 +1,9 @@
 //! Flows and probes, each on its own.
 
 use crate::routing::Topology;
-use crate::types::{Application, FlowSpec, ProbeSpec, Scenario, Transport};
+use crate::types::{Application, FlowSpec, ProbeSpec, Scenario, SocketBuffers, Transport};
 use dragstrip_cc::UnknownAlgorithm;
+use dragstrip_tcp::profiles::Sysctls;
 use dragstrip_units::{DURATION_MAX_NS, Duration, Report, tc};
 use std::collections::BTreeMap;
 
@@ -56,7 +57,7 @@ fn check_flow(
         report.at_most(format!("{at}.stop_ns"), *stop, DURATION_MAX_NS);
     }
     match transport {
-        Transport::Tcp { cc, cc_options } => {
+        Transport::Tcp { cc, cc_options, socket } => {
             check_algorithm(cc, cc_options, &format!("{at}.transport"), report);
             let both = matches!(
                 application,
@@ -64,6 +65,8 @@ fn check_flow(
             );
             let sending = if both { vec![sender, receiver] } else { vec![sender] };
             check_kernel_has(scenario, cc, &sending, topology, &format!("{at}.transport"), report);
+            let ends = [sender, receiver];
+            check_buffers(scenario, *socket, &ends, topology, &format!("{at}.transport"), report);
         }
         Transport::Udp => {}
     }
@@ -140,6 +143,34 @@ fn check_kernel_has(
     {
         let expected = format!("one of {} on a host of profile {profile}", known.join(", "));
         report.add(format!("{at}.cc"), format!("{cc:?}"), expected);
+    }
+}
+
+/// Buffers that applications choose are known of Linux only.
+fn check_buffers(
+    scenario: &Scenario,
+    socket: SocketBuffers,
+    hosts: &[&String],
+    topology: &Topology,
+    at: &str,
+    report: &mut Report,
+) {
+    let SocketBuffers { send_bytes, receive_bytes } = socket;
+    let other = |name: &&String| {
+        let host = topology.node(name).and_then(|index| scenario.nodes[index].host())?;
+        matches!(host.profile.row().sysctls, Sysctls::Freebsd).then(|| host.profile.name())
+    };
+    for (field, bytes) in [("send_bytes", send_bytes), ("receive_bytes", receive_bytes)] {
+        let Some(bytes) = bytes else { continue };
+        let field = format!("{at}.socket.{field}");
+        report.at_least(field.clone(), bytes, 1);
+        if let Some(profile) = hosts.iter().find_map(other) {
+            report.add(
+                field,
+                bytes,
+                format!("none on a host of profile {profile}: use its sysctls"),
+            );
+        }
     }
 }
 

@@ -89,6 +89,8 @@ impl Settings {
             rmem: [0, 65_536, 262_144],
             wmem: [0, 32_768, 262_144],
             core_rmem_max: 2_097_152,
+            core_wmem_max: 2_097_152,
+            receive_locked: false,
             rack: false,
             tail_loss_probe: false,
             frto: false,

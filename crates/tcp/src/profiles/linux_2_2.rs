@@ -82,6 +82,8 @@ impl Settings {
             rmem: [4096, 65_535, 65_535],
             wmem: [4096, 65_535, 65_535],
             core_rmem_max: 65_535,
+            core_wmem_max: 65_535,
+            receive_locked: false,
             rack: false,
             tail_loss_probe: false,
             frto: false,

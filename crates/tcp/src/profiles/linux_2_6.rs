@@ -103,6 +103,8 @@ impl Settings {
             rmem: [4096, 87_380, 4_194_304],
             wmem: [4096, 16_384, 4_194_304],
             core_rmem_max: 131_071,
+            core_wmem_max: 131_071,
+            receive_locked: false,
             rack: false,
             tail_loss_probe: false,
             adv_win_scale: 2,

@@ -99,6 +99,8 @@ impl Settings {
             rmem: [4096, 131_072, 6_291_456],
             wmem: [4096, 16_384, 4_194_304],
             core_rmem_max: 212_992,
+            core_wmem_max: 212_992,
+            receive_locked: false,
             rack: true,
             rack_static_window: false,
             rack_no_dupthresh: false,

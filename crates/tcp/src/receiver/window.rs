@@ -114,6 +114,8 @@ impl WindowOffer {
             mss: u64::from(settings.mss()),
         };
         let rcvbuf = match tuning.tuning {
+            // tcp_fixup_rcvbuf leaves alone what an application has chosen.
+            _ if settings.receive_locked => settings.rmem[1],
             ReceiveTuning::Headroom | ReceiveTuning::Twice => {
                 let tuned = if tuning.moderate { 4 } else { 1 };
                 let room = settings.profile.initial_room * tuned * tuning.segment_memory();
@@ -125,7 +127,9 @@ impl WindowOffer {
         };
         let full = tuning.window_from_space(rcvbuf);
         let initial = tuning.initial(full, tuning.mss);
-        let space = tuning.rmem_max.max(tuning.core_rmem_max);
+        // tcp_connect_init, tcp_openreq_init_rwin: a chosen buffer is the most that there will be.
+        let least = if settings.receive_locked { full } else { u64::MAX };
+        let space = tuning.rmem_max.max(tuning.core_rmem_max).min(least);
         let scale = if settings.window_scaling {
             (space.max(1).ilog2().saturating_sub(15)).min(14)
         } else {

@@ -89,6 +89,11 @@ pub enum Loss {
         /// Loss in the good state.
         one_minus_k: f64,
     },
+    /// Every so many-th packet (no model of netem's).
+    Every {
+        /// Of which the last is lost.
+        packets: u32,
+    },
     /// Four states (tc: `loss state P13 P31 P32 P23 P14`): 1 received in a gap, 2 received in a
     /// burst, 3 lost in a burst, 4 lost alone in a gap.
     FourState {
@@ -120,6 +125,7 @@ pub(super) enum LossProcess {
     None,
     Random(Chance),
     GilbertElliott { to_bad: u32, to_good: u32, loss_bad: u32, loss_good: u32, bad: bool },
+    Every { packets: u32, left: u32 },
     FourState { p13: u32, p31: u32, p32: u32, p23: u32, p14: u32, period: Period },
 }
 
@@ -137,6 +143,7 @@ impl LossProcess {
                 loss_good: encode(one_minus_k),
                 bad: false,
             },
+            Loss::Every { packets } => Self::Every { packets, left: packets },
             Loss::FourState { p13, p31, p32, p23, p14 } => Self::FourState {
                 p13: encode(p13),
                 p31: encode(p31),
@@ -158,6 +165,14 @@ impl LossProcess {
                 let (leave, loss) = if *bad { (to_good, loss_bad) } else { (to_bad, loss_good) };
                 *bad ^= stream.next_u32() < leave;
                 stream.next_u32() < loss
+            }
+            Self::Every { packets, left } => {
+                *left = left.saturating_sub(1);
+                let lost = *left == 0;
+                if lost {
+                    *left = *packets;
+                }
+                lost
             }
             &mut Self::FourState { p13, p31, p32, p23, p14, ref mut period } => {
                 let draw = u64::from(stream.next_u32());
@@ -247,6 +262,14 @@ mod tests {
     fn gilbert_draws_the_loss_before_the_transition() {
         let always = Loss::GilbertElliott { p: 1.0, r: 1.0, one_minus_h: 1.0, one_minus_k: 0.0 };
         assert_eq!(lost(always)[..4], [false, true, false, true]);
+    }
+
+    #[test]
+    fn every_fourth_is_lost() {
+        let found = lost(Loss::Every { packets: 4 });
+        assert_eq!(found[..9], [false, false, false, true, false, false, false, true, false]);
+        assert_eq!(found.iter().filter(|&&lost| lost).count() as u32, DRAWS / 4);
+        assert!(lost(Loss::Every { packets: 1 }).iter().all(|&lost| lost));
     }
 
     #[test]

@@ -97,6 +97,11 @@ pub enum LossModel {
         /// Loss in the good state (tc's 1-k).
         one_minus_k: f64,
     },
+    /// Every so many-th packet, counted from the first. A kernel's netem has no such model: only the simulator runs it.
+    Every {
+        /// Of which the last is lost.
+        packets: u32,
+    },
 }
 
 impl Default for NetemSpec {
@@ -194,6 +199,7 @@ impl Configuration for NetemSpec {
     const GRAMMAR: &'static str = "\
 - `delay TIME [JITTER [CORRELATION]]`, `distribution uniform|normal|pareto|paretonormal`
 - `loss P [CORRELATION]`, `loss random P [CORRELATION]`, `loss gemodel P [R [1-H [1-K]]]`, `ecn`
+- `loss every PACKETS`: the last of each so many, which tc has not; the vm engine refuses it
 - `duplicate P [CORRELATION]`, `corrupt P`, `reorder P [CORRELATION]`, `gap N`
 - `limit PACKETS`, `rate RATE`
 ";
@@ -337,7 +343,7 @@ impl Configuration for NetemSpec {
                 || self.gap > 0
                 || self.reorder > 0.0,
             draws: self.jitter_ns > 0
-                || self.loss != LossModel::None
+                || !matches!(self.loss, LossModel::None | LossModel::Every { .. })
                 || [self.duplicate, self.corrupt, self.reorder].iter().any(|chance| *chance > 0.0),
             ..Facts::queue(Buffer::packets(self.limit_packets))
         }
@@ -358,6 +364,7 @@ impl Configuration for NetemSpec {
                 LossModel::Gemodel { p, r, one_minus_h, one_minus_k } => {
                     Loss::GilbertElliott { p, r, one_minus_h, one_minus_k }
                 }
+                LossModel::Every { packets } => Loss::Every { packets },
             },
             ecn: self.ecn,
             duplicate: self.duplicate,
@@ -375,7 +382,7 @@ impl Configuration for NetemSpec {
     fn options(&self) -> Option<Vec<u8>> {
         let share = netlink::share;
         let (random, loss_correlation) = match self.loss {
-            LossModel::None | LossModel::Gemodel { .. } => (0.0, 0.0),
+            LossModel::None | LossModel::Gemodel { .. } | LossModel::Every { .. } => (0.0, 0.0),
             LossModel::Random { probability, correlation } => (probability, correlation),
         };
         // With reordering and no gap, tc sets the gap to 1.
@@ -482,6 +489,7 @@ impl LossModel {
                 let shares = [p, r, one_minus_h, one_minus_k].map(format_percent);
                 Some(format!("gemodel {}", shares.join(" ")))
             }
+            Self::Every { packets } => Some(format!("every {packets}")),
         }
     }
 
@@ -499,6 +507,7 @@ impl LossModel {
                     report.share(format!("{at}.{field}"), *share);
                 }
             }
+            Self::Every { packets } => report.at_least(format!("{at}.packets"), *packets, 1),
         }
     }
 
@@ -514,6 +523,7 @@ impl LossModel {
             2 => (scope.choose(0.0..=1.0, 0.0..0.2), scope.share(0.9)).prop_map(
                 |(probability, correlation)| Self::Random { probability, correlation }
             ),
+            1 => (1..2000_u32).prop_map(|packets| Self::Every { packets }),
             1 => bursts.prop_map(|(p, r, one_minus_h, one_minus_k)| {
                 Self::Gemodel { p, r, one_minus_h, one_minus_k }
             }),
@@ -540,9 +550,9 @@ fn shape(text: &str) -> Result<DelayDistribution, ParseError> {
     }
 }
 
-/// `loss P [CORR]`, `loss random P [CORR]` or `loss gemodel P [R [1-H [1-K]]]`.
+/// `loss P [CORR]`, `loss random P [CORR]`, `loss every PACKETS` or `loss gemodel P [R [1-H [1-K]]]`.
 fn loss(words: &mut Words<'_>, word: &str) -> Result<LossModel, Problem> {
-    const MODELS: &[&str] = &["random", "gemodel"];
+    const MODELS: &[&str] = &["random", "gemodel", "every"];
     match words.peek() {
         Some("gemodel") => {
             words.next();
@@ -551,6 +561,10 @@ fn loss(words: &mut Words<'_>, word: &str) -> Result<LossModel, Problem> {
             let one_minus_h = words.share_or("gemodel", 1.0)?;
             let one_minus_k = words.share_or("gemodel", 0.0)?;
             return Ok(LossModel::Gemodel { p, r, one_minus_h, one_minus_k });
+        }
+        Some("every") => {
+            words.next();
+            return Ok(LossModel::Every { packets: words.whole("every")? });
         }
         Some("random") => {
             words.next();
