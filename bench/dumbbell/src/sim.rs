@@ -4,7 +4,7 @@ use crate::options::{Layout, MSS_BYTES, Options, Recording as What};
 use crate::usage;
 use dragstrip_scenario::{
     Application, FlowSpec, GsoMode, HostSpec, LinkSpec, NodeSpec, PfifoSpec, QdiscSpec, Record,
-    Scenario, StackProfile, Transport,
+    Scenario, SocketBuffers, StackProfile, Transport,
 };
 use dragstrip_sim::{Data, Recording};
 use std::collections::BTreeMap;
@@ -121,7 +121,11 @@ fn flow(options: &Options, index: u64, senders: u64) -> FlowSpec {
         label: format!("flow-{index}"),
         sender: sender(index % senders),
         receiver: "receiver".to_owned(),
-        transport: Transport::Tcp { cc: options.cc.clone(), cc_options: BTreeMap::new() },
+        transport: Transport::Tcp {
+            cc: options.cc.clone(),
+            cc_options: BTreeMap::new(),
+            socket: SocketBuffers::default(),
+        },
         application: Application::Bulk { bytes: options.bytes },
         start_ns: options.start_ns(index),
         stop_ns: None,
