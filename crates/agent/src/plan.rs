@@ -272,11 +272,13 @@ fn refuse(scenario: &Scenario, kernel: &Kernel) -> Result<(), Fault> {
             return refusal(format!("link {}: queue", link.name), "noqueue", expected);
         }
         let leaves = link.qdisc.classes();
-        let queues = leaves.iter().map(|class| &*class.child).chain([&link.qdisc]);
-        let inside = queues.filter_map(|queue| match queue {
-            QdiscSpec::Netem(netem) => Some(netem),
-            _ => None,
-        });
+        let queues = leaves.iter().map(|class| class.child).chain([&link.qdisc]);
+        let inside =
+            queues.filter_map(
+                |queue| {
+                    if let QdiscSpec::Netem(netem) = queue { Some(netem) } else { None }
+                },
+            );
         if inside.chain(&link.netem).any(|netem| matches!(netem.loss, LossModel::Every { .. })) {
             let expected = "random or gemodel: a kernel's netem loses no packet by its number";
             return refusal(format!("link {}: loss", link.name), "every", expected);
