@@ -71,6 +71,9 @@ MUST: dict[str, list[str]] = {
 }
 """Claims that hang on nothing unmodelled: losing one of them means that the simulator has changed."""
 
+GRIDS = ("bbr-dominance-2024", "datta-fund-2023")
+"""Publications of cells: written by a program from their data, the causes of contradicted cells on their pages."""
+
 DENIED: dict[str, list[str]] = {
     f"{BU}/throughput": [
         "text-bbr-throughput",
@@ -123,6 +126,13 @@ def test_every_claim_gives_its_source_and_no_tolerance_hides_a_wrong_model(name:
             assert len(claim.not_testable) > 15, claim.id
         elif claim.value:
             step = 1.0 if claim.unit == "packets" else 0.0  # no window is known to less than a packet
+            if claim.metric == "share":
+                step = 0.1  # of the whole: there is one trial of each cell
+            if trials := re.search(r"trials, ([\d.e+]+) to ([\d.e+]+)$", claim.source):
+                least, most = float(trials[1]), float(trials[2])
+                assert least <= claim.value <= most, claim.id
+                step = max(claim.value - least, most - claim.value, 10.0 if claim.unit == "segments" else 0.0)
+                step *= 1.001  # written with four digits
             assert claim.slack() <= max(0.3 * abs(claim.value), step), claim.id
 
 
@@ -216,7 +226,7 @@ def test_each_contradicted_claim_has_an_experiment_that_shows_why() -> None:
         f"{name} {line['id']}"
         for name, part in STORED.items()
         for line in part["claims"]
-        if line["grade"] == CONTRADICTED and not line.get("ablations")
+        if line["grade"] == CONTRADICTED and not line.get("ablations") and not name.startswith(GRIDS)
     }
     assert (
         missing

@@ -31,6 +31,8 @@ class Publication(Part):
     """`{experiment/claim}` stands for our figure."""
     distributions: tuple[str, ...] = ()
     """Experiments whose distributions of RTT and throughput are drawn."""
+    sums: bool = False
+    """Its claims are cells of a grid: the page sums up grades by kind, the id up to its first number."""
 
 
 def folder() -> Path | None:

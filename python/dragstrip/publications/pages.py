@@ -173,12 +173,29 @@ def publication_page(name: str, parts: list[Json], experiments: Mapping[str, Exp
         f"# {words.title}\n\n{words.source}\n",
         f"## The question\n\n{words.question.strip()}\n",
         f"## The verdict\n\n{verdict}\n",
+        *([f"## In sum\n\n{_sums(parts)}"] if words.sums else []),
         f"## Run it\n\n{command}\n",
     ]
     for part in parts:
         drawn = _stem(part["name"]) in words.distributions
         sections.append(_experiment(part, experiments[part["name"]], drawn=drawn))
     return "\n".join(sections)
+
+
+def _sums(parts: list[Json]) -> str:
+    """How many cells of each experiment, and of all of them, are reproduced."""
+    cells: dict[str, dict[str, list[bool]]] = {}
+    for part in parts:
+        for line in part["claims"]:
+            kind = re.split(r"-\d", line["id"])[0]
+            for column in (_stem(part["name"]), "all"):
+                cells.setdefault(kind, {}).setdefault(column, []).append(line["grade"] == REPRODUCED)
+    columns = [*(_stem(part["name"]) for part in parts), "all"]
+    rows = [_row(["cells reproduced", *columns]), _rule(len(columns) + 1)]
+    for kind, found in cells.items():
+        counts = (found.get(column, []) for column in columns)
+        rows.append(_row([kind, *(f"{sum(held)} of {len(held)}" for held in counts)]))
+    return "\n".join(rows) + "\n"
 
 
 def _tally(counts: Mapping[str, int]) -> str:
