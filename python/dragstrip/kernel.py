@@ -19,7 +19,16 @@ from pathlib import Path
 from dragstrip import outside, sums
 from dragstrip.cache import cache
 from dragstrip.errors import BadInputError, DragstripError, nearest
-from dragstrip.files import DamagedError, make_folder, read_json, replacing, scratch, write_json, write_text
+from dragstrip.files import (
+    DamagedError,
+    NotWrittenError,
+    make_folder,
+    read_json,
+    replacing,
+    scratch,
+    write_json,
+    write_text,
+)
 from dragstrip.spoken import Spoken
 
 ARCHITECTURE = "amd64"
@@ -188,7 +197,12 @@ def use(path: str) -> Kernel:
     if modules is None:
         raise BadInputError("PATH", path, f"modules in {candidates[0]} or {candidates[1]}")
     _keep(name, image, modules)
-    choose(name)
+    try:
+        choose(name)
+    except NotWrittenError:
+        if name not in known:
+            shutil.rmtree(cache() / "kernels" / name, ignore_errors=True)
+        raise
     return chosen(name)
 
 

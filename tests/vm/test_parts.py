@@ -24,7 +24,7 @@ from dragstrip.engines.vm import machine as vm_machine
 from dragstrip.engines.vm.image import initramfs
 from dragstrip.engines.vm.window import ANSWERED, BODY, FAILED, REFUSED, Window
 from dragstrip.errors import BadInputError, DragstripError
-from dragstrip.files import DamagedError
+from dragstrip.files import DamagedError, NotWrittenError
 from dragstrip.spoken import Spoken
 
 
@@ -112,6 +112,24 @@ def test_a_wrong_path_is_named(tmp_path: Path) -> None:
     with pytest.raises(BadInputError, match=r"vmlinuz-6\.1-a', expected a kernel's image .*bzImage"):
         kernel.use(str(no_image))
     assert not kernel.kernels()
+
+
+def test_a_kernel_that_cannot_be_chosen_is_not_taken_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = kernel.use(str(a_kernel(tmp_path / "one", "6.1-a")))
+
+    def full(path: Path, _text: str) -> None:
+        raise NotWrittenError(path, OSError(28, "No space left on device"))
+
+    monkeypatch.setattr(kernel, "write_text", full)
+    with pytest.raises(NotWrittenError, match="No space left"):
+        kernel.use(str(a_kernel(tmp_path / "two", "6.12-b")))
+    assert [one.name for one in kernel.kernels()] == ["6.1-a"]
+    with pytest.raises(NotWrittenError, match="No space left"):  # one that was there stays
+        kernel.use(str(tmp_path / "one"))
+    assert [one.name for one in kernel.kernels()] == ["6.1-a"]
+    assert kernel.chosen().name == first.name
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "...", "6.1'x", "6 1", "a\nb", "$(id)"])
