@@ -154,6 +154,7 @@ def test_an_algorithm_has_options_count_and_rtt_of_its_own() -> None:
         "protocol": "tcp",
         "cc": "cubic",
         "cc_options": {"beta": 819.0, "hystart": 0.0},
+        "socket": {"send_bytes": None, "receive_bytes": None},
     }
     assert [flow["label"] for flow in (cubic, *bbrs, reno)] == [
         "cubic:beta=0.8,hystart=0",

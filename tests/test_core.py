@@ -13,7 +13,16 @@ from dragstrip.errors import BadInputError
 
 SOURCES = Path(__file__).parents[1] / "crates/py/src"
 EXPORTED = re.compile(r"^( *)(?:pub )?fn (\w+)(<[^>]*>)?\((.*?)^\1\}$", re.MULTILINE | re.DOTALL)
-NO_WORK = {"__len__", "flows", "queued_links", "measures", "measure_of", "algorithm_names", "algorithm_table"}
+NO_WORK = {
+    "__len__",
+    "flows",
+    "queued_links",
+    "measures",
+    "measure_of",
+    "has_window",
+    "algorithm_names",
+    "algorithm_table",
+}
 """What takes nothing from outside, and looks something up."""
 
 
