@@ -179,6 +179,14 @@ impl View {
         self.now.as_nanos() / (1_000_000_000 / u64::from(self.hz))
     }
 
+    /// Ticks since `then`. None if the hook sees the arrival of an ACK, a microsecond before a timer that noted `then`
+    /// and has fired in the same instant.
+    #[inline]
+    #[must_use]
+    pub fn jiffies_since(&self, then: u64) -> u32 {
+        self.jiffies().saturating_sub(then).min(u64::from(u32::MAX)) as u32
+    }
+
     /// `now` in µs (`tcp_mstamp`).
     #[inline]
     #[must_use]

@@ -1,6 +1,6 @@
 //! From a name to an algorithm.
 
-use crate::algorithms::{bbr, cdg, cubic, exp, fixed, reno, vegas};
+use crate::algorithms::*;
 use crate::{
     About, Ack, AckEvent, CaState, CongestionControl, Event, Options, Parameters, RateSample,
     Response, Rules, UnknownAlgorithm, View, Window,
@@ -129,6 +129,17 @@ algorithms! {
     bbr: Bbr,
     exp: Exp,
     fixed: Fixed,
+    bic: Bic,
+    dctcp: Dctcp,
+    highspeed: Highspeed,
+    htcp: Htcp,
+    hybla: Hybla,
+    illinois: Illinois,
+    nv: Nv,
+    scalable: Scalable,
+    veno: Veno,
+    westwood: Westwood,
+    yeah: Yeah,
 }
 
 /// Whether there is an algorithm called `name` with these parameters.
@@ -145,8 +156,25 @@ pub fn check(name: &str, options: &Options) -> Result<(), UnknownAlgorithm> {
 /// Whether an algorithm draws random numbers. One that is not listed here counts as drawing.
 #[must_use]
 pub fn draws(name: &str) -> bool {
-    const SEEDLESS: [&str; 7] =
-        ["reno", "cubic", "vegas", "newreno-freebsd", "cubic-freebsd", "exp", "fixed"];
+    const SEEDLESS: [&str; 17] = [
+        "reno",
+        "cubic",
+        "vegas",
+        "newreno-freebsd",
+        "cubic-freebsd",
+        "exp",
+        "fixed",
+        "bic",
+        "dctcp",
+        "highspeed",
+        "htcp",
+        "hybla",
+        "illinois",
+        "scalable",
+        "veno",
+        "westwood",
+        "yeah",
+    ];
     !SEEDLESS.contains(&name)
 }
 

@@ -1,9 +1,20 @@
 //! One file or folder per algorithm. `cargo xtask new-algorithm NAME` adds one.
 
 pub mod bbr;
+pub mod bic;
 pub mod cdg;
 pub mod cubic;
+pub mod dctcp;
 pub mod exp;
 pub mod fixed;
+pub mod highspeed;
+pub mod htcp;
+pub mod hybla;
+pub mod illinois;
+pub mod nv;
 pub mod reno;
+pub mod scalable;
 pub mod vegas;
+pub mod veno;
+pub mod westwood;
+pub mod yeah;

@@ -84,7 +84,8 @@ fn codel_and_fq_codel_have_the_kernels_defaults() {
             limit_packets: 100,
             target_ns: 10_000_000,
             interval_ns: 100_000_000,
-            ecn: true
+            ecn: true,
+            ce_threshold_ns: None,
         })
     );
     assert_eq!(
@@ -93,8 +94,13 @@ fn codel_and_fq_codel_have_the_kernels_defaults() {
             limit_packets: 1000,
             target_ns: 5_000_000,
             interval_ns: 100_000_000,
-            ecn: false
+            ecn: false,
+            ce_threshold_ns: None,
         })
+    );
+    assert_eq!(
+        ok("codel ce_threshold 1ms"),
+        QdiscSpec::from(CodelSpec { ce_threshold_ns: Some(1_000_000), ..CodelSpec::default() })
     );
     let fq_codel = |ecn| {
         QdiscSpec::from(FqCodelSpec {
@@ -106,6 +112,7 @@ fn codel_and_fq_codel_have_the_kernels_defaults() {
             quantum_bytes: 1514,
             drop_batch_packets: 64,
             ecn,
+            ce_threshold_ns: None,
         })
     };
     assert_eq!(ok("fq_codel"), fq_codel(true));
@@ -199,7 +206,7 @@ fn mistakes_name_the_word_and_what_would_be_right() {
         ("htb rate 1mbit quantum 1514", "\"quantum\"", "does not model \"quantum\""),
         ("htb rate 1mbit leaf", "nothing", "a queue discipline"),
         ("codel target 5", "\"target 5\"", "a time with its unit"),
-        ("codel ce_threshold 1ms", "\"ce_threshold\"", "does not model"),
+        ("fq_codel ce_threshold_selector 0x1/0x3", "\"ce_threshold_selector\"", "does not model"),
         ("sfq headdrop", "\"headdrop\"", "does not model"),
         ("netem delay", "\"delay\" at the end", "a value after"),
         ("netem delay 100", "\"delay 100\"", "a time with its unit"),

@@ -28,6 +28,7 @@
 mod patch;
 
 use self::patch::Patch;
+use super::rounds::{NO_RTT, Rounds};
 use crate::algorithms::reno;
 use crate::{
     About, Ack, CaState, CongestionControl, Event, Needs, Parameter, Parameters, Range, Response,
@@ -82,9 +83,6 @@ pub const ABOUT: About = About {
     needs: Needs { rtt_stamps: true, ..Needs::NOTHING },
 };
 
-/// "No sample yet": longer than any RTT, µs (the kernel's 0x7fffffff).
-const NO_RTT: u32 = 0x7fff_ffff;
-
 /// Linux's Vegas.
 #[derive(Clone, Debug)]
 pub struct Vegas {
@@ -94,14 +92,7 @@ pub struct Vegas {
     gamma: u32,
     /// Whether the window rule applies; only while nothing is wrong (`doing_vegas_now`).
     steering: bool,
-    /// RTT samples in this round.
-    samples: u32,
-    /// Minimum RTT since the connection began or was last idle, µs.
-    base_rtt_us: u32,
-    /// Minimum RTT of this round, µs.
-    min_rtt_us: u32,
-    /// The round ends when this byte is acknowledged.
-    round_end: u64,
+    rounds: Rounds,
     /// Half packets queued as the last judged round had it.
     diff_x2: Option<u32>,
     patch: Patch,
@@ -121,10 +112,7 @@ impl Vegas {
             beta: parameters.given("beta").unwrap_or(beta),
             gamma: parameters.whole("gamma"),
             steering: false,
-            samples: 0,
-            base_rtt_us: NO_RTT,
-            min_rtt_us: NO_RTT,
-            round_end: 0,
+            rounds: Rounds::default(),
             diff_x2: None,
             patch: Patch::default(),
         }
@@ -133,18 +121,12 @@ impl Vegas {
     /// `vegas_enable`: a new round, judged by its own samples.
     fn start(&mut self, view: &View) {
         self.steering = true;
-        self.round_end = view.snd_nxt;
-        self.forget_round();
-    }
-
-    fn forget_round(&mut self) {
-        self.samples = 0;
-        self.min_rtt_us = NO_RTT;
+        self.rounds.begin(view);
     }
 
     /// The once-per-round-trip decision.
     fn steer(&mut self, view: &View, window: &mut Window, acked: u32) {
-        let (rtt, base) = (self.min_rtt_us, self.base_rtt_us);
+        let (rtt, base) = (self.rounds.min_rtt_us, self.rounds.base_rtt_us);
         let target = (u64::from(window.cwnd) * u64::from(base) / u64::from(rtt)) as u32;
         // 32 bits, wrapping, as in the kernel: 4295 packets times one second of queue is 0.
         let diff = window.cwnd.wrapping_mul(rtt - base) / base;
@@ -176,8 +158,8 @@ fn below(window: &Window) -> u32 {
 
 impl CongestionControl for Vegas {
     fn init(&mut self, view: &View, _window: &mut Window) {
-        self.base_rtt_us = NO_RTT;
-        self.start(view);
+        self.steering = true;
+        self.rounds.forget_path(view);
     }
 
     fn ssthresh(&mut self, _view: &View, window: &mut Window) -> u32 {
@@ -190,15 +172,14 @@ impl CongestionControl for Vegas {
             reno::grow(view, window, acked);
         } else if self.rule == VegasRule::Patch {
             self.steer_by_patch(view, window, acked);
-        } else if view.snd_una > self.round_end {
-            self.round_end = view.snd_nxt;
+        } else if self.rounds.ended(view) {
             // One or two samples are one delayed ACK each: no RTT of the network among them.
-            if self.samples <= 2 {
+            if self.rounds.samples <= 2 {
                 reno::grow(view, window, acked);
             } else {
                 self.steer(view, window, acked);
             }
-            self.forget_round();
+            self.rounds.begin(view);
         } else if window.in_slow_start() {
             window.slow_start(acked);
         }
@@ -228,20 +209,17 @@ impl CongestionControl for Vegas {
     #[inline]
     fn acked(&mut self, view: &View, _window: &mut Window, ack: &Ack) {
         let Some(rtt_us) = ack.rtt_us else { return };
-        // Never zero: it is divided by. Never NO_RTT or above either.
         let unit = match self.rule {
             VegasRule::Module => 1,
             VegasRule::Patch => 1_000_000 / view.hz,
         };
-        let rtt_us = rtt_us.min(NO_RTT - 1 - unit) + unit;
-        self.patch.rtt_us = rtt_us;
-        self.base_rtt_us = self.base_rtt_us.min(rtt_us);
-        self.min_rtt_us = self.min_rtt_us.min(rtt_us);
-        self.samples = self.samples.saturating_add(1);
+        self.patch.rtt_us = self.rounds.sample(rtt_us, unit);
     }
 
     fn variables(&self, _view: &View, _window: &Window, tell: &mut dyn FnMut(&'static str, f64)) {
-        for (name, us) in [("base_rtt", self.base_rtt_us), ("round_rtt", self.min_rtt_us)] {
+        for (name, us) in
+            [("base_rtt", self.rounds.base_rtt_us), ("round_rtt", self.rounds.min_rtt_us)]
+        {
             if us != NO_RTT {
                 tell(name, f64::from(us) * 1e3);
             }
@@ -273,7 +251,7 @@ mod tests {
         for _ in 0..3 {
             vegas.acked(view, window, &ack(1, rtt_us));
         }
-        view.snd_una = vegas.round_end + 1;
+        view.snd_una = vegas.rounds.end + 1;
         view.snd_nxt = view.snd_una + 100_000;
         let _ = vegas.cong_avoid(view, window, 1);
     }
@@ -348,7 +326,7 @@ mod tests {
         assert!(!vegas.steering);
         vegas.set_state(&view, &mut window, CaState::Open);
         assert!(vegas.steering);
-        assert_eq!((vegas.base_rtt_us, vegas.min_rtt_us), (BASE_US + 1, NO_RTT));
+        assert_eq!((vegas.rounds.base_rtt_us, vegas.rounds.min_rtt_us), (BASE_US + 1, NO_RTT));
     }
 
     #[test]
@@ -356,7 +334,7 @@ mod tests {
         let (mut vegas, view, mut window) = (vegas(), view(), Window::new(10));
         vegas.acked(&view, &mut window, &ack(1, BASE_US));
         vegas.cwnd_event(&view, &mut window, Event::TxStart);
-        assert_eq!(vegas.base_rtt_us, NO_RTT);
+        assert_eq!(vegas.rounds.base_rtt_us, NO_RTT);
     }
 
     /// 1 Mbit/s, 1 ms of propagation, a receiver that acknowledges every second packet after the
@@ -410,7 +388,7 @@ mod tests {
         view.snd_una = segment;
         view.snd_nxt = 10 * segment;
         let _ = vegas.cong_avoid(&view, &mut window, 1);
-        vegas.forget_round();
+        vegas.rounds.forget_round();
         for _ in 0..samples {
             vegas.acked(&view, &mut window, &ack(1, 90_000 + ticks * 10_000));
         }
@@ -434,7 +412,7 @@ mod tests {
     #[test]
     fn the_patch_adds_one_for_a_round_with_two_samples_and_counts_the_last_twice() {
         let (window, vegas) = patched(2, 40, &[]);
-        assert_eq!((window.cwnd, vegas.samples, vegas.min_rtt_us), (11, 1, 500_000));
+        assert_eq!((window.cwnd, vegas.rounds.samples, vegas.rounds.min_rtt_us), (11, 1, 500_000));
     }
 
     /// Where `vegas` of later kernels forgets the path.
@@ -442,7 +420,7 @@ mod tests {
     fn the_patch_keeps_the_base_rtt_over_an_idle_time() {
         let (mut window, mut vegas) = patched(3, 0, &[]);
         vegas.cwnd_event(&view(), &mut window, Event::TxStart);
-        assert_eq!((vegas.base_rtt_us, vegas.samples), (100_000, 0));
+        assert_eq!((vegas.rounds.base_rtt_us, vegas.rounds.samples), (100_000, 0));
     }
 
     #[test]

@@ -2,3 +2,4 @@
 
 pub mod freebsd;
 pub mod linux;
+pub(crate) mod rounds;

@@ -17,7 +17,8 @@
 //!   third drop of an episode comes 50 ms after the second (100 ms interval), not 71 ms;
 //! - nothing is dropped while at most one MTU is left, and the MTU is the device's;
 //! - the packet whose mark opens or continues an episode is delivered without being judged again;
-//! - with ECN an ECN-capable packet is always marked, never dropped.
+//! - with ECN an ECN-capable packet is always marked, never dropped;
+//! - whatever the law and `ecn` say, an ECN-capable packet that has waited longer than `ce_threshold` is marked as it leaves.
 //!
 //! One departure: whether a first episode counts as "recent" (only FQ-CoDel's overflow can make that
 //! matter) depends in Linux on the machine's uptime; here it never does.
@@ -50,16 +51,19 @@ pub struct Params {
     pub mtu: u32,
     /// Mark ECN-capable packets instead of dropping them.
     pub ecn: bool,
+    /// Mark every ECN-capable packet that has waited longer.
+    pub ce_threshold: Option<Duration>,
 }
 
 impl Default for Params {
-    /// Linux: 5 ms, 100 ms, 1514 bytes, no ECN.
+    /// Linux: 5 ms, 100 ms, 1514 bytes, no ECN, no other threshold.
     fn default() -> Self {
         Self {
             target: Duration::from_millis(5),
             interval: Duration::from_millis(100),
             mtu: 1514,
             ecn: false,
+            ce_threshold: None,
         }
     }
 }
@@ -132,6 +136,18 @@ pub(crate) struct Controller {
     /// An interval after the sojourn time first exceeded the target; `None`: it does not.
     first_above: Option<Time>,
     drop_next: Time,
+    /// How long the packet that was looked at last had waited (`ldelay`).
+    sojourn: Sojourn,
+}
+
+/// A packet's time in the queue, units of 1024 ns.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sojourn(u32);
+
+impl Sojourn {
+    fn exceeds(self, threshold: Duration) -> bool {
+        (self.0.wrapping_sub(Time::span(threshold)) as i32) > 0
+    }
 }
 
 impl Controller {
@@ -144,6 +160,7 @@ impl Controller {
             dropping: false,
             first_above: None,
             drop_next: Time(0),
+            sojourn: Sojourn(0),
         }
     }
 
@@ -155,7 +172,20 @@ impl Controller {
         now: Instant,
         sink: &mut S,
     ) -> Option<Item> {
-        let now = Time::of(now);
+        let mut head = self.control(source, params, Time::of(now), sink)?;
+        if params.ce_threshold.is_some_and(|threshold| self.sojourn.exceeds(threshold)) {
+            head.mark(sink);
+        }
+        Some(head)
+    }
+
+    fn control<Q: Source, S: Sink>(
+        &mut self,
+        source: &mut Q,
+        params: &Params,
+        now: Time,
+        sink: &mut S,
+    ) -> Option<Item> {
         let interval = Time::span(params.interval);
         let (mut head, mut condemned) = self.judge(source, params, now);
         if head.is_none() {
@@ -227,6 +257,7 @@ impl Controller {
             return (None, false);
         };
         let sojourn = now.minus(enqueued);
+        self.sojourn = Sojourn(sojourn);
         let short = (sojourn.wrapping_sub(Time::span(params.target)) as i32) < 0;
         if short || source.bytes() <= u64::from(params.mtu) {
             self.first_above = None;
@@ -411,6 +442,30 @@ mod tests {
         assert!(drops_with_left_behind(2) > 10);
     }
 
+    /// Packets of 1514 bytes on 10 Mbit/s, twelve at once; two leave at the start.
+    fn marked_above_4_ms(ecn: Ecn) -> Vec<u32> {
+        let ce_threshold = Some(Duration::from_millis(4));
+        let params = Params { ce_threshold, ..Params::default() };
+        let mut codel = Codel::new(Config { limit: 1000, params });
+        let mut log = Log::default();
+        for id in 0..12 {
+            let _ = codel.enqueue(frame(id, ecn), micros(0), &mut log);
+        }
+        codel.dequeue(micros(0), &mut log);
+        codel.dequeue(micros(0), &mut log);
+        for number in 0..10 {
+            codel.dequeue(micros(1_140) + Duration::from_nanos(number * 1_211_200), &mut log);
+        }
+        log.marks.iter().map(|packet| packet.0).collect()
+    }
+
+    /// As a kernel below htb marked them: from the packet on that leaves at 4.78 ms.
+    #[test]
+    fn above_the_threshold_every_packet_is_marked_that_can_be() {
+        assert_eq!(marked_above_4_ms(Ecn::Ect0), [5, 6, 7, 8, 9, 10, 11]);
+        assert!(marked_above_4_ms(Ecn::NotEct).is_empty());
+    }
+
     #[test]
     fn an_episode_soon_after_another_goes_on_where_that_one_was() {
         let params = Params::default();
@@ -460,7 +515,8 @@ mod tests {
             requests in prop::collection::vec(0_u8..4, 1..150),
         ) {
             let target = Duration::from_micros(target);
-            let params = Params { target, interval: Duration::from_micros(interval), mtu, ecn };
+            let interval = Duration::from_micros(interval);
+            let params = Params { target, interval, mtu, ecn, ..Params::default() };
             account(&mut Codel::new(Config { limit, params }), true, &arrivals, &requests);
         }
     }

@@ -30,6 +30,9 @@ pub struct FqCodelSpec {
     pub drop_batch_packets: u32,
     /// Mark instead of drop.
     pub ecn: bool,
+    /// Mark every ECN-capable packet that has waited longer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ce_threshold_ns: Option<u64>,
 }
 
 /// The kernel's bound (`fq_codel_init`).
@@ -47,6 +50,7 @@ impl Default for FqCodelSpec {
             quantum_bytes: FRAME,
             drop_batch_packets: 64,
             ecn: true,
+            ce_threshold_ns: None,
         }
     }
 }
@@ -65,8 +69,9 @@ impl Configuration for FqCodelSpec {
         "drop_batch",
         "ecn",
         "noecn",
+        "ce_threshold",
     ];
-    const UNMODELLED: &'static [&'static str] = &["ce_threshold", "ce_threshold_selector"];
+    const UNMODELLED: &'static [&'static str] = &["ce_threshold_selector"];
 
     fn parse(words: &mut Words<'_>) -> Result<Self, Problem> {
         let mut spec = Self::default();
@@ -81,6 +86,7 @@ impl Configuration for FqCodelSpec {
                 "drop_batch" => spec.drop_batch_packets = words.whole(word)?,
                 "ecn" => spec.ecn = true,
                 "noecn" => spec.ecn = false,
+                "ce_threshold" => spec.ce_threshold_ns = Some(words.time(word)?),
                 _ => return Err(Self::unknown(word)),
             }
         }
@@ -97,6 +103,7 @@ impl Configuration for FqCodelSpec {
             .pair("memory_limit", size(self.memory_limit_bytes))
             .pair("drop_batch", self.drop_batch_packets)
             .ecn(self.ecn)
+            .optional("ce_threshold", self.ce_threshold_ns.map(time))
     }
 
     fn check(&self, at: &str, report: &mut Report) {
@@ -109,12 +116,13 @@ impl Configuration for FqCodelSpec {
             quantum_bytes,
             drop_batch_packets,
             ecn: _,
+            ce_threshold_ns,
         } = *self;
         report.at_least(format!("{at}.limit_packets"), limit_packets, 1);
         report.at_least(format!("{at}.memory_limit_bytes"), memory_limit_bytes, 1);
         report.at_least(format!("{at}.flows"), flows, 1);
         report.at_most(format!("{at}.flows"), flows, FLOWS_MAX);
-        check_control_law(target_ns, interval_ns, at, report);
+        check_control_law(target_ns, interval_ns, ce_threshold_ns, at, report);
         report.at_least(format!("{at}.quantum_bytes"), quantum_bytes, 1);
         report.at_most(format!("{at}.quantum_bytes"), quantum_bytes, QUANTUM_MAX);
         report.at_least(format!("{at}.drop_batch_packets"), drop_batch_packets, 1);
@@ -133,18 +141,22 @@ impl Configuration for FqCodelSpec {
             flows: self.flows,
             quantum: self.quantum_bytes,
             drop_batch: self.drop_batch_packets,
-            params: control_law(self.target_ns, self.interval_ns, self.ecn),
+            params: control_law(self.target_ns, self.interval_ns, self.ecn, self.ce_threshold_ns),
         };
         Box::new(FqCodel::new(config, &mut streams.named(Self::KIND)))
     }
 
     fn options(&self) -> Option<Vec<u8>> {
         Some(Writer::value(|inside| {
-            // TCA_FQ_CODEL_TARGET, _LIMIT, _INTERVAL, _ECN, _FLOWS, _QUANTUM, _DROP_BATCH_SIZE, _MEMORY_LIMIT
+            // TCA_FQ_CODEL_TARGET, _LIMIT, _INTERVAL, _ECN, _FLOWS, _QUANTUM, _DROP_BATCH_SIZE, _MEMORY_LIMIT,
+            // _CE_THRESHOLD
             inside.u32(1, micros(self.target_ns)).u32(2, self.limit_packets);
             inside.u32(3, micros(self.interval_ns)).u32(4, u32::from(self.ecn));
             inside.u32(5, self.flows).u32(6, self.quantum_bytes).u32(8, self.drop_batch_packets);
             inside.u32(9, saturated(self.memory_limit_bytes));
+            if let Some(ce_threshold_ns) = self.ce_threshold_ns {
+                inside.u32(7, micros(ce_threshold_ns));
+            }
         }))
     }
 
@@ -157,20 +169,23 @@ impl Configuration for FqCodelSpec {
         ]
     }
 
-    /// struct tc_fq_codel_xstats: type (0: of the discipline), then maxpacket, drop_overlimit, ecn_mark
+    /// struct tc_fq_codel_xstats: type (0: of the discipline), then maxpacket, drop_overlimit, ecn_mark, new_flow_count,
+    /// new_flows_len, old_flows_len, ce_mark
     fn marked(&self, statistics: &[u8]) -> u64 {
         let whole = word(statistics, 0).unwrap_or_default() == 0;
-        if whole { word(statistics, 12).unwrap_or_default().into() } else { 0 }
+        let number = |at| u64::from(word(statistics, at).unwrap_or_default());
+        if whole { number(12) + number(28) } else { 0 }
     }
 
     #[cfg(any(test, feature = "arbitrary"))]
     fn arbitrary(scope: crate::arbitrary::Scope) -> proptest::strategy::BoxedStrategy<Self> {
+        use crate::disciplines::codel::spec::ce_threshold;
         use proptest::prelude::*;
         let memory = scope.choose(2_000_u64..100_000, 5_000..1_000_000_u64);
         let flows = scope.choose(1_u32..8, 1..2000_u32);
         let sizes = (scope.packets(), memory, flows, scope.quantum_bytes(), 1_u32..70);
-        (sizes, scope.time_ns(20), scope.time_ns(200), any::<bool>())
-            .prop_map(|(sizes, target_ns, interval_ns, ecn)| Self {
+        (sizes, scope.time_ns(20), scope.time_ns(200), any::<bool>(), ce_threshold(scope))
+            .prop_map(|(sizes, target_ns, interval_ns, ecn, ce_threshold_ns)| Self {
                 limit_packets: sizes.0,
                 memory_limit_bytes: sizes.1,
                 flows: sizes.2,
@@ -179,6 +194,7 @@ impl Configuration for FqCodelSpec {
                 quantum_bytes: sizes.3,
                 drop_batch_packets: sizes.4,
                 ecn,
+                ce_threshold_ns,
             })
             .boxed()
     }

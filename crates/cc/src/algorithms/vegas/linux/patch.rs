@@ -17,19 +17,19 @@ pub(super) struct Patch {
 impl Vegas {
     /// An ACK as the patch of 1999 treats it (`vegas_cong_avoid` of 2.6.11).
     pub(super) fn steer_by_patch(&mut self, view: &View, window: &mut Window, acked: u32) {
-        if view.snd_una > self.round_end {
-            let sent = (self.round_end - self.patch.round_start) / u64::from(view.mss);
+        if self.rounds.ended(view) {
+            let sent = (self.rounds.end - self.patch.round_start) / u64::from(view.mss);
             let before = std::mem::replace(&mut self.patch.cwnd, window.cwnd);
-            self.patch.round_start = self.round_end;
-            self.round_end = view.snd_nxt;
-            if self.samples > 2 {
+            self.patch.round_start = self.rounds.end;
+            self.rounds.end = view.snd_nxt;
+            if self.rounds.samples > 2 {
                 self.judge_by_patch(sent, before, window);
             } else if !window.in_slow_start() {
                 window.cwnd += 1;
             }
             // The sample of this ACK counts for the next round too.
-            self.samples = 1;
-            self.min_rtt_us = self.patch.rtt_us;
+            self.rounds.samples = 1;
+            self.rounds.min_rtt_us = self.patch.rtt_us;
         }
         if window.in_slow_start() {
             window.slow_start(acked);
@@ -39,7 +39,8 @@ impl Vegas {
 
     /// The once-per-round-trip decision: `sent` packets in the last round, whose window was `before`. Half packets.
     fn judge_by_patch(&mut self, sent: u64, before: u32, window: &mut Window) {
-        let target = 2 * sent * u64::from(self.base_rtt_us) / u64::from(self.min_rtt_us);
+        let target =
+            2 * sent * u64::from(self.rounds.base_rtt_us) / u64::from(self.rounds.min_rtt_us);
         let diff = 2 * sent - target;
         self.diff_x2 = Some(diff.min(u64::from(u32::MAX)) as u32);
         let above = |packets: u32| diff > 2 * u64::from(packets);
