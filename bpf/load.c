@@ -4,8 +4,10 @@
  *
  *   load name OBJECT...      says what the algorithm in each is called
  *   load register OBJECT...  puts them into the running kernel, where they stay until it ends
+ *   load hold OBJECT...      puts them there for as long as this program runs: it says "held" and reads its standard
+ *                            input to the end. However it ends, the kernel takes them out (since Linux 6.4)
  *
- * A program of its own, linked statically, so that the second can happen on a machine without any library. What libbpf
+ * A program of its own, linked statically, so that this can happen on a machine without any library. What libbpf
  * and the kernel's verifier complain of goes to standard error as they say it.
  */
 #include <errno.h>
@@ -22,6 +24,13 @@
 
 #define SECTION ".struct_ops"
 #define TYPE "tcp_congestion_ops"
+
+/* linux/bpf.h since 6.4: a struct_ops that is registered while a link to it is open. */
+#define LINKED (1U << 13) /* BPF_F_LINK */
+#define ENOTSUPP 524 /* include/linux/errno.h: it reaches user space, which has no name for it */
+#define STRUCT_OPS 44 /* BPF_STRUCT_OPS, of enum bpf_attach_type */
+
+enum order { NAME, REGISTER, HOLD };
 
 static int complain(const char *words, ...)
 {
@@ -108,11 +117,30 @@ static int tell_name(const char *file, int offset)
 	return 0;
 }
 
-static int put_into_kernel(struct bpf_object *object, struct bpf_map *map)
+/* Gives the registered algorithm to the kernel for good, or to a link that this process holds open. */
+static int attach(struct bpf_map *map, enum order order)
 {
-	if (bpf_object__load(object))
+	if (!bpf_map__attach_struct_ops(map))
+		return -1;
+	return order == HOLD && bpf_link_create(bpf_map__fd(map), 0, STRUCT_OPS, NULL) < 0 ? -1 : 0;
+}
+
+static int put_into_kernel(struct bpf_object *object, struct bpf_map *map, enum order order)
+{
+	if (order == HOLD)
+		bpf_map__set_map_flags(map, LINKED);
+	if (bpf_object__load(object)) {
+		switch (errno) {
+		case EPERM:
+			return complain("this needs root: the kernel takes programs from nobody else");
+		case EINVAL:
+		case ENOTSUPP:
+			if (order == HOLD && bpf_map__fd(map) < 0)
+				return complain("Linux 6.4 or later takes programs out again by itself, this kernel does not");
+		}
 		return complain("the kernel does not take it");
-	if (bpf_map__attach_struct_ops(map))
+	}
+	if (!attach(map, order))
 		return 0;
 	switch (errno) {
 	case EEXIST:
@@ -126,7 +154,7 @@ static int put_into_kernel(struct bpf_object *object, struct bpf_map *map)
 	}
 }
 
-static int handle(const char *file, int into_kernel)
+static int handle(const char *file, enum order order)
 {
 	struct bpf_object *object = bpf_object__open_file(file, NULL);
 	struct bpf_map *map;
@@ -140,18 +168,34 @@ static int handle(const char *file, int into_kernel)
 	offset = name_offset(bpf_object__btf(object), map);
 	if (offset < 0)
 		return 1;
-	return into_kernel ? put_into_kernel(object, map) : tell_name(file, offset);
+	return order == NAME ? tell_name(file, offset) : put_into_kernel(object, map, order);
+}
+
+/* Until whoever started this closes the other end, or ends. */
+static void wait_for_the_end(void)
+{
+	char byte;
+
+	puts("held");
+	fflush(stdout);
+	while (read(STDIN_FILENO, &byte, 1) > 0)
+		;
 }
 
 int main(int count, char **words)
 {
-	int into_kernel = count > 1 && !strcmp(words[1], "register");
+	static const char *const orders[] = {"name", "register", "hold"};
+	int order = 0;
 
-	if (count < 3 || (!into_kernel && strcmp(words[1], "name")))
-		return complain("usage: load name|register OBJECT...");
+	while (count > 1 && order < 3 && strcmp(words[1], orders[order]))
+		order++;
+	if (count < 3 || order == 3)
+		return complain("usage: load name|register|hold OBJECT...");
 	libbpf_set_print(only_warnings);
 	for (int at = 2; at < count; at++)
-		if (handle(words[at], into_kernel))
+		if (handle(words[at], order))
 			return 1;
+	if (order == HOLD)
+		wait_for_the_end();
 	return 0;
 }

@@ -7,13 +7,23 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from dragstrip.engines.netns.limits import limits, services
+from dragstrip.engines.agent.limits import limits, services
 
+CHECK = {
+    "path": "s1 to d",
+    "what": "rate",
+    "unit": "bit/s",
+    "asked": 1e7,
+    "measured": 1e7,
+    "least": 0.98e7,
+    "most": 1.01e7,
+}
 WELL = {
     "samples": {"taken": 100, "late": 1, "worst_ns": 11_000_000},
     "softnet": {"dropped": 0, "squeezed": 0},
     "cpu_steal_share": 0.01,
     "cpu_idle_share": 0.3,
+    "checks": [CHECK],
 }
 
 
@@ -61,6 +71,11 @@ def test_a_queue_that_runs_empty_tells_nothing() -> None:
             1.0,
             {"softnet": {"dropped": 3, "squeezed": 0}},
             "the kernel dropped 3 packets before any queue saw them",
+        ),
+        (
+            1.0,
+            {"checks": [{**CHECK, "measured": 8.4e6}]},
+            "s1 to d, before the traffic: rate 8400000 bit/s, not 10000000",
         ),
         (1.0, {"cpu_steal_share": 0.02}, "a hypervisor took 2.0% of the processors' time"),
         (1.0, {"cpu_idle_share": 0.29}, "the processors were idle for 29% of the time only"),

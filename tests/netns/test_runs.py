@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -12,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from dragstrip import cli
+from dragstrip import cli, console
 from dragstrip.comparison import compare
 from dragstrip.engines.netns import ENGINE, here
 from dragstrip.errors import BadInputError, DragstripError
@@ -52,10 +53,11 @@ def race(*algorithms: str, duration: str = "2s", **options: Any) -> dict[str, An
 
 
 def run(scenario: dict[str, Any]) -> Recording:
-    """A run that the machine did not limit, if it will let one be."""
+    """A run whose path the machine did not limit, if it will let one be."""
     for _ in range(TRIES):
         recording = ENGINE.run(scenario, {})
-        if not recording.provenance["verified"]["limits"]:
+        limits = recording.provenance["verified"]["limits"]
+        if not any("served" in limit or "before the traffic" in limit for limit in limits):
             break
     return recording
 
@@ -70,11 +72,17 @@ def test_a_race_fills_the_link_that_was_verified(machine: dict[str, Any]) -> Non
     verified = recording.provenance["verified"]
     assert any("htb rate 10mbit" in line and "bfifo limit 30kb" in line for line in verified["path"])
     assert max(verified["idle_rtt_ns"].values()) < 50_000_000
+    measured = {(check["path"], check["what"]): check for check in verified["checks"]}
+    assert measured["s1 to d", "MTU"]["measured"] == 1500
+    assert {check["measured"] for (_, what), check in measured.items() if what == "lost"} == {0}
+    if not any("before the traffic" in limit for limit in verified["limits"]):
+        assert measured["s1 to d", "rate"]["measured"] == pytest.approx(10e6, rel=0.02)
+        assert measured["s1 to d", "buffer"]["measured"] == pytest.approx(30 * 1024, rel=0.12)
     got = received(recording)
     assert set(got) == {"reno", "cubic"}
     assert min(got.values()) > 0
     assert sum(got.values()) < 10e6 / 8 * 3, "more than the link carries"
-    if not verified["limits"]:
+    if not any("served" in limit for limit in verified["limits"]):
         assert verified["service"]["r-d"] == pytest.approx(1, abs=0.02)
         assert sum(got.values()) > 0.8 * 10e6 / 8 * 3
     assert {table for table, rows in recording.tables.items() if len(rows)} >= {
@@ -83,6 +91,36 @@ def test_a_race_fills_the_link_that_was_verified(machine: dict[str, Any]) -> Non
         "queues",
         "probes",
     }
+
+
+def test_progress_tells_what_has_arrived(machine: dict[str, Any]) -> None:
+    heard: list[tuple[int, int]] = []
+    recording = ENGINE.run(race("reno"), {}, lambda now_ns, arrived=0: heard.append((now_ns, arrived)))
+    rows = recording.tables["received"].to_pylist()
+    assert heard == sorted(heard)
+    told = dict(heard)  # of each time the last word: a host after the other is looked at
+    assert len(told) >= 19  # every 100 ms
+    for time_ns, size in told.items():
+        assert size == sum(row["wire_bytes"] for row in rows if row["time_ns"] <= time_ns)
+
+
+def test_the_throughput_is_that_of_the_last_second() -> None:
+    speed = console.Speed()
+    for tenths, size in ((1, 125_000), (10, 1_250_000), (15, 1_250_000), (20, 1_500_000)):
+        speed.arrived(0, tenths * 100_000_000, size)
+    assert speed.words() == ", throughput 2 Mbit/s"
+    speed.arrived(1, 100_000_000, 125_000)
+    assert speed.words() == ""
+    speed.arrived(1, 2_000_000_000, 0)  # an engine that does not count
+    assert speed.words() == ""
+
+
+def test_the_terminal_shows_the_throughput_while_a_run_lasts(machine: dict[str, Any], tmp_path: Path) -> None:
+    words = ["compare", "reno", *WORDS, "--duration", "4s", "--no-report", "--out", str(tmp_path / "out")]
+    ended = subprocess.run(
+        [sys.executable, "-m", "dragstrip", *words], capture_output=True, text=True, check=True
+    )
+    assert re.search(r"\d of 4 seconds, throughput \d+\.\d+ Mbit/s", ended.stderr), ended.stderr
 
 
 MIXED = """
@@ -229,7 +267,7 @@ def test_strict_is_no_recording_from_a_limited_run(
 
 
 BEGIN = "import sys, struct, json\nout = sys.stdout.buffer\ndef say(kind, body): out.write(struct.pack('<cQ', kind, len(body)) + body); out.flush()\n"
-HELLO = BEGIN + "say(b'h', b'{\"protocol\": 1}')\nsys.stdin.buffer.read(9)\n"
+HELLO = BEGIN + "say(b'h', b'{\"protocol\": 2}')\nsys.stdin.buffer.read(9)\n"
 
 
 @pytest.mark.parametrize(
@@ -237,7 +275,7 @@ HELLO = BEGIN + "say(b'h', b'{\"protocol\": 1}')\nsys.stdin.buffer.read(9)\n"
     [
         ("import sys; sys.exit('dragstrip-agent: rights: no')", "engine netns: rights: no"),
         ("raise SystemExit(3)", "the agent has gone"),
-        (BEGIN + "say(b'h', b'{\"protocol\": 2}')", "protocol 2, not 1"),
+        (BEGIN + "say(b'h', b'{\"protocol\": 9}')", "protocol 9, not 2"),
         (BEGIN + "say(b'x', b'')", "began with"),
         (HELLO, "the agent has gone"),
         (
@@ -282,6 +320,8 @@ def test_a_limited_run_says_so_in_terminal_and_report(machine: dict[str, Any], t
     )
     assert ended.returncode == 0, ended.stderr
     assert "the machine limited this run: as the test wants it" in ended.stderr
-    assert "as the test wants it" in (out / "report.html").read_text()
+    page = (out / "report.html").read_text()
+    assert "as the test wants it" in page
+    assert "measured before the traffic" in page
     document = json.loads((out / "result.json").read_text())
     assert document["runs"][0]["engine"] == "netns"

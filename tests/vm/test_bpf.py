@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import pytest
 
 from dragstrip.comparison import compare
-from dragstrip.engines.vm import bpf as vm_bpf
+from dragstrip.engines.agent import bpf
 from dragstrip.engines.vm import emulate as vm
 from dragstrip.errors import BadInputError, DragstripError
 from dragstrip.expand import expand
@@ -23,7 +23,7 @@ from dragstrip.recording import Recording
 
 from .conftest import race
 
-SKELETON = vm_bpf.HOME.parent / "crates/xtask/src/new_algorithm.bpf.c.txt"
+SKELETON = bpf.HOME.parent / "crates/xtask/src/new_algorithm.bpf.c.txt"
 
 RENO = """#include "kernel.h"
 SEC("struct_ops/x_ssthresh")
@@ -41,7 +41,7 @@ char _license[] SEC("license") = "GPL";
 
 @pytest.fixture
 def _clang() -> None:
-    reason = vm_bpf.missing()
+    reason = bpf.missing()
     if reason:
         pytest.skip(reason)
 
@@ -61,7 +61,7 @@ def run(cc: str, sources: list[str], *beside: str, every_ack: bool = False, **pa
     scenario = race("reno", *beside, **path)
     scenario["flows"][0]["transport"]["cc"] = cc
     scenario["record"] |= {"interval_ns": 10_000_000, "every_ack": every_ack}
-    return vm.emulate(scenario, load=[vm_bpf.compiled(one) for one in sources])
+    return vm.emulate(scenario, load=[bpf.compiled(one) for one in sources])
 
 
 def window(recording: Recording) -> list[tuple[object, ...]]:
@@ -97,13 +97,13 @@ def epochs(recording: Recording) -> list[tuple[int, int]]:
 @compiles
 @pytest.mark.parametrize(("file", "name"), [("exp", "exp"), ("vegas", "bpf_vegas"), ("cdg", "bpf_cdg")])
 def test_ours_compile_and_say_their_names(file: str, name: str) -> None:
-    assert vm_bpf.compiled(str(vm_bpf.HOME / f"{file}.bpf.c")).name == name
+    assert bpf.compiled(str(bpf.HOME / f"{file}.bpf.c")).name == name
 
 
 @compiles
 def test_a_loaded_name_may_be_used_and_a_misspelt_one_is_answered_with_the_nearest() -> None:
     path = {"rate": "10mbit", "rtt": "40ms", "queue": "bfifo limit 100000", "duration": "1s"}
-    options = {**path, "engine": "vm", "load": [str(vm_bpf.HOME / "vegas.bpf.c")]}
+    options = {**path, "engine": "vm", "load": [str(bpf.HOME / "vegas.bpf.c")]}
     (made,) = expand(compare(["bpf_vegas"], **options))
     assert made.scenario["flows"][0]["transport"]["cc"] == "bpf_vegas"
     with pytest.raises(BadInputError, match='did you mean "bpf_vegas"'):
@@ -126,10 +126,10 @@ def test_an_experiment_names_its_sources_beside_its_file(tmp_path: Path) -> None
 
 @compiles
 def test_a_changed_source_is_compiled_again_and_an_unchanged_one_is_not(tmp_path: Path) -> None:
-    first = vm_bpf.compiled(source(tmp_path))
+    first = bpf.compiled(source(tmp_path))
     stamp = first.file.stat().st_mtime_ns
-    assert vm_bpf.compiled(source(tmp_path)).file.stat().st_mtime_ns == stamp
-    second = vm_bpf.compiled(source(tmp_path, body="tcp_sk(sk)->snd_cwnd_cnt = 0;"))
+    assert bpf.compiled(source(tmp_path)).file.stat().st_mtime_ns == stamp
+    second = bpf.compiled(source(tmp_path, body="tcp_sk(sk)->snd_cwnd_cnt = 0;"))
     assert (second.name, second.file == first.file) == ("mine", False)
 
 
@@ -139,7 +139,7 @@ def test_where_the_sources_are_changes_no_byte_of_the_object(tmp_path: Path) -> 
     for folder in ("here", "somewhere/else"):
         (tmp_path / folder).mkdir(parents=True)
         made = tmp_path / folder / "made"
-        vm_bpf.compile_object(Path(source(tmp_path / folder)), made)
+        bpf.compile_object(Path(source(tmp_path / folder)), made)
         objects.append(made.read_bytes())
     assert objects[0] == objects[1]
 
@@ -167,7 +167,7 @@ def test_where_the_sources_are_changes_no_byte_of_the_object(tmp_path: Path) -> 
 )
 def test_a_source_that_is_none_is_bad_input(tmp_path: Path, text: str, hint: str) -> None:
     with pytest.raises(BadInputError, match=hint) as found:
-        vm_bpf.compiled(source(tmp_path, text=text))
+        bpf.compiled(source(tmp_path, text=text))
     assert found.value.field == "load"
 
 
@@ -175,7 +175,7 @@ def test_without_clang_it_says_what_to_install(tmp_path: Path, monkeypatch: pyte
     which = shutil.which
     monkeypatch.setattr(shutil, "which", lambda tool: None if tool == "clang" else which(tool))
     with pytest.raises(DragstripError, match="clang is not installed: apt-get install clang libbpf-dev"):
-        vm_bpf.compiled(source(tmp_path))
+        bpf.compiled(source(tmp_path))
 
 
 # --- what the kernel does with it ---------------------------------------------------------------
@@ -189,7 +189,7 @@ def test_without_clang_it_says_what_to_install(tmp_path: Path, monkeypatch: pyte
     ids=["steered by delay", "losses and recoveries"],
 )
 def test_our_vegas_has_the_window_of_the_kernels(path: dict[str, str]) -> None:
-    sources = [str(vm_bpf.HOME / "vegas.bpf.c")]
+    sources = [str(bpf.HOME / "vegas.bpf.c")]
     theirs, ours = (run(cc, sources, every_ack=True, duration="6s", **path) for cc in ("vegas", "bpf_vegas"))
     assert ours["flows"]["cc"].to_pylist() == ["bpf_vegas"]
     assert window(ours) == window(theirs)
@@ -200,7 +200,7 @@ def test_our_vegas_has_the_window_of_the_kernels(path: dict[str, str]) -> None:
 
 @on_kernel
 def test_a_slip_of_one_packet_in_our_vegas_shows(tmp_path: Path) -> None:
-    text = (vm_bpf.HOME / "vegas.bpf.c").read_text()
+    text = (bpf.HOME / "vegas.bpf.c").read_text()
     slipped = text.replace("#define BETA 4", "#define BETA 5").replace("#define ALPHA 2", "#define ALPHA 3")
     assert slipped != text
     sources = [source(tmp_path, text=slipped)]
@@ -212,7 +212,7 @@ def test_a_slip_of_one_packet_in_our_vegas_shows(tmp_path: Path) -> None:
 
 @on_kernel
 def test_exp_starts_and_backs_off_as_its_equations_say(tmp_path: Path) -> None:
-    recording = run("exp", [str(vm_bpf.HOME / "exp.bpf.c")], duration="4s")
+    recording = run("exp", [str(bpf.HOME / "exp.bpf.c")], duration="4s")
     rows = recording["samples"].to_pylist()
     assert recording.provenance["loaded"].keys() == {"exp"}
     packets = [row["cwnd_bytes"] / 1448 for row in rows]
@@ -227,7 +227,7 @@ def test_exp_starts_and_backs_off_as_its_equations_say(tmp_path: Path) -> None:
 @on_kernel
 def test_our_cdg_behaves_as_the_kernels() -> None:
     """Both toss coins: what is compared is goodput and delay, and that it is the delay which they react to."""
-    sources = [str(vm_bpf.HOME / "cdg.bpf.c")]
+    sources = [str(bpf.HOME / "cdg.bpf.c")]
     goodput, delay = [], []
     for cc in ("cdg", "bpf_cdg"):
         recording = run(cc, sources, duration="12s")
@@ -253,7 +253,7 @@ def test_the_skeleton_is_reno(tmp_path: Path) -> None:
 
 @on_kernel
 def test_the_same_twice() -> None:
-    sources = [str(vm_bpf.HOME / "cdg.bpf.c")]
+    sources = [str(bpf.HOME / "cdg.bpf.c")]
     first, second = (run("bpf_cdg", sources, duration="2s") for _ in range(2))
     assert first.provenance["recording_sha256"] == second.provenance["recording_sha256"]
 
@@ -326,11 +326,11 @@ def test_a_damaged_object_or_loader_is_named_and_compiled_again(
 ) -> None:
     monkeypatch.setenv("DRAGSTRIP_CACHE", str(tmp_path / "cache"))
     file = source(tmp_path)
-    made = vm_bpf.compiled(file).file
-    kept = made if part == "object" else vm_bpf.loader()
+    made = bpf.compiled(file).file
+    kept = made if part == "object" else bpf.loader()
     sound = kept.read_bytes()
     kept.write_bytes(sound[:100] + bytes([sound[100] ^ 1]) + sound[101:])
-    assert vm_bpf.compiled(file).file == made
+    assert bpf.compiled(file).file == made
     assert kept.read_bytes() == sound
     said = capsys.readouterr().err
     assert said.startswith(f"warning: {kept}: damaged: its SHA-256"), said

@@ -1,16 +1,16 @@
 //! The conductor of a run: builds the network, believes it only when it is as asked, lets the sides play their
 //! parts by one clock, and collects what they leave.
 
+use crate::checks::{self, Check};
+use crate::drive::{Alone, TIMER, drive};
 use crate::fault::{Fault, fault};
 use crate::kernel::Kernel;
-use crate::load::{Lateness, Load};
+use crate::load::Load;
 use crate::machine::{self, Grant, Part};
 use crate::network::{Network, Place};
 use crate::plan::Plan;
 use crate::record;
-use crate::side::{
-    Agenda, Counts, Desk, EndReport, Event, Notice, Order, Pinger, Report, Ring, Side, side_of,
-};
+use crate::side::{Counts, EndReport, Pinger, Report, Ring, Side};
 use crate::sys::{self, Poll};
 use dragstrip_recording::{FlowRow, Writer};
 use dragstrip_scenario::{NodeSpec, Scenario, Transport};
@@ -20,21 +20,23 @@ use std::collections::BTreeMap;
 use std::fs;
 
 /// Quiet time between building and measuring: the kernel brings links up in its own time.
-const SETTLE_NS: i64 = 2_000_000_000;
+pub const SETTLE_NS: i64 = 2_000_000_000;
 /// Packets that fit into the rings of all hosts together, unless more may pass between two samples.
 const RING_PACKETS: usize = 1 << 17;
 /// The same at most: 195 MiB of the machine's memory.
 const RING_PACKETS_MAX: usize = 1 << 20;
+/// Packets that are taken out of a ring in one go, about: a tenth of a millisecond, in which no end of a flow is served.
+const AT_ONCE: u128 = 64;
 /// No emulated path is faster than this.
 const RATE_BPS_MAX: u64 = 1_000_000_000;
 /// A jump of the clock that packets are stamped with beyond this would be in the figures.
-const CLOCK_STEP_NS: i64 = 1_000_000;
+pub const CLOCK_STEP_NS: i64 = 1_000_000;
 /// Pings on each idle path, at most.
 const PINGS: usize = 10;
+/// A ping's answer is waited for so long, and twice the delay.
+pub const PINGS_WAIT_NS: i64 = 50_000_000;
 /// Of a ping, whose round trip nobody asks for here.
 const PING_FRAME_BYTES: u32 = 98;
-/// Of the timer; those of files are never 0.
-const TIMER: u64 = 0;
 /// The kernel's counters (netstat -s) that together tell of every loss epoch of a host.
 const LOSS_EPOCHS: [&str; 3] = ["TCPSackRecovery", "TCPRenoRecovery", "TCPTimeouts"];
 
@@ -44,23 +46,29 @@ pub struct Request {
     scenario: Scenario,
     /// What stands behind the request: the loader, and what it is to load; or nothing.
     load: Vec<Part>,
+    /// Real time: streams of our own go along the paths before any figure is believed.
+    #[serde(default)]
+    real_time: bool,
 }
 
-/// Runs a scenario; `raw` are the bytes behind the request, `progress` gets how far it has come.
+/// Runs a scenario; `raw` are the bytes behind the request, `progress` gets how far it has come (ns), and the bytes that have arrived.
 pub fn run(
     request: &Request,
     raw: &[u8],
     grant: Grant,
     kernel: &Kernel,
-    progress: &dyn Fn(u64),
+    progress: &dyn Fn(u64, u64),
 ) -> Result<Vec<u8>, Fault> {
-    let Request { scenario, load } = request;
-    let plan = Plan::new(scenario, kernel)?;
-    machine::prepare(scenario, load, raw, grant)?;
+    let Request { scenario, load, real_time } = request;
+    let mut plan = Plan::new(scenario, kernel)?;
+    // In virtual time the kernel's own randomness is the seed's (machine/mod.rs).
+    plan.seed = real_time.then_some(scenario.seed);
+    let _held = machine::prepare(scenario, load, raw, grant)?;
     let mut network = Network::build(&plan, scenario.cold_arp, grant.global_sysctls)?;
     let seen = network.verify(&plan)?;
     wait_until(sys::now() + SETTLE_NS)?;
     let idle = idle_round_trips(scenario, &plan, &network)?;
+    let checked = real_time.then(|| checked(scenario, &plan, &mut network)).transpose()?;
     if scenario.cold_arp {
         network.forget_neighbours(&plan);
     }
@@ -69,7 +77,9 @@ pub fn run(
     let mut tables = Writer::default();
     let before = Load::now();
     let clock = sys::clock_offset();
-    let lateness = drive(&mut sides, &poll, scenario, &mut tables, progress)?;
+    let start = sys::now() + 1_000_000;
+    let end_ns = scenario.duration_ns as i64;
+    let lateness = drive(&mut sides, &poll, (start, end_ns), &mut tables, &mut Alone(progress))?;
     let load = before.until(Load::now());
     let step = sys::clock_offset() - clock;
     if step.abs() > CLOCK_STEP_NS {
@@ -95,6 +105,10 @@ pub fn run(
         "softnet": {"dropped": load.dropped, "squeezed": load.squeezed},
         "samples": {"taken": lateness.samples, "late": lateness.late, "worst_ns": lateness.worst_ns},
     });
+    if let Some(checked) = checked {
+        about["checks"] = json!(checked);
+        about["scheduling"] = if sys::goes_ahead() { "ahead" } else { "shared" }.into();
+    }
     if scenario.record.every_ack {
         let sent =
             reports.values().flat_map(|report| &report.ends).filter_map(|end| end.sent.as_ref());
@@ -117,6 +131,14 @@ fn wait_until(time: i64) -> Result<(), Fault> {
     Ok(())
 }
 
+/// What came of our own streams; their queues start afresh after them.
+fn checked(scenario: &Scenario, plan: &Plan, network: &mut Network) -> Result<Vec<Check>, Fault> {
+    let found = checks::run(scenario, plan, network)?;
+    network.renew_queues(plan)?;
+    network.verify(plan)?;
+    Ok(found)
+}
+
 /// Pings along every flow's path while nothing else moves; a fault if the delay is not the scenario's.
 fn idle_round_trips(scenario: &Scenario, plan: &Plan, network: &Network) -> Result<Value, Fault> {
     let mut measured = Map::new();
@@ -129,14 +151,13 @@ fn idle_round_trips(scenario: &Scenario, plan: &Plan, network: &Network) -> Resu
         let ((there, constant), (back, constant_back)) =
             (plan.delay_ns(from, to), plan.delay_ns(to, from));
         let wanted = (there + back) as i64;
-        sys::enter(&network.places[from].namespace)?;
+        network.places[from].enter()?;
         let mut pinger = Pinger::open(0xffff, plan.nodes[to].address, 64)?;
         let slack = wanted / 50 + 1_000_000 + serialisation_ns(scenario);
         let mut best: Option<i64> = None;
         for _ in 0..PINGS {
             pinger.send(0);
-            wait_until(sys::now() + 2 * wanted + 50_000_000)?;
-            let rtt = pinger.answers().last().map(|(_, rtt)| *rtt);
+            let rtt = answer_until(&mut pinger, sys::now() + 2 * wanted + PINGS_WAIT_NS)?;
             best = best.into_iter().chain(rtt).min();
             // The first one may have waited for neighbours to be found.
             if best.is_some_and(|rtt| rtt <= wanted + slack) && constant && constant_back {
@@ -154,8 +175,23 @@ fn idle_round_trips(scenario: &Scenario, plan: &Plan, network: &Network) -> Resu
     Ok(Value::Object(measured))
 }
 
+/// The round trip of the last answer until then. Each is read at once: the kernel begins to stamp packets some time after
+/// it was asked to (net_enable_timestamp), and until then an answer's time is that of its reading.
+fn answer_until(pinger: &mut Pinger, time: i64) -> Result<Option<i64>, Fault> {
+    let (poll, timer) = (Poll::new()?, sys::timer()?);
+    poll.add(&timer, libc::EPOLLIN, TIMER)?;
+    poll.add(&pinger.socket, libc::EPOLLIN, TIMER + 1)?;
+    sys::arm(&timer, time)?;
+    let (mut ready, mut last) = (Vec::new(), None);
+    while sys::now() < time {
+        poll.wait(&mut ready, 1_000)?;
+        last = pinger.answers().last().map(|(_, rtt)| *rtt).or(last);
+    }
+    Ok(last)
+}
+
 /// What a ping's 98 bytes may take on all transmitters together.
-fn serialisation_ns(scenario: &Scenario) -> i64 {
+pub fn serialisation_ns(scenario: &Scenario) -> i64 {
     let rates = scenario.links.iter().filter_map(|link| link.rate_bps);
     rates.map(|bps| (200 * 8 * 1_000_000_000 / bps.max(1)) as i64).sum()
 }
@@ -199,7 +235,10 @@ fn open_sides<'a>(
 
 /// Each host's ring: an equal share, and more where more may pass the host between two samples. Where memory does not
 /// allow for that, it is emptied in between.
-fn rings<'a>(scenario: &'a Scenario, hosts: &[&'a str]) -> Result<BTreeMap<&'a str, Ring>, Fault> {
+pub fn rings<'a>(
+    scenario: &'a Scenario,
+    hosts: &[&'a str],
+) -> Result<BTreeMap<&'a str, Ring>, Fault> {
     let pairs = scenario.flows.iter().map(|flow| (flow.sender.as_str(), flow.receiver.as_str()));
     let paths = scenario.path_facts(pairs, PING_FRAME_BYTES);
     let paths = paths.map_err(|problem| Fault::Failed(problem.to_string()))?;
@@ -222,72 +261,19 @@ fn rings<'a>(scenario: &'a Scenario, hosts: &[&'a str]) -> Result<BTreeMap<&'a s
         // As many ACKs, and as much again for what a queue held back or a burst brings.
         let passing = usize::try_from(4 * data).unwrap_or(usize::MAX);
         let packets = share.max(passing).min(RING_PACKETS_MAX / hosts.len().max(1));
-        let times = passing.div_ceil(packets.max(1)).max(1);
+        let full = passing.div_ceil(packets.max(1)) as u128;
+        // Every second segment is acknowledged.
+        let times = full.max((data * 3 / 2).div_ceil(AT_ONCE)).max(1);
         rings.insert(host, Ring { packets, emptied_ns: (interval_ns / times as u64).max(1) });
     }
     Ok(rings)
 }
 
-/// The run itself, with all sides in this process: whatever is ready or due goes to its side, and what a side has
-/// to say to the conductor is carried over before anything else happens.
-fn drive(
-    sides: &mut [Side<'_>],
-    poll: &Poll,
-    scenario: &Scenario,
-    tables: &mut Writer,
-    progress: &dyn Fn(u64),
-) -> Result<Lateness, Fault> {
-    let timer = sys::timer()?;
-    poll.add(&timer, libc::EPOLLIN, TIMER)?;
-    let end_ns = scenario.duration_ns as i64;
-    let mut agenda = Agenda::new(end_ns);
-    let start = sys::now() + 1_000_000;
-    for side in &mut *sides {
-        side.on_order(Order::Begin { start }, &mut agenda);
-    }
-    let mut ready = Vec::new();
-    let mut notices = Vec::new();
-    let mut lateness = Lateness::default();
-    loop {
-        sys::arm(&timer, start + agenda.next_ns())?;
-        poll.wait(&mut ready, -1)?;
-        for &(token, events) in ready.iter().filter(|(token, _)| *token != TIMER) {
-            let mut desk =
-                Desk { poll, agenda: &mut agenda, tables: &mut *tables, notices: &mut notices };
-            sides[side_of(token)].on_file(token, events, &mut desk)?;
-            carry_over(&mut notices, sides, &mut agenda);
-        }
-        let now_ns = sys::now() - start;
-        while let Some((time_ns, event, side)) = agenda.due(now_ns) {
-            let mut desk =
-                Desk { poll, agenda: &mut agenda, tables: &mut *tables, notices: &mut notices };
-            sides[side].on_event(time_ns, event, &mut desk)?;
-            carry_over(&mut notices, sides, &mut agenda);
-            if event == Event::Sample {
-                lateness.sampled(now_ns - time_ns);
-                progress(time_ns as u64);
-            }
-        }
-        if now_ns >= end_ns {
-            return Ok(lateness);
-        }
-    }
-}
-
-/// What one side has seen, passed on to those whom it concerns.
-fn carry_over(notices: &mut Vec<Notice>, sides: &mut [Side<'_>], agenda: &mut Agenda) {
-    for Notice::Arrived { flow, at_ns } in notices.drain(..) {
-        for side in &mut *sides {
-            side.on_order(Order::Arrived { flow, at_ns }, agenda);
-        }
-    }
-}
-
 /// Both ends of every flow, by the flow's number: the client's, the server's, and where the data are sent.
-struct Ends<'r>(Vec<(&'r EndReport, &'r EndReport, usize)>);
+pub struct Ends<'r>(Vec<(&'r EndReport, &'r EndReport, usize)>);
 
 impl<'r> Ends<'r> {
-    fn of(
+    pub fn of(
         scenario: &Scenario,
         plan: &Plan,
         reports: &'r BTreeMap<usize, Report>,
@@ -308,7 +294,12 @@ impl<'r> Ends<'r> {
 
     /// A row of `flows` each. A host's counters tell of every recovery and timeout if no other flow shares it; the
     /// kernel keeps no count of CWR (ECN), so samples tell of it.
-    fn record(&self, scenario: &Scenario, reports: &BTreeMap<usize, Report>, tables: &mut Writer) {
+    pub fn record(
+        &self,
+        scenario: &Scenario,
+        reports: &BTreeMap<usize, Report>,
+        tables: &mut Writer,
+    ) {
         let mut senders: BTreeMap<usize, usize> = BTreeMap::new();
         for (one, other, source) in &self.0 {
             if one.sent.is_some() || other.sent.is_some() {
@@ -360,8 +351,8 @@ impl<'r> Ends<'r> {
         }
     }
 
-    /// Which TCP flows have ECN; a fault if the hosts' settings imply something else.
-    fn check_ecn(&self, scenario: &Scenario, plan: &Plan) -> Result<Value, Fault> {
+    /// Which TCP flows have ECN; a fault if the hosts' settings and the algorithm imply something else.
+    pub fn check_ecn(&self, scenario: &Scenario, plan: &Plan) -> Result<Value, Fault> {
         let setting = |host: &str| -> Result<&str, Fault> {
             let own = plan.nodes[plan.node(host)?].sysctl.get("net.ipv4.tcp_ecn");
             Ok(own.map_or("2", |value| value.trim()))
@@ -372,7 +363,8 @@ impl<'r> Ends<'r> {
             if sent.segments == 0 {
                 continue; // the connection has not come about
             }
-            let wanted = setting(&spec.sender)? == "1" && setting(&spec.receiver)? != "0";
+            let set = setting(&spec.sender)? == "1" && setting(&spec.receiver)? != "0";
+            let wanted = set || spec.transport.needs_ecn();
             if sent.ecn != wanted {
                 let is = if sent.ecn { "was" } else { "was not" };
                 return fault(format!("flow {}: ECN {is} negotiated", spec.label));
@@ -433,10 +425,11 @@ mod tests {
     }
 
     #[test]
-    fn a_few_hosts_empty_theirs_with_the_samples_alone() {
+    fn a_fast_paths_rings_are_emptied_in_small_portions() {
         for flows in [1, 50] {
             let rings = checked(flows, 100_000_000);
-            assert!(rings.values().all(|ring| ring.emptied_ns == 100_000_000));
+            assert!(rings.values().all(|ring| ring.emptied_ns < 6_000_000), "{rings:?}");
         }
+        assert_eq!(checked(1, 5_000_000)["d"].emptied_ns, 5_000_000, "with the samples alone");
     }
 }

@@ -183,15 +183,15 @@ impl Kernel {
     /// Takes one segment off the wire, if there is one.
     fn hear(&mut self) -> Result<Option<()>, Fault> {
         let mut buffer = [0; 2_048];
-        let Some((length, stamp)) = sys::receive_stamped(&self.wire, &mut buffer) else {
+        let Some(seen) = sys::receive_stamped(&self.wire, &mut buffer) else {
             return Ok(None);
         };
-        if let Some(raw) = wire::read(&buffer[..length.min(buffer.len())]) {
+        if let Some(raw) = wire::read(&buffer[..seen.bytes.min(buffer.len())]) {
             let isn = *self.own_isn.get_or_insert(raw.sequence);
             self.scale = raw.scale.unwrap_or(self.scale);
             let scale = if self.scaling && !raw.packet.syn { self.scale } else { 0 };
             let mut packet = raw.packet;
-            packet.at_ns = stamp - self.start;
+            packet.at_ns = seen.time_ns - self.start;
             packet.seq = i64::from(raw.sequence.wrapping_sub(isn) as i32) - 1;
             packet.window_bytes <<= scale;
             self.seen.push(packet);

@@ -16,7 +16,7 @@
 //! |---|---|
 //! | `h` | the agent's first word: JSON with the version of this protocol |
 //! | `q` | the request |
-//! | `p` | progress, as above |
+//! | `p` | progress, as above, and the bytes of all frames that have arrived for the flows |
 //! | `a`, `f`, `r` | the answer, the failure's text, or the refusal's three lines, as above |
 
 use crate::fault::{Fault, fault};
@@ -37,7 +37,7 @@ const FAILED: u64 = 4;
 const REFUSED: u64 = 5;
 
 /// The version of the frames.
-const PROTOCOL: u32 = 1;
+const PROTOCOL: u32 = 2;
 /// The largest request that is read from a pipe.
 const REQUEST_BYTES_MAX: u64 = 1 << 28;
 
@@ -93,13 +93,14 @@ impl Exchange {
         }
     }
 
-    /// Says how far the run has come.
-    pub fn progress(&self, now_ns: u64) {
+    /// Says how far the run has come, and how many bytes have arrived.
+    pub fn progress(&self, now_ns: u64, arrived_bytes: u64) {
         match self {
             Self::Shared(shared) => shared.store(PROGRESS, now_ns),
             Self::Piped(pipes) => {
                 // Nobody listens any more: the answer will say so.
-                let _ = pipes.borrow_mut().send(b'p', &now_ns.to_le_bytes());
+                let words = [now_ns.to_le_bytes(), arrived_bytes.to_le_bytes()];
+                let _ = pipes.borrow_mut().send(b'p', words.as_flattened());
             }
         }
     }
@@ -207,6 +208,6 @@ mod tests {
         pipes.send(b'p', &7_u64.to_le_bytes()).unwrap();
         assert_eq!(pipes.output, frame(b'p', 8, &7_u64.to_le_bytes()));
         pipes.greet().unwrap();
-        assert!(String::from_utf8_lossy(&pipes.output).contains(r#""protocol":1"#));
+        assert!(String::from_utf8_lossy(&pipes.output).contains(r#""protocol":2"#));
     }
 }

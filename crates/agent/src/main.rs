@@ -8,6 +8,9 @@
 //! `dragstrip-agent first exchange=FILE watchdog=FILE`: as the first process of a machine of its own.
 //! `dragstrip-agent run exchange=FILE parent=PID [grant=WORDS]`: in a machine that runs already, as root or in a user
 //! namespace, once; it ends with the process PID, which started it.
+//! `dragstrip-agent conduct exchange=FILE parent=PID`: on hosts of a lab, which it reaches by ssh (lab/).
+//! `dragstrip-agent`: on such a host, as its conductor says by frames on standard input and output.
+//! `dragstrip-agent guard FOLDER`: undoes what such an agent leaves when it goes (lab/journal.rs).
 //! `dragstrip-agent about`: what such a machine can do, as JSON.
 //! FILE (or FILE:OFFSET:SIZE) is shared with whoever asks, or `-` for frames on standard input and output
 //! (exchange.rs). WORDS say what of the machine may be changed (machine/grant.rs).
@@ -17,12 +20,15 @@
     reason = "this crate is the edge: files, sockets and clocks are its business"
 )]
 
+mod checks;
 mod conductor;
 mod conform;
+mod drive;
 mod exchange;
 mod fault;
 mod here;
 mod kernel;
+mod lab;
 mod load;
 mod machine;
 mod netlink;
@@ -73,19 +79,41 @@ fn as_first(arguments: &[String]) -> Result<(), Fault> {
 }
 
 fn as_guest(arguments: &[String]) -> Result<(), Fault> {
-    let command = arguments.get(1).map(String::as_str);
-    if !matches!(command, Some("run" | "about")) {
-        return fault("usage: dragstrip-agent run exchange=FILE parent=PID [grant=WORDS] | about");
+    match arguments.get(1).map(String::as_str) {
+        None => lab::serve(),
+        Some("guard") => lab::guard(arguments.get(2).map_or("", String::as_str)),
+        Some("conduct") => conduct(arguments),
+        Some("about") => in_namespaces(|| Rights::take(None).and_then(about)),
+        Some("run") => in_namespaces(|| run_here(arguments)),
+        Some(_) => fault(
+            "usage: dragstrip-agent run|conduct exchange=FILE parent=PID [grant=WORDS] | about | guard FOLDER",
+        ),
     }
+}
+
+/// Does something that may have the kernel load modules.
+fn in_namespaces(what: impl FnOnce() -> Result<(), Fault>) -> Result<(), Fault> {
     sys::raise_file_limit()?;
     let loaded = Loaded::now();
-    let done = if command == Some("about") {
-        Rights::take(None).and_then(about)
-    } else {
-        run_here(arguments)
-    };
+    let done = what();
     loaded.restore();
     done
+}
+
+fn parent(arguments: &[String]) -> Result<i32, Fault> {
+    let parent = option(arguments, "parent").and_then(|number| number.parse().ok());
+    parent.map_or_else(|| fault("parent=PID is missing"), Ok)
+}
+
+fn conduct(arguments: &[String]) -> Result<(), Fault> {
+    sys::end_with(parent(arguments)?)?;
+    let exchange = Exchange::open(file(arguments, "exchange")?)?;
+    let request = exchange.request()?;
+    let request = serde_json::from_slice(&request);
+    let request = request.map_err(|error| Fault::Failed(format!("request: {error}")));
+    let progress = |now_ns| exchange.progress(now_ns, 0);
+    let outcome = request.and_then(|request| lab::conduct(&request, &progress));
+    exchange.answer(outcome)
 }
 
 fn about(rights: Rights) -> Result<(), Fault> {
@@ -96,15 +124,13 @@ fn about(rights: Rights) -> Result<(), Fault> {
 }
 
 fn run_here(arguments: &[String]) -> Result<(), Fault> {
-    let parent = option(arguments, "parent").and_then(|number| number.parse().ok());
-    if parent.is_none() {
-        return fault("parent=PID is missing");
-    }
+    let parent = parent(arguments)?;
     let grant = Grant::parse(option(arguments, "grant").unwrap_or_default())?;
     let exchange = Exchange::open(file(arguments, "exchange")?)?;
     serve(&exchange, grant, || {
-        Rights::take(parent)?;
+        Rights::take(Some(parent))?;
         sys::punctual()?;
+        sys::go_ahead();
         here::kernel()
     })
 }
@@ -116,12 +142,12 @@ fn serve(
     kernel: impl FnOnce() -> Result<Kernel, Fault>,
 ) -> Result<(), Fault> {
     let request = exchange.request()?;
-    let progress = |now_ns| exchange.progress(now_ns);
+    let progress = |now_ns, arrived_bytes| exchange.progress(now_ns, arrived_bytes);
     let end = request.iter().position(|byte| *byte == b'\n').unwrap_or(request.len());
     let (line, raw) = request.split_at(end);
     let raw = raw.get(1..).unwrap_or_default();
     let outcome = if let Ok(scripts) = serde_json::from_slice(line) {
-        conform::run(&scripts, &progress)
+        conform::run(&scripts, &|played| progress(played, 0))
     } else {
         serde_json::from_slice(line)
             .map_err(|error| Fault::Failed(format!("scenario: {error}")))

@@ -15,10 +15,13 @@ pub mod flag {
     pub const REPLACE: u16 = 0x100;
     pub const EXCL: u16 = 0x200;
     pub const CREATE: u16 = 0x400;
+    /// All there are.
+    pub const DUMP: u16 = 0x300;
 }
 
 const HEADER: usize = 16;
 const NLMSG_ERROR: u16 = 2;
+const NLMSG_DONE: u16 = 3;
 
 /// A message under construction: netlink's header, then what is written to it.
 #[derive(Debug)]
@@ -74,17 +77,22 @@ impl Socket {
 
     /// Sends a message and waits for the kernel's yes or no; gives the last answer's payload that came before it.
     pub fn ask(&mut self, message: Message) -> Result<Vec<u8>, Fault> {
+        Ok(self.ask_all(message)?.pop().unwrap_or_default())
+    }
+
+    /// The same, with the payloads of all answers ([`flag::DUMP`]).
+    pub fn ask_all(&mut self, message: Message) -> Result<Vec<Vec<u8>>, Fault> {
         self.sequence += 1;
         let bytes = message.finish(self.sequence);
         if sys::write(&self.fd, &bytes) != Some(bytes.len()) {
             return Err(os("netlink"));
         }
-        let mut answer = Vec::new();
+        let mut answers = Vec::new();
         loop {
             // The kernel has answered before its write(2) returned: nothing to wait for.
             let mut buffer = vec![0; 32_768];
             let Some(length) = sys::receive(&self.fd, &mut buffer) else {
-                return Ok(answer);
+                return Ok(answers);
             };
             let mut rest = &buffer[..length.min(buffer.len())];
             while let Some(size) = word(rest, 0).map(|size| size as usize) {
@@ -92,11 +100,11 @@ impl Socket {
                     break;
                 }
                 let payload = &rest[HEADER..size];
-                if u16::from_ne_bytes([rest[4], rest[5]]) == NLMSG_ERROR {
-                    refuse(payload)?;
-                    return Ok(answer);
+                match u16::from_ne_bytes([rest[4], rest[5]]) {
+                    NLMSG_ERROR => return refuse(payload).map(|()| answers),
+                    NLMSG_DONE => return Ok(answers),
+                    _ => answers.push(payload.to_vec()),
                 }
-                answer = payload.to_vec();
                 rest = &rest[size.next_multiple_of(4).min(rest.len())..];
             }
         }

@@ -18,17 +18,33 @@ const RTM_DELNEIGH: u16 = 29;
 const CREATE: u16 = flag::ACK | flag::CREATE | flag::EXCL;
 
 /// ethtool's commands to set and to ask, for what would let packets travel in bigger pieces.
-const OFFLOADS: [(&str, u32, u32); 3] =
+pub const OFFLOADS: [(&str, u32, u32); 3] =
     [("tso", 0x1f, 0x1e), ("gso", 0x24, 0x23), ("gro", 0x2c, 0x2b)];
+
+/// 2^64 over the golden ratio.
+const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// Settings that a new network namespace has from the first one.
 const INHERITED: [&str; 2] = ["net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"];
 
-/// A node's namespace and a netlink socket in it.
+/// Where a node lives, and a netlink socket there.
 #[derive(Debug)]
 pub struct Place {
-    pub namespace: fs::File,
+    /// Its own namespace; none: the one that this process was started in, which is never left.
+    pub namespace: Option<fs::File>,
     pub netlink: Socket,
+}
+
+impl Place {
+    /// Makes the calling thread live there.
+    pub fn enter(&self) -> Result<(), Fault> {
+        self.namespace.as_ref().map_or(Ok(()), sys::enter)
+    }
+}
+
+/// The seed of a netem by its number: Fibonacci hashing, so that each one's is another, and the next run's too.
+pub const fn seed_of(seed: u64, index: usize) -> u64 {
+    seed.wrapping_add(1 + ((index as u64) << 32)).wrapping_mul(GOLDEN)
 }
 
 /// What was built.
@@ -83,20 +99,14 @@ impl Network {
             for (name, value) in own.into_iter().chain(inherited.iter().copied()) {
                 sysctl(name, value)?;
             }
-            places.push(Place { namespace, netlink });
+            places.push(Place { namespace: Some(namespace), netlink });
         }
         sys::enter(&home)?;
         let mut network = Self { places, interfaces: vec![0; plan.hops.len()] };
         for first in (0..plan.hops.len()).step_by(2) {
             network.pair(plan, first)?;
         }
-        for (index, hop) in plan.hops.iter().enumerate() {
-            if hop.qdisc != QdiscSpec::NOQUEUE {
-                let netlink = &mut network.places[hop.from].netlink;
-                qdisc::install(netlink, network.interfaces[index], &hop.qdisc)
-                    .map_err(|fault| fault.at(&plan.nodes[hop.from].name))?;
-            }
-        }
+        network.queues(plan)?;
         network.routes(plan, cold_arp)?;
         network.settings(plan, global_sysctls.then_some(&home))?;
         sys::enter(&home)?;
@@ -113,7 +123,7 @@ impl Network {
                 message.u32(40, segments); // IFLA_GSO_MAX_SEGS
             }
         };
-        let target = self.places[plan.hops[first].to].namespace.as_raw_fd() as u32;
+        let target = self.places[plan.hops[first].to].namespace.as_ref().map(AsRawFd::as_raw_fd);
         let mut message = Message::new(RTM_NEWLINK, CREATE, &[0; 16]);
         describe(&mut message, first);
         message.nest(18, |linkinfo| {
@@ -121,7 +131,7 @@ impl Network {
                 data.nest(1, |peer| {
                     peer.fixed(&[0; 16]);
                     describe(peer, opposite(first));
-                    peer.u32(28, target); // IFLA_NET_NS_FD
+                    peer.u32(28, target.unwrap_or_default() as u32); // IFLA_NET_NS_FD
                 });
             });
         });
@@ -131,7 +141,7 @@ impl Network {
             .map_err(|fault| fault.at("veth"))?;
         for hop in [first, opposite(first)] {
             let place = &mut self.places[plan.hops[hop].from];
-            sys::enter(&place.namespace)?;
+            place.enter()?;
             let name = interface_name(hop);
             let interface = sys::interface_index(&name)?;
             for (_, set, _) in OFFLOADS {
@@ -141,6 +151,28 @@ impl Network {
             self.interfaces[hop] = interface;
         }
         Ok(())
+    }
+
+    fn queues(&mut self, plan: &Plan) -> Result<(), Fault> {
+        for (index, hop) in plan.hops.iter().enumerate() {
+            if hop.qdisc != QdiscSpec::NOQUEUE {
+                let netlink = &mut self.places[hop.from].netlink;
+                let seed = plan.seed.map(|seed| seed_of(seed, index));
+                qdisc::install(netlink, self.interfaces[index], &hop.qdisc, seed)
+                    .map_err(|fault| fault.at(&plan.nodes[hop.from].name))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts new queue disciplines into the places of those that have seen traffic.
+    pub fn renew_queues(&mut self, plan: &Plan) -> Result<(), Fault> {
+        for (index, hop) in plan.hops.iter().enumerate() {
+            if hop.qdisc != QdiscSpec::NOQUEUE {
+                qdisc::remove(&mut self.places[hop.from].netlink, self.interfaces[index])?;
+            }
+        }
+        self.queues(plan)
     }
 
     /// Makes every neighbour unknown again.
@@ -179,7 +211,7 @@ impl Network {
     fn settings(&self, plan: &Plan, home: Option<&fs::File>) -> Result<(), Fault> {
         for (node, place) in plan.nodes.iter().zip(&self.places) {
             for (name, value) in &node.sysctl {
-                sys::enter(&place.namespace)?;
+                place.enter()?;
                 let field = format!("host {}: sysctl {name}", node.name);
                 if !writable(name) {
                     let Some(home) = home else {
@@ -203,7 +235,7 @@ impl Network {
         for (index, hop) in plan.hops.iter().enumerate() {
             let (name, interface) = (interface_name(index), self.interfaces[index]);
             let place = &mut self.places[hop.from];
-            sys::enter(&place.namespace)?;
+            place.enter()?;
             let route = format!("{} to {}", plan.nodes[hop.from].name, plan.nodes[hop.to].name);
             for (what, _, ask) in OFFLOADS {
                 if sys::ethtool(&name, ask, 0)? != 0 {
@@ -249,7 +281,7 @@ fn scratch() -> Result<(Place, i32), Fault> {
     });
     netlink.ask(message).map_err(|fault| fault.at("veth"))?;
     let interface = sys::interface_index(&name)?;
-    Ok((Place { namespace, netlink }, interface))
+    Ok((Place { namespace: Some(namespace), netlink }, interface))
 }
 
 /// struct rtmsg: IPv4, /32, main table, boot, universe, unicast, RTNH_F_ONLINK.

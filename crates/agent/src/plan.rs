@@ -11,13 +11,13 @@ use dragstrip_scenario::{
     Application, HtbSpec, LinkSpec, LossModel, NetemSpec, NodeSpec, PfifoSpec, QdiscSpec, Scenario,
     StackProfile, Topology, Transport,
 };
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 
 /// A network namespace.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Node {
     pub name: String,
     pub address: Ipv4Addr,
@@ -28,7 +28,7 @@ pub struct Node {
 }
 
 /// One direction of a veth pair; the pair is hops 2k and 2k + 1.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Hop {
     pub from: usize,
     pub to: usize,
@@ -41,10 +41,12 @@ pub struct Hop {
 }
 
 /// What is built.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Plan {
     pub nodes: Vec<Node>,
     pub hops: Vec<Hop>,
+    /// From which every netem gets a seed of its own, on a kernel that takes one.
+    pub seed: Option<u64>,
 }
 
 /// Hosts and routers: each is a network namespace, and building them is time in which the machine is silent (253 hosts
@@ -60,7 +62,8 @@ impl Plan {
     pub fn new(scenario: &Scenario, kernel: &Kernel) -> Result<Self, Fault> {
         refuse(scenario, kernel)?;
         let topology = Topology::new(scenario);
-        let mut plan = Self { nodes: scenario.nodes.iter().map(node).collect(), hops: Vec::new() };
+        let nodes = scenario.nodes.iter().map(node).collect();
+        let mut plan = Self { nodes, hops: Vec::new(), seed: None };
         let mut chains: Vec<Chain> = Vec::new();
         for index in 0..scenario.links.len() {
             let ends = topology.ends(index);
@@ -181,6 +184,18 @@ impl Plan {
         }
     }
 
+    /// The longest packet that a path takes.
+    pub fn mtu_bytes(&self, from: usize, to: usize) -> u32 {
+        let (mut at, mut least) = (from, u32::MAX);
+        while let Some(&(_, hop)) =
+            self.nodes[at].routes.iter().find(|(destination, _)| *destination == to)
+        {
+            least = least.min(self.hops[hop].mtu_bytes);
+            at = self.hops[hop].to;
+        }
+        least
+    }
+
     /// The delay that packets of a path meet, and whether every packet meets the same one.
     pub fn delay_ns(&self, from: usize, to: usize) -> (u64, bool) {
         let (mut at, mut total, mut constant) = (from, 0, true);
@@ -229,7 +244,7 @@ impl Side {
     }
 }
 
-fn refuse(scenario: &Scenario, kernel: &Kernel) -> Result<(), Fault> {
+pub fn refuse(scenario: &Scenario, kernel: &Kernel) -> Result<(), Fault> {
     for (field, count, most) in
         [("nodes", scenario.nodes.len(), NODES_MAX), ("flows", scenario.flows.len(), FLOWS_MAX)]
     {
@@ -298,7 +313,7 @@ fn refuse(scenario: &Scenario, kernel: &Kernel) -> Result<(), Fault> {
 }
 
 /// A refusal of what a link needs and the kernel has not.
-fn lacking(link: &LinkSpec, kernel: &Kernel) -> Result<(), Fault> {
+pub fn lacking(link: &LinkSpec, kernel: &Kernel) -> Result<(), Fault> {
     let lacks = |kind: &str| kernel.lacks.contains(&kind);
     let queue = egress(link)?;
     let classes = queue.classes();
@@ -319,7 +334,7 @@ fn lacking(link: &LinkSpec, kernel: &Kernel) -> Result<(), Fault> {
     Ok(())
 }
 
-fn node(spec: &NodeSpec) -> Node {
+pub fn node(spec: &NodeSpec) -> Node {
     Node {
         name: spec.name().to_owned(),
         address: Ipv4Addr::UNSPECIFIED,
@@ -330,7 +345,7 @@ fn node(spec: &NodeSpec) -> Node {
 }
 
 /// Hosts that send TCP data.
-fn senders(scenario: &Scenario) -> Vec<&str> {
+pub fn senders(scenario: &Scenario) -> Vec<&str> {
     let mut names = Vec::new();
     for flow in &scenario.flows {
         match (&flow.transport, &flow.application) {
@@ -353,7 +368,7 @@ fn senders(scenario: &Scenario) -> Vec<&str> {
 }
 
 /// Nodes between which packets travel, in both orders.
-fn pairs(scenario: &Scenario, topology: &Topology<'_>) -> BTreeSet<(usize, usize)> {
+pub fn pairs(scenario: &Scenario, topology: &Topology<'_>) -> BTreeSet<(usize, usize)> {
     let flows = scenario.flows.iter().map(|flow| (&flow.sender, &flow.receiver));
     let probes = scenario.probes.iter().map(|probe| (&probe.from, &probe.target));
     let known =
@@ -367,13 +382,13 @@ fn mtu(scenario: &Scenario, node: usize) -> u32 {
 }
 
 /// `gso: off` means one segment at a time, which the kernel does if the interface takes no more.
-fn gso_limit(node: &NodeSpec) -> Option<u32> {
+pub fn gso_limit(node: &NodeSpec) -> Option<u32> {
     let off = node.host().is_some_and(|host| host.gso == dragstrip_scenario::GsoMode::Off);
     off.then_some(1)
 }
 
 /// The discipline at the interface: the link's own, inside a shaper where it has a transmitter.
-fn egress(link: &LinkSpec) -> Result<QdiscSpec, Fault> {
+pub fn egress(link: &LinkSpec) -> Result<QdiscSpec, Fault> {
     let Some(rate_bps) = link.rate_bps else { return Ok(link.qdisc.clone()) };
     if link.qdisc.facts().shapes {
         let expected = "a queue that does not shape: the link has a rate of its own";
@@ -409,7 +424,7 @@ fn serialized(part: &impl Serialize, member: Option<&str>) -> String {
 /// What stands behind the queue: a delay, impairments, and the serialisation that htb leaves out (it lets
 /// a packet go at the *start* of its time on the wire). A netem with a rate keeps packets in order, so that one which
 /// is to reorder them does without, and they arrive earlier by a frame's time on the wire, as on a kernel without netem.
-fn behind(link: &LinkSpec, kernel: &Kernel) -> Option<Box<NetemSpec>> {
+pub fn behind(link: &LinkSpec, kernel: &Kernel) -> Option<Box<NetemSpec>> {
     let serialised = link.rate_bps.is_some() && !kernel.lacks.contains(&"netem");
     if link.delay_ns == 0 && link.netem.is_none() && !serialised {
         return None;

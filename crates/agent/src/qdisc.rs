@@ -2,10 +2,12 @@
 
 use crate::fault::{Fault, fault};
 use crate::netlink::{Attributes, Message, Socket, flag, long, word};
+use dragstrip_qdisc::netlink::Writer;
 use dragstrip_qdisc::{Confirmation, QdiscSpec};
 use std::ops::AddAssign;
 
 const RTM_NEWQDISC: u16 = 36;
+const RTM_DELQDISC: u16 = 37;
 const RTM_GETQDISC: u16 = 38;
 const RTM_NEWTCLASS: u16 = 40;
 const RTM_GETTCLASS: u16 = 42;
@@ -26,7 +28,7 @@ const fn child_handle(index: usize) -> u32 {
     (0x10 + index as u32) << 16
 }
 
-fn tcmsg(interface: i32, handle: u32, parent: u32) -> Vec<u8> {
+pub fn tcmsg(interface: i32, handle: u32, parent: u32) -> Vec<u8> {
     let mut bytes = vec![0; 4];
     bytes.extend_from_slice(&interface.to_ne_bytes());
     for word in [handle, parent, 0] {
@@ -35,16 +37,21 @@ fn tcmsg(interface: i32, handle: u32, parent: u32) -> Vec<u8> {
     bytes
 }
 
-/// Puts a queue discipline on an interface, with its classes and what is in them.
-pub fn install(socket: &mut Socket, interface: i32, spec: &QdiscSpec) -> Result<(), Fault> {
-    add(socket, interface, ROOT, TC_H_ROOT, spec)?;
+/// Puts a queue discipline on an interface, with its classes and what is in them; `seed` is a netem's.
+pub fn install(
+    socket: &mut Socket,
+    interface: i32,
+    spec: &QdiscSpec,
+    seed: Option<u64>,
+) -> Result<(), Fault> {
+    add(socket, interface, ROOT, TC_H_ROOT, spec, seed)?;
     for (index, class) in spec.classes().iter().enumerate() {
         let create = flag::ACK | flag::CREATE | flag::EXCL;
         let family = tcmsg(interface, class_handle(index), ROOT);
         let mut message = Message::new(RTM_NEWTCLASS, create, &family);
         message.text(TCA_KIND, spec.kind()).bytes(TCA_OPTIONS, &class.options);
         socket.ask(message).map_err(|fault| fault.at(&format!("{} class", spec.kind())))?;
-        add(socket, interface, child_handle(index), class_handle(index), class.child)?;
+        add(socket, interface, child_handle(index), class_handle(index), class.child, seed)?;
     }
     Ok(())
 }
@@ -55,14 +62,35 @@ fn add(
     handle: u32,
     parent: u32,
     spec: &QdiscSpec,
+    seed: Option<u64>,
 ) -> Result<(), Fault> {
     let create = flag::ACK | flag::CREATE | flag::REPLACE;
     let mut message = Message::new(RTM_NEWQDISC, create, &tcmsg(interface, handle, parent));
     message.text(TCA_KIND, spec.kind());
-    if let Some(options) = spec.options() {
+    if let Some(options) = options(spec, seed) {
         message.bytes(TCA_OPTIONS, &options);
     }
     socket.ask(message).map_err(|fault| fault.at(spec.kind())).map(drop)
+}
+
+/// What tc(8) would send, and for a netem its seed: Linux takes one since 6.6, and before ignores what it does not know.
+fn options(spec: &QdiscSpec, seed: Option<u64>) -> Option<Vec<u8>> {
+    const TCA_NETEM_PRNG_SEED: u16 = 14;
+    let options = spec.options()?;
+    Some(match (spec, seed) {
+        (QdiscSpec::Netem(_), Some(seed)) => {
+            let mut seeded = Writer::behind(&options);
+            seeded.u64(TCA_NETEM_PRNG_SEED, seed);
+            seeded.into_bytes()
+        }
+        _ => options,
+    })
+}
+
+/// Takes the discipline at an interface's root away, with all that is in it.
+pub fn remove(socket: &mut Socket, interface: i32) -> Result<(), Fault> {
+    let message = Message::new(RTM_DELQDISC, flag::ACK, &tcmsg(interface, ROOT, TC_H_ROOT));
+    socket.ask(message).map_err(|fault| fault.at("qdisc")).map(drop)
 }
 
 /// Whether the kernel knows a discipline: without options it makes one, or says what it misses.
@@ -188,5 +216,21 @@ fn counters(spec: &QdiscSpec, attributes: &Attributes<'_>) -> Counters {
         dropped: get(queue, 8),
         marked: spec.marked(stats.get(4).unwrap_or_default()), // TCA_STATS_APP
         sent_bytes: long(basic, 0).unwrap_or_default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_netem_alone_has_a_seed_behind_its_own_words() {
+        let netem = QdiscSpec::parse("netem delay 10ms loss 1%").unwrap();
+        let (plain, seeded) = (options(&netem, None).unwrap(), options(&netem, Some(7)).unwrap());
+        assert!(seeded.starts_with(&plain));
+        let behind = Attributes(&seeded[plain.len()..]);
+        assert_eq!(behind.get(14).and_then(|value| long(value, 0)), Some(7));
+        let fifo = QdiscSpec::parse("pfifo limit 9").unwrap();
+        assert_eq!(options(&fifo, Some(7)), options(&fifo, None));
     }
 }

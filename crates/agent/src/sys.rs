@@ -53,6 +53,25 @@ pub fn punctual() -> Result<(), Fault> {
         .map(drop)
 }
 
+/// Has this process take more of the processors' time than others (setpriority(2)). Only root may; for others it stays as it
+/// is. It does not go before all others (`SCHED_FIFO`): kernel threads that it waits for would not run.
+pub fn go_ahead() {
+    const NICENESS: i32 = -10;
+    unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, NICENESS) };
+}
+
+/// Whether it does.
+pub fn goes_ahead() -> bool {
+    (unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) }) < 0
+}
+
+/// A file in memory that programs started here inherit; it goes with its last descriptor.
+pub fn memory_file(name: &str) -> Result<std::fs::File, Fault> {
+    let name = text(name);
+    let fd = checked(unsafe { libc::memfd_create(name.as_ptr(), 0) }.into(), "memfd_create")?;
+    Ok(unsafe { std::fs::File::from_raw_fd(fd as i32) })
+}
+
 /// The kernel's ticks per second, by which its coarse clocks move; nothing if it does not say.
 pub fn tick_hz() -> Option<u32> {
     let mut tick = libc::timespec { tv_sec: 0, tv_nsec: 0 };
@@ -256,6 +275,30 @@ pub fn is_writeable(fd: &impl AsRawFd) -> bool {
     ready == 1 && asked.revents & libc::POLLOUT != 0
 }
 
+/// Whether a file has something to be read, or its end, within a time (poll(2)).
+pub fn is_readable_within(fd: &impl AsRawFd, timeout_ms: i32) -> bool {
+    let mut asked = libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+    unsafe { libc::poll(&raw mut asked, 1, timeout_ms) == 1 }
+}
+
+/// read(2), past any buffer of the standard library.
+pub fn read(fd: &impl AsRawFd, into: &mut [u8]) -> std::io::Result<usize> {
+    let taken = unsafe { libc::read(fd.as_raw_fd(), into.as_mut_ptr().cast(), into.len()) };
+    usize::try_from(taken).map_err(|_| std::io::Error::last_os_error())
+}
+
+/// Takes the lock on a file (flock(2)), which lives until its last copy is closed; false if somebody has it.
+pub fn lock(file: &impl AsRawFd) -> bool {
+    unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) == 0 }
+}
+
+/// Whether this process may write in a folder (access(2), with the effective user's rights).
+pub fn writable(folder: &std::path::Path) -> bool {
+    let name = text(&folder.to_string_lossy());
+    let flags = libc::AT_EACCESS;
+    unsafe { libc::faccessat(libc::AT_FDCWD, name.as_ptr(), libc::W_OK, flags) == 0 }
+}
+
 /// shutdown(2): nothing more will be sent.
 pub fn shutdown(fd: &impl AsRawFd) -> Result<(), Fault> {
     checked(unsafe { libc::shutdown(fd.as_raw_fd(), libc::SHUT_WR) }.into(), "shutdown").map(drop)
@@ -269,8 +312,18 @@ pub fn receive(fd: &impl AsRawFd, into: &mut [u8]) -> Option<usize> {
     usize::try_from(taken).ok()
 }
 
-/// recvmsg(2) with the kernel's time stamp (`SO_TIMESTAMPNS`): bytes and nanoseconds of the real-time clock.
-pub fn receive_stamped(fd: &impl AsRawFd, into: &mut [u8]) -> Option<(usize, i64)> {
+/// What recvmsg(2) gives of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Received {
+    pub bytes: usize,
+    /// By the real-time clock: the kernel's stamp (`SO_TIMESTAMPNS`), or now.
+    pub time_ns: i64,
+    /// The traffic class that it came with, where the socket asks for it (`IP_RECVTOS`).
+    pub class: Option<u8>,
+}
+
+/// recvmsg(2); nothing when there is nothing. Of a packet that is longer than the buffer the rest is gone.
+pub fn receive_stamped(fd: &impl AsRawFd, into: &mut [u8]) -> Option<Received> {
     let mut control = [0_u64; 16];
     let mut part = libc::iovec { iov_base: into.as_mut_ptr().cast(), iov_len: into.len() };
     let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
@@ -278,19 +331,23 @@ pub fn receive_stamped(fd: &impl AsRawFd, into: &mut [u8]) -> Option<(usize, i64
     message.msg_iovlen = 1;
     message.msg_control = control.as_mut_ptr().cast();
     message.msg_controllen = size_of_val(&control) as _;
-    let taken = unsafe { libc::recvmsg(fd.as_raw_fd(), &raw mut message, 0) };
-    let taken = usize::try_from(taken).ok()?;
+    let taken = unsafe { libc::recvmsg(fd.as_raw_fd(), &raw mut message, libc::MSG_TRUNC) };
+    let (mut stamp_ns, mut class) = (None, None);
+    let bytes = usize::try_from(taken).ok()?;
     let mut header = unsafe { libc::CMSG_FIRSTHDR(&raw const message) };
     while !header.is_null() {
         let here = unsafe { &*header };
-        if (here.cmsg_level, here.cmsg_type) == (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) {
-            let stamp: libc::timespec =
-                unsafe { std::ptr::read_unaligned(libc::CMSG_DATA(header).cast()) };
-            return Some((taken, nanos(stamp)));
+        let data = unsafe { libc::CMSG_DATA(header) };
+        match (here.cmsg_level, here.cmsg_type) {
+            (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) => {
+                stamp_ns = Some(nanos(unsafe { std::ptr::read_unaligned(data.cast()) }));
+            }
+            (libc::IPPROTO_IP, libc::IP_TOS) => class = Some(unsafe { data.read() }),
+            _ => {}
         }
         header = unsafe { libc::CMSG_NXTHDR(&raw const message, header) };
     }
-    Some((taken, now()))
+    Some(Received { bytes, time_ns: stamp_ns.unwrap_or_else(now), class })
 }
 
 fn nanos(stamp: libc::timespec) -> i64 {

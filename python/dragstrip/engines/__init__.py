@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from dragstrip.engines.contract import Engine, Option, Options, Progress, Refusal, alike, invalid
+from dragstrip.engines.contract import Capture, Engine, Option, Options, Progress, Refusal, alike, invalid
 from dragstrip.engines.registry import (
     DEFAULT,
     PAIR,
@@ -20,6 +20,7 @@ from dragstrip.engines.registry import (
 __all__ = [
     "DEFAULT",
     "PAIR",
+    "Capture",
     "Engine",
     "Option",
     "Options",

@@ -7,24 +7,30 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, TypeAlias
 
 from dragstrip import _core
 from dragstrip.errors import BadInputError, Raw
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from dragstrip.recording import Recording
 
 Json: TypeAlias = dict[str, Any]
 Options: TypeAlias = Mapping[str, Any]
 """An engine's options by name: texts, or lists of texts for an option that may be given several times."""
-Progress: TypeAlias = Callable[[int], object]
-"""Called with the run's own nanoseconds from time to time; returning `False` ends the run."""
-
 Say: TypeAlias = Callable[[str], object]
 """Called with a line about what is done now, where that takes seconds."""
+
+
+class Progress(Protocol):
+    """Called from time to time; returning `False` ends the run."""
+
+    def __call__(self, now_ns: int, arrived_bytes: int = 0, /) -> object:
+        """With the run's own nanoseconds, and in real time the bytes of all frames that have arrived."""
 
 
 def quietly(_: str) -> None:
@@ -53,6 +59,16 @@ class Refusal(NamedTuple):
         return BadInputError(self.field, Raw(self.value) or None, self.expected, source)
 
 
+@dataclass(frozen=True)
+class Capture:
+    """What is written of a run's packets beside its recording, a pcapng file for each vantage point."""
+
+    points: Sequence[str]
+    """Hosts and links of the scenario."""
+    snaplen: int
+    """Bytes kept of each frame."""
+
+
 class Engine(ABC):
     """Runs scenarios, one at a time. It has no state: any process may ask any instance."""
 
@@ -70,6 +86,9 @@ class Engine(ABC):
     """Runs take long: a recording is kept for reuse."""
     real_time: ClassVar[bool] = False
     """A run takes as long as it says, one at a time, and no two are the same."""
+
+    captures: ClassVar[bool] = False
+    """It writes captures."""
 
     @abstractmethod
     def algorithms(self, options: Options) -> list[str]:
@@ -95,6 +114,12 @@ class Engine(ABC):
     @abstractmethod
     def run(self, scenario: Json, options: Options, progress: Progress | None = None) -> Recording:
         """Runs one scenario. Raises `BadInputError` where it cannot be run, else `DragstripError`."""
+
+    def run_captured(
+        self, scenario: Json, options: Options, capture: Capture, folder: Path, progress: Progress | None
+    ) -> Recording:
+        """As `run`, with its captures written into `folder`. Raises `BadInputError` where it writes none."""
+        raise BadInputError("--capture", None, f"engine {self.name} writes no captures", "command line")
 
     def notes(self, recording: Recording) -> list[str]:
         """What is to be known before a run's figures are believed, a line each."""

@@ -13,6 +13,7 @@ HOMES = {
     "sim": "dragstrip.engines.sim",
     "vm": "dragstrip.engines.vm",
     "netns": "dragstrip.engines.netns",
+    "ssh": "dragstrip.engines.ssh",
 }
 """Name → package; imported when it is asked for. From the model to the real thing: of two engines side by
 side, the later one is the reference for the earlier one."""

@@ -7,7 +7,7 @@ import json
 import os
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -37,6 +37,10 @@ class _Pair:
     """What the kernel's pings took on the idle path: `s1 to d` → time."""
     traces: dict[str, list[TimeLine]] = field(default_factory=dict)
     """By engine."""
+    limits: dict[str, None] = field(default_factory=dict)
+    """How the machine limited the kernel's runs, each once."""
+    idle_shares: list[float] = field(default_factory=list)
+    """Of the machine's processors in each of them, in real time."""
 
     def model(self) -> str:
         """The engine that is compared with the other."""
@@ -59,6 +63,11 @@ def with_hosts(
     Where a case is random it runs with all of `SEEDS`; `spread` also measures the simulator against itself.
     """
     return _agreement(document, folder, prefix, partial(_with_hosts, spread=spread))
+
+
+def beside(document: Mapping[str, Any], folder: Path, prefix: str, model: str) -> Agreement:
+    """The same recordings of the reference beside another model, which is run now."""
+    return _agreement(document, folder, prefix, partial(_with_model, model=model))
 
 
 def worst_first(cases: Iterable[Case]) -> list[Case]:
@@ -87,7 +96,11 @@ def _pairs(document: Mapping[str, Any], folder: Path, prefix: str) -> Iterable[_
         if line["engine"] != engines[0]:
             pair.release = _release(recording.provenance)
             pair.seeds.append(line["seed"])
-            pair.idle_rtt_ns = recording.provenance.get("verified", {}).get("idle_rtt_ns", {})
+            verified = recording.provenance.get("verified", {})
+            pair.idle_rtt_ns = verified.get("idle_rtt_ns", {})
+            if named(line["engine"]).real_time:
+                pair.limits.update(dict.fromkeys(verified["limits"]))
+                pair.idle_shares.append(verified["cpu_idle_share"])
     return pairs.values()
 
 
@@ -108,7 +121,14 @@ def _as_recorded(pair: _Pair) -> Case:
     return _case(pair, conditions(pair.scenario), pair.scenario, pair.traces[pair.model()])
 
 
+def _with_model(pair: _Pair, model: str) -> Case:
+    reference = {engine: traces for engine, traces in pair.traces.items() if engine != pair.model()}
+    return _with_hosts(replace(pair, traces={model: [], **reference}), spread=False)
+
+
 def _with_hosts(pair: _Pair, spread: bool) -> Case:
+    if not named(pair.model()).model:
+        return _as_recorded(pair)  # its hosts work too
     its, spec = conditions(pair.scenario), lengthened(pair.scenario, pair.idle_rtt_ns)
     seeds = SEEDS if its.random else (spec["seed"],)
     engine = named(pair.model())
@@ -136,6 +156,8 @@ def _case(pair: _Pair, its: Conditions, scenario: Json, simulator: list[TimeLine
         simulator,
         figures(its, kernel, simulator),
         floor=floor,
+        limits=list(pair.limits),
+        idle_shares=pair.idle_shares,
     )
 
 

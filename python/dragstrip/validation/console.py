@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from rich import box
 from rich.table import Table
@@ -50,6 +50,13 @@ def show(agreement: Agreement, most: int | None = None) -> None:
         )
     for name, reason in agreement.failed.items():
         console.print(f"not run: {name}: {reason}", style="red")
+
+
+def show_lines(lines: Iterable[str]) -> None:
+    """Lines as they are."""
+    console = Terminal(highlight=False)
+    for line in lines:
+        console.print(line, markup=False)
 
 
 def show_left_out(runs: Sequence[KernelRun], held_out: bool, missing: Mapping[str, tuple[int, int]]) -> None:

@@ -61,6 +61,10 @@ class Case:
     """The kernel against itself: half of its seeds against the other half."""
     idle_share: float = 1.0
     """Of the kernel's processor, in its busiest run."""
+    limits: list[str] = field(default_factory=list)
+    """How the machine limited the kernel's runs, in real time."""
+    idle_shares: list[float] = field(default_factory=list)
+    """Of the machine's processors in each of them."""
 
     @cached_property
     def conditions(self) -> Conditions:

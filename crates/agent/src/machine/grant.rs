@@ -3,6 +3,15 @@
 
 use crate::fault::{Fault, fault};
 
+/// For how long congestion controls that are put into the kernel stay there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Programs {
+    /// Until the machine ends.
+    ForGood,
+    /// Until the run ends, however it ends.
+    ForTheRun,
+}
+
 /// What may be changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Grant {
@@ -12,14 +21,18 @@ pub struct Grant {
     pub modules: bool,
     /// Settings that the kernel has once and not in each network namespace.
     pub global_sysctls: bool,
-    /// Congestion controls are put into the kernel and stay there.
-    pub programs: bool,
+    /// Congestion controls are put into the kernel.
+    pub programs: Option<Programs>,
 }
 
 impl Grant {
     /// A virtual machine that is thrown away.
-    pub const MACHINE: Self =
-        Self { entropy: true, modules: true, global_sysctls: true, programs: true };
+    pub const MACHINE: Self = Self {
+        entropy: true,
+        modules: true,
+        global_sysctls: true,
+        programs: Some(Programs::ForGood),
+    };
 
     /// Reads `entropy,modules,global-sysctls,programs`, or any of them.
     pub fn parse(text: &str) -> Result<Self, Fault> {
@@ -29,7 +42,7 @@ impl Grant {
                 "entropy" => grant.entropy = true,
                 "modules" => grant.modules = true,
                 "global-sysctls" => grant.global_sysctls = true,
-                "programs" => grant.programs = true,
+                "programs" => grant.programs = Some(Programs::ForTheRun),
                 _ => {
                     let known = "entropy, modules, global-sysctls, programs";
                     return fault(format!("grant={text}: {word:?} is none of {known}"));
@@ -48,7 +61,8 @@ mod tests {
     fn nothing_is_granted_that_is_not_named() {
         assert_eq!(Grant::parse("").unwrap(), Grant::default());
         let two = Grant::parse("modules,programs").unwrap();
-        assert_eq!(two, Grant { modules: true, programs: true, ..Grant::default() });
+        let programs = Some(Programs::ForTheRun);
+        assert_eq!(two, Grant { modules: true, programs, ..Grant::default() });
         assert!(Grant::parse("everything").unwrap_err().to_string().contains("global-sysctls"));
     }
 }

@@ -1,12 +1,14 @@
 //! Congestion controls that a request brings along: compiled BPF programs, put into the kernel by a program that
-//! comes with them (bpf/load.c). They stay until the machine ends.
+//! comes with them (bpf/load.c). They stay until the machine ends, or as long as the run.
 
+use super::grant::Programs;
 use crate::fault::{Fault, fault, refusal};
+use crate::sys;
 use serde::Deserialize;
-use std::fs;
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Write};
+use std::os::fd::AsRawFd;
+use std::process::{Child, Command, Stdio};
 
 /// Lines of the verifier's log that a fault tells; the reason stands at its end.
 const LOG_LINES: usize = 8;
@@ -18,35 +20,71 @@ pub struct Part {
     bytes: usize,
 }
 
-/// Registers the algorithms in `raw`; the first part is the loader.
-pub fn register(parts: &[Part], raw: &[u8]) -> Result<(), Fault> {
-    let folder = std::env::temp_dir().join("dragstrip-load");
-    let files = unpack(&folder, parts, raw)?;
-    let Some((loader, objects)) = files.split_first() else { return Ok(()) };
-    fs::set_permissions(loader, fs::Permissions::from_mode(0o755))?;
-    for object in objects {
-        let done = Command::new(loader).arg("register").arg(object).output()?;
+/// Congestion controls that are in the kernel until this is dropped, or this process ends.
+pub struct Held(Vec<Child>);
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        for loader in &mut self.0 {
+            drop(loader.stdin.take());
+            let _ = loader.wait(); // it is gone either way
+        }
+    }
+}
+
+/// Puts the algorithms in `raw` into the kernel; the first part is the loader.
+pub fn put(parts: &[Part], raw: &[u8], stay: Programs) -> Result<Option<Held>, Fault> {
+    let files = unpack(parts, raw)?;
+    let Some(((_, loader), objects)) = files.split_first() else { return Ok(None) };
+    let order = match stay {
+        Programs::ForGood => "register",
+        Programs::ForTheRun => "hold",
+    };
+    let mut held = Held(Vec::new());
+    for (name, object) in objects {
+        let mut command = Command::new(place(loader));
+        command.arg(order).arg(place(object));
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut started = command.spawn()?;
+        let mut word = String::new();
+        if let Some(said) = &mut started.stdout {
+            BufReader::new(said).read_line(&mut word)?;
+        }
+        // One that stays as long as this process says so, and ends only when it has failed.
+        if word.trim() == HELD {
+            held.0.push(started);
+            continue;
+        }
+        let done = started.wait_with_output()?;
         if !done.status.success() {
-            let name = object.file_stem().unwrap_or_default().to_string_lossy();
+            let name = name.rsplit_once('.').map_or(name.as_str(), |(stem, _)| stem);
             let said = String::from_utf8_lossy(&done.stderr);
             let expected = format!("a program that this kernel takes: {}", reason(&said));
             return refusal(format!("load {name}"), "", expected);
         }
     }
-    fs::remove_dir_all(&folder)?;
-    Ok(())
+    Ok(Some(held))
 }
 
-fn unpack(folder: &Path, parts: &[Part], raw: &[u8]) -> Result<Vec<PathBuf>, Fault> {
+/// The loader's word when it holds an algorithm in the kernel.
+const HELD: &str = "held";
+
+/// How a program that was started here finds a file of memory.
+fn place(file: &impl AsRawFd) -> String {
+    format!("/proc/self/fd/{}", file.as_raw_fd())
+}
+
+/// Each part's name, and its content in memory: nothing of it is left on a disk, however this process ends.
+fn unpack(parts: &[Part], raw: &[u8]) -> Result<Vec<(String, File)>, Fault> {
     let mut rest = raw;
     let mut files = Vec::new();
     for Part { name, bytes } in parts {
         let Some((content, behind)) = rest.split_at_checked(*bytes) else {
             return fault(format!("{name}: the request ends too soon"));
         };
-        fs::create_dir_all(folder)?;
-        files.push(folder.join(name));
-        fs::write(folder.join(name), content)?;
+        let mut file = sys::memory_file(name)?;
+        file.write_all(content)?;
+        files.push((name.clone(), file));
         rest = behind;
     }
     Ok(files)
@@ -101,15 +139,12 @@ mod tests {
 
     #[test]
     fn a_request_that_is_too_short_is_a_fault() {
-        let folder =
-            std::env::temp_dir().join(format!("dragstrip-load-test-{}", std::process::id()));
         let parts = |sizes: &[usize]| -> Vec<Part> {
             let part = |(at, bytes): (usize, &usize)| Part { name: at.to_string(), bytes: *bytes };
             sizes.iter().enumerate().map(part).collect()
         };
-        let files = unpack(&folder, &parts(&[2, 3]), b"abcde").unwrap();
-        assert_eq!(fs::read(&files[1]).unwrap(), b"cde");
-        assert!(unpack(&folder, &parts(&[2, 4]), b"abcde").is_err());
-        fs::remove_dir_all(folder).unwrap();
+        let files = unpack(&parts(&[2, 3]), b"abcde").unwrap();
+        assert_eq!(std::fs::read(place(&files[1].1)).unwrap(), b"cde");
+        assert!(unpack(&parts(&[2, 4]), b"abcde").is_err());
     }
 }

@@ -7,8 +7,8 @@ mod load;
 mod modules;
 
 pub use grant::Grant;
-pub use load::Part;
-pub use modules::Loaded;
+pub use load::{Held, Part};
+pub use modules::{Loaded, refuse_options};
 
 use crate::fault::{Fault, refusal};
 use crate::sys;
@@ -16,18 +16,31 @@ use dragstrip_scenario::Scenario;
 use std::fs::OpenOptions;
 
 /// Makes the machine's kernel what a run needs; `parts` and `raw` are the congestion controls that a request brings.
-pub fn prepare(scenario: &Scenario, parts: &[Part], raw: &[u8], grant: Grant) -> Result<(), Fault> {
+/// Those that may not stay are in the kernel until what is returned is dropped.
+pub fn prepare(
+    scenario: &Scenario,
+    parts: &[Part],
+    raw: &[u8],
+    grant: Grant,
+) -> Result<Option<Held>, Fault> {
     if grant.entropy {
         stir(scenario.seed)?;
     }
-    if grant.programs {
-        load::register(parts, raw)?;
-    } else if !parts.is_empty() {
-        let expected = "nothing: this engine puts no programs into the kernel";
-        return refusal("load", "", expected);
-    }
+    let held = match grant.programs {
+        _ if parts.is_empty() => None,
+        Some(stay) => load::put(parts, raw, stay)?,
+        None => {
+            let expected = "nothing: this engine puts no programs into the kernel";
+            return refusal("load", "", expected);
+        }
+    };
     modules::check(scenario)?;
-    if grant.modules { modules::configure(scenario) } else { modules::refuse_options(scenario) }
+    if grant.modules {
+        modules::configure(scenario)?;
+    } else {
+        modules::refuse_options(scenario)?;
+    }
+    Ok(held)
 }
 
 /// The seed becomes part of the kernel's randomness: netem's random numbers, hashes, sequence numbers.

@@ -71,6 +71,8 @@ pub struct End<'a> {
     pub spec: &'a FlowSpec,
     pub role: Role,
     pub phase: Phase,
+    /// Of this end's host, and of the server's.
+    address: Ipv4Addr,
     server_address: Ipv4Addr,
     port: u16,
     client_port: u16,
@@ -92,7 +94,8 @@ pub struct End<'a> {
 
 impl<'a> End<'a> {
     pub fn new(flow: usize, spec: &'a FlowSpec, role: Role, plan: &Plan) -> Result<Self, Fault> {
-        let server = plan.node(&spec.receiver)?;
+        let (client, server) = (plan.node(&spec.sender)?, plan.node(&spec.receiver)?);
+        let own = if role == Role::Client { client } else { server };
         // In request/response the answers are the flow's data.
         let answers = matches!(spec.application, Application::RequestResponse { .. });
         let source = if answers { Role::Server } else { Role::Client };
@@ -104,6 +107,7 @@ impl<'a> End<'a> {
             spec,
             role,
             phase: Phase::Waiting,
+            address: plan.nodes[own].address,
             server_address: plan.nodes[server].address,
             port: FIRST_PORT + flow as u16,
             client_port: FIRST_CLIENT_PORT + flow as u16,
@@ -139,7 +143,7 @@ impl<'a> End<'a> {
     /// Opens a server's socket; the thread is in the host's namespace.
     pub fn listen(&mut self) -> Result<&OwnedFd, Fault> {
         let socket = self.open()?;
-        sys::bind(&socket, Ipv4Addr::UNSPECIFIED, self.port)?;
+        sys::bind(&socket, self.address, self.port)?;
         if self.is_tcp() {
             sys::listen(&socket)?;
         }
@@ -151,6 +155,10 @@ impl<'a> End<'a> {
             return sys::socket(libc::AF_INET, libc::SOCK_DGRAM, 0);
         };
         let socket = sys::socket(libc::AF_INET, libc::SOCK_STREAM, 0)?;
+        // However it is closed, nothing of it stays: the path may be somebody else's a moment later. Accepted
+        // sockets have it from the one that listens.
+        let linger = libc::linger { l_onoff: 1, l_linger: 0 };
+        sys::set_option(&socket, libc::SOL_SOCKET, libc::SO_LINGER, &linger, "SO_LINGER")?;
         sys::set_congestion(&socket, &name)?;
         let mut found = [0; 16];
         let length = sys::get_option(&socket, libc::IPPROTO_TCP, libc::TCP_CONGESTION, &mut found)?;
@@ -177,7 +185,7 @@ impl<'a> End<'a> {
             return Ok(None);
         }
         let socket = self.open()?;
-        sys::bind(&socket, Ipv4Addr::UNSPECIFIED, self.client_port)?;
+        sys::bind(&socket, self.address, self.client_port)?;
         sys::connect(&socket, self.server_address, self.port)
             .map_err(|fault| fault.at(&self.spec.label))?;
         self.allowed = match self.spec.application {
@@ -299,12 +307,7 @@ impl<'a> End<'a> {
         }
         self.ended_ns.get_or_insert(now_ns);
         self.phase = Phase::Stopped;
-        if let Some(socket) = self.socket.take()
-            && self.is_tcp()
-        {
-            let linger = libc::linger { l_onoff: 1, l_linger: 0 };
-            sys::set_option(&socket, libc::SOL_SOCKET, libc::SO_LINGER, &linger, "SO_LINGER")?;
-        }
+        self.socket = None;
         Ok(())
     }
 

@@ -171,7 +171,7 @@ impl<'a> Side<'a> {
     }
 
     fn enter(&self) -> Result<(), Fault> {
-        sys::enter(&self.place.namespace)
+        self.place.enter()
     }
 
     const fn token(&self, what: u64, index: usize) -> u64 {

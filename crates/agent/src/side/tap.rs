@@ -157,8 +157,11 @@ struct Sent {
 /// Matches a sender's data with what acknowledges it.
 #[derive(Debug, Default)]
 pub struct Matcher {
+    /// In the order of their ends.
     outstanding: VecDeque<Sent>,
     next: Option<u32>,
+    /// The selective acknowledgements of the last packet that had some.
+    told: Vec<(u32, u32)>,
 }
 
 /// `a` comes after `b` in sequence space (RFC 9293, 3.4).
@@ -175,9 +178,30 @@ impl Matcher {
             self.next = Some(end);
             return;
         }
-        for sent in &mut self.outstanding {
-            sent.retransmitted |= after(sent.end, sequence) && !after(sent.end, end);
+        for sent in self.within(sequence, end) {
+            sent.retransmitted = true;
         }
+    }
+
+    /// What ends behind `left` and not behind `right`.
+    fn within(&mut self, left: u32, right: u32) -> impl Iterator<Item = &mut Sent> {
+        let first = self.outstanding.partition_point(|sent| !after(sent.end, left));
+        let last = self.outstanding.partition_point(|sent| !after(sent.end, right));
+        self.outstanding.range_mut(first..last.max(first))
+    }
+
+    /// What of a block the packet before did not say: most blocks are repeated, or have grown at one end, and to go through all of them each
+    /// time takes the flows' processor.
+    fn news(&self, (left, right): (u32, u32)) -> (u32, u32) {
+        for &(from, to) in &self.told {
+            if left == from && !after(to, right) {
+                return (to, right);
+            }
+            if right == to && !after(left, from) {
+                return (left, from);
+            }
+        }
+        (left, right)
     }
 
     /// An acknowledgement that reaches the sender: the RTT of the last segment newly acknowledged that
@@ -193,15 +217,17 @@ impl Matcher {
             self.outstanding.pop_front();
         }
         let mut selective = None;
-        for &(left, right) in sacked {
-            for sent in &mut self.outstanding {
-                if !sent.sacked && after(sent.end, left) && !after(sent.end, right) {
-                    sent.sacked = true;
-                    if !sent.retransmitted {
-                        selective = Some(time - sent.time);
-                    }
+        for &block in sacked {
+            let (left, right) = self.news(block);
+            for sent in self.within(left, right).filter(|sent| !sent.sacked) {
+                sent.sacked = true;
+                if !sent.retransmitted {
+                    selective = Some(time - sent.time);
                 }
             }
+        }
+        if !sacked.is_empty() {
+            self.told = sacked.to_vec();
         }
         rtt.or(selective)
     }
@@ -228,6 +254,25 @@ mod tests {
         assert_eq!(matcher.acknowledged(30, 0, &[(100, 200)]), Some(29));
         matcher.sent(40, 0, 100);
         assert_eq!(matcher.acknowledged(60, 200, &[]), None);
+    }
+
+    #[test]
+    fn blocks_that_are_repeated_or_have_grown_say_only_what_is_new() {
+        let mut matcher = Matcher::default();
+        for segment in 0..6 {
+            matcher.sent(i64::from(segment), segment * 100, 100);
+        }
+        assert_eq!(matcher.acknowledged(20, 100, &[(200, 300)]), Some(20));
+        assert_eq!(matcher.acknowledged(30, 100, &[(200, 300)]), None, "repeated");
+        assert_eq!(matcher.acknowledged(40, 100, &[(200, 400)]), Some(37), "grown to the right");
+        assert_eq!(
+            matcher.acknowledged(50, 100, &[(500, 600), (200, 400)]),
+            Some(45),
+            "a second one"
+        );
+        assert_eq!(matcher.acknowledged(60, 100, &[(200, 600)]), Some(56), "joined");
+        matcher.sent(70, 100, 100);
+        assert_eq!(matcher.acknowledged(80, 600, &[]), None, "all were retransmitted or told");
     }
 
     #[test]

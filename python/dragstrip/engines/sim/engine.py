@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
 
 from dragstrip import _core
-from dragstrip.engines.contract import Engine, Json, Options, Progress
+from dragstrip.engines.capture import names
+from dragstrip.engines.contract import Capture, Engine, Json, Options, Progress
 from dragstrip.errors import BadInputError, FaultError
+from dragstrip.files import json_text
 
 if TYPE_CHECKING:
     from dragstrip.recording import Recording
+
+Files: TypeAlias = tuple[list[tuple[str, str]], int, str]
+"""Captures: (host or link, its file), bytes kept of each frame, what each file says of the run."""
 
 
 class Simulator(Engine):
@@ -22,6 +29,7 @@ class Simulator(Engine):
     about = "the built-in simulator"
     model = True
     in_process = True
+    captures = True
 
     def algorithms(self, options: Options) -> list[str]:
         """Those of `crates/cc`."""
@@ -37,6 +45,21 @@ class Simulator(Engine):
         """Runs one scenario in this process; other threads go on meanwhile."""
         return simulate(scenario, progress)
 
+    def run_captured(
+        self, scenario: Json, options: Options, capture: Capture, folder: Path, progress: Progress | None
+    ) -> Recording:
+        """Likewise; each file has a host's or a link's name."""
+        files = [(point, str(folder / name)) for point, name in names(capture.points).items()]
+        return simulate(scenario, progress, (files, capture.snaplen, self._comment(scenario)))
+
+    def _comment(self, scenario: Json) -> str:
+        """What a capture says of its run: enough to make it again."""
+        digest = hashlib.sha256(json_text(scenario).encode("utf-8", "backslashreplace")).hexdigest()
+        return (
+            f"engine {self.name}, seed {scenario['seed']}, scenario.json has SHA-256 {digest}; "
+            "time 0 of the run is 2001-09-09T01:46:40Z"
+        )
+
     def play(self, scripts: Mapping[str, str]) -> list[Json]:
         """Plays them on the simulator's endpoint."""
         try:
@@ -48,16 +71,18 @@ class Simulator(Engine):
             raise FaultError(str(error)) from None
 
 
-def simulate(scenario: Json, progress: Progress | None = None) -> Recording:
+def simulate(scenario: Json, progress: Progress | None = None, capture: Files | None = None) -> Recording:
     """Runs one scenario in this process.
 
     `progress` gets the simulated nanoseconds about once a simulated second; if it answers `False` the
-    run ends there. Other threads go on meanwhile. Raises `BadInputError` for a scenario that cannot run, and
+    run ends there. `capture` is what `_core.run` takes. Other threads go on meanwhile.
+
+    Raises `BadInputError` for a scenario that cannot run, and
     `FaultError` with scenario and seed for a fault of the core.
     """
     started = datetime.now(UTC)
     try:
-        outcome = _core.run(json.dumps(scenario), progress)
+        outcome = _core.run(json.dumps(scenario), progress, capture)
     except _core.InputError as error:
         field, value, expected = error.args
         raise BadInputError(field, value or None, expected) from None

@@ -11,12 +11,12 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from dragstrip import _core, kernel, outside
-from dragstrip.engines.agent import compiled
+from dragstrip import _core, kernel
+from dragstrip.engines.agent import bpf, compiled
+from dragstrip.engines.agent.bpf import Loadable
 from dragstrip.engines.agent.tables import tables_of
 from dragstrip.engines.contract import Say, invalid, quietly
-from dragstrip.engines.vm import bpf, machine
-from dragstrip.engines.vm.bpf import Loadable
+from dragstrip.engines.vm import machine
 from dragstrip.engines.vm.window import Window
 from dragstrip.errors import BadInputError, DragstripError
 from dragstrip.files import sha256
@@ -55,15 +55,12 @@ def emulate(
     chosen = kernel.chosen(kernel_name)
     begun = time.monotonic()
     parts = (compiled.program(), compiled.lockstep())
-    with machine.resumed(chosen, *parts, *request(scenario, load)) as (guest, window):
+    with machine.resumed(chosen, *parts, *bpf.request(scenario, load)) as (guest, window):
         wait(guest, window, progress)
         try:
             head, raw = window.answer()
         except BadInputError as error:
-            sources = {f"load {one.name}": one.source for one in load}
-            if error.field not in sources:
-                raise
-            raise BadInputError("load", sources[error.field], error.expected, error.source) from None
+            raise bpf.at_source(error, load) from None
     wall_s = time.monotonic() - begun
     provenance = {
         "engine": "vm",
@@ -82,14 +79,6 @@ def emulate(
         "verified": head["run"],
     }
     return Recording(scenario, tables_of(head, raw), provenance)
-
-
-def request(scenario: dict[str, Any], load: Sequence[Loadable]) -> tuple[dict[str, Any], bytes]:
-    """What the agent is asked, and the files that stand behind it: the loader, then what it is to load."""
-    files = [bpf.loader(), *(one.file for one in load)] if load else []
-    contents = [outside.content(file) for file in files]
-    listed = [{"name": file.name, "bytes": len(raw)} for file, raw in zip(files, contents, strict=True)]
-    return {"scenario": scenario, "load": listed}, b"".join(contents)
 
 
 def wait(guest: machine.Machine, window: Window, progress: Callable[[int], object] | None = None) -> None:

@@ -50,7 +50,7 @@ class VirtualMachine(Engine):
 
     def algorithms(self, options: Options) -> list[str]:
         """The kernel's, and those named in the sources to be loaded."""
-        from dragstrip.engines.vm import bpf
+        from dragstrip.engines.agent import bpf
 
         return [*_own(options), *(name for source in options.get("load", ()) for name in bpf.names(source))]
 
@@ -62,7 +62,7 @@ class VirtualMachine(Engine):
 
     def prepare(self, options: Options, say: Say = quietly) -> None:
         """Compiles the agent and what is to be loaded, and boots the machine, once."""
-        from dragstrip.engines.vm import bpf
+        from dragstrip.engines.agent import bpf
         from dragstrip.engines.vm.emulate import prepare
 
         for source in options.get("load", ()):
@@ -72,8 +72,8 @@ class VirtualMachine(Engine):
     def build(self, options: Options) -> str:
         """A hash of kernel, modules, emulator, agent, and what is loaded."""
         from dragstrip import kernel
-        from dragstrip.engines.agent import compiled
-        from dragstrip.engines.vm import bpf, machine
+        from dragstrip.engines.agent import bpf, compiled
+        from dragstrip.engines.vm import machine
 
         parts = [machine.key(kernel.chosen(options.get("kernel")), compiled.program())]
         parts.append(compiled.lockstep().parent.name)
@@ -82,7 +82,7 @@ class VirtualMachine(Engine):
 
     def run(self, scenario: Json, options: Options, progress: Progress | None = None) -> Recording:
         """Runs one scenario in an emulator of its own."""
-        from dragstrip.engines.vm import bpf
+        from dragstrip.engines.agent import bpf
         from dragstrip.engines.vm.emulate import emulate
 
         for refusal in self.refusals(scenario, options):

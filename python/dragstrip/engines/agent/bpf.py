@@ -1,4 +1,4 @@
-"""Congestion controls of one's own for the vm engine: compiled here, loaded into the guest's kernel.
+"""Congestion controls of one's own for engines with a kernel: compiled here, loaded there by the agent.
 
 A source becomes an object file that is called like the algorithm in it, kept by the content of the source,
 of the headers beside it and of ours.
@@ -10,16 +10,18 @@ import hashlib
 import re
 import shutil
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache as once
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from dragstrip import outside, sums
 from dragstrip.cache import cache
 from dragstrip.engines.agent.compiled import made_again
 from dragstrip.engines.agent.locking import locked
-from dragstrip.engines.contract import Say, quietly
+from dragstrip.engines.contract import Json, Say, quietly
 from dragstrip.errors import BadInputError, DragstripError
 from dragstrip.files import replacing
 
@@ -90,7 +92,7 @@ def compiled(source: str, say: Say = quietly) -> Loadable:
     place = cache() / "bpf" / _key(file)
     with locked(cache() / "bpf" / "lock"):
         if not sums.whole(place, made_again):
-            say(f"engine vm, once: compiling {source} ...")
+            say(f"once: compiling {source} ...")
             with replacing(place) as draft:
                 made = draft / "made"
                 compile_object(file, made)
@@ -98,6 +100,22 @@ def compiled(source: str, say: Say = quietly) -> Loadable:
                 sums.write(draft, [named.name])
     (kept,) = place.glob("*.o")
     return Loadable(source, kept)
+
+
+def request(scenario: Json, load: Sequence[Loadable], **words: Any) -> tuple[Json, bytes]:
+    """What the agent is asked, and the files that stand behind it: the loader, then what it is to load."""
+    files = [loader(), *(one.file for one in load)] if load else []
+    contents = [outside.content(file) for file in files]
+    listed = [{"name": file.name, "bytes": len(raw)} for file, raw in zip(files, contents, strict=True)]
+    return {"scenario": scenario, "load": listed, **words}, b"".join(contents)
+
+
+def at_source(error: BadInputError, load: Sequence[Loadable]) -> BadInputError:
+    """The agent's refusal, with the C file's name where it is of a program that the kernel does not take."""
+    sources = {f"load {one.name}": one.source for one in load}
+    if error.field not in sources:
+        return error
+    return BadInputError("load", sources[error.field], error.expected, error.source)
 
 
 def loader() -> Path:

@@ -64,6 +64,11 @@ def _limits(services: Mapping[str, float], seen: Json) -> Iterator[str]:
     for link, share in services.items():
         if not SERVICE_MIN <= share <= SERVICE_MAX:
             yield f"link {link} served {share:.1%} of its rate while packets waited"
+    for check in seen.get("checks", ()):
+        if not check["least"] <= check["measured"] <= check["most"]:
+            what = f"{check['path']}, before the traffic: {check['what']}"
+            measured, asked = (f"{check[side]:.0f}" for side in ("measured", "asked"))
+            yield f"{what} {measured} {check['unit']}, not {asked}"
     samples = seen["samples"]
     if samples["late"] > LATE_SHARE_MAX * samples["taken"]:
         worst_ms = samples["worst_ns"] / 1e6

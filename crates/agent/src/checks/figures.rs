@@ -1,0 +1,131 @@
+//! What the arrivals of a stream say.
+
+use serde::Serialize;
+
+/// The share of a thick stream's arrivals that is not counted: buckets are full at first, and the queue is filling.
+const WARM_UP: f64 = 0.2;
+/// Of the waits in a queue that is kept full: the last packet that it took of a burst met it full.
+const FULL: f64 = 0.9;
+
+/// One quantity of a path: asked for, measured, and between what it may lie.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Check {
+    /// `s1 to d`.
+    pub path: String,
+    pub what: &'static str,
+    pub unit: &'static str,
+    pub asked: f64,
+    pub measured: f64,
+    pub least: f64,
+    pub most: f64,
+}
+
+/// A datagram that has arrived.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrived {
+    /// Of the stream.
+    pub number: usize,
+    pub sent_ns: i64,
+    pub time_ns: i64,
+    /// Headers included.
+    pub bytes: u32,
+    /// Its traffic class.
+    pub class: Option<u8>,
+}
+
+/// Those of a stream that did not come.
+pub fn lost(sent: usize, seen: &[Arrived]) -> usize {
+    sent - distinct(seen)
+}
+
+/// Those that came more than once.
+pub fn duplicates(seen: &[Arrived]) -> usize {
+    seen.len() - distinct(seen)
+}
+
+fn distinct(seen: &[Arrived]) -> usize {
+    let mut numbers: Vec<usize> = seen.iter().map(|one| one.number).collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    numbers.len()
+}
+
+/// Those that came after one that was sent later.
+pub fn reordered(seen: &[Arrived]) -> usize {
+    let mut last = 0;
+    let late = seen.iter().filter(|one| {
+        let late = one.number < last;
+        last = last.max(one.number);
+        late
+    });
+    late.count()
+}
+
+/// Bit/s at which frames of so many bytes came while the queue was kept full; none of too few.
+pub fn rate_bps(seen: &[Arrived], frame_bytes: u32) -> Option<f64> {
+    let (first, last) = (seen.first()?.time_ns, seen.last()?.time_ns);
+    let from = first + ((last - first) as f64 * WARM_UP) as i64;
+    let counted = &seen[seen.partition_point(|one| one.time_ns < from)..];
+    let span_ns = last - counted.first()?.time_ns;
+    let frames = counted.len().checked_sub(1)?;
+    (span_ns > 0).then(|| frames as f64 * f64::from(frame_bytes) * 8e9 / span_ns as f64)
+}
+
+/// Frames that waited in the full queue, which sends one in `frame_ns`; the stream's first met it empty.
+pub fn waiting(seen: &[Arrived], frame_ns: f64) -> Option<f64> {
+    let wait = |one: &Arrived| one.time_ns - one.sent_ns;
+    let idle_ns = wait(seen.iter().find(|one| one.number == 0)?);
+    let mut waits: Vec<i64> = seen[seen.len() / 2..].iter().map(wait).collect();
+    waits.sort_unstable();
+    let full_ns = waits.get((waits.len() as f64 * FULL) as usize)? - idle_ns;
+    Some(full_ns as f64 / frame_ns)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Numbers as they arrive, a frame of 1000 bytes each millisecond: 8 Mbit/s.
+    fn arrivals(numbers: &[usize]) -> Vec<Arrived> {
+        let one = |(at, number): (usize, &usize)| Arrived {
+            number: *number,
+            sent_ns: 0,
+            time_ns: at as i64 * 1_000_000,
+            bytes: 986,
+            class: Some(0),
+        };
+        numbers.iter().enumerate().map(one).collect()
+    }
+
+    #[test]
+    fn each_packet_is_counted_once() {
+        let seen = arrivals(&[0, 1, 4, 3, 3, 5]);
+        assert_eq!((lost(7, &seen), duplicates(&seen), reordered(&seen)), (2, 1, 2));
+        let seen = arrivals(&[0, 1, 2]);
+        assert_eq!((lost(3, &seen), duplicates(&seen), reordered(&seen)), (0, 0, 0));
+    }
+
+    #[test]
+    fn a_rate_is_of_frames_after_the_first_fifth() {
+        let mut seen = arrivals(&(0..1000).collect::<Vec<_>>());
+        let steady = rate_bps(&seen, 1000).unwrap();
+        assert!((steady / 8e6 - 1.0).abs() < 1e-9, "{steady}");
+        for one in &mut seen[..100] {
+            one.time_ns /= 10; // a bucket that was full
+        }
+        let bursty = rate_bps(&seen, 1000).unwrap();
+        assert!((bursty / 8e6 - 1.0).abs() < 1e-9, "{bursty}");
+        assert_eq!((rate_bps(&seen[..1], 1000), rate_bps(&[], 1000)), (None, None));
+    }
+
+    #[test]
+    fn a_buffer_is_what_waited_in_front_of_a_packet() {
+        // Twenty in the queue: each is sent when the one twenty places before it leaves.
+        let mut seen = arrivals(&(0..500).collect::<Vec<_>>());
+        for one in &mut seen {
+            one.sent_ns = (one.time_ns - 20_000_000).max(0);
+        }
+        assert_eq!(waiting(&seen, 1e6), Some(20.0));
+        assert_eq!(waiting(&[], 1e6), None);
+    }
+}

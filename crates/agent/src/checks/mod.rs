@@ -1,0 +1,339 @@
+//! Before a path is believed in real time: streams of our own along it, and what came of them beside what was asked.
+//!
+//! Two streams of datagrams. A thin one leaves the queue empty: nothing of it may be lost, change its order or its ECN
+//! codepoint, and a datagram one byte longer than the MTU must not arrive. A thick one keeps the bottleneck's queue
+//! full: it arrives at the bottleneck's rate, and its wait is what the buffer holds.
+
+mod figures;
+
+use crate::fault::{Fault, fault};
+use crate::network::Network;
+use crate::plan::Plan;
+use crate::sys::{self, Poll};
+use dragstrip_qdisc::{Configuration as _, Framing};
+use dragstrip_scenario::{LinkSpec, PathFacts, QdiscSpec, Scenario};
+use figures::Arrived;
+pub use figures::Check;
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::net::Ipv4Addr;
+use std::os::fd::OwnedFd;
+
+/// Paths that are looked at, at most: hundreds of hosts mostly have alike ones.
+const PATHS_MAX: usize = 16;
+/// Of our own sockets, which are closed before there are others.
+const PORT: u16 = 9;
+/// Datagrams of a thin stream: ten of each ECN codepoint.
+const THIN: usize = 40;
+/// Their bytes with all headers.
+const THIN_FRAME_BYTES: u32 = 106;
+/// Between two of them, if the bottleneck is not slower than that.
+const GAP_NS: i64 = 500_000;
+/// How long a thick stream keeps the queue full, and the share of the rate that it asks for.
+const THICK_NS: i64 = 1_000_000_000;
+const THICK_SHARE: f64 = 1.1;
+/// What would take longer to fill is not measured.
+const FILL_NS_MAX: f64 = 2e9;
+/// A stream has ended when nothing of it came for so long, beside the path's own delay.
+const QUIET_NS: i64 = 50_000_000;
+/// IPv4 and UDP, and Ethernet before them.
+const HEADERS: u32 = 28;
+const ETHERNET: u32 = 14;
+/// Measured rate over the rate that was asked for.
+const RATE_LIMITS: [f64; 2] = [0.98, 1.01];
+/// Frames, and share of it, by which a buffer may be off: one is on the wire, and what keeps it full comes in bursts.
+const BUFFER_SLACK: (f64, f64) = (1.5, 0.02);
+/// Bits of a traffic class that are ECN's (RFC 3168).
+const ECN: u8 = 3;
+
+/// Sends both streams along each flow's path and back; a fault where a path changes packets.
+pub fn run(scenario: &Scenario, plan: &Plan, network: &Network) -> Result<Vec<Check>, Fault> {
+    let mut checks = Vec::new();
+    let (mut paths, mut bottlenecks) = (BTreeSet::new(), BTreeSet::new());
+    let ends = scenario.flows.iter().map(|flow| (flow.sender.as_str(), flow.receiver.as_str()));
+    for (from, to) in ends.flat_map(|(from, to)| [(from, to), (to, from)]) {
+        if from == to || paths.len() == PATHS_MAX || !paths.insert((from, to)) {
+            continue;
+        }
+        let path = Path::open((from, to), scenario, plan, network)?;
+        path.thin(&mut checks)?;
+        if let Some(link) = path.bottleneck()
+            && bottlenecks.insert(link.name.as_str())
+        {
+            path.thick(link, &mut checks)?;
+        }
+    }
+    Ok(checks)
+}
+
+/// A path with a socket at either end.
+struct Path<'a> {
+    name: String,
+    from: String,
+    facts: PathFacts,
+    links: Vec<&'a LinkSpec>,
+    mtu_bytes: u32,
+    near: OwnedFd,
+    far: OwnedFd,
+    target: Ipv4Addr,
+    poll: Poll,
+}
+
+impl<'a> Path<'a> {
+    fn open(
+        (from, to): (&str, &str),
+        scenario: &'a Scenario,
+        plan: &Plan,
+        network: &Network,
+    ) -> Result<Self, Fault> {
+        let facts = scenario.path_facts([(from, to)], THIN_FRAME_BYTES);
+        let facts = facts.map_err(|problem| Fault::Failed(problem.to_string()))?.remove(0);
+        let (from_node, to_node) = (plan.node(from)?, plan.node(to)?);
+        let home = File::open("/proc/thread-self/ns/net")?;
+        let socket = |node: usize| -> Result<OwnedFd, Fault> {
+            network.places[node].enter()?;
+            let socket = sys::socket(libc::AF_INET, libc::SOCK_DGRAM, 0)?;
+            for (level, option, value) in [
+                (libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1),
+                (libc::IPPROTO_IP, libc::IP_RECVTOS, 1),
+                (libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_DO),
+                // As much as the machine allows.
+                (libc::SOL_SOCKET, libc::SO_RCVBUF, 1 << 24),
+                (libc::SOL_SOCKET, libc::SO_SNDBUF, 1 << 24),
+            ] {
+                sys::set_option(&socket, level, option, &value, "a socket for datagrams")?;
+            }
+            sys::bind(&socket, plan.nodes[node].address, PORT)?;
+            Ok(socket)
+        };
+        let (near, far) = (socket(from_node)?, socket(to_node)?);
+        sys::enter(&home)?;
+        let poll = Poll::new()?;
+        poll.add(&far, libc::EPOLLIN, 0)?;
+        let on_path = |link: &&LinkSpec| facts.forward.contains(&link.name);
+        Ok(Self {
+            name: format!("{from} to {to}"),
+            from: from.to_owned(),
+            links: scenario.links.iter().filter(on_path).collect(),
+            facts,
+            mtu_bytes: plan.mtu_bytes(from_node, to_node),
+            near,
+            far,
+            target: plan.nodes[to_node].address,
+            poll,
+        })
+    }
+
+    /// The link that limits it, if a rate does.
+    fn bottleneck(&self) -> Option<&'a LinkSpec> {
+        self.facts.rate_bps?;
+        let name = self.facts.bottleneck.as_ref()?;
+        self.links.iter().copied().find(|link| link.name == *name)
+    }
+
+    /// Random numbers decide what of it is lost, or when it arrives.
+    fn draws(&self) -> bool {
+        self.links.iter().any(|link| {
+            link.qdisc.facts().draws || link.netem.as_ref().is_some_and(|netem| netem.facts().draws)
+        })
+    }
+
+    /// One way, on average, and what chance may add to it.
+    fn delay_ns(&self) -> i64 {
+        let chance = |link: &LinkSpec| link.netem.as_ref().map_or(0, |netem| 4 * netem.jitter_ns);
+        self.facts.idle_rtt_ns as i64
+            + self.links.iter().map(|link| chance(link) as i64).sum::<i64>()
+    }
+
+    fn note(
+        &self,
+        what: &'static str,
+        unit: &'static str,
+        asked: f64,
+        measured: f64,
+        within: [f64; 2],
+    ) -> Check {
+        let [measured, least, most] = [measured, within[0], within[1]].map(f64::round);
+        Check { path: self.name.clone(), what, unit, asked, measured, least, most }
+    }
+
+    /// A datagram of so many bytes, IP header included, with its number and the time.
+    fn send(&self, number: usize, bytes: u32) -> bool {
+        let mut content = vec![0; (bytes - HEADERS) as usize];
+        content[..8].copy_from_slice(&(number as u64).to_le_bytes());
+        content[8..16].copy_from_slice(&sys::now().to_le_bytes());
+        sys::send_to(&self.near, &content, self.target, PORT).is_some()
+    }
+
+    /// Takes what has arrived, after waiting a millisecond at most.
+    fn hear(&self, seen: &mut Vec<Arrived>) -> Result<(), Fault> {
+        let mut buffer = [0; 16];
+        self.poll.wait(&mut Vec::new(), 1)?;
+        while let Some(got) = sys::receive_stamped(&self.far, &mut buffer) {
+            let word = |at: usize| buffer[at..at + 8].try_into().unwrap_or_default();
+            seen.push(Arrived {
+                number: u64::from_le_bytes(word(0)) as usize,
+                sent_ns: i64::from_le_bytes(word(8)),
+                time_ns: got.time_ns,
+                bytes: got.bytes as u32 + HEADERS,
+                class: got.class,
+            });
+        }
+        Ok(())
+    }
+
+    /// Takes the rest of a stream.
+    fn hear_out(&self, seen: &mut Vec<Arrived>) -> Result<(), Fault> {
+        let patience_ns = QUIET_NS + self.delay_ns();
+        let mut last = (seen.len(), sys::now());
+        while sys::now() - last.1 < patience_ns {
+            self.hear(seen)?;
+            if seen.len() > last.0 {
+                last = (seen.len(), sys::now());
+            }
+        }
+        Ok(())
+    }
+
+    fn thin(&self, checks: &mut Vec<Check>) -> Result<(), Fault> {
+        let frame_ns = |bps: u64| i64::from(THIN_FRAME_BYTES) * 8_000_000_000 / bps.max(1) as i64;
+        let gap_ns = self.facts.rate_bps.map_or(GAP_NS, |bps| GAP_NS.max(2 * frame_ns(bps)));
+        let mut seen = Vec::new();
+        for number in 0..THIN {
+            let class = (number % 4) as i32;
+            sys::set_option(&self.near, libc::IPPROTO_IP, libc::IP_TOS, &class, "IP_TOS")?;
+            let due = sys::now() + gap_ns;
+            self.send(number, THIN_FRAME_BYTES - ETHERNET);
+            while sys::now() < due {
+                self.hear(&mut seen)?;
+            }
+        }
+        self.hear_out(&mut seen)?;
+        if seen.is_empty() {
+            return fault(format!("{}: none of {THIN} datagrams arrived", self.name));
+        }
+        if let Some(one) = seen.iter().find(|one| one.class != Some(one.number as u8 & ECN)) {
+            let (sent, came) = (one.number as u8 & ECN, one.class);
+            let came = came.map_or_else(|| "none".to_owned(), |class| class.to_string());
+            return fault(format!("{}: ECN codepoint {sent} arrives as {came}", self.name));
+        }
+        checks.push(self.note("ECN changed", "packets", 0.0, 0.0, [0.0; 2]));
+        if !self.draws() {
+            for (what, count) in [
+                ("lost", figures::lost(THIN, &seen)),
+                ("duplicates", figures::duplicates(&seen)),
+                ("reordered", figures::reordered(&seen)),
+            ] {
+                checks.push(self.note(what, "packets", 0.0, count as f64, [0.0; 2]));
+            }
+            self.longest(checks)?;
+        }
+        Ok(())
+    }
+
+    /// A packet of the MTU arrives, one that is longer does not.
+    fn longest(&self, checks: &mut Vec<Check>) -> Result<(), Fault> {
+        let mut seen = Vec::new();
+        for bytes in [self.mtu_bytes, self.mtu_bytes + 1] {
+            self.send(0, bytes);
+        }
+        self.hear_out(&mut seen)?;
+        let longest = seen.iter().map(|one| one.bytes).max().unwrap_or_default();
+        if longest != self.mtu_bytes {
+            let Self { name, mtu_bytes, .. } = self;
+            return fault(format!(
+                "{name}: the longest packet that arrives has {longest} bytes, the MTU is {mtu_bytes}"
+            ));
+        }
+        let mtu = f64::from(longest);
+        checks.push(self.note("MTU", "bytes", mtu, mtu, [mtu; 2]));
+        Ok(())
+    }
+
+    /// Keeps the queue of `link`, the bottleneck, full for a while.
+    fn thick(&self, link: &LinkSpec, checks: &mut Vec<Check>) -> Result<(), Fault> {
+        let rate_bps = self.facts.rate_bps.unwrap_or_default() as f64;
+        let frame_bytes = self.mtu_bytes + ETHERNET;
+        let charged_bytes = charged(link, frame_bytes);
+        let frame_ns = f64::from(charged_bytes) * 8e9 / rate_bps;
+        let room = room(link, frame_bytes).filter(|room| *room * frame_ns <= FILL_NS_MAX);
+        let first = room.unwrap_or_default() + 0.02 * THICK_NS as f64 / frame_ns + 2.0;
+        let mut seen = Vec::new();
+        let (mut sent, start) = (0, sys::now());
+        loop {
+            let time_ns = sys::now() - start;
+            if time_ns > THICK_NS {
+                break;
+            }
+            let due = first + THICK_SHARE * time_ns as f64 / frame_ns;
+            while (sent as f64) < due && self.send(sent, self.mtu_bytes) {
+                sent += 1;
+            }
+            self.hear(&mut seen)?;
+        }
+        self.hear_out(&mut seen)?;
+        let measured = figures::rate_bps(&seen, charged_bytes).unwrap_or_default();
+        let within = RATE_LIMITS.map(|limit| limit * rate_bps);
+        checks.push(self.note("rate", "bit/s", rate_bps, measured, within));
+        let held = figures::waiting(&seen, frame_ns);
+        // A sender's own queue is filled no further than its socket's buffer.
+        if let (Some(room), Some(held), true) =
+            (room, held, link.from != self.from && !self.draws())
+        {
+            let (frames, share) = BUFFER_SLACK;
+            let slack = frames + share * room;
+            let [asked, held, slack] =
+                [room, held, slack].map(|count| count * f64::from(frame_bytes));
+            checks.push(self.note("buffer", "bytes", asked, held, [asked - slack, asked + slack]));
+        }
+        Ok(())
+    }
+}
+
+/// What a frame costs at a link's rate.
+fn charged(link: &LinkSpec, frame_bytes: u32) -> u32 {
+    if link.rate_bps.is_some() {
+        return frame_bytes + link.overhead_bytes;
+    }
+    let QdiscSpec::Htb(spec) = &link.qdisc else { return frame_bytes };
+    let (overhead, mpu, atm) = (spec.overhead_bytes, spec.mpu_bytes, spec.linklayer_atm);
+    Framing { overhead, mpu, atm }.charged(frame_bytes)
+}
+
+/// Frames that may wait at a link's queue, if it drops at its tail.
+fn room(link: &LinkSpec, frame_bytes: u32) -> Option<f64> {
+    let classes = link.qdisc.classes();
+    let queue = classes.first().map_or(&link.qdisc, |class| class.child);
+    if !matches!(queue, QdiscSpec::Pfifo(_) | QdiscSpec::Bfifo(_) | QdiscSpec::Tbf(_)) {
+        return None;
+    }
+    let buffer = queue.facts().buffer;
+    let frames = buffer.bytes.map(|bytes| bytes / u64::from(frame_bytes));
+    frames.into_iter().chain(buffer.packets.map(u64::from)).min().map(|frames| frames as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn link(rate_bps: Option<u64>, queue: &str) -> LinkSpec {
+        let text = r#"{"name": "r-d", "from": "r", "to": "d"}"#;
+        let plain: LinkSpec = serde_json::from_str(text).unwrap();
+        LinkSpec { rate_bps, overhead_bytes: 24, qdisc: QdiscSpec::parse(queue).unwrap(), ..plain }
+    }
+
+    #[test]
+    fn a_frame_costs_what_the_shaper_adds_to_it() {
+        assert_eq!(charged(&link(Some(1), "pfifo limit 9"), 1514), 1538);
+        let atm = "htb rate 1mbit overhead 10 linklayer atm leaf pfifo limit 9";
+        assert_eq!(charged(&link(None, atm), 1514), 32 * 53);
+        assert_eq!(charged(&link(None, "tbf rate 1mbit burst 2kb limit 9kb"), 1514), 1514);
+    }
+
+    #[test]
+    fn a_buffer_is_whole_frames_and_known_for_tail_drop_alone() {
+        assert_eq!(room(&link(Some(1), "bfifo limit 30kb"), 1514), Some(20.0));
+        assert_eq!(room(&link(None, "htb rate 1mbit leaf pfifo limit 9"), 1514), Some(9.0));
+        assert_eq!(room(&link(None, "fq_codel"), 1514), None);
+    }
+}

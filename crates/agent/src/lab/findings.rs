@@ -1,0 +1,167 @@
+//! What a look at a host finds, and whether it will do.
+
+use super::hosts::{Host, Lab, Remote};
+use super::words::{Ask, Facts};
+use crate::fault::{Fault, fault};
+use crate::sys;
+use serde::Serialize;
+use std::net::Ipv4Addr;
+
+/// Readings of a host's clock; the one with the shortest way counts.
+const READINGS: usize = 60;
+
+/// Something about a host, and whether it will do.
+#[derive(Debug, Serialize)]
+pub struct Finding {
+    pub host: String,
+    pub what: String,
+    pub found: String,
+    pub ok: bool,
+    /// Where it is not: what would be right, and whether the user can write it differently.
+    pub expected: String,
+    pub refused: bool,
+}
+
+/// What was found on a host, by subject.
+pub fn examine(lab: &Lab, host: &Host, facts: &Facts, clock: Clock) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let mut add = |what: &str, found: String, ok: bool, expected: &str, refused: bool| {
+        let (what, expected) = (what.to_owned(), expected.to_owned());
+        findings.push(Finding { host: host.name.clone(), what, found, ok, expected, refused });
+    };
+    add("kernel", facts.kernel.clone(), true, "", false);
+    let rights = match (facts.net_admin, facts.net_raw) {
+        (true, true) => "CAP_NET_ADMIN and CAP_NET_RAW",
+        (true, false) => "CAP_NET_ADMIN only",
+        (false, true) => "CAP_NET_RAW only",
+        (false, false) => "none",
+    };
+    let enough = facts.net_admin && facts.net_raw;
+    let expected =
+        "CAP_NET_ADMIN and CAP_NET_RAW: root, a sudo rule, or file capabilities (docs/lab.md)";
+    add("rights", rights.to_owned(), enough, expected, true);
+    add("congestion controls", facts.algorithms.join(" "), true, "", false);
+    let lacks = if facts.lacks.is_empty() {
+        "all".to_owned()
+    } else {
+        format!("all but {}", facts.lacks.join(" "))
+    };
+    add("queue disciplines", lacks, true, "", false);
+    if host.role == "router" {
+        let expected = "net.ipv4.ip_forward = 1 on a router";
+        add("forwarding", on_off(facts.forwards).to_owned(), facts.forwards, expected, false);
+    }
+    for cable in &host.interfaces {
+        let what = format!("interfaces.{}", cable.name);
+        if cable.name == host.management {
+            add(&what, "management".into(), false, "an interface that is not management", true);
+            continue;
+        }
+        let Some(found) = facts.interfaces.iter().find(|found| found.name == cable.name) else {
+            add(&what, String::new(), false, "the name of an interface that the host has", true);
+            continue;
+        };
+        let own = format!("{}/{}", cable.address, cable.length);
+        let all: Vec<String> = found.addresses.iter().map(|(a, l)| format!("{a}/{l}")).collect();
+        let outside = found.addresses.iter().find(|(address, _)| !inside(lab, *address));
+        let half = found.half_duplex;
+        let (told, ok, expected, refused) = if let Some(why) = &found.carries {
+            (format!("carries {why}"), false, "another interface for the lab".to_owned(), true)
+        } else if let Some((address, _)) = outside {
+            (
+                format!("has the address {address}"),
+                false,
+                "addresses within the lab's prefixes alone".to_owned(),
+                true,
+            )
+        } else if !all.contains(&own) {
+            let found = if all.is_empty() { "no address".to_owned() } else { all.join(" ") };
+            (
+                found,
+                false,
+                format!("the address {own}: ip address add {own} dev {}", cable.name),
+                false,
+            )
+        } else if !found.up {
+            ("down".to_owned(), false, format!("up: ip link set {} up", cable.name), false)
+        } else if let (Some((kind, handle)), false) =
+            (&found.foreign, lab.allow.replace_qdisc || facts.holder.is_some())
+        {
+            (
+                format!("root qdisc {kind} {handle}"),
+                false,
+                "the system's default; replace_qdisc = true to lose it".to_owned(),
+                true,
+            )
+        } else if half {
+            ("half duplex".to_owned(), false, "full duplex".to_owned(), false)
+        } else {
+            let speed =
+                found.speed_mbit.map_or_else(String::new, |mbit| format!(", {mbit} Mbit/s"));
+            (
+                format!("{} to {}, MTU {}{speed}", all.join(" "), cable.to, found.mtu_bytes),
+                true,
+                String::new(),
+                false,
+            )
+        };
+        add(&what, told, ok, &expected, refused);
+    }
+    let told = format!(
+        "{:.1} ms ahead, known to {:.2} ms",
+        clock.offset_ns as f64 / 1e6,
+        clock.error_ns as f64 / 1e6
+    );
+    add("clock", told, true, "", false);
+    match &facts.holder {
+        None => add("in use", "no".into(), true, "", false),
+        Some(holder) => {
+            let (hour, minute) = (holder.since / 3_600 % 24, holder.since / 60 % 60);
+            let state = if holder.alive { "" } else { ", who has gone and left changes behind" };
+            let told = format!(
+                "by {:?} ({}) since {hour:02}:{minute:02} UTC{state} (boot id {})",
+                holder.lab, holder.owner, holder.boot
+            );
+            let expected = "nobody; dragstrip lab clean if nobody runs it";
+            add("in use", told, false, expected, false);
+        }
+    }
+    findings
+}
+
+const fn on_off(on: bool) -> &'static str {
+    if on { "on" } else { "off" }
+}
+
+fn inside(lab: &Lab, address: Ipv4Addr) -> bool {
+    lab.prefixes.iter().any(|(start, length)| {
+        let mask = u32::MAX.checked_shl(32 - u32::from(*length)).unwrap_or(0);
+        u32::from(*start) & mask == u32::from(address) & mask
+    })
+}
+
+/// How far a host's clock is ahead of ours, and what is known of that.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Clock {
+    pub offset_ns: i64,
+    pub error_ns: i64,
+    pub round_trip_ns: i64,
+}
+
+/// Reads a host's clock often, and believes the reading that was under way the shortest.
+pub fn clock(remote: &Remote) -> Result<Clock, Fault> {
+    let mut best: Option<Clock> = None;
+    let mut longest = 0;
+    for _ in 0..READINGS {
+        let before = sys::now();
+        let there: i64 = remote.ask(&Ask::Time)?;
+        let after = sys::now();
+        let (way, middle) = (after - before, before + (after - before) / 2);
+        longest = longest.max(way);
+        if best.is_none_or(|best| way < 2 * best.error_ns) {
+            best = Some(Clock { offset_ns: there - middle, error_ns: way / 2, round_trip_ns: 0 });
+        }
+    }
+    let best = best.map(|clock| Clock { round_trip_ns: longest, ..clock });
+    best.map_or_else(|| fault(format!("host {}: its clock cannot be read", remote.name)), Ok)
+}

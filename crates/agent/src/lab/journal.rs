@@ -1,0 +1,306 @@
+//! The journal of a host: every change is written down, with how it was before, and is on the disk before it is made.
+//!
+//! Whoever undoes it reads it from the end. That is the agent itself; where it dies, its guardian, a process of its own
+//! that waits for nothing else; where both died, the next agent that comes, unless the machine has been started anew,
+//! which undoes everything. A lock on a file beside it says that somebody is there: agent and guardian share it.
+
+use super::change::Change;
+use super::look;
+use super::words::Holder;
+use crate::fault::{Fault, fault};
+use crate::netlink::Socket;
+use crate::sys;
+use std::fs::{self, File, OpenOptions};
+use std::io::{Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+const JOURNAL: &str = "journal";
+const LOCK: &str = "lock";
+/// What undoing takes at most before the host counts as in use.
+const ENDING: Duration = Duration::from_secs(2);
+/// Bytes of a journal; one of a lab with every setting has a few thousand.
+const BYTES_MAX: u64 = 1 << 20;
+
+/// Where a host's journal is: in the machine's own place where this process may write there, or in its user's.
+pub fn folder() -> Result<PathBuf, Fault> {
+    let home =
+        std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache/dragstrip/lab"));
+    let places = [Some(PathBuf::from("/run/dragstrip")), home];
+    for place in places.into_iter().flatten() {
+        let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(&place);
+        if made.is_ok() && sys::writable(&place) {
+            return Ok(place);
+        }
+    }
+    fault("there is no place for the journal: neither /run/dragstrip nor ~/.cache can be written")
+}
+
+/// Opens the lock; the second part says whether it is ours. One whose command has just ended may still be undoing its
+/// changes.
+fn lock(folder: &Path) -> Result<(File, bool), Fault> {
+    let mut options = OpenOptions::new();
+    let file = options.create(true).truncate(false).write(true).mode(0o660);
+    let file = file.open(folder.join(LOCK)).map_err(|error| said(LOCK, &error))?;
+    let until = Instant::now() + ENDING;
+    loop {
+        let free = sys::lock(&file);
+        if free || Instant::now() > until {
+            return Ok((file, free));
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn said(what: &str, error: &std::io::Error) -> Fault {
+    Fault::Failed(format!("{what}: {error}"))
+}
+
+/// Who has changed this host, if anybody has.
+pub fn holder() -> Result<Option<Holder>, Fault> {
+    let folder = folder()?;
+    let (_lock, free) = lock(&folder)?;
+    Ok(read(&folder)?.map(|(holder, changes)| Holder {
+        alive: !free,
+        changes: changes.len(),
+        ..holder
+    }))
+}
+
+/// A journal's first line, and its changes; a last line that is not whole was never followed by its change.
+fn read(folder: &Path) -> Result<Option<(Holder, Vec<Change>)>, Fault> {
+    let mut text = String::new();
+    match File::open(folder.join(JOURNAL)) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        opened => opened
+            .map_err(|error| said(JOURNAL, &error))?
+            .take(BYTES_MAX)
+            .read_to_string(&mut text)?,
+    };
+    let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+    let mut lines = whole.lines();
+    let Some(holder) = lines.next().and_then(|line| serde_json::from_str(line).ok()) else {
+        return Ok(Some((Holder::default(), Vec::new())));
+    };
+    let changes = lines.map(serde_json::from_str).collect::<Result<Vec<_>, _>>();
+    changes
+        .map(|changes| Some((holder, changes)))
+        .map_err(|error| Fault::Failed(format!("{}: {error}", folder.join(JOURNAL).display())))
+}
+
+/// Undoes what the journal has, last things first; gives what it undid. A journal of another boot is void.
+fn undo(folder: &Path) -> Result<Vec<Change>, Fault> {
+    let Some((holder, changes)) = read(folder)? else { return Ok(Vec::new()) };
+    let mut undone = Vec::new();
+    if holder.boot == look::boot()? {
+        let mut netlink = Socket::new()?;
+        let mut wrong = Vec::new();
+        for change in changes.into_iter().rev() {
+            match change.undo(&mut netlink) {
+                Ok(()) => undone.push(change),
+                Err(fault) => wrong.push(format!("{change:?}: {fault}")),
+            }
+        }
+        if !wrong.is_empty() {
+            return fault(format!("not all could be undone: {}", wrong.join("; ")));
+        }
+    }
+    fs::remove_file(folder.join(JOURNAL)).map_err(|error| said(JOURNAL, &error))?;
+    Ok(undone)
+}
+
+/// Undoes what somebody left behind; a refusal while somebody is there.
+pub fn clean() -> Result<Vec<Change>, Fault> {
+    let folder = folder()?;
+    let (_lock, free) = lock(&folder)?;
+    if free { undo(&folder) } else { in_use(&folder) }
+}
+
+fn in_use<T>(folder: &Path) -> Result<T, Fault> {
+    let holder = read(folder)?.map(|(holder, _)| holder).unwrap_or_default();
+    let Holder { lab, owner, since, boot, .. } = holder;
+    let (hour, minute) = (since / 3_600 % 24, since / 60 % 60);
+    fault(format!(
+        "in use by {lab:?} ({owner}) since {hour:02}:{minute:02} UTC (boot id {boot}); \
+         dragstrip lab clean if nobody runs it"
+    ))
+}
+
+/// A journal that is being written.
+pub struct Journal {
+    folder: PathBuf,
+    file: File,
+    changes: usize,
+    /// Nobody changes anything while somebody undoes.
+    changing: Arc<Mutex<()>>,
+    guardian: Option<ChildStdin>,
+    _lock: File,
+}
+
+impl Journal {
+    /// Takes the lock, undoes what an earlier run left, and starts the guardian.
+    pub fn open(lab: &str, owner: &str) -> Result<Self, Fault> {
+        let folder = folder()?;
+        let (lock, free) = lock(&folder)?;
+        if !free {
+            return in_use(&folder);
+        }
+        undo(&folder)?;
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
+        let holder = Holder {
+            lab: lab.to_owned(),
+            owner: owner.to_owned(),
+            since,
+            boot: look::boot()?,
+            ..Holder::default()
+        };
+        let mut options = OpenOptions::new();
+        let file = options.create(true).truncate(true).write(true).mode(0o660);
+        let file = file.open(folder.join(JOURNAL)).map_err(|error| said(JOURNAL, &error))?;
+        let changing = Arc::new(Mutex::new(()));
+        let mut journal = Self { folder, file, changes: 0, changing, guardian: None, _lock: lock };
+        let line = serde_json::to_string(&holder).unwrap_or_default();
+        if let Err(fault) = journal.write(&line) {
+            let _ = fs::remove_file(journal.folder.join(JOURNAL)); // nothing was changed
+            return Err(fault);
+        }
+        File::open(&journal.folder)?.sync_all()?;
+        journal.start_guardian()?;
+        Ok(journal)
+    }
+
+    /// The guardian: this program once more, in a group of its own, with the lock and an end of a pipe.
+    fn start_guardian(&mut self) -> Result<(), Fault> {
+        let mut child = Command::new("/proc/self/exe")
+            .arg("guard")
+            .arg(&self.folder)
+            .stdin(Stdio::piped())
+            .stdout(self._lock.try_clone()?)
+            .stderr(Stdio::null())
+            .current_dir("/")
+            .process_group(0)
+            .spawn()
+            .map_err(|error| said("guardian", &error))?;
+        self.guardian = child.stdin.take();
+        let (changing, folder) = (self.changing.clone(), self.folder.clone());
+        std::thread::spawn(move || watch(child, &changing, &folder));
+        Ok(())
+    }
+
+    fn write(&mut self, line: &str) -> Result<(), Fault> {
+        let written = self.file.write_all(format!("{line}\n").as_bytes());
+        written.and_then(|()| self.file.sync_data()).map_err(|error| said(JOURNAL, &error))
+    }
+
+    /// Writes a change down, and makes it.
+    pub fn make<T>(
+        &mut self,
+        change: &Change,
+        make: impl FnOnce() -> Result<T, Fault>,
+    ) -> Result<T, Fault> {
+        let changing = self.changing.clone();
+        let _turn = turn(&changing);
+        self.write(&serde_json::to_string(change).unwrap_or_default())?;
+        self.changes += 1;
+        make()
+    }
+
+    /// Changes that were made.
+    pub const fn changes(&self) -> usize {
+        self.changes
+    }
+
+    /// Undoes everything; nothing is left for the guardian, which ends.
+    pub fn revert(self) -> Result<Vec<Change>, Fault> {
+        let _turn = turn(&self.changing);
+        undo(&self.folder)
+    }
+}
+
+/// A thread that panicked has made its change or not: undoing covers both.
+fn turn(changing: &Mutex<()>) -> MutexGuard<'_, ()> {
+    changing.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// An agent without a guardian undoes everything itself, and ends. (After a revert there is nothing to undo.)
+fn watch(mut guardian: Child, changing: &Mutex<()>, folder: &Path) {
+    let ended = guardian.wait();
+    if ended.is_ok_and(|status| status.success()) {
+        return;
+    }
+    let _turn = turn(changing);
+    let undone = undo(folder);
+    eprintln!("dragstrip-agent: the guardian was killed: {:?}", undone.map(|all| all.len()));
+    std::process::exit(3);
+}
+
+/// What the guardian does: waits until the agent has gone, however, and undoes what it has left.
+pub fn guard(folder: &str) -> Result<(), Fault> {
+    let mut nothing = [0; 1];
+    while std::io::stdin().read(&mut nothing)? > 0 {}
+    undo(Path::new(folder)).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(name: &str, text: &str) -> PathBuf {
+        let folder =
+            std::env::temp_dir().join(format!("dragstrip-journal-{name}-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join(JOURNAL), text).unwrap();
+        folder
+    }
+
+    fn line(change: &Change) -> String {
+        serde_json::to_string(change).unwrap()
+    }
+
+    #[test]
+    fn whatever_a_crash_leaves_of_a_journal_can_be_read() {
+        let holder = Holder { lab: "course".into(), boot: "b".into(), ..Holder::default() };
+        let changes = [
+            Change::Root { interface: "eth1".into() },
+            Change::Sysctl { name: "net.ipv4.tcp_sack".into(), old: "1".into() },
+        ];
+        let lines = [serde_json::to_string(&holder).unwrap(), line(&changes[0]), line(&changes[1])];
+        let text = lines.map(|line| line + "\n").concat();
+        for end in 0..=text.len() {
+            let folder = written("crash", &text[..end]);
+            let (found, kept) = read(&folder).unwrap().unwrap();
+            // Each change that could have been made, which is each whole line, and no other.
+            let whole = text[..end].matches('\n').count();
+            assert_eq!(kept, changes[..whole.saturating_sub(1)], "{end}");
+            assert_eq!(found.lab, if whole > 0 { "course" } else { "" });
+            fs::remove_dir_all(folder).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_journal_of_another_boot_is_void() {
+        let holder = Holder { boot: "another".into(), ..Holder::default() };
+        let bad = Change::Sysctl { name: "net.no_such_setting".into(), old: "1".into() };
+        let text = format!("{}\n{}\n", serde_json::to_string(&holder).unwrap(), line(&bad));
+        let folder = written("boot", &text);
+        assert_eq!(undo(&folder).unwrap(), []);
+        assert!(!folder.join(JOURNAL).exists());
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn what_cannot_be_undone_keeps_the_journal() {
+        let holder = Holder { boot: look::boot().unwrap(), ..Holder::default() };
+        let bad = Change::Sysctl { name: "net.no_such_setting".into(), old: "1".into() };
+        let text = format!("{}\n{}\n", serde_json::to_string(&holder).unwrap(), line(&bad));
+        let folder = written("stays", &text);
+        assert!(undo(&folder).unwrap_err().to_string().contains("no_such_setting"));
+        assert!(folder.join(JOURNAL).exists());
+        fs::remove_dir_all(folder).unwrap();
+    }
+}

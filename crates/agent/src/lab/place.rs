@@ -1,0 +1,369 @@
+//! Where a scenario's nodes and queues go in a lab: nothing is asked of a host here, and nothing changed.
+//!
+//! A link is a cable between two hosts, or as long as it takes no shaping a part of one. Its queue stands where packets
+//! leave the host that it begins at. What stands behind the queue (delay, impairments, netem) goes onto the same
+//! interface if there is no queue and the host sends no data: netem takes packets off a sender's socket, which TCP Small
+//! Queues then no longer sees. Otherwise it stands where packets come in at the host that the link leads to, on an
+//! interface of its own (ifb).
+
+use super::hosts::{Allow, Cable, Host, Lab};
+use super::words::{Place, Queue, Ready};
+use crate::fault::{Fault, fault, refusal};
+use crate::kernel::Kernel;
+use crate::network::seed_of;
+use crate::plan::{self, Hop, Node, Plan};
+use dragstrip_scenario::{LinkSpec, QdiscSpec, Scenario, Sysctls, Topology};
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+
+/// A delay up to this is what cables and hosts take themselves; it is measured and not added. All of a path's are below
+/// what the check of the round trip allows.
+const CABLE_NS: u64 = 250_000;
+
+/// What one host does in a run.
+#[derive(Debug, Default)]
+pub struct Part {
+    pub sysctls: BTreeMap<String, String>,
+    pub interfaces: Vec<Ready>,
+    pub queues: Vec<Queue>,
+    /// For each queue the node that tells of it.
+    owners: Vec<usize>,
+    pub nodes: Vec<usize>,
+    /// Whether one of them forwards.
+    pub forwards: bool,
+    /// The way to each end of a flow: its address, our interface, and the next host's address if it is not there yet.
+    pub ways: Vec<(Ipv4Addr, String, Option<Ipv4Addr>)>,
+}
+
+/// A scenario in a lab.
+#[derive(Debug)]
+pub struct Placement {
+    nodes: Vec<Node>,
+    /// By the host's name.
+    pub parts: BTreeMap<String, Part>,
+    /// Links whose delay is left to their cables.
+    pub cables: Vec<String>,
+    /// What is set behind queues, by link.
+    delays: Vec<u64>,
+}
+
+/// Lays a scenario out; `kernels` are those of the hosts, by name.
+pub fn place(
+    scenario: &Scenario,
+    lab: &Lab,
+    kernels: &BTreeMap<String, Kernel>,
+) -> Result<Placement, Fault> {
+    plan::refuse(scenario, &Kernel::default())?;
+    let topology = Topology::new(scenario);
+    let mut homes = Vec::new();
+    for node in &scenario.nodes {
+        homes.push(home(lab, node.name())?);
+    }
+    let mut placing = Placing {
+        scenario,
+        lab,
+        kernels,
+        topology,
+        homes,
+        taken: BTreeMap::new(),
+        found: Placement {
+            nodes: scenario.nodes.iter().map(plan::node).collect(),
+            parts: BTreeMap::new(),
+            cables: Vec::new(),
+            delays: vec![0; scenario.links.len()],
+        },
+    };
+    placing.nodes()?;
+    for link in 0..scenario.links.len() {
+        placing.link(link)?;
+    }
+    placing.ways()?;
+    Ok(placing.found)
+}
+
+fn home<'l>(lab: &'l Lab, node: &str) -> Result<&'l Host, Fault> {
+    let name = lab.nodes.get(node).map_or(node, String::as_str);
+    let host = lab.hosts.iter().find(|host| host.name == name);
+    match host {
+        Some(host) => Ok(host),
+        None => refusal("nodes", node, "a line in [nodes] that says which host plays this node"),
+    }
+}
+
+struct Placing<'a> {
+    scenario: &'a Scenario,
+    lab: &'a Lab,
+    kernels: &'a BTreeMap<String, Kernel>,
+    topology: Topology<'a>,
+    /// By node.
+    homes: Vec<&'a Host>,
+    /// Which link has an interface's place, and whether another may share it.
+    taken: BTreeMap<(String, String, bool), (String, bool)>,
+    found: Placement,
+}
+
+impl<'a> Placing<'a> {
+    fn part(&mut self, host: &Host) -> &mut Part {
+        self.found.parts.entry(host.name.clone()).or_default()
+    }
+
+    /// Settings and the nodes of each host.
+    fn nodes(&mut self) -> Result<(), Fault> {
+        for node in 0..self.homes.len() {
+            let host = self.homes[node];
+            let spec = &self.scenario.nodes[node];
+            let mut wanted = spec.host().map(|host| host.sysctl.clone()).unwrap_or_default();
+            if spec.host().is_some() {
+                let defaults = Sysctls::linux_6().values();
+                for name in ["net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"] {
+                    let value = defaults.iter().find(|(known, _)| *known == name);
+                    let value = value.map(|(_, value)| value.clone()).unwrap_or_default();
+                    wanted.entry(name.to_owned()).or_insert(value);
+                }
+                wanted.insert("net.ipv4.tcp_no_metrics_save".to_owned(), "1".to_owned());
+            }
+            let field = |name: &str| format!("host {}: sysctl {name}", spec.name());
+            for (name, value) in wanted {
+                let value = value.split_whitespace().collect::<Vec<_>>().join(" ");
+                allowed(&self.lab.allow, &field(&name), &name, &value)?;
+                let own = self.part(host);
+                match own.sysctls.insert(name.clone(), value.clone()) {
+                    Some(other) if other != value => {
+                        let expected = format!(
+                            "one value for each host of the lab: {} has {other} too",
+                            host.name
+                        );
+                        return refusal(field(&name), value, expected);
+                    }
+                    Some(_) | None => {}
+                }
+            }
+            let forwards = self.found.nodes[node].forwards;
+            let part = self.part(host);
+            part.nodes.push(node);
+            part.forwards |= forwards;
+        }
+        Ok(())
+    }
+
+    /// The interface at which a link leaves its host, and the one at which it comes in.
+    fn cable(&self, link: usize) -> Result<(&'a Cable, &'a Cable), Fault> {
+        let (from, to) = self.topology.ends(link);
+        let (from, to) = (self.homes[from], self.homes[to]);
+        let name = &self.scenario.links[link].name;
+        match (from.towards(&to.name), to.towards(&from.name)) {
+            (Some(out), Some(back)) => Ok((out, back)),
+            (None, _) => refusal(
+                format!("link {name}"),
+                "",
+                format!("a cable: host {} has no interface with to = \"{}\"", from.name, to.name),
+            ),
+            (_, None) => refusal(
+                format!("link {name}"),
+                "",
+                format!("a cable: host {} has no interface with to = \"{}\"", to.name, from.name),
+            ),
+        }
+    }
+
+    fn link(&mut self, index: usize) -> Result<(), Fault> {
+        let (out, back) = self.cable(index)?;
+        let (from, to) = self.topology.ends(index);
+        let (here, there) = (self.homes[from], self.homes[to]);
+        let mut link = self.scenario.links[index].clone();
+        if link.delay_ns > 0 && link.delay_ns <= CABLE_NS && link.netem.is_none() {
+            self.found.cables.push(format!(
+                "link {}: delay of {} us left to the cable",
+                link.name,
+                link.delay_ns / 1_000
+            ));
+            link.delay_ns = 0;
+        }
+        let gso = plan::gso_limit(&self.scenario.nodes[from]);
+        self.interface(here, out, gso);
+        self.interface(there, back, None);
+        let none = Kernel::default();
+        let kernel = |host: &Host| self.kernels.get(&host.name).unwrap_or(&none).clone();
+        let (kernel_here, kernel_there) = (kernel(here), kernel(there));
+        plan::lacking(&LinkSpec { netem: None, delay_ns: 0, ..link.clone() }, &kernel_here)
+            .map_err(|fault| on(fault, here))?;
+        let queue = plan::egress(&link)?;
+        let netem = plan::behind(&link, &kernel_there).map(QdiscSpec::Netem);
+        let watched = |ending: &str| Some(format!("{}{ending}", link.name));
+        let (name, name_behind) = (watched(""), watched(":netem").filter(|_| link.netem.is_some()));
+        let sends = plan::senders(self.scenario).contains(&link.from.as_str());
+        let Some(netem) = netem else { return self.egress(index, (from, out), queue, name) };
+        let home = if queue == QdiscSpec::NOQUEUE && !sends { here } else { there };
+        plan::lacking(&link, &kernel(home)).map_err(|fault| on(fault, home))?;
+        self.found.delays[index] = link.delay_ns + link.netem.map_or(0, |netem| netem.delay_ns);
+        if home.name == here.name {
+            return self.egress(index, (from, out), netem, name_behind);
+        }
+        self.egress(index, (from, out), queue, name)?;
+        self.claim(index, there, back, Place::Ingress, false)?;
+        self.queue(to, back, Place::Ingress, netem, name_behind);
+        Ok(())
+    }
+
+    fn interface(&mut self, host: &Host, cable: &Cable, gso_segments: Option<u32>) {
+        let part = self.part(host);
+        match part.interfaces.iter_mut().find(|ready| ready.name == cable.name) {
+            Some(known) => known.gso_segments = known.gso_segments.or(gso_segments),
+            None => part.interfaces.push(Ready { name: cable.name.clone(), gso_segments }),
+        }
+    }
+
+    fn egress(
+        &mut self,
+        link: usize,
+        (node, cable): (usize, &Cable),
+        qdisc: QdiscSpec,
+        watched: Option<String>,
+    ) -> Result<(), Fault> {
+        let plain = qdisc == QdiscSpec::NOQUEUE;
+        self.claim(link, self.homes[node], cable, Place::Egress, plain)?;
+        if !plain {
+            self.queue(node, cable, Place::Egress, qdisc, watched);
+        }
+        Ok(())
+    }
+
+    /// Links that share a cable may not both be more than a cable there.
+    fn claim(
+        &mut self,
+        link: usize,
+        host: &Host,
+        cable: &Cable,
+        place: Place,
+        plain: bool,
+    ) -> Result<(), Fault> {
+        let name = &self.scenario.links[link].name;
+        let key = (host.name.clone(), cable.name.clone(), place == Place::Egress);
+        match self.taken.insert(key, (name.clone(), plain)) {
+            Some((other, other_plain)) if !(plain && other_plain) => refusal(
+                format!("link {name}"),
+                "",
+                format!(
+                    "a cable of its own: host {}: {} is link {other}'s already, and one of them has a queue, \
+                     a rate or a delay",
+                    host.name, cable.name
+                ),
+            ),
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    fn queue(
+        &mut self,
+        node: usize,
+        cable: &Cable,
+        place: Place,
+        qdisc: QdiscSpec,
+        watched: Option<String>,
+    ) {
+        let seed = self.scenario.seed;
+        let part = self.part(self.homes[node]);
+        let seed = Some(seed_of(seed, part.queues.len() + (node << 8)));
+        part.queues.push(Queue { interface: cable.name.clone(), place, qdisc, watched, seed });
+        part.owners.push(node);
+    }
+
+    /// Addresses of the nodes, and the ways that routes must take between those that speak with each other.
+    fn ways(&mut self) -> Result<(), Fault> {
+        for link in 0..self.scenario.links.len() {
+            let (from, _) = self.topology.ends(link);
+            let address = self.cable(link)?.0.address;
+            let own = &mut self.found.nodes[from].address;
+            if own.is_unspecified() {
+                *own = address;
+            }
+        }
+        for (from, to) in plan::pairs(self.scenario, &self.topology) {
+            let path = self.topology.path(from, to);
+            let Ok(path) = path else {
+                return fault(format!(
+                    "there is no path from {} to {}",
+                    self.scenario.nodes[from].name(),
+                    self.scenario.nodes[to].name()
+                ));
+            };
+            let target = self.found.nodes[to].address;
+            for link in path {
+                let (out, back) = self.cable(link)?;
+                let (at, next) = self.topology.ends(link);
+                let gateway = (back.address != target).then_some(back.address);
+                let part = self.part(self.homes[at]);
+                if !part.ways.iter().any(|(known, ..)| *known == target) {
+                    part.ways.push((target, out.name.clone(), gateway));
+                }
+                debug_assert_ne!(at, next);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn allowed(allow: &Allow, field: &str, name: &str, value: &str) -> Result<(), Fault> {
+    if allow.sysctl(name) {
+        return Ok(());
+    }
+    let expected =
+        format!("one that the lab lets be changed: [allow] sysctl has {}", allow.sysctl.join(", "));
+    refusal(field, value, expected)
+}
+
+/// A refusal that says on which host.
+fn on(fault: Fault, host: &Host) -> Fault {
+    match fault {
+        Fault::Refused(field, value, expected) => {
+            Fault::Refused(format!("host {}: {field}", host.name), value, expected)
+        }
+        failed @ Fault::Failed(_) => failed.at(&format!("host {}", host.name)),
+    }
+}
+
+impl Placement {
+    /// The plan as one host needs it: all nodes, and its own queues for hops.
+    pub fn plan_of(&self, host: &str) -> Plan {
+        let part = &self.parts[host];
+        let hops = part.queues.iter().zip(&part.owners).map(|(queue, &node)| Hop {
+            from: node,
+            to: node,
+            mtu_bytes: 0,
+            gso_segments_max: None,
+            qdisc: queue.qdisc.clone(),
+            watched: queue.watched.clone(),
+        });
+        Plan { hops: hops.collect(), ..self.plan() }
+    }
+
+    /// The nodes alone.
+    pub fn plan(&self) -> Plan {
+        let node = |node: &Node| Node {
+            name: node.name.clone(),
+            address: node.address,
+            forwards: node.forwards,
+            sysctl: node.sysctl.clone(),
+            routes: Vec::new(),
+        };
+        Plan { nodes: self.nodes.iter().map(node).collect(), hops: Vec::new(), seed: None }
+    }
+
+    /// The host of a node.
+    pub fn host_of(&self, node: usize) -> Option<&str> {
+        let part = self.parts.iter().find(|(_, part)| part.nodes.contains(&node));
+        part.map(|(name, _)| name.as_str())
+    }
+
+    /// The delay that is set on the way there and back, and whether every packet meets the same one.
+    pub fn delay_ns(&self, scenario: &Scenario, from: usize, to: usize) -> (u64, bool) {
+        let topology = Topology::new(scenario);
+        let mut links = topology.path(from, to).unwrap_or_default();
+        links.extend(topology.path(to, from).unwrap_or_default());
+        let constant = links.iter().all(|link| {
+            let netem = scenario.links[*link].netem.as_ref();
+            netem.is_none_or(|netem| netem.jitter_ns == 0 && netem.reorder == 0.0)
+        });
+        (links.iter().map(|link| self.delays[*link]).sum(), constant)
+    }
+}

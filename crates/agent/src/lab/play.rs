@@ -1,0 +1,143 @@
+//! A run on one host of a lab: its sides, by its own clock.
+
+use super::frames::Frame;
+use super::line::Line;
+use super::words::{Ask, Open, Played};
+use crate::conductor::{CLOCK_STEP_NS, rings};
+use crate::drive::{ELSEWHERE, Elsewhere, drive};
+use crate::fault::{Fault, fault};
+use crate::load::Load;
+use crate::netlink::Socket;
+use crate::network::Place;
+use crate::record;
+use crate::side::{Notice, Order, Ring, Side};
+use crate::sys::{self, Poll};
+use dragstrip_recording::Writer;
+use dragstrip_scenario::Transport;
+use std::io::Read;
+
+/// Progress is told this often.
+const PROGRESS_NS: u64 = 100_000_000;
+
+/// Puts the sides into place, says so, waits for the start, and plays. `interfaces` are those of the plan's hops.
+pub fn play(open: &Open, interfaces: &[i32], line: &mut Line) -> Result<Vec<u8>, Fault> {
+    let Open { scenario, plan, nodes } = open;
+    sys::punctual()?;
+    let poll = Poll::new()?;
+    let mut sides = sides(open, interfaces, &poll)?;
+    line.answer(Ok(b"true".to_vec()))?;
+    let Some(start) = line.wait_for_start()? else { return fault("the run was called off") };
+    poll.add(&line.wake, libc::EPOLLIN, ELSEWHERE)?;
+    let mut tables = Writer::default();
+    let (before, clock) = (Load::now(), sys::clock_offset());
+    let end_ns = scenario.duration_ns as i64;
+    let mut elsewhere = Conductor { line, told_ns: 0 };
+    let lateness = drive(&mut sides, &poll, (start, end_ns), &mut tables, &mut elsewhere)?;
+    let load = before.until(Load::now());
+    let step = sys::clock_offset() - clock;
+    if step.abs() > CLOCK_STEP_NS {
+        return fault(format!("its clock was set by {step} ns in the middle of the run"));
+    }
+    let mut reports = Vec::new();
+    for side in &mut sides {
+        reports.push((side.node(), side.finish(end_ns, &mut tables)?));
+    }
+    debug_assert!(nodes.iter().all(|node| *node < plan.nodes.len()));
+    let played = Played {
+        reports,
+        idle_share: load.idle_share,
+        steal_share: load.steal_share,
+        dropped: load.dropped,
+        squeezed: load.squeezed,
+        samples: lateness.samples,
+        late: lateness.late,
+        worst_ns: lateness.worst_ns,
+    };
+    Ok(record::answer(&tables.finish(), serde_json::to_value(played).unwrap_or_default()))
+}
+
+/// A side for each node of this host that has something to do.
+fn sides<'a>(open: &'a Open, interfaces: &[i32], poll: &Poll) -> Result<Vec<Side<'a>>, Fault> {
+    let Open { scenario, plan, nodes } = open;
+    let named = |node: usize| plan.nodes.get(node).map(|node| node.name.as_str());
+    let tcp = scenario.flows.iter().filter(|flow| matches!(flow.transport, Transport::Tcp { .. }));
+    let mut hosts: Vec<&str> =
+        tcp.flat_map(|flow| [flow.sender.as_str(), flow.receiver.as_str()]).collect();
+    hosts.retain(|host| nodes.iter().any(|node| named(*node) == Some(host)));
+    hosts.sort_unstable();
+    hosts.dedup();
+    let rings = rings(scenario, &hosts)?;
+    let none = Ring { packets: 0, emptied_ns: scenario.record.interval_ns };
+    let ends = scenario.flows.iter().flat_map(|flow| [&flow.sender, &flow.receiver]);
+    let busy: Vec<&String> = ends.chain(scenario.probes.iter().map(|probe| &probe.from)).collect();
+    let mut sides = Vec::new();
+    for &node in nodes {
+        let Some(name) = named(node) else { return fault("a node that the plan has not") };
+        if busy.iter().any(|busy| *busy == name) || plan.hops.iter().any(|hop| hop.from == node) {
+            let place = Place { namespace: None, netlink: Socket::new()? };
+            let ring = rings.get(name).copied().unwrap_or(none);
+            let number = sides.len();
+            sides.push(Side::open(number, (node, place), scenario, plan, interfaces, ring, poll)?);
+        }
+    }
+    Ok(sides)
+}
+
+/// The conductor at the other end of the line.
+struct Conductor<'l> {
+    line: &'l mut Line,
+    told_ns: u64,
+}
+
+impl Elsewhere for Conductor<'_> {
+    fn tell(&mut self, notice: Notice) -> Result<(), Fault> {
+        self.line.send(b'n', &notice)
+    }
+
+    fn orders(&mut self) -> Result<Vec<Order>, Fault> {
+        let mut woken = [0; 64];
+        let _ = self.line.wake.read(&mut woken); // one byte for each frame; none left is fine
+        let mut orders = Vec::new();
+        while let Some(frame) = self.line.next_now() {
+            match frame.kind {
+                b'o' => orders.push(frame.parsed()?.0),
+                kind => return fault(format!("{:?} in the middle of a run", char::from(kind))),
+            }
+        }
+        Ok(orders)
+    }
+
+    fn progress(&mut self, now_ns: u64, _arrived_bytes: u64) {
+        if now_ns >= self.told_ns + PROGRESS_NS {
+            self.told_ns = now_ns;
+            let _ = self.line.send(b'p', &now_ns); // nobody listens any more: the line ends the run
+        }
+    }
+}
+
+impl Line {
+    /// When the run begins by this host's clock; nothing where it does not.
+    fn wait_for_start(&mut self) -> Result<Option<i64>, Fault> {
+        while let Some(frame) = self.next() {
+            if let Frame { kind: b'q', .. } = frame {
+                return Ok(match frame.parsed::<Ask>()?.0 {
+                    Ask::Go { start } => Some(start),
+                    Ask::Time
+                    | Ask::Facts { .. }
+                    | Ask::Routes { .. }
+                    | Ask::Ping { .. }
+                    | Ask::Apply(_)
+                    | Ask::Open(_)
+                    | Ask::Revert
+                    | Ask::Clean => None,
+                });
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// The host's clock as an answer.
+pub fn time() -> Vec<u8> {
+    sys::now().to_string().into_bytes()
+}

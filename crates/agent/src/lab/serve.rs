@@ -1,0 +1,260 @@
+//! The agent on a lab's host: answers one conductor, and lets go of everything when that one falls silent.
+
+use super::change::{self, Change};
+use super::journal::{self, Journal};
+use super::line::{Line, hold, own_hash};
+use super::look::{self, CAP_NET_ADMIN, CAP_NET_RAW};
+use super::play::{play, time};
+use super::words::{Applied, Apply, Ask, Connection, Facts, Place, Queue, Ready};
+use crate::fault::{Fault, fault, refusal};
+use crate::netlink::Socket;
+use crate::network::{self, OFFLOADS};
+use crate::qdisc;
+use crate::side::Pinger;
+use crate::sys;
+use serde::Serialize;
+use serde_json::Value;
+use std::fs;
+use std::net::Ipv4Addr;
+use std::process::Command;
+
+/// Pings of one question.
+const PINGS: usize = 10;
+/// Of an ICMP header and payload.
+const PING_BYTES: usize = 64;
+
+/// What is in place on this host.
+#[derive(Default)]
+struct Host {
+    journal: Option<Journal>,
+    queues: Vec<Queue>,
+}
+
+/// Answers until the conductor has gone.
+pub fn serve() -> Result<(), Fault> {
+    sys::raise_file_limit()?;
+    let mut line = Line::open()?;
+    let mut host = Host::default();
+    while let Some(frame) = line.next() {
+        if frame.kind != b'q' {
+            continue;
+        }
+        let outcome = frame.parsed::<Ask>().and_then(|(ask, _)| host.answer(ask, &mut line));
+        line.answer(outcome)?;
+    }
+    Ok(())
+}
+
+fn said(value: &impl Serialize) -> Result<Vec<u8>, Fault> {
+    Ok(serde_json::to_vec(value).unwrap_or_default())
+}
+
+impl Host {
+    fn answer(&mut self, ask: Ask, line: &mut Line) -> Result<Vec<u8>, Fault> {
+        match ask {
+            Ask::Facts { interfaces, connection } => said(&facts(&interfaces, connection)?),
+            Ask::Time => Ok(time()),
+            Ask::Routes { targets } => said(&look::routes(&mut Socket::new()?, &targets)?),
+            Ask::Ping { source, target, wait_ns, enough_ns } => {
+                said(&ping(source, target, wait_ns, enough_ns)?)
+            }
+            Ask::Apply(apply) => {
+                let outcome = self.apply(&apply);
+                if outcome.is_err() {
+                    self.revert()?;
+                }
+                said(&outcome?)
+            }
+            Ask::Open(open) => {
+                let interfaces = self.indexes()?;
+                play(&open, &interfaces, line)
+            }
+            Ask::Go { .. } => fault("there is nothing to run"),
+            Ask::Revert => said(&self.revert()?),
+            Ask::Clean => said(&journal::clean()?),
+        }
+    }
+
+    fn revert(&mut self) -> Result<Vec<Change>, Fault> {
+        self.queues.clear();
+        self.journal.take().map_or_else(|| Ok(Vec::new()), Journal::revert)
+    }
+
+    /// The interface that each queue stands on.
+    fn indexes(&self) -> Result<Vec<i32>, Fault> {
+        let numbered = self.queues.iter().enumerate();
+        let names = numbered.map(|(number, queue)| match queue.place {
+            Place::Egress => queue.interface.clone(),
+            Place::Ingress => ifb_name(number),
+        });
+        names.map(|name| sys::interface_index(&name)).collect()
+    }
+
+    fn apply(&mut self, apply: &Apply) -> Result<Applied, Fault> {
+        let mut netlink = Socket::new()?;
+        let names: Vec<String> = apply.interfaces.iter().map(|ready| ready.name.clone()).collect();
+        untouchable(&mut netlink, &names, apply)?;
+        hold(apply.hold_ms.max(1_000));
+        let journal = self.journal.insert(Journal::open(&apply.lab, &apply.owner)?);
+        for (name, value) in &apply.sysctls {
+            let old = change::sysctl(name)?;
+            if old != *value {
+                let change = Change::Sysctl { name: name.clone(), old };
+                journal.make(&change, || network::sysctl(name, value))?;
+            }
+        }
+        for ready in &apply.interfaces {
+            prepare(journal, &mut netlink, ready, apply.offloads)?;
+        }
+        for (number, queue) in apply.queues.iter().enumerate() {
+            put(journal, &mut netlink, number, queue)?;
+        }
+        self.queues.clone_from(&apply.queues);
+        let mut verified = Vec::new();
+        for (queue, index) in apply.queues.iter().zip(self.indexes()?) {
+            let found = qdisc::compare(&mut netlink, index, &queue.qdisc);
+            let found = found.map_err(|fault| fault.at(&queue.interface))?;
+            let place = if queue.place == Place::Ingress { " (what comes in)" } else { "" };
+            verified.push(format!("{}{place}: {found}", queue.interface));
+        }
+        verified.push(format!("{}: tso gso gro off", names.join(" ")));
+        let changes = self.journal.as_ref().map_or(0, Journal::changes);
+        Ok(Applied { changes, verified })
+    }
+}
+
+fn ifb_name(number: usize) -> String {
+    format!("dragstrip{number}")
+}
+
+/// Refuses what would lock the user out, or break what somebody else has set up; the conductor has looked before, this
+/// is the last word.
+fn untouchable(netlink: &mut Socket, names: &[String], apply: &Apply) -> Result<(), Fault> {
+    let found = look::interfaces(netlink, names, apply.connection)?;
+    for name in names {
+        let Some(interface) = found.iter().find(|interface| interface.name == *name) else {
+            return fault(format!("{name}: there is no such interface"));
+        };
+        if let Some(why) = &interface.carries {
+            return refusal(name, "", format!("carries {why}; give the lab another interface"));
+        }
+        if let (Some((kind, handle)), false) = (&interface.foreign, apply.replace_qdisc) {
+            let expected = "the system's default; replace_qdisc = true to lose it";
+            return refusal(format!("{name}: root qdisc"), format!("{kind} {handle}"), expected);
+        }
+    }
+    match apply.queues.iter().find(|queue| !names.contains(&queue.interface)) {
+        Some(queue) => fault(format!("{}: is not among the run's interfaces", queue.interface)),
+        None => Ok(()),
+    }
+}
+
+fn prepare(
+    journal: &mut Journal,
+    netlink: &mut Socket,
+    ready: &Ready,
+    offloads: bool,
+) -> Result<(), Fault> {
+    let Ready { name, gso_segments } = ready;
+    for (what, set, ask) in OFFLOADS {
+        let old = sys::ethtool(name, ask, 0)?;
+        if old != 0 && !offloads {
+            let expected = "off, or [allow] offloads = true so that it can be turned off";
+            return refusal(format!("{name}: {what}"), "on", expected);
+        }
+        if old != 0 {
+            let change = Change::Offload { interface: name.clone(), what: what.to_owned(), old };
+            journal.make(&change, || sys::ethtool(name, set, 0))?;
+            if sys::ethtool(name, ask, 0)? != 0 {
+                return fault(format!("{name}: {what} stays on"));
+            }
+        }
+    }
+    let link = change::touchable(netlink, name)?;
+    if let Some(segments) = gso_segments.filter(|segments| *segments != link.gso_segments) {
+        let change = Change::GsoSegments { interface: name.clone(), old: link.gso_segments };
+        journal.make(&change, || change::set_gso_segments(netlink, link.index, segments))?;
+    }
+    Ok(())
+}
+
+fn put(
+    journal: &mut Journal,
+    netlink: &mut Socket,
+    number: usize,
+    queue: &Queue,
+) -> Result<(), Fault> {
+    let Queue { interface, place, qdisc: spec, seed, .. } = queue;
+    let link = change::touchable(netlink, interface)?;
+    match place {
+        Place::Egress => {
+            let change = Change::Root { interface: interface.clone() };
+            journal.make(&change, || qdisc::install(netlink, link.index, spec, *seed))
+        }
+        Place::Ingress => {
+            let name = ifb_name(number);
+            let change = Change::Ifb { name: name.clone() };
+            journal.make(&change, || change::make_ifb(netlink, &name))?;
+            let ifb = sys::interface_index(&name)?;
+            // It goes with its interface.
+            qdisc::install(netlink, ifb, spec, *seed)?;
+            let change = Change::Ingress { interface: interface.clone() };
+            journal.make(&change, || change::redirect(netlink, link.index, ifb))
+        }
+    }
+    .map_err(|fault| fault.at(interface))
+}
+
+/// Round trips on the path, while nothing else of ours moves: the best one.
+fn ping(
+    source: Ipv4Addr,
+    target: Ipv4Addr,
+    wait_ns: i64,
+    enough_ns: i64,
+) -> Result<Option<i64>, Fault> {
+    let mut pinger = Pinger::open(0xffff, target, PING_BYTES)?;
+    sys::bind(&pinger.socket, source, 0)?;
+    let mut best: Option<i64> = None;
+    for _ in 0..PINGS {
+        pinger.send(0);
+        let until = sys::now() + wait_ns.min(5_000_000_000);
+        let mut answered = None;
+        while answered.is_none() && sys::now() < until {
+            let left_ms = ((until - sys::now()) / 1_000_000).clamp(1, 5_000) as i32;
+            sys::is_readable_within(&pinger.socket, left_ms);
+            answered = pinger.answers().last().map(|(_, rtt)| *rtt);
+        }
+        best = best.into_iter().chain(answered).min();
+        // The first one may have waited for neighbours to be found.
+        if best.is_some_and(|rtt| rtt <= enough_ns) {
+            break;
+        }
+    }
+    Ok(best)
+}
+
+fn facts(interfaces: &[String], connection: Option<Connection>) -> Result<Facts, Fault> {
+    let mut netlink = Socket::new()?;
+    // In a process of its own, which may move into namespaces to try what the kernel has.
+    let about = Command::new("/proc/self/exe").arg("about").output()?;
+    let about: Value = serde_json::from_slice(&about.stdout).unwrap_or_default();
+    let words = |value: &Value| -> Vec<String> {
+        let all = value.as_array().map(Vec::as_slice).unwrap_or_default();
+        all.iter().filter_map(Value::as_str).map(str::to_owned).collect()
+    };
+    let read = |file: &str| fs::read_to_string(file).unwrap_or_default();
+    let algorithms = read("/proc/sys/net/ipv4/tcp_available_congestion_control");
+    Ok(Facts {
+        kernel: read("/proc/sys/kernel/osrelease").trim().to_owned(),
+        boot: look::boot()?,
+        agent: own_hash()?,
+        tick_hz: sys::tick_hz(),
+        lacks: words(&about["lacks"]),
+        algorithms: algorithms.split_whitespace().map(str::to_owned).collect(),
+        net_admin: look::capable(CAP_NET_ADMIN),
+        net_raw: look::capable(CAP_NET_RAW),
+        forwards: change::sysctl("net.ipv4.ip_forward").is_ok_and(|value| value == "1"),
+        interfaces: look::interfaces(&mut netlink, interfaces, connection)?,
+        holder: journal::holder()?,
+    })
+}

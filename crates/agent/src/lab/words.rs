@@ -1,0 +1,201 @@
+//! What a conductor and the agent on a lab's host say to each other: plain values.
+
+use crate::plan::Plan;
+use crate::side::Report;
+use dragstrip_scenario::{QdiscSpec, Scenario};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr};
+
+/// From the conductor to a host; each is answered, but for a heartbeat and an order.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(tag = "do", rename_all = "snake_case")]
+pub enum Ask {
+    /// What the host is and has; nothing changes.
+    Facts { interfaces: Vec<String>, connection: Option<Connection> },
+    /// The host's clock.
+    Time,
+    /// How packets to these addresses leave.
+    Routes { targets: Vec<Ipv4Addr> },
+    /// The best of a few round trips; it ends early at `enough_ns`.
+    Ping { source: Ipv4Addr, target: Ipv4Addr, wait_ns: i64, enough_ns: i64 },
+    /// Locks the host and changes it, each change journalled before it is made.
+    Apply(Apply),
+    /// Puts a scenario's sides on this host into place.
+    Open(Box<Open>),
+    /// Runs them from this time of the host's clock; the tables are the answer.
+    Go { start: i64 },
+    /// Undoes all changes.
+    Revert,
+    /// Undoes what an earlier run has left.
+    Clean,
+}
+
+/// The two ends of the SSH connection, as the host sees them (SSH_CONNECTION).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Connection {
+    pub client: IpAddr,
+    pub server: IpAddr,
+}
+
+impl Connection {
+    /// Reads `client port server port`.
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut words = text.split_whitespace();
+        let client = words.next()?.split('%').next()?.parse().ok()?;
+        let server = words.nth(1)?.split('%').next()?.parse().ok()?;
+        Some(Self { client, server })
+    }
+}
+
+/// What is to be changed on a host.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct Apply {
+    pub lab: String,
+    pub owner: String,
+    pub connection: Option<Connection>,
+    /// Silence of the conductor after which all changes are undone.
+    pub hold_ms: u64,
+    pub replace_qdisc: bool,
+    /// tso, gso and gro may be turned off.
+    pub offloads: bool,
+    pub sysctls: BTreeMap<String, String>,
+    pub interfaces: Vec<Ready>,
+    pub queues: Vec<Queue>,
+}
+
+/// An interface that packets of the run pass.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ready {
+    pub name: String,
+    /// Most segments that TCP hands down at once; none: as it is.
+    pub gso_segments: Option<u32>,
+}
+
+/// A queue discipline, and where it stands.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Queue {
+    pub interface: String,
+    pub place: Place,
+    pub qdisc: QdiscSpec,
+    /// Name in the table of queues.
+    pub watched: Option<String>,
+    /// Of a netem.
+    pub seed: Option<u64>,
+}
+
+/// Where a queue discipline stands at an interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Place {
+    /// Where packets leave.
+    Egress,
+    /// Where they come in, on an interface of its own (ifb).
+    Ingress,
+}
+
+/// The part of a run on one host.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Open {
+    pub scenario: Scenario,
+    /// All nodes with their addresses. Its hops are the queues on this host, in the order of `Apply::queues`.
+    pub plan: Plan,
+    /// Nodes of the plan that live here.
+    pub nodes: Vec<usize>,
+}
+
+/// A host as it is.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Facts {
+    pub kernel: String,
+    pub boot: String,
+    /// SHA-256 of the agent's own file.
+    pub agent: String,
+    pub tick_hz: Option<u32>,
+    /// Queue disciplines that its kernel has not.
+    pub lacks: Vec<String>,
+    pub algorithms: Vec<String>,
+    /// Which of the rights that a run needs this process has.
+    pub net_admin: bool,
+    pub net_raw: bool,
+    pub forwards: bool,
+    pub interfaces: Vec<Interface>,
+    /// Changes that are in place, and whose.
+    pub holder: Option<Holder>,
+}
+
+/// A network interface as it is.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Interface {
+    pub name: String,
+    pub up: bool,
+    pub mtu_bytes: u32,
+    pub addresses: Vec<(Ipv4Addr, u8)>,
+    /// A queue discipline that somebody put there: kind and handle.
+    pub foreign: Option<(String, String)>,
+    /// Why it must not be touched.
+    pub carries: Option<String>,
+    /// Mbit/s, where the driver says.
+    pub speed_mbit: Option<u32>,
+    pub half_duplex: bool,
+    pub bytes: u64,
+    pub errors: u64,
+}
+
+/// Who has changed a host.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Holder {
+    pub lab: String,
+    pub owner: String,
+    /// Seconds since 1970.
+    pub since: u64,
+    pub boot: String,
+    /// Somebody is there; if not, it was left behind.
+    pub alive: bool,
+    pub changes: usize,
+}
+
+/// How packets to an address leave.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Route {
+    pub target: Ipv4Addr,
+    pub interface: String,
+    pub gateway: Option<Ipv4Addr>,
+    pub source: Option<Ipv4Addr>,
+}
+
+/// What was changed, and how it was read back.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct Applied {
+    pub changes: usize,
+    pub verified: Vec<String>,
+}
+
+/// What a host leaves of a run besides its tables.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Played {
+    /// By node.
+    pub reports: Vec<(usize, Report)>,
+    pub idle_share: f64,
+    pub steal_share: f64,
+    pub dropped: u64,
+    pub squeezed: u64,
+    pub samples: u64,
+    pub late: u64,
+    pub worst_ns: i64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_connection_is_read_as_sshd_writes_it() {
+        let found = Connection::parse("192.0.2.7 50004 10.0.0.1 22").unwrap();
+        assert_eq!(found.client.to_string(), "192.0.2.7");
+        assert_eq!(found.server.to_string(), "10.0.0.1");
+        let local = Connection::parse("fe80::1%eth0 50004 fe80::2%eth0 22").unwrap();
+        assert_eq!(local.server.to_string(), "fe80::2");
+        assert_eq!(Connection::parse("; reboot"), None);
+    }
+}

@@ -1,0 +1,131 @@
+"""`dragstrip lab`: the hosts of engine ssh."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dragstrip.cli.options import JsonFlag
+from dragstrip.cli.output import print_json, say
+
+if TYPE_CHECKING:
+    from dragstrip.engines.ssh.lab import Lab
+
+app = typer.Typer(
+    no_args_is_help=True,
+    help="The hosts of engine ssh: check, show, clean.",
+    epilog="Example: dragstrip lab check lab.toml",
+)
+File = Annotated[
+    Path, typer.Argument(metavar="LAB.toml", help="The file that describes the lab (docs/lab.md).")
+]
+
+
+def _read(file: Path) -> Lab:
+    from dragstrip.engines.ssh.lab import Lab
+
+    return Lab.read(file)
+
+
+def _checked(file: Path, scenario: dict[str, Any] | None = None) -> dict[str, Any]:
+    from dragstrip.engines.ssh import hosts
+    from dragstrip.spoken import spoken
+
+    lab = _read(file)
+    with spoken(f"asking {len(lab.hosts)} hosts ..."):
+        hosts.prepare()
+        return hosts.check(lab, scenario)
+
+
+@app.command(short_help="Look at every host, and change nothing.")
+def check(
+    file: File,
+    experiment: Annotated[
+        str | None,
+        typer.Argument(metavar="EXPERIMENT", help="Can the lab run this one?", show_default=False),
+    ] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Look at every host: reached, rights, kernel, interfaces, clock; nothing is changed there.
+
+    Example: dragstrip lab check lab.toml
+
+    Example: dragstrip lab check lab.toml geni-tcp/step1
+    """
+    found = _checked(file, _first(experiment, file) if experiment else None)
+    healthy = all(finding["ok"] for finding in found["findings"])
+    if as_json:
+        print_json({"healthy": healthy, **found})
+    else:
+        _show(found["findings"])
+    if not healthy:
+        written = any(finding["refused"] for finding in found["findings"] if not finding["ok"])
+        raise typer.Exit(2 if written else 1)
+
+
+def _first(experiment: str, file: Path) -> dict[str, Any]:
+    """The experiment's first scenario, as the engine would run it."""
+    from dragstrip import catalogue
+    from dragstrip.expand import expand
+    from dragstrip.experiment import rebuilt
+
+    described, _ = catalogue.load(experiment)
+    changed = {"engine": "ssh", "engine_options": {"lab": str(file)}}
+    scenario: dict[str, Any] = expand(rebuilt(described.content(), changed)[0])[0].scenario
+    return scenario
+
+
+def _show(findings: list[dict[str, Any]]) -> None:
+    from dragstrip.outside import one_line
+
+    for finding in findings:
+        where = f"host {finding['host']}: " if finding["host"] else ""
+        wanted = f", expected {finding['expected']}" if finding["expected"] and not finding["ok"] else ""
+        mark = "ok     " if finding["ok"] else "WRONG  "
+        say(f"{mark}{where}{finding['what']}: {one_line(finding['found'])}{one_line(wanted)}")
+
+
+@app.command(short_help="Say who is using the hosts.")
+def show(file: File, as_json: JsonFlag = False) -> None:
+    """Say of every host who is using it, and since when.
+
+    Example: dragstrip lab show lab.toml
+    """
+    found = _checked(file)
+    used = [finding for finding in found["findings"] if finding["what"] in ("in use", "reached")]
+    if as_json:
+        print_json({"hosts": [{"host": one["host"], one["what"]: one["found"]} for one in used]})
+    else:
+        from dragstrip.outside import one_line
+
+        for one in used:
+            say(f"host {one['host']}: {one['what']}: {one_line(one['found'])}")
+    if any(one["what"] == "reached" for one in used):
+        raise typer.Exit(1)
+
+
+@app.command(short_help="Undo what an interrupted run has left.")
+def clean(file: File, as_json: JsonFlag = False) -> None:
+    """Undo on every host what an interrupted run has left behind, by the host's own journal.
+
+    Example: dragstrip lab clean lab.toml
+    """
+    from dragstrip.engines.ssh import hosts
+    from dragstrip.outside import one_line
+    from dragstrip.spoken import spoken
+
+    lab = _read(file)
+    with spoken(f"asking {len(lab.hosts)} hosts ..."):
+        hosts.prepare()
+        found = hosts.clean(lab)["hosts"]
+    if as_json:
+        print_json({"hosts": found})
+    else:
+        for host in found:
+            undone = host.get("undone")
+            told = host.get("failed") or (f"undone: {len(undone)} changes" if undone else "nothing to undo")
+            say(f"host {host['host']}: {one_line(told)}")
+    if any("failed" in host for host in found):
+        raise typer.Exit(1)

@@ -1,0 +1,79 @@
+"""Captures that somebody asks for: at which hosts and links, how much of each frame, into which files."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dragstrip.engines.contract import Capture, Engine
+from dragstrip.errors import BadInputError
+from dragstrip.paths import paths_of
+
+SNAPLEN = 96
+"""Ethernet's, IPv4's and TCP's longest headers are 94 bytes; payloads are zeros in any case."""
+SNAPLEN_MIN, SNAPLEN_MAX = 54, 262_144
+"""The headers without TCP's options; libpcap's own limit."""
+POINTS_MAX = 200
+"""Files of one run that are open at once."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What `--capture` and `--snaplen` say."""
+
+    points: Sequence[str] = ()
+    """Hosts and links; none: the hosts of all flows, and the bottlenecks of their paths."""
+    snaplen: int = SNAPLEN
+
+    def __post_init__(self) -> None:
+        if not SNAPLEN_MIN <= self.snaplen <= SNAPLEN_MAX:
+            expected = f"{SNAPLEN_MIN} (headers) to {SNAPLEN_MAX} bytes"
+            raise BadInputError("--snaplen", self.snaplen, expected, "command line")
+
+    def check_engine(self, engine: Engine) -> None:
+        """Raises `BadInputError` for one that writes no captures."""
+        if not engine.captures:
+            expected = "an engine that writes captures with --capture (docs/captures.md)"
+            raise BadInputError("--engine", engine.name, expected, "command line")
+
+    def of(self, scenario: Mapping[str, Any]) -> Capture:
+        """The same of one scenario; raises `BadInputError` for a name that it does not have."""
+        known = [node["name"] for node in scenario["nodes"] if node["kind"] == "host"]
+        known += [link["name"] for link in scenario["links"]]
+        for point in self.points:
+            if point not in known:
+                raise BadInputError("--capture", point, _those(scenario, known), "command line")
+        points = list(dict.fromkeys(self.points)) or _usual(scenario)
+        if len(points) > POINTS_MAX:
+            expected = f"at most {POINTS_MAX} of the hosts and links, by name"
+            raise BadInputError("--capture", f"{len(points)} files for each run", expected, "command line")
+        return Capture(points, self.snaplen)
+
+
+def _those(scenario: Mapping[str, Any], known: list[str]) -> str:
+    routers = [node["name"] for node in scenario["nodes"] if node["kind"] != "host"]
+    more = f"; of the router {routers[0]} one of its links" if routers else ""
+    return f"a host or a link: {' '.join(known[:20])}{' ...' * (len(known) > 20)}{more}"
+
+
+def _usual(scenario: Mapping[str, Any]) -> list[str]:
+    """Hosts that send or receive, in the order of flows, then the bottlenecks in between."""
+    pairs = dict.fromkeys((flow["sender"], flow["receiver"]) for flow in scenario["flows"])
+    pairs |= dict.fromkeys((probe["from"], probe["target"]) for probe in scenario.get("probes", ()))
+    hosts = {node["name"] for node in scenario["nodes"] if node["kind"] == "host"}
+    ends = [name for name in dict.fromkeys(itertools.chain(*pairs)) if name in hosts]
+    facts = paths_of(scenario, pairs)
+    return ends + list(dict.fromkeys(path.bottleneck["name"] for path in facts if path.bottleneck))
+
+
+def names(points: Sequence[str]) -> dict[str, str]:
+    """The name of each one's file: its own as far as a file may be called so, and no two alike."""
+    found: dict[str, str] = {}
+    for point in points:
+        stem = re.sub(r"[^\w.-]+", "-", point, flags=re.ASCII).lstrip(".")[:100] or "point"
+        candidates = itertools.chain([stem], (f"{stem}-{number}" for number in itertools.count(2)))
+        found[point] = next(name for it in candidates if (name := f"{it}.pcapng") not in found.values())
+    return found

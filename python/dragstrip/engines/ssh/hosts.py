@@ -1,0 +1,125 @@
+"""The lab's hosts, asked by the agent's conductor (crates/agent/src/lab)."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import shlex
+import socket
+import stat
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+from dragstrip import _core
+from dragstrip.engines.agent import compiled
+from dragstrip.engines.agent.asked import Asked
+from dragstrip.engines.agent.limits import limits, services
+from dragstrip.engines.agent.tables import tables_of
+from dragstrip.engines.contract import Json, Progress
+from dragstrip.engines.ssh.lab import Lab
+from dragstrip.engines.ssh.nodes import homes
+from dragstrip.errors import DragstripError
+from dragstrip.recording import Recording
+from dragstrip.shape import ANY, OBJECT, TEXT, Plain, Shape, optional
+
+NAME = "ssh"
+SSH = "DRAGSTRIP_SSH"
+"""The program that connects, with its first words; else `ssh`."""
+_BOOL = Plain("true or false", lambda value: isinstance(value, bool))
+_FINDING: Shape = {
+    **dict.fromkeys(("host", "what", "found", "expected"), TEXT),
+    "ok": _BOOL,
+    "refused": _BOOL,
+}
+CHECKED: Shape = {"findings": [_FINDING], "hosts": OBJECT}
+CLEANED: Shape = {"hosts": [{"host": TEXT, "undone": optional(ANY), "failed": optional(TEXT)}]}
+
+
+def check(lab: Lab, scenario: Json | None = None) -> Json:
+    """What was found on every host; nothing is changed there."""
+    request = {"lab": _lab(lab, scenario), "what": "check", "scenario": scenario}
+    return Asked(NAME, "conduct", shape=CHECKED).ask(request)[0]
+
+
+def clean(lab: Lab) -> Json:
+    """Undoes on every host what was left behind."""
+    return Asked(NAME, "conduct", shape=CLEANED).ask({"lab": _lab(lab, None), "what": "clean"})[0]
+
+
+def run(lab: Lab, scenario: Json, progress: Progress | None, *, strict: bool) -> Recording:
+    """Runs one scenario. Raises `BadInputError` for what the files say, else `DragstripError`."""
+    started, begun = datetime.now(UTC), time.monotonic()
+    request = {"lab": _lab(lab, scenario), "what": "run", "scenario": scenario}
+    head, raw = Asked(NAME, "conduct").ask(request, progress)
+    wall_s = time.monotonic() - begun
+    tables = tables_of(head, memoryview(raw))
+    seen = head["run"]
+    served = services(scenario, tables["queues"])
+    found = limits(served, seen)
+    if strict and found:
+        raise DragstripError(f"engine {NAME}: the hosts limited this run: {'; '.join(found)}")
+    provenance = {
+        "engine": NAME,
+        "version": _core.__version__,
+        "seed": scenario["seed"],
+        "started": started.isoformat(timespec="seconds"),
+        **head["hashes"],
+        "kernel": {"release": seen.pop("kernel")},
+        "lab": {"name": lab.name, "sha256": lab.digest, "nodes": homes(scenario, lab)[0]},
+        "wall_s": round(wall_s, 3),
+        "verified": {**seen, "service": served, "limits": found},
+    }
+    return Recording(scenario, tables, provenance)
+
+
+def prepare() -> None:
+    """Compiles the agent; raises `DragstripError` where that cannot be done."""
+    compiled.program()
+
+
+def _lab(lab: Lab, scenario: Json | None) -> Json:
+    """The lab as the conductor takes it (crates/agent/src/lab/hosts.rs)."""
+    return {
+        "name": lab.name,
+        "revert_after_ns": lab.revert_after_ns,
+        "prefixes": [[str(prefix.network_address), prefix.prefixlen] for prefix in lab.prefixes],
+        "hosts": [
+            {
+                **{key: getattr(host, key) for key in ("name", "ssh", "role", "management", "rights")},
+                "interfaces": [
+                    {
+                        "name": cable.name,
+                        "address": str(cable.address.ip),
+                        "length": cable.address.network.prefixlen,
+                        "to": cable.to,
+                    }
+                    for cable in host.interfaces
+                ],
+            }
+            for host in lab.hosts
+        ],
+        "nodes": homes(scenario, lab)[0] if scenario else {},
+        "allow": {
+            "sysctl": list(lab.sysctl),
+            "offloads": lab.offloads,
+            "replace_qdisc": lab.replace_qdisc,
+        },
+        "ssh": shlex.split(os.environ.get(SSH, "ssh")) or ["ssh"],
+        "control": str(_control()),
+        "owner": f"{getpass.getuser()}@{socket.gethostname()}"[:100],
+    }
+
+
+def _control() -> Path:
+    """A private folder for ssh's sockets, whose paths may have about 100 bytes."""
+    own = os.environ.get("XDG_RUNTIME_DIR")
+    folder = Path(own) / "dragstrip-ssh" if own else Path(f"/tmp/dragstrip-ssh-{os.geteuid()}")  # noqa: S108 - checked
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        status = folder.lstat()
+    except OSError as error:
+        raise DragstripError(f"engine {NAME}: {folder}: {error.strerror}") from None
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid() or status.st_mode & 0o077:
+        raise DragstripError(f"engine {NAME}: {folder} is not a folder of this user's alone: remove it")
+    return folder

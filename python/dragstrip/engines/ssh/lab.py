@@ -1,0 +1,272 @@
+"""A lab's file: hosts, their roles, interfaces and rights, and what may be changed on them (docs/lab.md).
+
+Nothing in it reaches a shell: names are words of a few characters, addresses are parsed, and what ssh(1) is
+told is one argument.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import ipaddress
+import re
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from dragstrip import _core, outside, toml
+from dragstrip.errors import BadInputError, Raw, nearest
+
+ROLES = ("sender", "router", "receiver")
+RIGHTS = ("root", "sudo", "capabilities")
+HOSTS_MAX = 64
+REVERT_AFTER_NS = 10_000_000_000
+REVERT_AFTER_MIN_NS, REVERT_AFTER_MAX_NS = 3_000_000_000, 600_000_000_000
+SYSCTLS = ("net.ipv4.tcp_*",)
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
+INTERFACE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@:-]{0,14}")
+DESTINATION = re.compile(r"[^-\s][^\s\x00-\x1f\x7f]{0,254}")
+SYSCTL = re.compile(r"net(\.[a-z0-9_-]+)+\*?|net(\.[a-z0-9_-]+)*\.\*")
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True)
+class Cable:
+    """An interface of a host, and the host that its cable leads to."""
+
+    name: str
+    address: ipaddress.IPv4Interface
+    to: str
+
+
+@dataclass(frozen=True)
+class Host:
+    """A machine of the lab."""
+
+    name: str
+    ssh: str
+    role: str
+    management: str
+    rights: str
+    interfaces: tuple[Cable, ...]
+
+
+@dataclass(frozen=True)
+class Lab:
+    """What a lab's file says."""
+
+    name: str
+    digest: str
+    """SHA-256 of the file."""
+    revert_after_ns: int
+    prefixes: tuple[ipaddress.IPv4Network, ...]
+    hosts: tuple[Host, ...]
+    nodes: Mapping[str, str]
+    sysctl: tuple[str, ...]
+    offloads: bool
+    replace_qdisc: bool
+
+    @classmethod
+    def read(cls, path: Path | str) -> Lab:
+        """The lab in a TOML file; raises `BadInputError` that names file, field and value."""
+        table = outside.parsed_toml(path, "a lab's file")
+        digest = hashlib.sha256(outside.content(path, outside.DESCRIPTION_MAX, "a lab's file")).hexdigest()
+        try:
+            return _lab(_Table("", table), digest)
+        except BadInputError as error:
+            raise toml.pointed(error.at(str(path))) from None
+
+
+@dataclass(frozen=True)
+class _Table:
+    """A table of the file, whose fields are taken by name."""
+
+    place: str
+    content: Mapping[str, Any]
+
+    def only(self, *known: str) -> None:
+        """Raises `BadInputError` for a field that is none of these."""
+        for name in self.content:
+            if name not in known:
+                expected = f"is not a known field{nearest(name, known)} (known: {', '.join(known)})"
+                raise BadInputError(self.at(name), None, expected)
+
+    def at(self, name: str) -> str:
+        """Where a field stands."""
+        return f"{self.place}.{name}".lstrip(".")
+
+    def take(self, name: str, read: Callable[[str, Any], _T], default: _T | None = None) -> _T:
+        """A field's value as `read` takes it; without a default it must be there."""
+        if name in self.content:
+            return read(self.at(name), self.content[name])
+        if default is None:
+            raise BadInputError(self.at(name), None, "is missing")
+        return default
+
+    def tables(self) -> dict[str, _Table]:
+        """Its fields, each a table."""
+        return {name: _table(self.at(name), value) for name, value in self.content.items()}
+
+
+def _table(place: str, value: object) -> _Table:
+    if not isinstance(value, dict):
+        raise BadInputError(place, value, "a table")
+    return _Table(place, value)
+
+
+def _matching(pattern: re.Pattern[str], expected: str) -> Callable[[str, Any], str]:
+    def read(place: str, value: object) -> str:
+        if not isinstance(value, str) or not pattern.fullmatch(value):
+            raise BadInputError(place, _shown(value), expected)
+        return value
+
+    return read
+
+
+def _one_of(known: Collection[str]) -> Callable[[str, Any], str]:
+    def read(place: str, value: object) -> str:
+        if value not in known or not isinstance(value, str):
+            near = nearest(value, known) if isinstance(value, str) else ""
+            raise BadInputError(place, _shown(value), f"one of {', '.join(known)}{near}")
+        return value
+
+    return read
+
+
+def _shown(value: object) -> object:
+    return Raw(type(value).__name__) if isinstance(value, dict | list) else value
+
+
+def _yes_or_no(place: str, value: object) -> bool:
+    if not isinstance(value, bool):
+        raise BadInputError(place, _shown(value), "true or false")
+    return value
+
+
+def _list_of(read: Callable[[str, Any], _T]) -> Callable[[str, Any], tuple[_T, ...]]:
+    def all_of(place: str, value: object) -> tuple[_T, ...]:
+        if not isinstance(value, list):
+            raise BadInputError(place, _shown(value), "a list")
+        return tuple(read(f"{place}[{number}]", one) for number, one in enumerate(value))
+
+    return all_of
+
+
+def _time(place: str, value: object) -> int:
+    expected = "text with a unit from 3s to 600s, such as 10s"
+    try:
+        ns = _core.parse_time(value) if isinstance(value, str) else 0
+    except _core.InputError:
+        raise BadInputError(place, value, expected) from None
+    if not REVERT_AFTER_MIN_NS <= ns <= REVERT_AFTER_MAX_NS:
+        raise BadInputError(place, _shown(value), expected)
+    return ns
+
+
+def _network(place: str, value: object) -> ipaddress.IPv4Network:
+    expected = "an IPv4 network, such as 10.10.0.0/16"
+    if not isinstance(value, str):
+        raise BadInputError(place, _shown(value), expected)
+    try:
+        return ipaddress.IPv4Network(value)
+    except ValueError as error:
+        raise BadInputError(place, value, f"{expected} ({error})") from None
+
+
+def _address(place: str, value: object) -> ipaddress.IPv4Interface:
+    expected = "an IPv4 address with the length of its prefix, such as 10.10.1.1/24"
+    try:
+        if not isinstance(value, str) or "/" not in value:
+            raise ValueError
+        return ipaddress.IPv4Interface(value)
+    except ValueError:
+        raise BadInputError(place, _shown(value), expected) from None
+
+
+_name = _matching(NAME, "a name of letters, digits, dots and hyphens, 63 at most")
+_interface = _matching(INTERFACE, "the name of a network interface, such as eth1: 15 characters at most")
+_destination = _matching(DESTINATION, "one argument of ssh(1), such as lab@left.example")
+_sysctl = _matching(SYSCTL, 'a setting of the network, such as net.ipv4.tcp_sack or "net.ipv4.tcp_*"')
+
+
+def _lab(file: _Table, digest: str) -> Lab:
+    file.only("lab", "hosts", "nodes", "allow")
+    about = file.take("lab", _table)
+    about.only("name", "revert_after", "prefixes")
+    allow = file.take("allow", _table, _Table("allow", {}))
+    allow.only("sysctl", "offloads", "replace_qdisc")
+    prefixes = about.take("prefixes", _list_of(_network))
+    if not prefixes:
+        raise BadInputError(
+            "lab.prefixes", Raw("none"), "at least one network: only its addresses are touched"
+        )
+    given = file.take("hosts", _table).tables()
+    if not 1 <= len(given) <= HOSTS_MAX:
+        raise BadInputError("hosts", Raw(str(len(given))), f"1 to {HOSTS_MAX} hosts")
+    hosts = tuple(_host(name, table, given) for name, table in given.items())
+    _expect_pairs(hosts, prefixes)
+    nodes = file.take("nodes", _table, _Table("nodes", {}))
+    return Lab(
+        name=about.take("name", _name),
+        digest=digest,
+        revert_after_ns=about.take("revert_after", _time, REVERT_AFTER_NS),
+        prefixes=prefixes,
+        hosts=hosts,
+        nodes={name: nodes.take(name, _one_of(list(given))) for name in nodes.content},
+        sysctl=allow.take("sysctl", _list_of(_sysctl), SYSCTLS),
+        offloads=allow.take("offloads", _yes_or_no, True),
+        replace_qdisc=allow.take("replace_qdisc", _yes_or_no, False),
+    )
+
+
+def _host(name: str, table: _Table, hosts: Collection[str]) -> Host:
+    _name(f"hosts.{name}", name)
+    table.only("ssh", "role", "management", "rights", "interfaces")
+    management = table.take("management", _interface)
+    cables: list[Cable] = []
+    for own, cable in table.take("interfaces", _table).tables().items():
+        _interface(cable.place, own)
+        cable.only("address", "to")
+        if own == management:
+            raise BadInputError(
+                cable.place, own, "an interface that is not management: that one is never touched"
+            )
+        to = cable.take("to", _one_of([other for other in hosts if other != name]))
+        if any(known.to == to for known in cables):
+            raise BadInputError(cable.at("to"), to, "another host: two cables lead there")
+        cables.append(Cable(own, cable.take("address", _address), to))
+    if not cables:
+        raise BadInputError(table.at("interfaces"), Raw("none"), "at least one interface for the lab")
+    return Host(
+        name=name,
+        ssh=table.take("ssh", _destination),
+        role=table.take("role", _one_of(ROLES)),
+        management=management,
+        rights=table.take("rights", _one_of(RIGHTS), RIGHTS[0]),
+        interfaces=tuple(cables),
+    )
+
+
+def _expect_pairs(hosts: Collection[Host], prefixes: Collection[ipaddress.IPv4Network]) -> None:
+    """Every address is one that may be touched, is alone, and has the cable's other end in its network."""
+    by_name = {host.name: host for host in hosts}
+    seen: dict[ipaddress.IPv4Address, str] = {}
+    for host in hosts:
+        for cable in host.interfaces:
+            place = f"hosts.{host.name}.interfaces.{cable.name}"
+            if not any(cable.address.ip in prefix for prefix in prefixes):
+                listed = ", ".join(map(str, prefixes))
+                raise BadInputError(f"{place}.address", str(cable.address), f"one in lab.prefixes ({listed})")
+            if (other := seen.setdefault(cable.address.ip, place)) != place:
+                raise BadInputError(
+                    f"{place}.address", str(cable.address), f"one of its own: {other} has it too"
+                )
+            back = next((end for end in by_name[cable.to].interfaces if end.to == host.name), None)
+            if back is None:
+                expected = f'an interface of {cable.to} with to = "{host.name}"'
+                raise BadInputError(f"{place}.to", cable.to, expected)
+            if back.address.network != cable.address.network:
+                where = f"hosts.{cable.to}.interfaces.{back.name}"
+                expected = f"one in the network of the cable's other end ({where} has {back.address})"
+                raise BadInputError(f"{place}.address", str(cable.address), expected)

@@ -1,0 +1,41 @@
+"""Which host of a lab plays which node of a scenario."""
+
+from __future__ import annotations
+
+from dragstrip.engines.contract import Json, Refusal
+from dragstrip.engines.ssh.lab import Host, Lab
+
+
+def homes(scenario: Json, lab: Lab) -> tuple[dict[str, str], list[Refusal]]:
+    """Node → host, and the nodes for which there is none.
+
+    As `[nodes]` says; else the host of the node's name; else the one host of its role, or the hosts of that
+    role in their order.
+    """
+    found: dict[str, str] = {}
+    refusals = []
+    counted: dict[str, int] = {}
+    names = {host.name for host in lab.hosts}
+    receivers = {flow["receiver"] for flow in scenario["flows"]}
+    for node in scenario["nodes"]:
+        name = node["name"]
+        role = "router" if node["kind"] == "router" else "receiver" if name in receivers else "sender"
+        if name in lab.nodes:
+            found[name] = lab.nodes[name]
+        elif name in names:
+            found[name] = name
+        else:
+            hosts = [host for host in lab.hosts if host.role == role]
+            number = counted[role] = counted.get(role, -1) + 1
+            if home := _nth(hosts, number):
+                found[name] = home.name
+            else:
+                expected = f"a line in [nodes]: which host plays it? The lab has {len(hosts)} of role {role}"
+                refusals.append(Refusal("nodes", name, expected))
+    return found, refusals
+
+
+def _nth(hosts: list[Host], number: int) -> Host | None:
+    if len(hosts) == 1:
+        return hosts[0] if hosts[0].role == "sender" or number == 0 else None
+    return hosts[number] if number < len(hosts) else None

@@ -1,0 +1,270 @@
+"""An engine in real time beside those that repeat: what is reached, and the page of documentation.
+
+Limits are wider than those of the simulator beside the kernel in virtual time: a machine has other work.
+Which runs it limited, the runs' own checks say; they are shown and counted apart.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from dragstrip import outside
+from dragstrip.validation.figures import Compared
+from dragstrip.validation.validate import Agreement, Case
+
+GOODPUT_PERCENT = 2.0
+GOODPUT_SHARE = 0.95
+"""Of the cases that must be so near."""
+RTT_PERCENT, RTT_MS = 5.0, 1.0
+"""Of medians; the greater of the two."""
+RTT_SHARE = 0.90
+CPUINFO_MAX = 1 << 20
+BUSY = "the processors were idle"
+"""Begins the limit that says no more than that (engines/agent/limits.py)."""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A case on the engine in real time and on another one."""
+
+    case: Case
+
+    def _figure(self, quantity: str) -> Compared | None:
+        figure = self.case.figure(quantity)
+        return None if figure is None or None in (figure.kernel, figure.simulator) else figure
+
+    @property
+    def goodput_percent(self) -> float | None:
+        """By how much the other is off."""
+        figure = self._figure("goodput")
+        return None if figure is None else figure.error
+
+    @property
+    def rtt_ms(self) -> tuple[float, float] | None:
+        """Median RTT here and on the other."""
+        figure = self._figure("rtt")
+        if figure is None or figure.kernel is None or figure.simulator is None:
+            return None
+        return figure.kernel, figure.simulator
+
+    @property
+    def goodput_reached(self) -> bool:
+        """Within its limit."""
+        return self.goodput_percent is not None and self.goodput_percent <= GOODPUT_PERCENT
+
+    @property
+    def rtt_reached(self) -> bool:
+        """Within its limit."""
+        if self.rtt_ms is None:
+            return False
+        here, there = self.rtt_ms
+        return abs(here - there) <= max(RTT_PERCENT / 100 * here, RTT_MS)
+
+    @property
+    def within(self) -> bool:
+        """Both are."""
+        return self.goodput_reached and self.rtt_reached
+
+    @property
+    def random(self) -> bool:
+        """One run is one sample of many: an algorithm, or netem, draws random numbers."""
+        return self.case.conditions.random
+
+
+def told(found: Mapping[str, Agreement], engine: str) -> Iterator[str]:
+    """For the terminal: what is reached, and each case that is outside or was flagged."""
+    for other, agreement in found.items():
+        cases = [Judged(case) for case in agreement.cases]
+        yield f"{engine} beside {other}: {_reached(cases)}"
+        for one in cases:
+            if not one.within:
+                yield f"  outside: {one.case.name}: {_errors(one)}"
+        yield from (f"  not run: {name}: {reason}" for name, reason in agreement.failed.items())
+    limits = {case.name: case.limits for one in found.values() for case in one.cases if case.limits}
+    for name, words in limits.items():
+        yield f"  flagged: {name}: {'; '.join(words)}"
+
+
+def page(
+    found: Mapping[str, Agreement], engine: str, experiments: Sequence[str], command: str
+) -> Iterator[str]:
+    """Lines of Markdown."""
+    cases = [case for one in found.values() for case in one.cases]
+    yield f"<!-- Written by `{command}`: do not edit. -->"
+    yield f"# The engine {engine} beside {' and '.join(found)}\n"
+    yield f"Runs of {', '.join(experiments)} in real time, and on {' and '.join(found)}. Written by\n"
+    yield f"    {command}\n"
+    yield f"on {_machine()}; kernel: {', '.join(sorted({case.release for case in cases}))}."
+    yield from _load(cases)
+    yield "\n| beside | quantity | wanted | without dice | with dice |"
+    yield "|---|---|---|---|---|"
+    for other, agreement in found.items():
+        judged = [Judged(case) for case in agreement.cases]
+        fixed, random = ([one for one in judged if one.random == dice] for dice in (False, True))
+        for what, wanted, of in (
+            ("goodput", f"{GOODPUT_SHARE:.0%} of cases ≤ {GOODPUT_PERCENT:g} %", _goodput),
+            ("median RTT", f"{RTT_SHARE:.0%} of cases ≤ {RTT_PERCENT:g} % or {RTT_MS:g} ms", _rtt),
+        ):
+            yield f"| {other} | {what} | {wanted} | {of(fixed)} | {of(random)} |"
+    yield "\nWith dice: BBR draws the phase of its cycle, so that one run is one sample of many."
+    yield (
+        "Median RTT: of the sender's smoothed RTT, every 100 ms. The simulator's path has the hosts' "
+        "own time, as pings on the idle path show it; another kernel has its own. In brackets: "
+        f"{engine} against itself, with the next seed.\n"
+    )
+    yield from _outside(found)
+    yield from _every_case(found, engine)
+    yield from _flagged(cases)
+    failed = {name: reason for one in found.values() for name, reason in one.failed.items()}
+    if failed:
+        yield "\n## Left out\n\n| run | why |\n|---|---|"
+        yield from (f"| {name} | {reason} |" for name, reason in failed.items())
+
+
+def _goodput(cases: Sequence[Judged]) -> str:
+    return _counted(cases, [one.goodput_reached for one in cases], GOODPUT_SHARE)
+
+
+def _rtt(cases: Sequence[Judged]) -> str:
+    return _counted(cases, [one.rtt_reached for one in cases], RTT_SHARE)
+
+
+def _counted(cases: Sequence[Judged], within: Sequence[bool], share: float) -> str:
+    if not cases:
+        return "none"
+    verdict = "reached" if sum(within) >= share * len(within) - 1e-9 else "**not reached**"
+    return f"{sum(within)} of {len(cases)}, {verdict}"
+
+
+def _reached(cases: Sequence[Judged]) -> str:
+    return f"goodput {_goodput(cases)}; median RTT {_rtt(cases)}".replace("**", "")
+
+
+def _errors(one: Judged) -> str:
+    rtt = "no RTT" if one.rtt_ms is None else "RTT {:.3g} and {:.3g} ms".format(*one.rtt_ms)
+    goodput = "no goodput" if one.goodput_percent is None else f"goodput off by {one.goodput_percent:.2g} %"
+    return f"{goodput}, {rtt}"
+
+
+def _load(cases: Sequence[Case]) -> Iterator[str]:
+    shares = sorted(share for case in cases for share in case.idle_shares)
+    if shares:
+        middle = shares[len(shares) // 2]
+        yield (
+            f"The processors were idle for {shares[0]:.0%} to {shares[-1]:.0%} of the runs' time "
+            f"(half of them: at most {middle:.0%})."
+        )
+
+
+def _machine() -> str:
+    try:
+        text = outside.text(Path("/proc/cpuinfo"), CPUINFO_MAX, "the processors")
+    except OSError:
+        text = ""
+    models = [line.partition(":")[2].strip() for line in text.splitlines() if line.startswith("model name")]
+    model = models[0] if models else platform.machine()
+    return f"{os.cpu_count()} cores ({model})"
+
+
+def _outside(found: Mapping[str, Agreement]) -> Iterator[str]:
+    """Each case that is outside, and why as far as the others tell."""
+    yield "## Outside\n"
+    names = {other: {case.name: Judged(case) for case in one.cases} for other, one in found.items()}
+    lines = [
+        f"| {name} | {other} | {_errors(one)} | {_cause(name, other, one, names)} |"
+        for other, cases in names.items()
+        for name, one in sorted(cases.items(), key=lambda item: _natural(item[0]))
+        if not one.within
+    ]
+    if lines:
+        yield "| case | beside | errors | cause |\n|---|---|---|---|"
+        yield from lines
+    else:
+        yield "None."
+    yield ""
+
+
+def _cause(name: str, other: str, one: Judged, names: Mapping[str, Mapping[str, Judged]]) -> str:
+    """The run's own checks; chance; or, where another engine agrees, the one that does not."""
+    limits = [limit for limit in one.case.limits if not limit.startswith(BUSY)]
+    if limits:
+        return f"flagged: {'; '.join(limits)}"
+    if one.random:
+        return "chance: it draws random numbers"
+    agreeing = [engine for engine, cases in names.items() if name in cases and cases[name].within]
+    if agreeing:
+        return f"that of {other}: {' and '.join(agreeing)} agrees"
+    return "flagged: the processors were busy" if one.case.limits else "not known"
+
+
+def _every_case(found: Mapping[str, Agreement], engine: str) -> Iterator[str]:
+    by_name: dict[str, dict[str, Judged]] = {}
+    for other, agreement in found.items():
+        for case in agreement.cases:
+            by_name.setdefault(case.name, {})[other] = Judged(case)
+    heads = [f"goodput, {engine} (Mbit/s)", *(f"{other} off by %" for other in found)]
+    heads += [f"RTT, {engine} (ms)", *(f"{other} (ms)" for other in found)]
+    yield "## All cases\n\nBold: outside.\n"
+    yield "| case | " + " | ".join(heads) + " | flagged |"
+    yield "|---" * (len(heads) + 2) + "|"
+    for name in sorted(by_name, key=_natural):
+        cells = by_name[name]
+        first = next(iter(cells.values()))
+        floor = {figure.quantity: figure.error for figure in first.case.floor}
+        goodput = first.case.figure("goodput")
+        row = [
+            _number(
+                None if goodput is None or goodput.kernel is None else goodput.kernel / 1e6, floor, "goodput"
+            )
+        ]
+        row += [_off(cells.get(other)) for other in found]
+        row += [_number(None if first.rtt_ms is None else first.rtt_ms[0], floor, "rtt")]
+        row += [_there(cells.get(other)) for other in found]
+        yield f"| {name} | {' | '.join(row)} | {'yes' if first.case.limits else ''} |"
+
+
+def _number(value: float | None, floor: Mapping[str, float], quantity: str) -> str:
+    spread = f" ({floor[quantity]:.2f} %)" if quantity in floor else ""
+    return "–" if value is None else f"{value:.4g}{spread}"
+
+
+def _off(one: Judged | None) -> str:
+    if one is None or one.goodput_percent is None:
+        return "–"
+    text = f"{one.goodput_percent:.2f}"
+    return text if one.goodput_reached else f"**{text}**"
+
+
+def _there(one: Judged | None) -> str:
+    if one is None or one.rtt_ms is None:
+        return "–"
+    text = f"{one.rtt_ms[1]:.4g}"
+    return text if one.rtt_reached else f"**{text}**"
+
+
+def _flagged(cases: Sequence[Case]) -> Iterator[str]:
+    """Each limit with its cases."""
+    limits: dict[str, dict[str, None]] = {}
+    for case in sorted(cases, key=lambda case: _natural(case.name)):
+        for limit in case.limits:
+            limits.setdefault(limit, {})[case.name] = None
+    if not limits:
+        yield "\nNo run was flagged by its own checks."
+        return
+    count = len({case.name for case in cases})
+    yield "\n## Flagged by the runs' own checks\n\n| how the machine limited a run | cases |\n|---|---|"
+    for limit, names in limits.items():
+        yield f"| {limit} | {'all' if len(names) == count else ', '.join(names)} |"
+
+
+def _natural(name: str) -> list[tuple[float, str]]:
+    """`2mbit` before `10mbit`."""
+    parts = []
+    for word in name.replace(",", " ").split():
+        digits = "".join(letter for letter in word if letter.isdigit())
+        parts.append((float(digits) if digits else 0.0, word))
+    return parts

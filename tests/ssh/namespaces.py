@@ -1,0 +1,228 @@
+"""A lab on one machine: each host a set of namespaces with an sshd of its own, as real as its kernel.
+
+Nothing is started or changed in the first namespace but the processes that hold the others: `control`, where ssh
+runs, and the hosts, each with a cable to `control` (its management) and cables to other hosts.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+SSHD = shutil.which("sshd", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
+NEEDED = ("ssh", "ssh-keygen", "ip", "unshare", "nsenter")
+SETTINGS = ("net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem", "net.ipv4.tcp_sack", "net.ipv4.tcp_no_metrics_save")
+
+
+def missing() -> str:
+    """What such a lab lacks here; nothing where it can be made."""
+    if os.geteuid():
+        return "needs root, to make hosts of namespaces"
+    if SSHD is None:
+        return "needs sshd: apt-get install openssh-server"
+    lacking = [name for name in NEEDED if shutil.which(name) is None]
+    return (
+        f"needs {', '.join(lacking)}: apt-get install openssh-client iproute2 util-linux" if lacking else ""
+    )
+
+
+def _run(*words: str, **more: str) -> str:
+    done = subprocess.run(words, capture_output=True, text=True, check=False, **more)  # type: ignore[call-overload]
+    assert done.returncode == 0, f"{' '.join(words)}: {done.stderr}"
+    return str(done.stdout)
+
+
+@dataclass
+class Space:
+    """A set of namespaces, held by a process."""
+
+    name: str
+    process: subprocess.Popen[bytes]
+    inner: int
+    """The process inside, which has them."""
+
+    def words(self, *command: str) -> list[str]:
+        """A command that runs in them."""
+        return ["nsenter", "-t", str(self.inner), "-n", "-m", "-u", "-p", *command]
+
+    def run(self, *command: str) -> str:
+        """Its output; it must succeed."""
+        return _run(*self.words(*command))
+
+    def listing(self) -> dict[str, str]:
+        """What a run must leave as it was: links, addresses, routes, queue disciplines, settings, processes."""
+        found = {
+            "links": self.run("ip", "-d", "-o", "link"),
+            "addresses": self.run("ip", "-o", "-4", "address"),
+            "routes": self.run("ip", "route"),
+            "queues": self.run("tc", "qdisc"),
+            "run": self.run("sh", "-c", "ls -A /run/dragstrip 2>/dev/null | grep -v lock; true"),
+        }
+        found.update({name: self.run("cat", f"/proc/sys/{name.replace('.', '/')}") for name in SETTINGS})
+        for link in ("eth1", "eth2", "eth3"):
+            if f"{link}@" in found["links"] and shutil.which("ethtool"):
+                found[f"offloads {link}"] = self.run("ethtool", "-k", link)
+        agents = self.run("sh", "-c", "grep -l dragstrip /proc/[0-9]*/comm 2>/dev/null; true")
+        found["agents"] = " ".join(agents.split())
+        return found
+
+
+@dataclass
+class LabOfNamespaces:
+    """Hosts, the control namespace, and how ssh is called."""
+
+    folder: Path
+    control: Space
+    hosts: dict[str, Space]
+    ssh: str = ""
+    sshds: dict[str, int] = field(default_factory=dict)
+
+    def listing(self) -> dict[str, dict[str, str]]:
+        """Of all hosts."""
+        return {name: host.listing() for name, host in self.hosts.items()}
+
+
+@contextmanager
+def _space(name: str, home: Path) -> Iterator[Space]:
+    home.mkdir(parents=True, exist_ok=True)
+    command = ["unshare", "-n", "-m", "-u", "-p", "-f", "--mount-proc", "--kill-child", "sh", "-c"]
+    script = (
+        f"hostname {name}; mount -t tmpfs none /run; mkdir -p /run/sshd; mount -t sysfs none /sys; "
+        f"mount --bind {home} {Path.home()}; sysctl -qw net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1; ip link set lo up; echo ready; exec sleep infinity"
+    )
+    process = subprocess.Popen([*command, script], stdout=subprocess.PIPE, stdin=subprocess.DEVNULL)
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n", f"{name}: no namespaces"
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        yield Space(name, process, int(children[0]))
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _cable(one: tuple[Space, str, str], other: tuple[Space, str, str]) -> None:
+    """A veth pair, made inside: nothing of it is ever in the first namespace."""
+    (here, own, _), (there, others, _) = one, other
+    peer = ["peer", "name", others, "netns", str(there.inner)]
+    _run("nsenter", "-t", str(here.inner), "-n", "ip", "link", "add", own, "type", "veth", *peer)
+    for space, name, address in (one, other):
+        space.run("ip", "address", "add", address, "dev", name)
+        space.run("ip", "link", "set", name, "up")
+
+
+SSHD_CONFIG = """
+Port 22
+HostKey {folder}/host_{name}
+AuthorizedKeysFile {folder}/user.pub
+PidFile none
+UsePAM no
+StrictModes no
+PasswordAuthentication no
+KbdInteractiveAuthentication no
+PermitRootLogin yes
+PrintMotd no
+"""
+
+
+@contextmanager
+def lab(
+    folder: Path, hosts: Sequence[str], cables: Mapping[tuple[str, str], str]
+) -> Iterator[LabOfNamespaces]:
+    """Hosts, with a cable for each pair: `10.10.N.` of its addresses, `.1` the first one's and `.2` the other's.
+
+    Each host's first interface is `mgmt` (10.99.N.2), its cables are `eth1` and on, in their order.
+    """
+    with ExitStack() as stack:
+        control = stack.enter_context(_space("control", folder / "home-control"))
+        made = LabOfNamespaces(folder, control, {})
+        _run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / "user"))
+        known = []
+        for number, name in enumerate(hosts, 1):
+            host = stack.enter_context(_space(name, folder / f"home-{name}"))
+            made.hosts[name] = host
+            management = f"10.99.{number}"
+            _cable((control, f"c{number}", f"{management}.1/24"), (host, "mgmt", f"{management}.2/24"))
+            _run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / f"host_{name}"))
+            known.append(f"{management}.2 {(folder / f'host_{name}.pub').read_text()}")
+            config = folder / f"sshd_{name}"
+            config.write_text(SSHD_CONFIG.format(folder=folder, name=name))
+            assert SSHD is not None
+            log = (folder / f"sshd_{name}.log").open("wb")
+            daemon = subprocess.Popen(host.words(SSHD, "-D", "-e", "-f", str(config)), stderr=log)
+            made.sshds[name] = daemon.pid
+            stack.callback(daemon.wait)
+            stack.callback(daemon.kill)
+        (folder / "known_hosts").write_text("".join(known))
+        counted = dict.fromkeys(hosts, 0)
+        for (one, other), network in cables.items():
+            ends = []
+            for place, name in enumerate((one, other), 1):
+                counted[name] += 1
+                ends.append((made.hosts[name], f"eth{counted[name]}", f"{network}.{place}/24"))
+            _cable(*ends)
+        config = folder / "ssh_config"
+        config.write_text(
+            f"IdentityFile {folder}/user\nUserKnownHostsFile {folder}/known_hosts\nGlobalKnownHostsFile none\n"
+            "User root\nLogLevel ERROR\n"
+        )
+        made.ssh = " ".join(["nsenter", "-t", str(control.inner), "-n", "ssh", "-F", str(config)])
+        _await(made)
+        yield made
+
+
+def _await(made: LabOfNamespaces) -> None:
+    """Every sshd listens, and every link has noticed that its other end is up."""
+    until = time.monotonic() + 10
+    for name, host in made.hosts.items():
+        while "NO-CARRIER" in host.run("ip", "link"):
+            assert time.monotonic() < until, f"{name}: a link without a carrier"
+            time.sleep(0.02)
+        while ":22 " not in host.run("ss", "-tln"):
+            assert time.monotonic() < until, (made.folder / f"sshd_{name}.log").read_text()
+            time.sleep(0.02)
+
+
+@contextmanager
+def three(folder: Path) -> Iterator[tuple[LabOfNamespaces, Path]]:
+    """The GENI exercise's machines: right (sender) - center (router) - left (receiver); and the lab's file."""
+    cables = {("right", "center"): "10.10.2", ("left", "center"): "10.10.1"}
+    with lab(folder, ["right", "center", "left"], cables) as made:
+        made.hosts["center"].run("sysctl", "-qw", "net.ipv4.ip_forward=1")
+        made.hosts["right"].run("ip", "route", "add", "10.10.1.0/24", "via", "10.10.2.2")
+        made.hosts["left"].run("ip", "route", "add", "10.10.2.0/24", "via", "10.10.1.2")
+        file = folder / "lab.toml"
+        file.write_text(THREE)
+        yield made, file
+
+
+THREE = """
+[lab]
+name = "course"
+prefixes = ["10.10.0.0/16"]
+revert_after = "30s"
+
+[hosts.right]
+ssh = "10.99.1.2"
+role = "sender"
+management = "mgmt"
+interfaces = { eth1 = { address = "10.10.2.1/24", to = "center" } }
+
+[hosts.center]
+ssh = "10.99.2.2"
+role = "router"
+management = "mgmt"
+interfaces = { eth1 = { address = "10.10.2.2/24", to = "right" }, eth2 = { address = "10.10.1.2/24", to = "left" } }
+
+[hosts.left]
+ssh = "10.99.3.2"
+role = "receiver"
+management = "mgmt"
+interfaces = { eth1 = { address = "10.10.1.1/24", to = "center" } }
+"""

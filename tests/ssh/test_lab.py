@@ -1,0 +1,52 @@
+"""Runs on a lab of namespaces with real sshds, and what hosts look like afterwards."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from .conftest import Course
+
+RACE = (
+    *("compare", "--engine", "ssh", "--lab", "LAB", "--rate", "10mbit", "--rtt", "0ms"),
+    *("--queue", "bfifo limit 30kb", "--json"),
+)
+
+
+def test_a_lab_is_looked_at_and_left_as_it_is(course: Course) -> None:
+    before = course.lab.listing()
+    status, out, err = course.ask("lab", "check", "LAB", "--json")
+    assert status == 0, err
+    found = json.loads(out)
+    assert found["healthy"]
+    told = {(one["host"], one["what"]): one["found"] for one in found["findings"]}
+    assert told["right", "rights"] == "CAP_NET_ADMIN and CAP_NET_RAW"
+    assert told["center", "forwarding"] == "on"
+    assert told["left", "interfaces.eth1"].startswith("10.10.1.1/24 to center")
+    assert abs(found["hosts"]["left"]["clock"]["offset_ns"]) < 1e9
+    assert course.lab.listing() == before
+
+
+def test_a_race_behind_a_router_and_everything_is_as_it_was(course: Course, tmp_path: Path) -> None:
+    before = course.lab.listing()
+    status, out, err = course.ask(*RACE, "--duration", "2s", "--out", str(tmp_path / "out"), "cubic")
+    assert status == 0, err
+    (run,) = json.loads(out)["runs"]
+    assert run["engine"] == "ssh"
+    goodput_bps = run["flows"][0]["goodput_bps"]
+    assert goodput_bps < 10e6 * 1448 / 1514 * 1.01, "what the path carries"
+    (file,) = (tmp_path / "out").rglob("provenance.json")
+    provenance = json.loads(file.read_text())
+    verified = provenance["verified"]
+    assert goodput_bps > (5e6 if verified["limits"] == [] else 0), "unless the machine was busy"
+    assert any(
+        "center: eth2: htb rate 10mbit" in line and "bfifo limit 30kb" in line for line in verified["path"]
+    )
+    assert provenance["lab"]["nodes"] == {"s1": "right", "r": "center", "d": "left"}
+    assert set(verified["hosts"]) == {"right", "center", "left"}
+    assert verified["hosts"]["center"]["changes"] >= 3
+    assert 0 < verified["start_error_ns"] < 50_000_000
+    assert (tmp_path / "out" / "report.html").exists()
+    assert course.lab.listing() == before
+    assert "no" in course.ask("lab", "show", "LAB")[1]
+    assert "nothing to undo" in course.ask("lab", "clean", "LAB")[1]
