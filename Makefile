@@ -12,7 +12,7 @@ export UV_SYSTEM_CERTS := true
 export UV_NATIVE_TLS := true
 endif
 
-.PHONY: demo test test-faults torture audit sbom guide bench fidelity agreement catalogue test-rust test-python wasm fuzz fuzz-long kernel vm-tools browser python quick check-rust clean-demo
+.PHONY: demo test test-faults torture audit sbom guide bench fidelity agreement catalogue test-rust test-python wasm fuzz fuzz-long kernel vm-tools browser capture-tools ssh-tools python quick check-rust clean-demo
 
 demo: python clean-demo  ## Compares five congestion controls on a published path.
 	@$(UV) run --no-sync dragstrip run caia-110729a/adsl1 --out demo
@@ -36,7 +36,7 @@ agreement: python  ## The simulator beside a kernel on published experiments (do
 	@$(UV) run --no-sync dragstrip validate geni-tcp --only linux-6 --load bpf/exp.bpf.c --duration 10s \
 	  --write-docs docs/agreement-geni-tcp.md
 
-test-rust: python
+test-rust: python capture-tools
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets --quiet -- -D warnings
 # The bindings have no tests of their own and would need libpython to link: pytest tests them. No documentation has code to run.
@@ -46,7 +46,7 @@ test-rust: python
 	@$(MAKE) --no-print-directory wasm fuzz
 
 # The core compiles for the browser.
-CORE := units packet cc qdisc link tcp recording scenario experiment measures sim conformance
+CORE := units packet cc qdisc link tcp recording scenario experiment measures capture sim conformance
 wasm:
 	@rustup target add wasm32-unknown-unknown >/dev/null 2>&1 \
 	|| { echo "Skipped: check for the browser: rustup target add wasm32-unknown-unknown"; exit 0; }; \
@@ -63,7 +63,7 @@ fuzz-long:  ## The same for an hour each; FUZZ_SECONDS=N.
 	cargo xtask fuzz --seconds $${FUZZ_SECONDS:-3600}
 	$(UV) run --no-sync python fuzz/recording.py --seconds $${FUZZ_SECONDS:-3600}
 
-test-python: python kernel browser
+test-python: python kernel browser capture-tools ssh-tools
 	@UV=$(UV) .ci/advisories
 	$(UV) run --no-sync ruff check .
 	$(UV) run --no-sync ruff format --check .
@@ -83,6 +83,21 @@ browser:
 	     && apt-get install -q -y --no-install-recommends chromium; } \
 	|| echo "For the tests of the report's page: apt-get install chromium"
 
+# What reads captures and exports in tests/captures, tests/test_export.py and crates/sim/tests/capture.rs; without it these are skipped.
+capture-tools:
+	@{ command -v tshark && command -v tcpdump && command -v tcptrace && command -v tcpstat && command -v flent; } >/dev/null 2>&1 \
+	|| { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -q \
+	     && DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends tshark tcpdump tcptrace tcpstat flent; } \
+	|| echo "For the tests of captures: apt-get install tshark tcpdump tcptrace tcpstat flent"
+
+# What the tests of engine ssh need: hosts made of namespaces, each with an sshd (tests/ssh); skipped by name without.
+ssh-tools:
+	@{ command -v ssh && PATH="$$PATH:/usr/sbin" command -v sshd && PATH="$$PATH:/usr/sbin" command -v tc; } >/dev/null 2>&1 \
+	|| { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -q \
+	     && mkdir -p /etc/ssh && { [ -e /etc/ssh/sshd_not_to_be_run ] || [ -e /usr/sbin/sshd ] || touch /etc/ssh/sshd_not_to_be_run; } \
+	     && apt-get install -q -y --no-install-recommends openssh-server openssh-client iproute2; } \
+	|| echo "For the tests of engine ssh: apt-get install openssh-server openssh-client iproute2"
+
 # What the tests with a real kernel need besides it.
 vm-tools:
 	@{ command -v qemu-system-x86_64 && command -v clang && [ -e /usr/include/bpf/libbpf.h ]; } >/dev/null 2>&1 \
@@ -92,8 +107,8 @@ vm-tools:
 	@rustup target add x86_64-unknown-linux-musl >/dev/null 2>&1 \
 	|| echo "For the tests with a real kernel: rustup target add x86_64-unknown-linux-musl"
 
-test-faults: python  ## Sweeps with every moment of SIGKILL that docs/sweeps.md speaks of, not a sample.
-	DRAGSTRIP_FAULTS=full $(UV) run --no-sync pytest tests/sweep/test_faults.py tests/sweep/test_cluster.py
+test-faults: python ssh-tools  ## Every moment of SIGKILL that docs/sweeps.md speaks of; the faults of a lab's hosts (docs/lab.md).
+	DRAGSTRIP_FAULTS=full $(UV) run --no-sync pytest tests/sweep/test_faults.py tests/sweep/test_cluster.py tests/ssh/test_faults.py
 
 torture: python  ## Everything that docs/reliability.md promises, tried for an hour; TORTURE_MINUTES=N, ONLY=KIND,...
 	@$(UV) run --no-sync python tests/torture/everything.py --minutes $${TORTURE_MINUTES:-60} --only "$(ONLY)"

@@ -58,7 +58,7 @@ def main() -> None:
         if name == "refuse":
             answer: dict[str, Any] = {"status": "failed", "reason": "no"}
         else:
-            print(json.dumps({"now_ns": 5}), flush=True)
+            print(json.dumps({"now_ns": 5, "arrived_bytes": 0}), flush=True)
             answer = {"status": "ok", "summary": {**SUMMARY, "name": name}, "sha256": "0" * 64}
         if name == "notes":
             answer["notes"] = ["note: first", *("\u001b[31m\n" + "x" * 10_000 for _ in range(50))]

@@ -20,6 +20,7 @@ NO_WORK = {
     "measures",
     "measure_of",
     "has_window",
+    "hungry",
     "algorithm_names",
     "algorithm_table",
 }

@@ -171,7 +171,7 @@ NAMES = [
     Case(f"compare {PATH} --sysctl =1 reno", "KEY=VALUE"),
     Case(f"compare {PATH} --sysctl net.ipv4.tcp_sak=0 reno", 'did you mean "net.ipv4.tcp_sack"'),
     Case(f"compare {PATH} --sysctl net.ipv4.tcp_sack=maybe reno", "--sysctl"),
-    Case(f"compare {PATH} --load mine.bpf.c reno", "expected engine vm with it"),
+    Case(f"compare {PATH} --load mine.bpf.c reno", "expected engine vm or netns with it"),
     Case(f"compare {PATH} --engine vm --load mine.bpf.c reno", "expected a C file"),
 ]
 
@@ -205,6 +205,13 @@ PLACES = [
     Case(f"compare {PATH} --figures svg, reno", "--figures: got ''"),
     Case(f"compare {PATH} --figures svg --no-report reno", "leave out --no-report"),
     Case("run bu-cs655-2022 --figures svgz", "--figures: got 'svgz'"),
+    Case(f"compare {PATH} --medium adsl2 reno", "--medium: got 'adsl2', expected no --rate with it"),
+    Case(f"compare {PATH} --trace nowhere.trace reno", "--trace: got 'nowhere.trace', expected no --rate"),
+    Case(f"compare {PATH} --seed 99999999999999999999999 reno", "--seed"),
+    Case(f"compare {PATH} --width 84mm reno", "--width: needs --figures"),
+    Case(f"compare {PATH} --figures csv --width 84mm reno", "needs --figures with svg, png or pdf"),
+    Case("report . --figures pdf --width 84", "--width: got '84', expected a width from 70mm"),
+    Case("run bu-cs655-2022 --figures pdf --width 5mm", "--width: got '5mm'"),
     Case("run bu-cs655-2022 --check", "--check"),
 ]
 
@@ -362,7 +369,7 @@ OTHERS = [
     Case("kernel use mine.toml", "bzImage", "x"),
     Case("kernel use .", "vmlinuz"),
     Case("kernel use /dev/null", "PATH"),
-    Case("run caia-110729a/adsl1 --load mine.bpf.c", "expected engine vm with it"),
+    Case("run caia-110729a/adsl1 --load mine.bpf.c", "expected engine vm or netns with it"),
 ]
 
 CASES = USAGE + EMPTY + QUANTITIES + QUEUES + NAMES + PLACES + EXPERIMENTS + SWEEPS + OTHERS

@@ -10,10 +10,12 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pytest
 
+from dragstrip.errors import DragstripError
+from dragstrip.files import only_one
 from dragstrip.spoken import Spoken
 
 RUN = shlex.split("compare --rate 10mbit --rtt 40ms --queue 'bfifo limit 200kb' --duration 1s --out out reno")
@@ -132,3 +134,23 @@ def test_what_takes_long_is_said_again_and_again_and_then_no_more(capsys: pytest
     time.sleep(0.05)
     speaker.close()
     assert capsys.readouterr().err == ""
+
+
+def test_whoever_locks_a_file_that_has_just_been_removed_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two runs once took one folder: the second cleared it between the first one's opening and its locking."""
+    opened = Path.open
+
+    def replaced(path: Path, mode: str) -> IO[Any]:
+        file = opened(path, mode)
+        path.unlink()
+        path.touch()
+        return file
+
+    monkeypatch.setattr(Path, "open", replaced)
+    with (
+        pytest.raises(DragstripError, match="another run is writing here"),
+        only_one(tmp_path / "PARTIAL", "run"),
+    ):
+        pass

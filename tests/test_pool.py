@@ -71,7 +71,7 @@ def test_the_watcher_hears_of_every_run(tmp_path: Path) -> None:
         def started(self, index: int) -> None:
             heard.append(("started", index))
 
-        def advanced(self, index: int, now_ns: int) -> None:
+        def advanced(self, index: int, now_ns: int, arrived_bytes: int = 0) -> None:
             heard.append(("advanced", index))
 
         def finished(self, index: int, outcome: Outcome) -> None:

@@ -55,11 +55,11 @@ def test_a_fault_of_the_core_fails_its_run_alone_and_names_scenario_and_seed(
 ) -> None:
     real = _core.run
 
-    def run(text: str, progress: Any = None) -> dict[str, Any]:
+    def run(text: str, *others: Any) -> dict[str, Any]:
         if '"cc": "cubic"' in text:
             scenario = json.loads(text)
             raise _core.PanicError(f"a fault of the core at {scenario['name']}, seed {scenario['seed']}")
-        return real(text, progress)
+        return real(text, *others)
 
     monkeypatch.setattr(_core, "run", run)
     reno, cubic, bbr = run_all(races(tmp_path, "reno", "cubic", "bbr"))

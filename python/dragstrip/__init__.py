@@ -67,13 +67,16 @@ def run(
     workers: int | None = None,
     report: bool = True,
     figures: Sequence[str] = (),
+    width: str | None = None,
 ) -> dict[str, Any]:
     """Run an experiment into the folder `out`; the answer is the document of docs/result-json.md.
 
-    `figures`, some of `svg`, `png` and `pdf`, are written with the report, for papers. Raises
-    `BadInputError` (nothing is written) for input that cannot be right.
+    `figures`, some of `svg`, `png`, `pdf` and `csv`, are written with the report, for papers; `width` is that
+    of each picture, such as `84mm`. Raises `BadInputError` for input that cannot be right; nothing is written
+    then.
     """
+    from dragstrip.paper import paper
     from dragstrip.runner import execute, plan
 
-    settings: dict[str, Any] = {"workers": workers, "report": report, "figures": figures}
+    settings: dict[str, Any] = {"workers": workers, "report": report, "figures": paper(figures, width)}
     return execute(plan(experiment), FilePath(out), **settings, command="dragstrip.run")

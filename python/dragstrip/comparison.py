@@ -110,6 +110,9 @@ def compare(
         words = parts if isinstance(parts, list) else [parts] if isinstance(parts, str) else []
         for word in words:
             expect_text("ALGORITHM" if name == "algorithms" else f"--{name.replace('_', '-')}", word)
+    for name, given in {"--medium": medium, "--trace": trace}.items():
+        if rate is not None and given is not None:
+            raise BadInputError(name, given, "no --rate with it: it carries the bottleneck", "command line")
     try:
         content = json.loads(_core.compare(json.dumps(form)))
     except _core.InputError as error:

@@ -20,6 +20,7 @@ from dragstrip.outside import printable
 from dragstrip.paths import link_facts
 from dragstrip.pool import Outcome, Watcher
 from dragstrip.spoken import Spoken, say
+from dragstrip.standings import quantity
 from dragstrip.standings.setups import Contender, Planned, Setup, setups_of
 from dragstrip.standings.stats import Row, Statistic, count_of, idle_of, rows_of, seconds_of
 from dragstrip.standings.verdict import headline
@@ -43,6 +44,26 @@ def watching(runs: Sequence[PlannedRun], quiet: bool = False) -> Iterator[Watche
         watcher.close()
 
 
+class Speed:
+    """The throughput of all flows of a run in real time over its last whole second."""
+
+    def __init__(self) -> None:
+        self.index, self.since_ns, self.bytes = -1, 0, 0
+        self.bps: float | None = None
+
+    def arrived(self, index: int, now_ns: int, arrived_bytes: int) -> None:
+        """So much has arrived by then; nothing where it is not counted."""
+        if index != self.index:
+            self.index, self.since_ns, self.bytes, self.bps = index, 0, 0, None
+        if arrived_bytes and now_ns - self.since_ns >= 1_000_000_000:
+            self.bps = (arrived_bytes - self.bytes) * 8e9 / (now_ns - self.since_ns)
+            self.since_ns, self.bytes = now_ns, arrived_bytes
+
+    def words(self) -> str:
+        """To be said behind the time; empty where nothing is known."""
+        return "" if self.bps is None else f", throughput {quantity.rate(self.bps)}"
+
+
 class _Quiet(Watcher):
     def note(self, what: str) -> None:
         say(what)
@@ -59,6 +80,7 @@ class _Lines(_Quiet):
         self.total = sum(run.scenario["duration_ns"] for run in runs) / 1e9
         real = any(named(run.engine).real_time for run in runs)
         self.unit = "seconds" if real else "simulated seconds"
+        self.speed = Speed()
         self.spoken = Spoken()
         self.spoken.doing(lambda: "checking what is to run ...")
 
@@ -72,10 +94,11 @@ class _Lines(_Quiet):
 
     def _running(self) -> str:
         reached, runs = sum(self.reached), len(self.runs)
-        return f"[{self.done}/{runs}] {reached:.3g} of {self.total:.3g} {self.unit} ..."
+        return f"[{self.done}/{runs}] {reached:.3g} of {self.total:.3g} {self.unit}{self.speed.words()} ..."
 
-    def advanced(self, index: int, now_ns: int) -> None:
+    def advanced(self, index: int, now_ns: int, arrived_bytes: int = 0) -> None:
         self.reached[index] = now_ns / 1e9
+        self.speed.arrived(index, now_ns, arrived_bytes)
 
     def finished(self, index: int, outcome: Outcome) -> None:
         self.done += 1
@@ -121,8 +144,8 @@ class _Bar(_Lines):
     def started(self, index: int) -> None:
         self.spoken.doing(None)
 
-    def advanced(self, index: int, now_ns: int) -> None:
-        super().advanced(index, now_ns)
+    def advanced(self, index: int, now_ns: int, arrived_bytes: int = 0) -> None:
+        super().advanced(index, now_ns, arrived_bytes)
         self._show()
 
     def finished(self, index: int, outcome: Outcome) -> None:
@@ -147,7 +170,8 @@ class _Bar(_Lines):
         self.progress.stop()
 
     def _show(self) -> None:
-        self.progress.update(self.bar, completed=round(sum(self.reached)))
+        words = self.unit + self.speed.words()
+        self.progress.update(self.bar, completed=round(sum(self.reached)), description=words)
 
 
 def show_result(document: dict[str, Any], runs: Sequence[PlannedRun]) -> None:
@@ -379,11 +403,12 @@ def show_plan(experiment: Experiment, runs: Sequence[PlannedRun]) -> None:
     """What an experiment would run, and its claims."""
     console = Terminal(highlight=False)
     scenario = runs[0].scenario
-    console.print(f"{experiment.name}: {experiment.title}", style="bold")
+    console.print(": ".join(filter(None, (experiment.name, experiment.title))), style="bold")
     for text in (experiment.source, experiment.description.strip()):
         if text:
             console.print(text)
-    console.print(f"{len(runs)} runs of {scenario['duration_ns'] / 1e9:g} s, seeds from {experiment.seed}:")
+    count = "1 run" if len(runs) == 1 else f"{len(runs)} runs"
+    console.print(f"{count} of {scenario['duration_ns'] / 1e9:g} s, seeds from {experiment.seed}:")
     console.print("  " + ", ".join(dict.fromkeys(run.name.rsplit(" #", 1)[0] for run in runs)))
     links = Table("link", "rate", "delay ms", "queue", title="path of the first run")
     for link, facts in zip(scenario["links"], link_facts(scenario), strict=True):

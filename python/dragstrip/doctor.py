@@ -8,14 +8,18 @@ import sys
 from typing import Any
 
 from dragstrip import _core, catalogue
+from dragstrip.engines.contract import Say, quietly
 from dragstrip.machine import memory_bytes
 from dragstrip.pool import worker_count
 
 REPORT_NEEDS = ("jinja2", "numpy", "pyarrow", "vl-convert-python")
 
 
-def examine() -> list[dict[str, Any]]:
-    """One finding each: what was looked at, what was found, whether it will do."""
+def examine(say: Say = quietly) -> list[dict[str, Any]]:
+    """One finding each: what was looked at, what was found, whether it will do.
+
+    `say` hears of what takes seconds: the agent is compiled where it has not been.
+    """
     findings = [
         _finding("Python", platform.python_version(), sys.version_info >= (3, 11)),
         _finding("dragstrip", _core.__version__, True),
@@ -26,7 +30,7 @@ def examine() -> list[dict[str, Any]]:
         _finding("engine sim", _simulator(), _simulator() == "ready"),
         _finding("engine vm", _emulator(), True),  # it is an extra
         _finding("engine vm --load", _compiler(), True),
-        _finding("engine netns", _namespaces(), True),
+        _finding("engine netns", _namespaces(say), True),
     ]
     place = catalogue.folder()
     findings.append(_finding("catalogue", f"{len(catalogue.files())} experiments", place is not None))
@@ -61,13 +65,13 @@ def _simulator() -> str:
     return "ready"
 
 
-def _namespaces() -> str:
+def _namespaces(say: Say) -> str:
     """What this machine's own kernel has, or what the engine lacks here."""
     from dragstrip.engines.netns import here
     from dragstrip.errors import DragstripError
 
     try:
-        found = here.about()
+        found = here.about(say)
     except DragstripError as error:
         return f"not available ({error})"
     lacks = f", without {', '.join(found['lacks'])}" if found["lacks"] else ""
@@ -76,7 +80,7 @@ def _namespaces() -> str:
 
 def _compiler() -> str:
     """Whether BPF programs can be compiled for it."""
-    from dragstrip.engines.vm import bpf
+    from dragstrip.engines.agent import bpf
 
     reason = bpf.missing()
     return f"not available ({reason})" if reason else "clang and libbpf"

@@ -336,13 +336,18 @@ def only_one(lock: Path, who: str) -> Iterator[None]:
     except OSError as error:
         raise NotWrittenError(lock, error) from error
     with file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise DragstripError(f"{lock.parent}: another {who} is writing here") from None
-        except OSError:
-            pass  # a file system without locks: parts have names of their own, nothing is overwritten
+        # A file system without locks: parts have names of their own, nothing is overwritten. A file that was
+        # removed before it was locked: whoever removed it goes on there.
+        if not (_held(file, fcntl.LOCK_EX) and _is_still(file, lock)):
+            raise DragstripError(f"{lock.parent}: another {who} is writing here")
         yield
+
+
+def _is_still(file: IO[str], path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), path.stat())
+    except OSError:
+        return False
 
 
 def is_held(lock: Path) -> bool:

@@ -7,6 +7,7 @@ whose rows, nesting and number of values are limited before they are decoded. Ea
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -43,6 +44,13 @@ BINARY_MAX = GIB
 """Bytes of a kernel, a module, a program."""
 TABLE_MAX = 4 * GIB
 """Bytes of a Parquet file."""
+CAPTURE_MAX = 1 << 50
+"""Bytes of a capture: it is read piece by piece."""
+PIECE = MIB
+"""Bytes of a capture that are read at once."""
+SWELLING_MAX = 1_000
+"""How many times its size a packed capture may have unpacked, beyond `SWELLING_FREE`."""
+SWELLING_FREE = 4 * GIB
 DECODED_MAX = 2 * GIB
 """Bytes that the columns asked for of a Parquet file may take in memory."""
 COLUMNS_MAX = 1_000
@@ -178,6 +186,115 @@ def unpacked(packed: bytes, most: int, what: str, source: str) -> bytes:
     if not machine.eof:
         raise BadInputError("", None, f"is not {what} compressed with xz: its end is missing", source)
     return found
+
+
+def capture_pieces(path: Path | str) -> Iterator[tuple[bytes, float]]:
+    """The bytes of a capture, unpacked if need be (gzip, xz, zstd), and the share of the file read so far.
+
+    A file that grows meanwhile is read as far as it was there at the beginning. Raises `BadInputError` for
+    one that is damaged or that unpacks to something out of proportion.
+    """
+    with opened(path, CAPTURE_MAX, "a capture") as file:
+        size = os.fstat(file.fileno()).st_size
+        taken = 0
+
+        def packed() -> bytes:
+            nonlocal taken
+            piece = file.read(min(PIECE, size - taken))
+            taken += len(piece)
+            return piece
+
+        unpacked_so_far = 0
+        for piece in _unpacking(packed, str(path)):
+            unpacked_so_far += len(piece)
+            if unpacked_so_far > max(SWELLING_FREE, SWELLING_MAX * size):
+                _too_large(
+                    path, Raw(f"more than {SWELLING_MAX} times its size, unpacked"), SWELLING_FREE, "it"
+                )
+            yield piece, taken / max(size, 1)
+
+
+def unpacked_content(path: Path | str, most: int, what: str) -> tuple[bytes, bytes]:
+    """A file's bytes, and the same unpacked if need be (gzip, xz, zstd), both of at most `most`."""
+    packed = content(path, most, what)
+    pieces, size, rest = [], 0, [packed]
+    for piece in _unpacking(lambda: rest.pop() if rest else b"", str(path)):
+        pieces.append(piece)
+        size += len(piece)
+        if size > most:
+            _too_large(path, Raw("more, unpacked"), most, what)
+    return packed, b"".join(pieces)
+
+
+def _unpacking(packed: Callable[[], bytes], source: str) -> Iterator[bytes]:
+    first = packed()
+    kinds = {b"\x1f\x8b": _gzip, b"\xfd7zXZ\x00": _xz, b"\x28\xb5\x2f\xfd": _zstd}
+    kind = next((made for magic, made in kinds.items() if first.startswith(magic)), None)
+    if kind is None:
+        while first:
+            yield first
+            first = packed()
+        return
+    try:
+        yield from kind(first, packed)
+    except (ValueError, EOFError, OSError) as error:
+        raise BadInputError("", None, f"cannot be unpacked: {first_line(error)}", source) from None
+
+
+def _gzip(piece: bytes, packed: Callable[[], bytes]) -> Iterator[bytes]:
+    import zlib
+
+    machine = zlib.decompressobj(wbits=31)
+    while piece:
+        try:
+            yield machine.decompress(piece, PIECE)
+        except zlib.error as error:
+            raise ValueError(error) from None
+        piece = machine.unconsumed_tail
+        if machine.eof:
+            piece = machine.unused_data or packed()
+            machine = zlib.decompressobj(wbits=31)
+        piece = piece or packed()
+
+
+def _xz(piece: bytes, packed: Callable[[], bytes]) -> Iterator[bytes]:
+    import lzma
+
+    machine = lzma.LZMADecompressor(memlimit=GIB)
+    while piece or not machine.needs_input:
+        try:
+            yield machine.decompress(piece, PIECE)
+        except lzma.LZMAError as error:
+            raise ValueError(error) from None
+        piece = b""
+        if machine.eof:
+            piece = machine.unused_data.lstrip(b"\x00")  # stream padding
+            machine = lzma.LZMADecompressor(memlimit=GIB)
+        if machine.needs_input and not piece:
+            piece = packed()
+
+
+class _Pieces(io.RawIOBase):
+    """What a function hands out, as a file."""
+
+    def __init__(self, first: bytes, packed: Callable[[], bytes]) -> None:
+        self._rest, self._packed = first, packed
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        self._rest = self._rest or self._packed()
+        taken, self._rest = self._rest[:size], self._rest[size:]
+        return taken
+
+
+def _zstd(piece: bytes, packed: Callable[[], bytes]) -> Iterator[bytes]:
+    import pyarrow as pa
+
+    with pa.CompressedInputStream(pa.PythonFile(_Pieces(piece, packed), mode="r"), "zstd") as stream:
+        while found := stream.read(PIECE):
+            yield found
 
 
 def packed_json(path: Path) -> Any:

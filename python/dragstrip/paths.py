@@ -97,8 +97,7 @@ def bare(scenario: Json) -> str:
     """The scenario as the core reads it, whether facts stand in it or not."""
     links = scenario.get("links") or []
     if any("facts" in link for link in links):
-        rest = json.dumps({key: value for key, value in scenario.items() if key != "links"})
-        return f'{rest[:-1]}, "links": [{", ".join(json.dumps(_plain(link)) for link in links)}]}}'
+        return json.dumps({**scenario, "links": [_plain(link) for link in links]})
     return json.dumps(scenario)
 
 

@@ -14,12 +14,13 @@ import json
 import shutil
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dragstrip import _core, built, engines, sums
+from dragstrip.engines.capture import Asked
 from dragstrip.errors import BadInputError, DragstripError, Note
 from dragstrip.expand import PlannedRun, draws, expand
 from dragstrip.experiment import Experiment
@@ -35,6 +36,7 @@ from dragstrip.files import (
 )
 from dragstrip.machine import release_memory
 from dragstrip.outside import printable
+from dragstrip.paper import NO_FIGURES, Paper
 from dragstrip.pool import UNLIMITED, Limits, Outcome, Task, Watcher, complain, run_all
 
 if TYPE_CHECKING:
@@ -46,8 +48,6 @@ if TYPE_CHECKING:
 
 PARTIAL = "PARTIAL"
 """Stands in an output folder that is being written, or whose run was interrupted."""
-FIGURES = ("svg", "png", "pdf", "csv")
-"""What figures for papers are written as, when somebody asks for them."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +58,8 @@ class Plan:
     runs: list[PlannedRun]
     source: str = ""
     ablations: list[Ablated] = field(default_factory=list)
+    capture: Asked | None = None
+    """What is written of the packets of its own runs (an ablation's are not)."""
 
     @cached_property
     def jobs(self) -> list[Job]:
@@ -128,13 +130,13 @@ def execute(
     watcher: Watcher | None = None,
     command: str = "",
     report: bool = True,
-    figures: Sequence[str] = (),
+    figures: Paper = NO_FIGURES,
     limits: Limits = UNLIMITED,
     measured: Callable[[dict[str, Any]], object] = lambda _: None,
 ) -> dict[str, Any]:
     """Runs a plan into the folder `out` and gives the result document (docs/result-json.md).
 
-    `figures` (of `FIGURES`) are written with the report, for papers. `limits` are those of each run, which
+    `figures` for papers are written with the report. `limits` are those of each run, which
     fails where it meets one. Raises `BadInputError` for a folder that
     cannot take it, `DragstripError` when every run failed. `measured` gets the document before the
     report is written.
@@ -157,7 +159,7 @@ def execute_all(
     watcher: Watcher | None = None,
     command: str = "",
     report: bool = True,
-    figures: Sequence[str] = (),
+    figures: Paper = NO_FIGURES,
     limits: Limits = UNLIMITED,
     measured: Callable[[str, dict[str, Any]], object] = lambda *_: None,
 ) -> dict[str, dict[str, Any]]:
@@ -211,7 +213,7 @@ def _conclude(
     out: Path,
     watcher: Watcher,
     report: bool,
-    figures: Sequence[str],
+    figures: Paper,
     measured: Callable[[str, dict[str, Any]], object],
 ) -> tuple[dict[str, dict[str, Any]], NotWrittenError | None]:
     """Measures and writes; gives the documents, and what kept the first report from being written."""
@@ -296,7 +298,7 @@ def _expect_free(out: Path) -> None:
     if (out / PARTIAL).exists():
         if is_held(out / PARTIAL):
             expected += "; another run is writing there"
-        elif _cleared(out):
+        elif _cleared_alone(out):
             return
         else:
             expected += (
@@ -316,6 +318,12 @@ def _cleared(out: Path) -> bool:
             shutil.rmtree(entry, ignore_errors=True)
     (out / PARTIAL).unlink(missing_ok=True)
     return True
+
+
+def _cleared_alone(out: Path) -> bool:
+    """The same while nobody else can take the folder."""
+    with only_one(out / PARTIAL, "run"):
+        return _cleared(out)
 
 
 @contextlib.contextmanager
@@ -338,18 +346,10 @@ def next_folder(parent: Path, stem: str) -> Iterator[Path]:
         yield folder
 
 
-def check_figures(endings: Sequence[str]) -> None:
-    """Raises `BadInputError` for a kind of figure that is not made."""
-    for ending in endings:
-        if ending not in FIGURES:
-            raise BadInputError("--figures", ending, f"one or several of {','.join(FIGURES)}", "command line")
-
-
-def write_report(out: Path, figures: Sequence[str] = ()) -> Path:
+def write_report(out: Path, figures: Paper = NO_FIGURES) -> Path:
     """Writes the report of a folder with a result, and its figures for papers; gives the report's file."""
     from dragstrip.report import write_report as write
 
-    check_figures(figures)
     try:
         return write(out, figures, _beside)
     except OSError as error:
@@ -384,9 +384,27 @@ def _tasks(planned: Plan, out: Path, command: str) -> list[Task]:
             job.run.engine,
             options[job.run.engine],
             recalled=len(planned.experiment.engines) > 1,
+            capture=_capture(planned, job),
         )
         for job in planned.jobs
     ]
+
+
+def _capture(planned: Plan, job: Job) -> dict[str, Any] | None:
+    if planned.capture is None or not job.folder.startswith("runs/"):
+        return None
+    return asdict(planned.capture.of(job.run.scenario))
+
+
+def captured(planned: Plan, asked: Asked | None) -> Plan:
+    """The plan with captures of what is asked for; raises `BadInputError` where that cannot be."""
+    if asked is None:
+        return planned
+    for name in planned.experiment.engines:
+        asked.check_engine(engines.named(name))
+    for run in planned.runs:
+        asked.of(run.scenario)
+    return replace(planned, capture=asked)
 
 
 def _unwritable(folder: Path, error: OSError) -> DragstripError:

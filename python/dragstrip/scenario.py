@@ -224,6 +224,8 @@ class CodelQdisc(Model):
     """Sliding window."""
     ecn: StrictBool
     """Mark instead of drop."""
+    ce_threshold_ns: UInt64 | None = None
+    """Mark every ECN-capable packet that has waited longer."""
 
 
 class FqCodelQdisc(Model):
@@ -246,6 +248,8 @@ class FqCodelQdisc(Model):
     """Most packets dropped at once on overflow."""
     ecn: StrictBool
     """Mark instead of drop."""
+    ce_threshold_ns: UInt64 | None = None
+    """Mark every ECN-capable packet that has waited longer."""
 
 
 class SfqQdisc(Model):

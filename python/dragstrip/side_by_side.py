@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from dragstrip import catalogue
+from dragstrip import catalogue, engines
 from dragstrip.console import watching
-from dragstrip.engines import PAIR
 from dragstrip.errors import BadInputError
 from dragstrip.expand import PlannedRun, assign
 from dragstrip.experiment import Experiment, rebuilt
 from dragstrip.files import scratch, write_text
 from dragstrip.pool import UNLIMITED, Limits
 from dragstrip.runner import Plan, execute_all, plan
-from dragstrip.validation import both
+from dragstrip.validation import both, real_time
 from dragstrip.validation.conditions import conditions
 from dragstrip.validation.document import definitions, every_case, standings
 from dragstrip.validation.grid import Grid
 from dragstrip.validation.validate import Agreement
 
+MODEL, REFERENCE = engines.parse(engines.PAIR)
 REPEATS = 10
 """Of the kernel where netem impairs at random; the simulator is then asked for more (both.py)."""
 
@@ -40,6 +40,19 @@ class Chosen:
     duration: str | None
     load: list[str]
     """BPF programs: congestion controls that the kernel is given."""
+    engine: str = REFERENCE
+    """The reference."""
+    against: tuple[str, ...] = (MODEL,)
+    """Engines that are compared with it; the first is run beside it, the others when it has run."""
+    strict: bool = False
+    """A run that the machine limited has failed."""
+
+    @property
+    def pair(self) -> str:
+        """The engines of the runs. Raises `BadInputError` for some that are no pair."""
+        for one in self.against:
+            engines.parse(f"{one},{self.engine}")
+        return f"{self.against[0]},{self.engine}"
 
 
 def plans(chosen: Chosen) -> list[Plan]:
@@ -66,7 +79,9 @@ def plans(chosen: Chosen) -> list[Plan]:
 
 def _changed(experiment: Experiment, chosen: Chosen) -> Experiment:
     content = experiment.content()
-    changed = {"engine": PAIR}
+    changed: dict[str, object] = {"engine": chosen.pair}
+    if chosen.strict:
+        changed["engine_options"] = {**experiment.engine_options, "strict": "yes"}
     for part in ("claims", "ablations", "flow_tables"):
         content.pop(part, None)
     content["repeat"] = chosen.repeat or REPEATS
@@ -116,13 +131,15 @@ def run(
     spread: bool,
     quiet: bool,
     limits: Limits = UNLIMITED,
-) -> Agreement:
+    beside: Sequence[str] = (),
+) -> dict[str, Agreement]:
     """Runs everything on both engines; recordings and a report of each experiment stay in `out`, if given.
 
     A run that meets its `limits` is left out, with the reason.
 
     `nominal` leaves the kernel's hosts' own work out of the simulator's path; `spread` also measures the
-    simulator against itself.
+    simulator against itself. The agreement is of the reference with the model it ran beside, and with each
+    engine of `beside`: by engine.
     """
     by_name = {one.experiment.name: one for one in planned}
     runs = [job.run for one in planned for job in one.jobs]
@@ -137,15 +154,22 @@ def run(
             limits=limits,
         )
         watcher.concluding("comparing")
-        found = []
+        model = planned[0].experiment.engines[0]
+        found: dict[str, list[Agreement]] = {engine: [] for engine in (model, *beside)}
         for name, document in documents.items():
             prefix = f"{name}: " if len(planned) > 1 else ""
             if nominal:
-                found.append(both.of_result(document, folder / name, prefix))
+                found[model].append(both.of_result(document, folder / name, prefix))
             else:
-                found.append(both.with_hosts(document, folder / name, prefix, spread))
-    failed = {name: reason for one in found for name, reason in one.failed.items()}
-    return Agreement(both.worst_first(case for one in found for case in one.cases), failed)
+                found[model].append(both.with_hosts(document, folder / name, prefix, spread))
+            for engine in beside:
+                found[engine].append(both.beside(document, folder / name, prefix, engine))
+    return {engine: _together(parts) for engine, parts in found.items()}
+
+
+def _together(parts: Sequence[Agreement]) -> Agreement:
+    failed = {name: reason for one in parts for name, reason in one.failed.items()}
+    return Agreement(both.worst_first(case for one in parts for case in one.cases), failed)
 
 
 @contextmanager
@@ -163,8 +187,20 @@ def grid(chosen: Chosen, found: Agreement) -> Grid:
     return Grid(title=title, kernel=", ".join(found.kernels), recordings="")
 
 
-def write_docs(found: Agreement, chosen: Chosen, planned: Sequence[Plan], command: str, file: Path) -> None:
+def in_real_time(chosen: Chosen) -> bool:
+    """Whether no two runs of the reference are the same."""
+    return engines.named(chosen.engine).real_time
+
+
+def write_docs(
+    agreements: Mapping[str, Agreement], chosen: Chosen, planned: Sequence[Plan], command: str, file: Path
+) -> None:
     """A page for docs/: what is reached, every case, and what was left out."""
+    if in_real_time(chosen):
+        names = [one.experiment.name for one in planned]
+        write_text(file, "\n".join(real_time.page(agreements, chosen.engine, names, command)) + "\n")
+        return
+    found = next(iter(agreements.values()))
     seconds = sorted({run.scenario["duration_ns"] / 1e9 for one in planned for run in one.runs})
     lasts = f"{seconds[0]:g}" + (f" to {seconds[-1]:g}" if len(seconds) > 1 else "")
     lines = [

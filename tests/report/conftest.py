@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from dragstrip.paper import Paper
 from dragstrip.report import write_report
 
 from . import synthetic
@@ -74,7 +75,7 @@ def figures_of(folder_of):  # noqa: ANN001, ANN201 - a function from name to the
 
     def get(name: str) -> Path:
         if name not in made:
-            made[name] = write_report(folder_of(name), ("svg", "png", "pdf")).parent / "figures"
+            made[name] = write_report(folder_of(name), Paper(("svg", "png", "pdf"))).parent / "figures"
         return made[name]
 
     return get

@@ -21,8 +21,8 @@ import jsonschema
 import pytest
 import vl_convert
 
-from dragstrip import runner
 from dragstrip.errors import BadInputError, DragstripError
+from dragstrip.paper import Paper, paper
 from dragstrip.report import charts, embed, pdf, vega, write_report
 from dragstrip.report import page as report_page
 from dragstrip.report.collect import curves_of, shares_of
@@ -165,8 +165,8 @@ def test_twice_the_same_bytes(figures_of: FolderOf, folder_of: FolderOf) -> None
     first = (folder / "report.html").read_bytes()
     pictures = {path.name: path.read_bytes() for path in figures.iterdir()}
     assert len(pictures) == 36
-    write_report(folder_of("one"), ("svg",))  # Vega's counters go on in between.
-    assert write_report(folder, ("svg", "png", "pdf")).read_bytes() == first
+    write_report(folder_of("one"), Paper(("svg",)))  # Vega's counters go on in between.
+    assert write_report(folder, Paper(("svg", "png", "pdf"))).read_bytes() == first
     assert {path.name: path.read_bytes() for path in figures.iterdir()} == pictures
 
 
@@ -270,15 +270,15 @@ def test_a_page_loads_nothing_that_draws(folder_of: FolderOf, tmp_path: Path) ->
 def test_only_what_was_asked_for_is_drawn(folder_of: FolderOf, tmp_path: Path) -> None:
     folder = tmp_path / "out"
     shutil.copytree(folder_of("short"), folder, ignore=shutil.ignore_patterns("figures"))
-    write_report(folder, ("pdf",))
+    write_report(folder, Paper(("pdf",)))
     assert {path.suffix for path in (folder / "figures").iterdir()} == {".pdf"}
-    write_report(folder, ("svg", "png"))
+    write_report(folder, Paper(("svg", "png")))
     assert {path.suffix for path in (folder / "figures").iterdir()} == {".svg", ".png"}
     kept = sorted(path.read_bytes() for path in (folder / "figures").iterdir())
     write_report(folder)
     assert sorted(path.read_bytes() for path in (folder / "figures").iterdir()) == kept
     with pytest.raises(BadInputError, match="gif"):
-        runner.write_report(folder, ("gif",))
+        paper(["gif"])
 
 
 def test_a_template_is_compiled_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -309,7 +309,7 @@ GOLDEN = Path(__file__).parent / "golden"
 def test_pictures_look_as_they_did(tmp_path: Path, name: str) -> None:
     shares = {"reno": 0.7, "vegas": 0.3}
     synthetic.write(synthetic.together(shares, duration_s=2.0, rtt_samples=120), tmp_path)
-    write_report(tmp_path, ("svg",))
+    write_report(tmp_path, Paper(("svg",)))
     drawn = _outline((tmp_path / "figures" / f"{name}.svg").read_text())
     file = GOLDEN / f"{name}.svg"
     if os.environ.get("DRAGSTRIP_GOLDEN") == "write":

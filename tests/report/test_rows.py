@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dragstrip.paper import Paper
 from dragstrip.report import embed, rows, write_report
 from dragstrip.report.figure import Axis, Distribution, Figure, Line, Panel, Stroke, TimeLines
 from dragstrip.report.series import Curve
@@ -22,7 +23,7 @@ def parsed(text: str) -> list[list[str]]:
 
 def test_a_folder_of_figures_as_csv(tmp_path: Path) -> None:
     synthetic.write(synthetic.together({"reno": 0.7, "cubic": 0.3}, duration_s=10.0), tmp_path)
-    write_report(tmp_path, figures=["csv"])
+    write_report(tmp_path, Paper(("csv",)))
     names = {path.stem for path in (tmp_path / "figures").iterdir()}
     assert names >= {"goodput", "rtt", "cdf-rtt", "shares", "pie", "jain", "overlay", "delay-throughput"}
     assert {path.suffix for path in (tmp_path / "figures").iterdir()} == {".csv"}

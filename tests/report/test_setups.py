@@ -63,6 +63,14 @@ def test_alike_flows_of_one_algorithm_are_one_contender(folder_of: FolderOf) -> 
     assert row.goodput_bps.middle == pytest.approx(total)
 
 
+def test_a_label_that_names_the_algorithm_says_it_once(tmp_path: Path) -> None:
+    labels = ["cubic", "cubic-reverse", "cubic-home"]
+    flows = [synthetic.FlowPlan("cubic", label, f"s{place}") for place, label in enumerate(labels, 1)]
+    synthetic.write(synthetic.Plan([synthetic.RunPlan("both", flows)], duration_s=2.0), tmp_path)
+    (setup,) = setups(tmp_path)
+    assert [c.title for c in setup.contenders] == ["cubic", "cubic-reverse", "cubic-home · cubic"]
+
+
 def test_flows_that_start_at_different_times_keep_their_labels(tmp_path: Path) -> None:
     flows = [synthetic.FlowPlan("reno", f"reno-{i}", f"s{i}", 0.5, start_s=i) for i in (1, 2)]
     synthetic.write(synthetic.Plan([synthetic.RunPlan("reno", flows)], duration_s=5.0), tmp_path)

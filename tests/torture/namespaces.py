@@ -1,7 +1,8 @@
 """A run in network namespaces, killed at random moments: nothing of it is left on the machine.
 
 By SIGKILL to the program alone, to the agent alone, or to everything at once. Afterwards no process of it runs, no namespace
-of it is held by anybody, and the machine's settings, interfaces and modules are those of before.
+of it is held by anybody, and a listing of the machine is that of before: interfaces, queue disciplines, named namespaces,
+settings, modules, congestion controls, files of ours.
 """
 
 from __future__ import annotations
@@ -9,7 +10,9 @@ from __future__ import annotations
 import functools
 import os
 import random
+import shutil
 import signal
+import subprocess
 import time
 from pathlib import Path
 
@@ -53,20 +56,40 @@ def begin(folder: Path):  # noqa: ANN201 - as common.start
     return start(folder, *RACE, env={**environment(folder), "DRAGSTRIP_AGENT": str(agent())})
 
 
-def settings() -> dict[str, str]:
-    """The machine's own, its interfaces and modules."""
+def listing() -> dict[str, str]:
+    """What of the machine a run could have left changed."""
     found = {}
-    for file in [*Path("/proc/sys/net/ipv4").glob("tcp_*"), *Path("/proc/sys/net/core").iterdir()]:
-        try:
-            found[str(file)] = file.read_text()
-        except OSError:
-            continue
-    found["interfaces"] = " ".join(sorted(link.name for link in Path("/sys/class/net").iterdir()))
+    for folder, _, files in os.walk("/proc/sys/net"):
+        for name in files:
+            file = Path(folder, name)
+            try:
+                found[str(file)] = file.read_text()
+            except OSError:
+                continue
+    for what, command in (
+        ("interfaces", ("ip", "-o", "link")),
+        ("addresses", ("ip", "-o", "address")),
+        ("disciplines", ("tc", "qdisc")),
+    ):
+        if shutil.which(command[0]):
+            found[what] = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    found["devices"] = _names(Path("/sys/class/net"))
     modules = Path("/proc/modules")
-    found["modules"] = (
-        " ".join(sorted(line.split()[0] for line in modules.open())) if modules.exists() else ""
-    )
+    lines = modules.read_text().splitlines() if modules.exists() else []
+    found["modules"] = " ".join(sorted(line.split()[0] for line in lines))
+    for place in ("/run/netns", "/sys/fs/bpf"):
+        found[place] = _names(Path(place))
     return found
+
+
+def _names(folder: Path) -> str:
+    return " ".join(sorted(file.name for file in folder.iterdir())) if folder.is_dir() else ""
+
+
+def differences(before: dict[str, str]) -> list[str]:
+    """What of the listing is another now."""
+    now = listing()
+    return sorted(name for name in {*before, *now} if before.get(name) != now.get(name))
 
 
 def agents(group: int) -> list[int]:
@@ -113,7 +136,7 @@ def alive(group: int) -> bool:
 def trial(number: int, folder: Path) -> str:
     dice = random.Random(number)
     agent()
-    before, ours = settings(), held([Path("/proc/self")])
+    before, ours = listing(), held([Path("/proc/self")])
     victim = ("the program", "the agent", "all")[number % 3]
     process = begin(folder)
     if number % 4:
@@ -138,8 +161,7 @@ def trial(number: int, folder: Path) -> str:
     while alive(process.pid) or theirs & held(everybody()):
         assert time.monotonic() < until, f"still there: {agents(process.pid)}, {theirs & held(everybody())}"
         time.sleep(0.05)
-    changed = {name for name, value in settings().items() if before.get(name) != value}
-    assert not changed, f"changed: {sorted(changed)}"
+    assert not (changed := differences(before)), f"changed: {changed}"
     if victim == "the agent":
         assert not leftovers(folder), f"left behind: {leftovers(folder)}"
     return f"{victim} {'in a run' if theirs else 'before or after'}"

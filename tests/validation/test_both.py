@@ -19,9 +19,10 @@ from dragstrip.measures import summarise
 from dragstrip.pool import Outcome, Task
 from dragstrip.recording import write
 from dragstrip.runner import execute, plan
-from dragstrip.validation import both
+from dragstrip.validation import both, real_time
 
 IDLE_NS = 20_000_000
+LIMITS = ["the processors were idle for 5% of the time only"]
 
 
 def race(engine: str = "sim,vm", **options: Any) -> Experiment:
@@ -45,6 +46,9 @@ def _a_kernel_that_is_a_simulator(monkeypatch: pytest.MonkeyPatch) -> None:
                 next(link for link in told["links"] if link["name"] == "d-r")["delay_ns"] += 30_000
             made = simulate(told)
             recording = type(made)(task.scenario, made.tables, dict(made.provenance, engine=task.engine))
+            if task.engine == "netns":
+                about = {"limits": LIMITS, "cpu_idle_share": 0.5, "idle_rtt_ns": {"s1 to d": IDLE_NS}}
+                recording.provenance.update(verified=about, kernel={"release": "6.18", "package": ""})
             if task.engine == "vm":
                 reductions = sum(made["flows"]["reductions"].to_pylist())
                 about = {
@@ -142,7 +146,8 @@ def test_claims_are_graded_on_the_first_engine(tmp_path: Path) -> None:
 
 
 def chosen(*experiments: str, **changed: Any) -> side.Chosen:
-    given = {"only": None, "settings": [], "repeat": None, "duration": None, "load": [], **changed}
+    given: dict[str, Any] = {"only": None, "settings": [], "repeat": None, "duration": None, "load": []}
+    given |= changed
     return side.Chosen(list(experiments), **given)
 
 
@@ -201,7 +206,81 @@ def test_the_page_for_docs_says_what_was_left_out(tmp_path: Path) -> None:
     planned = [plan(described)]
     found = side.run(planned, None, None, "dragstrip validate x", nominal=False, spread=True, quiet=True)
     side.write_docs(found, chosen("x"), planned, "dragstrip validate x", tmp_path / "page.md")
+    (agreement,) = found.values()
+    assert agreement.failed == {"exp": "no congestion control exp"}
     page = (tmp_path / "page.md").read_text()
     assert "    dragstrip validate x\n" in page
     assert "| exp | no congestion control exp |" in page
     assert "| reno | " in page
+
+
+REAL_TIME = """
+title = "Without delay"
+duration = "2s"
+[path]
+rate = "10mbit"
+rtt = "0ms"
+queue = "bfifo limit 30kb"
+[[flows]]
+cc = "reno"
+"""
+
+
+def beside(tmp_path: Path, **changed: Any) -> tuple[dict[str, Any], str]:
+    """An engine in real time beside the kernel in virtual time, and beside the simulator: agreements, page."""
+    file = tmp_path / "path.toml"
+    file.write_text(REAL_TIME)
+    what = chosen(str(file), engine="netns", against=("vm", "sim"), **changed)
+    planned = side.plans(what)
+    (one,) = planned
+    assert one.experiment.engine == "vm,netns"
+    typed, more = "dragstrip validate x", what.against[1:]
+    found = side.run(planned, None, None, typed, nominal=False, spread=False, quiet=True, beside=more)
+    side.write_docs(found, what, planned, typed, tmp_path / "page.md")
+    return found, (tmp_path / "page.md").read_text()
+
+
+def test_an_engine_in_real_time_stands_beside_several(tmp_path: Path) -> None:
+    found, page = beside(tmp_path)
+    assert list(found) == ["vm", "sim"]
+    for agreement in found.values():
+        (case,) = agreement.cases
+        assert (case.limits, case.idle_shares, case.release) == (LIMITS, [0.5, 0.5], "Linux 6.18")
+    (same,) = found["sim"].cases
+    assert same.figure("goodput").error == 0.0, "the simulator stands in for the machine, and runs again"  # type: ignore[union-attr]
+    assert "| sim | goodput | 95% of cases ≤ 2 % | 1 of 1, reached | none |" in page
+    assert f"| {LIMITS[0]} | all |" in page
+    assert "## Outside\n\nNone." in page
+    assert "    dragstrip validate x\n" in page
+
+
+def test_what_is_too_far_off_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found, _ = beside(tmp_path)
+    monkeypatch.setattr(real_time, "GOODPUT_PERCENT", -1.0)
+    monkeypatch.setattr(real_time, "RTT_PERCENT", -1.0)
+    monkeypatch.setattr(real_time, "RTT_MS", -1.0)
+    told = list(real_time.told(found, "netns"))
+    assert told[0] == "netns beside vm: goodput 0 of 1, not reached; median RTT 0 of 1, not reached"
+    assert sum("outside: " in line for line in told) == 2
+    assert sum("flagged: " in line for line in told) == 1
+    page = "\n".join(real_time.page(found, "netns", ["x"], "dragstrip validate x"))
+    assert page.count("**not reached**") == 4
+    assert "| **0.00** |" in page
+    assert page.count("flagged: the processors were busy") == 2
+
+
+def test_strict_reaches_the_engine(tmp_path: Path) -> None:
+    file = tmp_path / "path.toml"
+    file.write_text(REAL_TIME)
+    (strict,) = side.plans(chosen(str(file), engine="netns", strict=True))
+    assert strict.experiment.options_of("netns") == {"strict": "yes"}
+    with pytest.raises(BadInputError, match="engine netns or ssh with it"):
+        side.plans(chosen(str(file), strict=True))
+
+
+@pytest.mark.parametrize(("engine", "against"), [("netns", "netns"), ("vm", "netns"), ("vm", "simm")])
+def test_engines_that_are_no_pair_are_refused(tmp_path: Path, engine: str, against: str) -> None:
+    file = tmp_path / "path.toml"
+    file.write_text(REAL_TIME)
+    with pytest.raises(BadInputError, match="engine"):
+        side.plans(chosen(str(file), engine=engine, against=(against,)))

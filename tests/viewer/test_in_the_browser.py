@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,10 +14,11 @@ import numpy as np
 import pytest
 
 from dragstrip import viewer
-from dragstrip.report import embed
+from dragstrip.report import embed, write_report
 from dragstrip.report.colours import KNOWN, ON_DARK
 from dragstrip.report.figure import Axis, Figure, Panel, Stroke, TimeLines
 from dragstrip.report.series import Curve
+from report import synthetic
 
 from .browser import Browser, Page
 from .conftest import PLANS
@@ -215,7 +218,7 @@ def test_arrow_keys_read_a_figure(browser: Browser, page_of: PageOf) -> None:
     table: list[list[str]] = page.value(
         f"[...{figure}.querySelectorAll('details tr')].map((row) => [...row.children].map((cell) => cell.textContent))"
     )
-    row = next(row for row in table if row[0] == "90%")
+    row = next(row for row in table if row[0] == "90 %")
     for label, value in zip(table[0][1:], row[1:], strict=True):
         said = words.split(f"{label} ")[1].split(" ms")[0]
         assert float(said) == pytest.approx(float(value), rel=0.01)
@@ -390,3 +393,39 @@ def test_bars_and_slices_are_read_by_mouse_finger_and_keys(
             page.value(f"{find}.querySelector('.cursor').dispatchEvent({event})")
             assert page.value(said).startswith(f"{label} {text}"), (number, place)
     assert not page.complaints()
+
+
+def test_long_names_stay_within_a_narrow_picture(browser: Browser, tmp_path: Path) -> None:
+    flows = [
+        synthetic.FlowPlan("bbr", "video conference", "s1", 0.5),
+        synthetic.FlowPlan("cubic", "software update", "s2", 0.5),
+    ]
+    synthetic.write(synthetic.Plan([synthetic.RunPlan("both", flows)], duration_s=15.0), tmp_path)
+    page = browser.page(write_report(tmp_path), 390)
+    for figure in page.value(FIGURES):
+        assert all(inside for _, inside in figure["texts"]), (figure["name"], figure["texts"])
+    shown = "[...document.querySelectorAll('svg.plot text.figure')].map((text) => text.textContent)"
+    assert "50.0 %" in page.value(shown)
+    page.close()
+
+
+def test_a_sweep_s_map_and_ranking_fit_a_phone(browser: Browser, tmp_path: Path) -> None:
+    file = tmp_path / "race.toml"
+    file.write_text(
+        'duration = "1s"\n[path]\nrate = "5mbit"\nrtt = "10ms"\nqueue = "1bdp"\n[[flows]]\ncc = "reno"\n'
+    )
+    words = "--vary path.rate=2mbit,5mbit --vary path.rtt=10ms,20ms --vary flow.cc=reno,cubic --against cubic"
+    command = [sys.executable, "-m", "dragstrip", "sweep", file, *words.split(), "--out", tmp_path / "map"]
+    subprocess.run(command, check=True, capture_output=True)
+    page = browser.page(tmp_path / "map" / "report.html", 390)
+    assert page.value("document.documentElement.scrollWidth") <= 390
+    widths = page.value("[...document.querySelectorAll('.maps svg')].map((map) => map.clientWidth)")
+    assert widths
+    assert min(widths) >= 0.95 * (390 - 2 * 14)
+    table = "document.querySelector('table.stacked')"
+    assert page.value(f"{table}.parentElement.scrollWidth <= {table}.parentElement.clientWidth")
+    heads = f"[...{table}.querySelectorAll('thead th')].filter((head) => head.checkVisibility()).length"
+    assert page.value(heads) == 4  # a column for each of goodput, delay, power and harm
+    page.value("document.querySelector('.every input').click()")
+    assert page.value(heads) == 8
+    page.close()

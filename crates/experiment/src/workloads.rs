@@ -42,13 +42,13 @@ const FLENT: &str = "flent's test of this name";
 pub const WORKLOADS: &[Workload] = &[
     Workload {
         name: "bulk",
-        about: "sends as fast as it may for the whole run",
+        about: "sends as fast as it can for the whole run",
         source: "",
         flows: &[DOWN],
     },
     Workload {
         name: "file",
-        about: "sends 10 MB and ends",
+        about: "sends 10 MB and stops",
         source: "",
         flows: &[Part { bytes: Some("10mb"), ..DOWN }],
     },
@@ -76,7 +76,7 @@ pub const WORKLOADS: &[Workload] = &[
     },
     Workload {
         name: "rpc",
-        about: "asks with 100 bytes, is answered with 10 kB, asks again at once",
+        about: "sends a request of 100 bytes, gets a response of 10 kB, and asks again at once",
         source: "",
         flows: &[Part {
             application: Some(
@@ -87,7 +87,7 @@ pub const WORKLOADS: &[Workload] = &[
     },
     Workload {
         name: "on-off",
-        about: "sends as fast as it may for 5 s, is silent for 5 s",
+        about: "sends as fast as it can for 5 s, then nothing for 5 s",
         source: "",
         flows: &[Part {
             application: Some(r#"{"kind": "on_off", "on": "5s", "off": "5s"}"#),
@@ -102,7 +102,7 @@ pub const WORKLOADS: &[Workload] = &[
     },
     Workload {
         name: "rrul_be",
-        about: "the same: nothing sets a DSCP here",
+        about: "the same as rrul: flows have no DSCP here",
         source: "flent's rrul_be, without its UDP pings and 5 s of silence before and after",
         flows: &[FOUR_DOWN, FOUR_UP],
     },

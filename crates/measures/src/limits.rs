@@ -4,7 +4,7 @@ use crate::measured::{Measured, MissingColumn, Of, Window};
 use dragstrip_recording::{ColumnDef, Data, column};
 use std::collections::BTreeMap;
 
-/// What may limit a sender, as `samples.limit` has it.
+/// What may limit a sender, as `samples.limit` has it; a kernel's by its chronographs (`tcp_chrono_set`), which count in ticks.
 pub const LIMITS: [&str; 6] = ["cwnd", "pacing", "rwnd", "sndbuf", "app", "handshake"];
 
 /// States in which a flow is below its slow-start threshold or looks for the path's rate.

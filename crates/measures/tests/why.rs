@@ -255,6 +255,17 @@ fn bbr_is_limited_by_its_pacing() {
 }
 
 #[test]
+fn what_a_paced_sender_leaves_in_the_queue_is_said_once() {
+    // On a short path twice the BDP is a few segments: what BBR has in flight stands in the queue.
+    let run = measured(&sized(10 * MBIT, 2 * MS, "bfifo limit 200000", &["bbr"], 20));
+    let queueing = measure(&run, "rtt_ms_p50", 0) - 2.0 - 1.2112;
+    assert!(queueing > 5.0, "{queueing}: no queue stands here");
+    let findings = findings(&run);
+    assert!(found(&findings, "pacing").sentence.contains("which leaves"), "{findings:#?}");
+    absent(&findings, "standing_queue");
+}
+
+#[test]
 fn a_flow_that_is_over_before_slow_start_is() {
     let mut scenario = sized(100 * MBIT, 100 * MS, "bfifo limit 1000000", &["reno"], 5);
     scenario.flows[0].application = Application::Bulk { bytes: Some(300_000) };

@@ -4,7 +4,9 @@
 //! any decision. Tables cross as columns of bytes, which Arrow takes over without looking at rows.
 
 mod algorithms;
+mod capture;
 mod experiment;
+mod inspect;
 mod measures;
 mod panic;
 mod tables;
@@ -28,34 +30,39 @@ create_exception!(
 ///
 /// `progress` is called with the simulated time in nanoseconds, about every simulated second and within some
 /// tenths of a real one; when it answers `False` the run ends early. The interpreter is free while the simulator works, and Ctrl-C
-/// ends the run. A panic is raised as `PanicError`.
+/// ends the run. A panic is raised as `PanicError`. With `capture` packets are written to files meanwhile (see `capture.rs`).
 #[pyfunction]
-#[pyo3(signature = (scenario_json, progress=None))]
+#[pyo3(signature = (scenario_json, progress=None, capture=None))]
 fn run<'py>(
     py: Python<'py>,
     scenario_json: &str,
     progress: Option<Py<PyAny>>,
+    capture: Option<capture::Asked>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let scenario = panic::caught(scenario_json, || parse(scenario_json))?;
     let mut interrupted: Option<PyErr> = None;
+    let mut advanced = |now_ns| {
+        let go_on = Python::attach(|py| report(py, progress.as_ref(), now_ns));
+        go_on.unwrap_or_else(|error| {
+            interrupted = Some(error);
+            false
+        })
+    };
+    let mut taps = capture.as_ref().map(|asked| capture::begin(&scenario, asked)).transpose()?;
     let outcome = panic::caught(scenario_json, || {
-        Ok(py.detach(|| {
-            dragstrip_sim::run(&scenario, &mut |now_ns| match Python::attach(|py| {
-                report(py, progress.as_ref(), now_ns)
-            }) {
-                Ok(go_on) => go_on,
-                Err(error) => {
-                    interrupted = Some(error);
-                    false
-                }
-            })
+        Ok(py.detach(|| match &mut taps {
+            None => dragstrip_sim::run(&scenario, &mut advanced),
+            Some(taps) => dragstrip_sim::run_observed(&scenario, taps, &mut advanced),
         }))
     })?;
-    match (interrupted, outcome) {
-        (Some(error), _) => Err(error),
-        (None, Err(error)) => Err(setup_error(error)),
-        (None, Ok(recording)) => tables::to_python(py, recording),
+    if let Some(error) = interrupted {
+        return Err(error);
     }
+    let recording = outcome.map_err(setup_error)?;
+    if let (Some(taps), Some(asked)) = (taps, &capture) {
+        py.detach(|| capture::end(taps, &scenario, asked))?;
+    }
+    tables::to_python(py, recording)
 }
 
 /// Passes the simulated time on, after Python's signal handlers had their turn.
@@ -235,6 +242,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(parse_size, module)?)?;
     module.add_function(wrap_pyfunction!(parse_time, module)?)?;
     module.add_function(wrap_pyfunction!(parse_percent, module)?)?;
+    module.add_class::<inspect::PyInspection>()?;
+    module.add("CAPTURES_MAX", dragstrip_inspect::FILES_MAX)?;
     module.add_class::<measures::PyMeasured>()?;
     module.add_function(wrap_pyfunction!(measures::measures, module)?)?;
     module.add_function(wrap_pyfunction!(measures::has_window, module)?)?;

@@ -279,6 +279,16 @@ pub enum Transport {
     Udp,
 }
 
+impl Transport {
+    /// Its congestion control has both ends agree on ECN whatever their settings say (`TCP_CONG_NEEDS_ECN`).
+    #[must_use]
+    pub fn needs_ecn(&self) -> bool {
+        let Self::Tcp { cc, .. } = self else { return false };
+        let row = dragstrip_cc::about().iter().find(|row| row.name == cc);
+        row.is_some_and(|row| row.needs.ecn == dragstrip_cc::EcnMode::Dctcp)
+    }
+}
+
 /// What an application asks for by setsockopt(2) before it connects or listens, as `iperf3 -w` does at both ends. A Linux doubles
 /// it, after cutting it to `net.core.wmem_max` or `rmem_max`, and no longer tunes that buffer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

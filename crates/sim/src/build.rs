@@ -9,7 +9,7 @@ use crate::media::{Media, Place};
 use crate::network::{
     Evented, Network, Processors, Resolution, Server, Shared, Stage, StageCounters, Target, Tunnel,
 };
-use crate::observer::{Observer, Watch};
+use crate::observer::{Observer, Owner, Watch};
 use crate::packets::Packets;
 use crate::probes::Probe;
 use crate::sockets::Socket;
@@ -279,6 +279,8 @@ pub(crate) fn build<O: Observer>(scenario: &Scenario, observer: O) -> Result<Wor
     for stage in resolutions.keys() {
         stages[*stage as usize].neighbour_known = Instant::NEVER;
     }
+    let owners = ports.iter().map(|target| owner(*target, &flows, &sockets));
+    let watch = Watch::new(observer, &topology, &of_link, owners);
     let mut network = Network {
         packets: Packets::default(),
         sent: 0,
@@ -292,10 +294,23 @@ pub(crate) fn build<O: Observer>(scenario: &Scenario, observer: O) -> Result<Wor
         processors,
         calendar: Calendar::new(layout.source_counts()),
         resolutions,
-        watch: Watch::new(observer, &topology, &of_link),
+        watch,
     };
     network.start_media();
     Ok(World::new(scenario, network, sockets, flows, probes, recorder, watched, layout))
+}
+
+/// Whose packets are for this target.
+fn owner(target: Target, flows: &[Flow], sockets: &[Socket]) -> Owner {
+    match target {
+        Target::Endpoint(endpoint) => {
+            let flow = sockets[endpoint as usize].flow;
+            Owner::Flow { flow, back: flows[flow as usize].socket(false) == endpoint }
+        }
+        Target::Datagrams(flow) => Owner::Flow { flow, back: false },
+        Target::Answerer(probe) => Owner::Probe { probe, back: false },
+        Target::Asker(probe) => Owner::Probe { probe, back: true },
+    }
 }
 
 fn lanes(layout: &Layout, stage_count: usize) -> Vec<Lane> {

@@ -9,6 +9,7 @@ mod apps;
 pub mod audit;
 mod build;
 mod calendar;
+mod capture;
 mod error;
 mod hops;
 mod lane;
@@ -21,9 +22,10 @@ mod recorder;
 mod sockets;
 mod world;
 
+pub use capture::{Capture, CaptureSettings};
 pub use dragstrip_recording::{Column, Data, Recording, Table};
 pub use error::SetupError;
-pub use observer::{Event, Loss, Observer, Sighting, Vantage};
+pub use observer::{Event, Loss, Observer, Owner, Sighting, Vantage};
 
 use dragstrip_scenario::Scenario;
 

@@ -2,7 +2,7 @@
 //!
 //! A run is compiled for its observer; for `()`, which every ordinary run has, nothing is left of it.
 
-use crate::hops::PROCESSOR;
+use crate::hops::{END, PROCESSOR};
 use crate::packets::{Packet, Packets};
 use dragstrip_packet::{Body, TrafficClass};
 use dragstrip_qdisc::{DropReason, PacketId};
@@ -26,6 +26,25 @@ pub enum Vantage {
     },
 }
 
+/// Whose packet it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Owner {
+    /// A flow's.
+    Flow {
+        /// Index in the flows of the scenario.
+        flow: u32,
+        /// From the receiver to the sender, as the scenario calls them, instead of the other way.
+        back: bool,
+    },
+    /// A probe's.
+    Probe {
+        /// Index in the probes of the scenario.
+        probe: u32,
+        /// The answer instead of the request.
+        back: bool,
+    },
+}
+
 /// Why a packet will never arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loss {
@@ -39,7 +58,10 @@ pub enum Loss {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// A node's protocols send it.
-    Sent,
+    Sent {
+        /// Whose it is.
+        owner: Owner,
+    },
     /// A node's protocols take it: it is at the end of its path.
     Received,
     /// It reaches a link's queue.
@@ -53,7 +75,10 @@ pub enum Event {
     /// A queue discipline has set its codepoint to CE.
     Marked,
     /// A netem has made this copy of a packet in its queue.
-    Duplicated,
+    Duplicated {
+        /// The packet.
+        of: PacketId,
+    },
 }
 
 /// A packet at a vantage point.
@@ -117,12 +142,20 @@ pub(crate) struct Watch<O> {
     observer: O,
     /// Of each stage; empty when nobody looks.
     places: Vec<Place>,
+    /// Of each port; likewise.
+    owners: Vec<Owner>,
 }
 
 impl<O: Observer> Watch<O> {
-    /// `of_link`: the stages of each link.
-    pub fn new(observer: O, topology: &Topology<'_>, of_link: &[Vec<u32>]) -> Self {
+    /// `of_link`: the stages of each link; `owners`: whose packets come to each port.
+    pub fn new(
+        observer: O,
+        topology: &Topology<'_>,
+        of_link: &[Vec<u32>],
+        owners: impl Iterator<Item = Owner>,
+    ) -> Self {
         let mut places = Vec::new();
+        let owners = if O::ON { owners.collect() } else { Vec::new() };
         if O::ON {
             for (link, stages) in of_link.iter().enumerate() {
                 let (from, to) = topology.ends(link);
@@ -132,7 +165,7 @@ impl<O: Observer> Watch<O> {
                 }
             }
         }
-        Self { observer, places }
+        Self { observer, places, owners }
     }
 
     /// A packet at a stage.
@@ -163,7 +196,10 @@ impl<O: Observer> Watch<O> {
         if O::ON {
             let of_host = hops[first_hop as usize] & PROCESSOR != 0;
             let node = self.places[hops[first_hop as usize + usize::from(of_host)] as usize].from;
-            self.tell(Vantage::Node { node }, Event::Sent, id, packets.get(id), at);
+            let mut path = hops[first_hop as usize..].iter();
+            let port = path.find(|hop| *hop & END != 0).map_or(0, |hop| hop & !END);
+            let owner = self.owners[port as usize];
+            self.tell(Vantage::Node { node }, Event::Sent { owner }, id, packets.get(id), at);
         }
     }
 

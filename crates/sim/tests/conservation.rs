@@ -279,6 +279,7 @@ fn a_flow_elsewhere_moves_nobody_to_another_bucket() {
         quantum_bytes: 1_514,
         drop_batch_packets: 64,
         ecn: false,
+        ce_threshold_ns: None,
     });
     let bottleneck = LinkSpec { rate_bps: Some(2_000_000), qdisc, ..path::link("r", "d") };
     for seed in 0..8 {

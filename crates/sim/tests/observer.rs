@@ -131,7 +131,7 @@ impl Observer for Follower {
         let vantage = sighting.vantage;
         let (queue, line) = (Place::Queue(vantage), Place::Line(vantage));
         match (vantage, sighting.event) {
-            (Vantage::Node { node }, Event::Sent) => {
+            (Vantage::Node { node }, Event::Sent { .. }) => {
                 self.sent += 1;
                 self.begin(Place::Node(node), sighting);
             }
@@ -158,7 +158,8 @@ impl Observer for Follower {
                         counts.marked += 1;
                         self.go_on(queue, queue, sighting);
                     }
-                    Event::Duplicated => {
+                    Event::Duplicated { of } => {
+                        assert!(self.under_way.contains_key(&of.0), "{sighting:?} of nothing");
                         counts.duplicated += 1;
                         self.begin(queue, sighting);
                     }
@@ -170,7 +171,7 @@ impl Observer for Follower {
                         counts.lost_on_medium += 1;
                         self.end(line, sighting);
                     }
-                    Event::Sent | Event::Received => panic!("{sighting:?}"),
+                    Event::Sent { .. } | Event::Received => panic!("{sighting:?}"),
                 }
             }
             (Vantage::Node { .. }, _) => panic!("{sighting:?}"),
@@ -282,6 +283,7 @@ fn a_packet_tap_is_behind_the_queue_and_behind_the_line() {
             target_ns: 5_000_000,
             interval_ns: 100_000_000,
             ecn: false,
+            ce_threshold_ns: None,
         }
         .into(),
     );

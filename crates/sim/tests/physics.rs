@@ -232,6 +232,7 @@ fn fair_queues_share_alike() {
         quantum_bytes: 1514,
         drop_batch_packets: 64,
         ecn: false,
+        ce_threshold_ns: None,
     });
     let sfq = QdiscSpec::from(SfqSpec {
         limit_packets: 1_270,

@@ -21,6 +21,8 @@ const ORDER: &[&str] = &[
     "scenario",
     "experiment",
     "measures",
+    "capture",
+    "inspect",
     "conformance",
     "sim",
     "agent",

@@ -59,18 +59,8 @@ fn rust_file(root: &Path, names: &Names) -> PathBuf {
     root.join(ALGORITHMS).join(format!("{}.rs", names.module))
 }
 
-/// The module in the `use`, and a line at the end of `algorithms! { ... }`.
+/// A line at the end of `algorithms! { ... }`.
 fn with_registration(registry: &str, names: &Names) -> Result<String, Failure> {
-    let start = "use crate::algorithms::{";
-    let (before, list) = registry
-        .split_once(start)
-        .ok_or_else(|| changed("`use crate::algorithms::{...}` in registry.rs"))?;
-    let (list, after) = list.split_once("};").ok_or_else(|| changed("the end of that `use`"))?;
-    let mut modules: Vec<&str> =
-        list.split(',').map(str::trim).filter(|module| !module.is_empty()).collect();
-    modules.push(&names.module);
-    modules.sort_unstable();
-    let registry = format!("{before}{start}{}}};{after}", modules.join(", "));
     let invocation = "\nalgorithms! {\n";
     let (before, table) =
         registry.split_once(invocation).ok_or_else(|| changed("`algorithms! {` in registry.rs"))?;

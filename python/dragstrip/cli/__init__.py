@@ -7,7 +7,22 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from dragstrip.cli import catalogue, compare, ending, kernel, report, run, sweep, tools, topics, validate
+from dragstrip.cli import (
+    catalogue,
+    compare,
+    ending,
+    export,
+    inspect,
+    kernel,
+    lab,
+    report,
+    run,
+    sweep,
+    tools,
+    topics,
+    validate,
+)
+from dragstrip.cli.capture import Capturing
 
 app = typer.Typer(
     name="dragstrip",
@@ -21,15 +36,18 @@ app = typer.Typer(
 )
 app.command("list", short_help="List experiments, algorithms, queues, paths, ...")(catalogue.list_)
 app.command()(catalogue.show)
-app.command(short_help="Run an experiment, and grade its claims.")(run.run)
-app.command(short_help="Compare congestion controls on one path.")(compare.compare)
-app.command(short_help="Run many combinations, and map who wins where.")(sweep.sweep)
+app.command(cls=Capturing, short_help="Run an experiment, and grade its claims.")(run.run)
+app.command(cls=Capturing, short_help="Compare congestion controls on one path.")(compare.compare)
+app.command(cls=Capturing, short_help="Run many combinations, and map who wins where.")(sweep.sweep)
 app.command()(report.report)
+app.command(short_help="Say what captures and other programs' files show.")(inspect.inspect)
+app.command(short_help="Write recordings as files of other programs.")(export.export)
 app.command()(tools.doctor)
 app.command(short_help="Play conformance scripts of one TCP endpoint.")(tools.conform)
 app.command("new-algorithm", short_help="Add the skeleton of a congestion control.")(tools.new_algorithm)
 app.command("help", short_help="Explain a topic, such as paths or queues.")(topics.help_)
 app.add_typer(kernel.app, name="kernel")
+app.add_typer(lab.app, name="lab")
 app.add_typer(validate.app, name="validate")
 
 

@@ -7,19 +7,27 @@ from typing import Annotated
 import typer
 
 from dragstrip.cli import completion, words
+from dragstrip.cli.capture import asked
 from dragstrip.cli.execute import check_twice, execute
 from dragstrip.cli.options import (
+    SEED_MAX,
+    CaptureAt,
     Check,
     EngineOption,
     Engines,
     Figures,
     JsonFlag,
+    LabOption,
     Load,
     Out,
     Report,
+    Snaplen,
+    Strict,
     TimeLimit,
+    Width,
     Workers,
 )
+from dragstrip.errors import BadInputError
 
 
 def compare(
@@ -84,7 +92,7 @@ def compare(
         int, typer.Option("--flows", metavar="N", min=1, help="Number of flows of each algorithm.")
     ] = 1,
     both_ways: Annotated[
-        bool, typer.Option("--both-ways", help="Also run as many flows in the other direction.")
+        bool, typer.Option("--both-ways", help="Also run the same flows in the other direction.")
     ] = False,
     stagger: Annotated[
         str | None,
@@ -125,7 +133,7 @@ def compare(
     ] = None,
     ecn: Annotated[
         bool,
-        typer.Option("--ecn", help="Negotiate ECN. Queues that mark: fq_codel, 'codel ecn', 'red ... ecn'."),
+        typer.Option("--ecn", help="Negotiate ECN. Queues that mark: fq_codel, 'codel ecn'."),
     ] = False,
     sysctl: Annotated[
         list[str] | None,
@@ -151,7 +159,10 @@ def compare(
     together: Annotated[
         bool, typer.Option("--together", help="Run all algorithms on the path at once.")
     ] = False,
-    seed: Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Seed of the random numbers.")] = 1,
+    seed: Annotated[
+        int,
+        typer.Option("--seed", metavar="N", min=0, max=SEED_MAX, help="Seed of the random numbers."),
+    ] = 1,
     repeat: Annotated[
         int,
         typer.Option(
@@ -161,12 +172,17 @@ def compare(
     engine: Engines = "sim",
     engine_option: EngineOption = None,
     load: Load = None,
+    strict: Strict = False,
+    lab: LabOption = None,
     time_limit: TimeLimit = None,
     check: Check = False,
+    capture: CaptureAt = None,
+    snaplen: Snaplen = None,
     out: Out = None,
     workers: Workers = None,
     report: Report = True,
     figures: Figures = None,
+    width: Width = None,
     show: Annotated[
         bool, typer.Option("--show", help="Print the comparison as an experiment in TOML; run nothing.")
     ] = False,
@@ -182,8 +198,13 @@ def compare(
     from dragstrip.comparison import compare as describe
     from dragstrip.comparison import reworded
 
-    wanted = words.figures(figures, report)
+    wanted = words.figures(figures, width, report)
     limits = words.time_limit(time_limit)
+    packets = asked(capture, snaplen)
+    if check and packets:
+        raise BadInputError(
+            "--capture", None, "is not for --check, which keeps no recordings", "command line"
+        )
     described = describe(
         algorithms,
         path=path,
@@ -211,7 +232,7 @@ def compare(
         repeat=repeat,
         together=together,
         engine=engine,
-        engine_options=words.engine_options(engine_option or []),
+        engine_options=words.with_strict(words.engine_options(engine_option or [], lab), strict),
         load=load or [],
     )
     if show:
@@ -219,9 +240,11 @@ def compare(
 
         typer.echo(toml.written(described.content()), nl=False)
         return
-    from dragstrip.runner import plan  # after a misspelt option was reported: it loads Arrow
+    from dragstrip.runner import captured, plan  # after a misspelt option was reported: it loads Arrow
+    from dragstrip.spoken import spoken
 
-    planned = reworded(lambda: plan(described))
+    with spoken("expanding the experiment ...", as_json):
+        planned = captured(reworded(lambda: plan(described)), packets)
     if check:
         check_twice(planned, out, workers, limits, as_json)
     else:

@@ -14,6 +14,7 @@ from dragstrip.cli.output import command_line, located, print_json, say
 from dragstrip.errors import BadInputError
 
 if TYPE_CHECKING:
+    from dragstrip.paper import Paper
     from dragstrip.pool import Limits
     from dragstrip.runner import Plan
 
@@ -25,7 +26,7 @@ def execute(
     workers: int | None,
     limits: Limits,
     report: bool,
-    figures: list[str],
+    figures: Paper,
     as_json: bool,
 ) -> None:
     """Runs one experiment: table or JSON, report; exits with 1 if a run failed."""
@@ -140,7 +141,7 @@ def execute_publication(
     workers: int | None,
     limits: Limits,
     report: bool,
-    figures: list[str],
+    figures: Paper,
     write_docs: Path | None,
     as_json: bool,
 ) -> None:

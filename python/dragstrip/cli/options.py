@@ -10,6 +10,7 @@ import typer
 from dragstrip import engines
 from dragstrip.cli import completion
 
+SEED_MAX = 2**53 - 1  # as in experiments
 NAMED = "Name in the catalogue, or a TOML file."
 Experiment = Annotated[
     str, typer.Argument(metavar="EXPERIMENT", help=NAMED, autocompletion=completion.experiments)
@@ -28,7 +29,13 @@ Repeat = Annotated[
 ]
 Seed = Annotated[
     int | None,
-    typer.Option("--seed", metavar="N", min=0, help="Seed of the first repeat, instead of the experiment's."),
+    typer.Option(
+        "--seed",
+        metavar="N",
+        min=0,
+        max=SEED_MAX,
+        help="Seed of the first repeat, instead of the experiment's.",
+    ),
 ]
 Duration = Annotated[
     str | None,
@@ -48,7 +55,7 @@ Load = Annotated[
     typer.Option(
         "--load",
         metavar="FILE.bpf.c",
-        help="A congestion control in C (BPF), loaded into the kernel of engine vm; repeatable.",
+        help="A congestion control in C (BPF), loaded into the kernel of engine vm or netns; repeatable.",
     ),
 ]
 Out = Annotated[
@@ -76,8 +83,40 @@ EngineOption = Annotated[
     list[str] | None,
     typer.Option("--engine-option", metavar="NAME=VALUE", help="Set an option of the engine; repeatable."),
 ]
+Strict = Annotated[
+    bool,
+    typer.Option("--strict", help="In real time: a run that the machine limited has failed (engine netns)."),
+]
+CaptureAt = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--capture",
+        metavar="[HOST|LINK ...]",
+        help="Write packets as pcapng, seen at these, up to the next option; none named: at the flows' hosts "
+        "and bottlenecks.",
+    ),
+]
+Snaplen = Annotated[
+    int | None,
+    typer.Option(
+        "--snaplen", metavar="N", help="Bytes that --capture keeps of each frame.", show_default="96"
+    ),
+]
+LabOption = Annotated[
+    Path | None,
+    typer.Option("--lab", metavar="FILE.toml", help="The lab's hosts, for engine ssh (docs/lab.md)."),
+]
 Report = Annotated[bool, typer.Option("--report/--no-report", help="Write report.html.")]
 Figures = Annotated[
     str | None,
     typer.Option("--figures", metavar="svg,png,pdf,csv", help="Also write the report's figures, for papers."),
+]
+Width = Annotated[
+    str | None,
+    typer.Option(
+        "--width",
+        metavar="LENGTH",
+        help="With --figures: width of each picture, such as 84mm, 3.3in or 240pt.",
+        show_default="each its own",
+    ),
 ]

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from dragstrip.cli import words
-from dragstrip.cli.options import Figures, JsonFlag
+from dragstrip.cli.options import Figures, JsonFlag, Width
 from dragstrip.cli.output import print_json, say
 from dragstrip.errors import BadInputError
 
@@ -16,22 +16,25 @@ from dragstrip.errors import BadInputError
 def report(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Output folder of a run or a sweep.")],
     figures: Figures = None,
+    width: Width = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Write the report of a finished run again.
 
     Example: dragstrip report demo --figures svg,png,pdf,csv
+
+    Example: dragstrip report demo --figures pdf --width 84mm
     """
     from dragstrip import sums
     from dragstrip.recording import read
     from dragstrip.report.load import load
     from dragstrip.runner import write_report
 
-    wanted = words.figures(figures, None)
+    wanted = words.figures(figures, width, None)
     if not folder.is_dir():
         raise BadInputError("FOLDER", str(folder), "the output folder of a run", "command line")
     if (folder / "sweep.json").exists():
-        if wanted:
+        if wanted.endings:
             raise BadInputError(
                 "--figures", figures, "the folder of a run: a sweep's maps are in its page", "command line"
             )

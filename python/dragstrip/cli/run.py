@@ -8,20 +8,26 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dragstrip.cli import words
+from dragstrip.cli.capture import asked
 from dragstrip.cli.completion import experiments
 from dragstrip.cli.execute import check_twice, execute, execute_publication
 from dragstrip.cli.options import (
+    CaptureAt,
     Check,
     Duration,
     EngineOption,
     EnginesOrNone,
     Figures,
     JsonFlag,
+    LabOption,
     Load,
     Out,
     Repeat,
     Seed,
+    Snaplen,
+    Strict,
     TimeLimit,
+    Width,
     Workers,
 )
 from dragstrip.cli.output import say
@@ -48,8 +54,12 @@ def run(
     engine: EnginesOrNone = None,
     engine_option: EngineOption = None,
     load: Load = None,
+    strict: Strict = False,
+    lab: LabOption = None,
     time_limit: TimeLimit = None,
     check: Check = False,
+    capture: CaptureAt = None,
+    snaplen: Snaplen = None,
     write_docs: Annotated[
         Path | None,
         typer.Option(
@@ -63,6 +73,7 @@ def run(
         typer.Option("--report/--no-report", help="Write report.html.", show_default="not of publications"),
     ] = None,
     figures: Figures = None,
+    width: Width = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Run an experiment or a whole publication, and grade its claims.
@@ -71,36 +82,54 @@ def run(
     """
     from dragstrip import catalogue
     from dragstrip.experiment import rebuilt
-    from dragstrip.runner import plan
+    from dragstrip.runner import captured, plan
+    from dragstrip.spoken import spoken
 
-    wanted = words.figures(figures, report)
+    wanted = words.figures(figures, width, report)
     limits = words.time_limit(time_limit)
+    packets = asked(capture, snaplen)
     given = {"repeat": repeat, "seed": seed, "duration": duration, "engine": engine, "load": load}
     changed: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
-    if engine_option:
-        changed["engine_options"] = words.engine_options(engine_option)
+    options = words.engine_options(engine_option or [], lab)
 
     def planned(name: str) -> Plan:
         described, source = catalogue.load(name)
-        if changed:
-            described, replaced = rebuilt(described.content(), changed)
+        own = options or described.engine_options
+        asked = (
+            {**changed, "engine_options": words.with_strict(own, strict)} if options or strict else changed
+        )
+        if asked:
+            described, replaced = rebuilt(described.content(), asked)
             if replaced:
                 say(f"note: {name}: the stack of {', '.join(replaced)} runs as the engine's own", err=True)
-        return plan(described, source)
+        return captured(plan(described, source), packets)
 
-    if write_docs is not None and (experiment != catalogue.EVERYTHING or changed):
+    if write_docs is not None and (experiment != catalogue.EVERYTHING or changed or options or strict):
         expected = "needs `run all` without options that change the experiments, such as --repeat or --engine"
         raise BadInputError("--write-docs", None, expected, "command line")
     members = catalogue.members(experiment)
     if members and check:
         raise BadInputError("--check", None, "is for one experiment, not a whole publication", "command line")
+    if check and packets:
+        raise BadInputError(
+            "--capture", None, "is not for --check, which keeps no recordings", "command line"
+        )
     if members:
         plans = {name: planned(name) for name in members}
         execute_publication(
-            experiment, plans, out, workers, limits, bool(report or wanted), wanted, write_docs, as_json
+            experiment,
+            plans,
+            out,
+            workers,
+            limits,
+            bool(report or wanted.endings),
+            wanted,
+            write_docs,
+            as_json,
         )
         return
-    single = planned(experiment)
+    with spoken("expanding the experiment ...", as_json):
+        single = planned(experiment)
     if check:
         check_twice(single, out, workers, limits, as_json)
         return

@@ -7,8 +7,11 @@ from typing import Annotated
 
 import typer
 
+from dragstrip.cli import words
+from dragstrip.cli.capture import asked
 from dragstrip.cli.ending import INTERRUPTED
 from dragstrip.cli.options import (
+    CaptureAt,
     Duration,
     EngineOrNone,
     ExperimentOrNone,
@@ -16,6 +19,8 @@ from dragstrip.cli.options import (
     Repeat,
     Report,
     Seed,
+    Snaplen,
+    Strict,
     Workers,
 )
 from dragstrip.cli.output import command_line, confirm, print_json, say
@@ -52,6 +57,7 @@ def sweep(
         ),
     ] = None,
     engine: EngineOrNone = None,
+    strict: Strict = False,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -62,35 +68,42 @@ def sweep(
     on: Annotated[
         str | None,
         typer.Option(
-            "--on", metavar="ADDRESS", help="Run on a Dask cluster: dask://HOST:PORT or tls://HOST:PORT."
+            "--on", metavar="ADDRESS", help="Run on a Dask cluster: dask://HOST:PORT or dask+tls://HOST:PORT."
         ),
     ] = None,
     shard: Annotated[
-        str | None, typer.Option("--shard", metavar="k/N", help="Make part k of N only, for job arrays.")
+        str | None, typer.Option("--shard", metavar="k/N", help="Run only part k of N, for job arrays.")
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Estimate time and disk; run nothing.")] = False,
     time_limit: Annotated[
         str, typer.Option("--time-limit", metavar="TIME", help="Stop a run after so long in real time.")
     ] = "600s",
     memory_limit: Annotated[
-        str, typer.Option("--memory-limit", metavar="SIZE", help="Limit of a worker process's address space.")
+        str,
+        typer.Option(
+            "--memory-limit",
+            metavar="SIZE",
+            help="Most memory (address space) of a worker process.",
+        ),
     ] = "4gb",
     keep_recordings: Annotated[
         bool, typer.Option("--keep-recordings", help="Also keep every run's recording, in recordings/.")
     ] = False,
+    capture: CaptureAt = None,
+    snaplen: Snaplen = None,
     retry_failed: Annotated[
-        bool, typer.Option("--retry-failed", help="Make runs again that failed or met a limit.")
+        bool, typer.Option("--retry-failed", help="Run again what failed or met a limit.")
     ] = False,
     replace: Annotated[
         bool,
         typer.Option(
             "--replace",
-            help="Use the folder although it holds another sweep; that one's runs stay in the store.",
+            help="Use the folder even if it holds another sweep, whose runs stay in the store.",
         ),
     ] = False,
     replay: Annotated[
         str | None,
-        typer.Option("--replay", metavar="KEY", help="Make one run again, and keep its recording."),
+        typer.Option("--replay", metavar="KEY", help="Repeat one run, and keep its recording."),
     ] = None,
     from_: Annotated[
         Path | None, typer.Option("--from", metavar="FOLDER", help="With --replay: the sweep's folder.")
@@ -123,7 +136,9 @@ def sweep(
         sample=sample,
         against=against,
         engine=engine,
+        engine_options=words.with_strict({}, strict),
     )
+    packets = command.checked(asked(capture, snaplen), described, keep_recordings)
     folder = out if out is not None else Path("runs") / f"sweep-{described.name.replace('/', '-')}"
     options = command.Options(
         workers=workers,
@@ -131,6 +146,7 @@ def sweep(
         shard=command.parse_shard(shard),
         limits=limits,
         keep_recordings=keep_recordings,
+        capture=packets,
         retry_failed=retry_failed,
         report=report,
         command=command_line(),

@@ -19,7 +19,7 @@ def doctor(as_json: JsonFlag = False) -> None:
     """
     from dragstrip.doctor import examine
 
-    findings = examine()
+    findings = examine(lambda what: say(what, err=True))
     if as_json:
         print_json({"healthy": all(finding["ok"] for finding in findings), "findings": findings})
     else:

@@ -90,15 +90,16 @@ In Python: dragstrip.load("map") is a table of all figures.""",
         "docs/sweeps.md",
     ),
     "engines": (
-        "Engines: the simulator, and a real Linux kernel",
-        """sim, the default, simulates; vm boots a stock Linux kernel in virtual time. Neither needs root:
+        "Engines: the simulator, and real Linux kernels",
+        """sim, the default, simulates. vm boots a stock Linux kernel in virtual time, netns uses this
+machine's own in real time. None of them needs root:
 
   dragstrip kernel fetch
   dragstrip compare --engine vm --path LTE --duration 10s cubic bbr
   dragstrip compare --engine sim,vm --path LTE --duration 10s cubic bbr
 
 The last one runs both and says how far apart they are. `dragstrip doctor` says what is missing.""",
-        "docs/vm.md, docs/fidelity.md",
+        "docs/vm.md, docs/netns.md, docs/fidelity.md",
     ),
     "results": (
         "Results: the output folder, JSON, figures, DataFrames",
@@ -106,6 +107,7 @@ The last one runs both and says how far apart they are. `dragstrip doctor` says 
 
   dragstrip compare --path LTE --json cubic bbr | jq '.runs[].flows[] | {cc, goodput_bps}'
   dragstrip report OUT --figures svg,png,pdf,csv
+  dragstrip report OUT --figures pdf --width 84mm      as wide as a column of the paper
 
 In Python: dragstrip.load("OUT") is a table with a row per flow and run;
 dragstrip.load("OUT", "samples") is one of the recordings' tables.

@@ -14,7 +14,7 @@ from typer.core import TyperGroup
 
 from dragstrip.cli import words
 from dragstrip.cli.execute import kept
-from dragstrip.cli.options import Duration, JsonFlag, Load, TimeLimit, Workers
+from dragstrip.cli.options import Duration, JsonFlag, Load, Strict, TimeLimit, Workers
 from dragstrip.cli.output import print_json, say
 from dragstrip.errors import BadInputError
 
@@ -86,6 +86,24 @@ Repeat = Annotated[
         help="Number of seeds; the kernel runs one more. Default: 10 with random loss or jitter, else 1.",
     ),
 ]
+Reference = Annotated[
+    str | None,
+    typer.Option(
+        "--engine",
+        metavar="ENGINE",
+        help="The engine whose runs the others are compared with: vm or netns.",
+        show_default="vm",
+    ),
+]
+Against = Annotated[
+    str | None,
+    typer.Option(
+        "--against",
+        metavar="ENGINES",
+        help="The engines that are compared with it: sim, vm or vm,sim.",
+        show_default="sim",
+    ),
+]
 Nominal = Annotated[
     bool, typer.Option("--nominal", help="Take the path as configured, not with the delay that pings show.")
 ]
@@ -101,6 +119,9 @@ def compare(
     repeat: Repeat = None,
     duration: Duration = None,
     load: Load = None,
+    engine: Reference = None,
+    against: Against = None,
+    strict: Strict = False,
     nominal: Nominal = False,
     held_out: Annotated[
         bool,
@@ -133,6 +154,8 @@ def compare(
     Example: dragstrip validate --only 10m-40ms
 
     Example: dragstrip validate bu-cs655-2022 --out agreement
+
+    Example: dragstrip validate validation/netns/alone.toml --engine netns --against vm,sim
     """
     from dragstrip.files import expect_file, expect_folder
 
@@ -140,12 +163,23 @@ def compare(
         expect_folder("--out", out)
     if write_docs is not None:
         expect_file("--write-docs", write_docs)
-    _refuse_misplaced(experiments, grid, recordings, set_, repeat, duration, load, time_limit)
+    of_runs = {"--engine": engine, "--against": against, "--strict": strict}
+    _refuse_misplaced(experiments, grid, recordings, set_, repeat, duration, load, time_limit, **of_runs)
     limits = words.time_limit(time_limit)
     if experiments:
-        from dragstrip.side_by_side import Chosen
+        from dragstrip.side_by_side import MODEL, REFERENCE, Chosen
 
-        chosen = Chosen(experiments, only, set_ or [], repeat, duration, load or [])
+        chosen = Chosen(
+            experiments,
+            only,
+            set_ or [],
+            repeat,
+            duration,
+            load or [],
+            engine or REFERENCE,
+            tuple((against or MODEL).split(",")),
+            strict,
+        )
         _experiments(chosen, nominal, out, write_docs, workers, limits, as_json)
         return
     from dragstrip.validation import command, console
@@ -201,7 +235,7 @@ def explain(
     found = side.run(
         side.plans(chosen), None, workers, typed, nominal=nominal, spread=False, quiet=False, limits=limits
     )
-    command.explain_one(found, case)
+    command.explain_one(found[side.MODEL], case)
 
 
 @app.command(short_help="Record cells of the grid on a kernel.")
@@ -295,11 +329,12 @@ def _refuse_misplaced(
     duration: str | None,
     load: list[str] | None,
     time_limit: str | None,
+    **others: object,
 ) -> None:
     """Raises `BadInputError` for an option of a grid with experiments, or of experiments without one."""
     of_grid = {"--grid": grid, "--recordings": recordings}
-    of_runs = {"--set": set_, "--repeat": repeat, "--duration": duration, "--load": load}
-    of_runs["--time-limit"] = time_limit
+    of_runs: dict[str, object] = {"--set": set_, "--repeat": repeat, "--duration": duration}
+    of_runs |= {"--load": load, "--time-limit": time_limit, **others}
     for name, value in (of_grid if experiments else of_runs).items():
         if value:
             wanted = (
@@ -321,7 +356,7 @@ def _experiments(
 ) -> None:
     """Runs experiments on both engines and reports how well they agree."""
     from dragstrip import side_by_side as side
-    from dragstrip.validation import console, page
+    from dragstrip.validation import console, page, real_time
     from dragstrip.validation.validate import document
 
     typed = shlex.join(["dragstrip", *sys.argv[1:]])
@@ -336,14 +371,20 @@ def _experiments(
             spread=write_docs is not None,
             quiet=as_json,
             limits=limits,
+            beside=chosen.against[1:],
         )
+    first, *others = found.values()
     if as_json:
-        print_json(document(found))
+        beside = {engine: document(one) for engine, one in list(found.items())[1:]}
+        print_json({**document(first), "beside": beside} if beside else document(first))
+    elif side.in_real_time(chosen):
+        console.show_lines(real_time.told(found, chosen.engine))
     else:
-        console.show(found)
+        for one in (first, *others):
+            console.show(one)
     if out is not None:
-        say(f"Page: {page.write(found, side.grid(chosen, found), out)}", err=as_json)
+        say(f"Page: {page.write(first, side.grid(chosen, first), out)}", err=as_json)
     if write_docs is not None:
         side.write_docs(found, chosen, plans, typed, write_docs)
-    if not found.cases:
+    if not first.cases:
         raise typer.Exit(1)

@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING
 from dragstrip.errors import BadInputError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from dragstrip.paper import Paper
     from dragstrip.pool import Limits
 
 
-def figures(text: str | None, report: bool | None) -> list[str]:
-    """The endings in `svg,png,pdf`, each once."""
-    from dragstrip.runner import check_figures
+def figures(text: str | None, width: str | None, report: bool | None) -> Paper:
+    """The figures for papers that `--figures` and `--width` ask for."""
+    from dragstrip.paper import paper
 
-    if text is None:
-        return []
-    if report is False:
+    if text is not None and report is False:
         raise BadInputError("--figures", None, "needs the report: leave out --no-report", "command line")
-    endings = list(dict.fromkeys(part.strip().lower() for part in text.split(",")))
-    check_figures(endings)
-    return endings
+    endings = [] if text is None else [part.strip().lower() for part in text.split(",")]
+    return paper(endings, width)
 
 
 def settings(pairs: list[str]) -> dict[str, str]:
@@ -28,14 +28,19 @@ def settings(pairs: list[str]) -> dict[str, str]:
     return dict(named("--sysctl", pair, "KEY=VALUE, such as net.ipv4.tcp_sack=0") for pair in pairs)
 
 
-def engine_options(pairs: list[str]) -> dict[str, str | list[str]]:
-    """Name → value, or values where it is given several times."""
+def engine_options(pairs: list[str], lab: Path | None = None) -> dict[str, str | list[str]]:
+    """Name → value, or values where it is given several times; `lab` is an option with a name of its own."""
     options: dict[str, str | list[str]] = {}
     for pair in pairs:
         name, value = named("--engine-option", pair, "NAME=VALUE, such as kernel=6.1.0-56-amd64")
         known = options.get(name, [])
         options[name] = [*([known] if isinstance(known, str) else known), value] if known else value
-    return options
+    return options if lab is None else {**options, "lab": str(lab)}
+
+
+def with_strict(options: dict[str, str | list[str]], strict: bool) -> dict[str, str | list[str]]:
+    """Engine options, with what `--strict` says."""
+    return {**options, "strict": "yes"} if strict else options
 
 
 def time_limit(text: str | None) -> Limits:

@@ -55,8 +55,8 @@ def die_with_parent(parent: int) -> None:
         sys.exit(1)
 
 
-def _advanced(answers: IO[str], now_ns: int) -> None:
-    _say(answers, {"now_ns": now_ns})
+def _advanced(answers: IO[str], now_ns: int, arrived_bytes: int = 0) -> None:
+    _say(answers, {"now_ns": now_ns, "arrived_bytes": arrived_bytes})
 
 
 def _say(answers: IO[str], content: dict[str, Any]) -> None:

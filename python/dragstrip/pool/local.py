@@ -80,7 +80,7 @@ class Local:
         limits: Limits,
         *,
         ahead: bool = True,
-        advanced: Callable[[int, int], object] | None = None,
+        advanced: Callable[[int, int, int], object] | None = None,
     ) -> None:
         self.limits = limits
         self.count = workers
@@ -153,9 +153,9 @@ class Local:
         if not slot.orders:
             raise BadInputError("", None, "comes though nothing was asked", "a worker's answer")
         if "now_ns" in answer:
-            expect(answer, {"now_ns": COUNT}, "a worker's answer")
+            expect(answer, {"now_ns": COUNT, "arrived_bytes": COUNT}, "a worker's answer")
             if self.advanced is not None:
-                self.advanced(slot.orders[0].number, answer["now_ns"])
+                self.advanced(slot.orders[0].number, answer["now_ns"], answer["arrived_bytes"])
             return []
         slot.since = time.monotonic()
         order = slot.orders.popleft()

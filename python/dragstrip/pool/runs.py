@@ -11,11 +11,12 @@ import os
 import queue
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from dragstrip.engines.contract import Progress
 from dragstrip.engines.registry import DEFAULT, named
 from dragstrip.errors import BadInputError, DragstripError, FaultError, Raw
 from dragstrip.outside import one_line
@@ -41,6 +42,8 @@ class Task:
     """The engine's."""
     recalled: bool = False
     """The recording of an earlier run will do."""
+    capture: Mapping[str, Any] | None = None
+    """A `Capture`, as a table."""
 
     def order(self, number: int, here: bool) -> Order:
         """The same for a worker, `here` in this process or in one of its own."""
@@ -54,6 +57,7 @@ class Task:
             self.recalled,
             watched=True,
             scenario=self.scenario if here else None,
+            capture=self.capture,
         )
 
 
@@ -96,8 +100,8 @@ class Watcher:
     def started(self, index: int) -> None:
         """The task with this index has begun."""
 
-    def advanced(self, index: int, now_ns: int) -> None:
-        """It has come to this simulated time."""
+    def advanced(self, index: int, now_ns: int, arrived_bytes: int = 0) -> None:
+        """It has come to this time of its own; in real time so many bytes of frames have arrived."""
 
     def finished(self, index: int, outcome: Outcome) -> None:
         """It has ended."""
@@ -188,7 +192,7 @@ class _Stopped(BaseException):
     """Ends a run on a thread."""
 
 
-def _whatever_happens(order: Order, advanced: Callable[[int], object]) -> Answer:
+def _whatever_happens(order: Order, advanced: Progress) -> Answer:
     try:
         return perform(order, advanced)
     except _Stopped:
@@ -210,7 +214,7 @@ def _in_threads(orders: Sequence[Order], workers: int, watcher: Watcher) -> list
             while not stop.is_set():
                 order = waiting.get_nowait()
 
-                def advanced(now_ns: int, number: int = order.number) -> None:
+                def advanced(now_ns: int, _: int = 0, /, number: int = order.number) -> None:
                     if stop.is_set():
                         raise _Stopped
                     messages.put((number, now_ns))

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from dragstrip.engines.contract import Json
+from dragstrip.engines.contract import Json, Progress
 from dragstrip.engines.registry import DEFAULT, named
 from dragstrip.errors import BadInputError, DragstripError, FaultError, of_system
 from dragstrip.files import NotWrittenError
 from dragstrip.outside import one_line
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from dragstrip.engines.contract import Engine
+    from dragstrip.recording import Recording
 
 OK, FAILED, MEMORY_LIMIT, TIME_LIMIT = "ok", "failed", "memory limit", "time limit"
 """How a run ends: `status` of its answer."""
@@ -51,6 +57,8 @@ class Order:
     """Its progress is reported."""
     scenario: Json | None = None
     """Instead of its text, for a run in this process."""
+    capture: Mapping[str, Any] | None = None
+    """A `Capture`, written beside the recording."""
 
     def line(self) -> str:
         """The order on its way to a process."""
@@ -63,6 +71,7 @@ class Order:
             "recalled": self.recalled,
             "build": self.build,
             "watched": self.watched,
+            "capture": self.capture,
         }
         return f"{json.dumps(head)}\t{self.text}\n"
 
@@ -80,7 +89,7 @@ class RebuiltError(DragstripError):
         super().__init__(f"engine {engine}: another build than at the beginning (another kernel is in use?)")
 
 
-def perform(order: Order, progress: Callable[[int], object] | None = None) -> Answer:
+def perform(order: Order, progress: Progress | None = None) -> Answer:
     """Makes a run; gives its answer, whatever happens but a crash or an interrupt."""
     wall, cpu = time.monotonic(), time.process_time()
     try:
@@ -116,30 +125,50 @@ def perform(order: Order, progress: Callable[[int], object] | None = None) -> An
     return made
 
 
-def run(order: Order, progress: Callable[[int], object] | None) -> Answer:
+def run(order: Order, progress: Progress | None) -> Answer:
     """Makes a run; what goes wrong is raised."""
-    from pathlib import Path
-
     from dragstrip.engines.recall import recall
 
     engine = named(order.engine)
     notes: list[str] = []
     scenario = json.loads(order.text) if order.scenario is None else order.scenario
     _expect_build(order)
+    if order.capture is not None:
+        return _captured(order, engine, scenario, progress)
     if order.recalled:
         recording = recall(engine, scenario, order.options, progress, notes.append)
     else:
         recording = engine.run(scenario, order.options, progress)
     notes += engine.notes(recording)
+    return _concluded(order, recording, notes)
+
+
+def _captured(order: Order, engine: Engine, scenario: Json, progress: Progress | None) -> Answer:
+    """Makes a run whose packets are written beside its recording, and land with it."""
+    from pathlib import Path
+
+    from dragstrip.engines.contract import Capture
+    from dragstrip.files import aside
+
+    capture = Capture(**(order.capture or {}))
+    with aside(Path(order.folder)) as beside:
+        made = beside / "captures"
+        made.mkdir()
+        recording = engine.run_captured(scenario, order.options, capture, made, progress)
+        return _concluded(order, recording, engine.notes(recording), made)
+
+
+def _concluded(order: Order, recording: Recording, notes: list[str], captures: Path | None = None) -> Answer:
+    """Writes and measures what was run."""
     _expect_build(order)  # it may have changed while the run was being started
+    from pathlib import Path
+
     from dragstrip.measures import summarise
     from dragstrip.recording import write
 
     recording.provenance.update(order.provenance)
-    limits = recording.provenance.get("verified", {}).get("limits", ())
-    notes += [f"warning: {scenario['name']}: the machine limited this run: {limit}" for limit in limits]
     if order.folder:
-        write(recording, Path(order.folder))
+        write(recording, Path(order.folder), captures)
     return {
         "status": OK,
         "summary": summarise(recording),

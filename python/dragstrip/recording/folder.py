@@ -21,10 +21,15 @@ from dragstrip.recording.definition import FORMAT, SCHEMA
 from dragstrip.recording.tables import TABLES, Recording, empty_column, empty_table
 
 SCENARIO, PROVENANCE = "scenario.json", "provenance.json"
+CAPTURES = "captures"
+"""The folder of a run's packets, if they were captured."""
 
 
-def write(recording: Recording, folder: Path) -> None:
-    """Writes a recording in the present format, so that `folder` is there whole or not at all."""
+def write(recording: Recording, folder: Path, captures: Path | None = None) -> None:
+    """Writes a recording in the present format, so that `folder` is there whole or not at all.
+
+    `captures` is a folder of files on the same disk, which moves into it.
+    """
     # The folder appears whole: its files need not.
     with replacing(folder) if folder.exists() else appearing(folder) as draft:
         for name in TABLES:
@@ -37,6 +42,8 @@ def write(recording: Recording, folder: Path) -> None:
             text = json_text(content)
             (draft / name).write_text(text, encoding="utf-8", errors="backslashreplace")
         sums.write(draft, [file.name for file in draft.iterdir()])
+        if captures is not None:
+            captures.rename(draft / CAPTURES)
 
 
 def read(folder: Path) -> Recording:

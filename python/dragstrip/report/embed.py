@@ -196,7 +196,7 @@ def table(figure: Figure) -> Table:
         case Distribution() as content:
             heads = ["Share of samples at or below", *(line.label for line in content.lines)]
             rows = [
-                [f"{level:.0%}", *(_digits(_quantile(line.curve, level)) for line in content.lines)]
+                [f"{level * 100:.0f} %", *(_digits(_quantile(line.curve, level)) for line in content.lines)]
                 for level in QUANTILES
             ]
             return _table(heads, rows, f"In {content.x.unit}.")

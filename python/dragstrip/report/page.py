@@ -69,6 +69,7 @@ class Section:
     path_wide: Markup
     path_tall: Markup
     links: Table
+    checked: Table | None
     comparison: Table
     pings: Table | None
     pictures: Mapping[str, list[Drawn]]

@@ -7,11 +7,25 @@ from collections.abc import Sequence
 from pathlib import Path
 from xml.sax.saxutils import escape, quoteattr
 
+from dragstrip.paper import Paper
 from dragstrip.report import pdf, vega
 from dragstrip.report.figure import Figure
 
 # Pixels per SVG unit: 2.5 gives about 240 dpi at the size at which a figure is printed.
 PNG_SCALE = 2.5
+# Where a width is asked for, text of 11 points is printed in 8, as a paper's captions are.
+PRINTED = 8 / 11
+PNG_DPI = 300
+# The smallest text of a figure, and the size below which it is hard to read in print.
+SMALLEST_TEXT = 11
+LEGIBLE_PT = 6.0
+# Points beside a plot (axis, padding) to begin with, of a plot at least, and drawings per legend.
+BESIDE = 50
+PLOT_MIN = 70
+TRIES = 4
+# Columns of the figure over time, and the points that each needs.
+COLUMNS_MAX = 5
+COLUMN_MIN_PT = 110
 # Named, so that a newer vl-convert draws the same picture.
 VEGA_LITE = "5.20"
 _ATTRIBUTE = re.compile(r'="[^"]*"')
@@ -20,15 +34,70 @@ _ROLES = re.compile(r' (?:role|aria-[a-z]+|pointer-events)="[^"]*"')
 _CLASSES = re.compile(r' class="(?!background)[^"]*"')
 _IDS = re.compile(r'(id="|url\(#)([A-Za-z]+)(\d+)')
 _SIZE = re.compile(r'<svg[^>]* width="([\d.]+)" height="([\d.]+)"')
+_POINTS = re.compile(r'="([\d.]+)pt"')
 TITLE_HEIGHT = 20
 _EMPTY = re.compile(r'<path class="background" d="M0,0h0v0h0Z"/>')
 
 
-def svg(figure: Figure, prefix: str = "") -> str:
-    """The figure as SVG: the same bytes for the same figure, whatever was rendered before."""
+def svg(figure: Figure, prefix: str = "", width_pt: float | None = None) -> str:
+    """The figure as SVG, `width_pt` points wide: the same bytes, whatever was rendered before."""
+    if width_pt is None:
+        return _drawn(figure, vega.Sheet(), prefix)
+    return centred(_fitted(figure, width_pt / PRINTED, prefix), width_pt)
+
+
+def _drawn(figure: Figure, sheet: vega.Sheet, prefix: str) -> str:
     import vl_convert  # Deno's engine, 60 MB: only where a picture is asked for.
 
-    return tidy(vl_convert.vegalite_to_svg(vega.spec(figure), vl_version=VEGA_LITE), figure, prefix)
+    return tidy(vl_convert.vegalite_to_svg(vega.spec(figure, sheet), vl_version=VEGA_LITE), figure, prefix)
+
+
+def _fitted(figure: Figure, width: float, prefix: str) -> str:
+    """The figure with axes and legend in `width`; the narrowest that could be drawn if none fits.
+
+    What stands beside the plot is known once it is drawn: what is too much or too little is taken from the
+    plot or given to it. A legend that is wider than that gets fewer columns.
+    """
+    narrowest = ""
+    for columns in range(vega.Sheet().columns, 0, -1):
+        plot = width - BESIDE
+        for _ in range(TRIES):
+            picture = _drawn(figure, vega.Sheet(plot, columns), prefix)
+            excess = _size(picture)[0] - width
+            if abs(excess) <= 1:
+                return picture
+            if not narrowest or _size(picture)[0] < _size(narrowest)[0]:
+                narrowest = picture
+            plot = max(PLOT_MIN, plot - excess)
+        if _size(narrowest)[0] < width:
+            break
+    return narrowest
+
+
+def centred(picture: str, width_pt: float) -> str:
+    """The picture on a sheet of that width, as large as figures are printed, or smaller if it is too wide."""
+    width, height = _size(picture)
+    scale = min(PRINTED, width_pt / width)
+    room = width_pt / scale
+    head, body = picture.split(">", 1)
+    for name, value in (
+        ("viewBox", f"{_short((width - room) / 2)} 0 {_short(room)} {_short(height)}"),
+        ("width", f"{_short(width_pt)}pt"),
+        ("height", f"{_short(height * scale)}pt"),
+    ):
+        head = re.sub(rf' {name}="[^"]*"', f' {name}="{value}"', head, count=1)
+    return f"{head}>{body}"
+
+
+def legible(picture: str, width_pt: float) -> bool:
+    """Whether its smallest text is large enough to read at that width."""
+    return SMALLEST_TEXT * min(PRINTED, width_pt / _size(picture)[0]) >= LEGIBLE_PT
+
+
+def _size(picture: str) -> tuple[float, float]:
+    """Width and height of an SVG that has them in points."""
+    width, height = _SIZE.findall(picture)[0]
+    return float(width), float(height)
 
 
 def tidy(text: str, figure: Figure, prefix: str = "") -> str:
@@ -40,7 +109,9 @@ def tidy(text: str, figure: Figure, prefix: str = "") -> str:
     text = _ROLES.sub("", text)
     text = _CLASSES.sub("", text)
     text = _EMPTY.sub("", text)
-    text = _ATTRIBUTE.sub(lambda match: _NUMBER.sub(_short, match.group()), text)
+    text = _ATTRIBUTE.sub(
+        lambda match: _NUMBER.sub(lambda number: _short(float(number.group())), match.group()), text
+    )
     seen: dict[str, int] = {}
 
     def renumber(match: re.Match[str]) -> str:
@@ -54,22 +125,25 @@ def tidy(text: str, figure: Figure, prefix: str = "") -> str:
     return f'{head} role="img" aria-label={label}>{words}{body}'
 
 
-def _short(number: re.Match[str]) -> str:
-    text = f"{float(number.group()):.2f}".rstrip("0").rstrip(".")
+def _short(number: float) -> str:
+    text = f"{number:.2f}".rstrip("0").rstrip(".")
     return "0" if text == "-0" else text
 
 
-def export(folder: Path, name: str, picture: str, endings: Sequence[str]) -> None:
+def export(folder: Path, name: str, picture: str, paper: Paper) -> None:
     """Writes `name` into `folder`: as SVG, as PNG (on white) or as PDF."""
     import vl_convert
 
-    for ending in endings:
+    # To the converters a number is a point, and `pt` four thirds of one.
+    points = _POINTS.sub(r'="\1"', picture, count=2)
+    scale = PNG_SCALE if paper.width_pt is None else PNG_DPI / 72
+    for ending in paper.pictures:
         if ending == "svg":
             content = picture.encode()
         elif ending == "png":
-            content = vl_convert.svg_to_png(on_white(picture), scale=PNG_SCALE)
+            content = vl_convert.svg_to_png(on_white(points), scale=scale, ppi=72)
         else:
-            content = pdf.ordered(vl_convert.svg_to_pdf(picture))
+            content = pdf.ordered(vl_convert.svg_to_pdf(points))
         (folder / f"{name}.{ending}").write_bytes(content)
 
 
@@ -79,9 +153,20 @@ def on_white(picture: str) -> str:
     return f'{head}><rect width="100%" height="100%" fill="#ffffff"/>{body}'
 
 
+def timeline(figures: Sequence[Figure], prefix: str, width_pt: float | None) -> str:
+    """The figures over time as one picture, as many in a row as there is room for."""
+    across = min(COLUMNS_MAX, len(figures))
+    if width_pt is None:
+        return side_by_side([(svg(each, prefix), each.title, each.colour) for each in figures], across)
+    across = max(1, min(across, int(width_pt / COLUMN_MIN_PT)))
+    column = width_pt / PRINTED / across
+    drawn = [(_fitted(each, column, prefix), each.title, each.colour) for each in figures]
+    return centred(side_by_side(drawn, across), width_pt)
+
+
 def side_by_side(pictures: list[tuple[str, str, str]], across: int) -> str:
     """One SVG of several: each with its title in its colour, at most `across` in a row."""
-    sizes = [tuple(map(float, _SIZE.findall(svg)[0])) for svg, _, _ in pictures]
+    sizes = [_size(svg) for svg, _, _ in pictures]
     wide, high = max(size[0] for size in sizes), max(size[1] for size in sizes) + TITLE_HEIGHT
     parts = []
     for number, (svg, title, colour) in enumerate(pictures):

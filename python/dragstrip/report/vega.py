@@ -7,7 +7,9 @@ finished specifications against Vega-Lite's schema instead.
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeAlias, assert_never
 
 from dragstrip.report.colours import GRID, INK, MUTED
@@ -32,11 +34,36 @@ SCHEMA = "https://vega.github.io/schema/vega-lite/v5.20.1.json"
 FONT = "Helvetica, Arial, Liberation Sans, sans-serif"
 WIDTH, HEIGHT = 340, 220
 BAR_WIDTH, BAR_STEP = 220, 24
+# Of an axis title of 12 points, on average.
+LETTER_WIDTH = 6.2
+PIE_RADIUS = 90
 # A thinner slice has no room for its figure.
 SLICE_MIN = 0.04
 
 Spec: TypeAlias = dict[str, Any]
 Rows: TypeAlias = list[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """A plot's width in points (None: each kind of figure has its own), and the most columns of a legend."""
+
+    plot: float | None = None
+    columns: int = 5
+
+    def width(self, usual: float) -> float:
+        """A plot's, where it is `usual` without a sheet."""
+        return usual if self.plot is None else self.plot
+
+    def height(self, usual: float) -> float:
+        """A plot narrower than usual is as much lower, down to a half."""
+        return usual * min(1.0, max(0.5, self.width(WIDTH) / WIDTH))
+
+    def title(self, text: str, usual: float = WIDTH) -> str | list[str]:
+        """An axis title in as many lines as it needs beside the plot."""
+        lines = textwrap.wrap(text, max(10, int(self.width(usual) / LETTER_WIDTH)))
+        return text if self.plot is None or len(lines) < 2 else lines
+
 
 LOOK: Spec = {
     "background": "transparent",
@@ -67,27 +94,27 @@ LOOK: Spec = {
 }
 
 
-def spec(figure: Figure) -> Spec:
+def spec(figure: Figure, sheet: Sheet = Sheet()) -> Spec:
     """A complete specification of the figure, without its words."""
     match figure.content:
         case Distribution() as content:
-            drawn = _distribution(content)
+            drawn = _distribution(content, sheet)
         case Bars() as content:
-            drawn = _bars(content)
+            drawn = _bars(content, sheet)
         case Shares() as content:
-            drawn = _shares(content)
+            drawn = _shares(content, sheet)
         case Pie() as content:
-            drawn = _pie(content)
+            drawn = _pie(content, sheet)
         case Scatter() as content:
-            drawn = _scatter(content)
+            drawn = _scatter(content, sheet)
         case TimeLines() as content:
-            drawn = _time_lines(content)
+            drawn = _time_lines(content, sheet)
         case unknown:
             assert_never(unknown)
     return {"$schema": SCHEMA, "config": LOOK, **drawn}
 
 
-def _distribution(content: Distribution) -> Spec:
+def _distribution(content: Distribution, sheet: Sheet) -> Spec:
     labels = [f"{line.label}  {line.note}" for line in content.lines]
     data: Rows = [
         {"x": round(x, 5), "y": round(y, 5), "who": label}
@@ -106,19 +133,22 @@ def _distribution(content: Distribution) -> Spec:
                 "field": "x",
                 "type": "quantitative",
                 "scale": scale,
-                "axis": {"title": content.x.title, "tickCount": 6},
+                "axis": {"title": sheet.title(content.x.title), "tickCount": 6},
             },
             "y": _linear("y", 0, 1, share),
             "color": _nominal(
-                "who", labels, [line.colour for line in content.lines], _legend(len(labels), 2, "median")
+                "who",
+                labels,
+                [line.colour for line in content.lines],
+                _legend(len(labels), min(2, sheet.columns), "median"),
             ),
             "strokeDash": _nominal("who", labels, [list(line.dash) for line in content.lines]),
             # Where curves coincide, the lower ones show beside the upper.
             "strokeWidth": _nominal("who", labels, widths(len(labels))),
         },
     }
-    layers = [*(_upright_rule(content.rule, scale) if content.rule else []), lines]
-    return {"layer": layers, "width": WIDTH, "height": HEIGHT}
+    layers = [*(_upright_rule(content.rule, scale, sheet) if content.rule else []), lines]
+    return {"layer": layers, **_size(sheet)}
 
 
 def widths(curves: int) -> list[float]:
@@ -126,7 +156,11 @@ def widths(curves: int) -> list[float]:
     return [min(3.6, 1.8 + 0.45 * above) for above in reversed(range(curves))]
 
 
-def _upright_rule(rule: Rule, scale: Spec) -> list[Spec]:
+def _size(sheet: Sheet) -> Spec:
+    return {"width": sheet.width(WIDTH), "height": sheet.height(HEIGHT)}
+
+
+def _upright_rule(rule: Rule, scale: Spec, sheet: Sheet) -> list[Spec]:
     """A dashed line with its name along it."""
     x = {"field": "x", "type": "quantitative", "scale": scale}
     data = _rows([{"x": rule.at, "text": rule.text}])
@@ -136,12 +170,16 @@ def _upright_rule(rule: Rule, scale: Spec) -> list[Spec]:
         {
             "data": data,
             "mark": words,
-            "encoding": {"x": x, "y": {"value": HEIGHT / 2}, "text": {"field": "text", "type": "nominal"}},
+            "encoding": {
+                "x": x,
+                "y": {"value": sheet.height(HEIGHT) / 2},
+                "text": {"field": "text", "type": "nominal"},
+            },
         },
     ]
 
 
-def _bars(content: Bars) -> Spec:
+def _bars(content: Bars, sheet: Sheet) -> Spec:
     data: Rows = [
         {
             "who": bar.who,
@@ -154,7 +192,7 @@ def _bars(content: Bars) -> Spec:
     ]
     who = [bar.who for bar in content.bars]
     colours = _nominal("who", who, [bar.colour for bar in content.bars])
-    title = {"title": content.axis.title, "tickCount": 4}
+    title = {"title": sheet.title(content.axis.title, BAR_WIDTH), "tickCount": 4}
     if content.interval:
         layers: list[Spec] = [
             {
@@ -189,11 +227,11 @@ def _bars(content: Bars) -> Spec:
     }
     names = {"title": None, "labelFontSize": 12, "labelColor": INK, "ticks": False, "domain": False}
     y = {"field": "who", "type": "nominal", "scale": {"domain": who}, "axis": names}
-    size = {"width": BAR_WIDTH, "height": {"step": BAR_STEP}}
+    size = {"width": sheet.width(BAR_WIDTH), "height": {"step": BAR_STEP}}
     return {"data": _rows(data), "encoding": {"y": y}, "layer": [*layers, beside], **size}
 
 
-def _shares(content: Shares) -> Spec:
+def _shares(content: Shares, sheet: Sheet) -> Spec:
     """Stepped areas, as bars would show seams."""
     last = content.tops.shape[1] - 1
     data: Rows = [
@@ -209,8 +247,7 @@ def _shares(content: Shares) -> Spec:
     axis = {"title": content.y.title, "format": ".0%", "values": [0, 0.25, 0.5, 0.75, 1]}
     names = [part.label for part in content.parts]
     return {
-        "width": WIDTH,
-        "height": HEIGHT,
+        **_size(sheet),
         "data": _rows(data),
         "mark": {"type": "area", "interpolate": "step-after", "clip": True},
         "encoding": {
@@ -219,7 +256,7 @@ def _shares(content: Shares) -> Spec:
             ),
             "y": _linear("v", 0, 1, axis),
             "y2": {"field": "v2"},
-            **_painted(content.parts, names, 5 if len(names) in (5, 9, 10) else 4),
+            **_painted(content.parts, names, min(5 if len(names) in (5, 9, 10) else 4, sheet.columns)),
         },
     }
 
@@ -237,7 +274,7 @@ def _painted(parts: Sequence[Part], names: list[str], columns: int) -> Spec:
     }
 
 
-def _pie(content: Pie) -> Spec:
+def _pie(content: Pie, sheet: Sheet) -> Spec:
     everything = sum(part.total for part in content.parts)
     labels = [f"{part.label} {part.note}" for part in content.parts]
     data: Rows = [
@@ -249,17 +286,17 @@ def _pie(content: Pie) -> Spec:
         }
         for rank, (label, part) in enumerate(zip(labels, content.parts, strict=True))
     ]
+    radius = sheet.height(PIE_RADIUS)
     arcs: Spec = {
-        "mark": {"type": "arc", "outerRadius": 90, "stroke": "#ffffff", "strokeWidth": 1},
-        "encoding": _painted(content.parts, labels, 2 if len(labels) in (2, 4) else 3),
+        "mark": {"type": "arc", "outerRadius": radius, "stroke": "#ffffff", "strokeWidth": 1},
+        "encoding": _painted(content.parts, labels, min(2 if len(labels) in (2, 4) else 3, sheet.columns)),
     }
     text: Spec = {
-        "mark": {"type": "text", "radius": 108, "fontSize": 11, "color": INK},
+        "mark": {"type": "text", "radius": radius + 18, "fontSize": 11, "color": INK},
         "encoding": {"text": {"field": "text", "type": "nominal"}},
     }
     return {
-        "width": WIDTH,
-        "height": HEIGHT,
+        **_size(sheet),
         "data": _rows(data),
         "encoding": {
             "theta": {"field": "v", "type": "quantitative", "stack": True},
@@ -269,10 +306,10 @@ def _pie(content: Pie) -> Spec:
     }
 
 
-def _scatter(content: Scatter) -> Spec:
+def _scatter(content: Scatter, sheet: Sheet) -> Spec:
     """Points, ellipses and medians with their names."""
     labels = [cloud.label for cloud in content.clouds]
-    legend = _legend(len(labels), 4, symbol="circle")
+    legend = _legend(len(labels), min(4, sheet.columns), symbol="circle")
     colours = _nominal("who", labels, [cloud.colour for cloud in content.clouds], legend)
 
     def places(which: Sequence[tuple[str, Curve]]) -> Spec:
@@ -285,7 +322,9 @@ def _scatter(content: Scatter) -> Spec:
         )
 
     xy = {
-        "x": _linear("x", content.x.low, content.x.high, {"title": content.x.title, "tickCount": 6}),
+        "x": _linear(
+            "x", content.x.low, content.x.high, {"title": sheet.title(content.x.title), "tickCount": 6}
+        ),
         "y": _linear("y", content.y.low, content.y.high, {"title": content.y.title, "tickCount": 5}),
     }
     middles = _rows([{"x": c.middle[0], "y": c.middle[1], "who": c.label} for c in content.clouds])
@@ -308,18 +347,20 @@ def _scatter(content: Scatter) -> Spec:
         },
     ]
     scale: Spec = {"domain": [content.x.low, content.x.high], "nice": False}
-    rule = _upright_rule(content.rule, scale) if content.rule else []
-    return {"layer": [*rule, *layers], "width": WIDTH, "height": HEIGHT}
+    rule = _upright_rule(content.rule, scale, sheet) if content.rule else []
+    return {"layer": [*rule, *layers], **_size(sheet)}
 
 
-def _time_lines(content: TimeLines) -> Spec:
+def _time_lines(content: TimeLines, sheet: Sheet) -> Spec:
     return {
-        "vconcat": [_panel(content, panel, last=panel is content.panels[-1]) for panel in content.panels],
+        "vconcat": [
+            _panel(content, panel, sheet, last=panel is content.panels[-1]) for panel in content.panels
+        ],
         "spacing": 8,
     }
 
 
-def _panel(content: TimeLines, panel: Panel, *, last: bool) -> Spec:
+def _panel(content: TimeLines, panel: Panel, sheet: Sheet, *, last: bool) -> Spec:
     time = {"title": content.time.title if last else None, "labels": last, "ticks": last, "tickCount": 6}
     value = {
         "title": panel.y.title,
@@ -343,7 +384,7 @@ def _panel(content: TimeLines, panel: Panel, *, last: bool) -> Spec:
     ]
     if panel.rule is not None:
         layers.insert(0, _level_rule(panel.rule))
-    return {"width": content.width, "height": content.height, "layer": layers}
+    return {"width": sheet.width(content.width), "height": content.height, "layer": layers}
 
 
 def _style(stroke: Stroke) -> Spec:

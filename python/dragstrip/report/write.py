@@ -8,10 +8,12 @@ from pathlib import Path
 from markupsafe import Markup
 
 from dragstrip.files import aside, move_in
-from dragstrip.report import across, charts, page, picture, render, rows, tables, timeline, why
+from dragstrip.paper import NO_FIGURES, Paper
+from dragstrip.report import across, charts, page, picture, render, rows, tables, timeline, verified, why
 from dragstrip.report.cautions import cautions
 from dragstrip.report.collect import curves_of, shares_of
 from dragstrip.report.colours import assign
+from dragstrip.report.figure import Figure
 from dragstrip.report.load import Bundle, load
 from dragstrip.standings import path as paths
 from dragstrip.standings import verdict
@@ -22,18 +24,16 @@ from dragstrip.standings.stats import rows_of
 # Figures of more setups than this would make a page that nobody scrolls through: they get their table
 # only, and the page says so. A sweep's own figures are another matter.
 SETUPS_DRAWN_MAX = 12
-# Columns of the figure over time, side by side on paper.
-COLUMNS_MAX = 5
 
 
 def write_report(
     out_dir: Path,
-    figures: Sequence[str] = (),
+    figures: Paper = NO_FIGURES,
     beside: Callable[[Bundle], Markup | None] = lambda _: None,
 ) -> Path:
     """Writes `report.html` into an output folder of `run` or `compare`; gives the page.
 
-    With `figures` (of `svg`, `png`, `pdf`) also the folder `figures`, for papers. `beside` makes the page's
+    With `figures` for papers also the folder `figures`. `beside` makes the page's
     section on two engines' runs of the same. Raises `BadInputError` when
     the folder, one of its documents or one of its tables is missing or damaged; nothing is written then. A
     reader never sees half a report: both are made aside and moved into place.
@@ -47,7 +47,7 @@ def write_report(
     with aside(page_file) as folder:
         made = folder / page_file.name
         made.write_text(html, encoding="utf-8")
-        if figures:
+        if figures.endings:
             pictures = folder / "figures"
             pictures.mkdir()
             _export_across(setups, pictures, figures)
@@ -78,6 +78,7 @@ def _section(setup: Setup, number: int, colours: dict[str, str]) -> page.Section
         path_wide=Markup(picture.draw(setup.scenarios, colours, upright=False)),  # noqa: S704 - our own SVG
         path_tall=Markup(picture.draw(setup.scenarios, colours, upright=True)),  # noqa: S704 - our own SVG
         links=tables.links(setup),
+        checked=verified.checked(setup),
         comparison=tables.comparison(setup, rows),
         pings=tables.pings(setup),
         pictures={group: [page.drawn(figure) for figure in groups.get(group, [])] for group in charts.GROUPS},
@@ -94,39 +95,44 @@ def _idle(setup: Setup) -> str:
     return f"A ping over the idle path takes {time}." if kind == "idle" else f"Delays add up to {time}."
 
 
-def _export_across(setups: Sequence[Setup], folder: Path, endings: Sequence[str]) -> None:
+def _export_across(setups: Sequence[Setup], folder: Path, paper: Paper) -> None:
     """The figures that compare setups."""
     for figure in across.figures(setups):
-        if "csv" in endings:
-            (folder / f"{figure.name}.csv").write_text(rows.csv_text(figure), encoding="utf-8")
-        pictures = [ending for ending in endings if ending != "csv"]
-        if pictures:
-            render.export(folder, figure.name, render.svg(figure), pictures)
+        _export_rows(figure, folder, "", paper)
+        if paper.pictures:
+            render.export(folder, figure.name, render.svg(figure, width_pt=paper.width_pt), paper)
 
 
-def _export(
-    section: page.Section, colours: dict[str, str], folder: Path, prefix: str, endings: Sequence[str]
-) -> None:
+def _export_rows(figure: Figure, folder: Path, prefix: str, paper: Paper) -> None:
+    if "csv" in paper.endings:
+        (folder / f"{prefix}{figure.name}.csv").write_text(rows.csv_text(figure), encoding="utf-8")
+
+
+def _export(section: page.Section, colours: dict[str, str], folder: Path, prefix: str, paper: Paper) -> None:
     """The figures of a setup for papers; those over time side by side in one."""
     if not section.drawn:
         return
-    if "csv" in endings:
-        for drawn in (drawn for pictures in section.pictures.values() for drawn in pictures):
-            text = rows.csv_text(drawn.figure)
-            (folder / f"{prefix}{drawn.figure.name}.csv").write_text(text, encoding="utf-8")
-    endings = [ending for ending in endings if ending != "csv"]
-    if not endings:
-        return
-    columns = []
+    over_time = []
     for group, pictures in section.pictures.items():
         for figure in (drawn.figure for drawn in pictures):
-            svg = render.svg(figure, prefix)
+            _export_rows(figure, folder, prefix, paper)
             if group == "time":
-                columns.append((svg, figure.title, figure.colour))
-            else:
-                render.export(folder, prefix + figure.name, svg, endings)
-    if columns:
-        render.export(folder, f"{prefix}timeline", render.side_by_side(columns, COLUMNS_MAX), endings)
-    path = picture.draw(section.setup.scenarios, colours, upright=False)
+                over_time.append(figure)
+            elif paper.pictures:
+                picture = render.svg(figure, prefix, paper.width_pt)
+                render.export(folder, prefix + figure.name, picture, paper)
+    if not paper.pictures:
+        return
+    if over_time:
+        render.export(folder, f"{prefix}timeline", render.timeline(over_time, prefix, paper.width_pt), paper)
+    path = _path(section.setup, colours, paper.width_pt)
     if path:
-        render.export(folder, f"{prefix}path", path, endings)
+        render.export(folder, f"{prefix}path", path, paper)
+
+
+def _path(setup: Setup, colours: dict[str, str], width_pt: float | None) -> str:
+    """The path's picture: from left to right where that is legible, else from top to bottom."""
+    flat = picture.draw(setup.scenarios, colours, upright=False)
+    if width_pt is None or not flat or render.legible(flat, width_pt):
+        return flat if width_pt is None or not flat else render.centred(flat, width_pt)
+    return render.centred(picture.draw(setup.scenarios, colours, upright=True), width_pt)

@@ -298,12 +298,16 @@ def _signatures(run: Run) -> dict[str, str]:
     sets = {number: place for place, each in enumerate(competing) for number in each["flows"]}
     numbers = {str(row.get("label")): row.get("flow") for row in run.flows}
     found = {}
+    written: dict[str, str] = {}  # a hundred thousand flows alike share one text
     for spec, way, names in zip(specs, ways, links, strict=True):
         label = str(spec.get("label"))
         shared = [name for name in names if used[name] > 1]
         times = [spec.get("application"), spec.get("start_ns"), spec.get("stop_ns")]
         path = [way.rtt_ns, way.rate_bps, len(names), shared, sets.get(numbers.get(label))]
-        found[label] = json.dumps([times, path], sort_keys=True)
+        alike = repr((times, path))
+        found[label] = written.get(alike) or written.setdefault(
+            alike, json.dumps([times, path], sort_keys=True)
+        )
     return found
 
 
@@ -329,7 +333,9 @@ def _titles(groups: Mapping[str, _Group]) -> dict[str, str]:
     titles = {}
     for key, group in groups.items():
         named = several and group.label and group.label != group.algorithm.split()[0]
-        said = named and group.label.startswith(f"{group.algorithm.split()[0]}:")  # cubic:beta=0.8
+        cc = group.algorithm.split()[0]
+        # cubic:beta=0.8, cubic-reverse
+        said = named and (group.label.startswith(f"{cc}:") or group.label == f"{group.algorithm}-reverse")
         titles[key] = (
             group.label if said else f"{group.label} · {group.algorithm}" if named else group.algorithm
         )

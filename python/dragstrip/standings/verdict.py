@@ -137,10 +137,9 @@ def _apart(setup: Setup, rows: list[Row]) -> Markup:
     sentences = []
     data = _data(setup, rows)
     if data is not None and not data.worst:
-        same = (
-            "{} are not told apart by their goodput ({})" if setup.draws else "{} have the same goodput ({})"
-        )
-        sentences.append(Markup(same).format(_everybody(data.best), data.value))  # noqa: S704 - our own words
+        same = "Goodput: {} ({})" if setup.draws else "{} have the same goodput ({})"
+        who = _no_difference(data.best) if setup.draws else _everybody(data.best)
+        sentences.append(Markup(same).format(who, data.value))  # noqa: S704 - our own words
     elif data is not None:
         verb = "has" if len(data.best) == 1 else "have"
         sentences.append(
@@ -190,17 +189,25 @@ def _together(rows: list[Row]) -> Markup:
                     quantity.percent(least[0]),
                 )
             )
-        elif members[0].competitors and members[0].goodput_bps is not None:
-            alone = Markup("{} had its direction to itself ({})")
-            parts.append(
-                alone.format(
-                    _bold([members[0].contender.title]), quantity.rate(members[0].goodput_bps.middle)
-                )
-            )
+        elif members[0].competitors:
+            parts += _without_rival_rows(members[0])
         fairness = _fairness(members[0])
         parts += [fairness] if fairness else []
     sentence = Markup("; ").join(parts) + "."
     return Markup(sentence[:1].upper() + sentence[1:])  # noqa: S704 - escaped before
+
+
+def _without_rival_rows(row: Row) -> list[Markup]:
+    """Of one that shares its set with no other row: alone there, or beside flows whose row spans sets."""
+    who = _bold([row.contender.title])
+    if row.flows < len(row.competitors):
+        if row.share is None:
+            return []
+        part = Markup("of the bytes that arrived in its direction, {} got {}")
+        return [part.format(who, quantity.percent(row.share.middle))]
+    if row.goodput_bps is None:
+        return []
+    return [Markup("{} had its direction to itself ({})").format(who, quantity.rate(row.goodput_bps.middle))]
 
 
 def _alone(row: Row) -> Markup:
@@ -230,6 +237,13 @@ def _bold(titles: list[str]) -> Markup:
 
 def _plain(titles: list[str]) -> str:
     return quantity.listing(titles)
+
+
+def _no_difference(titles: list[str]) -> Markup:
+    """That repeats do not bear a difference out."""
+    if len(titles) > 2:
+        return Markup("no clear difference among all {}").format(len(titles))
+    return Markup("no clear difference between {}").format(_bold(titles))
 
 
 def _everybody(titles: list[str]) -> Markup:

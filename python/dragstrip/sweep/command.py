@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import random
 import time
 from dataclasses import dataclass, field
@@ -11,6 +12,7 @@ from typing import Any
 
 from dragstrip import _core
 from dragstrip.engines import named
+from dragstrip.engines.capture import Asked
 from dragstrip.errors import BadInputError, DragstripError
 from dragstrip.files import DamagedError
 from dragstrip.outside import whole_number
@@ -20,7 +22,7 @@ from dragstrip.pool.process import Limits
 from dragstrip.sweep import plan
 from dragstrip.sweep.build import run_key
 from dragstrip.sweep.build import version as build_version
-from dragstrip.sweep.claim import STORE, Confirm
+from dragstrip.sweep.claim import STORE, Confirm, read_description
 from dragstrip.sweep.plan import Index, Sweep
 from dragstrip.sweep.progress import Line, Progress, clock
 
@@ -41,6 +43,8 @@ class Options:
     shard: tuple[int, int] = (1, 1)
     limits: Limits = field(default_factory=Limits)
     keep_recordings: bool = False
+    capture: Asked | None = None
+    """What is written of the packets of runs that are made; those that were made before have none."""
     retry_failed: bool = False
     report: bool = True
     command: str = ""
@@ -89,6 +93,17 @@ def describe(name: str, **options: Any) -> Sweep:
     return plan.describe(experiment, source, **options)
 
 
+def checked(capture: Asked | None, sweep: Sweep, keep_recordings: bool) -> Asked | None:
+    """What is asked for; raises `BadInputError` where it cannot be, as far as a first run tells."""
+    if capture is not None:
+        if not keep_recordings:
+            expected = "needs --keep-recordings: a run's packets are written beside its recording"
+            raise BadInputError("--capture", None, expected, "command line")
+        capture.check_engine(named(sweep.engine))
+        capture.of(json.loads(sweep.run(0).text))
+    return capture
+
+
 def run(sweep: Sweep, out: Path, options: Options, quiet: bool) -> dict[str, Any]:
     """Makes a sweep for the command line, with progress on standard error unless quiet."""
     without_pandas()
@@ -111,9 +126,14 @@ def execute(sweep: Sweep, out: Path, options: Options, progress: Progress) -> di
 
 
 def _place(options: Options, sweep: Sweep) -> Place:
+    real_time = named(sweep.engine).real_time  # two runs at once would share the processors
     if options.on is None:
-        workers = min(options.workers or cores(), sweep.points * sweep.repeat)
+        workers = 1 if real_time else min(options.workers or cores(), sweep.points * sweep.repeat)
         return Local(workers, options.limits)
+    if real_time or sweep.options:
+        which = f"engine {sweep.engine}" if real_time else ", ".join(sweep.options)
+        expected = f"none: {which} is for this machine alone"
+        raise BadInputError("--on", options.on, expected, "command line")
     from dragstrip.sweep.cluster import Cluster
 
     return Cluster(options.on, options.limits, sweep.engine)
@@ -201,8 +221,9 @@ def dry_run(sweep: Sweep, out: Path, options: Options) -> dict[str, Any]:
     index = Index(sweep)
     store = Store(out / STORE)
     numbers, mine = missing(index, store.keys(), options.shard)
-    cpu_s = None if named(sweep.engine).slow else _forecast(sweep, index, numbers)
-    workers = options.workers or cores()
+    engine = named(sweep.engine)
+    cpu_s = None if engine.slow or engine.real_time else _forecast(sweep, index, numbers)
+    workers = 1 if engine.real_time else options.workers or cores()
     disk = len(numbers) * ROW_BYTES
     return {
         "runs": mine,
@@ -273,8 +294,6 @@ def find(folder: Path, key: str) -> tuple[str, str, str]:
 
 def replay(folder: Path | None, key: str, out: Path | None) -> Path:
     """Makes one run again, with its full recording, in `out` (default: the key's beginning)."""
-    import json
-
     from dragstrip.recording import write
 
     if folder is None:
@@ -282,11 +301,13 @@ def replay(folder: Path | None, key: str, out: Path | None) -> Path:
     out = out or Path(key[:8])
 
     text, version, engine = find(folder, key)
-    if version != build_version(engine):
-        raise DragstripError(f"that run is of version {version}, this is {build_version(engine)}")
+    options = read_description(folder).options
+    present = build_version(engine, options)
+    if version != present:
+        raise DragstripError(f"that run is of version {version}, this is {present}")
     if out.exists() and any(out.iterdir()):
         raise BadInputError("--out", str(out), "a folder that is empty or does not exist yet", "command line")
-    recording = named(engine).run(json.loads(text), {})
+    recording = named(engine).run(json.loads(text), options)
     recording.provenance["replay_of"] = key
     if out.exists():
         out.rmdir()

@@ -7,14 +7,17 @@ and workers of a cluster need no file system in common with it.
 from __future__ import annotations
 
 import contextlib
+import json
 import signal
 import time
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 from dragstrip.engines import named
+from dragstrip.engines.capture import Asked
 from dragstrip.errors import DragstripError
 from dragstrip.pool.local import Event, Place
 from dragstrip.pool.work import FAILED, OK, REBUILT, UNWRITTEN, Order
@@ -39,6 +42,7 @@ class Coordinator:
         place: Place,
         progress: Progress,
         recordings: Path | None = None,
+        capture: Asked | None = None,
     ) -> None:
         self.sweep = sweep
         self.index = index
@@ -46,6 +50,7 @@ class Coordinator:
         self.place = place
         self.progress = progress
         self.recordings = recordings
+        self.capture = capture
         self.attempts: dict[int, int] = {}
         self.again: list[SweepRun] = []
         self.runs: dict[int, SweepRun] = {}
@@ -93,9 +98,20 @@ class Coordinator:
             self.runs[run.number] = run
             recording = str(self.recordings / run.key.hex()) if self.recordings else ""
             self.place.submit(
-                Order(run.number, run.text, self.sweep.engine, folder=recording, build=self.build)
+                Order(
+                    run.number,
+                    run.text,
+                    self.sweep.engine,
+                    self.sweep.options,
+                    folder=recording,
+                    build=self.build,
+                    capture=self._capture(run),
+                )
             )
         return False
+
+    def _capture(self, run: SweepRun) -> dict[str, Any] | None:
+        return asdict(self.capture.of(json.loads(run.text))) if self.capture else None
 
     def _make(self, number: int) -> SweepRun:
         point, repeat = divmod(number, self.sweep.repeat)
@@ -119,7 +135,11 @@ class Coordinator:
             self.stopped = self.stopped or answer["reason"]
             self.stopping = True
             return
+        shown = " ".join(f"{path}={value}" for path, value in self.sweep.settings(run.point).items())
         if answer["status"] == OK:
+            if notes := answer.pop("notes", ()):
+                answer["reason"] = "; ".join(note.partition(": ")[2].lstrip(": ") for note in notes)
+                self.progress.note(f"run {run.number} ({shown}): {answer['reason']}")
             answer.update(figures(answer.pop("summary")))
         answer["attempts"] = self.attempts.pop(run.number, 0) + (event.answer is not None)
         seed = self.sweep.seed + run.repeat
@@ -129,7 +149,6 @@ class Coordinator:
         tally.cpu_s += answer.get("cpu_s") or 0.0
         if answer["status"] != OK:
             tally.failed += 1
-            shown = " ".join(f"{path}={value}" for path, value in self.sweep.settings(run.point).items())
             self.progress.note(f"{answer['status']}: run {run.number} ({shown}): {answer['reason']}")
 
     @contextlib.contextmanager

@@ -36,8 +36,10 @@ def make(
                 files.make_folder(recordings)
             for note in built.notes():
                 progress.note(note)
-            named(sweep.engine).prepare({}, progress.note)
-            Coordinator(sweep, index, store, place, progress, recordings).work(numbers, tally)
+            named(sweep.engine).prepare(sweep.options, progress.note)
+            Coordinator(sweep, index, store, place, progress, recordings, options.capture).work(
+                numbers, tally
+            )
         store.compact()
         if tally.interrupted:
             return _summary(sweep, out, tally, None, options)

@@ -29,6 +29,8 @@ COLUMNS += ["goodput_bps", "rtt_ms_p50", "retransmits"]
 """What the report needs of the dataset."""
 
 WIDE, HIGH = 30, 24
+ACROSS, WIDEST = 300, 100
+"""A map of few columns has wider ones: as wide as fill so much, or so wide."""
 LEFT, TOP, BELOW = 62, 6, 46
 PLOT = 300
 """Edge of a scatter plot, where the axes are sampled."""
@@ -156,6 +158,7 @@ STYLE = """
 .maps text{font:11px system-ui,sans-serif;fill:var(--muted)}
 .maps a:hover rect,.maps a:hover circle,.maps a:focus rect{stroke:var(--ink);stroke-width:2}
 .maps .none{fill:none;stroke:var(--line)}
+@media (max-width:640px){.maps figure{flex:1 1 100%}.maps svg{width:100%}}
 """
 
 
@@ -287,7 +290,7 @@ def drawing(
     for cell in cells:
         place = findings.cells[cell]
         x, y = across.at(place.get(layout.x or "")), upwards.at(place.get(layout.y or ""))
-        shape = _dot(x, y, fill(cell)) if layout.sampled else _box(x, y, fill(cell))
+        shape = _dot(x, y, fill(cell)) if layout.sampled else _box(x, y, across.step, fill(cell))
         if linked:
             words = html.escape(_hover(judged, findings, cell, pages, full))
             shape = f'<a href="{pages.link(cell)}"><title>{words}</title>{shape}</a>'
@@ -316,22 +319,24 @@ class _Scale:
     at: Callable[[Any], float]
     ticks: list[tuple[float, str]]
     size: float
+    step: float = 0.0
+    """From one level to the next; none where values are continuous."""
 
 
 def _scale(values: Sequence[Any], continuous: bool, upwards: bool) -> _Scale:
     """Places along one direction: a step per level, or the logarithm of a sampled quantity."""
     if continuous and values[0] is not None:
         return _logarithmic(values, upwards)
-    step = HIGH if upwards else WIDE
     levels = {repr(value): (number, value) for number, value in reversed(list(enumerate(values)))}
     ordered = [key for key, _ in sorted(levels.items(), key=lambda item: item[1][0])]
     if upwards:
         ordered.reverse()
+    step = HIGH if upwards else max(WIDE, min(WIDEST, ACROSS / len(ordered)))
     positions = {key: number * step for number, key in enumerate(ordered)}
     ticks = [
         (positions[key] + step / 2, "" if value is None else str(value)) for key, (_, value) in levels.items()
     ]
-    return _Scale(lambda value: positions[repr(value)], ticks, step * len(ordered))
+    return _Scale(lambda value: positions[repr(value)], ticks, step * len(ordered), step)
 
 
 def _logarithmic(values: Sequence[Any], upwards: bool) -> _Scale:
@@ -354,10 +359,10 @@ def _logarithmic(values: Sequence[Any], upwards: bool) -> _Scale:
     return _Scale(at, [(at(text), text) for text in dict.fromkeys((ends[0], ends[-1]))], PLOT)
 
 
-def _box(x: float, y: float, fills: list[tuple[str, float]]) -> str:
-    left, top, wide, high = LEFT + x + 1, TOP + y + 1, WIDE - 2, HIGH - 2
+def _box(x: float, y: float, step: float, fills: list[tuple[str, float]]) -> str:
+    left, top, wide, high = LEFT + x + 1, TOP + y + 1, step - 2, HIGH - 2
     if not fills:
-        return f'<rect class="none" x="{left:.0f}" y="{top:.0f}" width="{wide}" height="{high}"/>'
+        return f'<rect class="none" x="{left:.0f}" y="{top:.0f}" width="{wide:.0f}" height="{high}"/>'
     each = wide / len(fills)
     return "".join(
         f'<rect x="{left + number * each:.1f}" y="{top:.0f}" width="{each:.1f}" height="{high}" '
@@ -396,7 +401,7 @@ def _hover(judged: Judged, findings: Findings, cell: int, pages: Pages, full: bo
 
 def _rankings(findings: Findings, colours: Mapping[str, str]) -> str:
     head = "".join(
-        f"<th scope=col>{WORDS[name]}: sole best / best or tied</th><th scope=col>"
+        f"<th scope=col>{WORDS[name]}: sole best / best or tied</th><th scope=col class=more>"
         f"{'harm' if name == 'harm' else 'of the best'}, median [95 %]</th>"
         for name in findings.judged
     )
@@ -407,7 +412,7 @@ def _rankings(findings: Findings, colours: Mapping[str, str]) -> str:
         cells = "".join(
             f"<td class=number>{ranks[name][contender].sole_best} "
             f"/ {ranks[name][contender].best_or_tied}</td>"
-            f"<td class=number>{_share(ranks[name][contender].median)} "
+            f"<td class='number more'>{_share(ranks[name][contender].median)} "
             f"[{_share(ranks[name][contender].low)}, {_share(ranks[name][contender].high)}]</td>"
             for name in findings.judged
         )
@@ -416,7 +421,9 @@ def _rankings(findings: Findings, colours: Mapping[str, str]) -> str:
             f"{html.escape(contender)}</th>{cells}</tr>"
         )
     return (
-        f'<h2 id="ranking">Ranking over {len(findings.cells):,} paths</h2><div class="scroll"><table>'
+        f'<h2 id="ranking">Ranking over {len(findings.cells):,} paths</h2><div class="scroll">'
+        f'<label class="every"><input type="checkbox"> all {1 + 2 * len(findings.judged)} columns</label>'
+        '<table class="stacked">'
         f"<thead><tr><th></th>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
         '<p class="note">“Of the best”: the figure over that of the best contender on the same path, its '
         "median over all paths with the 95 % bootstrap interval; for delay above 100 % is worse.</p>"
@@ -430,9 +437,9 @@ def _share(value: float) -> str:
 def _method(sweep: Sweep, findings: Findings) -> str:
     words = [
         "Every figure is the median over a path’s seeds; all contenders met the same seeds, and they are "
-        "compared seed by seed. One is called different from the best only if the whole 95 % bootstrap "
-        f"interval ({RESAMPLES} resamples, fixed seed) of the paired difference lies beyond {TIE:.0%} "
-        "(harm: 0.01).",
+        "compared seed by seed. One is called different from the best only if the whole 95 % "
+        f"bootstrap interval ({RESAMPLES} resamples, fixed seed) of the paired difference lies beyond "
+        f"{TIE * 100:.0f} % (harm: 0.01).",
     ]
     if sweep.repeat < 3:
         words.append(
@@ -446,8 +453,8 @@ def _method(sweep: Sweep, findings: Findings) -> str:
             f"median with a probability of {held}, not 95 %."
         )
     words.append(
-        f"Seeds made a difference in {findings.random:.0%} of the rows; elsewhere nothing on the path is "
-        "random, and repeats are copies."
+        f"Seeds made a difference in {findings.random * 100:.0f} % of the rows; elsewhere nothing on the "
+        "path is random, and repeats are copies."
     )
     return '<h2 id="method">How this was judged</h2>' + "".join(f"<p>{word}</p>" for word in words)
 

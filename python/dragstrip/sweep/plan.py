@@ -17,7 +17,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from dragstrip.engines import DEFAULT
+from dragstrip.engines import DEFAULT, options_of
 from dragstrip.errors import BadInputError, Raw
 from dragstrip.expand import assign, build, check, complete
 from dragstrip.experiment import Experiment, rebuilt
@@ -76,7 +76,12 @@ class Sweep:
     @cached_property
     def version(self) -> str:
         """Part of every run's key. Raises `DragstripError` where the engine is not ready."""
-        return self.built or build_version(self.engine)
+        return self.built or build_version(self.engine, self.options)
+
+    @property
+    def options(self) -> Json:
+        """The engine's, as the experiment has them."""
+        return options_of(self.engine, self.base.get("engine_options", {}))
 
     @property
     def points(self) -> int:
@@ -239,10 +244,14 @@ def describe(
     sample: str | None = None,
     against: str | None = None,
     engine: str | None = None,
+    engine_options: Mapping[str, Any] | None = None,
 ) -> Sweep:
     """The sweep that an experiment and the command line describe; raises `BadInputError`."""
-    if engine is not None:
-        experiment, _ = rebuilt(experiment.content(), {"engine": engine})
+    changed: Json = {} if engine is None else {"engine": engine}
+    if engine_options:
+        changed["engine_options"] = {**experiment.engine_options, **engine_options}
+    if changed:
+        experiment, _ = rebuilt(experiment.content(), changed)
     if len(experiment.engines) > 1:
         raise BadInputError("engine", experiment.engine, "one engine for a sweep", source)
     if experiment.load:

@@ -23,6 +23,7 @@ MODULES = (
     "data",
     "marks",
     "axes",
+    "frame",
     "cursor",
     "timelines",
     "distribution",

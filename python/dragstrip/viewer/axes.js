@@ -72,7 +72,10 @@ export function xAxis(group, axis, x, top, bottom, count, labelled) {
     const at = x.at(value);
     mark("line", { class: "grid", x1: at, x2: at, y1: top, y2: bottom }, group);
     if (labelled) {
-      mark("text", { class: "tick", x: at, y: bottom + 15, "text-anchor": "middle" }, group, tickText(axis, value));
+      const words = tickText(axis, value);
+      // Under its line, but within the picture.
+      const middle = Math.min(at, to + 6 - widthOf(words) / 2);
+      mark("text", { class: "tick", x: middle, y: bottom + 15, "text-anchor": "middle" }, group, words);
     }
   }
   mark("line", { class: "base", x1: from, x2: to, y1: bottom, y2: bottom }, group);

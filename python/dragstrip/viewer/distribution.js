@@ -1,13 +1,11 @@
 // Cumulative distributions: curves, each with its name; the cursor moves along the shares of samples.
 
-import { labelWidth, scale, xAxis, yAxis } from "./axes.js";
 import { cursor } from "./cursor.js";
 import { column, countUpTo, digits, STEPS_X, STEPS_Y } from "./data.js";
-import { dashes, html, mark, path, picture, sample, TEXT, widthOf } from "./marks.js";
+import { frame, needleIn, rule } from "./frame.js";
+import { dashes, html, mark, path, sample, TEXT, widthOf } from "./marks.js";
 
 const HEIGHT = 284;
-const TOP = 24;
-const FOOT = 40;
 const FORCED = [[1, 0], [6, 2], [2, 2], [8, 2, 2, 2], [1, 3], [12, 3]];
 const Y = { title: "Share of samples at or below", low: 0, high: 1, unit: "", log: false, share: true };
 
@@ -20,16 +18,10 @@ export function read(figure) {
 }
 
 export function draw(figure, host, width) {
-  const left = 10 + labelWidth(Y, 4);
-  const right = width - 10;
-  const bottom = HEIGHT - FOOT;
-  const svg = picture(figure, width, HEIGHT, host);
-  const x = scale(figure.x, left, right);
-  const y = scale(Y, bottom, TOP);
-  yAxis(svg, Y, y, left, right, 4);
-  xAxis(svg, figure.x, x, TOP, bottom, (right - left) / 60, true);
-  mark("text", { class: "title", x: 0, y: 12 }, svg, Y.title);
-  if (figure.rule) rule(svg, figure.rule, x, bottom);
+  const plot = frame(figure, host, width, HEIGHT, figure.x, Y);
+  const { svg, x, y, left, right } = plot;
+  plot.grid();
+  if (figure.rule) rule(plot, figure.rule);
   const lines = figure.lines.map((line, number) => {
     const group = mark("g", { "data-colour": line.colour }, svg);
     mark("path", {
@@ -44,9 +36,8 @@ export function draw(figure, host, width) {
   });
   if (lines.length > 1) labels(figure, svg, x, y, left, right);
   const entries = legend(figure, host);
-  const needle = mark("line", { class: "needle", x1: left, x2: right, visibility: "hidden" }, svg);
+  const needle = needleIn(plot, false);
   const dots = mark("g", { class: "dots" }, svg);
-  const area = { left, top: TOP, width: right - left, height: bottom - TOP };
   const at = (line, share) => line.xs[Math.min(countUpTo(line.ys, share - 1e-9), line.xs.length - 1)];
   const value = (line, share) => `${digits(at(line, share))} ${figure.x.unit}`;
   const say = (share) =>
@@ -66,7 +57,7 @@ export function draw(figure, host, width) {
     }
   };
   const label = `Share of samples in ${figure.title}`;
-  const handle = cursor(host, area, Y, { vertical: true, back: y.back, moved: show, say, label });
+  const handle = cursor(host, plot.area, Y, { vertical: true, back: y.back, moved: show, say, label });
 }
 
 /**
@@ -106,13 +97,6 @@ function labels(figure, svg, x, y, left, right) {
 /** Where the system chooses the colours, dashes tell the curves apart. */
 function dashOf(line, number) {
   return matchMedia("(forced-colors: active)").matches ? FORCED[number % FORCED.length] : line.dash;
-}
-
-function rule(svg, [value, words], x, bottom) {
-  const at = x.at(value);
-  mark("line", { class: "rule", x1: at, x2: at, y1: TOP, y2: bottom }, svg);
-  const place = `translate(${at - 4},${(TOP + bottom) / 2}) rotate(-90)`;
-  mark("text", { class: "tick", transform: place, "text-anchor": "middle" }, svg, words);
 }
 
 function legend(figure, host) {

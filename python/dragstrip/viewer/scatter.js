@@ -1,13 +1,11 @@
 // One quantity against another: a cloud of points per contender, an ellipse around it, its medians; the cursor reads the nearest.
 
-import { labelWidth, scale, xAxis, yAxis } from "./axes.js";
 import { cursor } from "./cursor.js";
 import { column, digits, STEPS_X, STEPS_Y } from "./data.js";
-import { dashes, html, mark, path, picture, sample, widthOf } from "./marks.js";
+import { frame, needleIn, rule } from "./frame.js";
+import { dashes, html, mark, path, sample, widthOf } from "./marks.js";
 
 const HEIGHT = 284;
-const TOP = 24;
-const FOOT = 40;
 
 export function read(figure) {
   for (const cloud of figure.clouds) {
@@ -20,16 +18,10 @@ export function read(figure) {
 }
 
 export function draw(figure, host, width) {
-  const left = 10 + labelWidth(figure.y, 4);
-  const right = width - 10;
-  const bottom = HEIGHT - FOOT;
-  const svg = picture(figure, width, HEIGHT, host);
-  const x = scale(figure.x, left, right);
-  const y = scale(figure.y, bottom, TOP);
-  yAxis(svg, figure.y, y, left, right, 4);
-  xAxis(svg, figure.x, x, TOP, bottom, (right - left) / 60, true);
-  mark("text", { class: "title", x: 0, y: 12 }, svg, figure.y.title);
-  if (figure.rule) rule(svg, figure.rule, x, bottom);
+  const plot = frame(figure, host, width, HEIGHT, figure.x, figure.y);
+  const { svg, x, y, left, right, top, bottom } = plot;
+  plot.grid();
+  if (figure.rule) rule(plot, figure.rule);
   for (const cloud of figure.clouds) {
     const group = mark("g", { "data-colour": cloud.colour }, svg);
     const { xs, ys } = cloud.points;
@@ -51,13 +43,13 @@ export function draw(figure, host, width) {
     // Above its dot or beneath it; where neither is free, the legend alone has its name.
     const near = (row) => (other) =>
       Math.abs(other.row - row) < 14 && Math.abs(other.middle - middle) < other.half + half + 4;
-    const row = [atY - 9, atY + 18].find((row) => row > TOP && row < bottom && !rows.some(near(row)));
+    const row = [atY - 9, atY + 18].find((row) => row > top && row < bottom && !rows.some(near(row)));
     if (row === undefined) continue;
     rows.push({ row, middle, half });
     mark("text", { class: "label", x: middle, y: row, "text-anchor": "middle" }, group, cloud.label);
   }
   const entries = legend(figure, host);
-  const needle = mark("line", { class: "needle", y1: TOP, y2: bottom, visibility: "hidden" }, svg);
+  const needle = needleIn(plot, true);
   const ring = mark("circle", { cx: left, cy: bottom, r: 5, class: "needle", fill: "none", visibility: "hidden" }, svg);
   const named = ([one, other]) => `${digits(one)} ${figure.x.unit}, ${digits(other)} ${figure.y.unit}`;
   const say = (value) => {
@@ -76,9 +68,8 @@ export function draw(figure, host, width) {
     ring.setAttribute("cx", x.at(found.x));
     ring.setAttribute("cy", y.at(found.y));
   };
-  const area = { left, top: TOP, width: right - left, height: bottom - TOP };
   const label = `${figure.x.title} in ${figure.title}`;
-  const handle = cursor(host, area, figure.x, { back: x.back, moved: show, say, label });
+  const handle = cursor(host, plot.area, figure.x, { back: x.back, moved: show, say, label });
 }
 
 /** The point whose x is nearest. */
@@ -92,13 +83,6 @@ function nearest(figure, value) {
     }
   }
   return found;
-}
-
-function rule(svg, [value, words], x, bottom) {
-  const at = x.at(value);
-  mark("line", { class: "rule", x1: at, x2: at, y1: TOP, y2: bottom }, svg);
-  const place = `translate(${at - 4},${(TOP + bottom) / 2}) rotate(-90)`;
-  mark("text", { class: "tick", transform: place, "text-anchor": "middle" }, svg, words);
 }
 
 function legend(figure, host) {

@@ -1,13 +1,11 @@
 // Shares over time as stacked areas, and shares of the whole as a pie.
 
-import { labelWidth, scale, xAxis, yAxis } from "./axes.js";
 import { cursor } from "./cursor.js";
 import { column, countUpTo, digits, percent, STEPS_X, STEPS_Y } from "./data.js";
-import { html, mark, picture, sample, TEXT } from "./marks.js";
+import { frame, needleIn } from "./frame.js";
+import { html, mark, picture, sample, TEXT, widthOf } from "./marks.js";
 
-const HEIGHT = 250;
-const TOP = 24;
-const FOOT = 38;
+const HEIGHT = 252;
 const RADIUS = 84;
 // Readers cannot tell more parts than this apart by a legend (report/figure.py has the same).
 const PARTS_MAX = 10;
@@ -27,13 +25,8 @@ export function draw(figure, host, width, link) {
 }
 
 function stacked(figure, host, width, link) {
-  const left = 10 + labelWidth(figure.y, 4);
-  const right = width - 10;
-  const bottom = HEIGHT - FOOT;
-  const svg = picture(figure, width, HEIGHT, host);
-  const x = scale(figure.x, left, right);
-  const y = scale(figure.y, bottom, TOP);
-  mark("text", { class: "title", x: 0, y: 12 }, svg, figure.y.title);
+  const plot = frame(figure, host, width, HEIGHT, figure.x, figure.y);
+  const { svg, x, y, right } = plot;
   const { times, rows } = figure;
   for (const [number, part] of figure.parts.entries()) {
     const upper = [];
@@ -46,12 +39,10 @@ function stacked(figure, host, width, link) {
     const d = `M${upper.join("").slice(1)}${lower.reverse().join("")}Z`;
     mark("path", { class: "area", d, fill: part.colour, "fill-opacity": part.depth, "data-colour": part.colour }, svg);
   }
-  yAxis(svg, figure.y, y, left, right, 4);
-  xAxis(svg, figure.x, x, TOP, bottom, (right - left) / 60, true);
+  plot.grid(); // over the areas
   const figures = legend(figure, host);
-  const needle = mark("line", { class: "needle", y1: TOP, y2: bottom, visibility: "hidden" }, svg);
+  const needle = needleIn(plot, true);
   const readout = mark("text", { class: "readout", x: right, y: 12, "text-anchor": "end" }, svg);
-  const area = { left, top: TOP, width: right - left, height: bottom - TOP };
   const share = (number, time) => {
     const bin = Math.min(rows[0].length - 1, Math.max(0, countUpTo(times, time) - 1));
     return percent(Math.max(0, rows[number][bin] - rows[number + 1][bin]));
@@ -59,7 +50,7 @@ function stacked(figure, host, width, link) {
   const say = (time) =>
     `${digits(time)} s: ${figure.parts.map((part, number) => `${part.label} ${share(number, time)}`).join(", ")}`;
   const label = `Time in ${figure.title}`;
-  const handle = cursor(host, area, figure.x, { back: x.back, moved: link.move, say, label });
+  const handle = cursor(host, plot.area, figure.x, { back: x.back, moved: link.move, say, label });
   link.follow((time) => {
     handle.show(time);
     needle.setAttribute("visibility", time === undefined ? "hidden" : "visible");
@@ -88,7 +79,11 @@ function pie(figure, host, width) {
     if (figure.parts.length <= PARTS_MAX && part.total >= SLICE_MIN * everything) {
       const [x, y] = point((angle + end) / 2, RADIUS + 14).split(" ");
       const side = Number(x) > cx + 8 ? "start" : Number(x) < cx - 8 ? "end" : "middle";
-      mark("text", { class: "figure", x, y: Number(y) + 4, "text-anchor": side }, svg, `${part.label} ${part.note}`);
+      const words = `${part.label} ${part.note}`;
+      const room = side === "end" ? Number(x) : width - Number(x);
+      // On a narrow screen a long name stands in the legend alone.
+      const shown = side === "middle" || widthOf(words) <= room ? words : part.note;
+      mark("text", { class: "figure", x, y: Number(y) + 4, "text-anchor": side }, svg, shown);
     }
     ends.push(end);
     angle = end;

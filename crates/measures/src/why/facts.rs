@@ -2,6 +2,7 @@
 
 use crate::arithmetic::percentiles;
 use crate::measured::{Measured, MissingColumn, Window};
+use crate::registry::Statistic;
 use dragstrip_recording::{Data, column};
 use dragstrip_scenario::{
     Application, BufferSizes, HostSpec, NodeSpec, PathFacts, QdiscSpec, Sysctls,
@@ -11,6 +12,8 @@ use std::collections::BTreeMap;
 /// Of more flows than this the first ones are looked at.
 pub const FLOWS_MAX: usize = 100;
 
+/// Of `rtt_ms_p50` and its like.
+const MEDIAN: Statistic = Statistic::Percentile(50.0);
 const FULL_FRAME_BYTES: u32 = 1514;
 
 /// A flow.
@@ -155,7 +158,6 @@ fn flow(run: &Measured, place: usize, path: Option<&PathFacts>) -> Result<Flow, 
     let window = Window::default();
     let row = &run.flows()[place];
     let limited = run.limited_s(place, &window)?;
-    let mut rtts = run.rtts_ms(place, &window)?;
     let sysctls = |name: &str| {
         let host = host(run, name)?;
         let linux = Sysctls::of_kernel(host.profile, &host.sysctl).ok();
@@ -183,7 +185,7 @@ fn flow(run: &Measured, place: usize, path: Option<&PathFacts>) -> Result<Flow, 
         limited_s: limited.into_iter().map(|(name, s)| (name.to_owned(), s)).collect(),
         slow_start_s: run.slow_start_s(place, &window)?.unwrap_or(0.0),
         loss_s: run.in_state_s(place, &window, &["loss"])?.unwrap_or(0.0),
-        rtt_p50_ms: percentiles(&mut rtts, [50.0]).map(|[middle]| middle),
+        rtt_p50_ms: MEDIAN.of(run.rtts_ms(place, &window)?),
         overshoot: overshoot(run, place)?,
         base_rtt_ms: path.map_or(0.0, |path| path.idle_rtt_ns as f64 / 1e6) + frame_ms,
         rate_bps,

@@ -10,7 +10,6 @@ pub type Rule = fn(&Facts) -> Option<Cause>;
 
 /// All rules, in the order in which they explain a run.
 pub const RULES: &[Rule] = &[
-    never_started,
     unconnected,
     timeouts,
     application,
@@ -82,17 +81,6 @@ fn underused(facts: &Facts, flow: &Flow) -> bool {
     let idle = facts.link_of(flow).and_then(Link::idle);
     let by_goodput = flow.rate_bps.map(|rate| flow.goodput_bps < UNDERUSED * rate);
     idle.map(|idle| idle >= IDLE_MIN).or(by_goodput).unwrap_or(true)
-}
-
-fn never_started(facts: &Facts) -> Option<Cause> {
-    let late: Vec<&Flow> = facts.flows.iter().filter(|flow| flow.life_s <= 0.0).collect();
-    let first = late.first()?;
-    Some(Cause::NeverStarted {
-        who: name(facts, first),
-        flows: labels(late.iter().copied()),
-        start_s: first.start_s,
-        duration_s: facts.duration_s,
-    })
 }
 
 fn unconnected(facts: &Facts) -> Option<Cause> {
@@ -260,7 +248,9 @@ fn standing_queue(facts: &Facts) -> Option<Cause> {
         // Without one rate, no telling queueing from a slow medium.
         let queued =
             link.is_some_and(|link| link.backlog_p50_bytes > 0.0 && link.rate_bps.is_some());
-        flow.is_tcp && queued && queueing(flow) >= enough
+        // What a paced sender leaves in the queue is in the sentence on its pacing.
+        let paced = flow.limited("pacing") >= LIMITED_MIN;
+        flow.is_tcp && queued && !paced && queueing(flow) >= enough
     };
     let flow = worst(facts, holds, queueing)?;
     let link = facts.link_of(flow)?;

@@ -30,12 +30,6 @@ pub enum Difference {
 /// What a rule found.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cause {
-    NeverStarted {
-        who: String,
-        flows: Vec<String>,
-        start_s: f64,
-        duration_s: f64,
-    },
     Unconnected {
         who: String,
         flows: Vec<String>,
@@ -148,8 +142,7 @@ pub enum Cause {
 /// The cause in words.
 pub fn finding(cause: Cause) -> Finding {
     let of_flows = match &cause {
-        Cause::NeverStarted { .. }
-        | Cause::Unconnected { .. }
+        Cause::Unconnected { .. }
         | Cause::Timeouts { .. }
         | Cause::Application { .. }
         | Cause::Buffer { .. }
@@ -178,17 +171,6 @@ pub fn finding(cause: Cause) -> Finding {
 #[allow(clippy::too_many_lines, reason = "one arm per cause: all wording in one place")]
 fn in_words(cause: Cause) -> Finding {
     match cause {
-        Cause::NeverStarted { who, flows, start_s, duration_s } => Finding {
-            sentence: format!(
-                "{} never started: start at {}, the run ends at {}",
-                who,
-                seconds(start_s),
-                seconds(duration_s)
-            ),
-            rule: "never_started",
-            flows,
-            figures: figures([("start_s", start_s), ("duration_s", duration_s)]),
-        },
         Cause::Unconnected { who, flows, life_s } => Finding {
             sentence: format!(
                 "{} never connected: no handshake ended within {}",

@@ -193,7 +193,7 @@ impl<O: Observer> Sink for Losses<'_, O> {
         let copy = self.packets.get(item.packet).clone();
         self.counters.copied += 1;
         let packet = self.packets.insert(copy);
-        self.tell(Event::Duplicated, packet);
+        self.tell(Event::Duplicated { of: item.packet }, packet);
         Item { packet, ..item }
     }
 }

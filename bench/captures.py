@@ -1,0 +1,340 @@
+"""`dragstrip inspect` against what is known: captures of simulated runs, as a table in docs/captures.md.
+
+    python bench/captures.py --write-docs docs/captures.md
+
+The truth is the simulator's own recording (RTT samples, what limited the sender) and, for what was lost, the
+captures of both ends matched by IPv4's identification, by a reader of this file's own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import struct
+import subprocess
+import sys
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dragstrip import captures
+from dragstrip.recording import Recording, read
+
+GRID = {
+    "tail drop": "--rate 10mbit --rtt 40ms --queue 'bfifo limit 50kb' cubic bbr reno",
+    "1 % loss": "--rate 10mbit --rtt 40ms --queue 'bfifo limit 50kb' --loss 1% cubic bbr",
+    "3 % loss": "--rate 10mbit --rtt 100ms --queue 'bfifo limit 100kb' --loss 3% cubic reno",
+    "jitter 2 ms": "--rate 10mbit --rtt 40ms --queue 'bfifo limit 50kb' --jitter 2ms cubic bbr",
+    "jitter, loss": "--rate 10mbit --rtt 40ms --queue 'bfifo limit 50kb' --jitter 5ms --loss 1% cubic",
+    "ECN": "--rate 10mbit --rtt 40ms --queue fq_codel --ecn cubic reno",
+    "no GSO": "--rate 20mbit --rtt 20ms --queue 'bfifo limit 50kb' --gso off cubic bbr",
+    "GSO whole": "--rate 50mbit --rtt 20ms --queue 'bfifo limit 250kb' --gso whole cubic",
+    "5 flows": "--rate 20mbit --rtt 40ms --queue 'bfifo limit 100kb' --flows 5 cubic",
+    "20 flows": "--rate 50mbit --rtt 40ms --queue 'bfifo limit 250kb' --flows 20 cubic",
+    "1 Mbit/s": "--rate 1mbit --rtt 100ms --queue 'bfifo limit 30kb' cubic bbr",
+    "web": "--rate 10mbit --rtt 40ms --queue 'bfifo limit 50kb' --workload web cubic",
+}
+"""Options of `dragstrip compare`."""
+MARKS = ("<!-- from bench/captures.py -->", "<!-- end -->")
+LAST_NS = 1_000_000_000
+"""At a run's end what was sent may still be under way: retransmissions so late are not judged."""
+
+
+@dataclass
+class Segment:
+    """A data segment of a capture."""
+
+    at: int
+    flow: tuple[bytes, bytes]
+    ip_id: int
+    start: int
+    end: int
+    accepted: bool = True
+    """By PAWS (RFC 7323, section 5): its stamp is not older than what the receiver echoes."""
+
+
+def segments(path: Path) -> Iterator[Segment]:
+    """The TCP data of a pcapng file of ours: little-endian, Ethernet, IPv4, nanoseconds."""
+    echoes: dict[tuple[bytes, bytes], int] = {}
+    content = path.read_bytes()
+    at = 0
+    while at < len(content):
+        kind, length = struct.unpack_from("<II", content, at)
+        if kind == 6:
+            _, high, low, captured, _ = struct.unpack_from("<IIIII", content, at + 8)
+            frame = content[at + 28 : at + 28 + captured]
+            if (
+                frame[12:14] == b"\x08\x00"
+                and frame[23] == 6
+                and b"drop" not in content[at + 28 + captured : at + length]
+            ):
+                total, ip_id = struct.unpack_from(">HH", frame, 16)
+                seq = struct.unpack_from(">I", frame, 38)[0]
+                data = total - 20 - (frame[46] >> 4) * 4
+                ends = (frame[26:30] + frame[34:36], frame[30:34] + frame[36:38])
+                stamped = frame[54:58] == b"\x01\x01\x08\x0a"
+                value, echo = struct.unpack_from(">II", frame, 58) if stamped else (0, 0)
+                if data > 0:
+                    accepted = value >= echoes.get(ends, 0) - 1
+                    yield Segment(high << 32 | low, ends, ip_id, seq, seq + data, accepted)
+                if stamped:
+                    echoes[ends[::-1]] = echo
+        at += length
+
+
+@dataclass
+class Truth:
+    """Of a flow: distinct bytes at either end, and its retransmissions."""
+
+    sent: int = 0
+    received: int = 0
+    needed: int = 0
+    spurious: int = 0
+    unjudged: int = 0
+
+
+def union(ranges: list[tuple[int, int]]) -> int:
+    """Bytes that the ranges cover together."""
+    total, end = 0, -1
+    for start, stop in sorted(ranges):
+        total += max(0, stop - max(start, end))
+        end = max(end, stop)
+    return total
+
+
+def truths(near: Path, far: Path) -> dict[tuple[bytes, bytes], Truth]:
+    """What the captures of sender and receiver show, flow by flow."""
+    there: dict[tuple[bytes, bytes], list[Segment]] = defaultdict(list)
+    arrived: dict[tuple[bytes, bytes], list[Segment]] = defaultdict(list)
+    for segment in segments(near):
+        there[segment.flow].append(segment)
+    for segment in segments(far):
+        arrived[segment.flow].append(segment)
+    found = {}
+    for flow, sent in there.items():
+        if flow not in arrived:
+            continue
+        truth = Truth(
+            union([(it.start, it.end) for it in sent]), union([(it.start, it.end) for it in arrived[flow]])
+        )
+        times: dict[int, list[Segment]] = defaultdict(list)
+        for segment in arrived[flow]:
+            times[segment.ip_id].append(segment)
+        copies: dict[int, list[tuple[Segment, bool]]] = defaultdict(list)
+        last = sent[-1].at
+        for segment in sent:
+            step = 1000
+            cells = range(segment.start // step, (segment.end - 1) // step + 1)
+            earlier = [copy for cell in cells for copy in copies[cell]]
+            overlapping = [
+                copy for copy in earlier if copy[0].start < segment.end and copy[0].end > segment.start
+            ]
+            if overlapping:
+                came = [(it.start, it.end) for it, there_too in overlapping if there_too]
+                clipped = [(max(a, segment.start), min(b, segment.end)) for a, b in came]
+                if segment.at > last - LAST_NS:
+                    truth.unjudged += 1
+                elif union([part for part in clipped if part[0] < part[1]]) == segment.end - segment.start:
+                    truth.spurious += 1
+                else:
+                    truth.needed += 1
+            # A burst's parts have the identifications that follow its own.
+            parts = [
+                (it.start, it.end)
+                for number in range(-(-(segment.end - segment.start) // 1448))
+                for it in times[(segment.ip_id + number) & 0xFFFF]
+                if it.accepted
+                and 0 < it.at - segment.at < 5_000_000_000
+                and it.start >= segment.start
+                and it.end <= segment.end
+            ]
+            whole = union(parts) == segment.end - segment.start
+            for cell in cells:
+                copies[cell].append((segment, whole))
+        found[flow] = truth
+    return found
+
+
+EPOCH_NS = 10**18
+"""Second 0 of a run in its captures (docs/captures.md)."""
+TICK_NS = 2_000
+"""A sender's RTT is the difference of two clocks that are cut to microseconds: it is off by up to this."""
+
+
+def ks(one: np.ndarray[Any, Any], other: np.ndarray[Any, Any]) -> float:
+    """The distance of two distributions (Kolmogorov, Smirnov), either of them moved by a tick at most."""
+    one, other = np.sort(one), np.sort(other)
+    at = np.concatenate([one, other])
+
+    def below(of: np.ndarray[Any, Any], moved: int) -> np.ndarray[Any, Any]:
+        return np.searchsorted(of, at + moved, side="right") / len(of)
+
+    beyond = [below(it, -TICK_NS) - below(that, TICK_NS) for it, that in ((one, other), (other, one))]
+    return max(0.0, float(beyond[0].max()), float(beyond[1].max()))
+
+
+@dataclass
+class Score:
+    """Of a row of the grid."""
+
+    flows: int = 0
+    bytes_right: int = 0
+    ks_most: float = 0.0
+    judged: int = 0
+    one_right: int = 0
+    two_right: int = 0
+    moments: int = 0
+    limits_right: int = 0
+
+
+def right(truth: Truth, said: dict[str, int]) -> int:
+    """Retransmissions judged right, by their numbers; what cannot be told counts as wrong beyond 5 %."""
+    total = truth.needed + truth.spurious
+    spurious_off = abs(said["spurious"] - truth.spurious) - truth.unjudged
+    unknown = max(0, said["unknown"] - truth.unjudged - total // 20)
+    return max(0, total - max(0, spurious_off) - unknown)
+
+
+def limits(ours: Recording, number: int, theirs: Recording, flow: int) -> tuple[int, int]:
+    """Moments of the simulator's samples at which the same limits the flow, and how many there are."""
+    words = {"sndbuf": "app"}
+    mine = ours["samples"].to_pydict()
+    at = np.array([time for time, of in zip(mine["time_ns"], mine["flow"], strict=True) if of == number])
+    said = [word for word, of in zip(mine["limited_by"], mine["flow"], strict=True) if of == number]
+    at = at + ours.provenance["origin_ns"] - EPOCH_NS
+    samples = theirs["samples"].to_pydict()
+    moments = same = 0
+    for time, of, word in zip(samples["time_ns"], samples["flow"], samples["limited_by"], strict=True):
+        if of == flow and len(at) and at[0] <= time <= at[-1]:
+            moments += 1
+            same += said[int(np.searchsorted(at, time, side="right")) - 1] == words.get(word, word)
+    return same, moments
+
+
+def label(flow: tuple[bytes, bytes]) -> str:
+    """As `inspect` calls the flow between these two ends."""
+    ends = [f"{'.'.join(map(str, end[:4]))}:{int.from_bytes(end[4:], 'big')}" for end in flow]
+    return " → ".join(ends)
+
+
+def measure(run: Path) -> Score:
+    """One run with its captures at every host."""
+    score = Score()
+    truth_recording = read(run)
+    folder = run / "captures"
+    far = folder / "d.pcapng"
+    order = [
+        name
+        for name, protocol in zip(*columns(truth_recording, "label", "protocol"), strict=True)
+        if protocol == "tcp"
+    ]
+    seen = 0
+    for near in sorted(folder.glob("s*.pcapng"), key=lambda path: (len(path.name), path.name)):
+        true = truths(near, far)
+        one, recording = captures.inspect([near], rows=True, quiet=True)
+        two, _ = captures.inspect([near, far], quiet=True)
+        assert recording is not None
+        by_label = {flow["label"]: flow for flow in two["flows"]}
+        for said in one["flows"]:
+            truth = next((it for flow, it in true.items() if label(flow) == said["label"]), None)
+            if truth is None:
+                continue
+            number, seen = seen, seen + 1
+            score.flows += 1
+            score.bytes_right += said["bytes"] == truth.sent
+            judged = truth.needed + truth.spurious
+            score.judged += judged
+            score.one_right += right(truth, said["retransmissions"])
+            score.two_right += right(truth, by_label[said["label"]]["retransmissions"])
+            if len(order) == number + 1 or len(one["flows"]) > 1 or len(order) > number:
+                samples(score, recording, said["flow"], truth_recording, number)
+    return score
+
+
+def columns(recording: Recording, *names: str) -> list[list[Any]]:
+    """Of the table of flows."""
+    return [recording["flows"].column(name).to_pylist() for name in names]
+
+
+def samples(score: Score, ours: Recording, number: int, theirs: Recording, flow: int) -> None:
+    """RTT samples and limits of one flow."""
+    found = []
+    for recording, of in ((ours, number), (theirs, flow)):
+        table = recording["rtts"].to_pydict()
+        found.append(
+            np.array([ns for ns, it in zip(table["rtt_ns"], table["flow"], strict=True) if it == of])
+        )
+    if min(map(len, found)) >= 100:
+        score.ks_most = max(score.ks_most, ks(*found))
+    same, moments = limits(ours, number, theirs, flow)
+    score.limits_right += same
+    score.moments += moments
+
+
+def rows(folder: Path) -> Iterator[str]:
+    """The table, line by line."""
+    yield (
+        "| runs | flows | bytes exact | RTT, greatest KS distance | retransmissions | right from one point "
+        "| from two | limited by, right |"
+    )
+    yield "|---|---|---|---|---|---|---|---|"
+    for name, options in GRID.items():
+        out = folder / name.replace(" ", "-").replace("/", "-")
+        command = ["dragstrip", "compare", "--duration", "10s", "--no-report", "--out", str(out), "--capture"]
+        program = [sys.executable, "-m", *command, *shlex.split(options)]
+        subprocess.run(program, check=True, capture_output=True)  # noqa: S603 - our own program
+        total = Score()
+        for run in sorted((out / "runs").iterdir()):
+            score = measure(run)
+            for field in vars(total):
+                value = getattr(score, field)
+                setattr(
+                    total,
+                    field,
+                    max(total.ks_most, value) if field == "ks_most" else getattr(total, field) + value,
+                )
+        yield line(name, options, total)
+
+
+def line(name: str, options: str, score: Score) -> str:
+    """A row of it."""
+    share = lambda part, whole: f"{part / whole:.1%}".replace("%", " %") if whole else "–"  # noqa: E731
+    algorithms = ", ".join(word for word in shlex.split(options) if word in ("cubic", "reno", "bbr"))
+    cells = [
+        f"{name} ({algorithms})",
+        str(score.flows),
+        f"{score.bytes_right} of {score.flows}",
+        f"{score.ks_most:.3f}",
+        str(score.judged),
+        share(score.one_right, score.judged),
+        share(score.two_right, score.judged),
+        share(score.limits_right, score.moments),
+    ]
+    return f"| {' | '.join(cells)} |"
+
+
+def main() -> None:
+    """Runs the grid, and prints the table or writes it into the page."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--write-docs", type=Path, metavar="FILE")
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        table = []
+        for row in rows(Path(folder)):
+            print(row, flush=True)  # noqa: T201
+            table.append(row)
+    if asked.write_docs is not None:
+        text = asked.write_docs.read_text(encoding="utf-8")
+        before, rest = text.split(MARKS[0])
+        _, after = rest.split(MARKS[1])
+        whole = "\n".join((before + MARKS[0], *table, MARKS[1] + after))
+        asked.write_docs.write_text(whole, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,230 @@
+//! Captures as packets: pcap and pcapng, bytes in as they come, packets out.
+//!
+//! A [`Reader`] is fed with pieces of a file of any size and keeps no more than one record of it. What it cannot go on from is a
+//! [`Fault`]; what it passes over is counted in [`Counts`].
+
+mod bytes;
+mod frame;
+mod ip;
+mod packet;
+mod pcap;
+mod pcapng;
+mod tcp;
+
+pub use packet::{Address, Packet};
+
+use packet::Content;
+use std::fmt;
+
+/// The longest record that is believed, bytes: a jumbogram's 65,575 and BIG TCP's 512 KiB are far below.
+pub(crate) const RECORD_MAX: u32 = 16 << 20;
+
+/// Why a capture cannot be read further.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// Where in the (unpacked) file, bytes from its beginning.
+    pub at: u64,
+    /// What is wrong there.
+    pub what: String,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "byte {}: {}", self.at, self.what)
+    }
+}
+
+/// What a file held.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Packets of any kind.
+    pub packets: u64,
+    /// TCP segments that could be read.
+    pub tcp: u64,
+    /// Packets whose headers were cut off or contradict themselves.
+    pub malformed: u64,
+    /// Fragments of IP packets.
+    pub fragments: u64,
+    /// TCP segments of which the options were cut off.
+    pub cut_options: u64,
+    /// Packets of a link type that is not read, in a file with others.
+    pub foreign_links: u64,
+    /// Packets without a stamp (pcapng's simple blocks).
+    pub unstamped: u64,
+    /// Packets that the capturing program says it lost.
+    pub said_dropped: u64,
+    /// Blocks of pcapng that hold no packets.
+    pub other_blocks: u64,
+    /// The file ends inside a record.
+    pub cut_short: bool,
+}
+
+/// A record of a file before its headers are read.
+pub(crate) struct Record<'a> {
+    /// Nanoseconds since the epoch.
+    pub time_ns: i64,
+    pub link: u32,
+    /// Of the whole packet on the line.
+    pub original: u32,
+    pub data: &'a [u8],
+}
+
+/// What the first bytes say the file is.
+enum Form {
+    /// Not known yet.
+    Unread,
+    Pcap(pcap::Pcap),
+    Pcapng(Box<pcapng::Pcapng>),
+}
+
+/// Reads one file.
+pub struct Reader {
+    form: Form,
+    /// What has come and was not yet used.
+    buffer: Vec<u8>,
+    /// Bytes of `buffer` that are used.
+    used: usize,
+    /// Bytes used before those of `buffer`.
+    before: u64,
+    /// Bytes still to be passed over.
+    skip: u64,
+    counts: Counts,
+}
+
+/// What a form makes of the bytes at hand.
+pub(crate) enum Step<'a> {
+    /// More bytes are needed.
+    Starved,
+    /// So many bytes are used, and so many after them are of no interest.
+    Passed(usize, u64),
+    /// A record that ends after so many bytes.
+    Found(usize, Record<'a>),
+}
+
+impl Default for Reader {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Reader {
+    /// For a file of which nothing is known.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            form: Form::Unread,
+            buffer: Vec::new(),
+            used: 0,
+            before: 0,
+            skip: 0,
+            counts: Counts::default(),
+        }
+    }
+
+    /// What the file has held so far.
+    #[must_use]
+    pub fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    /// Takes the next bytes of the file and hands out the TCP segments in them.
+    ///
+    /// # Errors
+    /// What the file cannot be read over; nothing can be fed after it.
+    pub fn feed(&mut self, piece: &[u8], sink: &mut impl FnMut(Packet)) -> Result<(), Fault> {
+        let passed = self.skip.min(piece.len() as u64);
+        self.skip -= passed;
+        self.before += passed;
+        self.buffer.drain(..self.used);
+        self.before += self.used as u64;
+        self.used = 0;
+        self.buffer.extend_from_slice(&piece[passed as usize..]);
+        if matches!(self.form, Form::Unread) && !self.recognise()? {
+            return Ok(());
+        }
+        loop {
+            let rest = &self.buffer[self.used..];
+            let step = match &mut self.form {
+                Form::Unread => return Ok(()),
+                Form::Pcap(form) => form.step(rest),
+                Form::Pcapng(form) => form.step(rest, &mut self.counts),
+            };
+            let at = self.before + self.used as u64;
+            match step.map_err(|what| Fault { at, what })? {
+                Step::Starved => return Ok(()),
+                Step::Passed(used, skip) => {
+                    self.used += used;
+                    let there = skip.min((self.buffer.len() - self.used) as u64);
+                    self.used += there as usize;
+                    self.skip = skip - there;
+                }
+                Step::Found(used, record) => {
+                    take(&mut self.counts, &record, sink).map_err(|what| Fault { at, what })?;
+                    self.used += used;
+                }
+            }
+        }
+    }
+
+    /// The file ends here.
+    ///
+    /// # Errors
+    /// It is too short to be a capture.
+    pub fn end(&mut self) -> Result<(), Fault> {
+        let at = self.before + self.buffer.len() as u64;
+        if matches!(self.form, Form::Unread) {
+            let what = if at == 0 { "is empty" } else { "is too short to be a capture" };
+            return Err(Fault { at, what: what.to_owned() });
+        }
+        self.counts.cut_short |= self.skip > 0 || self.used < self.buffer.len();
+        Ok(())
+    }
+
+    /// Whether there was enough to know the form.
+    fn recognise(&mut self) -> Result<bool, Fault> {
+        let Some(form) = recognised(&self.buffer).map_err(|what| Fault { at: 0, what })? else {
+            return Ok(false);
+        };
+        if matches!(form, Form::Pcap(_)) {
+            self.used = pcap::HEADER;
+        }
+        self.form = form;
+        Ok(true)
+    }
+}
+
+fn recognised(start: &[u8]) -> Result<Option<Form>, String> {
+    let Some(magic) = start.first_chunk::<4>() else { return Ok(None) };
+    if *magic == [0x0a, 0x0d, 0x0d, 0x0a] {
+        return Ok(Some(Form::Pcapng(Box::default())));
+    }
+    if start.starts_with(b"snoo") {
+        return Err("is a snoop capture, expected pcap or pcapng (editcap -F pcapng converts it)"
+            .to_owned());
+    }
+    let Some(header) = start.first_chunk::<{ pcap::HEADER }>() else {
+        return pcap::magic(*magic).map(|_| None);
+    };
+    Ok(Some(Form::Pcap(pcap::Pcap::new(header)?)))
+}
+
+/// Reads a record's headers and hands the segment on.
+fn take(
+    counts: &mut Counts,
+    record: &Record<'_>,
+    sink: &mut impl FnMut(Packet),
+) -> Result<(), String> {
+    counts.packets += 1;
+    match frame::content(record)? {
+        Content::Tcp(packet) => {
+            counts.tcp += 1;
+            counts.cut_options += u64::from(packet.options_cut);
+            sink(packet);
+        }
+        Content::Other => {}
+        Content::Fragment => counts.fragments += 1,
+        Content::Malformed => counts.malformed += 1,
+        Content::Foreign => counts.foreign_links += 1,
+    }
+    Ok(())
+}

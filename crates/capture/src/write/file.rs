@@ -1,0 +1,151 @@
+//! A file of packets at one vantage point, written as they come.
+
+use super::blocks::{Interface, Packet, Section, Statistics};
+use super::frame::Headers;
+use dragstrip_units::Instant;
+use std::io::{self, Write};
+
+/// Bytes gathered before they are written.
+const CHUNK: usize = 256 << 10;
+
+/// The largest `snaplen`: libpcap's own.
+pub const SNAPLEN_MAX: u32 = 262_144;
+
+/// A pcapng file with one Ethernet interface.
+#[derive(Debug)]
+pub struct File<W> {
+    to: W,
+    /// What is not written yet.
+    waiting: Vec<u8>,
+    snaplen: usize,
+    received: u64,
+    dropped: u64,
+    /// What went wrong first; nothing is written after it.
+    failed: Option<io::Error>,
+}
+
+/// What a record says beside the frame.
+#[derive(Clone, Copy, Debug)]
+pub struct Record<'a> {
+    /// When.
+    pub at: Instant,
+    /// The frame's length on the wire.
+    pub wire_len: u32,
+    /// [`crate::format::INBOUND`] or [`crate::format::OUTBOUND`].
+    pub direction: u32,
+    /// The packet's number, in all files of a run.
+    pub id: u64,
+    /// Why it went no further, if it was dropped here.
+    pub dropped: Option<&'a str>,
+}
+
+impl<W: Write> File<W> {
+    /// Begins a file; of each frame at most `snaplen` bytes are kept.
+    pub fn new(to: W, section: &Section<'_>, name: &str, description: &str, snaplen: u32) -> Self {
+        let snaplen = snaplen.min(SNAPLEN_MAX);
+        let mut waiting = Vec::with_capacity(CHUNK + 4_096);
+        section.write(&mut waiting);
+        Interface { name, description, snaplen }.write(&mut waiting);
+        let snaplen = snaplen as usize;
+        Self { to, waiting, snaplen, received: 0, dropped: 0, failed: None }
+    }
+
+    /// Adds a packet with these headers; zeros follow them.
+    #[inline]
+    pub fn add(&mut self, record: &Record<'_>, headers: &Headers) {
+        let Record { at, wire_len, direction, id, dropped } = *record;
+        let (headers, len) = (headers.bytes(), self.snaplen.min(wire_len as usize));
+        let packet =
+            Packet { at, headers, len, original_len: wire_len, direction, id, comment: dropped };
+        packet.write(&mut self.waiting);
+        self.received += 1;
+        self.dropped += u64::from(dropped.is_some());
+        if self.waiting.len() >= CHUNK {
+            self.write();
+        }
+    }
+
+    fn write(&mut self) {
+        if self.failed.is_none() {
+            self.failed = self.to.write_all(&self.waiting).err();
+        }
+        self.waiting.clear();
+    }
+
+    /// Ends the file.
+    ///
+    /// # Errors
+    /// What went wrong first while it was being written.
+    pub fn finish(mut self, end: Instant) -> io::Result<W> {
+        let Self { received, dropped, .. } = self;
+        Statistics { start: Instant::ZERO, end, received, dropped }.write(&mut self.waiting);
+        self.write();
+        match self.failed {
+            Some(error) => Err(error),
+            None => self.to.flush().map(|()| self.to),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::frame::{End, Frame, Numbers};
+    use super::*;
+    use dragstrip_packet::{Body, Flags, Segment, TrafficClass};
+
+    const SECTION: Section<'_> = Section { program: "p", comment: "c" };
+    const RECORD: Record<'_> =
+        Record { at: Instant::ZERO, wire_len: 1_514, direction: 1, id: 1, dropped: None };
+
+    fn headers() -> Headers {
+        let body = Body::Tcp(Segment::new(0, 1_460, Flags::ACK));
+        let end = End { address: [10, 0, 0, 1], port: 1 };
+        let (class, numbers) = (TrafficClass::default(), Numbers::default());
+        Frame { from: end, to: end, ip_id: 1, class, body: &body, numbers, echo_id: 0 }.headers()
+    }
+
+    #[test]
+    fn a_frame_is_cut_to_what_is_kept_and_is_no_longer_than_it_was() {
+        let headers = headers();
+        for (snaplen, wire_len, kept) in [(80, 1_514, 80), (50, 1_514, 50), (96, 60, 60)] {
+            let mut file = File::new(Vec::new(), &SECTION, "i", "d", snaplen);
+            let begin = file.waiting.len();
+            file.add(&Record { wire_len, ..RECORD }, &headers);
+            let block = &file.waiting[begin..];
+            assert_eq!(u32::from(block[20]), kept);
+            assert_eq!(u16::from_le_bytes([block[24], block[25]]), wire_len as u16);
+            let data = &block[28..28 + kept as usize];
+            let shown = headers.bytes().len().min(data.len());
+            assert_eq!(data[..shown], headers.bytes()[..shown]);
+            assert!(data[shown..].iter().all(|byte| *byte == 0));
+            assert!(file.finish(Instant::ZERO).is_ok());
+        }
+    }
+
+    /// A disk that takes so many bytes.
+    struct Full(usize);
+
+    impl Write for Full {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            let taken = bytes.len().min(self.0);
+            self.0 -= taken;
+            if taken == 0 { Err(io::ErrorKind::StorageFull.into()) } else { Ok(taken) }
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_full_disk_is_told_at_the_end_and_memory_stays_what_it_was() {
+        let mut file = File::new(Full(1_000_000), &SECTION, "i", "d", 96);
+        let headers = headers();
+        for _ in 0..30_000 {
+            file.add(&RECORD, &headers);
+        }
+        assert!(file.waiting.capacity() < 2 * CHUNK);
+        let told = file.finish(Instant::ZERO).map(drop).map_err(|error| error.kind());
+        assert_eq!(told, Err(io::ErrorKind::StorageFull));
+    }
+}

@@ -1,0 +1,366 @@
+//! A frame's headers: Ethernet, IPv4, and TCP, UDP or ICMP with the checksums that a receiver would accept.
+//!
+//! Payloads are zeros. They add nothing to a sum in one's complement, so that no checksum needs to look at them.
+
+use dragstrip_packet::{
+    Body, ETHERNET_BYTES, EchoKind, Flags, IP_BYTES, Segment, SynOptions, Timestamps, TrafficClass,
+};
+
+/// The longest headers: Ethernet's, IPv4's without options, TCP's with 40 bytes of them.
+pub const HEADERS_MAX: usize = 14 + 20 + 60;
+
+const ETHERTYPE_IPV4: [u8; 2] = [0x08, 0x00];
+const TTL: u8 = 64;
+/// Don't fragment.
+const DF: u8 = 0x40;
+const ICMP: u8 = 1;
+const TCP: u8 = 6;
+const UDP: u8 = 17;
+
+/// An end of a conversation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct End {
+    /// IPv4 address.
+    pub address: [u8; 4],
+    /// TCP's or UDP's port.
+    pub port: u16,
+}
+
+/// What turns a connection's own counts, from 0, into what stands in headers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Numbers {
+    /// The initial sequence number of who sends the segment.
+    pub own_isn: u32,
+    /// That of who receives it.
+    pub peer_isn: u32,
+    /// Shift of the windows that the sender of the segment announces.
+    pub window_shift: u8,
+}
+
+/// A frame to be written.
+#[derive(Clone, Copy, Debug)]
+pub struct Frame<'a> {
+    /// Who sends it.
+    pub from: End,
+    /// Who is to get it.
+    pub to: End,
+    /// IPv4's identification.
+    pub ip_id: u16,
+    /// DSCP and ECN.
+    pub class: TrafficClass,
+    /// What IP carries.
+    pub body: &'a Body,
+    /// Of a TCP connection.
+    pub numbers: Numbers,
+    /// ICMP's identifier.
+    pub echo_id: u16,
+}
+
+/// The headers of a frame; Ethernet's addresses and the traffic class are those of the place where it is seen.
+#[derive(Clone, Copy, Debug)]
+pub struct Headers {
+    bytes: [u8; HEADERS_MAX],
+    len: u8,
+}
+
+impl Headers {
+    /// Of no frame.
+    pub const NONE: Self = Self { bytes: [0; HEADERS_MAX], len: 0 };
+
+    /// The same on a line between these two addresses, with this traffic class.
+    #[inline]
+    pub fn set(&mut self, from: [u8; 6], to: [u8; 6], class: TrafficClass) {
+        self.bytes[..6].copy_from_slice(&to);
+        self.bytes[6..12].copy_from_slice(&from);
+        if self.bytes[15] != class.octet() {
+            self.bytes[15] = class.octet();
+            sign(&mut self.bytes[14..34]);
+        }
+    }
+
+    /// As they lie on the wire.
+    #[inline]
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.len)]
+    }
+}
+
+/// Puts the checksum into IPv4's header.
+#[inline]
+fn sign(ip: &mut [u8]) {
+    put(ip, 10, 0);
+    let sum = checksum(words(ip));
+    put(ip, 10, sum);
+}
+
+impl Frame<'_> {
+    /// Its headers.
+    #[inline]
+    #[must_use]
+    pub fn headers(&self) -> Headers {
+        let mut to = [0; HEADERS_MAX];
+        to[12..14].copy_from_slice(&ETHERTYPE_IPV4);
+        let (ip, transport) = to[14..].split_at_mut(IP_BYTES as usize);
+        let ip_len = self.body.frame_len() - ETHERNET_BYTES;
+        let (protocol, len) = match self.body {
+            Body::Tcp(segment) => (TCP, tcp(segment, self, transport)),
+            Body::Udp(datagram) => {
+                let len = datagram.len + 8;
+                put(transport, 0, self.from.port);
+                put(transport, 2, self.to.port);
+                put(transport, 4, len);
+                put(transport, 6, 0);
+                (UDP, 8)
+            }
+            Body::Icmp(echo) => {
+                transport[..2]
+                    .copy_from_slice(&[if echo.kind == EchoKind::Request { 8 } else { 0 }, 0]);
+                put(transport, 2, 0);
+                put(transport, 4, self.echo_id);
+                put(transport, 6, echo.sequence as u16);
+                (ICMP, 8)
+            }
+        };
+        ip[..2].copy_from_slice(&[0x45, self.class.octet()]);
+        // Of a burst that is one packet and longer than the field can say it is 0, as Linux has it.
+        put(ip, 2, u16::try_from(ip_len).unwrap_or(0));
+        put(ip, 4, self.ip_id);
+        ip[6..12].copy_from_slice(&[DF, 0, TTL, protocol, 0, 0]);
+        ip[12..16].copy_from_slice(&self.from.address);
+        ip[16..20].copy_from_slice(&self.to.address);
+        sign(ip);
+        let payload_len = ip_len - IP_BYTES;
+        let pseudo = words(&ip[12..20]) + u64::from(protocol) + u64::from(payload_len);
+        let sum = words(&transport[..len]);
+        match self.body {
+            Body::Tcp(_) => put(transport, 16, checksum(sum + pseudo)),
+            // 0 stands for no checksum (RFC 768): its other form is sent.
+            Body::Udp(_) => put(
+                transport,
+                6,
+                Some(checksum(sum + pseudo)).filter(|&sum| sum != 0).unwrap_or(u16::MAX),
+            ),
+            Body::Icmp(_) => put(transport, 2, checksum(sum)),
+        }
+        Headers { bytes: to, len: (ETHERNET_BYTES + IP_BYTES) as u8 + len as u8 }
+    }
+}
+
+/// TCP's header; its length.
+#[inline]
+fn tcp(segment: &Segment, frame: &Frame<'_>, to: &mut [u8]) -> usize {
+    let Numbers { own_isn, peer_isn, window_shift } = frame.numbers;
+    let syn = segment.flags.has(Flags::SYN);
+    let acks = segment.flags.has(Flags::ACK);
+    // A SYN takes a number of its own, in front of the data.
+    let seq = own_isn.wrapping_add(segment.seq as u32).wrapping_add(u32::from(!syn));
+    let base = peer_isn.wrapping_add(1);
+    let ack = if acks { base.wrapping_add(segment.ack as u32) } else { 0 };
+    let window = if syn { segment.window } else { segment.window >> window_shift };
+    let len = (segment.header_len() - IP_BYTES) as usize;
+    put(to, 0, frame.from.port);
+    put(to, 2, frame.to.port);
+    to[4..8].copy_from_slice(&seq.to_be_bytes());
+    to[8..12].copy_from_slice(&ack.to_be_bytes());
+    put(to, 12, (len as u16 / 4) << 12 | segment.flags.wire());
+    put(to, 14, window.min(u16::MAX.into()) as u16);
+    to[16..20].fill(0);
+    let mut options = Options { to: &mut to[20..len], at: 0 };
+    match segment.syn_options() {
+        Some(syn) => options.of_syn(syn, segment.timestamps()),
+        None => options.of_segment(segment, base),
+    }
+    len
+}
+
+/// Room for options, and where the next one goes.
+struct Options<'a> {
+    to: &'a mut [u8],
+    at: usize,
+}
+
+impl Options<'_> {
+    #[inline]
+    fn add(&mut self, bytes: &[u8]) {
+        self.to[self.at..self.at + bytes.len()].copy_from_slice(bytes);
+        self.at += bytes.len();
+    }
+
+    fn stamps(&mut self, stamps: Timestamps) {
+        self.add(&[8, 10]);
+        self.add(&stamps.val.to_be_bytes());
+        self.add(&stamps.ecr.to_be_bytes());
+    }
+
+    /// In Linux's order (`tcp_options_write`); what is left of the room is filled with ends of options.
+    fn of_syn(&mut self, syn: SynOptions, stamps: Option<Timestamps>) {
+        let [high, low] = syn.mss.to_be_bytes();
+        self.add(&[2, 4, high, low]);
+        match (syn.sack_permitted, stamps) {
+            (true, Some(stamps)) => {
+                self.add(&[4, 2]);
+                self.stamps(stamps);
+            }
+            (false, Some(stamps)) => {
+                self.add(&[1, 1]);
+                self.stamps(stamps);
+            }
+            (true, None) => self.add(&[1, 1, 4, 2]),
+            (false, None) => {}
+        }
+        if let Some(shift) = syn.window_scale {
+            self.add(&[1, 3, 3, shift]);
+        }
+        self.to[self.at..].fill(0);
+    }
+
+    /// `base`: the wire's number of the peer's first byte.
+    #[inline]
+    fn of_segment(&mut self, segment: &Segment, base: u32) {
+        if let Some(stamps) = segment.timestamps() {
+            self.add(&[1, 1]);
+            self.stamps(stamps);
+        }
+        if segment.has_sack() {
+            self.add(&[1, 1, 5, 2 + 8 * segment.sack().count() as u8]);
+            for block in segment.sack() {
+                let (start, end) = block.range(segment.ack);
+                self.add(&base.wrapping_add(start as u32).to_be_bytes());
+                self.add(&base.wrapping_add(end as u32).to_be_bytes());
+            }
+        }
+    }
+}
+
+#[inline]
+fn put(to: &mut [u8], at: usize, value: u16) {
+    to[at..at + 2].copy_from_slice(&value.to_be_bytes());
+}
+
+/// The sum of big-endian words, not folded yet; `bytes` are even in number.
+#[inline]
+fn words(bytes: &[u8]) -> u64 {
+    bytes.chunks_exact(2).map(|pair| u64::from(u16::from_be_bytes([pair[0], pair[1]]))).sum()
+}
+
+/// The Internet checksum of a sum (RFC 1071).
+#[inline]
+fn checksum(mut sum: u64) -> u16 {
+    while sum > u64::from(u16::MAX) {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    !(sum as u16)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dragstrip_packet::{Datagram, Dscp, Echo, Ecn, SackBlock};
+    use dragstrip_units::Instant;
+
+    const FROM: End = End { address: [10, 0, 0, 1], port: 30_001 };
+    const TO: End = End { address: [10, 0, 0, 2], port: 5_001 };
+
+    fn frame(body: &Body, numbers: Numbers) -> Vec<u8> {
+        let class = TrafficClass::new(Dscp::EF, Ecn::Ect0);
+        let frame = Frame { from: FROM, to: TO, ip_id: 0x1234, class, body, numbers, echo_id: 7 };
+        let mut headers = frame.headers();
+        headers.set([2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 2], class);
+        headers.bytes().to_vec()
+    }
+
+    #[test]
+    fn a_mark_on_the_way_keeps_the_header_s_checksum_right() {
+        let body = Body::Tcp(Segment::new(0, 1460, Flags::ACK));
+        let class = TrafficClass::new(Dscp::EF, Ecn::Ect0);
+        let numbers = Numbers::default();
+        let frame = Frame { from: FROM, to: TO, ip_id: 1, class, body: &body, numbers, echo_id: 0 };
+        let mut headers = frame.headers();
+        headers.set([1; 6], [2; 6], class.with_ecn(Ecn::Ce));
+        accepted(headers.bytes(), 1460, true);
+        assert_eq!(headers.bytes()[..16], [2, 2, 2, 2, 2, 2, 1, 1, 1, 1, 1, 1, 8, 0, 0x45, 0xbb]);
+    }
+
+    /// A receiver's check: everything under the checksum, with it, sums to all ones.
+    fn accepted(frame: &[u8], payload_len: u32, pseudo: bool) {
+        assert_eq!(checksum(words(&frame[14..34])), 0, "IPv4's header");
+        let transport = &frame[34..];
+        let len = transport.len() as u64 + u64::from(payload_len);
+        let pseudo = if pseudo { words(&frame[26..34]) + u64::from(frame[23]) + len } else { 0 };
+        assert_eq!(checksum(words(transport) + pseudo), 0, "the transport's");
+        assert_eq!(words(&frame[16..18]), 20 + len, "total length");
+    }
+
+    #[test]
+    fn a_syn_has_linux_s_options_in_linux_s_order() {
+        let mut syn = Segment::new(0, 0, Flags::default());
+        syn.window = 64_240;
+        syn.set_syn_options(SynOptions { mss: 1460, window_scale: Some(7), sack_permitted: true });
+        syn.set_timestamps(Timestamps { val: 0x0102_0304, ecr: 0 });
+        let bytes = frame(&Body::Tcp(syn), Numbers { own_isn: 99, peer_isn: 500, window_shift: 7 });
+        accepted(&bytes, 0, true);
+        assert_eq!(bytes[14..18], [0x45, 0xba, 0, 60]);
+        assert_eq!(
+            bytes[34..54],
+            [
+                0x75, 0x31, 0x13, 0x89, 0, 0, 0, 99, 0, 0, 0, 0, 0xa0, 0x02, 0xfa, 0xf0, bytes[50],
+                bytes[51], 0, 0
+            ]
+        );
+        assert_eq!(bytes[54..], [2, 4, 5, 0xb4, 4, 2, 8, 10, 1, 2, 3, 4, 0, 0, 0, 0, 1, 3, 3, 7]);
+    }
+
+    #[test]
+    fn an_acknowledgement_has_its_blocks_in_the_peers_numbers_and_a_shifted_window() {
+        let mut ack = Segment::new(10, 0, Flags::ACK.with(Flags::ECE));
+        (ack.ack, ack.window) = (1_000, 65_536 << 3);
+        ack.set_timestamps(Timestamps { val: 5, ecr: 6 });
+        ack.set_sack(&[
+            SackBlock::relative(1_000, 2_000, 3_000),
+            SackBlock::relative(1_000, 0, 500),
+        ]);
+        let numbers = Numbers { own_isn: u32::MAX, peer_isn: 100, window_shift: 4 };
+        let bytes = frame(&Body::Tcp(ack), numbers);
+        accepted(&bytes, 0, true);
+        assert_eq!(
+            bytes[38..42],
+            10_u32.to_be_bytes(),
+            "the number of the SYN was the last before 0"
+        );
+        assert_eq!(bytes[42..46], 1_101_u32.to_be_bytes());
+        assert_eq!(bytes[46..50], [0xd0, 0x50, 0x80, 0], "13 words, ECE and ACK, half a window");
+        let blocks: Vec<u32> = bytes[70..]
+            .chunks(4)
+            .map(|word| u32::from_be_bytes(word.try_into().expect("four")))
+            .collect();
+        assert_eq!(bytes[66..70], [1, 1, 5, 18]);
+        assert_eq!(blocks, [2_101, 3_101, 101, 601]);
+    }
+
+    #[test]
+    fn data_datagrams_and_echoes_are_accepted() {
+        let data = Segment::new(0, 1460, Flags::ACK.with(Flags::PSH));
+        accepted(&frame(&Body::Tcp(data), Numbers::default()), 1460, true);
+        let datagram = Datagram { number: 3, len: 172 };
+        let bytes = frame(&Body::Udp(datagram), Numbers::default());
+        accepted(&bytes, 172, true);
+        assert_eq!(bytes.len(), 42);
+        for (kind, number) in [(EchoKind::Request, 8), (EchoKind::Reply, 0)] {
+            let echo = Echo { sent: Instant::ZERO, sequence: 65_537, bytes: 64, kind };
+            let bytes = frame(&Body::Icmp(echo), Numbers::default());
+            accepted(&bytes, 56, false);
+            assert_eq!((bytes[34], &bytes[38..42]), (number, &[0, 7, 0, 1][..]));
+        }
+    }
+
+    #[test]
+    fn a_syn_without_options_still_fills_the_room_that_the_simulation_counts() {
+        let mut syn = Segment::new(0, 0, Flags::default());
+        syn.set_syn_options(SynOptions { mss: 536, window_scale: None, sack_permitted: false });
+        let bytes = frame(&Body::Tcp(syn), Numbers::default());
+        accepted(&bytes, 0, true);
+        assert_eq!(bytes.len(), 74);
+        assert_eq!(bytes[54..], [2, 4, 2, 24, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+    }
+}

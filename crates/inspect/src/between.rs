@@ -1,0 +1,141 @@
+//! What two captures say together of a flow.
+
+use crate::pair::{Pair, Way};
+use crate::quantiles::Quantiles;
+use crate::state::File;
+use crate::verdicts::Tally;
+use serde::Serialize;
+
+/// A flow between two captures.
+#[derive(Debug, Serialize)]
+pub struct BetweenSaid {
+    /// The flow's number.
+    pub flow: u64,
+    /// The capture nearer to the sender and the other one, from 0.
+    pub files: [usize; 2],
+    /// The way of the data.
+    pub there: WaySaid,
+    /// The way of the acknowledgements.
+    pub back: WaySaid,
+    /// Round trips from the nearer capture to the farther one and back, which need no common clock.
+    pub rtt_ms: Rtt,
+    /// What the farther capture's clock shows more than the nearer one's, if the least delays of both ways are equal.
+    pub clock_offset_ms: Option<f64>,
+    /// By how many parts per million it runs faster.
+    pub clock_skew_ppm: Option<f64>,
+}
+
+/// Round trips in milliseconds.
+#[derive(Debug, Serialize)]
+pub struct Rtt {
+    /// How they were measured.
+    pub method: &'static str,
+    /// How many.
+    pub samples: u64,
+    /// The 5th percentile.
+    pub p5: Option<f64>,
+    /// The median.
+    pub p50: Option<f64>,
+    /// The 95th percentile.
+    pub p95: Option<f64>,
+}
+
+/// One way between two captures.
+#[derive(Debug, Serialize)]
+pub struct WaySaid {
+    /// Packets at its beginning.
+    pub packets: u64,
+    /// Of these, seen at its end too.
+    pub matched: u64,
+    /// Of these, lost, while both captures ran.
+    pub lost: u64,
+    /// One-way delays above their floor: where the least delay has no queue, the time spent in queues.
+    pub queueing_ms: Spread,
+}
+
+/// Milliseconds.
+#[derive(Debug, Serialize)]
+pub struct Spread {
+    /// The 5th percentile.
+    pub p5: Option<f64>,
+    /// The median.
+    pub p50: Option<f64>,
+    /// The 95th percentile.
+    pub p95: Option<f64>,
+}
+
+/// What a pair of captures shows of one direction's data.
+pub(crate) struct Between<'a> {
+    pair: &'a Pair,
+    side: usize,
+    files: [(usize, &'a File); 2],
+    /// Which of both is nearer to the sender.
+    near: usize,
+}
+
+impl<'a> Between<'a> {
+    /// None where no packet was seen at both points and answered.
+    pub fn of(pair: &'a Pair, side: usize, files: [(usize, &'a File); 2]) -> Option<Self> {
+        let near = pair.near?;
+        Some(Self { pair, side, files, near: if side == 0 { near } else { 1 - near } })
+    }
+
+    /// The file nearer to the sender.
+    pub fn near_file(&self) -> usize {
+        self.files[self.near].0
+    }
+
+    /// Between which times of a point packets of a way that left it must have come to the other one.
+    fn span(&self, way: &Way, from: usize) -> (i64, i64) {
+        let other = self.files[1 - from].1;
+        let Some((least, most)) = way.delays.range else { return (i64::MAX, i64::MIN) };
+        let (least, most) = if from == 0 { (least, most) } else { (-most, -least) };
+        let first = other.first_ns.unwrap_or(i64::MAX);
+        (first.saturating_sub(least), other.last_ns.saturating_sub(most))
+    }
+
+    /// The verdicts on retransmissions, and data overtaken.
+    pub fn judged(&self) -> (Tally, u64) {
+        let way = &self.pair.ways[self.side];
+        (way.verdicts(self.near, self.span(way, self.near).1), way.overtaken[self.near])
+    }
+
+    /// The document's entry.
+    pub fn said(&self, flow: u64) -> BetweenSaid {
+        let [there, back] =
+            [(self.side, self.near), (1 - self.side, 1 - self.near)].map(|(side, from)| {
+                let way = &self.pair.ways[side];
+                let delays = if from == 0 { &way.delays } else { &way.delays.turned() };
+                let floor = delays.floor();
+                let above = floor.map(|floor| delays.above(&floor)).unwrap_or_default();
+                let (since, until) = self.span(way, from);
+                let said = WaySaid {
+                    packets: way.shown[from],
+                    matched: way.matched,
+                    lost: way.lost(from, since, until),
+                    queueing_ms: spread(&above),
+                };
+                (said, floor)
+            });
+        let middle = self.files[self.near].1.first_ns.unwrap_or_default();
+        let both = there.1.zip(back.1);
+        let far = self.files[1 - self.near].1.first_ns.unwrap_or_default();
+        let trips = &self.pair.trips[self.side];
+        let Spread { p5, p50, p95 } = spread(trips);
+        BetweenSaid {
+            flow,
+            files: [self.files[self.near].0, self.files[1 - self.near].0],
+            clock_offset_ms: both
+                .map(|(there, back)| (there.level(middle) - back.level(far)) / 2e6),
+            clock_skew_ppm: both.map(|(there, back)| (there.skew_ppm() - back.skew_ppm()) / 2.0),
+            there: there.0,
+            back: back.0,
+            rtt_ms: Rtt { method: "two points", samples: trips.count(), p5, p50, p95 },
+        }
+    }
+}
+
+fn spread(seen: &Quantiles) -> Spread {
+    let ms = |share| seen.at(share).map(|ns| ns / 1e6);
+    Spread { p5: ms(0.05), p50: ms(0.5), p95: ms(0.95) }
+}

@@ -1,0 +1,221 @@
+//! What a direction has under way: ranges of bytes with the times at which they were sent.
+
+use crate::intervals::Intervals;
+use dragstrip_capture::read::Packet;
+use std::collections::VecDeque;
+
+/// Ranges under way at most; beyond it no acknowledgement seems to be in the capture, and the oldest are given up.
+const UNDER_WAY_MAX: usize = 1 << 16;
+/// Copies of a range of which stamps are kept.
+const COPIES_MAX: usize = 4;
+
+/// A range that was sent.
+#[derive(Clone, Debug)]
+pub struct Sent {
+    start: i64,
+    end: i64,
+    /// When it was sent first.
+    pub first_ns: i64,
+    /// Time stamp of the first copy.
+    pub stamp: Option<u32>,
+    /// IPv4's identification of the first copy.
+    pub ip_id: Option<u16>,
+    /// Stamp and time of later copies.
+    copies: Vec<(Option<u32>, i64)>,
+    sacked: bool,
+    probe: bool,
+}
+
+impl Sent {
+    /// A range that a packet brings.
+    pub fn new(range: (i64, i64), packet: &Packet, probe: bool) -> Self {
+        Self {
+            start: range.0,
+            end: range.1,
+            first_ns: packet.time_ns,
+            stamp: packet.stamps.map(|pair| pair.0),
+            ip_id: packet.ip_id,
+            copies: Vec::new(),
+            sacked: false,
+            probe,
+        }
+    }
+}
+
+/// What an acknowledgement covered.
+#[derive(Debug, Default)]
+pub struct Removed {
+    /// Something was sent more than once.
+    pub again: bool,
+    /// When the last range was sent that was sent once and not known as received before.
+    pub clean: Option<i64>,
+    /// Stamps and times of what was sent again.
+    copies: Vec<(Option<u32>, i64)>,
+}
+
+impl Removed {
+    /// When the one copy with this stamp was sent; none if several or no copies have it.
+    pub fn copy_with(&self, stamp: u32) -> Option<i64> {
+        let mut with = self.copies.iter().filter(|copy| copy.0 == Some(stamp));
+        let first = with.next()?;
+        with.all(|other| other.1 == first.1).then_some(first.1)
+    }
+
+    fn take(&mut self, sent: &Sent) {
+        if sent.copies.is_empty() {
+            if !sent.sacked {
+                self.clean = Some(sent.first_ns);
+            }
+        } else {
+            self.again = true;
+            self.copies.push((sent.stamp, sent.first_ns));
+            self.copies.extend_from_slice(&sent.copies);
+        }
+    }
+}
+
+/// The ranges under way, in order.
+#[derive(Debug, Default)]
+pub struct Board {
+    all: VecDeque<Sent>,
+    /// What is SACKed.
+    sacked: Intervals,
+}
+
+impl Board {
+    /// Adds a range that overlaps none.
+    pub fn insert(&mut self, sent: Sent) {
+        if self.all.back().is_none_or(|last| last.end <= sent.start) {
+            self.all.push_back(sent);
+        } else {
+            let at = self.all.partition_point(|held| held.start < sent.start);
+            self.all.insert(at, sent);
+        }
+    }
+
+    /// Gives up the oldest when there are too many; where the rest begins.
+    pub fn overfull(&mut self) -> Option<i64> {
+        if self.all.len() <= UNDER_WAY_MAX {
+            return None;
+        }
+        self.all.drain(..UNDER_WAY_MAX / 2);
+        self.all.front().map(|first| first.start)
+    }
+
+    /// First range that ends beyond.
+    fn first_beyond(&self, start: i64) -> usize {
+        self.all.partition_point(|held| held.end <= start)
+    }
+
+    /// Bytes of a range that only probes of a closed window brought.
+    pub fn probed(&self, start: i64, end: i64) -> i64 {
+        let held = self.all.range(self.first_beyond(start)..).take_while(|held| held.start < end);
+        held.filter(|held| held.probe).map(|held| held.end.min(end) - held.start.max(start)).sum()
+    }
+
+    /// The first range above, which was there before what is below it.
+    pub fn above(&self, end: i64) -> Option<&Sent> {
+        self.all.get(self.all.partition_point(|held| held.start < end))
+    }
+
+    /// Whether all of a range under way is SACKed; an empty one is.
+    pub fn is_known_received(&self, start: i64, end: i64) -> bool {
+        if start >= end {
+            return true;
+        }
+        let mut held = self
+            .all
+            .range(self.first_beyond(start)..)
+            .take_while(|held| held.start < end)
+            .peekable();
+        held.peek().is_some() && held.all(|held| held.sacked)
+    }
+
+    /// Bytes that are SACKed.
+    pub fn sacked_bytes(&self) -> i64 {
+        self.sacked.total()
+    }
+
+    /// Whether something above is SACKed.
+    pub fn sacked_above(&self, start: i64) -> bool {
+        self.sacked.end().is_some_and(|end| end > start)
+    }
+
+    /// Marks a range as sent again; gives the stamp of the copy before.
+    pub fn sent_again(&mut self, start: i64, end: i64, packet: &Packet) -> Option<u32> {
+        self.cut(start);
+        self.cut(end);
+        let mut before = None;
+        let first = self.first_beyond(start);
+        for held in self.all.range_mut(first..) {
+            if held.start >= end {
+                break;
+            }
+            before = held.copies.last().map_or(held.stamp, |copy| copy.0);
+            if held.copies.len() == COPIES_MAX {
+                held.copies.remove(0);
+            }
+            held.copies.push((packet.stamps.map(|pair| pair.0), packet.time_ns));
+        }
+        before
+    }
+
+    /// Makes a position the border of two ranges.
+    fn cut(&mut self, at: i64) {
+        let index = self.first_beyond(at);
+        let Some(held) = self.all.get_mut(index) else { return };
+        if held.start < at && at < held.end {
+            let mut upper = held.clone();
+            held.end = at;
+            upper.start = at;
+            self.all.insert(index + 1, upper);
+        }
+    }
+
+    /// Takes away what is acknowledged.
+    pub fn acknowledge(&mut self, ack: i64) -> Removed {
+        let mut removed = Removed::default();
+        while let Some(first) = self.all.front_mut() {
+            if first.start >= ack {
+                break;
+            }
+            removed.take(first);
+            if first.end > ack {
+                first.start = ack;
+                break;
+            }
+            self.all.pop_front();
+        }
+        self.sacked.forget_below(ack);
+        removed
+    }
+
+    /// Marks what blocks say; the newest of what is newly known counts.
+    pub fn sack(&mut self, blocks: &[(i64, i64)]) -> Removed {
+        let mut removed = Removed::default();
+        for block in blocks {
+            let Some((first, last)) = self.all.front().zip(self.all.back()) else { break };
+            let (start, end) = (block.0.max(first.start), block.1.min(last.end));
+            if start >= end {
+                continue;
+            }
+            for part in self.sacked.add(start, end) {
+                self.sack_part(part, &mut removed);
+            }
+        }
+        removed
+    }
+
+    fn sack_part(&mut self, part: (i64, i64), removed: &mut Removed) {
+        self.cut(part.0);
+        self.cut(part.1);
+        let first = self.first_beyond(part.0);
+        for held in self.all.range_mut(first..) {
+            if held.start >= part.1 {
+                break;
+            }
+            removed.take(held);
+            held.sacked = true;
+        }
+    }
+}

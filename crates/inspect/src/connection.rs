@@ -1,0 +1,338 @@
+//! A connection as one capture shows it: two directions, the handshake, and where the capture stands.
+
+use crate::half::{ACK, FIN, Half, Kind, PSH, RST, SYN, Sample};
+use crate::limits::{Limits, Sending};
+use crate::quantiles::Quantiles;
+use dragstrip_capture::read::Packet;
+
+/// Copies of a frame that a mirror port or an interface `any` gives come within this, nanoseconds.
+const COPY_NS: i64 = 1_000_000;
+/// Packets of a direction among which a copy is looked for.
+const RECENT: usize = 8;
+
+/// Where a capture stands on the way of a direction's data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// At the sender.
+    Sender,
+    /// At the receiver.
+    Receiver,
+    /// Somewhere between.
+    Between,
+}
+
+/// A direction with what is measured of it.
+#[derive(Debug, Default)]
+pub struct Direction {
+    /// Ranges, acknowledgements, verdicts.
+    pub half: Half,
+    /// From data to their acknowledgement.
+    pub onward: Quantiles,
+    /// From an acknowledgement to the data that echo its stamp.
+    pub backward: Quantiles,
+    /// The sum of both where each is more than a sign of life.
+    pub both: Quantiles,
+    /// What limited it, if the capture is the sender's.
+    pub limits: Limits,
+    /// When data were first sent.
+    pub first_data_ns: Option<i64>,
+    /// When data were last sent or acknowledged.
+    pub last_ns: i64,
+    /// Packets by ECN codepoint.
+    pub ecn: [u64; 4],
+    /// Segments with ECE of this direction.
+    pub ece: u64,
+    /// Times to live: least and most.
+    pub ttl: Option<(u8, u8)>,
+    mss: Option<u16>,
+    /// What the other end's SYN allows this one to send.
+    allowed: Option<u16>,
+    sack: bool,
+    scale: Option<u8>,
+    syn: Option<i64>,
+    syn_flags: Option<u16>,
+    backward_last_ns: Option<i64>,
+    /// When the next state is to be recorded.
+    pub state_due_ns: i64,
+    recent: [(u64, i64); RECENT],
+    newest: usize,
+}
+
+/// Both directions; 0 goes from the first end of the key to the second.
+#[derive(Debug, Default)]
+pub struct Connection {
+    /// Each direction.
+    pub sides: [Direction; 2],
+    /// When the third segment of the handshake came.
+    third_ns: Option<i64>,
+    /// The opening was seen once each way, so that its times can be used.
+    clean_opening: bool,
+    /// RST was seen.
+    pub reset: bool,
+    /// First packet.
+    pub first_ns: i64,
+}
+
+/// What taking a packet told.
+#[derive(Clone, Copy, Debug)]
+pub enum Taken {
+    /// A frame that is there twice.
+    Copy,
+    /// A packet, with what its data were and an RTT sample of the other direction's data.
+    Packet(Kind, Option<Sample>),
+}
+
+impl Connection {
+    /// One that begins with this packet.
+    pub fn new(packet: &Packet, keep_slices: bool) -> Self {
+        let mut made = Self { first_ns: packet.time_ns, ..Self::default() };
+        for side in &mut made.sides {
+            side.limits.slices = keep_slices.then(Vec::new);
+        }
+        made
+    }
+
+    /// Whether a packet opens another connection between the same ports.
+    pub fn is_reopened_by(&self, packet: &Packet, side: usize) -> bool {
+        let opening = packet.flags & (SYN | ACK) == SYN;
+        let used = self.sides.iter().any(|side| side.half.segments > 0) || self.reset;
+        opening && used && !self.sides[side].half.is_first(packet.seq)
+    }
+
+    /// Takes a packet of the direction `side`.
+    pub fn take(&mut self, packet: &Packet, side: usize) -> Taken {
+        if self.sides[side].is_copy(packet) {
+            return Taken::Copy;
+        }
+        self.reset |= packet.flags & RST != 0;
+        self.handshake(packet, side);
+        let path_ns = self.path_ns(side);
+        let [first, second] = &mut self.sides;
+        let (own, other) = if side == 0 { (first, second) } else { (second, first) };
+        own.note_header(packet);
+        let outstanding = own.half.outstanding();
+        let kind = own.half.sent(packet, path_ns);
+        if packet.payload > 0 {
+            own.note_data(packet, kind, outstanding);
+            if let Some(ns) = other.half.echoed(packet) {
+                own.backward.add(ns);
+                own.backward_last_ns = Some(ns);
+            }
+        }
+        own.half.stamp(packet);
+        let acked = other.half.acked;
+        let sample = other.half.answered(packet);
+        if let Some(sample) = sample {
+            other.note_sample(sample);
+        }
+        if other.half.acked > acked {
+            other.last_ns = packet.time_ns;
+            other.limits.acknowledged(packet.time_ns);
+        }
+        if let Some(edge) = other.half.edge {
+            let full = other.full(packet.stamps.is_some());
+            other.limits.offered(packet.time_ns, edge - other.half.next, full);
+        }
+        Taken::Packet(kind, sample)
+    }
+
+    fn handshake(&mut self, packet: &Packet, side: usize) {
+        if packet.flags & SYN != 0 {
+            self.clean_opening =
+                self.sides[side].syn.is_none() && (packet.flags & ACK == 0 || self.clean_opening);
+            let own = &mut self.sides[side];
+            own.syn = Some(packet.time_ns);
+            own.syn_flags = Some(packet.flags);
+            own.mss = packet.mss;
+            own.sack = packet.sack_permitted;
+            own.scale = packet.window_scale;
+            if packet.flags & ACK != 0 {
+                self.agree();
+            }
+        } else if self.third_ns.is_none()
+            && packet.flags & (ACK | RST) == ACK
+            && self.sides[1 - side].syn_flags.is_some_and(|flags| flags & ACK != 0)
+        {
+            self.third_ns = Some(packet.time_ns);
+        }
+    }
+
+    /// Both ends have said what they can.
+    fn agree(&mut self) {
+        let scaled = self.sides.iter().all(|side| side.scale.is_some());
+        let sack = self.sides.iter().all(|side| side.sack);
+        let mss = [self.sides[0].mss, self.sides[1].mss];
+        let scales = [self.sides[0].scale, self.sides[1].scale];
+        for (index, side) in self.sides.iter_mut().enumerate() {
+            side.half.scale = Some(if scaled { scales[1 - index].unwrap_or(0) } else { 0 });
+            side.half.verdicts.sack = sack;
+            side.allowed = mss[1 - index];
+        }
+    }
+
+    /// The opening's two halves: from SYN to SYN-ACK, and on to what answers it; `side` is the one that opens.
+    fn opening_ns(&self) -> Option<(usize, i64, i64)> {
+        let opener = self
+            .sides
+            .iter()
+            .position(|side| side.syn_flags.is_some_and(|flags| flags & ACK == 0))?;
+        let (first, second) = (self.sides[opener].syn?, self.sides[1 - opener].syn?);
+        let third = self.third_ns?;
+        (self.clean_opening && first <= second && second <= third).then_some((
+            opener,
+            second - first,
+            third - second,
+        ))
+    }
+
+    /// The round trip of the opening.
+    pub fn opening_rtt_ns(&self) -> Option<i64> {
+        self.opening_ns().map(|(_, first, second)| first + second)
+    }
+
+    /// The least time in which a copy can be sent after a loss before this place: from here to the sender and back.
+    fn path_ns(&self, side: usize) -> Option<i64> {
+        let opening = self
+            .opening_ns()
+            .map(|(opener, first, second)| if opener == side { second } else { first });
+        let echoes = self.sides[side].backward.least();
+        opening.into_iter().chain(echoes).min()
+    }
+
+    /// Where the capture stands for the data of a direction.
+    pub fn place(&self, side: usize) -> Place {
+        const NEAR: f64 = 0.1;
+        let parts =
+            self.opening_ns().map(
+                |(opener, first, second)| {
+                    if opener == side { (first, second) } else { (second, first) }
+                },
+            );
+        let own = &self.sides[side];
+        let parts = parts.or_else(|| own.onward.least().zip(own.backward.least()));
+        if let Some((onward, backward)) = parts.filter(|parts| parts.0 + parts.1 > 0) {
+            let share = onward as f64 / (onward + backward) as f64;
+            return if share >= 1.0 - NEAR {
+                Place::Sender
+            } else if share <= NEAR {
+                Place::Receiver
+            } else {
+                Place::Between
+            };
+        }
+        // As they leave a host, packets have one of these times to live.
+        let fresh = [side, 1 - side].map(|side| {
+            self.sides[side]
+                .ttl
+                .is_some_and(|(least, most)| least == most && matches!(most, 64 | 128 | 255))
+        });
+        match fresh {
+            [true, false] => Place::Sender,
+            [false, true] => Place::Receiver,
+            _ => Place::Between,
+        }
+    }
+
+    /// Whether both ends agreed on ECN; `None` without the handshake and without a mark.
+    pub fn ecn(&self) -> Option<bool> {
+        const ECE: u16 = 64;
+        const CWR: u16 = 128;
+        const AE: u16 = 256;
+        if self.sides.iter().any(|side| side.ecn[1..].iter().any(|count| *count > 0)) {
+            return Some(true);
+        }
+        let flags = |acks: bool| {
+            self.sides
+                .iter()
+                .filter_map(|side| side.syn_flags)
+                .find(|flags| (flags & ACK != 0) == acks)
+        };
+        let (asked, answered) = (flags(false)?, flags(true)?);
+        let said = answered & (ECE | CWR | AE);
+        Some(asked & (ECE | CWR) == ECE | CWR && said != 0 && said != ECE | CWR | AE)
+    }
+
+    /// The last moment of a direction.
+    pub fn end(&mut self, side: usize) {
+        let own = &mut self.sides[side];
+        let closed = own.half.closed();
+        own.limits.end(own.last_ns, closed);
+    }
+}
+
+impl Direction {
+    fn note_header(&mut self, packet: &Packet) {
+        const ECE: u16 = 64;
+        if packet.flags & SYN == 0 {
+            self.ecn[usize::from(packet.ecn)] += 1;
+            self.ece += u64::from(packet.flags & ECE != 0);
+        }
+        let (least, most) = self.ttl.unwrap_or((packet.ttl, packet.ttl));
+        self.ttl = Some((least.min(packet.ttl), most.max(packet.ttl)));
+    }
+
+    fn note_data(&mut self, packet: &Packet, kind: Kind, outstanding: i64) {
+        self.first_data_ns.get_or_insert(packet.time_ns);
+        self.last_ns = packet.time_ns;
+        if kind == Kind::Probe {
+            return;
+        }
+        let full = self.full(packet.stamps.is_some());
+        let room = self.half.edge.map(|edge| edge - self.half.next);
+        self.limits.sent(&Sending {
+            at: packet.time_ns,
+            pushed: packet.flags & (PSH | FIN) != 0,
+            short: !packet.payload.is_multiple_of(full),
+            again: kind == Kind::Again,
+            room,
+            full,
+            outstanding,
+            recovering: self.half.recovering(),
+        });
+    }
+
+    /// The data of a full segment: the MSS without the room of the time stamps, or the longest seen.
+    fn full(&self, stamped: bool) -> u32 {
+        const ETHERNETS: u32 = 1_460;
+        let options = if stamped { 12 } else { 0 };
+        let said = self.allowed.map(|mss| u32::from(mss).saturating_sub(options));
+        said.unwrap_or(self.half.longest.min(ETHERNETS)).max(1)
+    }
+
+    fn note_sample(&mut self, sample: Sample) {
+        self.onward.add(sample.ns);
+        if !sample.echoed {
+            self.half.note_rtt(sample.ns);
+        }
+        if let Some(backward) = self.backward_last_ns {
+            self.both.add(sample.ns + backward);
+        }
+    }
+
+    /// Whether the same frame came just before.
+    fn is_copy(&mut self, packet: &Packet) -> bool {
+        let told_apart = packet.ip_id.is_some_and(|id| id != 0) || packet.payload > 0;
+        let print = fingerprint(packet);
+        let found = self
+            .recent
+            .iter()
+            .any(|(known, at)| *known == print && (packet.time_ns - at).abs() <= COPY_NS);
+        self.recent[self.newest] = (print, packet.time_ns);
+        self.newest = (self.newest + 1) % RECENT;
+        told_apart && found
+    }
+}
+
+fn fingerprint(packet: &Packet) -> u64 {
+    let (value, echo) = packet.stamps.unwrap_or_default();
+    let words = [
+        u64::from(packet.seq) << 32 | u64::from(packet.ack),
+        u64::from(packet.flags) << 48 | u64::from(packet.window) << 32 | u64::from(packet.payload),
+        u64::from(packet.ip_id.unwrap_or(0)) << 16 | u64::from(packet.checksum),
+        u64::from(value) << 32 | u64::from(echo),
+        u64::from(packet.sacks[0].0) << 32 | u64::from(packet.sacks[0].1),
+    ];
+    words.iter().fold(1, |hash: u64, word| {
+        (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29)
+    })
+}

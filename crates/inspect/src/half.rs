@@ -1,0 +1,386 @@
+//! One direction of a connection as one capture shows it: the data sent, what came back for it, and what follows.
+//!
+//! Everything is kept by ranges of bytes, never by packets, so that super-segments and segments cut anew need no care. Positions are
+//! sequence numbers without their wrap, relative to where the capture first saw the direction.
+
+use crate::board::{Board, Sent};
+use crate::intervals::Intervals;
+use crate::verdicts::{Covered, Retransmission, Verdicts};
+use dragstrip_capture::read::Packet;
+use std::collections::VecDeque;
+
+/// Holes that were acknowledged without having been seen, of which the data may still come late in the file.
+const UNSEEN_MAX: usize = 64;
+
+/// SYN, FIN, RST of a header's flags.
+pub const SYN: u16 = 2;
+/// FIN.
+pub const FIN: u16 = 1;
+/// RST.
+pub const RST: u16 = 4;
+/// PSH.
+pub const PSH: u16 = 8;
+/// ACK.
+pub const ACK: u16 = 16;
+
+/// What a segment with data was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Without data.
+    Empty,
+    /// A probe of a connection at rest or of a closed window.
+    Probe,
+    /// Data not seen before, beyond all that was.
+    New,
+    /// Data not seen before, below what was: late, or sent again after a loss on the way here.
+    Late,
+    /// Data seen before.
+    Again,
+}
+
+/// An RTT sample and what it rests on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sample {
+    /// Nanoseconds.
+    pub ns: i64,
+    /// By the echo of a time stamp: Karn's rule forbids the range's own.
+    pub echoed: bool,
+}
+
+/// What is known of a direction.
+#[derive(Debug, Default)]
+pub struct Half {
+    /// A sequence number and its position; all others are told from it.
+    reference: Option<(u32, i64)>,
+    /// The end of all data seen.
+    pub next: i64,
+    /// All below is acknowledged.
+    pub acked: i64,
+    fin: Option<i64>,
+    opened_at: Option<u32>,
+    seen: Intervals,
+    unseen: VecDeque<(i64, i64)>,
+    board: Board,
+    /// What became of data sent again.
+    pub verdicts: Verdicts,
+    /// Data segments.
+    pub segments: u64,
+    /// Of these, with data seen before.
+    pub again_total: u64,
+    /// Distinct bytes of data seen.
+    pub bytes: u64,
+    /// Bytes that were acknowledged and never seen.
+    pub missing_bytes: i64,
+    /// The longest segment, at most what its MSS allows where that is known.
+    pub longest: u32,
+    /// The window scale of those who acknowledge; `None` before their SYN.
+    pub scale: Option<u8>,
+    /// The right edge that was offered for this direction's data.
+    pub edge: Option<i64>,
+    window_closed: bool,
+    repeats: u32,
+    /// Data beyond this were not yet sent when recovery began.
+    recover: i64,
+    /// Stamps and times of this direction's packets, for echoes.
+    stamps: VecDeque<(u32, i64)>,
+    /// Whether IPv4's identification rises from segment to segment: times it did, times it did not.
+    pub rising: (u32, u32),
+    last_id: Option<u16>,
+}
+
+impl Half {
+    fn position(&mut self, seq: u32) -> i64 {
+        let (known, at) = *self.reference.get_or_insert((seq, 0));
+        at + i64::from(seq.wrapping_sub(known).cast_signed())
+    }
+
+    /// A segment of this direction. `path_ns`: the least RTT known from here to the sender and back.
+    pub fn sent(&mut self, packet: &Packet, path_ns: Option<i64>) -> Kind {
+        let opening = packet.flags & SYN != 0;
+        let fresh = self.reference.is_none();
+        if opening {
+            self.opened_at.get_or_insert(packet.seq);
+        }
+        let start = self.position(packet.seq) + i64::from(opening);
+        let end = start + i64::from(packet.payload);
+        if fresh {
+            (self.next, self.acked) = (start, start);
+        }
+        if packet.flags & FIN != 0 {
+            self.fin = Some(end);
+        }
+        if packet.payload == 0 {
+            return Kind::Empty;
+        }
+        if packet.payload == 1
+            && ((end == self.next && self.acked >= end)
+                || (start == self.next && self.window_closed))
+        {
+            self.take_new(packet, start, end, true);
+            return Kind::Probe;
+        }
+        self.segments += 1;
+        let old_next = self.next;
+        let gaps = self.gaps(start, end);
+        let new: i64 = gaps.iter().map(|gap| gap.1 - gap.0).sum();
+        let probes = self.board.probed(start, end);
+        let again = i64::from(packet.payload) - new - probes > 0;
+        let late = !again && gaps.iter().any(|gap| gap.0 < old_next);
+        if again {
+            self.again_total += 1;
+            self.again(packet, start, end);
+        } else if late {
+            let above = self.board.above(end);
+            self.verdicts.late(packet, above, path_ns, self.ids_rise());
+        }
+        self.take_new(packet, start, end, false);
+        self.longest = self.longest.max(packet.payload);
+        self.note_id(packet);
+        match (again, late) {
+            (true, _) => Kind::Again,
+            (_, true) => Kind::Late,
+            _ => Kind::New,
+        }
+    }
+
+    /// The parts of a range that were not seen before.
+    fn gaps(&self, start: i64, end: i64) -> Vec<(i64, i64)> {
+        let mut gaps = Vec::new();
+        for hole in &self.unseen {
+            let part = (start.max(hole.0), end.min(hole.1));
+            if part.0 < part.1 {
+                gaps.push(part);
+            }
+        }
+        if end > self.acked {
+            gaps.extend(self.seen.missing(start.max(self.acked), end));
+        }
+        gaps
+    }
+
+    fn again(&mut self, packet: &Packet, start: i64, end: i64) {
+        let known = self.board.is_known_received(start.max(self.acked), end);
+        let signs = self.repeats >= 3 || start < self.recover || self.board.sacked_above(start);
+        if self.repeats >= 3 || self.board.sacked_above(start) {
+            self.recover = self.recover.max(self.next);
+        }
+        let before = self.board.sent_again(start, end, packet);
+        self.verdicts.sent_again(Retransmission {
+            start,
+            end,
+            at: packet.time_ns,
+            stamp: packet.stamps.map(|pair| pair.0),
+            stamp_before: before,
+            signs,
+            known,
+        });
+    }
+
+    fn take_new(&mut self, packet: &Packet, start: i64, end: i64, probe: bool) {
+        for gap in self.gaps(start, end) {
+            self.bytes += (gap.1 - gap.0).cast_unsigned();
+            if gap.0 >= self.acked {
+                self.board.insert(Sent::new(gap, packet, probe));
+            } else {
+                self.missing_bytes -= gap.1 - gap.0;
+            }
+        }
+        self.fill_unseen(start, end);
+        if end > self.acked {
+            self.seen.add(start.max(self.acked), end);
+        }
+        if end > self.next {
+            self.next = end;
+            self.reference = Some((
+                packet
+                    .seq
+                    .wrapping_add(u32::from(packet.flags & SYN != 0))
+                    .wrapping_add(packet.payload),
+                end,
+            ));
+        }
+        if let Some(edge) = self.board.overfull() {
+            self.seen.forget_below(edge);
+            self.acked = self.acked.max(edge);
+        }
+    }
+
+    fn fill_unseen(&mut self, start: i64, end: i64) {
+        if self.unseen.is_empty() {
+            return;
+        }
+        let holes = std::mem::take(&mut self.unseen);
+        for (from, to) in holes {
+            for part in [(from, to.min(start)), (from.max(end), to)] {
+                if part.0 < part.1 {
+                    self.unseen.push_back(part);
+                }
+            }
+        }
+        self.unseen.truncate(UNSEEN_MAX);
+    }
+
+    fn note_id(&mut self, packet: &Packet) {
+        let Some(id) = packet.ip_id else { return };
+        if let Some(last) = self.last_id {
+            if (1..=64).contains(&id.wrapping_sub(last)) {
+                self.rising.0 += 1;
+            } else {
+                self.rising.1 += 1;
+            }
+        }
+        self.last_id = Some(id);
+    }
+
+    fn ids_rise(&self) -> bool {
+        self.rising.0 >= 4 && self.rising.0 >= 4 * self.rising.1
+    }
+
+    /// A segment of the other direction, which acknowledges this one; the RTT sample that it gives at this place.
+    pub fn answered(&mut self, packet: &Packet) -> Option<Sample> {
+        if packet.flags & ACK == 0 {
+            return None;
+        }
+        let fresh = self.reference.is_none();
+        let mut ack = self.position(packet.ack);
+        if fresh {
+            (self.next, self.acked) = (ack, ack);
+        }
+        if self.fin.is_some_and(|fin| ack == fin + 1) {
+            ack -= 1;
+        }
+        let advanced = ack > self.acked;
+        let before = self.acked;
+        let sacks = self.sack_ranges(packet);
+        let double = sacks.first().copied().filter(|first| {
+            first.1 <= ack
+                || sacks.get(1).is_some_and(|second| second.0 <= first.0 && first.1 <= second.1)
+        });
+        self.note_window(packet, ack, advanced);
+        if let Some(double) = double {
+            self.verdicts.twice_received(double);
+        }
+        if advanced {
+            self.note_missing(ack);
+        }
+        let removed = if advanced { self.board.acknowledge(ack) } else { Default::default() };
+        if advanced {
+            self.acked = ack;
+            self.seen.forget_below(ack);
+        }
+        let first_block = usize::from(double.is_some());
+        let sacked = self.board.sack(&sacks[first_block.min(sacks.len())..]);
+        let echo = packet.stamps.map(|pair| pair.1);
+        if removed.again || sacked.again {
+            let covered = Covered { at: packet.time_ns, acked: ack, before, echo };
+            let board = &self.board;
+            self.verdicts
+                .covered(&covered, |start, end| board.is_known_received(start.max(ack), end));
+        }
+        let sample = sacked.clean.or(removed.clean.filter(|_| !removed.again));
+        if let Some(sent) = sample {
+            return Some(Sample { ns: packet.time_ns - sent, echoed: false });
+        }
+        let sent = echo.filter(|_| advanced).and_then(|echo| removed.copy_with(echo))?;
+        Some(Sample { ns: packet.time_ns - sent, echoed: true })
+    }
+
+    /// The least RTT at this place, for verdicts.
+    pub fn note_rtt(&mut self, ns: i64) {
+        self.verdicts.note_rtt(ns);
+    }
+
+    fn sack_ranges(&mut self, packet: &Packet) -> Vec<(i64, i64)> {
+        let mut ranges = Vec::new();
+        for (left, right) in &packet.sacks[..usize::from(packet.sack_count)] {
+            let start = self.position(*left);
+            let length = i64::from(right.wrapping_sub(*left).cast_signed());
+            if length > 0 {
+                ranges.push((start, start + length));
+            }
+        }
+        ranges
+    }
+
+    fn note_window(&mut self, packet: &Packet, ack: i64, advanced: bool) {
+        let opening = packet.flags & SYN != 0;
+        if packet.flags & RST == 0 {
+            self.window_closed = packet.window == 0 && !opening;
+            let scale = if opening { Some(0) } else { self.scale };
+            self.edge = scale.map(|scale| ack + (i64::from(packet.window) << scale));
+        }
+        if advanced {
+            self.repeats = 0;
+        } else if packet.payload == 0 && ack == self.acked && ack < self.next && !opening {
+            self.repeats += 1;
+        }
+    }
+
+    /// What is acknowledged and was not seen.
+    fn note_missing(&mut self, ack: i64) {
+        let holes = self.seen.missing(self.acked, ack);
+        for hole in holes {
+            self.missing_bytes += hole.1 - hole.0;
+            if self.unseen.len() == UNSEEN_MAX {
+                self.unseen.pop_front();
+            }
+            self.unseen.push_back(hole);
+        }
+        self.next = self.next.max(ack);
+    }
+
+    /// Keeps the first time of each time stamp of this direction.
+    pub fn stamp(&mut self, packet: &Packet) {
+        const KEPT_MAX: usize = 1_024;
+        let Some((value, _)) = packet.stamps else { return };
+        if self.stamps.back().is_none_or(|last| value.wrapping_sub(last.0).cast_signed() > 0) {
+            if self.stamps.len() == KEPT_MAX {
+                self.stamps.pop_front();
+            }
+            self.stamps.push_back((value, packet.time_ns));
+        }
+    }
+
+    /// The first echo of a stamp of this direction gives a sample, as pping takes it.
+    pub fn echoed(&mut self, packet: &Packet) -> Option<i64> {
+        let (_, echo) = packet.stamps?;
+        let index = self
+            .stamps
+            .binary_search_by(|kept| kept.0.wrapping_sub(echo).cast_signed().cmp(&0))
+            .ok()?;
+        let (_, at) = self.stamps[index];
+        self.stamps.drain(..=index);
+        Some(packet.time_ns - at)
+    }
+
+    /// Bytes sent that are neither acknowledged nor SACKed.
+    pub fn in_flight(&self) -> i64 {
+        self.outstanding() - self.board.sacked_bytes()
+    }
+
+    /// Bytes sent and not yet acknowledged.
+    pub fn outstanding(&self) -> i64 {
+        self.next - self.acked
+    }
+
+    /// The end of data that the sender has closed.
+    pub fn closed(&self) -> bool {
+        self.fin.is_some_and(|fin| self.acked >= fin)
+    }
+
+    /// Whether it recovers from a loss.
+    pub fn recovering(&self) -> bool {
+        self.acked < self.recover
+    }
+
+    /// Segments missing in the capture, at least.
+    pub fn missing(&self) -> u64 {
+        let longest = i64::from(self.longest.clamp(1, 1_460));
+        self.missing_bytes.max(0).cast_unsigned().div_ceil(longest.cast_unsigned())
+    }
+
+    /// Whether this is the sequence number that opened the direction.
+    pub fn is_first(&self, seq: u32) -> bool {
+        self.opened_at == Some(seq)
+    }
+}

@@ -1,0 +1,28 @@
+//! What captures say about TCP flows: bytes, round trips, what was sent again and why, what limited the sender.
+//!
+//! What lives here: following connections through one capture or several ([`Session`]), in memory bounded by the number of flows. What must not: the
+//! forms of files (`dragstrip-capture`), files themselves (whoever calls feeds their bytes).
+
+mod between;
+mod board;
+mod connection;
+mod envelope;
+mod half;
+mod intervals;
+mod limits;
+mod lone;
+mod order;
+mod pair;
+mod quantiles;
+mod recording;
+mod result;
+mod rows;
+mod session;
+mod state;
+mod table;
+mod verdicts;
+
+pub use between::{BetweenSaid, Rtt, Spread, WaySaid};
+pub use result::{FileSaid, FlowSaid, Inspected, Limited};
+pub use session::{FILES_MAX, Session};
+pub use verdicts::Tally;

@@ -1,0 +1,346 @@
+//! A connection at two vantage points: which packet is which, what was lost between, round trips without synchronised clocks.
+//!
+//! Data are matched by ranges of bytes, so that either side may have cut or joined segments; copies of the same bytes are told apart by
+//! their time stamps and by IPv4's identification, else they match in order. Round trips are paired as SPP does (Zander and Armitage, CAIA 2013):
+//! the last packet seen at the far point before one of the other direction, and the first such one.
+
+use crate::envelope::Envelope;
+use crate::half::Kind;
+use crate::intervals::Intervals;
+use crate::quantiles::Quantiles;
+use crate::verdicts::{Tally, Verdict};
+use dragstrip_capture::read::Packet;
+use std::collections::{BTreeMap, VecDeque};
+
+/// Copies that wait for the other point at most, of a direction.
+const WAITING_MAX: usize = 1 << 16;
+/// Data sent again that wait for a verdict.
+const AGAIN_MAX: usize = 1 << 14;
+
+/// A part of a copy that one point has shown.
+#[derive(Clone, Copy, Debug)]
+struct Copy {
+    end: i64,
+    at: i64,
+    stamp: Option<u32>,
+    /// Of a packet that nothing was taken from yet.
+    ip_id: Option<u16>,
+    /// The receiver refuses it.
+    stale: bool,
+}
+
+/// Data sent again, and the bytes of them of which an earlier copy arrived.
+#[derive(Debug)]
+struct Again {
+    start: i64,
+    end: i64,
+    at: i64,
+    arrived: Intervals,
+}
+
+/// One direction between the points.
+#[derive(Debug, Default)]
+pub struct Way {
+    reference: Option<(u32, i64)>,
+    /// By start and order, what only this point has shown.
+    waiting: [BTreeMap<(i64, u64), Copy>; 2],
+    longest: [i64; 2],
+    /// The same of packets without data, by what they are.
+    empty: [BTreeMap<u64, VecDeque<i64>>; 2],
+    empties: [usize; 2],
+    number: u64,
+    arrived: Intervals,
+    again: [VecDeque<Again>; 2],
+    judged: [Tally; 2],
+    /// Packets shown by each point, with data and without.
+    pub shown: [u64; 2],
+    given_up: [u64; 2],
+    /// Packets that both have shown.
+    pub matched: u64,
+    /// The second point's stamp less the first's.
+    pub delays: Envelope,
+    /// Data that arrived after what was sent later, if the data come from this point.
+    pub overtaken: [u64; 2],
+    latest: [Option<i64>; 2],
+}
+
+/// A packet that both points have shown, with its stamp at each.
+pub type Record = [i64; 2];
+
+impl Way {
+    fn position(&mut self, seq: u32) -> i64 {
+        let (known, at) = *self.reference.get_or_insert((seq, 0));
+        at + i64::from(seq.wrapping_sub(known).cast_signed())
+    }
+
+    fn take(&mut self, point: usize, packet: &Packet, kind: Kind, stale: bool) -> Option<Record> {
+        self.shown[point] += 1;
+        let other = if packet.payload == 0 {
+            self.take_empty(point, packet)
+        } else {
+            self.take_data(point, packet, kind, stale)
+        }?;
+        self.matched += 1;
+        let record = if point == 0 { [packet.time_ns, other] } else { [other, packet.time_ns] };
+        self.delays.add(record[0], record[1] - record[0]);
+        if packet.payload > 0 {
+            for (point, at) in record.into_iter().enumerate() {
+                self.overtaken[point] +=
+                    u64::from(self.latest[point].is_some_and(|latest| at < latest));
+                self.latest[point] = self.latest[point].max(Some(at));
+            }
+        }
+        Some(record)
+    }
+
+    fn take_empty(&mut self, point: usize, packet: &Packet) -> Option<i64> {
+        let print = print(packet);
+        if let Some(times) = self.empty[1 - point].get_mut(&print) {
+            let at = times.pop_front();
+            if times.is_empty() {
+                self.empty[1 - point].remove(&print);
+            }
+            self.empties[1 - point] -= 1;
+            return at;
+        }
+        if self.empties[point] < WAITING_MAX {
+            self.empties[point] += 1;
+            self.empty[point].entry(print).or_default().push_back(packet.time_ns);
+        } else {
+            self.given_up[point] += 1;
+        }
+        None
+    }
+
+    fn take_data(&mut self, point: usize, packet: &Packet, kind: Kind, stale: bool) -> Option<i64> {
+        let start = self.position(packet.seq) + i64::from(packet.flags & 2 != 0);
+        let end = start + i64::from(packet.payload);
+        self.reference = Some((packet.seq, start - i64::from(packet.flags & 2 != 0)));
+        if kind == Kind::Again {
+            self.note_again(point, start, end, packet.time_ns);
+        }
+        let copy = Copy {
+            end,
+            at: packet.time_ns,
+            stamp: packet.stamps.map(|pair| pair.0),
+            ip_id: packet.ip_id,
+            stale,
+        };
+        let mut found = None;
+        let mut left = vec![(start, end)];
+        while let Some(range) = left.pop() {
+            let Some((key, held)) = self.counterpart(1 - point, range, &copy, (start, end)) else {
+                self.wait(
+                    point,
+                    range,
+                    Copy {
+                        end: range.1,
+                        ip_id: copy.ip_id.filter(|_| range == (start, end)),
+                        ..copy
+                    },
+                );
+                continue;
+            };
+            self.waiting[1 - point].remove(&key);
+            let part = (range.0.max(key.0), range.1.min(held.end));
+            for rest in [(key.0, part.0), (part.1, held.end)] {
+                if rest.0 < rest.1 {
+                    self.wait(1 - point, rest, Copy { end: rest.1, ip_id: None, ..held });
+                }
+            }
+            left.extend(
+                [(range.0, part.0), (part.1, range.1)].into_iter().filter(|rest| rest.0 < rest.1),
+            );
+            found = Some(held.at);
+            let times = if point == 0 { [copy.at, held.at] } else { [held.at, copy.at] };
+            if !copy.stale && !held.stale {
+                self.note_arrived(part, times);
+            }
+        }
+        found
+    }
+
+    /// The copy of the other point of which this is one.
+    fn counterpart(
+        &self,
+        point: usize,
+        range: (i64, i64),
+        copy: &Copy,
+        whole: (i64, i64),
+    ) -> Option<((i64, u64), Copy)> {
+        let from = range.0 - self.longest[point];
+        let mut best = None;
+        for (key, held) in self.waiting[point].range((from, 0)..(range.1, 0)) {
+            if held.end <= range.0 || held.stamp != copy.stamp {
+                continue;
+            }
+            let same = range == whole && (key.0, held.end) == whole;
+            let ids =
+                if same { copy.ip_id.zip(held.ip_id).filter(|ids| *ids != (0, 0)) } else { None };
+            match ids {
+                Some((id, other)) if id == other => return Some((*key, *held)),
+                Some(_) => {}
+                None if best.is_none() => best = Some((*key, *held)),
+                None => {}
+            }
+        }
+        best
+    }
+
+    fn wait(&mut self, point: usize, range: (i64, i64), copy: Copy) {
+        self.number += 1;
+        self.longest[point] = self.longest[point].max(range.1 - range.0);
+        self.waiting[point].insert((range.0, self.number), copy);
+        if self.waiting[point].len() > WAITING_MAX {
+            self.waiting[point].pop_first();
+            self.given_up[point] += 1;
+        }
+    }
+
+    fn note_again(&mut self, point: usize, start: i64, end: i64, at: i64) {
+        let mut arrived = Intervals::default();
+        let mut from = start;
+        for gap in self.arrived.missing(start, end).into_iter().chain([(end, end)]) {
+            if from < gap.0 {
+                arrived.add(from, gap.0);
+            }
+            from = gap.1;
+        }
+        self.again[point].push_back(Again { start, end, at, arrived });
+        if self.again[point].len() > AGAIN_MAX
+            && let Some(oldest) = self.again[point].pop_front()
+        {
+            self.judged[point].add(oldest.verdict());
+        }
+    }
+
+    fn note_arrived(&mut self, part: (i64, i64), times: Record) {
+        for (point, again) in self.again.iter_mut().enumerate() {
+            for one in again.iter_mut().rev().filter(|one| one.at > times[point]) {
+                let common = (part.0.max(one.start), part.1.min(one.end));
+                if common.0 < common.1 {
+                    one.arrived.add(common.0, common.1);
+                }
+            }
+        }
+        self.arrived.add(part.0, part.1);
+    }
+
+    /// What the data sent again were, as the point `near` their sender shows them; `until`: what was sent later may still have been under way.
+    pub fn verdicts(&self, near: usize, until: i64) -> Tally {
+        let mut tally = self.judged[near];
+        for again in &self.again[near] {
+            let verdict = again.verdict();
+            let open = verdict == Verdict::Needed && again.at > until;
+            tally.add(if open { Verdict::Unknown } else { verdict });
+        }
+        tally
+    }
+
+    /// Packets that left the point `near` between two times and never came to the other.
+    pub fn lost(&self, near: usize, since: i64, until: i64) -> u64 {
+        let within = |at: &i64| (since..=until).contains(at);
+        let data = self.waiting[near]
+            .values()
+            .filter(|copy| within(&copy.at))
+            .map(|copy| (copy.at, copy.stamp));
+        let mut data: Vec<_> = data.collect();
+        data.dedup();
+        let empty = self.empty[near].values().flatten().filter(|at| within(at)).count();
+        self.given_up[near] + (data.len() + empty) as u64
+    }
+}
+
+impl Again {
+    fn verdict(&self) -> Verdict {
+        if self.arrived.missing(self.start, self.end).is_empty() {
+            Verdict::Spurious
+        } else {
+            Verdict::Needed
+        }
+    }
+}
+
+/// A connection between two points.
+#[derive(Debug, Default)]
+pub struct Pair {
+    /// Each direction, as the key has them.
+    pub ways: [Way; 2],
+    /// Which point is nearer to the first end.
+    pub near: Option<usize>,
+    /// Records that may still become the first half of a round trip, by direction.
+    records: [VecDeque<Record>; 2],
+    /// Round trips from the point near a direction's sender.
+    pub trips: [Quantiles; 2],
+    /// The last echo at each point, by the direction of whoever echoes.
+    echoes: [[Option<u32>; 2]; 2],
+}
+
+impl Pair {
+    /// A packet of a direction at a point.
+    pub fn take(&mut self, point: usize, side: usize, packet: &Packet, kind: Kind) {
+        const KEPT_MAX: usize = 1 << 16;
+        // A receiver refuses what is older than the stamp that it echoes by more than a tick: PAWS (RFC 7323 §5; Linux's TCP_PAWS_WINDOW).
+        let older = packet
+            .stamps
+            .zip(self.echoes[point][1 - side])
+            .map(|(stamps, echo)| stamps.0.wrapping_sub(echo).cast_signed());
+        self.echoes[point][side] = packet.stamps.map(|stamps| stamps.1);
+        let stale = older.is_some_and(|older| older < -1);
+        let Some(record) = self.ways[side].take(point, packet, kind, stale) else { return };
+        if self.near.is_none() {
+            self.near = self.nearer(side, record);
+        }
+        if let Some(near) = self.near {
+            self.pair(1 - side, record, if side == 1 { near } else { 1 - near });
+        }
+        let records = &mut self.records[side];
+        if records.len() < KEPT_MAX {
+            let last =
+                records.iter().rposition(|held| held[1] <= record[1]).map_or(0, |index| index + 1);
+            records.insert(last, record);
+        }
+    }
+
+    /// Round trips take longer at the point nearer to whoever began.
+    fn nearer(&self, side: usize, back: Record) -> Option<usize> {
+        let there = self.records[1 - side]
+            .iter()
+            .rev()
+            .find(|there| there[0] < back[0] && there[1] < back[1])?;
+        let times = [back[0] - there[0], back[1] - there[1]];
+        let nearer_to_other = match times[0].cmp(&times[1]) {
+            std::cmp::Ordering::Greater => 0,
+            std::cmp::Ordering::Less => 1,
+            std::cmp::Ordering::Equal => return None,
+        };
+        Some(if side == 1 { nearer_to_other } else { 1 - nearer_to_other })
+    }
+
+    /// Takes a packet that came back; `near` is the point near the sender of those it may answer.
+    fn pair(&mut self, out: usize, back: Record, near: usize) {
+        let far = 1 - near;
+        let mut last = None;
+        while self.records[out].front().is_some_and(|there| there[far] < back[far]) {
+            last = self.records[out].pop_front();
+        }
+        if let Some(there) = last {
+            self.trips[out].add((back[near] - there[near]) - (back[far] - there[far]));
+        }
+    }
+}
+
+fn print(packet: &Packet) -> u64 {
+    let (value, echo) = packet.stamps.unwrap_or_default();
+    let words = [
+        u64::from(packet.seq) << 32 | u64::from(packet.ack),
+        u64::from(packet.flags) << 32
+            | u64::from(packet.window) << 16
+            | u64::from(packet.ip_id.unwrap_or(0)),
+        u64::from(value) << 32 | u64::from(echo),
+        u64::from(packet.sacks[0].0) << 32 | u64::from(packet.sacks[0].1),
+    ];
+    words.iter().fold(2, |hash: u64, word| {
+        (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(31)
+    })
+}

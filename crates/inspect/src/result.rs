@@ -1,0 +1,364 @@
+//! What an inspection says: files, flows, and what stands beside them.
+
+use crate::between::{Between, BetweenSaid, Rtt};
+use crate::connection::{Connection, Direction, Place};
+use crate::limits::{Limit, Slice};
+use crate::quantiles::Quantiles;
+use crate::rows;
+use crate::state::{File, Flow, Followed};
+use crate::table::{Key, Table};
+use crate::verdicts::Tally;
+use dragstrip_capture::read::Address;
+use serde::Serialize;
+use std::net::{IpAddr, Ipv6Addr};
+
+/// The version of the document.
+const VERSION: u32 = 1;
+/// A connection's lesser direction is a flow of its own beyond an initial window of segments (RFC 6928): below it there is nothing to tell.
+const LESSER_SEGMENTS: u64 = 10;
+
+/// What a recording needs of a flow besides what is said.
+pub(crate) struct Shown {
+    /// Where its rows come from.
+    pub place: rows::Place,
+    /// Its ends.
+    pub ends: [String; 2],
+    /// When it began and ended.
+    pub times: [i64; 2],
+    /// Bytes acknowledged.
+    pub acked: u64,
+    /// What limited it when.
+    pub slices: Vec<Slice>,
+    /// Whether the figures are the sender's.
+    pub at_sender: bool,
+}
+
+/// The whole.
+#[derive(Debug, Serialize)]
+pub struct Inspected {
+    /// Of this form.
+    pub version: u32,
+    /// When the first listed flow began, nanoseconds since the epoch: times of a recording count from here.
+    pub origin_ns: i64,
+    /// A file each, in the order in which they were given.
+    pub files: Vec<FileSaid>,
+    /// A flow each, in the order in which they were first seen.
+    pub flows: Vec<FlowSaid>,
+    /// What two captures say together, of each flow that both show.
+    pub between: Vec<BetweenSaid>,
+    /// What else there was: connections without data, packets that could not be read.
+    pub notes: Vec<String>,
+}
+
+/// A file.
+#[derive(Debug, Serialize)]
+pub struct FileSaid {
+    /// Filled in by whoever knows it.
+    pub path: String,
+    /// Packets of any kind.
+    pub packets: u64,
+    /// Segments that were acknowledged and are not in the file, at least.
+    pub missing: u64,
+    /// Frames that are there twice.
+    pub duplicates: u64,
+    /// Packets with a stamp before that of a packet before them.
+    pub disorder: u64,
+}
+
+/// A flow: the data of one direction of a connection.
+#[derive(Debug, Serialize)]
+pub struct FlowSaid {
+    /// Its number.
+    pub flow: u64,
+    /// Its ends.
+    pub label: String,
+    /// Distinct bytes of data.
+    pub bytes: u64,
+    /// From the connection's first packet to the last data or their acknowledgement.
+    pub duration_s: f64,
+    /// Bytes over duration.
+    pub goodput_bps: f64,
+    /// Round trips.
+    pub rtt_ms: Rtt,
+    /// Segments with data.
+    pub segments: u64,
+    /// Of these, sent again.
+    pub retransmissions: Tally,
+    /// Of these, overtaken on the way.
+    pub reordered: u64,
+    /// Seconds by what limited the sender.
+    pub limited_s: Limited,
+    /// Both ends agreed on ECN; null if the capture does not say.
+    pub ecn: Option<bool>,
+    /// Which file it is measured in, from 0.
+    pub file: usize,
+    /// Where that capture stands for this flow: at the sender, the receiver or between.
+    pub place: &'static str,
+    /// Data segments marked CE.
+    pub marked: u64,
+}
+
+/// Seconds by limit.
+#[derive(Debug, Default, Serialize)]
+pub struct Limited {
+    /// The congestion window, or pacing.
+    pub cwnd: f64,
+    /// The receiver's window.
+    pub receiver: f64,
+    /// The application, or its socket's buffer.
+    pub application: f64,
+    /// Not to be told.
+    pub unknown: f64,
+}
+
+pub(crate) fn of(files: &[File], flows: Table<Flow>, passed: u64) -> (Inspected, Vec<Shown>) {
+    let mut said = Said {
+        files,
+        shown: Vec::new(),
+        missing: vec![0; files.len()],
+        flows: Vec::new(),
+        between: Vec::new(),
+        lone: 0,
+        silent: 0,
+    };
+    for (number, (key, flow)) in flows.into_entries().enumerate() {
+        match flow {
+            Flow::Lone(_) => said.lone += 1,
+            Flow::Passed => {}
+            Flow::Followed(followed) => said.connection(number, &key, *followed),
+        }
+    }
+    let notes = said.notes(passed);
+    let files = files.iter().zip(&said.missing).map(|(file, missing)| FileSaid {
+        path: String::new(),
+        packets: file.counts().packets,
+        missing: *missing,
+        duplicates: file.duplicates,
+        disorder: file.order.disorder,
+    });
+    let inspected = Inspected {
+        version: VERSION,
+        origin_ns: said.shown.iter().map(|flow| flow.times[0]).min().unwrap_or(0),
+        files: files.collect(),
+        flows: said.flows,
+        between: said.between,
+        notes,
+    };
+    (inspected, said.shown)
+}
+
+/// While it is put together.
+struct Said<'a> {
+    files: &'a [File],
+    shown: Vec<Shown>,
+    missing: Vec<u64>,
+    flows: Vec<FlowSaid>,
+    between: Vec<BetweenSaid>,
+    lone: u64,
+    silent: u64,
+}
+
+impl Said<'_> {
+    fn connection(&mut self, number: usize, key: &Key, mut followed: Followed) {
+        for (file, point) in &mut followed.points {
+            for side in 0..2 {
+                point.end(side);
+                self.missing[*file] += point.sides[side].half.missing();
+            }
+        }
+        let halves =
+            |side: usize| followed.points.iter().map(move |point| &point.1.sides[side].half);
+        let segments = |side: usize| halves(side).map(|half| half.segments).max().unwrap_or(0);
+        let bytes = |side: usize| halves(side).map(|half| half.bytes).max().unwrap_or(0);
+        let main = usize::from(bytes(1) > bytes(0));
+        if segments(main) == 0 {
+            self.silent += 1;
+            return;
+        }
+        let lesser = segments(1 - main) > LESSER_SEGMENTS;
+        for side in [Some(main), lesser.then_some(1 - main)].into_iter().flatten() {
+            self.flow(number, key, &followed, side);
+        }
+    }
+
+    fn flow(&mut self, connection: usize, key: &Key, followed: &Followed, side: usize) {
+        let number = self.flows.len() as u64;
+        let best = followed.points.iter().min_by_key(|(_, point)| rank(point.place(side)));
+        let Some((file, point)) = best else { return };
+        let mut said = flow(number, label(key, side), *file, point, side);
+        for (index, pair) in followed.pairs.iter().enumerate() {
+            let files = [0, index + 1].map(|file| (file, &self.files[file]));
+            let Some(between) = Between::of(pair, side, files) else { continue };
+            if between.near_file() == *file {
+                (said.retransmissions, said.reordered) = between.judged();
+            }
+            self.between.push(between.said(number));
+        }
+        self.shown.push(shown(connection, *file, key, point, side));
+        self.flows.push(said);
+    }
+
+    fn notes(&self, passed: u64) -> Vec<String> {
+        let mut notes = vec![
+            counted(self.lone, "connections of a single packet are not listed"),
+            counted(self.silent, "connections without data are not listed"),
+            counted(passed, "packets of connections beyond the first 250000 were not looked at"),
+        ];
+        for index in 1..self.files.len() {
+            if !self.between.iter().any(|between| between.files.contains(&index)) {
+                notes.push(Some(format!(
+                    "file {} shares no answered packet with file 1",
+                    index + 1
+                )));
+            }
+        }
+        for (index, file) in self.files.iter().enumerate() {
+            let about = file_notes(file).into_iter().flatten();
+            notes.extend(about.map(|note| Some(format!("file {}: {note}", index + 1))));
+        }
+        notes.into_iter().flatten().collect()
+    }
+}
+
+fn counted(count: u64, what: &str) -> Option<String> {
+    (count > 0).then(|| format!("{count} {what}"))
+}
+
+fn file_notes(file: &File) -> Vec<Option<String>> {
+    let counts = file.counts();
+    vec![
+        file.fault.as_ref().map(|fault| format!("could be read only as far as {fault}")),
+        counts.cut_short.then(|| "ends in the middle of a packet".to_owned()),
+        counted(counts.malformed, "packets have headers that are cut off or contradict themselves"),
+        counted(counts.fragments, "IP fragments were passed over"),
+        counted(
+            counts.cut_options,
+            "segments have their TCP options cut off: no SACK, no time stamps",
+        ),
+        counted(counts.foreign_links, "packets are of a link type that is not read"),
+        counted(counts.unstamped, "packets have no stamp and got that of the packet before"),
+        counted(counts.said_dropped, "packets were lost by the capturing program, as it says"),
+        counted(file.order.steps, "times the clock was set back"),
+    ]
+}
+
+fn rank(place: Place) -> u8 {
+    match place {
+        Place::Sender => 0,
+        Place::Between => 1,
+        Place::Receiver => 2,
+    }
+}
+
+fn flow(number: u64, label: String, file: usize, point: &Connection, side: usize) -> FlowSaid {
+    let own = &point.sides[side];
+    let place = point.place(side);
+    let last_ns = own.last_ns.max(point.first_ns);
+    let duration_s = seconds(last_ns - point.first_ns);
+    let (retransmissions, reordered) = judged(own, place);
+    FlowSaid {
+        flow: number,
+        label,
+        bytes: own.half.bytes,
+        duration_s,
+        goodput_bps: if duration_s > 0.0 { own.half.bytes as f64 * 8.0 / duration_s } else { 0.0 },
+        rtt_ms: rtt(point, own, place),
+        segments: own.half.segments,
+        retransmissions,
+        reordered,
+        limited_s: limited(own, place, duration_s),
+        ecn: point.ecn(),
+        file,
+        place: match place {
+            Place::Sender => "sender",
+            Place::Receiver => "receiver",
+            Place::Between => "between",
+        },
+        marked: own.ecn[3],
+    }
+}
+
+/// Retransmissions by verdict, and late originals: at the sender nothing that the network does to data can be seen, at the receiver all
+/// that comes twice was sent once too often.
+fn judged(own: &Direction, place: Place) -> (Tally, u64) {
+    let verdicts = &own.half.verdicts;
+    let mut tally = verdicts.tally();
+    match place {
+        Place::Sender => return (tally, 0),
+        Place::Receiver => tally = Tally { needed: 0, spurious: tally.total(), unknown: 0 },
+        Place::Between => {}
+    }
+    tally.needed += verdicts.repaired;
+    tally.unknown += verdicts.late_unknown;
+    (tally, verdicts.reordered)
+}
+
+/// Round trips by the best method that the place allows.
+fn rtt(point: &Connection, own: &Direction, place: Place) -> Rtt {
+    let (method, seen) = match place {
+        Place::Sender => ("ack", &own.onward),
+        Place::Receiver => ("echo", &own.backward),
+        Place::Between => ("ack+echo", &own.both),
+    };
+    let opening = point.opening_rtt_ns().map(|ns| ns as f64);
+    if let (0, Some(ns)) = (seen.count(), opening) {
+        let ms = Some(ns / 1e6);
+        return Rtt { method: "handshake", samples: 1, p5: ms, p50: ms, p95: ms };
+    }
+    let ms = |seen: &Quantiles, share| seen.at(share).map(|ns| ns / 1e6);
+    Rtt {
+        method,
+        samples: seen.count(),
+        p5: ms(seen, 0.05),
+        p50: ms(seen, 0.5),
+        p95: ms(seen, 0.95),
+    }
+}
+
+fn limited(own: &Direction, place: Place, duration_s: f64) -> Limited {
+    if place != Place::Sender {
+        return Limited { unknown: duration_s, ..Limited::default() };
+    }
+    let of = |limit: Limit| seconds(own.limits.spent_ns[limit as usize]);
+    let known = Limited {
+        cwnd: of(Limit::Cwnd),
+        receiver: of(Limit::Receiver),
+        application: of(Limit::Application),
+        unknown: 0.0,
+    };
+    let unknown = (duration_s - known.cwnd - known.receiver - known.application).max(0.0);
+    Limited { unknown, ..known }
+}
+
+fn seconds(ns: i64) -> f64 {
+    ns as f64 / 1e9
+}
+
+fn shown(connection: usize, file: usize, key: &Key, point: &Connection, side: usize) -> Shown {
+    let own = &point.sides[side];
+    Shown {
+        place: rows::Place { number: connection as u32, side: side as u8, file: file as u8 },
+        ends: [side, 1 - side].map(|index| end(key, index)),
+        times: [point.first_ns, own.last_ns],
+        acked: own.half.acked.max(0).cast_unsigned().min(own.half.bytes),
+        slices: own.limits.slices.clone().unwrap_or_default(),
+        at_sender: point.place(side) == Place::Sender,
+    }
+}
+
+/// `10.0.0.1:5001 → 10.0.0.2:80`.
+fn label(key: &Key, side: usize) -> String {
+    format!("{} → {}", end(key, side), end(key, 1 - side))
+}
+
+fn end(key: &Key, index: usize) -> String {
+    match address(&key.addresses[index]) {
+        IpAddr::V4(address) => format!("{address}:{}", key.ports[index]),
+        IpAddr::V6(address) => format!("[{address}]:{}", key.ports[index]),
+    }
+}
+
+fn address(bytes: &Address) -> IpAddr {
+    let whole = Ipv6Addr::from(*bytes);
+    whole.to_ipv4_mapped().map_or(IpAddr::V6(whole), IpAddr::V4)
+}

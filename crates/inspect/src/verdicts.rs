@@ -1,0 +1,230 @@
+//! Whether data had to be sent again: needed, spurious, or not to be told from here.
+//!
+//! Evidence, in this order: the receiver says that it had the data (D-SACK, RFC 2883; or they were acknowledged before they were sent again);
+//! the acknowledgement's time stamp echoes an earlier copy (Eifel detection, RFC 3522); the acknowledgement came sooner than any round trip;
+//! it echoes the copy; what was sent after the data was received before them, and a receiver that sends SACK never reported a duplicate.
+
+use crate::board::Sent;
+use dragstrip_capture::read::Packet;
+use serde::Serialize;
+use std::collections::VecDeque;
+
+/// Judged retransmissions that a late D-SACK can still change.
+const JUDGED_MAX: usize = 1_024;
+/// Unjudged ones at most.
+const OPEN_MAX: usize = 1 << 16;
+
+/// Data sent again.
+#[derive(Clone, Debug)]
+pub struct Retransmission {
+    /// First byte's position.
+    pub start: i64,
+    /// The position after the last byte.
+    pub end: i64,
+    /// When.
+    pub at: i64,
+    /// Its time stamp.
+    pub stamp: Option<u32>,
+    /// The time stamp of the copy before it.
+    pub stamp_before: Option<u32>,
+    /// There were signs of loss: later data SACKed, three repeated acknowledgements, or recovery under way.
+    pub signs: bool,
+    /// All of it was acknowledged or SACKed before.
+    pub known: bool,
+}
+
+/// An answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Earlier copies were lost.
+    Needed,
+    /// An earlier copy arrived.
+    Spurious,
+    /// Not to be told.
+    Unknown,
+}
+
+/// An acknowledgement that covers something sent again.
+pub struct Covered {
+    /// When it came.
+    pub at: i64,
+    /// All below is acknowledged.
+    pub acked: i64,
+    /// And was before it.
+    pub before: i64,
+    /// Its echo.
+    pub echo: Option<u32>,
+}
+
+/// How many got which verdict.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Tally {
+    /// Earlier copies were lost.
+    pub needed: u64,
+    /// An earlier copy arrived.
+    pub spurious: u64,
+    /// Not to be told.
+    pub unknown: u64,
+}
+
+impl Tally {
+    /// Counts one.
+    pub fn add(&mut self, verdict: Verdict) {
+        match verdict {
+            Verdict::Needed => self.needed += 1,
+            Verdict::Spurious => self.spurious += 1,
+            Verdict::Unknown => self.unknown += 1,
+        }
+    }
+
+    /// All of them.
+    pub fn total(&self) -> u64 {
+        self.needed + self.spurious + self.unknown
+    }
+}
+
+/// A direction's retransmissions.
+#[derive(Debug, Default)]
+pub struct Verdicts {
+    open: Vec<Retransmission>,
+    judged: VecDeque<(Retransmission, Verdict, i64)>,
+    settled: Tally,
+    least_rtt_ns: Option<i64>,
+    /// Both ends permit SACK.
+    pub sack: bool,
+    /// Data not seen before below what was seen: of these, late originals.
+    pub reordered: u64,
+    /// Of these, sent again after a loss on the way here.
+    pub repaired: u64,
+    /// Of these, neither to be told.
+    pub late_unknown: u64,
+}
+
+impl Verdicts {
+    /// The least RTT at this place.
+    pub fn note_rtt(&mut self, ns: i64) {
+        self.least_rtt_ns = Some(self.least_rtt_ns.map_or(ns, |least| least.min(ns)));
+    }
+
+    /// Data that were seen before.
+    pub fn sent_again(&mut self, what: Retransmission) {
+        if what.known {
+            self.judge(what, Verdict::Spurious);
+        } else {
+            self.open.push(what);
+            if self.open.len() > OPEN_MAX {
+                self.settled.unknown += 1;
+                self.open.remove(0);
+            }
+        }
+    }
+
+    fn judge(&mut self, what: Retransmission, verdict: Verdict) {
+        self.judged.push_back((what, verdict, 0));
+        if self.judged.len() > JUDGED_MAX
+            && let Some((_, verdict, _)) = self.judged.pop_front()
+        {
+            self.settled.add(verdict);
+        }
+    }
+
+    /// Something sent again is acknowledged; `received` says whether a range is SACKed.
+    pub fn covered(&mut self, by: &Covered, received: impl Fn(i64, i64) -> bool) {
+        let mut index = 0;
+        while index < self.open.len() {
+            let what = &self.open[index];
+            if what.end <= by.acked || received(what.start, what.end) {
+                let what = self.open.remove(index);
+                let verdict = self.verdict(&what, by);
+                self.judge(what, verdict);
+            } else {
+                index += 1;
+            }
+        }
+    }
+
+    fn verdict(&self, what: &Retransmission, by: &Covered) -> Verdict {
+        // Only of the segment that was next does the receiver keep the stamp (RFC 7323 §4.3).
+        let first = what.start <= by.before && by.before < what.end && by.acked > by.before;
+        if let (true, Some(echo), Some(stamp)) = (first, by.echo, what.stamp) {
+            if echo.wrapping_sub(stamp).cast_signed() < 0 {
+                return Verdict::Spurious;
+            }
+            if what.stamp_before.is_some_and(|before| before != stamp) {
+                return Verdict::Needed;
+            }
+        }
+        if self.least_rtt_ns.is_some_and(|least| by.at - what.at < least - least / 8) {
+            return Verdict::Spurious;
+        }
+        if what.signs || self.sack { Verdict::Needed } else { Verdict::Unknown }
+    }
+
+    /// The receiver says that it has received a range twice (D-SACK).
+    pub fn twice_received(&mut self, range: (i64, i64)) {
+        let overlap = |what: &Retransmission| what.end.min(range.1) - what.start.max(range.0);
+        let found = self.judged.iter_mut().rev().find(|(what, _, told)| {
+            overlap(what) > 0 && told + overlap(what) <= what.end - what.start
+        });
+        if let Some((what, verdict, told)) = found {
+            *told += overlap(what);
+            *verdict = Verdict::Spurious;
+            return;
+        }
+        if let Some(index) = self.open.iter().rposition(|what| overlap(what) > 0) {
+            let what = self.open.remove(index);
+            let told = overlap(&what);
+            self.judge(what, Verdict::Spurious);
+            if let Some(last) = self.judged.back_mut() {
+                last.2 = told;
+            }
+        }
+    }
+
+    /// Data not seen before, below what was: late, or sent again because the first copy was lost on the way here.
+    pub fn late(
+        &mut self,
+        packet: &Packet,
+        above: Option<&Sent>,
+        path_ns: Option<i64>,
+        ids_rise: bool,
+    ) {
+        match sent_before(packet, above, path_ns, ids_rise) {
+            Some(true) => self.reordered += 1,
+            Some(false) => self.repaired += 1,
+            None => self.late_unknown += 1,
+        }
+    }
+
+    /// How many of the data seen before got which verdict; what nothing covers cannot be told.
+    pub fn tally(&self) -> Tally {
+        let mut tally = self.settled;
+        for (_, verdict, _) in &self.judged {
+            tally.add(*verdict);
+        }
+        tally.unknown += self.open.len() as u64;
+        tally
+    }
+}
+
+/// Whether a late packet was sent before the one that overtook it: by IPv4's identification where it rises, by the time stamp, or because
+/// no copy could have come so soon.
+fn sent_before(
+    packet: &Packet,
+    above: Option<&Sent>,
+    path_ns: Option<i64>,
+    ids_rise: bool,
+) -> Option<bool> {
+    let above = above?;
+    if let (true, Some(id), Some(other)) = (ids_rise, packet.ip_id, above.ip_id) {
+        return Some(id.wrapping_sub(other).cast_signed() < 0);
+    }
+    if let (Some((stamp, _)), Some(other)) = (packet.stamps, above.stamp) {
+        let later = stamp.wrapping_sub(other).cast_signed();
+        if later != 0 {
+            return Some(later < 0);
+        }
+    }
+    let least = path_ns?;
+    Some(packet.time_ns - above.first_ns < least - least / 8)
+}

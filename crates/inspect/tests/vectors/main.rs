@@ -1,0 +1,350 @@
+//! Short captures of one situation each, with what is true of it. Times are in milliseconds.
+
+mod trace;
+
+use dragstrip_inspect::{FlowSaid, Inspected, Tally};
+use trace::Trace;
+
+const SENDER: [f64; 3] = [0.0, 40.0, 40.1];
+const RECEIVER: [f64; 3] = [0.0, 0.1, 40.1];
+
+fn only(said: &Inspected) -> &FlowSaid {
+    assert_eq!((said.flows.len(), said.files[0].missing), (1, 0));
+    &said.flows[0]
+}
+
+fn again(flow: &FlowSaid) -> (u64, u64, u64) {
+    let Tally { needed, spurious, unknown } = flow.retransmissions;
+    (needed, spurious, unknown)
+}
+
+/// The quantiles as far as they tell the samples.
+#[track_caller]
+fn expect_rtts(flow: &FlowSaid, method: &str, samples: &[f64]) {
+    assert_eq!((flow.rtt_ms.method, flow.rtt_ms.samples), (method, samples.len() as u64));
+    let mut sorted = samples.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    for (share, found) in [(0.05, flow.rtt_ms.p5), (0.5, flow.rtt_ms.p50), (0.95, flow.rtt_ms.p95)]
+    {
+        let rank = share * (sorted.len() - 1) as f64;
+        let below = sorted[rank as usize];
+        let above = sorted[(rank as usize + 1).min(sorted.len() - 1)];
+        let expected = below + (above - below) * rank.fract();
+        assert!(
+            found.is_some_and(|found| (found - expected).abs() < 1e-6),
+            "{share}: {found:?}, not {expected}"
+        );
+    }
+}
+
+#[test]
+fn v1_a_delayed_acknowledgement_measures_its_last_segment() {
+    let mut trace = Trace::opened(SENDER);
+    trace.a(50.0, 1, 1_000);
+    trace.a(50.01, 1_001, 1_000);
+    trace.b(90.5, 2_001, 1_050, &[]);
+    let said = trace.inspect();
+    let flow = only(&said);
+    expect_rtts(flow, "ack", &[40.49]);
+    assert_eq!(
+        (flow.bytes, flow.segments, again(flow), flow.place),
+        (2_000, 2, (0, 0, 0), "sender")
+    );
+    assert_eq!(flow.label, "10.0.0.1:40000 → 10.0.0.2:80");
+}
+
+fn one_loss(segments: u32, windows: [u16; 5]) -> Trace {
+    let mut trace = Trace::opened(SENDER);
+    for index in 0..segments {
+        trace.a(50.0 + 0.01 * f64::from(index), 1 + 1_000 * index, 1_000);
+    }
+    trace.b_window(90.0, 1_001, 1_050, &[], windows[0]);
+    trace.b_window(90.1, 1_001, 1_050, &[(2_001, 3_001)], windows[1]);
+    trace.b_window(90.2, 1_001, 1_050, &[(2_001, 4_001)], windows[2]);
+    trace.b_window(90.3, 1_001, 1_050, &[(2_001, 5_001)], windows[3]);
+    trace.a(90.31, 1_001, 1_000);
+    trace
+}
+
+#[test]
+fn v2_one_loss_at_the_sender() {
+    let mut trace = one_loss(6, [512; 5]);
+    trace.b(90.4, 1_001, 1_050, &[(2_001, 6_001)]);
+    trace.b(130.4, 6_001, 1_090, &[]);
+    let said = trace.inspect();
+    let flow = only(&said);
+    expect_rtts(flow, "ack", &[40.0, 40.08, 40.17, 40.26, 40.35, 40.09]);
+    assert_eq!((flow.bytes, flow.segments, again(flow), flow.reordered), (6_000, 7, (1, 0, 0), 0));
+}
+
+#[test]
+fn v3_two_holes() {
+    let mut trace = Trace::opened(SENDER);
+    for index in 0..8 {
+        trace.a(50.0 + 0.01 * f64::from(index), 1 + 1_000 * index, 1_000);
+    }
+    trace.b(90.0, 1_001, 1_050, &[]);
+    trace.b(90.1, 1_001, 1_050, &[(2_001, 3_001)]);
+    trace.b(90.2, 1_001, 1_050, &[(4_001, 5_001), (2_001, 3_001)]);
+    trace.b(90.3, 1_001, 1_050, &[(4_001, 6_001), (2_001, 3_001)]);
+    trace.a(90.31, 1_001, 1_000);
+    trace.b(90.4, 1_001, 1_050, &[(4_001, 7_001), (2_001, 3_001)]);
+    trace.a(90.41, 3_001, 1_000);
+    trace.b(90.5, 1_001, 1_050, &[(4_001, 8_001), (2_001, 3_001)]);
+    trace.a(90.51, 8_001, 1_000);
+    trace.b(130.4, 3_001, 1_090, &[(4_001, 8_001)]);
+    trace.b(130.5, 8_001, 1_090, &[]);
+    trace.b(130.6, 9_001, 1_090, &[]);
+    let said = trace.inspect();
+    let flow = only(&said);
+    assert_eq!((flow.bytes, again(flow), flow.reordered), (9_000, (2, 0, 0), 0));
+}
+
+#[test]
+fn v4_a_spurious_timeout() {
+    let mut sender = Trace::opened(SENDER);
+    sender.a(50.0, 1, 1_000);
+    sender.a(300.0, 1, 1_000);
+    sender.b(350.0, 1_001, 1_050, &[]);
+    let echo = sender.inspect();
+    assert_eq!(again(only(&echo)), (0, 1, 0), "told by the echo alone");
+    sender.b(360.0, 1_001, 1_050, &[(1, 1_001)]);
+    let said = sender.inspect();
+    expect_rtts(only(&said), "ack", &[300.0]);
+    assert_eq!(again(only(&said)), (0, 1, 0), "and once only by D-SACK");
+
+    let mut receiver = Trace::opened(RECEIVER);
+    receiver.a(50.0, 1, 1_000);
+    receiver.b(50.1, 1_001, 1_050, &[]);
+    receiver.a(300.0, 1, 1_000);
+    receiver.b(300.1, 1_001, 1_050, &[(1, 1_001)]);
+    let said = receiver.inspect();
+    assert_eq!((again(only(&said)), only(&said).place), ((0, 1, 0), "receiver"));
+}
+
+#[test]
+fn v5_reordering_at_the_receiver() {
+    let mut trace = Trace::opened(RECEIVER);
+    for (ms, seq, id) in [(50.0, 1, 201), (50.1, 2_001, 203), (50.2, 1_001, 202)] {
+        let fields = trace::Fields {
+            seq,
+            ack: 1,
+            len: 1_000,
+            flags: 16,
+            window: 512,
+            value: 1_030,
+            echo: 2_000,
+            ip_id: Some(id),
+            ..Default::default()
+        };
+        trace.put(ms, 0, fields);
+        let (ack, sacks) = if seq == 2_001 {
+            (1_001, vec![(2_001, 3_001)])
+        } else {
+            (if seq == 1 { 1_001 } else { 3_001 }, vec![])
+        };
+        trace.b(ms + 0.01, ack, 1_030, &sacks);
+    }
+    let said = trace.inspect();
+    let flow = only(&said);
+    assert_eq!(
+        (flow.bytes, flow.reordered, again(flow), flow.place),
+        (3_000, 1, (0, 0, 0), "receiver")
+    );
+}
+
+#[test]
+fn a_repair_at_the_receiver_is_no_reordering() {
+    let mut trace = Trace::opened(RECEIVER);
+    trace.a(50.0, 1, 1_000);
+    trace.a(50.1, 2_001, 1_000);
+    trace.b(50.2, 1_001, 1_050, &[(2_001, 3_001)]);
+    trace.a(92.0, 1_001, 1_000);
+    trace.b(92.1, 3_001, 1_092, &[]);
+    let said = trace.inspect();
+    assert_eq!((only(&said).reordered, again(only(&said))), (0, (1, 0, 0)));
+}
+
+#[test]
+fn v6_a_tail_loss() {
+    let mut trace = Trace::opened(SENDER);
+    trace.a(50.0, 1, 1_000);
+    trace.a(50.01, 1_001, 1_000);
+    trace.b(90.0, 1_001, 1_050, &[]);
+    trace.a(290.0, 1_001, 1_000);
+    trace.b(330.0, 2_001, 1_290, &[]);
+    let said = trace.inspect();
+    expect_rtts(only(&said), "ack", &[40.0, 40.0]);
+    assert_eq!(again(only(&said)), (1, 0, 0));
+}
+
+#[test]
+fn v7_rack_is_no_reordering() {
+    let mut trace = Trace::opened([0.0, 100.0, 100.1]);
+    for index in 0..5 {
+        trace.a(200.0 + f64::from(index), 1 + 1_000 * index, 1_000);
+    }
+    trace.b(300.0, 1_001, 1_200, &[]);
+    trace.b(302.0, 1_001, 1_200, &[(2_001, 3_001)]);
+    trace.b(303.0, 1_001, 1_200, &[(2_001, 4_001)]);
+    trace.a(303.1, 5_001, 1_000);
+    trace.a(328.0, 1_001, 1_000);
+    trace.b(428.0, 4_001, 1_328, &[]);
+    let said = trace.inspect();
+    assert_eq!((again(only(&said)), only(&said).reordered), ((1, 0, 0), 0));
+}
+
+#[test]
+fn v8_a_closed_window_is_the_receivers() {
+    let mut trace = Trace::opened(SENDER);
+    trace.a(50.0, 1, 1_000);
+    trace.b_window(90.0, 1_001, 1_050, &[], 0);
+    trace.a(300.0, 1_001, 1);
+    trace.b_window(340.0, 1_001, 1_050, &[], 0);
+    trace.b_window(500.0, 1_001, 1_050, &[], 512);
+    trace.a(501.0, 1_001, 1_000);
+    trace.b(541.0, 2_001, 1_501, &[]);
+    let said = trace.inspect();
+    let flow = only(&said);
+    assert_eq!(
+        (flow.bytes, flow.segments, again(flow)),
+        (2_000, 2, (0, 0, 0)),
+        "the probe is none"
+    );
+    assert!((flow.limited_s.receiver - 0.451).abs() < 1e-9, "{:?}", flow.limited_s);
+}
+
+#[test]
+fn v9_a_window_that_moves_with_the_sacks() {
+    let mut trace = one_loss(5, [1_000, 1_001, 1_002, 1_003, 0]);
+    trace.b_window(90.5, 1_001, 1_050, &[(2_001, 5_001)], 1_001);
+    trace.b(130.4, 5_001, 1_090, &[]);
+    let said = trace.inspect();
+    expect_rtts(only(&said), "ack", &[40.0, 40.08, 40.17, 40.26, 40.09]);
+    assert_eq!(again(only(&said)), (1, 0, 0));
+}
+
+#[test]
+fn v11_a_super_segment_is_measured_by_ranges() {
+    for no_length in [false, true] {
+        let mut trace = Trace::opened(SENDER);
+        trace.no_length = no_length;
+        trace.a(50.0, 1, 3_000);
+        trace.b(90.5, 2_001, 1_050, &[]);
+        trace.b(90.6, 3_001, 1_050, &[]);
+        let said = trace.inspect();
+        expect_rtts(only(&said), "ack", &[40.5, 40.6]);
+        assert_eq!((only(&said).bytes, only(&said).segments), (3_000, 1));
+    }
+}
+
+/// Stamps of the way there and of the way back at REF and at MON, whose clock is 3.7 s ahead.
+const THERE: [(f64, f64); 6] =
+    [(0.0, 10.0), (1.0, 12.0), (2.0, 14.0), (20.0, 32.0), (60.0, 71.0), (100.0, 111.0)];
+const BACK: [(f64, f64); 3] = [(24.5, 14.5), (46.0, 33.0), (81.0, 71.5)];
+
+/// What a point shows: segments by their number, acknowledgements of the segments there at that time.
+fn point(stamps: impl Fn((f64, f64)) -> f64, clock_ms: f64) -> Trace {
+    let mut trace = Trace::new();
+    trace.clock_ms += clock_ms;
+    let there = THERE.iter().enumerate().map(|(index, times)| (stamps(*times), index, true));
+    let back = BACK.iter().enumerate().map(|(index, times)| (stamps(*times), index, false));
+    let mut all: Vec<_> = there.chain(back).collect();
+    all.sort_by(|one, other| one.0.total_cmp(&other.0));
+    for (ms, index, is_data) in all {
+        let number = index as u32;
+        let fields = trace::Fields { flags: 16, window: 512, ..Default::default() };
+        if is_data {
+            trace.put(
+                ms,
+                0,
+                trace::Fields {
+                    seq: 1 + 1_000 * number,
+                    ack: 1,
+                    len: 1_000,
+                    value: 1_000,
+                    echo: 2_000,
+                    ..fields
+                },
+            );
+        } else {
+            let ack = [3_001, 4_001, 5_001][index];
+            trace.put(ms, 1, trace::Fields { seq: 1, ack, value: 2_000, echo: 1_000, ..fields });
+        }
+    }
+    trace
+}
+
+#[test]
+fn v10_round_trips_between_two_points() {
+    let reference = point(|times| times.0, 0.0);
+    let monitor = point(|times| times.1, 3_700.0);
+    for captures in [[&reference, &monitor], [&monitor, &reference]] {
+        let said = trace::inspected(&captures);
+        assert_eq!(said.between.len(), 1, "{said:?}");
+        let between = &said.between[0];
+        assert_eq!(between.files[0], usize::from(!std::ptr::eq(captures[0], &reference)));
+        let rtt = &between.rtt_ms;
+        assert_eq!(rtt.samples, 3);
+        let close = |found: Option<f64>, expected: f64| {
+            found.is_some_and(|found| (found - expected).abs() < 1e-6)
+        };
+        assert!(close(rtt.p50, 22.0), "{rtt:?}");
+        assert!(close(rtt.p5, 20.65) && close(rtt.p95, 24.7), "20.5, 22.0, 25.0: {rtt:?}");
+        assert_eq!((between.there.matched, between.there.lost, between.back.matched), (6, 0, 3));
+    }
+}
+
+/// Segments ten milliseconds apart while acknowledgements come in between: PSH tells nothing, a short segment does.
+#[test]
+fn a_pacers_gaps_are_the_congestion_controls() {
+    for (last, application) in [(1_000, false), (300, true)] {
+        let mut trace = Trace::opened(SENDER);
+        trace.b(45.0, 1, 1_040, &[]);
+        for index in 0..20 {
+            let ms = 50.0 + 10.0 * f64::from(index);
+            let fields = trace::Fields {
+                flags: 24,
+                window: 512,
+                ack: 1,
+                value: 1_000,
+                echo: 2_000,
+                ..Default::default()
+            };
+            trace.put(ms, 0, trace::Fields { seq: 1 + 1_000 * index, len: last, ..fields });
+        }
+        let said = trace.inspect();
+        let limited = &said.flows[0].limited_s;
+        let found = if application { limited.application } else { limited.cwnd };
+        assert!((found - 0.19).abs() < 1e-9, "{limited:?}");
+    }
+}
+
+/// A receiver with the later stamp refuses an original that comes after it: sending it again was needed although it arrived.
+#[test]
+fn what_paws_refuses_did_not_arrive() {
+    let mut near = Trace::opened(SENDER);
+    let mut far = Trace::opened([20.0, 20.1, 60.0]);
+    near.a(50.0, 1, 1_000);
+    near.a(55.0, 1_001, 1_000);
+    near.a(60.0, 1, 1_000);
+    let stamped = |seq: u32, value: u32| trace::Fields {
+        seq,
+        len: 1_000,
+        ack: 1,
+        flags: 16,
+        window: 512,
+        value,
+        echo: 2_000,
+        ..Default::default()
+    };
+    far.b(64.0, 1, 1_060, &[]);
+    far.put(70.0, 0, trace::Fields { ip_id: Some(104), ..stamped(1, 1_050) });
+    far.put(75.0, 0, trace::Fields { ip_id: Some(105), ..stamped(1_001, 1_055) });
+    far.put(80.0, 0, trace::Fields { ip_id: Some(106), ..stamped(1, 1_060) });
+    far.b(80.1, 1_001, 1_060, &[]);
+    near.b(84.0, 1, 1_060, &[]);
+    near.b(100.1, 1_001, 1_060, &[]);
+    let said = trace::inspected(&[&near, &far]);
+    assert_eq!((said.between.len(), again(&said.flows[0])), (1, (1, 0, 0)));
+}

@@ -1,0 +1,227 @@
+//! Captures of a run: an observer that writes what passes hosts and links as files of packets.
+//!
+//! A host sees what a packet tap on its interfaces does: what leaves its queue for the line, and what has arrived. A link is
+//! its near end's interface: what leaves the queue there, what the queue drops, and what arrives over the link back.
+
+mod order;
+mod wire;
+
+use crate::error::{SetupError, problem};
+use crate::observer::{Event, Loss, Observer, Sighting, Vantage};
+use dragstrip_capture::format::{INBOUND, OUTBOUND};
+use dragstrip_capture::write::{File, Record, Section};
+use dragstrip_packet::TrafficClass;
+use dragstrip_qdisc::DropReason;
+use dragstrip_scenario::{NodeSpec, Scenario, Topology};
+use dragstrip_units::Instant;
+use order::Order;
+use std::io::{self, Write};
+use wire::{Mark, Wire};
+
+/// What to write, and how.
+#[derive(Clone, Copy, Debug)]
+pub struct CaptureSettings<'a> {
+    /// Bytes kept of each frame.
+    pub snaplen: u32,
+    /// The program that writes, with its version.
+    pub program: &'a str,
+    /// What each file says of the run.
+    pub comment: &'a str,
+}
+
+/// What a tap will write.
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    mark: Mark,
+    class: TrafficClass,
+    /// Why it goes no further.
+    dropped: Option<DropReason>,
+    direction: u32,
+    link: u32,
+}
+
+/// A vantage point and its file.
+#[derive(Debug)]
+struct Tap<W> {
+    file: File<W>,
+    order: Order<Seen>,
+}
+
+/// Which tap writes a sighting, and in which of its lines it stands in turn.
+type Place = (u32, u32);
+
+/// What is written of one link's packets.
+#[derive(Debug, Default)]
+struct AtLink {
+    leaving: Vec<Place>,
+    dropped: Vec<Place>,
+    arriving: Vec<Place>,
+    /// Whether packets arrive from a netem behind the link.
+    netem: bool,
+}
+
+/// Files of packets, one for each vantage point, written while a run goes on.
+#[derive(Debug)]
+pub struct Capture<W> {
+    wire: Wire,
+    links: Vec<AtLink>,
+    taps: Vec<Tap<W>>,
+    clock: Instant,
+}
+
+impl<W: Write> Capture<W> {
+    /// `points` are names of hosts and links, each with what its file is written to.
+    ///
+    /// # Errors
+    /// A name that is neither a host nor a link.
+    pub fn new(
+        scenario: &Scenario,
+        points: Vec<(String, W)>,
+        settings: &CaptureSettings<'_>,
+    ) -> Result<Self, SetupError> {
+        let topology = Topology::new(scenario);
+        let mut links: Vec<AtLink> = scenario
+            .links
+            .iter()
+            .map(|link| AtLink { netem: link.netem.is_some(), ..AtLink::default() })
+            .collect();
+        let mut taps = Vec::new();
+        for (name, to) in points {
+            let lines = lay(scenario, &topology, &name, taps.len() as u32, &mut links)?;
+            let section = Section { program: settings.program, comment: settings.comment };
+            let what = if scenario.links.iter().any(|link| link.name == name) {
+                "the near end of a link, behind its queue; what the queue drops has a comment"
+            } else {
+                "the interfaces of a host"
+            };
+            let file = File::new(to, &section, &name, what, settings.snaplen);
+            taps.push(Tap { file, order: Order::new(lines) });
+        }
+        Ok(Self { wire: Wire::new(scenario, &topology), links, taps, clock: Instant::ZERO })
+    }
+
+    /// Writes what was seen up to `end`, and ends the files.
+    ///
+    /// # Errors
+    /// A file that could not be written, by its place in `points`, and why.
+    pub fn finish(self, end: Instant) -> Result<(), (usize, io::Error)> {
+        let Self { wire, mut taps, .. } = self;
+        for tap in &mut taps {
+            tap.write(end, &wire);
+        }
+        for (index, tap) in taps.into_iter().enumerate() {
+            tap.file.finish(end).map_err(|error| (index, error))?;
+        }
+        Ok(())
+    }
+}
+
+/// Enters the tap `tap` at the place called `name`; how many lines it has.
+fn lay(
+    scenario: &Scenario,
+    topology: &Topology<'_>,
+    name: &str,
+    tap: u32,
+    links: &mut [AtLink],
+) -> Result<usize, SetupError> {
+    let mut lines = 0;
+    let mut enter = |places: &mut Vec<Place>| {
+        places.push((tap, lines));
+        lines += 1;
+    };
+    let is_host = |node: &NodeSpec| node.host().is_some() && node.name() == name;
+    if let Some(host) = scenario.nodes.iter().position(is_host) {
+        // What arrives comes before what is sent at the same instant in answer.
+        let ends = |index: usize| topology.ends(index);
+        for (_, link) in links.iter_mut().enumerate().filter(|(index, _)| ends(*index).1 == host) {
+            enter(&mut link.arriving);
+        }
+        for (_, link) in links.iter_mut().enumerate().filter(|(index, _)| ends(*index).0 == host) {
+            enter(&mut link.leaving);
+        }
+    } else if let Some(index) = scenario.links.iter().position(|link| link.name == name) {
+        let (from, to) = topology.ends(index);
+        enter(&mut links[index].leaving);
+        enter(&mut links[index].dropped);
+        if let Some(back) = topology.link_between(to, from) {
+            enter(&mut links[back].arriving);
+        }
+    } else {
+        let hosts = scenario.nodes.iter().filter(|node| node.host().is_some()).map(NodeSpec::name);
+        let known: Vec<&str> =
+            hosts.chain(scenario.links.iter().map(|link| link.name.as_str())).take(20).collect();
+        return Err(problem("--capture", format!("a host or a link: {}", known.join(" "))));
+    }
+    Ok(lines as usize)
+}
+
+impl<W: Write> Tap<W> {
+    /// Writes everything up to `clock`.
+    fn write(&mut self, clock: Instant, wire: &Wire) {
+        let Self { file, order } = self;
+        order.take(clock, |at, seen| {
+            let Seen { mut mark, class, dropped, direction, link } = seen;
+            let (from, to) = wire.macs(link);
+            mark.headers.set(from, to, class);
+            let dropped = dropped.map(why);
+            let record = Record { at, wire_len: mark.wire_len, direction, id: mark.id, dropped };
+            file.add(&record, &mark.headers);
+        });
+    }
+}
+
+/// What is said of a packet that a queue has dropped.
+const fn why(reason: DropReason) -> &'static str {
+    match reason {
+        DropReason::Overlimit => "dropped by the queue: no room",
+        DropReason::Aqm => "dropped by the queue: active queue management",
+        DropReason::Loss => "dropped by the queue: netem's loss",
+        DropReason::Corrupt => "dropped by the queue: netem's corruption",
+        DropReason::Unclassified => "dropped by the queue: no class takes it",
+    }
+}
+
+impl<W: Write> Observer for Capture<W> {
+    #[inline]
+    fn saw(&mut self, sighting: &Sighting<'_>) {
+        let Sighting { at, vantage, event, packet, class, body, frame_bytes } = *sighting;
+        let (link, netem) = match vantage {
+            Vantage::Node { .. } => {
+                self.clock = at; // nodes send and receive when the clock says so
+                if let Event::Sent { owner } = event {
+                    self.wire.sent(packet, owner, class, body, frame_bytes);
+                }
+                return;
+            }
+            Vantage::Link { link, netem } => (link, netem),
+        };
+        if let Event::Duplicated { of } = event {
+            self.wire.copied(of, packet);
+            return;
+        }
+        let at_link = &self.links[link as usize];
+        let (places, dropped, direction) = match event {
+            Event::Dequeued if !netem => (&at_link.leaving, None, OUTBOUND),
+            Event::Arrived if netem == at_link.netem => (&at_link.arriving, None, INBOUND),
+            Event::Dropped(Loss::Queue(reason)) if !netem => {
+                (&at_link.dropped, Some(reason), OUTBOUND)
+            }
+            Event::Sent { .. }
+            | Event::Received
+            | Event::Enqueued
+            | Event::Dequeued
+            | Event::Arrived
+            | Event::Dropped(_)
+            | Event::Marked
+            | Event::Duplicated { .. } => return,
+        };
+        for &(tap, line) in places {
+            let mark = *self.wire.mark(packet);
+            let seen = Seen { mark, class, dropped, direction, link };
+            let tap = &mut self.taps[tap as usize];
+            if tap.order.add(line as usize, at, seen) {
+                tap.write(self.clock, &self.wire);
+            }
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! What a vantage point has seen, put into the order of time.
+//!
+//! Sightings of one stage come in order but for what overtakes; those of two do not, for departures may be told ahead of the
+//! clock. So each stage has a line of its own, and the lines are merged up to the clock.
+
+use dragstrip_units::{Instant, make_room};
+use std::collections::VecDeque;
+
+/// Sightings told since lines were last merged, at which it is worth while again.
+const ENOUGH: u32 = 512;
+
+/// Lines of one vantage point.
+#[derive(Debug)]
+pub(super) struct Order<T> {
+    lines: Vec<VecDeque<(Instant, T)>>,
+    fresh: u32,
+}
+
+impl<T> Order<T> {
+    /// Of so many stages.
+    pub fn new(lines: usize) -> Self {
+        Self { lines: (0..lines).map(|_| VecDeque::new()).collect(), fresh: 0 }
+    }
+
+    /// Adds what one stage has seen; whether there is much to merge now.
+    #[inline]
+    pub fn add(&mut self, line: usize, at: Instant, what: T) -> bool {
+        let line = &mut self.lines[line];
+        make_room(line);
+        line.push_back((at, what));
+        let mut place = line.len() - 1;
+        while place > 0 && line[place - 1].0 > at {
+            line.swap(place - 1, place);
+            place -= 1;
+        }
+        self.fresh += 1;
+        self.fresh >= ENOUGH
+    }
+
+    /// Takes everything up to `clock`, before which nothing more will be added.
+    #[inline]
+    pub fn take(&mut self, clock: Instant, mut each: impl FnMut(Instant, T)) {
+        self.fresh = 0;
+        loop {
+            let due = |line: &VecDeque<(Instant, T)>| line.front().map(|first| first.0);
+            let first =
+                (0..self.lines.len()).filter_map(|line| Some((due(&self.lines[line])?, line)));
+            let Some((at, line)) = first.min().filter(|(at, _)| *at <= clock) else { return };
+            if let Some((_, what)) = self.lines[line].pop_front() {
+                each(at, what);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_merged_by_time_and_only_up_to_the_clock() {
+        let mut order = Order::new(2);
+        let at = Instant::from_nanos;
+        for (line, time) in [(0, 5), (0, 9), (0, 7), (1, 6), (1, 5), (0, 5)] {
+            assert!(!order.add(line, at(time), (line, time)));
+        }
+        let mut taken = Vec::new();
+        order.take(at(7), |_, what| taken.push(what));
+        assert_eq!(taken, [(0, 5), (0, 5), (1, 5), (1, 6), (0, 7)]);
+        order.take(Instant::NEVER, |_, what| taken.push(what));
+        assert_eq!(taken.last(), Some(&(0, 9)));
+    }
+}

@@ -1,0 +1,34 @@
+"""`dragstrip export`: recordings as files of other programs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dragstrip.cli.options import JsonFlag
+from dragstrip.cli.output import print_json, say
+
+
+def export(
+    run: Annotated[
+        Path,
+        typer.Argument(
+            metavar="RUN", help="The folder of a recording, or an output folder: then all of its runs."
+        ),
+    ],
+    to: Annotated[str, typer.Option("--to", metavar="FORMAT", help="csv, flent, iperf3 or qlog.")],
+    out: Annotated[
+        Path, typer.Option("--out", metavar="FOLDER", help="Where the files go; none is overwritten.")
+    ] = Path(),
+    as_json: JsonFlag = False,
+) -> None:
+    """Write a run's recording as files of other programs.
+
+    Example: dragstrip export runs/compare-001 --to flent --out flent
+    """
+    from dragstrip import exports
+
+    written = [str(file) for file in exports.export(run, to, out)]
+    print_json({"files": written}) if as_json else say("\n".join(f"Wrote {file}" for file in written))

@@ -1,0 +1,61 @@
+"""The paths of a setup as an engine in real time measured them before the traffic."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dragstrip.report.load import recording_of
+from dragstrip.report.tables import Cell, Table
+from dragstrip.standings import quantity
+from dragstrip.standings.setups import Setup
+
+HEADS = [
+    ("Path", ""),
+    ("What", "Of streams of our own: a thin one, and one that keeps the bottleneck's queue full"),
+    ("Asked", "As configured; a buffer in whole frames"),
+    ("Measured", "The least and the most over the runs"),
+    ("Limits", "Between which it may lie"),
+    ("Within", "Runs in which it did"),
+]
+
+
+def checked(setup: Setup) -> Table | None:
+    """A row for each path and quantity; none where nothing was measured."""
+    runs = {id(bout.run): bout.run for contender in setup.contenders for bout in contender.bouts}
+    found: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    for run in runs.values():
+        for check in recording_of(run).provenance.get("verified", {}).get("checks", ()):
+            found.setdefault((check["path"], check["what"]), []).append(check)
+    if not found:
+        return None
+    return Table(HEADS, [_row(path, what, checks) for (path, what), checks in found.items()])
+
+
+def _row(path: str, what: str, checks: list[Mapping[str, Any]]) -> list[Cell]:
+    first = checks[0]
+    measured = [check["measured"] for check in checks]
+    within = sum(check["least"] <= check["measured"] <= check["most"] for check in checks)
+    return [
+        Cell(path, number=False),
+        Cell(what, number=False),
+        Cell(_text(first["asked"], first["unit"])),
+        Cell(_span(min(measured), max(measured), first["unit"])),
+        Cell(_span(first["least"], first["most"], first["unit"])),
+        Cell(f"{within} of {len(checks)}"),
+    ]
+
+
+def _span(least: float, most: float, unit: str) -> str:
+    ends = list(dict.fromkeys((_text(least, unit), _text(most, unit))))
+    return " to ".join(ends)
+
+
+def _text(value: float, unit: str) -> str:
+    match unit:
+        case "bit/s":
+            return quantity.rate(value)
+        case "bytes":
+            return quantity.size(value)
+        case _:
+            return quantity.count(value)

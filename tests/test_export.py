@@ -1,0 +1,159 @@
+"""Recordings as files of other programs: what they say is what was recorded, and those programs read it."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dragstrip import exports, foreign
+from dragstrip.comparison import compare
+from dragstrip.errors import BadInputError
+from dragstrip.recording import Recording, read
+from dragstrip.runner import execute, plan
+
+PATH = {"rate": "10mbit", "rtt": "40ms", "queue": "bfifo limit 50kb", "duration": "4s"}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An output folder of one run with two flows."""
+    folder = tmp_path_factory.mktemp("export") / "out"
+    execute(plan(compare(["cubic", "bbr"], together=True, **PATH)), folder, report=False)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def recording(made: Path) -> Recording:
+    return read(next((made / "runs").iterdir()))
+
+
+def exported(made: Path, to: str, out: Path) -> list[Path]:
+    return sorted(exports.export(made, to, out))
+
+
+def of_flow(recording: Recording, table: str, flow: int) -> list[dict[str, Any]]:
+    return [row for row in recording[table].to_pylist() if row["flow"] == flow]
+
+
+def test_flent_reads_goodput_and_pings(made: Path, recording: Recording, tmp_path: Path) -> None:
+    (file,) = exported(made, "flent", tmp_path)
+    if shutil.which("flent") is None:
+        pytest.skip("flent is not installed (`make capture-tools` installs it)")
+    words = ["flent", "-i", str(file), "-f", "csv"]
+    said = subprocess.run(words, capture_output=True, text=True, check=True, timeout=60).stdout
+    lines = said[said.index("tcp_nup") :]
+    rows = list(csv.DictReader(io.StringIO(lines)))
+    assert len(rows) == 40
+    for number in (1, 2):
+        arrived = {
+            row["time_ns"]: row["new_bytes"] * 8 / 1e5 for row in of_flow(recording, "received", number - 1)
+        }
+        told = {round(float(row["tcp_nup"]) * 10): row[f"TCP upload::{number}"] for row in rows}
+        known = {at: float(value) for at, value in told.items() if value}
+        assert known == pytest.approx({time // 10**8: rate for time, rate in arrived.items()})
+    pings = [float(row["Ping (ms) ICMP"]) for row in rows if row["Ping (ms) ICMP"]]
+    recorded = [row["rtt_ns"] / 1e6 for row in recording["probes"].to_pylist() if not row["lost"]]
+    assert pings
+    assert set(pings) <= set(recorded)
+
+
+def test_flent_s_file_says_what_the_flows_are(made: Path, tmp_path: Path) -> None:
+    (file,) = exported(made, "flent", tmp_path)
+    document = json.loads(gzip.decompress(file.read_bytes()))
+    assert {len(series) for series in document["results"].values()} == {40}
+    meta = document["metadata"]
+    assert (meta["NAME"], meta["TEST_PARAMETERS"]) == ("tcp_nup", {"upload_streams": "2"})
+    assert meta["SERIES_META"]["TCP upload::2"]["CONG_CONTROL"] == "bbr"
+    total, one, two = (document["results"][f"TCP upload{name}"] for name in (" sum", "::1", "::2"))
+    assert total[-1] == pytest.approx(one[-1] + two[-1])
+
+
+def test_iperf3_s_document_has_the_fields_that_iperf3_writes(
+    made: Path, recording: Recording, tmp_path: Path
+) -> None:
+    files = exported(made, "iperf3", tmp_path)
+    assert len(files) == 2
+    documents = {document["end"]["sender_tcp_congestion"]: document for document in map(_json, files)}
+    for flow in recording["flows"].to_pylist():
+        document = documents[flow["cc"]]
+        samples = of_flow(recording, "samples", flow["flow"])
+        assert [round(it["sum"]["end"]) for it in document["intervals"]] == [1, 2, 3, 4]
+        assert document["end"]["sum_sent"]["bytes"] == samples[-1]["bytes_written"]
+        assert document["end"]["sum_received"]["bytes"] == flow["bytes_received"]
+        assert sum(it["sum"]["retransmits"] for it in document["intervals"]) == samples[-1]["retransmits"]
+        # As iperf 3.12 -J of a TCP test has them.
+        assert set(document["intervals"][0]["streams"][0]) == {
+            "socket", "start", "end", "seconds", "bytes", "bits_per_second", "retransmits", "snd_cwnd", "snd_wnd",
+            "rtt", "rttvar", "pmtu", "omitted", "sender",
+        }  # fmt: skip
+        assert set(document["end"]["streams"][0]["sender"]) == {
+            "socket", "start", "end", "seconds", "bytes", "bits_per_second", "retransmits", "max_snd_cwnd", "max_snd_wnd",
+            "max_rtt", "min_rtt", "mean_rtt", "sender",
+        }  # fmt: skip
+
+
+def test_what_is_exported_and_read_again_is_the_same(
+    made: Path, recording: Recording, tmp_path: Path
+) -> None:
+    (file,) = exported(made, "qlog", tmp_path)
+    again = foreign.read(file)
+    columns = [
+        "time_ns",
+        "flow",
+        "cwnd_bytes",
+        "srtt_ns",
+        "min_rtt_ns",
+        "bytes_in_flight",
+        "ssthresh_bytes",
+        "state",
+    ]
+
+    def rows(given: Recording) -> list[dict[str, Any]]:
+        ordered = sorted(given["samples"].to_pylist(), key=lambda row: (row["flow"], row["time_ns"]))
+        return [{name: row[name] for name in columns} for row in ordered]
+
+    recorded = {(row["time_ns"], row["flow"]): row for row in rows(recording)}
+    found = rows(again)
+    assert len(found) > 40
+    # Only changes are written; what is empty again keeps its last value there.
+    for row in found:
+        expected = recorded[row["time_ns"], row["flow"]]
+        assert {name: row[name] for name in columns if expected[name] is not None} == {
+            name: value for name, value in expected.items() if value is not None
+        }
+    (packed,) = exported(made, "flent", tmp_path)
+    received = foreign.read(packed)["received"].to_pylist()
+    sums = [sum(row["new_bytes"] for row in received if row["flow"] == flow) for flow in (0, 1)]
+    assert sums == [sum(row["new_bytes"] for row in of_flow(recording, "received", flow)) for flow in (0, 1)]
+
+
+def test_csv_has_a_file_for_each_table(made: Path, recording: Recording, tmp_path: Path) -> None:
+    files = exported(made, "csv", tmp_path)
+    (flows,) = [file for file in files if file.name.endswith(".flows.csv")]
+    told = list(csv.DictReader(flows.open()))
+    assert [(row["label"], int(row["bytes_received"])) for row in told] == [
+        (row["label"], row["bytes_received"]) for row in recording["flows"].to_pylist()
+    ]
+
+
+def test_nothing_is_overwritten_and_what_is_none_is_refused(made: Path, tmp_path: Path) -> None:
+    exported(made, "qlog", tmp_path)
+    with pytest.raises(BadInputError, match=r"--out: got .*qlog.*, expected a file that does not exist yet"):
+        exports.export(made, "qlog", tmp_path)
+    with pytest.raises(BadInputError, match="--to: got 'xml', expected one of csv flent iperf3 qlog"):
+        exports.export(made, "xml", tmp_path)
+    with pytest.raises(BadInputError, match=r"RUN: got .*, expected the folder of a recording"):
+        exports.export(tmp_path, "csv", tmp_path)
+
+
+def _json(file: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(file.read_text())
+    return found
