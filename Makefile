@@ -52,14 +52,14 @@ wasm:
 	|| { echo "Skipped: check for the browser: rustup target add wasm32-unknown-unknown"; exit 0; }; \
 	cargo check --locked --quiet --target wasm32-unknown-unknown $(CORE:%=-p dragstrip-%)
 
-fuzz:  ## Every parser of foreign text or bytes, for five seconds (fuzz/README.md).
+fuzz:  ## Every parser of foreign text or bytes, with the same 20,000 inputs each time (fuzz/README.md).
 	@command -v c++ >/dev/null 2>&1 \
 	|| { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -q && apt-get install -q -y --no-install-recommends g++; } \
 	|| { echo "Skipped: fuzz targets need a C++ compiler: apt-get install g++"; exit 0; }; \
 	cargo xtask fuzz
 	@$(UV) run --no-sync python fuzz/recording.py
 
-fuzz-long:  ## The same for an hour each; FUZZ_SECONDS=N.
+fuzz-long:  ## New inputs, for an hour each; FUZZ_SECONDS=N.
 	cargo xtask fuzz --seconds $${FUZZ_SECONDS:-3600}
 	$(UV) run --no-sync python fuzz/recording.py --seconds $${FUZZ_SECONDS:-3600}
 

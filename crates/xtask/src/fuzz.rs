@@ -1,4 +1,7 @@
 //! `fuzz`: builds the targets of `fuzz/` for libFuzzer and runs them, each for some seconds or executions.
+//!
+//! Without either it repeats the same inputs on every machine: a check of what was found before. New inputs
+//! come with `--seconds` or `--executions`, whose seed is drawn.
 
 use crate::Failure;
 use serde_json::json;
@@ -7,8 +10,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::Instant;
 
-/// How long a target runs unless it is said.
-const SECONDS: u64 = 5;
+/// How many inputs a target gets, and their seed, where nothing is said.
+const REPEATED: u64 = 20_000;
+const REPEATED_SEED: u64 = 1;
 /// A single input may take this long, in seconds, and the process this much memory, in MiB.
 const INPUT_SECONDS: u64 = 10;
 const MEMORY_MIB: u64 = 1024;
@@ -26,8 +30,8 @@ const FLAGS: &str = "--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer
 #[derive(Debug, PartialEq, Eq)]
 struct Asked {
     targets: Vec<String>,
-    seconds: u64,
-    /// A run ends after so many inputs, or after its seconds.
+    /// A run ends after so many seconds or inputs, whichever comes first; with neither it repeats.
+    seconds: Option<u64>,
     executions: Option<u64>,
     /// Works in a temporary folder and prints the summary that tests/torture/README.md describes.
     summary: bool,
@@ -114,7 +118,7 @@ fn targets(root: &Path) -> Result<Vec<String>, Failure> {
 fn asked(arguments: &[&str], known: &[String]) -> Result<Asked, Failure> {
     let mut asked = Asked {
         targets: Vec::new(),
-        seconds: SECONDS,
+        seconds: None,
         executions: None,
         summary: false,
         replay: None,
@@ -123,7 +127,7 @@ fn asked(arguments: &[&str], known: &[String]) -> Result<Asked, Failure> {
     while let Some(&argument) = rest.next() {
         match argument {
             "--seconds" => {
-                asked.seconds = positive(argument, rest.next())?;
+                asked.seconds = Some(positive(argument, rest.next())?);
             }
             "--executions" => asked.executions = Some(positive(argument, rest.next())?),
             "--summary" => asked.summary = true,
@@ -203,7 +207,13 @@ fn one(
     name: &str,
     asked: &Asked,
 ) -> Result<Ran, Failure> {
-    let [found, failures] = ["found", "failures"].map(|kind| place.join(kind).join(name));
+    let failures = place.join("failures").join(name);
+    let repeats = asked.seconds.is_none() && asked.executions.is_none();
+    let found = if repeats {
+        std::env::temp_dir().join(format!("dragstrip-fuzz-{name}-{}", std::process::id()))
+    } else {
+        place.join("found").join(name)
+    };
     for place in [&found, &failures] {
         fs::create_dir_all(place)
             .map_err(|error| Failure::Usage(format!("{}: {error}", place.display())))?;
@@ -211,7 +221,6 @@ fn one(
     let mut command = Command::new(program);
     command
         .args([
-            format!("-max_total_time={}", asked.seconds),
             format!("-timeout={INPUT_SECONDS}"),
             format!("-rss_limit_mb={MEMORY_MIB}"),
             format!("-max_len={BYTES_MAX}"),
@@ -219,11 +228,18 @@ fn one(
             "-print_final_stats=1".to_owned(),
             "-verbosity=0".to_owned(),
         ])
-        .args(asked.executions.map(|count| format!("-runs={count}")))
-        .args([&found, &folder.join("corpus").join(name)]);
+        .args(asked.seconds.map(|seconds| format!("-max_total_time={seconds}")))
+        .args(asked.executions.map(|count| format!("-runs={count}")));
+    if repeats {
+        command.args([format!("-runs={REPEATED}"), format!("-seed={REPEATED_SEED}")]);
+    }
+    command.args([&found, &folder.join("corpus").join(name)]);
     let done = command
         .output()
         .map_err(|error| Failure::Usage(format!("{}: {error}", program.display())))?;
+    if repeats {
+        let _ = fs::remove_dir_all(&found);
+    }
     Ok(ran(name, &done))
 }
 
@@ -252,9 +268,9 @@ mod tests {
     fn the_command_line_is_read() {
         let known = ["script", "tc"].map(str::to_owned);
         let all = asked(&[], &known).unwrap();
-        assert_eq!((all.targets.as_slice(), all.seconds, all.replay), (&known[..], SECONDS, None));
+        assert_eq!((all.targets.as_slice(), all.seconds, all.replay), (&known[..], None, None));
         let one = asked(&["tc", "--seconds", "7"], &known).unwrap();
-        assert_eq!((one.targets, one.seconds), (vec!["tc".to_owned()], 7));
+        assert_eq!((one.targets, one.seconds), (vec!["tc".to_owned()], Some(7)));
         let counted = asked(&["tc", "--executions", "1000", "--summary"], &known).unwrap();
         assert_eq!((counted.executions, counted.summary), (Some(1000), true));
         for wrong in [

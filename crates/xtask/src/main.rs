@@ -34,7 +34,7 @@ usage: cargo xtask generate [--check]     write (or only compare) schema, Python
        cargo xtask new-algorithm NAME     a congestion control to start from, registered and tested
                                   --bpf   and one for the real kernel
        cargo xtask new-qdisc NAME         a queue discipline to start from, registered and tested
-       cargo xtask fuzz [TARGET ...] [--seconds N] [--executions N]   fuzz the parsers, five seconds each
+       cargo xtask fuzz [TARGET ...] [--seconds N] [--executions N]   fuzz the parsers; with neither, the same inputs each time
        cargo xtask fuzz TARGET --summary             in a temporary folder; prints one line of JSON
        cargo xtask fuzz TARGET --replay FILE         run a target on one input
        cargo xtask tidy                   check what the compiler does not";

@@ -243,6 +243,7 @@ fn what_is_written_reads_back() {
         "netem",
         "netem delay 100ms 75ms 25% distribution pareto loss gemodel 1% 10% 70% 0.1%",
         "netem delay 0ms 0ms 5% duplicate 0% 6% reorder 0% 7%",
+        "netem loss 0% ecn",
         "netem delay 1ms reorder 25% 50% gap 5 duplicate 1% 2% corrupt 3% loss 3.3% 1% ecn rate 9kbit",
     ] {
         let spec = ok(text);

@@ -287,7 +287,8 @@ impl Configuration for NetemSpec {
             .word(jitter.as_deref().unwrap_or_default())
             .word(&share_unless_zero(*delay_correlation))
             .optional("distribution", shape)
-            .optional("loss", loss.print())
+            // tc takes "ecn" only behind a loss, even one that never comes.
+            .optional("loss", loss.print().or_else(|| ecn.then(|| "0%".to_owned())))
             .word(if *ecn { "ecn" } else { "" })
             .optional("duplicate", percent(*duplicate, *duplicate_correlation))
             .word(&share_unless_zero(*duplicate_correlation))
