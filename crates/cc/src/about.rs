@@ -91,6 +91,8 @@ pub struct Needs {
     pub rtt_stamps: bool,
     /// How marks are asked for and fed back.
     pub ecn: EcnMode,
+    /// It draws random numbers: seeds give different runs.
+    pub dice: bool,
 }
 
 /// The ECN that an algorithm asks for. Both ends of a connection run the same one.
@@ -109,7 +111,12 @@ pub enum EcnMode {
 
 impl Needs {
     /// Nothing, and classic ECN.
-    pub const NOTHING: Self = Self { pacing: false, rtt_stamps: false, ecn: EcnMode::Classic };
+    pub const NOTHING: Self = Self {
+        pacing: false,
+        rtt_stamps: false,
+        ecn: EcnMode::Classic,
+        dice: false,
+    };
 }
 
 /// A quantity of an algorithm's state.

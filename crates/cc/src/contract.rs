@@ -187,6 +187,13 @@ impl View {
         self.jiffies().saturating_sub(then).min(u64::from(u32::MAX)) as u32
     }
 
+    /// `usecs_to_jiffies`: the ticks that `us` µs touch.
+    #[inline]
+    #[must_use]
+    pub fn jiffies_in(&self, us: u32) -> u32 {
+        us.div_ceil(1_000_000 / self.hz)
+    }
+
     /// `now` in µs (`tcp_mstamp`).
     #[inline]
     #[must_use]

@@ -153,29 +153,10 @@ pub fn check(name: &str, options: &Options) -> Result<(), UnknownAlgorithm> {
     }
 }
 
-/// Whether an algorithm draws random numbers. One that is not listed here counts as drawing.
+/// Whether an algorithm draws random numbers. One that is not registered counts as drawing.
 #[must_use]
 pub fn draws(name: &str) -> bool {
-    const SEEDLESS: [&str; 17] = [
-        "reno",
-        "cubic",
-        "vegas",
-        "newreno-freebsd",
-        "cubic-freebsd",
-        "exp",
-        "fixed",
-        "bic",
-        "dctcp",
-        "highspeed",
-        "htcp",
-        "hybla",
-        "illinois",
-        "scalable",
-        "veno",
-        "westwood",
-        "yeah",
-    ];
-    !SEEDLESS.contains(&name)
+    about().iter().find(|row| row.name == name).is_none_or(|row| row.needs.dice)
 }
 
 /// The registered name with the smallest edit distance to `name`.

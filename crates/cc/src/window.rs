@@ -85,6 +85,12 @@ impl Window {
         }
     }
 
+    /// Grows by slow start where it is in it; the answer is what congestion avoidance may grow by.
+    #[inline]
+    pub fn beyond_slow_start(&mut self, acked: u32) -> u32 {
+        if self.in_slow_start() { self.slow_start(acked) } else { acked }
+    }
+
     /// `tcp_cong_avoid_ai`: one more packet per `w` packets delivered.
     #[inline]
     pub fn additive_increase(&mut self, w: u32, acked: u32) {

@@ -19,6 +19,7 @@
 //!   as the paper's.
 //! - **Source of the details**: Linux 6.1 `tcp_bic.c`. Parameters are those of the module.
 
+use crate::algorithms::cubic::linux::FAST_CONVERGENCE;
 use crate::{
     About, Ack, CaState, CongestionControl, Needs, Parameter, Parameters, Range, Response, Rules,
     Unit, Variable, View, Window,
@@ -38,14 +39,7 @@ pub const ABOUT: About = About {
     file: file!(),
     models: "Linux 6.1, tcp_bic.c",
     parameters: &[
-        Parameter::new(
-            "fast_convergence",
-            1.0,
-            Range::Switch,
-            "",
-            "W_max falls further when the window had not reached it again",
-            "module parameter",
-        ),
+        FAST_CONVERGENCE,
         Parameter::new(
             "max_increment",
             16.0,
@@ -216,7 +210,7 @@ impl CongestionControl for Bic {
         if !view.cwnd_limited(window) {
             return Response::None;
         }
-        let left = if window.in_slow_start() { window.slow_start(acked) } else { acked };
+        let left = window.beyond_slow_start(acked);
         if left > 0 {
             self.update(view, window.cwnd);
             window.additive_increase(self.cnt, left);

@@ -98,7 +98,7 @@ const TABLE: [(u32, u32); 72] = [
 ];
 
 /// A window that a product with 128 does not overflow.
-const CLAMP: u32 = u32::MAX / 128;
+pub const CLAMP: u32 = u32::MAX / 128;
 
 /// Its row in the registry.
 pub const ABOUT: About = About {

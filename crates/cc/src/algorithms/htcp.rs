@@ -266,7 +266,7 @@ impl CongestionControl for Htcp {
         }
         if let Some(rtt_us) = ack.rtt_us.filter(|&us| us > 0) {
             // usecs_to_jiffies rounds up.
-            self.measure_rtt(view, rtt_us.div_ceil(1_000_000 / view.hz));
+            self.measure_rtt(view, view.jiffies_in(rtt_us));
         }
         if self.use_bandwidth_switch {
             self.measure_throughput(view, window, ack.packets);

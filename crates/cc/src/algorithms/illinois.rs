@@ -16,6 +16,7 @@
 //!   rounds with a short queue; what a step does not use is lost; the largest RTT never ages.
 //! - **Source of the details**: Linux 6.1 `tcp_illinois.c`. Parameters are those of the module.
 
+use crate::algorithms::vegas::rounds::NO_RTT;
 use crate::{
     About, Ack, CaState, CongestionControl, Needs, Parameter, Parameters, Range, Response, Rules,
     Unit, Variable, View, Window,
@@ -31,8 +32,6 @@ const BETA_MIN: u32 = 8;
 const BETA_MAX: u32 = 32;
 /// Longer RTTs count as this, µs: products with `ALPHA_MAX` fit into 32 bits.
 const RTT_MAX: u32 = u32::MAX / ALPHA_MAX;
-/// "No sample yet", µs.
-const NO_RTT: u32 = 0x7fff_ffff;
 
 /// Its row in the registry.
 pub const ABOUT: About = About {

@@ -82,7 +82,7 @@ pub const ABOUT: About = About {
         Variable::new("rate", Unit::BitsPerSecond, "highest of this round"),
         Variable::new("growing", Unit::Count, "1: growth is allowed"),
     ],
-    needs: Needs::NOTHING,
+    needs: Needs { dice: true, ..Needs::NOTHING },
 };
 
 /// Linux's NV.
@@ -268,7 +268,7 @@ impl CongestionControl for Nv {
         if !view.cwnd_limited(window) || !self.growing {
             return Response::None;
         }
-        let left = if window.in_slow_start() { window.slow_start(acked) } else { acked };
+        let left = window.beyond_slow_start(acked);
         if left > 0 {
             let step = u64::from(window.cwnd) << self.halved;
             window.additive_increase((step.min(u64::from(u32::MAX)) as u32).max(SMALL.0), left);

@@ -52,7 +52,7 @@ impl CongestionControl for Scalable {
         if !view.cwnd_limited(window) {
             return Response::None;
         }
-        let left = if window.in_slow_start() { window.slow_start(acked) } else { acked };
+        let left = window.beyond_slow_start(acked);
         if left > 0 {
             window.additive_increase(window.cwnd.min(STEP), left);
         }

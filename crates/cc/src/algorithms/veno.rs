@@ -16,14 +16,13 @@
 //! - **Source of the details**: Linux 6.1 `tcp_veno.c`. The module has no parameters.
 
 use crate::algorithms::reno;
+use crate::algorithms::vegas::rounds::NO_RTT;
 use crate::{
     About, Ack, CaState, CongestionControl, Event, Needs, Parameters, Response, Rules, Unit,
     Variable, View, Window,
 };
 use dragstrip_units::Stream;
 
-/// "No sample yet": longer than any RTT, µs.
-const NO_RTT: u32 = 0x7fff_ffff;
 /// With so many half packets queued the path is congested (`beta`).
 const CONGESTED_X2: u32 = 6;
 
@@ -79,7 +78,7 @@ impl Veno {
         let twice = u64::from(window.cwnd) << 1;
         let target = twice * u64::from(self.base_rtt_us) / u64::from(self.min_rtt_us);
         self.queued_x2 = (twice as u32).wrapping_sub(target as u32);
-        let left = if window.in_slow_start() { window.slow_start(acked) } else { acked };
+        let left = window.beyond_slow_start(acked);
         if left > 0 {
             self.avoid(window, left);
         }

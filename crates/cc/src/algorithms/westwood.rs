@@ -157,7 +157,7 @@ impl CongestionControl for Westwood {
     fn acked(&mut self, view: &View, _window: &mut Window, ack: &Ack) {
         if let Some(rtt_us) = ack.rtt_us.filter(|&us| us > 0) {
             // usecs_to_jiffies rounds up.
-            self.rtt = rtt_us.div_ceil(1_000_000 / view.hz);
+            self.rtt = view.jiffies_in(rtt_us);
         }
     }
 

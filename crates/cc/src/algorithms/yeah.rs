@@ -17,7 +17,7 @@
 //! - **Source of the details**: Linux 6.1 `tcp_yeah.c`, which borrows its RTTs from `tcp_vegas.c`. The module has no
 //!   parameters.
 
-use super::scalable;
+use super::{highspeed, scalable};
 use super::vegas::rounds::{NO_RTT, Rounds};
 use crate::{
     About, Ack, CaState, CongestionControl, Event, Needs, Parameters, Response, Rules, Unit,
@@ -33,8 +33,6 @@ const DELAY_PART: u32 = 8;
 const RENO_ROUNDS: u32 = 16;
 /// After as many fast ones Reno's window is forgotten (`TCP_YEAH_ZETA`).
 const FAST_ROUNDS: u32 = 50;
-/// A window that a product with 128 does not overflow.
-const CLAMP: u32 = u32::MAX / 128;
 
 /// Its row in the registry.
 pub const ABOUT: About = About {
@@ -115,7 +113,7 @@ impl Yeah {
 impl CongestionControl for Yeah {
     fn init(&mut self, view: &View, window: &mut Window) {
         self.rounds.forget_path(view);
-        window.clamp = window.clamp.min(CLAMP);
+        window.clamp = window.clamp.min(highspeed::CLAMP);
     }
 
     fn ssthresh(&mut self, _view: &View, window: &mut Window) -> u32 {
@@ -135,7 +133,7 @@ impl CongestionControl for Yeah {
         if !view.cwnd_limited(window) {
             return Response::None;
         }
-        let left = if window.in_slow_start() { window.slow_start(acked) } else { acked };
+        let left = window.beyond_slow_start(acked);
         if left > 0 {
             let step = if self.slow_rounds > 0 { u32::MAX } else { scalable::STEP };
             window.additive_increase(window.cwnd.min(step), left);

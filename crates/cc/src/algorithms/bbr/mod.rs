@@ -66,7 +66,7 @@ pub const ABOUT: About = About {
         Variable::new("policed", Unit::Count, "1 while the bandwidth is a policer's"),
         Variable::new("extra_acked", Unit::Packets, "added to the window for ACK aggregation"),
     ],
-    needs: Needs { pacing: true, ..Needs::NOTHING },
+    needs: Needs { pacing: true, dice: true, ..Needs::NOTHING },
 };
 
 /// Bandwidths are in packets/µs · 2^24.

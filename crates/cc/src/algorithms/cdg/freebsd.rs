@@ -122,7 +122,7 @@ pub const ABOUT: About = About {
         ),
         Variable::new("min_rtt", Unit::Nanoseconds, "least RTT measured, in whole ticks and one"),
     ],
-    needs: Needs::NOTHING,
+    needs: Needs { dice: true, ..Needs::NOTHING },
 };
 
 /// Fractional bits of a gradient, ticks (`D_P_E`).

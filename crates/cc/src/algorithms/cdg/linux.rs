@@ -117,7 +117,7 @@ pub const ABOUT: About = About {
         ),
         Variable::new("delay_min", Unit::Nanoseconds, "least RTT that slow start has seen"),
     ],
-    needs: Needs::NOTHING,
+    needs: Needs { dice: true, ..Needs::NOTHING },
 };
 
 /// Longest gradient window, rounds.

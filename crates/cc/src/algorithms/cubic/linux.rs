@@ -44,20 +44,23 @@ const CLOCK_BITS: u32 = 10;
 /// The cube of the clock, times the 2^10 that `bic_scale` is scaled by.
 const CUBE_BITS: u32 = 10 + 3 * CLOCK_BITS;
 
+/// The same in BIC.
+pub const FAST_CONVERGENCE: Parameter = Parameter::new(
+    "fast_convergence",
+    1.0,
+    Range::Switch,
+    "",
+    "W_max falls further when the window had not reached it again",
+    "module parameter",
+);
+
 /// Its row in the registry.
 pub const ABOUT: About = About {
     name: "cubic",
     file: file!(),
     models: "Linux 2.6.27, 2.6.38 and 6.1, tcp_cubic.c",
     parameters: &[
-        Parameter::new(
-            "fast_convergence",
-            1.0,
-            Range::Switch,
-            "",
-            "W_max falls further when the window had not reached it again",
-            "module parameter",
-        ),
+        FAST_CONVERGENCE,
         Parameter::new(
             "beta",
             717.0,
@@ -248,9 +251,7 @@ impl Cubic {
                 none.insert(Epoch::start(now, cwnd, acked, self.last_max_cwnd, self.cube_factor))
             }
         };
-        // usecs_to_jiffies rounds up.
-        let jiffy_us = 1_000_000 / view.hz;
-        let ahead = u64::from(self.delay_min_us.div_ceil(jiffy_us));
+        let ahead = u64::from(view.jiffies_in(self.delay_min_us));
         let t = ((now - epoch.start + ahead) << CLOCK_BITS) / u64::from(view.hz);
 
         let off = t.abs_diff(u64::from(epoch.k));

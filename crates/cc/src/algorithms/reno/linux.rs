@@ -46,7 +46,7 @@ pub fn grow(view: &View, window: &mut Window, acked: u32) {
     if !view.cwnd_limited(window) {
         return;
     }
-    let left = if window.in_slow_start() { window.slow_start(acked) } else { acked };
+    let left = window.beyond_slow_start(acked);
     if left > 0 {
         window.additive_increase(window.cwnd, left);
     }

@@ -70,7 +70,7 @@ pub const ABOUT: About = About {
             "segments queued in the network, as far as the rates tell",
         ),
     ],
-    needs: Needs::NOTHING,
+    needs: Needs { dice: true, ..Needs::NOTHING },
 };
 
 /// FreeBSD's Vegas.
