@@ -17,7 +17,7 @@ def test_a_row_says_what_can_be_set_and_what_is_shown() -> None:
     assert (beta["default"], beta["range"]) == (717, "a whole number from 512 to 1023")
     units = {it["name"]: it["unit"] for it in ROWS["bbr"]["variables"]}
     assert (units["bandwidth"], units["min_rtt"], units["pacing_gain"]) == ("bps", "ns", "ratio")
-    assert ROWS["bbr"]["needs"] == {"pacing": True, "rtt_stamps": False, "ecn": "classic"}
+    assert ROWS["bbr"]["needs"] == {"pacing": True, "rtt_stamps": False, "ecn": "classic", "dice": True}
 
 
 def test_a_row_names_its_source() -> None:

@@ -10,7 +10,7 @@ pub fn table() -> Value {
 
 fn row(about: &About) -> Value {
     let About { name, file, models, parameters, variables, needs } = about;
-    let Needs { pacing, rtt_stamps, ecn } = needs;
+    let Needs { pacing, rtt_stamps, ecn, dice } = needs;
     let ecn = match ecn {
         EcnMode::Classic => "classic",
         EcnMode::Dctcp => "dctcp",
@@ -21,7 +21,7 @@ fn row(about: &About) -> Value {
         "models": models,
         "parameters": parameters.iter().map(parameter).collect::<Value>(),
         "variables": variables.iter().map(variable).collect::<Value>(),
-        "needs": { "pacing": pacing, "rtt_stamps": rtt_stamps, "ecn": ecn },
+        "needs": { "pacing": pacing, "rtt_stamps": rtt_stamps, "ecn": ecn, "dice": dice },
     })
 }
 

@@ -203,7 +203,7 @@ fn algorithms(root: &Path) -> Result<String, Failure> {
 
 /// What the endpoint does for it, as sentences.
 fn wants(needs: Needs) -> String {
-    let Needs { pacing, rtt_stamps, ecn } = needs;
+    let Needs { pacing, rtt_stamps, ecn, dice } = needs;
     let mut text = String::new();
     if pacing {
         text.push_str(" Paced by the endpoint, if no `fq` does it.");
@@ -214,6 +214,9 @@ fn wants(needs: Needs) -> String {
     match ecn {
         EcnMode::Classic => {}
         EcnMode::Dctcp => text.push_str(" ECN as RFC 8257 has it, whatever the settings say."),
+    }
+    if dice {
+        text.push_str(" It draws random numbers: seeds differ.");
     }
     text
 }

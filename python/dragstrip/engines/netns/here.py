@@ -5,21 +5,17 @@ from __future__ import annotations
 import json
 import platform
 import subprocess
-import time
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 
-from dragstrip import _core
 from dragstrip.cache import cache
 from dragstrip.engines.agent import bpf, compiled
 from dragstrip.engines.agent.asked import CHECKED, Asked
 from dragstrip.engines.agent.bpf import Loadable
-from dragstrip.engines.agent.limits import limits, services
 from dragstrip.engines.agent.locking import locked
-from dragstrip.engines.agent.tables import tables_of
+from dragstrip.engines.agent.recorded import Begun, judged, recorded
 from dragstrip.engines.contract import Json, Progress, Say, quietly
-from dragstrip.errors import BadInputError, DragstripError
+from dragstrip.errors import BadInputError
 from dragstrip.recording import Recording
 
 NAME = "netns"
@@ -53,28 +49,12 @@ def run(
     Raises `BadInputError` for one that this kernel cannot run, `DragstripError` for anything else.
     """
     with locked(cache() / f"{NAME}.lock"):  # two at a time would share the processors
-        started, begun = datetime.now(UTC), time.monotonic()
+        begun = Begun()
         request, behind = bpf.request(scenario, load, real_time=True)
         try:
-            head, raw = AGENT.ask(request, progress, behind)
+            answer = AGENT.ask(request, progress, behind)
         except BadInputError as error:
             raise bpf.at_source(error, load) from None
-    wall_s = time.monotonic() - begun
-    tables = tables_of(head, memoryview(raw))
-    seen = head["run"]
-    served = services(scenario, tables["queues"])
-    found = limits(served, seen)
-    if strict and found:
-        raise DragstripError(f"engine {NAME}: the machine limited this run: {'; '.join(found)}")
-    provenance = {
-        "engine": NAME,
-        "version": _core.__version__,
-        "seed": scenario["seed"],
-        "started": started.isoformat(timespec="seconds"),
-        **head["hashes"],
-        "kernel": {"release": seen.pop("kernel"), "package": platform.version()},
-        "loaded": {one.name: one.digest for one in load},
-        "wall_s": round(wall_s, 3),
-        "verified": {**seen, "service": served, "limits": found},
-    }
-    return Recording(scenario, tables, provenance)
+    own = {"loaded": {one.name: one.digest for one in load}}
+    recording = recorded(NAME, scenario, answer, begun, {"package": platform.version()}, own)
+    return judged(recording, "the machine", strict=strict)

@@ -7,15 +7,11 @@ import os
 import shlex
 import socket
 import stat
-import time
-from datetime import UTC, datetime
 from pathlib import Path
 
-from dragstrip import _core
 from dragstrip.engines.agent import compiled
 from dragstrip.engines.agent.asked import Asked
-from dragstrip.engines.agent.limits import limits, services
-from dragstrip.engines.agent.tables import tables_of
+from dragstrip.engines.agent.recorded import Begun, judged, recorded
 from dragstrip.engines.contract import Json, Progress
 from dragstrip.engines.ssh.lab import Lab
 from dragstrip.engines.ssh.nodes import homes
@@ -49,28 +45,12 @@ def clean(lab: Lab) -> Json:
 
 def run(lab: Lab, scenario: Json, progress: Progress | None, *, strict: bool) -> Recording:
     """Runs one scenario. Raises `BadInputError` for what the files say, else `DragstripError`."""
-    started, begun = datetime.now(UTC), time.monotonic()
+    begun = Begun()
     request = {"lab": _lab(lab, scenario), "what": "run", "scenario": scenario}
-    head, raw = Asked(NAME, "conduct").ask(request, progress)
-    wall_s = time.monotonic() - begun
-    tables = tables_of(head, memoryview(raw))
-    seen = head["run"]
-    served = services(scenario, tables["queues"])
-    found = limits(served, seen)
-    if strict and found:
-        raise DragstripError(f"engine {NAME}: the hosts limited this run: {'; '.join(found)}")
-    provenance = {
-        "engine": NAME,
-        "version": _core.__version__,
-        "seed": scenario["seed"],
-        "started": started.isoformat(timespec="seconds"),
-        **head["hashes"],
-        "kernel": {"release": seen.pop("kernel")},
-        "lab": {"name": lab.name, "sha256": lab.digest, "nodes": homes(scenario, lab)[0]},
-        "wall_s": round(wall_s, 3),
-        "verified": {**seen, "service": served, "limits": found},
-    }
-    return Recording(scenario, tables, provenance)
+    answer = Asked(NAME, "conduct").ask(request, progress)
+    own = {"lab": {"name": lab.name, "sha256": lab.digest, "nodes": homes(scenario, lab)[0]}}
+    recording = recorded(NAME, scenario, answer, begun, {}, own)
+    return judged(recording, "the hosts", strict=strict)
 
 
 def prepare() -> None:

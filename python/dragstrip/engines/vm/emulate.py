@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
 from typing import Any
 
-from dragstrip import _core, kernel
+from dragstrip import kernel
 from dragstrip.engines.agent import bpf, compiled
 from dragstrip.engines.agent.bpf import Loadable
-from dragstrip.engines.agent.tables import tables_of
+from dragstrip.engines.agent.recorded import Begun, recorded
 from dragstrip.engines.contract import Say, invalid, quietly
 from dragstrip.engines.vm import machine
 from dragstrip.engines.vm.window import Window
@@ -48,37 +47,21 @@ def emulate(
     `progress` gets the virtual nanoseconds; if it answers `False` the run ends there with an error.
     Raises `BadInputError` for a scenario that cannot be run, `DragstripError` for anything else.
     """
-    started = datetime.now(UTC)
+    begun = Begun()
     named = [flow["transport"]["cc"] for flow in scenario["flows"] if "cc" in flow["transport"]]
     for refusal in invalid(scenario, named):  # which algorithms there are, the kernel says
         raise refusal.error()
     chosen = kernel.chosen(kernel_name)
-    begun = time.monotonic()
     parts = (compiled.program(), compiled.lockstep())
     with machine.resumed(chosen, *parts, *bpf.request(scenario, load)) as (guest, window):
         wait(guest, window, progress)
         try:
-            head, raw = window.answer()
+            answer = window.answer()
         except BadInputError as error:
             raise bpf.at_source(error, load) from None
-    wall_s = time.monotonic() - begun
-    provenance = {
-        "engine": "vm",
-        "version": _core.__version__,
-        "seed": scenario["seed"],
-        "started": started.isoformat(timespec="seconds"),
-        **head["hashes"],
-        "kernel": {
-            "release": head["run"].pop("kernel"),
-            "package": chosen.package,
-            "image_sha256": sha256(chosen.image),
-        },
-        "emulator": machine.version(),
-        "loaded": {one.name: one.digest for one in load},
-        "wall_s": round(wall_s, 3),
-        "verified": head["run"],
-    }
-    return Recording(scenario, tables_of(head, raw), provenance)
+    about = {"package": chosen.package, "image_sha256": sha256(chosen.image)}
+    own = {"emulator": machine.version(), "loaded": {one.name: one.digest for one in load}}
+    return recorded("vm", scenario, answer, begun, about, own)
 
 
 def wait(guest: machine.Machine, window: Window, progress: Callable[[int], object] | None = None) -> None:
