@@ -15,7 +15,7 @@ import pytest
 from dragstrip import runner
 from dragstrip.comparison import compare
 from dragstrip.errors import BadInputError, DragstripError
-from dragstrip.files import NotWrittenError
+from dragstrip.files import NotWrittenError, taken
 from dragstrip.pool import Outcome, Task
 from dragstrip.recording import Recording, write
 from dragstrip.runner import execute, next_folder, plan
@@ -40,6 +40,23 @@ def test_two_at_once_never_get_the_same_folder(tmp_path: Path) -> None:
     with multiprocessing.get_context("spawn").Pool(4) as pool:
         names = pool.map(_take, [str(tmp_path)] * 24, chunksize=1)
     assert sorted(names) == [f"compare-{number:03d}" for number in range(1, 25)]
+
+
+def test_a_folder_that_somebody_else_took_meanwhile_is_theirs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ours was removed before it was locked, and another run has made and holds one of the name."""
+    made = iter([True, False])
+    mkdir = Path.mkdir
+
+    def lost(folder: Path, *arguments: Any, **options: Any) -> None:
+        if not next(made, False):
+            mkdir(folder, *arguments, **options)
+
+    with taken(tmp_path / "x") as first:
+        monkeypatch.setattr(Path, "mkdir", lost)
+        with taken(tmp_path / "x") as second:
+            assert (first, second) == (True, False)
 
 
 def test_an_interrupt_keeps_what_is_finished_and_marks_it(

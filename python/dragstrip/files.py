@@ -229,23 +229,48 @@ def _remove_drafts_once(folder: Path) -> None:
     remove_drafts(folder)
 
 
+REMOVED_S = 0.5
+"""Whoever looks whether an empty folder can go holds its lock for a moment, not longer than this."""
+
+
 @contextmanager
 def taken(folder: Path) -> Iterator[bool]:
     """Makes a folder and holds it, so that `remove_empty` of another process leaves it alone.
 
     False where there is one of that name.
     """
-    try:
-        folder.mkdir()
-        opened = os.open(folder, os.O_RDONLY)
-    except (FileExistsError, FileNotFoundError):  # not found: removed as somebody's who was killed
-        yield False
-        return
-    with _locked(opened):
-        with contextlib.suppress(OSError):
-            fcntl.flock(opened, fcntl.LOCK_EX)  # whoever is about to remove it is waited for
-        # Removed before it was locked: another one may be there by now.
-        yield folder.exists() and os.path.samestat(os.fstat(opened), folder.stat())
+    while True:
+        try:
+            folder.mkdir()
+        except FileExistsError:
+            yield False
+            return
+        try:
+            opened = os.open(folder, os.O_RDONLY)
+        except FileNotFoundError:  # removed as somebody's who was killed
+            continue
+        with _locked(opened):
+            if _is_ours(opened, folder):
+                yield True
+                return
+
+
+def _is_ours(opened: int, folder: Path) -> bool:
+    """Locks a folder that this process has just made.
+
+    False where it was removed before it was locked, also if somebody else has made and taken another meanwhile.
+    """
+    until = time.monotonic() + REMOVED_S
+    while time.monotonic() < until:
+        try:
+            fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(0.001)
+            continue
+        except OSError:
+            pass  # a file system without locks
+        return folder.exists() and os.path.samestat(os.fstat(opened), folder.stat())
+    return False
 
 
 def remove_empty(folder: Path) -> None:
