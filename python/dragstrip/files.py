@@ -258,7 +258,7 @@ def taken(folder: Path) -> Iterator[bool]:
 def _is_ours(opened: int, folder: Path) -> bool:
     """Locks a folder that this process has just made.
 
-    False where it was removed before it was locked, also if somebody else has made and taken another meanwhile.
+    False where it was removed before it was locked, also if somebody else has another there by now.
     """
     until = time.monotonic() + REMOVED_S
     while time.monotonic() < until:

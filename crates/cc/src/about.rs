@@ -111,12 +111,8 @@ pub enum EcnMode {
 
 impl Needs {
     /// Nothing, and classic ECN.
-    pub const NOTHING: Self = Self {
-        pacing: false,
-        rtt_stamps: false,
-        ecn: EcnMode::Classic,
-        dice: false,
-    };
+    pub const NOTHING: Self =
+        Self { pacing: false, rtt_stamps: false, ecn: EcnMode::Classic, dice: false };
 }
 
 /// A quantity of an algorithm's state.

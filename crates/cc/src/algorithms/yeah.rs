@@ -17,8 +17,8 @@
 //! - **Source of the details**: Linux 6.1 `tcp_yeah.c`, which borrows its RTTs from `tcp_vegas.c`. The module has no
 //!   parameters.
 
-use super::{highspeed, scalable};
 use super::vegas::rounds::{NO_RTT, Rounds};
+use super::{highspeed, scalable};
 use crate::{
     About, Ack, CaState, CongestionControl, Event, Needs, Parameters, Response, Rules, Unit,
     Variable, View, Window,
