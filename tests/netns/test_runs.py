@@ -15,6 +15,7 @@ import pytest
 
 from dragstrip import cli, console
 from dragstrip.comparison import compare
+from dragstrip.engines.agent import recorded
 from dragstrip.engines.netns import ENGINE, here
 from dragstrip.errors import BadInputError, DragstripError
 from dragstrip.expand import expand
@@ -258,7 +259,7 @@ def test_what_makes_no_sense_here_is_refused(
 def test_strict_is_no_recording_from_a_limited_run(
     machine: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(here, "limits", lambda *_: ["the test says so"])
+    monkeypatch.setattr(recorded, "limits", lambda *_: ["the test says so"])
     assert ENGINE.run(race("cubic", duration="1s"), {}).provenance["verified"]["limits"] == [
         "the test says so"
     ]
@@ -306,8 +307,9 @@ def test_an_agent_that_answers_badly_is_one_error(
 
 def test_a_limited_run_says_so_in_terminal_and_report(machine: dict[str, Any], tmp_path: Path) -> None:
     code = (
-        "import sys; from dragstrip.engines.netns import ENGINE, here; from dragstrip.cli import main;"
-        "here.limits = lambda *_: ['as the test wants it'];"
+        "import sys; from dragstrip.engines.netns import ENGINE;"
+        "from dragstrip.engines.agent import recorded; from dragstrip.cli import main;"
+        "recorded.limits = lambda *_: ['as the test wants it'];"
         "ENGINE.__class__.in_process = True;"  # so that the stand-in holds for the run too
         "main()"
     )
