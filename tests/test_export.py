@@ -15,9 +15,10 @@ import pytest
 
 from dragstrip import exports, foreign
 from dragstrip.comparison import compare
+from dragstrip.engines.capture import Asked
 from dragstrip.errors import BadInputError
 from dragstrip.recording import Recording, read
-from dragstrip.runner import execute, plan
+from dragstrip.runner import captured, execute, plan
 
 PATH = {"rate": "10mbit", "rtt": "40ms", "queue": "bfifo limit 50kb", "duration": "4s"}
 
@@ -37,6 +38,41 @@ def recording(made: Path) -> Recording:
 
 def exported(made: Path, to: str, out: Path) -> list[Path]:
     return sorted(exports.export(made, to, out))
+
+
+def test_ns3_has_a_line_for_every_packet(tmp_path: Path) -> None:
+    race = tmp_path / "race"
+    described = compare(["cubic"], **{**PATH, "duration": "2s"})
+    points = ["s1", "d", "r-s1", "r-d"]
+    execute(captured(plan(described), Asked(points)), race, report=False)
+    (file,) = exports.export(race, "ns3", tmp_path)
+    lines = file.read_text().splitlines()
+    times = [float(line.split()[1]) for line in lines]
+    assert times == sorted(times)
+    recording = read(next((race / "runs").iterdir()))
+    (flow,) = recording["flows"].to_pylist()
+
+    def count(event: str, place: str, what: str) -> int:
+        return sum(line.startswith(event) and place in line and what in line for line in lines)
+
+    data = "ns3::TcpHeader (30001 > 5001 ["
+    segments = sum("Payload" in line for line in lines if line.startswith("- ") and "NodeList/0/" in line)
+    segments -= count("-", "NodeList/0/", "Icmpv4Header")
+    assert segments == flow["segments_sent"] > 100
+    queues = recording["queues"].to_pylist()
+    drops = max(row["dropped"] for row in queues if row["link"] == "r-d")
+    assert count("d", "/NodeList/1/DeviceList/1/", "TxQueue/Drop") == drops > 0
+    sent = count("-", "/NodeList/1/DeviceList/1/", "TxQueue/Dequeue")
+    assert count("+", "/NodeList/1/DeviceList/1/", "TxQueue/Enqueue") == sent > 0
+    assert count("r", "/NodeList/2/", data) > 0
+    assert count("-", "/NodeList/0/", "[SYN] ") == 1
+    assert sum("ns3::TcpOptionSack(blocks: " in line for line in lines) > 0
+
+
+def test_ns3_needs_captures(made: Path, tmp_path: Path) -> None:
+    with pytest.raises(BadInputError, match="--capture"):
+        exports.export(made, "ns3", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
 
 
 def of_flow(recording: Recording, table: str, flow: int) -> list[dict[str, Any]]:
@@ -148,7 +184,7 @@ def test_nothing_is_overwritten_and_what_is_none_is_refused(made: Path, tmp_path
     exported(made, "qlog", tmp_path)
     with pytest.raises(BadInputError, match=r"--out: got .*qlog.*, expected a file that does not exist yet"):
         exports.export(made, "qlog", tmp_path)
-    with pytest.raises(BadInputError, match="--to: got 'xml', expected one of csv flent iperf3 qlog"):
+    with pytest.raises(BadInputError, match="--to: got 'xml', expected one of csv flent iperf3 ns3 qlog"):
         exports.export(made, "xml", tmp_path)
     with pytest.raises(BadInputError, match=r"RUN: got .*, expected the folder of a recording"):
         exports.export(tmp_path, "csv", tmp_path)

@@ -48,6 +48,9 @@ def _recording(said: dict[str, Any], tables: dict[str, Any]) -> Recording:
         "engine": "capture",
         "engine_version": _core.__version__,
         "files": said["files"],
+        "flows": said["flows"],
+        "between": said["between"],
+        "notes": said["notes"],
         "origin_ns": said["origin_ns"],
         **tables["hashes"],
     }

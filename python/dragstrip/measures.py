@@ -70,6 +70,12 @@ class Measured:
 
     @cached_property
     def _run(self) -> _core.Measured:
+        if not self.recording.scenario.get("nodes"):
+            expected = (
+                "the recording has none, being of a capture or of another program's file; `dragstrip report` "
+                "says what it holds"
+            )
+            raise BadInputError("scenario", None, expected)
         scenario = json.dumps(self.recording.scenario)
         measured: _core.Measured = _asked(_core.Measured, scenario, to_core(self.recording))
         return measured

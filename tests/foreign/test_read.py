@@ -12,10 +12,9 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from dragstrip import foreign
+from dragstrip import foreign, observed
 from dragstrip.cli import app
 from dragstrip.errors import BadInputError
-from dragstrip.foreign import shown
 from dragstrip.recording import read
 
 IPERF3: dict[str, Any] = {
@@ -404,7 +403,7 @@ def test_whatever_is_damaged_is_read_or_refused(tmp_path: Path, name: str) -> No
             refusals.append(str(refused))
             continue
         recording = found.recording({"engine": kind})
-        shown.flows(recording)
+        observed.flows(recording)
         for table in ("samples", "received", "probes"):
             assert all(time >= 0 for time in recording[table]["time_ns"].to_pylist())
         read_well += 1

@@ -35,7 +35,7 @@ def execute(
 
     undrawn: NotDrawnError | None = None
     with (
-        _place(out, stem) as folder,
+        place(out, stem) as folder,
         watching([job.run for job in planned.jobs], quiet=as_json) as watcher,
     ):
 
@@ -90,7 +90,7 @@ def kept(folder: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _place(out: Path | None, stem: str) -> Iterator[Path]:
+def place(out: Path | None, stem: str) -> Iterator[Path]:
     """The folder asked for, or the next below `runs`, which goes again if nothing is in it."""
     from dragstrip.runner import next_folder
 
@@ -159,7 +159,7 @@ def execute_publication(
     settings: dict[str, Any] = {"workers": workers, "limits": limits, "command": command}
     settings |= {"report": report, "figures": figures}
     undrawn: NotDrawnError | None = None
-    with _place(out, name) as folder, watching(runs, quiet=as_json) as watcher:
+    with place(out, name) as folder, watching(runs, quiet=as_json) as watcher:
         try:
             documents = execute_all(plans, folder, watcher=watcher, **settings)
         except NotDrawnError as error:

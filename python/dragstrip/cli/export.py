@@ -18,7 +18,7 @@ def export(
             metavar="RUN", help="The folder of a recording, or an output folder: then all of its runs."
         ),
     ],
-    to: Annotated[str, typer.Option("--to", metavar="FORMAT", help="csv, flent, iperf3 or qlog.")],
+    to: Annotated[str, typer.Option("--to", metavar="FORMAT", help="csv, flent, iperf3, ns3 or qlog.")],
     out: Annotated[
         Path, typer.Option("--out", metavar="FOLDER", help="Where the files go; none is overwritten.")
     ] = Path(),

@@ -1,38 +1,73 @@
-"""`dragstrip report`: the page of a finished run, written again."""
+"""`dragstrip report`: the page of a finished run written again, or recordings and captures side by side."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dragstrip.cli import words
-from dragstrip.cli.options import Figures, JsonFlag, Width
+from dragstrip.cli.options import Figures, JsonFlag, Out, Width
 from dragstrip.cli.output import print_json, say
 from dragstrip.errors import BadInputError
 
+if TYPE_CHECKING:
+    from dragstrip.paper import Paper
+    from dragstrip.report.beside import Source
+
+SOURCES_MAX = 64
+
 
 def report(
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Output folder of a run or a sweep.")],
+    of: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FOLDER|FILE...",
+            help="Output folder of a run or a sweep. Or several, side by side: output folders, folders of "
+            "recordings, captures, and what else `dragstrip inspect` reads.",
+        ),
+    ],
     figures: Figures = None,
     width: Width = None,
+    out: Out = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Write the report of a finished run again.
+    """Write the report of a finished run again, or one of several things side by side.
 
     Example: dragstrip report demo --figures svg,png,pdf,csv
 
     Example: dragstrip report demo --figures pdf --width 84mm
+
+    Example: dragstrip report server.pcapng iperf.json runs/compare-001 --out beside
     """
+    wanted = words.figures(figures, width, None)
+    (first, *others) = of
+    recorded = (first / "provenance.json").exists() and not (first / "result.json").exists()
+    if others or recorded or first.is_file():
+        _beside(of, out, wanted, as_json)
+        return
+    if not first.is_dir():
+        expected = "the output folder of a run, or a file that exists"
+        raise BadInputError("FOLDER", str(first), expected, "command line")
+    inspected = list(_recordings(first))
+    if inspected and not any((first / name).exists() for name in ("result.json", "sweep.json")):
+        _beside(inspected, out, wanted, as_json)
+        return
+    if out is not None:
+        expected = "no folder: the page of a run goes into the run's own"
+        raise BadInputError("--out", str(out), expected, "command line")
+    _again(first, figures, wanted, as_json)
+
+
+def _again(folder: Path, figures: str | None, wanted: Paper, as_json: bool) -> None:
+    """The page of a run or a sweep."""
     from dragstrip import sums
     from dragstrip.recording import read
     from dragstrip.report.load import load
     from dragstrip.runner import write_report
 
-    wanted = words.figures(figures, width, None)
-    if not folder.is_dir():
-        raise BadInputError("FOLDER", str(folder), "the output folder of a run", "command line")
     if (folder / "sweep.json").exists():
         if wanted.endings:
             raise BadInputError(
@@ -51,3 +86,71 @@ def report(
         print_json({"report": str(written), "result": document})
     else:
         say(f"Report: {written}")
+
+
+def _beside(of: Sequence[Path], out: Path | None, wanted: Paper, as_json: bool) -> None:
+    """The page of several recordings, whatever they are of."""
+    from dragstrip.cli.execute import place
+    from dragstrip.report import beside
+
+    sources = [source for path in of for source in _sources(path)]
+    if not sources:
+        raise BadInputError("FOLDER", str(of[0]), "a folder with recordings", "command line")
+    if len(sources) > SOURCES_MAX:
+        expected = f"at most {SOURCES_MAX} recordings"
+        raise BadInputError("FOLDER", f"{len(sources)} recordings", expected, "command line")
+    titles = [source.title for source in sources]
+    if len(set(titles)) < len(titles):
+        raise BadInputError("FILE", max(titles, key=titles.count), "each recording once", "command line")
+    if out is not None and out.exists() and (not out.is_dir() or any(out.iterdir())):
+        expected = "an empty folder, or one that does not exist"
+        raise BadInputError("--out", str(out), expected, "command line")
+    with place(out, "report") as folder:
+        written = beside.write(sources, folder, wanted)
+    if as_json:
+        print_json({"report": str(written), **beside.document(sources)})
+    else:
+        say(f"Report: {written}")
+
+
+def _sources(path: Path) -> Iterator[Source]:
+    """What a folder or a file holds."""
+    from dragstrip import captures, foreign
+    from dragstrip.recording import read
+    from dragstrip.report import beside
+
+    if path.is_dir():
+        folders = _folders(path)
+        for folder in folders:
+            title = str(folder) if len(folders) > 1 else str(path)
+            yield beside.source(title, read(folder))
+        return
+    if not path.is_file():
+        raise BadInputError("FILE", str(path), "a file or a folder that exists", "command line")
+    if foreign.is_one(path):
+        yield beside.source(str(path), foreign.read(path))
+        return
+    _, recording = captures.inspect([path], rows=True)
+    assert recording is not None
+    yield beside.source(str(path), recording)
+
+
+def _folders(path: Path) -> list[Path]:
+    """Recordings in a folder: itself, those of its `result.json`, those that `inspect --out` left."""
+    from dragstrip.report.load import load
+
+    if (path / "provenance.json").exists():
+        return [path]
+    if (path / "result.json").exists():
+        return [run.recording.folder for run in load(path).runs]
+    if found := list(_recordings(path)):
+        return found
+    expected = "the output folder of a run, or a folder of recordings"
+    raise BadInputError("FOLDER", str(path), expected, "command line")
+
+
+def _recordings(folder: Path) -> Iterator[Path]:
+    """Folders of recordings right below."""
+    for below in sorted(folder.iterdir()):
+        if (below / "provenance.json").is_file():
+            yield below

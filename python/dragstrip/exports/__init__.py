@@ -11,9 +11,9 @@ from typing import TypeAlias
 
 from dragstrip import files
 from dragstrip.errors import BadInputError, DragstripError
-from dragstrip.exports import flent, iperf3, qlog, tables
+from dragstrip.exports import flent, iperf3, ns3, qlog, tables
 from dragstrip.outside import json_object
-from dragstrip.recording import Recording, read
+from dragstrip.recording import CAPTURES, Recording, read
 
 Files: TypeAlias = dict[str, bytes]
 FORMATS: Mapping[str, Callable[[Recording, str], Files]] = {
@@ -22,6 +22,9 @@ FORMATS: Mapping[str, Callable[[Recording, str], Files]] = {
     "iperf3": iperf3.write,
     "qlog": qlog.write,
 }
+PACKETS: Mapping[str, Callable[[Recording, str, Path], Files]] = {"ns3": ns3.write}
+"""Of packets, which are in the captures of a run."""
+NAMES = sorted([*FORMATS, *PACKETS])
 
 
 def export(run: Path, to: str, out: Path) -> list[Path]:
@@ -29,11 +32,15 @@ def export(run: Path, to: str, out: Path) -> list[Path]:
 
     Raises `BadInputError` for a format that is none, a folder without recordings, and a file that is there.
     """
-    if to not in FORMATS:
-        raise BadInputError("--to", to, f"one of {' '.join(FORMATS)}", "command line")
+    if to not in NAMES:
+        raise BadInputError("--to", to, f"one of {' '.join(NAMES)}", "command line")
     made: Files = {}
     for folder in _recordings(run):
-        made |= FORMATS[to](read(folder), folder.resolve().name)
+        recording, stem = read(folder), folder.resolve().name
+        if to in PACKETS:
+            made |= PACKETS[to](recording, stem, folder / CAPTURES)
+        else:
+            made |= FORMATS[to](recording, stem)
     if not made:
         raise DragstripError(f"{run}: no flow that {to} could show")
     for name in made:

@@ -6,10 +6,11 @@ anything that interprets a table. Tables and columns are defined in crates/recor
 """
 
 from dragstrip.recording.definition import FORMAT, SCHEMA, Column
-from dragstrip.recording.folder import format_of, read, read_table, write
+from dragstrip.recording.folder import CAPTURES, format_of, read, read_table, write
 from dragstrip.recording.tables import NULL, TABLES, Recording, from_core
 
 __all__ = [
+    "CAPTURES",
     "FORMAT",
     "NULL",
     "SCHEMA",

@@ -114,7 +114,7 @@ def _cdf(name: str, title: str, drawn: list[_Distribution], unit: Unit, rule: Ru
         Line(d.contender.title, d.note, d.contender.colour, _scaled(d.curve, unit), d.contender.dash)
         for d in drawn
     ]
-    low, high, logarithmic = _cdf_scale(lines, rule.at if rule else None)
+    low, high, logarithmic = cdf_scale(lines, rule.at if rule else None)
     x = Axis(
         f"{title} ({unit.name}{', logarithmic' if logarithmic else ''})", low, high, unit.name, logarithmic
     )
@@ -133,7 +133,7 @@ def _scaled(curve: Curve, unit: Unit) -> Curve:
     return Curve(curve.x / unit.divisor, curve.y)
 
 
-def _cdf_scale(lines: list[Line], rule: float | None) -> tuple[float, float, bool]:
+def cdf_scale(lines: list[Line], rule: float | None) -> tuple[float, float, bool]:
     """Both ends of the axis, and whether it is logarithmic."""
     ends = [float(x) for line in lines for x in (line.curve.x[0], line.curve.x[-1])]
     least = min([*ends, *([rule] if rule else [])])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -16,7 +16,7 @@ import jinja2
 from jinja2.bccache import Bucket
 from markupsafe import Markup
 
-from dragstrip import outside, viewer
+from dragstrip import _core, outside, viewer
 from dragstrip.errors import BadInputError
 from dragstrip.report import across, embed
 from dragstrip.report.cautions import of_builds
@@ -113,6 +113,34 @@ def render(
         script=Markup(script),  # noqa: S704 - our own file
         policy=viewer.policy(look, script),
         q=quantity,
+    )
+
+
+def beside(
+    kinds: Sequence[str],
+    sources: Sequence[Any],
+    table: Table,
+    pings: Table | None,
+    pictures: Sequence[Figure],
+) -> str:
+    """The page of recordings side by side (beside.py) as HTML."""
+    look, script = style(), viewer.script()
+    return (
+        _environment()
+        .get_template("beside.html")
+        .render(
+            title="Side by side",
+            version=_core.__version__,
+            kinds=kinds,
+            sources=sources,
+            flows=table,
+            pings=pings,
+            pictures=[drawn(figure) for figure in pictures],
+            style=Markup(look),  # noqa: S704 - our own file
+            script=Markup(script),  # noqa: S704 - our own file
+            policy=viewer.policy(look, script),
+            q=quantity,
+        )
     )
 
 

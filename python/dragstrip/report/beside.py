@@ -1,0 +1,337 @@
+"""The report of recordings side by side, whatever they are of: runs, captures, files of other programs.
+
+They need not have a scenario, so there is no path here, no bottleneck, no verdict of who is ahead: only what
+each recording says, in one table and on common axes. What a recording does not say is empty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from dragstrip import observed
+from dragstrip.files import make_folder, writing
+from dragstrip.measures import parts_text
+from dragstrip.paper import NO_FIGURES, Paper
+from dragstrip.recording import Recording
+from dragstrip.report import page, render, rows
+from dragstrip.report.charts import cdf_scale
+from dragstrip.report.colours import PALETTE
+from dragstrip.report.figure import SOLID, Axis, Distribution, Figure, Line, Panel, Stroke, TimeLines
+from dragstrip.report.series import EMPTY, Curve, cdf, decimate, nice_bin_s, rate_per_bin
+from dragstrip.report.tables import Cell, Table
+from dragstrip.standings import quantity
+from dragstrip.standings.quantity import MISSING, RATES, SIZES, TIMES_MS, Unit, unit_for
+
+Row: TypeAlias = dict[str, Any]
+
+DRAWN_MAX = 8
+"""Curves in a panel; more hide each other."""
+ROWS_MAX = 200
+"""Flows in the table, the largest of each source first."""
+POINTS = 1200
+DASHES = (SOLID, (6, 3), (2, 2), (8, 3, 2, 3))
+"""The first eight curves have a colour each; the pings of a source are dashed."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A recording, with what stands over its column."""
+
+    title: str
+    kind: str
+    """Who recorded it: an engine, `capture`, or the program of another file."""
+    recording: Recording
+    flows: list[Row]
+    """As `inspect --json` has them."""
+    probes: list[Row] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def source(title: str, recording: Recording) -> Source:
+    """Of any recording; what `inspect` found in a capture is taken from its provenance, where it stands."""
+    facts = recording.provenance
+    said = facts.get("flows")
+    flows = said if isinstance(said, list) else observed.flows(recording)
+    notes = facts.get("notes")
+    told = [str(note) for note in notes] if isinstance(notes, list) else []
+    kind = str(facts.get("engine") or "")
+    return Source(title, kind, recording, flows, observed.probes(recording), told)
+
+
+def document(sources: Sequence[Source]) -> Row:
+    """What the page says, for programs."""
+    return {
+        "version": 1,
+        "sources": [{"title": it.title, "kind": it.kind, "notes": it.notes} for it in sources],
+        "flows": [{"source": it.title, **flow} for it in sources for flow in it.flows],
+        "probes": [{"source": it.title, **probe} for it in sources for probe in it.probes],
+    }
+
+
+def write(sources: Sequence[Source], out: Path, figures: Paper = NO_FIGURES) -> Path:
+    """Writes `report.html` into `out`, and with `figures` those for papers; gives the page."""
+    made = _figures(sources)
+    html = page.beside(
+        kinds=list(dict.fromkeys(it.kind for it in sources)),
+        sources=sources,
+        table=_table(sources),
+        pings=_pings(sources),
+        pictures=made,
+    )
+    make_folder(out)
+    written = out / "report.html"
+    with writing(written):
+        written.write_text(html, encoding="utf-8")
+    if figures.endings:
+        folder = out / "figures"
+        make_folder(folder)
+        for figure in made:
+            if "csv" in figures.endings:
+                (folder / f"{figure.name}.csv").write_text(rows.csv_text(figure), encoding="utf-8")
+            if figures.pictures:
+                picture = render.svg(figure, width_pt=figures.width_pt)
+                render.export(folder, figure.name, picture, figures)
+    return written
+
+
+# --- the tables -----------------------------------------------------------------------------------
+
+METHODS = {
+    "samples": "every sample",
+    "latest": "the latest of each interval",
+    "srtt": "smoothed",
+    "ack": "data to acknowledgement",
+    "echo": "acknowledgement to echo",
+    "ack+echo": "both halves",
+    "handshake": "handshake",
+}
+_HEADS = (
+    ("Source", ""),
+    ("Flow", ""),
+    ("Algorithm", ""),
+    ("Bytes", "New data that arrived, or were acknowledged"),
+    ("Time", "From its first packet or row to its last"),
+    ("Goodput", "Bytes over time"),
+    ("RTT p5", ""),
+    ("RTT p50", "In small type, how it was measured"),
+    ("RTT p95", ""),
+    ("Retransmitted", "Segments; in small type, what they were"),
+    ("… of sent", "Retransmitted segments as a share of all"),
+    ("Limited by", "Share of the time"),
+    ("ECN", ""),
+)
+_DECIDING = frozenset({"Source", "Flow", "Goodput", "RTT p50", "Retransmitted"})
+
+
+def _table(sources: Sequence[Source]) -> Table:
+    body: list[list[Cell]] = []
+    left_out = 0
+    for it in sources:
+        room = max(1, ROWS_MAX // len(sources))
+        ordered = sorted(it.flows, key=lambda flow: -(flow["bytes"] or 0))
+        left_out += max(0, len(ordered) - room)
+        shown = [flow for flow in it.flows if flow in ordered[:room]]
+        for number, flow in enumerate(shown):
+            body.append([Cell(it.title if number == 0 else "", it.kind if number == 0 else "", number=False)])
+            body[-1] += _cells(flow)
+    caption = "What a source does not say is left open (–); nothing was put in its place."
+    if left_out:
+        caption += f" {quantity.count(left_out)} smaller flows are not shown."
+    return Table(list(_HEADS), body, caption, [], _DECIDING)
+
+
+def _cells(flow: Row) -> list[Cell]:
+    rtt, again = flow["rtt_ms"], flow["retransmissions"]
+    known = [count for count in again.values() if count is not None]
+    parts = [f"{quantity.count(count)} {name}" for name, count in again.items() if count]
+    split = "" if again["needed"] is None else quantity.listing(parts)
+    total = sum(known) if known else None
+    share = total / flow["segments"] if total is not None and flow["segments"] else None
+    return [
+        Cell(flow["label"], number=False),
+        Cell(flow.get("cc") or MISSING, number=False),
+        Cell(quantity.size(flow["bytes"])),
+        Cell(f"{flow['duration_s']:.4g} s"),
+        Cell(quantity.rate(flow["goodput_bps"])),
+        Cell(quantity.milliseconds(rtt["p5"])),
+        Cell(quantity.milliseconds(rtt["p50"]), METHODS.get(rtt["method"] or "", "")),
+        Cell(quantity.milliseconds(rtt["p95"])),
+        Cell(quantity.count(total), split),
+        Cell(quantity.percent(share)),
+        Cell(parts_text(flow["limited_s"] or {}) or MISSING, number=False),
+        Cell({None: MISSING, True: "yes", False: "no"}[flow["ecn"]], number=False),
+    ]
+
+
+def _pings(sources: Sequence[Source]) -> Table | None:
+    body = []
+    for it in sources:
+        for probe in it.probes:
+            rtt = probe["rtt_ms"]
+            body.append(
+                [
+                    Cell(it.title, it.kind, number=False),
+                    Cell(f"{probe['probe']} {probe['target'] or ''}".strip(), number=False),
+                    *(Cell(quantity.count(probe[name])) for name in ("sent", "lost")),
+                    *(Cell(quantity.milliseconds(rtt[name])) for name in ("p5", "p50", "p95")),
+                ]
+            )
+    heads = ("Source", "Ping", "Sent", "Lost", "RTT p5", "RTT p50", "RTT p95")
+    return Table([(head, "") for head in heads], body) if body else None
+
+
+# --- the figures ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Drawn:
+    """A flow or a ping, with its curves; `x` in seconds from its source's beginning."""
+
+    title: str
+    colour: str
+    dash: tuple[int, ...]
+    round_trips: Curve
+    arrived: Curve
+    window: Curve
+    flight: Curve
+
+
+def _figures(sources: Sequence[Source]) -> list[Figure]:
+    drawn = _drawn(sources)
+    made = [_distribution(drawn), _timelines(drawn)]
+    return [figure for figure in made if figure is not None]
+
+
+def _drawn(sources: Sequence[Source]) -> list[_Drawn]:
+    """The largest flow of each source, then the second of each, as far as there is room, then pings.
+
+    Pings stand in the place of flows where a source has none.
+    """
+    entries: list[tuple[int, int, Source, Row | None, Row | None]] = []
+    for place, it in enumerate(sources):
+        ordered = sorted(it.flows, key=lambda flow: -(flow["bytes"] or 0))
+        entries += [(rank, place, it, flow, None) for rank, flow in enumerate(ordered)]
+        behind = len(ordered) and ROWS_MAX
+        entries += [(behind + rank, place, it, None, probe) for rank, probe in enumerate(it.probes)]
+    chosen = sorted(entries, key=lambda entry: entry[:2])[:DRAWN_MAX]
+    made = []
+    for number, (_, _, it, flow, probe) in enumerate(sorted(chosen, key=lambda entry: (entry[1], entry[0]))):
+        colour = PALETTE[number % len(PALETTE)]
+        made.append(_flow(it, flow, colour) if flow is not None else _ping(it, probe or {}, colour))
+    return made
+
+
+def _beginning_ns(recording: Recording) -> float:
+    """Where its time counts from: a scenario's 0, else the first row."""
+    if recording.scenario.get("nodes"):
+        return 0.0
+    starts = [row["start_ns"] for row in recording["flows"].select(["start_ns"]).to_pylist()]
+    known: list[float] = [float(start) for start in starts if start is not None]
+    for table in ("samples", "received", "rtts", "probes"):
+        times = recording[table].column("time_ns")
+        known += [float(times[0].as_py())] if len(times) else []
+    return min(known, default=0.0)
+
+
+def _flow(it: Source, flow: Row, colour: str) -> _Drawn:
+    origin = _beginning_ns(it.recording)
+
+    def of(table: str, *columns: str) -> Row:
+        found = observed.grouped(it.recording, table, "flow", ("time_ns", *columns))
+        return found.get(flow["flow"], {column: np.empty(0) for column in ("time_ns", *columns)})
+
+    samples = of("samples", "rtt_ns", "srtt_ns", "cwnd_bytes", "bytes_in_flight", "bytes_acked")
+    received, rtts = of("received", "new_bytes"), of("rtts", "rtt_ns")
+    at = (samples["time_ns"] - origin) / 1e9
+
+    def curve(column: str, divisor: float = 1.0) -> Curve:
+        known = np.isfinite(samples[column])
+        return Curve(at[known], samples[column][known] / divisor)
+
+    trips = Curve((rtts["time_ns"] - origin) / 1e9, rtts["rtt_ns"] / 1e6)
+    for column in ("rtt_ns", "srtt_ns"):
+        trips = trips if len(trips) else curve(column, 1e6)
+    if len(received["time_ns"]):
+        arrived = _rate(received["time_ns"] - origin, received["new_bytes"])
+    else:
+        acked = curve("bytes_acked")
+        arrived = _rate(acked.x[1:] * 1e9, np.diff(acked.y)) if len(acked) else EMPTY
+    several = len(it.flows) > 1
+    title = f"{it.title}: {flow['label']}" if several else it.title
+    return _Drawn(title, colour, SOLID, trips, arrived, curve("cwnd_bytes"), curve("bytes_in_flight"))
+
+
+def _ping(it: Source, probe: Row, colour: str) -> _Drawn:
+    rows_of = observed.grouped(it.recording, "probes", "probe", ("time_ns", "rtt_ns", "target", "lost"))
+    mine = rows_of[probe["probe"]]
+    chosen = (mine["target"] == probe["target"]) & (mine["lost"] != True)  # noqa: E712 - an array of objects
+    at = (mine["time_ns"][chosen] - _beginning_ns(it.recording)) / 1e9
+    trips = Curve(at, mine["rtt_ns"][chosen] / 1e6)
+    name = f"{it.title}: ping {probe['target'] or ''}".strip()
+    return _Drawn(name, colour, DASHES[1], trips, EMPTY, EMPTY, EMPTY)
+
+
+def _rate(time_ns: observed.FloatArray, size_bytes: observed.FloatArray) -> Curve:
+    """New data over time, in bins that can be told from each other."""
+    if not len(time_ns):
+        return EMPTY
+    end_s = float(time_ns[-1]) / 1e9
+    # A bin shorter than the rows are apart would show gaps where there are none.
+    spacing_s = float(np.median(np.diff(time_ns))) / 1e9 if len(time_ns) > 1 else end_s
+    bin_s = nice_bin_s(end_s, 150, max(0.1, spacing_s))
+    return rate_per_bin(time_ns, np.nan_to_num(size_bytes), 0.0, end_s, bin_s)
+
+
+def _distribution(drawn: Sequence[_Drawn]) -> Figure | None:
+    entries = [(it, cdf(it.round_trips.y)) for it in drawn if len(it.round_trips)]
+    if not entries:
+        return None
+    unit = TIMES_MS[1] if max(float(curve.x[-1]) for _, curve in entries) >= 1 else TIMES_MS[0]
+    lines = []
+    for it, curve in entries:
+        note = quantity.milliseconds(float(np.median(it.round_trips.y)))
+        lines.append(Line(it.title, note, it.colour, Curve(curve.x / unit.divisor, curve.y), it.dash))
+    low, high, logarithmic = cdf_scale(lines, None)
+    title = f"Round-trip time ({unit.name}{', logarithmic' if logarithmic else ''})"
+    spoken = quantity.listing([f"{line.label} {line.note}" for line in lines])
+    content = Distribution(Axis(title, low, high, unit.name, logarithmic), lines)
+    words = f"Round-trip time: cumulative distribution. Medians: {spoken}."
+    return Figure("cdf-rtt", "Round-trip time", words, content)
+
+
+def _timelines(drawn: Sequence[_Drawn]) -> Figure | None:
+    panels = []
+    for name, title, units in (
+        ("arrived", "Goodput", RATES),
+        ("round_trips", "RTT", (TIMES_MS[1],)),
+        ("window", "Window", SIZES),
+        ("flight", "In flight", SIZES),
+    ):
+        curves = [(it, decimate(getattr(it, name), POINTS)) for it in drawn]
+        panel = _panel(title, units, [(it, curve) for it, curve in curves if len(curve)])
+        panels += [] if panel is None else [panel]
+    if not panels:
+        return None
+    strokes = [stroke for panel in panels for stroke in panel.strokes]
+    end_s = max(float(curve.x[-1]) for stroke in strokes for curve in stroke.curves)
+    names = quantity.listing([it.title for it in drawn])
+    words = f"{names} over time, each from its own beginning, on common axes."
+    content = TimeLines(Axis("Time (s)", 0, end_s or 1.0, "s"), panels, 400, 120)
+    return Figure("overlay", "Over time", words, content)
+
+
+def _panel(title: str, units: tuple[Unit, ...], curves: Sequence[tuple[_Drawn, Curve]]) -> Panel | None:
+    top = max((float(np.nanmax(curve.y)) for _, curve in curves), default=0.0)
+    if top <= 0:
+        return None
+    unit = unit_for(top, units)
+    strokes = [
+        Stroke([Curve(c.x, c.y / unit.divisor)], it.colour, 1.3, dash=it.dash, label=it.title, main=True)
+        for it, c in curves
+    ]
+    return Panel(Axis(f"{title} ({unit.name})", 0, unit.scale(top) * 1.05, unit.name), strokes)
