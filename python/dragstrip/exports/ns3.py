@@ -4,6 +4,7 @@ Lines are as `CsmaHelper::EnableAscii` makes them (csma-helper.cc) and headers p
 (ethernet-header.cc, ipv4-header.cc, tcp-header.cc, udp-header.cc). Packets are in no recording: they come
 from the captures of the run, a file per host and link. `+` stands where the interface by which a packet came
 into its node was captured too, for only that says when.
+"""
 
 from __future__ import annotations
 
