@@ -162,8 +162,12 @@ def test_an_algorithm_has_options_count_and_rtt_of_its_own() -> None:
         "bbr@100ms-2",
         "reno@20ms",
     ]
-    facts = json.loads(_core.path_facts(json.dumps(run), [(f"s{at}", "d") for at in (1, 2, 3, 4)]))
-    assert [fact["idle_rtt_ns"] for fact in facts] == [40_000_000, 100_000_000, 100_000_000, 20_000_000]
+    text = json.dumps(run)
+    facts = _core.path_facts(text, [(f"s{at}", "d") for at in (1, 2, 3, 4)])
+    rtts = [fact["idle_rtt_ns"] for fact in json.loads(facts)]
+    assert rtts == [40_000_000, 100_000_000, 100_000_000, 20_000_000]
+    # All facts from one reading are those from one reading each.
+    assert _core.facts(text, 98) == (_core.link_facts(text), facts, _core.draws(text))
 
 
 def test_each_word_is_a_run_of_its_own() -> None:

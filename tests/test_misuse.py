@@ -88,6 +88,14 @@ EMPTY = [
     Case("kernel fetch ''", "got ''"),
     Case("conform ''", "got ''"),
     Case("new-algorithm ''", "got ''"),
+    Case(
+        "kernel fetch nonsense", "VERSION: got 'nonsense', expected a release or its beginning, such as 6.12"
+    ),
+    Case("new-algorithm Swift", "NAME: got 'Swift', expected small letters"),
+    Case("new-algorithm my--cc", "single - or _ between them"),
+    Case("new-algorithm a-name-far-too-long", "at most 15 in all"),
+    Case("new-algorithm cubic", "NAME: got 'cubic', expected another name: this one exists already"),
+    Case("new-algorithm exp --bpf", "this one exists already"),
 ]
 
 QUANTITIES = [

@@ -151,7 +151,7 @@ def test_seeds_ends_with_one_table_and_one_document(
     assert "1.9 Mbit/s" in rows["total"]
     assert CONTRADICTED in rows["lowest"]  # two flows share 1.9
     assert OPEN in rows["left-open"]
-    assert "1 reproduced, 1 contradicted, 0 not testable here, 1 open question: 50%" in told.out
+    assert "1 reproduced, 1 contradicted, 0 not testable here, 1 open question: 50 %" in told.out
     document = json.loads(Path("out/catalogue.json").read_text())
     valid(document)
     assert [part["name"] for part in document["experiments"]] == ["first/slow", "second/fast"]
@@ -212,7 +212,7 @@ def test_docs_are_written_and_current(
     measured = re.search(r"\| total \| 1.9 \| ([\d.]+) \|", page)
     assert measured is not None
     assert f"As fast as {measured[1]} Mbit/s." in page
-    assert "1 of 2 figures that can be tested here are reproduced (50%)" in page
+    assert "1 of 2 figures that can be tested here are reproduced (50 %)" in page
     assert "`path.rate = 1mbit`" in page
     assert "![The path](slow.svg)" in page
     assert Path("experiments/first/slow.svg").read_text().startswith("<svg")

@@ -30,7 +30,7 @@ def inspect(
     speaker = Spoken()
     try:
         if not quiet:
-            speaker.doing(lambda: f"reading captures: {sum(shares) / len(shares):.0%}")
+            speaker.doing(lambda: f"reading captures: {(sum(shares) / len(shares)) * 100:.0f} %")
         while (index := session.hungry()) is not None:
             piece, shares[index] = next(files[index], (b"", 1.0))
             _feed(session, index, piece, paths[index])
@@ -107,7 +107,7 @@ def _cells(flow: dict[str, Any]) -> list[str]:
     parts = ", ".join(f"{count} {name}" for name, count in again.items() if count)
     spent = sum(flow["limited_s"].values()) or 1.0
     limits = [
-        f"{name} {seconds / spent:.0%}"
+        f"{name} {(seconds / spent) * 100:.0f} %"
         for name, seconds in flow["limited_s"].items()
         if seconds > 0.005 * spent
     ]

@@ -186,7 +186,7 @@ def _ordered(order: list[str], figures: dict[str, float | None], margin: float) 
         if low is None or high is None:
             return None, ""
         if not high > low * (1 + margin):
-            needed = f" by more than {margin:.0%}" if margin else ""
+            needed = f" by more than {margin * 100:.0f} %" if margin else ""
             return False, f"{after} ({high:.4g}) does not exceed {before} ({low:.4g}){needed}"
     return True, ""
 

@@ -64,12 +64,13 @@ def expand(
         repeats = experiment.repeat + (number > 0)
         for repeat in range(repeats):
             for settings, variant in variants:
-                scenario = _built(_core.build_run, variant, json.dumps(settings), repeat, repeats)
+                text = _built(_core.build_run, variant, json.dumps(settings), repeat, repeats)
+                scenario = json.loads(text)
                 run = PlannedRun(len(runs), scenario["name"], scenario, settings, repeat, engine)
                 if not wanted(run):
                     continue
                 if repeat == 0:  # repeats differ in the seed alone
-                    check(scenario, variant, source)
+                    check(scenario, variant, source, text)
                 runs.append(run)
     return runs
 
@@ -85,19 +86,19 @@ def complete(scenario: Json) -> Json:
     return filled
 
 
-def check(scenario: Json, experiment: Experiment, source: str = "") -> None:
-    """Raises `BadInputError` if the core or this machine cannot run the scenario."""
+def check(scenario: Json, experiment: Experiment, source: str, text: str) -> None:
+    """Raises `BadInputError` if the core or this machine cannot run the scenario, which is `text` as JSON."""
     hosts = [node["name"] for node in scenario["nodes"] if node["kind"] == "host"]
     for pattern in experiment.hosts:
         if not any(fnmatchcase(host, pattern) for host in hosts):
             raise BadInputError("hosts", pattern, f"a host or a pattern: {', '.join(hosts)}", source)
-    found = engines.invalid(scenario, experiment.algorithms())
+    found = engines.invalid(text, experiment.algorithms())
     if found:
         field_path, value, expected = found[0]
         more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
         field = _written_field(field_path, scenario, experiment)
         raise BadInputError(_unsuffixed(field), Raw(_written(field_path, value)), expected + more, source)
-    refuse_if_too_large(scenario, source)
+    refuse_if_too_large(text, scenario["duration_ns"], source)
 
 
 # --- alternatives -----------------------------------------------------------------------------
@@ -197,19 +198,19 @@ def _refused(error: _core.InputError, source: str) -> BadInputError:
 
 def build(experiment: Experiment, name: str, seed: int) -> Json:
     """The scenario of an experiment without alternatives, every default written out."""
-    return _built(_core.build_scenario, experiment, name, seed)
+    scenario: Json = json.loads(_built(_core.build_scenario, experiment, name, seed))
+    return scenario
 
 
-def _built(call: Callable[..., str], experiment: Experiment, *which: str | int) -> Json:
+def _built(call: Callable[..., str], experiment: Experiment, *which: str | int) -> str:
     content = experiment.content()
     for medium in content.get("media", {}).values():
         if medium["kind"] == "trace":
             medium["opportunities_ms"] = opportunities_ms(medium.pop("file"))
     try:
-        built: Json = json.loads(call(json.dumps(content), *which))
+        return call(json.dumps(content), *which)
     except _core.InputError as error:
         raise _refused(error, "") from None
-    return built
 
 
 # --- what the core says, in the person's words --------------------------------------------------

@@ -125,6 +125,9 @@ def fetch(version: str | None = None) -> Kernel:
     `version` is a package (`linux-image-6.1.0-56-amd64`), its release (`6.1.0-56-amd64`) or the beginning
     of one (`6.12`); without it, the archive's current kernel.
     """
+    if version is not None and not re.match(r"(linux-image-)?\d|linux-image-[a-z]", version):
+        expected = "a release or its beginning, such as 6.12, or a package, such as linux-image-amd64"
+        raise BadInputError("VERSION", version, expected, "command line")
     for tool in ("apt-get", "apt-cache", "dpkg-deb"):
         if shutil.which(tool) is None:
             raise DragstripError(f"`kernel fetch` needs {tool} (Debian); `kernel use PATH` takes any kernel")

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import json
 import os
-from typing import Any
 
 from dragstrip import _core
 from dragstrip.errors import BadInputError, Raw
@@ -26,11 +24,11 @@ def release_memory() -> None:
         ctypes.CDLL(None).malloc_trim(0)
 
 
-def refuse_if_too_large(scenario: dict[str, Any], source: str = "") -> None:
-    """Raises `BadInputError` naming the duration if the recording would not fit into memory."""
-    needed, available = COPIES * _core.recording_bytes(json.dumps(scenario)), memory_bytes()
+def refuse_if_too_large(scenario_json: str, duration_ns: int, source: str = "") -> None:
+    """Raises `BadInputError` naming the duration if the scenario's recording would not fit into memory."""
+    needed, available = COPIES * _core.recording_bytes(scenario_json), memory_bytes()
     if needed > available:
-        seconds = scenario["duration_ns"] / 1e9
+        seconds = duration_ns / 1e9
         raise BadInputError(
             "duration",
             Raw(f"{seconds:g}s"),

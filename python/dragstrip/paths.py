@@ -49,11 +49,15 @@ def path_of(scenario: Json, near: str, far: str) -> PathFacts:
 
 def paths_of(scenario: Json, pairs: Iterable[tuple[str, str]]) -> list[PathFacts]:
     """The same of several pairs of nodes, in their order."""
-    links = {link["name"]: link for link in scenario["links"]}
     try:
         found = json.loads(_core.path_facts(bare(scenario), list(pairs), PING_FRAME_BYTES))
     except _core.InputError as error:
         raise _refused(error) from None
+    return _paths(scenario, found)
+
+
+def _paths(scenario: Json, found: list[Json]) -> list[PathFacts]:
+    links = {link["name"]: link for link in scenario["links"]}
     return [
         PathFacts(
             forward=[links[name] for name in facts["forward"]],
@@ -77,20 +81,48 @@ def link_facts(scenario: Json) -> list[Json]:
     return found
 
 
-def with_facts(scenario: Json) -> Json:
-    """The scenario with each link's facts at it, and its medium in the place of that medium's name."""
+@dataclass(frozen=True)
+class Known:
+    """A scenario with its facts, made once: there may be a hundred thousand hosts."""
+
+    scenario: Json
+    """With each link's facts at it, and its medium in the place of that medium's name."""
+    ways: list[PathFacts]
+    """Of each flow, in their order."""
+    draws: bool
+    """Whether anything draws random numbers; if not, every seed gives the same recording."""
+
+
+def known(scenario: Json) -> Known:
+    """All facts of a scenario; raises `BadInputError`."""
+    if all("facts" in link for link in scenario.get("links") or []):
+        return add_facts(scenario)
     return add_facts({**scenario, "links": [dict(link) for link in scenario.get("links") or []]})
 
 
-def add_facts(scenario: Json) -> Json:
-    """The same, changing the links of the scenario itself."""
+def with_facts(scenario: Json) -> Json:
+    """The scenario with each link's facts at it, and its medium in the place of that medium's name."""
+    return known(scenario).scenario
+
+
+def add_facts(scenario: Json) -> Known:
+    """All facts of a scenario, whose own links get theirs; raises `BadInputError`."""
+    try:
+        links, ways, draws = _core.facts(bare(scenario), PING_FRAME_BYTES)
+    except _core.InputError as error:
+        raise _refused(error) from None
+    if not all("facts" in link for link in scenario.get("links") or []):
+        _add(scenario, json.loads(links))
+    return Known(scenario, _paths(scenario, json.loads(ways)), draws)
+
+
+def _add(scenario: Json, facts: list[Json]) -> None:
     known: dict[tuple[Any, ...], Json] = {}  # ten thousand links alike share one
-    for link, found in zip(scenario.get("links") or [], link_facts(scenario), strict=True):
+    for link, found in zip(scenario.get("links") or [], facts, strict=True):
         name = link.get("medium")
         key = (name, found["rate_bps"], found["fastest_bps"], found["delay_ns"], *found["buffer"].values())
         shared = known.get(key) or known.setdefault(key, {**found, "medium": name})
         link.update(medium=(scenario.get("media") or {}).get(name), facts=shared)
-    return scenario
 
 
 def bare(scenario: Json) -> str:

@@ -346,12 +346,15 @@ def next_folder(parent: Path, stem: str) -> Iterator[Path]:
         yield folder
 
 
-def write_report(out: Path, figures: Paper = NO_FIGURES) -> Path:
-    """Writes the report of a folder with a result, and its figures for papers; gives the report's file."""
+def write_report(out: Path, figures: Paper = NO_FIGURES, bundle: Bundle | None = None) -> Path:
+    """Writes the report of a folder with a result, and its figures for papers; gives the report's file.
+
+    `bundle` is what is in the folder, where that has been read.
+    """
     from dragstrip.report import write_report as write
 
     try:
-        return write(out, figures, _beside)
+        return write(out, figures, _beside, bundle)
     except OSError as error:
         raise NotWrittenError(out / "report.html", error) from error
 

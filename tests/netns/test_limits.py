@@ -64,8 +64,8 @@ def test_a_queue_that_runs_empty_tells_nothing() -> None:
 @pytest.mark.parametrize(
     ("service", "seen", "said"),
     [
-        (0.979, {}, "link r-d served 97.9% of its rate while packets waited"),
-        (1.011, {}, "link r-d served 101.1% of its rate while packets waited"),
+        (0.979, {}, "link r-d served 97.9 % of its rate while packets waited"),
+        (1.011, {}, "link r-d served 101.1 % of its rate while packets waited"),
         (1.0, {"samples": {**WELL["samples"], "late": 2}}, "2 of 100 samples were late, one by 11 ms"),
         (
             1.0,
@@ -77,8 +77,8 @@ def test_a_queue_that_runs_empty_tells_nothing() -> None:
             {"checks": [{**CHECK, "measured": 8.4e6}]},
             "s1 to d, before the traffic: rate 8400000 bit/s, not 10000000",
         ),
-        (1.0, {"cpu_steal_share": 0.02}, "a hypervisor took 2.0% of the processors' time"),
-        (1.0, {"cpu_idle_share": 0.29}, "the processors were idle for 29% of the time only"),
+        (1.0, {"cpu_steal_share": 0.02}, "a hypervisor took 2.0 % of the processors' time"),
+        (1.0, {"cpu_idle_share": 0.29}, "the processors were idle for 29 % of the time only"),
     ],
 )
 def test_each_limit_is_named(service: float, seen: dict[str, Any], said: str) -> None:

@@ -22,7 +22,7 @@ from dragstrip.runner import execute, plan
 from dragstrip.validation import both, real_time
 
 IDLE_NS = 20_000_000
-LIMITS = ["the processors were idle for 5% of the time only"]
+LIMITS = ["the processors were idle for 5 % of the time only"]
 
 
 def race(engine: str = "sim,vm", **options: Any) -> Experiment:
@@ -248,7 +248,7 @@ def test_an_engine_in_real_time_stands_beside_several(tmp_path: Path) -> None:
         assert (case.limits, case.idle_shares, case.release) == (LIMITS, [0.5, 0.5], "Linux 6.18")
     (same,) = found["sim"].cases
     assert same.figure("goodput").error == 0.0, "the simulator stands in for the machine, and runs again"  # type: ignore[union-attr]
-    assert "| sim | goodput | 95% of cases ≤ 2 % | 1 of 1, reached | none |" in page
+    assert "| sim | goodput | 95 % of cases ≤ 2 % | 1 of 1, reached | none |" in page
     assert f"| {LIMITS[0]} | all |" in page
     assert "## Outside\n\nNone." in page
     assert "    dragstrip validate x\n" in page

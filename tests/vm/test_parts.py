@@ -98,7 +98,7 @@ def test_a_run_that_kept_the_guest_s_processor_busy_is_noted(idle: float, noted:
     recording = SimpleNamespace(scenario={"name": "cubic"}, provenance={"verified": {"cpu_idle_share": idle}})
     notes = named("vm").notes(recording)  # type: ignore[arg-type]
     assert [
-        note.startswith("note: cubic: the emulated processor was idle for only 9% of") for note in notes
+        note.startswith("note: cubic: the emulated processor was idle for only 9 % of") for note in notes
     ] == [True] * noted
 
 

@@ -127,6 +127,20 @@ fn link_facts(scenario_json: &str) -> PyResult<String> {
     })
 }
 
+/// All facts of a scenario from one reading of it, for there may be a hundred thousand hosts: of every link as
+/// `link_facts` has them, of every flow's way as `path_facts` has them, and whether anything is random.
+#[pyfunction]
+fn facts(scenario_json: &str, frame_bytes: u32) -> PyResult<(String, String, bool)> {
+    panic::caught(scenario_json, || {
+        let scenario = parse(scenario_json)?;
+        let links: Vec<_> = scenario.links.iter().map(|link| scenario.link_facts(link)).collect();
+        let pairs =
+            scenario.flows.iter().map(|flow| (flow.sender.as_str(), flow.receiver.as_str()));
+        let ways = scenario.path_facts(pairs, frame_bytes).map_err(problem)?;
+        Ok((to_json(&links)?, to_json(&ways)?, scenario.draws()))
+    })
+}
+
 /// Whether anything in a scenario draws random numbers; if not, every seed gives the same recording.
 #[pyfunction]
 fn draws(scenario_json: &str) -> PyResult<bool> {
@@ -233,6 +247,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(recording_bytes, module)?)?;
     module.add_function(wrap_pyfunction!(path_facts, module)?)?;
     module.add_function(wrap_pyfunction!(link_facts, module)?)?;
+    module.add_function(wrap_pyfunction!(facts, module)?)?;
     module.add_function(wrap_pyfunction!(draws, module)?)?;
     module.add_function(wrap_pyfunction!(conform, module)?)?;
     module.add_function(wrap_pyfunction!(algorithm_names, module)?)?;

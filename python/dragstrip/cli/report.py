@@ -67,6 +67,7 @@ def _again(folder: Path, figures: str | None, wanted: Paper, as_json: bool) -> N
     from dragstrip.recording import read
     from dragstrip.report.load import load
     from dragstrip.runner import write_report
+    from dragstrip.spoken import spoken
 
     if (folder / "sweep.json").exists():
         if wanted.endings:
@@ -78,12 +79,13 @@ def _again(folder: Path, figures: str | None, wanted: Paper, as_json: bool) -> N
         page = rewrite_report(folder)
         print_json({"report": str(page)}) if as_json else say(f"Report: {page}")
         return
-    document = sums.read_json(folder, "result.json")
-    for run in load(folder).runs:
-        read(run.recording.folder)
-    written = write_report(folder, wanted)
+    with spoken(f"reading {folder} and drawing its report ...", quiet=as_json):
+        bundle = load(folder)
+        for run in bundle.runs:
+            read(run.recording.folder)
+        written = write_report(folder, wanted, bundle)
     if as_json:
-        print_json({"report": str(written), "result": document})
+        print_json({"report": str(written), "result": sums.read_json(folder, "result.json")})
     else:
         say(f"Report: {written}")
 

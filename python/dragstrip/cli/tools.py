@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +11,9 @@ import typer
 from dragstrip.cli.options import Engine, JsonFlag
 from dragstrip.cli.output import print_json, say
 from dragstrip.errors import BadInputError, DragstripError, Raw
+
+NAME_LETTERS_MAX = 15
+"""A kernel's module must take the name of an algorithm too (`TCP_CA_NAME_MAX`)."""
 
 
 def doctor(as_json: JsonFlag = False) -> None:
@@ -77,6 +81,7 @@ def new_algorithm(
     root = Path(__file__).resolve().parents[3]
     if not (root / "crates/xtask/Cargo.toml").is_file():
         raise DragstripError("new-algorithm writes into the sources: it needs a checkout of them")
+    _expect_new(root, name, bpf)  # before a generator is compiled that would refuse it
     command = ["cargo", "xtask", "new-algorithm", name, *(["--bpf"] if bpf else [])]
     try:
         with spoken("compiling the generator (cargo xtask) ..."):
@@ -91,3 +96,21 @@ def new_algorithm(
             else DragstripError(said)
         )
     sys.stderr.write(done.stderr)
+
+
+def _expect_new(root: Path, name: str, bpf: bool) -> None:
+    """Raises `BadInputError` for what cannot be a name or is one already, as crates/xtask/src/skeleton.rs."""
+    from dragstrip import _core
+    from dragstrip.engines.contract import alike
+
+    if len(name) > NAME_LETTERS_MAX or not re.fullmatch(r"[a-z][a-z0-9]*([-_][a-z0-9]+)*", name):
+        expected = "small letters, digits, and single - or _ between them, a letter first"
+        raise BadInputError("NAME", name, f"{expected}, at most {NAME_LETTERS_MAX} in all", "command line")
+    module = alike(name)
+    program = root / "bpf" / f"{module}.bpf.c"
+    sources = root / "crates/cc/src/algorithms"
+    known = module in map(alike, _core.algorithms()) or any(
+        place.exists() for place in (sources / f"{module}.rs", sources / module)
+    )
+    if program.exists() if bpf else known:
+        raise BadInputError("NAME", name, "another name: this one exists already", "command line")

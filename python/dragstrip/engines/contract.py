@@ -133,12 +133,15 @@ class Engine(ABC):
         raise BadInputError("--engine", self.name, f"one that plays scripts such as {next(iter(scripts))}")
 
 
-def invalid(scenario: Json, algorithms: Collection[str] = ()) -> list[Refusal]:
-    """What is wrong with a scenario on any engine: it may name these congestion controls and the core's."""
+def invalid(scenario: Json | str, algorithms: Collection[str] = ()) -> list[Refusal]:
+    """What is wrong with a scenario on any engine: it may name these congestion controls and the core's.
+
+    The scenario may be its JSON text.
+    """
     beyond = {alike(name) for name in set(algorithms) - set(_core.algorithms())}
     return [
         Refusal(*found)
-        for found in _core.validate(json.dumps(scenario))
+        for found in _core.validate(scenario if isinstance(scenario, str) else json.dumps(scenario))
         if not (found[0].endswith(".transport.cc") and alike(json.loads(found[1])) in beyond)
     ]
 

@@ -29,7 +29,9 @@ def show(document: Json) -> None:
     console.print(table)
     counts = ", ".join(f"{count} {grade}" for grade, count in document["grades"].items())
     share = reproduced_share(document["grades"])
-    console.print(counts + ("" if share is None else f": {share:.0%} of what can be tested is reproduced"))
+    console.print(
+        counts + ("" if share is None else f": {share * 100:.0f} % of what can be tested is reproduced")
+    )
     for failure in document["failed"]:
         line = f"failed: {failure['experiment']}: {failure['scenario']}: {failure['reason']}"
         console.print(line)

@@ -125,7 +125,7 @@ def _summary(parts: list[Json]) -> str:
     for name, own in publications.items():
         counts = grades(line for part in own for line in part["claims"])
         share = reproduced_share(counts)
-        shown = "–" if share is None else f"{share:.0%}"
+        shown = "–" if share is None else f"{share * 100:.0f} %"
         linked = name if name == "all" else f"[{name}](../experiments/{name}/README.md)"
         rows.append(_row([linked, *(str(counts[grade]) for grade in GRADES), shown]))
     return "\n".join(rows) + "\n"
@@ -202,7 +202,7 @@ def _tally(counts: Mapping[str, int]) -> str:
     share = reproduced_share(counts)
     tested = counts[REPRODUCED] + counts[CONTRADICTED]
     text = f"{counts[REPRODUCED]} of {tested} figures that can be tested here are reproduced"
-    text += "" if share is None else f" ({share:.0%})"
+    text += "" if share is None else f" ({share * 100:.0f} %)"
     text += f", {counts[CONTRADICTED]} are contradicted, {counts[NOT_TESTABLE]} cannot be tested."
     return text + (f" {counts[OPEN]} questions that it left open are answered." if counts[OPEN] else "")
 
@@ -282,5 +282,5 @@ def set_up(experiment: Experiment) -> str:
     runs = expand(experiment)
     scenarios = [with_facts(run.scenario) for run in runs]
     algorithms = [flow["transport"].get("cc", "udp") for scenario in scenarios for flow in scenario["flows"]]
-    drawn = picture.draw(scenarios, assign(algorithms), upright=False)
+    drawn, _ = picture.draw(scenarios, assign(algorithms))
     return on_white(drawn) + "\n"

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from dragstrip import sums
 from dragstrip.errors import BadInputError
-from dragstrip.paths import add_facts
+from dragstrip.paths import Known, add_facts
 from dragstrip.recording import format_of, read_table
 from dragstrip.shape import EXPERIMENT, PROVENANCE, RESULT, expect
 from dragstrip.standings.setups import Bout, Run
@@ -69,8 +69,13 @@ class Recording:
     """One run's folder; each table is read when it is first asked for."""
 
     folder: Path
-    scenario: Json
+    known: Known
     provenance: Json
+
+    @property
+    def scenario(self) -> Json:
+        """The scenario, with the facts of its links."""
+        return self.known.scenario
 
     @property
     def format(self) -> int:
@@ -106,6 +111,11 @@ class Recording:
                 )
             )
         return flows
+
+    @cached_property
+    def by_number(self) -> dict[Any, RecordedFlow]:
+        """The flows by their numbers."""
+        return {flow.flow: flow for flow in self.flows}
 
     @cached_property
     def samples(self) -> Table:
@@ -167,6 +177,11 @@ class RecordedRun(Run):
         """The scenario as it was run."""
         return self.recording.scenario
 
+    @cached_property
+    def known(self) -> Known:
+        """The scenario with its facts."""
+        return self.recording.known
+
     @property
     def settings(self) -> Json:
         """Which alternative it is."""
@@ -181,7 +196,7 @@ def recording_of(run: Run) -> Recording:
 
 def flows_of(bout: Bout) -> list[RecordedFlow]:
     """The recorded flows of a contender in one run."""
-    by_number = {flow.flow: flow for flow in recording_of(bout.run).flows}
+    by_number = recording_of(bout.run).by_number
     return [by_number[row["flow"]] for row in bout.results if row.get("flow") in by_number]
 
 
@@ -252,8 +267,8 @@ def _run(folder: Path, index: int, summary: Json) -> RecordedRun:
     return RecordedRun(summary, Recording(recording, _scenario(recording / "scenario.json"), facts))
 
 
-def _scenario(path: Path) -> Json:
-    """The scenario of a recording, with the facts of its links."""
+def _scenario(path: Path) -> Known:
+    """The scenario of a recording, with its facts."""
     try:
         return add_facts(sums.read_json(path.parent, path.name))
     except BadInputError as error:

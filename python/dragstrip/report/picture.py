@@ -42,15 +42,14 @@ class _Lanes:
     back: Json | None
 
 
-def draw(scenarios: list[Json], colours: dict[str, str], *, upright: bool) -> str:
-    """An SVG of the path that all the scenarios share; `upright` for narrow screens, top to bottom."""
+def draw(scenarios: list[Json], colours: dict[str, str]) -> tuple[str, str]:
+    """SVGs of the path that all scenarios share: from left to right, and top to bottom for narrow screens."""
     scenario = scenarios[0]
     boxes = _boxes(scenarios, colours)
     if not boxes:
-        return ""
-    lanes = _lanes(scenario, boxes)
-    canvas = _Upright(boxes, lanes) if upright else _Flat(boxes, lanes)
-    return canvas.svg(_spoken(scenario))
+        return "", ""
+    lanes, spoken = _lanes(scenario, boxes), _spoken(scenario)
+    return _Flat(boxes, lanes).svg(spoken), _Upright(boxes, lanes).svg(spoken)
 
 
 def _spoken(scenario: Json) -> str:

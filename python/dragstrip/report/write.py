@@ -30,15 +30,16 @@ def write_report(
     out_dir: Path,
     figures: Paper = NO_FIGURES,
     beside: Callable[[Bundle], Markup | None] = lambda _: None,
+    bundle: Bundle | None = None,
 ) -> Path:
     """Writes `report.html` into an output folder of `run` or `compare`; gives the page.
 
     With `figures` for papers also the folder `figures`. `beside` makes the page's
-    section on two engines' runs of the same. Raises `BadInputError` when
-    the folder, one of its documents or one of its tables is missing or damaged; nothing is written then. A
-    reader never sees half a report: both are made aside and moved into place.
+    section on two engines' runs of the same; `bundle` is the folder's, where it has been loaded. Raises
+    `BadInputError` when the folder, one of its documents or one of its tables is missing or damaged; nothing
+    is written then. A reader never sees half a report: both are made aside and moved into place.
     """
-    bundle = load(out_dir)
+    bundle = bundle or load(out_dir)
     colours = assign(algorithms_of(bundle.runs))
     setups = setups_of(bundle.runs, colours)
     sections = [_section(setup, number, colours) for number, setup in enumerate(setups, 1)]
@@ -53,7 +54,7 @@ def write_report(
             _export_across(setups, pictures, figures)
             for number, section in enumerate(sections, 1):
                 prefix = f"setup{number}-" if len(setups) > 1 else ""
-                _export(section, colours, pictures, prefix, figures)
+                _export(section, pictures, prefix, figures)
             move_in(pictures, out_dir / "figures")
         made.replace(page_file)
     return page_file
@@ -63,6 +64,7 @@ def _section(setup: Setup, number: int, colours: dict[str, str]) -> page.Section
     rows = rows_of(setup)
     drawn = number <= SETUPS_DRAWN_MAX
     groups = charts.all_figures(setup, rows, curves_of(setup), shares_of(setup)) if drawn else {}
+    wide, tall = picture.draw(setup.scenarios, colours)
     return page.Section(
         setup=setup,
         rows=rows,
@@ -75,8 +77,8 @@ def _section(setup: Setup, number: int, colours: dict[str, str]) -> page.Section
         capacity=bool(timeline.capacity(setup, RATES[0])),
         reach=verdict.reach(setup),
         idle=_idle(setup),
-        path_wide=Markup(picture.draw(setup.scenarios, colours, upright=False)),  # noqa: S704 - our own SVG
-        path_tall=Markup(picture.draw(setup.scenarios, colours, upright=True)),  # noqa: S704 - our own SVG
+        path_wide=Markup(wide),  # noqa: S704 - our own SVG
+        path_tall=Markup(tall),  # noqa: S704 - our own SVG
         links=tables.links(setup),
         checked=verified.checked(setup),
         comparison=tables.comparison(setup, rows),
@@ -108,7 +110,7 @@ def _export_rows(figure: Figure, folder: Path, prefix: str, paper: Paper) -> Non
         (folder / f"{prefix}{figure.name}.csv").write_text(rows.csv_text(figure), encoding="utf-8")
 
 
-def _export(section: page.Section, colours: dict[str, str], folder: Path, prefix: str, paper: Paper) -> None:
+def _export(section: page.Section, folder: Path, prefix: str, paper: Paper) -> None:
     """The figures of a setup for papers; those over time side by side in one."""
     if not section.drawn:
         return
@@ -125,14 +127,13 @@ def _export(section: page.Section, colours: dict[str, str], folder: Path, prefix
         return
     if over_time:
         render.export(folder, f"{prefix}timeline", render.timeline(over_time, prefix, paper.width_pt), paper)
-    path = _path(section.setup, colours, paper.width_pt)
+    path = _path(str(section.path_wide), str(section.path_tall), paper.width_pt)
     if path:
         render.export(folder, f"{prefix}path", path, paper)
 
 
-def _path(setup: Setup, colours: dict[str, str], width_pt: float | None) -> str:
+def _path(wide: str, tall: str, width_pt: float | None) -> str:
     """The path's picture: from left to right where that is legible, else from top to bottom."""
-    flat = picture.draw(setup.scenarios, colours, upright=False)
-    if width_pt is None or not flat or render.legible(flat, width_pt):
-        return flat if width_pt is None or not flat else render.centred(flat, width_pt)
-    return render.centred(picture.draw(setup.scenarios, colours, upright=True), width_pt)
+    if width_pt is None or not wide:
+        return wide
+    return render.centred(wide if render.legible(wide, width_pt) else tall, width_pt)

@@ -20,8 +20,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeAlias, TypeVar
 
-from dragstrip import _core
-from dragstrip.paths import PathFacts, bare, path_of, paths_of, with_facts
+from dragstrip.paths import Known, PathFacts, known
 from dragstrip.standings import path as paths
 from dragstrip.standings import quantity
 
@@ -51,6 +50,11 @@ class Run:
     def scenario(self) -> Json:
         """The scenario as it was run."""
         raise NotImplementedError
+
+    @cached_property
+    def known(self) -> Known:
+        """The scenario with its facts."""
+        return known(self.scenario)
 
     @property
     def settings(self) -> Json:
@@ -183,10 +187,8 @@ class Setup:
     @cached_property
     def path(self) -> PathFacts:
         """The path of the first flow."""
-        flows = self.scenario.get("flows") or []
-        if not flows:
-            return PathFacts([], [])
-        return path_of(_with_facts(self.scenario), flows[0]["sender"], flows[0]["receiver"])
+        ways = self.runs[0].known.ways
+        return ways[0] if ways else PathFacts([], [])
 
     @property
     def queue_link(self) -> str | None:
@@ -197,17 +199,7 @@ class Setup:
     @cached_property
     def draws(self) -> bool:
         """Whether another seed may give other figures."""
-        return any(run.engine not in NO_RANDOM_ENGINES or draws(run.scenario) for run in self.runs)
-
-
-def draws(scenario: Json) -> bool:
-    """Whether anything in a scenario draws random numbers; if not, every seed gives the same recording."""
-    return _core.draws(bare(scenario))
-
-
-def _with_facts(scenario: Json) -> Json:
-    links = scenario.get("links") or []
-    return scenario if all("facts" in link for link in links) else with_facts(scenario)
+        return any(run.engine not in NO_RANDOM_ENGINES or run.known.draws for run in self.runs)
 
 
 def setups_of(runs: Iterable[Run], colours: Mapping[str, str] | None = None) -> list[Setup]:
@@ -291,7 +283,7 @@ def _signatures(run: Run) -> dict[str, str]:
     specs = run.scenario.get("flows") or []
     if len(specs) < 2:
         return {}
-    ways = paths_of(run.scenario, [(spec["sender"], spec["receiver"]) for spec in specs])
+    ways = run.known.ways
     links = [[str(link["name"]) for link in way.forward] for way in ways]
     used = Counter(name for names in links for name in names)
     competing = run.summary.get("competing") or []
@@ -340,7 +332,7 @@ def _titles(groups: Mapping[str, _Group]) -> dict[str, str]:
             group.label if said else f"{group.label} · {group.algorithm}" if named else group.algorithm
         )
     for title, count in Counter(titles.values()).items():
-        for key in [key for key, known in titles.items() if known == title] if count > 1 else []:
+        for key in [key for key, found in titles.items() if found == title] if count > 1 else []:
             titles[key] = _numbered(groups[key], title)
     return titles
 

@@ -60,7 +60,8 @@ def _lines(sweep: Sweep, findings: Findings, layout: Layout, stem: str) -> Itera
         "A figure is the median over the seeds. Algorithms share a path where the difference, seed by "
         "seed, is not surely above 1 % (stripes); [how it is judged](sweeps.md#how-it-is-judged) says how "
         "sure that "
-        f"is with {sweep.repeat} seeds. Seeds made any difference in {findings.random:.0%} of the cases. "
+        f"is with {sweep.repeat} seeds. Seeds made any difference in {findings.random * 100:.0f} % "
+        "of the cases. "
         "These are simulated paths with one or two flows each; they say nothing about paths outside these "
         "ranges, about many flows, Wi-Fi or cellular links."
     )
@@ -82,8 +83,8 @@ def _section(name: str, findings: Findings, layout: Layout, stem: str) -> Iterat
     yield "|---|---|---|---|---|"
     for rank in ranking(findings, name):
         yield (
-            f"| {rank.contender} | {rank.sole_best} | {rank.best_or_tied} | {rank.median:.1%} | "
-            f"{rank.low:.1%} to {rank.high:.1%} |"
+            f"| {rank.contender} | {rank.sole_best} | {rank.best_or_tied} | {rank.median * 100:.1f} % | "
+            f"{rank.low * 100:.1f} % to {rank.high * 100:.1f} % |"
         )
     yield ""
     yield (

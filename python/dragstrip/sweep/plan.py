@@ -126,7 +126,7 @@ class Sweep:
         """
         scenario, experiment = self.scenario(point)
         if not checked:
-            check(scenario, experiment, self.source)
+            check(scenario, experiment, self.source, json.dumps(scenario))
         filled = complete(scenario)
         weight = _weight(filled)
         filled["name"] = ""

@@ -46,7 +46,8 @@ def show(agreement: Agreement, most: int | None = None) -> None:
             console.print(table)
     for case in agreement.limited:
         console.print(
-            f"counted apart: {case.name}: the kernel's processor was idle for {case.idle_share:.0%} only"
+            f"counted apart: {case.name}: the kernel's processor was idle for "
+            f"{case.idle_share * 100:.0f} % only"
         )
     for name, reason in agreement.failed.items():
         console.print(f"not run: {name}: {reason}", style="red")

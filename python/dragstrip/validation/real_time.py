@@ -106,8 +106,8 @@ def page(
         judged = [Judged(case) for case in agreement.cases]
         fixed, random = ([one for one in judged if one.random == dice] for dice in (False, True))
         for what, wanted, of in (
-            ("goodput", f"{GOODPUT_SHARE:.0%} of cases ≤ {GOODPUT_PERCENT:g} %", _goodput),
-            ("median RTT", f"{RTT_SHARE:.0%} of cases ≤ {RTT_PERCENT:g} % or {RTT_MS:g} ms", _rtt),
+            ("goodput", f"{GOODPUT_SHARE * 100:.0f} % of cases ≤ {GOODPUT_PERCENT:g} %", _goodput),
+            ("median RTT", f"{RTT_SHARE * 100:.0f} % of cases ≤ {RTT_PERCENT:g} % or {RTT_MS:g} ms", _rtt),
         ):
             yield f"| {other} | {what} | {wanted} | {of(fixed)} | {of(random)} |"
     yield "\nWith dice: BBR draws the phase of its cycle, so that one run is one sample of many."
@@ -155,8 +155,9 @@ def _load(cases: Sequence[Case]) -> Iterator[str]:
     if shares:
         middle = shares[len(shares) // 2]
         yield (
-            f"The processors were idle for {shares[0]:.0%} to {shares[-1]:.0%} of the runs' time "
-            f"(half of them: at most {middle:.0%})."
+            f"The processors were idle for {shares[0] * 100:.0f} % to {shares[-1] * 100:.0f} % "
+            "of the runs' time "
+            f"(half of them: at most {middle * 100:.0f} %)."
         )
 
 

@@ -63,7 +63,7 @@ def limits(services: Mapping[str, float], seen: Json) -> list[str]:
 def _limits(services: Mapping[str, float], seen: Json) -> Iterator[str]:
     for link, share in services.items():
         if not SERVICE_MIN <= share <= SERVICE_MAX:
-            yield f"link {link} served {share:.1%} of its rate while packets waited"
+            yield f"link {link} served {share * 100:.1f} % of its rate while packets waited"
     for check in seen.get("checks", ()):
         if not check["least"] <= check["measured"] <= check["most"]:
             what = f"{check['path']}, before the traffic: {check['what']}"
@@ -76,6 +76,6 @@ def _limits(services: Mapping[str, float], seen: Json) -> Iterator[str]:
     if seen["softnet"]["dropped"]:
         yield f"the kernel dropped {seen['softnet']['dropped']} packets before any queue saw them"
     if seen["cpu_steal_share"] > STEAL_SHARE_MAX:
-        yield f"a hypervisor took {seen['cpu_steal_share']:.1%} of the processors' time"
+        yield f"a hypervisor took {seen['cpu_steal_share'] * 100:.1f} % of the processors' time"
     if seen["cpu_idle_share"] < IDLE_SHARE_MIN:
-        yield f"the processors were idle for {seen['cpu_idle_share']:.0%} of the time only"
+        yield f"the processors were idle for {seen['cpu_idle_share'] * 100:.0f} % of the time only"

@@ -96,8 +96,9 @@ class VirtualMachine(Engine):
         if idle >= IDLE_MIN:
             return []
         return [
-            f"note: {recording.scenario['name']}: the emulated processor was idle for only {idle:.0%} "
-            "of the run: its own delays are in the figures; fewer flows or a lower rate need less of it"
+            f"note: {recording.scenario['name']}: the emulated processor was idle for only "
+            f"{idle * 100:.0f} % of the run: its own delays are in the figures; "
+            "fewer flows or a lower rate need less of it"
         ]
 
     def play(self, scripts: Mapping[str, str]) -> list[Json]:
