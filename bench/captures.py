@@ -14,9 +14,9 @@ import struct
 import subprocess
 import sys
 import tempfile
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,7 @@ GRID = {
     "3 % loss": "--rate 10mbit --rtt 100ms --queue 'bfifo limit 100kb' --loss 3% cubic reno",
     "jitter 2 ms": "--rate 10mbit --rtt 40ms --queue 'bfifo limit 50kb' --jitter 2ms cubic bbr",
     "jitter, loss": "--rate 10mbit --rtt 40ms --queue 'bfifo limit 50kb' --jitter 5ms --loss 1% cubic",
+    "reordering": "--rate 20mbit --rtt 60ms --queue 'bfifo limit 150kb' --jitter 20ms cubic bbr",
     "ECN": "--rate 10mbit --rtt 40ms --queue fq_codel --ecn cubic reno",
     "no GSO": "--rate 20mbit --rtt 20ms --queue 'bfifo limit 50kb' --gso off cubic bbr",
     "GSO whole": "--rate 50mbit --rtt 20ms --queue 'bfifo limit 250kb' --gso whole cubic",
@@ -96,6 +97,9 @@ class Truth:
     needed: int = 0
     spurious: int = 0
     unjudged: int = 0
+    last_ns: int = 0
+    events: dict[tuple[int, int], str] = field(default_factory=dict)
+    """By time and sequence number, what each retransmission that is judged was."""
 
 
 def union(ranges: list[tuple[int, int]]) -> int:
@@ -126,7 +130,7 @@ def truths(near: Path, far: Path) -> dict[tuple[bytes, bytes], Truth]:
         for segment in arrived[flow]:
             times[segment.ip_id].append(segment)
         copies: dict[int, list[tuple[Segment, bool]]] = defaultdict(list)
-        last = sent[-1].at
+        last = truth.last_ns = sent[-1].at
         for segment in sent:
             step = 1000
             cells = range(segment.start // step, (segment.end - 1) // step + 1)
@@ -141,8 +145,10 @@ def truths(near: Path, far: Path) -> dict[tuple[bytes, bytes], Truth]:
                     truth.unjudged += 1
                 elif union([part for part in clipped if part[0] < part[1]]) == segment.end - segment.start:
                     truth.spurious += 1
+                    truth.events[segment.at, segment.start] = "spurious"
                 else:
                     truth.needed += 1
+                    truth.events[segment.at, segment.start] = "needed"
             # A burst's parts have the identifications that follow its own.
             parts = [
                 (it.start, it.end)
@@ -190,6 +196,8 @@ class Score:
     two_right: int = 0
     moments: int = 0
     limits_right: int = 0
+    matrix: Counter[tuple[str, str, str]] = field(default_factory=Counter)
+    """Retransmissions by who says it, what is true, and what is said."""
 
 
 def right(truth: Truth, said: dict[str, int]) -> int:
@@ -236,8 +244,8 @@ def measure(run: Path) -> Score:
     seen = 0
     for near in sorted(folder.glob("s*.pcapng"), key=lambda path: (len(path.name), path.name)):
         true = truths(near, far)
-        one, recording = captures.inspect([near], rows=True, quiet=True)
-        two, _ = captures.inspect([near, far], quiet=True)
+        one, recording = captures.inspect([near], rows=True, quiet=True, labels=True)
+        two, _ = captures.inspect([near, far], quiet=True, labels=True)
         assert recording is not None
         by_label = {flow["label"]: flow for flow in two["flows"]}
         for said in one["flows"]:
@@ -247,6 +255,23 @@ def measure(run: Path) -> Score:
             number, seen = seen, seen + 1
             score.flows += 1
             score.bytes_right += said["bytes"] == truth.sent
+            both = by_label[said["label"]]["flow"]
+            for who, document, flow, word in (
+                ("one point", one, said["flow"], "one"),
+                ("two points", two, both, "two"),
+                ("Wireshark", one, said["flow"], "wireshark"),
+                ("tcptrace", one, said["flow"], "tcptrace"),
+            ):
+                words = {
+                    (event["time_ns"], event["seq"]): event[word]
+                    for event in document.get("events", [])
+                    if event["flow"] == flow
+                }
+                for at, true_word in truth.events.items():
+                    score.matrix[who, true_word, words.get(at) or "new"] += 1
+                for at in words.keys() - truth.events.keys():
+                    if words[at] and at[0] < truth.last_ns - LAST_NS:
+                        score.matrix[who, "new", words[at]] += 1
             judged = truth.needed + truth.spurious
             score.judged += judged
             score.one_right += right(truth, said["retransmissions"])
@@ -283,6 +308,7 @@ def rows(folder: Path) -> Iterator[str]:
         "| from two | limited by, right |"
     )
     yield "|---|---|---|---|---|---|---|---|"
+    everything: Counter[tuple[str, str, str]] = Counter()
     for name, options in GRID.items():
         out = folder / name.replace(" ", "-").replace("/", "-")
         command = ["dragstrip", "compare", "--duration", "10s", "--no-report", "--out", str(out), "--capture"]
@@ -291,14 +317,40 @@ def rows(folder: Path) -> Iterator[str]:
         total = Score()
         for run in sorted((out / "runs").iterdir()):
             score = measure(run)
-            for field in vars(total):
-                value = getattr(score, field)
-                setattr(
-                    total,
-                    field,
-                    max(total.ks_most, value) if field == "ks_most" else getattr(total, field) + value,
-                )
+            for name_of, value in vars(score).items():
+                known = getattr(total, name_of)
+                setattr(total, name_of, max(known, value) if name_of == "ks_most" else known + value)
+        everything += total.matrix
         yield line(name, options, total)
+    yield ""
+    yield from confusion(everything)
+
+
+WORDS = {
+    "one point": ("needed", "spurious", "unknown", "reordered", "new"),
+    "two points": ("needed", "spurious", "unknown", "reordered", "new"),
+    "Wireshark": (
+        "retransmission",
+        "fast_retransmission",
+        "spurious_retransmission",
+        "out_of_order",
+        "new",
+    ),
+    "tcptrace": ("rexmt", "outoforder", "new"),
+}
+
+
+def confusion(matrix: Counter[tuple[str, str, str]]) -> Iterator[str]:
+    """Of each one who judges, what each retransmission of the whole grid was called."""
+    yield "| by | called | truly needed | truly spurious | truly new |"
+    yield "|---|---|---|---|---|"
+    for who, words in WORDS.items():
+        for number, word in enumerate(words):
+            counts = [matrix[who, true, word] for true in ("needed", "spurious", "new")]
+            if any(counts):
+                cells = [str(count) for count in counts[:2]] + ["" if word == "new" else str(counts[2])]
+                said = word.replace("_", " ")
+                yield f"| {who if number == 0 else ''} | {said} | {' | '.join(cells)} |"
 
 
 def line(name: str, options: str, score: Score) -> str:

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 from typer.testing import CliRunner, Result
 
+from dragstrip import outside
 from dragstrip.cli import app
 from dragstrip.recording import read
 
@@ -272,3 +273,39 @@ def test_two_captures_that_share_nothing(tmp_path: Path) -> None:
     assert len(document["flows"]) == 2
     assert document["between"] == []
     assert "file 2 shares no answered packet with file 1" in document["notes"]
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, lzma.compress, packed_with_zstd])
+def test_a_bomb_is_refused(
+    tmp_path: Path, pack: Callable[[bytes], bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dragstrip.outside.SWELLING_FREE", 1 << 20)
+    monkeypatch.setattr("dragstrip.outside.SWELLING_MAX", 100)
+    path = tmp_path / "bomb"
+    path.write_bytes(pack(pcap(transfer()) + bytes(64 << 20)))
+    assert path.stat().st_size < 200_000
+    result = inspect(path)
+    assert "times its size, unpacked" in str(result.exception)
+    assert str(path) in str(result.exception)
+
+
+def test_a_file_that_grows_is_read_as_far_as_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "growing"
+    path.write_bytes(pcap(transfer()))
+    pieces = outside.capture_pieces(path)
+    first, share = next(pieces)
+    with path.open("ab") as file:
+        file.write(pcap(transfer(port=5000))[24:])
+    assert b"".join([first, *(piece for piece, _ in pieces)]) == pcap(transfer())
+    assert share == 1.0
+
+
+def test_stamps_that_run_backwards_are_counted(tmp_path: Path) -> None:
+    frames = [frame for _, frame in transfer()] + [transfer()[-1][1]] * 300
+    backwards = [(10**18 - number * 10**6, frame) for number, frame in enumerate(frames)]
+    document = said(tmp_path / "a", pcap(backwards))
+    (file,) = document["files"]  # type: ignore[misc]
+    assert file["disorder"] > 200
+    assert "times the clock was set back" in str(document["notes"])
+    (flow,) = document["flows"]  # type: ignore[misc]
+    assert flow["duration_s"] >= 0

@@ -15,16 +15,17 @@ from dragstrip.spoken import Spoken
 
 
 def inspect(
-    paths: Sequence[Path], rows: bool = False, quiet: bool = False
+    paths: Sequence[Path], rows: bool = False, quiet: bool = False, labels: bool = False
 ) -> tuple[dict[str, Any], Recording | None]:
     """What captures of the same connections say, a vantage point each (docs/captures.md).
 
-    With `rows` a recording too: what a capture does not show is empty, the scenario among it.
+    With `rows` a recording too: what a capture does not show is empty, the scenario among it. With `labels`
+    Wireshark's and tcptrace's words beside ours, and every event of them.
     Raises `BadInputError` for a file that is no capture.
     """
     if len(paths) > _core.CAPTURES_MAX:
         raise BadInputError("FILE", len(paths), f"at most {_core.CAPTURES_MAX} captures", "command line")
-    session = _core.Inspection(len(paths), rows)
+    session = _core.Inspection(len(paths), rows, labels)
     files: list[Iterator[tuple[bytes, float]]] = [capture_pieces(path) for path in paths]
     shares = [0.0] * len(paths)
     speaker = Spoken()
@@ -98,6 +99,22 @@ def table(said: dict[str, Any]) -> str:
     console = Terminal(file=out, width=200)
     console.print(lines)
     return out.getvalue().rstrip()
+
+
+def labels_table(said: dict[str, Any]) -> str:
+    """What Wireshark and tcptrace call the packets of the same flows, for a terminal."""
+    lines = ["", "Retransmissions as others call them (docs/captures.md):"]
+    for flow in said["flows"]:
+        ours = ", ".join(f"{count} {name}" for name, count in flow["retransmissions"].items() if count)
+        lines.append(flow["label"])
+        words = [("dragstrip", ours), ("Wireshark", _words(flow["wireshark"]))]
+        words.append(("tcptrace", _words(flow["tcptrace"])))
+        lines += [f"  {who:<10} {what or 'none'}" for who, what in words]
+    return "\n".join(lines)
+
+
+def _words(counts: dict[str, int]) -> str:
+    return ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in counts.items() if count)
 
 
 def _cells(flow: dict[str, Any]) -> list[str]:

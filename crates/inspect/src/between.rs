@@ -3,7 +3,7 @@
 use crate::pair::{Pair, Way};
 use crate::quantiles::Quantiles;
 use crate::state::File;
-use crate::verdicts::Tally;
+use crate::verdicts::{Judged, Tally};
 use serde::Serialize;
 
 /// A flow between two captures.
@@ -98,6 +98,12 @@ impl<'a> Between<'a> {
     pub fn judged(&self) -> (Tally, u64) {
         let way = &self.pair.ways[self.side];
         (way.verdicts(self.near, self.span(way, self.near).1), way.overtaken[self.near])
+    }
+
+    /// The verdicts one by one.
+    pub fn every(&self) -> Vec<Judged> {
+        let way = &self.pair.ways[self.side];
+        way.every(self.near, self.span(way, self.near).1)
     }
 
     /// The document's entry.

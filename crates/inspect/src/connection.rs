@@ -1,6 +1,7 @@
 //! A connection as one capture shows it: two directions, the handshake, and where the capture stands.
 
 use crate::half::{ACK, FIN, Half, Kind, PSH, RST, SYN, Sample};
+use crate::labels::Labels;
 use crate::limits::{Limits, Sending};
 use crate::quantiles::Quantiles;
 use dragstrip_capture::read::Packet;
@@ -71,6 +72,8 @@ pub struct Connection {
     pub reset: bool,
     /// First packet.
     pub first_ns: i64,
+    /// What others call the packets, if that is wanted.
+    pub labels: Option<Box<Labels>>,
 }
 
 /// What taking a packet told.
@@ -84,10 +87,12 @@ pub enum Taken {
 
 impl Connection {
     /// One that begins with this packet.
-    pub fn new(packet: &Packet, keep_slices: bool) -> Self {
-        let mut made = Self { first_ns: packet.time_ns, ..Self::default() };
+    pub fn new(packet: &Packet, keep_slices: bool, labelled: bool) -> Self {
+        let labels = labelled.then(Box::default);
+        let mut made = Self { first_ns: packet.time_ns, labels, ..Self::default() };
         for side in &mut made.sides {
             side.limits.slices = keep_slices.then(Vec::new);
+            side.half.verdicts.log = labelled.then(Vec::new);
         }
         made
     }
@@ -101,6 +106,9 @@ impl Connection {
 
     /// Takes a packet of the direction `side`.
     pub fn take(&mut self, packet: &Packet, side: usize) -> Taken {
+        if let Some(labels) = &mut self.labels {
+            labels.take(packet, side);
+        }
         if self.sides[side].is_copy(packet) {
             return Taken::Copy;
         }

@@ -173,6 +173,7 @@ impl Half {
             stamp_before: before,
             signs,
             known,
+            seq: packet.seq,
         });
     }
 

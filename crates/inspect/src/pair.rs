@@ -8,7 +8,7 @@ use crate::envelope::Envelope;
 use crate::half::Kind;
 use crate::intervals::Intervals;
 use crate::quantiles::Quantiles;
-use crate::verdicts::{Tally, Verdict};
+use crate::verdicts::{Judged, Tally, Verdict};
 use dragstrip_capture::read::Packet;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -35,6 +35,7 @@ struct Again {
     start: i64,
     end: i64,
     at: i64,
+    seq: u32,
     arrived: Intervals,
 }
 
@@ -117,7 +118,7 @@ impl Way {
         let end = start + i64::from(packet.payload);
         self.reference = Some((packet.seq, start - i64::from(packet.flags & 2 != 0)));
         if kind == Kind::Again {
-            self.note_again(point, start, end, packet.time_ns);
+            self.note_again(point, start, end, packet);
         }
         let copy = Copy {
             end,
@@ -197,7 +198,7 @@ impl Way {
         }
     }
 
-    fn note_again(&mut self, point: usize, start: i64, end: i64, at: i64) {
+    fn note_again(&mut self, point: usize, start: i64, end: i64, packet: &Packet) {
         let mut arrived = Intervals::default();
         let mut from = start;
         for gap in self.arrived.missing(start, end).into_iter().chain([(end, end)]) {
@@ -206,7 +207,8 @@ impl Way {
             }
             from = gap.1;
         }
-        self.again[point].push_back(Again { start, end, at, arrived });
+        let (at, seq) = (packet.time_ns, packet.seq);
+        self.again[point].push_back(Again { start, end, at, seq, arrived });
         if self.again[point].len() > AGAIN_MAX
             && let Some(oldest) = self.again[point].pop_front()
         {
@@ -235,6 +237,17 @@ impl Way {
             tally.add(if open { Verdict::Unknown } else { verdict });
         }
         tally
+    }
+
+    /// The same one by one, of those still known.
+    pub fn every(&self, near: usize, until: i64) -> Vec<Judged> {
+        let of = |again: &Again| {
+            let verdict = again.verdict();
+            let open = verdict == Verdict::Needed && again.at > until;
+            let said = if open { Verdict::Unknown } else { verdict };
+            Judged { at: again.at, seq: again.seq, said: said.into() }
+        };
+        self.again[near].iter().map(of).collect()
     }
 
     /// Packets that left the point `near` between two times and never came to the other.

@@ -2,6 +2,7 @@
 
 use crate::between::{Between, BetweenSaid, Rtt};
 use crate::connection::{Connection, Direction, Place};
+use crate::labels::{Event, Others};
 use crate::limits::{Limit, Slice};
 use crate::quantiles::Quantiles;
 use crate::rows;
@@ -46,6 +47,9 @@ pub struct Inspected {
     pub flows: Vec<FlowSaid>,
     /// What two captures say together, of each flow that both show.
     pub between: Vec<BetweenSaid>,
+    /// Data segments that are not new, where labels are asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub events: Vec<Event>,
     /// What else there was: connections without data, packets that could not be read.
     pub notes: Vec<String>,
 }
@@ -96,6 +100,9 @@ pub struct FlowSaid {
     pub place: &'static str,
     /// Data segments marked CE.
     pub marked: u64,
+    /// What others say, where that is asked for.
+    #[serde(flatten)]
+    pub others: Option<Others>,
 }
 
 /// Seconds by limit.
@@ -118,6 +125,7 @@ pub(crate) fn of(files: &[File], flows: Table<Flow>, passed: u64) -> (Inspected,
         missing: vec![0; files.len()],
         flows: Vec::new(),
         between: Vec::new(),
+        events: Vec::new(),
         lone: 0,
         silent: 0,
     };
@@ -142,6 +150,7 @@ pub(crate) fn of(files: &[File], flows: Table<Flow>, passed: u64) -> (Inspected,
         files: files.collect(),
         flows: said.flows,
         between: said.between,
+        events: said.events,
         notes,
     };
     (inspected, said.shown)
@@ -154,6 +163,7 @@ struct Said<'a> {
     missing: Vec<u64>,
     flows: Vec<FlowSaid>,
     between: Vec<BetweenSaid>,
+    events: Vec<Event>,
     lone: u64,
     silent: u64,
 }
@@ -186,13 +196,20 @@ impl Said<'_> {
         let best = followed.points.iter().min_by_key(|(_, point)| rank(point.place(side)));
         let Some((file, point)) = best else { return };
         let mut said = flow(number, label(key, side), *file, point, side);
+        let mut two = Vec::new();
         for (index, pair) in followed.pairs.iter().enumerate() {
             let files = [0, index + 1].map(|file| (file, &self.files[file]));
             let Some(between) = Between::of(pair, side, files) else { continue };
             if between.near_file() == *file {
                 (said.retransmissions, said.reordered) = between.judged();
+                two = between.every();
             }
             self.between.push(between.said(number));
+        }
+        if let Some(labels) = &point.labels {
+            let one = point.sides[side].half.verdicts.every();
+            let at_receiver = point.place(side) == Place::Receiver;
+            self.events.extend(labels.events(number, side, &one, at_receiver, &two));
         }
         self.shown.push(shown(connection, *file, key, point, side));
         self.flows.push(said);
@@ -275,6 +292,7 @@ fn flow(number: u64, label: String, file: usize, point: &Connection, side: usize
             Place::Between => "between",
         },
         marked: own.ecn[3],
+        others: point.labels.as_ref().map(|labels| labels.others(side)),
     }
 }
 

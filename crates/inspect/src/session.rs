@@ -23,6 +23,7 @@ pub struct Session {
     followed: usize,
     passed: u64,
     rows: Option<Rows>,
+    labelled: bool,
 }
 
 impl Session {
@@ -35,7 +36,15 @@ impl Session {
             followed: 0,
             passed: 0,
             rows: rows.then(Rows::default),
+            labelled: false,
         }
+    }
+
+    /// With Wireshark's and tcptrace's labels beside ours, and every event of them.
+    #[must_use]
+    pub fn labelled(mut self) -> Self {
+        self.labelled = true;
+        self
     }
 
     /// The file of which more has to be read; none when all are at their end.
@@ -145,7 +154,7 @@ impl Session {
         let Flow::Followed(followed) = self.flows.get_mut(number) else { return };
         let Followed { points, pairs } = &mut **followed;
         let at = points.iter().position(|point| point.0 == index).unwrap_or_else(|| {
-            points.push((index, Connection::new(packet, self.rows.is_some())));
+            points.push((index, Connection::new(packet, self.rows.is_some(), self.labelled)));
             points.len() - 1
         });
         if self.files.len() > 1 && pairs.len() + 1 < self.files.len() {

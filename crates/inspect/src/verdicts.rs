@@ -31,6 +31,8 @@ pub struct Retransmission {
     pub signs: bool,
     /// All of it was acknowledged or SACKed before.
     pub known: bool,
+    /// The segment's sequence number.
+    pub seq: u32,
 }
 
 /// An answer.
@@ -54,6 +56,41 @@ pub struct Covered {
     pub before: i64,
     /// Its echo.
     pub echo: Option<u32>,
+}
+
+/// A segment's verdict.
+#[derive(Clone, Copy, Debug)]
+pub struct Judged {
+    /// When it was seen.
+    pub at: i64,
+    /// Its sequence number.
+    pub seq: u32,
+    /// What is said of it.
+    pub said: Said,
+}
+
+/// What is said of a segment below the highest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Said {
+    /// Sent again: earlier copies were lost.
+    Needed,
+    /// Sent again: an earlier copy arrived.
+    Spurious,
+    /// Sent again, or late: not to be told.
+    Unknown,
+    /// Sent once, and overtaken.
+    Reordered,
+}
+
+impl From<Verdict> for Said {
+    fn from(verdict: Verdict) -> Self {
+        match verdict {
+            Verdict::Needed => Self::Needed,
+            Verdict::Spurious => Self::Spurious,
+            Verdict::Unknown => Self::Unknown,
+        }
+    }
 }
 
 /// How many got which verdict.
@@ -98,6 +135,8 @@ pub struct Verdicts {
     pub repaired: u64,
     /// Of these, neither to be told.
     pub late_unknown: u64,
+    /// Each one's verdict, where they are wanted one by one.
+    pub log: Option<Vec<Judged>>,
 }
 
 impl Verdicts {
@@ -114,7 +153,8 @@ impl Verdicts {
             self.open.push(what);
             if self.open.len() > OPEN_MAX {
                 self.settled.unknown += 1;
-                self.open.remove(0);
+                let what = self.open.remove(0);
+                self.note(&what, Verdict::Unknown);
             }
         }
     }
@@ -122,10 +162,27 @@ impl Verdicts {
     fn judge(&mut self, what: Retransmission, verdict: Verdict) {
         self.judged.push_back((what, verdict, 0));
         if self.judged.len() > JUDGED_MAX
-            && let Some((_, verdict, _)) = self.judged.pop_front()
+            && let Some((what, verdict, _)) = self.judged.pop_front()
         {
             self.settled.add(verdict);
+            self.note(&what, verdict);
         }
+    }
+
+    fn note(&mut self, what: &Retransmission, verdict: Verdict) {
+        if let Some(log) = &mut self.log {
+            log.push(Judged { at: what.at, seq: what.seq, said: verdict.into() });
+        }
+    }
+
+    /// All of them one by one, if they are wanted.
+    pub fn every(&self) -> Vec<Judged> {
+        let Some(log) = &self.log else { return Vec::new() };
+        let mut all = log.clone();
+        let of = |what: &Retransmission, said| Judged { at: what.at, seq: what.seq, said };
+        all.extend(self.judged.iter().map(|(what, verdict, _)| of(what, (*verdict).into())));
+        all.extend(self.open.iter().map(|what| of(what, Said::Unknown)));
+        all
     }
 
     /// Something sent again is acknowledged; `received` says whether a range is SACKed.
@@ -189,7 +246,16 @@ impl Verdicts {
         path_ns: Option<i64>,
         ids_rise: bool,
     ) {
-        match sent_before(packet, above, path_ns, ids_rise) {
+        let before = sent_before(packet, above, path_ns, ids_rise);
+        if let Some(log) = &mut self.log {
+            let said = match before {
+                Some(true) => Said::Reordered,
+                Some(false) => Said::Needed,
+                None => Said::Unknown,
+            };
+            log.push(Judged { at: packet.time_ns, seq: packet.seq, said });
+        }
+        match before {
             Some(true) => self.reordered += 1,
             Some(false) => self.repaired += 1,
             None => self.late_unknown += 1,

@@ -15,13 +15,14 @@ pub struct PyInspection {
 
 #[pymethods]
 impl PyInspection {
-    /// Of so many files; `rows`: for a recording too.
+    /// Of so many files; `rows`: for a recording too; `labels`: with those of Wireshark and tcptrace.
     #[new]
-    fn new(files: usize, rows: bool) -> PyResult<Self> {
+    fn new(files: usize, rows: bool, labels: bool) -> PyResult<Self> {
         if !(1..=dragstrip_inspect::FILES_MAX).contains(&files) {
             return Err(PyValueError::new_err(format!("{files} files")));
         }
-        Ok(Self { session: Some(Session::new(files, rows)) })
+        let session = Session::new(files, rows);
+        Ok(Self { session: Some(if labels { session.labelled() } else { session }) })
     }
 
     /// The file to read on in; none: all are at their end.

@@ -30,6 +30,13 @@ def inspect(
             show_default=False,
         ),
     ] = None,
+    labels: Annotated[
+        bool,
+        typer.Option(
+            "--labels",
+            help="Also say what Wireshark and tcptrace call the same packets; with --json each event.",
+        ),
+    ] = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Say what captures of TCP show: bytes, round trips, what was sent again and why, what limited each flow.
@@ -37,6 +44,8 @@ def inspect(
     Several captures are vantage points of the same connections. Other programs' files speak for themselves.
 
     Example: dragstrip inspect server.pcapng --json
+
+    Example: dragstrip inspect server.pcapng --labels
     """
     from dragstrip import captures, foreign
     from dragstrip.files import make_folder
@@ -51,7 +60,7 @@ def inspect(
         folder = None if out is None else out / "captures"
         if folder is not None and folder.exists():
             raise BadInputError("--out", str(folder), "a folder that does not exist", "command line")
-        said, recording = captures.inspect(taken, rows=folder is not None)
+        said, recording = captures.inspect(taken, rows=folder is not None, labels=labels)
         if folder is not None and recording is not None:
             make_folder(folder.parent)
             write(recording, folder)
@@ -71,6 +80,8 @@ def _say(said: dict[str, Any]) -> None:
     from dragstrip import captures
 
     say(captures.table(said) if said["flows"] else "No TCP connection with data.")
+    if said["flows"] and "wireshark" in said["flows"][0]:
+        say(captures.labels_table(said))
     for file in said["files"]:
         counts = ", ".join(
             f"{file[name]} {name}" for name in ("missing", "duplicates", "disorder") if file[name]

@@ -1,0 +1,212 @@
+//! What Wireshark calls a segment: the rules of `tcp_analyze_sequence_number` in its `packet-tcp.c` (version 4.0), for those who compare.
+//!
+//! They know neither where the capture stands nor SACK: a repair within the opening's round trip is *Out-Of-Order* to them even at the sender.
+//! A port that is used again is a new connection, as to Wireshark.
+
+use crate::half::{ACK, FIN, RST, SYN};
+use dragstrip_capture::read::Packet;
+use serde::Serialize;
+
+/// A copy sent so soon after two repeated acknowledgements is fast, nanoseconds.
+const FAST_NS: i64 = 20_000_000;
+/// The opening's round trip where it was not seen.
+const OPENING_NS: i64 = 3_000_000;
+
+/// What data, SYN or FIN below the highest were called; at most one of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Call {
+    /// `tcp.analysis.retransmission` alone.
+    Retransmission,
+    /// `tcp.analysis.fast_retransmission`.
+    FastRetransmission,
+    /// `tcp.analysis.spurious_retransmission`.
+    SpuriousRetransmission,
+    /// `tcp.analysis.out_of_order`.
+    OutOfOrder,
+}
+
+/// Packets of a direction by label.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Labels {
+    /// Without those that are fast or spurious, which Wireshark's filter of this name has too.
+    pub retransmission: u64,
+    /// Sent again on two repeated acknowledgements.
+    pub fast_retransmission: u64,
+    /// Acknowledged before.
+    pub spurious_retransmission: u64,
+    /// Below the highest, within a round trip.
+    pub out_of_order: u64,
+    /// "Previous segment not captured".
+    pub lost_segment: u64,
+    /// One byte or none, before the next.
+    pub keep_alive: u64,
+    /// One byte into a closed window.
+    pub zero_window_probe: u64,
+    /// Of the other direction, which acknowledges this one: repeated acknowledgements.
+    pub duplicate_ack: u64,
+    /// "ACKed unseen segment".
+    pub ack_lost_segment: u64,
+    /// A new window and nothing else.
+    pub window_update: u64,
+    /// A closed window.
+    pub zero_window: u64,
+}
+
+/// A direction.
+#[derive(Debug, Default)]
+struct Side {
+    next: Option<u32>,
+    next_at: i64,
+    contiguous: Option<u32>,
+    last_ack: u32,
+    last_ack_at: i64,
+    window: u16,
+    repeats: i32,
+    kept_alive: bool,
+    sent: Labels,
+    acks: Labels,
+}
+
+/// A connection.
+#[derive(Debug, Default)]
+pub struct Wireshark {
+    sides: [Side; 2],
+    syn_at: Option<i64>,
+    opening_ns: Option<i64>,
+}
+
+fn after(one: u32, other: u32) -> bool {
+    one.wrapping_sub(other).cast_signed() > 0
+}
+
+impl Wireshark {
+    /// A packet of a direction, in the order of the file.
+    pub fn take(&mut self, packet: &Packet, side: usize) -> Option<Call> {
+        let [first, second] = &mut self.sides;
+        let (own, other) = if side == 0 { (first, second) } else { (second, first) };
+        let opening_ns = self.opening_ns.unwrap_or(OPENING_NS);
+        let call = take(own, other, packet, opening_ns);
+        if packet.flags & (SYN | ACK) == SYN {
+            self.syn_at = Some(packet.time_ns);
+        } else if packet.flags & (SYN | ACK) == ACK && self.opening_ns.is_none() {
+            self.opening_ns = self.syn_at.map(|at| packet.time_ns - at).filter(|ns| *ns != 0);
+        }
+        call
+    }
+
+    /// Of a direction's data and what acknowledges them.
+    pub fn labels(&self, side: usize) -> Labels {
+        let (sent, acks) = (self.sides[side].sent, self.sides[1 - side].acks);
+        Labels {
+            duplicate_ack: acks.duplicate_ack,
+            ack_lost_segment: acks.ack_lost_segment,
+            window_update: acks.window_update,
+            zero_window: acks.zero_window,
+            ..sent
+        }
+    }
+}
+
+fn take(own: &mut Side, other: &mut Side, packet: &Packet, opening_ns: i64) -> Option<Call> {
+    let plain = packet.flags & (SYN | FIN | RST) == 0;
+    let opens = packet.flags & (SYN | FIN) != 0;
+    let empty = packet.payload == 0;
+    let ack = if packet.flags & ACK != 0 { packet.ack } else { 0 };
+    let at_next = Some(packet.seq) == own.next || (own.next.is_none() && packet.seq == 0);
+    let probe = packet.payload == 1 && at_next && other.window == 0;
+    let mut kept_alive = false;
+    if probe {
+        own.sent.zero_window_probe += 1;
+    } else {
+        own.acks.zero_window += u64::from(packet.window == 0 && plain);
+        let beyond = own.next.is_some_and(|next| after(packet.seq, next));
+        own.sent.lost_segment += u64::from(beyond && packet.flags & RST == 0);
+        let before_next = packet.seq == own.next.unwrap_or(0).wrapping_sub(1);
+        kept_alive = packet.payload <= 1 && before_next && plain;
+        own.sent.keep_alive += u64::from(kept_alive);
+        let repeated = empty && at_next && ack == own.last_ack && plain;
+        if repeated && packet.window != 0 && packet.window != own.window {
+            own.acks.window_update += 1;
+        }
+        let same = repeated && packet.window == own.window;
+        let alive_answered = same && packet.window != 0 && other.kept_alive;
+        if same && packet.window != 0 && !alive_answered {
+            own.repeats = own.repeats.max(0) + 1;
+            own.acks.duplicate_ack += 1;
+        }
+    }
+    if ack != own.last_ack {
+        own.repeats = 0;
+    }
+    if packet.flags & ACK != 0 && other.contiguous.is_some_and(|edge| after(ack, edge)) {
+        unseen(own, other);
+    }
+    let call = (packet.payload > 0 || opens)
+        .then(|| called(own, other, packet, opening_ns, kept_alive))
+        .flatten();
+    match call {
+        Some(Call::Retransmission) => own.sent.retransmission += 1,
+        Some(Call::FastRetransmission) => own.sent.fast_retransmission += 1,
+        Some(Call::SpuriousRetransmission) => own.sent.spurious_retransmission += 1,
+        Some(Call::OutOfOrder) => own.sent.out_of_order += 1,
+        None => {}
+    }
+    let next = packet.seq.wrapping_add(packet.payload).wrapping_add(u32::from(opens));
+    if !probe && own.next.is_none_or(|known| after(next, known)) {
+        (own.next, own.next_at) = (Some(next), packet.time_ns);
+    }
+    if !probe && own.contiguous.is_none_or(|edge| packet.seq == edge) {
+        own.contiguous = own.next;
+    }
+    (own.window, own.last_ack, own.last_ack_at) = (packet.window, ack, packet.time_ns);
+    own.kept_alive = kept_alive;
+    call
+}
+
+/// An acknowledgement beyond what was seen in a row.
+fn unseen(own: &mut Side, other: &mut Side) {
+    let stalled = other.contiguous.zip(other.next).is_none_or(|(edge, next)| edge <= next);
+    if !stalled {
+        other.contiguous = other.next;
+        own.acks.ack_lost_segment += 1;
+        return;
+    }
+    own.acks.ack_lost_segment += u64::from(other.repeats == 0);
+    other.repeats = -1;
+}
+
+fn called(
+    own: &Side,
+    other: &Side,
+    packet: &Packet,
+    opening_ns: i64,
+    kept_alive: bool,
+) -> Option<Call> {
+    if kept_alive {
+        return None;
+    }
+    let end = packet.seq.wrapping_add(packet.payload);
+    let below = own.next.is_some_and(|next| {
+        after(next, packet.seq) && !(packet.payload > 1 && next.wrapping_sub(1) == packet.seq)
+    });
+    if packet.payload > 0 && other.last_ack != 0 && !after(end, other.last_ack) {
+        return Some(Call::SpuriousRetransmission);
+    }
+    if !below {
+        return None;
+    }
+    let fast = other.repeats >= 2
+        && other.last_ack == packet.seq
+        && packet.time_ns - other.last_ack_at < FAST_NS;
+    if fast {
+        return Some(Call::FastRetransmission);
+    }
+    let opens = u32::from(packet.flags & (SYN | FIN) != 0);
+    let soon = packet.time_ns - own.next_at < opening_ns;
+    Some(if soon && own.next != Some(end.wrapping_add(opens)) {
+        Call::OutOfOrder
+    } else {
+        Call::Retransmission
+    })
+}
