@@ -270,6 +270,28 @@ class SfqQdisc(Model):
     """Time between changes of the hash; 0: never."""
 
 
+class PieQdisc(Model):
+    """Proportional integral controller enhanced (RFC 8033)."""
+
+    kind: Literal["pie"] = "pie"
+    limit_packets: UInt32
+    """Packets that may wait."""
+    target_ns: UInt64
+    """The delay at which the queue settles."""
+    tupdate_ns: UInt64
+    """Time between updates of the drop probability; the kernel rounds it up to its ticks, 15 ms to 20."""
+    alpha: UInt32
+    """Weight of the distance from the target, in 1/16 Hz."""
+    beta: UInt32
+    """Weight of the change of the delay, in 1/16 Hz."""
+    ecn: StrictBool
+    """Mark instead of drop, up to a probability of 10 %."""
+    bytemode: StrictBool
+    """Drop short packets less, in proportion to their length."""
+    dq_rate_estimator: StrictBool
+    """Compute the delay from the rate at which packets leave instead of stamping each."""
+
+
 class NetemQdisc(Model):
     """Network emulator: delay, jitter, loss, reordering, duplication."""
 
@@ -313,6 +335,7 @@ QdiscSpec: TypeAlias = Annotated[
     | CodelQdisc
     | FqCodelQdisc
     | SfqQdisc
+    | PieQdisc
     | NetemQdisc,
     Field(discriminator="kind"),
 ]
@@ -773,6 +796,7 @@ __all__ = [
     "NoqueueQdisc",
     "OnOffApplication",
     "PfifoQdisc",
+    "PieQdisc",
     "ProbeSpec",
     "QdiscSpec",
     "RandomLoss",

@@ -36,6 +36,7 @@ pub use disciplines::fifo::{BfifoSpec, Fifo, Limit, NoqueueSpec, PfifoSpec};
 pub use disciplines::fq_codel::FqCodelSpec;
 pub use disciplines::htb::HtbSpec;
 pub use disciplines::netem::{DelayDistribution, LossModel, NetemSpec};
+pub use disciplines::pie::PieSpec;
 pub use disciplines::sfq::SfqSpec;
 pub use disciplines::tbf::TbfSpec;
 pub use disciplines::{

@@ -9,6 +9,7 @@ pub mod fifo;
 pub mod fq_codel;
 pub mod htb;
 pub mod netem;
+pub mod pie;
 pub mod sfq;
 pub mod tbf;
 
@@ -203,6 +204,7 @@ disciplines! {
     Codel(codel::CodelSpec),
     FqCodel(fq_codel::FqCodelSpec),
     Sfq(sfq::SfqSpec),
+    Pie(pie::PieSpec),
     Netem(Box<netem::NetemSpec>),
 }
 

@@ -207,6 +207,8 @@ fn mistakes_name_the_word_and_what_would_be_right() {
         ("htb rate 1mbit leaf", "nothing", "a queue discipline"),
         ("codel target 5", "\"target 5\"", "a time with its unit"),
         ("fq_codel ce_threshold_selector 0x1/0x3", "\"ce_threshold_selector\"", "does not model"),
+        ("pie target 15", "\"target 15\"", "a time with its unit"),
+        ("pie beta 1.25", "\"beta 1.25\"", "a whole number"),
         ("sfq headdrop", "\"headdrop\"", "does not model"),
         ("netem delay", "\"delay\" at the end", "a value after"),
         ("netem delay 100", "\"delay 100\"", "a time with its unit"),
@@ -240,6 +242,8 @@ fn what_is_written_reads_back() {
         "codel target 10ms",
         "fq_codel noecn memory_limit 1mb",
         "sfq perturb 10",
+        "pie limit 200 target 5ms tupdate 30ms alpha 4 beta 32 ecn bytemode dq_rate_estimator",
+        "pie nobytemode no_dq_rate_estimator",
         "netem",
         "netem delay 100ms 75ms 25% distribution pareto loss gemodel 1% 10% 70% 0.1%",
         "netem delay 0ms 0ms 5% duplicate 0% 6% reorder 0% 7%",
@@ -343,6 +347,10 @@ fn netlink_has_the_bytes_that_the_kernel_was_given() {
             "ea0500000a0000007f00000000040000800000007f000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000",
         ),
         (
+            "pie target 20ms ecn",
+            "08000100204e000008000200e803000008000300983a000008000400020000000800050014000000080006000100000008000700000000000800080000000000",
+        ),
+        (
             "netem",
             "00000000e8030000000000000000000000000000000000000c000a0000000000000000000c000b000000000000000000100001000000000000000000000000000c00030000000000000000000c0004000000000000000000",
         ),
@@ -388,6 +396,7 @@ fn what_is_sent_is_confirmed() {
         "tbf rate 1mbit burst 1600 latency 50ms",
         "codel ecn",
         "fq_codel",
+        "pie ecn bytemode",
         "netem delay 3ms",
     ] {
         let confirmations = ok(text).confirm(&ok(text).options().unwrap());

@@ -61,6 +61,7 @@ fn every_discipline_is_valid_as_tc_configures_it() {
         "codel",
         "fq_codel",
         "sfq perturb 10",
+        "pie",
         "netem delay 100ms 75ms loss 1%",
     ] {
         let mut scenario = fixture::scenario();
@@ -282,6 +283,11 @@ fn disciplines_have_sane_settings() {
     wrong("links[1].qdisc.divisor", tc("sfq divisor 1000"));
     wrong("links[1].qdisc.depth_packets", tc("sfq depth 128"));
     wrong("links[1].qdisc.flows", tc("fq_codel flows 0"));
+    wrong("links[1].qdisc.limit_packets", tc("pie limit 0"));
+    wrong("links[1].qdisc.target_ns", tc("pie target 0ms"));
+    wrong("links[1].qdisc.tupdate_ns", tc("pie tupdate 0us"));
+    wrong("links[1].qdisc.alpha", tc("pie alpha 0"));
+    wrong("links[1].qdisc.beta", tc("pie beta 33"));
     wrong("links[1].qdisc.ceil_bps", tc("htb rate 2mbit ceil 1mbit"));
     wrong("links[1].qdisc.leaf.limit_packets", tc("htb rate 2mbit leaf pfifo limit 0"));
     wrong(
