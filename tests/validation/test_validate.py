@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dragstrip import cli
+from dragstrip import _core, cli
 from dragstrip.errors import BadInputError
 from dragstrip.validation import bands, console, document, translate
-from dragstrip.validation.conditions import Conditions, conditions
+from dragstrip.validation.conditions import RANDOMIZED, Conditions, conditions
 from dragstrip.validation.epochs import epochs, period_s, window_error
 from dragstrip.validation.explain import events, explain
 from dragstrip.validation.figures import Compared, figures, kolmogorov_smirnov, wasserstein
@@ -451,3 +451,9 @@ def test_a_place_that_cannot_be_written_is_told_before_any_work(
     told = capsys.readouterr()
     assert f"{option}: got '{place}', expected a f" in told.err
     assert not told.out
+
+
+def test_what_draws_random_numbers_is_known() -> None:
+    rows = json.loads(_core.algorithm_table())
+    drawing = {row["name"] for row in rows if row["needs"]["dice"] and row["models"].startswith("Linux")}
+    assert drawing == set(RANDOMIZED)

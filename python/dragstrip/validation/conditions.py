@@ -10,11 +10,11 @@ from dragstrip.validation.kernel import Json
 FULL_FRAME_BITS = 1514 * 8
 """What htb charges for a full segment: the frame without FCS, preamble and gap."""
 
-RANDOMIZED = ("bbr", "cdg")
-"""Algorithms that draw random numbers, so that one run of them is one sample of many.
+RANDOMIZED = ("bbr", "cdg", "nv")
+"""Algorithms of Linux that draw random numbers, so that one run of them is one sample of many.
 
 CDG backs off with a probability (tcp_cdg_backoff), BBR begins PROBE_BW at a random phase
-(bbr_reset_probe_bw_mode).
+(bbr_reset_probe_bw_mode), NV looks for a shorter RTT after a random time (tcpnv_acked).
 """
 
 CHOOSES = ("cdg", "dctcp")

@@ -205,7 +205,7 @@ def _random(agreement: Agreement) -> Iterator[str]:
     kernel = [f"{_runs(cases)} {which}" for which, cases in drawing.items() if cases]
     if kernel:
         yield (
-            f"{' and '.join(map(str.upper, RANDOMIZED))} draw random numbers of their own: the simulator's "
+            f"{', '.join(map(str.upper, RANDOMIZED))} draw random numbers of their own: the simulator's "
             f"figures for them are means over at least {len(SEEDS)} runs here too ({len(FEWER)} in the wider "
             "grid and on the path as configured), the kernel's over "
             f"{', '.join(kernel)}.\n"
