@@ -217,6 +217,12 @@ impl Endpoint {
         now: Instant,
         out: &mut O,
     ) -> u64 {
+        if segment.has_sack() && !self.options.sack {
+            // Blocks that were not agreed on say nothing (tcp_parse_options: sack_ok).
+            let mut bare = *segment;
+            bare.set_sack(&[]);
+            return self.on_segment(&bare, ecn, now, out);
+        }
         if self.phase == Phase::Established && !segment.flags.has(Flags::SYN) {
             return self.on_established(segment, ecn, now, out);
         }

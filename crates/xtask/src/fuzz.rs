@@ -59,7 +59,8 @@ pub fn run(arguments: &[&str], root: &Path) -> Result<String, Failure> {
         let count = ran.count;
         match ran.failure {
             None => results.push(format!("{name}: {count} inputs, no failure")),
-            Some(Found { said, replay }) => {
+            Some(found) => {
+                let (said, replay) = (&found.said, found.replay(name));
                 return Err(Failure::Found(format!("{said}\n{name} failed; again:\n{replay}")));
             }
         }
@@ -85,15 +86,19 @@ fn summary(folder: &Path, programs: &Path, asked: &Asked) -> Result<String, Fail
         .map(|found| {
             let lines: Vec<&str> = found.said.lines().collect();
             let what = lines[lines.len().saturating_sub(WHAT_LINES)..].join("\n");
-            json!({"replay": found.replay, "what": what})
+            json!({"replay": found.replay(name), "what": what})
         })
         .collect();
+    let mut outcomes = json!({"held": ran.count - u64::from(failed)});
+    if ran.pauses > 0 {
+        outcomes["held when tried again, the machine had stood still"] = json!(ran.pauses);
+    }
     let line = json!({
         "kind": format!("fuzz-{name}"),
         "wanted": asked.executions.unwrap_or(ran.count),
         "tried": ran.count,
         "failures": failures,
-        "outcomes": {"held": ran.count - u64::from(failed)},
+        "outcomes": outcomes,
         "skipped": null,
         "seconds": began.elapsed().as_secs(),
     });
@@ -187,15 +192,29 @@ fn build(folder: &Path, target: &Path) -> Result<PathBuf, Failure> {
     }
 }
 
-/// What a run found: the output, and the command that replays the failing input.
+/// What a run found: the output, and the input that failed.
 struct Found {
     said: String,
-    replay: String,
+    input: String,
+}
+
+impl Found {
+    fn replay(&self, name: &str) -> String {
+        format!("cargo xtask fuzz {name} --replay {}", self.input)
+    }
+
+    /// The input took longer than it may.
+    fn is_late(&self) -> bool {
+        self.said.contains("ERROR: libFuzzer: timeout")
+    }
 }
 
 /// How a run of a target ended.
+#[derive(Default)]
 struct Ran {
     count: u64,
+    /// Inputs that were late once and not when tried again: the machine stood still.
+    pauses: u64,
     failure: Option<Found>,
 }
 
@@ -218,33 +237,61 @@ fn one(
         fs::create_dir_all(place)
             .map_err(|error| Failure::Usage(format!("{}: {error}", place.display())))?;
     }
-    let mut command = Command::new(program);
-    command
-        .args([
-            format!("-timeout={INPUT_SECONDS}"),
-            format!("-rss_limit_mb={MEMORY_MIB}"),
-            format!("-max_len={BYTES_MAX}"),
-            format!("-artifact_prefix={}/", failures.display()),
-            "-print_final_stats=1".to_owned(),
-            "-verbosity=0".to_owned(),
-        ])
-        .args(asked.seconds.map(|seconds| format!("-max_total_time={seconds}")))
-        .args(asked.executions.map(|count| format!("-runs={count}")));
-    if repeats {
-        command.args([format!("-runs={REPEATED}"), format!("-seed={REPEATED_SEED}")]);
+    let began = Instant::now();
+    let mut all = Ran::default();
+    loop {
+        let mut command = Command::new(program);
+        command
+            .args([
+                format!("-timeout={INPUT_SECONDS}"),
+                format!("-rss_limit_mb={MEMORY_MIB}"),
+                format!("-max_len={BYTES_MAX}"),
+                format!("-artifact_prefix={}/", failures.display()),
+                "-print_final_stats=1".to_owned(),
+                "-verbosity=0".to_owned(),
+            ])
+            .args(asked.seconds.map(|seconds| {
+                let left = seconds.saturating_sub(began.elapsed().as_secs());
+                format!("-max_total_time={}", left.max(1))
+            }))
+            .args(asked.executions.map(|count| format!("-runs={}", count - all.count)));
+        if repeats {
+            command.args([format!("-runs={REPEATED}"), format!("-seed={REPEATED_SEED}")]);
+        }
+        command.args([&found, &folder.join("corpus").join(name)]);
+        let done = command
+            .output()
+            .map_err(|error| Failure::Usage(format!("{}: {error}", program.display())))?;
+        let ran = ran(&done);
+        all.count += ran.count;
+        all.failure = ran.failure;
+        if !all.failure.as_ref().is_some_and(|late| late.is_late() && passes(program, &late.input))
+        {
+            break;
+        }
+        all.pauses += 1;
+        all.failure = None;
+        let over = asked.executions.is_some_and(|count| all.count >= count);
+        let late = asked.seconds.is_some_and(|seconds| began.elapsed().as_secs() >= seconds);
+        if repeats || over || late {
+            break;
+        }
     }
-    command.args([&found, &folder.join("corpus").join(name)]);
-    let done = command
-        .output()
-        .map_err(|error| Failure::Usage(format!("{}: {error}", program.display())))?;
     if repeats {
         let _ = fs::remove_dir_all(&found);
     }
-    Ok(ran(name, &done))
+    Ok(all)
+}
+
+/// Whether an input is done in time when it is tried alone.
+fn passes(program: &Path, input: &str) -> bool {
+    let limit = format!("-timeout={INPUT_SECONDS}");
+    let done = Command::new(program).arg(limit).arg(input).output();
+    done.is_ok_and(|done| done.status.success())
 }
 
 /// Reads what libFuzzer printed.
-fn ran(name: &str, done: &Output) -> Ran {
+fn ran(done: &Output) -> Ran {
     let said = String::from_utf8_lossy(&done.stderr).into_owned();
     let count = said
         .lines()
@@ -252,12 +299,11 @@ fn ran(name: &str, done: &Output) -> Ran {
         .and_then(|text| text.trim().parse().ok())
         .unwrap_or(0);
     if done.status.success() {
-        return Ran { count, failure: None };
+        return Ran { count, ..Ran::default() };
     }
     let kept = said.lines().find_map(|line| line.split("Test unit written to ").nth(1));
-    let kept = kept.unwrap_or("no input was kept").trim().to_owned();
-    let replay = format!("cargo xtask fuzz {name} --replay {kept}");
-    Ran { count: count.max(1), failure: Some(Found { said, replay }) }
+    let input = kept.unwrap_or("no input was kept").trim().to_owned();
+    Ran { count: count.max(1), pauses: 0, failure: Some(Found { said, input }) }
 }
 
 #[cfg(test)]
@@ -292,11 +338,15 @@ mod tests {
             stdout: Vec::new(),
             stderr: stderr.as_bytes().to_vec(),
         };
-        let fine = ran("tc", &output(0, "Done\nstat::number_of_executed_units: 4321\n"));
+        let fine = ran(&output(0, "Done\nstat::number_of_executed_units: 4321\n"));
         assert_eq!((fine.count, fine.failure.is_none()), (4321, true));
-        let failed = ran("tc", &output(77 << 8, "panic\nTest unit written to /tmp/x/crash-1\n"));
+        let failed = ran(&output(77 << 8, "panic\nTest unit written to /tmp/x/crash-1\n"));
         assert_eq!(failed.count, 1);
-        assert_eq!(failed.failure.unwrap().replay, "cargo xtask fuzz tc --replay /tmp/x/crash-1");
+        let found = failed.failure.unwrap();
+        assert!(!found.is_late());
+        assert_eq!(found.replay("tc"), "cargo xtask fuzz tc --replay /tmp/x/crash-1");
+        let late = ran(&output(70 << 8, "==7== ERROR: libFuzzer: timeout after 10 seconds\n"));
+        assert!(late.failure.unwrap().is_late());
     }
 
     #[test]
