@@ -48,6 +48,10 @@ both engines, are compared by the same figures: [bu-cs655-2022](agreement-bu-cs6
 """
 
 
+COLUMNS_MAX = 8
+"""More algorithms than these have a table of their own, a line each."""
+
+
 @dataclass(frozen=True)
 class Page:
     """What the page is written from."""
@@ -147,10 +151,12 @@ def standings(agreement: Agreement, held: Agreement | None = None) -> Iterator[s
         yield f"## {(STOCHASTIC if stochastic else DETERMINISTIC).capitalize()}\n"
         if stochastic:
             yield f"Means over {_seeds(agreement)}.\n"
+        apart = len(names) > COLUMNS_MAX
+        columns = [] if apart else names
         beside = [] if held is None else [("held out", held), ("whole", whole)]
         more = "".join(f" {title} | median | worst | |" for title, _ in beside)
-        yield f"| quantity | wanted | within | median error | worst | {' | '.join(names)} | |{more}"
-        yield "|---|---|---|---|---|" + "---|" * (len(names) + 1 + 4 * len(beside))
+        yield f"| quantity | wanted | within | median error | worst | {''.join(f'{name} | ' for name in columns)}|{more}"
+        yield "|---|---|---|---|---|" + "---|" * (len(columns) + 1 + 4 * len(beside))
         rest = [{part.quantity.key: part for part in found.standings(stochastic)} for _, found in beside]
         parts = {
             name: {part.quantity.key: part for part in agreement.standings(stochastic, name)}
@@ -158,17 +164,28 @@ def standings(agreement: Agreement, held: Agreement | None = None) -> Iterator[s
         }
         for row in rows:
             unit = f" {row.quantity.unit}" if row.quantity.unit else ""
-            each = []
-            for name in names:
-                part = parts[name].get(row.quantity.key)
-                each.append(f"{part.within}/{part.cases}" if part and row.quantity.judged else "–")
+            each = "".join(f"{_part(parts[name], row.quantity)} | " for name in columns)
             others = "".join(_beside(part.get(row.quantity.key)) for part in rest)
             yield (
                 f"| {row.quantity.title} | {row.wanted} | {row.counted} "
                 f"| {row.median:.2g}{unit} "
-                f"| {row.worst:.3g}{unit} | {' | '.join(each)} | {_verdict(row)} |{others}"
+                f"| {row.worst:.3g}{unit} | {each}{_verdict(row)} |{others}"
             )
         yield ""
+        if apart:
+            judged = [row.quantity for row in rows if row.quantity.judged]
+            yield "Within the limit, by algorithm:\n"
+            yield f"| | {' | '.join(quantity.title for quantity in judged)} |"
+            yield "|---|" + "---|" * len(judged)
+            for name in names:
+                yield f"| {name} | {' | '.join(_part(parts[name], quantity) for quantity in judged)} |"
+            yield ""
+
+
+def _part(of_algorithm: Mapping[str, Standing], quantity: Quantity) -> str:
+    """How many cases of an algorithm are within the limit."""
+    part = of_algorithm.get(quantity.key)
+    return f"{part.within}/{part.cases}" if part and quantity.judged else "–"
 
 
 def _verdict(row: Standing) -> str:
