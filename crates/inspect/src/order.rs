@@ -1,6 +1,6 @@
 //! A file's packets in the order of their stamps, as far as they are not far apart.
 
-use dragstrip_capture::read::Packet;
+use dragstrip_capture::read::{Packet, STAMP_MAX_NS};
 use std::collections::VecDeque;
 
 /// Packets held back, among which the order is put right.
@@ -27,7 +27,7 @@ pub struct Order {
 impl Order {
     /// Takes the next of the file.
     pub fn push(&mut self, mut packet: Packet) {
-        packet.time_ns = packet.time_ns.saturating_add(self.shift_ns);
+        packet.time_ns = packet.time_ns.saturating_add(self.shift_ns).min(STAMP_MAX_NS);
         let latest = *self.latest.get_or_insert(packet.time_ns);
         if packet.time_ns >= latest {
             self.latest = Some(packet.time_ns);
@@ -101,5 +101,13 @@ mod tests {
         assert!(found.is_sorted());
         assert_eq!((order.disorder, order.steps), (64, 1));
         assert_eq!(found[1_999] - found[1_063], 936, "intervals after the step are kept");
+    }
+
+    #[test]
+    fn a_clock_set_back_by_a_century_twice_stays_among_the_stamps() {
+        let century = 4_294_967_295_000_000_000;
+        let mut order = pushed((0..6).flat_map(|back| [century * (1 - back % 2); 100]));
+        assert_eq!(times(&mut order).last(), Some(&STAMP_MAX_NS));
+        assert_eq!(order.steps, 2, "from the limit on nothing is behind");
     }
 }

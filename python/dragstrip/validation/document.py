@@ -155,7 +155,8 @@ def standings(agreement: Agreement, held: Agreement | None = None) -> Iterator[s
         columns = [] if apart else names
         beside = [] if held is None else [("held out", held), ("whole", whole)]
         more = "".join(f" {title} | median | worst | |" for title, _ in beside)
-        yield f"| quantity | wanted | within | median error | worst | {''.join(f'{name} | ' for name in columns)}|{more}"
+        own = "".join(f"{name} | " for name in columns)
+        yield f"| quantity | wanted | within | median error | worst | {own}|{more}"
         yield "|---|---|---|---|---|" + "---|" * (len(columns) + 1 + 4 * len(beside))
         rest = [{part.quantity.key: part for part in found.standings(stochastic)} for _, found in beside]
         parts = {

@@ -59,6 +59,9 @@ pub struct Counts {
     pub cut_short: bool,
 }
 
+/// Stamps are from 1970 to 2116, in nanoseconds: what lies beyond counts as the nearest, so that sums with them do not overflow.
+pub const STAMP_MAX_NS: i64 = i64::MAX / 2;
+
 /// A record of a file before its headers are read.
 pub(crate) struct Record<'a> {
     /// Nanoseconds since the epoch.

@@ -14,8 +14,6 @@ const PACKET: u32 = 6;
 const ORDER_MAGIC: u32 = 0x1a2b_3c4d;
 /// More than any machine has; each costs a few bytes.
 const INTERFACES_MAX: usize = 65_536;
-/// Stamps are from 1970 to 2116: what lies beyond counts as the nearest, so that sums with them do not overflow.
-const STAMP_MAX_NS: i64 = i64::MAX / 2;
 
 /// An interface of the present section.
 #[derive(Clone, Copy)]
@@ -218,8 +216,11 @@ impl Pcapng {
         };
         let units = u64::from(word(4)) << 32 | u64::from(word(8));
         let offset_ns = interface.offset_s.saturating_mul(1_000_000_000);
-        let time_ns =
-            interface.resolution.to_ns(units).saturating_add(offset_ns).clamp(0, STAMP_MAX_NS);
+        let time_ns = interface
+            .resolution
+            .to_ns(units)
+            .saturating_add(offset_ns)
+            .clamp(0, super::STAMP_MAX_NS);
         Ok(Record { time_ns, link: interface.link, original: original.max(captured), data })
     }
 
