@@ -12,7 +12,7 @@ export UV_SYSTEM_CERTS := true
 export UV_NATIVE_TLS := true
 endif
 
-.PHONY: demo test test-faults torture audit sbom guide bench fidelity agreement catalogue test-rust test-python wasm fuzz fuzz-long kernel vm-tools browser capture-tools ssh-tools python quick check-rust clean-demo
+.PHONY: demo test test-faults torture audit sbom guide bench fidelity agreement catalogue test-rust test-python wasm fuzz fuzz-long kernel site wheel wheel-test vm-tools browser capture-tools ssh-tools python quick check-rust clean-demo
 
 demo: python clean-demo  ## Compares five congestion controls on a published path.
 	@$(UV) run --no-sync dragstrip run caia-110729a/adsl1 --out demo
@@ -118,6 +118,23 @@ audit: python  ## Licences, origins and advisories of all dependencies; fails wh
 
 sbom: python  ## The bill of materials of a release, in dist/.
 	@UV=$(UV) $(UV) run --no-sync python .ci/sbom.py dist/dragstrip.cdx.json
+
+# Each in an environment of its own, by uv.lock.
+site: $(UV)  ## The documentation as a site, in dist/site; it needs no network to be read.
+	@UV_PROJECT_ENVIRONMENT=.tools/site $(UV) sync --quiet --locked --only-group site
+	@.tools/site/bin/python .ci/site.py dist/site-source
+	@NO_MKDOCS_2_WARNING=1 .tools/site/bin/mkdocs build --quiet --strict
+	@echo dist/site/index.html
+
+# zig links against the glibc of 2014 (manylinux2014), so that the wheel installs on any Linux since.
+wheel: check-rust $(UV)  ## The wheel and the source distribution, in dist/ (docs/install.md).
+	@UV_PROJECT_ENVIRONMENT=.tools/wheel $(UV) sync --quiet --locked --only-group wheel
+	@rm -f dist/*.whl dist/*.tar.gz
+	@PATH="$(CURDIR)/.tools/wheel/bin:$$PATH" maturin build --release --locked --zig --compatibility manylinux2014 --out dist
+	@PATH="$(CURDIR)/.tools/wheel/bin:$$PATH" maturin sdist --out dist
+
+wheel-test:  ## The wheel of dist/ in an empty environment without Rust: size, time to the first table.
+	@.ci/wheel-test dist
 
 guide: python  ## The sweep behind docs/which-congestion-control.md, and the page.
 	$(UV) run --no-sync dragstrip sweep bench/sweep.toml --against cubic --out runs/guide --replace

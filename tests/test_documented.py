@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[1]
 PAGES = [
     ROOT / "README.md",
     *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "docs" / "tutorials").glob("*.md")),
     *sorted((ROOT / "docs" / "reference").glob("*.md")),
     *sorted((ROOT / "experiments").glob("*/README.md")),
 ]

@@ -1,0 +1,129 @@
+"""The documentation as a site (`make site`): the pages of the checkout, gathered for mkdocs.
+
+    python .ci/site.py SOURCE_FOLDER
+
+The pages stay where a reader of the sources looks for them. Here they are copied to where the site has them,
+and so is every file that they link to; links are rewritten, and one that leads nowhere ends the build.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import shutil
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+PLAYGROUND = ROOT / "python/dragstrip" / "play" / "page.html"
+"""The playground in one file, where it has been built."""
+
+LINK = re.compile(r"(\]\()([^)\s]+)(\))")
+CODE = re.compile(r"(^```.*?^```|``[^`]+``|`[^`\n]*`)", re.MULTILINE | re.DOTALL)
+PAGE = ".md"
+LISTING = "readme" + PAGE
+"""Where a link to a folder leads that has no page: to what is where."""
+
+ELSEWHERE = re.compile(r"[a-z]+:|#")
+
+
+def place(file: str) -> str:
+    """Where the site has a file of the checkout: both relative, with `/`."""
+    if file.startswith("docs/"):
+        return file.removeprefix("docs/")
+    if match := re.fullmatch(r"experiments/([^/]+)/README\.md", file):
+        return f"publications/{match[1]}" + PAGE
+    if match := re.fullmatch(r"(?:(.+)/)?(?:README|(\w+))\.md", file):
+        return (match[1] or match[2] or "readme").lower() + PAGE
+    picture = file.endswith((".svg", ".png"))
+    return f"files/{file}" if picture else f"files/{file}.txt"  # so that a browser shows it
+
+
+class Site:
+    """What goes into the site: each file once, found by following the links."""
+
+    def __init__(self, root: Path = ROOT) -> None:
+        self.root = root
+        self.waiting: list[str] = []
+        self.made: dict[str, bytes] = {}
+        """Place in the site → content."""
+        self.broken: list[str] = []
+
+    def add(self, file: str) -> None:
+        """Notes a file of the checkout, which is read once."""
+        if place(file) not in self.made:
+            self.made[place(file)] = b""
+            self.waiting.append(file)
+
+    def gather(self) -> None:
+        """Reads what is noted, and what that links to."""
+        while self.waiting:
+            file = self.waiting.pop()
+            content = (self.root / file).read_bytes()
+            page = file.endswith(".md")
+            self.made[place(file)] = self.page(file, content.decode()).encode() if page else content
+
+    def page(self, file: str, text: str) -> str:
+        """A page with its links as the site has them; code stays as it is."""
+        parts = CODE.split(text)
+        parts[::2] = [
+            LINK.sub(lambda found: f"{found[1]}{self.target(file, found[2])}{found[3]}", part)
+            for part in parts[::2]
+        ]
+        return "".join(parts)
+
+    def target(self, file: str, link: str) -> str:
+        """What a link of a page becomes."""
+        if ELSEWHERE.match(link):
+            return link
+        path, _, anchor = link.partition("#")
+        wanted = posixpath.normpath(posixpath.join(posixpath.dirname(file), path))
+        if (self.root / wanted).is_dir():
+            pages = [f"{wanted}/README.md", f"docs/{Path(wanted).name}.md"]
+            wanted = next((page for page in pages if (self.root / page).is_file()), wanted)
+        if (self.root / wanted).is_dir():  # of data: named, but not part of the site
+            return posixpath.relpath(LISTING, posixpath.dirname(place(file)) or ".")
+        if not (self.root / wanted).is_file():
+            self.broken.append(f"{file}: {link}")
+            return link
+        self.add(wanted)
+        found = posixpath.relpath(place(wanted), posixpath.dirname(place(file)) or ".")
+        return f"{found}#{anchor}" if anchor else found
+
+
+def gathered(root: Path = ROOT) -> Site:
+    """The whole site, from its pages on."""
+    site = Site(root)
+    pages = [
+        *(root / "docs").rglob("*.md"),
+        *(root / "experiments").glob("*/README.md"),
+        root / "CHANGELOG.md",
+    ]
+    for page in sorted(pages):
+        site.add(str(page.relative_to(root)))
+    for file in sorted((root / "docs/site").iterdir()):
+        site.add(str(file.relative_to(root)))
+    site.gather()
+    return site
+
+
+def main() -> None:
+    """Writes the folder that mkdocs reads."""
+    out = Path(sys.argv[1])
+    site = gathered()
+    if site.broken:
+        sys.exit("\n".join(["links that lead nowhere:", *site.broken]))
+    shutil.rmtree(out, ignore_errors=True)
+    if PLAYGROUND.is_file():
+        site.made["play/index.html"] = PLAYGROUND.read_bytes()
+    else:
+        site.made["play/index" + PAGE] = (
+            b"# Playground\n\nThis copy of the site was built without the playground.\n"
+        )
+    for name, content in site.made.items():
+        (out / name).parent.mkdir(parents=True, exist_ok=True)
+        (out / name).write_bytes(content)
+
+
+if __name__ == "__main__":
+    main()

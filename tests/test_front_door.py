@@ -1,0 +1,128 @@
+"""What stands before the program: site, citation, changelog, container file, release."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[1]
+VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+
+
+@pytest.fixture(scope="module")
+def builder() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("site_builder", ROOT / ".ci/site.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_every_link_of_the_site_leads_somewhere(builder: ModuleType) -> None:
+    site = builder.gathered()
+    assert site.broken == []
+    pages = {name for name in site.made if name.endswith(".md")}
+    assert len(pages) > 40
+    named = set(re.findall(r"[\w/.-]+\.md\b", (ROOT / "mkdocs.yml").read_text()))
+    assert named <= pages, "the navigation names pages that there are"
+
+
+def test_a_broken_link_would_be_found(builder: ModuleType, tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    text = "[a](no.md) `[b](code.md)` [c](b.md#d)\n```\n[e](block.md)\n```\n"
+    (tmp_path / "docs/a.md").write_text(text)
+    (tmp_path / "docs/b.md").write_text("# B\n")
+    site = builder.Site(tmp_path)
+    site.add("docs/a.md")
+    site.gather()
+    assert site.broken == ["docs/a.md: no.md"]
+    assert set(site.made) == {"a.md", "b.md"}
+    assert "[c](b.md#d)" in site.made["a.md"].decode()
+
+
+def test_the_citation_is_complete_and_of_this_version() -> None:
+    """The fields that CFF 1.2.0 requires, and our version and licence."""
+    text = (ROOT / "CITATION.cff").read_text()
+    fields = dict(re.findall(r"^([a-z-]+): *(.*)$", text, re.MULTILINE))
+    assert {"cff-version", "message", "title", "authors"} <= set(fields)
+    assert (fields["cff-version"], fields["version"], fields["license"]) == ("1.2.0", VERSION, "MIT")
+    assert re.search(r"^authors:\n  - name: \S", text, re.MULTILINE)
+
+
+def test_the_changelog_has_what_is_not_released_first() -> None:
+    sections = re.findall(r"^## \[(.+?)\]", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert sections[0] == "Unreleased"
+    assert len(sections) == len(set(sections))
+
+
+def test_the_container_runs_as_nobody_in_particular_with_packages_by_hash() -> None:
+    text = (ROOT / "Containerfile").read_text()
+    last = text.split("\nFROM ")[-1]
+    assert "\nUSER dragstrip\n" in last
+    assert last.index("USER") < last.index("ENTRYPOINT")
+    installs = re.findall(r"pip install .*", text)
+    assert len(installs) == 3
+    assert all("--require-hashes" in line or "--no-deps /dist/*.whl" in line for line in installs)
+
+
+def workflow() -> dict[str, Any]:
+    found: dict[str, Any] = yaml.safe_load((ROOT / ".github/workflows/release.yml").read_text())
+    return found
+
+
+def test_only_the_publishing_job_of_a_release_may_sign() -> None:
+    jobs = workflow()["jobs"]
+    assert workflow()["permissions"] == {"contents": "read"}
+    assert [name for name, job in jobs.items() if "permissions" in job] == ["publish"]
+    assert jobs["publish"]["permissions"]["id-token"] == "write"
+    assert {"wheels", "sources", "test"} <= set(jobs["publish"]["needs"])
+    assert "secrets." not in (ROOT / ".github/workflows/release.yml").read_text()
+
+
+def test_a_release_builds_for_each_system_and_tests_what_it_built() -> None:
+    jobs = workflow()["jobs"]
+    built = {row["name"]: row for row in jobs["wheels"]["strategy"]["matrix"]["include"]}
+    for system, target in (("manylinux", "linux-gnu"), ("musllinux", "linux-musl")):
+        for machine in ("x86_64", "aarch64"):
+            assert built[f"{system}-{machine}"]["target"] == f"{machine}-unknown-{target}"
+    assert {row["name"] for row in jobs["test"]["strategy"]["matrix"]["include"]} <= set(built)
+    others = [name for name, row in built.items() if "ubuntu" not in row["os"]]
+    assert others
+    assert all(name.startswith("untested-") for name in others)
+
+
+def test_a_release_builds_with_the_oldest_python_and_the_locked_tools() -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    jobs = workflow()["jobs"]
+    for name in ("wheels", "sources"):
+        steps = jobs[name]["steps"]
+        (python,) = [
+            step["with"]["python-version"] for step in steps if "setup-python" in step.get("uses", "")
+        ]
+        assert settings["project"]["requires-python"] == f">={python}"
+        runs = [step["run"] for step in steps if "run" in step]
+        assert any("--only-group wheel" in run for run in runs)
+        assert all("--require-hashes" in run for run in runs if "pip install" in run)
+    assert "wheel" in settings["dependency-groups"]
+
+
+def test_a_tag_that_is_no_version_of_ours_is_refused() -> None:
+    ended = subprocess.run(
+        [sys.executable, str(ROOT / ".ci/release-version"), "v99.0.0"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 1
+    assert f"pyproject.toml: {VERSION}, but the tag is v99.0.0" in ended.stderr
+    assert "CITATION.cff" in ended.stderr
