@@ -6,6 +6,7 @@
 
 mod assign;
 mod build;
+mod command;
 mod compare;
 mod dumbbell;
 mod flows;
@@ -22,6 +23,7 @@ mod workloads;
 
 pub use assign::{assign, assign_json, path_parts};
 pub use build::build;
+pub use command::{command_line, form_field};
 pub use compare::{CompareForm, compare};
 pub use named::media::{MEDIA, NamedMedium};
 pub use named::paths::{NamedPath, PATHS};

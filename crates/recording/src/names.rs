@@ -51,6 +51,10 @@ impl Names {
         number
     }
 
+    pub fn all(&self) -> &[String] {
+        &self.names
+    }
+
     pub fn into_vec(self) -> Vec<String> {
         self.names
     }

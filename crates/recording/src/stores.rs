@@ -195,6 +195,12 @@ impl MaybeInt {
     pub fn set(&mut self, row: usize, value: Option<i64>) {
         self.0[row] = value.unwrap_or(Data::NULL);
     }
+
+    /// The values so far; [`Data::NULL`] stands for "no value".
+    #[must_use]
+    pub fn values(&self) -> &[i64] {
+        &self.0
+    }
 }
 
 impl Store for MaybeInt {
@@ -215,6 +221,14 @@ impl Store for MaybeInt {
 /// A flow's number: kept in 32 bits, because there may be a row for every ACK.
 #[derive(Clone, Debug, Default)]
 pub struct Key(Vec<u32>);
+
+impl Key {
+    /// The values so far.
+    #[must_use]
+    pub fn values(&self) -> &[u32] {
+        &self.0
+    }
+}
 
 impl Store for Key {
     type Value = u32;
@@ -248,6 +262,18 @@ impl Text {
     /// Changes the value of an earlier row.
     pub fn set(&mut self, row: usize, word: Word) {
         self.index[row] = word.0 as i32;
+    }
+
+    /// The distinct texts so far.
+    #[must_use]
+    pub fn names(&self) -> &[String] {
+        self.names.all()
+    }
+
+    /// Each row's place in [`names`](Self::names).
+    #[must_use]
+    pub fn index(&self) -> &[i32] {
+        &self.index
     }
 }
 

@@ -19,6 +19,7 @@ mod observer;
 mod packets;
 mod probes;
 mod recorder;
+mod run;
 mod sockets;
 mod world;
 
@@ -26,6 +27,7 @@ pub use capture::{Capture, CaptureSettings};
 pub use dragstrip_recording::{Column, Data, Recording, Table};
 pub use error::SetupError;
 pub use observer::{Event, Loss, Observer, Owner, Sighting, Vantage};
+pub use run::Run;
 
 use dragstrip_scenario::Scenario;
 

@@ -139,7 +139,7 @@ struct Place {
 /// An observer, and the places of the stages that it is shown.
 #[derive(Debug)]
 pub(crate) struct Watch<O> {
-    observer: O,
+    pub observer: O,
     /// Of each stage; empty when nobody looks.
     places: Vec<Place>,
     /// Of each port; likewise.

@@ -29,6 +29,7 @@ const ORDER: &[&str] = &[
     "lockstep",
     "testkit",
     "py",
+    "play",
     "xtask",
 ];
 

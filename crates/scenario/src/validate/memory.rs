@@ -72,7 +72,8 @@ impl Scenario {
     }
 
     /// About how many data packets TCP will send: what the bottlenecks let pass.
-    fn packets(&self) -> u64 {
+    #[must_use]
+    pub fn packets(&self) -> u64 {
         let topology = Topology::new(self);
         // Per bottleneck: what it can carry, and what its flows want.
         let mut bottlenecks: BTreeMap<Option<usize>, (u64, u64)> = BTreeMap::new();

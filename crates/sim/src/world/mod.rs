@@ -128,26 +128,59 @@ impl<O: Observer> World<O> {
     /// Runs to the end, or until `progress` says no: it is asked after every simulated second and after
     /// `EVENTS_UNREPORTED` events, for a second of a hundred thousand flows takes minutes.
     pub fn run(&mut self, progress: &mut dyn FnMut(u64) -> bool) {
-        let second = Duration::from_secs(1);
-        let mut report_at = Instant::ZERO + second;
-        let mut unreported = 0;
+        let mut report_at = Instant::ZERO + Duration::from_secs(1);
+        loop {
+            self.advance(report_at, EVENTS_UNREPORTED);
+            let Some(next) = self.pending() else { break };
+            if !progress(self.now.as_nanos()) {
+                return;
+            }
+            report_at = next + Duration::from_secs(1);
+        }
+    }
+
+    /// Lets everything happen that is due until `until`, but no more than `events_max` events; answers with their number.
+    ///
+    /// The clock then stands at `until` (at the run's end where that is earlier), or at the last event if there were too many.
+    /// A run in slices is the run in one piece: between events nothing happens.
+    pub fn advance(&mut self, until: Instant, events_max: u32) -> u32 {
+        let until = until.min(self.end);
+        let mut events = 0;
         while let Some((at, source)) = self.network.calendar.next() {
-            if at > self.end {
+            if at > until {
                 break;
+            }
+            if events == events_max {
+                return events;
             }
             debug_assert!(at >= self.now, "the clock never goes back");
             self.now = at;
             self.dispatch(source);
-            unreported += 1;
-            if at >= report_at || unreported >= EVENTS_UNREPORTED {
-                report_at = at + second;
-                unreported = 0;
-                if !progress(at.as_nanos()) {
-                    return;
-                }
-            }
+            events += 1;
         }
-        self.now = self.end;
+        self.now = self.now.max(until);
+        events
+    }
+
+    /// When the next event is due; none if that is after the end.
+    pub fn pending(&self) -> Option<Instant> {
+        let (at, _) = self.network.calendar.next()?;
+        (at <= self.end).then_some(at)
+    }
+
+    /// When the run ends.
+    pub const fn end(&self) -> Instant {
+        self.end
+    }
+
+    /// Who watches.
+    pub const fn observer(&self) -> &O {
+        &self.network.watch.observer
+    }
+
+    /// What has been recorded so far; rows of `flows` are made at the end.
+    pub const fn tables(&self) -> &Writer {
+        &self.recorder
     }
 
     #[inline]
@@ -532,14 +565,26 @@ impl<O: Observer> World<O> {
     }
 
     /// The recording of what happened so far.
-    pub fn finish(self, scenario: &Scenario) -> Recording {
-        let Self { recorder: mut tables, network, sockets, flows, arrivals, now, .. } = self;
-        for (index, (flow, spec)) in flows.iter().zip(&scenario.flows).enumerate() {
-            let sender = flow.data_sender().map(|index| &sockets[index as usize].endpoint);
-            let new_bytes = arrivals[index].total_new_bytes;
-            recorder::flow(&mut tables.flows, index as u32, flow, spec, sender, new_bytes, now);
-        }
-        drop((network, sockets)); // tables of many flows are large too
+    pub fn finish(mut self, scenario: &Scenario) -> Recording {
+        let mut tables = std::mem::take(&mut self.recorder);
+        self.add_flows(scenario, &mut tables);
+        drop(self); // tables of many flows are large too
         tables.finish()
+    }
+
+    /// The same of a run that goes on.
+    pub fn recording(&self, scenario: &Scenario) -> Recording {
+        let mut tables = self.recorder.clone();
+        self.add_flows(scenario, &mut tables);
+        tables.finish()
+    }
+
+    fn add_flows(&self, scenario: &Scenario, tables: &mut Writer) {
+        for (index, (flow, spec)) in self.flows.iter().zip(&scenario.flows).enumerate() {
+            let sender = flow.data_sender().map(|index| &self.sockets[index as usize].endpoint);
+            let new_bytes = self.arrivals[index].total_new_bytes;
+            let table = &mut tables.flows;
+            recorder::flow(table, index as u32, flow, spec, sender, new_bytes, self.now);
+        }
     }
 }

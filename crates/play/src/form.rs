@@ -1,0 +1,146 @@
+//! From a form to scenarios, and to the words of a command line.
+
+use crate::bounds::{self, RUNS_MAX};
+use crate::refused::{self, Refused};
+use dragstrip_experiment::{self as experiment, CompareForm, Experiment, Variants};
+use dragstrip_scenario::Problem;
+use dragstrip_units::{ByteCount, Duration, Rate, tc};
+use serde_json::{Value, json};
+use wasm_bindgen::prelude::wasm_bindgen;
+
+/// The runs that `dragstrip compare` makes of a form, the JSON of its options: `{title, command, runs: [{name, scenario, cost}]}`,
+/// with each scenario as text.
+///
+/// # Errors
+/// What is wrong with the form, or beyond the bounds.
+#[wasm_bindgen]
+pub fn runs_of(form: &str) -> Result<String, Refused> {
+    bounds::text(form, "form")?;
+    let form = read(form)?;
+    let content = experiment::compare(&form).map_err(of_form)?;
+    let variants = Variants::from_json(&content.to_string()).map_err(of_form)?;
+    let repeats = u64::try_from(form.repeat).unwrap_or(1).max(1);
+    let count = u64::from(variants.count()).saturating_mul(repeats);
+    if count > RUNS_MAX as u64 {
+        let expected = format!("at most {RUNS_MAX} runs; more on the command line");
+        return Err(refused::wrong("repeat", &format!("{count} runs"), &expected));
+    }
+    let mut runs = Vec::new();
+    for repeat in 0..repeats {
+        for number in 0..variants.count() {
+            let variant = variants.get(number).map_err(of_form)?;
+            let one = Experiment::from_json(&variant.content.to_string()).map_err(of_form)?;
+            let made = experiment::build_run(&one, &variant.settings, repeat, repeats);
+            let scenario = serde_json::to_string(&made.map_err(of_form)?).unwrap_or_default();
+            let cost = bounds::cost_of(&bounds::read(&scenario)?)?;
+            runs.push(json!({
+                "name": serde_json::from_str::<Value>(&scenario).map(|it| it["name"].clone()).unwrap_or_default(),
+                "scenario": scenario,
+                "cost": cost,
+            }));
+        }
+    }
+    let title = &content["title"];
+    Ok(json!({"title": title, "command": experiment::command_line(&form), "runs": runs})
+        .to_string())
+}
+
+fn read(form: &str) -> Result<CompareForm, Refused> {
+    let form = CompareForm::from_json(form).map_err(refused::one)?;
+    for (field, file) in [("trace", &form.trace), ("up_trace", &form.up_trace)] {
+        if let Some(file) = file {
+            let expected = "none here: it is a file, which a page cannot read";
+            return Err(refused::wrong(field, file, expected));
+        }
+    }
+    Ok(form)
+}
+
+/// A problem of the experiment, named after the form's field.
+fn of_form(problem: Problem) -> Refused {
+    let field = experiment::form_field(&problem.field).map_or(problem.field, str::to_owned);
+    refused::one(Problem { field, ..problem })
+}
+
+/// The command line that a form, the JSON of its options, stands for.
+///
+/// # Errors
+/// A form that cannot be read.
+#[wasm_bindgen]
+pub fn command_line(form: &str) -> Result<String, Refused> {
+    bounds::text(form, "form")?;
+    Ok(experiment::command_line(&read(form)?))
+}
+
+/// A quantity in tc's words in base units (bit/s, B, ns, a share of 1); `kind` is `rate`, `size`, `time` or `percent`.
+///
+/// # Errors
+/// What is no such quantity.
+#[wasm_bindgen]
+pub fn parse(kind: &str, text: &str) -> Result<f64, Refused> {
+    let parsed = match kind {
+        "rate" => tc::parse_rate(text).map(|rate| rate.bits_per_second() as f64),
+        "size" => tc::parse_size(text).map(|size| size.get() as f64),
+        "time" => tc::parse_time(text).map(|time| time.as_nanos() as f64),
+        "percent" => tc::parse_percent(text),
+        _ => return Err(refused::wrong("kind", kind, "rate, size, time or percent")),
+    };
+    parsed.map_err(|error| refused::wrong("", &error.value, &error.expected))
+}
+
+/// A quantity in tc's words, which [`parse`] reads again; empty where there is none.
+#[must_use]
+#[wasm_bindgen]
+pub fn written(kind: &str, value: f64) -> String {
+    if !(value.is_finite() && value >= 0.0) {
+        return String::new();
+    }
+    match kind {
+        "rate" => {
+            Rate::from_bits_per_second(value as u64).map_or_else(String::new, tc::format_rate)
+        }
+        "size" => tc::format_size(ByteCount::new(value as u64)),
+        "time" => tc::format_time(Duration::from_nanos(value as u64)),
+        "percent" => tc::format_percent(value),
+        _ => String::new(),
+    }
+}
+
+/// How often a run of this length is recorded for a picture, ns: 4,000 times, but not more often than every millisecond.
+#[must_use]
+#[wasm_bindgen]
+pub fn picture_interval(duration_ns: f64) -> f64 {
+    const ROWS: u64 = 4_000;
+    const LEAST_NS: u64 = 1_000_000;
+    (duration_ns as u64 / ROWS).max(LEAST_NS) as f64
+}
+
+/// All algorithms with their parameters, queue disciplines, and paths, media and workloads by name, as JSON.
+#[must_use]
+#[wasm_bindgen]
+pub fn names() -> String {
+    let about = dragstrip_cc::about().iter().map(|about| {
+        let parameter = |it: &dragstrip_cc::Parameter| {
+            json!({
+                "name": it.name,
+                "default": it.default,
+                "range": it.range.to_string(),
+                "unit": it.unit,
+                "meaning": it.meaning,
+            })
+        };
+        let parameters: Value = about.parameters.iter().map(parameter).collect();
+        json!({"name": about.name, "models": about.models, "parameters": parameters})
+    });
+    let queues = dragstrip_qdisc::KINDS
+        .iter()
+        .map(|kind| json!({"name": kind.name, "words": kind.words, "example": kind.least}));
+    json!({
+        "algorithms": about.collect::<Value>(),
+        "queues": queues.collect::<Value>(),
+        "paths": experiment::PATHS,
+        "media": experiment::MEDIA,
+        "workloads": experiment::WORKLOADS,
+    })
+    .to_string()
+}

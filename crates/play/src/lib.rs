@@ -1,0 +1,31 @@
+//! The simulator for a page: bindings for WebAssembly.
+//!
+//! What lives here: what a page asks of the core (the scenarios of a form, a run in slices, its curves, measures and
+//! hashes), and the bounds of what a link may ask for. What must not: anything that decides what a form means, how a
+//! packet fares or what is measured (the crates below), and anything that draws.
+//!
+//! Times are in nanoseconds and cross as 64-bit floats: a run of [`bounds::DURATION_MAX_NS`] is far below 2^53.
+//! Structures cross as JSON, a scenario always as text: a seed has 64 bits, and JavaScript's numbers have 53.
+//! What is refused is thrown as text, a JSON list of `{field, value, expected}`; anything else that is thrown is a
+//! trap, after which the instance must not be used again.
+
+mod bounds;
+mod curves;
+mod form;
+mod moment;
+mod refused;
+mod run;
+mod watch;
+
+pub use bounds::{bounds, cost};
+pub use form::{command_line, names, parse, picture_interval, runs_of, written};
+pub use run::Run;
+
+use wasm_bindgen::prelude::wasm_bindgen;
+
+/// The core's version.
+#[must_use]
+#[wasm_bindgen]
+pub fn version() -> String {
+    env!("CARGO_PKG_VERSION").to_owned()
+}

@@ -1,0 +1,276 @@
+//! A run that a page moves on and looks at.
+
+use crate::bounds::{self, STALLED_EVENTS, STALLED_NS};
+use crate::curves::{self, Span, Wanted};
+use crate::moment;
+use crate::refused::{self, Refused};
+use crate::watch::Fates;
+use dragstrip_measures::{Measured, MissingColumn, explain, summarise};
+use dragstrip_scenario::{Scenario, Transport};
+use dragstrip_sim as sim;
+use serde_json::{Value, json};
+use wasm_bindgen::prelude::wasm_bindgen;
+
+/// Events between two looks at how far the run has come.
+const STEP_EVENTS: u32 = 4_096;
+/// Pixels of a picture: beyond any screen.
+const PIXELS_MAX: u32 = 1 << 16;
+
+/// A run.
+#[wasm_bindgen]
+#[derive(Debug)]
+pub struct Run {
+    run: sim::Run<Fates>,
+    /// It is recorded as the scenario says.
+    as_written: bool,
+    /// Since when it has not come a millisecond further, and how many events ago that was.
+    since_ns: u64,
+    events: u64,
+}
+
+#[wasm_bindgen]
+impl Run {
+    /// A run of a scenario given as JSON. It is recorded every `interval_ns` for a picture, which changes nothing of what
+    /// happens; 0: as the scenario says, and then it has a hash.
+    ///
+    /// # Errors
+    /// What is wrong with the scenario, or beyond the bounds.
+    #[wasm_bindgen(constructor)]
+    pub fn new(scenario: &str, interval_ns: f64) -> Result<Run, Refused> {
+        let mut scenario = bounds::read(scenario)?;
+        let as_written = interval_ns.is_nan() || interval_ns < 1.0;
+        if !as_written {
+            scenario.record.interval_ns = interval_ns as u64;
+        }
+        bounds::cost_of(&scenario)?;
+        let run = sim::Run::new(scenario, Fates::default()).map_err(refused::setup)?;
+        Ok(Self { run, as_written, since_ns: 0, events: 0 })
+    }
+
+    /// Goes on until `until_ns`, but for no more than about `events_max` events. JSON: `now_ns`, `events`, `done` and
+    /// `stalled`, which says that it gets nowhere and will not go on.
+    pub fn advance(&mut self, until_ns: f64, events_max: f64) -> String {
+        let (until_ns, most) = (until_ns as u64, events_max as u64);
+        let mut done = 0;
+        while done < most && !self.run.is_done() && !self.stalled() {
+            let step = STEP_EVENTS.min(u32::try_from(most - done).unwrap_or(STEP_EVENTS));
+            let events = u64::from(self.run.advance(until_ns, step));
+            done += events;
+            self.count(events);
+            if events < u64::from(step) {
+                break;
+            }
+        }
+        json!({
+            "now_ns": self.run.now_ns(),
+            "events": done,
+            "done": self.run.is_done(),
+            "stalled": self.stalled(),
+        })
+        .to_string()
+    }
+
+    fn count(&mut self, events: u64) {
+        if self.run.now_ns() >= self.since_ns + STALLED_NS {
+            (self.since_ns, self.events) = (self.run.now_ns(), 0);
+        } else {
+            self.events += events;
+        }
+    }
+
+    fn stalled(&self) -> bool {
+        self.events > STALLED_EVENTS
+    }
+
+    /// How far it has come.
+    #[must_use]
+    #[wasm_bindgen(getter)]
+    pub fn now_ns(&self) -> f64 {
+        self.run.now_ns() as f64
+    }
+
+    /// How long it will be.
+    #[must_use]
+    #[wasm_bindgen(getter)]
+    pub fn duration_ns(&self) -> f64 {
+        self.run.end_ns() as f64
+    }
+
+    /// Whether it is at its end.
+    #[must_use]
+    #[wasm_bindgen(getter)]
+    pub fn done(&self) -> bool {
+        self.run.is_done()
+    }
+
+    /// The flows as the scenario has them, as JSON.
+    #[must_use]
+    pub fn flows(&self) -> String {
+        let flows = self.run.scenario().flows.iter().enumerate();
+        let row = |(number, flow): (usize, &dragstrip_scenario::FlowSpec)| {
+            let cc = match &flow.transport {
+                Transport::Tcp { cc, .. } => cc,
+                Transport::Udp => "",
+            };
+            json!({
+                "flow": number,
+                "label": flow.label,
+                "cc": cc,
+                "sender": flow.sender,
+                "receiver": flow.receiver,
+                "start_ns": flow.start_ns,
+                "stop_ns": flow.stop_ns,
+            })
+        };
+        flows.map(row).collect::<Value>().to_string()
+    }
+
+    /// The links whose queues are recorded, as JSON. `bottleneck` says whether it is a comparison's.
+    #[must_use]
+    pub fn links(&self) -> String {
+        let scenario = self.run.scenario();
+        let names = self.run.tables().queues.link.names();
+        let row = |name: &String| {
+            let plain = name.strip_suffix(":netem").unwrap_or(name);
+            let link = scenario.links.iter().find(|link| link.name == plain);
+            let facts = link.map(|link| scenario.link_facts(link));
+            json!({
+                "link": name,
+                "from": link.map(|link| &link.from),
+                "to": link.map(|link| &link.to),
+                "rate_bps": facts.as_ref().and_then(|facts| facts.fastest_bps),
+                "delay_ns": facts.as_ref().map(|facts| facts.delay_ns),
+                "buffer": facts.as_ref().map(|facts| facts.buffer),
+                "bottleneck": matches!(name.as_str(), "r-d" | "r-w"),
+            })
+        };
+        names.iter().map(row).collect::<Value>().to_string()
+    }
+
+    /// The series of a flow, link or probe between two instants in so many pixels: first, least, greatest and last
+    /// value of each, NaN where nothing is. Rates are taken over `window_ns`.
+    ///
+    /// # Errors
+    /// A series that does not exist.
+    pub fn lines(
+        &self,
+        series: &str,
+        subject: u32,
+        from_ns: f64,
+        to_ns: f64,
+        pixels: u32,
+        window_ns: f64,
+    ) -> Result<Vec<f64>, Refused> {
+        let flows = &self.run.scenario().flows;
+        let start_ns = flows.get(subject as usize).map_or(0, |flow| flow.start_ns as i64);
+        let of_flow = matches!(series, "goodput" | "throughput");
+        let wanted = Wanted {
+            series,
+            subject,
+            window_ns: window_ns as i64,
+            start_ns: if of_flow { start_ns } else { 0 },
+        };
+        let span = Span { from_ns: from_ns as i64, to_ns: to_ns as i64 };
+        let count = pixels.min(PIXELS_MAX) as usize;
+        curves::pixels(self.run.tables(), wanted, span, count).ok_or_else(|| unknown(series))
+    }
+
+    /// What held of a flow between two instants: from, to and word, again and again. `series` is `limit` or `state`.
+    ///
+    /// # Errors
+    /// A series that does not exist.
+    pub fn strip(
+        &self,
+        series: &str,
+        flow: u32,
+        from_ns: f64,
+        to_ns: f64,
+    ) -> Result<Vec<f64>, Refused> {
+        let span = Span { from_ns: from_ns as i64, to_ns: to_ns as i64 };
+        curves::strip(&self.run.tables().samples, series, flow, span).ok_or_else(|| unknown(series))
+    }
+
+    /// The words of such a series by their numbers, as JSON.
+    ///
+    /// # Errors
+    /// A series that does not exist.
+    pub fn words(&self, series: &str) -> Result<String, Refused> {
+        let column = curves::texts(&self.run.tables().samples, series);
+        Ok(json!(column.ok_or_else(|| unknown(series))?.names()).to_string())
+    }
+
+    /// What holds at an instant, as JSON.
+    #[must_use]
+    pub fn at(&self, at_ns: f64) -> String {
+        moment::at(self.run.tables(), self.run.scenario(), at_ns as i64).to_string()
+    }
+
+    /// What happens between two instants, as JSON; no more than `most`.
+    #[must_use]
+    pub fn events(&self, from_ns: f64, to_ns: f64, most: u32) -> String {
+        let span = Span { from_ns: from_ns as i64, to_ns: to_ns as i64 };
+        let fates = self.run.observer();
+        let (tables, scenario) = (self.run.tables(), self.run.scenario());
+        moment::events(tables, fates, scenario, span, most as usize).to_string()
+    }
+
+    /// The summary of what has run so far, as JSON: `summary` of a run in the result document (docs/result-json.md).
+    ///
+    /// # Errors
+    /// None that a run of the simulator has.
+    pub fn measures(&self) -> Result<String, Refused> {
+        let summary = summarise(&self.measured()?).map_err(missing)?;
+        serde_json::to_string(&summary).map_err(|error| refused::wrong("", "", &error.to_string()))
+    }
+
+    /// What explains the result, in a sentence; empty where nothing does.
+    ///
+    /// # Errors
+    /// None that a run of the simulator has.
+    pub fn sentence(&self) -> Result<String, Refused> {
+        let found = explain(&self.measured()?).map_err(missing)?;
+        Ok(found.into_iter().next().map_or_else(String::new, |finding| finding.sentence))
+    }
+
+    fn measured(&self) -> Result<Measured, Refused> {
+        let so_far = self.run.now_ns().max(1);
+        let scenario = Scenario { duration_ns: so_far, ..self.run.scenario().clone() };
+        Measured::new(scenario, self.run.recording()).map_err(missing)
+    }
+
+    /// The hash of the recording, which the same scenario has everywhere: `recording_sha256` of a provenance.
+    ///
+    /// # Errors
+    /// The run is not at its end, or is recorded for a picture.
+    pub fn sha256(&self) -> Result<String, Refused> {
+        self.at_end()?;
+        Ok(self.run.recording().sha256())
+    }
+
+    /// All hashes of the recording by the names that a provenance has for them, as JSON.
+    ///
+    /// # Errors
+    /// The run is not at its end, or is recorded for a picture.
+    pub fn hashes(&self) -> Result<String, Refused> {
+        self.at_end()?;
+        let hashes = self.run.recording().hashes().into_iter();
+        let hashes: serde_json::Map<_, _> =
+            hashes.map(|(name, hash)| (name, Value::String(hash))).collect();
+        Ok(Value::Object(hashes).to_string())
+    }
+
+    fn at_end(&self) -> Result<(), Refused> {
+        if self.as_written && self.run.is_done() {
+            return Ok(());
+        }
+        Err(refused::wrong("", "", "a run at its end, recorded as its scenario says"))
+    }
+}
+
+fn unknown(series: &str) -> Refused {
+    refused::wrong("series", &format!("{series:?}"), "a series of this page's core")
+}
+
+fn missing(error: MissingColumn) -> Refused {
+    refused::wrong("", "", &error.to_string())
+}
