@@ -14,8 +14,11 @@ from typing import IO, Any
 
 import pytest
 
+from dragstrip.comparison import compare
+from dragstrip.console import _Lines
 from dragstrip.errors import DragstripError
 from dragstrip.files import only_one
+from dragstrip.runner import plan
 from dragstrip.spoken import Spoken
 
 RUN = shlex.split("compare --rate 10mbit --rtt 40ms --queue 'bfifo limit 200kb' --duration 1s --out out reno")
@@ -134,6 +137,14 @@ def test_what_takes_long_is_said_again_and_again_and_then_no_more(capsys: pytest
     time.sleep(0.05)
     speaker.close()
     assert capsys.readouterr().err == ""
+
+
+def test_how_far_long_runs_have_come_is_told_without_exponents() -> None:
+    described = compare(["reno"], rate="10mbit", rtt="40ms", queue="1bdp", duration="6480s")
+    lines = _Lines(plan(described).runs)
+    lines.spoken.close()
+    lines.advanced(0, 1_440_000_000_000)
+    assert lines._running() == "[0/1] 1\u2009440 of 6\u2009480 simulated seconds ..."
 
 
 def test_whoever_locks_a_file_that_has_just_been_removed_is_refused(

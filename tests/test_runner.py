@@ -28,6 +28,17 @@ def race() -> runner.Plan:
     return plan(described)
 
 
+def test_the_page_of_a_run_is_what_its_folder_says(tmp_path: Path) -> None:
+    """It is drawn of what was measured in this process; drawn of the files it is the same."""
+    described = compare(
+        ["reno", "cubic*2"], rate="10mbit", rtt="40ms", queue="1bdp", duration="5s", loss="0.1%", repeat=2
+    )
+    execute(plan(described), tmp_path / "out")
+    page = (tmp_path / "out/report.html").read_bytes()
+    (tmp_path / "out/report.html").unlink()
+    assert runner.write_report(tmp_path / "out").read_bytes() == page
+
+
 _held = contextlib.ExitStack()
 """The folders that a process of the pool has taken, until it ends."""
 

@@ -94,7 +94,8 @@ class _Lines(_Quiet):
 
     def _running(self) -> str:
         reached, runs = sum(self.reached), len(self.runs)
-        return f"[{self.done}/{runs}] {reached:.3g} of {self.total:.3g} {self.unit}{self.speed.words()} ..."
+        times = f"{quantity.digits(reached)} of {quantity.digits(self.total)} {self.unit}"
+        return f"[{self.done}/{runs}] {times}{self.speed.words()} ..."
 
     def advanced(self, index: int, now_ns: int, arrived_bytes: int = 0) -> None:
         self.reached[index] = now_ns / 1e9
@@ -179,7 +180,7 @@ def show_result(document: dict[str, Any], runs: Sequence[PlannedRun]) -> None:
     console = Terminal()
     planned = {f"runs/{run.slug}": run for run in runs}
     lines = [(line, planned[line["recording"]]) for line in document["runs"]]
-    setups = setups_of([Planned(line, run.scenario, run.settings) for line, run in lines])
+    setups = setups_of([Planned(line, run.known, run.settings) for line, run in lines])
     console.print(_runs_table(document, setups, console.width))
     show_reasons(console, setups)
     compared = [setup for setup in setups if len(setup.contenders) > 1]

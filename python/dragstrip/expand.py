@@ -13,12 +13,14 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from functools import cached_property
 from typing import Any, TypeAlias
 
 from dragstrip import _core, engines, quantities
 from dragstrip.errors import BadInputError, Raw
 from dragstrip.experiment import Experiment, Flow
 from dragstrip.machine import refuse_if_too_large
+from dragstrip.paths import Known, known
 from dragstrip.traces import opportunities_ms
 
 Json: TypeAlias = dict[str, Any]
@@ -35,6 +37,13 @@ class PlannedRun:
     """Which alternative this is: dotted path → value, and `alternative` → name."""
     repeat: int = 0
     engine: str = engines.DEFAULT
+    text: str = field(default="", repr=False, compare=False)
+    """The scenario as the core wrote it, where it did."""
+
+    @cached_property
+    def known(self) -> Known:
+        """The scenario with its facts, for all who ask: a hundred thousand flows take a second."""
+        return known(self.scenario, self.text)
 
     @property
     def slug(self) -> str:
@@ -66,7 +75,7 @@ def expand(
             for settings, variant in variants:
                 text = _built(_core.build_run, variant, json.dumps(settings), repeat, repeats)
                 scenario = json.loads(text)
-                run = PlannedRun(len(runs), scenario["name"], scenario, settings, repeat, engine)
+                run = PlannedRun(len(runs), scenario["name"], scenario, settings, repeat, engine, text)
                 if not wanted(run):
                     continue
                 if repeat == 0:  # repeats differ in the seed alone
@@ -77,7 +86,7 @@ def expand(
 
 def draws(run: PlannedRun) -> bool:
     """Whether another seed may give another recording: a kernel has randomness of its own."""
-    return run.engine != engines.DEFAULT or _core.draws(json.dumps(run.scenario))
+    return run.engine != engines.DEFAULT or _core.draws(run.text or json.dumps(run.scenario))
 
 
 def complete(scenario: Json) -> Json:

@@ -93,11 +93,11 @@ class Known:
     """Whether anything draws random numbers; if not, every seed gives the same recording."""
 
 
-def known(scenario: Json) -> Known:
-    """All facts of a scenario; raises `BadInputError`."""
+def known(scenario: Json, text: str = "") -> Known:
+    """All facts of a scenario, which is `text` as JSON where that is at hand; raises `BadInputError`."""
     if all("facts" in link for link in scenario.get("links") or []):
         return add_facts(scenario)
-    return add_facts({**scenario, "links": [dict(link) for link in scenario.get("links") or []]})
+    return add_facts({**scenario, "links": [dict(link) for link in scenario.get("links") or []]}, text)
 
 
 def with_facts(scenario: Json) -> Json:
@@ -105,10 +105,10 @@ def with_facts(scenario: Json) -> Json:
     return known(scenario).scenario
 
 
-def add_facts(scenario: Json) -> Known:
-    """All facts of a scenario, whose own links get theirs; raises `BadInputError`."""
+def add_facts(scenario: Json, text: str = "") -> Known:
+    """All facts of a scenario, whose own links get theirs; `text` as in `known`; raises `BadInputError`."""
     try:
-        links, ways, draws = _core.facts(bare(scenario), PING_FRAME_BYTES)
+        links, ways, draws = _core.facts(text or bare(scenario), PING_FRAME_BYTES)
     except _core.InputError as error:
         raise _refused(error) from None
     if not all("facts" in link for link in scenario.get("links") or []):

@@ -64,11 +64,11 @@ def test_alike_flows_of_one_algorithm_are_one_contender(folder_of: FolderOf) -> 
 
 
 def test_a_label_that_names_the_algorithm_says_it_once(tmp_path: Path) -> None:
-    labels = ["cubic", "cubic-reverse", "cubic-home"]
+    labels = ["cubic", "cubic-reverse", "cubic-home", "cubic@80ms", "cubic*4"]
     flows = [synthetic.FlowPlan("cubic", label, f"s{place}") for place, label in enumerate(labels, 1)]
     synthetic.write(synthetic.Plan([synthetic.RunPlan("both", flows)], duration_s=2.0), tmp_path)
     (setup,) = setups(tmp_path)
-    assert [c.title for c in setup.contenders] == ["cubic", "cubic-reverse", "cubic-home · cubic"]
+    assert [c.title for c in setup.contenders] == [*labels[:2], "cubic-home · cubic", *labels[3:]]
 
 
 def test_flows_that_start_at_different_times_keep_their_labels(tmp_path: Path) -> None:

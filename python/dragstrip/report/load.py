@@ -216,16 +216,26 @@ class Bundle:
     claims: list[Json] = field(default_factory=list)
 
 
-def load(folder: Path) -> Bundle:
+@dataclass(frozen=True)
+class Made:
+    """What this process has just written into an output folder, and need not read again."""
+
+    result: Json
+    """`result.json`."""
+    scenarios: Mapping[str, Known]
+    """Each recording's, by the folder that `result` gives for it."""
+
+
+def load(folder: Path, made: Made | None = None) -> Bundle:
     """Reads the output folder of `run` or `compare`; `BadInputError` where it is incomplete or damaged."""
     if not folder.is_dir():
         raise BadInputError("", None, "not a folder that `dragstrip run` or `compare` wrote", str(folder))
-    result = sums.read_json(folder, "result.json")
-    expect(result, RESULT, str(folder / "result.json"), partly=True)
+    result = _result(folder) if made is None else made.result
+    scenarios = {} if made is None else made.scenarios
     experiment_file = folder / "experiment.json"
     experiment = sums.read_json(folder, experiment_file.name) if experiment_file.exists() else {}
     expect(experiment, EXPERIMENT, str(experiment_file), partly=True)
-    runs = [_run(folder, index, run) for index, run in enumerate(_list(folder, result, "runs"))]
+    runs = [_run(folder, index, run, scenarios) for index, run in enumerate(_list(folder, result, "runs"))]
     named = result.get("experiment")
     title = named.get("name") if isinstance(named, Mapping) else named
     return Bundle(
@@ -241,6 +251,12 @@ def load(folder: Path) -> Bundle:
     )
 
 
+def _result(folder: Path) -> Json:
+    result = sums.read_json(folder, "result.json")
+    expect(result, RESULT, str(folder / "result.json"), partly=True)
+    return result
+
+
 def _list(folder: Path, document: Json, name: str) -> list[Json]:
     value = document.get(name) or []
     if not isinstance(value, list) or not all(isinstance(item, Mapping) for item in value):
@@ -248,7 +264,7 @@ def _list(folder: Path, document: Json, name: str) -> list[Json]:
     return value
 
 
-def _run(folder: Path, index: int, summary: Json) -> RecordedRun:
+def _run(folder: Path, index: int, summary: Json, scenarios: Mapping[str, Known]) -> RecordedRun:
     where = summary.get("recording")
     if not isinstance(where, str):
         raise BadInputError(
@@ -264,7 +280,8 @@ def _run(folder: Path, index: int, summary: Json) -> RecordedRun:
     provenance = recording / "provenance.json"
     facts = sums.read_json(recording, provenance.name) if provenance.exists() else {}
     expect(facts, PROVENANCE, str(provenance), partly=True)
-    return RecordedRun(summary, Recording(recording, _scenario(recording / "scenario.json"), facts))
+    scenario = scenarios.get(where) or _scenario(recording / "scenario.json")
+    return RecordedRun(summary, Recording(recording, scenario, facts))
 
 
 def _scenario(path: Path) -> Known:

@@ -91,12 +91,17 @@ class Run:
 class Planned(Run):
     """A run as the plan has it."""
 
-    planned: Json
+    planned: Known
     chosen: Json
 
     @property
     def scenario(self) -> Json:
-        """The scenario as it was planned."""
+        """The scenario as it was planned, with the facts of its links."""
+        return self.planned.scenario
+
+    @cached_property
+    def known(self) -> Known:
+        """The scenario with its facts."""
         return self.planned
 
     @property
@@ -205,9 +210,13 @@ class Setup:
 def setups_of(runs: Iterable[Run], colours: Mapping[str, str] | None = None) -> list[Setup]:
     """All runs, grouped; in the order of first appearance. `colours` by algorithm, for those who draw."""
     groups: dict[str, list[tuple[Run, list[_Group]]]] = {}
+    runs = list(runs)
     for run in runs:
         members = _groups(run)
-        groups.setdefault(_setup_key(run, members), []).append((run, members))
+        key = (
+            _setup_key(run, members) if len(runs) > 1 else ""
+        )  # of a hundred thousand flows it takes a second
+        groups.setdefault(key, []).append((run, members))
     setups = []
     for key, entries in groups.items():
         setups.append(Setup(key, "", [run for run, _ in entries], _contenders(entries, colours or {})))
@@ -326,8 +335,9 @@ def _titles(groups: Mapping[str, _Group]) -> dict[str, str]:
     for key, group in groups.items():
         named = several and group.label and group.label != group.algorithm.split()[0]
         cc = group.algorithm.split()[0]
-        # cubic:beta=0.8, cubic-reverse
-        said = named and (group.label.startswith(f"{cc}:") or group.label == f"{group.algorithm}-reverse")
+        # cubic:beta=0.8, bbr*4@80ms, cubic-reverse
+        typed = re.match(rf"{re.escape(cc)}[:*@]", group.label)
+        said = named and (typed or group.label == f"{group.algorithm}-reverse")
         titles[key] = (
             group.label if said else f"{group.label} · {group.algorithm}" if named else group.algorithm
         )
