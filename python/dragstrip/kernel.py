@@ -39,7 +39,24 @@ MODULES = (
     *("veth", "ib700wdt"),
     *(
         f"sch_{name}"
-        for name in ("htb", "tbf", "netem", "codel", "fq_codel", "sfq", "fq", "pie", "cake", "red")
+        for name in (
+            "htb",
+            "tbf",
+            "netem",
+            "codel",
+            "fq_codel",
+            "sfq",
+            "fq",
+            "fq_pie",
+            "pie",
+            "cake",
+            "red",
+            "choke",
+            "sfb",
+            "prio",
+            "drr",
+            "ets",
+        )
     ),
     *(
         f"tcp_{name}"

@@ -270,6 +270,34 @@ class SfqQdisc(Model):
     """Time between changes of the hash; 0: never."""
 
 
+class RedQdisc(Model):
+    """Random early detection."""
+
+    kind: Literal["red"] = "red"
+    limit_bytes: UInt32
+    """Bytes that may wait."""
+    min_bytes: UInt32
+    """Average queue from which on packets are chosen."""
+    max_bytes: UInt32
+    """Average queue from which on every packet is."""
+    avpkt_bytes: UInt32
+    """Length of a packet for what tc computes."""
+    burst_packets: UInt32
+    """Packets that may come at once to an empty queue; more make the average slower."""
+    probability: Number
+    """Share of packets chosen where the average reaches the upper threshold."""
+    bandwidth_bps: UInt64
+    """Rate by which the average of an idle queue decays."""
+    adaptive: StrictBool
+    """Move the probability so that the average stays between the thresholds."""
+    ecn: StrictBool
+    """Mark instead of drop."""
+    harddrop: StrictBool
+    """Drop above the upper threshold even with `ecn`."""
+    nodrop: StrictBool
+    """With `ecn`: let in what cannot be marked."""
+
+
 class PieQdisc(Model):
     """Proportional integral controller enhanced (RFC 8033)."""
 
@@ -335,6 +363,7 @@ QdiscSpec: TypeAlias = Annotated[
     | CodelQdisc
     | FqCodelQdisc
     | SfqQdisc
+    | RedQdisc
     | PieQdisc
     | NetemQdisc,
     Field(discriminator="kind"),
@@ -801,6 +830,7 @@ __all__ = [
     "QdiscSpec",
     "RandomLoss",
     "Record",
+    "RedQdisc",
     "RequestResponseApplication",
     "Route",
     "RouterNode",

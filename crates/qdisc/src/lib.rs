@@ -37,6 +37,7 @@ pub use disciplines::fq_codel::FqCodelSpec;
 pub use disciplines::htb::HtbSpec;
 pub use disciplines::netem::{DelayDistribution, LossModel, NetemSpec};
 pub use disciplines::pie::PieSpec;
+pub use disciplines::red::RedSpec;
 pub use disciplines::sfq::SfqSpec;
 pub use disciplines::tbf::TbfSpec;
 pub use disciplines::{

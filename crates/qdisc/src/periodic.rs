@@ -27,6 +27,13 @@ impl Periodic {
         if now < self.next { 0 } else { self.fire(now) }
     }
 
+    /// The instants at which it has fired since it was last asked.
+    #[inline]
+    pub fn instants(&mut self, now: Instant) -> impl Iterator<Item = Instant> + use<> {
+        let (first, period) = (self.next, self.period.as_nanos());
+        (0..self.due(now)).map(move |number| first + Duration::from_nanos(number * period))
+    }
+
     #[cold]
     fn fire(&mut self, now: Instant) -> u64 {
         let period = self.period.as_nanos();
@@ -48,6 +55,9 @@ mod tests {
         let fired: Vec<u64> =
             [0, 19, 20, 20, 39, 85, 100, 101].into_iter().map(|ms| timer.due(at(ms))).collect();
         assert_eq!(fired, [0, 0, 1, 0, 0, 3, 1, 0]);
+        let mut timer = Periodic::every(Duration::from_millis(20));
+        assert_eq!(timer.instants(at(65)).collect::<Vec<_>>(), [at(20), at(40), at(60)]);
+        assert_eq!(timer.instants(at(79)).count(), 0);
         assert_eq!(Periodic::every(Duration::ZERO).due(at(1_000_000)), 0);
     }
 }

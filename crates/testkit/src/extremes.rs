@@ -24,6 +24,7 @@ const QUEUES: &[&str] = &[
     "fq_codel",
     "sfq",
     "pie limit 4294967295 target 4000s tupdate 1us alpha 32 beta 32",
+    "red limit 1mb avpkt 1000 adaptive ecn",
     "tbf rate {}bit burst 65549b limit 1mb",
     "htb rate {}bit",
     "netem rate {}bit limit 1000",

@@ -10,6 +10,7 @@ pub mod fq_codel;
 pub mod htb;
 pub mod netem;
 pub mod pie;
+pub mod red;
 pub mod sfq;
 pub mod tbf;
 
@@ -204,6 +205,7 @@ disciplines! {
     Codel(codel::CodelSpec),
     FqCodel(fq_codel::FqCodelSpec),
     Sfq(sfq::SfqSpec),
+    Red(red::RedSpec),
     Pie(pie::PieSpec),
     Netem(Box<netem::NetemSpec>),
 }

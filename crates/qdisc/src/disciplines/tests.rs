@@ -190,7 +190,12 @@ fn mistakes_name_the_word_and_what_would_be_right() {
     for (text, value, hint) in [
         ("", "nothing", "a queue discipline: noqueue, bfifo"),
         ("bfifi limit 3kb", "\"bfifi\"", "did you mean \"bfifo\"?"),
-        ("red limit 100", "\"red\"", "a queue discipline: noqueue"),
+        ("gred limit 100", "\"gred\"", "did you mean \"red\"?"),
+        ("red limit 100", "no \"avpkt\"", "red to have one"),
+        ("red avpkt 1000", "no \"limit\"", "red to have one"),
+        ("red limit 5gb avpkt 1000", "\"limit 5gb\"", "below 4 GiB"),
+        ("red probability 2%", "\"probability 2%\"", "a plain number"),
+        ("red limit 400000 avpkt 1000 qevent", "\"qevent\"", "does not model"),
         ("bfifo limit", "\"limit\" at the end", "a value after \"limit\""),
         ("bfifo limit 3kib", "\"limit 3kib\"", "a size with its unit"),
         ("bfifo limt 3kb", "\"limt\"", "did you mean \"limit\"?"),
@@ -242,6 +247,9 @@ fn what_is_written_reads_back() {
         "codel target 10ms",
         "fq_codel noecn memory_limit 1mb",
         "sfq perturb 10",
+        "red limit 400000 avpkt 1000",
+        "red limit 60kb min 5kb avpkt 1514 burst 9 probability 0.1 bandwidth 3mbit adaptive ecn",
+        "red limit 1mb max 90kb avpkt 1514 ecn harddrop nodrop",
         "pie limit 200 target 5ms tupdate 30ms alpha 4 beta 32 ecn bytemode dq_rate_estimator",
         "pie nobytemode no_dq_rate_estimator",
         "netem",
@@ -397,6 +405,7 @@ fn what_is_sent_is_confirmed() {
         "codel ecn",
         "fq_codel",
         "pie ecn bytemode",
+        "red limit 60000 avpkt 1000 ecn",
         "netem delay 3ms",
     ] {
         let confirmations = ok(text).confirm(&ok(text).options().unwrap());

@@ -62,6 +62,7 @@ fn every_discipline_is_valid_as_tc_configures_it() {
         "fq_codel",
         "sfq perturb 10",
         "pie",
+        "red limit 400000 avpkt 1000",
         "netem delay 100ms 75ms loss 1%",
     ] {
         let mut scenario = fixture::scenario();
@@ -284,6 +285,15 @@ fn disciplines_have_sane_settings() {
     wrong("links[1].qdisc.depth_packets", tc("sfq depth 128"));
     wrong("links[1].qdisc.flows", tc("fq_codel flows 0"));
     wrong("links[1].qdisc.limit_packets", tc("pie limit 0"));
+    wrong("links[1].qdisc.avpkt_bytes", tc("red limit 400000 avpkt 0"));
+    wrong("links[1].qdisc.limit_bytes", tc("red limit 1000 min 6000 max 9000 avpkt 1514 burst 5"));
+    wrong("links[1].qdisc.max_bytes", tc("red limit 400000 avpkt 1000 min 3000 max 2000 burst 9"));
+    wrong("links[1].qdisc.max_bytes", tc("red limit 4000000000 avpkt 1000 burst 1000000"));
+    wrong("links[1].qdisc.burst_packets", tc("red limit 400000 avpkt 1000 burst 3"));
+    wrong("links[1].qdisc.probability", tc("red limit 400000 avpkt 1000 probability 0"));
+    wrong("links[1].qdisc.bandwidth_bps", tc("red limit 400000 avpkt 1000 bandwidth 8bit"));
+    wrong("links[1].qdisc.nodrop", tc("red limit 400000 avpkt 1000 nodrop"));
+    wrong("links[1].qdisc.nodrop", tc("red limit 400000 avpkt 1000 ecn adaptive nodrop"));
     wrong("links[1].qdisc.target_ns", tc("pie target 0ms"));
     wrong("links[1].qdisc.tupdate_ns", tc("pie tupdate 0us"));
     wrong("links[1].qdisc.alpha", tc("pie alpha 0"));
