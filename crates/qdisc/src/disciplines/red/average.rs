@@ -98,17 +98,6 @@ impl Average {
         }
     }
 
-    /// CHOKe's: both belong to the zone below.
-    pub(crate) const fn choke_zone(&self, params: &Params) -> Zone {
-        if self.value <= params.min {
-            Zone::Below
-        } else if self.value <= params.max {
-            Zone::Between
-        } else {
-            Zone::Above
-        }
-    }
-
     /// The band was left.
     pub(crate) const fn outside(&mut self) {
         self.count = -1;

@@ -146,7 +146,7 @@ impl Qdisc for Red {
         if chosen {
             let may_mark = ecn && !(hard && harddrop);
             marked = may_mark && item.mark(sink);
-            if !marked && !(may_mark && nodrop) {
+            if !(marked || may_mark && nodrop) {
                 sink.dropped(item, DropReason::Aqm);
                 return Verdict::Dropped(DropReason::Aqm);
             }

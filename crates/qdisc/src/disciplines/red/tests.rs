@@ -12,10 +12,10 @@ fn at(ms: u64) -> Instant {
 }
 
 fn red(words: &str) -> Red {
-    match QdiscSpec::parse(&format!("red {words}")).unwrap().build(&Streams::of_link(1, "test")) {
-        Discipline::Red(red) => *red,
-        other => panic!("{other:?}"),
-    }
+    let built =
+        QdiscSpec::parse(&format!("red {words}")).unwrap().build(&Streams::of_link(1, "test"));
+    let Discipline::Red(red) = built else { panic!("red") };
+    *red
 }
 
 fn frame(id: u32, ecn: Ecn) -> Item {
