@@ -71,6 +71,18 @@ def test_a_label_that_names_the_algorithm_says_it_once(tmp_path: Path) -> None:
     assert [c.title for c in setup.contenders] == [*labels[:2], "cubic-home · cubic", *labels[3:]]
 
 
+def test_nobody_is_ahead_of_flows_in_the_other_direction(tmp_path: Path) -> None:
+    both = compare(["cubic"], rate="10mbit", rtt="40ms", queue="1bdp", duration="3s", both_ways=True)
+    execute(plan(both), tmp_path / "out")
+    (setup,) = setups(tmp_path / "out")
+    rows = rows_of(setup)
+    assert [row.contender.title for row in rows] == ["cubic", "cubic-reverse"]
+    assert verdicts(setup, rows) == []
+    page = (tmp_path / "out/report.html").read_text()
+    assert "Who wins" not in page
+    assert "Shares of all bytes" not in page  # each has all of its own direction
+
+
 def test_flows_that_start_at_different_times_keep_their_labels(tmp_path: Path) -> None:
     flows = [synthetic.FlowPlan("reno", f"reno-{i}", f"s{i}", 0.5, start_s=i) for i in (1, 2)]
     synthetic.write(synthetic.Plan([synthetic.RunPlan("reno", flows)], duration_s=5.0), tmp_path)

@@ -16,7 +16,7 @@ import pytest
 from dragstrip import viewer
 from dragstrip.report import embed, write_report
 from dragstrip.report.colours import KNOWN, ON_DARK
-from dragstrip.report.figure import Axis, Figure, Panel, Stroke, TimeLines
+from dragstrip.report.figure import Axis, Figure, Panel, Part, Pie, Stroke, TimeLines
 from dragstrip.report.series import Curve
 from report import synthetic
 
@@ -255,6 +255,31 @@ def test_forced_colours_and_stillness(browser: Browser, page_of: PageOf) -> None
     page.close()
 
 
+def _page_with(figure: Figure, folder: Path) -> Path:
+    """A page of one figure alone."""
+    file = folder / "figure.html"
+    look, script = viewer.style(), viewer.script()
+    file.write_text(
+        f'<!doctype html><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{viewer.policy(look, script)}">'
+        f'<style>{look}</style><section><figure><div class="chart"></div>'
+        f'<script type="application/json" class="chart-data">{embed.script(figure)}</script></figure></section>'
+        f'<script type="module">{script}</script>',
+        encoding="utf-8",
+    )
+    return file
+
+
+def test_a_part_that_is_everything_is_a_whole_circle(browser: Browser, tmp_path: Path) -> None:
+    parts = [Part("first", KNOWN["reno"], 1.0, 5.0, "100 %"), Part("second", KNOWN["bbr"], 1.0, 0.0, "0 %")]
+    page = browser.page(_page_with(Figure("pie", "Shares", "Made up.", Pie(parts)), tmp_path))
+    first, second = page.value(
+        "[...document.querySelectorAll('path.slice')].map((path) => path.getBBox().width * path.getBBox().height)"
+    )
+    (text,) = page.value("[...document.querySelectorAll('text.figure')].map((text) => text.textContent)")
+    assert (first > 10_000, second < 1, text) == (True, True, "first 100 %")
+    page.close()
+
+
 def test_a_thousand_curves_are_drawn_in_three_seconds(browser: Browser, tmp_path: Path) -> None:
     times = np.linspace(0, 30, 240)
     rng = np.random.default_rng(1)
@@ -264,16 +289,7 @@ def test_a_thousand_curves_are_drawn_in_three_seconds(browser: Browser, tmp_path
         stroke = Stroke(curves, KNOWN["reno"], 0.7, opacity=0.3, main=True)
         panels.append(Panel(Axis(f"{title} (x)", 0, 240, "x"), [stroke]))
     figure = Figure("many", "A thousand flows", "Made up.", TimeLines(Axis("Time (s)", 0, 30, "s"), panels))
-    file = tmp_path / "many.html"
-    look, script = viewer.style(), viewer.script()
-    file.write_text(
-        f'<!doctype html><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{viewer.policy(look, script)}">'
-        f'<style>{look}</style><section><figure><div class="chart"></div>'
-        f'<script type="application/json" class="chart-data">{embed.script(figure)}</script></figure></section>'
-        f'<script type="module">{script}</script>',
-        encoding="utf-8",
-    )
-    page = browser.page(file)
+    page = browser.page(_page_with(figure, tmp_path))
     drawn: Any = page.value(
         "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() =>"
         " done([...document.querySelectorAll('path.curve')].map((path) => path.getAttribute('d').split('M').length)))))"

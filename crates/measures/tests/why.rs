@@ -333,6 +333,22 @@ fn who_gets_less_and_in_what_they_differ() {
 }
 
 #[test]
+fn a_label_with_options_is_who_is_meant() {
+    let labelled = |label: &str| {
+        let mut scenario = sized(10 * MBIT, 20 * MS, "bfifo limit 60000", &["reno"], 10);
+        scenario.flows[0].label = label.to_owned();
+        let findings = why(&scenario);
+        findings[0].sentence.clone()
+    };
+    assert!(
+        labelled("reno:beta=0.8").starts_with("reno:beta=0.8's queue"),
+        "{}",
+        labelled("reno:beta=0.8")
+    );
+    assert!(labelled("mine").starts_with("reno's queue"), "{}", labelled("mine"));
+}
+
+#[test]
 fn a_flow_that_comes_later() {
     // Two seconds are ten round trips, and the queue is full of the other's packets.
     let late = |start_ns| {

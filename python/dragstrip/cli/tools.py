@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from pathlib import Path
 from typing import Annotated
@@ -100,7 +101,6 @@ def new_algorithm(
 
 def _expect_new(root: Path, name: str, bpf: bool) -> None:
     """Raises `BadInputError` for what cannot be a name or is one already, as crates/xtask/src/skeleton.rs."""
-    from dragstrip import _core
     from dragstrip.engines.contract import alike
 
     if len(name) > NAME_LETTERS_MAX or not re.fullmatch(r"[a-z][a-z0-9]*([-_][a-z0-9]+)*", name):
@@ -109,7 +109,11 @@ def _expect_new(root: Path, name: str, bpf: bool) -> None:
     module = alike(name)
     program = root / "bpf" / f"{module}.bpf.c"
     sources = root / "crates/cc/src/algorithms"
-    known = module in map(alike, _core.algorithms()) or any(
+    # The sources' own names: the core at hand may be built from older ones.
+    rows = (
+        re.findall(r'^    name: "(.+)",$', file.read_text(), re.MULTILINE) for file in sources.rglob("*.rs")
+    )
+    known = module in map(alike, itertools.chain(*rows)) or any(
         place.exists() for place in (sources / f"{module}.rs", sources / module)
     )
     if program.exists() if bpf else known:

@@ -303,7 +303,8 @@ def share_figures(setup: Setup, shares: Shares) -> list[Figure]:
     figures = []
     if everything > 0:
         parts = _parts(setup, shares, everything)
-        figures = [_stacked(shares, parts), _pie(shares, parts)]
+        # One alone has all of it.
+        figures = [_stacked(shares, parts), _pie(shares, parts)] if len(parts) > 1 else []
     if len(shares.jain):
         figures.append(_jain(setup, shares))
     return figures

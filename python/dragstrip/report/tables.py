@@ -235,7 +235,8 @@ def overview(entries: list[tuple[Setup, list[Row]]]) -> Table:
             ]
             body.append([name, _name(row.contender), *cells])
             algorithms.append(row.contender.cc)
-    caption = "The best of each setup is marked."
+    marked = any(cell.best for cells in body for cell in cells)
+    caption = "The best of each setup is marked." if marked else ""
     return Table(heads, body, caption, algorithms, frozenset({"Setup", "Algorithm", "Goodput", "RTT p50"}))
 
 

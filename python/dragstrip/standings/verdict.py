@@ -91,7 +91,12 @@ def _parts_of_greatest(rows: list[Row]) -> dict[str, float]:
 
 
 def order(setup: Setup, figures: Figures, text: Text, *, most: bool) -> Order | None:
-    """The order of rows, by index, with the tie that the quantity has."""
+    """The order of rows, by index, with the tie that the quantity has.
+
+    None where a run's contenders do not all compete: nobody is ahead in another direction or on another link.
+    """
+    if setup.together and len({row.competitors for row, _ in figures}) > 1:
+        return None
     values = [figure for _, figure in figures]
     if text is quantity.percent and not most:
         return order_of(setup, values, most=most, relative=False, tie=RETRANSMIT_TIE)

@@ -73,7 +73,11 @@ function pie(figure, host, width) {
   for (const part of figure.parts) {
     const turn = (part.total / everything) * 2 * Math.PI;
     const end = angle + Math.min(turn, 2 * Math.PI - 1e-6);
-    const d = `M${cx} ${cy}L${point(angle, RADIUS)}A${RADIUS} ${RADIUS} 0 ${turn > Math.PI ? 1 : 0} 1 ${point(end, RADIUS)}Z`;
+    // Of a whole circle both ends are one point, which no arc joins: two halves.
+    const whole = end - angle > 2 * Math.PI - 0.01;
+    const d = whole
+      ? `M${point(angle, RADIUS)}A${RADIUS} ${RADIUS} 0 0 1 ${point(angle + Math.PI, RADIUS)}A${RADIUS} ${RADIUS} 0 0 1 ${point(angle, RADIUS)}Z`
+      : `M${cx} ${cy}L${point(angle, RADIUS)}A${RADIUS} ${RADIUS} 0 ${turn > Math.PI ? 1 : 0} 1 ${point(end, RADIUS)}Z`;
     const look = { fill: part.colour, "fill-opacity": part.depth, "data-colour": part.colour };
     slices.push(mark("path", { class: "slice", d, ...look }, svg));
     if (figure.parts.length <= PARTS_MAX && part.total >= SLICE_MIN * everything) {

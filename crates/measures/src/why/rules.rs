@@ -71,9 +71,11 @@ fn labels<'a>(flows: impl Iterator<Item = &'a Flow>) -> Vec<String> {
     flows.map(|flow| flow.label.clone()).collect()
 }
 
-/// What a flow is called in a sentence: its algorithm, or its label where the algorithm does not tell it apart.
+/// What a flow is called in a sentence: its algorithm, or its label where the algorithm does not tell it apart, or where
+/// the label is the algorithm with its options (`cubic:beta=0.8`).
 fn name(facts: &Facts, flow: &Flow) -> String {
-    let alone = facts.flows.iter().filter(|other| other.cc == flow.cc).count() == 1;
+    let options = flow.label.strip_prefix(&flow.cc).is_some_and(|rest| rest.starts_with(':'));
+    let alone = !options && facts.flows.iter().filter(|other| other.cc == flow.cc).count() == 1;
     if alone { flow.cc.clone() } else { flow.label.clone() }
 }
 

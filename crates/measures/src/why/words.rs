@@ -262,13 +262,15 @@ fn in_words(cause: Cause) -> Finding {
                 });
             }
             let by = match reasons.split_last() {
-                None => "though nothing tells them apart".to_owned(),
-                Some((last, [])) => format!("they differ in {last}"),
-                Some((last, others)) => format!("they differ in {} and {last}", others.join(", ")),
+                None => ", though nothing tells them apart".to_owned(),
+                Some((last, [])) => format!(": they differ in {last}"),
+                Some((last, others)) => {
+                    format!(": they differ in {} and {last}", others.join(", "))
+                }
             };
             Finding {
                 sentence: format!(
-                    "{most} gets {times} the goodput of {least} ({} and {}): {by}",
+                    "{most} gets {times} the goodput of {least} ({} and {}){by}",
                     rate(most_bps),
                     rate(least_bps)
                 ),
