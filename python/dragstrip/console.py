@@ -21,6 +21,7 @@ from dragstrip.paths import link_facts
 from dragstrip.pool import Outcome, Watcher
 from dragstrip.spoken import Spoken, say
 from dragstrip.standings import quantity
+from dragstrip.standings.path import qdisc, queue_text
 from dragstrip.standings.setups import Contender, Planned, Setup, setups_of
 from dragstrip.standings.stats import Row, Statistic, count_of, idle_of, rows_of, seconds_of
 from dragstrip.standings.verdict import headline
@@ -414,10 +415,10 @@ def show_plan(experiment: Experiment, runs: Sequence[PlannedRun]) -> None:
     links = Table("link", "rate", "delay ms", "queue", title="path of the first run")
     for link, facts in zip(scenario["links"], link_facts(scenario), strict=True):
         rate = facts["rate_bps"]
-        queue = link["qdisc"].get("leaf", link["qdisc"])
-        words = " ".join(f"{value}" if key == "kind" else f"{key} {value}" for key, value in queue.items())
         shown_rate = f"{rate / 1e6:g} Mbit/s" if rate else link["medium"] or "unlimited"
-        links.add_row(link["name"], shown_rate, f"{facts['delay_ns'] / 1e6:g}", words)
+        links.add_row(
+            link["name"], shown_rate, f"{facts['delay_ns'] / 1e6:g}", queue_text(qdisc(link)) or "none"
+        )
     console.print(links)
     for claim in experiment.claims:
         published = claim.value if claim.value is not None else claim.range or claim.order

@@ -254,7 +254,10 @@ fn file_notes(file: &File) -> Vec<Option<String>> {
         ),
         counted(counts.foreign_links, "packets are of a link type that is not read"),
         counted(counts.unstamped, "packets have no stamp and got that of the packet before"),
-        counted(counts.said_dropped, "packets were lost by the capturing program, as it says"),
+        counted(
+            counts.said_dropped,
+            "packets were dropped at the interface or by the capturing program, as the file says",
+        ),
         counted(file.order.steps, "times the clock was set back"),
     ]
 }

@@ -41,7 +41,7 @@ def queue_text(spec: Json) -> str:
         parts.append(f"target {quantity.duration_ns(spec['target_ns'])}")
     if spec.get("ecn"):
         parts.append("ecn")
-    return " ".join([kind.replace("_codel", "-codel"), ", ".join(parts)]).strip()
+    return " ".join([kind, ", ".join(parts)]).strip()
 
 
 def shaper_text(link: Json) -> str:

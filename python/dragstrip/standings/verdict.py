@@ -95,7 +95,7 @@ def order(setup: Setup, figures: Figures, text: Text, *, most: bool) -> Order | 
 
     None where a run's contenders do not all compete: nobody is ahead in another direction or on another link.
     """
-    if setup.together and len({row.competitors for row, _ in figures}) > 1:
+    if setup.together and len({row.competitors for row, figure in figures if figure is not None}) > 1:
         return None
     values = [figure for _, figure in figures]
     if text is quantity.percent and not most:
@@ -142,7 +142,7 @@ def _apart(setup: Setup, rows: list[Row]) -> Markup:
     sentences = []
     data = _data(setup, rows)
     if data is not None and not data.worst:
-        same = "Goodput: {} ({})" if setup.draws else "{} have the same goodput ({})"
+        same = "{} in goodput ({})" if setup.draws else "{} have the same goodput ({})"
         who = _no_difference(data.best) if setup.draws else _everybody(data.best)
         sentences.append(Markup(same).format(who, data.value))  # noqa: S704 - our own words
     elif data is not None:
@@ -157,7 +157,8 @@ def _apart(setup: Setup, rows: list[Row]) -> Markup:
         sentences.append(Markup("the median RTT is the same ({})").format(delay.value))
     elif delay is not None:
         sentences.append(_delay_sentence(delay, rows))
-    return Markup("; ").join(sentences) + "."
+    said = Markup("; ").join(sentences) + "."
+    return said if reach(setup) or not said.startswith("no ") else Markup("N") + said[1:]
 
 
 def _delay_sentence(delay: Verdict, rows: list[Row]) -> Markup:

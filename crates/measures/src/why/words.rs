@@ -228,7 +228,7 @@ fn in_words(cause: Cause) -> Finding {
             if let Some((bdp, sizes)) = bdp_bytes.zip(buffers) {
                 let advice = advice(which, bdp, sizes);
                 if !advice.is_empty() {
-                    sentence += &format!(": the BDP is {}, `{}`", size(bdp), advice.join(" "));
+                    sentence += &format!(": the BDP is {}; try `{}`", size(bdp), advice.join(" "));
                     figures.insert("bdp_bytes", bdp);
                 }
             }
