@@ -354,3 +354,13 @@ def test_repeats_that_would_be_the_same_are_not_made(dragstrip: object) -> None:
     assert len(json.loads(ended.out)["runs"]) == 2
     ended = dragstrip(f"compare {PATH} --duration 500ms --no-report --repeat 3 --loss 1% reno --json")  # type: ignore[operator]
     assert len(json.loads(ended.out)["runs"]) == 3
+
+
+def test_a_word_with_count_and_rtt_says_its_algorithm_once(dragstrip: Call) -> None:
+    ended = dragstrip(
+        "compare --rate 10mbit --rtt 40ms --queue 1bdp --duration 2s cubic bbr*2@80ms --no-report"
+    )
+    assert ended.status == 0
+    names = {line.split()[0] for line in ended.out.splitlines() if line.startswith(" bbr")}
+    assert names == {"bbr*2@80ms"}
+    assert "bbr*2@80ms ·" not in ended.out

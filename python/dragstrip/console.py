@@ -12,6 +12,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
+from dragstrip.engines.contract import alike
 from dragstrip.engines.registry import named
 from dragstrip.expand import PlannedRun
 from dragstrip.experiment import Experiment
@@ -334,6 +335,8 @@ def _row_name(setups: Sequence[Setup], setup: Setup, contender: Contender) -> st
     run, name = contender.bouts[0].run, _run_name(contender)
     if len({_run_name(other) for each in setups for other in each.contenders}) == 1:
         return contender.title + engine
+    if alike(name) == alike(contender.title) or name.startswith(tuple(contender.title + c for c in ":*@")):
+        return name + engine  # bbr*4@80ms says its algorithm; a kernel spells my-exp my_exp
     algorithms = list(dict.fromkeys(str(flow["cc"]) for flow in run.flows))
     named = name not in ("+".join(algorithms), algorithms[0], contender.title)
     return (f"{name} · {contender.title}" if named else contender.title) + engine
