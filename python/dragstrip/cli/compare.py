@@ -133,7 +133,10 @@ def compare(
     ] = None,
     ecn: Annotated[
         bool,
-        typer.Option("--ecn", help="Negotiate ECN. Queues that mark: fq_codel, 'codel ecn'."),
+        typer.Option(
+            "--ecn",
+            help="Negotiate ECN. Queues that mark: fq_codel, and others with the word ecn: 'codel ecn'.",
+        ),
     ] = False,
     sysctl: Annotated[
         list[str] | None,

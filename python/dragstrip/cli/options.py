@@ -85,7 +85,9 @@ EngineOption = Annotated[
 ]
 Strict = Annotated[
     bool,
-    typer.Option("--strict", help="In real time: a run that the machine limited has failed (engine netns)."),
+    typer.Option(
+        "--strict", help="In real time: a run that the machine limited has failed (engines netns and ssh)."
+    ),
 ]
 CaptureAt = Annotated[
     list[str] | None,

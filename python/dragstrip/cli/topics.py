@@ -92,14 +92,14 @@ In Python: dragstrip.load("map") is a table of all figures.""",
     "engines": (
         "Engines: the simulator, and real Linux kernels",
         """sim, the default, simulates. vm boots a stock Linux kernel in virtual time, netns uses this
-machine's own in real time. None of them needs root:
+machine's own in real time. None of these needs root. ssh runs on hosts of yours, in real time:
 
   dragstrip kernel fetch
   dragstrip compare --engine vm --path LTE --duration 10s cubic bbr
   dragstrip compare --engine sim,vm --path LTE --duration 10s cubic bbr
 
 The last one runs both and says how far apart they are. `dragstrip doctor` says what is missing.""",
-        "docs/vm.md, docs/netns.md, docs/fidelity.md",
+        "docs/vm.md, docs/netns.md, docs/lab.md, docs/fidelity.md",
     ),
     "results": (
         "Results: the output folder, JSON, figures, DataFrames",

@@ -92,7 +92,7 @@ def compiled(source: str, say: Say = quietly) -> Loadable:
     place = cache() / "bpf" / _key(file)
     with locked(cache() / "bpf" / "lock"):
         if not sums.whole(place, made_again):
-            say(f"once: compiling {source} ...")
+            say(f"compiling {source}, once ...")
             with replacing(place) as draft:
                 made = draft / "made"
                 compile_object(file, made)

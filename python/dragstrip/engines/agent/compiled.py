@@ -72,7 +72,7 @@ def made(part: Part, say: Say = quietly) -> Path:
         return place / part.file
     with locked(cache() / "made" / "lock"):
         if not sums.whole(place, made_again):
-            say(f"once: compiling {part.package} ...")
+            say(f"compiling {part.package}, once ...")
             built = _build(root, part)
             with replacing(place) as draft:
                 shutil.copyfile(built, draft / part.file)
