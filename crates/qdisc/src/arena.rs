@@ -67,6 +67,11 @@ impl<T: Copy> Arena<T> {
         queue.packets += 1;
     }
 
+    /// The next packet to leave, left where it is.
+    pub(crate) fn front(&self, queue: &Queue) -> Option<(Item, T)> {
+        self.nodes.get(queue.head as usize).map(|node| (node.item, node.note))
+    }
+
     pub(crate) fn pop_front(&mut self, queue: &mut Queue) -> Option<(Item, T)> {
         let index = queue.head;
         let next = self.nodes.get(index as usize)?.next;
@@ -119,11 +124,13 @@ mod tests {
                 arena.push_back(if id % 2 == 0 { &mut a } else { &mut b }, item(id), round);
             }
             assert_eq!((a.packets, a.bytes, b.bytes), (2, 202, 204));
+            assert_eq!(arena.front(&a), Some((item(0), round)));
             assert_eq!(arena.pop_front(&mut a), Some((item(0), round)));
             assert_eq!(arena.pop_back(&mut b), Some((item(3), round)));
             assert_eq!(arena.pop_back(&mut a), Some((item(2), round)));
             assert_eq!(arena.pop_front(&mut b), Some((item(1), round)));
             assert_eq!((arena.pop_front(&mut a), arena.pop_back(&mut b)), (None, None));
+            assert_eq!(arena.front(&a), None);
         }
         assert_eq!(arena.nodes.len(), 4);
     }

@@ -3,10 +3,13 @@
 //! In a folder: the model in `mod.rs`; in `spec.rs` its configuration, tc's words both ways, checks, facts, the kernel's form
 //! and its place in the property tests. `cargo xtask new-qdisc NAME` adds one.
 
+pub mod choke;
 pub mod codel;
 mod configuration;
 pub mod fifo;
+pub mod fq;
 pub mod fq_codel;
+pub mod fq_pie;
 pub mod htb;
 pub mod netem;
 pub mod pie;
@@ -203,10 +206,13 @@ disciplines! {
     Tbf(tbf::TbfSpec),
     Htb(htb::HtbSpec),
     Codel(codel::CodelSpec),
+    Fq(fq::FqSpec),
     FqCodel(fq_codel::FqCodelSpec),
     Sfq(sfq::SfqSpec),
     Red(red::RedSpec),
+    Choke(choke::ChokeSpec),
     Pie(pie::PieSpec),
+    FqPie(fq_pie::FqPieSpec),
     Netem(Box<netem::NetemSpec>),
 }
 

@@ -63,6 +63,9 @@ fn every_discipline_is_valid_as_tc_configures_it() {
         "sfq perturb 10",
         "pie",
         "red limit 400000 avpkt 1000",
+        "choke limit 1000 bandwidth 10mbit",
+        "fq",
+        "fq_pie",
         "netem delay 100ms 75ms loss 1%",
     ] {
         let mut scenario = fixture::scenario();
@@ -285,6 +288,26 @@ fn disciplines_have_sane_settings() {
     wrong("links[1].qdisc.depth_packets", tc("sfq depth 128"));
     wrong("links[1].qdisc.flows", tc("fq_codel flows 0"));
     wrong("links[1].qdisc.limit_packets", tc("pie limit 0"));
+    wrong("links[1].qdisc.limit_packets", tc("choke limit 200000 bandwidth 10mbit"));
+    wrong(
+        "links[1].qdisc.max_packets",
+        tc("choke limit 100 bandwidth 10mbit min 40 max 30 burst 50"),
+    );
+    wrong(
+        "links[1].qdisc.max_packets",
+        tc("choke limit 100 bandwidth 10mbit min 40 max 130 burst 50"),
+    );
+    wrong("links[1].qdisc.burst_packets", tc("choke limit 1000 bandwidth 10mbit burst 3"));
+    wrong("links[1].qdisc.limit_packets", tc("fq limit 0"));
+    wrong("links[1].qdisc.flow_limit_packets", tc("fq flow_limit 0"));
+    wrong("links[1].qdisc.quantum_bytes", tc("fq quantum 2000000"));
+    wrong("links[1].qdisc.initial_quantum_bytes", tc("fq initial_quantum 3000000000"));
+    wrong("links[1].qdisc.orphan_mask", tc("fq orphan_mask 65536"));
+    wrong("links[1].qdisc.flows", tc("fq_pie flows 65537"));
+    wrong("links[1].qdisc.quantum_bytes", tc("fq_pie quantum 255"));
+    wrong("links[1].qdisc.ecn_prob_percent", tc("fq_pie ecn_prob 101"));
+    wrong("links[1].qdisc.target_ns", tc("fq_pie target 0ms"));
+    wrong("links[1].qdisc.beta", tc("fq_pie beta 33"));
     wrong("links[1].qdisc.avpkt_bytes", tc("red limit 400000 avpkt 0"));
     wrong("links[1].qdisc.limit_bytes", tc("red limit 1000 min 6000 max 9000 avpkt 1514 burst 5"));
     wrong("links[1].qdisc.max_bytes", tc("red limit 400000 avpkt 1000 min 3000 max 2000 burst 9"));

@@ -213,6 +213,11 @@ impl Controller {
         params.ecn && self.probability <= CERTAIN / 10
     }
 
+    /// The same up to a probability in percent (`fq_pie_qdisc_enqueue`).
+    pub(crate) const fn may_mark_up_to(&self, params: &Params, percent: u32) -> bool {
+        params.ecn && self.probability <= CERTAIN / 100 * percent as u64
+    }
+
     /// A packet was dropped on arrival.
     pub(crate) const fn has_dropped(&mut self) {
         self.sum = 0;

@@ -52,8 +52,23 @@ impl Default for PieSpec {
 }
 
 /// As much of a time as the kernel is told.
-fn whole_micros(ns: u64) -> Duration {
+pub(crate) fn whole_micros(ns: u64) -> Duration {
     Duration::from_micros(u64::from(micros(ns)))
+}
+
+/// The ranges of the controller's target and period, and of its weights.
+pub(crate) fn check_controller(
+    (target_ns, tupdate_ns): (u64, u64),
+    (alpha, beta): (u32, u32),
+    at: &str,
+    report: &mut Report,
+) {
+    report.time(format!("{at}.target_ns"), target_ns, LEAST_NS);
+    report.time(format!("{at}.tupdate_ns"), tupdate_ns, LEAST_NS);
+    for (field, weight) in [("alpha", alpha), ("beta", beta)] {
+        report.at_least(format!("{at}.{field}"), weight, 1);
+        report.at_most(format!("{at}.{field}"), weight, WEIGHT_MAX);
+    }
 }
 
 impl Configuration for PieSpec {
@@ -120,12 +135,7 @@ impl Configuration for PieSpec {
             dq_rate_estimator: _,
         } = *self;
         report.at_least(format!("{at}.limit_packets"), limit_packets, 1);
-        report.time(format!("{at}.target_ns"), target_ns, LEAST_NS);
-        report.time(format!("{at}.tupdate_ns"), tupdate_ns, LEAST_NS);
-        for (field, weight) in [("alpha", alpha), ("beta", beta)] {
-            report.at_least(format!("{at}.{field}"), weight, 1);
-            report.at_most(format!("{at}.{field}"), weight, WEIGHT_MAX);
-        }
+        check_controller((target_ns, tupdate_ns), (alpha, beta), at, report);
     }
 
     fn facts(&self) -> Facts {

@@ -98,6 +98,17 @@ impl Average {
         }
     }
 
+    /// CHOKe's: a threshold belongs to the zone below it.
+    pub(crate) const fn zone_up_to(&self, params: &Params) -> Zone {
+        if self.value <= params.min {
+            Zone::Below
+        } else if self.value <= params.max {
+            Zone::Between
+        } else {
+            Zone::Above
+        }
+    }
+
     /// The band was left.
     pub(crate) const fn outside(&mut self) {
         self.count = -1;
