@@ -228,6 +228,32 @@ class CodelQdisc(Model):
     """Mark every ECN-capable packet that has waited longer."""
 
 
+class FqQdisc(Model):
+    """Fair queue: round robin between flows, and a rate for each."""
+
+    kind: Literal["fq"] = "fq"
+    limit_packets: UInt32
+    """Packets that may wait."""
+    flow_limit_packets: UInt32
+    """Packets of one flow that may wait."""
+    quantum_bytes: UInt32
+    """Bytes a flow may send in turn."""
+    initial_quantum_bytes: UInt32
+    """Bytes a new flow may send before its first turn ends."""
+    maxrate_bps: UInt64 | None = None
+    """Highest rate of each flow; none: unlimited."""
+    pacing: StrictBool
+    """Whether the highest rate is enforced."""
+    orphan_mask: UInt32
+    """Flows are told apart by so many values of a hash, less one; a power of two less one in the kernel's
+    default.
+    """
+    refill_delay_ns: UInt64
+    """Idle time after which a flow has a quantum again."""
+    ce_threshold_ns: UInt64 | None = None
+    """Mark packets that leave so long after they were due."""
+
+
 class FqCodelQdisc(Model):
     """Flow queueing with CoDel (RFC 8290)."""
 
@@ -298,6 +324,24 @@ class RedQdisc(Model):
     """With `ecn`: let in what cannot be marked."""
 
 
+class ChokeQdisc(Model):
+    """CHOKe: RED that compares an arriving packet with a random one of the queue, and drops both if they are of one flow."""
+
+    kind: Literal["choke"] = "choke"
+    limit_packets: UInt32
+    """Packets that may wait."""
+    min_packets: UInt32
+    """Average queue up to which nothing is dropped, in packets."""
+    max_packets: UInt32
+    """Average queue above which every packet is chosen, in packets."""
+    burst_packets: UInt32
+    """Packets that may come at once to an empty queue; more make the average slower."""
+    bandwidth_bps: UInt64
+    """Rate by which the average of an idle queue decays."""
+    ecn: StrictBool
+    """Mark instead of drop, where no packet of the same flow was drawn."""
+
+
 class PieQdisc(Model):
     """Proportional integral controller enhanced (RFC 8033)."""
 
@@ -314,6 +358,36 @@ class PieQdisc(Model):
     """Weight of the change of the delay, in 1/16 Hz."""
     ecn: StrictBool
     """Mark instead of drop, up to a probability of 10 %."""
+    bytemode: StrictBool
+    """Drop short packets less, in proportion to their length."""
+    dq_rate_estimator: StrictBool
+    """Compute the delay from the rate at which packets leave instead of stamping each."""
+
+
+class FqPieQdisc(Model):
+    """Flow queueing with PIE: fair queueing, and PIE in each queue."""
+
+    kind: Literal["fq_pie"] = "fq_pie"
+    limit_packets: UInt32
+    """Packets that may wait in all queues together."""
+    flows: UInt32
+    """Number of queues."""
+    quantum_bytes: UInt32
+    """Bytes a queue may send in turn."""
+    memory_limit_bytes: UInt64
+    """The kernel counts memory and does not enforce this."""
+    ecn_prob_percent: UInt32
+    """Mark instead of drop up to this probability, in percent."""
+    target_ns: UInt64
+    """The delay at which the queue settles."""
+    tupdate_ns: UInt64
+    """Time between updates of the drop probability; the kernel rounds it up to its ticks, 15 ms to 20."""
+    alpha: UInt32
+    """Weight of the distance from the target, in 1/16 Hz."""
+    beta: UInt32
+    """Weight of the change of the delay, in 1/16 Hz."""
+    ecn: StrictBool
+    """Mark instead of drop."""
     bytemode: StrictBool
     """Drop short packets less, in proportion to their length."""
     dq_rate_estimator: StrictBool
@@ -361,10 +435,13 @@ QdiscSpec: TypeAlias = Annotated[
     | TbfQdisc
     | HtbQdisc
     | CodelQdisc
+    | FqQdisc
     | FqCodelQdisc
     | SfqQdisc
     | RedQdisc
+    | ChokeQdisc
     | PieQdisc
+    | FqPieQdisc
     | NetemQdisc,
     Field(discriminator="kind"),
 ]
@@ -798,6 +875,7 @@ __all__ = [
     "Application",
     "BfifoQdisc",
     "BulkApplication",
+    "ChokeQdisc",
     "CodelQdisc",
     "ConstantRateApplication",
     "CpuSpec",
@@ -806,6 +884,8 @@ __all__ = [
     "EveryLoss",
     "FlowSpec",
     "FqCodelQdisc",
+    "FqPieQdisc",
+    "FqQdisc",
     "GemodelLoss",
     "GsoMode",
     "HistorySpec",
