@@ -212,6 +212,28 @@ class HtbQdisc(Model):
     """Queue discipline of the class."""
 
 
+class PrioQdisc(Model):
+    """Strict priority between bands that the TOS bits choose."""
+
+    kind: Literal["prio"] = "prio"
+    bands: UInt8
+    """Number of bands."""
+    priomap: list[UInt8]
+    """The band of each priority."""
+
+
+class EtsQdisc(Model):
+    """Enhanced transmission selection: strict bands, then shares between the others."""
+
+    kind: Literal["ets"] = "ets"
+    strict: UInt8
+    """Number of bands that are served first, in their order."""
+    quanta_bytes: list[UInt32]
+    """Bytes that each band behind them may send in turn."""
+    priomap: list[UInt8]
+    """The band of each priority."""
+
+
 class CodelQdisc(Model):
     """Controlled delay (RFC 8289)."""
 
@@ -434,6 +456,8 @@ QdiscSpec: TypeAlias = Annotated[
     | PfifoQdisc
     | TbfQdisc
     | HtbQdisc
+    | PrioQdisc
+    | EtsQdisc
     | CodelQdisc
     | FqQdisc
     | FqCodelQdisc
@@ -881,6 +905,7 @@ __all__ = [
     "CpuSpec",
     "DelayDistribution",
     "EthernetHubMedium",
+    "EtsQdisc",
     "EveryLoss",
     "FlowSpec",
     "FqCodelQdisc",
@@ -906,6 +931,7 @@ __all__ = [
     "OnOffApplication",
     "PfifoQdisc",
     "PieQdisc",
+    "PrioQdisc",
     "ProbeSpec",
     "QdiscSpec",
     "RandomLoss",

@@ -14,6 +14,7 @@ const RTM_GETTCLASS: u16 = 42;
 const TC_H_ROOT: u32 = 0xffff_ffff;
 const TCA_KIND: u16 = 1;
 const TCA_OPTIONS: u16 = 2;
+const NLA_F_NESTED: u16 = 1 << 15;
 const TCA_STATS2: u16 = 7;
 /// Handle of the root: 1:0.
 const ROOT: u32 = 0x1_0000;
@@ -68,7 +69,8 @@ fn add(
     let mut message = Message::new(RTM_NEWQDISC, create, &tcmsg(interface, handle, parent));
     message.text(TCA_KIND, spec.kind());
     if let Some(options) = options(spec, seed) {
-        message.bytes(TCA_OPTIONS, &options);
+        let nested = if spec.nested() { NLA_F_NESTED } else { 0 };
+        message.bytes(TCA_OPTIONS | nested, &options);
     }
     socket.ask(message).map_err(|fault| fault.at(spec.kind())).map(drop)
 }

@@ -26,6 +26,8 @@ pub trait Configuration: Clone + Debug + PartialEq + Sized + 'static {
     const GRAMMAR: &'static str = "";
     /// Whether it has classes with disciplines of their own.
     const CLASSFUL: bool = false;
+    /// Whether the kernel reads `TCA_OPTIONS` strictly (`nla_parse_nested`) and wants the attribute flagged as nested.
+    const NESTED: bool = false;
 
     /// What follows the kind in tc's text, with the defaults that tc and the kernel fill in.
     ///
@@ -218,6 +220,7 @@ impl<C: Configuration> Configuration for Box<C> {
     const LEAST: &'static str = C::LEAST;
     const GRAMMAR: &'static str = C::GRAMMAR;
     const CLASSFUL: bool = C::CLASSFUL;
+    const NESTED: bool = C::NESTED;
 
     fn parse(words: &mut Words<'_>) -> Result<Self, Problem> {
         C::parse(words).map(Self::new)

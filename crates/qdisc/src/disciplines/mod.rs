@@ -6,6 +6,7 @@
 pub mod choke;
 pub mod codel;
 mod configuration;
+pub mod ets;
 pub mod fifo;
 pub mod fq;
 pub mod fq_codel;
@@ -13,6 +14,7 @@ pub mod fq_pie;
 pub mod htb;
 pub mod netem;
 pub mod pie;
+pub mod prio;
 pub mod red;
 pub mod sfq;
 pub mod tbf;
@@ -121,6 +123,12 @@ macro_rules! disciplines {
                 match self { $(Self::$variant(spec) => spec.options(),)+ }
             }
 
+            /// Whether the kernel wants those options flagged as nested (`NLA_F_NESTED`).
+            #[must_use]
+            pub const fn nested(&self) -> bool {
+                match self { $(Self::$variant(_) => <$spec>::NESTED,)+ }
+            }
+
             /// The classes that are set up in the kernel besides the discipline itself.
             #[must_use]
             pub fn classes(&self) -> Vec<Class<'_>> {
@@ -205,6 +213,8 @@ disciplines! {
     Pfifo(fifo::PfifoSpec),
     Tbf(tbf::TbfSpec),
     Htb(htb::HtbSpec),
+    Prio(prio::PrioSpec),
+    Ets(ets::EtsSpec),
     Codel(codel::CodelSpec),
     Fq(fq::FqSpec),
     FqCodel(fq_codel::FqCodelSpec),

@@ -66,6 +66,8 @@ fn every_discipline_is_valid_as_tc_configures_it() {
         "choke limit 1000 bandwidth 10mbit",
         "fq",
         "fq_pie",
+        "prio",
+        "ets strict 1 quanta 3028 1514",
         "netem delay 100ms 75ms loss 1%",
     ] {
         let mut scenario = fixture::scenario();
@@ -299,6 +301,11 @@ fn disciplines_have_sane_settings() {
     );
     wrong("links[1].qdisc.burst_packets", tc("choke limit 1000 bandwidth 10mbit burst 3"));
     wrong("links[1].qdisc.limit_packets", tc("fq limit 0"));
+    wrong("links[1].qdisc.bands", tc("prio bands 17"));
+    wrong("links[1].qdisc.priomap[3]", tc("prio bands 3 priomap 0 0 0 3"));
+    wrong("links[1].qdisc.quanta_bytes", tc("ets bands 17 priomap 0"));
+    wrong("links[1].qdisc.quanta_bytes[1]", tc("ets quanta 1514 0"));
+    wrong("links[1].qdisc.priomap[0]", tc("ets bands 3 priomap 3"));
     wrong("links[1].qdisc.flow_limit_packets", tc("fq flow_limit 0"));
     wrong("links[1].qdisc.quantum_bytes", tc("fq quantum 2000000"));
     wrong("links[1].qdisc.initial_quantum_bytes", tc("fq initial_quantum 3000000000"));

@@ -70,6 +70,7 @@ impl Configuration for FqPieSpec {
     type Model = Box<FqPie>;
 
     const KIND: &'static str = "fq_pie";
+    const NESTED: bool = true;
     const WORDS: &'static [&'static str] = &[
         "limit",
         "flows",
