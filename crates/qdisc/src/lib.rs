@@ -33,6 +33,7 @@ pub use computed::{ComputedFifo, Departure, Server};
 pub use contract::{Backlog, Dequeue, DropReason, Dscp, Ecn, Item, PacketId, Qdisc, Sink, Verdict};
 pub use disciplines::choke::ChokeSpec;
 pub use disciplines::codel::CodelSpec;
+pub use disciplines::dualpi2::DualPi2Spec;
 pub use disciplines::ets::EtsSpec;
 pub use disciplines::fifo::{BfifoSpec, Fifo, Limit, NoqueueSpec, PfifoSpec};
 pub use disciplines::fq::FqSpec;

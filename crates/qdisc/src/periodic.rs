@@ -27,11 +27,13 @@ impl Periodic {
         if now < self.next { 0 } else { self.fire(now) }
     }
 
-    /// The instants at which it has fired since it was last asked.
+    /// The instants at which it has fired since it was last asked; of more than `most` the latest.
     #[inline]
-    pub fn instants(&mut self, now: Instant) -> impl Iterator<Item = Instant> + use<> {
+    pub fn instants(&mut self, now: Instant, most: u64) -> impl Iterator<Item = Instant> + use<> {
         let (first, period) = (self.next, self.period.as_nanos());
-        (0..self.due(now)).map(move |number| first + Duration::from_nanos(number * period))
+        let times = self.due(now);
+        (times.saturating_sub(most)..times)
+            .map(move |number| first + Duration::from_nanos(number * period))
     }
 
     #[cold]
@@ -56,8 +58,9 @@ mod tests {
             [0, 19, 20, 20, 39, 85, 100, 101].into_iter().map(|ms| timer.due(at(ms))).collect();
         assert_eq!(fired, [0, 0, 1, 0, 0, 3, 1, 0]);
         let mut timer = Periodic::every(Duration::from_millis(20));
-        assert_eq!(timer.instants(at(65)).collect::<Vec<_>>(), [at(20), at(40), at(60)]);
-        assert_eq!(timer.instants(at(79)).count(), 0);
+        assert_eq!(timer.instants(at(65), 9).collect::<Vec<_>>(), [at(20), at(40), at(60)]);
+        assert_eq!(timer.instants(at(79), 9).count(), 0);
+        assert_eq!(timer.instants(at(159), 2).collect::<Vec<_>>(), [at(120), at(140)]);
         assert_eq!(Periodic::every(Duration::ZERO).due(at(1_000_000)), 0);
     }
 }

@@ -27,6 +27,7 @@ const QUEUES: &[&str] = &[
     "red limit 1mb avpkt 1000 adaptive ecn",
     "choke limit 1000 bandwidth 10mbit ecn",
     "fq limit 4294967295 flow_limit 4294967295 maxrate 8bit",
+    "dualpi2 limit 4294967295 target 4000s tupdate 1us alpha 10000 beta 10000",
     "fq_pie limit 4294967295 target 4000s tupdate 1us alpha 32 beta 32",
     "tbf rate {}bit burst 65549b limit 1mb",
     "htb rate {}bit",

@@ -6,6 +6,7 @@
 pub mod choke;
 pub mod codel;
 mod configuration;
+pub mod dualpi2;
 pub mod ets;
 pub mod fifo;
 pub mod fq;
@@ -223,6 +224,7 @@ disciplines! {
     Choke(choke::ChokeSpec),
     Pie(pie::PieSpec),
     FqPie(fq_pie::FqPieSpec),
+    Dualpi2(dualpi2::DualPi2Spec),
     Netem(Box<netem::NetemSpec>),
 }
 

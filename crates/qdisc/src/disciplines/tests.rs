@@ -194,6 +194,9 @@ fn mistakes_name_the_word_and_what_would_be_right() {
         ("red limit 100", "no \"avpkt\"", "red to have one"),
         ("red avpkt 1000", "no \"limit\"", "red to have one"),
         ("red limit 5gb avpkt 1000", "\"limit 5gb\"", "below 4 GiB"),
+        ("dualpi2 drop_enqueue", "\"drop_enqueue\"", "does not model"),
+        ("dualpi2 step_thresh 3q", "\"step_thresh 3q\"", "packets such as 3p"),
+        ("dualpi2 alpha 2%", "\"alpha 2%\"", "a plain number, in Hz"),
         ("prio leaf codel", "\"leaf\"", "does not model"),
         ("prio bands three", "\"bands three\"", "a whole number"),
         ("prio priomap 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0", "\"priomap\" with more", "at most 16"),
@@ -264,6 +267,9 @@ fn what_is_written_reads_back() {
         "red limit 400000 avpkt 1000",
         "red limit 60kb min 5kb avpkt 1514 burst 9 probability 0.1 bandwidth 3mbit adaptive ecn",
         "red limit 1mb max 90kb avpkt 1514 ecn harddrop nodrop",
+        "dualpi2",
+        "dualpi2 limit 500 target 5ms tupdate 8ms alpha 0.5 beta 4 coupling_factor 3 step_thresh 5p min_qlen_step 2 overflow any_ect",
+        "dualpi2 max_rtt 60ms typical_rtt 12ms drop_on_overload drop_dequeue classic_protection 50 l4s_ect",
         "prio",
         "prio bands 4 priomap 3 2 1 0",
         "ets bands 3",
@@ -437,6 +443,7 @@ fn what_is_sent_is_confirmed() {
         "fq_pie ecn bytemode",
         "prio",
         "ets strict 1 quanta 3028 1514",
+        "dualpi2",
         "netem delay 3ms",
     ] {
         let confirmations = ok(text).confirm(&ok(text).options().unwrap());

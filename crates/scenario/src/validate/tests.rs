@@ -68,6 +68,7 @@ fn every_discipline_is_valid_as_tc_configures_it() {
         "fq_pie",
         "prio",
         "ets strict 1 quanta 3028 1514",
+        "dualpi2",
         "netem delay 100ms 75ms loss 1%",
     ] {
         let mut scenario = fixture::scenario();
@@ -301,6 +302,13 @@ fn disciplines_have_sane_settings() {
     );
     wrong("links[1].qdisc.burst_packets", tc("choke limit 1000 bandwidth 10mbit burst 3"));
     wrong("links[1].qdisc.limit_packets", tc("fq limit 0"));
+    wrong("links[1].qdisc.limit_packets", tc("dualpi2 limit 0"));
+    wrong("links[1].qdisc.target_ns", tc("dualpi2 target 0ms"));
+    wrong("links[1].qdisc.tupdate_ns", tc("dualpi2 tupdate 100ns"));
+    wrong("links[1].qdisc.alpha_hz", tc("dualpi2 alpha 0"));
+    wrong("links[1].qdisc.beta_hz", tc("dualpi2 beta 20000"));
+    wrong("links[1].qdisc.coupling_factor", tc("dualpi2 coupling_factor 0"));
+    wrong("links[1].qdisc.classic_protection_percent", tc("dualpi2 classic_protection 101"));
     wrong("links[1].qdisc.bands", tc("prio bands 17"));
     wrong("links[1].qdisc.priomap[3]", tc("prio bands 3 priomap 0 0 0 3"));
     wrong("links[1].qdisc.quanta_bytes", tc("ets bands 17 priomap 0"));

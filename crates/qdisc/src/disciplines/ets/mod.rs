@@ -41,14 +41,14 @@ impl Ets {
     ///
     /// # Panics
     /// With a quantum of nothing.
-    fn new(strict: u8, quanta: Vec<u32>, priomap: Priomap) -> Self {
+    fn new(strict: u32, quanta: Vec<u32>, priomap: Priomap) -> Self {
         assert!(quanta.iter().all(|&quantum| quantum > 0));
-        let bands = usize::from(strict) + quanta.len();
+        let bands = strict as usize + quanta.len();
         let children = (0..bands).map(|_| Fifo::packets(TXQUEUELEN)).collect();
         Self {
             priomap,
             classes: Classes::new(priomap, children),
-            strict: usize::from(strict),
+            strict: strict as usize,
             deficits: vec![0; quanta.len()],
             quanta,
             active: VecDeque::new(),

@@ -1,7 +1,7 @@
 //! ets in words, checks and the kernel's form (`q_ets.c`).
 
 use super::Ets;
-use crate::disciplines::prio::spec::{check_priomap, printed, priomap};
+use crate::disciplines::prio::spec::{check_priomap, octets, printed, priomap};
 use crate::disciplines::prio::{PRIORITIES, Priomap};
 use crate::disciplines::{Buffer, Configuration, Confirmation, FRAME, Facts, Streams, TXQUEUELEN};
 use crate::netlink::{Attributes, Writer};
@@ -15,11 +15,11 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields)]
 pub struct EtsSpec {
     /// Number of bands that are served first, in their order.
-    pub strict: u8,
+    pub strict: u32,
     /// Bytes that each band behind them may send in turn.
     pub quanta_bytes: Vec<u32>,
     /// The band of each priority.
-    pub priomap: [u8; PRIORITIES],
+    pub priomap: [u32; PRIORITIES],
 }
 
 /// `TCQ_ETS_MAX_BANDS`.
@@ -27,7 +27,7 @@ const BANDS_MAX: usize = 16;
 
 impl EtsSpec {
     fn bands(&self) -> usize {
-        usize::from(self.strict) + self.quanta_bytes.len()
+        self.strict as usize + self.quanta_bytes.len()
     }
 }
 
@@ -43,11 +43,11 @@ impl Configuration for EtsSpec {
     /// The number of bands follows from `strict` and `quanta` unless it is given; a band without a quantum has a frame.
     fn parse(words: &mut Words<'_>) -> Result<Self, Problem> {
         let (mut bands, mut strict, mut quanta) = (None, 0, Vec::new());
-        let mut given = [u8::MAX; PRIORITIES];
+        let mut given = [u32::MAX; PRIORITIES];
         while let Some(word) = words.next() {
             match word {
                 "bands" => bands = Some(words.whole::<u8>(word)?),
-                "strict" => strict = words.whole::<u8>(word)?,
+                "strict" => strict = words.whole::<u32>(word)?,
                 "quanta" => {
                     while words.number_follows() {
                         quanta.push(words.whole::<u32>(word)?);
@@ -57,8 +57,8 @@ impl Configuration for EtsSpec {
                 _ => return Err(Self::unknown(word)),
             }
         }
-        let named = usize::from(strict) + quanta.len();
-        let bands = bands.map_or(named, usize::from);
+        let named = strict as usize + quanta.len();
+        let bands = bands.map_or(named, |bands| bands as usize);
         if bands == 0 {
             let expected = "at least one band, such as \"bands 3\"";
             return Err(wrong("none of \"bands\", \"strict\" and \"quanta\"", expected));
@@ -69,9 +69,9 @@ impl Configuration for EtsSpec {
                 format!("at least {named}: so many are strict or have a quantum"),
             ));
         }
-        quanta.resize(bands - usize::from(strict), FRAME);
-        let last = u8::try_from(bands - 1).unwrap_or(u8::MAX);
-        let priomap = given.map(|band| if band == u8::MAX { last } else { band });
+        quanta.resize(bands - strict as usize, FRAME);
+        let last = u32::try_from(bands - 1).unwrap_or(u32::MAX);
+        let priomap = given.map(|band| if band == u32::MAX { last } else { band });
         Ok(Self { strict, quanta_bytes: quanta, priomap })
     }
 
@@ -87,8 +87,8 @@ impl Configuration for EtsSpec {
 
     fn check(&self, at: &str, report: &mut Report) {
         let Self { strict, quanta_bytes, priomap } = self;
-        report.at_most(format!("{at}.strict"), usize::from(*strict), BANDS_MAX);
-        let most = BANDS_MAX.saturating_sub(usize::from(*strict));
+        report.at_most(format!("{at}.strict"), *strict as usize, BANDS_MAX);
+        let most = BANDS_MAX.saturating_sub(*strict as usize);
         if quanta_bytes.len() > most || self.bands() == 0 {
             let expected =
                 format!("one for each band that is not strict: 1 to {BANDS_MAX} bands in all");
@@ -97,7 +97,7 @@ impl Configuration for EtsSpec {
         for (band, &quantum) in quanta_bytes.iter().enumerate() {
             report.at_least(format!("{at}.quanta_bytes[{band}]"), quantum, 1);
         }
-        let bands = u8::try_from(self.bands()).unwrap_or(u8::MAX);
+        let bands = u32::try_from(self.bands()).unwrap_or(u32::MAX);
         check_priomap(bands, priomap, at, report);
     }
 
@@ -118,7 +118,7 @@ impl Configuration for EtsSpec {
         Some(Writer::value(|inside| {
             // TCA_ETS_NBANDS, TCA_ETS_NSTRICT
             let bands = u8::try_from(self.bands()).unwrap_or(u8::MAX);
-            inside.bytes(1, &[bands]).bytes(2, &[self.strict]);
+            inside.bytes(1, &[bands]).bytes(2, &[u8::try_from(self.strict).unwrap_or(u8::MAX)]);
             if !self.quanta_bytes.is_empty() {
                 // TCA_ETS_QUANTA of TCA_ETS_QUANTA_BAND
                 inside.nest(3 | NESTED, |inside| {
@@ -129,7 +129,7 @@ impl Configuration for EtsSpec {
             }
             // TCA_ETS_PRIOMAP of TCA_ETS_PRIOMAP_BAND
             inside.nest(5 | NESTED, |inside| {
-                for band in self.priomap {
+                for band in octets(&self.priomap) {
                     inside.bytes(6, &[band]);
                 }
             });
@@ -143,7 +143,7 @@ impl Configuration for EtsSpec {
         vec![
             Confirmation::new("bands", first(1), bands),
             // The kernel leaves out a zero.
-            Confirmation::new("strict", Some(first(2).unwrap_or(0)), u32::from(self.strict)),
+            Confirmation::new("strict", Some(first(2).unwrap_or(0)), self.strict),
         ]
     }
 
@@ -151,9 +151,9 @@ impl Configuration for EtsSpec {
     fn arbitrary(scope: crate::arbitrary::Scope) -> proptest::strategy::BoxedStrategy<Self> {
         use proptest::prelude::*;
         let quanta = prop::collection::vec(scope.quantum_bytes(), 1..9);
-        (0_u8..7, any::<[u8; PRIORITIES]>(), quanta)
+        (0_u32..7, any::<[u32; PRIORITIES]>(), quanta)
             .prop_map(|(strict, map, quanta_bytes)| {
-                let bands = strict + quanta_bytes.len() as u8;
+                let bands = strict + quanta_bytes.len() as u32;
                 Self { strict, quanta_bytes, priomap: map.map(|band| band % bands) }
             })
             .boxed()

@@ -20,11 +20,11 @@ pub(crate) const PRIORITIES: usize = 16;
 
 /// The band of each priority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Priomap(pub(crate) [u8; PRIORITIES]);
+pub(crate) struct Priomap(pub(crate) [u32; PRIORITIES]);
 
 impl Classify for Priomap {
     fn class_of(&self, item: &Item) -> Option<usize> {
-        self.0.get(usize::from(item.priority() & 15)).map(|&band| usize::from(band))
+        self.0.get(usize::from(item.priority() & 15)).map(|&band| band as usize)
     }
 }
 
@@ -33,7 +33,7 @@ impl Classify for Priomap {
 pub struct Prio(Classes<Priomap, Vec<Fifo>>);
 
 impl Prio {
-    fn new(bands: u8, priomap: Priomap) -> Self {
+    fn new(bands: u32, priomap: Priomap) -> Self {
         let children = (0..bands).map(|_| Fifo::packets(TXQUEUELEN)).collect();
         Self(Classes::new(priomap, children))
     }

@@ -13,13 +13,13 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields)]
 pub struct PrioSpec {
     /// Number of bands.
-    pub bands: u8,
+    pub bands: u32,
     /// The band of each priority.
-    pub priomap: [u8; PRIORITIES],
+    pub priomap: [u32; PRIORITIES],
 }
 
 /// `TCQ_MIN_PRIO_BANDS` and `TCQ_PRIO_BANDS`.
-const BANDS: (u8, u8) = (2, 16);
+const BANDS: (u32, u32) = (2, 16);
 
 impl Default for PrioSpec {
     /// tc's.
@@ -32,7 +32,7 @@ impl Default for PrioSpec {
 pub(crate) fn priomap(
     words: &mut Words<'_>,
     word: &str,
-    map: &mut [u8; PRIORITIES],
+    map: &mut [u32; PRIORITIES],
 ) -> Result<(), Problem> {
     let mut places = map.iter_mut();
     while words.number_follows() {
@@ -45,12 +45,17 @@ pub(crate) fn priomap(
 }
 
 /// The map in tc's words.
-pub(crate) fn printed(map: &[u8; PRIORITIES]) -> String {
+pub(crate) fn printed(map: &[u32; PRIORITIES]) -> String {
     map.map(|band| band.to_string()).join(" ")
 }
 
+/// The map as the kernel has it.
+pub(crate) fn octets(map: &[u32; PRIORITIES]) -> [u8; PRIORITIES] {
+    map.map(|band| u8::try_from(band).unwrap_or(u8::MAX))
+}
+
 /// Every priority has a band.
-pub(crate) fn check_priomap(bands: u8, map: &[u8; PRIORITIES], at: &str, report: &mut Report) {
+pub(crate) fn check_priomap(bands: u32, map: &[u32; PRIORITIES], at: &str, report: &mut Report) {
     for (priority, &band) in map.iter().enumerate() {
         if band >= bands {
             let expected = format!("a band below {bands}");
@@ -91,7 +96,7 @@ impl Configuration for PrioSpec {
 
     /// Packets of a flow that differ in DSCP overtake each other.
     fn facts(&self) -> Facts {
-        let packets = u32::from(self.bands) * TXQUEUELEN;
+        let packets = self.bands.saturating_mul(TXQUEUELEN);
         Facts { reorders: true, ..Facts::queue(Buffer::packets(packets)) }
     }
 
@@ -101,28 +106,29 @@ impl Configuration for PrioSpec {
 
     /// struct tc_prio_qopt
     fn options(&self) -> Option<Vec<u8>> {
-        let mut bytes = u32::from(self.bands).to_ne_bytes().to_vec();
-        bytes.extend(self.priomap);
+        let mut bytes = self.bands.to_ne_bytes().to_vec();
+        bytes.extend(octets(&self.priomap));
         Some(bytes)
     }
 
     fn confirm(&self, options: &[u8]) -> Vec<Confirmation> {
-        let four = |bytes: &[u8]| word(bytes, 0).unwrap_or_default();
+        let map = octets(&self.priomap);
+        let four = |at| word(&map, at).unwrap_or_default();
         vec![
-            Confirmation::new("bands", word(options, 0), u32::from(self.bands)),
-            Confirmation::new("priomap", word(options, 4), four(&self.priomap[..4])),
-            Confirmation::new("priomap", word(options, 8), four(&self.priomap[4..8])),
+            Confirmation::new("bands", word(options, 0), self.bands),
+            Confirmation::new("priomap", word(options, 4), four(0)),
+            Confirmation::new("priomap", word(options, 8), four(4)),
         ]
     }
 
     #[cfg(any(test, feature = "arbitrary"))]
     fn arbitrary(scope: crate::arbitrary::Scope) -> proptest::strategy::BoxedStrategy<Self> {
         use proptest::prelude::*;
-        let bands = scope.choose(0_u8..20, 2..=16_u8);
-        (bands, any::<[u8; PRIORITIES]>(), any::<bool>())
+        let bands = scope.choose(0_u32..20, 2..=16_u32);
+        (bands, any::<[u32; PRIORITIES]>(), any::<bool>())
             .prop_map(move |(bands, map, wild)| {
                 let wild = wild && scope == crate::arbitrary::Scope::Anything;
-                let within = |band: u8| if wild { band } else { band % bands.max(1) };
+                let within = |band: u32| if wild { band } else { band % bands.max(1) };
                 Self { bands, priomap: map.map(within) }
             })
             .boxed()

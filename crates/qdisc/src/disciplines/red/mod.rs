@@ -115,7 +115,7 @@ impl Red {
     /// Makes up for the timer. A firing sees the average as it was then: only an idle one changes in between.
     fn catch_up(&mut self, now: Instant) {
         let Some(adaptive) = &mut self.adaptive else { return };
-        for at in adaptive.timer.instants(now) {
+        for at in adaptive.timer.instants(now, u64::MAX) {
             let before = adaptive.max_p;
             adaptive.fires(self.average.whole(&self.params, at));
             if adaptive.max_p != before {
