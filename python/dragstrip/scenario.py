@@ -216,9 +216,9 @@ class PrioQdisc(Model):
     """Strict priority between bands that the TOS bits choose."""
 
     kind: Literal["prio"] = "prio"
-    bands: UInt8
+    bands: UInt32
     """Number of bands."""
-    priomap: list[UInt8]
+    priomap: list[UInt32]
     """The band of each priority."""
 
 
@@ -226,11 +226,11 @@ class EtsQdisc(Model):
     """Enhanced transmission selection: strict bands, then shares between the others."""
 
     kind: Literal["ets"] = "ets"
-    strict: UInt8
+    strict: UInt32
     """Number of bands that are served first, in their order."""
     quanta_bytes: list[UInt32]
     """Bytes that each band behind them may send in turn."""
-    priomap: list[UInt8]
+    priomap: list[UInt32]
     """The band of each priority."""
 
 
@@ -416,6 +416,38 @@ class FqPieQdisc(Model):
     """Compute the delay from the rate at which packets leave instead of stamping each."""
 
 
+class Dualpi2Qdisc(Model):
+    """Dual-queue coupled AQM for L4S (RFC 9332); in Linux since 6.17, so that no kernel of Debian 12 has it."""
+
+    kind: Literal["dualpi2"] = "dualpi2"
+    limit_packets: UInt32
+    """Packets that may wait in both queues."""
+    target_ns: UInt64
+    """The delay at which the queues settle."""
+    tupdate_ns: UInt64
+    """Time between updates of the probability."""
+    alpha_hz: Number
+    """Weight of the distance from the target, Hz."""
+    beta_hz: Number
+    """Weight of the change of the delay, Hz."""
+    coupling_factor: UInt32
+    """How much more often the low-latency queue is marked than the square root of the classic one's
+    probability.
+    """
+    step_thresh_ns: UInt64
+    """Longer waits in the low-latency queue are marked."""
+    step_thresh_packets: UInt32 | None = None
+    """In its place: more packets left behind in the low-latency queue."""
+    min_qlen_step_packets: UInt32
+    """Packets that the low-latency queue must hold for the threshold to apply to the next one."""
+    drop_on_overload: StrictBool
+    """Under overload drop from both queues instead of letting them grow."""
+    classic_protection_percent: UInt32
+    """Share of the classic queue while both are full, percent."""
+    any_ect: StrictBool
+    """Packets with ECT(0) belong to the low-latency queue too."""
+
+
 class NetemQdisc(Model):
     """Network emulator: delay, jitter, loss, reordering, duplication."""
 
@@ -466,6 +498,7 @@ QdiscSpec: TypeAlias = Annotated[
     | ChokeQdisc
     | PieQdisc
     | FqPieQdisc
+    | Dualpi2Qdisc
     | NetemQdisc,
     Field(discriminator="kind"),
 ]
@@ -904,6 +937,7 @@ __all__ = [
     "ConstantRateApplication",
     "CpuSpec",
     "DelayDistribution",
+    "Dualpi2Qdisc",
     "EthernetHubMedium",
     "EtsQdisc",
     "EveryLoss",
