@@ -1,0 +1,29 @@
+/** What `cargo xtask play` writes; its own core.d.ts has the whole interface. */
+declare module "dragstrip-core" {
+  export interface Run {
+    free(): void;
+    advance(until_ns: number, events_max: number): string;
+    events(from_ns: number, to_ns: number, most: number): string;
+    flows(): string;
+    links(): string;
+    lines(series: string, subject: number, from_ns: number, to_ns: number, pixels: number, window_ns: number): Float64Array<ArrayBuffer>;
+    measures(): string;
+    sentence(): string;
+    sha256(): string;
+    strip(series: string, flow: number, from_ns: number, to_ns: number): Float64Array<ArrayBuffer>;
+    words(series: string): string;
+    readonly now_ns: number;
+    readonly duration_ns: number;
+  }
+  export interface Core {
+    Run: new (scenario: string, interval_ns: number) => Run;
+    cost(scenario: string): string;
+    names(): string;
+    parse(kind: string, text: string): number;
+    picture_interval(duration_ns: number): number;
+    runs_of(form: string): string;
+    version(): string;
+    written(kind: string, value: number): string;
+  }
+  export function core(module: WebAssembly.Module): Core;
+}

@@ -1,0 +1,539 @@
+import { batch, effect, signal } from "@preact/signals";
+import { render } from "preact";
+import { useLayoutEffect, useRef } from "preact/hooks";
+import { type Chart, type Look, LEFT, RIGHT, colour, colours, drawChart, drawPlane, drawStrips, sharesOf, valueAtPixel } from "./draw";
+import {
+  FIRST, type Form, type Problem, STEPS, type TextField, flowOf, fromOptions, limitOf, place, rough, seedProblem, spoken,
+  textOf, toJson, valueAt, withLimit, words,
+} from "./form";
+import { Refused, fragmentOf, linkOf } from "./link";
+import type { FromWorker, Line, Picture, ToWorker } from "./protocol";
+import PlayWorker from "./worker?worker&inline";
+import "./style.css";
+
+const SILENT_MS = 2_000;
+const SETTLED_MS = 500;
+
+const form = signal<Form>(FIRST);
+/** A race that is no form: scenarios that `dragstrip play` embedded. */
+const fixed = signal<{ name: string; scenario: string }[] | null>(null);
+const pick = signal(0);
+const problems = signal<Problem[]>([]);
+const notice = signal("");
+const banner = signal("");
+const asking = signal<number | null>(null);
+const picture = signal<Picture | null>(null);
+const pinned = signal<Picture | null>(null);
+const view = signal({ from: 0, to: 0 });
+const cursor = signal<number | null>(null);
+const pixels = signal(800);
+const hash = signal("");
+const version = signal("");
+const names = signal<{ algorithms: string[]; queues: { name: string; example: string }[] }>({ algorithms: [], queues: [] });
+const spokenNow = signal("");
+const dark = signal(matchMedia("(prefers-color-scheme: dark)").matches);
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", (it) => (dark.value = it.matches));
+
+// ---- The worker, its request and its watchdog.
+let module: WebAssembly.Module | null = null;
+let worker: Worker;
+let latest = 0;
+let heard = 0;
+let waiting = false;
+let asked = false;
+let claimed: { version: string; hash: string } | null = null;
+
+const tell = (message: ToWorker) => worker.postMessage(message);
+
+function start() {
+  worker = new PlayWorker();
+  worker.onmessage = ({ data }: MessageEvent<FromWorker>) => hear(data);
+  tell({ kind: "module", module: module! });
+}
+
+function hear(told: FromWorker) {
+  heard = performance.now();
+  if (told.kind === "ready") {
+    version.value = told.version;
+    names.value = { algorithms: told.names.algorithms.map((it) => it.name), queues: told.names.queues };
+    return;
+  }
+  if (told.kind === "beat" || told.id !== latest) return;
+  if (told.kind === "picture") {
+    waiting = !told.done;
+    batch(() => {
+      problems.value = [];
+      picture.value = told;
+      if (told.done) notice.value = "";
+    });
+    return;
+  }
+  if (told.kind === "hash") {
+    hash.value = told.sha256;
+    const it = claimed;
+    if (it?.hash && !told.sha256.startsWith(it.hash))
+      banner.value = `This link was made by version ${it.version || "unknown"} with recording ${it.hash}…; version ${version.value} gives ${told.sha256.slice(0, 8)}….`;
+    remember(false);
+    return;
+  }
+  waiting = false;
+  if (told.kind === "problems") problems.value = told.problems;
+  else if (told.kind === "ask") asking.value = told.packets;
+  else if (told.kind === "stalled") notice.value = "Refused: 100,000 events without a simulated millisecond.";
+  else {
+    notice.value = `The core has failed: ${told.message}. The address holds the race that did it.`;
+    worker.terminate();
+    start();
+  }
+}
+
+setInterval(() => {
+  if (!waiting || performance.now() - heard < SILENT_MS) return;
+  waiting = false;
+  worker.terminate();
+  start();
+  notice.value = "Stopped: no answer for 2 s. The last picture stays.";
+}, 500);
+
+function ask() {
+  if (!module) return;
+  latest += 1;
+  hash.value = "";
+  asking.value = null;
+  const wrong = fixed.value ? null : seedProblem(form.value.seed);
+  if (wrong) {
+    problems.value = [wrong];
+    return;
+  }
+  const what = fixed.value ? { scenario: fixed.value[pick.value]!.scenario } : { form: toJson(form.value) };
+  if (!waiting) heard = performance.now();
+  waiting = true;
+  tell({ kind: "run", id: latest, ...what, pick: pick.value, asked, view: { ...view.value, pixels: pixels.value } });
+  asked = false;
+}
+
+// ---- The form, its address and its history.
+let settle = 0;
+let frame = 0;
+
+function remember(push: boolean) {
+  if (fixed.value) return;
+  const fragment = fragmentOf(form.value, version.value, hash.value);
+  if (fragment !== location.hash) history[push ? "pushState" : "replaceState"](null, "", fragment);
+}
+
+function change(more: Partial<Form>) {
+  batch(() => {
+    form.value = { ...form.value, ...more };
+    fixed.value = null;
+    view.value = { from: 0, to: 0 };
+    banner.value = "";
+  });
+  claimed = null;
+  cancelAnimationFrame(frame);
+  frame = requestAnimationFrame(ask);
+  clearTimeout(settle);
+  settle = window.setTimeout(() => {
+    remember(true);
+    const now = picture.value;
+    if (now) spokenNow.value = said(now);
+  }, SETTLED_MS);
+}
+
+/** Takes the race from the address; false if it has none. */
+function fromAddress(): boolean {
+  try {
+    const link = linkOf(location.hash);
+    if (!link) return false;
+    claimed = link;
+    batch(() => {
+      form.value = link.form;
+      fixed.value = null;
+      view.value = { from: 0, to: 0 };
+      banner.value = "";
+    });
+    return true;
+  } catch (error) {
+    banner.value = error instanceof Refused ? error.message : String(error);
+    return false;
+  }
+}
+
+addEventListener("popstate", () => {
+  clearTimeout(settle);
+  if (fromAddress()) ask();
+});
+
+function embedded() {
+  const race = JSON.parse(document.getElementById("dragstrip-race")?.textContent || "null");
+  if (race?.kind === "form") form.value = fromOptions(race.form);
+  else if (race?.kind === "runs") fixed.value = race.runs;
+}
+
+// ---- Views.
+const mbit = (bps: number | null | undefined) => (bps == null ? "–" : (bps / 1e6).toPrecision(3));
+
+function said(it: Picture): string {
+  const rates = it.measures.flows.map((flow) => `${flow.label} ${mbit(flow.goodput_bps)}`);
+  const shown = rates.length > 8 ? [...rates.slice(0, 8), `${rates.length - 8} more`] : rates;
+  const ping = it.measures.probes[0]?.rtt_ms?.p50;
+  return `${shown.join(", ")} Mbit/s${ping ? `; ping ${ping.toPrecision(3)} ms` : ""}. ${it.sentence}`;
+}
+
+function Problems({ field }: { field: string }) {
+  const found = problems.value.filter((it) => it.field.split(/[.[]/)[0] === field);
+  return <p class="wrong" id={`wrong-${field}`}>{found.map((it) => `${it.value}: expected ${it.expected}`).join("; ")}</p>;
+}
+
+const broken = (field: string) => problems.value.some((it) => it.field.split(/[.[]/)[0] === field);
+
+interface FieldProps {
+  field: TextField;
+  label: string;
+  kind?: "rate" | "time" | "percent";
+  least?: number;
+  greatest?: number;
+}
+
+function Field({ field, label, kind, least = 1, greatest = 1 }: FieldProps) {
+  const text = form.value[field];
+  const value = kind ? rough(kind, text) : null;
+  return (
+    <div class="field">
+      <label for={field}>{label}</label>
+      <div class="row">
+        {kind && (
+          <input
+            type="range" min="0" max={STEPS} step="1" aria-label={`${label}, slider`} aria-valuetext={spoken(text)}
+            value={value === null ? 0 : place(value, least, greatest)}
+            onInput={(it) => change({ [field]: words(kind, valueAt(Number(it.currentTarget.value), least, greatest)) })}
+          />
+        )}
+        <input
+          id={field} class={kind ? "narrow" : ""} value={text} placeholder="none" autocomplete="off" spellcheck={false}
+          aria-invalid={broken(field)} aria-describedby={`wrong-${field}`}
+          onInput={(it) => change({ [field]: it.currentTarget.value.trim() })}
+        />
+      </div>
+      <Problems field={field} />
+    </div>
+  );
+}
+
+function Queue() {
+  const text = form.value.queue;
+  const limit = limitOf(text);
+  return (
+    <div class="field">
+      <label for="queue">Queue</label>
+      <div class="row">
+        <select
+          aria-label="Queue discipline" value={text.split(" ")[0]}
+          onChange={(it) => {
+            const name = it.currentTarget.value;
+            change({ queue: name === "pfifo" ? "pfifo limit 100" : (names.value.queues.find((q) => q.name === name)?.example ?? name) });
+          }}
+        >
+          {names.value.queues.map((it) => <option key={it.name}>{it.name}</option>)}
+        </select>
+        {limit !== null && (
+          <input
+            type="range" min="0" max={STEPS} aria-label="Queue limit, slider" aria-valuetext={`${limit} packets`} value={place(limit, 2, 10_000)}
+            onInput={(it) => change({ queue: withLimit(text, Math.round(valueAt(Number(it.currentTarget.value), 2, 10_000))) })}
+          />
+        )}
+      </div>
+      <input
+        id="queue" value={text} autocomplete="off" spellcheck={false} aria-invalid={broken("queue")} aria-describedby="wrong-queue"
+        onInput={(it) => change({ queue: it.currentTarget.value })}
+      />
+      <Problems field="queue" />
+    </div>
+  );
+}
+
+function Flows() {
+  const { algorithms, together } = form.value;
+  const put = (at: number, text: string) => change({ algorithms: algorithms.map((it, number) => (number === at ? text : it)) });
+  return (
+    <fieldset>
+      <legend>Flows</legend>
+      {algorithms.map((text, at) => {
+        const flow = flowOf(text);
+        return (
+          <div class="row" key={at}>
+            <input aria-label={`Algorithm ${at + 1}`} list="known" value={flow.name} spellcheck={false} aria-invalid={broken("algorithms")}
+              onInput={(it) => put(at, textOf({ ...flow, name: it.currentTarget.value }))} />
+            <input class="tiny" aria-label={`Count of ${flow.name}`} inputmode="numeric" value={String(flow.count)}
+              onInput={(it) => put(at, textOf({ ...flow, count: Math.max(1, Number(it.currentTarget.value) || 1) }))} />
+            <input class="tiny" aria-label={`Own RTT of ${flow.name}`} placeholder="RTT" value={flow.rtt}
+              onInput={(it) => put(at, textOf({ ...flow, rtt: it.currentTarget.value.trim() }))} />
+            <button type="button" aria-label={`Remove ${flow.name}`} disabled={algorithms.length < 2}
+              onClick={() => change({ algorithms: algorithms.filter((_, number) => number !== at) })}>−</button>
+          </div>
+        );
+      })}
+      <datalist id="known">{names.value.algorithms.map((it) => <option key={it} value={it} />)}</datalist>
+      <Problems field="algorithms" />
+      <div class="row">
+        <button type="button" onClick={() => change({ algorithms: [...algorithms, "reno"] })}>Add a flow</button>
+        <label><input type="checkbox" checked={together} onChange={(it) => change({ together: it.currentTarget.checked })} /> together</label>
+      </div>
+    </fieldset>
+  );
+}
+
+function shownChart(it: Picture, what: string): Omit<Chart, "height" | "from" | "to" | "times"> {
+  const numbers = colours(it.flows.map((flow) => flow.cc));
+  const curves = (lines: Line[], named = true) =>
+    lines.map((line, at) => ({
+      line, colour: colour(numbers[at]!, dark.value), label: named ? it.flows[at]!.label : "",
+      dashed: !named || numbers.indexOf(numbers[at]!) !== at,
+    }));
+  const old = pinned.value;
+  const same = old && old.view.from === it.view.from && old.view.to === it.view.to && old.view.pixels === it.view.pixels;
+  const ghosts = (of: (it: Picture) => (Line | null)[]) => (same ? of(old).filter((line) => line !== null) : []);
+  if (what === "window") return { curves: [...curves(it.lines.ssthresh.map((l) => l), false), ...curves(it.lines.cwnd)], ghosts: ghosts((p) => p.lines.cwnd), ticks: null, scale: 1e3 };
+  if (what === "RTT") return { curves: curves(it.lines.rtt), ghosts: ghosts((p) => p.lines.rtt), ticks: null, scale: 1e6 };
+  if (what === "goodput") return { curves: curves(it.lines.goodput), ghosts: ghosts((p) => p.lines.goodput), ticks: null, scale: 1e6 };
+  if (what === "share") return { curves: curves(sharesOf(it.lines.goodput)), ghosts: [], ticks: null, scale: 1 };
+  const queue = it.lines.queue ? [{ line: it.lines.queue, colour: colour(7, dark.value), label: it.link?.link ?? "" }] : [];
+  return { curves: queue, ghosts: ghosts((p) => [p.lines.queue]), ticks: it.lines.drops, scale: 1e3 };
+}
+
+const CHARTS = [
+  ["window", "Window, kB (dashed: ssthresh, or a further flow of the same algorithm)"],
+  ["RTT", "RTT, ms"],
+  ["goodput", "Goodput over 10 RTTs, Mbit/s"],
+  ["queue", "Queue, kB (ticks: drops)"],
+  ["share", "Share of the goodput, %"],
+] as const;
+
+function look(): Look {
+  const style = getComputedStyle(document.documentElement);
+  const own = (name: string) => style.getPropertyValue(name).trim();
+  return { dark: dark.value, ink: own("--ink"), faint: own("--faint"), ghost: own("--line") };
+}
+
+function Canvas({ draw, label }: { draw: (canvas: HTMLCanvasElement) => void; label: string }) {
+  const ref = useRef<HTMLCanvasElement>(null);
+  useLayoutEffect(() => draw(ref.current!));
+  return <canvas ref={ref} role="img" aria-label={label} />;
+}
+
+function zoom(by: number) {
+  const it = picture.value;
+  if (!it) return;
+  const span = Math.min(it.duration, (it.view.to - it.view.from) * by);
+  const middle = cursor.value ?? (it.view.from + it.view.to) / 2;
+  const from = Math.max(0, Math.min(it.duration - span, middle - span / 2));
+  view.value = by === 0 || span >= it.duration ? { from: 0, to: 0 } : { from, to: from + span };
+  tell({ kind: "view", id: latest, view: { ...view.value, pixels: pixels.value } });
+}
+
+function keys(event: KeyboardEvent) {
+  const it = picture.value;
+  if (!it || event.ctrlKey || event.metaKey || event.altKey) return;
+  const rtt = (it.measures.flows[0]?.rtt_ms?.p50 ?? 40) * 1e6;
+  const at = cursor.value ?? it.view.from;
+  const put = (to: number) => (cursor.value = Math.max(it.view.from, Math.min(it.view.to, to)));
+  const drop = (step: number) => {
+    const line = it.lines.drops;
+    if (!line) return;
+    const width = (it.view.to - it.view.from) / (line.length / 4);
+    for (let x = Math.round((at - it.view.from) / width) + step; x >= 0 && 4 * x < line.length; x += step)
+      if (line[4 * x + 2]! > 0) return void put(it.view.from + x * width);
+  };
+  const acts: Record<string, () => void> = {
+    ArrowLeft: () => put(at - rtt * (event.shiftKey ? 10 : 1)),
+    ArrowRight: () => put(at + rtt * (event.shiftKey ? 10 : 1)),
+    Home: () => put(it.view.from),
+    End: () => put(it.view.to),
+    "+": () => zoom(0.5),
+    "-": () => zoom(2),
+    "0": () => zoom(0),
+    "[": () => drop(-1),
+    "]": () => drop(1),
+  };
+  const act = acts[event.key];
+  if (!act) return;
+  event.preventDefault();
+  act();
+  clearTimeout(settle);
+  settle = window.setTimeout(() => {
+    remember(true);
+    spokenNow.value = readout();
+  }, SETTLED_MS);
+}
+
+function readout(): string {
+  const it = picture.value;
+  if (!it || cursor.value === null) return "";
+  const { from, to, pixels: count } = it.view;
+  const x = Math.floor(((cursor.value - from) / (to - from)) * count);
+  const flows = it.flows.slice(0, 8).map((flow, at) => {
+    const of = (lines: Line[], scale: number) => (valueAtPixel(lines[at]!, x) / scale).toPrecision(3);
+    return `${flow.label}: window ${of(it.lines.cwnd, 1e3)} kB, RTT ${of(it.lines.rtt, 1e6)} ms, ${of(it.lines.goodput, 1e6)} Mbit/s`;
+  });
+  const queue = it.lines.queue ? `; queue ${(valueAtPixel(it.lines.queue, x) / 1e3).toPrecision(3)} kB` : "";
+  return `t = ${(cursor.value / 1e9).toFixed(2)} s. ${flows.join("; ")}${queue}`;
+}
+
+function Cursor() {
+  const it = picture.value;
+  if (!it || cursor.value === null) return null;
+  const x = LEFT + ((cursor.value - it.view.from) / (it.view.to - it.view.from)) * it.view.pixels;
+  return <div class="cursor" ref={(line) => { if (line) line.style.transform = `translateX(${x}px)`; }} />;
+}
+
+function Charts() {
+  const ref = useRef<HTMLDivElement>(null);
+  useLayoutEffect(() => {
+    const watch = new ResizeObserver(() => {
+      const wide = Math.max(100, Math.floor(ref.current!.clientWidth) - LEFT - RIGHT);
+      if (wide === pixels.value) return;
+      pixels.value = wide;
+      tell({ kind: "view", id: latest, view: { ...view.value, pixels: wide } });
+    });
+    watch.observe(ref.current!);
+    return () => watch.disconnect();
+  }, []);
+  const it = picture.value;
+  const point = (event: PointerEvent) => {
+    if (!it) return;
+    const x = event.clientX - ref.current!.getBoundingClientRect().left - LEFT;
+    cursor.value = it.view.from + Math.max(0, Math.min(1, x / it.view.pixels)) * (it.view.to - it.view.from);
+  };
+  const width = it ? it.view.pixels + LEFT + RIGHT : 0;
+  return (
+    <>
+      <div class="row">
+        <button type="button" aria-label="Zoom in" onClick={() => zoom(0.5)}>+</button>
+        <button type="button" aria-label="Zoom out" onClick={() => zoom(2)}>−</button>
+        <button type="button" onClick={() => zoom(0)}>Whole run</button>
+        <button type="button" onClick={() => (pinned.value = pinned.value ? null : it)}>{pinned.value ? "Unpin" : "Pin"}</button>
+      </div>
+      <div class="readout">{readout() || "Point at a chart, or focus it and press the arrow keys."}</div>
+      <div class="charts" ref={ref} tabIndex={0} role="group" aria-label="Charts: arrows move the cursor, + and - zoom, [ and ] go to drops" onKeyDown={keys} onPointerMove={point} onPointerDown={point}>
+        {it && CHARTS.map(([what, title], at) => (
+          <figure key={what} ref={(figure) => { if (figure) figure.style.margin = "0"; }}>
+            <h2>{title}</h2>
+            <Canvas label={`${title}. ${said(it)}`} draw={(canvas) => drawChart(canvas, width, { ...shownChart(it, what), height: 110, from: it.view.from, to: it.view.to, times: at === CHARTS.length - 1 }, look())} />
+          </figure>
+        ))}
+        {it && <><h2>Phase and limit of each flow</h2><Canvas label="Phase and limit of each flow" draw={(canvas) => drawStrips(canvas, width, it, look())} /></>}
+        <Cursor />
+      </div>
+      {it && it.flows.length === 2 && <><h2>One goodput against the other (diagonal: fair; falling line: the link is full)</h2><Canvas label={`Chiu–Jain plane. ${said(it)}`} draw={(canvas) => drawPlane(canvas, Math.min(320, width), it, look())} /></>}
+    </>
+  );
+}
+
+function Table({ it }: { it: Picture }) {
+  return (
+    <details>
+      <summary>Table</summary>
+      <div class="table" tabIndex={0} role="region" aria-label="Measures of each flow">
+        <table>
+          <thead><tr><th scope="col">Flow</th><th scope="col">Goodput, Mbit/s</th><th scope="col">Share, %</th><th scope="col">RTT p50, ms</th><th scope="col">RTT p95, ms</th><th scope="col">Retransmits</th><th scope="col">Timeouts</th></tr></thead>
+          <tbody>
+            {it.measures.flows.slice(0, 25).map((flow) => (
+              <tr key={flow.label}>
+                <th scope="row">{flow.label}</th><td>{mbit(flow.goodput_bps)}</td><td>{flow.share == null ? "–" : (100 * flow.share).toFixed(1)}</td>
+                <td>{flow.rtt_ms?.p50 ?? "–"}</td><td>{flow.rtt_ms?.p95 ?? "–"}</td><td>{flow.retransmits ?? "–"}</td><td>{flow.timeouts ?? "–"}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </details>
+  );
+}
+
+async function copy(text: string) {
+  try {
+    await navigator.clipboard.writeText(text);
+    notice.value = "Copied.";
+  } catch {
+    notice.value = text;
+  }
+}
+
+function App() {
+  const it = picture.value;
+  const loose = problems.value.filter((p) => !["rate", "rtt", "queue", "loss", "jitter", "up_rate", "stagger", "duration", "seed", "algorithms"].includes(p.field.split(/[.[]/)[0]!));
+  const runs = fixed.value?.map((run) => run.name) ?? it?.names ?? [];
+  return (
+    <>
+      <header>
+        <h1>Dragstrip</h1>
+        <button type="button" onClick={() => { remember(false); void copy(location.href); }}>Copy link</button>
+        <button type="button" disabled={!it?.command} onClick={() => void copy(it?.command ?? "")}>Copy command</button>
+      </header>
+      <div class="layout">
+        <form aria-label="Race" onSubmit={(event) => event.preventDefault()}>
+          <fieldset>
+            <legend>Path</legend>
+            <Field field="rate" label="Rate" kind="rate" least={1e5} greatest={1e9} />
+            <Field field="rtt" label="RTT" kind="time" least={1e6} greatest={1e9} />
+            <Queue />
+            <Field field="loss" label="Loss" kind="percent" least={0.001} greatest={20} />
+            <Field field="jitter" label="Jitter" kind="time" least={1e5} greatest={1e8} />
+            <Field field="up_rate" label="Rate of the up-link" kind="rate" least={1e5} greatest={1e9} />
+          </fieldset>
+          <Flows />
+          <fieldset>
+            <legend>Run</legend>
+            <Field field="stagger" label="Start one after the other, every" kind="time" least={1e8} greatest={3e10} />
+            <Field field="duration" label="Duration" kind="time" least={1e9} greatest={6e11} />
+            <Field field="seed" label="Seed" />
+          </fieldset>
+        </form>
+        <main>
+          {banner.value && <p class="banner" role="alert">{banner.value}</p>}
+          {loose.map((p) => <p class="wrong" key={p.field}>{`${p.field} ${p.value}: expected ${p.expected}`}</p>)}
+          {notice.value && <p class="banner" role="status">{notice.value}</p>}
+          {asking.value !== null && (
+            <p class="banner">{`About ${(asking.value / 1e6).toPrecision(2)} million packets, some ${Math.max(1, Math.round(asking.value / 1e6))} s or more. `}
+              <button type="button" onClick={() => { asked = true; ask(); }}>Run it</button></p>
+          )}
+          <p class="sentence">{it ? said(it) : "Loading the simulator …"}</p>
+          <div class="chips">
+            <button type="button" onClick={() => change({ algorithms: ["vegas"], together: false })}>Vegas alone</button>
+            <button type="button" onClick={() => change({ queue: "fq_codel" })}>Turn on fq_codel</button>
+            <button type="button" onClick={() => change({ queue: "pfifo limit 10" })}>Shrink the buffer</button>
+          </div>
+          {runs.length > 1 && (
+            <label>Run <select value={String(pick.value)} onChange={(event) => { pick.value = Number(event.currentTarget.value); ask(); }}>
+              {runs.map((name, at) => <option key={name} value={String(at)}>{name}</option>)}
+            </select></label>
+          )}
+          <Charts />
+          {it && <Table it={it} />}
+          <details>
+            <summary>How this was made</summary>
+            <p><code>{it?.command}</code></p>
+            <p>Version {version.value}; recording <code id="hash">{hash.value || "…"}</code></p>
+          </details>
+          <div class="unseen" role="status" aria-live="polite">{spokenNow.value}</div>
+        </main>
+      </div>
+    </>
+  );
+}
+
+async function load() {
+  const text = document.getElementById("dragstrip-core")!.textContent!.trim();
+  const bytes = Uint8Array.from(atob(text), (it) => it.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
+  module = await WebAssembly.compile(await new Response(stream).arrayBuffer());
+  start();
+  if (!fromAddress()) embedded();
+  ask();
+}
+
+render(<App />, document.getElementById("app")!);
+effect(() => {
+  document.title = picture.value ? `${picture.value.flows.slice(0, 4).map((flow) => flow.label).join(", ")}: Dragstrip` : "Dragstrip: playground";
+});
+load().catch((error) => (notice.value = `The simulator cannot start: ${error}`));

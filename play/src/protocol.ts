@@ -1,0 +1,79 @@
+// What page and worker tell each other.
+import type { Problem } from "./form";
+
+export interface Wanted {
+  kind: "run";
+  id: number;
+  /** The form as the core's JSON, or a scenario's text. */
+  form?: string;
+  scenario?: string;
+  /** Which of the form's runs. */
+  pick: number;
+  /** Also where the core says "ask". */
+  asked: boolean;
+  view: View;
+}
+
+export interface View {
+  /** Nanoseconds; `to` 0: the whole run. */
+  from: number;
+  to: number;
+  pixels: number;
+}
+
+export type ToWorker = { kind: "module"; module: WebAssembly.Module } | Wanted | { kind: "view"; id: number; view: View };
+
+export interface FlowFacts {
+  flow: number;
+  label: string;
+  cc: string;
+  start_ns: number;
+}
+
+export interface FlowSummary {
+  label: string;
+  cc: string;
+  goodput_bps: number | null;
+  share: number | null;
+  rtt_ms: { p50: number | null; p95: number | null } | null;
+  retransmits: number | null;
+  timeouts: number | null;
+}
+
+export interface Summary {
+  flows: FlowSummary[];
+  probes: { target: string; rtt_ms: { p50: number | null } | null }[];
+  queues: { link: string; dropped: number; marked: number }[];
+  jain: number | null;
+}
+
+/** Four values a pixel: first, least, greatest, last. */
+export type Line = Float64Array<ArrayBuffer>;
+
+export interface Picture {
+  kind: "picture";
+  id: number;
+  done: boolean;
+  now: number;
+  duration: number;
+  view: { from: number; to: number; pixels: number };
+  flows: FlowFacts[];
+  link: { link: string; rate_bps: number | null } | null;
+  lines: { cwnd: Line[]; ssthresh: Line[]; rtt: Line[]; goodput: Line[]; queue: Line | null; drops: Line | null };
+  strips: { limit: Line[]; state: Line[]; limitWords: string[]; stateWords: string[] };
+  measures: Summary;
+  sentence: string;
+  names: string[];
+  command: string;
+  scenario: string;
+}
+
+export type FromWorker =
+  | { kind: "ready"; version: string; names: { algorithms: { name: string }[]; queues: { name: string; example: string }[] } }
+  | { kind: "beat" }
+  | Picture
+  | { kind: "problems"; id: number; problems: Problem[] }
+  | { kind: "ask"; id: number; packets: number; most: number }
+  | { kind: "stalled"; id: number }
+  | { kind: "trap"; id: number; message: string }
+  | { kind: "hash"; id: number; sha256: string };

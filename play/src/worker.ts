@@ -1,0 +1,186 @@
+// Owns all runs: one loop, one pending request. A newer request ends the run before it.
+import { type Core, type Run, core } from "dragstrip-core";
+import type { Problem } from "./form";
+import type { FlowFacts, FromWorker, Line, Picture, ToWorker, View, Wanted } from "./protocol";
+
+const EVENTS = 4_000;
+const SLICE_MS = 8;
+const PICTURE_MS = 100;
+const QUIET_MS = 400;
+
+interface Current {
+  wanted: Wanted;
+  run: Run;
+  scenario: string;
+  names: string[];
+  command: string;
+  done: boolean;
+  pictured: number;
+  hashing: Run | null;
+  hashed: boolean;
+}
+
+let module: WebAssembly.Module | null = null;
+let pending: Wanted | null = null;
+let current: Current | null = null;
+let ticking = false;
+
+const send = (message: FromWorker, transfer: Transferable[] = []) => postMessage(message, { transfer });
+const ticks = new MessageChannel();
+ticks.port1.onmessage = () => {
+  ticking = false;
+  step();
+};
+
+function tick() {
+  if (ticking) return;
+  ticking = true;
+  ticks.port2.postMessage(0);
+}
+
+onmessage = ({ data }: MessageEvent<ToWorker>) => {
+  if (data.kind === "module") {
+    module = data.module;
+    const first = core(module);
+    send({ kind: "ready", version: first.version(), names: JSON.parse(first.names()) });
+  } else if (data.kind === "view") {
+    if (current?.wanted.id !== data.id) return;
+    current.wanted.view = data.view;
+    guarded(data.id, () => picture(current!));
+  } else {
+    pending = data;
+    tick();
+  }
+};
+
+/** Refusals are JSON lists; all else that is thrown is a trap, after which the instance is never used again. */
+function guarded(id: number, act: () => void) {
+  try {
+    act();
+  } catch (thrown) {
+    if (typeof thrown === "string") {
+      send({ kind: "problems", id, problems: JSON.parse(thrown) as Problem[] });
+    } else {
+      current = null;
+      send({ kind: "trap", id, message: String(thrown) });
+    }
+  }
+}
+
+function begin(wanted: Wanted) {
+  current?.hashing?.free();
+  current?.run.free();
+  current = null;
+  const its: Core = core(module!);
+  let scenario = wanted.scenario ?? "";
+  let names: string[] = [];
+  let command = "";
+  if (wanted.form !== undefined) {
+    const made: { command: string; runs: { name: string; scenario: string }[] } = JSON.parse(its.runs_of(wanted.form));
+    names = made.runs.map((it) => it.name);
+    command = made.command;
+    scenario = made.runs[Math.min(wanted.pick, made.runs.length - 1)]!.scenario;
+  }
+  const cost: { verdict: string; packets: number; duration_ns: number } = JSON.parse(its.cost(scenario));
+  if (cost.verdict !== "run" && !wanted.asked) {
+    send({ kind: "ask", id: wanted.id, packets: cost.packets, most: 5e6 });
+    return;
+  }
+  const run = new its.Run(scenario, its.picture_interval(cost.duration_ns));
+  current = { wanted, run, scenario, names, command, done: false, pictured: performance.now(), hashing: null, hashed: false };
+  its_of.set(current, its);
+}
+
+const its_of = new WeakMap<Current, Core>();
+
+function step() {
+  if (!module) return;
+  if (pending) {
+    const wanted = pending;
+    pending = null;
+    guarded(wanted.id, () => begin(wanted));
+  }
+  if (current) guarded(current.wanted.id, () => slice(current!));
+}
+
+function slice(it: Current) {
+  const id = it.wanted.id;
+  const run = it.done ? it.hashing : it.run;
+  if (!run) return;
+  const until = performance.now() + SLICE_MS;
+  let told: { done: boolean; stalled: boolean };
+  do told = JSON.parse(run.advance(Number.MAX_SAFE_INTEGER, EVENTS));
+  while (!told.done && !told.stalled && performance.now() < until);
+  if (told.stalled) {
+    current = null;
+    send({ kind: "stalled", id });
+  } else if (it.done) {
+    if (!told.done) return tick();
+    const sha256 = run.sha256();
+    run.free();
+    it.hashing = null;
+    it.hashed = true;
+    send({ kind: "hash", id, sha256 });
+  } else {
+    it.done = told.done;
+    if (told.done || performance.now() - it.pictured > PICTURE_MS) picture(it);
+    else send({ kind: "beat" });
+    if (!told.done) return tick();
+    // The hash is the shared scenario's, recorded as it says: a second run when nobody waits.
+    setTimeout(() => {
+      if (current !== it || pending) return;
+      guarded(id, () => {
+        it.hashing = new (its_of.get(it)!.Run)(it.scenario, 0);
+        tick();
+      });
+    }, QUIET_MS);
+  }
+}
+
+function picture(it: Current) {
+  const { run, wanted } = it;
+  const flows: FlowFacts[] = JSON.parse(run.flows());
+  const links: { link: string; rate_bps: number | null; bottleneck: boolean }[] = JSON.parse(run.links());
+  const found = Math.max(0, links.findIndex((link) => link.bottleneck));
+  const view: View = { ...wanted.view };
+  if (view.to <= view.from) (view.from = 0), (view.to = run.duration_ns);
+  const { from, to, pixels } = view;
+  const measures = JSON.parse(run.measures());
+  const rtt_ns = (measures.flows[0]?.rtt_ms?.p50 ?? 50) * 1e6;
+  const window_ns = Math.max(10 * rtt_ns, 5e7);
+  const each = (series: string): Line[] => flows.map((flow) => run.lines(series, flow.flow, from, to, pixels, window_ns));
+  const lines = {
+    cwnd: each("cwnd"),
+    ssthresh: flows.length <= 4 ? each("ssthresh") : [],
+    rtt: each("rtt"),
+    goodput: each("goodput"),
+    queue: links.length ? run.lines("backlog_bytes", found, from, to, pixels, 0) : null,
+    drops: links.length ? run.lines("dropped", found, from, to, pixels, 0) : null,
+  };
+  const strip = (series: string) => flows.slice(0, 8).map((flow) => run.strip(series, flow.flow, from, to));
+  const strips = {
+    limit: strip("limit"),
+    state: strip("state"),
+    limitWords: JSON.parse(run.words("limit")),
+    stateWords: JSON.parse(run.words("state")),
+  };
+  const message: Picture = {
+    kind: "picture",
+    id: wanted.id,
+    done: it.done,
+    now: run.now_ns,
+    duration: run.duration_ns,
+    view,
+    flows,
+    link: links[found] ?? null,
+    lines,
+    strips,
+    measures,
+    sentence: run.sentence(),
+    names: it.names,
+    command: it.command,
+    scenario: it.scenario,
+  };
+  it.pictured = performance.now();
+  send(message);
+}

@@ -1,0 +1,36 @@
+import { describe, expect, it } from "vitest";
+import { FIRST, flowOf, limitOf, place, rough, seedProblem, spoken, textOf, toJson, valueAt, withLimit, words } from "../src/form";
+import { apart, columns, greatestOf, rounded } from "../src/draw";
+import { FRAGMENT_MAX, fragmentOf, linkOf } from "../src/link";
+
+describe("links", () => {
+  it("come back as they went", () => {
+    const form = { ...FIRST, algorithms: ["cubic:beta=717,c=3*4@80ms", "bbr"], loss: "0.1%", queue: "bfifo limit 200kb", more: { ecn: true } };
+    expect(linkOf(fragmentOf(form, "0.1.0", "eec5f4c5365c"))).toEqual({ form, version: "0.1.0", hash: "eec5f4c5" });
+  });
+  it("are typed by hand", () => expect(linkOf("#1&rate=5mbit&cc=cubic,bbr&queue=pfifo+limit+50")?.form).toMatchObject({ rate: "5mbit", algorithms: ["cubic", "bbr"], queue: "pfifo limit 50" }));
+  it.each(["#2&rate=1mbit", "#1&rat=1mbit", "#1&rate=1mbit&rate=2mbit", "#1&rate=%ff", "#1&seed=1,\"x\":2", "#1&h=zz", "#1&more=[1]", "#1&together=2", `#1&rate=${"9".repeat(FRAGMENT_MAX)}`])(
+    "refuses %.40s in one line", (bad) => expect(() => linkOf(bad)).toThrow(/^link: [^\n]*expected [^\n]*$/));
+  it("names the nearest key", () => expect(() => linkOf("#1&rat=1")).toThrow("did you mean rate?"));
+});
+
+describe("the form", () => {
+  it("keeps a seed's digits", () => expect(toJson({ ...FIRST, seed: "9223372036854775807" })).toContain('"seed":9223372036854775807}'));
+  it("refuses other seeds", () => expect(["9223372036854775808", "-1", "1e3", "", "01"].map(seedProblem)).not.toContain(null));
+  it("takes flows apart", () => expect(textOf(flowOf("bbr*4@80ms"))).toBe("bbr*4@80ms"));
+  it("changes a limit in packets only", () => expect([withLimit("pfifo limit 100", 7), limitOf("bfifo limit 200kb")]).toEqual(["pfifo limit 7", null]));
+  it("moves a slider and back", () => {
+    for (const at of [0, 137, 500, 1000]) expect(Math.abs(place(valueAt(at, 1e5, 1e9), 1e5, 1e9) - at)).toBeLessThan(6);
+  });
+  it("writes and reads words", () => expect([words("rate", 1.2e7), rough("time", "40ms"), rough("rate", "x"), spoken("10mbit")]).toEqual(["12mbit", 4e7, null, "10 megabits per second"]));
+});
+
+describe("drawing", () => {
+  it("keeps a spike within a pixel", () => {
+    const line = Float64Array.from([5, 5, 5, 5, 5, 1, 9, 5, NaN, NaN, NaN, NaN]);
+    expect([...columns(line, 10, 100)]).toEqual([50, 50, 10, 90, -1, -1]);
+    expect(greatestOf([line])).toBe(9);
+  });
+  it("rounds axes up", () => expect([rounded(9.6), rounded(160), rounded(0)]).toEqual([{ top: 10, step: 5 }, { top: 200, step: 50 }, { top: 1, step: 1 }]));
+  it("moves labels apart", () => expect(apart([50, 51, 100], 15, 100)).toEqual([50, 65, 100]));
+});

@@ -1,0 +1,57 @@
+// Builds the page into one file: script, worker and styles inline, the core deflated in a data block, a policy with hashes.
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
+import { deflateRawSync } from "node:zlib";
+import { type Plugin, defineConfig } from "vite";
+import { viteSingleFile } from "vite-plugin-singlefile";
+
+// What `cargo xtask play` writes: core.js and core.wasm.
+const core = resolve(process.env.DRAGSTRIP_CORE ?? "../target/play");
+const out = resolve(process.env.DRAGSTRIP_PAGE ?? "../python/dragstrip/play");
+
+const hash = (text: string) => `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
+
+function whole(): Plugin {
+  return {
+    name: "dragstrip-whole",
+    enforce: "post",
+    generateBundle: {
+      order: "post",
+      handler(_options, bundle) {
+        for (const file of Object.values(bundle)) {
+          if (file.type !== "asset" || !file.fileName.endsWith(".html")) continue;
+          const wasm = deflateRawSync(readFileSync(`${core}/core.wasm`), { level: 9 }).toString("base64");
+          let html = String(file.source);
+          const found = (tag: string) =>
+            [...html.matchAll(new RegExp(`<${tag}([^>]*)>([\\s\\S]*?)</${tag}>`, "g"))]
+              .filter((it) => !it[1].includes("application/"))
+              .map((it) => hash(it[2]))
+              .join(" ");
+          const policy = [
+            "default-src 'none'",
+            `script-src ${found("script")} 'wasm-unsafe-eval'`,
+            "worker-src blob:",
+            `style-src ${found("style")}`,
+            "img-src data:",
+            "base-uri 'none'",
+            "form-action 'none'",
+          ].join("; ");
+          html = html.replace("<!--policy-->", () => `<meta http-equiv="Content-Security-Policy" content="${policy}">`);
+          html = html.replace("<!--core-->", () => `<script type="application/octet-stream" id="dragstrip-core">${wasm}</script>`);
+          file.source = html;
+          file.fileName = "page.html";
+        }
+      },
+    },
+  };
+}
+
+export default defineConfig({
+  base: "./",
+  resolve: { alias: { "dragstrip-core": `${core}/core.js` } },
+  oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
+  worker: { format: "iife" },
+  build: { outDir: out, emptyOutDir: false, target: "es2022", modulePreload: false },
+  plugins: [viteSingleFile({ removeViteModuleLoader: true }), whole()],
+});
