@@ -12,13 +12,18 @@ export UV_SYSTEM_CERTS := true
 export UV_NATIVE_TLS := true
 endif
 
-.PHONY: demo test test-faults torture audit sbom guide bench fidelity agreement catalogue test-rust test-python wasm fuzz fuzz-long kernel site wheel wheel-test vm-tools browser capture-tools ssh-tools python quick check-rust clean-demo
+.PHONY: demo play test test-faults torture audit sbom guide bench fidelity agreement catalogue test-rust test-python wasm fuzz fuzz-long kernel site wheel wheel-test vm-tools browser capture-tools ssh-tools python quick check-rust clean-demo
 
 demo: python clean-demo  ## Compares five congestion controls on a published path.
 	@$(UV) run --no-sync dragstrip run caia-110729a/adsl1 --out demo
 
 clean-demo:
 	@rm -rf demo
+
+play: check-rust  ## The playground, one file: python/dragstrip/play/page.html (Node 20.19 or later).
+	cargo xtask play
+	cd play && npm ci --silent && npm run --silent check && npm test --silent
+	cd play && DRAGSTRIP_CORE="$${CARGO_TARGET_DIR:-$(CURDIR)/target}/play" npm run --silent build
 
 test: test-rust test-python  ## Everything that .ci/run checks; pytest's summary comes last.
 

@@ -159,7 +159,9 @@ export function sharesOf(goodput: readonly Line[]): Line[] {
   const count = (goodput[0]?.length ?? 0) / 4;
   const made = goodput.map(() => new Float64Array(4 * count).fill(Number.NaN));
   const now = goodput.map(() => 0);
-  for (let x = 0; x < count; x++) {
+  let known = count - 1;
+  while (known >= 0 && goodput.every((line) => Number.isNaN(line[4 * known]!))) known--;
+  for (let x = 0; x <= known; x++) {
     goodput.forEach((line, at) => {
       if (!Number.isNaN(line[4 * x + 3]!)) now[at] = line[4 * x + 3]!;
     });

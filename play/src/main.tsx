@@ -11,7 +11,8 @@ import type { FromWorker, Line, Picture, ToWorker } from "./protocol";
 import PlayWorker from "./worker?worker&inline";
 import "./style.css";
 
-const SILENT_MS = 2_000;
+/** Looks of half a second each. A blocked page delays the looks as well as the messages, and so ends no run. */
+const SILENT_LOOKS = 4;
 const SETTLED_MS = 500;
 
 const form = signal<Form>(FIRST);
@@ -36,14 +37,14 @@ matchMedia("(prefers-color-scheme: dark)").addEventListener("change", (it) => (d
 
 // ---- The worker, its request and its watchdog.
 let module: WebAssembly.Module | null = null;
-let worker: Worker;
+let worker: Worker | null = null;
 let latest = 0;
-let heard = 0;
+let silent = 0;
 let waiting = false;
 let asked = false;
 let claimed: { version: string; hash: string } | null = null;
 
-const tell = (message: ToWorker) => worker.postMessage(message);
+const tell = (message: ToWorker) => worker?.postMessage(message);
 
 function start() {
   worker = new PlayWorker();
@@ -52,7 +53,7 @@ function start() {
 }
 
 function hear(told: FromWorker) {
-  heard = performance.now();
+  silent = 0;
   if (told.kind === "ready") {
     version.value = told.version;
     names.value = { algorithms: told.names.algorithms.map((it) => it.name), queues: told.names.queues };
@@ -82,15 +83,16 @@ function hear(told: FromWorker) {
   else if (told.kind === "stalled") notice.value = "Refused: 100,000 events without a simulated millisecond.";
   else {
     notice.value = `The core has failed: ${told.message}. The address holds the race that did it.`;
-    worker.terminate();
+    worker?.terminate();
     start();
   }
 }
 
 setInterval(() => {
-  if (!waiting || performance.now() - heard < SILENT_MS) return;
+  silent += 1;
+  if (!waiting || silent <= SILENT_LOOKS) return;
   waiting = false;
-  worker.terminate();
+  worker?.terminate();
   start();
   notice.value = "Stopped: no answer for 2 s. The last picture stays.";
 }, 500);
@@ -106,7 +108,7 @@ function ask() {
     return;
   }
   const what = fixed.value ? { scenario: fixed.value[pick.value]!.scenario } : { form: toJson(form.value) };
-  if (!waiting) heard = performance.now();
+  if (!waiting) silent = 0;
   waiting = true;
   tell({ kind: "run", id: latest, ...what, pick: pick.value, asked, view: { ...view.value, pixels: pixels.value } });
   asked = false;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { FIRST, flowOf, limitOf, place, rough, seedProblem, spoken, textOf, toJson, valueAt, withLimit, words } from "../src/form";
-import { apart, columns, greatestOf, rounded } from "../src/draw";
+import { apart, columns, greatestOf, rounded, sharesOf } from "../src/draw";
 import { FRAGMENT_MAX, fragmentOf, linkOf } from "../src/link";
 
 describe("links", () => {
@@ -33,4 +33,11 @@ describe("drawing", () => {
   });
   it("rounds axes up", () => expect([rounded(9.6), rounded(160), rounded(0)]).toEqual([{ top: 10, step: 5 }, { top: 200, step: 50 }, { top: 1, step: 1 }]));
   it("moves labels apart", () => expect(apart([50, 51, 100], 15, 100)).toEqual([50, 65, 100]));
+});
+
+describe("shares", () => {
+  it("end where the run has come to", () => {
+    const of = (value: number) => Float64Array.from([...Array<number>(4).fill(value), ...Array<number>(4).fill(NaN)]);
+    expect(sharesOf([of(3), of(1)]).map((line) => [...line.slice(3, 5)])).toEqual([[75, NaN], [25, NaN]]);
+  });
 });

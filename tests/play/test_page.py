@@ -1,0 +1,162 @@
+"""The playground in a real browser, from a file and under its own policy."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import dragstrip
+from viewer.browser import Browser, Page, program
+
+PAGE = Path(dragstrip.__file__).parent / "play" / "page.html"
+pytestmark = pytest.mark.skipif(not PAGE.exists(), reason="no page of the playground: make play")
+
+HASH = "document.querySelector('#hash').textContent"
+SENTENCE = "document.querySelector('.sentence').textContent"
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    chromium = program()
+    if chromium is None:
+        pytest.skip("no Chromium: apt-get install chromium")
+    browser = Browser(chromium, tmp_path_factory.mktemp("profile"))
+    yield browser
+    browser.close()
+
+
+def settled(page: Page) -> str:
+    """The hash of the recording, which is there when all else is."""
+    page.wait_for(lambda: len(page.value(HASH)) == 64)
+    return page.value(HASH)
+
+
+def go(page: Page, fragment: str) -> None:
+    """Opens another link in the same page."""
+    page.value(f"location.hash = {json.dumps(fragment)}")
+
+
+def slide(page: Page, places: list[int]) -> None:
+    """Moves the slider of the rate through these places, a few in each turn of the page."""
+    page.value(
+        f"""(async () => {{
+            const slider = document.querySelector("input[type=range]");
+            for (const [at, place] of {places}.entries()) {{
+                slider.value = place;
+                slider.dispatchEvent(new Event("input", {{ bubbles: true }}));
+                if (at % 5 === 0) await new Promise((done) => setTimeout(done));
+            }}
+        }})()"""
+    )
+
+
+def test_the_first_race_is_drawn_without_a_request_or_a_complaint(browser: Browser) -> None:
+    page = browser.page(PAGE)
+    settled(page)
+    assert "cubic gets" in page.value(SENTENCE)
+    painted = """[...document.querySelectorAll("canvas")].map((it) => new Set(
+        new Uint32Array(it.getContext("2d").getImageData(0, 0, it.width, it.height).data.buffer)).size)"""
+    colours = page.value(painted)
+    assert len(colours) == 7
+    assert min(colours) > 3
+    assert page.complaints() == []
+    assert [it for it in page.requests() if not it.startswith(("file:", "blob:"))] == []
+    page.close()
+
+
+def test_its_hash_is_the_command_lines(browser: Browser, tmp_path: Path) -> None:
+    page = browser.page(PAGE)
+    words = ["--rate", "10mbit", "--rtt", "40ms", "--queue", "pfifo limit 100", "--duration", "30s"]
+    command = [sys.executable, "-m", "dragstrip", "compare", *words, "--together", "cubic", "vegas"]
+    subprocess.run([*command, "--out", str(tmp_path / "out")], check=True, capture_output=True)
+    told = [json.loads(it.read_text()) for it in (tmp_path / "out").rglob("provenance.json")]
+    assert [it["recording_sha256"] for it in told] == [settled(page)]
+    page.close()
+
+
+def test_no_picture_is_stale_after_a_thousand_moves(browser: Browser) -> None:
+    page = browser.page(PAGE)
+    before, sentence = settled(page), page.value(SENTENCE)
+    slide(page, [at * 7919 % 1001 for at in range(999)] + [250])
+    page.wait_for(lambda: page.value(HASH) not in (before, "…") and len(page.value(HASH)) == 64)
+    assert page.value("document.querySelector('#rate').value") == "1mbit"
+    assert "--rate 1mbit" in page.value("document.querySelector('code').textContent")
+    assert page.value(SENTENCE) != sentence
+    assert page.complaints() == []
+    page.close()
+
+
+def test_a_link_comes_back_and_the_back_button_too(browser: Browser) -> None:
+    page = browser.page(PAGE)
+    first = settled(page)
+    address = page.value("location.hash")
+    assert f"h={first[:8]}" in address
+    slide(page, [300])
+    page.wait_for(lambda: page.value("location.hash") != address)
+    settled(page)
+    page.value("history.back()")
+    page.wait_for(lambda: page.value(HASH) == first)
+    assert page.value("document.querySelectorAll('[role=alert]').length") == 0
+    other = address.replace(first[:8], "00000000")
+    go(page, other)
+    page.wait_for(lambda: page.value("document.querySelectorAll('[role=alert]').length") == 1)
+    alert = page.value("document.querySelector('[role=alert]').textContent")
+    assert "00000000" in alert
+    assert first[:8] in alert
+    page.close()
+
+
+@pytest.mark.parametrize(
+    "fragment",
+    ["#9&rate=1mbit", "#1&rat=1mbit", "#1&rate=%ff", "#1&seed=1,2", "#1&rate=" + "9" * 70_000,
+     "#1&rate=<img src=x onerror=alert(1)>", "#1&cc=cubic*1000000", "#1&duration=9999999s"],
+)  # fmt: skip
+def test_a_hostile_fragment_is_refused_in_a_line(browser: Browser, fragment: str) -> None:
+    page = browser.page(PAGE)
+    before = settled(page)
+    go(page, fragment)
+    said = """[...document.querySelectorAll("[role=alert], .wrong")].map((it) => it.textContent).filter(Boolean)"""
+    page.wait_for(lambda: page.value(said))
+    assert "expected" in page.value(said)[0]
+    assert "\n" not in page.value(said)[0]
+    assert page.value(HASH) in (before, "…")
+    assert page.value("document.querySelectorAll('img').length") == 0
+    page.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_phone_sees_all_of_it(browser: Browser, scheme: str) -> None:
+    page = browser.page(PAGE, 390, 800, prefers_color_scheme=scheme)
+    settled(page)
+    assert page.value("document.documentElement.scrollWidth") == 390
+    beyond = """[...document.querySelectorAll("form *, main canvas")]
+        .filter((it) => it.getBoundingClientRect().right > 390.5).map((it) => it.outerHTML)"""
+    assert page.value(beyond) == []
+    page.close()
+
+
+def test_the_keyboard_alone_moves_the_cursor_and_the_zoom(browser: Browser) -> None:
+    page = browser.page(PAGE)
+    settled(page)
+    for _ in range(60):
+        page.key("Tab", windowsVirtualKeyCode=9)
+        if page.value("document.activeElement.className") == "charts":
+            break
+    readout = "document.querySelector('.readout').textContent"
+    page.key("]")
+    assert page.value(readout).startswith("t = ")
+    at = page.value(readout)
+    page.key("ArrowRight")
+    assert page.value(readout) != at
+    strokes = "document.querySelector('canvas').toDataURL()"
+    whole = page.value(strokes)
+    page.key("+")
+    page.wait_for(lambda: page.value(strokes) != whole)
+    page.key("0")
+    page.wait_for(lambda: page.value(strokes) == whole)
+    page.close()
