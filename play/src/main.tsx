@@ -74,7 +74,8 @@ function hear(told: FromWorker) {
     const it = claimed;
     if (it?.hash && !told.sha256.startsWith(it.hash))
       banner.value = `This link was made by version ${it.version || "unknown"} with recording ${it.hash}…; version ${version.value} gives ${told.sha256.slice(0, 8)}….`;
-    remember(false);
+    // Whichever comes first, this or the pause after a change, makes the entry.
+    remember(changed);
     return;
   }
   waiting = false;
@@ -115,11 +116,14 @@ function ask() {
 }
 
 // ---- The form, its address and its history.
+/** The form has changed since the last entry of the history. */
+let changed = false;
 let settle = 0;
 let frame = 0;
 
 function remember(push: boolean) {
   if (fixed.value) return;
+  if (push) changed = false;
   const fragment = fragmentOf(form.value, version.value, hash.value);
   if (fragment !== location.hash) history[push ? "pushState" : "replaceState"](null, "", fragment);
 }
@@ -132,11 +136,12 @@ function change(more: Partial<Form>) {
     banner.value = "";
   });
   claimed = null;
+  changed = true;
   cancelAnimationFrame(frame);
   frame = requestAnimationFrame(ask);
   clearTimeout(settle);
   settle = window.setTimeout(() => {
-    remember(true);
+    remember(changed);
     const now = picture.value;
     if (now) spokenNow.value = said(now);
   }, SETTLED_MS);
@@ -163,6 +168,7 @@ function fromAddress(): boolean {
 
 addEventListener("popstate", () => {
   clearTimeout(settle);
+  changed = false;
   if (fromAddress()) ask();
 });
 
@@ -363,7 +369,6 @@ function keys(event: KeyboardEvent) {
   act();
   clearTimeout(settle);
   settle = window.setTimeout(() => {
-    remember(true);
     spokenNow.value = readout();
   }, SETTLED_MS);
 }
