@@ -20,10 +20,9 @@ demo: python clean-demo  ## Compares five congestion controls on a published pat
 clean-demo:
 	@rm -rf demo
 
-play: check-rust  ## The playground, one file: python/dragstrip/play/page.html (Node 20.19 or later).
-	cargo xtask play
-	cd play && npm ci --silent && npm run --silent check && npm test --silent
-	cd play && DRAGSTRIP_CORE="$${CARGO_TARGET_DIR:-$(CURDIR)/target}/play" npm run --silent build
+play: check-rust $(UV)  ## The playground in one file: python/dragstrip/play/page.html.
+	@UV=$(UV) .ci/page
+	@echo python/dragstrip/play/page.html
 
 test: test-rust test-python  ## Everything that .ci/run checks; pytest's summary comes last.
 
@@ -69,6 +68,7 @@ fuzz-long:  ## New inputs, for an hour each; FUZZ_SECONDS=N.
 	$(UV) run --no-sync python fuzz/recording.py --seconds $${FUZZ_SECONDS:-3600}
 
 test-python: python kernel browser capture-tools ssh-tools
+	@UV=$(UV) .ci/page --or-skip
 	@UV=$(UV) .ci/advisories
 	$(UV) run --no-sync ruff check .
 	$(UV) run --no-sync ruff format --check .
@@ -81,7 +81,7 @@ kernel: python vm-tools
 	|| { command -v qemu-system-x86_64 >/dev/null 2>&1 && $(UV) run --no-sync dragstrip kernel fetch; } \
 	|| echo "For the tests with a real kernel: dragstrip kernel fetch"
 
-# The browser for the tests of the report's page (tests/viewer), which are skipped by name without it.
+# The browser for the tests of the report's page and the playground (tests/viewer, tests/play), which are skipped by name without it.
 browser:
 	@command -v chromium >/dev/null 2>&1 || command -v google-chrome >/dev/null 2>&1 \
 	|| { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -q \
