@@ -1,6 +1,6 @@
-"""Lessons of the playground: a bet, a run, what is seen, why, and a quiz that is judged by running (docs/teaching.md).
+"""Lessons of the playground (docs/teaching.md): a bet, runs, why, and a quiz that is judged by running.
 
-Each is a file N.toml in this folder. The page judges with the same rules (play/src/lessons.tsx).
+Each is a file N.toml in this folder. The page judges with the same rules (playground/src/judge.ts).
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ def play(options: Mapping[str, Any]) -> Ran:
 
 
 def measured(summary: Mapping[str, Any], measure: str) -> float | None:
-    """A figure of a summary by its path, such as `flows.0.share`; `goodput_bps` is that of all flows, `ping_ms` the median.
+    """A figure of a summary by its path, such as `flows.0.share`; `None` where there is none.
 
-    `None` where the summary has none.
+    `goodput_bps` is that of all flows, `ping_ms` the median.
     """
     if measure == "goodput_bps":
         return float(sum(flow["goodput_bps"] or 0 for flow in summary["flows"]))
@@ -63,7 +63,7 @@ def measured(summary: Mapping[str, Any], measure: str) -> float | None:
 
 
 def right(lesson: Mapping[str, Any], answer: Any) -> tuple[bool, Ran]:
-    """Whether an answer is right, found by running: a number, or options out of those that the quiz leaves free.
+    """Whether an answer is right, found by running: a number, or options that the quiz leaves free.
 
     Raises `BadInputError` for an answer that is neither.
     """
@@ -84,17 +84,15 @@ def right(lesson: Mapping[str, Any], answer: Any) -> tuple[bool, Ran]:
 def _holds(summary: Mapping[str, Any], condition: Mapping[str, Any]) -> bool:
     value = measured(summary, condition["measure"])
     return (
-        value is not None
-        and condition.get("least", value) <= value
-        and value <= condition.get("most", value)
+        value is not None and condition.get("least", value) <= value and value <= condition.get("most", value)
     )
 
 
 def graded(lines: Iterable[str]) -> list[tuple[int, str]]:
-    """A finished set, as the page's *Copy answers* gives it: each lesson's number and what its answer is worth.
+    """A finished set, as *Copy answers* gives it: each lesson's number and what its answer is worth.
 
-    One line a lesson: `{"lesson":3,"answer":{"queue":"pfifo limit 16"},"recording":"0123abcd"}`; other lines are
-    skipped. Raises `BadInputError` for a line that is none.
+    One line a lesson: `{"lesson":3,"answer":{"queue":"pfifo limit 16"},"recording":"0123abcd"}`; other
+    lines are skipped. Raises `BadInputError` for one that is none.
     """
     marks: list[tuple[int, str]] = []
     for line in lines:

@@ -1,4 +1,4 @@
-"""`python -m dragstrip.lessons FILE...`: runs what students handed in, and prints what is right (docs/teaching.md)."""
+"""`python -m dragstrip.lessons FILE...` runs what students handed in, and marks it (docs/teaching.md)."""
 
 from __future__ import annotations
 

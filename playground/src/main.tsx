@@ -6,7 +6,9 @@ import {
   FIRST, type Form, type Problem, STEPS, type TextField, flowOf, fromOptions, limitOf, place, rough, seedProblem, spoken,
   textOf, toJson, valueAt, withLimit, words,
 } from "./form";
+import { LessonChoice, LessonPanel, ran } from "./lessons";
 import { Refused, fragmentOf, linkOf } from "./link";
+import { citationOf, pythonOf } from "./copies";
 import type { FromWorker, Line, Picture, ToWorker } from "./protocol";
 import PlayWorker from "./worker?worker&inline";
 import "./style.css";
@@ -71,6 +73,7 @@ function hear(told: FromWorker) {
   }
   if (told.kind === "hash") {
     hash.value = told.sha256;
+    if (picture.value?.done) ran(picture.value, form.value, told.sha256);
     const it = claimed;
     if (it?.hash && !told.sha256.startsWith(it.hash))
       banner.value = `This link was made by version ${it.version || "unknown"} with recording ${it.hash}…; version ${version.value} gives ${told.sha256.slice(0, 8)}….`;
@@ -84,6 +87,7 @@ function hear(told: FromWorker) {
   else if (told.kind === "stalled") notice.value = "Refused: 100,000 events without a simulated millisecond.";
   else {
     notice.value = `The core has failed: ${told.message}. The address holds the race that did it.`;
+    remember(changed);
     worker?.terminate();
     start();
   }
@@ -474,8 +478,11 @@ function App() {
     <>
       <header>
         <h1>Dragstrip</h1>
+        <LessonChoice load={change} />
         <button type="button" onClick={() => { remember(false); void copy(location.href); }}>Copy link</button>
         <button type="button" disabled={!it?.command} onClick={() => void copy(it?.command ?? "")}>Copy command</button>
+        <button type="button" disabled={fixed.value !== null} onClick={() => void copy(pythonOf(form.value))}>Copy Python</button>
+        <button type="button" disabled={!hash.value || !it?.command} onClick={() => void copy(citationOf(it!.command, version.value, hash.value))}>Copy citation</button>
       </header>
       <div class="layout">
         <form aria-label="Race" onSubmit={(event) => event.preventDefault()}>
@@ -504,6 +511,7 @@ function App() {
             <p class="banner">{`About ${(asking.value / 1e6).toPrecision(2)} million packets, some ${Math.max(1, Math.round(asking.value / 1e6))} s or more. `}
               <button type="button" onClick={() => { asked = true; ask(); }}>Run it</button></p>
           )}
+          <LessonPanel form={form} latest={() => latest} load={change} again={ask} copy={(text) => void copy(text)} version={version.value} />
           <p class="sentence">{it ? said(it) : "Loading the simulator …"}</p>
           <div class="chips">
             <button type="button" onClick={() => change({ algorithms: ["vegas"], together: false })}>Vegas alone</button>

@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { deflateRawSync } from "node:zlib";
+import { parse } from "smol-toml";
 import { type Plugin, defineConfig } from "vite";
 import { viteSingleFile } from "vite-plugin-singlefile";
 
@@ -47,11 +48,25 @@ function whole(): Plugin {
   };
 }
 
+/** The lessons of python/dragstrip/lessons as a module. */
+export function lessons(): Plugin {
+  const folder = resolve(import.meta.dirname, "../python/dragstrip/lessons");
+  return {
+    name: "dragstrip-lessons",
+    resolveId: (id) => (id === "virtual:lessons" ? `\0${id}` : null),
+    load(id) {
+      if (id !== "\0virtual:lessons") return null;
+      const files = [1, 2, 3, 4, 5, 6, 7, 8].map((number) => parse(readFileSync(`${folder}/${number}.toml`, "utf8")));
+      return `export default ${JSON.stringify(files)};`;
+    },
+  };
+}
+
 export default defineConfig({
   base: "./",
   resolve: { alias: { "dragstrip-core": `${core}/core.js` } },
   oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
   worker: { format: "iife" },
   build: { outDir: out, emptyOutDir: false, target: "es2022", modulePreload: false },
-  plugins: [viteSingleFile({ removeViteModuleLoader: true }), whole()],
+  plugins: [lessons(), viteSingleFile({ removeViteModuleLoader: true }), whole()],
 });

@@ -1,0 +1,4 @@
+declare module "virtual:lessons" {
+  const lessons: unknown[];
+  export default lessons;
+}

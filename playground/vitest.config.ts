@@ -1,0 +1,4 @@
+import { defineConfig } from "vitest/config";
+import { lessons } from "./vite.config.ts";
+
+export default defineConfig({ plugins: [lessons()], test: { include: ["test/**/*.test.ts"] } });
