@@ -289,7 +289,7 @@ function Flows() {
       <Problems field="algorithms" />
       <div class="row">
         <button type="button" onClick={() => change({ algorithms: [...algorithms, "reno"] })}>Add a flow</button>
-        <label><input type="checkbox" checked={together} onChange={(it) => change({ together: it.currentTarget.checked })} /> together</label>
+        <label class="row"><input type="checkbox" checked={together} onChange={(it) => change({ together: it.currentTarget.checked })} /> together</label>
       </div>
     </fieldset>
   );
@@ -479,10 +479,13 @@ function App() {
       <header>
         <h1>Dragstrip</h1>
         <LessonChoice load={change} />
-        <button type="button" onClick={() => { remember(false); void copy(location.href); }}>Copy link</button>
-        <button type="button" disabled={!it?.command} onClick={() => void copy(it?.command ?? "")}>Copy command</button>
-        <button type="button" disabled={fixed.value !== null} onClick={() => void copy(pythonOf(form.value))}>Copy Python</button>
-        <button type="button" disabled={!hash.value || !it?.command} onClick={() => void copy(citationOf(it!.command, version.value, hash.value))}>Copy citation</button>
+        <div class="row" role="group" aria-label="Copy">
+        <span aria-hidden="true">Copy</span>
+        <button type="button" aria-label="Copy link" onClick={() => { remember(false); void copy(location.href); }}>link</button>
+        <button type="button" disabled={!it?.command} aria-label="Copy command" onClick={() => void copy(it?.command ?? "")}>command</button>
+        <button type="button" disabled={fixed.value !== null} aria-label="Copy Python" onClick={() => void copy(pythonOf(form.value))}>Python</button>
+        <button type="button" disabled={!hash.value || !it?.command} aria-label="Copy citation" onClick={() => void copy(citationOf(it!.command, version.value, hash.value))}>citation</button>
+        </div>
       </header>
       <div class="layout">
         <form aria-label="Race" onSubmit={(event) => event.preventDefault()}>
@@ -511,7 +514,9 @@ function App() {
             <p class="banner">{`About ${(asking.value / 1e6).toPrecision(2)} million packets, some ${Math.max(1, Math.round(asking.value / 1e6))} s or more. `}
               <button type="button" onClick={() => { asked = true; ask(); }}>Run it</button></p>
           )}
+          <div class="beside">
           <LessonPanel form={form} latest={() => latest} load={change} again={ask} copy={(text) => void copy(text)} version={version.value} />
+          <div class="race">
           <p class="sentence">{it ? said(it) : "Loading the simulator …"}</p>
           <div class="chips">
             <button type="button" onClick={() => change({ algorithms: ["vegas"], together: false })}>Vegas alone</button>
@@ -531,6 +536,8 @@ function App() {
             <p>Version {version.value}; recording <code id="hash">{hash.value || "…"}</code></p>
           </details>
           <div class="unseen" role="status" aria-live="polite">{spokenNow.value}</div>
+          </div>
+          </div>
         </main>
       </div>
     </>

@@ -43,7 +43,7 @@ def text(page: Page, selector: str) -> str:
 
 def press(page: Page, words: str) -> None:
     page.value(
-        f"[...document.querySelectorAll('button')].find((it) => it.textContent === {json.dumps(words)}).click()"
+        f"[...document.querySelectorAll('button')].find((it) => (it.ariaLabel ?? it.textContent) === {json.dumps(words)}).click()"
     )
 
 
