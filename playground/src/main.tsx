@@ -14,7 +14,7 @@ import PlayWorker from "./worker?worker&inline";
 import "./style.css";
 
 /** Looks of half a second each. A blocked page delays the looks as well as the messages, and so ends no run. */
-const SILENT_LOOKS = 4;
+const SILENT_LOOKS = 20;
 const SETTLED_MS = 500;
 
 const form = signal<Form>(FIRST);
@@ -43,12 +43,15 @@ let worker: Worker | null = null;
 let latest = 0;
 let silent = 0;
 let waiting = false;
+/** The worker has its core: a slow machine may take long for that. */
+let ready = false;
 let asked = false;
 let claimed: { version: string; hash: string } | null = null;
 
 const tell = (message: ToWorker) => worker?.postMessage(message);
 
 function start() {
+  ready = false;
   worker = new PlayWorker();
   worker.onmessage = ({ data }: MessageEvent<FromWorker>) => hear(data);
   tell({ kind: "module", module: module! });
@@ -57,6 +60,7 @@ function start() {
 function hear(told: FromWorker) {
   silent = 0;
   if (told.kind === "ready") {
+    ready = true;
     version.value = told.version;
     names.value = { algorithms: told.names.algorithms.map((it) => it.name), queues: told.names.queues };
     return;
@@ -95,11 +99,11 @@ function hear(told: FromWorker) {
 
 setInterval(() => {
   silent += 1;
-  if (!waiting || silent <= SILENT_LOOKS) return;
+  if (!ready || !waiting || silent <= SILENT_LOOKS) return;
   waiting = false;
   worker?.terminate();
   start();
-  notice.value = "Stopped: no answer for 2 s. The last picture stays.";
+  notice.value = "Stopped: no answer for 10 s. The last picture stays.";
 }, 500);
 
 function ask() {
