@@ -3,8 +3,8 @@
 //! It compiles, is documented, tested, registered and usable at once, and behaves as a pfifo until
 //! its author changes it (docs/new-qdisc.md).
 
-use crate::skeleton::{Names, changed, format_files, names, with_module};
-use crate::{Failure, read, write};
+use crate::skeleton::{Names, changed, names, with_module, write_all};
+use crate::{Failure, read};
 use std::path::Path;
 
 const DISCIPLINES: &str = "crates/qdisc/src/disciplines";
@@ -29,10 +29,11 @@ pub fn create(root: &Path, name: &str) -> Result<String, Failure> {
     }
     let new_registry = with_registration(&with_module(&read(&registry)?, &names)?, &names)?;
     let (model, spec) = (folder.join("mod.rs"), folder.join("spec.rs"));
-    write(&model, &names.filled(include_str!("new_qdisc.mod.rs.txt")))?;
-    write(&spec, &names.filled(include_str!("new_qdisc.spec.rs.txt")))?;
-    write(&registry, &new_registry)?;
-    format_files(&[&model, &spec])?;
+    write_all(&[
+        (model, names.filled(include_str!("new_qdisc.mod.rs.txt"))),
+        (spec, names.filled(include_str!("new_qdisc.spec.rs.txt"))),
+        (registry, new_registry),
+    ])?;
     Ok(format!(
         "wrote {DISCIPLINES}/{module}/ and registered {name:?}\n\
          next: cargo test --locked -p dragstrip-qdisc {module}, then cargo xtask generate (docs/new-qdisc.md)"
