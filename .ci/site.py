@@ -15,8 +15,10 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-PLAYGROUND = ROOT / "python/dragstrip" / "play" / "page.html"
+PLAYGROUND = ROOT / "python/dragstrip/play/page.html"
 """The playground in one file, where it has been built."""
+PLAYED = "playground/index.html"
+"""Where it is in the site."""
 
 LINK = re.compile(r"(\]\()([^)\s]+)(\))")
 CODE = re.compile(r"(^```.*?^```|``[^`]+``|`[^`\n]*`)", re.MULTILINE | re.DOTALL)
@@ -114,12 +116,8 @@ def main() -> None:
     if site.broken:
         sys.exit("\n".join(["links that lead nowhere:", *site.broken]))
     shutil.rmtree(out, ignore_errors=True)
-    if PLAYGROUND.is_file():
-        site.made["play/index.html"] = PLAYGROUND.read_bytes()
-    else:
-        site.made["play/index" + PAGE] = (
-            b"# Playground\n\nThis copy of the site was built without the playground.\n"
-        )
+    absent = b"<!doctype html><title>Playground</title><p>This copy was built without the playground.\n"
+    site.made[PLAYED] = PLAYGROUND.read_bytes() if PLAYGROUND.is_file() else absent
     for name, content in site.made.items():
         (out / name).parent.mkdir(parents=True, exist_ok=True)
         (out / name).write_bytes(content)

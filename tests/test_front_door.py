@@ -35,6 +35,8 @@ def test_every_link_of_the_site_leads_somewhere(builder: ModuleType) -> None:
     assert len(pages) > 40
     named = set(re.findall(r"[\w/.-]+\.md\b", (ROOT / "mkdocs.yml").read_text()))
     assert named <= pages, "the navigation names pages that there are"
+    others = re.findall(r"^ +- .*: ([\w/.-]+)$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE)
+    assert {name for name in others if "/" in name and not name.endswith(".md")} == {builder.PLAYED}
 
 
 def test_a_broken_link_would_be_found(builder: ModuleType, tmp_path: Path) -> None:

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from torture.pages.experiments import experiment
 
 from dragstrip import _core
 from dragstrip.comparison import compare
 from dragstrip.expand import expand
+from torture.pages.experiments import experiment
 
 ROOT = Path(__file__).parents[2]
 BUILT = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "play"
@@ -27,7 +27,7 @@ COUNT = int(os.environ.get("DRAGSTRIP_IDENTITY", "40"))
 BASE = {"rate": "5mbit", "rtt": "20ms", "queue": "bfifo limit 60kb", "duration": "2s"}
 FORMS: dict[str, dict[str, Any]] = {
     "each-alone": {**BASE, "algorithms": ["reno", "cubic", "vegas", "cdg", "bbr"]},
-    "together": {**BASE, "algorithms": ["cubic", "bbr*2@40ms", "reno:beta=0.8"], "together": True},
+    "together": {**BASE, "algorithms": ["cubic", "bbr*2@40ms", "cubic:beta=0.8"], "together": True},
     "flows": {**BASE, "algorithms": ["cubic"], "flows": 3, "stagger": "300ms"},
     "both-ways": {**BASE, "algorithms": ["cubic"], "both_ways": True},
     "loss": {**BASE, "algorithms": ["bbr", "reno"], "loss": "1%", "jitter": "2ms", "seed": 7},
@@ -47,7 +47,7 @@ FORMS: dict[str, dict[str, Any]] = {
         "duration": "2s",
     },
     "workload": {**BASE, "algorithms": ["cubic", "reno"], "workload": "rrul"},
-    "link": {**BASE, "algorithms": ["cubic"], "link": "veth"},
+    "link": {**BASE, "algorithms": ["cubic"], "link": "wire"},
 }
 
 
@@ -91,7 +91,7 @@ def test_a_form_of_compare(name: str, tmp_path: Path) -> None:
     form = FORMS[name]
     (said,) = in_node([{"form": form}], tmp_path)
     assert "refused" not in said, said
-    native = [run.scenario for run in expand(compare(**form), repeats=form.get("repeat", 1))]
+    native = [run.scenario for run in expand(compare(**form))]
     assert [json.loads(run["scenario"]) for run in said["runs"]] == native
     hashes = [_core.run(run["scenario"])["sha256"] for run in said["runs"]]
     assert [run["sha256"] for run in said["runs"]] == hashes
@@ -99,9 +99,7 @@ def test_a_form_of_compare(name: str, tmp_path: Path) -> None:
 
 
 def test_random_experiments(tmp_path: Path) -> None:
-    asked = [
-        json.dumps(run.scenario) for number in range(COUNT) for run in expand(experiment(number))
-    ]
+    asked = [json.dumps(run.scenario) for number in range(COUNT) for run in expand(experiment(number))]
     answers = in_node([{"scenario": text} for text in asked], tmp_path)
     native = [_core.run(text)["sha256"] for text in asked]
     assert [said["runs"][0]["sha256"] for said in answers] == native

@@ -16,6 +16,7 @@ from dragstrip.cli import (
     inspect,
     kernel,
     lab,
+    play,
     report,
     run,
     sweep,
@@ -40,6 +41,7 @@ app.command()(catalogue.show)
 app.command(cls=Capturing, short_help="Run an experiment, and grade its claims.")(run.run)
 app.command(cls=Capturing, short_help="Compare congestion controls on one path.")(compare.compare)
 app.command(cls=Capturing, short_help="Run many combinations, and map who wins where.")(sweep.sweep)
+app.command(short_help="Write a page with a race that one can touch.")(play.play)
 app.command()(report.report)
 app.command(short_help="Say what captures and other programs' files show.")(inspect.inspect)
 app.command(short_help="Write recordings as files of other programs.")(export.export)
