@@ -55,7 +55,7 @@ pub fn extremes() -> impl Strategy<Value = Scenario> {
     parts.prop_map(|(rate, mtu, delay_ns, queue, bytes, cc, seed)| {
         let qdisc = QdiscSpec::parse(&queue.replace("{}", &rate.to_string()));
         let bottleneck = LinkSpec {
-            rate_bps: (!queue.contains("rate")).then_some(rate),
+            rate_bps: (!queue.contains("rate {}")).then_some(rate),
             qdisc: qdisc.expect("a queue of this list"),
             ..path::link("r", "d")
         };
