@@ -14,6 +14,9 @@ pub enum Event {
     CompleteCwr,
     /// A retransmission timeout was entered (`CA_EVENT_LOSS`).
     Loss,
+    /// A tail loss probe has repaired a loss that nothing else showed (`CA_EVENT_TLP_RECOVERY` of Google's v3 branch);
+    /// comes before the reduction.
+    TlpRecovery,
     /// A data segment without a mark has arrived at this host (`CA_EVENT_ECN_NO_CE`). Like the next, only for an
     /// algorithm whose row asks for another feedback than the classic one ([`EcnMode`](crate::EcnMode)).
     EcnNoCe,
@@ -83,12 +86,28 @@ pub struct RateSample {
     pub is_ece: bool,
     /// Packets in flight before this ACK.
     pub prior_in_flight: u32,
+    /// Packets in flight when the sampled packet had been sent, itself included (`tx_in_flight` of Google's v3 branch). 0
+    /// unless the algorithm asks for it ([`CongestionControl::wants_flights`]).
+    pub tx_in_flight: u32,
+    /// Packets marked lost since the sampled packet was sent (`lost` of that branch). As above.
+    pub lost: u32,
     /// The sampled packet was sent while the application, not the window, was the limit.
     pub is_app_limited: bool,
     /// The sampled packet was a retransmission.
     pub is_retrans: bool,
     /// The ACK may have been delayed by the receiver.
     pub is_ack_delayed: bool,
+}
+
+/// A packet that has just been marked lost, as it was sent (the `tx` part of `tcp_skb_cb` in Google's v3 branch).
+#[derive(Clone, Copy, Debug)]
+pub struct LostPacket {
+    /// Packets in flight when it had been sent, itself included.
+    pub tx_in_flight: u32,
+    /// Packets marked lost since it was sent, itself included.
+    pub lost: u32,
+    /// It was sent while the application, not the window, was the limit.
+    pub is_app_limited: bool,
 }
 
 /// What the endpoint shows an algorithm: the read-only part of `tcp_sock`.
@@ -306,6 +325,18 @@ pub trait CongestionControl {
     #[inline]
     fn keeps_app_limited(&self) -> bool {
         false
+    }
+
+    /// Whether the endpoint notes for each packet what was in flight and lost when it was sent: for
+    /// [`marked_lost`](Self::marked_lost), [`RateSample::tx_in_flight`] and [`RateSample::lost`]. Asked once.
+    fn wants_flights(&self) -> bool {
+        false
+    }
+
+    /// `skb_marked_lost` of Google's v3 branch: `packet` has been marked lost, and `view.lost` counts it. Only for an
+    /// algorithm that [wants flights](Self::wants_flights).
+    fn marked_lost(&mut self, view: &View, window: &mut Window, packet: &LostPacket) {
+        let _ = (view, window, packet);
     }
 
     /// `min_cwnd`: how low rate halving may bring the window (2.6.27).

@@ -2,8 +2,8 @@
 
 use crate::algorithms::*;
 use crate::{
-    About, Ack, AckEvent, CaState, CongestionControl, Event, Options, Parameters, RateSample,
-    Response, Rules, UnknownAlgorithm, View, Window,
+    About, Ack, AckEvent, CaState, CongestionControl, Event, LostPacket, Options, Parameters,
+    RateSample, Response, Rules, UnknownAlgorithm, View, Window,
 };
 use dragstrip_units::Stream;
 
@@ -94,6 +94,8 @@ macro_rules! algorithms {
                 fn has_cong_control self (&self) () -> bool;
                 fn cong_control self (&mut self, view: &View, window: &mut Window, sample: &RateSample) (view, window, sample) -> ();
                 fn keeps_app_limited self (&self) () -> bool;
+                fn wants_flights self (&self) () -> bool;
+                fn marked_lost self (&mut self, view: &View, window: &mut Window, packet: &LostPacket) (view, window, packet) -> ();
                 fn min_cwnd self (&self, window: &Window) (window) -> u32;
                 fn min_tso_segs self (&self, view: &View, window: &Window) (view, window) -> Option<u32>;
                 fn sndbuf_factor self (&self) () -> u32;
@@ -140,6 +142,7 @@ algorithms! {
     veno: Veno,
     westwood: Westwood,
     yeah: Yeah,
+    bbr3: Bbr3,
 }
 
 /// Whether there is an algorithm called `name` with these parameters.

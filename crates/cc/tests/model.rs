@@ -11,8 +11,8 @@
 
 use dragstrip_cc::{
     Ack, AckEvent, Algorithm, BsdHost, CaState, CongestionControl, CubicCurve, CwndLimited, Event,
-    Growth, HyStartClock, Options, PacingStatus, RateSample, Response, Rules, Variable, VegasRule,
-    View, Window, about, draws, names,
+    Growth, HyStartClock, LostPacket, Options, PacingStatus, RateSample, Response, Rules, Variable,
+    VegasRule, View, Window, about, draws, names,
 };
 use dragstrip_units::{Duration, Instant, Stream};
 use proptest::prelude::*;
@@ -28,6 +28,8 @@ enum Step {
     /// An ACK covers packets; `sacked` of them only selectively. The RTT is missing after
     /// retransmissions.
     Ack { packets: u32, sacked: bool, rtt_us: Option<u32>, delayed: bool, lost: u32, echoed: bool },
+    /// A tail loss probe turns out to have repaired a loss.
+    ProbeRepaired,
     /// Data arrives from the other side, marked or not.
     Data { marked: bool },
     /// The retransmission timer expires.
@@ -67,6 +69,7 @@ fn step() -> impl Strategy<Value = Step> {
                 echoed,
             }),
         1 => any::<bool>().prop_map(|marked| Step::Data { marked }),
+        1 => Just(Step::ProbeRepaired),
         1 => Just(Step::Timeout),
         1 => Just(Step::Undo),
         1 => (1_u8..60).prop_map(Step::Idle),
@@ -229,6 +232,7 @@ impl Connection {
             Step::Data { marked } => {
                 self.event(if marked { Event::EcnIsCe } else { Event::EcnNoCe });
             }
+            Step::ProbeRepaired => self.event(Event::TlpRecovery),
             Step::Timeout => self.time_out(),
             Step::Undo => self.undo(),
             Step::Idle(seconds) => self.idle(seconds),
@@ -297,7 +301,18 @@ impl Connection {
 
         let losses = lost.min(self.view.packets_out - self.view.sacked_out - self.view.lost_out);
         self.view.lost_out += losses;
-        self.view.lost += u64::from(losses);
+        for one in 0..losses {
+            self.view.lost += 1;
+            if self.cc.wants_flights() {
+                let packet = LostPacket {
+                    tx_in_flight: prior_in_flight.max(1),
+                    lost: one + 1,
+                    is_app_limited: self.view.app_limited > 0,
+                };
+                self.cc.marked_lost(&self.view, &mut self.window, &packet);
+                self.check("marked_lost");
+            }
+        }
         self.leave_reduction_when_due();
         if losses > 0 && self.can_reduce() {
             self.reduce(CaState::Recovery);
@@ -318,6 +333,8 @@ impl Connection {
             newly_marked,
             is_ece: echoed,
             prior_in_flight,
+            tx_in_flight: prior_in_flight,
+            lost: losses,
             is_app_limited: self.view.app_limited > prior_delivered,
             is_retrans: false,
             is_ack_delayed: delayed,
@@ -567,7 +584,18 @@ fn the_model_reaches_every_state() {
     for phase in ["startup", "drain", "probe_bw", "probe_rtt"] {
         assert!(phases.contains(&("bbr", phase)), "bbr never reaches {phase}");
     }
-    for &name in names().iter().filter(|&&name| name != "bbr" && name != "fixed") {
+    for phase in [
+        "startup",
+        "drain",
+        "probe_bw_down",
+        "probe_bw_cruise",
+        "probe_bw_refill",
+        "probe_bw_up",
+        "probe_rtt",
+    ] {
+        assert!(phases.contains(&("bbr3", phase)), "bbr3 never reaches {phase}");
+    }
+    for &name in names().iter().filter(|&&name| !matches!(name, "bbr" | "bbr3" | "fixed")) {
         for phase in ["slow_start", "congestion_avoidance"] {
             assert!(phases.contains(&(name, phase)), "{name} never reaches {phase}");
         }

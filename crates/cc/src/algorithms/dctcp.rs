@@ -143,6 +143,7 @@ impl CongestionControl for Dctcp {
             | Event::TxStart
             | Event::CwndRestart
             | Event::CompleteCwr
+            | Event::TlpRecovery
             | Event::EcnNoCe
             | Event::EcnIsCe => {}
         }

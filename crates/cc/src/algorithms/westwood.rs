@@ -149,7 +149,11 @@ impl CongestionControl for Westwood {
                 window.ssthresh = self.carried(view);
                 self.forget_rtt_min = true;
             }
-            Event::TxStart | Event::CwndRestart | Event::EcnNoCe | Event::EcnIsCe => {}
+            Event::TxStart
+            | Event::CwndRestart
+            | Event::TlpRecovery
+            | Event::EcnNoCe
+            | Event::EcnIsCe => {}
         }
     }
 

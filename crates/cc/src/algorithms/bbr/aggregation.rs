@@ -9,8 +9,8 @@
 use super::{BW_SCALE, saturate};
 use crate::View;
 
-/// Rounds per slot of the maximum filter; there are two slots.
-const SLOT_ROUNDS: u8 = 5;
+/// Rounds per slot of the maximum filter, of which there are two.
+pub const SLOT_ROUNDS: u8 = 5;
 /// An epoch with as many packets is too old.
 const EPOCH_ACKED_RESET: u32 = 1 << 20;
 /// ... and no more are counted (20 bits).
@@ -37,17 +37,20 @@ impl Aggregation {
         self.epoch_acked = 0;
     }
 
+    /// Counts a round; a slot is in use for `slot_rounds` of them.
+    #[inline]
+    pub fn begin_round(&mut self, slot_rounds: u8) {
+        self.rounds += 1;
+        if self.rounds >= slot_rounds {
+            self.rounds = 0;
+            self.slot ^= 1;
+            self.extra_acked[usize::from(self.slot)] = 0;
+        }
+    }
+
     /// Takes in an ACK of `acked` packets at bandwidth `bw`.
     #[inline]
-    pub fn update(&mut self, view: &View, cwnd: u32, bw: u32, acked: u32, round_start: bool) {
-        if round_start {
-            self.rounds += 1;
-            if self.rounds >= SLOT_ROUNDS {
-                self.rounds = 0;
-                self.slot ^= 1;
-                self.extra_acked[usize::from(self.slot)] = 0;
-            }
-        }
+    pub fn update(&mut self, view: &View, cwnd: u32, bw: u32, acked: u32) {
         let now_us = view.delivered_at.as_micros_floor();
         let age_us = now_us.saturating_sub(self.epoch_us);
         let mut expected = saturate(u64::from(bw).saturating_mul(age_us) >> BW_SCALE);
@@ -87,7 +90,10 @@ mod tests {
         let (mut aggregation, mut view) = (Aggregation::default(), view());
         for ms in (0..500).step_by(10) {
             view.delivered_at = at_ms(ms);
-            aggregation.update(&view, 1_000, BW, 10, ms % 50 == 0);
+            if ms % 50 == 0 {
+                aggregation.begin_round(SLOT_ROUNDS);
+            }
+            aggregation.update(&view, 1_000, BW, 10);
         }
         assert!((10..=11).contains(&aggregation.room(BW)), "{}", aggregation.room(BW));
     }
@@ -95,7 +101,8 @@ mod tests {
     #[test]
     fn it_is_worth_the_window_at_most_and_100_ms_at_most() {
         let (mut aggregation, view) = (Aggregation::default(), view());
-        aggregation.update(&view, 500, BW, 800, true);
+        aggregation.begin_round(SLOT_ROUNDS);
+        aggregation.update(&view, 500, BW, 800);
         assert_eq!(aggregation.extra_acked[0], 500);
         assert_eq!(aggregation.room(BW), 99, "100 ms, cut");
     }
@@ -103,11 +110,12 @@ mod tests {
     #[test]
     fn a_clump_is_forgotten_after_ten_rounds() {
         let (mut aggregation, mut view) = (Aggregation::default(), view());
-        aggregation.update(&view, 500, BW, 80, false);
+        aggregation.update(&view, 500, BW, 80);
         for round in 1..=10 {
             assert_eq!(aggregation.room(BW), 80, "round {round}");
             view.delivered_at = at_ms(round * 1_000);
-            aggregation.update(&view, 500, BW, 1, true);
+            aggregation.begin_round(SLOT_ROUNDS);
+            aggregation.update(&view, 500, BW, 1);
         }
         assert_eq!(aggregation.room(BW), 1);
     }

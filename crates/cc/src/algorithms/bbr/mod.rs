@@ -23,11 +23,11 @@
 //!   packets in flight); a bandwidth sample above 256 packets/µs saturates instead of being cut.
 //! - **Source of the details**: Linux 6.1 `tcp_bbr.c`. Like the module, it has no parameters.
 
-mod aggregation;
+pub(super) mod aggregation;
 mod cwnd;
 mod policer;
 
-use self::aggregation::Aggregation;
+use self::aggregation::{Aggregation, SLOT_ROUNDS};
 use self::cwnd::{CWND_MIN_TARGET, min_tso_segs};
 use self::policer::{Change, Policer};
 use crate::windowed_max::WindowedMax;
@@ -70,7 +70,7 @@ pub const ABOUT: About = About {
 };
 
 /// Bandwidths are in packets/µs · 2^24.
-const BW_SCALE: u32 = 24;
+pub(super) const BW_SCALE: u32 = 24;
 /// Gains are in 1/256.
 const UNIT: u16 = 256;
 /// 2/ln 2, the least gain that doubles the rate every round trip.
@@ -241,8 +241,10 @@ impl Bbr {
         if sample.acked_sacked == 0 || valid(sample).is_none() {
             return;
         }
-        let (bw, acked) = (self.bw(), sample.acked_sacked);
-        self.aggregation.update(view, window.cwnd, bw, acked, self.round_start);
+        if self.round_start {
+            self.aggregation.begin_round(SLOT_ROUNDS);
+        }
+        self.aggregation.update(view, window.cwnd, self.bw(), sample.acked_sacked);
     }
 
     fn update_cycle_phase(&mut self, view: &View, window: &Window, sample: &RateSample) {
@@ -375,24 +377,24 @@ impl Bbr {
 
 /// Bytes per second at `gain`, 1 % below what the model says (`bbr_rate_bytes_per_sec`).
 #[inline]
-fn bytes_per_second(view: &View, bw: u32, gain: u16) -> u64 {
+pub(super) fn bytes_per_second(view: &View, bw: u32, gain: u16) -> u64 {
     let rate = (u64::from(bw) * u64::from(view.mss)).saturating_mul(u64::from(gain)) >> 8;
     rate.saturating_mul(1_000_000 / 100 * 99) >> BW_SCALE
 }
 
 /// Packets delivered, if the sample says anything.
-fn valid(sample: &RateSample) -> Option<u32> {
+pub(super) fn valid(sample: &RateSample) -> Option<u32> {
     sample.delivered.filter(|_| sample.interval_us > 0)
 }
 
-fn in_recovery(state: CaState) -> bool {
+pub(super) fn in_recovery(state: CaState) -> bool {
     match state {
         CaState::Recovery | CaState::Loss => true,
         CaState::Open | CaState::Disorder | CaState::Cwr => false,
     }
 }
 
-fn saturate(value: u64) -> u32 {
+pub(super) fn saturate(value: u64) -> u32 {
     value.min(u64::from(u32::MAX)) as u32
 }
 

@@ -455,7 +455,11 @@ impl CongestionControl for CdgFreebsd {
             Event::CompleteCwr => {
                 self.bytes.keep_threshold(window);
             }
-            Event::TxStart | Event::CwndRestart | Event::EcnNoCe | Event::EcnIsCe => {}
+            Event::TxStart
+            | Event::CwndRestart
+            | Event::TlpRecovery
+            | Event::EcnNoCe
+            | Event::EcnIsCe => {}
         }
     }
 

@@ -422,7 +422,8 @@ impl CongestionControl for Cdg {
                 state.rtt_seq = view.snd_nxt;
                 state.rtt_prev = std::mem::take(&mut state.rtt);
             }
-            Event::TxStart | Event::Loss | Event::EcnNoCe | Event::EcnIsCe => {}
+            Event::TxStart | Event::Loss | Event::TlpRecovery | Event::EcnNoCe | Event::EcnIsCe => {
+            }
         }
     }
 

@@ -204,7 +204,11 @@ impl CongestionControl for CubicFreebsd {
                 self.epoch = view.jiffies();
             }
             Event::CompleteCwr => self.end_recovery(view, window),
-            Event::TxStart | Event::CwndRestart | Event::EcnNoCe | Event::EcnIsCe => {}
+            Event::TxStart
+            | Event::CwndRestart
+            | Event::TlpRecovery
+            | Event::EcnNoCe
+            | Event::EcnIsCe => {}
         }
     }
 

@@ -157,7 +157,11 @@ impl CongestionControl for VegasFreebsd {
     fn cwnd_event(&mut self, _view: &View, _window: &mut Window, event: Event) {
         match event {
             Event::CompleteCwr | Event::Loss => self.growth.restart(),
-            Event::TxStart | Event::CwndRestart | Event::EcnNoCe | Event::EcnIsCe => {}
+            Event::TxStart
+            | Event::CwndRestart
+            | Event::TlpRecovery
+            | Event::EcnNoCe
+            | Event::EcnIsCe => {}
         }
     }
 

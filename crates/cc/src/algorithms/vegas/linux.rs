@@ -202,7 +202,11 @@ impl CongestionControl for Vegas {
                 VegasRule::Module => self.init(view, window),
                 VegasRule::Patch => self.start(view),
             },
-            Event::CompleteCwr | Event::Loss | Event::EcnNoCe | Event::EcnIsCe => {}
+            Event::CompleteCwr
+            | Event::Loss
+            | Event::TlpRecovery
+            | Event::EcnNoCe
+            | Event::EcnIsCe => {}
         }
     }
 

@@ -30,7 +30,7 @@ pub(crate) use buffer::Supply;
 pub(super) use buffer::{Buffer, SKB_OVERHEAD, Wrote};
 pub(super) use rate::{Draft, sent_after};
 pub(super) use rtx_queue::Cleaned;
-pub(super) use scoreboard::{Marks, Scoreboard, Sent};
+pub(super) use scoreboard::{Flight, Marks, Scoreboard, Sent};
 pub(super) use stack::{Handshake, Push, Stack};
 pub(super) use timer::Timer;
 pub(super) use transmission::{Burst, Transmission};
@@ -184,6 +184,9 @@ impl Core {
     pub fn start_congestion_control(&mut self) {
         if self.cc.about().needs.pacing {
             self.view.pacing_status = PacingStatus::Needed;
+        }
+        if self.cc.wants_flights() {
+            self.board.keep_flights();
         }
         self.cc.init(&self.view, &mut self.window);
         if !self.has_cong_control {

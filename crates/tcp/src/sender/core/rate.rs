@@ -3,7 +3,8 @@
 //! Each segment remembers how much had been delivered when it was sent. An ACK compares that with now; how, is its stack's to
 //! know (`linux_6/rate.rs`).
 
-use super::{Core, Marks, Sent};
+use super::{Core, Flight, Marks, Sent};
+use dragstrip_cc::{CongestionControl, LostPacket};
 
 /// The connection's part.
 #[derive(Clone, Debug, Default)]
@@ -24,6 +25,7 @@ pub(in crate::sender) struct Draft {
     last_end_seq: u64,
     pub app_limited: bool,
     pub retrans: bool,
+    pub flight: Flight,
 }
 
 impl Draft {
@@ -56,6 +58,10 @@ impl Core {
         sent.since_first_tx_us = (sent_us - self.rate.first_tx_us).min(u64::from(u32::MAX)) as u32;
         sent.since_delivery_us = (sent_us - self.rate.delivered_us).min(u64::from(u32::MAX)) as u32;
         sent.delivered = self.view.delivered as u32;
+        if self.board.keeps_flights() {
+            let in_flight = self.view.in_flight() + 1;
+            sent.flight = Flight { in_flight, lost: self.view.lost as u32 };
+        }
         if self.view.app_limited != 0 {
             sent.marks.set(Marks::APP_LIMITED);
         } else {
@@ -74,10 +80,26 @@ impl Core {
             draft.prior_us = Some(sent.sent_us - u64::from(sent.since_delivery_us));
             draft.app_limited = sent.marks.has(Marks::APP_LIMITED);
             draft.retrans = sent.marks.any(Marks::RETRANS.with(Marks::EVER_RETRANS));
+            draft.flight = sent.flight;
             draft.last_end_seq = sent.end_seq();
             self.rate.first_tx_us = sent.sent_us;
             draft.send_interval_us = u64::from(sent.since_first_tx_us);
         }
+    }
+
+    /// Tells an algorithm that wants flights of a segment that has just been marked lost.
+    #[inline]
+    pub fn tell_lost(&mut self, number: u64) {
+        if !self.board.keeps_flights() {
+            return;
+        }
+        let sent = self.board.get(number);
+        let packet = LostPacket {
+            tx_in_flight: sent.flight.in_flight,
+            lost: (self.view.lost as u32).wrapping_sub(sent.flight.lost),
+            is_app_limited: sent.marks.has(Marks::APP_LIMITED),
+        };
+        self.cc.marked_lost(&self.view, &mut self.window, &packet);
     }
 
     /// Something was delivered now.

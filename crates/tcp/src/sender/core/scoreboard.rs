@@ -70,6 +70,17 @@ pub(in crate::sender) struct Sent {
     /// Payload bytes.
     pub len: u16,
     pub marks: Marks,
+    /// What was in flight and lost then; zeros unless the algorithm wants flights.
+    pub flight: Flight,
+}
+
+/// The network as a segment found it when it was last sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::sender) struct Flight {
+    /// Packets in flight, the segment included.
+    pub in_flight: u32,
+    /// Low bits of the `lost` counter.
+    pub lost: u32,
 }
 
 impl Sent {
@@ -119,6 +130,7 @@ impl Entry {
             delivered: self.delivered,
             len: self.len,
             marks: self.marks,
+            flight: Flight::default(),
         }
     }
 }
@@ -127,6 +139,8 @@ impl Entry {
 #[derive(Clone, Debug)]
 pub(in crate::sender) struct Scoreboard {
     entries: VecDeque<Entry>,
+    /// Of each entry, if they are kept.
+    flights: Option<VecDeque<Flight>>,
     /// Number of the oldest segment.
     head: u64,
     /// First byte of the oldest segment, or of the last one there was.
@@ -136,7 +150,18 @@ pub(in crate::sender) struct Scoreboard {
 
 impl Scoreboard {
     pub fn new(mss: u32) -> Self {
-        Self { entries: VecDeque::new(), head: 0, base: 0, mss: u64::from(mss) }
+        Self { entries: VecDeque::new(), flights: None, head: 0, base: 0, mss: u64::from(mss) }
+    }
+
+    /// From now on flights are kept; nothing has been sent yet.
+    pub fn keep_flights(&mut self) {
+        debug_assert!(self.is_empty());
+        self.flights = Some(VecDeque::new());
+    }
+
+    #[inline]
+    pub fn keeps_flights(&self) -> bool {
+        self.flights.is_some()
     }
 
     #[inline]
@@ -164,7 +189,12 @@ impl Scoreboard {
 
     #[inline]
     pub fn get(&self, number: u64) -> Sent {
-        self.entries[self.place(number)].sent(self.base)
+        let place = self.place(number);
+        let mut sent = self.entries[place].sent(self.base);
+        if let Some(flights) = &self.flights {
+            sent.flight = flights[place];
+        }
+        sent
     }
 
     #[inline]
@@ -183,11 +213,14 @@ impl Scoreboard {
     pub fn set(&mut self, number: u64, sent: &Sent) {
         let place = self.place(number);
         self.entries[place] = Entry::new(sent);
+        if let Some(flights) = &mut self.flights {
+            flights[place] = sent.flight;
+        }
     }
 
     #[inline]
     pub fn front(&self) -> Option<Sent> {
-        self.entries.front().map(|entry| entry.sent(self.base))
+        (!self.is_empty()).then(|| self.get(self.head))
     }
 
     #[inline]
@@ -197,12 +230,19 @@ impl Scoreboard {
         }
         make_room(&mut self.entries);
         self.entries.push_back(Entry::new(sent));
+        if let Some(flights) = &mut self.flights {
+            make_room(flights);
+            flights.push_back(sent.flight);
+        }
     }
 
     #[inline]
     pub fn pop_front(&mut self) {
         debug_assert!(!self.is_empty());
         self.entries.pop_front();
+        if let Some(flights) = &mut self.flights {
+            flights.pop_front();
+        }
         self.head += 1;
         if let Some(next) = self.front() {
             self.base = next.seq;
@@ -213,6 +253,9 @@ impl Scoreboard {
     pub fn pop_back(&mut self) {
         debug_assert!(!self.is_empty());
         self.entries.pop_back();
+        if let Some(flights) = &mut self.flights {
+            flights.pop_back();
+        }
     }
 
     /// Number of the first segment whose end lies beyond `seq`: the one that holds byte `seq`,

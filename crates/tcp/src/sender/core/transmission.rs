@@ -215,6 +215,10 @@ impl Core {
         for number in number..=last {
             let mut sent = self.board.get(number);
             self.stamp(&mut sent, departure_us);
+            if self.board.keeps_flights() {
+                // Those before it in the burst are not counted as retransmitted yet.
+                sent.flight.in_flight += (number + u64::from(segments) - 1 - last) as u32;
+            }
             sent.marks.set(Marks::EVER_RETRANS);
             self.board.set(number, &sent);
             self.counters.retransmits += 1;

@@ -162,6 +162,7 @@ impl Linux {
                 marks.clear(Marks::RETRANS);
                 core.view.retrans_out -= 1;
                 core.view.lost += 1;
+                core.tell_lost(number);
                 self.retransmit_from(number);
             }
             return;
@@ -169,6 +170,7 @@ impl Linux {
         marks.set(Marks::LOST);
         core.view.lost_out += 1;
         core.view.lost += 1;
+        core.tell_lost(number);
         self.retransmit_from(number);
     }
 

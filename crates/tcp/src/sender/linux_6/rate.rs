@@ -43,6 +43,10 @@ impl Linux6 {
         sample.prior_delivered = draft.prior_delivered();
         let Some(prior_us) = draft.prior_us else { return sample };
         let delivered = (core.view.delivered - draft.prior_delivered()) as u32;
+        if core.board.keeps_flights() {
+            sample.tx_in_flight = draft.flight.in_flight;
+            sample.lost = (core.view.lost as u32).wrapping_sub(draft.flight.lost);
+        }
         let interval_us = draft.send_interval_us.max(core.now_us() - prior_us);
         sample.delivered = Some(delivered);
         sample.delivered_ce = self.marked_since(core, draft.prior_delivered());

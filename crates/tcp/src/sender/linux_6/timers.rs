@@ -7,7 +7,7 @@ use super::Linux6;
 use super::recovery::Episode;
 use crate::segment::Outbox;
 use crate::sender::core::{AckFlags, Core, Io, Push, Stack};
-use dragstrip_cc::CaState;
+use dragstrip_cc::{CaState, CongestionControl, Event};
 
 /// What the timer is for (`icsk_pending`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -193,6 +193,7 @@ impl Linux6 {
             self.probe = None;
         } else if acked_to > probe.end {
             // The probe repaired a loss: one reduction, all at once.
+            core.cc.cwnd_event(&core.view, &mut core.window, Event::TlpRecovery);
             self.init_reduction(core);
             self.set_state(core, CaState::Cwr);
             self.end_reduction(core);

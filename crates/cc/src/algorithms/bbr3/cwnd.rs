@@ -1,0 +1,96 @@
+//! The window: what the model wants in flight, and the bounds it must keep.
+
+use super::{BW_SCALE, Bbr3, CWND_MIN, INFINITE, Mode, PROBE_RTT_CWND_GAIN, Phase, UNIT, saturate};
+use crate::{View, Window};
+
+/// The least burst, packets.
+pub(super) const MIN_TSO_SEGS: u32 = 2;
+/// A burst is 64 KB longer on the shortest paths, half as much for every 512 µs of `min_rtt`.
+const SHORT_PATH_BYTES: u64 = 65_536;
+const SHORT_PATH_SHIFT: u32 = 9;
+
+impl Bbr3 {
+    /// `bbr_bdp`: ⌈bw · min_rtt · gain⌉.
+    #[inline]
+    pub(super) fn bdp(&self, bw: u32, gain: u16) -> u32 {
+        if self.min_rtt_us == u32::MAX {
+            return self.initial_cwnd;
+        }
+        let product = (u64::from(bw) * u64::from(self.min_rtt_us)).saturating_mul(u64::from(gain));
+        saturate((product >> 8).div_ceil(1 << BW_SCALE))
+    }
+
+    /// Packets per burst (`bbr_tso_segs_generic`).
+    #[inline]
+    pub(super) fn tso_segs_goal(&self, view: &View, window: &Window) -> u32 {
+        let halvings = self.min_rtt_us >> SHORT_PATH_SHIFT;
+        let short = SHORT_PATH_BYTES.checked_shr(halvings).unwrap_or(0);
+        let bytes = (window.pacing_rate >> view.pacing_shift) + short;
+        let most = u64::from(view.gso_max_bytes);
+        ((bytes.min(most) as u32) / view.mss).max(MIN_TSO_SEGS)
+    }
+
+    /// `bbr_quantization_budget`: enough for the bursts at both ends and on the way.
+    fn with_bursts(&self, view: &View, window: &Window, packets: u32) -> u32 {
+        let packets = packets.max(3 * self.tso_segs_goal(view, window)).max(CWND_MIN);
+        // Even a small BDP must see its in-flight raised by a probe.
+        let more = if self.mode == Mode::ProbeBw(Phase::Up) { 2 } else { 0 };
+        packets.saturating_add(more)
+    }
+
+    /// `bbr_inflight`.
+    pub(super) fn in_flight(&self, view: &View, window: &Window, bw: u32, gain: u16) -> u32 {
+        self.with_bursts(view, window, self.bdp(bw, gain))
+    }
+
+    /// `bbr_target_inflight`.
+    pub(super) fn target_in_flight(&self, view: &View, window: &Window) -> u32 {
+        self.in_flight(view, window, self.bw(), UNIT).min(window.cwnd)
+    }
+
+    /// `bbr_probe_rtt_cwnd`.
+    pub(super) fn probe_rtt_cwnd(&self) -> u32 {
+        self.bdp(self.bw(), PROBE_RTT_CWND_GAIN).max(CWND_MIN)
+    }
+
+    /// `bbr_packets_in_net_at_edt`: what of `in_flight` will be in the network when the next packet leaves.
+    pub(super) fn in_net_at_departure(&self, view: &View, window: &Window, in_flight: u32) -> u32 {
+        let wait_us = view.departure.since(view.now).as_micros_floor();
+        let delivered = saturate(u64::from(self.bw()).saturating_mul(wait_us) >> BW_SCALE);
+        let rising = self.pacing_gain > UNIT;
+        let more = if rising { self.tso_segs_goal(view, window) } else { 0 };
+        in_flight.saturating_add(more).saturating_sub(delivered)
+    }
+
+    /// `bbr_set_cwnd`.
+    pub(super) fn set_cwnd(&mut self, view: &View, window: &mut Window, acked: u32) {
+        if acked > 0 {
+            let (bw, gain) = (self.bw(), self.cwnd_gain);
+            let target = self.bdp(bw, gain).saturating_add(self.aggregation.room(bw));
+            let target = self.with_bursts(view, window, target);
+            let grown = window.cwnd.saturating_add(acked);
+            window.cwnd = if self.full.reached {
+                grown.min(target)
+            } else if window.cwnd < target || window.cwnd < 2 * self.initial_cwnd {
+                grown
+            } else {
+                window.cwnd
+            };
+            window.cwnd = window.cwnd.max(CWND_MIN);
+        }
+        window.cwnd = window.cwnd.min(window.clamp);
+        if matches!(self.mode, Mode::ProbeRtt { .. }) {
+            window.cwnd = window.cwnd.min(self.probe_rtt_cwnd());
+        }
+    }
+
+    /// `bbr_bound_cwnd_for_inflight_model`.
+    pub(super) fn bound_cwnd(&self, window: &mut Window) {
+        let cap = match self.mode {
+            Mode::Startup | Mode::Drain => INFINITE,
+            Mode::ProbeBw(Phase::Cruise) | Mode::ProbeRtt { .. } => self.upper.with_headroom(),
+            Mode::ProbeBw(_) => self.upper.inflight_hi,
+        };
+        window.cwnd = window.cwnd.min(cap.min(self.signals.inflight_lo).max(CWND_MIN));
+    }
+}

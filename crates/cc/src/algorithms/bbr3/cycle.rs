@@ -1,0 +1,239 @@
+//! Which state follows which.
+
+use super::bounds::{Acks, is_too_high};
+use super::{
+    Bbr3, INFINITE, LowInFlight, MIN_RTT_WINDOW_S, Mode, PROBE_RTT_MS, PROBE_RTT_WINDOW_S, Phase,
+    UNIT,
+};
+use crate::{CaState, RateSample, View, Window};
+
+/// As many ACKs with losses end STARTUP (`bbr_full_loss_cnt`), where they are counted to 15.
+const FULL_LOSS_CNT: u8 = 6;
+const LOSS_EVENTS_MAX: u8 = 15;
+/// Between probes: 2 s and up to 1 s more, or as many rounds as Reno would need to refill the pipe, 63 at most.
+pub(super) const PROBE_WAIT_US: u32 = 2_000_000;
+pub(super) const PROBE_WAIT_RANDOM_US: u32 = 1_000_000;
+const PROBE_WAIT_ROUNDS_MAX: u32 = 63;
+/// The count of those rounds begins at 0 or 1.
+const PROBE_RANDOM_ROUNDS: u32 = 2;
+
+impl Bbr3 {
+    /// `bbr_check_loss_too_high_in_startup`.
+    pub(super) fn check_loss_in_startup(
+        &mut self,
+        view: &View,
+        window: &Window,
+        sample: &RateSample,
+    ) {
+        if self.full.reached {
+            return;
+        }
+        if sample.losses > 0 {
+            self.signals.loss_events = (self.signals.loss_events + 1).min(LOSS_EVENTS_MAX);
+        }
+        if !self.signals.round_start {
+            return;
+        }
+        if view.state == CaState::Recovery
+            && self.signals.loss_events >= FULL_LOSS_CNT
+            && is_too_high(sample)
+        {
+            self.full.reached = true;
+            let bdp = self.in_flight(view, window, self.max_bw(), UNIT);
+            self.upper.inflight_hi = bdp.max(self.signals.inflight_latest);
+        } else {
+            self.signals.loss_events = 0;
+        }
+    }
+
+    /// `bbr_check_drain`.
+    pub(super) fn check_drain(&mut self, view: &View, window: &mut Window) {
+        let target = self.in_flight(view, window, self.max_bw(), UNIT);
+        if self.mode == Mode::Startup && self.full.reached {
+            self.mode = Mode::Drain;
+            // For the curious; it never asks for it.
+            window.ssthresh = target;
+            self.signals.reset();
+        }
+        if self.mode == Mode::Drain
+            && self.in_net_at_departure(view, window, view.in_flight()) <= target
+        {
+            self.start_down(view);
+        }
+    }
+
+    /// `bbr_update_cycle_phase`.
+    pub(super) fn update_cycle(
+        &mut self,
+        view: &View,
+        window: &Window,
+        sample: &RateSample,
+        bw: u32,
+    ) {
+        if !self.full.reached || self.adapt_upper_bounds(view, window, sample) {
+            return;
+        }
+        let Mode::ProbeBw(phase) = self.mode else { return };
+        match phase {
+            Phase::Cruise if self.is_time_to_probe(view, window) => self.start_refill(view),
+            Phase::Cruise => {}
+            Phase::Refill if self.round_start => {
+                self.upper.samples = true;
+                self.start_up(view, window, bw);
+            }
+            Phase::Refill => {}
+            Phase::Up => {
+                if self.is_probe_done(view, window, sample, bw) {
+                    self.upper.prev_too_high = false;
+                    self.start_down(view);
+                }
+            }
+            Phase::Down => {
+                if self.is_time_to_probe(view, window) {
+                    self.start_refill(view);
+                } else if self.is_drained(view, window, sample) {
+                    self.start_cruise();
+                }
+            }
+        }
+    }
+
+    /// `bbr_check_time_to_probe_bw`.
+    fn is_time_to_probe(&self, view: &View, window: &Window) -> bool {
+        let age_us = view.delivered_at.as_micros_floor().saturating_sub(self.cycle_us);
+        let rounds = self.target_in_flight(view, window).min(PROBE_WAIT_ROUNDS_MAX);
+        age_us > u64::from(self.probe_wait_us) || u32::from(self.rounds_since_probe) >= rounds
+    }
+
+    /// Whether UP has found what it can.
+    fn is_probe_done(
+        &mut self,
+        view: &View,
+        window: &Window,
+        sample: &RateSample,
+        bw: u32,
+    ) -> bool {
+        let in_flight = self.in_net_at_departure(view, window, sample.prior_in_flight);
+        if self.upper.prev_too_high && in_flight >= self.upper.inflight_hi {
+            self.upper.stopped_risky = true;
+            return true;
+        }
+        if self.is_bounded(view, window) {
+            // Bandwidth cannot grow before the bound has.
+            self.full.restart(bw);
+            return false;
+        }
+        self.full.now
+    }
+
+    /// `bbr_check_time_to_cruise`.
+    fn is_drained(&self, view: &View, window: &Window, sample: &RateSample) -> bool {
+        let in_flight = self.in_net_at_departure(view, window, sample.prior_in_flight);
+        in_flight <= self.upper.with_headroom()
+            && in_flight <= self.in_flight(view, window, self.max_bw(), UNIT)
+    }
+
+    /// `bbr_start_bw_probe_down`.
+    pub(super) fn start_down(&mut self, view: &View) {
+        self.signals.reset();
+        self.upper.per_raise = INFINITE;
+        self.rounds_since_probe = self.chance.below(PROBE_RANDOM_ROUNDS) as u8;
+        self.probe_wait_us = PROBE_WAIT_US + self.chance.below(PROBE_WAIT_RANDOM_US);
+        self.cycle_us = view.delivered_at.as_micros_floor();
+        self.upper.acks = Acks::Stopping;
+        self.next_round_delivered = view.delivered;
+        self.mode = Mode::ProbeBw(Phase::Down);
+    }
+
+    /// `bbr_start_bw_probe_cruise`.
+    fn start_cruise(&mut self) {
+        if self.signals.inflight_lo != INFINITE {
+            self.signals.inflight_lo = self.signals.inflight_lo.min(self.upper.inflight_hi);
+        }
+        self.mode = Mode::ProbeBw(Phase::Cruise);
+    }
+
+    /// `bbr_start_bw_probe_refill`.
+    pub(super) fn start_refill(&mut self, view: &View) {
+        self.signals.reset_lower_bounds();
+        self.upper.rounds = 0;
+        self.upper.acked = 0;
+        self.upper.stopped_risky = false;
+        self.upper.acks = Acks::Refilling;
+        self.next_round_delivered = view.delivered;
+        self.mode = Mode::ProbeBw(Phase::Refill);
+    }
+
+    /// `bbr_start_bw_probe_up`.
+    fn start_up(&mut self, view: &View, window: &Window, bw: u32) {
+        self.upper.acks = Acks::Starting;
+        self.next_round_delivered = view.delivered;
+        self.full.restart(bw);
+        self.upper.raise_slope(window.cwnd);
+        self.mode = Mode::ProbeBw(Phase::Up);
+    }
+
+    /// `bbr_update_min_rtt`.
+    pub(super) fn update_min_rtt(&mut self, view: &View, window: &mut Window, sample: &RateSample) {
+        let now = view.jiffies();
+        let hz = u64::from(view.hz);
+        let due = now > self.probe_rtt_min_stamp + PROBE_RTT_WINDOW_S * hz;
+        if let Some(rtt_us) = sample.rtt_us
+            && (rtt_us < self.probe_rtt_min_us || (due && !sample.is_ack_delayed))
+        {
+            self.probe_rtt_min_us = rtt_us;
+            self.probe_rtt_min_stamp = now;
+        }
+        let expired = now > self.min_rtt_stamp + MIN_RTT_WINDOW_S * hz;
+        if self.probe_rtt_min_us <= self.min_rtt_us || expired {
+            self.min_rtt_us = self.probe_rtt_min_us;
+            self.min_rtt_stamp = self.probe_rtt_min_stamp;
+        }
+        if due && !self.idle_restart && !matches!(self.mode, Mode::ProbeRtt { .. }) {
+            self.save_cwnd(window);
+            self.mode = Mode::ProbeRtt { low: None };
+            self.upper.acks = Acks::Stopping;
+            self.next_round_delivered = view.delivered;
+        }
+        self.in_probe_rtt = matches!(self.mode, Mode::ProbeRtt { .. });
+        let few = view.in_flight() <= self.probe_rtt_cwnd();
+        if let Mode::ProbeRtt { low } = &mut self.mode {
+            match low {
+                None if few => {
+                    // msecs_to_jiffies rounds up.
+                    let wait = (PROBE_RTT_MS * hz).div_ceil(1_000);
+                    *low = Some(LowInFlight { until: now + wait, round_done: false });
+                    self.next_round_delivered = view.delivered;
+                }
+                None => {}
+                Some(low) => {
+                    low.round_done |= self.round_start;
+                    if low.round_done {
+                        self.leave_probe_rtt_when_due(view, window);
+                    }
+                }
+            }
+        }
+        // An idle restart is over once something new is delivered.
+        if sample.delivered.is_some_and(|delivered| delivered > 0) {
+            self.idle_restart = false;
+        }
+    }
+
+    /// `bbr_check_probe_rtt_done`, `bbr_exit_probe_rtt`.
+    pub(super) fn leave_probe_rtt_when_due(&mut self, view: &View, window: &mut Window) {
+        let Mode::ProbeRtt { low: Some(low) } = self.mode else { return };
+        if view.jiffies() <= low.until {
+            return;
+        }
+        self.probe_rtt_min_stamp = view.jiffies();
+        window.cwnd = window.cwnd.max(self.prior_cwnd).min(window.clamp);
+        self.signals.reset_lower_bounds();
+        if self.full.reached {
+            self.start_down(view);
+            self.start_cruise();
+        } else {
+            self.mode = Mode::Startup;
+        }
+    }
+}
