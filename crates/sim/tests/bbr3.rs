@@ -52,7 +52,6 @@ fn in_a_short_buffer_it_loses_far_less_than_version_1() {
     let run = |cc| {
         let recording = race(&[cc, cc], BDP_BYTES / 5, 30);
         let rate = goodput(&recording, 0, 5, 30) + goodput(&recording, 1, 5, 30);
-        println!("{cc}: {} retransmitted, {rate} Mbit/s", retransmits(&recording));
         (retransmits(&recording), rate)
     };
     let ((lost_1, _), (lost_3, rate_3)) = (run("bbr"), run("bbr3"));
@@ -66,7 +65,6 @@ fn beside_cubic_it_takes_less_than_version_1() {
     let share = |cc| {
         let recording = race(&[cc, "cubic"], BDP_BYTES, 60);
         let (own, cubic) = (goodput(&recording, 0, 10, 60), goodput(&recording, 1, 10, 60));
-        println!("{cc}: {own}, cubic: {cubic} Mbit/s");
         own / (own + cubic)
     };
     let (one, three) = (share("bbr"), share("bbr3"));

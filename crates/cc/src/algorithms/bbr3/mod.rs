@@ -332,7 +332,12 @@ impl CongestionControl for Bbr3 {
                     self.handle_too_high(view, window, &probe);
                 }
             }
-            _ => {}
+            Event::TxStart
+            | Event::CwndRestart
+            | Event::CompleteCwr
+            | Event::Loss
+            | Event::EcnNoCe
+            | Event::EcnIsCe => {}
         }
     }
 

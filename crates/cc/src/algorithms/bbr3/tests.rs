@@ -60,7 +60,7 @@ impl Path {
             Mode::Startup => 8,
             Mode::ProbeBw(Phase::Up) => 5,
             Mode::ProbeRtt { .. } => 2,
-            _ => 4,
+            Mode::Drain | Mode::ProbeBw(Phase::Down | Phase::Cruise | Phase::Refill) => 4,
         }
     }
 
@@ -276,7 +276,7 @@ fn loss_while_cruising_sets_short_term_bounds_that_the_next_probe_drops() {
     path.spacing_us = 5_000; // little is delivered
     let sample = RateSample { losses: 1, ..path.ack(50) };
     path.control(&sample);
-    assert_eq!(path.bbr.signals.bw_lo, (u64::from(max_bw) * 180 >> 8) as u32);
+    assert_eq!(path.bbr.signals.bw_lo, ((u64::from(max_bw) * 180) >> 8) as u32);
     assert_eq!(path.bbr.signals.inflight_lo, cwnd * 180 / 256);
     assert_eq!(path.bbr.bw(), path.bbr.signals.bw_lo);
     assert_eq!(path.bbr.upper.inflight_hi, INFINITE, "no probe has lost");
