@@ -119,6 +119,26 @@ impl Entry {
         }
     }
 
+    /// What follows an entry where flights are kept.
+    #[inline]
+    fn of_flight(flight: Flight) -> Self {
+        Self {
+            seq: flight.in_flight,
+            sent_us: flight.lost,
+            since_first_tx_us: 0,
+            since_delivery_us: 0,
+            delivered: 0,
+            len: 0,
+            sent_us_high: 0,
+            marks: Marks::default(),
+        }
+    }
+
+    #[inline]
+    fn flight(&self) -> Flight {
+        Flight { in_flight: self.seq, lost: self.sent_us }
+    }
+
     /// The segment, whose first byte is not below `base`.
     #[inline]
     fn sent(&self, base: u64) -> Sent {
@@ -139,29 +159,29 @@ impl Entry {
 #[derive(Clone, Debug)]
 pub(in crate::sender) struct Scoreboard {
     entries: VecDeque<Entry>,
-    /// Of each entry, if they are kept.
-    flights: Option<VecDeque<Flight>>,
     /// Number of the oldest segment.
     head: u64,
     /// First byte of the oldest segment, or of the last one there was.
     base: u64,
-    mss: u64,
+    mss: u32,
+    /// 1 if flights are kept: each entry is followed by a second one, which holds the segment's flight. Else 0.
+    flights: u8,
 }
 
 impl Scoreboard {
     pub fn new(mss: u32) -> Self {
-        Self { entries: VecDeque::new(), flights: None, head: 0, base: 0, mss: u64::from(mss) }
+        Self { entries: VecDeque::new(), head: 0, base: 0, mss, flights: 0 }
     }
 
     /// From now on flights are kept; nothing has been sent yet.
     pub fn keep_flights(&mut self) {
         debug_assert!(self.is_empty());
-        self.flights = Some(VecDeque::new());
+        self.flights = 1;
     }
 
     #[inline]
     pub fn keeps_flights(&self) -> bool {
-        self.flights.is_some()
+        self.flights != 0
     }
 
     #[inline]
@@ -178,21 +198,21 @@ impl Scoreboard {
     /// One past the number of the newest segment.
     #[inline]
     pub fn tail(&self) -> u64 {
-        self.head + self.entries.len() as u64
+        self.head + (self.entries.len() >> self.flights) as u64
     }
 
     #[inline]
     fn place(&self, number: u64) -> usize {
         debug_assert!(number >= self.head);
-        (number - self.head) as usize
+        ((number - self.head) as usize) << self.flights
     }
 
     #[inline]
     pub fn get(&self, number: u64) -> Sent {
         let place = self.place(number);
         let mut sent = self.entries[place].sent(self.base);
-        if let Some(flights) = &self.flights {
-            sent.flight = flights[place];
+        if self.keeps_flights() {
+            sent.flight = self.entries[place + 1].flight();
         }
         sent
     }
@@ -213,8 +233,8 @@ impl Scoreboard {
     pub fn set(&mut self, number: u64, sent: &Sent) {
         let place = self.place(number);
         self.entries[place] = Entry::new(sent);
-        if let Some(flights) = &mut self.flights {
-            flights[place] = sent.flight;
+        if self.keeps_flights() {
+            self.entries[place + 1] = Entry::of_flight(sent.flight);
         }
     }
 
@@ -230,9 +250,9 @@ impl Scoreboard {
         }
         make_room(&mut self.entries);
         self.entries.push_back(Entry::new(sent));
-        if let Some(flights) = &mut self.flights {
-            make_room(flights);
-            flights.push_back(sent.flight);
+        if self.keeps_flights() {
+            make_room(&mut self.entries);
+            self.entries.push_back(Entry::of_flight(sent.flight));
         }
     }
 
@@ -240,8 +260,8 @@ impl Scoreboard {
     pub fn pop_front(&mut self) {
         debug_assert!(!self.is_empty());
         self.entries.pop_front();
-        if let Some(flights) = &mut self.flights {
-            flights.pop_front();
+        if self.keeps_flights() {
+            self.entries.pop_front();
         }
         self.head += 1;
         if let Some(next) = self.front() {
@@ -253,8 +273,8 @@ impl Scoreboard {
     pub fn pop_back(&mut self) {
         debug_assert!(!self.is_empty());
         self.entries.pop_back();
-        if let Some(flights) = &mut self.flights {
-            flights.pop_back();
+        if self.keeps_flights() {
+            self.entries.pop_back();
         }
     }
 
@@ -262,7 +282,7 @@ impl Scoreboard {
     /// or [`Self::tail`].
     pub fn number_at(&self, seq: u64) -> u64 {
         let Some(front) = self.front() else { return self.tail() };
-        let guess = self.head + seq.saturating_sub(front.seq) / self.mss;
+        let guess = self.head + seq.saturating_sub(front.seq) / u64::from(self.mss);
         let mut number = guess.min(self.tail());
         // Short segments push numbers up, never down: the guess is never too high.
         while number < self.tail() && self.get(number).end_seq() <= seq {
@@ -311,6 +331,7 @@ mod tests {
             delivered: 13,
             len: 1448,
             marks: Marks::SACKED.with(Marks::BURST_END),
+            flight: Flight::default(),
         };
         let second = Sent { seq: first.end_seq(), ..first };
         board.push(&first);
@@ -321,6 +342,30 @@ mod tests {
         let again = Sent { sent_us: 1, marks: Marks::EVER_RETRANS, ..second };
         board.set(1, &again);
         assert_eq!(board.get(1), again);
+    }
+
+    #[test]
+    fn flights_stay_with_their_segments() {
+        let mut board = Scoreboard::new(10);
+        board.keep_flights();
+        let flown = |n: u32| {
+            let flight = Flight { in_flight: n + 1, lost: 2 * n };
+            Sent { flight, ..sent(u64::from(n) * 10, 10) }
+        };
+        for n in 0..100 {
+            board.push(&flown(n));
+        }
+        board.pop_front();
+        board.pop_back();
+        assert_eq!((board.head(), board.tail(), board.number_at(505)), (1, 99, 50));
+        for n in 1..99 {
+            assert_eq!(board.get(u64::from(n)), flown(n));
+        }
+        let again = Sent { flight: Flight { in_flight: 7, lost: 9 }, ..flown(50) };
+        board.set(50, &again);
+        board.marks_mut(51).set(Marks::LOST);
+        assert_eq!((board.get(50), board.get(52)), (again, flown(52)));
+        assert_eq!(board.get(51).flight, flown(51).flight);
     }
 
     #[test]
