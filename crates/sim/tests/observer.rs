@@ -225,7 +225,7 @@ fn every_packet_of_random_scenarios_is_followed_to_its_end() {
     let mut runner = TestRunner::new_with_rng(config, rng);
     let strategy = scenarios(Budget { duration_ns: 3_000_000_000, flows: 4 });
     let mut lost_on_medium = 0;
-    for _ in 0..150 {
+    for _ in 0..600 {
         let scenario = strategy.new_tree(&mut runner).expect("a scenario").current();
         let follower = follow(&scenario);
         lost_on_medium += follower.counts.values().map(|counts| counts.lost_on_medium).sum::<u64>();
