@@ -364,3 +364,23 @@ def test_a_word_with_count_and_rtt_says_its_algorithm_once(dragstrip: Call) -> N
     names = {line.split()[0] for line in ended.out.splitlines() if line.startswith(" bbr")}
     assert names == {"bbr*2@80ms"}
     assert "bbr*2@80ms ·" not in ended.out
+
+
+def test_the_table_is_printed_before_the_report_is_drawn(
+    dragstrip: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from dragstrip import runner
+
+    printed: list[str] = []
+    write_report = runner.write_report
+
+    def watched(*given: object, **more: object) -> Path:
+        printed.append(capsys.readouterr().out)
+        return write_report(*given, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(runner, "write_report", watched)
+    ended = dragstrip(f"compare {PATH} --duration 1s --out {tmp_path / 'out'} reno cubic")
+    assert ended.status == 0
+    assert len(printed) == 1
+    assert "reno" in printed[0]
+    assert "Report:" not in printed[0]

@@ -89,6 +89,19 @@ def test_the_way_back_has_a_rate_and_a_queue() -> None:
     assert up["delay_ns"] == 40_000_000
 
 
+def test_races_that_differ_have_other_titles() -> None:
+    given: list[dict[str, Any]] = [
+        {},
+        {"loss": "1%"},
+        {"together": True},
+        {"loss": "1%", "together": True},
+        {"jitter": "5ms"},
+        {"rtt": "50ms"},
+    ]
+    titles = [compare(("reno", "cubic"), **{**PATH, **options}).title for options in given]
+    assert len(set(titles)) == len(titles), titles
+
+
 def test_flows_repeat_together() -> None:
     runs = scenarios("reno", "cubic", flows=2, repeat=3, seed=5)
     assert [run["seed"] for run in runs] == [5, 5, 6, 6, 7, 7]
