@@ -116,6 +116,11 @@ pub fn changed(what: &str) -> Failure {
     Failure::Usage(format!("{what} is not where this command expects it"))
 }
 
+/// What `pub mod NAME;` names, by which the lines are sorted.
+pub fn module_of(line: &str) -> &str {
+    line.trim_start_matches("pub mod ").trim_end_matches(';')
+}
+
 /// A module's first file with one `pub mod` line more, sorted.
 pub fn with_module(modules: &str, names: &Names) -> Result<String, Failure> {
     let listed = format!("pub mod {};", names.module);
@@ -125,7 +130,7 @@ pub fn with_module(modules: &str, names: &Names) -> Result<String, Failure> {
     let last = last.ok_or_else(|| changed("the list of modules in mod.rs"))?;
     let at = lines
         .iter()
-        .position(|line| is_module(line) && *line > listed.as_str())
+        .position(|line| is_module(line) && module_of(line) > module_of(&listed))
         .unwrap_or(last + 1);
     lines.insert(at, &listed);
     Ok(lines.join("\n") + "\n")
