@@ -24,6 +24,8 @@ OURS = {
     ("toml.py", "tomllib.loads"): "statements of a text that came through the boundary",
     ("pool/child.py", "fdopen"): "its own standard output, to write",
     ("built.py", "open"): "the checkout's own sources",
+    ("cli/tools.py", "read_text"): "the checkout's own sources",
+    ("cli/play.py", "open"): "the browser, which is asked to show a page",
     ("engines/vm/window.py", "mmap"): "memory that it has just made",
     ("sweep/make.py", "open"): "a method of the store",
     ("files.py", "os.open"): "drafts, for their locks",

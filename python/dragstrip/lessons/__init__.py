@@ -6,7 +6,6 @@ Each is a file N.toml in this folder. The page judges with the same rules (playg
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +16,7 @@ from dragstrip.engines.sim import simulate
 from dragstrip.errors import BadInputError
 from dragstrip.expand import expand
 from dragstrip.measures import summarise
+from dragstrip.outside import parsed_toml
 
 Options = dict[str, Any]
 HERE = Path(__file__).parent
@@ -34,7 +34,7 @@ class Ran:
 
 def lesson(number: int) -> dict[str, Any]:
     """The lesson as its file has it."""
-    return tomllib.loads((HERE / f"{number}.toml").read_text())
+    return parsed_toml(HERE / f"{number}.toml")
 
 
 def play(options: Mapping[str, Any]) -> Ran:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
 from dragstrip.errors import BadInputError
 from dragstrip.lessons import COUNT, graded
+from dragstrip.outside import text
+
+ANSWERS_MAX = 1 << 20
+"""Bytes of what a student hands in."""
 
 
 def main(names: list[str]) -> int:
@@ -16,9 +19,10 @@ def main(names: list[str]) -> int:
         return 2
     for name in names:
         try:
-            marks = graded(Path(name).read_text(encoding="utf-8").splitlines())
-        except (OSError, UnicodeDecodeError, BadInputError) as error:
-            print(f"{name}: {error}", file=sys.stderr)
+            marks = graded(text(name, ANSWERS_MAX, "a student's answers").splitlines())
+        except BadInputError as error:
+            said = str(error)
+            print(said if name in said else f"{name}: {said}", file=sys.stderr)
             return 2
         score = len({number for number, mark in marks if mark == "right"})
         print(f"{name}: {score} of {COUNT} right")

@@ -11,7 +11,8 @@ from typing import Any
 
 from dragstrip.errors import BadInputError, DragstripError
 from dragstrip.files import write_text
-from dragstrip.outside import text, unreadable
+from dragstrip.outside import content as content_of
+from dragstrip.outside import text
 
 PAGE = Path(__file__).with_name("page.html")
 EMPTY = '<script type="application/json" id="dragstrip-race">null</script>'
@@ -65,13 +66,7 @@ def write(file: Path, content: str) -> None:
 
 
 def _is_ours(file: Path) -> bool:
-    if not file.is_file():
-        return False
-    try:
-        with file.open("rb") as opened:
-            return b'id="dragstrip-' in opened.read(PAGE_MAX)
-    except OSError as error:
-        raise unreadable(file, error) from None
+    return file.is_file() and b'id="dragstrip-' in content_of(file, PAGE_MAX, "a page of the playground")
 
 
 def server(content: str, port: int) -> ThreadingHTTPServer:
