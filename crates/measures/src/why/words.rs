@@ -341,7 +341,7 @@ fn in_words(cause: Cause) -> Finding {
         }
         Cause::StandingQueue { who, shared, flows, queueing_ms, rtt_ms, never_empty } => {
             let whose = if shared { "The queue".to_owned() } else { format!("{who}'s queue") };
-            let does = if never_empty { "never empties" } else { "is seldom empty" };
+            let does = if never_empty { "is hardly ever empty" } else { "is seldom empty" };
             let of = if shared { format!(" of {who}") } else { String::new() };
             Finding {
                 sentence: format!(
