@@ -89,7 +89,7 @@ def test_a_run_brings_the_hashes_that_it_was_recorded_with() -> None:
 
 
 def test_a_name_with_markup_stays_data(tmp_path: Path) -> None:
-    content = play.page(play.of_runs("</script><b>", "", []), "1")
+    content = play.page(play.of_runs("</script><b>", []), "1")
     assert content.count("</script>") == TEMPLATE.count("</script>")
 
 

@@ -102,6 +102,11 @@ impl<K, C> Classes<K, C> {
 }
 
 impl<K: Classify, C> Classes<K, C> {
+    /// The class of `item`, as [`Self::enqueue`] chooses it.
+    pub fn class_of(&self, item: &Item) -> Option<usize> {
+        self.classifier.class_of(item)
+    }
+
     /// Hands `item` to its class's child; what nobody wants is dropped.
     #[inline]
     pub fn enqueue<Q, S>(&mut self, item: Item, now: Instant, sink: &mut S) -> Verdict

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -192,32 +191,24 @@ def _recorded(folder: Path) -> Race:
     ]
     if not runs:
         raise BadInputError("RUN", folder, "a run of the simulator, which is what a page has", "command line")
-    return of_runs(bundle.title, f"dragstrip report {shlex.quote(str(folder))}", runs)
+    return of_runs(bundle.title, runs)
 
 
 def _experiment(name: str) -> Race:
-    import json
-
     from dragstrip.catalogue import load
     from dragstrip.play import of_runs
     from dragstrip.runner import plan
 
     experiment, source = load(name)
-    runs = [
-        (run.name, json.dumps(run.scenario), None)
-        for run in plan(experiment, source).runs
-        if run.engine == "sim"
-    ]
+    runs = [(run.name, run.text, None) for run in plan(experiment, source).runs if run.engine == "sim"]
     if not runs:
         expected = "one of the simulator, which is what a page has"
         raise BadInputError("EXPERIMENT", name, expected, "command line")
-    return of_runs(experiment.title or name, f"dragstrip run {shlex.quote(name)}", runs)
+    return of_runs(experiment.title or name, runs)
 
 
 def _described(algorithms: list[str], options: dict[str, Any]) -> Race:
     """The options of `compare`, checked as it checks them; a recorded link is in the scenario."""
-    import json
-
     from dragstrip.comparison import compare, reworded
     from dragstrip.play import of_form, of_runs
     from dragstrip.runner import plan
@@ -225,10 +216,9 @@ def _described(algorithms: list[str], options: dict[str, Any]) -> Race:
     described = compare(algorithms, **options)
     runs = reworded(lambda: plan(described)).runs
     if options["trace"] or options["up_trace"]:
-        listed = [(run.name, json.dumps(run.scenario), None) for run in runs]
-        return of_runs(described.title, "dragstrip compare", listed)
+        return of_runs(described.title, [(run.name, run.text, None) for run in runs])
     said = {name: value for name, value in options.items() if value and PLAIN.get(name) != value}
-    return of_form({"algorithms": algorithms, **said, "seed": options["seed"]}, "dragstrip compare")
+    return of_form({"algorithms": algorithms, **said, "seed": options["seed"]})
 
 
 def _serve(content: str, port: int) -> None:

@@ -25,15 +25,15 @@ LOOPBACK = "127.0.0.1"
 Race = Mapping[str, Any]
 
 
-def of_form(form: Mapping[str, Any], command: str) -> Race:
+def of_form(form: Mapping[str, Any]) -> Race:
     """A race as `compare`'s options describe it: the page can change each."""
-    return {"kind": "form", "form": form, "command": command}
+    return {"kind": "form", "form": form}
 
 
-def of_runs(title: str, command: str, runs: Sequence[tuple[str, str, str | None]]) -> Race:
+def of_runs(title: str, runs: Sequence[tuple[str, str, str | None]]) -> Race:
     """Runs as they are: name, scenario as JSON text, SHA-256 of the recording where it is known."""
     listed = [{"name": name, "scenario": scenario, "sha256": known} for name, scenario, known in runs]
-    return {"kind": "runs", "title": title, "command": command, "runs": listed}
+    return {"kind": "runs", "title": title, "runs": listed}
 
 
 def page(race: Race | None, version: str) -> str:

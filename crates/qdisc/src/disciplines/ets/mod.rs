@@ -14,7 +14,7 @@
 
 pub mod spec;
 
-use crate::classes::{Classes, Classify as _};
+use crate::classes::Classes;
 use crate::contract::{Backlog, Dequeue, Item, Qdisc, Sink, Verdict};
 use crate::disciplines::TXQUEUELEN;
 use crate::disciplines::fifo::Fifo;
@@ -26,7 +26,6 @@ use std::collections::VecDeque;
 /// The discipline.
 #[derive(Clone, Debug)]
 pub struct Ets {
-    priomap: Priomap,
     classes: Classes<Priomap, Vec<Fifo>>,
     strict: usize,
     /// Of each band behind the strict ones.
@@ -46,7 +45,6 @@ impl Ets {
         let bands = strict as usize + quanta.len();
         let children = (0..bands).map(|_| Fifo::packets(TXQUEUELEN)).collect();
         Self {
-            priomap,
             classes: Classes::new(priomap, children),
             strict: strict as usize,
             deficits: vec![0; quanta.len()],
@@ -58,7 +56,7 @@ impl Ets {
 
 impl Qdisc for Ets {
     fn enqueue<S: Sink>(&mut self, item: Item, now: Instant, sink: &mut S) -> Verdict {
-        let band = self.priomap.class_of(&item).and_then(|band| band.checked_sub(self.strict));
+        let band = self.classes.class_of(&item).and_then(|band| band.checked_sub(self.strict));
         let verdict = self.classes.enqueue(item, now, sink);
         if let Some(band) = band
             && let Some(deficit) = self.deficits.get_mut(band)
