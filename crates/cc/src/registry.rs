@@ -1,11 +1,13 @@
 //! From a name to an algorithm.
 
 use crate::algorithms::*;
+use crate::program::{Fault, Program, Programmed};
 use crate::{
     About, Ack, AckEvent, CaState, CongestionControl, Event, LostPacket, Options, Parameters,
     RateSample, Response, Rules, UnknownAlgorithm, View, Window,
 };
 use dragstrip_units::Stream;
+use std::sync::Arc;
 
 /// An algorithm from outside the registry, for tests of what the endpoint tells algorithms (feature `guest`): every
 /// hook goes through a pointer.
@@ -33,6 +35,8 @@ macro_rules! algorithms {
         #[derive(Clone, Debug)]
         pub enum Algorithm {
             $(#[doc = concat!("`", stringify!($($module)::+), "`")] $kind($($module)::+::$kind),)+
+            /// A text of the scenario.
+            Program(Box<Programmed>),
             /// One that is not registered.
             #[cfg(feature = "guest")]
             Guest(Box<dyn Guest>),
@@ -75,6 +79,7 @@ macro_rules! algorithms {
             pub fn about(&self) -> &'static About {
                 match self {
                     $(Self::$kind(_) => &$($module)::+::ABOUT,)+
+                    Self::Program(program) => program.about(),
                     #[cfg(feature = "guest")]
                     Self::Guest(guest) => guest.about(),
                 }
@@ -112,6 +117,7 @@ macro_rules! algorithms {
         fn $method $args -> $ret {
             match $this {
                 $(Self::$variant(algorithm) => algorithm.$method $call,)+
+                Self::Program(program) => program.$method $call,
                 #[cfg(feature = "guest")]
                 Self::Guest(guest) => guest.$method $call,
             }
@@ -143,6 +149,22 @@ algorithms! {
     westwood: Westwood,
     yeah: Yeah,
     bbr3: Bbr3,
+}
+
+impl Algorithm {
+    /// The algorithm that a text is, with these parameters.
+    ///
+    /// # Errors
+    /// A parameter that it does not have, or that is no number: its name, and what would be right.
+    pub fn of(program: &Arc<Program>, options: &Options) -> Result<Self, (String, String)> {
+        Programmed::new(program, options).map(|made| Self::Program(Box::new(made)))
+    }
+
+    /// What has stopped a program: a result that is no number to go on with.
+    #[must_use]
+    pub fn fault(&self) -> Option<&Fault> {
+        if let Self::Program(program) = self { program.fault() } else { None }
+    }
 }
 
 /// Whether there is an algorithm called `name` with these parameters.

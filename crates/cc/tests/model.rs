@@ -1,4 +1,4 @@
-//! One model for every registered congestion control: a connection to which anything legal happens.
+//! One model for every registered congestion control, and for the programs of `programs/`: a connection to which anything legal happens.
 //!
 //! [`Connection`] plays the endpoint: it keeps the counters of a [`View`] consistent, calls the
 //! hooks in the order of the contract and owns the window in recovery. [`Step`] is one thing that can
@@ -9,6 +9,7 @@
 //! `tests/model.proptest-regressions`, which is replayed first by
 //! `cargo test --locked -p dragstrip-cc --test model`. More sequences: `PROPTEST_CASES=20000` before it.
 
+use dragstrip_cc::program::Program;
 use dragstrip_cc::{
     Ack, AckEvent, Algorithm, BsdHost, CaState, CongestionControl, CubicCurve, CwndLimited, Event,
     Growth, HyStartClock, LostPacket, Options, PacingStatus, RateSample, Response, Rules, Variable,
@@ -17,6 +18,31 @@ use dragstrip_cc::{
 use dragstrip_units::{Duration, Instant, Stream};
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
+
+/// Algorithms as texts (docs/program.md).
+const PROGRAMS: [(&str, &str); 4] = [
+    ("my-reno", include_str!("../../../programs/my-reno.cc")),
+    ("my-exp", include_str!("../../../programs/my-exp.cc")),
+    ("my-vegas", include_str!("../../../programs/my-vegas.cc")),
+    ("my-bbr", include_str!("../../../programs/my-bbr.cc")),
+];
+
+/// Everything that the model drives.
+fn all() -> impl Iterator<Item = &'static str> {
+    names().iter().copied().chain(PROGRAMS.iter().map(|(name, _)| *name))
+}
+
+fn made(name: &str, rules: &Rules, seed: u64) -> Algorithm {
+    match PROGRAMS.iter().find(|(known, _)| *known == name) {
+        Some((_, text)) => {
+            let program = std::sync::Arc::new(Program::parse(text).unwrap());
+            Algorithm::of(&program, &Options::new()).unwrap()
+        }
+        // Its text comes later.
+        None if name == "any" => made("my-reno", rules, seed),
+        None => Algorithm::new(name, &Options::new(), rules, Stream::named(seed, name)).unwrap(),
+    }
+}
 
 /// Something that happens to a connection.
 #[derive(Clone, Debug)]
@@ -147,8 +173,7 @@ struct Connection {
 
 impl Connection {
     fn new(name: &'static str, host: &Host, seed: u64) -> Self {
-        let cc =
-            Algorithm::new(name, &Options::new(), &host.rules, Stream::named(seed, name)).unwrap();
+        let cc = made(name, &host.rules, seed);
         let view = View {
             now: Instant::from_nanos(1),
             hz: host.hz,
@@ -212,7 +237,12 @@ impl Connection {
         assert_ne!(self.cc.min_tso_segs(&self.view, &self.window), Some(0));
         assert!(self.cc.min_cwnd(&self.window) <= ssthresh);
         assert!(!self.cc.phase(&self.view, &self.window).is_empty());
-        let mut listed = about().iter().find(|row| row.name == name).unwrap().variables.iter();
+        assert!(
+            name == "any" || self.cc.fault().is_none(),
+            "{name}, {hook}: {:?}",
+            self.cc.fault()
+        );
+        let mut listed = self.cc.about().variables.iter();
         self.cc.variables(&self.view, &self.window, &mut |reported, value| {
             assert!(
                 listed.any(|it| it.name == reported),
@@ -399,7 +429,7 @@ impl Connection {
             // FreeBSD's CUBIC jumps to its curve, which idle time does not stop; Illinois multiplies what it has counted by
             // a slope that has just changed; Hybla's step is exponential in the RTT.
             assert!(
-                matches!(self.name, "fixed" | "cubic-freebsd" | "illinois" | "hybla")
+                matches!(self.name, "any" | "fixed" | "cubic-freebsd" | "illinois" | "hybla")
                     || self.window.cwnd <= before.saturating_add(2 * sample.acked_sacked + 2),
                 "{}: {before} + {} packets delivered -> {}",
                 self.name,
@@ -533,9 +563,10 @@ proptest! {
         seed in any::<u64>(),
         steps in prop::collection::vec(step(), 1..400),
     ) {
-        for name in names() {
+        for name in all() {
             let mut one = Connection::new(name, &host, seed);
-            let mut two = Connection::new(name, &host, if draws(name) { seed } else { !seed });
+            let random = names().contains(&name) && draws(name);
+            let mut two = Connection::new(name, &host, if random { seed } else { !seed });
             for step in &steps {
                 one.apply(step);
                 two.apply(step);
@@ -543,6 +574,75 @@ proptest! {
             let state = |connection: &Connection| format!("{:?} {:?}", connection.cc, connection.window);
             prop_assert_eq!(state(&one), state(&two), "{} is not deterministic", name);
         }
+    }
+}
+
+/// Numbers that a text may have.
+fn sum() -> impl Strategy<Value = String> {
+    let leaf = prop_oneof![
+        (0_u32..100).prop_map(|n| n.to_string()),
+        prop::sample::select(vec![
+            "cwnd",
+            "ssthresh",
+            "count",
+            "acked",
+            "now",
+            "rtt",
+            "srtt",
+            "min_rtt",
+            "in_flight",
+            "delivered",
+            "marked",
+            "mss",
+            "a",
+            "0.001",
+            "1e9",
+        ])
+        .prop_map(str::to_owned),
+    ];
+    leaf.prop_recursive(5, 30, 2, |inner| {
+        let pair = (inner.clone(), inner.clone());
+        prop_oneof![
+            (pair.clone(), prop::sample::select(vec!["+", "-", "*", "/"]))
+                .prop_map(|((x, y), sign)| format!("({x} {sign} {y})")),
+            (pair, prop::sample::select(vec!["min", "max", "pow"]))
+                .prop_map(|((x, y), name)| format!("{name}({x}, {y})")),
+            (inner, prop::sample::select(vec!["sqrt", "cbrt", "exp", "log", "abs", "floor", "-"]))
+                .prop_map(|(x, name)| format!("{name}({x})")),
+        ]
+    })
+}
+
+proptest! {
+    /// Whatever a text computes, the endpoint's invariants hold, and twice it does the same: it goes on, or stops at a
+    /// fault and leaves the window alone from there.
+    #[test]
+    fn any_program_keeps_the_invariants(
+        host in host(),
+        sums in prop::array::uniform5(sum()),
+        control in any::<bool>(),
+        steps in prop::collection::vec(step(), 1..100),
+    ) {
+        let [state, grown, slow, loss, round] = sums;
+        let (hook, pacing) = if control { ("control", "pacing = abs(a)") } else { ("ack", "") };
+        let text = format!(
+            "state a = 1
+            on {hook} {{ a = {state} if limited and {slow} < a {{ cwnd = {grown} }} else {{ cwnd = cwnd + 1 }} {pacing} }}
+            on loss {{ ssthresh = {loss} count = abs({round}) }}
+            on round {{ ssthresh = {round} }}
+            on idle {{ cwnd = {slow} }}
+            on timeout {{ a = {loss} }}"
+        );
+        let program = std::sync::Arc::new(Program::parse(&text).map_err(|wrong| TestCaseError::fail(format!("{wrong}\n{text}")))?);
+        let run = || {
+            let mut connection = Connection::new("any", &host, 1);
+            connection.cc = Algorithm::of(&program, &Options::new()).unwrap();
+            for step in &steps {
+                connection.apply(step);
+            }
+            format!("{:?} {:?}", connection.cc, connection.window)
+        };
+        prop_assert_eq!(run(), run());
     }
 }
 
@@ -558,20 +658,20 @@ fn the_model_reaches_every_state() {
     let mut reported = std::collections::BTreeSet::new();
     for seed in 0..200 {
         let (host, steps) = strategy.new_tree(&mut runner).unwrap().current();
-        for name in names() {
+        for name in all() {
             let mut connection = Connection::new(name, &host, seed);
             for step in &steps {
                 connection.apply(step);
                 if !states.contains(&connection.view.state) {
                     states.push(connection.view.state);
                 }
-                phases.insert((*name, connection.cc.phase(&connection.view, &connection.window)));
+                phases.insert((name, connection.cc.phase(&connection.view, &connection.window)));
                 connection.cc.variables(
                     &connection.view,
                     &connection.window,
                     &mut |variable, value| {
                         if value != 0.0 {
-                            reported.insert((*name, variable));
+                            reported.insert((name, variable));
                         }
                     },
                 );
@@ -595,7 +695,7 @@ fn the_model_reaches_every_state() {
     ] {
         assert!(phases.contains(&("bbr3", phase)), "bbr3 never reaches {phase}");
     }
-    for &name in names().iter().filter(|&&name| !matches!(name, "bbr" | "bbr3" | "fixed")) {
+    for name in all().filter(|&name| !matches!(name, "bbr" | "bbr3" | "fixed" | "my-bbr")) {
         for phase in ["slow_start", "congestion_avoidance"] {
             assert!(phases.contains(&(name, phase)), "{name} never reaches {phase}");
         }

@@ -11,7 +11,8 @@ use crate::types::{
 };
 use crate::words::{Holds, queue_words, spelt_out};
 use dragstrip_scenario::{
-    CpuSpec, HistorySpec, HostSpec, LinkSpec, NodeSpec, ProbeSpec, Problem, Record, Scenario,
+    CpuSpec, FlowSpec, HistorySpec, HostSpec, LinkSpec, NodeSpec, ProbeSpec, Problem, Record,
+    Scenario, Transport,
 };
 use std::collections::BTreeMap;
 
@@ -47,13 +48,15 @@ pub fn build(experiment: &Experiment, name: &str, seed: u64) -> Result<Scenario,
             medium(form).map_err(|problem| problem.within(&format!("media.{name}")))?,
         ))
     });
+    let flows = flows(&spelt, experiment.path.is_some(), &nodes)?;
     Ok(Scenario {
         name: name.to_owned(),
         seed,
         duration_ns: experiment.duration.0,
         media: media.collect::<Result<BTreeMap<_, _>, Problem>>()?,
         routes: experiment.routes.clone(),
-        flows: flows(&spelt, experiment.path.is_some(), &nodes)?,
+        programs: named(&experiment.programs, &flows),
+        flows,
         nodes,
         links,
         probes: experiment.probes.iter().map(probe).collect(),
@@ -65,6 +68,15 @@ pub fn build(experiment: &Experiment, name: &str, seed: u64) -> Result<Scenario,
             cc_state: experiment.record.cc_state,
         },
     })
+}
+
+/// The programs that flows name: what a run does not use is none of its scenario.
+fn named(programs: &BTreeMap<String, String>, flows: &[FlowSpec]) -> BTreeMap<String, String> {
+    let uses = |name: &String| {
+        flows.iter().any(|flow| matches!(&flow.transport, Transport::Tcp { cc, .. } if cc == name))
+    };
+    let used = programs.iter().filter(|(name, _)| uses(name));
+    used.map(|(name, text)| (name.clone(), text.clone())).collect()
 }
 
 /// Refuses crowds that no scenario holds before anything is made of them.

@@ -26,6 +26,7 @@ const FIELDS: &[(&str, &str)] = &[
     ("hosts.*.gso", "gso"),
     ("engine", "engine"),
     ("load", "load"),
+    ("programs", "programs"),
 ];
 
 /// The option behind a field of the experiment that a comparison means: [`CompareForm`]'s field, or `engine` or `load`,
@@ -74,6 +75,7 @@ pub fn command_line(form: &CompareForm) -> String {
         seed,
         repeat,
         together,
+        programs,
     } = form;
     let mut words = vec!["dragstrip".to_owned(), "compare".to_owned()];
     let mut say = |option: &str, value: &str| {
@@ -109,6 +111,9 @@ pub fn command_line(form: &CompareForm) -> String {
     }
     for (key, value) in sysctl {
         say("--sysctl", &format!("{key}={value}"));
+    }
+    for name in programs.keys() {
+        say("--program", &format!("{name}.cc"));
     }
     for (option, given) in [("--both-ways", both_ways), ("--ecn", ecn), ("--together", together)] {
         if *given {

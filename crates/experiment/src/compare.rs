@@ -70,6 +70,8 @@ pub struct CompareForm {
     pub repeat: i64,
     #[serde(default)]
     pub together: bool,
+    #[serde(default)]
+    pub programs: BTreeMap<String, String>,
 }
 
 const fn one() -> i64 {
@@ -247,6 +249,9 @@ pub fn compare(form: &CompareForm) -> Result<Value, Problem> {
         "flows": flows,
         "probes": [{"from": "d", "target": "s1", "interval": "200ms"}],
     });
+    if !form.programs.is_empty() {
+        content["programs"] = json!(form.programs);
+    }
     for (field, value) in form.path()? {
         content[field] = value;
     }

@@ -48,6 +48,8 @@ pub struct Experiment {
     #[serde(default)]
     pub routes: Vec<Route>,
     #[serde(default)]
+    pub programs: BTreeMap<String, String>,
+    #[serde(default)]
     pub hosts: Ordered<HostForm>,
     pub flows: Vec<FlowForm>,
     #[serde(default)]

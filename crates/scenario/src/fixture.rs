@@ -70,6 +70,7 @@ pub(crate) fn scenario() -> Scenario {
             size_bytes: 64,
             start_ns: 0,
         }],
+        programs: BTreeMap::new(),
         cold_arp: false,
         record: Record::default(),
     }

@@ -170,7 +170,7 @@ impl Scenario {
     #[must_use]
     pub fn draws(&self) -> bool {
         let algorithm = |flow: &FlowSpec| match &flow.transport {
-            Transport::Tcp { cc, .. } => dragstrip_cc::draws(cc),
+            Transport::Tcp { cc, .. } => !self.programs.contains_key(cc) && dragstrip_cc::draws(cc),
             Transport::Udp => false,
         };
         let queue = |link: &LinkSpec| {

@@ -14,6 +14,7 @@ use crate::packets::Packets;
 use crate::probes::Probe;
 use crate::sockets::Socket;
 use crate::world::{Layout, QueueWatch, World};
+use dragstrip_cc::program::Program;
 use dragstrip_cc::{Algorithm, Rules, UnknownAlgorithm};
 use dragstrip_link::{Ring, Transmitter, Wire};
 use dragstrip_qdisc::{ComputedFifo, Configuration as _, Discipline, Streams};
@@ -177,7 +178,24 @@ impl Ports<'_> {
     }
 }
 
+/// The scenario's own algorithms.
+type Programs<'a> = BTreeMap<&'a str, Arc<Program>>;
+
+fn programs(scenario: &Scenario) -> Result<Programs<'_>, SetupError> {
+    let read = scenario.programs.iter().map(|(name, text)| {
+        let program = Program::parse(text).map_err(|misread| {
+            problem(
+                format!("programs.{name}:{}", misread.at),
+                format!("got {}, expected {}", misread.found, misread.expected),
+            )
+        })?;
+        Ok((name.as_str(), Arc::new(program)))
+    });
+    read.collect()
+}
+
 fn algorithm(
+    programs: &Programs<'_>,
     flow: &FlowSpec,
     rules: &Rules,
     seed: u64,
@@ -188,6 +206,14 @@ fn algorithm(
         return Algorithm::new("reno", &BTreeMap::new(), rules, Stream::named(seed, "unused"))
             .map_err(|_| problem(field, "reno is registered"));
     };
+    if let Some(program) = programs.get(cc.as_str()) {
+        return Algorithm::of(program, cc_options).map_err(|(option, expected)| {
+            problem(
+                format!("{field}.transport.cc_options.{option}"),
+                format!("expected {expected}"),
+            )
+        });
+    }
     let stream = Stream::named(seed, &format!("flow/{}/{side}/{cc}", flow.label));
     Algorithm::new(cc, cc_options, rules, stream).map_err(|error| match error {
         UnknownAlgorithm::Name { name, nearest } => problem(
@@ -399,6 +425,7 @@ fn build_flows(
             hosts.insert(&host.name, Arc::clone(&last));
         }
     }
+    let programs = programs(scenario)?;
     let mut destinations = BTreeMap::new();
     let mut flows = Vec::with_capacity(scenario.flows.len());
     for (index, spec) in scenario.flows.iter().enumerate() {
@@ -435,8 +462,8 @@ fn build_flows(
                     if *socket != SocketBuffers::default() {
                         settings = Arc::new(with_buffers(Settings::clone(&settings), *socket));
                     }
-                    let cc =
-                        algorithm(spec, &settings.profile.congestion, scenario.seed, name, &field)?;
+                    let rules = &settings.profile.congestion;
+                    let cc = algorithm(&programs, spec, rules, scenario.seed, name, &field)?;
                     sockets.push(Socket {
                         endpoint: Endpoint::new(role, &settings, cc),
                         scheduled: Instant::NEVER,

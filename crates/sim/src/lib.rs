@@ -35,7 +35,7 @@ use dragstrip_scenario::Scenario;
 /// simulated second and within some tenths of a real one; answering `false` ends the run early (its recording is then complete up to there).
 ///
 /// # Errors
-/// A scenario that validation would refuse.
+/// A scenario that validation would refuse, or a program of it whose arithmetic has failed in the run.
 pub fn run(
     scenario: &Scenario,
     progress: &mut dyn FnMut(u64) -> bool,
@@ -46,7 +46,7 @@ pub fn run(
 /// The same, and `observer` sees every packet at the edges of nodes and links.
 ///
 /// # Errors
-/// A scenario that validation would refuse.
+/// A scenario that validation would refuse, or a program of it whose arithmetic has failed in the run.
 pub fn run_observed<O: Observer>(
     scenario: &Scenario,
     observer: O,
@@ -54,5 +54,8 @@ pub fn run_observed<O: Observer>(
 ) -> Result<Recording, SetupError> {
     let mut world = build::build(scenario, observer)?;
     world.run(progress);
+    if let Some((flow, fault)) = world.fault() {
+        return Err(error::of_program(scenario, flow, fault));
+    }
     Ok(world.finish(scenario))
 }

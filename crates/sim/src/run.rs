@@ -1,7 +1,7 @@
 //! A run that its caller moves on, as a page does that must not stop answering meanwhile.
 
 use crate::build;
-use crate::error::SetupError;
+use crate::error::{self, SetupError};
 use crate::observer::Observer;
 use crate::world::World;
 use dragstrip_recording::{Recording, Writer};
@@ -32,6 +32,13 @@ impl<O: Observer> Run<O> {
         let events = self.world.advance(Instant::from_nanos(until_ns), events_max);
         self.done = self.world.pending().is_none() && self.now_ns() >= self.end_ns();
         events
+    }
+
+    /// What has stopped a program of the scenario: the run is of no use from there.
+    #[must_use]
+    pub fn fault(&self) -> Option<SetupError> {
+        let (flow, fault) = self.world.fault()?;
+        Some(error::of_program(&self.scenario, flow, fault))
     }
 
     /// How far it has come, in simulated nanoseconds.

@@ -9,6 +9,7 @@ use crate::segment::{Ecn, Flags, Outbox, Segment, SynOptions, Timestamps};
 use crate::sender::{Io, Sender, Supply};
 use crate::snapshot::{LimitedBy, Snapshot};
 use crate::ticks::{Ticks, micros};
+use dragstrip_cc::program::Fault;
 use dragstrip_cc::{Algorithm, CongestionControl, EcnMode};
 use dragstrip_units::Instant;
 use std::sync::Arc;
@@ -449,6 +450,12 @@ impl Endpoint {
     /// ([`CongestionControl::variables`]).
     pub fn variables(&self, tell: &mut dyn FnMut(&'static str, f64)) {
         self.sender.cc().variables(self.sender.view(), self.sender.window(), tell);
+    }
+
+    /// What has stopped the algorithm, if it is a program.
+    #[must_use]
+    pub fn fault(&self) -> Option<&Fault> {
+        self.sender.cc().fault()
     }
 
     /// What a recorder reads off the sending half.

@@ -110,6 +110,7 @@ pub fn dumbbell(senders: usize, bottleneck: LinkSpec, delay_ns: u64, seconds: u6
         routes: Vec::new(),
         flows: Vec::new(),
         probes: Vec::new(),
+        programs: BTreeMap::new(),
         cold_arp: false,
         record: Record::default(),
     }

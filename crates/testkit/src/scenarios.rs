@@ -106,6 +106,7 @@ pub fn scenarios(budget: Budget) -> impl Strategy<Value = Scenario> {
             flows: name_flows(&shape, &nodes, flows, duration_ns),
             probes: name_probes(&shape, &nodes, probes),
             nodes,
+            programs: BTreeMap::new(),
             cold_arp,
             record: Record { interval_ns: 10 * MS, every_ack, rtts: true, cc_state: every_ack },
         };

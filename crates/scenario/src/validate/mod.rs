@@ -5,6 +5,7 @@
 mod medium;
 mod memory;
 mod path;
+mod program;
 mod traffic;
 mod tunnel;
 

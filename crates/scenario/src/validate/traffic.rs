@@ -1,10 +1,11 @@
 //! Flows and probes, each on its own.
 
+use super::program::{self, Programs};
 use crate::routing::Topology;
 use crate::types::{Application, FlowSpec, ProbeSpec, Scenario, SocketBuffers, Transport};
 use dragstrip_cc::UnknownAlgorithm;
 use dragstrip_tcp::profiles::Sysctls;
-use dragstrip_units::{DURATION_MAX_NS, Duration, Report, tc};
+use dragstrip_units::{DURATION_MAX_NS, Duration, Report, nearest as nearest_of, tc};
 use std::collections::BTreeMap;
 
 /// Headers of IPv4 and UDP.
@@ -17,11 +18,12 @@ const TUNNEL_HEADER_BYTES_MAX: u32 = 1_000;
 const ICMP_HEADER_BYTES: u32 = 8;
 
 pub(super) fn check(scenario: &Scenario, topology: &Topology, report: &mut Report) {
+    let programs = program::read(scenario, report);
     if scenario.flows.is_empty() {
         report.add("flows", "an empty list", "at least one flow");
     }
     for (index, flow) in scenario.flows.iter().enumerate() {
-        check_flow(scenario, flow, &format!("flows[{index}]"), topology, report);
+        check_flow(scenario, flow, &format!("flows[{index}]"), (topology, &programs), report);
     }
     for (index, probe) in scenario.probes.iter().enumerate() {
         check_probe(scenario, probe, &format!("probes[{index}]"), topology, report);
@@ -32,7 +34,7 @@ fn check_flow(
     scenario: &Scenario,
     flow: &FlowSpec,
     at: &str,
-    topology: &Topology,
+    (topology, programs): (&Topology, &Programs),
     report: &mut Report,
 ) {
     let FlowSpec { label: _, sender, receiver, transport, application, start_ns, stop_ns } = flow;
@@ -58,7 +60,12 @@ fn check_flow(
     }
     match transport {
         Transport::Tcp { cc, cc_options, socket } => {
-            check_algorithm(cc, cc_options, &format!("{at}.transport"), report);
+            match programs.get(cc.as_str()) {
+                Some(program) => program::options(program.as_ref(), cc, cc_options, at, report),
+                None => {
+                    check_algorithm(scenario, cc, cc_options, &format!("{at}.transport"), report)
+                }
+            }
             let both = matches!(
                 application,
                 Application::RequestResponse { .. } | Application::Tunnel { .. }
@@ -108,12 +115,24 @@ fn mtu(scenario: &Scenario, topology: &Topology, hosts: &[&String]) -> u32 {
     hosts.iter().filter_map(of).min().unwrap_or(u32::MAX)
 }
 
-fn check_algorithm(cc: &str, options: &BTreeMap<String, f64>, at: &str, report: &mut Report) {
+fn check_algorithm(
+    scenario: &Scenario,
+    cc: &str,
+    options: &BTreeMap<String, f64>,
+    at: &str,
+    report: &mut Report,
+) {
     match dragstrip_cc::check(cc, options) {
         Ok(()) => {}
         Err(UnknownAlgorithm::Name { name, nearest }) => {
-            let list = dragstrip_cc::names().join(", ");
-            let expected = format!("one of {list}; did you mean {nearest:?}?");
+            let list: Vec<&str> = dragstrip_cc::names()
+                .iter()
+                .copied()
+                .chain(scenario.programs.keys().map(String::as_str))
+                .collect();
+            let own = nearest_of(&name, scenario.programs.keys().map(String::as_str));
+            let nearest = own.unwrap_or(nearest);
+            let expected = format!("one of {}; did you mean {nearest:?}?", list.join(", "));
             report.add(format!("{at}.cc"), format!("{name:?}"), expected);
         }
         Err(UnknownAlgorithm::Parameter { algorithm, parameter, expected }) => {

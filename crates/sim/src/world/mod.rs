@@ -13,6 +13,7 @@ use crate::packets::Packet;
 use crate::probes::Probe;
 use crate::recorder;
 use crate::sockets::{Memory, Socket};
+use dragstrip_cc::program::Fault;
 use dragstrip_packet::{Body, Datagram, Dscp, Echo, EchoKind, Ecn, Segment, TrafficClass};
 use dragstrip_qdisc::PacketId;
 use dragstrip_recording::{ProbeRow, QueueRow, ReceivedRow, Recording, RttRow, Word, Writer};
@@ -56,6 +57,8 @@ pub(crate) struct World<O> {
     every_ack: bool,
     record_rtts: bool,
     record_cc_state: bool,
+    /// Algorithms may stop at a fault of their own.
+    has_programs: bool,
 }
 
 /// The way out of one host for one connection.
@@ -111,6 +114,7 @@ impl<O: Observer> World<O> {
             every_ack: scenario.record.every_ack,
             record_rtts: scenario.record.rtts,
             record_cc_state: scenario.record.cc_state,
+            has_programs: !scenario.programs.is_empty(),
         };
         for (index, flow) in world.flows.iter().enumerate() {
             let source = world.layout.flows + index as Source;
@@ -125,14 +129,23 @@ impl<O: Observer> World<O> {
         world
     }
 
-    /// Runs to the end, or until `progress` says no: it is asked after every simulated second and after
+    /// The first fault of a flow's program so far: the flow, and the fault.
+    pub fn fault(&self) -> Option<(u32, &Fault)> {
+        if !self.has_programs {
+            return None;
+        }
+        let faults = self.sockets.iter().filter_map(|it| Some((it.flow, it.endpoint.fault()?)));
+        faults.min_by_key(|(flow, fault)| (fault.now, *flow))
+    }
+
+    /// Runs to the end, to a program's fault, or until `progress` says no: it is asked after every simulated second and after
     /// `EVENTS_UNREPORTED` events, for a second of a hundred thousand flows takes minutes.
     pub fn run(&mut self, progress: &mut dyn FnMut(u64) -> bool) {
         let mut report_at = Instant::ZERO + Duration::from_secs(1);
         loop {
             self.advance(report_at, EVENTS_UNREPORTED);
             let Some(next) = self.pending() else { break };
-            if !progress(self.now.as_nanos()) {
+            if self.fault().is_some() || !progress(self.now.as_nanos()) {
                 return;
             }
             report_at = next + Duration::from_secs(1);

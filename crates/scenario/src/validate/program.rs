@@ -1,0 +1,59 @@
+//! The scenario's own algorithms.
+
+use crate::types::Scenario;
+use dragstrip_cc::program::{NAME_MAX, Program, Programmed, is_name};
+use dragstrip_units::Report;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Programs of a scenario at most.
+const PROGRAMS_MAX: usize = 64;
+
+/// By name; none: its text is no program.
+pub(super) type Programs<'a> = BTreeMap<&'a str, Option<Arc<Program>>>;
+
+/// Reads every program once, however many flows name it.
+pub(super) fn read<'a>(scenario: &'a Scenario, report: &mut Report) -> Programs<'a> {
+    if scenario.programs.len() > PROGRAMS_MAX {
+        let value = format!("{} programs", scenario.programs.len());
+        report.add("programs", value, format!("at most {PROGRAMS_MAX}"));
+        return BTreeMap::new();
+    }
+    let mut programs = BTreeMap::new();
+    for (name, text) in &scenario.programs {
+        check_name(name, report);
+        let read = Program::parse(text).map_err(|misread| {
+            report.add(format!("programs.{name}:{}", misread.at), misread.found, misread.expected);
+        });
+        programs.insert(name.as_str(), read.ok().map(Arc::new));
+    }
+    programs
+}
+
+fn check_name(name: &str, report: &mut Report) {
+    let alike = |known: &&&str| known.replace('-', "_") == name.replace('-', "_");
+    if !is_name(name) {
+        let expected =
+            format!("a letter, then letters, digits, - and _, at most {NAME_MAX} in all");
+        report.add("programs", format!("the name {name:?}"), expected);
+    } else if let Some(known) = dragstrip_cc::names().iter().find(alike) {
+        let expected = format!("another name: {known} is an algorithm already");
+        report.add("programs", format!("the name {name:?}"), expected);
+    }
+}
+
+/// Whether a program has these parameters.
+pub(super) fn options(
+    program: Option<&Arc<Program>>,
+    name: &str,
+    options: &BTreeMap<String, f64>,
+    at: &str,
+    report: &mut Report,
+) {
+    let Some(program) = program else { return };
+    if let Err((option, expected)) = Programmed::new(program, options) {
+        let value = options.get(&option).map_or_else(String::new, f64::to_string);
+        let expected = format!("{expected} ({name})");
+        report.add(format!("{at}.transport.cc_options.{option}"), value, expected);
+    }
+}
