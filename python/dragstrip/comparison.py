@@ -17,6 +17,7 @@ from dragstrip import _core
 from dragstrip.engines import DEFAULT
 from dragstrip.errors import BadInputError, Raw, expect_text
 from dragstrip.experiment import Experiment
+from dragstrip.programs import refuse_unnamed
 
 T = TypeVar("T")
 
@@ -42,6 +43,7 @@ OPTIONS = {
     "hosts.*.gso": "--gso",
     "engine": "--engine",
     "load": "--load",
+    "programs": "--program",
 }
 """Field of the experiment → the option it came from, for messages."""
 
@@ -76,8 +78,13 @@ def compare(
     engine: str = DEFAULT,
     engine_options: Mapping[str, str | Sequence[str]] | None = None,
     load: Sequence[str] = (),
+    programs: Mapping[str, str] | None = None,
 ) -> Experiment:
-    """The experiment that these options describe; `BadInputError` names the option that is wrong."""
+    """The experiment that these options describe; `BadInputError` names the option that is wrong.
+
+    `programs` are algorithms as texts, by name (docs/program.md).
+    """
+    refuse_unnamed(programs or {}, algorithms)
     form = {
         "algorithms": list(algorithms),
         "path": path,
@@ -104,8 +111,11 @@ def compare(
         "seed": seed,
         "repeat": repeat,
         "together": together,
+        "programs": dict(programs or {}),
     }
     for name, given in form.items():
+        if name == "programs":
+            continue  # read from files as text, or refused
         parts = [*given, *given.values()] if isinstance(given, dict) else given
         words = parts if isinstance(parts, list) else [parts] if isinstance(parts, str) else []
         for word in words:

@@ -25,7 +25,7 @@ from pydantic import (
 )
 from pydantic_core import ErrorDetails
 
-from dragstrip import _core, engines, toml, traces
+from dragstrip import _core, engines, programs, toml, traces
 from dragstrip.errors import BadInputError, Raw, nearest
 from dragstrip.outside import parsed_toml, printable
 from dragstrip.quantities import Rate, Share, Size, Time, refuse
@@ -604,6 +604,8 @@ class Experiment(Part):
     media: dict[str, Medium] = {}
     """Name → what carries the links that name it, where they are no plain wires."""
     routes: list[StaticRoute] = []
+    programs: dict[str, str] = {}
+    """Name → an algorithm as a text (docs/program.md), or the file that holds it; only for the simulator."""
     hosts: dict[str, HostSettings] = {}
     """Name or pattern (`*`, `s?`) → settings; later ones override."""
     flows: list[Flow]
@@ -624,6 +626,11 @@ class Experiment(Part):
     def options_of(self, engine: str) -> dict[str, Any]:
         """The options of this engine."""
         return engines.options_of(engine, {**self.engine_options, "load": self.load})
+
+    @field_validator("programs")
+    @classmethod
+    def _read_programs(cls, table: dict[str, str], info: ValidationInfo) -> dict[str, str]:
+        return programs.of_table(table, (info.context or {}).get("folder", FilePath()))
 
     @field_validator("flows")
     @classmethod
@@ -669,7 +676,9 @@ class Experiment(Part):
     def build(cls, content: Mapping[str, Any], source: str = "") -> Experiment:
         """The experiment described by a mapping; raises `BadInputError` for the first thing that is wrong."""
         try:
-            context = {"folder": FilePath(source).parent, "algorithms": _algorithms(content)}
+            own = content.get("programs")
+            known = [*_algorithms(content), *(map(str, own) if isinstance(own, dict) else [])]
+            context = {"folder": FilePath(source).parent, "algorithms": known}
             return cls.model_validate(_spelt(content), context=context)
         except BadInputError as error:
             raise error.at(source) from None

@@ -913,6 +913,12 @@ name it contend; of a kind for one link (adsl, modem, trace) each has a line
     """TCP and UDP flows."""
     probes: list[ProbeSpec] = []
     """Pings."""
+    programs: dict[StrictStr, StrictStr] = None
+    """Algorithms of the scenario's own, by the name that flows give as their congestion control: texts in
+    the language of
+[programs](../program.md). Left out where there are none: results are kept by a
+    scenario's text. Only in the simulator.
+    """
     cold_arp: StrictBool = False
     """Neighbour caches are empty at the start: the first packet over a link waits for an ARP request and
 its

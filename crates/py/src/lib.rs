@@ -174,6 +174,18 @@ fn parse_error(error: ParseError) -> PyErr {
     InputError::new_err(("", error.value, error.expected))
 }
 
+/// Refuses a text that is no program (docs/program.md): the error's field is its place, such as `3:14`.
+#[pyfunction]
+fn check_program(text: &str) -> PyResult<()> {
+    panic::caught(text, || {
+        let read = dragstrip_cc::program::Program::parse(text);
+        let wrong = |it: dragstrip_cc::program::Misread| {
+            InputError::new_err((it.at.to_string(), it.found, it.expected))
+        };
+        read.map(|_| ()).map_err(wrong)
+    })
+}
+
 /// The names of all congestion controls, in the order of the reference page.
 #[pyfunction(name = "algorithms")]
 fn algorithm_names() -> Vec<&'static str> {
@@ -251,6 +263,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(draws, module)?)?;
     module.add_function(wrap_pyfunction!(conform, module)?)?;
     module.add_function(wrap_pyfunction!(algorithm_names, module)?)?;
+    module.add_function(wrap_pyfunction!(check_program, module)?)?;
+    module.add("PROGRAM_MAX", dragstrip_cc::program::TEXT_MAX)?;
     module.add_function(wrap_pyfunction!(algorithm_table, module)?)?;
     module.add_function(wrap_pyfunction!(parse_qdisc, module)?)?;
     module.add_function(wrap_pyfunction!(parse_rate, module)?)?;

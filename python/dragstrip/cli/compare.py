@@ -19,6 +19,7 @@ from dragstrip.cli.options import (
     LabOption,
     Load,
     Out,
+    Program,
     Report,
     Snaplen,
     Strict,
@@ -85,6 +86,7 @@ def compare(
     engine: Engines = "sim",
     engine_option: EngineOption = None,
     load: Load = None,
+    program: Program = None,
     strict: Strict = False,
     lab: LabOption = None,
     time_limit: TimeLimit = None,
@@ -110,6 +112,7 @@ def compare(
     """
     from dragstrip.comparison import compare as describe
     from dragstrip.comparison import reworded
+    from dragstrip.programs import of_files
 
     wanted = words.figures(figures, width, report)
     limits = words.time_limit(time_limit)
@@ -147,6 +150,7 @@ def compare(
         engine=engine,
         engine_options=words.with_strict(words.engine_options(engine_option or [], lab), strict),
         load=load or [],
+        programs=of_files(program or []),
     )
     if show:
         from dragstrip import toml

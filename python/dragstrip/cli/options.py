@@ -58,6 +58,14 @@ Load = Annotated[
         help="A congestion control in C (BPF), loaded into the kernel of engine vm or netns; repeatable.",
     ),
 ]
+Program = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--program",
+        metavar="FILE.cc",
+        help="An algorithm as a text (docs/program.md), for the simulator, by the file's name; repeatable.",
+    ),
+]
 Out = Annotated[
     Path | None,
     typer.Option(

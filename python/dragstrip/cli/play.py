@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dragstrip.cli import completion, words
+from dragstrip.cli.options import Program
 from dragstrip.cli.race import (
     BothWays,
     Ecn,
@@ -79,6 +80,7 @@ def play(
     together: Together = False,
     seed: RaceSeed = 1,
     repeat: RaceRepeat = 1,
+    program: Program = None,
     out: Annotated[
         Path, typer.Option("--out", metavar="FILE", help="The page; an earlier one is replaced.")
     ] = Path("play.html"),
@@ -103,6 +105,7 @@ def play(
     """
     from dragstrip import __version__
     from dragstrip import play as playground
+    from dragstrip.programs import of_files
 
     options: dict[str, Any] = {
         "path": path,
@@ -129,8 +132,10 @@ def play(
         "seed": seed,
         "repeat": repeat,
         "together": together,
+        "programs": of_files(program or []),
     }
     given = ["--" + name.replace("_", "-") for name in options if _is_given(context, name)]
+    given += ["--program"] if program else []
     race = _race(what or [], options, given)
     if not serve and _is_given(context, "port"):
         raise BadInputError("--port", port, "--serve beside it", "command line")

@@ -16,6 +16,7 @@ from dragstrip.cli.options import (
     EngineOrNone,
     ExperimentOrNone,
     JsonFlag,
+    Program,
     Repeat,
     Report,
     Seed,
@@ -57,6 +58,7 @@ def sweep(
         ),
     ] = None,
     engine: EngineOrNone = None,
+    program: Program = None,
     strict: Strict = False,
     out: Annotated[
         Path | None,
@@ -116,6 +118,7 @@ def sweep(
     Example: dragstrip sweep my.toml --vary path.rate=1mbit..1gbit:log:12 --vary path.rtt=5ms,20ms,80ms
     --vary flow.cc=reno,cubic,vegas,cdg,bbr --repeat 5 --out map
     """
+    from dragstrip.programs import of_files
     from dragstrip.sweep import command
 
     limits = command.limits(time_limit, memory_limit)
@@ -137,6 +140,7 @@ def sweep(
         against=against,
         engine=engine,
         engine_options=words.with_strict({}, strict),
+        programs=of_files(program or []),
     )
     packets = command.checked(asked(capture, snaplen), described, keep_recordings)
     folder = out if out is not None else Path("runs") / f"sweep-{described.name.replace('/', '-')}"

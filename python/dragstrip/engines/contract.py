@@ -153,7 +153,8 @@ def without_a_kernel(
 
     As the agent says it (crates/agent/src/plan.rs, machine/modules.rs), before anything is started.
     """
-    found = []
+    expected = "none: a program runs in the simulator alone (docs/new-algorithm.md has the way into a kernel)"
+    found = [Refusal("programs", name, expected) for name in scenario.get("programs", {})]
     for host in (node for node in scenario["nodes"] if node["kind"] == "host"):
         where = f"host {host['name']}"
         profile, hz = host.get("profile", stack), host.get("tick_hz")

@@ -245,11 +245,14 @@ def describe(
     against: str | None = None,
     engine: str | None = None,
     engine_options: Mapping[str, Any] | None = None,
+    programs: Mapping[str, str] | None = None,
 ) -> Sweep:
     """The sweep that an experiment and the command line describe; raises `BadInputError`."""
     changed: Json = {} if engine is None else {"engine": engine}
     if engine_options:
         changed["engine_options"] = {**experiment.engine_options, **engine_options}
+    if programs:
+        changed["programs"] = {**experiment.programs, **programs}
     if changed:
         experiment, _ = rebuilt(experiment.content(), changed)
     if len(experiment.engines) > 1:
