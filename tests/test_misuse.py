@@ -17,6 +17,8 @@ ONE = f'{GOOD}[[flows]]\ncc = "reno"\n'
 """An experiment that runs."""
 OF_MEDIUM = ONE.replace('rate = "10mbit"', 'medium = "{0}"') + '[media.{0}]\nkind = "{0}"\n'
 """One whose medium is called as its kind."""
+REST = "on ack { } on loss { ssthresh = 2 }"
+"""An algorithm as a text."""
 BYTE = "\udcff"
 """A byte that is not UTF-8, as Python hands it over from a command line."""
 
@@ -187,6 +189,62 @@ NAMES = [
     Case(f"compare {PATH} --sysctl net.ipv4.tcp_sack=maybe reno", "--sysctl"),
     Case(f"compare {PATH} --load mine.bpf.c reno", "expected engine vm or netns with it"),
     Case(f"compare {PATH} --engine vm --load mine.bpf.c reno", "expected a C file"),
+    Case(f"compare {PATH} --program none.cc none", "none.cc: is missing"),
+    Case(
+        f"compare {PATH} --program mine.toml mine",
+        'mine.toml:1:1: got "duration", expected on, state or param',
+        ONE,
+    ),
+    Case(
+        f"compare {PATH} --program mine.toml mine",
+        'mine.toml:2:12: got "cwn", expected a name',
+        "on ack {\n    cwnd = cwn + 1\n}\n",
+    ),
+    Case(
+        f"compare {PATH} --program mine.toml reno",
+        "--program: got mine, which nothing names, expected an ALGORITHM mine",
+        REST,
+    ),
+    Case(f"compare {PATH} --program mine.toml --program mine.toml mine", "another name", REST),
+    Case(
+        f"compare {PATH} --program mine.toml mine:keep=1",
+        "expected no parameters: the program has no param",
+        REST,
+    ),
+    Case(
+        f"compare {PATH} --engine vm --program mine.toml mine",
+        "engine vm: programs: got mine, expected none",
+        REST,
+    ),
+    Case(
+        f"compare {PATH} --engine netns --program mine.toml mine",
+        "engine netns: programs: got mine, expected none",
+        REST,
+    ),
+    Case(
+        f"compare {PATH} --no-report --program mine.toml mine",
+        "programs.mine:1:19: gives infinity at 0.119999 s, in ACK 1 of flow mine",
+        "on ack { cwnd = 1 / (cwnd - cwnd) } on loss { ssthresh = 2 }",
+    ),
+    Case("compare --program", "--program"),
+    Case("play --program mine.toml", "ALGORITHM: is needed beside --program", REST),
+    Case(f"play {PATH} --program none.cc none", "none.cc: is missing"),
+    Case(
+        "run mine.toml",
+        'programs.mine: got "cwn" at 1:17, expected a name',
+        f'{ONE}[programs]\nmine = "on ack {{ cwnd = cwn }}"\n',
+    ),
+    Case(
+        "run mine.toml",
+        "programs.mine: got 'none.cc', expected a program's file",
+        f'{ONE}[programs]\nmine = "none.cc"\n',
+    ),
+    Case(
+        "run mine.toml",
+        'programs: got the name "reno", expected another name: reno is an algorithm already',
+        f'{ONE}[programs]\nreno = "{REST}"\n',
+    ),
+    Case("sweep mine.toml --vary flows.cc=reno --program none.cc", "none.cc: is missing", ONE),
 ]
 
 PLACES = [

@@ -84,7 +84,6 @@ def compare(
 
     `programs` are algorithms as texts, by name (docs/program.md).
     """
-    refuse_unnamed(programs or {}, algorithms)
     form = {
         "algorithms": list(algorithms),
         "path": path,
@@ -120,6 +119,7 @@ def compare(
         words = parts if isinstance(parts, list) else [parts] if isinstance(parts, str) else []
         for word in words:
             expect_text("ALGORITHM" if name == "algorithms" else f"--{name.replace('_', '-')}", word)
+    refuse_unnamed(programs or {}, algorithms)
     for name, given in {"--medium": medium, "--trace": trace}.items():
         if rate is not None and given is not None:
             raise BadInputError(name, given, "no --rate with it: it carries the bottleneck", "command line")

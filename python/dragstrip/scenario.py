@@ -913,7 +913,7 @@ name it contend; of a kind for one link (adsl, modem, trace) each has a line
     """TCP and UDP flows."""
     probes: list[ProbeSpec] = []
     """Pings."""
-    programs: dict[StrictStr, StrictStr] = None
+    programs: dict[StrictStr, StrictStr] = {}
     """Algorithms of the scenario's own, by the name that flows give as their congestion control: texts in
     the language of
 [programs](../program.md). Left out where there are none: results are kept by a

@@ -36,6 +36,7 @@ pub struct Scenario {
     /// Algorithms of the scenario's own, by the name that flows give as their congestion control: texts in the language of
     /// [programs](../program.md). Left out where there are none: results are kept by a scenario's text. Only in the simulator.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("default" = {}))]
     pub programs: BTreeMap<String, String>,
     /// Neighbour caches are empty at the start: the first packet over a link waits for an ARP request and
     /// its reply, one round trip over the link and the one back. Testbeds that were pinged first know

@@ -1,3 +1,5 @@
+//! What the language means, where it refuses, and what it never exceeds.
+
 use super::*;
 use crate::testing::{ack, options, view};
 use crate::{Algorithm, CaState, CongestionControl, Event, RateSample, View, Window};

@@ -57,7 +57,6 @@ pub(crate) struct World<O> {
     every_ack: bool,
     record_rtts: bool,
     record_cc_state: bool,
-    /// Algorithms may stop at a fault of their own.
     has_programs: bool,
 }
 
@@ -131,10 +130,8 @@ impl<O: Observer> World<O> {
 
     /// The first fault of a flow's program so far: the flow, and the fault.
     pub fn fault(&self) -> Option<(u32, &Fault)> {
-        if !self.has_programs {
-            return None;
-        }
-        let faults = self.sockets.iter().filter_map(|it| Some((it.flow, it.endpoint.fault()?)));
+        let programs: &[Socket] = if self.has_programs { &self.sockets } else { &[] };
+        let faults = programs.iter().filter_map(|it| Some((it.flow, it.endpoint.fault()?)));
         faults.min_by_key(|(flow, fault)| (fault.now, *flow))
     }
 
