@@ -221,11 +221,6 @@ NAMES = [
         "engine netns: programs: got mine, expected none",
         REST,
     ),
-    Case(
-        f"compare {PATH} --no-report --program mine.toml mine",
-        "programs.mine:1:19: gives infinity at 0.119999 s, in ACK 1 of flow mine",
-        "on ack { cwnd = 1 / (cwnd - cwnd) } on loss { ssthresh = 2 }",
-    ),
     Case("compare --program", "--program"),
     Case("play --program mine.toml", "ALGORITHM: is needed beside --program", REST),
     Case(f"play {PATH} --program none.cc none", "none.cc: is missing"),

@@ -84,6 +84,24 @@ def test_show_prints_an_experiment_that_runs_the_same(
     assert run.scenario["programs"] == {"my-bbr": FILES[0].read_text()}
 
 
+def test_arithmetic_that_fails_is_one_line_with_its_place(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mine.cc").write_text("on ack { cwnd = 1 / (cwnd - cwnd) } on loss { ssthresh = 2 }")
+    words = "compare --rate 10mbit --rtt 40ms --queue 1bdp --duration 2s --out out --program mine.cc mine"
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.argv", ["dragstrip", *words.split()])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert (ended.value.code, said) == (
+        2,
+        "error: programs.mine:1:19: gives infinity at 0.119999 s, in ACK 1 of flow mine; "
+        "a number is needed, and for a word none below 0",
+    )
+    assert not (tmp_path / "out").exists()
+
+
 def test_the_form_of_the_page_carries_the_text() -> None:
     from dragstrip.cli.play import _described
 
