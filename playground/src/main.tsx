@@ -9,6 +9,7 @@ import {
 import { LessonChoice, LessonPanel, ran } from "./lessons";
 import { Refused, fragmentOf, linkOf } from "./link";
 import { citationOf, pythonOf } from "./copies";
+import { Programs, isMarked, programsOf } from "./program";
 import type { FromWorker, Line, Picture, ToWorker } from "./protocol";
 import PlayWorker from "./worker?worker&inline";
 import "./style.css";
@@ -289,7 +290,7 @@ function Flows() {
           </div>
         );
       })}
-      <datalist id="known">{names.value.algorithms.map((it) => <option key={it} value={it} />)}</datalist>
+      <datalist id="known">{[...Object.keys(programsOf(form.value)), ...names.value.algorithms].map((it) => <option key={it} value={it} />)}</datalist>
       <Problems field="algorithms" />
       <div class="row">
         <button type="button" onClick={() => change({ algorithms: [...algorithms, "reno"] })}>Add a flow</button>
@@ -476,7 +477,7 @@ async function copy(text: string) {
 
 function App() {
   const it = picture.value;
-  const loose = problems.value.filter((p) => !["rate", "rtt", "queue", "loss", "jitter", "up_rate", "stagger", "duration", "seed", "algorithms"].includes(p.field.split(/[.[]/)[0]!));
+  const loose = problems.value.filter((p) => !["rate", "rtt", "queue", "loss", "jitter", "up_rate", "stagger", "duration", "seed", "algorithms"].includes(p.field.split(/[.[]/)[0]!) && !isMarked(form.value, p));
   const runs = fixed.value?.map((run) => run.name) ?? it?.names ?? [];
   return (
     <>
@@ -532,6 +533,7 @@ function App() {
               {runs.map((name, at) => <option key={name} value={String(at)}>{name}</option>)}
             </select></label>
           )}
+          <Programs form={form} problems={problems.value} change={change} copy={(text) => void copy(text)} />
           <Charts />
           {it && <Table it={it} />}
           <details>

@@ -108,10 +108,14 @@ function slice(it: Current) {
   const run = it.done ? it.hashing : it.run;
   if (!run) return;
   const until = performance.now() + SLICE_MS;
-  let told: { done: boolean; stalled: boolean };
+  let told: { done: boolean; stalled: boolean; fault: Problem | null };
   do told = JSON.parse(run.advance(Number.MAX_SAFE_INTEGER, EVENTS));
-  while (!told.done && !told.stalled && performance.now() < until);
-  if (told.stalled) {
+  while (!told.done && !told.stalled && !told.fault && performance.now() < until);
+  if (told.fault) {
+    current = null;
+    run.free();
+    send({ kind: "problems", id, problems: [told.fault] });
+  } else if (told.stalled) {
     current = null;
     send({ kind: "stalled", id });
   } else if (it.done) {

@@ -25,6 +25,17 @@ BUILT = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "play"
 COUNT = int(os.environ.get("DRAGSTRIP_IDENTITY", "40"))
 
 BASE = {"rate": "5mbit", "rtt": "20ms", "queue": "bfifo limit 60kb", "duration": "2s"}
+PROGRAMS = {file.stem: file.read_text() for file in (ROOT / "programs").glob("*.cc")}
+# Every function that a machine might compute in a way of its own.
+PROGRAMS["curved"] = """
+state last = 0
+on ack {
+    let grown = log(1 + cwnd) * sqrt(acked) + cbrt(now + rtt) + exp(-srtt) + pow(1 + min_rtt, 3.7)
+    if limited { cwnd = cwnd + acked * abs(grown - last) / (3 + cwnd) }
+    last = grown
+}
+on loss { ssthresh = max(pow(cwnd, 0.9), 2) }
+"""
 FORMS: dict[str, dict[str, Any]] = {
     "each-alone": {**BASE, "algorithms": ["reno", "cubic", "vegas", "cdg", "bbr"]},
     "together": {**BASE, "algorithms": ["cubic", "bbr*2@40ms", "cubic:beta=0.8"], "together": True},
@@ -48,6 +59,13 @@ FORMS: dict[str, dict[str, Any]] = {
     },
     "workload": {**BASE, "algorithms": ["cubic", "reno"], "workload": "rrul"},
     "link": {**BASE, "algorithms": ["cubic"], "link": "wire"},
+    "programs": {
+        **BASE,
+        "algorithms": [*PROGRAMS, "my-exp:keep=0.9*2@50ms"],
+        "programs": PROGRAMS,
+        "loss": "0.5%",
+    },
+    "programs-together": {**BASE, "algorithms": ["cubic", *PROGRAMS], "programs": PROGRAMS, "together": True},
 }
 
 

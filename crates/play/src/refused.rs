@@ -29,6 +29,11 @@ pub fn setup(error: SetupError) -> Refused {
     one(Problem { field: error.field, value: String::new(), expected: error.message })
 }
 
+/// What has ended a run, as a row of such a list.
+pub fn fault(error: SetupError) -> Value {
+    row(&Problem { field: error.field, value: String::new(), expected: error.message })
+}
+
 /// `field` has `value` where `expected` would be right.
 pub fn wrong(field: &str, value: &str, expected: &str) -> Refused {
     one(Problem::new(field, value, expected))

@@ -47,16 +47,19 @@ impl Run {
         Ok(Self { run, as_written, since_ns: 0, events: 0 })
     }
 
-    /// Goes on until `until_ns`, but for no more than about `events_max` events. JSON: `now_ns`, `events`, `done` and
-    /// `stalled`, which says that it gets nowhere and will not go on.
+    /// Goes on until `until_ns`, but for no more than about `events_max` events. JSON: `now_ns`, `events`, `done`,
+    /// `stalled`, which says that it gets nowhere and will not go on, and `fault`, what has ended it: a program's
+    /// arithmetic, as `{field, value, expected}`.
     pub fn advance(&mut self, until_ns: f64, events_max: f64) -> String {
         let (until_ns, most) = (until_ns as u64, events_max as u64);
         let mut done = 0;
-        while done < most && !self.run.is_done() && !self.stalled() {
+        let mut fault = self.run.fault();
+        while done < most && !self.run.is_done() && !self.stalled() && fault.is_none() {
             let step = STEP_EVENTS.min(u32::try_from(most - done).unwrap_or(STEP_EVENTS));
             let events = u64::from(self.run.advance(until_ns, step));
             done += events;
             self.count(events);
+            fault = self.run.fault();
             if events < u64::from(step) {
                 break;
             }
@@ -66,6 +69,7 @@ impl Run {
             "events": done,
             "done": self.run.is_done(),
             "stalled": self.stalled(),
+            "fault": fault.map(refused::fault),
         })
         .to_string()
     }
@@ -260,7 +264,7 @@ impl Run {
     }
 
     fn at_end(&self) -> Result<(), Refused> {
-        if self.as_written && self.run.is_done() {
+        if self.as_written && self.run.is_done() && self.run.fault().is_none() {
             return Ok(());
         }
         Err(refused::wrong("", "", "a run at its end, recorded as its scenario says"))

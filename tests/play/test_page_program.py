@@ -1,0 +1,145 @@
+"""An algorithm of one's own in the page (playground/src/program.tsx), in a real browser."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+
+from dragstrip import _core
+from dragstrip.comparison import compare
+from dragstrip.expand import expand
+from play.test_page import HASH, PAGE, settled
+from viewer.browser import Browser, Page, program
+
+pytestmark = pytest.mark.skipif(not PAGE.exists(), reason="no page of the playground: make play")
+
+RENO = (Path(__file__).parents[2] / "programs" / "my-reno.cc").read_text()
+WRONG = "document.querySelector('.program .wrong').textContent"
+TEXT = "document.querySelector('.program textarea').value"
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    chromium = program()
+    if chromium is None:
+        pytest.skip("no Chromium: apt-get install chromium")
+    browser = Browser(chromium, tmp_path_factory.mktemp("profile"))
+    yield browser
+    browser.close()
+
+
+def race(text: str) -> str:
+    """A link with a short race of a program called `mine` beside Reno."""
+    more = quote(json.dumps({"programs": {"mine": text}}))
+    return (
+        f"#1&cc=reno,mine&rate=10mbit&rtt=40ms&queue=pfifo+limit+50&duration=5s&seed=1&together=1&more={more}"
+    )
+
+
+def type_text(page: Page, text: str) -> None:
+    """Replaces the whole text, as keys do."""
+    page.value(
+        f"""(() => {{
+            const area = document.querySelector(".program textarea");
+            area.value = {json.dumps(text)};
+            area.dispatchEvent(new Event("input", {{ bubbles: true }}));
+        }})()"""
+    )
+
+
+def native(text: str) -> str:
+    """The hash of the same race here."""
+    described = compare(
+        ["reno", "mine"],
+        rate="10mbit",
+        rtt="40ms",
+        queue="pfifo limit 50",
+        duration="5s",
+        together=True,
+        programs={"mine": text},
+    )
+    (run,) = expand(described)
+    sha: str = _core.run(run.text)["sha256"]
+    return sha
+
+
+def opened(browser: Browser, fragment: str) -> Page:
+    page = browser.page(PAGE)
+    page.value(f"location.hash = {json.dumps(fragment)}")
+    page.wait_for(lambda: page.value("document.querySelector('.program') !== null"))
+    return page
+
+
+def test_an_example_is_a_click_away_and_its_link_comes_back(browser: Browser) -> None:
+    page = browser.page(PAGE)
+    before = settled(page)
+    page.value(
+        "[...document.querySelectorAll('.programs button')].find((it) => it.textContent === 'my-reno').click()"
+    )
+    page.wait_for(lambda: page.value(HASH) not in (before, "…") and len(page.value(HASH)) == 64)
+    assert page.value(TEXT) == RENO
+    page.wait_for(lambda: "programs" in page.value("location.hash"))
+    page.wait_for(lambda: f"h={page.value(HASH)[:8]}" in page.value("location.hash"))
+    address, first = page.value("location.hash"), settled(page)
+    assert page.complaints() == []
+    page.close()
+    page = opened(browser, address)
+    page.wait_for(lambda: page.value(HASH) == first)
+    assert page.value(TEXT) == RENO
+    assert page.value("document.querySelectorAll('[role=alert]').length") == 0
+    page.close()
+
+
+def test_its_bytes_are_the_native_ones_after_every_key(browser: Browser) -> None:
+    page = opened(browser, race(RENO))
+    page.wait_for(lambda: page.value(HASH) == native(RENO))
+    other = RENO.replace("cwnd / 2", "cwnd * 0.8")
+    for text in (other[:200], other[:300], other):
+        type_text(page, text)
+    page.wait_for(lambda: page.value(HASH) == native(other))
+    assert page.value(WRONG) == ""
+    page.close()
+
+
+def test_an_error_is_marked_where_it_stands_and_goes_with_it(browser: Browser) -> None:
+    page = opened(browser, race(RENO))
+    first = settled(page)
+    type_text(page, RENO.replace("floor(cwnd / 2)", "flor(cwnd / 2)"))
+    page.wait_for(lambda: "Line " in page.value(WRONG))
+    line = RENO[: RENO.index("floor(cwnd")].count("\n") + 1
+    assert page.value(WRONG).startswith(f'Line {line}, column 20: got "flor", expected ')
+    assert 'did you mean "floor"?' in page.value(WRONG)
+    assert page.value("document.querySelector('.program .bad').textContent") == f"▸ {line}"
+    assert page.value("document.querySelector('.program textarea').getAttribute('aria-invalid')") == "true"
+    page.value("document.querySelector('.program .wrong button').click()")
+    area = "document.querySelector('.program textarea')"
+    assert page.value(f"{area}.value.slice({area}.selectionStart).startsWith('flor(')")
+    type_text(page, RENO)
+    page.wait_for(lambda: page.value(HASH) == first)
+    assert page.value("document.querySelectorAll('.program .bad').length") == 0
+    assert page.complaints() == []
+    page.close()
+
+
+def test_arithmetic_that_fails_is_marked_too(browser: Browser) -> None:
+    page = opened(browser, race("on ack {\n    cwnd = cwnd / (acked - acked)\n}\non loss { ssthresh = 2 }"))
+    page.wait_for(lambda: "Line 2, column 17" in page.value(WRONG))
+    assert "infinity at 0." in page.value(WRONG)
+    assert "in ACK 1 of flow mine" in page.value(WRONG)
+    page.close()
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["<img src=x onerror=alert(1)>", "(" * 15_000, "on ack " + "{ if limited " * 1_000, "\u202e\u0000"],
+)
+def test_a_hostile_text_is_text(browser: Browser, text: str) -> None:
+    page = opened(browser, race(text))
+    page.wait_for(lambda: "Line 1, column " in page.value(WRONG))
+    assert page.value("document.querySelectorAll('img').length") == 0
+    assert page.complaints() == []
+    page.close()
