@@ -105,7 +105,7 @@ function Editor({ name, text, mark, put, remove, copy }: EditorProps) {
   return (
     <div class="program">
       <div class="row">
-        <h3>{name}</h3>
+        <h2>{name}</h2>
         <button type="button" onClick={() => copy(typed)}>Copy the text</button>
         <button type="button" aria-label={`Remove ${name}`} onClick={remove}>Remove</button>
       </div>

@@ -17,7 +17,9 @@ from viewer.browser import Browser, Page, program
 
 pytestmark = pytest.mark.skipif(not PAGE.exists(), reason="no page of the playground: make play")
 
-RENO = (Path(__file__).parents[2] / "programs" / "my-reno.cc").read_text()
+ROOT = Path(__file__).parents[2]
+AXE = ROOT / "playground/node_modules/axe-core/axe.min.js"
+RENO = (ROOT / "programs" / "my-reno.cc").read_text()
 WRONG = "document.querySelector('.program .wrong').textContent"
 TEXT = "document.querySelector('.program textarea').value"
 
@@ -142,4 +144,18 @@ def test_a_hostile_text_is_text(browser: Browser, text: str) -> None:
     page.wait_for(lambda: "Line 1, column " in page.value(WRONG))
     assert page.value("document.querySelectorAll('img').length") == 0
     assert page.complaints() == []
+    page.close()
+
+
+@pytest.mark.skipif(not AXE.exists(), reason="no axe-core: make play")
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1300])
+def test_axe_finds_nothing_about_the_editor(browser: Browser, scheme: str, width: int) -> None:
+    page = browser.page(PAGE, width, 900, prefers_color_scheme=scheme)
+    page.value(f"location.hash = {json.dumps(race(RENO.replace('acked', 'ackd')))}")
+    page.wait_for(lambda: "Line " in page.value(f"document.querySelector('.program') && {WRONG}"))
+    page.value(AXE.read_text() + "; 0")
+    found = page.value("axe.run().then((it) => it.violations.map((v) => [v.id, v.nodes.map((n) => n.html)]))")
+    assert found == []
+    assert page.value("document.documentElement.scrollWidth") == width
     page.close()

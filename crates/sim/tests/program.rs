@@ -16,9 +16,11 @@ const RATE_BPS: u64 = 10_000_000;
 
 /// One flow of `cc` at 10 Mbit/s and 40 ms, or what `change` makes of it; `queue` and `netem` in tc's words.
 fn scenario(cc: &str, program: Option<&str>, queue: &str, netem: Option<&str>) -> Scenario {
-    let netem = netem.map(|words| match QdiscSpec::parse(words).unwrap() {
-        QdiscSpec::Netem(spec) => spec,
-        other => panic!("{other:?} is no netem"),
+    let netem = netem.map(|words| {
+        let QdiscSpec::Netem(spec) = QdiscSpec::parse(words).unwrap() else {
+            panic!("{words} is no netem");
+        };
+        spec
     });
     let qdisc = QdiscSpec::parse(queue).unwrap();
     let bottleneck = LinkSpec { rate_bps: Some(RATE_BPS), qdisc, netem, ..link("r", "d") };
