@@ -69,6 +69,7 @@ fn scenario(options: &Options) -> Scenario {
         routes: Vec::new(),
         flows: (0..options.flows).map(|index| flow(options, index, senders)).collect(),
         probes: Vec::new(),
+        programs: BTreeMap::new(),
         cold_arp: false,
         record: record(options),
     }
