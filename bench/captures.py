@@ -39,8 +39,9 @@ GRID = {
     "20 flows": "--rate 50mbit --rtt 40ms --queue 'bfifo limit 250kb' --flows 20 cubic",
     "1 Mbit/s": "--rate 1mbit --rtt 100ms --queue 'bfifo limit 30kb' cubic bbr",
     "web": "--rate 10mbit --rtt 40ms --queue 'bfifo limit 50kb' --workload web cubic",
+    "delayed ACKs": f"{Path(__file__).with_name('delayed-acks.toml')} cubic bbr",
 }
-"""Options of `dragstrip compare`."""
+"""Options of `dragstrip compare`; or an experiment, and its algorithms."""
 MARKS = ("<!-- from bench/captures.py -->", "<!-- end -->")
 LAST_NS = 1_000_000_000
 """At a run's end what was sent may still be under way: retransmissions so late are not judged."""
@@ -311,8 +312,9 @@ def rows(folder: Path) -> Iterator[str]:
     everything: Counter[tuple[str, str, str]] = Counter()
     for name, options in GRID.items():
         out = folder / name.replace(" ", "-").replace("/", "-")
-        command = ["dragstrip", "compare", "--duration", "10s", "--no-report", "--out", str(out), "--capture"]
-        program = [sys.executable, "-m", *command, *shlex.split(options)]
+        words = shlex.split(options)
+        asked = ["run", words[0]] if words[0].endswith(".toml") else ["compare", "--duration", "10s", *words]
+        program = [sys.executable, "-m", "dragstrip", *asked, "--no-report", "--out", str(out), "--capture"]
         subprocess.run(program, check=True, capture_output=True)  # noqa: S603 - our own program
         total = Score()
         for run in sorted((out / "runs").iterdir()):

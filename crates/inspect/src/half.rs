@@ -269,8 +269,14 @@ impl Half {
             self.acked = ack;
             self.seen.forget_below(ack);
         }
-        let first_block = usize::from(double.is_some());
-        let sacked = self.board.sack(&sacks[first_block.min(sacks.len())..]);
+        // By sequence number, as `tcp_sacktag_write_queue` walks them: the highest newly known range gives the sample. In the
+        // option the newest block comes first (RFC 2018 section 4), and compressed ACKs report several at once.
+        let mut blocks = sacks;
+        if double.is_some() {
+            blocks.remove(0);
+        }
+        blocks.sort_unstable();
+        let sacked = self.board.sack(&blocks);
         let echo = packet.stamps.map(|pair| pair.1);
         if removed.again || sacked.again {
             let covered = Covered { at: packet.time_ns, acked: ack, before, echo };

@@ -100,6 +100,19 @@ fn v3_two_holes() {
     assert_eq!((flow.bytes, again(flow), flow.reordered), (9_000, (2, 0, 0), 0));
 }
 
+/// A receiver that compresses its ACKs (Linux's `tcp_compressed_ack_kick`) tells several new ranges at once, the latest arrival first. The
+/// sample is of the highest of them, as `tcp_sacktag_write_queue` comes to it last.
+#[test]
+fn several_new_blocks_give_the_rtt_of_the_highest() {
+    let mut trace = Trace::opened(SENDER);
+    for index in 0..6 {
+        trace.a(50.0 + f64::from(index), 1 + 1_000 * index, 1_000);
+    }
+    trace.b(100.0, 1, 1_030, &[(5_001, 6_001), (3_001, 4_001), (1_001, 2_001)]);
+    let said = trace.inspect();
+    expect_rtts(only(&said), "ack", &[45.0]);
+}
+
 #[test]
 fn v4_a_spurious_timeout() {
     let mut sender = Trace::opened(SENDER);
