@@ -62,10 +62,12 @@ fuzz:  ## Every parser of foreign text or bytes, with the same 20,000 inputs eac
 	|| { echo "Skipped: fuzz targets need a C++ compiler: apt-get install g++"; exit 0; }; \
 	cargo xtask fuzz
 	@$(UV) run --no-sync python fuzz/recording.py
+	@$(UV) run --no-sync python fuzz/foreign.py
 
 fuzz-long:  ## New inputs, for an hour each; FUZZ_SECONDS=N.
 	cargo xtask fuzz --seconds $${FUZZ_SECONDS:-3600}
 	$(UV) run --no-sync python fuzz/recording.py --seconds $${FUZZ_SECONDS:-3600}
+	$(UV) run --no-sync python fuzz/foreign.py --seconds $${FUZZ_SECONDS:-3600}
 
 test-python: python kernel browser capture-tools ssh-tools
 	@UV=$(UV) .ci/page --or-skip

@@ -229,6 +229,19 @@ def test_ping_s_numbers_wrap(tmp_path: Path) -> None:
     assert found[-1]["time_ns"] - found[-15]["time_ns"] == 14_000_000_000
 
 
+def test_a_ping_may_claim_any_number_of_requests(tmp_path: Path) -> None:
+    text = BUSYBOX.replace("3 packets transmitted", "999999999 packets transmitted")
+    found = foreign.read(written(tmp_path, text))
+    assert found["probes"].num_rows == 2
+    assert "127.0.0.1: 999999997 requests without an answer are left out" in found.provenance["notes"][-1]
+
+
+def test_an_iperf3_socket_without_a_number_is_no_stream_s(tmp_path: Path) -> None:
+    start = {**IPERF3["start"], "connected": [{"socket": {}, "local_host": "a", "remote_host": "b"}]}
+    (flow,) = rows(tmp_path, {**IPERF3, "start": start}, "flows")
+    assert "sender" not in flow
+
+
 def test_ss_polls_say_what_the_kernel_knows(tmp_path: Path) -> None:
     (flow,) = rows(tmp_path, SS, "flows")
     assert (flow["cc"], flow["sender"], flow["receiver"]) == ("bbr", "10.0.0.1:52320", "10.0.0.2:5998")

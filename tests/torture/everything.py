@@ -24,6 +24,8 @@ EXECUTIONS = 10_000_000
 """Of each fuzz target in an hour."""
 RECORDINGS = 200_000
 """Damaged recordings, which Python reads: a thousand times slower than a target in Rust."""
+FOREIGN = 200_000
+"""Damaged files of other programs, for each of their readers in Python."""
 NO_SCRIPTS = {"common", "everything", "conftest"}
 
 SCRIPTS = sorted(
@@ -51,6 +53,8 @@ def kinds(minutes: float) -> list[Kind]:
     found = [Kind(file.stem, (sys.executable, str(file), *words)) for file in SCRIPTS]
     recordings = ("--count", str(round(share * RECORDINGS)), "--seconds", str(seconds), "--summary")
     found.append(Kind("fuzz-recording", (sys.executable, "fuzz/recording.py", *recordings)))
+    foreign = ("--count", str(round(share * FOREIGN)), "--seconds", str(seconds), "--summary")
+    found.append(Kind("fuzz-foreign", (sys.executable, "fuzz/foreign.py", *foreign)))
     if shutil.which("c++"):
         count = str(max(1, round(share * EXECUTIONS)))
         limits = ("--executions", count, "--seconds", str(seconds))

@@ -43,7 +43,8 @@ def read(document: Row, source: str) -> Found:
     udp = table(start.get("test_start")).get("protocol") == "UDP"
     numbers: dict[object, int] = {}
     hosts = {
-        peer.get("socket"): peer for peer in map(table, entries(start.get("connected"), source, "connected"))
+        whole(peer.get("socket")): peer
+        for peer in map(table, entries(start.get("connected"), source, "connected"))
     }
     endings = _endings(end, source)
     totals: dict[int, list[int]] = {}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from dragstrip.foreign.found import MOST, ROWS_MAX, Found, nanoseconds, nothing
+from dragstrip.foreign.found import MOST, Found, nanoseconds, nothing
 
 _REPLY = re.compile(
     r"(?:\[(?P<at>\d{1,12}\.\d{1,9})\] )?\d{1,6} bytes from (?P<host>[^\s:]{1,200}(?: \([^)\s]{1,200}\))?): "
@@ -24,6 +24,8 @@ _SENT = re.compile(r"(\d{1,9}) packets transmitted")
 _TOOK = re.compile(r"time (\d{1,12})ms")
 WRAP = 1 << 16
 DEFAULT_NS = 1_000_000_000
+LOST_MAX = 1_000_000
+"""Requests without an answer that get a row, of all targets: a line may claim any number of them."""
 
 
 def is_one(begin: str) -> bool:
@@ -54,9 +56,10 @@ def read(said: str, source: str) -> Found:
         raise nothing(source, "no answer")
     sent = _SENT.search(said)
     found = Found()
+    room = LOST_MAX
     for host, answers in replies.items():
         count = int(sent[1]) if sent and len(replies) == 1 else len(answers)
-        _target(found, kind, host, answers, count, said)
+        room -= _target(found, kind, host, answers, count, said, room)
     return found
 
 
@@ -67,7 +70,9 @@ def _target(
     answers: dict[int, tuple[int | None, int | None]],
     count: int,
     said: str,
-) -> None:
+    room: int,
+) -> int:
+    """Adds a target's rows, at most `room` for requests without an answer; how many these were."""
     first = min(answers)
     # iputils counts from 1, busybox and BSD from 0; what was sent last may have no answer.
     begin = 1 if first >= 1 and max(answers) == count else min(first, 1)
@@ -80,8 +85,13 @@ def _target(
         found.notes.append(
             f"{host}: times are sequence numbers times {step / 1e9:g} s: no stamps (ping -D has them)"
         )
-    for number in range(begin, min(end, begin + ROWS_MAX)):
+    lost = end - begin - len(answers)
+    listed = range(begin, end) if lost <= room else sorted(answers)
+    if lost > room:
+        found.notes.append(f"{host}: {lost} requests without an answer are left out: more than {LOST_MAX}")
+    for number in listed:
         _, rtt = answers.get(number, (None, None))
         time_ns = stamps[number] - origin if number in stamps else (number - begin) * step
         row = {"probe": kind, "target": host, "rtt_ns": rtt, "lost": rtt is None}
         found.probes.append({"time_ns": min(max(time_ns, 0), MOST), **row})
+    return lost if lost <= room else 0
