@@ -236,6 +236,14 @@ def test_a_ping_may_claim_any_number_of_requests(tmp_path: Path) -> None:
     assert "127.0.0.1: 999999997 requests without an answer are left out" in found.provenance["notes"][-1]
 
 
+def test_half_a_surrogate_pair_in_a_stream_is_replaced(tmp_path: Path) -> None:
+    peer = '{"socket": 5, "local_host": "\\ud800", "remote_host": "b"}'
+    start = f'{{"event": "start", "data": {{"connected": [{peer}]}}}}'
+    interval = json.dumps({"event": "interval", "data": IPERF3["intervals"][0]})
+    (flow,) = rows(tmp_path, f"{start}\n{interval}\n", "flows")
+    assert flow["sender"] == "?"
+
+
 def test_an_iperf3_socket_without_a_number_is_no_stream_s(tmp_path: Path) -> None:
     start = {**IPERF3["start"], "connected": [{"socket": {}, "local_host": "a", "remote_host": "b"}]}
     (flow,) = rows(tmp_path, {**IPERF3, "start": start}, "flows")

@@ -72,14 +72,18 @@ def understood(said: bytes, source: str) -> tuple[str, Found]:
 def _document(said: bytes, source: str) -> Json:
     """A JSON object; lines or records of them become one (`iperf3 --json-stream`, qlog's JSON-SEQ)."""
     if said.lstrip()[:1] == b"\x1e":
-        return qlog.joined(
-            [outside.parsed_json(part, source) for part in said.split(b"\x1e") if part.strip()]
-        )
+        parts = [outside.parsed_json(part, source) for part in said.split(b"\x1e") if part.strip()]
+        return _writable(qlog.joined(parts))
     first = said.lstrip(b"\xef\xbb\xbf \t\r\n").split(b"\n", 1)[0]
     if iperf3.EVENT.match(first):
         lines = [line for line in said.split(b"\n") if line.strip()]
-        return iperf3.joined([outside.parsed_json(line, source) for line in lines], source)
+        return _writable(iperf3.joined([outside.parsed_json(line, source) for line in lines], source))
     value = outside.parsed_json(said, source)
     if not isinstance(value, dict):
         raise BadInputError("", None, "is not a JSON object", source)
-    return json.loads(json.dumps(value, ensure_ascii=False).encode(errors="replace"))  # type: ignore[no-any-return]
+    return _writable(value)
+
+
+def _writable(document: Json) -> Json:
+    """The same without halves of surrogate pairs, which no file can be written with."""
+    return json.loads(json.dumps(document, ensure_ascii=False).encode(errors="replace"))  # type: ignore[no-any-return]

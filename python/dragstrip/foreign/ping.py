@@ -24,7 +24,7 @@ _SENT = re.compile(r"(\d{1,9}) packets transmitted")
 _TOOK = re.compile(r"time (\d{1,12})ms")
 WRAP = 1 << 16
 DEFAULT_NS = 1_000_000_000
-LOST_MAX = 1_000_000
+LOST_MAX = 250_000
 """Requests without an answer that get a row, of all targets: a line may claim any number of them."""
 
 
