@@ -1,5 +1,6 @@
 //! Blocks of a pcapng file, little-endian.
 
+use super::frame::{Frame, HEADERS_MAX};
 use crate::format::{BYTE_ORDER, ETHERNET, NANOSECONDS, VERSION, block, option};
 use dragstrip_units::Instant;
 
@@ -65,8 +66,10 @@ impl Interface<'_> {
 pub struct Packet<'a> {
     /// When.
     pub at: Instant,
-    /// The frame's headers; what follows them are zeros.
-    pub headers: &'a [u8],
+    /// The frame; what follows its headers are zeros.
+    pub frame: Frame<'a>,
+    /// Where it leaves from on the line, and where it goes to.
+    pub macs: ([u8; 6], [u8; 6]),
     /// Bytes of the frame that are kept.
     pub len: usize,
     /// Its length on the wire.
@@ -84,34 +87,36 @@ pub struct Packet<'a> {
 const AROUND: usize = 28 + 8 + 12 + 4 + 4;
 
 impl Packet<'_> {
-    /// Adds the block. Almost all of a file are these: they are laid out in one go.
+    /// Adds the block. Almost all of a file are these: room is made once, and everything laid out in it.
     #[inline]
     pub fn write(&self, file: &mut Vec<u8>) {
         let at = stamp(self.at);
+        let kept = self.len.next_multiple_of(4);
         let comment = self.comment.map_or(0, |text| 4 + text.len().next_multiple_of(4));
-        let total = (AROUND + self.len.next_multiple_of(4) + comment) as u32;
-        let front = [
-            block::PACKET,
-            total,
-            0,
-            (at >> 32) as u32,
-            at as u32,
-            self.len as u32,
-            self.original_len,
-        ];
-        lay(file, front);
-        let data = file.len();
-        file.extend_from_slice(&self.headers[..self.headers.len().min(self.len)]);
-        file.resize(data + self.len.next_multiple_of(4), 0);
+        let total = AROUND + kept + comment;
+        let start = file.len();
+        file.resize(start + total, 0);
+        let (front, rest) = file[start..].split_at_mut(28);
+        let (data, behind) = rest.split_at_mut(kept);
+        let total = total as u32;
+        let (high, low) = ((at >> 32) as u32, at as u32);
+        lay(front, [block::PACKET, total, 0, high, low, self.len as u32, self.original_len]);
+        let headers = self.frame.headers_len();
+        if headers <= self.len {
+            self.frame.write(self.macs, &mut data[..headers]);
+        } else {
+            let mut whole = [0; HEADERS_MAX];
+            self.frame.write(self.macs, &mut whole[..headers]);
+            data[..self.len].copy_from_slice(&whole[..self.len]);
+        }
+        let (said, options) = behind.split_at_mut(comment);
         if let Some(text) = self.comment {
-            file.extend_from_slice(&head(option::COMMENT, text.len() as u16).to_le_bytes());
-            let end = file.len() + text.len().next_multiple_of(4);
-            file.extend_from_slice(text.as_bytes());
-            file.resize(end, 0);
+            said[..4].copy_from_slice(&head(option::COMMENT, text.len() as u16).to_le_bytes());
+            said[4..4 + text.len()].copy_from_slice(text.as_bytes());
         }
         let (flags, number) = (head(option::FLAGS, 4), head(option::PACKET_ID, 8));
         let (low, high) = (self.id as u32, (self.id >> 32) as u32);
-        lay(file, [flags, self.direction, number, low, high, head(option::END, 0), total]);
+        lay(options, [flags, self.direction, number, low, high, head(option::END, 0), total]);
     }
 }
 
@@ -120,14 +125,12 @@ const fn head(code: u16, len: u16) -> u32 {
     code as u32 | (len as u32) << 16
 }
 
-/// Adds little-endian words, seven at a time.
+/// Writes little-endian words, seven at a time.
 #[inline]
-fn lay(file: &mut Vec<u8>, words: [u32; 7]) {
-    let mut bytes = [0; 28];
-    for (place, word) in bytes.chunks_exact_mut(4).zip(words) {
-        place.copy_from_slice(&word.to_le_bytes());
+fn lay(to: &mut [u8], words: [u32; 7]) {
+    for (place, word) in to.as_chunks_mut::<4>().0.iter_mut().zip(words) {
+        *place = word.to_le_bytes();
     }
-    file.extend_from_slice(&bytes);
 }
 
 /// What the file's only interface has counted.
@@ -216,7 +219,9 @@ impl<'a> Block<'a> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::frame::{End, Numbers};
     use super::*;
+    use dragstrip_packet::{Body, Datagram, TrafficClass};
 
     fn words(bytes: &[u8]) -> Vec<u32> {
         let word = |chunk: &[u8]| u32::from_le_bytes(chunk.try_into().expect("four bytes"));
@@ -237,9 +242,13 @@ mod tests {
     #[test]
     fn a_packet_says_when_how_long_which_way_and_why() {
         let mut file = Vec::new();
+        let body = Body::Udp(Datagram { number: 0, len: 1_472 });
+        let end = End { address: [0; 4], port: 0 };
+        let (class, numbers) = (TrafficClass::default(), Numbers::default());
         let packet = Packet {
             at: Instant::from_nanos(5),
-            headers: &[1, 2, 3],
+            frame: Frame { from: end, to: end, ip_id: 1, class, body: &body, numbers, echo_id: 0 },
+            macs: ([4; 6], [3, 2, 1, 0, 0, 0]),
             len: 3,
             original_len: 1_514,
             direction: crate::format::OUTBOUND,
@@ -248,7 +257,7 @@ mod tests {
         };
         packet.write(&mut file);
         let at = 1_000_000_000_000_000_005_u64;
-        let mut expected = vec![6, 68, 0, (at >> 32) as u32, at as u32, 3, 1_514, 0x0003_0201];
+        let mut expected = vec![6, 68, 0, (at >> 32) as u32, at as u32, 3, 1_514, 0x0001_0203];
         expected.extend([1 | 4 << 16, u32::from_le_bytes(*b"lost")]);
         expected.extend([2 | 4 << 16, 2, 5 | 8 << 16, 9, 0, 0, 68]);
         assert_eq!(words(&file), expected);

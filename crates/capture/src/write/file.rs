@@ -1,7 +1,7 @@
 //! A file of packets at one vantage point, written as they come.
 
 use super::blocks::{Interface, Packet, Section, Statistics};
-use super::frame::Headers;
+use super::frame::Frame;
 use dragstrip_units::Instant;
 use std::io::{self, Write};
 
@@ -29,8 +29,8 @@ pub struct File<W> {
 pub struct Record<'a> {
     /// When.
     pub at: Instant,
-    /// The frame's length on the wire.
-    pub wire_len: u32,
+    /// Where it leaves from on the line, and where it goes to.
+    pub macs: ([u8; 6], [u8; 6]),
     /// [`crate::format::INBOUND`] or [`crate::format::OUTBOUND`].
     pub direction: u32,
     /// The packet's number, in all files of a run.
@@ -50,13 +50,13 @@ impl<W: Write> File<W> {
         Self { to, waiting, snaplen, received: 0, dropped: 0, failed: None }
     }
 
-    /// Adds a packet with these headers; zeros follow them.
+    /// Adds a packet.
     #[inline]
-    pub fn add(&mut self, record: &Record<'_>, headers: &Headers) {
-        let Record { at, wire_len, direction, id, dropped } = *record;
-        let (headers, len) = (headers.bytes(), self.snaplen.min(wire_len as usize));
-        let packet =
-            Packet { at, headers, len, original_len: wire_len, direction, id, comment: dropped };
+    pub fn add(&mut self, record: &Record<'_>, frame: Frame<'_>) {
+        let Record { at, macs, direction, id, dropped } = *record;
+        let original_len = frame.body.frame_len();
+        let len = self.snaplen.min(original_len as usize);
+        let packet = Packet { at, frame, macs, len, original_len, direction, id, comment: dropped };
         packet.write(&mut self.waiting);
         self.received += 1;
         self.dropped += u64::from(dropped.is_some());
@@ -89,34 +89,36 @@ impl<W: Write> File<W> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::frame::{End, Frame, Numbers};
+    use super::super::frame::{End, Numbers};
     use super::*;
     use dragstrip_packet::{Body, Flags, Segment, TrafficClass};
 
     const SECTION: Section<'_> = Section { program: "p", comment: "c" };
     const RECORD: Record<'_> =
-        Record { at: Instant::ZERO, wire_len: 1_514, direction: 1, id: 1, dropped: None };
+        Record { at: Instant::ZERO, macs: ([0; 6], [0; 6]), direction: 1, id: 1, dropped: None };
+    const END: End = End { address: [10, 0, 0, 1], port: 1 };
 
-    fn headers() -> Headers {
-        let body = Body::Tcp(Segment::new(0, 1_460, Flags::ACK));
-        let end = End { address: [10, 0, 0, 1], port: 1 };
+    fn frame(body: &Body) -> Frame<'_> {
         let (class, numbers) = (TrafficClass::default(), Numbers::default());
-        Frame { from: end, to: end, ip_id: 1, class, body: &body, numbers, echo_id: 0 }.headers()
+        Frame { from: END, to: END, ip_id: 1, class, body, numbers, echo_id: 0 }
     }
 
     #[test]
     fn a_frame_is_cut_to_what_is_kept_and_is_no_longer_than_it_was() {
-        let headers = headers();
-        for (snaplen, wire_len, kept) in [(80, 1_514, 80), (50, 1_514, 50), (96, 60, 60)] {
+        for (snaplen, payload, kept) in [(80, 1_460, 80), (50, 1_460, 50), (96, 6, 60)] {
+            let body = Body::Tcp(Segment::new(0, payload, Flags::ACK));
+            let frame = frame(&body);
+            let mut headers = vec![0; frame.headers_len()];
+            frame.write(RECORD.macs, &mut headers);
             let mut file = File::new(Vec::new(), &SECTION, "i", "d", snaplen);
             let begin = file.waiting.len();
-            file.add(&Record { wire_len, ..RECORD }, &headers);
+            file.add(&RECORD, frame);
             let block = &file.waiting[begin..];
             assert_eq!(u32::from(block[20]), kept);
-            assert_eq!(u16::from_le_bytes([block[24], block[25]]), wire_len as u16);
+            assert_eq!(u16::from_le_bytes([block[24], block[25]]), 54 + payload);
             let data = &block[28..28 + kept as usize];
-            let shown = headers.bytes().len().min(data.len());
-            assert_eq!(data[..shown], headers.bytes()[..shown]);
+            let shown = headers.len().min(data.len());
+            assert_eq!(data[..shown], headers[..shown]);
             assert!(data[shown..].iter().all(|byte| *byte == 0));
             assert!(file.finish(Instant::ZERO).is_ok());
         }
@@ -140,9 +142,9 @@ mod tests {
     #[test]
     fn a_full_disk_is_told_at_the_end_and_memory_stays_what_it_was() {
         let mut file = File::new(Full(1_000_000), &SECTION, "i", "d", 96);
-        let headers = headers();
+        let body = Body::Tcp(Segment::new(0, 1_460, Flags::ACK));
         for _ in 0..30_000 {
-            file.add(&RECORD, &headers);
+            file.add(&RECORD, frame(&body));
         }
         assert!(file.waiting.capacity() < 2 * CHUNK);
         let told = file.finish(Instant::ZERO).map(drop).map_err(|error| error.kind());

@@ -56,62 +56,38 @@ pub struct Frame<'a> {
     pub echo_id: u16,
 }
 
-/// The headers of a frame; Ethernet's addresses and the traffic class are those of the place where it is seen.
-#[derive(Clone, Copy, Debug)]
-pub struct Headers {
-    bytes: [u8; HEADERS_MAX],
-    len: u8,
-}
-
-impl Headers {
-    /// Of no frame.
-    pub const NONE: Self = Self { bytes: [0; HEADERS_MAX], len: 0 };
-
-    /// The same on a line between these two addresses, with this traffic class.
-    #[inline]
-    pub fn set(&mut self, from: [u8; 6], to: [u8; 6], class: TrafficClass) {
-        self.bytes[..6].copy_from_slice(&to);
-        self.bytes[6..12].copy_from_slice(&from);
-        if self.bytes[15] != class.octet() {
-            self.bytes[15] = class.octet();
-            sign(&mut self.bytes[14..34]);
-        }
-    }
-
-    /// As they lie on the wire.
-    #[inline]
-    #[must_use]
-    pub fn bytes(&self) -> &[u8] {
-        &self.bytes[..usize::from(self.len)]
-    }
-}
-
-/// Puts the checksum into IPv4's header.
-#[inline]
-fn sign(ip: &mut [u8]) {
-    put(ip, 10, 0);
-    let sum = checksum(words(ip));
-    put(ip, 10, sum);
-}
-
 impl Frame<'_> {
-    /// Its headers.
+    /// Length of its headers: [`HEADERS_MAX`] at most.
     #[inline]
     #[must_use]
-    pub fn headers(&self) -> Headers {
-        let mut to = [0; HEADERS_MAX];
-        to[12..14].copy_from_slice(&ETHERTYPE_IPV4);
-        let (ip, transport) = to[14..].split_at_mut(IP_BYTES as usize);
+    pub fn headers_len(&self) -> usize {
+        let transport = match self.body {
+            Body::Tcp(segment) => (segment.header_len() - IP_BYTES) as usize,
+            Body::Udp(_) | Body::Icmp(_) => 8,
+        };
+        (ETHERNET_BYTES + IP_BYTES) as usize + transport
+    }
+
+    /// Writes its headers, on a line between two addresses of Ethernet, to where there are as many bytes as they have.
+    #[inline]
+    pub fn write(&self, (from, to): ([u8; 6], [u8; 6]), into: &mut [u8]) {
+        let (ethernet, rest) = into.split_at_mut(ETHERNET_BYTES as usize);
+        let (ip, transport) = rest.split_at_mut(IP_BYTES as usize);
+        ethernet[..6].copy_from_slice(&to);
+        ethernet[6..12].copy_from_slice(&from);
+        ethernet[12..].copy_from_slice(&ETHERTYPE_IPV4);
         let ip_len = self.body.frame_len() - ETHERNET_BYTES;
-        let (protocol, len) = match self.body {
-            Body::Tcp(segment) => (TCP, tcp(segment, self, transport)),
+        let protocol = match self.body {
+            Body::Tcp(segment) => {
+                tcp(segment, self, transport);
+                TCP
+            }
             Body::Udp(datagram) => {
-                let len = datagram.len + 8;
                 put(transport, 0, self.from.port);
                 put(transport, 2, self.to.port);
-                put(transport, 4, len);
+                put(transport, 4, datagram.len + 8);
                 put(transport, 6, 0);
-                (UDP, 8)
+                UDP
             }
             Body::Icmp(echo) => {
                 transport[..2]
@@ -119,7 +95,7 @@ impl Frame<'_> {
                 put(transport, 2, 0);
                 put(transport, 4, self.echo_id);
                 put(transport, 6, echo.sequence as u16);
-                (ICMP, 8)
+                ICMP
             }
         };
         ip[..2].copy_from_slice(&[0x45, self.class.octet()]);
@@ -129,10 +105,11 @@ impl Frame<'_> {
         ip[6..12].copy_from_slice(&[DF, 0, TTL, protocol, 0, 0]);
         ip[12..16].copy_from_slice(&self.from.address);
         ip[16..20].copy_from_slice(&self.to.address);
-        sign(ip);
+        let sum = checksum(words(ip));
+        put(ip, 10, sum);
         let payload_len = ip_len - IP_BYTES;
         let pseudo = words(&ip[12..20]) + u64::from(protocol) + u64::from(payload_len);
-        let sum = words(&transport[..len]);
+        let sum = words(transport);
         match self.body {
             Body::Tcp(_) => put(transport, 16, checksum(sum + pseudo)),
             // 0 stands for no checksum (RFC 768): its other form is sent.
@@ -143,13 +120,12 @@ impl Frame<'_> {
             ),
             Body::Icmp(_) => put(transport, 2, checksum(sum)),
         }
-        Headers { bytes: to, len: (ETHERNET_BYTES + IP_BYTES) as u8 + len as u8 }
     }
 }
 
-/// TCP's header; its length.
+/// TCP's header.
 #[inline]
-fn tcp(segment: &Segment, frame: &Frame<'_>, to: &mut [u8]) -> usize {
+fn tcp(segment: &Segment, frame: &Frame<'_>, to: &mut [u8]) {
     let Numbers { own_isn, peer_isn, window_shift } = frame.numbers;
     let syn = segment.flags.has(Flags::SYN);
     let acks = segment.flags.has(Flags::ACK);
@@ -158,7 +134,7 @@ fn tcp(segment: &Segment, frame: &Frame<'_>, to: &mut [u8]) -> usize {
     let base = peer_isn.wrapping_add(1);
     let ack = if acks { base.wrapping_add(segment.ack as u32) } else { 0 };
     let window = if syn { segment.window } else { segment.window >> window_shift };
-    let len = (segment.header_len() - IP_BYTES) as usize;
+    let len = to.len();
     put(to, 0, frame.from.port);
     put(to, 2, frame.to.port);
     to[4..8].copy_from_slice(&seq.to_be_bytes());
@@ -171,7 +147,6 @@ fn tcp(segment: &Segment, frame: &Frame<'_>, to: &mut [u8]) -> usize {
         Some(syn) => options.of_syn(syn, segment.timestamps()),
         None => options.of_segment(segment, base),
     }
-    len
 }
 
 /// Room for options, and where the next one goes.
@@ -238,10 +213,12 @@ fn put(to: &mut [u8], at: usize, value: u16) {
     to[at..at + 2].copy_from_slice(&value.to_be_bytes());
 }
 
-/// The sum of big-endian words, not folded yet; `bytes` are even in number.
+/// The sum of big-endian words, two at a time (RFC 1071 section 2, "parallel summation"), not folded yet; the number of
+/// `bytes` is a multiple of four.
 #[inline]
 fn words(bytes: &[u8]) -> u64 {
-    bytes.chunks_exact(2).map(|pair| u64::from(u16::from_be_bytes([pair[0], pair[1]]))).sum()
+    let (pairs, _) = bytes.as_chunks::<4>();
+    pairs.iter().map(|pair| u64::from(u32::from_be_bytes(*pair))).sum()
 }
 
 /// The Internet checksum of a sum (RFC 1071).
@@ -265,21 +242,21 @@ mod tests {
     fn frame(body: &Body, numbers: Numbers) -> Vec<u8> {
         let class = TrafficClass::new(Dscp::EF, Ecn::Ect0);
         let frame = Frame { from: FROM, to: TO, ip_id: 0x1234, class, body, numbers, echo_id: 7 };
-        let mut headers = frame.headers();
-        headers.set([2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 2], class);
-        headers.bytes().to_vec()
+        let mut headers = vec![0xff; frame.headers_len()];
+        frame.write(([2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 2]), &mut headers);
+        headers
     }
 
     #[test]
-    fn a_mark_on_the_way_keeps_the_header_s_checksum_right() {
+    fn a_marked_frame_is_accepted_between_its_addresses() {
         let body = Body::Tcp(Segment::new(0, 1460, Flags::ACK));
-        let class = TrafficClass::new(Dscp::EF, Ecn::Ect0);
+        let class = TrafficClass::new(Dscp::EF, Ecn::Ce);
         let numbers = Numbers::default();
         let frame = Frame { from: FROM, to: TO, ip_id: 1, class, body: &body, numbers, echo_id: 0 };
-        let mut headers = frame.headers();
-        headers.set([1; 6], [2; 6], class.with_ecn(Ecn::Ce));
-        accepted(headers.bytes(), 1460, true);
-        assert_eq!(headers.bytes()[..16], [2, 2, 2, 2, 2, 2, 1, 1, 1, 1, 1, 1, 8, 0, 0x45, 0xbb]);
+        let mut headers = vec![0; frame.headers_len()];
+        frame.write(([1; 6], [2; 6]), &mut headers);
+        accepted(&headers, 1460, true);
+        assert_eq!(headers[..16], [2, 2, 2, 2, 2, 2, 1, 1, 1, 1, 1, 1, 8, 0, 0x45, 0xbb]);
     }
 
     /// A receiver's check: everything under the checksum, with it, sums to all ones.
@@ -289,7 +266,8 @@ mod tests {
         let len = transport.len() as u64 + u64::from(payload_len);
         let pseudo = if pseudo { words(&frame[26..34]) + u64::from(frame[23]) + len } else { 0 };
         assert_eq!(checksum(words(transport) + pseudo), 0, "the transport's");
-        assert_eq!(words(&frame[16..18]), 20 + len, "total length");
+        let total = u16::from_be_bytes([frame[16], frame[17]]);
+        assert_eq!(u64::from(total), 20 + len, "total length");
     }
 
     #[test]

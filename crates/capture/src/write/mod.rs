@@ -6,4 +6,4 @@ mod frame;
 
 pub use blocks::{EPOCH_S, Section};
 pub use file::{File, Record, SNAPLEN_MAX};
-pub use frame::{End, Frame, Headers, Numbers};
+pub use frame::{End, Frame, Numbers};

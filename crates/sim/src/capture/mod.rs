@@ -10,7 +10,7 @@ use crate::error::{SetupError, problem};
 use crate::observer::{Event, Loss, Observer, Sighting, Vantage};
 use dragstrip_capture::format::{INBOUND, OUTBOUND};
 use dragstrip_capture::write::{File, Record, Section};
-use dragstrip_packet::TrafficClass;
+use dragstrip_packet::{Body, TrafficClass};
 use dragstrip_qdisc::DropReason;
 use dragstrip_scenario::{NodeSpec, Scenario, Topology};
 use dragstrip_units::Instant;
@@ -33,6 +33,7 @@ pub struct CaptureSettings<'a> {
 #[derive(Clone, Copy, Debug)]
 struct Seen {
     mark: Mark,
+    body: Body,
     class: TrafficClass,
     /// Why it goes no further.
     dropped: Option<DropReason>,
@@ -160,12 +161,10 @@ impl<W: Write> Tap<W> {
     fn write(&mut self, clock: Instant, wire: &Wire) {
         let Self { file, order } = self;
         order.take(clock, |at, seen| {
-            let Seen { mut mark, class, dropped, direction, link } = seen;
-            let (from, to) = wire.macs(link);
-            mark.headers.set(from, to, class);
-            let dropped = dropped.map(why);
-            let record = Record { at, wire_len: mark.wire_len, direction, id: mark.id, dropped };
-            file.add(&record, &mark.headers);
+            let Seen { mark, body, class, dropped, direction, link } = seen;
+            let (macs, dropped) = (wire.macs(*link), dropped.map(why));
+            let record = Record { at, macs, direction: *direction, id: mark.id, dropped };
+            file.add(&record, wire.frame(mark, *class, body));
         });
     }
 }
@@ -189,7 +188,7 @@ impl<W: Write> Observer for Capture<W> {
             Vantage::Node { .. } => {
                 self.clock = at; // nodes send and receive when the clock says so
                 if let Event::Sent { owner } = event {
-                    self.wire.sent(packet, owner, class, body, frame_bytes);
+                    self.wire.sent(packet, owner, body, frame_bytes);
                 }
                 return;
             }
@@ -217,7 +216,7 @@ impl<W: Write> Observer for Capture<W> {
         };
         for &(tap, line) in places {
             let mark = *self.wire.mark(packet);
-            let seen = Seen { mark, class, dropped, direction, link };
+            let seen = Seen { mark, body: *body, class, dropped, direction, link };
             let tap = &mut self.taps[tap as usize];
             if tap.order.add(line as usize, at, seen) {
                 tap.write(self.clock, &self.wire);

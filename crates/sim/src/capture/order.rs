@@ -39,16 +39,17 @@ impl<T> Order<T> {
 
     /// Takes everything up to `clock`, before which nothing more will be added.
     #[inline]
-    pub fn take(&mut self, clock: Instant, mut each: impl FnMut(Instant, T)) {
+    pub fn take(&mut self, clock: Instant, mut each: impl FnMut(Instant, &T)) {
         self.fresh = 0;
         loop {
             let due = |line: &VecDeque<(Instant, T)>| line.front().map(|first| first.0);
             let first =
                 (0..self.lines.len()).filter_map(|line| Some((due(&self.lines[line])?, line)));
             let Some((at, line)) = first.min().filter(|(at, _)| *at <= clock) else { return };
-            if let Some((_, what)) = self.lines[line].pop_front() {
+            if let Some((_, what)) = self.lines[line].front() {
                 each(at, what);
             }
+            self.lines[line].pop_front();
         }
     }
 }
@@ -65,9 +66,9 @@ mod tests {
             assert!(!order.add(line, at(time), (line, time)));
         }
         let mut taken = Vec::new();
-        order.take(at(7), |_, what| taken.push(what));
+        order.take(at(7), |_, what| taken.push(*what));
         assert_eq!(taken, [(0, 5), (0, 5), (1, 5), (1, 6), (0, 7)]);
-        order.take(Instant::NEVER, |_, what| taken.push(what));
+        order.take(Instant::NEVER, |_, what| taken.push(*what));
         assert_eq!(taken.last(), Some(&(0, 9)));
     }
 }

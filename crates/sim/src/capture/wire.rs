@@ -3,7 +3,7 @@
 //! Addresses and ports are those that a kernel engine gives the same scenario (`crates/agent`).
 
 use crate::observer::Owner;
-use dragstrip_capture::write::{End, Frame, Headers, Numbers};
+use dragstrip_capture::write::{End, Frame, Numbers};
 use dragstrip_packet::{Body, TrafficClass};
 use dragstrip_qdisc::PacketId;
 use dragstrip_scenario::{Scenario, Topology};
@@ -22,10 +22,11 @@ const PORTS: usize = 25_000;
 pub(super) struct Mark {
     /// Its number in the run.
     pub id: u64,
-    /// Length of the frame.
-    pub wire_len: u32,
-    /// As they leave the node.
-    pub headers: Headers,
+    /// The conversation that it belongs to.
+    talk: u32,
+    /// Who of both has sent it.
+    side: u16,
+    ip_id: u16,
 }
 
 /// A flow or a probe as headers tell it.
@@ -38,13 +39,16 @@ struct Conversation {
     scales: [Option<u8>; 2],
     /// The identification of each one's next packet.
     next_ip_ids: [u16; 2],
+    /// ICMP's identifier.
+    echo_id: u16,
 }
 
 /// The headers of a run.
 #[derive(Debug)]
 pub(super) struct Wire {
-    flows: Vec<Conversation>,
-    probes: Vec<Conversation>,
+    /// Those of the flows, and behind them those of the probes.
+    talks: Vec<Conversation>,
+    flows: u32,
     /// Of each link: the addresses at its ends.
     links: Vec<([u8; 6], [u8; 6])>,
     /// Of each packet under way, by its record.
@@ -65,18 +69,21 @@ impl Wire {
                 end(&flow.receiver, FIRST_PORT + port),
             ];
             let mut isns = Stream::named(scenario.seed, &format!("capture/{}", flow.label));
-            Conversation::new(ends, [isns.next_u32(), isns.next_u32()])
+            Conversation::new(ends, [isns.next_u32(), isns.next_u32()], 0)
         };
-        let probe = |probe: &dragstrip_scenario::ProbeSpec| {
-            Conversation::new([end(&probe.from, 0), end(&probe.target, 0)], [0; 2])
+        let probe = |(index, probe): (usize, &dragstrip_scenario::ProbeSpec)| {
+            let ends = [end(&probe.from, 0), end(&probe.target, 0)];
+            Conversation::new(ends, [0; 2], index as u16 + 1)
         };
         let ends = |link: usize| {
             let (from, to) = topology.ends(link);
             (mac(from as u32), mac(to as u32))
         };
         Self {
-            flows: scenario.flows.iter().enumerate().map(flow).collect(),
-            probes: scenario.probes.iter().map(probe).collect(),
+            talks: (scenario.flows.iter().enumerate().map(flow))
+                .chain(scenario.probes.iter().enumerate().map(probe))
+                .collect(),
+            flows: scenario.flows.len() as u32,
             links: (0..scenario.links.len()).map(ends).collect(),
             marks: Vec::new(),
             next_id: 0,
@@ -85,35 +92,34 @@ impl Wire {
 
     /// A packet begins its way.
     #[inline]
-    pub fn sent(
-        &mut self,
-        packet: PacketId,
-        owner: Owner,
-        class: TrafficClass,
-        body: &Body,
-        frame_bytes: u32,
-    ) {
-        let (talk, side, echo_id) = match owner {
-            Owner::Flow { flow, back } => (&mut self.flows[flow as usize], usize::from(back), 0),
-            Owner::Probe { probe, back } => {
-                (&mut self.probes[probe as usize], usize::from(back), probe as u16 + 1)
-            }
+    pub fn sent(&mut self, packet: PacketId, owner: Owner, body: &Body, frame_bytes: u32) {
+        let (talk, back) = match owner {
+            Owner::Flow { flow, back } => (flow, back),
+            Owner::Probe { probe, back } => (self.flows + probe, back),
         };
+        let (side, state) = (usize::from(back), &mut self.talks[talk as usize]);
         let mut frames = 1;
         if let Body::Tcp(segment) = body {
             // A burst that is one packet takes a number for each segment that it would be cut into.
             let more = frame_bytes - body.frame_len();
-            frames += more / (body.frame_len() - u32::from(segment.len));
+            if more > 0 {
+                frames += more / (body.frame_len() - u32::from(segment.len));
+            }
             if let Some(options) = segment.syn_options() {
-                talk.scales[side] = options.window_scale;
+                state.scales[side] = options.window_scale;
             }
         }
-        let ip_id = talk.next_ip_ids[side];
-        talk.next_ip_ids[side] = ip_id.wrapping_add(frames as u16);
-        let headers = talk.frame(side, ip_id, class, body, echo_id).headers();
-        let mark = Mark { id: self.next_id, wire_len: body.frame_len(), headers };
+        let ip_id = state.next_ip_ids[side];
+        state.next_ip_ids[side] = ip_id.wrapping_add(frames as u16);
+        let mark = Mark { id: self.next_id, talk, side: side as u16, ip_id };
         self.next_id += 1;
         self.put(packet, mark);
+    }
+
+    /// A packet as a tap on its way sees it. What both ends have offered in their SYNs does not change after them.
+    #[inline]
+    pub fn frame<'a>(&self, mark: &Mark, class: TrafficClass, body: &'a Body) -> Frame<'a> {
+        self.talks[mark.talk as usize].frame(usize::from(mark.side), mark.ip_id, class, body)
     }
 
     /// A netem has made a copy: IP does not tell it apart.
@@ -146,27 +152,20 @@ impl Wire {
 }
 
 impl Conversation {
-    fn new(ends: [End; 2], isns: [u32; 2]) -> Self {
-        Self { ends, isns, scales: [None; 2], next_ip_ids: [1; 2] }
+    fn new(ends: [End; 2], isns: [u32; 2], echo_id: u16) -> Self {
+        Self { ends, isns, scales: [None; 2], next_ip_ids: [1; 2], echo_id }
     }
 
     /// A packet of one side.
     #[inline]
-    fn frame<'a>(
-        &self,
-        side: usize,
-        ip_id: u16,
-        class: TrafficClass,
-        body: &'a Body,
-        echo_id: u16,
-    ) -> Frame<'a> {
+    fn frame<'a>(&self, side: usize, ip_id: u16, class: TrafficClass, body: &'a Body) -> Frame<'a> {
         let peer = 1 - side;
         // Windows are scaled where both have offered it (RFC 7323 §2.2).
         let scales = self.scales[peer].is_some();
         let window_shift = self.scales[side].filter(|_| scales).unwrap_or(0);
         let numbers = Numbers { own_isn: self.isns[side], peer_isn: self.isns[peer], window_shift };
         let (from, to) = (self.ends[side], self.ends[peer]);
-        Frame { from, to, ip_id, class, body, numbers, echo_id }
+        Frame { from, to, ip_id, class, body, numbers, echo_id: self.echo_id }
     }
 }
 
