@@ -1,13 +1,12 @@
-// Builds the page into one file: script, worker and styles inline, the core deflated in a data block, a policy with hashes.
+// Builds the page into one file: script, worker and styles inline, the core packed in a data block, a policy with hashes.
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
-import { deflateRawSync } from "node:zlib";
 import { parse } from "smol-toml";
 import { type Plugin, defineConfig } from "vite";
 import { viteSingleFile } from "vite-plugin-singlefile";
 
-// What `cargo xtask play` writes: core.js and core.wasm.
+// What `cargo xtask play` writes, core.js, and pack.py, core.txt.
 const core = resolve(process.env.DRAGSTRIP_CORE ?? "../target/play");
 const out = resolve(process.env.DRAGSTRIP_PAGE ?? "../python/dragstrip/play");
 
@@ -22,7 +21,7 @@ function whole(): Plugin {
       handler(_options, bundle) {
         for (const file of Object.values(bundle)) {
           if (file.type !== "asset" || !file.fileName.endsWith(".html")) continue;
-          const wasm = deflateRawSync(readFileSync(`${core}/core.wasm`), { level: 9 }).toString("base64");
+          const wasm = readFileSync(`${core}/core.txt`, "utf8");
           let html = String(file.source);
           const found = (tag: string) =>
             [...html.matchAll(new RegExp(`<${tag}([^>]*)>([\\s\\S]*?)</${tag}>`, "g"))]

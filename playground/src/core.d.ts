@@ -8,7 +8,6 @@ declare module "dragstrip-core" {
     links(): string;
     lines(series: string, subject: number, from_ns: number, to_ns: number, pixels: number, window_ns: number): Float64Array<ArrayBuffer>;
     measures(): string;
-    sentence(): string;
     sha256(): string;
     strip(series: string, flow: number, from_ns: number, to_ns: number): Float64Array<ArrayBuffer>;
     words(series: string): string;

@@ -55,13 +55,18 @@ function start() {
   ready = false;
   worker = new PlayWorker();
   worker.onmessage = ({ data }: MessageEvent<FromWorker>) => hear(data);
-  tell({ kind: "module", module: module! });
+  tell(module ? { kind: "module", module } : { kind: "core", text: document.getElementById("dragstrip-core")!.textContent! });
 }
 
 function hear(told: FromWorker) {
   silent = 0;
+  if (told.kind === "broken") {
+    notice.value = `The simulator cannot start: ${told.message}`;
+    return;
+  }
   if (told.kind === "ready") {
     ready = true;
+    module = told.module;
     version.value = told.version;
     names.value = { algorithms: told.names.algorithms.map((it) => it.name), queues: told.names.queues };
     return;
@@ -108,7 +113,7 @@ setInterval(() => {
 }, 500);
 
 function ask() {
-  if (!module) return;
+  if (!worker) return;
   latest += 1;
   hash.value = "";
   asking.value = null;
@@ -550,18 +555,10 @@ function App() {
   );
 }
 
-async function load() {
-  const text = document.getElementById("dragstrip-core")!.textContent!.trim();
-  const bytes = Uint8Array.from(atob(text), (it) => it.charCodeAt(0));
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
-  module = await WebAssembly.compile(await new Response(stream).arrayBuffer());
-  start();
-  if (!fromAddress()) embedded();
-  ask();
-}
-
 render(<App />, document.getElementById("app")!);
 effect(() => {
   document.title = picture.value ? `${picture.value.flows.slice(0, 4).map((flow) => flow.label).join(", ")}: Dragstrip` : "Dragstrip: playground";
 });
-load().catch((error) => (notice.value = `The simulator cannot start: ${error}`));
+start();
+if (!fromAddress()) embedded();
+ask();

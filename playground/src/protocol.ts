@@ -21,7 +21,8 @@ export interface View {
   pixels: number;
 }
 
-export type ToWorker = { kind: "module"; module: WebAssembly.Module } | Wanted | { kind: "view"; id: number; view: View };
+/** First the core as text, later as what became of it. */
+export type ToWorker = { kind: "core"; text: string } | { kind: "module"; module: WebAssembly.Module } | Wanted | { kind: "view"; id: number; view: View };
 
 export interface FlowFacts {
   flow: number;
@@ -69,7 +70,8 @@ export interface Picture {
 }
 
 export type FromWorker =
-  | { kind: "ready"; version: string; names: { algorithms: { name: string }[]; queues: { name: string; example: string }[] } }
+  | { kind: "broken"; message: string }
+  | { kind: "ready"; module: WebAssembly.Module; version: string; names: { algorithms: { name: string }[]; queues: { name: string; example: string }[] } }
   | { kind: "beat" }
   | Picture
   | { kind: "problems"; id: number; problems: Problem[] }

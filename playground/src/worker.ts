@@ -2,6 +2,7 @@
 import { type Core, type Run, core } from "dragstrip-core";
 import type { Problem } from "./form";
 import type { FlowFacts, FromWorker, Line, Picture, ToWorker, View, Wanted } from "./protocol";
+import { bytesOf, unpack } from "./unpack";
 
 const EVENTS = 4_000;
 const SLICE_MS = 8;
@@ -39,11 +40,13 @@ function tick() {
 }
 
 onmessage = ({ data }: MessageEvent<ToWorker>) => {
-  if (data.kind === "module") {
-    module = data.module;
-    const first = core(module);
-    send({ kind: "ready", version: first.version(), names: JSON.parse(first.names()) });
+  if (data.kind === "core") {
+    const compiled = new Promise<Uint8Array<ArrayBuffer>>((done) => done(unpack(bytesOf(data.text)))).then((it) => WebAssembly.compile(it));
+    compiled.then(ready).catch((error) => send({ kind: "broken", message: String(error) }));
+  } else if (data.kind === "module") {
+    ready(data.module);
   } else if (data.kind === "view") {
+    if (pending?.id === data.id) pending.view = data.view;
     if (current?.wanted.id !== data.id) return;
     current.wanted.view = data.view;
     guarded(data.id, () => picture(current!));
@@ -52,6 +55,13 @@ onmessage = ({ data }: MessageEvent<ToWorker>) => {
     tick();
   }
 };
+
+function ready(compiled: WebAssembly.Module) {
+  module = compiled;
+  const first = core(module);
+  send({ kind: "ready", module, version: first.version(), names: JSON.parse(first.names()) });
+  tick();
+}
 
 /** Refusals are JSON lists; all else that is thrown is a trap, after which the instance is never used again. */
 function guarded(id: number, act: () => void) {
@@ -149,7 +159,7 @@ function picture(it: Current) {
   const view: View = { ...wanted.view };
   if (view.to <= view.from) (view.from = 0), (view.to = run.duration_ns);
   const { from, to, pixels } = view;
-  const measures = JSON.parse(run.measures());
+  const { measures, sentence }: Pick<Picture, "measures" | "sentence"> = JSON.parse(run.measures());
   const rtt_ns = (measures.flows[0]?.rtt_ms?.p50 ?? 50) * 1e6;
   const window_ns = Math.max(10 * rtt_ns, 5e7);
   const each = (series: string): Line[] => flows.map((flow) => run.lines(series, flow.flow, from, to, pixels, window_ns));
@@ -180,7 +190,7 @@ function picture(it: Current) {
     lines,
     strips,
     measures,
-    sentence: run.sentence(),
+    sentence,
     names: it.names,
     command: it.command,
     scenario: it.scenario,

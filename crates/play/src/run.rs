@@ -5,7 +5,7 @@ use crate::curves::{self, Span, Wanted};
 use crate::moment;
 use crate::refused::{self, Refused};
 use crate::watch::Fates;
-use dragstrip_measures::{Measured, MissingColumn, explain, summarise};
+use dragstrip_measures::{Measured, MissingColumn, Summary, explain, summarise};
 use dragstrip_scenario::{Scenario, Transport};
 use dragstrip_sim as sim;
 use serde_json::{Value, json};
@@ -15,6 +15,13 @@ use wasm_bindgen::prelude::wasm_bindgen;
 const STEP_EVENTS: u32 = 4_096;
 /// Pixels of a picture: beyond any screen.
 const PIXELS_MAX: u32 = 1 << 16;
+
+/// What a page says of a run.
+#[derive(serde::Serialize)]
+struct Told<'a> {
+    measures: &'a Summary,
+    sentence: String,
+}
 
 /// A run.
 #[wasm_bindgen]
@@ -218,22 +225,18 @@ impl Run {
         moment::events(tables, fates, scenario, span, most as usize).to_string()
     }
 
-    /// The summary of what has run so far, as JSON: `summary` of a run in the result document (docs/result-json.md).
+    /// What is measured of what has run so far, as JSON: `measures`, which is `summary` of a run in the result document
+    /// (docs/result-json.md), and the `sentence` of what explains it best, empty where nothing does.
     ///
     /// # Errors
     /// None that a run of the simulator has.
     pub fn measures(&self) -> Result<String, Refused> {
-        let summary = summarise(&self.measured()?).map_err(missing)?;
-        serde_json::to_string(&summary).map_err(|error| refused::wrong("", "", &error.to_string()))
-    }
-
-    /// What explains the result, in a sentence; empty where nothing does.
-    ///
-    /// # Errors
-    /// None that a run of the simulator has.
-    pub fn sentence(&self) -> Result<String, Refused> {
-        let found = explain(&self.measured()?).map_err(missing)?;
-        Ok(found.into_iter().next().map_or_else(String::new, |finding| finding.sentence))
+        let measured = self.measured()?;
+        let summary = summarise(&measured).map_err(missing)?;
+        let found = explain(&measured).map_err(missing)?;
+        let sentence = found.into_iter().next().map_or_else(String::new, |it| it.sentence);
+        serde_json::to_string(&Told { measures: &summary, sentence })
+            .map_err(|error| refused::wrong("", "", &error.to_string()))
     }
 
     fn measured(&self) -> Result<Measured, Refused> {

@@ -23,8 +23,9 @@ pub fn build(root: &Path) -> Result<String, Failure> {
 }
 
 fn compiled(root: &Path) -> Result<(), Failure> {
+    // Of one crate type alone: where a library is also an rlib, cargo leaves out the profile's LTO without a word.
     let arguments = [
-        "build",
+        "rustc",
         "--quiet",
         "--locked",
         "--profile",
@@ -34,6 +35,8 @@ fn compiled(root: &Path) -> Result<(), Failure> {
         "-p",
         "dragstrip-play",
         "--lib",
+        "--crate-type",
+        "cdylib",
     ];
     cargo(root, &arguments).map_err(|failure| match failure {
         Failure::Found(message) => Failure::Found(format!(
@@ -44,7 +47,10 @@ fn compiled(root: &Path) -> Result<(), Failure> {
 }
 
 fn cargo(root: &Path, arguments: &[&str]) -> Result<(), Failure> {
-    let done = Command::new("cargo").args(arguments).current_dir(root).status();
+    // An environment that compiles incrementally would leave it out too.
+    let mut command = Command::new("cargo");
+    command.args(arguments).current_dir(root).env("CARGO_INCREMENTAL", "0");
+    let done = command.status();
     let done = done.map_err(|error| Failure::Usage(format!("cargo: {error}")))?;
     if done.success() {
         return Ok(());
