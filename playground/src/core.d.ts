@@ -14,7 +14,15 @@ declare module "dragstrip-core" {
     readonly now_ns: number;
     readonly duration_ns: number;
   }
+  export interface Lens {
+    free(): void;
+    advance(until_ns: number, events_max: number): boolean;
+    links(): string;
+    packets(from_ns: number, to_ns: number): Float64Array<ArrayBuffer>;
+    readonly full: boolean;
+  }
   export interface Core {
+    Lens: new (scenario: string, from_ns: number) => Lens;
     Run: new (scenario: string, interval_ns: number) => Run;
     cost(scenario: string): string;
     names(): string;

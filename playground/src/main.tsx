@@ -6,6 +6,7 @@ import {
   FIRST, type Form, type Problem, STEPS, type TextField, flowOf, fromOptions, limitOf, place, rough, seedProblem, spoken,
   textOf, toJson, valueAt, withLimit, words,
 } from "./form";
+import { Lens, forgotten, seen } from "./lens";
 import { LessonChoice, LessonPanel, ran } from "./lessons";
 import { Refused, fragmentOf, linkOf } from "./link";
 import { citationOf, pythonOf } from "./copies";
@@ -81,6 +82,7 @@ function hear(told: FromWorker) {
     });
     return;
   }
+  if (told.kind === "packets") return seen(told);
   if (told.kind === "hash") {
     hash.value = told.sha256;
     if (picture.value?.done) ran(picture.value, form.value, told.sha256);
@@ -115,6 +117,7 @@ setInterval(() => {
 function ask() {
   if (!worker) return;
   latest += 1;
+  forgotten();
   hash.value = "";
   asking.value = null;
   const wrong = fixed.value ? null : seedProblem(form.value.seed);
@@ -400,6 +403,11 @@ function readout(): string {
   return `t = ${(cursor.value / 1e9).toFixed(2)} s. ${flows.join("; ")}${queue}`;
 }
 
+/** On its own, so that a moving cursor draws no chart again. */
+function Readout() {
+  return <div class="readout">{readout() || "Point at a chart, or focus it and press the arrow keys."}</div>;
+}
+
 function Cursor() {
   const it = picture.value;
   if (!it || cursor.value === null) return null;
@@ -434,7 +442,7 @@ function Charts() {
         <button type="button" onClick={() => zoom(0)}>Whole run</button>
         <button type="button" onClick={() => (pinned.value = pinned.value ? null : it)}>{pinned.value ? "Unpin" : "Pin"}</button>
       </div>
-      <div class="readout">{readout() || "Point at a chart, or focus it and press the arrow keys."}</div>
+      <Readout />
       <div class="charts" ref={ref} tabIndex={0} role="group" aria-label="Charts: arrows move the cursor, + and - zoom, [ and ] go to drops" onKeyDown={keys} onPointerMove={point} onPointerDown={point}>
         {it && CHARTS.map(([what, title], at) => (
           <figure key={what} ref={(figure) => { if (figure) figure.style.margin = "0"; }}>
@@ -539,6 +547,7 @@ function App() {
             </select></label>
           )}
           <Programs form={form} problems={problems.value} change={change} copy={(text) => void copy(text)} />
+          {it && <Lens picture={it} latest={() => latest} cursor={cursor} width={it.view.pixels + LEFT + RIGHT} dark={dark.value} paint={look} tell={tell} say={(words) => (spokenNow.value = words)} />}
           <Charts />
           {it && <Table it={it} />}
           <details>

@@ -22,7 +22,36 @@ export interface View {
 }
 
 /** First the core as text, later as what became of it. */
-export type ToWorker = { kind: "core"; text: string } | { kind: "module"; module: WebAssembly.Module } | Wanted | { kind: "view"; id: number; view: View };
+export type ToWorker = { kind: "core"; text: string } | { kind: "module"; module: WebAssembly.Module } | Wanted | { kind: "view"; id: number; view: View } | Look;
+
+/** The packets of a stretch of the run, ns. */
+export interface Look {
+  kind: "look";
+  id: number;
+  from: number;
+  to: number;
+}
+
+/** A link of the scenario. */
+export interface LinkFacts {
+  link: string;
+  from: string;
+  to: string;
+  rate_bps: number | null;
+  delay_ns: number;
+  bottleneck: boolean;
+}
+
+/** Ten numbers a passage, as crates/play/src/trace.rs says. */
+export interface Packets {
+  kind: "packets";
+  id: number;
+  from: number;
+  to: number;
+  rows: Float64Array<ArrayBuffer>;
+  links: LinkFacts[];
+  full: boolean;
+}
 
 export interface FlowFacts {
   flow: number;
@@ -57,6 +86,8 @@ export interface Picture {
   done: boolean;
   now: number;
   duration: number;
+  /** Of the processor, ms. */
+  spent: number;
   view: { from: number; to: number; pixels: number };
   flows: FlowFacts[];
   link: { link: string; rate_bps: number | null } | null;
@@ -78,4 +109,5 @@ export type FromWorker =
   | { kind: "ask"; id: number; packets: number; most: number }
   | { kind: "stalled"; id: number }
   | { kind: "trap"; id: number; message: string }
+  | Packets
   | { kind: "hash"; id: number; sha256: string };

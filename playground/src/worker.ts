@@ -1,7 +1,7 @@
 // Owns all runs: one loop, one pending request. A newer request ends the run before it.
-import { type Core, type Run, core } from "dragstrip-core";
+import { type Core, type Lens, type Run, core } from "dragstrip-core";
 import type { Problem } from "./form";
-import type { FlowFacts, FromWorker, Line, Picture, ToWorker, View, Wanted } from "./protocol";
+import type { FlowFacts, FromWorker, Line, LinkFacts, Look, Picture, ToWorker, View, Wanted } from "./protocol";
 import { bytesOf, unpack } from "./unpack";
 
 const EVENTS = 4_000;
@@ -19,6 +19,9 @@ interface Current {
   pictured: number;
   hashing: Run | null;
   hashed: boolean;
+  spent: number;
+  lens: { run: Lens; from: number; links: LinkFacts[] } | null;
+  look: Look | null;
 }
 
 let module: WebAssembly.Module | null = null;
@@ -50,6 +53,10 @@ onmessage = ({ data }: MessageEvent<ToWorker>) => {
     if (current?.wanted.id !== data.id) return;
     current.wanted.view = data.view;
     guarded(data.id, () => picture(current!));
+  } else if (data.kind === "look") {
+    if (current?.wanted.id !== data.id) return;
+    current.look = data;
+    tick();
   } else {
     pending = data;
     tick();
@@ -79,6 +86,7 @@ function guarded(id: number, act: () => void) {
 
 function begin(wanted: Wanted) {
   current?.hashing?.free();
+  current?.lens?.run.free();
   current?.run.free();
   current = null;
   const its: Core = core(module!);
@@ -97,7 +105,7 @@ function begin(wanted: Wanted) {
     return;
   }
   const run = new its.Run(scenario, its.picture_interval(cost.duration_ns));
-  current = { wanted, run, scenario, names, command, done: false, pictured: performance.now(), hashing: null, hashed: false };
+  current = { wanted, run, scenario, names, command, done: false, pictured: performance.now(), hashing: null, hashed: false, spent: 0, lens: null, look: null };
   its_of.set(current, its);
 }
 
@@ -115,12 +123,15 @@ function step() {
 
 function slice(it: Current) {
   const id = it.wanted.id;
+  if (it.done && it.look) return looked(it, it.look);
   const run = it.done ? it.hashing : it.run;
   if (!run) return;
-  const until = performance.now() + SLICE_MS;
+  const began = performance.now();
+  const until = began + SLICE_MS;
   let told: { done: boolean; stalled: boolean; fault: Problem | null };
   do told = JSON.parse(run.advance(Number.MAX_SAFE_INTEGER, EVENTS));
   while (!told.done && !told.stalled && !told.fault && performance.now() < until);
+  it.spent += performance.now() - began;
   if (told.fault) {
     current = null;
     run.free();
@@ -149,6 +160,32 @@ function slice(it: Current) {
       });
     }, QUIET_MS);
   }
+}
+
+/** Moves the lens on: it goes forwards alone, so that for what lies behind it begins again. */
+function looked(it: Current, look: Look) {
+  if (it.lens && look.from < it.lens.from) {
+    it.lens.run.free();
+    it.lens = null;
+  }
+  if (!it.lens) {
+    const run = new (its_of.get(it)!.Lens)(it.scenario, look.from);
+    it.lens = { run, from: look.from, links: JSON.parse(run.links()) };
+  }
+  const { run, links } = it.lens;
+  const until = performance.now() + SLICE_MS;
+  let there: boolean;
+  do there = run.advance(look.to, EVENTS);
+  while (!there && performance.now() < until);
+  if (!there) {
+    send({ kind: "beat" });
+    return tick();
+  }
+  const rows = run.packets(look.from, look.to);
+  it.lens.from = look.from;
+  it.look = null;
+  send({ kind: "packets", id: look.id, from: look.from, to: look.to, rows, links, full: run.full }, [rows.buffer]);
+  tick();
 }
 
 function picture(it: Current) {
@@ -184,6 +221,7 @@ function picture(it: Current) {
     done: it.done,
     now: run.now_ns,
     duration: run.duration_ns,
+    spent: it.spent,
     view,
     flows,
     link: links[found] ?? null,

@@ -58,11 +58,12 @@ def slide(page: Page, places: list[int]) -> None:
 def test_the_first_race_is_drawn_without_a_request_or_a_complaint(browser: Browser) -> None:
     page = browser.page(PAGE)
     settled(page)
+    page.wait_for(lambda: page.value("document.querySelector('.lens-words').textContent"))
     assert "cubic gets" in page.value(SENTENCE)
     painted = """[...document.querySelectorAll("canvas")].map((it) => new Set(
         new Uint32Array(it.getContext("2d").getImageData(0, 0, it.width, it.height).data.buffer)).size)"""
     colours = page.value(painted)
-    assert len(colours) == 7
+    assert len(colours) == 8
     assert min(colours) > 3
     assert page.complaints() == []
     assert [it for it in page.requests() if not it.startswith(("file:", "blob:"))] == []
@@ -153,7 +154,7 @@ def test_the_keyboard_alone_moves_the_cursor_and_the_zoom(browser: Browser) -> N
     at = page.value(readout)
     page.key("ArrowRight")
     assert page.value(readout) != at
-    strokes = "document.querySelector('canvas').toDataURL()"
+    strokes = "document.querySelector('.charts canvas').toDataURL()"
     whole = page.value(strokes)
     page.key("+")
     page.wait_for(lambda: page.value(strokes) != whole)

@@ -12,13 +12,16 @@
 mod bounds;
 mod curves;
 mod form;
+mod lens;
 mod moment;
 mod refused;
 mod run;
+mod trace;
 mod watch;
 
 pub use bounds::{bounds, cost};
 pub use form::{command_line, names, parse, picture_interval, runs_of, written};
+pub use lens::Lens;
 pub use run::Run;
 
 use wasm_bindgen::prelude::wasm_bindgen;

@@ -71,6 +71,11 @@ impl<O: Observer> Run<O> {
         self.world.observer()
     }
 
+    /// The same, to be told what else to look at.
+    pub const fn observer_mut(&mut self) -> &mut O {
+        self.world.observer_mut()
+    }
+
     /// What has been recorded so far, without rows in `flows`.
     #[must_use]
     pub const fn tables(&self) -> &Writer {

@@ -188,6 +188,11 @@ impl<O: Observer> World<O> {
         &self.network.watch.observer
     }
 
+    /// The same.
+    pub const fn observer_mut(&mut self) -> &mut O {
+        &mut self.network.watch.observer
+    }
+
     /// What has been recorded so far; rows of `flows` are made at the end.
     pub const fn tables(&self) -> &Writer {
         &self.recorder

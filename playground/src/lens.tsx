@@ -1,0 +1,389 @@
+// The race in slow motion: packets in links and queues around the cursor's instant.
+import { effect, signal } from "@preact/signals";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import { type Look as Paint, colour, colours, greatestOf } from "./draw";
+import type { Packets, Picture, ToWorker } from "./protocol";
+
+const COLUMNS = 10;
+/** Round trips a second of a person's time. */
+const SPEEDS = [0.05, 0.1, 0.25, 0.5, 1, 2, 10];
+/** Drawn one by one; more are drawn as single pixels. */
+const SHAPES_MAX = 3000;
+const HEIGHT = 190;
+/** A race that takes longer is looked at only when somebody asks for it. */
+const QUICK_MS = 700;
+const still = matchMedia("(prefers-reduced-motion: reduce)");
+
+const packets = signal<Packets | null>(null);
+const playing = signal(false);
+const speed = signal(0.25);
+/** Somebody has asked for packets of a race that takes long. */
+const wanted = signal(false);
+let asked: { id: number; from: number; to: number } | null = null;
+
+/** What the lens needs of the page. */
+export interface LensProps {
+  picture: Picture;
+  latest: () => number;
+  cursor: { value: number | null };
+  width: number;
+  dark: boolean;
+  paint: () => Paint;
+  tell: (message: ToWorker) => void;
+  say: (words: string) => void;
+}
+
+/** The worker's answer; the page hands it on if it is of the latest race. */
+export function seen(told: Packets) {
+  asked = null;
+  packets.value = told;
+}
+
+/** Another race begins. */
+export function forgotten() {
+  asked = null;
+  packets.value = null;
+  playing.value = false;
+  wanted.value = false;
+}
+
+export const rttOf = (it: Picture): number => (it.measures.flows[0]?.rtt_ms?.p50 ?? 40) * 1e6;
+
+/** Where the lens stands: the cursor, or shortly before the first drop. */
+function instant({ picture, cursor }: LensProps): number {
+  if (cursor.value !== null) return cursor.value;
+  const { drops } = picture.lines;
+  const { from, to } = picture.view;
+  if (drops) for (let x = 0; 4 * x < drops.length; x++) if (drops[4 * x + 2]! > 0) return from + (x * 4 * (to - from)) / drops.length;
+  return (from + to) / 2;
+}
+
+/** Asks for the packets around an instant where they are not there yet. */
+function want(props: LensProps, t: number) {
+  const { picture, latest, tell } = props;
+  if (!picture.done || (picture.spent > QUICK_MS && !wanted.value)) return;
+  const rtt = rttOf(picture);
+  const ahead = rtt * Math.max(1, playing.value ? speed.value : 1);
+  const have = packets.value;
+  const end = picture.duration;
+  const enough = (of: { from: number; to: number }, until: number) => of.from <= t && until <= of.to - rtt;
+  if (have && enough(have, Math.min(t + ahead / 2, end))) return;
+  if (asked?.id === latest() && enough(asked, t)) return;
+  // A round trip more than is shown: how long a packet under way still takes is known by then.
+  asked = { id: latest(), from: Math.max(0, t - rtt / 4), to: Math.min(t + 2 * ahead, end) + rtt };
+  tell({ kind: "look", ...asked });
+}
+
+interface Seen {
+  flow: number;
+  back: boolean;
+  /** Before the bottleneck's queue, in it, or behind it; on the way back always behind. */
+  part: "before" | "queue" | "behind";
+  /** From the beginning of its part, 0, to its end, 1; in the queue the place, from its head on. */
+  place: number;
+  kind: number;
+  lost: boolean;
+}
+
+/** Where a link begins and ends in its part of a way. */
+type Stretch = { part: Seen["part"]; from: number; to: number };
+interface Ways {
+  ways: Map<number, Map<number, Stretch>>;
+  /** Links with a netem, whose line is the first tenth of their length. */
+  delayed: Set<number>;
+}
+
+const made = new WeakMap<Packets, Ways>();
+const wayOf = (flow: number, back: number) => 2 * flow + back;
+
+/** The links of each flow and direction in the order in which packets take them, as long as their delay is. */
+function waysOf(told: Packets): Ways {
+  const known = made.get(told);
+  if (known) return known;
+  const { rows, links } = told;
+  const found = new Map<number, Set<number>>();
+  const delayed = new Set<number>();
+  for (let at = 0; at < rows.length; at += COLUMNS) {
+    const way = wayOf(rows[at]!, rows[at + 1]!);
+    if (!found.has(way)) found.set(way, new Set());
+    found.get(way)!.add(rows[at + 2]!);
+    if (rows[at + 3] === 1) delayed.add(rows[at + 2]!);
+  }
+  const ways = new Map<number, Map<number, Stretch>>();
+  for (const [way, its] of found) {
+    // A link comes after the one that leads to its beginning.
+    const left = [...its];
+    const order: number[] = [];
+    let node = left.map((it) => links[it]!.from).find((from) => !left.some((it) => links[it]!.to === from));
+    while (left.length) {
+      const next = Math.max(0, left.findIndex((it) => links[it]!.from === node));
+      const [link] = left.splice(next, 1) as [number];
+      order.push(link);
+      node = links[link]!.to;
+    }
+    const narrow = way % 2 ? -1 : order.findIndex((it) => links[it]!.bottleneck);
+    const stretches = new Map<number, Stretch>();
+    const put = (part: Seen["part"], list: number[]) => {
+      const lengths = list.map((it) => Math.max(links[it]!.delay_ns, 1));
+      const whole = lengths.reduce((a, b) => a + b, 0);
+      // No link is so short that nothing can be seen of it.
+      const shares = lengths.map((it) => Math.max(it / whole, 0.06));
+      const sum = shares.reduce((a, b) => a + b, 0);
+      let from = 0;
+      list.forEach((link, at) => {
+        const to = from + shares[at]! / sum;
+        stretches.set(link, { part, from, to });
+        from = to;
+      });
+    };
+    put("before", order.slice(0, Math.max(0, narrow)));
+    put("behind", order.slice(Math.max(0, narrow)));
+    ways.set(way, stretches);
+  }
+  const both = { ways, delayed };
+  made.set(told, both);
+  return both;
+}
+
+/** Where each packet is at an instant. What is lost stays for a quarter of a round trip. */
+export function at(told: Packets, t: number, rtt: number): Seen[] {
+  const { rows, links } = told;
+  const { ways, delayed } = waysOf(told);
+  const found: Seen[] = [];
+  const queue: { seen: Seen; leaves: number; begun: number }[] = [];
+  for (let row = 0; row < rows.length; row += COLUMNS) {
+    const begun = rows[row + 4]!, line = rows[row + 5]!, out = rows[row + 6]!;
+    const lost = rows[row + 7] === 1 && out <= t;
+    if (begun > t || (lost ? out + rtt / 4 < t : out <= t)) continue;
+    const link = rows[row + 2]!, netem = rows[row + 3] === 1;
+    const { part, from, to } = ways.get(wayOf(rows[row]!, rows[row + 1]!))!.get(link)!;
+    const back = rows[row + 1] === 1;
+    const seen: Seen = { flow: rows[row]!, back, part, place: from, kind: rows[row + 8]!, lost };
+    const narrow = links[link]!.bottleneck && !netem && !back;
+    if (lost) {
+      if (narrow) seen.part = "queue";
+    } else if (!netem && !(line <= t)) {
+      if (narrow) {
+        seen.part = "queue";
+        queue.push({ seen, leaves: Number.isNaN(line) ? Number.MAX_VALUE : line, begun });
+      }
+    } else {
+      const [begins, ends] = netem ? [begun, out] : [line, out];
+      const [first, last] = delayed.has(link) ? (netem ? [0.1, 1] : [0, 0.1]) : [0, 1];
+      const whole = Math.max(1, Number.isNaN(ends) ? links[link]!.delay_ns : ends - begins);
+      const share = first + (last - first) * Math.max(0, Math.min(1, (t - begins) / whole));
+      seen.place = from + (to - from) * share;
+    }
+    found.push(seen);
+  }
+  // Rows come in the order of their ends, and of those still under way in none: who came first leaves first.
+  queue.sort((a, b) => a.leaves - b.leaves || a.begun - b.begun).forEach((it, place) => (it.seen.place = place));
+  return found;
+}
+
+/** What is where, in words. */
+export function inWords(seen: readonly Seen[], picture: Picture, t: number): string {
+  const of = (list: readonly Seen[]) => {
+    const each = picture.flows.map((flow, at) => [flow.label, list.filter((it) => it.flow === at).length] as const).filter(([, count]) => count);
+    return `${list.length}${each.length > 1 ? ` (${each.slice(0, 8).map(([label, count]) => `${label} ${count}`).join(", ")})` : ""}`;
+  };
+  const data = seen.filter((it) => !it.back && !it.lost && it.flow >= 0);
+  const queued = data.filter((it) => it.part === "queue");
+  const moving = data.filter((it) => it.part !== "queue");
+  const acks = seen.filter((it) => it.back && !it.lost && it.flow >= 0);
+  const lost = seen.filter((it) => it.lost);
+  const again = data.filter((it) => it.kind & 2);
+  const marked = data.filter((it) => it.kind & 4);
+  const more = [
+    lost.length ? `${of(lost)} just lost` : "",
+    again.length ? `${of(again)} sent again` : "",
+    marked.length ? `${of(marked)} marked` : "",
+  ].filter(Boolean);
+  return `t = ${(t / 1e9).toFixed(3)} s: in the queue ${of(queued)}, on the way ${of(moving)}, coming back ${of(acks)}${more.length ? `; ${more.join(", ")}` : ""}.`;
+}
+
+/** The propagation delay of the first flow's way back, in words. */
+function delayBack(told: Packets | null): string {
+  const its = told && waysOf(told).ways.get(wayOf(0, 1));
+  if (!its) return "";
+  const sum = [...its.keys()].reduce((so, link) => so + told.links[link]!.delay_ns, 0);
+  return sum ? `: ${Number((sum / 1e6).toPrecision(3))} ms of delay` : "";
+}
+
+function draw(canvas: HTMLCanvasElement, width: number, told: Packets | null, seen: readonly Seen[], picture: Picture, dark: boolean, look: Paint) {
+  const ratio = devicePixelRatio || 1;
+  const [wide, high] = [Math.round(width * ratio), Math.round(HEIGHT * ratio)];
+  if (canvas.width !== wide || canvas.height !== high) {
+    canvas.width = wide;
+    canvas.height = high;
+    canvas.style.height = `${HEIGHT}px`;
+  }
+  const to = canvas.getContext("2d")!;
+  to.setTransform(ratio, 0, 0, ratio, 0, 0);
+  to.clearRect(0, 0, width, HEIGHT);
+  to.font = "12px system-ui, sans-serif";
+  to.textBaseline = "middle";
+  const narrow = width < 500;
+  const [left, right] = [8, width - 8];
+  const room = { from: left + (right - left) * 0.16, to: left + (right - left) * (narrow ? 0.5 : 0.42), top: 24, bottom: 110 };
+  const [road, home] = [67, 158];
+  to.fillStyle = look.faint;
+  to.fillRect(left, road + 14, room.from - left, 1);
+  to.fillRect(room.to, road + 14, right - room.to, 1);
+  to.fillRect(left, home + 8, right - left, 1);
+  to.strokeStyle = look.ghost;
+  to.strokeRect(room.from + 0.5, room.top + 0.5, room.to - room.from - 1, room.bottom - room.top - 1);
+  to.fillStyle = look.ink;
+  to.textAlign = "left";
+  to.fillText("senders", left, 12);
+  to.fillText(`queue: ${seen.filter((it) => it.part === "queue" && !it.lost).length}`, room.from, 12);
+  to.fillText(`← ACKs${delayBack(told)}`, left, home - 20);
+  to.textAlign = "right";
+  to.fillText("receivers", right, 12);
+
+  // As large as the longest queue of the race allows.
+  const inside = { wide: room.to - room.from - 8, high: room.bottom - room.top - 8 };
+  const longest = picture.lines.queue ? greatestOf([picture.lines.queue]) / 1500 : 0;
+  const most = seen.reduce((so, it) => Math.max(so, it.part === "queue" ? it.place + 1 : 0), longest);
+  let cell = 12;
+  while (cell > 1 && Math.floor(inside.wide / cell) * Math.floor(inside.high / cell) < most) cell -= 1;
+  const rowsOf = Math.max(1, Math.floor(inside.high / cell));
+  const numbers = colours(picture.flows.map((flow) => flow.cc));
+  const lanes = Math.min(picture.flows.length, 6);
+  const plain = seen.length > SHAPES_MAX;
+  for (const it of seen) {
+    to.fillStyle = it.flow >= 0 ? colour(numbers[it.flow]!, dark) : look.ghost;
+    const lane = it.flow >= 0 ? (it.flow % lanes) - (lanes - 1) / 2 : 0;
+    let size = 7;
+    let x: number;
+    let y: number;
+    if (it.part === "queue" && it.lost) {
+      x = room.from + 4 + (((it.flow + 1) * 14) % Math.max(1, inside.wide - 12));
+      y = room.bottom + 4;
+    } else if (it.part === "queue") {
+      // Its head is at the right.
+      size = Math.max(1, cell - 1);
+      x = room.to - 4 - cell * (1 + Math.floor(it.place / rowsOf));
+      y = room.bottom - 4 - cell * (1 + (it.place % rowsOf));
+      if (x < room.from + 2) continue;
+    } else if (it.back) {
+      x = right - 2 - (right - left) * it.place;
+      y = home + lane * 4;
+    } else {
+      const [from, until] = it.part === "before" ? [left, room.from - 8] : [room.to, right - 8];
+      x = from + (until - from) * it.place;
+      y = road + lane * 10;
+    }
+    if (plain) to.fillRect(x, y, Math.min(size, 2), Math.min(size, 2));
+    else if (it.lost) {
+      // A cross.
+      to.fillRect(x + 3, y, 2, 8);
+      to.fillRect(x, y + 3, 8, 2);
+    } else if (!(it.kind & 1)) to.fillRect(x, y, 2, Math.min(size, 5));
+    else {
+      to.fillRect(x, y, size, size);
+      // Sent again: hollow. Marked: a notch.
+      if (it.kind & 2 && size > 3) to.clearRect(x + 2, y + 2, size - 4, size - 4);
+      if (it.kind & 4 && size > 3) to.clearRect(x + size - 3, y, 3, 3);
+    }
+  }
+}
+
+export function Lens(props: LensProps) {
+  const ref = useRef<HTMLCanvasElement>(null);
+  const wordsRef = useRef<HTMLParagraphElement>(null);
+  const latest = useRef(props);
+  latest.current = props;
+  const show = () => {
+    const now = latest.current;
+    const canvas = ref.current;
+    if (!canvas) return;
+    const t = instant(now);
+    want(now, t);
+    const told = packets.value;
+    const there = told && told.from <= t && t <= told.to ? told : null;
+    // While the next stretch is on its way the last picture stays.
+    if (!there && told && asked) return;
+    const seen = there ? at(there, t, rttOf(now.picture)) : [];
+    draw(canvas, now.width, there, seen, now.picture, now.dark, now.paint());
+    if (!playing.value) {
+      const words = there ? `${inWords(seen, now.picture, t)}${there.full ? " There are more than are shown." : ""}` : "";
+      wordsRef.current!.textContent = words;
+      canvas.setAttribute("aria-label", `Packets in slow motion. ${words}`);
+    }
+  };
+  useLayoutEffect(() => {
+    show();
+  });
+  useEffect(() => effect(() => {
+    // Whatever these say, the picture follows.
+    void [packets.value, props.cursor.value, wanted.value];
+    show();
+  }), []);
+  useEffect(() => effect(() => {
+    if (!playing.value) return;
+    let before = performance.now();
+    let frame = 0;
+    const step = (now: number) => {
+      frame = requestAnimationFrame(step);
+      // No motion for whom it is too much: a quarter of a round trip each second.
+      if (still.matches && now - before < 1000) return;
+      const { picture, cursor } = latest.current;
+      const t = instant(latest.current);
+      const told = packets.value;
+      const rtt = rttOf(picture);
+      const passed = still.matches ? 0.25 : speed.peek() * Math.min(0.1, (now - before) / 1000);
+      before = now;
+      const next = t + passed * rtt;
+      if (next >= picture.duration) playing.value = false;
+      // It waits where the packets are not there yet.
+      else if (!told || next <= told.to) cursor.value = next;
+    };
+    frame = requestAnimationFrame(step);
+    return () => cancelAnimationFrame(frame);
+  }), []);
+  const turn = () => {
+    wanted.value = true;
+    playing.value = !playing.value;
+    if (!playing.value) show();
+  };
+  const jump = (rtts: number) => {
+    wanted.value = true;
+    playing.value = false;
+    const { picture, cursor, say } = latest.current;
+    cursor.value = Math.max(0, Math.min(picture.duration, instant(latest.current) + rtts * rttOf(picture)));
+    requestAnimationFrame(() => say(wordsRef.current?.textContent ?? ""));
+  };
+  const keys = (event: KeyboardEvent) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const acts: Record<string, () => void> = {
+      " ": turn,
+      ArrowLeft: () => jump(event.shiftKey ? -1 : -0.1),
+      ArrowRight: () => jump(event.shiftKey ? 1 : 0.1),
+    };
+    const act = acts[event.key];
+    if (!act || (event.key === " " && event.target instanceof HTMLButtonElement) || event.target instanceof HTMLSelectElement) return;
+    event.preventDefault();
+    act();
+  };
+  const slow = props.picture.spent > QUICK_MS && !wanted.value;
+  return (
+    <section class="lens" aria-label="Packets in slow motion" onKeyDown={keys}>
+      <div class="row">
+        <button type="button" aria-label="A tenth of an RTT back" onClick={() => jump(-0.1)}>◀</button>
+        <button type="button" class="turn" onClick={turn}>{playing.value ? "Pause" : "Play"}</button>
+        <button type="button" aria-label="A tenth of an RTT on" onClick={() => jump(0.1)}>▶</button>
+        <label class="row">RTTs a second
+          <select value={String(speed.value)} onChange={(event) => (speed.value = Number(event.currentTarget.value))}>
+            {SPEEDS.map((it) => <option key={it} value={String(it)}>{it}</option>)}
+          </select>
+        </label>
+      </div>
+      {slow && <p>This race takes a while: its packets are shown when you press Play.</p>}
+      <div class="view" tabIndex={0} role="group" aria-label="Packets: space plays and pauses, arrows step by a tenth of an RTT, with Shift by one">
+        <canvas ref={ref} role="img" aria-label="Packets in slow motion" />
+      </div>
+      <p class="lens-words" ref={wordsRef} />
+    </section>
+  );
+}
