@@ -20,12 +20,9 @@
 //!   the window while the application is the limit. Loss tolerance is off by default.
 //! - **Departs from Linux 6.1**: `exp` is the mathematical one (`libm`), not the kernel's table
 //!   (which is off by less than 10⁻⁴); `window` goes up to 8 (the kernel allocates up to 256).
-//!   And a tie: the kernel looks at the maximum unless the minimum has risen, `min > 0`; here
-//!   `min ≥ 0`. On a host the smallest RTT of a busier round lies some µs above that of the round
-//!   before (kernel 6.1, first flights at 160 ms: 160.023 ms, then 160.025 ms), so that slow start is
-//!   judged by that small number and goes on. A simulated host takes no time for a packet: both are
-//!   equal to the microsecond, and the kernel's comparison would end slow start with the
-//!   spread of the first flight instead.
+//!   And a tie: the kernel looks at the maximum unless the minimum has risen, `min > 0`. A host's
+//!   own microseconds decide that where the queue empties in every round; a simulated host takes no
+//!   time for a packet, its least RTT is the same to the microsecond, and a coin decides.
 //! - **Source of the details**: Linux 6.1 `tcp_cdg.c`. Parameters are those of the module:
 //!   `window` (rounds, power of two), `backoff_beta` (/1024), `backoff_factor` (1000 / (G ·
 //!   window), G in ms), `hystart_detect` (0..3), `use_ineff` (backoffs, 0 off), `use_shadow`,
@@ -122,6 +119,8 @@ pub const ABOUT: About = About {
 
 /// Longest gradient window, rounds.
 const WINDOW_MAX: usize = 8;
+/// Sums over eight rounds must fit: an RTT of 134 s is as good as any longer one.
+const RTT_US_MAX: u32 = i32::MAX as u32 >> 4;
 /// A gradient sum at or below this shows that a backoff had an effect, µs.
 const EFFECTUAL_US: i32 = -32;
 /// HyStart: ACKs closer than this are one train, µs.
@@ -271,8 +270,9 @@ impl Cdg {
         state.tail = (state.tail + 1) & (self.parameters.window - 1);
 
         let MinMax { min, max } = state.gsum;
-        // A tie counts as a rise too small to see (see the head of this file).
-        let mut gradient = i64::from(if min >= 0 { min } else { max });
+        // A tie falls to one side or the other (see the head of this file).
+        let rises = min > 0 || (min == 0 && self.coin.next_u32() & 1 == 0);
+        let mut gradient = i64::from(if rises { min } else { max });
         if !state.filled {
             if state.tail == 0 {
                 state.filled = true;
@@ -372,6 +372,9 @@ fn min_not_zero(a: i32, b: i32) -> i32 {
 impl CongestionControl for Cdg {
     fn init(&mut self, view: &View, window: &mut Window) {
         self.state = State::new(view.snd_nxt, window.cwnd);
+        // The ACK of the SYN was counted before (`tcp_finish_connect` comes after `tcp_ack`).
+        let handshake_us = (view.srtt_us_x8 >> 3).min(RTT_US_MAX) as i32;
+        self.state.rtt = MinMax { min: handshake_us, max: handshake_us };
     }
 
     fn ssthresh(&mut self, _view: &View, window: &mut Window) -> u32 {
@@ -429,8 +432,7 @@ impl CongestionControl for Cdg {
 
     #[inline]
     fn acked(&mut self, view: &View, _window: &mut Window, ack: &Ack) {
-        // Sums over eight rounds must fit: an RTT of 134 s is as good as any longer one.
-        let rtt_us = ack.rtt_us.unwrap_or(0).min(i32::MAX as u32 >> 4) as i32;
+        let rtt_us = ack.rtt_us.unwrap_or(0).min(RTT_US_MAX) as i32;
         if rtt_us == 0 {
             return;
         }
@@ -578,14 +580,40 @@ mod tests {
     }
 
     #[test]
-    fn the_spread_of_a_flight_is_no_gradient_while_the_minimum_stays() {
+    fn a_coin_decides_whether_a_minimum_that_stays_has_risen() {
         let mut cdg = cdg(&[]);
+        let mut rises = 0;
+        for _ in 0..1000 {
+            cdg.state.gsum = MinMax::default();
+            cdg.state.gradients = [MinMax::default(); WINDOW_MAX];
+            cdg.state.filled = true;
+            cdg.state.rtt_prev = MinMax { min: 160_000, max: 160_000 };
+            cdg.state.rtt = MinMax { min: 160_000, max: 171_000 };
+            let gradient = cdg.gradient();
+            assert!(gradient == 0 || gradient == 11_000, "{gradient}");
+            rises += u32::from(gradient == 0);
+        }
+        // Four standard deviations of 1000 tosses.
+        assert!((437..=563).contains(&rises), "{rises}");
         cdg.state.rtt_prev = MinMax { min: 160_000, max: 160_000 };
-        cdg.state.rtt = MinMax { min: 160_000, max: 171_000 };
-        assert_eq!(cdg.gradient(), 0);
-        cdg.state.rtt_prev = cdg.state.rtt;
         cdg.state.rtt = MinMax { min: 159_990, max: 171_000 };
-        assert_eq!(cdg.gradient(), 11_000 * 8 / 2, "the minimum has fallen: the maximum counts");
+        cdg.state.gsum = MinMax::default();
+        cdg.state.gradients = [MinMax::default(); WINDOW_MAX];
+        assert_eq!(cdg.gradient(), 11_000, "the minimum has fallen: the maximum counts");
+    }
+
+    /// With a slow handshake the largest RTT falls for as long as its round is in the sum: no backoff in slow start.
+    #[test]
+    fn the_first_round_holds_the_rtt_of_the_handshake() {
+        let (mut cdg, mut view, mut window) = (made!(Cdg, &[]), view(), Window::new(10));
+        view.srtt_us_x8 = 900_000 * 8;
+        cdg.init(&view, &mut window);
+        assert_eq!(cdg.state.rtt, MinMax { min: 900_000, max: 900_000 });
+        cdg.acked(&view, &mut window, &ack(2, 300_000));
+        assert_eq!(cdg.state.rtt, MinMax { min: 300_000, max: 900_000 });
+        view.srtt_us_x8 = 0;
+        cdg.init(&view, &mut window);
+        assert_eq!(cdg.state.rtt, MinMax::default(), "no sample of a retransmitted SYN");
     }
 
     #[test]
