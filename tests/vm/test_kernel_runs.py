@@ -13,8 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from dragstrip import kernel
+from dragstrip import captures, kernel
 from dragstrip.engines.agent.compiled import lockstep, program
+from dragstrip.engines.agent.packets import Packets
+from dragstrip.engines.contract import Capture
 from dragstrip.engines.sim import simulate
 from dragstrip.engines.vm import emulate as vm
 from dragstrip.errors import BadInputError, DragstripError
@@ -55,6 +57,27 @@ def test_a_run_is_what_the_path_allows() -> None:
     )
     assert 40e6 < verified["idle_rtt_ns"]["s1 to d"] < 41e6
     assert verified["cpu_idle_share"] > 0.9
+
+
+def test_a_run_s_packets_are_written_at_hosts_and_links(tmp_path: Path) -> None:
+    points = ["s1", "r-d", "d"]
+    scenario = race("cubic")
+    packets = Packets("vm", scenario, Capture(points, 96), tmp_path)
+    recording = vm.emulate(scenario, packets=packets)
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["d.pcapng", "r-d.pcapng", "s1.pcapng"]
+    assert "captures_missing" not in recording.provenance
+    (row,) = recording["flows"].to_pylist()
+    for point in points:
+        said, _ = captures.inspect([tmp_path / f"{point}.pcapng"], quiet=True)
+        (flow,) = said["flows"]
+        place = {"s1": "sender", "d": "receiver"}.get(point, "between")
+        assert (flow["label"], flow["place"]) == ("10.0.0.1:30001 → 10.0.0.3:5001", place)
+        assert abs(flow["bytes"] - row["bytes_received"]) < 200_000, "what the path and its queue hold"
+        assert flow["bytes"] % 1448 == 0
+    said, _ = captures.inspect([tmp_path / "s1.pcapng"], quiet=True)
+    assert sum(said["flows"][0]["retransmissions"].values()) == row["retransmits"]
+    received, _ = captures.inspect([tmp_path / "d.pcapng"], quiet=True)
+    assert received["flows"][0]["bytes"] == row["bytes_received"]
 
 
 def test_a_busy_host_changes_nothing() -> None:

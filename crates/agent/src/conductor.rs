@@ -10,7 +10,7 @@ use crate::machine::{self, Grant, Part};
 use crate::network::{Network, Place};
 use crate::plan::Plan;
 use crate::record;
-use crate::side::{Counts, EndReport, Pinger, Report, Ring, Side};
+use crate::side::{Captured, Counts, EndReport, Pinger, Report, Ring, Side, Wanted};
 use crate::sys::{self, Poll};
 use dragstrip_recording::{FlowRow, Writer};
 use dragstrip_scenario::{NodeSpec, Scenario, Transport};
@@ -49,6 +49,9 @@ pub struct Request {
     /// Real time: streams of our own go along the paths before any figure is believed.
     #[serde(default)]
     real_time: bool,
+    /// Packets are kept too.
+    #[serde(default)]
+    capture: Option<Wanted>,
 }
 
 /// Runs a scenario; `raw` are the bytes behind the request, `progress` gets how far it has come (ns), and the bytes that have arrived.
@@ -59,7 +62,7 @@ pub fn run(
     kernel: &Kernel,
     progress: &dyn Fn(u64, u64),
 ) -> Result<Vec<u8>, Fault> {
-    let Request { scenario, load, real_time } = request;
+    let Request { scenario, load, real_time, capture } = request;
     let mut plan = Plan::new(scenario, kernel)?;
     // In virtual time the kernel's own randomness is the seed's (machine/mod.rs).
     plan.seed = real_time.then_some(scenario.seed);
@@ -73,7 +76,7 @@ pub fn run(
         network.forget_neighbours(&plan);
     }
     let poll = Poll::new()?;
-    let (mut sides, _relays) = open_sides(scenario, &plan, network, &poll)?;
+    let (mut sides, _relays) = open_sides(scenario, &plan, network, capture.as_ref(), &poll)?;
     let mut tables = Writer::default();
     let before = Load::now();
     let clock = sys::clock_offset();
@@ -88,6 +91,12 @@ pub fn run(
     let mut reports = BTreeMap::new();
     for side in &mut sides {
         reports.insert(side.node(), side.finish(scenario.duration_ns as i64, &mut tables)?);
+    }
+    let captured = sides.iter_mut().map(|side| side.captured(scenario.duration_ns));
+    let captured: Vec<Captured> =
+        captured.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect();
+    if let Some(wanted) = capture {
+        wanted.check(&captured)?;
     }
     let ends = Ends::of(scenario, &plan, &reports)?;
     ends.record(scenario, &reports, &mut tables);
@@ -117,7 +126,8 @@ pub fn run(
     }
     let mut recording = tables.finish();
     record::in_order(&mut recording);
-    Ok(record::answer(&recording, about))
+    let files = captured.into_iter().map(|file| (file.describe(), file.bytes)).collect();
+    Ok(record::answer(&recording, about, files))
 }
 
 fn wait_until(time: i64) -> Result<(), Fault> {
@@ -201,6 +211,7 @@ fn open_sides<'a>(
     scenario: &'a Scenario,
     plan: &'a Plan,
     network: Network,
+    capture: Option<&Wanted>,
     poll: &Poll,
 ) -> Result<(Vec<Side<'a>>, Vec<Place>), Fault> {
     let Network { places, interfaces } = network;
@@ -216,6 +227,7 @@ fn open_sides<'a>(
     let busy = |node: usize| {
         named.iter().any(|name| **name == plan.nodes[node].name)
             || plan.hops.iter().any(|hop| hop.from == node && hop.watched.is_some())
+            || capture.is_some_and(|wanted| !wanted.at(node, plan, &interfaces).is_empty())
     };
     let mut sides: Vec<Side<'a>> = Vec::new();
     let mut others = Vec::new();
@@ -224,7 +236,11 @@ fn open_sides<'a>(
             let number = sides.len();
             let none = Ring { packets: 0, emptied_ns: scenario.record.interval_ns };
             let ring = rings.get(plan.nodes[node].name.as_str()).copied().unwrap_or(none);
-            let side = Side::open(number, (node, place), scenario, plan, &interfaces, ring, poll)?;
+            let at = (node, place);
+            let mut side = Side::open(number, at, scenario, plan, &interfaces, ring, poll)?;
+            if let Some(wanted) = capture {
+                side.capture(wanted, plan, &interfaces)?;
+            }
             sides.push(side);
         } else {
             others.push(place);

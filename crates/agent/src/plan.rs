@@ -38,6 +38,8 @@ pub struct Hop {
     pub qdisc: QdiscSpec,
     /// Name in the table of queues.
     pub watched: Option<String>,
+    /// Its interface is the near end of this link.
+    pub near_end_of: Option<String>,
 }
 
 /// What is built.
@@ -131,14 +133,18 @@ impl Plan {
                     gso_segments_max: limit,
                     qdisc: QdiscSpec::NOQUEUE,
                     watched: None,
+                    near_end_of: None,
                 });
             }
         }
         // Forward: the first hop, then the second; back: the last hop's other direction, then the one before.
         let last = self.hops.len() - 1;
         let places = [[chain.first, chain.first + 2], [last, last.wrapping_sub(2)]];
-        for (side, [queue, behind]) in sides.into_iter().zip(places) {
+        for ((side, link), [queue, behind]) in
+            sides.into_iter().zip([Some(chain.link), chain.back]).zip(places)
+        {
             let Some(side) = side else { continue };
+            self.hops[queue].near_end_of = link.map(|link| scenario.links[link].name.clone());
             (self.hops[queue].qdisc, self.hops[queue].watched) = side.queue;
             if let Some((spec, watched)) = side.behind {
                 self.hops[behind].qdisc = QdiscSpec::Netem(spec);

@@ -1,14 +1,14 @@
 //! The recording as an answer.
 //!
 //! An answer is one line of JSON, then raw columns: `{"tables": [{"name", "columns": [{"name", "kind",
-//! "names", "offset", "bytes"}]}], "hashes": {..}, "run": {..}}`. Kinds and bytes are those of the recording
+//! "names", "offset", "bytes"}]}], "hashes": {..}, "run": {..}, "captures": [{"point", "packets", "missing", "offset", "bytes"}]}`. Kinds and bytes are those of the recording
 //! (`dragstrip_recording::Data`).
 
 use dragstrip_recording::{Data, Recording, Table};
 use serde_json::{Value, json};
 
-/// The answer's bytes; `about` tells of the run.
-pub fn answer(recording: &Recording, about: Value) -> Vec<u8> {
+/// The answer's bytes; `about` tells of the run, `files` are its captures, and what is to be said of each.
+pub fn answer(recording: &Recording, about: Value, files: Vec<(Value, Vec<u8>)>) -> Vec<u8> {
     let mut raw = Vec::new();
     let mut tables = Vec::new();
     for table in &recording.tables {
@@ -31,7 +31,14 @@ pub fn answer(recording: &Recording, about: Value) -> Vec<u8> {
         tables.push(json!({"name": table.name, "columns": columns}));
     }
     let hashes: Value = recording.hashes().into_iter().collect();
-    let head = json!({"tables": tables, "hashes": hashes, "run": about});
+    let mut captures = Vec::new();
+    for (mut said, bytes) in files {
+        said["offset"] = raw.len().into();
+        said["bytes"] = bytes.len().into();
+        captures.push(said);
+        raw.extend(bytes);
+    }
+    let head = json!({"tables": tables, "hashes": hashes, "run": about, "captures": captures});
     let mut answer = head.to_string().into_bytes();
     answer.push(b'\n');
     answer.extend(raw);
@@ -94,7 +101,8 @@ mod tests {
         let target = writer.probes.target.word("a host");
         writer.probes.push(ProbeRow { time_ns: 5, probe, target, rtt_ns: None, lost: true });
         let recording = writer.finish();
-        let answer = answer(&recording, json!({"idle": 1}));
+        let file = (json!({"point": "s"}), b"packets".to_vec());
+        let answer = answer(&recording, json!({"idle": 1}), vec![file]);
         let end = answer.iter().position(|byte| *byte == b'\n').unwrap();
         let head: Value = serde_json::from_slice(&answer[..end]).unwrap();
         let raw = &answer[end + 1..];
@@ -108,6 +116,8 @@ mod tests {
         assert_eq!(column(4, 4), [1]);
         assert_eq!(head["tables"][4]["columns"][1]["names"][0], "a ping");
         assert_eq!(head["run"]["idle"], 1);
+        let start = head["captures"][0]["offset"].as_u64().unwrap() as usize;
+        assert_eq!(&raw[start..], b"packets");
         assert_eq!(head["hashes"]["recording_sha256"], recording.sha256());
     }
 }

@@ -38,6 +38,8 @@ pub mod option {
     pub const RECEIVED: u16 = 4;
     /// Statistics: packets dropped by the interface.
     pub const DROPPED: u16 = 5;
+    /// Statistics: packets that the operating system had no room for.
+    pub const MISSING: u16 = 7;
 }
 
 /// What a section header says its byte order by.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import re
 from collections.abc import Mapping, Sequence
@@ -10,6 +11,7 @@ from typing import Any
 
 from dragstrip.engines.contract import Capture, Engine
 from dragstrip.errors import BadInputError
+from dragstrip.files import json_text
 from dragstrip.paths import paths_of
 
 SNAPLEN = 96
@@ -67,6 +69,15 @@ def _usual(scenario: Mapping[str, Any]) -> list[str]:
     ends = [name for name in dict.fromkeys(itertools.chain(*pairs)) if name in hosts]
     facts = paths_of(scenario, pairs)
     return ends + list(dict.fromkeys(path.bottleneck["name"] for path in facts if path.bottleneck))
+
+
+def comment(engine: str, scenario: Mapping[str, Any]) -> str:
+    """What a capture says of its run: enough to make it again."""
+    digest = hashlib.sha256(json_text(scenario).encode("utf-8", "backslashreplace")).hexdigest()
+    return (
+        f"engine {engine}, seed {scenario['seed']}, scenario.json has SHA-256 {digest}; "
+        "time 0 of the run is 2001-09-09T01:46:40Z"
+    )
 
 
 def names(points: Sequence[str]) -> dict[str, str]:

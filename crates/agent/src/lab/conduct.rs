@@ -523,7 +523,7 @@ impl<'l> Stage<'l> {
             },
         });
         add(&mut about);
-        Ok(record::answer(&recording, about))
+        Ok(record::answer(&recording, about, Vec::new()))
     }
 
     /// A host's counters are nobody's own where two of its nodes send.

@@ -333,6 +333,7 @@ impl Placement {
             gso_segments_max: None,
             qdisc: queue.qdisc.clone(),
             watched: queue.watched.clone(),
+            near_end_of: None,
         });
         Plan { hops: hops.collect(), ..self.plan() }
     }

@@ -53,7 +53,11 @@ pub fn play(open: &Open, interfaces: &[i32], line: &mut Line) -> Result<Vec<u8>,
         late: lateness.late,
         worst_ns: lateness.worst_ns,
     };
-    Ok(record::answer(&tables.finish(), serde_json::to_value(played).unwrap_or_default()))
+    Ok(record::answer(
+        &tables.finish(),
+        serde_json::to_value(played).unwrap_or_default(),
+        Vec::new(),
+    ))
 }
 
 /// A side for each node of this host that has something to do.

@@ -4,6 +4,7 @@
 //! what one must know of another, a conductor carries over (message.rs).
 
 mod agenda;
+mod capture;
 mod cc_state;
 mod end;
 mod info;
@@ -14,6 +15,7 @@ mod tap;
 mod watch;
 
 pub use agenda::{Agenda, Event};
+pub use capture::{Captured, Wanted};
 pub use message::{Counts, EndReport, Notice, Order, Report};
 pub use probe::Pinger;
 
@@ -21,6 +23,7 @@ use crate::fault::Fault;
 use crate::network::Place;
 use crate::plan::Plan;
 use crate::sys::{self, Poll};
+use capture::Capture;
 use dragstrip_recording::{RttRow, Writer};
 use dragstrip_scenario::{Application, Scenario};
 use end::{End, Phase, Role, Taken};
@@ -93,6 +96,7 @@ pub struct Side<'a> {
     /// With the number of the probe.
     pingers: Vec<(usize, Pinger)>,
     tap: Option<Tap>,
+    captures: Vec<Capture>,
     ring: Ring,
     watches: Vec<Watch<'a>>,
     counted_before: Counts,
@@ -120,6 +124,7 @@ impl<'a> Side<'a> {
             ends: Vec::new(),
             pingers: Vec::new(),
             tap: None,
+            captures: Vec::new(),
             ring,
             watches: Vec::new(),
             counted_before: Counts::new(),
@@ -128,7 +133,7 @@ impl<'a> Side<'a> {
         side.enter()?;
         side.open_ends(plan, poll)?;
         if side.ends.iter().any(End::is_tcp) {
-            let tap = Tap::open(ring.packets)?;
+            let tap = Tap::open(ring.packets, 0)?;
             if scenario.record.every_ack && side.ends.iter().any(End::sends) {
                 poll.add(&tap.socket, libc::EPOLLIN, side.token(TAP, 0))?;
             }
@@ -150,6 +155,26 @@ impl<'a> Side<'a> {
             }
         }
         Ok(side)
+    }
+
+    /// Opens the captures that are wanted here.
+    pub fn capture(
+        &mut self,
+        wanted: &Wanted,
+        plan: &Plan,
+        interfaces: &[i32],
+    ) -> Result<(), Fault> {
+        self.enter()?;
+        for (point, interface) in wanted.at(self.node, plan, interfaces) {
+            self.captures.push(wanted.open(point, interface)?);
+        }
+        Ok(())
+    }
+
+    /// What its captures hold.
+    pub fn captured(&mut self, end_ns: u64) -> Result<Vec<Captured>, Fault> {
+        let start = self.start;
+        self.captures.drain(..).map(|capture| capture.finish(start, end_ns)).collect()
     }
 
     fn open_ends(&mut self, plan: &Plan, poll: &Poll) -> Result<(), Fault> {
@@ -200,7 +225,8 @@ impl<'a> Side<'a> {
 
     fn schedule(&self, agenda: &mut Agenda) {
         agenda.add(self.scenario.record.interval_ns as i64, Event::Sample, self.number);
-        if self.tap.is_some() && self.ring.emptied_ns < self.scenario.record.interval_ns {
+        let taps = self.tap.is_some() || !self.captures.is_empty();
+        if taps && self.ring.emptied_ns < self.scenario.record.interval_ns {
             agenda.add(self.ring.emptied_ns as i64, Event::Drain, self.number);
         }
         for (index, end) in self.ends.iter().enumerate() {
@@ -341,7 +367,10 @@ impl<'a> Side<'a> {
 
     /// Takes what the tap has seen.
     fn drain(&mut self, tables: &mut Writer) -> Result<(), Fault> {
-        let Self { tap, ends, scenario, start, .. } = self;
+        let Self { tap, captures, ends, scenario, start, .. } = self;
+        for capture in captures {
+            capture.drain(*start, scenario.duration_ns);
+        }
         if let Some(tap) = tap {
             tap.drain(|seen| {
                 let Some(flow) = end::flow_of(seen) else { return };

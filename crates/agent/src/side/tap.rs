@@ -41,8 +41,8 @@ pub struct Tap {
 }
 
 impl Tap {
-    /// Opens a ring with room for about this many packets.
-    pub fn open(packets: usize) -> Result<Self, Fault> {
+    /// Opens a ring with room for about this many packets, at an interface; 0 stands for all.
+    pub fn open(packets: usize, interface: i32) -> Result<Self, Fault> {
         let socket = sys::socket(libc::AF_PACKET, libc::SOCK_RAW, 0)?;
         let version2 = 1_i32;
         sys::set_option(&socket, libc::SOL_PACKET, libc::PACKET_VERSION, &version2, "tpacket 2")?;
@@ -55,24 +55,29 @@ impl Tap {
         };
         sys::set_option(&socket, libc::SOL_PACKET, libc::PACKET_RX_RING, &request, "packet ring")?;
         let ring = Mapping::new(&socket, 0, blocks * BLOCK)?;
-        sys::bind_packets(&socket, 0)?;
+        sys::bind_packets(&socket, interface)?;
         Ok(Self { ring, socket, next: 0, frames: blocks * FRAMES_PER_BLOCK })
+    }
+
+    /// The next frame of the ring, and its status.
+    fn take(&mut self) -> Option<([u8; FRAME], u32)> {
+        const USER: u32 = 1;
+        let at = self.next / FRAMES_PER_BLOCK * BLOCK + self.next % FRAMES_PER_BLOCK * FRAME;
+        let status = self.ring.load_half(at);
+        if status & USER == 0 {
+            return None;
+        }
+        let mut frame = [0; FRAME];
+        self.ring.read(at, &mut frame);
+        self.ring.store_half(at, 0);
+        self.next = (self.next + 1) % self.frames;
+        Some((frame, status))
     }
 
     /// Gives every packet since the last call to `each`; a fault if some were lost.
     pub fn drain(&mut self, mut each: impl FnMut(&Seen)) -> Result<(), Fault> {
-        const USER: u32 = 1;
         const LOSING: u32 = 4;
-        loop {
-            let at = self.next / FRAMES_PER_BLOCK * BLOCK + self.next % FRAMES_PER_BLOCK * FRAME;
-            let status = self.ring.load_half(at);
-            if status & USER == 0 {
-                return Ok(());
-            }
-            let mut frame = [0; FRAME];
-            self.ring.read(at, &mut frame);
-            self.ring.store_half(at, 0);
-            self.next = (self.next + 1) % self.frames;
+        while let Some((frame, status)) = self.take() {
             if status & LOSING != 0 {
                 return fault("the ring for packets was full: some were not seen");
             }
@@ -80,7 +85,38 @@ impl Tap {
                 each(&seen);
             }
         }
+        Ok(())
     }
+
+    /// Gives the head of every packet of any kind since the last call to `each`; [`Tap::lost`] tells of others.
+    pub fn drain_heads(&mut self, mut each: impl FnMut(&Head<'_>)) {
+        while let Some((frame, _)) = self.take() {
+            if let Some(head) = head(&frame) {
+                each(&head);
+            }
+        }
+    }
+
+    /// Packets for which the ring had no room, since this was last asked (struct tpacket_stats: packets, drops).
+    pub fn lost(&self) -> Result<u64, Fault> {
+        let mut stats = [0; 8];
+        sys::get_option(&self.socket, libc::SOL_PACKET, libc::PACKET_STATISTICS, &mut stats)?;
+        Ok(full(&stats, 4).into())
+    }
+}
+
+/// A packet as the ring has it.
+#[derive(Clone, Copy, Debug)]
+pub struct Head<'a> {
+    /// By the machine's clock, nanoseconds.
+    pub time: i64,
+    pub outgoing: bool,
+    /// At the interface of a host to itself.
+    pub loopback: bool,
+    /// Of the Ethernet frame without FCS; of a burst that is one packet, all of it.
+    pub length: u32,
+    /// As many of its bytes as fit.
+    pub bytes: &'a [u8],
 }
 
 fn half(bytes: &[u8], offset: usize) -> u32 {
@@ -91,14 +127,21 @@ fn full(bytes: &[u8], offset: usize) -> u32 {
     half(bytes, offset) | half(bytes, offset + 2) << 16
 }
 
-/// Reads a frame of the ring (struct tpacket2_hdr: status, len, snaplen, mac, net, sec, nsec).
-fn parse(frame: &[u8]) -> Option<Seen> {
+/// Reads a frame of the ring (struct tpacket2_hdr: status, len, snaplen, mac, net, sec, nsec; struct sockaddr_ll: .., hatype at 8,
+/// pkttype at 10).
+fn head(frame: &[u8]) -> Option<Head<'_>> {
     let (length, snapped) = (full(frame, 4), full(frame, 8) as usize);
     let mac = half(frame, 12) as usize;
     let time = i64::from(full(frame, 16)) * 1_000_000_000 + i64::from(full(frame, 20));
-    let packet = frame.get(mac..(mac + snapped).min(frame.len()))?;
+    let bytes = frame.get(mac..(mac + snapped).min(frame.len()))?;
     let outgoing = frame[ADDRESS + 10] == OUTGOING;
-    let tcp = read_tcp(packet)?;
+    let loopback = half(frame, ADDRESS + 8) == u32::from(libc::ARPHRD_LOOPBACK);
+    Some(Head { time, outgoing, loopback, length, bytes })
+}
+
+fn parse(frame: &[u8]) -> Option<Seen> {
+    let Head { time, outgoing, loopback: _, length, bytes } = head(frame)?;
+    let tcp = read_tcp(bytes)?;
     Some(Seen { time, outgoing, frame: length, ..tcp })
 }
 

@@ -120,6 +120,35 @@ impl Packet<'_> {
     }
 }
 
+/// A packet of which the first bytes are known, at the file's only interface.
+#[derive(Clone, Copy, Debug)]
+pub struct Heads<'a> {
+    /// When.
+    pub at: Instant,
+    /// The first bytes of the frame.
+    pub bytes: &'a [u8],
+    /// Its length on the wire.
+    pub original_len: u32,
+    /// [`crate::format::INBOUND`] or [`crate::format::OUTBOUND`].
+    pub direction: u32,
+}
+
+impl Heads<'_> {
+    /// Adds the block.
+    pub fn write(&self, file: &mut Vec<u8>) {
+        let at = stamp(self.at);
+        Block::begin(file, block::PACKET)
+            .u32(0)
+            .u32((at >> 32) as u32)
+            .u32(at as u32)
+            .u32(self.bytes.len() as u32)
+            .u32(self.original_len)
+            .padded(self.bytes)
+            .option(option::FLAGS, &self.direction.to_le_bytes())
+            .end();
+    }
+}
+
 /// The first word of an option.
 const fn head(code: u16, len: u16) -> u32 {
     code as u32 | (len as u32) << 16
@@ -144,6 +173,8 @@ pub struct Statistics {
     pub received: u64,
     /// Packets dropped by the queue in front of it.
     pub dropped: u64,
+    /// Packets that should be here and are not, where that can be.
+    pub missing: Option<u64>,
 }
 
 impl Statistics {
@@ -155,15 +186,18 @@ impl Statistics {
             [high.to_le_bytes(), low.to_le_bytes()].concat()
         };
         let at = stamp(self.end);
-        Block::begin(file, block::STATISTICS)
+        let written = Block::begin(file, block::STATISTICS)
             .u32(0)
             .u32((at >> 32) as u32)
             .u32(at as u32)
             .option(option::START_TIME, &halves(self.start))
             .option(option::END_TIME, &halves(self.end))
             .option(option::RECEIVED, &self.received.to_le_bytes())
-            .option(option::DROPPED, &self.dropped.to_le_bytes())
-            .end();
+            .option(option::DROPPED, &self.dropped.to_le_bytes());
+        match self.missing {
+            Some(missing) => written.option(option::MISSING, &missing.to_le_bytes()).end(),
+            None => written.end(),
+        }
     }
 }
 
@@ -274,7 +308,8 @@ mod tests {
         assert_eq!(words(&file), expected);
         file.clear();
         let end = Instant::from_nanos(1_000_000_000);
-        Statistics { start: Instant::ZERO, end, received: 3, dropped: 1 }.write(&mut file);
+        Statistics { start: Instant::ZERO, end, received: 3, dropped: 1, missing: None }
+            .write(&mut file);
         let (zero, one) = (stamp(Instant::ZERO), stamp(end));
         let halves = |at: u64| [(at >> 32) as u32, at as u32];
         let mut expected = vec![5, 76, 0];

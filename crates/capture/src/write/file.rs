@@ -1,6 +1,6 @@
 //! A file of packets at one vantage point, written as they come.
 
-use super::blocks::{Interface, Packet, Section, Statistics};
+use super::blocks::{Heads, Interface, Packet, Section, Statistics};
 use super::frame::Frame;
 use dragstrip_units::Instant;
 use std::io::{self, Write};
@@ -20,6 +20,8 @@ pub struct File<W> {
     snaplen: usize,
     received: u64,
     dropped: u64,
+    /// Packets that should be here and are not, where that can be.
+    missing: Option<u64>,
     /// What went wrong first; nothing is written after it.
     failed: Option<io::Error>,
 }
@@ -47,7 +49,7 @@ impl<W: Write> File<W> {
         section.write(&mut waiting);
         Interface { name, description, snaplen }.write(&mut waiting);
         let snaplen = snaplen as usize;
-        Self { to, waiting, snaplen, received: 0, dropped: 0, failed: None }
+        Self { to, waiting, snaplen, received: 0, dropped: 0, missing: None, failed: None }
     }
 
     /// Adds a packet.
@@ -65,6 +67,20 @@ impl<W: Write> File<W> {
         }
     }
 
+    /// Adds a packet that was seen somewhere, with the bytes that are known of it.
+    pub fn add_bytes(&mut self, at: Instant, direction: u32, original_len: u32, bytes: &[u8]) {
+        Heads { at, bytes, original_len, direction }.write(&mut self.waiting);
+        self.received += 1;
+        if self.waiting.len() >= CHUNK {
+            self.write();
+        }
+    }
+
+    /// The statistics will say that so many packets are not here.
+    pub fn note_missing(&mut self, missing: u64) {
+        self.missing = Some(missing);
+    }
+
     fn write(&mut self) {
         if self.failed.is_none() {
             self.failed = self.to.write_all(&self.waiting).err();
@@ -77,8 +93,9 @@ impl<W: Write> File<W> {
     /// # Errors
     /// What went wrong first while it was being written.
     pub fn finish(mut self, end: Instant) -> io::Result<W> {
-        let Self { received, dropped, .. } = self;
-        Statistics { start: Instant::ZERO, end, received, dropped }.write(&mut self.waiting);
+        let Self { received, dropped, missing, .. } = self;
+        Statistics { start: Instant::ZERO, end, received, dropped, missing }
+            .write(&mut self.waiting);
         self.write();
         match self.failed {
             Some(error) => Err(error),

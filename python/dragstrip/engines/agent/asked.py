@@ -31,6 +31,7 @@ HEAD = struct.Struct("<cQ")
 _RECORDED: dict[str, Shape] = {
     "hashes": OBJECT,
     "tables": [{"name": TEXT, "columns": [{"name": TEXT, "kind": TEXT, "offset": COUNT, "bytes": COUNT}]}],
+    "captures": [dict.fromkeys(("packets", "missing", "offset", "bytes"), COUNT) | {"point": TEXT}],
 }
 _RUN: dict[str, Shape] = {
     "kernel": TEXT,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from dragstrip import outside
 from dragstrip.engines.contract import (
+    Capture,
     Engine,
     Json,
     Option,
@@ -23,6 +24,7 @@ from dragstrip.engines.contract import (
 from dragstrip.errors import BadInputError
 
 if TYPE_CHECKING:
+    from dragstrip.engines.agent.packets import Packets
     from dragstrip.recording import Recording
 
 AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
@@ -42,6 +44,7 @@ class Namespaces(Engine):
         STRICT: Option("`yes`: a run that the machine limited has failed"),
     }
     own_stack = "linux-6"
+    captures = True
     real_time = True
 
     def algorithms(self, options: Options) -> list[str]:
@@ -88,18 +91,35 @@ class Namespaces(Engine):
 
     def run(self, scenario: Json, options: Options, progress: Progress | None = None) -> Recording:
         """Runs one scenario, which takes as long as it says; no two at a time on a machine."""
+        return self._run(scenario, options, progress)
+
+    def run_captured(
+        self, scenario: Json, options: Options, capture: Capture, folder: Path, progress: Progress | None
+    ) -> Recording:
+        """Likewise; the agent has taps of their own for it."""
+        from dragstrip.engines.agent.packets import Packets
+
+        return self._run(scenario, options, progress, Packets(self.name, scenario, capture, folder))
+
+    def _run(
+        self, scenario: Json, options: Options, progress: Progress | None, packets: Packets | None = None
+    ) -> Recording:
         from dragstrip.engines.agent import bpf
         from dragstrip.engines.netns.here import run
 
         for refusal in self.refusals(scenario, options):
             raise refusal.error(f"engine {self.name}")
         load = [bpf.compiled(source) for source in options.get("load", ())]
-        return run(scenario, progress, load, strict=options.get(STRICT) == "yes")
+        return run(scenario, progress, load, strict=options.get(STRICT) == "yes", packets=packets)
 
     def notes(self, recording: Recording) -> list[str]:
-        """How the machine limited the run."""
+        """How the machine limited the run, and what captures lack."""
+        from dragstrip.engines.agent.packets import missing
+
         name, limits = recording.scenario["name"], recording.provenance["verified"]["limits"]
-        return [f"warning: {name}: the machine limited this run: {limit}" for limit in limits]
+        return missing(recording) + [
+            f"warning: {name}: the machine limited this run: {limit}" for limit in limits
+        ]
 
 
 def _options(scenario: Json) -> list[Refusal]:

@@ -13,6 +13,7 @@ from dragstrip.engines.agent import bpf, compiled
 from dragstrip.engines.agent.asked import CHECKED, Asked
 from dragstrip.engines.agent.bpf import Loadable
 from dragstrip.engines.agent.locking import locked
+from dragstrip.engines.agent.packets import Packets
 from dragstrip.engines.agent.recorded import Begun, judged, recorded
 from dragstrip.engines.contract import Json, Progress, Say, quietly
 from dragstrip.errors import BadInputError
@@ -42,19 +43,23 @@ def run(
     load: Sequence[Loadable] = (),
     *,
     strict: bool = False,
+    packets: Packets | None = None,
 ) -> Recording:
-    """Runs one scenario; if `progress` answers `False` it ends there with an error.
+    """Runs one scenario; if `progress` answers `False` it ends there with an error. `packets` are written.
 
     The congestion controls of `load` are in the kernel meanwhile.
     Raises `BadInputError` for one that this kernel cannot run, `DragstripError` for anything else.
     """
     with locked(cache() / f"{NAME}.lock"):  # two at a time would share the processors
         begun = Begun()
-        request, behind = bpf.request(scenario, load, real_time=True)
+        words = {} if packets is None else {"capture": packets.wanted()}
+        request, behind = bpf.request(scenario, load, real_time=True, **words)
         try:
             answer = AGENT.ask(request, progress, behind)
         except BadInputError as error:
             raise bpf.at_source(error, load) from None
-    own = {"loaded": {one.name: one.digest for one in load}}
+    own: Json = {"loaded": {one.name: one.digest for one in load}}
+    if packets is not None:
+        own |= packets.write(answer)
     recording = recorded(NAME, scenario, answer, begun, {"package": platform.version()}, own)
     return judged(recording, "the machine", strict=strict)

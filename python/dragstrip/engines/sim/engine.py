@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -10,10 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from dragstrip import _core
-from dragstrip.engines.capture import names
+from dragstrip.engines.capture import comment, names
 from dragstrip.engines.contract import Capture, Engine, Json, Options, Progress
 from dragstrip.errors import BadInputError, FaultError
-from dragstrip.files import json_text
 
 if TYPE_CHECKING:
     from dragstrip.recording import Recording
@@ -50,15 +48,7 @@ class Simulator(Engine):
     ) -> Recording:
         """Likewise; each file has a host's or a link's name."""
         files = [(point, str(folder / name)) for point, name in names(capture.points).items()]
-        return simulate(scenario, progress, (files, capture.snaplen, self._comment(scenario)))
-
-    def _comment(self, scenario: Json) -> str:
-        """What a capture says of its run: enough to make it again."""
-        digest = hashlib.sha256(json_text(scenario).encode("utf-8", "backslashreplace")).hexdigest()
-        return (
-            f"engine {self.name}, seed {scenario['seed']}, scenario.json has SHA-256 {digest}; "
-            "time 0 of the run is 2001-09-09T01:46:40Z"
-        )
+        return simulate(scenario, progress, (files, capture.snaplen, comment(self.name, scenario)))
 
     def play(self, scripts: Mapping[str, str]) -> list[Json]:
         """Plays them on the simulator's endpoint."""

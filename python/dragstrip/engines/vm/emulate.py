@@ -13,8 +13,9 @@ from typing import Any
 from dragstrip import kernel
 from dragstrip.engines.agent import bpf, compiled
 from dragstrip.engines.agent.bpf import Loadable
+from dragstrip.engines.agent.packets import Packets
 from dragstrip.engines.agent.recorded import Begun, recorded
-from dragstrip.engines.contract import Say, invalid, quietly
+from dragstrip.engines.contract import Json, Say, invalid, quietly
 from dragstrip.engines.vm import machine
 from dragstrip.engines.vm.window import Window
 from dragstrip.errors import BadInputError, DragstripError
@@ -41,8 +42,9 @@ def emulate(
     progress: Callable[[int], object] | None = None,
     kernel_name: str | None = None,
     load: Sequence[Loadable] = (),
+    packets: Packets | None = None,
 ) -> Recording:
-    """Runs one scenario in an emulator of its own.
+    """Runs one scenario in an emulator of its own; `packets` are written too.
 
     `progress` gets the virtual nanoseconds; if it answers `False` the run ends there with an error.
     Raises `BadInputError` for a scenario that cannot be run, `DragstripError` for anything else.
@@ -53,14 +55,17 @@ def emulate(
         raise refusal.error()
     chosen = kernel.chosen(kernel_name)
     parts = (compiled.program(), compiled.lockstep())
-    with machine.resumed(chosen, *parts, *bpf.request(scenario, load)) as (guest, window):
+    words = {} if packets is None else {"capture": packets.wanted()}
+    with machine.resumed(chosen, *parts, *bpf.request(scenario, load, **words)) as (guest, window):
         wait(guest, window, progress)
         try:
             answer = window.answer()
         except BadInputError as error:
             raise bpf.at_source(error, load) from None
     about = {"package": chosen.package, "image_sha256": sha256(chosen.image)}
-    own = {"emulator": machine.version(), "loaded": {one.name: one.digest for one in load}}
+    own: Json = {"emulator": machine.version(), "loaded": {one.name: one.digest for one in load}}
+    if packets is not None:
+        own |= packets.write(answer)
     return recorded("vm", scenario, answer, begun, about, own)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from dragstrip.engines.contract import (
+    Capture,
     Engine,
     Json,
     Option,
@@ -20,6 +21,9 @@ from dragstrip.engines.contract import (
 )
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from dragstrip.engines.agent.packets import Packets
     from dragstrip.recording import Recording
 
 BUILT_IN = ("reno", "cubic")
@@ -46,6 +50,7 @@ class VirtualMachine(Engine):
         "kernel": Option("which of `dragstrip kernel list`, instead of the one in use"),
     }
     own_stack = "linux-6"
+    captures = True
     slow = True
 
     def algorithms(self, options: Options) -> list[str]:
@@ -82,23 +87,39 @@ class VirtualMachine(Engine):
 
     def run(self, scenario: Json, options: Options, progress: Progress | None = None) -> Recording:
         """Runs one scenario in an emulator of its own."""
+        return self._run(scenario, options, progress)
+
+    def run_captured(
+        self, scenario: Json, options: Options, capture: Capture, folder: Path, progress: Progress | None
+    ) -> Recording:
+        """Likewise; the agent has taps of their own for it."""
+        from dragstrip.engines.agent.packets import Packets
+
+        return self._run(scenario, options, progress, Packets(self.name, scenario, capture, folder))
+
+    def _run(
+        self, scenario: Json, options: Options, progress: Progress | None, packets: Packets | None = None
+    ) -> Recording:
         from dragstrip.engines.agent import bpf
         from dragstrip.engines.vm.emulate import emulate
 
         for refusal in self.refusals(scenario, options):
             raise refusal.error(f"engine {self.name}")
         load = [bpf.compiled(source) for source in options.get("load", ())]
-        return emulate(scenario, progress, options.get("kernel"), load)
+        return emulate(scenario, progress, options.get("kernel"), load, packets)
 
     def notes(self, recording: Recording) -> list[str]:
-        """That the guest's processor was too busy."""
+        """That the guest's processor was too busy, and what captures lack."""
+        from dragstrip.engines.agent.packets import missing
+
         idle = recording.provenance["verified"]["cpu_idle_share"]
         if idle >= IDLE_MIN:
-            return []
+            return missing(recording)
         return [
+            *missing(recording),
             f"note: {recording.scenario['name']}: the emulated processor was idle for only "
             f"{idle * 100:.0f} % of the run: its own delays are in the figures; "
-            "fewer flows or a lower rate need less of it"
+            "fewer flows or a lower rate need less of it",
         ]
 
     def play(self, scripts: Mapping[str, str]) -> list[Json]:

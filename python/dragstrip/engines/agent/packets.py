@@ -1,0 +1,53 @@
+"""Captures that the agent makes (crates/agent/src/side/capture.rs): asked for, taken from its answer, written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dragstrip import _core
+from dragstrip.engines.agent.recorded import Answer
+from dragstrip.engines.capture import comment, names
+from dragstrip.engines.contract import Capture, Json
+
+if TYPE_CHECKING:
+    from dragstrip.recording import Recording
+
+
+@dataclass(frozen=True)
+class Packets:
+    """What is to be captured of one run, and the folder for the files."""
+
+    engine: str
+    scenario: Json
+    capture: Capture
+    folder: Path
+
+    def wanted(self) -> Json:
+        """As the agent is asked."""
+        return {
+            "points": list(self.capture.points),
+            "snaplen": self.capture.snaplen,
+            "program": f"dragstrip {_core.__version__}",
+            "comment": comment(self.engine, self.scenario),
+        }
+
+    def write(self, answer: Answer) -> Json:
+        """Writes the files; for provenance, how many packets of each are missing, if any are."""
+        head, raw = answer
+        files = names(self.capture.points)
+        for file in head["captures"]:
+            content = bytes(raw[file["offset"] : file["offset"] + file["bytes"]])
+            (self.folder / files[file["point"]]).write_bytes(content)
+        lacking = {file["point"]: file["missing"] for file in head["captures"] if file["missing"]}
+        return {"captures_missing": lacking} if lacking else {}
+
+
+def missing(recording: Recording) -> list[str]:
+    """A line for each capture that lacks packets."""
+    name = recording.scenario["name"]
+    return [
+        f"warning: {name}: the capture at {point} lacks {count} packets: no room for them (docs/captures.md)"
+        for point, count in recording.provenance.get("captures_missing", {}).items()
+    ]
