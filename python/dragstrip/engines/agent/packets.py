@@ -1,4 +1,4 @@
-"""Captures that the agent makes (crates/agent/src/side/capture.rs): asked for, taken from its answer, written."""
+"""Captures by the agent (crates/agent/src/side/capture.rs): asked for, taken from its answer, written."""
 
 from __future__ import annotations
 
