@@ -1,6 +1,7 @@
 // Builds the page into one file: script, worker and styles inline, the core packed in a data block, a policy with hashes.
+import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { parse } from "smol-toml";
 import { type Plugin, defineConfig } from "vite";
@@ -12,6 +13,33 @@ const out = resolve(process.env.DRAGSTRIP_PAGE ?? "../python/dragstrip/play");
 
 const hash = (text: string) => `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
 
+/** As text of seven bits a byte, by pack.py. */
+function packed(id: string, data: Uint8Array | string): string {
+  const [from, to] = [`${core}/${id}.raw`, `${core}/${id}.txt`];
+  writeFileSync(from, data);
+  execFileSync(process.env.PYTHON ?? "python3", [resolve(import.meta.dirname, "pack.py"), from, to]);
+  return readFileSync(to, "utf8");
+}
+
+/** Of an experiment's file what makes its scenarios. */
+const RUN = ["title", "duration", "repeat", "idle", "path", "nodes", "links", "media", "hosts", "flows", "flow_tables", "probes", "record", "vary", "alternatives"];
+
+/** Every experiment of experiments/, with the claims that docs/catalogue.md has of it. */
+function catalogue() {
+  const root = resolve(import.meta.dirname, "..");
+  const made: Record<string, { title: string; source: string; content: string; claims: string[][] }> = {};
+  const page = readFileSync(`${root}/docs/catalogue.md`, "utf8").split(/^## /m).slice(1);
+  for (const part of page) {
+    const name = part.slice(0, part.indexOf("\n"));
+    const told = parse(readFileSync(`${root}/experiments/${name}.toml`, "utf8"));
+    const claims = part.split("\n").filter((it) => it.startsWith("| ")).slice(1).map((it) => it.slice(2, -2).split(" | "));
+    for (const claim of claims) if (claim.length !== 5) throw new Error(`docs/catalogue.md: ${name}: ${claim.join(" | ")}`);
+    const content = JSON.stringify(Object.fromEntries(RUN.filter((key) => key in told).map((key) => [key, told[key]])));
+    made[name] = { title: String(told.title), source: String(told.source), content, claims };
+  }
+  return made;
+}
+
 function whole(): Plugin {
   return {
     name: "dragstrip-whole",
@@ -21,7 +49,6 @@ function whole(): Plugin {
       handler(_options, bundle) {
         for (const file of Object.values(bundle)) {
           if (file.type !== "asset" || !file.fileName.endsWith(".html")) continue;
-          const wasm = readFileSync(`${core}/core.txt`, "utf8");
           let html = String(file.source);
           const found = (tag: string) =>
             [...html.matchAll(new RegExp(`<${tag}([^>]*)>([\\s\\S]*?)</${tag}>`, "g"))]
@@ -38,7 +65,8 @@ function whole(): Plugin {
             "form-action 'none'",
           ].join("; ");
           html = html.replace("<!--policy-->", () => `<meta http-equiv="Content-Security-Policy" content="${policy}">`);
-          html = html.replace("<!--core-->", () => `<script type="application/octet-stream" id="dragstrip-core">${wasm}</script>`);
+          for (const [id, data] of [["core", readFileSync(`${core}/core.wasm`)], ["catalogue", JSON.stringify(catalogue())]] as const)
+            html = html.replace(`<!--${id}-->`, () => `<script type="application/octet-stream" id="dragstrip-${id}">${packed(id, data)}</script>`);
           file.source = html;
           file.fileName = "page.html";
         }

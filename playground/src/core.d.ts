@@ -29,6 +29,7 @@ declare module "dragstrip-core" {
     parse(kind: string, text: string): number;
     picture_interval(duration_ns: number): number;
     runs_of(form: string): string;
+    runs_of_experiment(content: string, pick: number): string;
     version(): string;
     written(kind: string, value: number): string;
   }

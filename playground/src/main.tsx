@@ -6,6 +6,7 @@ import {
   FIRST, type Form, type Problem, STEPS, type TextField, flowOf, fromOptions, limitOf, place, rough, seedProblem, spoken,
   textOf, toJson, valueAt, withLimit, words,
 } from "./form";
+import { CatalogueChoice, CataloguePanel, contentOf, experimentOf, fragmentOfExperiment, opened } from "./catalogue";
 import { Lens, forgotten, seen } from "./lens";
 import { LessonChoice, LessonPanel, ran } from "./lessons";
 import { Refused, fragmentOf, linkOf } from "./link";
@@ -85,7 +86,7 @@ function hear(told: FromWorker) {
   if (told.kind === "packets") return seen(told);
   if (told.kind === "hash") {
     hash.value = told.sha256;
-    if (picture.value?.done) ran(picture.value, form.value, told.sha256);
+    if (picture.value?.done && !opened.value) ran(picture.value, form.value, told.sha256);
     const it = claimed;
     if (it?.hash && !told.sha256.startsWith(it.hash))
       banner.value = `This link was made by version ${it.version || "unknown"} with recording ${it.hash}…; version ${version.value} gives ${told.sha256.slice(0, 8)}….`;
@@ -120,12 +121,12 @@ function ask() {
   forgotten();
   hash.value = "";
   asking.value = null;
-  const wrong = fixed.value ? null : seedProblem(form.value.seed);
+  const wrong = fixed.value || opened.value ? null : seedProblem(form.value.seed);
   if (wrong) {
     problems.value = [wrong];
     return;
   }
-  const what = fixed.value ? { scenario: fixed.value[pick.value]!.scenario } : { form: toJson(form.value) };
+  const what = opened.value ? { experiment: contentOf(opened.value)!, command: `dragstrip run ${opened.value}` } : fixed.value ? { scenario: fixed.value[pick.value]!.scenario } : { form: toJson(form.value) };
   if (!waiting) silent = 0;
   waiting = true;
   tell({ kind: "run", id: latest, ...what, pick: pick.value, asked, view: { ...view.value, pixels: pixels.value } });
@@ -141,7 +142,7 @@ let frame = 0;
 function remember(push: boolean) {
   if (fixed.value) return;
   if (push) changed = false;
-  const fragment = fragmentOf(form.value, version.value, hash.value);
+  const fragment = opened.value ? fragmentOfExperiment(opened.value, pick.value) : fragmentOf(form.value, version.value, hash.value);
   if (fragment !== location.hash) history[push ? "pushState" : "replaceState"](null, "", fragment);
 }
 
@@ -149,6 +150,8 @@ function change(more: Partial<Form>) {
   batch(() => {
     form.value = { ...form.value, ...more };
     fixed.value = null;
+    if (opened.value) pick.value = 0;
+    opened.value = "";
     view.value = { from: 0, to: 0 };
     banner.value = "";
   });
@@ -164,15 +167,35 @@ function change(more: Partial<Form>) {
   }, SETTLED_MS);
 }
 
+/** Opens an experiment of the catalogue; with no name it goes back to the form. */
+function open(name: string, number = 0) {
+  batch(() => {
+    opened.value = name;
+    pick.value = number;
+    fixed.value = null;
+    view.value = { from: 0, to: 0 };
+    banner.value = "";
+    problems.value = [];
+  });
+  claimed = null;
+}
+
 /** Takes the race from the address; false if it has none. */
 function fromAddress(): boolean {
   try {
+    const run = experimentOf(location.hash);
+    if (run) {
+      open(run.name, run.pick);
+      return true;
+    }
     const link = linkOf(location.hash);
     if (!link) return false;
     claimed = link;
     batch(() => {
       form.value = link.form;
       fixed.value = null;
+      opened.value = "";
+      pick.value = 0;
       view.value = { from: 0, to: 0 };
       banner.value = "";
     });
@@ -497,11 +520,12 @@ function App() {
       <header>
         <h1>Dragstrip</h1>
         <LessonChoice load={change} />
+        <CatalogueChoice load={(name) => { open(name); changed = true; remember(true); ask(); }} />
         <div class="row" role="group" aria-label="Copy">
         <span aria-hidden="true">Copy</span>
         <button type="button" aria-label="Copy link" onClick={() => { remember(false); void copy(location.href); }}>link</button>
         <button type="button" disabled={!it?.command} aria-label="Copy command" onClick={() => void copy(it?.command ?? "")}>command</button>
-        <button type="button" disabled={fixed.value !== null} aria-label="Copy Python" onClick={() => void copy(pythonOf(form.value))}>Python</button>
+        <button type="button" disabled={fixed.value !== null || opened.value !== ""} aria-label="Copy Python" onClick={() => void copy(pythonOf(form.value))}>Python</button>
         <button type="button" disabled={!hash.value || !it?.command} aria-label="Copy citation" onClick={() => void copy(citationOf(it!.command, version.value, hash.value))}>citation</button>
         </div>
       </header>
@@ -526,6 +550,7 @@ function App() {
         </form>
         <main>
           {banner.value && <p class="banner" role="alert">{banner.value}</p>}
+          {opened.value && problems.value.length > 0 && <p class="wrong" role="alert">{`This run does not fit into the page. On the command line: dragstrip run ${opened.value}`}</p>}
           {loose.map((p) => <p class="wrong" key={p.field}>{`${p.field} ${p.value}: expected ${p.expected}`}</p>)}
           {notice.value && <p class="banner" role="status">{notice.value}</p>}
           {asking.value !== null && (
@@ -534,6 +559,7 @@ function App() {
           )}
           <div class="beside">
           <LessonPanel form={form} latest={() => latest} load={change} again={ask} copy={(text) => void copy(text)} version={version.value} />
+          <CataloguePanel />
           <div class="race">
           <p class="sentence">{it ? said(it) : "Loading the simulator …"}</p>
           <div class="chips">
@@ -542,7 +568,7 @@ function App() {
             <button type="button" onClick={() => change({ queue: "pfifo limit 10" })}>Shrink the buffer</button>
           </div>
           {runs.length > 1 && (
-            <label>Run <select value={String(pick.value)} onChange={(event) => { pick.value = Number(event.currentTarget.value); ask(); }}>
+            <label>Run <select value={String(pick.value)} onChange={(event) => { pick.value = Number(event.currentTarget.value); if (opened.value) remember(true); ask(); }}>
               {runs.map((name, at) => <option key={name} value={String(at)}>{name}</option>)}
             </select></label>
           )}

@@ -7,6 +7,9 @@ export interface Wanted {
   /** The form as the core's JSON, or a scenario's text. */
   form?: string;
   scenario?: string;
+  /** Or an experiment as JSON, and the command that runs it. */
+  experiment?: string;
+  command?: string;
   /** Which of the form's runs. */
   pick: number;
   /** Also where the core says "ask". */

@@ -93,7 +93,11 @@ function begin(wanted: Wanted) {
   let scenario = wanted.scenario ?? "";
   let names: string[] = [];
   let command = "";
-  if (wanted.form !== undefined) {
+  if (wanted.experiment !== undefined) {
+    const told: { names: string[]; scenario: string } = JSON.parse(its.runs_of_experiment(wanted.experiment, wanted.pick));
+    ({ names, scenario } = told);
+    command = wanted.command ?? "";
+  } else if (wanted.form !== undefined) {
     const made: { command: string; runs: { name: string; scenario: string }[] } = JSON.parse(its.runs_of(wanted.form));
     names = made.runs.map((it) => it.name);
     command = made.command;

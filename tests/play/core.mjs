@@ -1,4 +1,5 @@
-// The core in Node: a line of JSON on standard input, {"form": {...}} or {"scenario": "..."}, a line of JSON with the runs' hashes for each.
+// The core in Node: a line of JSON on standard input, {"form": {...}} or {"scenario": "..."}, a line of JSON with the runs' hashes for each;
+// {"experiment": "...", "pick": 0}: the names of its runs and one's scenario.
 import { readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { pathToFileURL } from "node:url";
@@ -17,8 +18,12 @@ function ran(scenario) {
 }
 
 for await (const line of createInterface({ input: process.stdin })) {
-    const { form, scenario } = JSON.parse(line);
+    const { form, scenario, experiment, pick } = JSON.parse(line);
     try {
+        if (experiment) {
+            console.log(core(module).runs_of_experiment(experiment, pick));
+            continue;
+        }
         const runs = form ? JSON.parse(core(module).runs_of(JSON.stringify(form))).runs.map((run) => run.scenario) : [scenario];
         console.log(JSON.stringify({ runs: runs.map(ran) }));
     } catch (refused) {

@@ -77,11 +77,24 @@ impl Experiment {
         let mut content: Value =
             serde_json::from_str(text).map_err(|error| json_problem(String::new(), &error))?;
         spell_names(&mut content)?;
+        write_sysctls(&mut content);
         let read = serde_path_to_error::deserialize(content);
         read.map_err(|error| {
             let path = error.path().to_string();
             json_problem(if path == "." { String::new() } else { path }, &error.into_inner())
         })
+    }
+}
+
+/// A sysctl may be written as a number.
+fn write_sysctls(content: &mut Value) {
+    let hosts = content.get_mut("hosts").and_then(Value::as_object_mut);
+    let tables = hosts.into_iter().flat_map(serde_json::Map::values_mut);
+    let tables = tables.filter_map(|host| host.get_mut("sysctl")?.as_object_mut());
+    for value in tables.flat_map(serde_json::Map::values_mut) {
+        if value.is_i64() || value.is_u64() {
+            *value = Value::String(value.to_string());
+        }
     }
 }
 

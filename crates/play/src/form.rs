@@ -45,6 +45,35 @@ pub fn runs_of(form: &str) -> Result<String, Refused> {
         .to_string())
 }
 
+/// The runs of an experiment as people write it, given as JSON: `{names, scenario}`, the names of all that varies, of the
+/// first repeat, and the scenario of number `pick` as text.
+///
+/// # Errors
+/// What is wrong with the experiment, or more runs than a page has room for.
+#[wasm_bindgen]
+pub fn runs_of_experiment(content: &str, pick: u32) -> Result<String, Refused> {
+    bounds::text(content, "experiment")?;
+    let variants = Variants::from_json(content).map_err(refused::one)?;
+    if variants.count() as usize > RUNS_MAX {
+        let expected = format!("at most {RUNS_MAX} runs; more on the command line");
+        return Err(refused::wrong("vary", &format!("{} runs", variants.count()), &expected));
+    }
+    let mut names = Vec::new();
+    let mut picked = String::new();
+    for number in 0..variants.count() {
+        let variant = variants.get(number).map_err(refused::one)?;
+        let one = Experiment::from_json(&variant.content.to_string()).map_err(refused::one)?;
+        let repeats = one.repeat.max(1);
+        let made = experiment::build_run(&one, &variant.settings, 0, repeats);
+        let made = made.map_err(refused::one)?;
+        if number == pick.min(variants.count() - 1) {
+            picked = serde_json::to_string(&made).unwrap_or_default();
+        }
+        names.push(made.name);
+    }
+    Ok(json!({"names": names, "scenario": picked}).to_string())
+}
+
 fn read(form: &str) -> Result<CompareForm, Refused> {
     let form = CompareForm::from_json(form).map_err(refused::one)?;
     for (field, file) in [("trace", &form.trace), ("up_trace", &form.up_trace)] {

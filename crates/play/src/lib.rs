@@ -20,7 +20,9 @@ mod trace;
 mod watch;
 
 pub use bounds::{bounds, cost};
-pub use form::{command_line, names, parse, picture_interval, runs_of, written};
+pub use form::{
+    command_line, names, parse, picture_interval, runs_of, runs_of_experiment, written,
+};
 pub use lens::Lens;
 pub use run::Run;
 
