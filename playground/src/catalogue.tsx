@@ -68,10 +68,13 @@ export function CataloguePanel() {
         <code> dragstrip run {opened.value}</code> measured over all of them. Moving a slider leaves the experiment.</p>
       <div class="table claims" tabIndex={0} role="region" aria-label="Claims beside ours">
         <table>
-          <thead><tr><th scope="col">Claim</th><th scope="col">Published</th><th scope="col">Ours</th><th scope="col">Unit</th><th scope="col">Grade</th></tr></thead>
+          <thead><tr><th scope="col">Claim</th><th scope="col">Published</th><th scope="col">Ours</th><th scope="col">Unit</th><th scope="col">Grade</th><th scope="col">Why</th></tr></thead>
           <tbody>
             {entry.claims.map(([claim, published, ours, unit, grade]) => (
-              <tr key={claim}><th scope="row">{claim}</th><td>{published}</td><td>{ours}</td><td>{unit}</td><td>{grade}</td></tr>
+              <tr key={claim}>
+                <th scope="row">{claim}</th><td>{published}</td><td>{ours}</td><td>{unit}</td>
+                <td>{grade!.split(": ")[0]}</td><td>{grade!.split(": ").slice(1).join(": ")}</td>
+              </tr>
             ))}
           </tbody>
         </table>

@@ -10,8 +10,8 @@ const SPEEDS = [0.05, 0.1, 0.25, 0.5, 1, 2, 10];
 /** Drawn one by one; more are drawn as single pixels. */
 const SHAPES_MAX = 3000;
 const HEIGHT = 190;
-/** A race that takes longer is looked at only when somebody asks for it. */
-const QUICK_MS = 700;
+/** A race of more packets, a second of work or so, is looked at only when somebody asks for it. */
+const QUICK_PACKETS = 1e6;
 const still = matchMedia("(prefers-reduced-motion: reduce)");
 
 const packets = signal<Packets | null>(null);
@@ -61,7 +61,7 @@ function instant({ picture, cursor }: LensProps): number {
 /** Asks for the packets around an instant where they are not there yet. */
 function want(props: LensProps, t: number) {
   const { picture, latest, tell } = props;
-  if (!picture.done || (picture.spent > QUICK_MS && !wanted.value)) return;
+  if (!picture.done || (picture.packets > QUICK_PACKETS && !wanted.value)) return;
   const rtt = rttOf(picture);
   const ahead = rtt * Math.max(1, playing.value ? speed.value : 1);
   const have = packets.value;
@@ -235,7 +235,7 @@ function draw(canvas: HTMLCanvasElement, width: number, told: Packets | null, se
   to.strokeRect(room.from + 0.5, room.top + 0.5, room.to - room.from - 1, room.bottom - room.top - 1);
   to.fillStyle = look.ink;
   to.textAlign = "left";
-  to.fillText("senders", left, 12);
+  if (!narrow) to.fillText("senders", left, 12);
   to.fillText(`queue: ${seen.filter((it) => it.part === "queue" && !it.lost).length}`, room.from, 12);
   to.fillText(`← ACKs${delayBack(told)}`, left, home - 20);
   to.textAlign = "right";
@@ -366,7 +366,7 @@ export function Lens(props: LensProps) {
     event.preventDefault();
     act();
   };
-  const slow = props.picture.spent > QUICK_MS && !wanted.value;
+  const slow = props.picture.packets > QUICK_PACKETS && !wanted.value;
   return (
     <section class="lens" aria-label="Packets in slow motion" onKeyDown={keys}>
       <div class="row">

@@ -89,8 +89,8 @@ export interface Picture {
   done: boolean;
   now: number;
   duration: number;
-  /** Of the processor, ms. */
-  spent: number;
+  /** About how many are sent. */
+  packets: number;
   view: { from: number; to: number; pixels: number };
   flows: FlowFacts[];
   link: { link: string; rate_bps: number | null } | null;

@@ -19,7 +19,7 @@ interface Current {
   pictured: number;
   hashing: Run | null;
   hashed: boolean;
-  spent: number;
+  packets: number;
   lens: { run: Lens; from: number; links: LinkFacts[] } | null;
   look: Look | null;
 }
@@ -109,7 +109,7 @@ function begin(wanted: Wanted) {
     return;
   }
   const run = new its.Run(scenario, its.picture_interval(cost.duration_ns));
-  current = { wanted, run, scenario, names, command, done: false, pictured: performance.now(), hashing: null, hashed: false, spent: 0, lens: null, look: null };
+  current = { wanted, run, scenario, names, command, done: false, pictured: performance.now(), hashing: null, hashed: false, packets: cost.packets, lens: null, look: null };
   its_of.set(current, its);
 }
 
@@ -130,12 +130,10 @@ function slice(it: Current) {
   if (it.done && it.look) return looked(it, it.look);
   const run = it.done ? it.hashing : it.run;
   if (!run) return;
-  const began = performance.now();
-  const until = began + SLICE_MS;
+  const until = performance.now() + SLICE_MS;
   let told: { done: boolean; stalled: boolean; fault: Problem | null };
   do told = JSON.parse(run.advance(Number.MAX_SAFE_INTEGER, EVENTS));
   while (!told.done && !told.stalled && !told.fault && performance.now() < until);
-  it.spent += performance.now() - began;
   if (told.fault) {
     current = null;
     run.free();
@@ -225,7 +223,7 @@ function picture(it: Current) {
     done: it.done,
     now: run.now_ns,
     duration: run.duration_ns,
-    spent: it.spent,
+    packets: it.packets,
     view,
     flows,
     link: links[found] ?? null,

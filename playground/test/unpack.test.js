@@ -16,10 +16,10 @@ function packed(bytes) {
 let seed = 1;
 const random = () => (seed = (seed * 48271) % 2147483647);
 const noise = Uint8Array.from({ length: 3000 }, () => random() & 255);
-const far = new Uint8Array(2_200_000);
+const far = new Uint8Array(300_000);
 for (let at = 0; at < far.length; at += 1 + (random() % 400)) far[at] = random();
 far.set(noise, 0);
-far.set(noise, 2_190_000);
+far.set(noise, 290_000);
 
 test.each([
   ["nothing", new Uint8Array()],
@@ -31,7 +31,7 @@ test.each([
   const text = packed(bytes);
   expect(text).not.toMatch(/[\0\n\r<]/);
   expect(Buffer.compare(unpack(bytesOf(text)), bytes)).toBe(0);
-});
+}, 60_000);
 
 test("what is damaged is no core", () => {
   const bytes = bytesOf(packed(noise));
@@ -44,4 +44,4 @@ test("what is damaged is no core", () => {
     expect(String(error)).toMatch("damaged");
   }
   expect(found === null || Buffer.compare(found, whole) !== 0).toBe(true);
-});
+}, 60_000);

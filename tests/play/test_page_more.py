@@ -206,4 +206,9 @@ def test_axe_finds_nothing(browser: Browser, scheme: str, width: int) -> None:
     found = page.value("axe.run().then((it) => it.violations.map((v) => [v.id, v.nodes.map((n) => n.html)]))")
     assert found == []
     assert page.value("document.documentElement.scrollWidth") == width
+    fill(page, "#catalogue", "bu-cs655-2022/ecn")
+    page.wait_for(lambda: page.value("document.querySelectorAll('.claims').length") == 1)
+    found = page.value("axe.run().then((it) => it.violations.map((v) => [v.id, v.nodes.map((n) => n.html)]))")
+    assert found == []
+    assert page.value("document.documentElement.scrollWidth") == width
     page.close()
