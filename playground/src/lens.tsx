@@ -91,6 +91,8 @@ interface Ways {
   ways: Map<number, Map<number, Stretch>>;
   /** Links with a netem, whose line is the first tenth of their length. */
   delayed: Set<number>;
+  /** A comparison's bottleneck; where the scenario is another one, the slowest link that data take. */
+  narrow: Set<number>;
 }
 
 const made = new WeakMap<Packets, Ways>();
@@ -109,6 +111,12 @@ function waysOf(told: Packets): Ways {
     found.get(way)!.add(rows[at + 2]!);
     if (rows[at + 3] === 1) delayed.add(rows[at + 2]!);
   }
+  const narrow = new Set(links.flatMap((link, at) => (link.bottleneck ? [at] : [])));
+  if (!narrow.size) {
+    const ahead = [...found].flatMap(([way, its]) => (way >= 0 && way % 2 === 0 ? [...its] : [])).filter((it) => links[it]!.rate_bps !== null);
+    ahead.sort((a, b) => links[a]!.rate_bps! - links[b]!.rate_bps! || a - b);
+    if (ahead.length) narrow.add(ahead[0]!);
+  }
   const ways = new Map<number, Map<number, Stretch>>();
   for (const [way, its] of found) {
     // A link comes after the one that leads to its beginning.
@@ -121,7 +129,7 @@ function waysOf(told: Packets): Ways {
       order.push(link);
       node = links[link]!.to;
     }
-    const narrow = way % 2 ? -1 : order.findIndex((it) => links[it]!.bottleneck);
+    const first = way % 2 ? -1 : order.findIndex((it) => narrow.has(it));
     const stretches = new Map<number, Stretch>();
     const put = (part: Seen["part"], list: number[]) => {
       const lengths = list.map((it) => Math.max(links[it]!.delay_ns, 1));
@@ -136,11 +144,11 @@ function waysOf(told: Packets): Ways {
         from = to;
       });
     };
-    put("before", order.slice(0, Math.max(0, narrow)));
-    put("behind", order.slice(Math.max(0, narrow)));
+    put("before", order.slice(0, Math.max(0, first)));
+    put("behind", order.slice(Math.max(0, first)));
     ways.set(way, stretches);
   }
-  const both = { ways, delayed };
+  const both = { ways, delayed, narrow };
   made.set(told, both);
   return both;
 }
@@ -148,7 +156,7 @@ function waysOf(told: Packets): Ways {
 /** Where each packet is at an instant. What is lost stays for a quarter of a round trip. */
 export function at(told: Packets, t: number, rtt: number): Seen[] {
   const { rows, links } = told;
-  const { ways, delayed } = waysOf(told);
+  const { ways, delayed, narrow: slow } = waysOf(told);
   const found: Seen[] = [];
   const queue: { seen: Seen; leaves: number; begun: number }[] = [];
   for (let row = 0; row < rows.length; row += COLUMNS) {
@@ -159,7 +167,7 @@ export function at(told: Packets, t: number, rtt: number): Seen[] {
     const { part, from, to } = ways.get(wayOf(rows[row]!, rows[row + 1]!))!.get(link)!;
     const back = rows[row + 1] === 1;
     const seen: Seen = { flow: rows[row]!, back, part, place: from, kind: rows[row + 8]!, lost };
-    const narrow = links[link]!.bottleneck && !netem && !back;
+    const narrow = slow.has(link) && !netem && !back;
     if (lost) {
       if (narrow) seen.part = "queue";
     } else if (!netem && !(line <= t)) {
