@@ -311,7 +311,7 @@ export function Lens(props: LensProps) {
     const told = packets.value;
     const there = told && told.from <= t && t <= told.to ? told : null;
     // While the next stretch is on its way the last picture stays.
-    if (!there && told && asked) return;
+    if (!there && (told ? asked : now.picture.packets <= QUICK_PACKETS)) return;
     const seen = there ? at(there, t, rttOf(now.picture)) : [];
     draw(canvas, now.width, there, seen, now.picture, now.dark, now.paint());
     if (!playing.value) {
