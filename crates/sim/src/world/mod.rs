@@ -1,6 +1,7 @@
 //! The loop: takes the earliest event and lets whoever waited for it act.
 
 mod layout;
+mod programs;
 mod tunnel;
 
 pub(crate) use layout::Layout;
@@ -13,7 +14,6 @@ use crate::packets::Packet;
 use crate::probes::Probe;
 use crate::recorder;
 use crate::sockets::{Memory, Socket};
-use dragstrip_cc::program::Fault;
 use dragstrip_packet::{Body, Datagram, Dscp, Echo, EchoKind, Ecn, Segment, TrafficClass};
 use dragstrip_qdisc::PacketId;
 use dragstrip_recording::{ProbeRow, QueueRow, ReceivedRow, Recording, RttRow, Word, Writer};
@@ -126,13 +126,6 @@ impl<O: Observer> World<O> {
         let first_tick = Instant::ZERO + world.interval;
         world.network.calendar.set(world.layout.tick, first_tick);
         world
-    }
-
-    /// The first fault of a flow's program so far: the flow, and the fault.
-    pub fn fault(&self) -> Option<(u32, &Fault)> {
-        let programs: &[Socket] = if self.has_programs { &self.sockets } else { &[] };
-        let faults = programs.iter().filter_map(|it| Some((it.flow, it.endpoint.fault()?)));
-        faults.min_by_key(|(flow, fault)| (fault.now, *flow))
     }
 
     /// Runs to the end, to a program's fault, or until `progress` says no: it is asked after every simulated second and after
