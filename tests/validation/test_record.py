@@ -79,9 +79,12 @@ def test_a_third_of_the_wider_grid_is_held_out_by_its_names() -> None:
     assert not any(held_out(run.case) for run in load_all(RECORDINGS, "b-*"))
 
 
-def test_what_is_described_is_four_hundred_cases_and_each_of_them_once() -> None:
-    described = [name for part in grid.read(None)[0].cells for name in part.names]
-    assert len(set(described)) == len(described)
+def test_what_is_described_is_four_hundred_cases_and_again_only_for_more_recordings() -> None:
+    described: dict[str, int] = {}
+    for part in grid.read(None)[0].cells:
+        for name in part.names:
+            assert part.seeds > described.get(name, 0), f"{part.what}: {name}"
+            described[name] = part.seeds
     assert len(described) + len({run.case for run in load_all(RECORDINGS, "b-*")}) >= 400
 
 
