@@ -888,6 +888,41 @@ class Record(Model):
     """Write `cc_state`: the congestion control's own variables with every row of `samples`."""
 
 
+class ChangeSpec(Model):
+    """A link gets other settings at one instant, as `tc ... change` and `ip link set` give them to a live device. What is in service or
+on its way goes on as before; what waits stays, but for what the discipline itself drops above a lower limit. Only in the simulator."""
+
+    at_ns: UInt64
+    """When. Changes of one instant come after everything else that happens then, in the order of this list.
+    """
+    link: StrictStr
+    """The link."""
+    rate_bps: UInt64 | None = None
+    """Rate of its wire, htb or tbf. The frame in service ends at the old rate: htb's debt stays the time
+    that it was (and its ceiling becomes
+the rate, `htb_change_class`), while the bucket of a tbf is full
+    again (`tbf_change`).
+    """
+    delay_ns: UInt64 | None = None
+    """Propagation delay, one way. Packets on their way arrive when they would have; later ones may overtake
+    them, as in netem.
+    """
+    loss: Number | None = None
+    """Probability with which netem loses a packet behind the line, each by itself; it takes the place of
+    another model of loss.
+    """
+    limit_bytes: UInt64 | None = None
+    """Limit of a queue that counts bytes."""
+    limit_packets: UInt32 | None = None
+    """Limit of a queue that counts packets."""
+    up: StrictBool | None = None
+    """False: down, as by `ip link set down`: what waits is dropped, and so is what comes, until the link is
+    up again; its queue then
+begins afresh (`dev_deactivate_many`, `noop_qdisc`). What has left the queue
+    arrives.
+    """
+
+
 class Scenario(Model):
     """One concrete run: hosts, links, flows, probes, duration and seed."""
 
@@ -928,6 +963,10 @@ their
     """
     record: Record = Record()
     """What to record."""
+    changes: list[ChangeSpec] = []
+    """What changes of the links during the run. Left out where nothing does: results are kept by a
+    scenario's text.
+    """
 
 
 HtbQdisc.model_rebuild()
@@ -938,6 +977,7 @@ __all__ = [
     "Application",
     "BfifoQdisc",
     "BulkApplication",
+    "ChangeSpec",
     "ChokeQdisc",
     "CodelQdisc",
     "ConstantRateApplication",

@@ -251,6 +251,10 @@ impl Side {
 }
 
 pub fn refuse(scenario: &Scenario, kernel: &Kernel) -> Result<(), Fault> {
+    if let Some(change) = scenario.changes.first() {
+        let expected = "none: on a kernel no link changes during a run yet, the engine sim does it";
+        return refusal(format!("link {}: changes", change.link), "changes", expected);
+    }
     for (field, count, most) in
         [("nodes", scenario.nodes.len(), NODES_MAX), ("flows", scenario.flows.len(), FLOWS_MAX)]
     {

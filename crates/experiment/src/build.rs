@@ -1,5 +1,6 @@
 //! The scenario of an experiment without alternatives.
 
+use crate::changes::changes;
 use crate::dumbbell::dumbbell;
 use crate::flows::flows;
 use crate::media::medium;
@@ -35,6 +36,7 @@ pub fn build(experiment: &Experiment, name: &str, seed: u64) -> Result<Scenario,
             (nodes, graph(&experiment.links)?)
         }
     };
+    let changes = changes(&experiment.changes, experiment.path.as_ref(), &links)?;
     let mut nodes: Vec<NodeSpec> = nodes;
     let hosts = Hosts::new(&experiment.hosts.0);
     for node in &mut nodes {
@@ -61,6 +63,7 @@ pub fn build(experiment: &Experiment, name: &str, seed: u64) -> Result<Scenario,
         links,
         probes: experiment.probes.iter().map(probe).collect(),
         cold_arp: experiment.cold_arp,
+        changes,
         record: Record {
             interval_ns: experiment.record.interval.0,
             every_ack: experiment.record.every_ack,

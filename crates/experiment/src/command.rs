@@ -23,6 +23,7 @@ const FIELDS: &[(&str, &str)] = &[
     ("duration", "duration"),
     ("seed", "seed"),
     ("repeat", "repeat"),
+    ("changes", "change"),
     ("hosts.*.gso", "gso"),
     ("engine", "engine"),
     ("load", "load"),
@@ -76,6 +77,7 @@ pub fn command_line(form: &CompareForm) -> String {
         repeat,
         together,
         programs,
+        change,
     } = form;
     let mut words = vec!["dragstrip".to_owned(), "compare".to_owned()];
     let mut say = |option: &str, value: &str| {
@@ -108,6 +110,9 @@ pub fn command_line(form: &CompareForm) -> String {
         if let Some(value) = value {
             say(option, &value);
         }
+    }
+    for text in change {
+        say("--change", text);
     }
     for (key, value) in sysctl {
         say("--sysctl", &format!("{key}={value}"));
@@ -143,12 +148,12 @@ mod tests {
     #[test]
     fn a_command_line_says_what_differs_from_the_defaults() {
         let form = r#"{"algorithms": ["cubic", "bbr*4@80ms"], "rate": "10mbit", "rtt": "40ms", "queue": "bfifo limit 200kb",
-            "duration": "30s", "together": true, "seed": 7, "ecn": true, "sysctl": {"net.ipv4.tcp_rmem": "1 2 3"}}"#;
+            "duration": "30s", "together": true, "change": ["9s rate=2mbit"], "seed": 7, "ecn": true, "sysctl": {"net.ipv4.tcp_rmem": "1 2 3"}}"#;
         let form = CompareForm::from_json(form).unwrap();
         assert_eq!(
             command_line(&form),
             "dragstrip compare --rate 10mbit --rtt 40ms --queue 'bfifo limit 200kb' --duration 30s --seed 7 \
-             --sysctl 'net.ipv4.tcp_rmem=1 2 3' --ecn --together cubic 'bbr*4@80ms'"
+             --change '9s rate=2mbit' --sysctl 'net.ipv4.tcp_rmem=1 2 3' --ecn --together cubic 'bbr*4@80ms'"
         );
         assert_eq!(quoted("it's"), r"'it'\''s'");
         assert_eq!(quoted("$(x)"), "'$(x)'");

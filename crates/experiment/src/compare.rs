@@ -72,6 +72,8 @@ pub struct CompareForm {
     pub together: bool,
     #[serde(default)]
     pub programs: BTreeMap<String, String>,
+    #[serde(default)]
+    pub change: Vec<String>,
 }
 
 const fn one() -> i64 {
@@ -254,6 +256,10 @@ pub fn compare(form: &CompareForm) -> Result<Value, Problem> {
     }
     for (field, value) in form.path()? {
         content[field] = value;
+    }
+    if !form.change.is_empty() {
+        let changes = form.change.iter().map(|text| crate::changes::entry(text));
+        content["changes"] = changes.collect::<Result<_, _>>()?;
     }
     if !form.together {
         content["vary"] = json!({"flows.cc": algorithms});

@@ -6,6 +6,7 @@
 
 mod assign;
 mod build;
+mod changes;
 mod command;
 mod compare;
 mod dumbbell;
@@ -31,8 +32,8 @@ pub use named::spell_names;
 pub use pattern::matches;
 pub use run::build_run;
 pub use types::{
-    AccessForm, ApplicationForm, CpuForm, Experiment, FlowForm, HistoryForm, HostForm, LinkForm,
-    NodeForm, PathForm, ProbeForm, RecordForm, SendersForm, TransmitterKind,
+    AccessForm, ApplicationForm, ChangeForm, CpuForm, Experiment, FlowForm, HistoryForm, HostForm,
+    LinkForm, NodeForm, PathForm, ProbeForm, RecordForm, SendersForm, StateForm, TransmitterKind,
 };
 pub use variants::{Variant, Variants, flat, varied};
 pub use words::{FlowWord, check_queue};

@@ -57,6 +57,8 @@ pub struct Experiment {
     #[serde(default)]
     pub record: RecordForm,
     #[serde(default)]
+    pub changes: Vec<ChangeForm>,
+    #[serde(default)]
     pub vary: Value,
     #[serde(default)]
     pub alternatives: Value,
@@ -380,6 +382,38 @@ pub struct ProbeForm {
     pub size: SizeText,
     #[serde(default)]
     pub start: TimeText,
+}
+
+/// A change of one or several settings of a link.
+#[derive(Clone, Debug, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "docs/experiments.md")]
+pub struct ChangeForm {
+    pub at: TimeText,
+    #[serde(default)]
+    pub link: Option<String>,
+    #[serde(default)]
+    pub rate: Option<RateText>,
+    #[serde(default)]
+    pub delay: Option<TimeText>,
+    #[serde(default)]
+    pub rtt: Option<TimeText>,
+    #[serde(default)]
+    pub loss: Option<ShareText>,
+    #[serde(default)]
+    pub limit: Option<String>,
+    #[serde(default)]
+    pub state: Option<StateForm>,
+}
+
+/// Whether a link carries anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StateForm {
+    /// It does.
+    Up,
+    /// What waits and what comes is dropped.
+    Down,
 }
 
 /// What to record.

@@ -35,6 +35,14 @@ impl Wire {
         self.line.as_mut().map_or(now, |line| line.send(len, now))
     }
 
+    /// Another rate for the frames that follow; the one in transmission ends when it would have. Of a wire without a rate
+    /// nothing changes.
+    pub fn set_rate(&mut self, rate: Rate) {
+        if let Some(line) = &mut self.line {
+            line.set_rate(rate);
+        }
+    }
+
     /// Propagation delay.
     #[inline]
     #[must_use]

@@ -2,6 +2,7 @@
 
 use crate::measured::{Measured, MissingColumn, Of, Window};
 use dragstrip_recording::{ColumnDef, Data, column};
+use dragstrip_scenario::{LinkSpec, Scenario};
 use std::collections::BTreeMap;
 
 /// What may limit a sender, as `samples.limit` has it; a kernel's by its chronographs (`tcp_chrono_set`), which count in ticks.
@@ -154,7 +155,7 @@ impl Measured {
         &self,
         link: &str,
     ) -> Result<Option<Vec<(i64, f64)>>, MissingColumn> {
-        let (Some(rate), Some(busy)) = (self.constant_rate(link), self.busy()) else {
+        let (Some(payload), Some(busy)) = (self.payload_part(link), self.busy()) else {
             return Ok(None);
         };
         let Ok(sent) = self.ints(&column::queues::sent_bytes) else { return Ok(None) };
@@ -166,7 +167,10 @@ impl Measured {
                 return Ok(None);
             }
             let span_s = (times[row] - time) as f64 / 1e9;
-            let sending_s = (sent[row] - bytes) as f64 * 8.0 / rate;
+            let rate = payload.rate(time, times[row]);
+            // While a link is down its senders are not what keeps it from sending.
+            let sending_s =
+                if rate > 0.0 { (sent[row] - bytes) as f64 * 8.0 / rate } else { span_s };
             if busy.0 < times[row] && time < busy.1 {
                 let part = ((times[row].min(busy.1) - time.max(busy.0)) as f64 / 1e9).max(0.0);
                 idle.push((times[row], (span_s - sending_s).clamp(0.0, part)));
@@ -176,15 +180,18 @@ impl Measured {
         Ok(Some(idle))
     }
 
-    /// Payload of frames per second, where a link has one rate.
-    fn constant_rate(&self, link: &str) -> Option<f64> {
-        let spec = self.scenario.links.iter().find(|spec| spec.name == link)?;
+    /// Payload of frames per second, where a link has a rate.
+    fn payload_part(&self, link: &str) -> Option<Payload<'_>> {
+        let scenario = &self.scenario;
+        let spec = scenario.links.iter().find(|spec| spec.name == link)?;
         if spec.medium.is_some() {
             return None;
         }
-        let rate = self.scenario.link_facts(spec).rate_bps? as f64;
+        let changes = scenario.changes.iter().any(|change| change.link == link);
+        let rate = scenario.link_facts(spec).rate_bps? as f64;
         let framing = 1.0 + f64::from(spec.overhead_bytes) / FULL_FRAME_BYTES;
-        (rate > 0.0).then_some(rate / framing)
+        let changing = changes.then_some((scenario, spec));
+        (rate > 0.0).then_some(Payload { constant: rate / framing, framing, changing })
     }
 
     /// For how long a link had nothing to send while some flow lives, s; none where its rate is not constant.
@@ -194,5 +201,22 @@ impl Measured {
     pub fn idle_s(&self, link: &str) -> Result<Option<f64>, MissingColumn> {
         let intervals = self.idle_intervals(link)?;
         Ok(intervals.map(|all| all.iter().map(|(_, idle)| idle).sum()))
+    }
+}
+
+/// What a link carries of frames' payload.
+struct Payload<'a> {
+    /// Bit/s, as long as nothing changes.
+    constant: f64,
+    framing: f64,
+    changing: Option<(&'a Scenario, &'a LinkSpec)>,
+}
+
+impl Payload<'_> {
+    /// The mean rate from one instant to another, ns.
+    fn rate(&self, from_ns: i64, to_ns: i64) -> f64 {
+        let Some((scenario, link)) = self.changing else { return self.constant };
+        let mean = scenario.mean_rate_bps(link, from_ns.max(0) as u64, to_ns.max(0) as u64);
+        mean.unwrap_or(0.0) / self.framing
     }
 }

@@ -1,5 +1,6 @@
 //! What a discipline is given, what it answers and whom it tells.
 
+use crate::change::Change;
 pub use dragstrip_packet::{Dscp, Ecn};
 use dragstrip_units::Instant;
 
@@ -62,6 +63,8 @@ pub enum DropReason {
     Corrupt,
     /// No class takes it.
     Unclassified,
+    /// The link is down.
+    Down,
 }
 
 /// What `enqueue` did with the packet in hand; more than the kernel's `NET_XMIT` codes tell.
@@ -129,6 +132,10 @@ pub trait Qdisc {
     fn head(&self) -> Option<Item> {
         None
     }
+
+    /// A setting gets another value (tc's `change`); what waits stays, unless the kernel's discipline drops it then. A setting that
+    /// the discipline does not have is none of its business: [`Configuration::changed`](crate::Configuration::changed) knows.
+    fn change<S: Sink>(&mut self, _change: Change, _now: Instant, _sink: &mut S) {}
 }
 
 impl<Q: Qdisc> Qdisc for Box<Q> {
@@ -150,5 +157,9 @@ impl<Q: Qdisc> Qdisc for Box<Q> {
     #[inline]
     fn head(&self) -> Option<Item> {
         Q::head(self)
+    }
+
+    fn change<S: Sink>(&mut self, change: Change, now: Instant, sink: &mut S) {
+        Q::change(self, change, now, sink);
     }
 }

@@ -12,6 +12,7 @@
 #[cfg(any(test, feature = "arbitrary"))]
 pub mod arbitrary;
 mod arena;
+mod change;
 mod classes;
 mod computed;
 mod contract;
@@ -28,6 +29,7 @@ pub mod tc;
 mod testing;
 mod token_rate;
 
+pub use change::{Change, purge};
 pub use classes::{Classes, Classify, Filter, Filters, Match, OneClass};
 pub use computed::{ComputedFifo, Departure, Server};
 pub use contract::{Backlog, Dequeue, DropReason, Dscp, Ecn, Item, PacketId, Qdisc, Sink, Verdict};

@@ -35,6 +35,12 @@ impl Line {
         self.free
     }
 
+    /// Another rate for the frames that follow; the fraction of a nanosecond that was carried is lost.
+    pub fn set_rate(&mut self, rate: Rate) {
+        let Self { overhead, free, .. } = *self;
+        *self = Self { free, ..Self::new(rate, overhead) };
+    }
+
     /// Sends a frame of `len` bytes as soon as possible from `now` on; returns the end of its transmission.
     #[inline]
     pub fn send(&mut self, len: u32, now: Instant) -> Instant {

@@ -4,6 +4,7 @@
 //! queue shows its head. Of a discipline that decides at dequeue the packet is taken and parked
 //! (`qdisc_peek_dequeued`): it still counts in the backlog, and the discipline has judged it when its *predecessor* left.
 
+use crate::change::Change;
 use crate::contract::{Backlog, Dequeue, Item, Qdisc, Sink, Verdict};
 use dragstrip_units::Instant;
 
@@ -70,6 +71,10 @@ impl<Q: Qdisc> Qdisc for Peekable<Q> {
     #[inline]
     fn head(&self) -> Option<Item> {
         self.parked.or_else(|| self.inner.head())
+    }
+
+    fn change<S: Sink>(&mut self, change: Change, now: Instant, sink: &mut S) {
+        self.inner.change(change, now, sink);
     }
 }
 

@@ -5,6 +5,7 @@
 //! (`cargo xtask generate`). What must not: lists of alternatives (that is an experiment, in Python)
 //! or anything that runs.
 
+mod changes;
 #[cfg(test)]
 mod fixture;
 mod freebsd;
@@ -17,6 +18,7 @@ mod sysctl;
 mod types;
 mod validate;
 
+pub use changes::Period;
 pub use dragstrip_qdisc::{
     BfifoSpec, Buffer, CodelSpec, DelayDistribution, FqCodelSpec, HtbSpec, LossModel, NetemSpec,
     NoqueueSpec, PfifoSpec, QdiscSpec, SfqSpec, TbfSpec,
@@ -29,7 +31,7 @@ pub use path::{LinkFacts, PathFacts};
 pub use routing::{Hops, RouteError, Topology};
 pub use sysctl::{BufferSizes, Kind as SysctlKind, Support, Sysctl, Sysctls, sysctl_table};
 pub use types::{
-    Application, CpuSpec, FlowSpec, GsoMode, HistorySpec, HostSpec, LinkSpec, NodeSpec, ProbeSpec,
-    Record, Route, Scenario, SocketBuffers, StackProfile, Transport,
+    Application, ChangeSpec, CpuSpec, FlowSpec, GsoMode, HistorySpec, HostSpec, LinkSpec, NodeSpec,
+    ProbeSpec, Record, Route, Scenario, SocketBuffers, StackProfile, Transport,
 };
 pub use validate::PACKET_BYTES_MIN;

@@ -187,7 +187,9 @@ impl Scenario {
             | MediumSpec::Trace { .. }
             | MediumSpec::Tunnel { .. } => false,
         };
+        let loses = self.changes.iter().any(|change| change.loss.is_some());
         self.flows.iter().any(algorithm)
+            || loses
             || self.links.iter().any(queue)
             || self.media.values().any(contended)
     }

@@ -46,6 +46,9 @@ pub struct Scenario {
     /// What to record.
     #[serde(default)]
     pub record: Record,
+    /// What changes of the links during the run. Left out where nothing does: results are kept by a scenario's text.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<ChangeSpec>,
 }
 
 /// A host or a router.
@@ -229,6 +232,37 @@ pub struct LinkSpec {
     /// Impairments behind the transmitter, as a host of its own with this netem would make them.
     #[serde(default)]
     pub netem: Option<Box<NetemSpec>>,
+}
+
+/// A link gets other settings at one instant, as `tc ... change` and `ip link set` give them to a live device. What is in service or
+/// on its way goes on as before; what waits stays, but for what the discipline itself drops above a lower limit. Only in the simulator.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ChangeSpec {
+    /// When. Changes of one instant come after everything else that happens then, in the order of this list.
+    pub at_ns: u64,
+    /// The link.
+    pub link: String,
+    /// Rate of its wire, htb or tbf. The frame in service ends at the old rate: htb's debt stays the time that it was (and its ceiling becomes
+    /// the rate, `htb_change_class`), while the bucket of a tbf is full again (`tbf_change`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate_bps: Option<u64>,
+    /// Propagation delay, one way. Packets on their way arrive when they would have; later ones may overtake them, as in netem.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delay_ns: Option<u64>,
+    /// Probability with which netem loses a packet behind the line, each by itself; it takes the place of another model of loss.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loss: Option<f64>,
+    /// Limit of a queue that counts bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit_bytes: Option<u64>,
+    /// Limit of a queue that counts packets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit_packets: Option<u32>,
+    /// False: down, as by `ip link set down`: what waits is dropped, and so is what comes, until the link is up again; its queue then
+    /// begins afresh (`dev_deactivate_many`, `noop_qdisc`). What has left the queue arrives.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub up: Option<bool>,
 }
 
 /// A static route.

@@ -2,6 +2,7 @@
 
 use crate::apps::{App, Flow, FlowKind};
 use crate::calendar::{Calendar, MAX_SOURCES, Source};
+use crate::changes::{changes, concerns_queue};
 use crate::error::{SetupError, problem};
 use crate::hops::{END, PROCESSOR};
 use crate::lane::{Lane, MAX_HOPS};
@@ -42,6 +43,8 @@ struct Draft {
     discipline: Discipline,
     line: Option<(Rate, u32)>,
     medium: Option<Place>,
+    /// Its line or queue changes during the run.
+    changes: bool,
     delay: Duration,
     /// Node it leads to: stages to the same node share a lane.
     to: usize,
@@ -59,23 +62,27 @@ fn stages<'a>(
     for (index, link) in scenario.links.iter().enumerate() {
         let to = topology.ends(index).1;
         let mut mine = vec![drafts.len() as u32];
+        let behind = scenario.netem_behind(link);
         let delay = Duration::from_nanos(link.delay_ns);
+        let after_netem = if scenario.delay_changes(link) { Duration::ZERO } else { delay };
         drafts.push(Draft {
             discipline: link.qdisc.build(&Streams::of_link(scenario.seed, &link.name)),
             line: link.rate_bps.map(|bps| (rate(bps), link.overhead_bytes)),
             medium: media.place(link, drafts.len() as u32),
-            delay: if link.netem.is_some() { Duration::ZERO } else { delay },
+            changes: concerns_queue(scenario, link),
+            delay: if behind.is_some() { Duration::ZERO } else { delay },
             to,
             watched: (link.qdisc != QdiscSpec::NOQUEUE).then(|| link.name.clone()),
         });
-        if let Some(spec) = &link.netem {
+        if let Some(spec) = &behind {
             mine.push(drafts.len() as u32);
             let name = format!("{}:netem", link.name);
             drafts.push(Draft {
                 discipline: Discipline::Netem(spec.build(&Streams::of_link(scenario.seed, &name))),
                 line: None,
                 medium: None,
-                delay,
+                changes: false,
+                delay: after_netem,
                 to,
                 watched: Some(name),
             });
@@ -268,7 +275,9 @@ pub(crate) fn build<O: Observer>(scenario: &Scenario, observer: O) -> Result<Wor
         &drafts
             .iter()
             .map(|draft| {
-                draft.medium.is_some() || ComputedFifo::of(&draft.discipline, None, false).is_none()
+                draft.medium.is_some()
+                    || draft.changes
+                    || ComputedFifo::of(&draft.discipline, None, false).is_none()
             })
             .collect::<Vec<_>>(),
         media.count(),
@@ -276,6 +285,7 @@ pub(crate) fn build<O: Observer>(scenario: &Scenario, observer: O) -> Result<Wor
         sockets.len(),
         flows.len(),
         probes.len(),
+        !scenario.changes.is_empty(),
     );
     let sources: usize = layout.source_counts().iter().sum();
     if sources > MAX_SOURCES {
@@ -323,7 +333,8 @@ pub(crate) fn build<O: Observer>(scenario: &Scenario, observer: O) -> Result<Wor
         watch,
     };
     network.start_media();
-    Ok(World::new(scenario, network, sockets, flows, probes, recorder, watched, layout))
+    let changes = changes(scenario, &of_link);
+    Ok(World::new(scenario, network, sockets, flows, probes, recorder, watched, layout, changes))
 }
 
 /// Whose packets are for this target.
@@ -360,8 +371,8 @@ fn finish_stages(
             watched.push(QueueWatch { stage: index, link: recorder.queues.link.word(name) });
         }
         let computed = match draft.medium {
-            Some(_) => None,
-            None => ComputedFifo::of(&draft.discipline, draft.line, observed),
+            None if !draft.changes => ComputedFifo::of(&draft.discipline, draft.line, observed),
+            None | Some(_) => None,
         };
         let tandem = computed.is_some() && !observed && feeders[index].is_some();
         let source = layout.watchdog_source(index);

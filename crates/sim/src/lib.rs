@@ -10,6 +10,7 @@ pub mod audit;
 mod build;
 mod calendar;
 mod capture;
+mod changes;
 mod error;
 mod hops;
 mod lane;

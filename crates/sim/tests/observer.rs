@@ -61,7 +61,7 @@ impl Follower {
             scenario.nodes.iter().position(|node| node.name() == name).expect("a node") as u32
         };
         let ends = |link: &dragstrip_scenario::LinkSpec| {
-            (node(&link.from), node(&link.to), link.netem.is_some())
+            (node(&link.from), node(&link.to), scenario.netem_behind(link).is_some())
         };
         Self {
             links: scenario.links.iter().map(ends).collect(),

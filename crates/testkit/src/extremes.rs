@@ -2,7 +2,7 @@
 
 use crate::path;
 use dragstrip_qdisc::QdiscSpec;
-use dragstrip_scenario::{Application, LinkSpec, NodeSpec, Scenario};
+use dragstrip_scenario::{Application, ChangeSpec, LinkSpec, NodeSpec, Scenario};
 use dragstrip_units::DURATION_MAX_NS;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -51,8 +51,10 @@ pub fn extremes() -> impl Strategy<Value = Scenario> {
     let delay = prop_oneof![Just(0), magnitudes(1, DURATION_MAX_NS)];
     let bytes = prop_oneof![3 => Just(None), 1 => magnitudes(1, 1 << 60).prop_map(Some)];
     let cc = select(vec!["reno", "cubic", "vegas", "cdg", "bbr"]);
+    let change = (0..8_u32, magnitudes(1, RATE_BPS_MAX), magnitudes(1, DURATION_MAX_NS));
+    let change = proptest::option::weighted(0.3, change);
     let parts = (magnitudes(1, RATE_BPS_MAX), mtu, delay, select(QUEUES), bytes, cc, any::<u64>());
-    parts.prop_map(|(rate, mtu, delay_ns, queue, bytes, cc, seed)| {
+    (parts, change).prop_map(|((rate, mtu, delay_ns, queue, bytes, cc, seed), change)| {
         let qdisc = QdiscSpec::parse(&queue.replace("{}", &rate.to_string()));
         let bottleneck = LinkSpec {
             rate_bps: (!queue.contains("rate {}")).then_some(rate),
@@ -72,6 +74,20 @@ pub fn extremes() -> impl Strategy<Value = Scenario> {
         scenario.flows = vec![path::flow("s0", "d", cc)];
         scenario.flows[0].application = Application::Bulk { bytes };
         scenario.seed = seed;
+        if let Some((part, slower, size)) = change {
+            let at = |eighths: u32| scenario.duration_ns / 8 * u64::from(eighths);
+            let none =
+                |at_ns| ChangeSpec { at_ns, link: "r-d".to_owned(), ..ChangeSpec::default() };
+            let delay = ChangeSpec { delay_ns: Some(size), loss: Some(0.0), ..none(at(part)) };
+            // Never faster: the most that the bottleneck carries is known from its rate at the start.
+            let slower = Some(slower.min(rate)).filter(|_| !queue.starts_with("netem rate"));
+            let rate = ChangeSpec { rate_bps: slower, up: Some(part % 2 == 0), ..none(at(part)) };
+            let up = ChangeSpec { up: Some(true), ..none(at(part + 1)) };
+            scenario.changes = vec![delay, rate, up];
+            if part == 7 {
+                scenario.changes.pop();
+            }
+        }
         scenario
     })
 }

@@ -112,6 +112,7 @@ pub fn dumbbell(senders: usize, bottleneck: LinkSpec, delay_ns: u64, seconds: u6
         probes: Vec::new(),
         programs: BTreeMap::new(),
         cold_arp: false,
+        changes: Vec::new(),
         record: Record::default(),
     }
 }

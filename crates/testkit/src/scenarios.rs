@@ -1,12 +1,12 @@
 //! Random valid scenarios: dumbbells, chains of routers and random graphs, with every kind of link
 //! and traffic.
 
-use crate::links::{link, medium};
+use crate::links::{link, medium, rate_bps};
 use crate::path;
 use crate::traffic::{flow, host};
 use dragstrip_scenario::{
-    Application, FlowSpec, GsoMode, HostSpec, LinkSpec, MediumSpec, NodeSpec, ProbeSpec, Record,
-    Scenario, SocketBuffers, StackProfile, Transport,
+    Application, ChangeSpec, FlowSpec, GsoMode, HostSpec, LinkSpec, MediumSpec, NodeSpec,
+    ProbeSpec, Record, Scenario, SocketBuffers, StackProfile, Transport,
 };
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -90,9 +90,13 @@ pub fn scenarios(budget: Budget) -> impl Strategy<Value = Scenario> {
         proptest::collection::vec(flow(), 1..=budget.flows),
         proptest::collection::vec((any::<usize>(), any::<usize>(), 20 * MS..400 * MS), 0..3),
     );
-    let rest = (any::<u64>(), 50 * MS..budget.duration_ns, any::<bool>(), any::<bool>());
+    let changes = prop_oneof![
+        3 => Just(Vec::new()),
+        1 => proptest::collection::vec(change(), 1..8),
+    ];
+    let rest = (any::<u64>(), 50 * MS..budget.duration_ns, any::<bool>(), any::<bool>(), changes);
     (shape, parts, rest).prop_map(|(shape, (links, media, tunnel, hosts, flows, probes), rest)| {
-        let (seed, duration_ns, cold_arp, every_ack) = rest;
+        let (seed, duration_ns, cold_arp, every_ack, changes) = rest;
         let nodes = nodes(&shape, hosts);
         let mut links = name_links(&shape, &nodes, links);
         let media = name_media(&mut links, media);
@@ -108,10 +112,64 @@ pub fn scenarios(budget: Budget) -> impl Strategy<Value = Scenario> {
             nodes,
             programs: BTreeMap::new(),
             cold_arp,
+            changes: Vec::new(),
             record: Record { interval_ns: 10 * MS, every_ack, rtts: true, cc_state: every_ack },
         };
-        single_where_cut(tunnelled(scenario, &shape, tunnel))
+        changing(single_where_cut(tunnelled(scenario, &shape, tunnel)), changes)
     })
+}
+
+/// A change of whichever link, at a part of the run.
+#[derive(Clone, Debug)]
+struct Drawn {
+    link: usize,
+    part: f64,
+    what: u32,
+    rate_bps: u64,
+    delay_ns: u64,
+    loss: f64,
+    limit: u32,
+}
+
+fn change() -> impl Strategy<Value = Drawn> {
+    let limit = prop_oneof![1..20_u32, 20..2_000_u32];
+    (any::<usize>(), 0.0..1.0, any::<u32>(), rate_bps(), 0..60 * MS, 0.0..0.3, limit).prop_map(
+        |(link, part, what, rate_bps, delay_ns, loss, limit)| Drawn {
+            link,
+            part,
+            what,
+            rate_bps,
+            delay_ns,
+            loss,
+            limit,
+        },
+    )
+}
+
+/// With those of these changes that its links can make.
+fn changing(mut scenario: Scenario, drawn: Vec<Drawn>) -> Scenario {
+    for Drawn { link, part, what, rate_bps, delay_ns, loss, limit } in drawn {
+        let name = &scenario.links[link % scenario.links.len()].name;
+        let at_ns = (scenario.duration_ns as f64 * part) as u64;
+        let none = || ChangeSpec { at_ns, link: name.clone(), ..ChangeSpec::default() };
+        let settings = [
+            ChangeSpec { rate_bps: Some(rate_bps), ..none() },
+            ChangeSpec { delay_ns: Some(delay_ns), ..none() },
+            ChangeSpec { loss: Some(loss), ..none() },
+            ChangeSpec { limit_bytes: Some(u64::from(limit) * 1514), ..none() },
+            ChangeSpec { limit_packets: Some(limit), ..none() },
+            ChangeSpec { up: Some(what >> 30 > 1), ..none() },
+        ];
+        for (bit, change) in settings.into_iter().enumerate() {
+            if what >> bit & 1 == 1 {
+                scenario.changes.push(change);
+                if scenario.validate().is_err() {
+                    scenario.changes.pop();
+                }
+            }
+        }
+    }
+    scenario
 }
 
 /// Bursts are cut at the host where something on the path would cut them.

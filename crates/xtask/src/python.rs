@@ -170,7 +170,12 @@ fn annotation(kind: &Kind) -> String {
 /// What follows the annotation: ` = default` and the like.
 fn value(model: &Model, field: &Field, alias: Option<&str>) -> String {
     let alias = alias.map(|alias| format!("alias=\"{alias}\""));
-    match (&field.default, alias) {
+    // A list that is left out where it is empty.
+    let none = Value::Array(Vec::new());
+    let left_out = matches!(field.kind, Kind::List(_)) && !field.optional;
+    let default = field.default.as_ref();
+    let default = default.map(|value| if left_out && value.is_null() { &none } else { value });
+    match (default, alias) {
         (None, None) => String::new(),
         (None, Some(alias)) => format!(" = Field({alias})"),
         (Some(default), None) => format!(" = {}", literal(model, &field.kind, default)),

@@ -26,12 +26,16 @@ pub struct Finding {
     pub figures: BTreeMap<&'static str, f64>,
 }
 
-/// What explains the run, the strongest cause first; nothing where no rule applies. Of more than [`FLOWS_MAX`] flows the first
+/// What explains the run, the strongest cause first; nothing where no rule applies, or where links change. Of more than [`FLOWS_MAX`] flows the first
 /// ones are looked at.
 ///
 /// # Errors
 /// A column that is needed is missing.
 pub fn explain(run: &Measured) -> Result<Vec<Finding>, MissingColumn> {
+    // The rules hold figures against one rate, one round trip and one buffer.
+    if !run.scenario.changes.is_empty() {
+        return Ok(Vec::new());
+    }
     let facts = facts::Facts::of(run)?;
     Ok(rules::RULES.iter().filter_map(|rule| rule(&facts)).map(words::finding).collect())
 }

@@ -1,6 +1,7 @@
 //! What a discipline's configuration answers: one implementation per discipline, in its folder.
 
 use super::QdiscSpec;
+use crate::change::Change;
 use crate::contract::Qdisc;
 use crate::tc::{self, Text, Words};
 use crate::token_rate::Framing;
@@ -52,6 +53,11 @@ pub trait Configuration: Clone + Debug + PartialEq + Sized + 'static {
 
     /// The discipline, empty.
     fn build(&self, streams: &Streams<'_>) -> Self::Model;
+
+    /// The same with one setting changed; none: it has no such setting.
+    fn changed(&self, _change: Change) -> Option<Self> {
+        None
+    }
 
     /// The value of netlink's `TCA_OPTIONS` as tc(8) sends it; none: the kind says it all.
     fn options(&self) -> Option<Vec<u8>>;
@@ -240,6 +246,10 @@ impl<C: Configuration> Configuration for Box<C> {
 
     fn build(&self, streams: &Streams<'_>) -> Self::Model {
         C::build(self, streams)
+    }
+
+    fn changed(&self, change: Change) -> Option<Self> {
+        C::changed(self, change).map(Self::new)
     }
 
     fn options(&self) -> Option<Vec<u8>> {

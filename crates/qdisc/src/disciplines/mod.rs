@@ -22,6 +22,7 @@ pub mod tbf;
 
 pub use configuration::{Buffer, Class, Configuration, Confirmation, Facts, Payment, Streams};
 
+use crate::change::Change;
 use crate::contract::{Backlog, Dequeue, Item, Qdisc, Sink, Verdict};
 use crate::tc::{Words, wrong};
 use dragstrip_units::{Instant, Problem, Report, suggest};
@@ -118,6 +119,12 @@ macro_rules! disciplines {
                 match self { $(Self::$variant(spec) => spec.facts(),)+ }
             }
 
+            /// The same with one setting changed; none: it has no such setting.
+            #[must_use]
+            pub fn changed(&self, change: Change) -> Option<Self> {
+                match self { $(Self::$variant(spec) => spec.changed(change).map(Self::$variant),)+ }
+            }
+
             /// The value of netlink's `TCA_OPTIONS` as tc(8) sends it; none: the kind says it all.
             #[must_use]
             pub fn options(&self) -> Option<Vec<u8>> {
@@ -203,6 +210,10 @@ macro_rules! disciplines {
             #[inline]
             fn head(&self) -> Option<Item> {
                 match self { $(Self::$variant(inner) => inner.head(),)+ }
+            }
+
+            fn change<S: Sink>(&mut self, change: Change, now: Instant, sink: &mut S) {
+                match self { $(Self::$variant(inner) => inner.change(change, now, sink),)+ }
             }
         }
     };

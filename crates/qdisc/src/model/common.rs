@@ -1,5 +1,6 @@
 //! What the property tests share: random traffic, and a book of every packet.
 
+use crate::change::{Change, purge};
 use crate::contract::{
     Backlog, Dequeue, DropReason, Dscp, Ecn, Item, PacketId, Qdisc, Sink, Verdict,
 };
@@ -150,6 +151,20 @@ impl Book {
         }
         assert_eq!(qdisc.backlog(), self.inside);
         answer
+    }
+
+    /// A setting changes.
+    pub(crate) fn changes<Q: Qdisc>(&mut self, qdisc: &mut Q, change: Change, now: Instant) {
+        self.now = now;
+        qdisc.change(change, now, self);
+        assert_eq!(qdisc.backlog(), self.inside);
+    }
+
+    /// The device goes down.
+    pub(crate) fn purged<Q: Qdisc>(&mut self, qdisc: &mut Q, now: Instant) {
+        self.now = now;
+        purge(qdisc, now, self);
+        assert_eq!((qdisc.backlog(), self.inside), (Backlog::default(), Backlog::default()));
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! Every problem is reported, not only the first, each with the JSON path of its field.
 
+mod changes;
 mod medium;
 mod memory;
 mod path;
@@ -64,7 +65,10 @@ impl Scenario {
             route_checks(self, route, &format!("routes[{index}]"), &topology, &mut report);
         }
         traffic::check(self, &topology, &mut report);
-        path::check(self, &topology, &mut report);
+        let needs = path::check(self, &topology, &mut report);
+        if !self.changes.is_empty() {
+            changes::check(self, &topology, &needs, &mut report);
+        }
         record_checks(&self.record, &mut report);
         if report.problems.is_empty() { Ok(()) } else { Err(report.problems) }
     }

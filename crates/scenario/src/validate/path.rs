@@ -11,12 +11,13 @@ const IP_BYTES: u64 = 20;
 
 /// The largest packet a link must carry, and whose.
 #[derive(Clone, Default)]
-struct Need {
+pub(super) struct Need {
     bytes: u64,
     whose: String,
 }
 
-pub(super) fn check(scenario: &Scenario, topology: &Topology, report: &mut Report) {
+/// Answers with what each link must carry.
+pub(super) fn check(scenario: &Scenario, topology: &Topology, report: &mut Report) -> Vec<Need> {
     let mut needs = vec![Need::default(); scenario.links.len()];
     for (index, flow) in scenario.flows.iter().enumerate() {
         let (there, back) = packets(scenario, flow, topology);
@@ -36,6 +37,7 @@ pub(super) fn check(scenario: &Scenario, topology: &Topology, report: &mut Repor
     for (index, (link, need)) in scenario.links.iter().zip(&needs).enumerate() {
         check_room(&link.qdisc, need, &format!("links[{index}].qdisc"), report);
     }
+    needs
 }
 
 /// The largest frames a flow sends to its receiver and back.
@@ -124,7 +126,7 @@ fn takes_no_time(link: &LinkSpec) -> bool {
 }
 
 /// Whether the largest packet that comes along fits into the queue at all.
-fn check_room(spec: &QdiscSpec, need: &Need, at: &str, report: &mut Report) {
+pub(super) fn check_room(spec: &QdiscSpec, need: &Need, at: &str, report: &mut Report) {
     let facts = spec.facts();
     for (field, payment) in facts.pays {
         let least = payment.least_bps(need.bytes);

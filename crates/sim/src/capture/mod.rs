@@ -84,7 +84,10 @@ impl<W: Write> Capture<W> {
         let mut links: Vec<AtLink> = scenario
             .links
             .iter()
-            .map(|link| AtLink { netem: link.netem.is_some(), ..AtLink::default() })
+            .map(|link| AtLink {
+                netem: scenario.netem_behind(link).is_some(),
+                ..AtLink::default()
+            })
             .collect();
         let mut taps = Vec::new();
         for (name, to) in points {
@@ -176,6 +179,7 @@ const fn why(reason: DropReason) -> &'static str {
         DropReason::Aqm => "dropped by the queue: active queue management",
         DropReason::Loss => "dropped by the queue: netem's loss",
         DropReason::Corrupt => "dropped by the queue: netem's corruption",
+        DropReason::Down => "dropped by the queue: the link is down",
         DropReason::Unclassified => "dropped by the queue: no class takes it",
     }
 }

@@ -5,10 +5,12 @@
 //! an event, and on into the next stage as long as that one is fed by nobody else; it then waits in a lane, a
 //! FIFO with one pending event, for the instant at which it matters again.
 
+mod change;
 mod channel;
 mod processor;
 mod tunnel;
 
+pub(crate) use change::{Act, Changes};
 pub(crate) use channel::{Channel, Station};
 pub(crate) use processor::{Processor, Processors};
 pub(crate) use tunnel::Tunnel;

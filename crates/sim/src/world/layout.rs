@@ -19,10 +19,13 @@ pub(crate) struct Layout {
     pub(super) endpoints: Source,
     pub(super) flows: Source,
     pub(super) probes: Source,
+    /// Changes of links: after everything else that happens at an instant. There only if there are any.
+    pub(super) changes: Source,
     end: Source,
 }
 
 impl Layout {
+    #[expect(clippy::too_many_arguments, reason = "called once, by build, with the counts it has")]
     pub fn new(
         nodes: usize,
         evented: &[bool],
@@ -31,6 +34,7 @@ impl Layout {
         endpoints: usize,
         flows: usize,
         probes: usize,
+        changing: bool,
     ) -> Self {
         let mut watchdogs = Vec::new();
         let mut watched_stages = Vec::new();
@@ -48,6 +52,7 @@ impl Layout {
         let first_endpoint = first_processor + processors as Source;
         let first_flow = first_endpoint + endpoints as Source;
         let first_probe = first_flow + flows as Source;
+        let changes = first_probe + probes as Source;
         Self {
             shared_lanes: nodes,
             watchdogs,
@@ -59,7 +64,8 @@ impl Layout {
             endpoints: first_endpoint,
             flows: first_flow,
             probes: first_probe,
-            end: first_probe + probes as Source,
+            changes,
+            end: changes + Source::from(changing),
         }
     }
 

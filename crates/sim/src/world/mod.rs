@@ -8,7 +8,7 @@ pub(crate) use layout::Layout;
 
 use crate::apps::{App, Flow, FlowKind, Phase};
 use crate::calendar::{END_OF_TIME, Source};
-use crate::network::{Network, Target};
+use crate::network::{Changes, Network, Target};
 use crate::observer::Observer;
 use crate::packets::Packet;
 use crate::probes::Probe;
@@ -51,6 +51,7 @@ pub(crate) struct World<O> {
     recorder: Writer,
     queues: Vec<QueueWatch>,
     layout: Layout,
+    changes: Changes,
     pub(crate) now: Instant,
     end: Instant,
     interval: Duration,
@@ -96,6 +97,7 @@ impl<O: Observer> World<O> {
         recorder: Writer,
         queues: Vec<QueueWatch>,
         layout: Layout,
+        changes: Changes,
     ) -> Self {
         let mut world = Self {
             memory: Memory::of(&sockets),
@@ -106,6 +108,7 @@ impl<O: Observer> World<O> {
             probes,
             recorder,
             queues,
+            changes: Changes { source: layout.changes, ..changes },
             layout,
             now: Instant::ZERO,
             end: Instant::from_nanos(scenario.duration_ns).min(END_OF_TIME),
@@ -122,6 +125,9 @@ impl<O: Observer> World<O> {
         for (index, probe) in world.probes.iter().enumerate() {
             let source = world.layout.probes + index as Source;
             world.network.calendar.set(source, probe.start);
+        }
+        if let Some((at, ..)) = world.changes.ahead.front() {
+            world.network.calendar.set(world.layout.changes, *at);
         }
         let first_tick = Instant::ZERO + world.interval;
         world.network.calendar.set(world.layout.tick, first_tick);
@@ -201,8 +207,10 @@ impl<O: Observer> World<O> {
                 self.on_endpoint_timer(source - layout.endpoints);
             } else if source < layout.probes {
                 self.on_app((source - layout.flows) as usize);
-            } else {
+            } else if source < layout.changes {
                 self.on_probe((source - layout.probes) as usize);
+            } else {
+                self.network.change(&mut self.changes, self.now);
             }
         } else if source >= layout.processors {
             self.on_processor((source - layout.processors) as usize);

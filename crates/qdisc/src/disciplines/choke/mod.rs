@@ -15,6 +15,7 @@
 
 pub mod spec;
 
+use crate::change::Change;
 use crate::contract::{Backlog, Dequeue, DropReason, Item, Qdisc, Sink, Verdict};
 use crate::disciplines::red::average::{Average, Params, Zone};
 use dragstrip_units::{Instant, Stream};
@@ -132,6 +133,24 @@ impl Qdisc for Choke {
 
     fn head(&self) -> Option<Item> {
         self.ring.front().copied().flatten()
+    }
+
+    fn change<S: Sink>(&mut self, change: Change, _now: Instant, sink: &mut S) {
+        // `choke_change`: a ring of another size is filled from the head without holes, and the average starts afresh.
+        let Change::LimitPackets(limit) = change else { return };
+        let places = |limit: u32| (u64::from(limit) + 1).next_power_of_two();
+        let (before, after) = (places(self.limit), places(limit));
+        self.limit = limit;
+        self.average.restart();
+        if after != before {
+            self.ring.retain(Option::is_some);
+            while self.ring.len() as u64 >= after {
+                let Some(Some(item)) = self.ring.pop_back() else { break };
+                self.backlog.bytes -= u64::from(item.len);
+                self.backlog.packets -= 1;
+                sink.dropped(item, DropReason::Overlimit);
+            }
+        }
     }
 }
 

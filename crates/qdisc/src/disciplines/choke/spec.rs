@@ -1,6 +1,7 @@
 //! choke in words, checks and the kernel's form (`q_choke.c`).
 
 use super::Choke;
+use crate::change::Change;
 use crate::disciplines::red::average::Params;
 use crate::disciplines::red::shape::{Impossible, Shape, Wish};
 use crate::disciplines::red::spec::{PROBABILITY, report_impossible};
@@ -130,6 +131,11 @@ impl Configuration for ChokeSpec {
         let shape = self.shape().unwrap_or_default();
         let params = Params::new(self.min_packets, self.max_packets, shape);
         Box::new(Choke::new(self.limit_packets, self.ecn, params, streams.named(Self::KIND)))
+    }
+
+    fn changed(&self, change: Change) -> Option<Self> {
+        let Change::LimitPackets(limit_packets) = change else { return None };
+        Some(Self { limit_packets, ..self.clone() })
     }
 
     fn options(&self) -> Option<Vec<u8>> {

@@ -25,6 +25,7 @@
 
 pub mod spec;
 
+use crate::change::Change;
 use crate::contract::{Backlog, Dequeue, DropReason, Item, Qdisc, Sink, Verdict};
 use dragstrip_units::{Duration, Instant};
 pub use spec::CodelSpec;
@@ -332,6 +333,16 @@ impl Qdisc for Codel {
 
     fn backlog(&self) -> Backlog {
         Backlog { bytes: self.queue.bytes, packets: self.queue.queue.len() as u32 }
+    }
+
+    fn change<S: Sink>(&mut self, change: Change, _now: Instant, sink: &mut S) {
+        // `codel_change`: the oldest packets go.
+        let Change::LimitPackets(limit) = change else { return };
+        self.limit = limit;
+        while self.backlog().packets > limit {
+            let Some((item, _)) = self.queue.pop() else { break };
+            sink.dropped(item, DropReason::Overlimit);
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! codel in words, checks and the kernel's form (`q_codel.c`).
 
 use super::{Codel, Config, Params};
+use crate::change::Change;
 use crate::disciplines::{Buffer, Configuration, Confirmation, Facts, Streams};
 use crate::netlink::{Attributes, Writer, micros, word};
 use crate::tc::{Text, Words, time};
@@ -118,6 +119,11 @@ impl Configuration for CodelSpec {
     fn build(&self, _streams: &Streams<'_>) -> Box<Codel> {
         let params = control_law(self.target_ns, self.interval_ns, self.ecn, self.ce_threshold_ns);
         Box::new(Codel::new(Config { limit: self.limit_packets, params }))
+    }
+
+    fn changed(&self, change: Change) -> Option<Self> {
+        let Change::LimitPackets(limit_packets) = change else { return None };
+        Some(Self { limit_packets, ..self.clone() })
     }
 
     fn options(&self) -> Option<Vec<u8>> {

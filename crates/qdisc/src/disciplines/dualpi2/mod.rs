@@ -26,6 +26,7 @@
 
 pub mod spec;
 
+use crate::change::Change;
 use crate::contract::{Backlog, Dequeue, DropReason, Ecn, Item, Qdisc, Sink, Verdict};
 use crate::disciplines::FRAME;
 use crate::periodic::Periodic;
@@ -270,6 +271,19 @@ impl Qdisc for DualPi2 {
     fn backlog(&self) -> Backlog {
         let packets = self.classic.packets.len() + self.scalable.packets.len();
         Backlog { bytes: self.classic.bytes + self.scalable.bytes, packets: packets as u32 }
+    }
+
+    fn change<S: Sink>(&mut self, change: Change, now: Instant, sink: &mut S) {
+        // `dualpi2_change`: the oldest packets go, first those of C.
+        let Change::LimitPackets(limit) = change else { return };
+        self.catch_up(now);
+        self.config.limit = limit;
+        while self.backlog().packets > limit {
+            let Some((item, ..)) = self.classic.pop().or_else(|| self.scalable.pop()) else {
+                break;
+            };
+            sink.dropped(item, DropReason::Overlimit);
+        }
     }
 }
 

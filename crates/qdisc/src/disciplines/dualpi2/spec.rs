@@ -1,6 +1,7 @@
 //! dualpi2 in words, checks and the kernel's form (`q_dualpi2.c` of iproute2 6.18).
 
 use super::{Config, Control, DualPi2, Step};
+use crate::change::Change;
 use crate::disciplines::{Buffer, Configuration, Confirmation, Facts, Streams};
 use crate::netlink::{Attributes, Writer, micros, word};
 use crate::tc::{Text, Words, time, unreadable};
@@ -239,6 +240,11 @@ impl Configuration for DualPi2Spec {
             any_ect: self.any_ect,
         };
         Box::new(DualPi2::new(config, streams.named(Self::KIND)))
+    }
+
+    fn changed(&self, change: Change) -> Option<Self> {
+        let Change::LimitPackets(limit_packets) = change else { return None };
+        Some(Self { limit_packets, ..self.clone() })
     }
 
     fn options(&self) -> Option<Vec<u8>> {

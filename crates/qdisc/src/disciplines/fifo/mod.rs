@@ -6,6 +6,7 @@
 
 pub mod spec;
 
+use crate::change::Change;
 use crate::contract::{Backlog, Dequeue, DropReason, Item, Qdisc, Sink, Verdict};
 use dragstrip_units::Instant;
 pub use spec::{BfifoSpec, NoqueueSpec, PfifoSpec};
@@ -20,6 +21,8 @@ pub enum Limit {
     Bytes(u64),
     /// pfifo: packets.
     Packets(u32),
+    /// Nothing: the queue of a device that is down (`noop_qdisc`).
+    Down,
 }
 
 impl Limit {
@@ -31,6 +34,7 @@ impl Limit {
             Self::None => true,
             Self::Bytes(limit) => backlog.bytes + len as u64 <= limit,
             Self::Packets(limit) => backlog.packets < limit,
+            Self::Down => false,
         }
     }
 }
@@ -76,8 +80,10 @@ impl Qdisc for Fifo {
             self.queue.push_back(item);
             Verdict::Queued
         } else {
-            sink.dropped(item, DropReason::Overlimit);
-            Verdict::Dropped(DropReason::Overlimit)
+            let down = self.limit == Limit::Down;
+            let reason = if down { DropReason::Down } else { DropReason::Overlimit };
+            sink.dropped(item, reason);
+            Verdict::Dropped(reason)
         }
     }
 
@@ -95,6 +101,22 @@ impl Qdisc for Fifo {
     #[inline]
     fn head(&self) -> Option<Item> {
         self.queue.front().copied()
+    }
+
+    fn change<S: Sink>(&mut self, change: Change, _now: Instant, _sink: &mut S) {
+        // `fifo_init`: what waits stays, even above the limit.
+        match (change, self.limit) {
+            (Change::LimitBytes(limit), Limit::Bytes(_)) => self.limit = Limit::Bytes(limit),
+            (Change::LimitPackets(limit), Limit::Packets(_)) => self.limit = Limit::Packets(limit),
+            (
+                Change::RateBps(_)
+                | Change::LimitBytes(_)
+                | Change::LimitPackets(_)
+                | Change::DelayNs(_)
+                | Change::Loss(_),
+                Limit::None | Limit::Bytes(_) | Limit::Packets(_) | Limit::Down,
+            ) => {}
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! noqueue, bfifo and pfifo in words, checks and the kernel's form (`q_fifo.c`).
 
 use super::{Fifo, Limit};
+use crate::change::Change;
 use crate::disciplines::{Buffer, Configuration, Confirmation, Facts, Streams};
 use crate::disciplines::{FRAME, TXQUEUELEN};
 use crate::netlink::{saturated, word};
@@ -106,6 +107,11 @@ impl Configuration for BfifoSpec {
         Fifo::new(Limit::Bytes(self.limit_bytes))
     }
 
+    fn changed(&self, change: Change) -> Option<Self> {
+        let Change::LimitBytes(limit_bytes) = change else { return None };
+        Some(Self { limit_bytes })
+    }
+
     fn options(&self) -> Option<Vec<u8>> {
         Some(saturated(self.limit_bytes).to_ne_bytes().to_vec())
     }
@@ -152,6 +158,11 @@ impl Configuration for PfifoSpec {
 
     fn build(&self, _streams: &Streams<'_>) -> Fifo {
         Fifo::new(Limit::Packets(self.limit_packets))
+    }
+
+    fn changed(&self, change: Change) -> Option<Self> {
+        let Change::LimitPackets(limit_packets) = change else { return None };
+        Some(Self { limit_packets })
     }
 
     fn options(&self) -> Option<Vec<u8>> {

@@ -25,6 +25,7 @@
 pub mod spec;
 
 use crate::arena::{Arena, Queue};
+use crate::change::{Change, drain};
 use crate::contract::{Backlog, Dequeue, DropReason, Item, Qdisc, Sink, Verdict};
 use crate::flow_hash::FlowHash;
 use dragstrip_units::{Duration, Instant, Rate, Stream};
@@ -220,6 +221,12 @@ impl Qdisc for Fq {
 
     fn backlog(&self) -> Backlog {
         self.backlog
+    }
+
+    fn change<S: Sink>(&mut self, change: Change, now: Instant, sink: &mut S) {
+        let Change::LimitPackets(limit) = change else { return };
+        self.config.limit = limit;
+        drain(self, limit, now, sink);
     }
 }
 

@@ -1,6 +1,7 @@
 //! fq in words, checks and the kernel's form (`q_fq.c`).
 
 use super::{Config, Fq};
+use crate::change::Change;
 use crate::disciplines::{Buffer, Configuration, Confirmation, Facts, Streams};
 use crate::disciplines::{FRAME, QUANTUM_MAX};
 use crate::netlink::{Attributes, Writer, long, micros, saturated};
@@ -164,6 +165,11 @@ impl Configuration for FqSpec {
             ce_threshold: self.ce_threshold_ns.map(span),
         };
         Box::new(Fq::new(config, &mut streams.named(Self::KIND)))
+    }
+
+    fn changed(&self, change: Change) -> Option<Self> {
+        let Change::LimitPackets(limit_packets) = change else { return None };
+        Some(Self { limit_packets, ..self.clone() })
     }
 
     fn options(&self) -> Option<Vec<u8>> {

@@ -26,6 +26,7 @@
 pub mod spec;
 
 use crate::arena::{Arena, Queue};
+use crate::change::{Change, drain};
 use crate::contract::{Backlog, Dequeue, DropReason, Item, Qdisc, Sink, Verdict};
 use crate::disciplines::codel::{Controller, Params, Source, Time};
 use crate::flow_hash::FlowHash;
@@ -266,6 +267,12 @@ impl Qdisc for FqCodel {
 
     fn backlog(&self) -> Backlog {
         self.pool.backlog
+    }
+
+    fn change<S: Sink>(&mut self, change: Change, now: Instant, sink: &mut S) {
+        let Change::LimitPackets(limit) = change else { return };
+        self.config.limit = limit;
+        drain(self, limit, now, sink);
     }
 }
 

@@ -1,6 +1,7 @@
 //! fq_codel in words, checks and the kernel's form (`q_fq_codel.c`).
 
 use super::{Config, FqCodel};
+use crate::change::Change;
 use crate::disciplines::codel::spec::{INTERVAL_NS, TARGET_NS, check_control_law, control_law};
 use crate::disciplines::{Buffer, Configuration, Confirmation, Facts, Streams};
 use crate::disciplines::{FRAME, QUANTUM_MAX};
@@ -144,6 +145,11 @@ impl Configuration for FqCodelSpec {
             params: control_law(self.target_ns, self.interval_ns, self.ecn, self.ce_threshold_ns),
         };
         Box::new(FqCodel::new(config, &mut streams.named(Self::KIND)))
+    }
+
+    fn changed(&self, change: Change) -> Option<Self> {
+        let Change::LimitPackets(limit_packets) = change else { return None };
+        Some(Self { limit_packets, ..self.clone() })
     }
 
     fn options(&self) -> Option<Vec<u8>> {

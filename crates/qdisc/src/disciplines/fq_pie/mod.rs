@@ -16,6 +16,7 @@
 pub mod spec;
 
 use crate::arena::{Arena, Queue};
+use crate::change::{Change, drain};
 use crate::contract::{Backlog, Dequeue, DropReason, Item, Qdisc, Sink, Verdict};
 use crate::disciplines::pie::{Controller, Params, Ticks, timer_period};
 use crate::flow_hash::FlowHash;
@@ -192,6 +193,12 @@ impl Qdisc for FqPie {
 
     fn backlog(&self) -> Backlog {
         self.backlog
+    }
+
+    fn change<S: Sink>(&mut self, change: Change, now: Instant, sink: &mut S) {
+        let Change::LimitPackets(limit) = change else { return };
+        self.config.limit = limit;
+        drain(self, limit, now, sink);
     }
 }
 

@@ -1,6 +1,7 @@
 //! fq_pie in words, checks and the kernel's form (`q_fq_pie.c`).
 
 use super::{Config, FqPie};
+use crate::change::Change;
 use crate::disciplines::pie::Params;
 use crate::disciplines::pie::spec::{check_controller, whole_micros};
 use crate::disciplines::{Buffer, Configuration, Confirmation, Facts, Streams};
@@ -180,6 +181,11 @@ impl Configuration for FqPieSpec {
             tupdate,
         };
         Box::new(FqPie::new(config, streams.named(Self::KIND)))
+    }
+
+    fn changed(&self, change: Change) -> Option<Self> {
+        let Change::LimitPackets(limit_packets) = change else { return None };
+        Some(Self { limit_packets, ..self.clone() })
     }
 
     fn options(&self) -> Option<Vec<u8>> {

@@ -16,9 +16,10 @@
 
 pub mod spec;
 
+use crate::change::Change;
 use crate::classes::{Classes, OneClass};
 use crate::contract::{Backlog, Dequeue, Item, Qdisc, Sink, Verdict};
-use crate::token_rate::{Framing, TokenRate, bucket_in_ticks};
+use crate::token_rate::{self, Framing, TokenRate, bucket_in_ticks};
 use dragstrip_units::{Duration, Instant, Rate};
 pub use spec::HtbSpec;
 
@@ -53,6 +54,7 @@ impl Config {
 /// The two buckets of a class.
 #[derive(Clone, Debug)]
 pub struct Shaper {
+    config: Config,
     rate: TokenRate,
     ceil: TokenRate,
     buffer_ns: i64,
@@ -70,6 +72,7 @@ impl Shaper {
         let buffer_ns = bucket_in_ticks(burst, rate);
         let cbuffer_ns = bucket_in_ticks(cburst, ceil);
         Self {
+            config,
             rate: TokenRate::new(rate, framing),
             ceil: TokenRate::new(ceil, framing),
             buffer_ns,
@@ -86,6 +89,20 @@ impl Shaper {
     pub fn ready(&self) -> Instant {
         let deficit = -self.tokens_ns.min(self.ctokens_ns).min(0);
         self.checkpoint + Duration::from_nanos(deficit as u64)
+    }
+
+    /// `htb_change_class` with another rate: the ceiling is the rate, and the buckets keep their bytes and the debt its time, so that
+    /// what has left is paid for at the old rate.
+    pub fn change(&mut self, bps: u64) {
+        let rate = token_rate::rate(bps);
+        let usual = Config::with_rate(self.config.rate).burst;
+        let bucket =
+            |bytes: u64| if bytes == usual { Config::with_rate(rate).burst } else { bytes };
+        let Config { burst, cburst, framing, .. } = self.config;
+        let config =
+            Config { rate, ceil: rate, burst: bucket(burst), cburst: bucket(cburst), framing };
+        let Self { tokens_ns, ctokens_ns, checkpoint, .. } = *self;
+        *self = Self { tokens_ns, ctokens_ns, checkpoint, ..Self::new(config) };
     }
 
     /// A packet of `len` has left at `now`.
@@ -151,6 +168,16 @@ impl<L: Qdisc> Qdisc for Htb<L> {
 
     fn backlog(&self) -> Backlog {
         self.classes.backlog()
+    }
+
+    fn change<S: Sink>(&mut self, change: Change, now: Instant, sink: &mut S) {
+        match change {
+            Change::RateBps(bps) => self.shaper.change(bps),
+            Change::LimitBytes(_)
+            | Change::LimitPackets(_)
+            | Change::DelayNs(_)
+            | Change::Loss(_) => self.classes.child_mut(0).change(change, now, sink),
+        }
     }
 }
 

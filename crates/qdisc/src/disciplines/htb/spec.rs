@@ -1,6 +1,7 @@
 //! htb with one class in words, checks and the kernel's form (`q_htb.c`).
 
 use super::{Config, Htb, MBUFFER_NS};
+use crate::change::Change;
 use crate::disciplines::fifo::PfifoSpec;
 use crate::disciplines::{Class, Configuration, Confirmation, Facts, Payment, Streams};
 use crate::disciplines::{Discipline, QdiscSpec};
@@ -199,6 +200,23 @@ impl Configuration for HtbSpec {
             framing: self.framing(),
         };
         Box::new(Htb::new(config, self.leaf.build(streams)))
+    }
+
+    fn changed(&self, change: Change) -> Option<Self> {
+        if let Change::RateBps(rate_bps) = change {
+            let usual = Self::default_burst_bytes;
+            let bucket =
+                |bytes: u64| if bytes == usual(self.rate_bps) { usual(rate_bps) } else { bytes };
+            return Some(Self {
+                rate_bps,
+                ceil_bps: None,
+                burst_bytes: bucket(self.burst_bytes),
+                cburst_bytes: bucket(self.cburst_bytes),
+                ..self.clone()
+            });
+        }
+        let leaf = Box::new(self.leaf.changed(change)?);
+        Some(Self { leaf, ..self.clone() })
     }
 
     fn options(&self) -> Option<Vec<u8>> {

@@ -32,6 +32,7 @@ pub use distribution::Distribution;
 pub use random::Loss;
 pub use spec::{DelayDistribution, LossModel, NetemSpec};
 
+use crate::change::Change;
 use crate::contract::{Backlog, Dequeue, DropReason, Item, Qdisc, Sink, Verdict};
 use delay_line::{DelayLine, Delayed};
 use distribution::{Shape, table};
@@ -243,6 +244,18 @@ impl Qdisc for Netem {
     fn backlog(&self) -> Backlog {
         let Backlog { bytes, packets } = self.line.backlog();
         Backlog { bytes: bytes + self.ahead_bytes, packets: packets + self.ahead.len() as u32 }
+    }
+
+    fn change<S: Sink>(&mut self, change: Change, _now: Instant, _sink: &mut S) {
+        match change {
+            Change::DelayNs(ns) => self.delay_ns = ns.min(i64::MAX as u64 / 4) as i64,
+            Change::Loss(probability) => {
+                let loss = Loss::Random { probability, correlation: 0.0 };
+                self.loss = LossProcess::new(loss, &mut self.stream);
+            }
+            Change::LimitPackets(limit) => self.limit = limit,
+            Change::RateBps(_) | Change::LimitBytes(_) => {}
+        }
     }
 }
 

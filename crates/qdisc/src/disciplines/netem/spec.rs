@@ -1,6 +1,7 @@
 //! netem in words, checks and the kernel's form (`q_netem.c`).
 
 use super::{Config, Distribution, Loss, Netem, table};
+use crate::change::Change;
 use crate::disciplines::{Buffer, Configuration, Confirmation, Facts, Streams};
 use crate::netlink::{self, TICK_NS, Writer, saturated, word, words};
 use crate::tc::{Text, Words, rate, share_unless_zero, time, unknown, unless, unreadable, wrong};
@@ -380,6 +381,17 @@ impl Configuration for NetemSpec {
         Box::new(Netem::new(config, streams.named(Self::KIND)))
     }
 
+    fn changed(&self, change: Change) -> Option<Self> {
+        let mut spec = self.clone();
+        match change {
+            Change::DelayNs(delay_ns) => spec.delay_ns = delay_ns,
+            Change::Loss(probability) => spec.loss = LossModel::of(probability),
+            Change::LimitPackets(limit) => spec.limit_packets = limit,
+            Change::RateBps(_) | Change::LimitBytes(_) => return None,
+        }
+        Some(spec)
+    }
+
     fn options(&self) -> Option<Vec<u8>> {
         let share = netlink::share;
         let (random, loss_correlation) = match self.loss {
@@ -478,6 +490,12 @@ impl Configuration for NetemSpec {
 }
 
 impl LossModel {
+    /// Each packet by itself with this probability.
+    #[must_use]
+    pub fn of(probability: f64) -> Self {
+        if probability > 0.0 { Self::Random { probability, correlation: 0.0 } } else { Self::None }
+    }
+
     /// What stands behind `loss`; none: no loss.
     fn print(&self) -> Option<String> {
         match *self {

@@ -29,6 +29,7 @@
 
 pub mod spec;
 
+use crate::change::Change;
 use crate::contract::{Backlog, Dequeue, DropReason, Item, Qdisc, Sink, Verdict};
 use crate::periodic::Periodic;
 use dragstrip_units::{Duration, Instant, Stream};
@@ -408,6 +409,17 @@ impl Qdisc for Pie {
 
     fn backlog(&self) -> Backlog {
         Backlog { bytes: self.bytes, packets: self.queue.len() as u32 }
+    }
+
+    fn change<S: Sink>(&mut self, change: Change, _now: Instant, sink: &mut S) {
+        // `pie_change`: the oldest packets go.
+        let Change::LimitPackets(limit) = change else { return };
+        self.limit = limit;
+        while self.backlog().packets > limit {
+            let Some((item, _)) = self.queue.pop_front() else { break };
+            self.bytes -= u64::from(item.len);
+            sink.dropped(item, DropReason::Overlimit);
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! pie in words, checks and the kernel's form (`q_pie.c`).
 
 use super::{Config, Params, Pie};
+use crate::change::Change;
 use crate::disciplines::{Buffer, Configuration, Confirmation, Facts, Streams};
 use crate::netlink::{Attributes, Writer, micros, word};
 use crate::tc::{Text, Words, time};
@@ -155,6 +156,11 @@ impl Configuration for PieSpec {
         let tupdate = whole_micros(self.tupdate_ns);
         let config = Config { limit: self.limit_packets, params, tupdate };
         Box::new(Pie::new(config, streams.named(Self::KIND)))
+    }
+
+    fn changed(&self, change: Change) -> Option<Self> {
+        let Change::LimitPackets(limit_packets) = change else { return None };
+        Some(Self { limit_packets, ..self.clone() })
     }
 
     fn options(&self) -> Option<Vec<u8>> {

@@ -60,6 +60,12 @@ pub(crate) struct Average {
 }
 
 impl Average {
+    /// `red_set_vars`: the average of another configuration means nothing.
+    pub(crate) fn restart(&mut self) {
+        self.value = 0;
+        self.count = -1;
+    }
+
     pub(crate) fn new(params: &Params, idle: Option<Instant>) -> Self {
         let step = (params.max_p() / params.delta).max(1);
         Self { value: 0, idle, count: -1, drawn: 0, step }

@@ -27,6 +27,7 @@ pub(crate) mod average;
 pub(crate) mod shape;
 pub mod spec;
 
+use crate::change::Change;
 use crate::contract::{Backlog, Dequeue, DropReason, Item, Qdisc, Sink, Verdict};
 use crate::disciplines::fifo::Fifo;
 use crate::disciplines::pie::timer_period;
@@ -175,6 +176,18 @@ impl Qdisc for Red {
 
     fn head(&self) -> Option<Item> {
         self.queue.head()
+    }
+
+    fn change<S: Sink>(&mut self, change: Change, now: Instant, sink: &mut S) {
+        // `__red_change`: a new bfifo takes the place of the one that was, which is purged; the average starts afresh.
+        let Change::LimitBytes(limit) = change else { return };
+        self.catch_up(now);
+        while let Dequeue::Packet(item) = self.queue.dequeue(now, sink) {
+            sink.dropped(item, DropReason::Overlimit);
+        }
+        self.queue = Fifo::bytes(limit);
+        self.average.restart();
+        self.average.found_empty(now);
     }
 }
 

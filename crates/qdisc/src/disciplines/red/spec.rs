@@ -3,6 +3,7 @@
 use super::average::Params;
 use super::shape::{Impossible, Shape, Wish};
 use super::{Red, Signals};
+use crate::change::Change;
 use crate::disciplines::{Buffer, Configuration, Confirmation, Facts, Streams};
 use crate::netlink::{Attributes, Writer, word, words};
 use crate::tc::{self, Text, Words, unreadable, wrong};
@@ -253,6 +254,11 @@ impl Configuration for RedSpec {
 
     /// Flags go where tc had them before 5.7, because there the kernel starts the adaptive algorithm's timer;
     /// `nodrop` is only known in the newer place, and both at once are refused.
+    fn changed(&self, change: Change) -> Option<Self> {
+        let Change::LimitBytes(bytes) = change else { return None };
+        Some(Self { limit_bytes: u32::try_from(bytes).ok()?, ..self.clone() })
+    }
+
     fn options(&self) -> Option<Vec<u8>> {
         let shape = self.shape().unwrap_or_default();
         let mut parameters = words(&[self.limit_bytes, self.min_bytes, self.max_bytes]);

@@ -7,10 +7,11 @@
 
 pub mod spec;
 
+use crate::change::Change;
 use crate::contract::{Backlog, Dequeue, DropReason, Item, Qdisc, Sink, Verdict};
 use crate::disciplines::fifo::{Fifo, Limit};
 use crate::peek::Peekable;
-use crate::token_rate::{Framing, TokenRate};
+use crate::token_rate::{self, Framing, TokenRate};
 use dragstrip_units::{Duration, Instant, Rate};
 pub use spec::TbfSpec;
 
@@ -53,6 +54,7 @@ impl Bucket {
 /// The buckets.
 #[derive(Clone, Debug)]
 pub struct Shaper {
+    config: Config,
     rate: Bucket,
     peak: Option<Bucket>,
     len_max: u32,
@@ -65,6 +67,7 @@ impl Shaper {
     pub fn new(config: Config) -> Self {
         let Config { rate, burst, peak } = config;
         Self {
+            config,
             rate: Bucket::full(rate, burst),
             peak: peak.map(|(rate, mtu)| Bucket::full(rate, mtu)),
             len_max: peak.map_or(burst, |(_, mtu)| burst.min(mtu)),
@@ -86,6 +89,12 @@ impl Shaper {
         let peak = self.peak.as_ref().map_or(0, |peak| peak.deficit_ns(len));
         let deficit = self.rate.deficit_ns(len).max(peak).max(0);
         self.checkpoint + Duration::from_nanos(deficit as u64)
+    }
+
+    /// `tbf_change` with another rate: both buckets are full again.
+    pub fn change(&mut self, bps: u64, now: Instant) {
+        let rate = token_rate::rate(bps);
+        *self = Self { checkpoint: now, ..Self::new(Config { rate, ..self.config }) };
     }
 
     /// A packet of `len` has left at `now`.
@@ -161,6 +170,16 @@ impl<Q: Qdisc> Qdisc for Tbf<Q> {
 
     fn backlog(&self) -> Backlog {
         self.queue.backlog()
+    }
+
+    fn change<S: Sink>(&mut self, change: Change, now: Instant, sink: &mut S) {
+        match change {
+            Change::RateBps(bps) => self.shaper.change(bps, now),
+            Change::LimitBytes(_)
+            | Change::LimitPackets(_)
+            | Change::DelayNs(_)
+            | Change::Loss(_) => self.queue.change(change, now, sink),
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! tbf in words, checks and the kernel's form (`q_tbf.c`).
 
 use super::{Config, Tbf};
+use crate::change::Change;
 use crate::disciplines::{Buffer, Configuration, Confirmation, Facts, Streams};
 use crate::netlink::{Attributes, Writer, ratespec, saturated, ticks, word, words};
 use crate::tc::{self, Text, Words, missing, wrong};
@@ -134,6 +135,14 @@ impl Configuration for TbfSpec {
         });
         let config = Config { rate: rate(self.rate_bps), burst: saturated(self.burst_bytes), peak };
         Box::new(Tbf::new(config, self.limit_bytes))
+    }
+
+    fn changed(&self, change: Change) -> Option<Self> {
+        match change {
+            Change::RateBps(rate_bps) => Some(Self { rate_bps, ..self.clone() }),
+            Change::LimitBytes(limit_bytes) => Some(Self { limit_bytes, ..self.clone() }),
+            Change::LimitPackets(_) | Change::DelayNs(_) | Change::Loss(_) => None,
+        }
     }
 
     fn options(&self) -> Option<Vec<u8>> {

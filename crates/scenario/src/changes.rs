@@ -1,0 +1,139 @@
+//! Links that change during a run: what a change sets, and the links as they are from then on.
+
+use crate::types::{ChangeSpec, LinkSpec, Scenario};
+use dragstrip_qdisc::{Change, LossModel, NetemSpec, QdiscSpec};
+
+impl ChangeSpec {
+    /// What changes of the link's discipline.
+    pub fn of_queue(&self, link: &LinkSpec) -> impl Iterator<Item = Change> {
+        let rate = self.rate_bps.filter(|_| link.rate_bps.is_none()).map(Change::RateBps);
+        let bytes = self.limit_bytes.map(Change::LimitBytes);
+        [rate, bytes, self.limit_packets.map(Change::LimitPackets)].into_iter().flatten()
+    }
+
+    /// Nothing is set.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        let Self { at_ns: _, link: _, rate_bps, delay_ns, loss, limit_bytes, limit_packets, up } =
+            self;
+        rate_bps.is_none()
+            && delay_ns.is_none()
+            && loss.is_none()
+            && limit_bytes.is_none()
+            && limit_packets.is_none()
+            && up.is_none()
+    }
+
+    /// The link from then on; what its discipline does not have stays out, for [`Scenario::validate`] refuses it.
+    pub fn apply(&self, link: &mut LinkSpec) {
+        for change in self.of_queue(link).collect::<Vec<_>>() {
+            if let Some(changed) = link.qdisc.changed(change) {
+                link.qdisc = changed;
+            }
+        }
+        if let (Some(rate), Some(bps)) = (&mut link.rate_bps, self.rate_bps) {
+            *rate = bps;
+        }
+        link.delay_ns = self.delay_ns.unwrap_or(link.delay_ns);
+        if let Some(loss) = self.loss {
+            link.netem.get_or_insert_with(nothing).loss = LossModel::of(loss);
+        }
+    }
+}
+
+/// A netem that does nothing, with room for everything.
+fn nothing() -> Box<NetemSpec> {
+    Box::new(NetemSpec { limit_packets: 1_000_000_000, ..NetemSpec::default() })
+}
+
+impl LinkSpec {
+    /// Whether the limit of its queue is a number of packets.
+    #[must_use]
+    pub fn counts_packets(&self) -> bool {
+        has(&self.qdisc, Change::LimitPackets(1000))
+    }
+}
+
+/// A period in which nothing of a link changes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Period {
+    /// When it begins; it ends where the next one begins, or the run.
+    pub from_ns: u64,
+    /// The link meanwhile.
+    pub link: LinkSpec,
+    /// Whether it is up.
+    pub up: bool,
+}
+
+impl Scenario {
+    /// The changes of a link, in the order in which they happen.
+    pub fn changes_of(&self, link: &str) -> Vec<&ChangeSpec> {
+        let mut mine: Vec<&ChangeSpec> =
+            self.changes.iter().filter(|change| change.link == link).collect();
+        mine.sort_by_key(|change| change.at_ns);
+        mine
+    }
+
+    /// A link through the run, one period after the other; those of no length are left out.
+    #[must_use]
+    pub fn periods(&self, link: &LinkSpec) -> Vec<Period> {
+        let mut periods = vec![Period { from_ns: 0, link: link.clone(), up: true }];
+        for change in self.changes_of(&link.name) {
+            let Some(last) = periods.last() else { continue };
+            let mut next = Period { from_ns: change.at_ns, ..last.clone() };
+            change.apply(&mut next.link);
+            next.up = change.up.unwrap_or(next.up);
+            if last.from_ns == change.at_ns {
+                periods.pop();
+            }
+            periods.push(next);
+        }
+        periods
+    }
+
+    /// What is behind a link's line: its netem, or one that its changes need. Where the delay changes, netem makes it, for there packets
+    /// overtake.
+    #[must_use]
+    pub fn netem_behind(&self, link: &LinkSpec) -> Option<Box<NetemSpec>> {
+        let own = || link.netem.clone();
+        if self.changes.is_empty() {
+            return own();
+        }
+        let changes = self.changes_of(&link.name);
+        let delay = changes.iter().any(|change| change.delay_ns.is_some());
+        let loss = changes.iter().any(|change| change.loss.is_some());
+        let mut netem = own().or_else(|| (delay || loss).then(nothing))?;
+        if delay {
+            netem.delay_ns = netem.delay_ns.saturating_add(link.delay_ns);
+        }
+        Some(netem)
+    }
+
+    /// Whether the netem behind a link makes its delay.
+    #[must_use]
+    pub fn delay_changes(&self, link: &LinkSpec) -> bool {
+        self.changes.iter().any(|change| change.link == link.name && change.delay_ns.is_some())
+    }
+
+    /// Mean rate of a link over the part of the run from `from_ns` to `to_ns`; while it is down it carries nothing. None where it has no rate at
+    /// some time.
+    #[must_use]
+    pub fn mean_rate_bps(&self, link: &LinkSpec, from_ns: u64, to_ns: u64) -> Option<f64> {
+        let periods = self.periods(link);
+        let ends = periods.iter().skip(1).map(|period| period.from_ns).chain([u64::MAX]);
+        let mut bits = 0.0;
+        for (period, end) in periods.iter().zip(ends) {
+            let span = end.min(to_ns).saturating_sub(period.from_ns.max(from_ns));
+            if span > 0 {
+                let rate = self.link_facts(&period.link).rate_bps?;
+                bits += if period.up { rate as f64 * span as f64 } else { 0.0 };
+            }
+        }
+        (to_ns > from_ns).then(|| bits / (to_ns - from_ns) as f64)
+    }
+}
+
+/// Whether a discipline has the setting at all.
+pub(crate) fn has(qdisc: &QdiscSpec, change: Change) -> bool {
+    qdisc.changed(change).is_some()
+}
