@@ -11,7 +11,7 @@ import pytest
 from dragstrip import _core
 from dragstrip.comparison import compare
 from dragstrip.errors import BadInputError
-from dragstrip.expand import expand
+from dragstrip.expand import build, expand
 from dragstrip.experiment import Experiment
 
 PATH = {"rate": "10mbit", "rtt": "40ms", "queue": "bfifo limit 200kb", "duration": "30s"}
@@ -268,3 +268,45 @@ def test_an_algorithm_that_cannot_be_read_is_refused(word: str) -> None:
 def test_the_core_accepts_every_comparison() -> None:
     for scenario in scenarios(*_core.algorithms(), loss="0.1%", up_rate="1mbit", link="wire"):
         assert _core.validate(json.dumps(scenario)) == []
+
+
+def test_the_bottleneck_changes_during_the_run(tmp_path: Path) -> None:
+    race = compare(
+        ["cubic"], rate="10mbit", rtt="40ms", queue="pfifo limit 100", duration="3s",
+        change=["1s rate=2mbit rtt=60ms", "2s state=down limit=50"],
+    )  # fmt: skip
+    scenario = build(race, "x", 1)
+    assert scenario["changes"] == [
+        {"at_ns": 10**9, "link": "r-d", "rate_bps": 2_000_000},
+        {"at_ns": 10**9, "link": "d-r", "delay_ns": 60_000_000},
+        {"at_ns": 2 * 10**9, "link": "r-d", "limit_packets": 50, "up": False},
+    ]
+    # As the saved experiment says it.
+    assert build(Experiment.build(race.content()), "x", 1) == scenario
+    # And as a trace of values says it, whose last line lies behind the end.
+    (tmp_path / "values.csv").write_text("at,rate,state\n0.5s,2mbit,\n1s,,down\n5s,,up\n")
+    content = {**race.content(), "changes": [{"file": str(tmp_path / "values.csv"), "at": "500ms"}]}
+    assert build(Experiment.build(content), "x", 1)["changes"] == [
+        {"at_ns": 10**9, "link": "r-d", "rate_bps": 2_000_000},
+        {"at_ns": 1_500_000_000, "link": "r-d", "up": False},
+    ]
+    content["changes"][0]["rate"] = "1mbit"
+    with pytest.raises(BadInputError, match="either a file or rate"):
+        Experiment.build(content)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("rate,loss\n", "a first line that names columns"),
+        ("at,rate,speed\n", "one of at, rate"),
+        ("at,rate\n1s\n", "line 2: 1 cells"),
+        ("at,rate\n,1mbit\n", "line 2: no time"),
+    ],
+)
+def test_a_trace_of_values_that_cannot_be_read_is_refused(tmp_path: Path, text: str, told: str) -> None:
+    (tmp_path / "values.csv").write_text(text)
+    race = compare(["cubic"], rate="10mbit", rtt="40ms", queue="pfifo limit 100", duration="3s")
+    content = {**race.content(), "changes": [{"file": str(tmp_path / "values.csv")}]}
+    with pytest.raises(BadInputError, match=told):
+        Experiment.build(content)

@@ -40,6 +40,7 @@ OPTIONS = {
     "duration": "--duration",
     "seed": "--seed",
     "repeat": "--repeat",
+    "changes": "--change",
     "hosts.*.gso": "--gso",
     "engine": "--engine",
     "load": "--load",
@@ -75,6 +76,7 @@ def compare(
     seed: int = 1,
     repeat: int = 1,
     together: bool = False,
+    change: Sequence[str] = (),
     engine: str = DEFAULT,
     engine_options: Mapping[str, str | Sequence[str]] | None = None,
     load: Sequence[str] = (),
@@ -110,6 +112,7 @@ def compare(
         "seed": seed,
         "repeat": repeat,
         "together": together,
+        "change": list(change),
         "programs": dict(programs or {}),
     }
     for name, given in form.items():

@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 
 from dragstrip import _core, engines, quantities
 from dragstrip.errors import BadInputError, Raw
-from dragstrip.experiment import Experiment, Flow
+from dragstrip.experiment import Change, Experiment, Flow
 from dragstrip.machine import refuse_if_too_large
 from dragstrip.paths import Known, known
 from dragstrip.traces import opportunities_ms
@@ -216,10 +216,22 @@ def _built(call: Callable[..., str], experiment: Experiment, *which: str | int) 
     for medium in content.get("media", {}).values():
         if medium["kind"] == "trace":
             medium["opportunities_ms"] = opportunities_ms(medium.pop("file"))
+    if any(change.file for change in experiment.changes):
+        content["changes"] = [_written_out(change) for change in _changes(experiment)]
     try:
         return call(json.dumps(content), *which)
     except _core.InputError as error:
         raise _refused(error, "") from None
+
+
+def _changes(experiment: Experiment) -> list[Change]:
+    """Those that happen: a file may go on longer than the run."""
+    rows = [(change.file, row) for change in experiment.changes for row in change.rows()]
+    return [row for file, row in rows if file is None or row.at < experiment.duration]
+
+
+def _written_out(change: Change) -> Json:
+    return {"at": quantities.time_text(change.at), **change.model_dump(mode="json", exclude_none=True)}
 
 
 # --- what the core says, in the person's words --------------------------------------------------
@@ -250,7 +262,7 @@ def _written_field(field_path: str, scenario: Json, experiment: Experiment) -> s
     if field_path.startswith("media."):
         stem, _, last = field_path.rpartition(".")
         return f"{stem}.{_MEDIUM_FIELD.get(last, last)}"
-    found = re.match(r"(links|nodes|flows|probes)\[(\d+)\]\.?(.*)", field_path)
+    found = re.match(r"(links|nodes|flows|probes|changes)\[(\d+)\]\.?(.*)", field_path)
     if found is None:
         return field_path
     kind, index, rest = found[1], int(found[2]), found[3]
@@ -258,10 +270,22 @@ def _written_field(field_path: str, scenario: Json, experiment: Experiment) -> s
         return _path_field(scenario["links"][index]["name"], rest)
     if kind == "nodes" and rest.startswith("sysctl"):
         return f"hosts.{scenario['nodes'][index]['name']}.{rest}"
+    if kind == "changes":
+        # One that sets the round trip beside others is two for the core.
+        entries = [at for at, change in enumerate(experiment.changes) for _ in range(_parts(change))]
+        word = {"limit_bytes": "limit", "limit_packets": "limit", "up": "state"}.get(rest, rest)
+        return f"changes[{entries[index]}].{word}" if word else f"changes[{entries[index]}]"
     if kind == "flows":
         positions = [at for at, flow in enumerate(experiment.flows) for _ in range(_count(flow))]
         return f"flows[{positions[index]}].{rest.removeprefix('transport.')}"
     return field_path
+
+
+def _parts(change: Change) -> int:
+    """How many changes of the scenario an entry is."""
+    settings = {"rate", "delay", "loss", "limit", "state"}
+    rows = change.rows()
+    return sum(1 + (row.rtt is not None and bool(row.model_fields_set & settings)) for row in rows)
 
 
 def _count(flow: Flow) -> int:

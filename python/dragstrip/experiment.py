@@ -470,6 +470,64 @@ class Recorded(Part):
     cc_state: bool = False
 
 
+def _limit(value: object) -> str:
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise refuse(value, 'the limit as the queue counts it: "50kb", or packets such as 100')
+    return str(value)
+
+
+class Change(Part):
+    """A change of a link during the run, or a file of them."""
+
+    at: Time = 0
+    """When; of a file: where its times begin."""
+    link: str | None = None
+    """Its name; none: the bottleneck of the path."""
+    rate: Rate | None = None
+    delay: Time | None = None
+    """Propagation delay of the link, one way."""
+    rtt: Time | None = None
+    """The whole path's, made on the return path, as `path.rtt`."""
+    loss: Share | None = None
+    """Random loss behind the link's line."""
+    limit: Annotated[str, BeforeValidator(_limit)] | None = None
+    """Of the queue, counted as it counts."""
+    state: Literal["up", "down"] | None = None
+    file: str | None = None
+    """A trace of values (CSV) instead of settings."""
+
+    @field_validator("file")
+    @classmethod
+    def _a_trace(cls, file: str | None, info: ValidationInfo) -> str | None:
+        return None if file is None else traces.beside(file, info)
+
+    @model_validator(mode="after")
+    def _something_changes(self) -> Self:
+        settings = self.model_fields_set - {"at", "link", "file"}
+        if self.file is not None and settings:
+            raise refuse(self.file, f"either a file or {', '.join(sorted(settings))}")
+        if self.file is None and "at" not in self.model_fields_set:
+            raise refuse(Raw("no time"), 'at, a time such as "20s"')
+        if self.file is None and not settings:
+            raise refuse(Raw("nothing"), "a rate, delay, rtt, loss, limit or state")
+        return self
+
+    def rows(self) -> list[Change]:
+        """The changes in its file, those after its `at`; itself where it has none."""
+        if self.file is None:
+            return [self]
+        found = []
+        for number, row in traces.changes(self.file):
+            where = f"{FilePath(self.file).name}, line {number}"
+            try:
+                change = Change.model_validate({"link": self.link, **row})
+            except ValidationError as error:
+                first = explain(error, Change, "")
+                raise BadInputError(first.field, Raw(f"{where}: {first.value}"), first.expected) from None
+            found.append(change.model_copy(update={"at": change.at + self.at}))
+        return found
+
+
 class Alternative(Part):
     """Several fields set together under one name; alternatives multiply with `vary`."""
 
@@ -611,6 +669,8 @@ class Experiment(Part):
     flows: list[Flow]
     probes: list[Probe] = []
     record: Recorded = Recorded()
+    changes: list[Change] = []
+    """What changes of links during the run."""
     vary: dict[str, Any] = {}
     """Dotted path → list of values; several multiply."""
     alternatives: list[Alternative] = []

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from dragstrip import _core
@@ -35,6 +35,8 @@ class PathFacts:
     """Round trip of a ping on the empty path."""
     bdp_bytes: int | None = None
     """What the bottleneck carries in `rtt_ns`."""
+    changes: list[Json] = field(default_factory=list)
+    """The scenario's that concern these links."""
 
     @property
     def links(self) -> list[Json]:
@@ -58,6 +60,7 @@ def paths_of(scenario: Json, pairs: Iterable[tuple[str, str]]) -> list[PathFacts
 
 def _paths(scenario: Json, found: list[Json]) -> list[PathFacts]:
     links = {link["name"]: link for link in scenario["links"]}
+    changes = scenario.get("changes") or []
     return [
         PathFacts(
             forward=[links[name] for name in facts["forward"]],
@@ -67,6 +70,7 @@ def _paths(scenario: Json, found: list[Json]) -> list[PathFacts]:
             rtt_ns=facts["idle_rtt_ns"],
             ping_ns=facts["base_rtt_ns"],
             bdp_bytes=facts["bdp_bytes"],
+            changes=changes and [c for c in changes if c["link"] in (*facts["forward"], *facts["back"])],
         )
         for facts in found
     ]

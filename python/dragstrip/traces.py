@@ -1,7 +1,7 @@
-"""Recorded links: files in mahimahi's format.
+"""Recorded links: files in mahimahi's format, and links' settings over time (CSV).
 
-Each line is a time in milliseconds, at which a packet of 1500 bytes may leave; they never decrease, and the
-last one, which is above 0, is where the trace begins again.
+In mahimahi's each line is a time in milliseconds, at which a packet of 1500 bytes may leave; they never
+decrease, and the last one, which is above 0, is where the trace begins again.
 """
 
 from __future__ import annotations
@@ -55,3 +55,48 @@ def _time(line: str, where: str) -> int:
     if not line.isdigit() or len(line) > DIGITS_MAX:
         raise refuse(Raw(f"{where}: {line!r}"), "a whole number of milliseconds, such as 12")
     return int(line)
+
+
+CHANGES = ("at", "rate", "delay", "rtt", "loss", "limit", "state")
+"""Columns that a trace of values may have."""
+CHANGES_MAX = 20_000
+
+
+def beside(file: str, info: ValidationInfo) -> str:
+    """The absolute path of a trace of values that can be read; from the folder of the experiment."""
+    folder = (info.context or {}).get("folder", Path())
+    path = str((Path(folder) / file).resolve())
+    changes(path)
+    return path
+
+
+@cache
+def changes(path: str) -> list[tuple[int, dict[str, str]]]:
+    """The rows of a trace of values: the line's number, and the settings whose cells are not empty.
+
+    A first line names the columns, of which `at` is one.
+    """
+    try:
+        lines = outside.text(path, outside.TRACE_MAX, "a trace of values").splitlines()
+    except BadInputError as error:
+        raise refuse(path, f"a trace of values that can be read ({error})") from None
+    name = Path(path).name
+    columns = [word.strip() for word in lines[0].split(",")] if lines else []
+    if "at" not in columns or len(columns) < 2 or len(set(columns)) < len(columns):
+        raise refuse(path, f"a first line that names columns: at, and some of {', '.join(CHANGES[1:])}")
+    unknown = next((word for word in columns if word not in CHANGES), None)
+    if unknown is not None:
+        raise refuse(Raw(f"{name}, line 1: {unknown!r}"), f"one of {', '.join(CHANGES)}")
+    if len(lines) > CHANGES_MAX:
+        raise refuse(Raw(f"{name}: {len(lines)} lines"), f"at most {CHANGES_MAX}")
+    rows = []
+    for number, line in enumerate(lines[1:], 2):
+        cells = [cell.strip() for cell in line.split(",")]
+        if len(cells) != len(columns):
+            raise refuse(Raw(f"{name}, line {number}: {len(cells)} cells"), f"{len(columns)} cells")
+        row = {column: cell for column, cell in zip(columns, cells, strict=True) if cell}
+        if "at" not in row:
+            raise refuse(Raw(f"{name}, line {number}: no time"), 'a time such as "0.5s"')
+        if len(row) > 1:
+            rows.append((number, row))
+    return rows

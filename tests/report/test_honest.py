@@ -13,10 +13,11 @@ import pytest
 
 from dragstrip.comparison import compare
 from dragstrip.experiment import Experiment
-from dragstrip.report import write_report
+from dragstrip.report import timeline, write_report
 from dragstrip.report.load import load
 from dragstrip.runner import execute, plan
 from dragstrip.standings import path as paths
+from dragstrip.standings.quantity import RATES
 from dragstrip.standings.setups import setups_of
 from dragstrip.standings.stats import rows_of
 from dragstrip.standings.verdict import headline, verdicts
@@ -95,3 +96,27 @@ def test_the_idle_round_trip_is_what_an_idle_ping_takes(tmp_path: Path, path: di
     assert idle[1:] == pytest.approx([milliseconds] * (len(idle) - 1), abs=1e-6)
     text = _text(tmp_path / "out" / "report.html")
     assert f"A ping over the idle path takes {words.removeprefix('idle ')}." in text
+
+
+def test_a_path_that_changes_has_no_single_rate(tmp_path: Path) -> None:
+    """The title says so, the times are listed and marked, and the capacity is a curve instead of a line."""
+    race = compare(
+        ["cubic", "reno"], rate="10mbit", rtt="20ms", queue="bfifo limit 60kb", duration="4s",
+        change=["2s rate=2mbit", "3s state=down rtt=30ms", "3.2s state=up"],
+    )  # fmt: skip
+    planned = plan(race)
+    execute(planned, tmp_path)
+    text = _text(write_report(tmp_path))
+    assert "at first (3 changes)" in text
+    assert "bottleneck 10" not in text
+    assert "2 s: r → d 2 Mbit/s" in text
+    assert "3 s: r → d down; d → r delay 30 ms" in text
+    (setup,) = setups_of(load(tmp_path).runs)
+    capacity = timeline.capacity(setup, RATES[-1])[0].curves[0]
+    rates = capacity.y * RATES[-1].divisor
+    assert capacity.x.tolist() == [0.0, 2.0, 3.0, 3.2, setup.end_s]
+    assert rates.tolist() == [1e7, 2e6, 0.0, 2e6, 2e6]
+    assert [mark.at for mark in timeline.marks(setup)] == [2.0, 3.0, 3.2]
+    # 2 s at 10, 1.8 s at 2 Mbit/s: nobody has more than the integral.
+    for run in setup.runs:
+        assert sum(flow["bytes_received"] for flow in run.flows) * 8 <= 2 * 1e7 + 1.8 * 2e6 + 1e6

@@ -30,6 +30,7 @@ from dragstrip.cli.options import (
 from dragstrip.cli.race import (
     Algorithms,
     BothWays,
+    Change,
     Ecn,
     Flows,
     Gso,
@@ -81,6 +82,7 @@ def compare(
     link: Link = None,
     gso: Gso = "auto",
     together: Together = False,
+    change: Change = None,
     seed: RaceSeed = 1,
     repeat: RaceRepeat = 1,
     engine: Engines = "sim",
@@ -147,6 +149,7 @@ def compare(
         seed=seed,
         repeat=repeat,
         together=together,
+        change=change or [],
         engine=engine,
         engine_options=words.with_strict(words.engine_options(engine_option or [], lab), strict),
         load=load or [],

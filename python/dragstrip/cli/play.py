@@ -12,6 +12,7 @@ from dragstrip.cli import completion, words
 from dragstrip.cli.options import Program
 from dragstrip.cli.race import (
     BothWays,
+    Change,
     Ecn,
     Flows,
     Gso,
@@ -78,6 +79,7 @@ def play(
     link: Link = None,
     gso: Gso = "auto",
     together: Together = False,
+    change: Change = None,
     seed: RaceSeed = 1,
     repeat: RaceRepeat = 1,
     program: Program = None,
@@ -132,6 +134,7 @@ def play(
         "seed": seed,
         "repeat": repeat,
         "together": together,
+        "change": change or [],
         "programs": of_files(program or []),
     }
     given = ["--" + name.replace("_", "-") for name in options if _is_given(context, name)]

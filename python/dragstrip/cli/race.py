@@ -130,6 +130,15 @@ Gso = Annotated[
     ),
 ]
 Together = Annotated[bool, typer.Option("--together", help="Run all algorithms on the path at once.")]
+Change = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--change",
+        metavar="'TIME KEY=VALUE ...'",
+        help="Change the bottleneck during the run: '20s rate=2mbit delay=80ms'; keys: rate, delay, rtt, "
+        "loss, limit, state; repeatable.",
+    ),
+]
 RaceSeed = Annotated[
     int,
     typer.Option("--seed", metavar="N", min=0, max=SEED_MAX, help="Seed of the random numbers."),

@@ -172,6 +172,8 @@ class TimeLines:
     panels: Sequence[Panel]
     width: int = 340
     height: int = 78
+    marks: Sequence[Rule] = ()
+    """Upright lines through all panels, their texts in the first."""
 
 
 Content: TypeAlias = Distribution | Bars | Shares | Pie | Scatter | TimeLines

@@ -69,6 +69,7 @@ class Section:
     path_wide: Markup
     path_tall: Markup
     links: Table
+    changes: list[tuple[str, str]]
     checked: Table | None
     comparison: Table
     pings: Table | None

@@ -53,7 +53,7 @@ def timelines(setup: Setup, curves: list[Curves]) -> list[Figure]:
                 f"timeline-{number}",
                 contender.title,
                 f"{contender.title} over {quantity.seconds(setup.end_s)}: {reach}.",
-                TimeLines(time, panels, width),
+                TimeLines(time, panels, width, marks=marks(setup)),
                 [contender.cc],
                 contender.colour,
             )
@@ -89,13 +89,47 @@ def overlay(setup: Setup, curves: list[Curves]) -> Figure | None:
         "All on one axis",
         f"{quantity.listing([entry.contender.title for entry in curves])} over "
         f"{quantity.seconds(setup.end_s)}, on common axes.",
-        TimeLines(Axis("Time (s)", 0, setup.end_s, "s"), panels, WIDTHS[0], 120),
+        TimeLines(Axis("Time (s)", 0, setup.end_s, "s"), panels, WIDTHS[0], 120, marks(setup)),
         list(dict.fromkeys(entry.contender.cc for entry in curves)),
     )
 
 
+# More than these would be a curtain; a trace of values shows in the curve of the capacity.
+MARKS_MAX = 12
+
+
+def marks(setup: Setup) -> list[Rule]:
+    """A line where links change, with what changes."""
+    changes = paths.changes(setup.scenario)
+    return [Rule(at_s, text) for at_s, text in changes] if len(changes) <= MARKS_MAX else []
+
+
+def _rates(setup: Setup, unit: Unit) -> list[Stroke]:
+    """The bottleneck's rate over time, where it changes; while it is down it is none."""
+    if setup.path.bottleneck is None or setup.path.rate_bps is None or not paths.rate_changes(setup.path):
+        return []
+    rate, up = float(setup.path.rate_bps), True
+    times, rates = [0.0], [rate]
+    for change in sorted(setup.path.changes, key=lambda change: change["at_ns"]):
+        if change["link"] != setup.path.bottleneck["name"]:
+            continue
+        rate = float(change.get("rate_bps") or rate)
+        up = bool(change.get("up", up))
+        times.append(change["at_ns"] / 1e9)
+        rates.append(rate if up else 0.0)
+    times.append(setup.end_s)
+    rates.append(rates[-1])
+    curve = Curve(np.asarray(times), np.asarray(rates) / unit.divisor)
+    return [Stroke([curve], GREY, 1.0, 0.7, step=True, label="capacity")]
+
+
 def capacity(setup: Setup, unit: Unit) -> list[Stroke]:
-    """What the bottleneck's trace would have carried, a line behind the throughput; none without a trace."""
+    """What the bottleneck would have carried where that is no constant, a line behind the throughput.
+
+    None where a trace's opportunities and changes of the rate are both missing.
+    """
+    if changing := _rates(setup, unit):
+        return changing
     links = {str(link.get("name")): link for link in setup.scenario.get("links") or []}
     # The loader has put the medium into the link.
     medium = links.get(setup.queue_link or "", {}).get("medium") or {}
@@ -114,7 +148,7 @@ def capacity(setup: Setup, unit: Unit) -> list[Stroke]:
 
 def _common_scales(setup: Setup, curves: list[Curves]) -> list[_Scale]:
     idle_ms, words = paths.idle(setup.path)
-    rate_bps = setup.path.rate_bps
+    rate_bps = None if paths.rate_changes(setup.path) else setup.path.rate_bps
     scales = []
     for key, title, units, rule, text in (
         ("throughput", "Throughput", RATES, rate_bps, f"bottleneck {quantity.rate(rate_bps)}"),

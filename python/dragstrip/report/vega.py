@@ -384,7 +384,19 @@ def _panel(content: TimeLines, panel: Panel, sheet: Sheet, *, last: bool) -> Spe
     ]
     if panel.rule is not None:
         layers.insert(0, _level_rule(panel.rule))
+    if content.marks:
+        layers[:0] = _marks(content.marks, encoding["x"], content.height, named=panel is content.panels[0])
     return {"width": sheet.width(content.width), "height": content.height, "layer": layers}
+
+
+def _marks(marks: Sequence[Rule], x: Spec, height: int, *, named: bool) -> list[Spec]:
+    """Thin upright lines; their texts stand along them."""
+    data = _rows([{"t": round(mark.at, 4), "text": mark.text} for mark in marks])
+    rule = {"type": "rule", "color": MUTED, "strokeWidth": 0.7}
+    words = {"type": "text", "angle": 270, "baseline": "bottom", "dy": -2, "color": MUTED, "fontSize": 8}
+    text = {"x": x, "y": {"value": height / 2}, "text": {"field": "text", "type": "nominal"}}
+    lines: Spec = {"data": data, "mark": rule, "encoding": {"x": x}}
+    return [lines, {"data": data, "mark": words, "encoding": text}] if named else [lines]
 
 
 def _style(stroke: Stroke) -> Spec:

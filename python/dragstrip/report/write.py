@@ -16,7 +16,7 @@ from dragstrip.report.colours import assign
 from dragstrip.report.figure import Figure
 from dragstrip.report.load import Bundle, load
 from dragstrip.standings import path as paths
-from dragstrip.standings import verdict
+from dragstrip.standings import quantity, verdict
 from dragstrip.standings.quantity import RATES
 from dragstrip.standings.setups import Setup, algorithms_of, setups_of
 from dragstrip.standings.stats import rows_of
@@ -80,6 +80,7 @@ def _section(setup: Setup, number: int, colours: dict[str, str]) -> page.Section
         path_wide=Markup(wide),  # noqa: S704 - our own SVG
         path_tall=Markup(tall),  # noqa: S704 - our own SVG
         links=tables.links(setup),
+        changes=[(quantity.seconds(at), text) for at, text in paths.changes(setup.scenario)],
         checked=verified.checked(setup),
         comparison=tables.comparison(setup, rows),
         pings=tables.pings(setup),

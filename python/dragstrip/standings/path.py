@@ -109,8 +109,47 @@ def idle(path: PathFacts) -> tuple[float, str]:
     return path.ping_ns / 1e6, f"idle {quantity.milliseconds(path.ping_ns / 1e6)}"
 
 
+def changes(scenario: Json) -> list[tuple[float, str]]:
+    """What changes of the links, by when (s): `(20.0, "2 Mbit/s, delay 80 ms")`; with ends if many do."""
+    entries = sorted(scenario.get("changes") or [], key=lambda change: change["at_ns"])
+    links = {link["name"]: link for link in scenario.get("links") or []}
+    several = len({change["link"] for change in entries}) > 1
+    said: dict[int, list[str]] = {}
+    for change in entries:
+        link = links[change["link"]]
+        words = ", ".join(_changed(change))
+        said.setdefault(change["at_ns"], []).append(
+            f"{link['from']} → {link['to']} {words}" if several else words
+        )
+    return [(at_ns / 1e9, "; ".join(words)) for at_ns, words in said.items()]
+
+
+def _changed(change: Json) -> list[str]:
+    words = []
+    if (up := change.get("up")) is not None:
+        words.append("up" if up else "down")
+    if (bps := change.get("rate_bps")) is not None:
+        words.append(quantity.rate(bps))
+    if (delay_ns := change.get("delay_ns")) is not None:
+        words.append(f"delay {quantity.duration_ns(delay_ns)}")
+    if (loss := change.get("loss")) is not None:
+        words.append(f"loss {quantity.percent(loss)}")
+    if (size := change.get("limit_bytes")) is not None:
+        words.append(f"limit {quantity.limit(size)}")
+    if (packets := change.get("limit_packets")) is not None:
+        words.append(f"limit {quantity.count(packets)} packets")
+    return words
+
+
+def rate_changes(path: PathFacts) -> bool:
+    """Whether the bottleneck has more than one rate, or is down for a time."""
+    name = path.bottleneck and path.bottleneck["name"]
+    changed = [change for change in path.changes if change["link"] == name]
+    return any(change.get("rate_bps") is not None or change.get("up") is not None for change in changed)
+
+
 def summary(path: PathFacts) -> str:
-    """`10 Mbit/s, 40 ms, bfifo 200 KiB`."""
+    """`10 Mbit/s, 40 ms, bfifo 200 KiB`; where the path changes, it is what it begins with."""
     words = []
     if path.rate_bps is not None:
         words.append(quantity.rate(path.rate_bps))
@@ -121,4 +160,7 @@ def summary(path: PathFacts) -> str:
         words.append(queue_text(qdisc(path.bottleneck)))
     for link in path.links:
         words.extend(word for word in impairments(link) if word not in words)
+    times = len({change["at_ns"] for change in path.changes})
+    if times:
+        words.append("at first (1 change)" if times == 1 else f"at first ({times} changes)")
     return ", ".join(words)

@@ -244,7 +244,7 @@ impl Configuration for DualPi2Spec {
 
     fn changed(&self, change: Change) -> Option<Self> {
         let Change::LimitPackets(limit_packets) = change else { return None };
-        Some(Self { limit_packets, ..self.clone() })
+        Some(Self { limit_packets, ..*self })
     }
 
     fn options(&self) -> Option<Vec<u8>> {

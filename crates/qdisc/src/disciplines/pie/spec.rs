@@ -160,7 +160,7 @@ impl Configuration for PieSpec {
 
     fn changed(&self, change: Change) -> Option<Self> {
         let Change::LimitPackets(limit_packets) = change else { return None };
-        Some(Self { limit_packets, ..self.clone() })
+        Some(Self { limit_packets, ..*self })
     }
 
     fn options(&self) -> Option<Vec<u8>> {

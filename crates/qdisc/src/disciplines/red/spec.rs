@@ -256,7 +256,7 @@ impl Configuration for RedSpec {
     /// `nodrop` is only known in the newer place, and both at once are refused.
     fn changed(&self, change: Change) -> Option<Self> {
         let Change::LimitBytes(bytes) = change else { return None };
-        Some(Self { limit_bytes: u32::try_from(bytes).ok()?, ..self.clone() })
+        Some(Self { limit_bytes: u32::try_from(bytes).ok()?, ..*self })
     }
 
     fn options(&self) -> Option<Vec<u8>> {

@@ -134,7 +134,7 @@ impl Configuration for SfqSpec {
 
     fn changed(&self, change: Change) -> Option<Self> {
         let Change::LimitPackets(limit_packets) = change else { return None };
-        Some(Self { limit_packets, ..self.clone() })
+        Some(Self { limit_packets, ..*self })
     }
 
     fn options(&self) -> Option<Vec<u8>> {

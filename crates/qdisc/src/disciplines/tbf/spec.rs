@@ -139,8 +139,8 @@ impl Configuration for TbfSpec {
 
     fn changed(&self, change: Change) -> Option<Self> {
         match change {
-            Change::RateBps(rate_bps) => Some(Self { rate_bps, ..self.clone() }),
-            Change::LimitBytes(limit_bytes) => Some(Self { limit_bytes, ..self.clone() }),
+            Change::RateBps(rate_bps) => Some(Self { rate_bps, ..*self }),
+            Change::LimitBytes(limit_bytes) => Some(Self { limit_bytes, ..*self }),
             Change::LimitPackets(_) | Change::DelayNs(_) | Change::Loss(_) => None,
         }
     }
