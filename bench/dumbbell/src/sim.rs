@@ -71,6 +71,7 @@ fn scenario(options: &Options) -> Scenario {
         probes: Vec::new(),
         programs: BTreeMap::new(),
         cold_arp: false,
+        changes: Vec::new(),
         record: record(options),
     }
 }

@@ -72,6 +72,7 @@ pub(crate) fn scenario() -> Scenario {
         }],
         programs: BTreeMap::new(),
         cold_arp: false,
+        changes: Vec::new(),
         record: Record::default(),
     }
 }

@@ -1,12 +1,9 @@
 //! Links that change during a run: what a packet meets, to the nanosecond, and every discipline with every change.
 
-use dragstrip_scenario::{
-    Application, ChangeSpec, FlowSpec, LinkSpec, QdiscSpec, Scenario, StackProfile,
-};
+use dragstrip_scenario::{Application, ChangeSpec, FlowSpec, LinkSpec, QdiscSpec, Scenario};
 use dragstrip_sim::audit::audit;
 use dragstrip_sim::{Event, Loss, Observer, Sighting, Vantage, run, run_observed};
 use dragstrip_testkit::path;
-use dragstrip_units::Instant;
 
 const MS: u64 = 1_000_000;
 
@@ -20,7 +17,13 @@ impl Observer for Bottleneck {
         let what = match sighting.event {
             Event::Arrived => "arrives",
             Event::Dropped(Loss::Queue(_)) => "dropped",
-            _ => return,
+            Event::Sent { .. }
+            | Event::Received
+            | Event::Enqueued
+            | Event::Dequeued
+            | Event::Dropped(Loss::Medium)
+            | Event::Marked
+            | Event::Duplicated { .. } => return,
         };
         if here {
             self.0.push((sighting.at.as_micros_floor(), what));
@@ -204,14 +207,13 @@ fn every_discipline_meets_every_change() {
     }
 }
 
-/// Linux 6.1 gets the new rate within a second or two: the receiver's bytes before and after.
+/// A flow has most of what the link carries at both rates, and no more.
 #[test]
 fn a_flow_follows_the_rate() {
     let mut scenario = path::dumbbell(1, wire(), 20 * MS, 20);
     scenario.links[0].qdisc = QdiscSpec::parse("bfifo limit 30kb").unwrap();
     scenario.flows = vec![path::flow("s0", "d", "cubic")];
     scenario.changes = vec![ChangeSpec { rate_bps: Some(8_000_000), ..change(10_000) }];
-    assert_eq!(scenario.nodes[2].host().unwrap().profile, StackProfile::Linux6);
     let (_, books) = audit(&scenario).unwrap();
     // 10 s at 1 Mbit/s and 10 s at 8: 11.25 MB on the line, of which 1448 of 1514 bytes are payload.
     let most = 11_250_000 * 1448 / 1514;
@@ -219,5 +221,4 @@ fn a_flow_follows_the_rate() {
     assert!(bytes > most * 85 / 100 && bytes <= most, "{bytes} of {most}");
     let mean = scenario.mean_rate_bps(&scenario.links[0], 0, scenario.duration_ns);
     assert_eq!(mean, Some(4_500_000.0));
-    assert!(Instant::from_nanos(scenario.changes[0].at_ns) > Instant::ZERO);
 }
