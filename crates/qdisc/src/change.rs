@@ -3,21 +3,6 @@
 use crate::contract::{Dequeue, DropReason, Qdisc, Sink};
 use dragstrip_units::Instant;
 
-/// A setting of a discipline that gets another value.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Change {
-    /// Bit/s of a shaper.
-    RateBps(u64),
-    /// What may wait, where the limit counts bytes.
-    LimitBytes(u64),
-    /// What may wait, where the limit counts packets.
-    LimitPackets(u32),
-    /// By which netem holds every packet.
-    DelayNs(u64),
-    /// Probability with which netem loses a packet, each by itself.
-    Loss(f64),
-}
-
 /// Drops what the discipline hands out until no more than `most` packets are left, as `fq_codel_change`, `fq_change` and
 /// `fq_pie_change` do.
 pub(crate) fn drain<Q: Qdisc, S: Sink>(qdisc: &mut Q, most: u32, now: Instant, sink: &mut S) {

@@ -1,6 +1,5 @@
 //! What a discipline is given, what it answers and whom it tells.
 
-use crate::change::Change;
 pub use dragstrip_packet::{Dscp, Ecn};
 use dragstrip_units::Instant;
 
@@ -65,6 +64,21 @@ pub enum DropReason {
     Unclassified,
     /// The link is down.
     Down,
+}
+
+/// A setting of a discipline that gets another value.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Change {
+    /// Bit/s of a shaper.
+    RateBps(u64),
+    /// What may wait, where the limit counts bytes.
+    LimitBytes(u64),
+    /// What may wait, where the limit counts packets.
+    LimitPackets(u32),
+    /// By which netem holds every packet.
+    DelayNs(u64),
+    /// Probability with which netem loses a packet, each by itself.
+    Loss(f64),
 }
 
 /// What `enqueue` did with the packet in hand; more than the kernel's `NET_XMIT` codes tell.

@@ -29,10 +29,12 @@ pub mod tc;
 mod testing;
 mod token_rate;
 
-pub use change::{Change, purge};
+pub use change::purge;
 pub use classes::{Classes, Classify, Filter, Filters, Match, OneClass};
 pub use computed::{ComputedFifo, Departure, Server};
-pub use contract::{Backlog, Dequeue, DropReason, Dscp, Ecn, Item, PacketId, Qdisc, Sink, Verdict};
+pub use contract::{
+    Backlog, Change, Dequeue, DropReason, Dscp, Ecn, Item, PacketId, Qdisc, Sink, Verdict,
+};
 pub use disciplines::choke::ChokeSpec;
 pub use disciplines::codel::CodelSpec;
 pub use disciplines::dualpi2::DualPi2Spec;

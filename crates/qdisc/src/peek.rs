@@ -4,7 +4,7 @@
 //! queue shows its head. Of a discipline that decides at dequeue the packet is taken and parked
 //! (`qdisc_peek_dequeued`): it still counts in the backlog, and the discipline has judged it when its *predecessor* left.
 
-use crate::change::Change;
+use crate::contract::Change;
 use crate::contract::{Backlog, Dequeue, Item, Qdisc, Sink, Verdict};
 use dragstrip_units::Instant;
 

@@ -1,7 +1,7 @@
 //! Links that change during a run: what a change sets, and the links as they are from then on.
 
 use crate::types::{ChangeSpec, LinkSpec, Scenario};
-use dragstrip_qdisc::{Change, LossModel, NetemSpec, QdiscSpec};
+use dragstrip_qdisc::{Change, Configuration as _, NetemSpec, QdiscSpec};
 
 impl ChangeSpec {
     /// What changes of the link's discipline.
@@ -36,7 +36,10 @@ impl ChangeSpec {
         }
         link.delay_ns = self.delay_ns.unwrap_or(link.delay_ns);
         if let Some(loss) = self.loss {
-            link.netem.get_or_insert_with(nothing).loss = LossModel::of(loss);
+            let netem = link.netem.get_or_insert_with(nothing);
+            if let Some(changed) = netem.changed(Change::Loss(loss)) {
+                *netem = changed;
+            }
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What changes do to a queue that holds packets, each with what the kernel's function does.
 
-use super::{Change, purge};
-use crate::contract::{Dequeue, DropReason, Item, PacketId, Qdisc};
+use super::purge;
+use crate::contract::{Change, Dequeue, DropReason, Item, PacketId, Qdisc};
 use crate::model::common::{Book, arrivals, make};
 use crate::testing::Log;
 use crate::{Discipline, QdiscSpec, Streams, arbitrary::Scope};

@@ -1,7 +1,7 @@
 //! What a discipline's configuration answers: one implementation per discipline, in its folder.
 
 use super::QdiscSpec;
-use crate::change::Change;
+use crate::contract::Change;
 use crate::contract::Qdisc;
 use crate::tc::{self, Text, Words};
 use crate::token_rate::Framing;

@@ -22,7 +22,7 @@ pub mod tbf;
 
 pub use configuration::{Buffer, Class, Configuration, Confirmation, Facts, Payment, Streams};
 
-use crate::change::Change;
+use crate::contract::Change;
 use crate::contract::{Backlog, Dequeue, Item, Qdisc, Sink, Verdict};
 use crate::tc::{Words, wrong};
 use dragstrip_units::{Instant, Problem, Report, suggest};

@@ -1,6 +1,7 @@
 //! What the property tests share: random traffic, and a book of every packet.
 
-use crate::change::{Change, purge};
+use crate::change::purge;
+use crate::contract::Change;
 use crate::contract::{
     Backlog, Dequeue, DropReason, Dscp, Ecn, Item, PacketId, Qdisc, Sink, Verdict,
 };

@@ -15,7 +15,7 @@
 
 pub mod spec;
 
-use crate::change::Change;
+use crate::contract::Change;
 use crate::contract::{Backlog, Dequeue, DropReason, Item, Qdisc, Sink, Verdict};
 use crate::disciplines::red::average::{Average, Params, Zone};
 use dragstrip_units::{Instant, Stream};

@@ -1,7 +1,7 @@
 //! choke in words, checks and the kernel's form (`q_choke.c`).
 
 use super::Choke;
-use crate::change::Change;
+use crate::contract::Change;
 use crate::disciplines::red::average::Params;
 use crate::disciplines::red::shape::{Impossible, Shape, Wish};
 use crate::disciplines::red::spec::{PROBABILITY, report_impossible};

@@ -25,7 +25,7 @@
 
 pub mod spec;
 
-use crate::change::Change;
+use crate::contract::Change;
 use crate::contract::{Backlog, Dequeue, DropReason, Item, Qdisc, Sink, Verdict};
 use dragstrip_units::{Duration, Instant};
 pub use spec::CodelSpec;

@@ -1,7 +1,7 @@
 //! codel in words, checks and the kernel's form (`q_codel.c`).
 
 use super::{Codel, Config, Params};
-use crate::change::Change;
+use crate::contract::Change;
 use crate::disciplines::{Buffer, Configuration, Confirmation, Facts, Streams};
 use crate::netlink::{Attributes, Writer, micros, word};
 use crate::tc::{Text, Words, time};

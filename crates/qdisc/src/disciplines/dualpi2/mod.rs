@@ -26,7 +26,7 @@
 
 pub mod spec;
 
-use crate::change::Change;
+use crate::contract::Change;
 use crate::contract::{Backlog, Dequeue, DropReason, Ecn, Item, Qdisc, Sink, Verdict};
 use crate::disciplines::FRAME;
 use crate::periodic::Periodic;

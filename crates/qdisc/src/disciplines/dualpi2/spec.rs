@@ -1,7 +1,7 @@
 //! dualpi2 in words, checks and the kernel's form (`q_dualpi2.c` of iproute2 6.18).
 
 use super::{Config, Control, DualPi2, Step};
-use crate::change::Change;
+use crate::contract::Change;
 use crate::disciplines::{Buffer, Configuration, Confirmation, Facts, Streams};
 use crate::netlink::{Attributes, Writer, micros, word};
 use crate::tc::{Text, Words, time, unreadable};

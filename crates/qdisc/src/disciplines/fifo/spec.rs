@@ -1,7 +1,7 @@
 //! noqueue, bfifo and pfifo in words, checks and the kernel's form (`q_fifo.c`).
 
 use super::{Fifo, Limit};
-use crate::change::Change;
+use crate::contract::Change;
 use crate::disciplines::{Buffer, Configuration, Confirmation, Facts, Streams};
 use crate::disciplines::{FRAME, TXQUEUELEN};
 use crate::netlink::{saturated, word};

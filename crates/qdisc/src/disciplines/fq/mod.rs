@@ -25,7 +25,8 @@
 pub mod spec;
 
 use crate::arena::{Arena, Queue};
-use crate::change::{Change, drain};
+use crate::change::drain;
+use crate::contract::Change;
 use crate::contract::{Backlog, Dequeue, DropReason, Item, Qdisc, Sink, Verdict};
 use crate::flow_hash::FlowHash;
 use dragstrip_units::{Duration, Instant, Rate, Stream};

@@ -1,7 +1,7 @@
 //! fq in words, checks and the kernel's form (`q_fq.c`).
 
 use super::{Config, Fq};
-use crate::change::Change;
+use crate::contract::Change;
 use crate::disciplines::{Buffer, Configuration, Confirmation, Facts, Streams};
 use crate::disciplines::{FRAME, QUANTUM_MAX};
 use crate::netlink::{Attributes, Writer, long, micros, saturated};

@@ -26,7 +26,8 @@
 pub mod spec;
 
 use crate::arena::{Arena, Queue};
-use crate::change::{Change, drain};
+use crate::change::drain;
+use crate::contract::Change;
 use crate::contract::{Backlog, Dequeue, DropReason, Item, Qdisc, Sink, Verdict};
 use crate::disciplines::codel::{Controller, Params, Source, Time};
 use crate::flow_hash::FlowHash;

@@ -1,7 +1,7 @@
 //! fq_codel in words, checks and the kernel's form (`q_fq_codel.c`).
 
 use super::{Config, FqCodel};
-use crate::change::Change;
+use crate::contract::Change;
 use crate::disciplines::codel::spec::{INTERVAL_NS, TARGET_NS, check_control_law, control_law};
 use crate::disciplines::{Buffer, Configuration, Confirmation, Facts, Streams};
 use crate::disciplines::{FRAME, QUANTUM_MAX};

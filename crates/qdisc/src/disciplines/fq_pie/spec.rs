@@ -1,7 +1,7 @@
 //! fq_pie in words, checks and the kernel's form (`q_fq_pie.c`).
 
 use super::{Config, FqPie};
-use crate::change::Change;
+use crate::contract::Change;
 use crate::disciplines::pie::Params;
 use crate::disciplines::pie::spec::{check_controller, whole_micros};
 use crate::disciplines::{Buffer, Configuration, Confirmation, Facts, Streams};

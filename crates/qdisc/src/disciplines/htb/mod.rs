@@ -16,8 +16,8 @@
 
 pub mod spec;
 
-use crate::change::Change;
 use crate::classes::{Classes, OneClass};
+use crate::contract::Change;
 use crate::contract::{Backlog, Dequeue, Item, Qdisc, Sink, Verdict};
 use crate::token_rate::{self, Framing, TokenRate, bucket_in_ticks};
 use dragstrip_units::{Duration, Instant, Rate};

@@ -1,7 +1,7 @@
 //! htb with one class in words, checks and the kernel's form (`q_htb.c`).
 
 use super::{Config, Htb, MBUFFER_NS};
-use crate::change::Change;
+use crate::contract::Change;
 use crate::disciplines::fifo::PfifoSpec;
 use crate::disciplines::{Class, Configuration, Confirmation, Facts, Payment, Streams};
 use crate::disciplines::{Discipline, QdiscSpec};

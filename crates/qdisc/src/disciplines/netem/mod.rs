@@ -32,7 +32,7 @@ pub use distribution::Distribution;
 pub use random::Loss;
 pub use spec::{DelayDistribution, LossModel, NetemSpec};
 
-use crate::change::Change;
+use crate::contract::Change;
 use crate::contract::{Backlog, Dequeue, DropReason, Item, Qdisc, Sink, Verdict};
 use delay_line::{DelayLine, Delayed};
 use distribution::{Shape, table};

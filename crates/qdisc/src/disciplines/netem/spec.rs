@@ -1,7 +1,7 @@
 //! netem in words, checks and the kernel's form (`q_netem.c`).
 
 use super::{Config, Distribution, Loss, Netem, table};
-use crate::change::Change;
+use crate::contract::Change;
 use crate::disciplines::{Buffer, Configuration, Confirmation, Facts, Streams};
 use crate::netlink::{self, TICK_NS, Writer, saturated, word, words};
 use crate::tc::{Text, Words, rate, share_unless_zero, time, unknown, unless, unreadable, wrong};
@@ -385,7 +385,10 @@ impl Configuration for NetemSpec {
         let mut spec = self.clone();
         match change {
             Change::DelayNs(delay_ns) => spec.delay_ns = delay_ns,
-            Change::Loss(probability) => spec.loss = LossModel::of(probability),
+            Change::Loss(probability) if probability > 0.0 => {
+                spec.loss = LossModel::Random { probability, correlation: 0.0 };
+            }
+            Change::Loss(_) => spec.loss = LossModel::None,
             Change::LimitPackets(limit) => spec.limit_packets = limit,
             Change::RateBps(_) | Change::LimitBytes(_) => return None,
         }
@@ -490,12 +493,6 @@ impl Configuration for NetemSpec {
 }
 
 impl LossModel {
-    /// Each packet by itself with this probability.
-    #[must_use]
-    pub fn of(probability: f64) -> Self {
-        if probability > 0.0 { Self::Random { probability, correlation: 0.0 } } else { Self::None }
-    }
-
     /// What stands behind `loss`; none: no loss.
     fn print(&self) -> Option<String> {
         match *self {

@@ -29,7 +29,7 @@
 
 pub mod spec;
 
-use crate::change::Change;
+use crate::contract::Change;
 use crate::contract::{Backlog, Dequeue, DropReason, Item, Qdisc, Sink, Verdict};
 use crate::periodic::Periodic;
 use dragstrip_units::{Duration, Instant, Stream};

@@ -1,7 +1,7 @@
 //! pie in words, checks and the kernel's form (`q_pie.c`).
 
 use super::{Config, Params, Pie};
-use crate::change::Change;
+use crate::contract::Change;
 use crate::disciplines::{Buffer, Configuration, Confirmation, Facts, Streams};
 use crate::netlink::{Attributes, Writer, micros, word};
 use crate::tc::{Text, Words, time};

@@ -27,7 +27,7 @@ pub(crate) mod average;
 pub(crate) mod shape;
 pub mod spec;
 
-use crate::change::Change;
+use crate::contract::Change;
 use crate::contract::{Backlog, Dequeue, DropReason, Item, Qdisc, Sink, Verdict};
 use crate::disciplines::fifo::Fifo;
 use crate::disciplines::pie::timer_period;

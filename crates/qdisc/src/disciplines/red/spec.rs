@@ -3,7 +3,7 @@
 use super::average::Params;
 use super::shape::{Impossible, Shape, Wish};
 use super::{Red, Signals};
-use crate::change::Change;
+use crate::contract::Change;
 use crate::disciplines::{Buffer, Configuration, Confirmation, Facts, Streams};
 use crate::netlink::{Attributes, Writer, word, words};
 use crate::tc::{self, Text, Words, unreadable, wrong};

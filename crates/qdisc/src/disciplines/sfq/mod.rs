@@ -17,7 +17,7 @@
 pub mod spec;
 
 use crate::arena::{Arena, Queue};
-use crate::change::Change;
+use crate::contract::Change;
 use crate::contract::{Backlog, Dequeue, DropReason, Item, Qdisc, Sink, Verdict};
 use crate::flow_hash::FlowHash;
 use crate::periodic::Periodic;

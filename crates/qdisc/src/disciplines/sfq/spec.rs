@@ -1,7 +1,7 @@
 //! sfq in words, checks and the kernel's form (`q_sfq.c`).
 
 use super::{Config, Sfq};
-use crate::change::Change;
+use crate::contract::Change;
 use crate::disciplines::{Buffer, Configuration, Facts, Streams};
 use crate::disciplines::{FRAME, QUANTUM_MAX};
 use crate::netlink::{saturated, words};

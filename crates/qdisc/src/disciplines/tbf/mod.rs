@@ -7,7 +7,7 @@
 
 pub mod spec;
 
-use crate::change::Change;
+use crate::contract::Change;
 use crate::contract::{Backlog, Dequeue, DropReason, Item, Qdisc, Sink, Verdict};
 use crate::disciplines::fifo::{Fifo, Limit};
 use crate::peek::Peekable;

@@ -1,7 +1,7 @@
 //! tbf in words, checks and the kernel's form (`q_tbf.c`).
 
 use super::{Config, Tbf};
-use crate::change::Change;
+use crate::contract::Change;
 use crate::disciplines::{Buffer, Configuration, Confirmation, Facts, Streams};
 use crate::netlink::{Attributes, Writer, ratespec, saturated, ticks, word, words};
 use crate::tc::{self, Text, Words, missing, wrong};
