@@ -1,6 +1,7 @@
 //! The loop: takes the earliest event and lets whoever waited for it act.
 
 mod layout;
+mod probes;
 mod programs;
 mod tunnel;
 
@@ -16,7 +17,7 @@ use crate::recorder;
 use crate::sockets::{Memory, Socket};
 use dragstrip_packet::{Body, Datagram, Dscp, Echo, EchoKind, Ecn, Segment, TrafficClass};
 use dragstrip_qdisc::PacketId;
-use dragstrip_recording::{ProbeRow, QueueRow, ReceivedRow, Recording, RttRow, Word, Writer};
+use dragstrip_recording::{QueueRow, ReceivedRow, Recording, RttRow, Word, Writer};
 use dragstrip_scenario::Scenario;
 use dragstrip_tcp::Outbox;
 use dragstrip_units::{Duration, Instant};
@@ -498,43 +499,6 @@ impl<O: Observer> World<O> {
             self.memory.close(&mut self.sockets[server as usize]);
         }
         self.set_app(index, Instant::NEVER);
-    }
-
-    fn on_probe(&mut self, index: usize) {
-        let probe = &mut self.probes[index];
-        let table = &mut self.recorder.probes;
-        let row = ProbeRow {
-            time_ns: self.now.as_nanos() as i64,
-            probe: table.probe.word(&probe.label),
-            target: table.target.word(&probe.target),
-            rtt_ns: None,
-            lost: true,
-        };
-        let row = table.push(row);
-        let echo = Echo {
-            sent: self.now,
-            sequence: probe.rows.len() as u32,
-            bytes: probe.bytes,
-            kind: EchoKind::Request,
-        };
-        probe.rows.push(row);
-        let (first_hop, next) = (probe.there, self.now + probe.interval);
-        self.network.calendar.set(self.layout.probes + index as Source, next);
-        self.network.send(
-            Packet::new(Body::Icmp(echo), TrafficClass::default()),
-            first_hop,
-            self.now,
-        );
-    }
-
-    fn on_probe_answer(&mut self, index: usize, echo: &Echo) {
-        let row = self.probes[index].rows[echo.sequence as usize];
-        let probes = &mut self.recorder.probes;
-        // A duplicated answer does not count.
-        if probes.lost.values()[row] {
-            probes.rtt_ns.set(row, Some(self.now.since(echo.sent).as_nanos() as i64));
-            probes.lost.set(row, false);
-        }
     }
 
     /// The end of a recording interval.
