@@ -227,6 +227,7 @@ fn open_sides<'a>(
     let busy = |node: usize| {
         named.iter().any(|name| **name == plan.nodes[node].name)
             || plan.hops.iter().any(|hop| hop.from == node && hop.watched.is_some())
+            || plan.steps.iter().any(|step| plan.hops[step.hop].from == node)
             || capture.is_some_and(|wanted| !wanted.at(node, plan, &interfaces).is_empty())
     };
     let mut sides: Vec<Side<'a>> = Vec::new();
@@ -256,7 +257,7 @@ pub fn rings<'a>(
     hosts: &[&'a str],
 ) -> Result<BTreeMap<&'a str, Ring>, Fault> {
     let pairs = scenario.flows.iter().map(|flow| (flow.sender.as_str(), flow.receiver.as_str()));
-    let paths = scenario.path_facts(pairs, PING_FRAME_BYTES);
+    let paths = scenario.at_its_fastest().path_facts(pairs, PING_FRAME_BYTES);
     let paths = paths.map_err(|problem| Fault::Failed(problem.to_string()))?;
     let mtu = scenario.nodes.iter().filter_map(NodeSpec::host).map(|host| host.mtu_bytes).min();
     let share = RING_PACKETS / hosts.len().max(1);

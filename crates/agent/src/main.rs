@@ -20,6 +20,7 @@
     reason = "this crate is the edge: files, sockets and clocks are its business"
 )]
 
+mod changes;
 mod checks;
 mod conductor;
 mod conform;

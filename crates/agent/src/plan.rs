@@ -5,6 +5,7 @@
 //! store-and-forward transmitter. Delay never sits on a host that sends TCP data, where netem would hide the
 //! packets from TCP Small Queues.
 
+use crate::changes::{self, Changing, Step};
 use crate::fault::{Fault, fault, refusal};
 use crate::kernel::Kernel;
 use dragstrip_scenario::{
@@ -47,6 +48,8 @@ pub struct Hop {
 pub struct Plan {
     pub nodes: Vec<Node>,
     pub hops: Vec<Hop>,
+    /// What changes during the run.
+    pub steps: Vec<Step>,
     /// From which every netem gets a seed of its own, on a kernel that takes one.
     pub seed: Option<u64>,
 }
@@ -65,7 +68,7 @@ impl Plan {
         refuse(scenario, kernel)?;
         let topology = Topology::new(scenario);
         let nodes = scenario.nodes.iter().map(node).collect();
-        let mut plan = Self { nodes, hops: Vec::new(), seed: None };
+        let mut plan = Self { nodes, hops: Vec::new(), steps: Vec::new(), seed: None };
         let mut chains: Vec<Chain> = Vec::new();
         for index in 0..scenario.links.len() {
             let ends = topology.ends(index);
@@ -106,7 +109,10 @@ impl Plan {
         let mut sides = Vec::new();
         for link in [Some(chain.link), chain.back] {
             let link = link.map(|link| &scenario.links[link]);
-            sides.push(link.map(|link| Side::new(link, kernel, &senders)).transpose()?);
+            let side = link.map(|link| {
+                Side::new(link, Changing::of(scenario, &link.name), kernel, &senders)
+            });
+            sides.push(side.transpose()?);
         }
         chain.nodes.push(from);
         let relays: Vec<bool> = sides
@@ -144,13 +150,38 @@ impl Plan {
             sides.into_iter().zip([Some(chain.link), chain.back]).zip(places)
         {
             let Some(side) = side else { continue };
-            self.hops[queue].near_end_of = link.map(|link| scenario.links[link].name.clone());
+            let link = link.map(|link| &scenario.links[link]);
+            self.hops[queue].near_end_of = link.map(|link| link.name.clone());
+            if let Some(link) = link {
+                self.change(scenario, link, kernel, [queue, behind])?;
+            }
             (self.hops[queue].qdisc, self.hops[queue].watched) = side.queue;
             if let Some((spec, watched)) = side.behind {
                 self.hops[behind].qdisc = QdiscSpec::Netem(spec);
                 self.hops[behind].watched = watched;
             }
         }
+        Ok(())
+    }
+
+    /// The steps of a link whose queue, and what stands behind it, are at these hops.
+    fn change(
+        &mut self,
+        scenario: &Scenario,
+        link: &LinkSpec,
+        kernel: &Kernel,
+        [queue, behind]: [usize; 2],
+    ) -> Result<(), Fault> {
+        let (changing, senders) = (Changing::of(scenario, &link.name), senders(scenario));
+        let (mut queues, mut netems) = (Vec::new(), Vec::new());
+        for period in scenario.periods(link) {
+            let side = Side::new(&period.link, changing, kernel, &senders)?;
+            queues.push((period.from_ns, side.queue.0, period.up));
+            let netem = side.behind.map(|(spec, _)| QdiscSpec::Netem(spec));
+            netems.extend(netem.map(|netem| (period.from_ns, netem, true)));
+        }
+        self.steps.extend(changes::steps(queue, queues));
+        self.steps.extend(changes::steps(behind, netems));
         Ok(())
     }
 
@@ -234,12 +265,19 @@ struct Side {
 }
 
 impl Side {
-    fn new(link: &LinkSpec, kernel: &Kernel, senders: &[&str]) -> Result<Self, Fault> {
+    fn new(
+        link: &LinkSpec,
+        changing: Changing,
+        kernel: &Kernel,
+        senders: &[&str],
+    ) -> Result<Self, Fault> {
         let watched = (link.qdisc != QdiscSpec::NOQUEUE).then(|| link.name.clone());
         let watched_behind = link.netem.is_some().then(|| format!("{}:netem", link.name));
         let queue = egress(link)?;
-        let own = queue == QdiscSpec::NOQUEUE && !senders.contains(&link.from.as_str());
-        Ok(match behind(link, kernel) {
+        // Where the link goes down, its packets on the way arrive all the same.
+        let free = queue == QdiscSpec::NOQUEUE && !changing.up;
+        let own = free && !senders.contains(&link.from.as_str());
+        Ok(match behind(link, changing, kernel) {
             Some(spec) if own => {
                 Self { queue: (QdiscSpec::Netem(spec), watched_behind), behind: None }
             }
@@ -251,10 +289,6 @@ impl Side {
 }
 
 pub fn refuse(scenario: &Scenario, kernel: &Kernel) -> Result<(), Fault> {
-    if let Some(change) = scenario.changes.first() {
-        let expected = "none: on a kernel no link changes during a run yet, the engine sim does it";
-        return refusal(format!("link {}: changes", change.link), "changes", expected);
-    }
     for (field, count, most) in
         [("nodes", scenario.nodes.len(), NODES_MAX), ("flows", scenario.flows.len(), FLOWS_MAX)]
     {
@@ -317,7 +351,9 @@ pub fn refuse(scenario: &Scenario, kernel: &Kernel) -> Result<(), Fault> {
                 expected,
             );
         }
-        lacking(link, kernel)?;
+        for period in scenario.periods(link) {
+            lacking(&period.link, kernel)?;
+        }
     }
     Ok(())
 }
@@ -434,15 +470,18 @@ fn serialized(part: &impl Serialize, member: Option<&str>) -> String {
 /// What stands behind the queue: a delay, impairments, and the serialisation that htb leaves out (it lets
 /// a packet go at the *start* of its time on the wire). A netem with a rate keeps packets in order, so that one which
 /// is to reorder them does without, and they arrive earlier by a frame's time on the wire, as on a kernel without netem.
-pub fn behind(link: &LinkSpec, kernel: &Kernel) -> Option<Box<NetemSpec>> {
+///
+/// So does one whose delay changes, for packets overtake others there.
+pub fn behind(link: &LinkSpec, changing: Changing, kernel: &Kernel) -> Option<Box<NetemSpec>> {
     let serialised = link.rate_bps.is_some() && !kernel.lacks.contains(&"netem");
-    if link.delay_ns == 0 && link.netem.is_none() && !serialised {
+    let later = changing.delay || changing.loss;
+    if link.delay_ns == 0 && link.netem.is_none() && !serialised && !later {
         return None;
     }
     let plain = || Box::new(NetemSpec { limit_packets: UNLIMITED, ..NetemSpec::default() });
     let mut spec = link.netem.clone().unwrap_or_else(plain);
     spec.delay_ns += link.delay_ns;
-    if spec.jitter_ns == 0 && spec.reorder == 0.0 {
+    if spec.jitter_ns == 0 && spec.reorder == 0.0 && !changing.delay {
         spec.rate_bps = spec.rate_bps.or(link.rate_bps);
     }
     Some(spec)

@@ -89,6 +89,50 @@ fn options(spec: &QdiscSpec, seed: Option<u64>) -> Option<Vec<u8>> {
     })
 }
 
+/// Makes of the discipline on an interface another of the same kind, as tc(8)'s `change` does, and reads it back: what
+/// differs is sent, and what is queued stays as far as the discipline lets it.
+pub fn change(
+    socket: &mut Socket,
+    interface: i32,
+    from: &QdiscSpec,
+    to: &QdiscSpec,
+) -> Result<(), Fault> {
+    let mut tell = |kind: u16, handle: u32, parent: u32, of: &str, options: Vec<u8>| {
+        let mut message = Message::new(kind, flag::ACK, &tcmsg(interface, handle, parent));
+        message.text(TCA_KIND, of).bytes(TCA_OPTIONS, &options);
+        socket.ask(message).map_err(|fault| fault.at(&format!("{of}, to be changed"))).map(drop)
+    };
+    if let Some(options) = to.options().filter(|options| from.options().as_ref() != Some(options)) {
+        tell(RTM_NEWQDISC, ROOT, TC_H_ROOT, to.kind(), options)?;
+    }
+    for (index, (before, class)) in from.classes().iter().zip(to.classes()).enumerate() {
+        let at = class_handle(index);
+        if before.options != class.options {
+            tell(RTM_NEWTCLASS, at, ROOT, to.kind(), class.options)?;
+        }
+        if let Some(options) = class.child.options().filter(|_| before.child != class.child) {
+            tell(RTM_NEWQDISC, child_handle(index), at, class.child.kind(), options)?;
+        }
+    }
+    compare(socket, interface, to).map(drop)
+}
+
+/// Puts another discipline in the place of one, whose packets are dropped.
+pub fn replace(
+    socket: &mut Socket,
+    interface: i32,
+    from: &QdiscSpec,
+    to: &QdiscSpec,
+) -> Result<(), Fault> {
+    if *from != QdiscSpec::NOQUEUE {
+        remove(socket, interface)?;
+    }
+    if *to != QdiscSpec::NOQUEUE {
+        install(socket, interface, to, None)?;
+    }
+    compare(socket, interface, to).map(drop)
+}
+
 /// Takes the discipline at an interface's root away, with all that is in it.
 pub fn remove(socket: &mut Socket, interface: i32) -> Result<(), Fault> {
     let message = Message::new(RTM_DELQDISC, flag::ACK, &tcmsg(interface, ROOT, TC_H_ROOT));

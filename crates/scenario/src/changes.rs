@@ -2,6 +2,7 @@
 
 use crate::types::{ChangeSpec, LinkSpec, Scenario};
 use dragstrip_qdisc::{Change, Configuration as _, NetemSpec, QdiscSpec};
+use std::borrow::Cow;
 
 impl ChangeSpec {
     /// What changes of the link's discipline.
@@ -92,6 +93,20 @@ impl Scenario {
             periods.push(next);
         }
         periods
+    }
+
+    /// The scenario with each link as it is when it is fastest.
+    #[must_use]
+    pub fn at_its_fastest(&self) -> Cow<'_, Self> {
+        if self.changes.is_empty() {
+            return Cow::Borrowed(self);
+        }
+        let rate = |link: &LinkSpec| self.link_facts(link).rate_bps.unwrap_or(u64::MAX);
+        let fastest = |link| {
+            let links = self.periods(link).into_iter().map(|period| period.link);
+            links.max_by_key(rate).unwrap_or_else(|| link.clone())
+        };
+        Cow::Owned(Self { links: self.links.iter().map(fastest).collect(), ..self.clone() })
     }
 
     /// What is behind a link's line: its netem, or one that its changes need. Where the delay changes, netem makes it, for there packets

@@ -168,9 +168,6 @@ def without_a_kernel(
         if (cpu := host.get("cpu")) is not None:
             expected = "none: a kernel takes the time that it takes"
             found.append(Refusal(f"{where}: cpu", json.dumps(cpu), expected))
-    for change in scenario.get("changes", [])[:1]:
-        expected = "none: on a kernel no link changes during a run yet, the engine sim does it"
-        found.append(Refusal(f"link {change['link']}: changes", "changes", expected))
     for link in scenario["links"]:
         where, medium, qdisc = f"link {link['name']}", link.get("medium"), link.get("qdisc") or {}
         if qdisc["kind"] == "htb" and qdisc["leaf"]["kind"] == "noqueue":

@@ -11,6 +11,7 @@ use super::words::{Place, Queue, Ready};
 use crate::fault::{Fault, fault, refusal};
 use crate::kernel::Kernel;
 use crate::network::seed_of;
+use crate::changes::Changing;
 use crate::plan::{self, Hop, Node, Plan};
 use dragstrip_scenario::{LinkSpec, QdiscSpec, Scenario, Sysctls, Topology};
 use std::collections::BTreeMap;
@@ -53,6 +54,10 @@ pub fn place(
     lab: &Lab,
     kernels: &BTreeMap<String, Kernel>,
 ) -> Result<Placement, Fault> {
+    if let Some(change) = scenario.changes.first() {
+        let expected = "none: on hosts no link changes during a run yet, the engines sim, vm and netns do it";
+        return refusal(format!("link {}: changes", change.link), "changes", expected);
+    }
     plan::refuse(scenario, &Kernel::default())?;
     let topology = Topology::new(scenario);
     let mut homes = Vec::new();
@@ -188,7 +193,7 @@ impl<'a> Placing<'a> {
         plan::lacking(&LinkSpec { netem: None, delay_ns: 0, ..link.clone() }, &kernel_here)
             .map_err(|fault| on(fault, here))?;
         let queue = plan::egress(&link)?;
-        let netem = plan::behind(&link, &kernel_there).map(QdiscSpec::Netem);
+        let netem = plan::behind(&link, Changing::default(), &kernel_there).map(QdiscSpec::Netem);
         let watched = |ending: &str| Some(format!("{}{ending}", link.name));
         let (name, name_behind) = (watched(""), watched(":netem").filter(|_| link.netem.is_some()));
         let sends = plan::senders(self.scenario).contains(&link.from.as_str());
@@ -347,7 +352,8 @@ impl Placement {
             sysctl: node.sysctl.clone(),
             routes: Vec::new(),
         };
-        Plan { nodes: self.nodes.iter().map(node).collect(), hops: Vec::new(), seed: None }
+        let nodes = self.nodes.iter().map(node).collect();
+        Plan { nodes, hops: Vec::new(), steps: Vec::new(), seed: None }
     }
 
     /// The host of a node.

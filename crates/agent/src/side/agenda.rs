@@ -3,12 +3,14 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// What happens. The order of simultaneous events is that of this list; numbers are those of the flow or probe.
+/// What happens. The order of simultaneous events is that of this list; numbers are those of the step, flow or probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Event {
     Sample,
     /// The tap's ring is emptied between two samples.
     Drain,
+    /// A discipline changes.
+    Change(usize),
     Stop(usize),
     Start(usize),
     Toggle(usize),

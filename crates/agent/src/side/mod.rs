@@ -19,8 +19,10 @@ pub use capture::{Captured, Wanted};
 pub use message::{Counts, EndReport, Notice, Order, Report};
 pub use probe::Pinger;
 
+use crate::changes::Step;
 use crate::fault::Fault;
 use crate::network::Place;
+use crate::qdisc;
 use crate::plan::Plan;
 use crate::sys::{self, Poll};
 use capture::Capture;
@@ -99,6 +101,8 @@ pub struct Side<'a> {
     captures: Vec<Capture>,
     ring: Ring,
     watches: Vec<Watch<'a>>,
+    /// With the interface.
+    steps: Vec<(i32, &'a Step)>,
     counted_before: Counts,
     start: i64,
 }
@@ -127,6 +131,7 @@ impl<'a> Side<'a> {
             captures: Vec::new(),
             ring,
             watches: Vec::new(),
+            steps: Vec::new(),
             counted_before: Counts::new(),
             start: 0,
         };
@@ -154,6 +159,8 @@ impl<'a> Side<'a> {
                 side.watches.push(watch);
             }
         }
+        let own = plan.steps.iter().filter(|step| plan.hops[step.hop].from == node);
+        side.steps = own.map(|step| (interfaces[step.hop], step)).collect();
         Ok(side)
     }
 
@@ -229,6 +236,9 @@ impl<'a> Side<'a> {
         if taps && self.ring.emptied_ns < self.scenario.record.interval_ns {
             agenda.add(self.ring.emptied_ns as i64, Event::Drain, self.number);
         }
+        for (index, (_, step)) in self.steps.iter().enumerate() {
+            agenda.add(step.at_ns as i64, Event::Change(index), self.number);
+        }
         for (index, end) in self.ends.iter().enumerate() {
             agenda.add(end.spec.start_ns as i64, Event::Start(index), self.number);
             if let Some(stop_ns) = end.spec.stop_ns {
@@ -299,6 +309,7 @@ impl<'a> Side<'a> {
                 self.drain(desk.tables)?;
                 desk.agenda.add(time_ns + self.ring.emptied_ns as i64, event, self.number);
             }
+            Event::Change(index) => self.change(index)?,
             Event::Start(index) => self.start_end(index, time_ns, desk)?,
             Event::Stop(index) => {
                 self.drain(desk.tables)?;
@@ -329,6 +340,25 @@ impl<'a> Side<'a> {
             }
         }
         Ok(())
+    }
+
+    /// One of the disciplines here becomes what it is to be.
+    fn change(&mut self, index: usize) -> Result<(), Fault> {
+        let (interface, Step { from, to, anew, .. }) = self.steps[index];
+        let Self { place, watches, .. } = self;
+        let watch = watches.iter_mut().find(|watch| watch.interface == interface);
+        let netlink = &mut place.netlink;
+        if !anew {
+            qdisc::change(netlink, interface, from, to)?;
+            if let Some(watch) = watch {
+                watch.becomes(to);
+            }
+            return Ok(());
+        }
+        let Some(watch) = watch else { return qdisc::replace(netlink, interface, from, to) };
+        watch.ends(netlink)?;
+        qdisc::replace(netlink, interface, from, to)?;
+        watch.begins(netlink, to)
     }
 
     fn start_end(&mut self, index: usize, time_ns: i64, desk: &mut Desk<'_>) -> Result<(), Fault> {
