@@ -171,7 +171,10 @@ def _exactly(case: Case, flow: int, t_s: float) -> str:
 def _every_ack(case: Case, until_s: float) -> Recording:
     spec: Json = copy.deepcopy(case.scenario)
     spec["record"]["every_ack"] = True
-    spec["duration_ns"] = min(spec["duration_ns"], round(until_s * 1e9))
+    started = max((flow["start_ns"] + 1 for flow in spec["flows"]), default=0)
+    spec["duration_ns"] = min(spec["duration_ns"], max(started, round(until_s * 1e9)))
+    changes = spec.get("changes", [])
+    spec["changes"] = [change for change in changes if change["at_ns"] < spec["duration_ns"]]
     for flow in spec["flows"]:
         if flow["stop_ns"] is not None:
             flow["stop_ns"] = min(flow["stop_ns"], spec["duration_ns"])

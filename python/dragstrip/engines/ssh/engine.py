@@ -53,7 +53,11 @@ class Hosts(Engine):
         """Also what no kernel has, and nodes that no host plays."""
         known: Collection[str] = self.algorithms(options)
         _, unplaced = homes(scenario, _lab(options))
-        return [*invalid(scenario, known), *without_a_kernel(scenario, known, self.own_stack), *unplaced]
+        beyond = without_a_kernel(scenario, known, self.own_stack)
+        for change in scenario.get("changes", [])[:1]:
+            expected = "none: on hosts no link changes during a run yet, the engines sim, vm and netns do it"
+            beyond.append(Refusal(f"link {change['link']}: changes", "changes", expected))
+        return [*invalid(scenario, known), *beyond, *unplaced]
 
     def prepare(self, options: Options, say: Say = quietly) -> None:
         """Compiles the agent, and looks at the hosts: nothing is written before they will do."""
