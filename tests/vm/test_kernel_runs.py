@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import random
 import signal
@@ -11,6 +12,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
+import pyarrow.compute as pc
 import pytest
 
 from dragstrip import captures, kernel
@@ -289,3 +291,37 @@ def test_a_cache_may_have_any_name(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.chdir(tmp_path)
     assert vm.emulate(race("reno", duration="500ms"))["flows"].num_rows == 1
     assert [file.name for file in tmp_path.iterdir()] == [odd.name]
+
+
+def test_links_change_as_in_the_simulator() -> None:
+    """A rate, a delay, a limit, an outage: with Reno and without dice both engines do the same to a few packets."""
+    changes = [
+        "3s rate=1mbit limit=10kb",
+        "6s rtt=100ms",
+        "8s state=down",
+        "8500ms state=up rate=2mbit",
+    ]
+    scenario = race(
+        "reno", rate="2mbit", rtt="40ms", queue="bfifo limit 20kb", duration="12s", change=changes
+    )
+    real, ours = vm.emulate(scenario), simulate(scenario)
+    rates = []
+    for recording in (real, ours):
+        queues = recording["queues"].filter(pc.equal(recording["queues"]["link"], "r-d"))
+        time_s = [time / 1e9 for time in queues["time_ns"].to_pylist()]
+        sent = dict(zip(time_s, queues["sent_bytes"].to_pylist(), strict=True))
+        spans = [(1, 3), (4, 6), (8.1, 8.5), (9, 12)]
+        rates.append([(sent[to] - sent[since]) * 8 / (to - since) for since, to in spans])
+        assert rates[-1][:3] == pytest.approx([2e6, 1e6, 0], rel=0.02)
+        backlog = dict(zip(time_s, queues["backlog_bytes"].to_pylist(), strict=True))
+        assert max(size for time, size in backlog.items() if 3.5 < time <= 8) <= 10_240
+        assert backlog[8.1] == backlog[8.5] == 0
+        pings = recording["probes"]
+        rtts = zip(pings["time_ns"].to_pylist(), pings["rtt_ns"].to_pylist(), strict=True)
+        assert min(rtt for time, rtt in rtts if rtt and 6e9 < time < 8e9) >= 100e6
+        dropped = dict(zip(time_s, queues["dropped"].to_pylist(), strict=True))
+        assert dropped[8.1] > dropped[8]
+        assert all(late >= early for early, late in itertools.pairwise(queues["dropped"].to_pylist()))
+    assert rates[0] == pytest.approx(rates[1], rel=0.02)
+    totals = [recording["flows"].to_pylist()[0] for recording in (real, ours)]
+    assert totals[0]["retransmits"] == pytest.approx(totals[1]["retransmits"], abs=3)

@@ -109,9 +109,8 @@ impl Plan {
         let mut sides = Vec::new();
         for link in [Some(chain.link), chain.back] {
             let link = link.map(|link| &scenario.links[link]);
-            let side = link.map(|link| {
-                Side::new(link, Changing::of(scenario, &link.name), kernel, &senders)
-            });
+            let side = link
+                .map(|link| Side::new(link, Changing::of(scenario, &link.name), kernel, &senders));
             sides.push(side.transpose()?);
         }
         chain.nodes.push(from);

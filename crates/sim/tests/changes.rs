@@ -152,7 +152,7 @@ fn every_discipline_meets_every_change() {
         ("fq", "packets"),
         ("fq_pie", "packets"),
         ("pie", "packets"),
-        ("sfq", "packets"),
+        ("sfq", ""),
         ("choke limit 1000 bandwidth 10mbit", "packets"),
         ("red limit 200000 avpkt 1000", "bytes"),
         ("dualpi2", "packets"),

@@ -8,10 +8,10 @@
 
 use super::hosts::{Allow, Cable, Host, Lab};
 use super::words::{Place, Queue, Ready};
+use crate::changes::Changing;
 use crate::fault::{Fault, fault, refusal};
 use crate::kernel::Kernel;
 use crate::network::seed_of;
-use crate::changes::Changing;
 use crate::plan::{self, Hop, Node, Plan};
 use dragstrip_scenario::{LinkSpec, QdiscSpec, Scenario, Sysctls, Topology};
 use std::collections::BTreeMap;
@@ -55,7 +55,8 @@ pub fn place(
     kernels: &BTreeMap<String, Kernel>,
 ) -> Result<Placement, Fault> {
     if let Some(change) = scenario.changes.first() {
-        let expected = "none: on hosts no link changes during a run yet, the engines sim, vm and netns do it";
+        let expected =
+            "none: on hosts no link changes during a run yet, the engines sim, vm and netns do it";
         return refusal(format!("link {}: changes", change.link), "changes", expected);
     }
     plan::refuse(scenario, &Kernel::default())?;

@@ -9,14 +9,14 @@ pub enum Event {
     Sample,
     /// The tap's ring is emptied between two samples.
     Drain,
-    /// A discipline changes.
-    Change(usize),
     Stop(usize),
     Start(usize),
     Toggle(usize),
     Ask(usize),
     Datagram(usize),
     Ping(usize),
+    /// A discipline changes.
+    Change(usize),
 }
 
 /// Events by time, then by kind, then by side.

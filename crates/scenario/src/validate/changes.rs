@@ -96,7 +96,11 @@ fn settings(change: &ChangeSpec, link: &LinkSpec, at: &str, report: &mut Report)
     if let Some(packets) = limit_packets
         && !counts_packets
     {
-        let why = if counts_bytes { "counts bytes" } else { "has no limit of its own" };
+        let why = match kind {
+            "sfq" => "cannot be changed, for sch_sfq has no change operation",
+            _ if counts_bytes => "counts bytes",
+            _ => "has no limit of its own",
+        };
         let expected = format!("none: the {kind} of {name} {why}");
         report.add(format!("{at}.limit_packets"), packets, expected);
     }

@@ -17,7 +17,6 @@
 pub mod spec;
 
 use crate::arena::{Arena, Queue};
-use crate::contract::Change;
 use crate::contract::{Backlog, Dequeue, DropReason, Item, Qdisc, Sink, Verdict};
 use crate::flow_hash::FlowHash;
 use crate::periodic::Periodic;
@@ -325,16 +324,6 @@ impl Qdisc for Sfq {
 
     fn backlog(&self) -> Backlog {
         self.backlog
-    }
-
-    fn change<S: Sink>(&mut self, change: Change, _now: Instant, sink: &mut S) {
-        // `sfq_change`: the longest queues lose their newest packets.
-        let Change::LimitPackets(limit) = change else { return };
-        let Config { flows, depth, .. } = self.config;
-        self.config.limit = limit.min(flows.saturating_mul(depth));
-        while self.backlog.packets > self.config.limit {
-            self.drop_from_longest(sink);
-        }
     }
 }
 

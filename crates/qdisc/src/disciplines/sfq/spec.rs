@@ -1,7 +1,6 @@
 //! sfq in words, checks and the kernel's form (`q_sfq.c`).
 
 use super::{Config, Sfq};
-use crate::contract::Change;
 use crate::disciplines::{Buffer, Configuration, Facts, Streams};
 use crate::disciplines::{FRAME, QUANTUM_MAX};
 use crate::netlink::{saturated, words};
@@ -130,11 +129,6 @@ impl Configuration for SfqSpec {
             perturb: Duration::from_nanos(self.perturb_ns),
         };
         Box::new(Sfq::new(config, streams.named(Self::KIND)))
-    }
-
-    fn changed(&self, change: Change) -> Option<Self> {
-        let Change::LimitPackets(limit_packets) = change else { return None };
-        Some(Self { limit_packets, ..*self })
     }
 
     fn options(&self) -> Option<Vec<u8>> {
