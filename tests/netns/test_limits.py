@@ -56,6 +56,17 @@ def test_a_frame_costs_its_overhead_too() -> None:
     assert services(link, queues(1.0, [20_000] * 50)) == {"r-d": pytest.approx(1.1, abs=1e-2)}
 
 
+def test_a_rate_that_changes_counts_from_its_time_on() -> None:
+    rows = queues(1.0, [20_000] * 50)
+    sent = [100_000 * min(at, 20) + 50_000 * max(at - 20, 0) for at in range(50)]
+    rows = rows.set_column(rows.column_names.index("sent_bytes"), "sent_bytes", [sent])
+    changed = {**LINK, "changes": [{"at_ns": 2_000_000_000, "link": "r-d", "rate_bps": 4_000_000}]}
+    assert services(changed, rows) == {"r-d": pytest.approx(1, abs=1e-3)}
+    assert services(LINK, rows)["r-d"] < 0.8
+    elsewhere = {**LINK, "changes": [{**changed["changes"][0], "link": "d-r"}]}
+    assert services(elsewhere, rows) == services(LINK, rows)
+
+
 def test_a_queue_that_runs_empty_tells_nothing() -> None:
     assert services(LINK, queues(0.2, [0, 20_000] * 25)) == {}
     assert services(LINK, queues(0.2, [0] * 50)) == {}

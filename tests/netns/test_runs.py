@@ -94,6 +94,22 @@ def test_a_race_fills_the_link_that_was_verified(machine: dict[str, Any]) -> Non
     }
 
 
+def test_links_change_during_the_run(machine: dict[str, Any]) -> None:
+    changes = ["2s rate=2mbit limit=60kb", "4s state=down", "4500ms state=up"]
+    recording = run(race("reno", duration="6s", change=changes))
+    verified = recording.provenance["verified"]
+    queues = recording["queues"].to_pylist()
+    sent = {row["time_ns"] / 1e9: row["sent_bytes"] for row in queues if row["link"] == "r-d"}
+    if not any("served" in limit for limit in verified["limits"]):
+        assert verified["service"]["r-d"] == pytest.approx(1, abs=0.02)
+        assert (sent[2] - sent[1]) * 8 == pytest.approx(10e6, rel=0.05)
+        assert (sent[4] - sent[3]) * 8 == pytest.approx(2e6, rel=0.05)
+    assert sent[4.5] == sent[4.2]
+    assert sent[6] > sent[4.5]
+    (flow,) = recording["flows"].to_pylist()
+    assert flow["retransmits"] > 0
+
+
 def test_progress_tells_what_has_arrived(machine: dict[str, Any]) -> None:
     heard: list[tuple[int, int]] = []
     recording = ENGINE.run(race("reno"), {}, lambda now_ns, arrived=0: heard.append((now_ns, arrived)))

@@ -46,11 +46,16 @@ def services(scenario: Json, queues: pa.Table) -> dict[str, float]:
         # Where packets wait at both ends of an interval they did in between, if it is a queue worth the name.
         waits = backlog >= max(backlog.max() / 2, 1)
         kept = waits[1:] & waits[:-1]
+        rates_bps = np.full(len(kept), float(rate_bps))
+        for change in sorted(scenario.get("changes", []), key=lambda change: change["at_ns"]):
+            if change["link"] == link["name"]:
+                kept &= (time_ns[1:] <= change["at_ns"]) | (time_ns[:-1] >= change["at_ns"])
+                rates_bps[time_ns[:-1] >= change["at_ns"]] = change.get("rate_bps") or rates_bps[-1]
         if kept.sum() < INTERVALS_MIN:
             continue
         sent_bytes = np.diff(served) + overhead_bytes * np.diff(enqueued - packets)
         found[link["name"]] = round(
-            float(8e9 * sent_bytes[kept].sum() / (rate_bps * np.diff(time_ns)[kept].sum())), 4
+            float(8e9 * sent_bytes[kept].sum() / (rates_bps * np.diff(time_ns))[kept].sum()), 4
         )
     return found
 
