@@ -584,6 +584,35 @@ mod tests {
     }
 
     #[test]
+    fn a_change_is_a_step_of_the_hop_that_it_concerns() {
+        let wire = r#""rate_bps": 8000000, "qdisc": {"kind": "pfifo", "limit_packets": 9}"#;
+        let mut scenario = dumbbell(wire, r#""delay_ns": 1000000"#);
+        scenario.changes = serde_json::from_str(
+            r#"[{"at_ns": 5, "link": "r-d", "rate_bps": 4000000}, {"at_ns": 6, "link": "d-r", "delay_ns": 0},
+                {"at_ns": 7, "link": "r-d", "up": false}, {"at_ns": 8, "link": "r-d", "up": true}]"#,
+        )
+        .unwrap();
+        let plan = plan_of(&scenario);
+        let steps: Vec<_> =
+            plan.steps.iter().map(|step| (step.at_ns, step.hop, step.anew)).collect();
+        // The queue is at hop 2, what serialises behind it at hop 4, the way back's delay at hop 5.
+        assert_eq!(
+            steps,
+            [(5, 2, false), (7, 2, true), (8, 2, true), (5, 4, false), (6, 5, false)]
+        );
+        assert_eq!(plan.steps[1].to, changes::down());
+        assert_eq!(plan.steps[2].to, plan.steps[0].to);
+        // A delay that changes keeps no order, so that its netem has no rate; without one, none is laid.
+        scenario.links[3].rate_bps = Some(1_000_000);
+        let hops = plan_of(&scenario).hops;
+        let netems = hops.iter().filter_map(|hop| match &hop.qdisc {
+            QdiscSpec::Netem(spec) => Some((spec.delay_ns, spec.rate_bps)),
+            _ => None,
+        });
+        assert_eq!(netems.collect::<Vec<_>>(), [(0, Some(8_000_000)), (1_000_000, None)]);
+    }
+
+    #[test]
     fn what_a_kernel_has_not_is_refused_by_name() {
         let bare = Kernel { lacks: vec!["netem", "pfifo"], ..Kernel::default() };
         let refusal = |bottleneck, back| {

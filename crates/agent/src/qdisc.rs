@@ -102,7 +102,7 @@ pub fn change(
         message.text(TCA_KIND, of).bytes(TCA_OPTIONS, &options);
         socket.ask(message).map_err(|fault| fault.at(&format!("{of}, to be changed"))).map(drop)
     };
-    if let Some(options) = to.options().filter(|options| from.options().as_ref() != Some(options)) {
+    if let Some(options) = to.change_options().filter(|_| from.options() != to.options()) {
         tell(RTM_NEWQDISC, ROOT, TC_H_ROOT, to.kind(), options)?;
     }
     for (index, (before, class)) in from.classes().iter().zip(to.classes()).enumerate() {
@@ -110,7 +110,8 @@ pub fn change(
         if before.options != class.options {
             tell(RTM_NEWTCLASS, at, ROOT, to.kind(), class.options)?;
         }
-        if let Some(options) = class.child.options().filter(|_| before.child != class.child) {
+        if let Some(options) = class.child.change_options().filter(|_| before.child != class.child)
+        {
             tell(RTM_NEWQDISC, child_handle(index), at, class.child.kind(), options)?;
         }
     }

@@ -114,6 +114,16 @@ impl<'a> Attributes<'a> {
     }
 }
 
+/// Attributes with those of one kind left out.
+#[must_use]
+pub fn without(attributes: &[u8], unwanted: u16) -> Vec<u8> {
+    let Some(value) = Attributes(attributes).get(unwanted) else { return attributes.to_vec() };
+    // The value lies inside the attributes, 4 bytes behind its own beginning.
+    let at = value.as_ptr() as usize - attributes.as_ptr() as usize - 4;
+    let end = (at + 4 + value.len()).next_multiple_of(4).min(attributes.len());
+    [&attributes[..at], &attributes[end..]].concat()
+}
+
 /// A native-endian 32-bit number at an offset, if there is one.
 #[must_use]
 pub fn word(bytes: &[u8], offset: usize) -> Option<u32> {
@@ -172,7 +182,7 @@ pub fn share(probability: f64) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use super::{Attributes, Writer, long};
+    use super::{Attributes, Writer, long, without};
 
     #[test]
     fn what_is_written_reads_back() {
@@ -187,6 +197,21 @@ mod tests {
         assert_eq!(inside.get(1), Some(&b"htb\0"[..]));
         assert_eq!(inside.get(9).and_then(|value| long(value, 0)), Some(u64::MAX - 1));
         assert!(inside.get(3).is_none());
+    }
+
+    #[test]
+    fn one_attribute_is_left_out() {
+        let of = |kinds: &[u16]| {
+            Writer::value(|inside| {
+                for &kind in kinds {
+                    inside.text(kind, "odd");
+                }
+            })
+        };
+        assert_eq!(without(&of(&[1, 2, 3]), 2), of(&[1, 3]));
+        assert_eq!(without(&of(&[1, 3]), 2), of(&[1, 3]));
+        assert_eq!(without(&of(&[1, 3]), 3), of(&[1]));
+        assert_eq!(without(&of(&[1]), 1), of(&[]));
     }
 
     #[test]

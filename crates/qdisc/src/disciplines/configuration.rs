@@ -29,6 +29,8 @@ pub trait Configuration: Clone + Debug + PartialEq + Sized + 'static {
     const CLASSFUL: bool = false;
     /// Whether the kernel reads `TCA_OPTIONS` strictly (`nla_parse_nested`) and wants the attribute flagged as nested.
     const NESTED: bool = false;
+    /// The attribute of the options that a change may not carry.
+    const FIXED: Option<u16> = None;
 
     /// What follows the kind in tc's text, with the defaults that tc and the kernel fill in.
     ///
@@ -227,6 +229,7 @@ impl<C: Configuration> Configuration for Box<C> {
     const GRAMMAR: &'static str = C::GRAMMAR;
     const CLASSFUL: bool = C::CLASSFUL;
     const NESTED: bool = C::NESTED;
+    const FIXED: Option<u16> = C::FIXED;
 
     fn parse(words: &mut Words<'_>) -> Result<Self, Problem> {
         C::parse(words).map(Self::new)

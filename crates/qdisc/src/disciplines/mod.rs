@@ -131,6 +131,17 @@ macro_rules! disciplines {
                 match self { $(Self::$variant(spec) => spec.options(),)+ }
             }
 
+            /// The same as tc(8) sends it to change a discipline that is there.
+            #[must_use]
+            pub fn change_options(&self) -> Option<Vec<u8>> {
+                let fixed = match self { $(Self::$variant(_) => <$spec>::FIXED,)+ };
+                let options = self.options()?;
+                Some(match fixed {
+                    Some(kind) => crate::netlink::without(&options, kind),
+                    None => options,
+                })
+            }
+
             /// Whether the kernel wants those options flagged as nested (`NLA_F_NESTED`).
             #[must_use]
             pub const fn nested(&self) -> bool {

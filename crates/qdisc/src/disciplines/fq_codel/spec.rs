@@ -60,6 +60,8 @@ impl Configuration for FqCodelSpec {
     type Model = Box<FqCodel>;
 
     const KIND: &'static str = "fq_codel";
+    /// TCA_FQ_CODEL_FLOWS: `fq_codel_change` refuses it.
+    const FIXED: Option<u16> = Some(5);
     const WORDS: &'static [&'static str] = &[
         "limit",
         "memory_limit",

@@ -72,6 +72,8 @@ impl Configuration for FqPieSpec {
 
     const KIND: &'static str = "fq_pie";
     const NESTED: bool = true;
+    /// TCA_FQ_PIE_FLOWS: `fq_pie_change` refuses it.
+    const FIXED: Option<u16> = Some(2);
     const WORDS: &'static [&'static str] = &[
         "limit",
         "flows",
