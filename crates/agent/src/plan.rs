@@ -605,9 +605,9 @@ mod tests {
         // A delay that changes keeps no order, so that its netem has no rate; without one, none is laid.
         scenario.links[3].rate_bps = Some(1_000_000);
         let hops = plan_of(&scenario).hops;
-        let netems = hops.iter().filter_map(|hop| match &hop.qdisc {
-            QdiscSpec::Netem(spec) => Some((spec.delay_ns, spec.rate_bps)),
-            _ => None,
+        let netems = hops.iter().filter_map(|hop| {
+            let QdiscSpec::Netem(spec) = &hop.qdisc else { return None };
+            Some((spec.delay_ns, spec.rate_bps))
         });
         assert_eq!(netems.collect::<Vec<_>>(), [(0, Some(8_000_000)), (1_000_000, None)]);
     }
