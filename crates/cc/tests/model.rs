@@ -27,9 +27,12 @@ const PROGRAMS: [(&str, &str); 4] = [
     ("my-bbr", include_str!("../../../programs/my-bbr.cc")),
 ];
 
+/// Algorithms with a switch that changes what they do.
+const SWITCHED: [&str; 2] = ["reno:hystart_pp", "cubic:hystart_pp"];
+
 /// Everything that the model drives.
 fn all() -> impl Iterator<Item = &'static str> {
-    names().iter().copied().chain(PROGRAMS.iter().map(|(name, _)| *name))
+    names().iter().copied().chain(SWITCHED).chain(PROGRAMS.iter().map(|(name, _)| *name))
 }
 
 fn made(name: &str, rules: &Rules, seed: u64) -> Algorithm {
@@ -40,7 +43,11 @@ fn made(name: &str, rules: &Rules, seed: u64) -> Algorithm {
         }
         // Its text comes later.
         None if name == "any" => made("my-reno", rules, seed),
-        None => Algorithm::new(name, &Options::new(), rules, Stream::named(seed, name)).unwrap(),
+        None => {
+            let (name, switch) = name.split_once(':').map_or((name, None), |(a, b)| (a, Some(b)));
+            let options = switch.into_iter().map(|switch| (switch.to_owned(), 1.0)).collect();
+            Algorithm::new(name, &options, rules, Stream::named(seed, name)).unwrap()
+        }
     }
 }
 

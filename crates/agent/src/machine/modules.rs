@@ -70,7 +70,11 @@ pub fn configure(scenario: &Scenario) -> Result<(), Fault> {
         let file = format!("/sys/module/tcp_{}/parameters/{name}", sys::in_kernel(cc));
         if let Err(error) = fs::write(&file, format!("{value}")) {
             let field = format!("flow {label}: {cc}: {name}");
-            let expected = format!("a parameter that this kernel takes ({error})");
+            let expected = if Path::new(&file).exists() {
+                format!("a value that this kernel takes ({error})")
+            } else {
+                "a parameter that this kernel has: the engine sim has it".to_owned()
+            };
             return refusal(field, value.to_string(), expected);
         }
     }

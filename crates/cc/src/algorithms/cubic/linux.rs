@@ -23,7 +23,9 @@
 //! - **Departs from Linux 6.1**: the seeds of the cube root are computed, not the kernel's
 //!   hand-tuned 64 bytes (`K` differs by less than 0.19 %); products that the kernel keeps in 32
 //!   bits are kept in 64 (its beta product overflows at 6 million packets).
-//! - **Source of the details**: Linux 6.1 `tcp_cubic.c`. Parameters are those of the module.
+//! - **Beyond Linux**, if asked for: HyStart++ as the first slow start, as RFC 9438 §4.10 recommends (`hystart_pp`, RFC 9406;
+//!   `slow_start/hystart_pp.rs`).
+//! - **Source of the details**: Linux 6.1 `tcp_cubic.c`. The other parameters are those of the module.
 //! - **Variants**, by the rules of the stack profile ([`CubicCurve`], [`HyStartClock`](crate::HyStartClock)): Linux
 //!   2.6.27 has version 2.2, without HyStart: ACKs are counted and corrected by their ratio to packets, no
 //!   bounds on the growth, the curve computed whenever the window has changed, no correction for idle times, delays in
@@ -31,6 +33,7 @@
 
 use super::root::cubic_root;
 use crate::slow_start::hystart::{self, HyStart};
+use crate::slow_start::hystart_pp::{HYSTART_PP, HyStartPp};
 use crate::{
     About, Ack, CaState, CongestionControl, CubicCurve, Event, Needs, Parameter, Parameters, Range,
     Response, Rules, Unit, Variable, View, Window,
@@ -104,6 +107,7 @@ pub const ABOUT: About = About {
         hystart::DETECT,
         hystart::LOW_WINDOW,
         hystart::ACK_DELTA_US,
+        HYSTART_PP,
     ],
     variables: &[
         Variable::new(
@@ -141,7 +145,7 @@ pub struct Cubic {
     initial_ssthresh: u32,
     fast_convergence: bool,
     tcp_friendliness: bool,
-    hystart: Option<HyStart>,
+    first: SlowStart,
 
     /// One packet more per `cnt` delivered.
     cnt: u32,
@@ -156,6 +160,14 @@ pub struct Cubic {
     epoch: Option<Epoch>,
     /// Packets per ACK × 16, an average over 16 (version 2.2 only; `delayed_ack`).
     delayed_ack_x16: u32,
+}
+
+/// The first slow start; after a timeout HyStart again, else the plain one.
+#[derive(Clone, Debug)]
+enum SlowStart {
+    Plain,
+    HyStart(HyStart),
+    HyStartPp(HyStartPp),
 }
 
 /// The time since congestion avoidance resumed after a reduction.
@@ -180,6 +192,11 @@ impl Cubic {
         let beta = parameters.whole("beta");
         let curve_scale = 10 * parameters.whole("bic_scale");
         let hystart = HyStart::new(parameters, rules.hystart);
+        let first = match hystart {
+            _ if parameters.switch(HYSTART_PP.name) => SlowStart::HyStartPp(HyStartPp::new()),
+            Some(hystart) if parameters.switch("hystart") => SlowStart::HyStart(hystart),
+            Some(_) | None => SlowStart::Plain,
+        };
         Self {
             rule: rules.cubic,
             beta,
@@ -189,7 +206,7 @@ impl Cubic {
             initial_ssthresh: parameters.whole("initial_ssthresh"),
             fast_convergence: parameters.switch("fast_convergence"),
             tcp_friendliness: parameters.switch("tcp_friendliness"),
-            hystart: hystart.filter(|_| parameters.switch("hystart")),
+            first,
             cnt: 0,
             last_max_cwnd: 0,
             last_cwnd: 0,
@@ -209,7 +226,7 @@ impl Cubic {
         self.last_time = 0;
         self.epoch = None;
         self.delayed_ack_x16 = 2 << 4;
-        if let Some(hystart) = &mut self.hystart {
+        if let SlowStart::HyStart(hystart) = &mut self.first {
             hystart.reset(view);
         }
     }
@@ -349,7 +366,7 @@ impl Epoch {
 impl CongestionControl for Cubic {
     fn init(&mut self, view: &View, window: &mut Window) {
         self.reset(view);
-        if self.hystart.is_none() && self.initial_ssthresh > 0 {
+        if matches!(self.first, SlowStart::Plain) && self.initial_ssthresh > 0 {
             window.ssthresh = self.initial_ssthresh.max(2);
         }
     }
@@ -370,10 +387,14 @@ impl CongestionControl for Cubic {
             return Response::None;
         }
         let left = if window.in_slow_start() {
-            if let Some(hystart) = &mut self.hystart {
-                hystart.growing(view);
+            match &mut self.first {
+                SlowStart::HyStartPp(first) => first.grow(view, window, acked),
+                SlowStart::HyStart(hystart) => {
+                    hystart.growing(view);
+                    window.slow_start(acked)
+                }
+                SlowStart::Plain => window.slow_start(acked),
             }
-            window.slow_start(acked)
         } else {
             acked
         };
@@ -410,6 +431,9 @@ impl CongestionControl for Cubic {
 
     #[inline]
     fn acked(&mut self, view: &View, window: &mut Window, ack: &Ack) {
+        if let SlowStart::HyStartPp(first) = &mut self.first {
+            first.acked(view, window, ack.rtt_us);
+        }
         let Some(delay_us) = self.delay_us(view, ack) else { return };
         if self.is_right_after_recovery(view) {
             return;
@@ -418,7 +442,7 @@ impl CongestionControl for Cubic {
         if self.delay_min_us == 0 || self.delay_min_us > delay_us {
             self.delay_min_us = delay_us;
         }
-        if let Some(hystart) = &mut self.hystart {
+        if let SlowStart::HyStart(hystart) = &mut self.first {
             hystart.acked(view, window, delay_us, self.delay_min_us);
         }
     }

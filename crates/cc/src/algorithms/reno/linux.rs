@@ -13,9 +13,11 @@
 //! - **Departs from RFC 5681**, as Linux does: growth counts packets delivered (cumulatively
 //!   acknowledged or SACKed), not ACKs and not bytes; the reduction takes `cwnd`, not the flight size
 //!   (eq. 4); the window is never inflated in recovery, the endpoint's pipe count does that work.
+//! - **Beyond Linux**, if asked for: HyStart++ as the first slow start (`hystart_pp`, RFC 9406; `slow_start/hystart_pp.rs`).
 //! - **Source of the details**: Linux 6.1 `tcp_cong.c` (`tcp_reno_*`).
 
-use crate::{About, CongestionControl, Needs, Parameters, Response, Rules, View, Window};
+use crate::slow_start::hystart_pp::{HYSTART_PP, HyStartPp};
+use crate::{About, Ack, CongestionControl, Needs, Parameters, Response, Rules, View, Window};
 use dragstrip_units::Stream;
 
 /// Its row in the registry.
@@ -23,20 +25,22 @@ pub const ABOUT: About = About {
     name: "reno",
     file: file!(),
     models: "Linux 2.2 to 6.1, tcp_cong.c",
-    parameters: &[],
+    parameters: &[HYSTART_PP],
     variables: &[],
     needs: Needs::NOTHING,
 };
 
-/// Linux's Reno. It has no parameters.
-#[derive(Clone, Debug)]
-pub struct Reno;
+/// Linux's Reno, with another slow start if asked for.
+#[derive(Clone, Debug, Default)]
+pub struct Reno {
+    hystart_pp: Option<HyStartPp>,
+}
 
 impl Reno {
-    /// It has no parameters, and leaves nothing to chance.
+    /// It leaves nothing to chance.
     #[must_use]
-    pub fn new(_parameters: &Parameters<'_>, _rules: &Rules, _stream: Stream) -> Self {
-        Self
+    pub fn new(parameters: &Parameters<'_>, _rules: &Rules, _stream: Stream) -> Self {
+        Self { hystart_pp: parameters.switch(HYSTART_PP.name).then(HyStartPp::new) }
     }
 }
 
@@ -66,8 +70,25 @@ impl CongestionControl for Reno {
 
     #[inline]
     fn cong_avoid(&mut self, view: &View, window: &mut Window, acked: u32) -> Response {
-        grow(view, window, acked);
+        match &mut self.hystart_pp {
+            Some(first) if window.in_slow_start() => {
+                if view.cwnd_limited(window) {
+                    let left = first.grow(view, window, acked);
+                    if left > 0 {
+                        window.additive_increase(window.cwnd, left);
+                    }
+                }
+            }
+            Some(_) | None => grow(view, window, acked),
+        }
         Response::None
+    }
+
+    #[inline]
+    fn acked(&mut self, view: &View, window: &mut Window, ack: &Ack) {
+        if let Some(first) = &mut self.hystart_pp {
+            first.acked(view, window, ack.rtt_us);
+        }
     }
 
     /// `tcp_reno_min_cwnd`.
@@ -98,7 +119,7 @@ mod tests {
             let mut window = Window::new(20);
             window.ssthresh = 20;
             for expected in 21..40 {
-                round(&mut Reno, &mut window, per_ack);
+                round(&mut Reno::default(), &mut window, per_ack);
                 assert_eq!(window.cwnd, expected, "{per_ack} packets per ACK");
             }
         }
@@ -113,7 +134,7 @@ mod tests {
         let mut window = Window { ssthresh: 20, ..Window::with_rules(21, &OLD_RULES) };
         let mut packets = 0;
         while window.cwnd < 22 {
-            let _ = Reno.cong_avoid(&view, &mut window, 1);
+            let _ = Reno::default().cong_avoid(&view, &mut window, 1);
             packets += 2;
         }
         assert_eq!(packets, 2 * (21 + 1));
@@ -122,7 +143,7 @@ mod tests {
     #[test]
     fn half_is_given_up_but_two_packets_stay() {
         for (cwnd, ssthresh) in [(100, 50), (5, 2), (3, 2), (1, 2)] {
-            assert_eq!(Reno.ssthresh(&view(), &mut Window::new(cwnd)), ssthresh);
+            assert_eq!(Reno::default().ssthresh(&view(), &mut Window::new(cwnd)), ssthresh);
         }
     }
 
@@ -132,12 +153,12 @@ mod tests {
     fn the_sawtooth_delivers_three_eighths_of_the_peak_squared() {
         const PEAK: u32 = 400;
         let mut window = Window::new(PEAK);
-        window.ssthresh = Reno.ssthresh(&view(), &mut window);
+        window.ssthresh = Reno::default().ssthresh(&view(), &mut window);
         window.cwnd = window.ssthresh;
         let (mut delivered, mut rounds) = (0, 0);
         while window.cwnd < PEAK {
             delivered += window.cwnd;
-            round(&mut Reno, &mut window, 2);
+            round(&mut Reno::default(), &mut window, 2);
             rounds += 1;
         }
         assert_eq!(rounds, PEAK / 2);
@@ -152,10 +173,10 @@ mod tests {
         view.is_cwnd_limited = false;
         view.max_packets_out = 6;
         let mut window = Window::new(12);
-        let _ = Reno.cong_avoid(&view, &mut window, 6);
+        let _ = Reno::default().cong_avoid(&view, &mut window, 6);
         assert_eq!(window.cwnd, 12, "half of it was used, not more");
         view.max_packets_out = 7;
-        let _ = Reno.cong_avoid(&view, &mut window, 6);
+        let _ = Reno::default().cong_avoid(&view, &mut window, 6);
         assert_eq!(window.cwnd, 18, "in slow start twice what was used is allowed");
     }
 }
