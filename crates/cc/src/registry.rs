@@ -149,6 +149,7 @@ algorithms! {
     westwood: Westwood,
     yeah: Yeah,
     bbr3: Bbr3,
+    ledbatpp: Ledbatpp,
 }
 
 impl Algorithm {

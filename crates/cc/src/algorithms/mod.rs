@@ -12,6 +12,7 @@ pub mod highspeed;
 pub mod htcp;
 pub mod hybla;
 pub mod illinois;
+pub mod ledbatpp;
 pub mod nv;
 pub mod reno;
 pub mod scalable;
