@@ -60,7 +60,7 @@ USAGE = [
     Case(f"compare {PATH} --change '20s state=sideways' reno", "--change"),
     Case(f"compare {PATH} --change '20s rate=2mbit link=r-x' reno", "the name of a link"),
     Case("compare --medium wifi-n --rtt 1ms --queue sfq --change '9s rate=1mbit' reno", "no rate of its own"),
-    Case(f"compare {PATH} --engine vm --change '20s rate=2mbit' reno", "the engine sim does it"),
+    Case("compare --rate 10mbit --rtt 40ms --queue sfq --change '2s limit=20' reno", "no change operation"),
     Case("run mine.toml", "a trace of values that can be read", f'{ONE}[[changes]]\nfile = "x.csv"\n'),
     Case("run mine.toml", "such as", f'{ONE}[[changes]]\nrate = "1mbit"\n'),
     Case(f"compare {PATH} --flows reno", "--flows"),

@@ -54,7 +54,15 @@ impl LinkSpec {
     /// Whether the limit of its queue is a number of packets.
     #[must_use]
     pub fn counts_packets(&self) -> bool {
-        has(&self.qdisc, Change::LimitPackets(1000))
+        has(&self.qdisc, Change::LimitPackets(1000)) || self.has_sfq()
+    }
+
+    /// Whether its queue, or the one inside its shaper, is an sfq: nothing of it can be changed, for `sfq_qdisc_ops` has no
+    /// change operation.
+    pub(crate) fn has_sfq(&self) -> bool {
+        let classes = self.qdisc.classes();
+        let mut kinds = classes.iter().map(|class| class.child.kind()).chain([self.qdisc.kind()]);
+        kinds.any(|kind| kind == "sfq")
     }
 }
 
