@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 
 from dragstrip import engines
+from dragstrip.comparison import compare
 from dragstrip.engines.ssh.lab import Lab
 from dragstrip.engines.ssh.nodes import homes
 from dragstrip.errors import BadInputError
+from dragstrip.expand import expand
 
 from .namespaces import THREE
 
@@ -55,6 +57,19 @@ def test_nodes_find_their_hosts_by_name_by_role_or_as_the_file_says(tmp_path: Pa
     assert "r2" not in found
     assert [(one.field, one.value) for one in refused] == [("nodes", "r2")]
     assert "The lab has 1 of role router" in refused[0].expected
+
+
+def test_links_that_change_are_refused(tmp_path: Path) -> None:
+    read(tmp_path, THREE)
+    race = compare(["reno"], rate="10mbit", rtt="20ms", queue="bfifo limit 50kb", duration="2s")
+    changing = compare(
+        ["reno"], rate="10mbit", rtt="20ms", queue="bfifo limit 50kb", duration="2s", change=["1s rate=2mbit"]
+    )
+    options = {"lab": str(tmp_path / "lab.toml")}
+    refused = [engines.named("ssh").refusals(expand(one)[0].scenario, options) for one in (race, changing)]
+    assert refused[0] == []
+    assert [(one.field, one.value) for one in refused[1]] == [("link r-d: changes", "changes")]
+    assert "the engines sim, vm and netns do it" in refused[1][0].expected
 
 
 ETH1 = 'eth1 = { address = "10.10.1.1/24", to = "center" }'
