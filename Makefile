@@ -143,9 +143,11 @@ wheel: check-rust $(UV)  ## The wheel and the source distribution, in dist/ (doc
 wheel-test:  ## The wheel of dist/ in an empty environment without Rust: size, time to the first table.
 	@.ci/wheel-test dist
 
-guide: python  ## The sweep behind docs/which-congestion-control.md, and the page.
+guide: python  ## The sweeps behind docs/which-congestion-control.md and docs/which-queue.md, and the pages.
 	$(UV) run --no-sync dragstrip sweep bench/sweep.toml --against cubic --out runs/guide --replace
 	$(UV) run --no-sync python -m dragstrip.sweep.guide runs/guide docs/which-congestion-control.md
+	$(UV) run --no-sync dragstrip sweep bench/queues.toml --out runs/queues --replace
+	$(UV) run --no-sync python -m dragstrip.sweep.queues runs/queues docs/which-queue.md
 
 python: check-rust $(UV)  ## The environment in .venv, with the extension compiled and current.
 	@test -d .venv || echo "Fetching packages and compiling; the first time this takes about a minute."

@@ -1,0 +1,72 @@
+"""The page about queue disciplines, from a sweep of its own."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from statistics import median
+
+import pyarrow.parquet as pq
+import pytest
+
+from dragstrip.sweep.queues import ANSWER_BITS, Figures, best
+
+from .conftest import command, environment
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_page_says_what_the_dataset_has(tmp_path: Path) -> None:
+    described = (ROOT / "bench" / "queues.toml").read_text()
+    described = described.replace('"30s"', '"3s"').split("[vary]", maxsplit=1)[0]
+    queues = ["fq_codel", "bfifo limit 4bdp"]
+    described += (
+        f'[vary]\n"path.rate" = ["2mbit"]\n"path.rtt" = ["40ms"]\n"path.queue" = "{",".join(queues)}"\n'
+    )
+    (tmp_path / "queues.toml").write_text(described)
+    subprocess.run(
+        command("queues.toml", "--out", "out"),
+        cwd=tmp_path,
+        env=environment(),
+        check=True,
+        capture_output=True,
+    )
+    words = [sys.executable, "-m", "dragstrip.sweep.queues", "out", "page.md"]
+    subprocess.run(words, cwd=tmp_path, env=environment(), check=True)
+    page = (tmp_path / "page.md").read_text()
+    rows = pq.read_table(tmp_path / "out" / "dataset" / "sweep.parquet").to_pylist()
+    shown = {line.split(" | ")[0][2:]: line.strip("| ").split(" | ") for line in page.splitlines()}
+    pings = {}
+    for queue in queues:
+        mine = [row for row in rows if row["path_queue"] == queue]
+        asked = [row["goodput_bps"] / ANSWER_BITS for row in mine if row["label"] == "requests"]
+        pings[queue] = median(row["probe_ms_p95"] for row in mine if row["label"] == "requests")
+        cells = shown[queue]
+        assert float(cells[4]) == pytest.approx(median(asked), abs=0.006)
+        assert float(re.sub(r"[^0-9.]", "", cells[3])) == pytest.approx(pings[queue], rel=0.01)
+        smaller = [
+            min(flows) / sum(flows)
+            for seed in (1, 2, 3)
+            if (flows := [r["goodput_bps"] for r in mine if r["seed"] == seed and r["label"] != "requests"])
+        ]
+        assert float(cells[5].split()[0]) == pytest.approx(100 * median(smaller), abs=0.06)
+    # The ping crosses a full buffer with one of them, and a queue of its own with the other.
+    assert pings["fq_codel"] < pings["bfifo limit 4bdp"] / 2
+    assert re.search(r"^\| 2(\.00)? Mbit/s, 40(\.0)? ms \| fq_codel, ", page, re.MULTILINE), page
+
+
+def test_a_queue_that_leaves_the_link_empty_is_not_among_the_best() -> None:
+    def figures(goodput_bps: float, ping_ms: float) -> Figures:
+        return Figures(goodput_bps, ping_ms, ping_ms, 0, 1, 0.5)
+
+    queues = {"slow": figures(10e6, 90), "short": figures(9.4e6, 1), "good": figures(9.6e6, 20)}
+    assert best(queues) == ["good", "slow"]
+
+
+def test_the_page_in_the_documentation_has_every_cell_of_its_sweep() -> None:
+    content = (ROOT / "bench" / "queues.toml").read_text()
+    names = re.findall(r'"path.queue" = "(.*)"', content)[0].split(",")
+    page = (ROOT / "docs" / "which-queue.md").read_text()
+    assert all(page.count(f"\n| {name} |") == 9 for name in names)
