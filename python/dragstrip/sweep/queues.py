@@ -109,8 +109,8 @@ def _lines(sweep: Sweep, found: dict[Route, dict[str, Figures]]) -> Iterator[str
         f"Generated from {sweep.runs} runs by `make guide` ([bench/queues.toml](../bench/queues.toml), "
         f"dragstrip {sweep.version}): {len(found)} paths, {count} queues, {sweep.repeat} seeds. "
         "A CUBIC and a BBR flow load the bottleneck, a client behind it asks for 10 kB, waits 200 ms and "
-        "asks again, and a ping crosses it ten times a second. Disciplines have their defaults, flows no ECN; "
-        "figures are medians over the seeds."
+        "asks again, and a ping crosses it ten times a second. Disciplines have their defaults, flows no "
+        "ECN; figures are medians over the seeds."
     )
     yield ""
     yield (
