@@ -468,6 +468,7 @@ class Recorded(Part):
     every_ack: bool = False
     rtts: bool = True
     cc_state: bool = False
+    captures: bool = False
 
 
 def _limit(value: object) -> str:

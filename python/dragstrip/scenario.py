@@ -886,6 +886,11 @@ class Record(Model):
     """Write `rtts`: every RTT sample the sender takes."""
     cc_state: StrictBool = False
     """Write `cc_state`: the congestion control's own variables with every row of `samples`."""
+    captures: StrictBool = False
+    """Write `spp` and `tcpstat`: what captures at both ends of each TCP flow say. Left out where it is off:
+    results are kept by a scenario's
+text. Only in the simulator.
+    """
 
 
 class ChangeSpec(Model):

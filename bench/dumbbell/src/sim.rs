@@ -142,16 +142,29 @@ fn record(options: &Options) -> Record {
             every_ack: false,
             rtts: false,
             cc_state: false,
+            captures: false,
         },
-        What::Interval => {
-            Record { interval_ns: INTERVAL_NS, every_ack: false, rtts: false, cc_state: false }
-        }
-        What::Default => {
-            Record { interval_ns: INTERVAL_NS, every_ack: false, rtts: true, cc_state: false }
-        }
-        What::EveryAck => {
-            Record { interval_ns: INTERVAL_NS, every_ack: true, rtts: true, cc_state: false }
-        }
+        What::Interval => Record {
+            interval_ns: INTERVAL_NS,
+            every_ack: false,
+            rtts: false,
+            cc_state: false,
+            captures: false,
+        },
+        What::Default => Record {
+            interval_ns: INTERVAL_NS,
+            every_ack: false,
+            rtts: true,
+            cc_state: false,
+            captures: false,
+        },
+        What::EveryAck => Record {
+            interval_ns: INTERVAL_NS,
+            every_ack: true,
+            rtts: true,
+            cc_state: false,
+            captures: false,
+        },
     }
 }
 

@@ -69,6 +69,7 @@ pub fn build(experiment: &Experiment, name: &str, seed: u64) -> Result<Scenario,
             every_ack: experiment.record.every_ack,
             rtts: experiment.record.rtts,
             cc_state: experiment.record.cc_state,
+            captures: experiment.record.captures,
         },
     })
 }

@@ -429,11 +429,19 @@ pub struct RecordForm {
     pub rtts: bool,
     #[serde(default)]
     pub cc_state: bool,
+    #[serde(default)]
+    pub captures: bool,
 }
 
 impl Default for RecordForm {
     fn default() -> Self {
-        Self { interval: default_interval(), every_ack: false, rtts: true, cc_state: false }
+        Self {
+            interval: default_interval(),
+            every_ack: false,
+            rtts: true,
+            cc_state: false,
+            captures: false,
+        }
     }
 }
 

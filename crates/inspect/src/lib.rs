@@ -6,6 +6,7 @@
 mod between;
 mod board;
 mod connection;
+mod ends;
 mod envelope;
 mod half;
 mod intervals;
@@ -26,6 +27,7 @@ mod verdicts;
 mod wireshark;
 
 pub use between::{BetweenSaid, Rtt, Spread, WaySaid};
+pub use ends::{End, Ends, Trip, Way};
 pub use labels::{Event, Others};
 pub use result::{FileSaid, FlowSaid, Inspected, Limited};
 pub use session::{FILES_MAX, Session};

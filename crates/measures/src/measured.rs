@@ -1,6 +1,6 @@
 //! A recording with what the measures need of it at hand.
 
-use dragstrip_recording::{ColumnDef, Data, Recording, column};
+use dragstrip_recording::{ColumnDef, Data, Recording, TCPSTAT_NS, column};
 use dragstrip_scenario::{NodeSpec, QdiscSpec, Scenario};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -91,7 +91,7 @@ pub struct Measured {
     pub scenario: Scenario,
     recording: Recording,
     flows: Vec<Flow>,
-    by_flow: [OnceLock<Result<ByFlow, MissingColumn>>; 3],
+    by_flow: [OnceLock<Result<ByFlow, MissingColumn>>; 5],
     sets: OnceLock<Vec<Vec<usize>>>,
 }
 
@@ -101,6 +101,8 @@ pub(crate) enum Of {
     Samples,
     Received,
     Rtts,
+    Spp,
+    Tcpstat,
 }
 
 impl Of {
@@ -109,6 +111,8 @@ impl Of {
             Self::Samples => (&column::samples::time_ns, &column::samples::flow),
             Self::Received => (&column::received::time_ns, &column::received::flow),
             Self::Rtts => (&column::rtts::time_ns, &column::rtts::flow),
+            Self::Spp => (&column::spp::time_ns, &column::spp::flow),
+            Self::Tcpstat => (&column::tcpstat::time_ns, &column::tcpstat::flow),
         }
     }
 }
@@ -172,7 +176,11 @@ impl Measured {
         let flow = &self.flows[place];
         let times = self.ints(of.columns().0)?;
         // A row of an interval table closes its interval: the interval must begin inside.
-        let lead = if of == Of::Received { self.scenario.record.interval_ns as i64 } else { 0 };
+        let lead = match of {
+            Of::Received => self.scenario.record.interval_ns as i64,
+            Of::Tcpstat => TCPSTAT_NS as i64,
+            Of::Samples | Of::Rtts | Of::Spp => 0,
+        };
         let first = flow.start_ns + window.after_ns + lead;
         let last = flow.end_ns(window);
         let inside = |row: &usize| (first..=last).contains(&times[*row]);

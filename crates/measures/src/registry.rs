@@ -2,7 +2,8 @@
 
 use crate::arithmetic::{mean, percentile, total};
 use crate::measured::{Flow, Measured, MissingColumn, Of, Window};
-use dragstrip_recording::column::{queues, samples};
+use dragstrip_recording::TCPSTAT_NS;
+use dragstrip_recording::column::{queues, samples, spp};
 
 /// What a measure is taken of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,6 +129,20 @@ pub const MEASURES: &[Measure] = &[
     ),
     measure(
         Level::Flow,
+        "tcpstat_bps",
+        "bit/s",
+        "bytes of IP packets that the receiver's capture shows, by the rules of tcpstat, in each whole interval of 5 s, its default (`record.captures`)",
+        Figure::OfFlow(|run, place, window| run.tcpstat_bps(place, window, 5 * TCPSTAT_NS)),
+    ),
+    measure(
+        Level::Flow,
+        "tcpstat_1s_bps",
+        "bit/s",
+        "the same in each whole second",
+        Figure::OfFlow(|run, place, window| run.tcpstat_bps(place, window, TCPSTAT_NS)),
+    ),
+    measure(
+        Level::Flow,
         "datagrams_lost",
         "packets",
         "of UDP: sent and not arrived",
@@ -139,6 +154,13 @@ pub const MEASURES: &[Measure] = &[
         "ms",
         "the sender's RTT samples; where none were recorded (or with `state`), its latest RTT at each interval",
         Figure::OfFlow(Measured::rtts_ms),
+    ),
+    measure(
+        Level::Flow,
+        "spp_ms",
+        "ms",
+        "round trips between captures at both ends, by the rules of SPP (`record.captures`; [how](captures.md#as-caia-measured))",
+        Figure::OfFlow(|run, place, window| run.present(Of::Spp, &spp::rtt_ns, place, window, 1e6)),
     ),
     measure(
         Level::Flow,

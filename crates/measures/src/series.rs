@@ -2,7 +2,7 @@
 
 use crate::arithmetic::{self, rates_bps};
 use crate::measured::{Measured, MissingColumn, Of, Window, number_of};
-use dragstrip_recording::{ColumnDef, Data, column};
+use dragstrip_recording::{ColumnDef, Data, TCPSTAT_NS, column};
 
 /// Throughput is counted in spans of a second (of a recording interval, if that is longer).
 pub const THROUGHPUT_NS: u64 = 1_000_000_000;
@@ -63,6 +63,15 @@ impl Measured {
     pub(crate) fn throughput_bps(&self, place: usize, window: &Window) -> Values {
         let sizes = self.arrivals(&column::received::wire_bytes, place, window)?;
         Ok(rates_bps(&sizes, self.scenario.record.interval_ns, THROUGHPUT_NS))
+    }
+
+    /// Bytes of IP packets in each whole interval of so many nanoseconds, from the first packet at the receiver on.
+    ///
+    /// As tcpstat's `%b` has it, but for the last interval: that of a file ends where its packets do, and is divided by all of it.
+    pub(crate) fn tcpstat_bps(&self, place: usize, window: &Window, span_ns: u64) -> Values {
+        let def = &column::tcpstat::ip_bytes;
+        let sizes = self.present(Of::Tcpstat, def, place, window, 1.0)?;
+        Ok(rates_bps(&sizes, TCPSTAT_NS, span_ns))
     }
 
     fn arrivals(&self, def: &'static ColumnDef, place: usize, window: &Window) -> Values {

@@ -21,4 +21,7 @@ pub use tables::*;
 
 /// The format that is written: the number goes up when a table or a column is added. Nothing is ever
 /// renamed or removed, so that a reader of format N reads all formats up to N.
-pub const FORMAT: u32 = 3;
+pub const FORMAT: u32 = 4;
+
+/// What a row of `tcpstat` counts over. tcpstat's default of 5 s are five of them.
+pub const TCPSTAT_NS: u64 = 1_000_000_000;

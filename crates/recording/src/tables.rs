@@ -82,6 +82,21 @@ tables! {
         name: Text, "", "the variable";
         value: Float, "", "its value, in the unit of that variable";
     }
+    spp: Spp of SppRow, since 4,
+    "a row per round trip of a TCP flow between captures at both of its ends, by the rules of SPP (`record.captures`)",
+    "From the packet that the receiver's capture shows last before one of the other direction to that one, as SPP pairs them; stamps are in microseconds ([how](../captures.md#as-caia-measured))." {
+        time_ns: Int, "ns", "its middle at the sender";
+        flow: Key, "", "the flow";
+        rtt_ns: Int, "ns", "from the sender and back to it, without the receiver's time";
+        processing_ns: Int, "ns", "the receiver's time, from the one packet to the other";
+    }
+    tcpstat: Tcpstat of TcpstatRow, since 4,
+    "a row per TCP flow and second of its receiver's capture, by the rules of tcpstat (`record.captures`)",
+    "Seconds count from the flow's first packet there; the last one ends behind the last packet." {
+        time_ns: Int, "ns", "the second's end";
+        flow: Key, "", "the flow";
+        ip_bytes: Int, "B", "IP packets of the flow that arrived in it, from IP's header on, retransmissions included";
+    }
 }
 
 #[cfg(test)]

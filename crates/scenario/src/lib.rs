@@ -5,6 +5,7 @@
 //! (`cargo xtask generate`). What must not: lists of alternatives (that is an experiment, in Python)
 //! or anything that runs.
 
+mod captures;
 mod changes;
 #[cfg(test)]
 mod fixture;

@@ -427,12 +427,28 @@ pub struct Record {
     /// Write `cc_state`: the congestion control's own variables with every row of `samples`.
     #[serde(default)]
     pub cc_state: bool,
+    /// Write `spp` and `tcpstat`: what captures at both ends of each TCP flow say. Left out where it is off: results are kept by a scenario's
+    /// text. Only in the simulator.
+    #[serde(default, skip_serializing_if = "is_false")]
+    #[schemars(extend("default" = false))]
+    pub captures: bool,
 }
 
 impl Default for Record {
     fn default() -> Self {
-        Self { interval_ns: default_interval(), every_ack: false, rtts: true, cc_state: false }
+        Self {
+            interval_ns: default_interval(),
+            every_ack: false,
+            rtts: true,
+            cc_state: false,
+            captures: false,
+        }
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's form")]
+const fn is_false(value: &bool) -> bool {
+    !*value
 }
 
 fn default_interval() -> u64 {

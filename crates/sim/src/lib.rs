@@ -30,7 +30,9 @@ pub use error::SetupError;
 pub use observer::{Event, Loss, Observer, Owner, Sighting, Vantage};
 pub use run::Run;
 
+use capture::BothEnds;
 use dragstrip_scenario::Scenario;
+use world::World;
 
 /// Runs `scenario` to its end. `progress` is called with the simulated time in nanoseconds, about every
 /// simulated second and within some tenths of a real one; answering `false` ends the run early (its recording is then complete up to there).
@@ -53,10 +55,25 @@ pub fn run_observed<O: Observer>(
     observer: O,
     progress: &mut dyn FnMut(u64) -> bool,
 ) -> Result<Recording, SetupError> {
+    if !scenario.record.captures {
+        return Ok(ran(scenario, observer, progress)?.finish(scenario));
+    }
+    let both = BothEnds::new(scenario, observer)?;
+    let mut world = ran(scenario, both, progress)?;
+    world.conclude(|both, end, tables| both.finish(end, tables));
+    Ok(world.finish(scenario))
+}
+
+/// A world at the end of its run.
+fn ran<O: Observer>(
+    scenario: &Scenario,
+    observer: O,
+    progress: &mut dyn FnMut(u64) -> bool,
+) -> Result<World<O>, SetupError> {
     let mut world = build::build(scenario, observer)?;
     world.run(progress);
-    if let Some((flow, fault)) = world.fault() {
-        return Err(error::of_program(scenario, flow, fault));
+    match world.fault() {
+        Some((flow, fault)) => Err(error::of_program(scenario, flow, fault)),
+        None => Ok(world),
     }
-    Ok(world.finish(scenario))
 }

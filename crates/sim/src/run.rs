@@ -8,7 +8,8 @@ use dragstrip_recording::{Recording, Writer};
 use dragstrip_scenario::Scenario;
 use dragstrip_units::Instant;
 
-/// A run in progress. In however many slices, the recording is that of [`run`](crate::run).
+/// A run in progress. In however many slices, the recording is that of [`run`](crate::run), but for `record.captures`: `spp` and `tcpstat` are
+/// empty.
 #[derive(Debug)]
 pub struct Run<O = ()> {
     scenario: Scenario,

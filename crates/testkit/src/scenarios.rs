@@ -113,7 +113,13 @@ pub fn scenarios(budget: Budget) -> impl Strategy<Value = Scenario> {
             programs: BTreeMap::new(),
             cold_arp,
             changes: Vec::new(),
-            record: Record { interval_ns: 10 * MS, every_ack, rtts: true, cc_state: every_ack },
+            record: Record {
+                interval_ns: 10 * MS,
+                every_ack,
+                rtts: true,
+                cc_state: every_ack,
+                captures: false,
+            },
         };
         changing(single_where_cut(tunnelled(scenario, &shape, tunnel)), changes)
     })

@@ -56,7 +56,7 @@ const PROVENANCE: &str = "
 | `seed` | the scenario's |
 | `started` | when, UTC |
 | `recording_sha256` | SHA-256 over names and values of all columns of format 1: the same run has the same hash in every format |
-| `format_2_sha256`, `format_3_sha256` | the same over what each later format added |
+| `format_2_sha256`, `format_3_sha256`, `format_4_sha256` | the same over what each later format added |
 | `experiment`, `settings`, `repeat`, `command` | of `run` and `compare`: the experiment, the varied fields of this run, which repeat, the command line |
 | `build` | of `run` and `compare`: cargo's `profile` of the core (`quick` is `make quick`'s), the hash of the `sources` that it was built of, and whether the checkout's have changed since |
 

@@ -168,6 +168,9 @@ def without_a_kernel(
         if (cpu := host.get("cpu")) is not None:
             expected = "none: a kernel takes the time that it takes"
             found.append(Refusal(f"{where}: cpu", json.dumps(cpu), expected))
+    if scenario["record"].get("captures"):
+        expected = "false: --capture and `dragstrip inspect` do it on a kernel, the engine sim while it runs"
+        found.append(Refusal("record: captures", "true", expected))
     for link in scenario["links"]:
         where, medium, qdisc = f"link {link['name']}", link.get("medium"), link.get("qdisc") or {}
         if qdisc["kind"] == "htb" and qdisc["leaf"]["kind"] == "noqueue":

@@ -1,11 +1,14 @@
-"""The distributions of an experiment's RTT and throughput, as CAIA's report 110729A draws them."""
+"""The distributions of an experiment's RTT and throughput, as CAIA's report 110729A draws them.
+
+Of captures at both ends, where there are (`record.captures`).
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from dragstrip.report import charts, render
-from dragstrip.report.collect import curves_of
+from dragstrip.report.collect import captured_curves_of
 from dragstrip.report.colours import assign
 from dragstrip.report.load import load
 from dragstrip.standings.setups import algorithms_of, setups_of
@@ -17,6 +20,6 @@ def distributions(folder: Path) -> dict[str, str]:
     """What is drawn → SVG, from the output folder of an experiment's run; of its first set-up."""
     runs = load(folder).runs
     setup = setups_of(runs, assign(algorithms_of(runs)))[0]
-    curves = curves_of(setup)
+    curves = captured_curves_of(setup)
     figures = {"rtt": charts.rtt_cdf(setup, curves), "throughput": charts.throughput_cdf(setup, curves)}
     return {kind: render.svg(figure, f"{folder.name}-") for kind, figure in figures.items() if figure}

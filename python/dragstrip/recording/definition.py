@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-FORMAT = 3
+FORMAT = 4
 """The format that is written."""
 
 
@@ -92,6 +92,17 @@ SCHEMA: Mapping[str, Mapping[str, Column]] = {
         "flow": Column("int", False, "", 2),
         "name": Column("text", False, "", 2),
         "value": Column("float", False, "", 2),
+    },
+    "spp": {
+        "time_ns": Column("int", False, "ns", 4),
+        "flow": Column("int", False, "", 4),
+        "rtt_ns": Column("int", False, "ns", 4),
+        "processing_ns": Column("int", False, "ns", 4),
+    },
+    "tcpstat": {
+        "time_ns": Column("int", False, "ns", 4),
+        "flow": Column("int", False, "", 4),
+        "ip_bytes": Column("int", False, "B", 4),
     },
 }
 """Every table's columns, in order."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -70,6 +70,28 @@ class Shares:
 def curves_of(setup: Setup) -> list[Curves]:
     """The curves of every contender, in their order."""
     return [_curves(setup, contender) for contender in setup.contenders]
+
+
+def captured_curves_of(setup: Setup) -> list[Curves]:
+    """The same with the distributions that captures at both ends give, where they were recorded."""
+    return [
+        _captured(contender, curves)
+        for contender, curves in zip(setup.contenders, curves_of(setup), strict=True)
+    ]
+
+
+def _captured(contender: Contender, curves: Curves) -> Curves:
+    rtts = _pooled([_spp_ms(rec, flow) for rec, flow in _flows(contender)])
+    rates = _pooled([_tcpstat_bps(rec, flow) for rec, flow in _flows(contender)])
+    if not len(rtts):
+        return curves
+    return replace(
+        curves,
+        rtt_cdf=cdf(rtts),
+        rtt_median_ms=middle_of(rtts),
+        throughput_cdf=cdf(rates),
+        throughput_median_bps=middle_of(rates) if len(rates) else None,
+    )
 
 
 def throughput_span_s(setup: Setup) -> float:
@@ -144,6 +166,20 @@ def _rates_bps(recording: Recording, flow: RecordedFlow) -> FloatArray:
     inside = (time_s - recording.interval_s >= flow.start_s - 1e-9) & (time_s <= flow.stop_s + 1e-9)
     wire_bytes = recording.received.column("wire_bytes", flow.flow)[inside]
     return rates_bps(wire_bytes, round(recording.interval_s * 1e9))
+
+
+def _spp_ms(recording: Recording, flow: RecordedFlow) -> FloatArray:
+    """`spp_ms` in measures.py."""
+    time_s = recording.spp.column("time_ns", flow.flow) / 1e9
+    inside = (time_s >= flow.start_s) & (time_s <= flow.stop_s)
+    return np.asarray(recording.spp.column("rtt_ns", flow.flow)[inside] / 1e6, dtype=np.float64)
+
+
+def _tcpstat_bps(recording: Recording, flow: RecordedFlow) -> FloatArray:
+    """`tcpstat_1s_bps` in measures.py."""
+    time_s = recording.tcpstat.column("time_ns", flow.flow) / 1e9
+    inside = (time_s - 1.0 >= flow.start_s - 1e-9) & (time_s <= flow.stop_s + 1e-9)
+    return rates_bps(recording.tcpstat.column("ip_bytes", flow.flow)[inside], THROUGHPUT_NS)
 
 
 def _throughput_line(bin_s: float) -> Callable[[Recording, RecordedFlow], Curve]:

@@ -134,6 +134,16 @@ class Recording:
         return self._table("rtts", "flow", ["time_ns", "rtt_ns"])
 
     @cached_property
+    def spp(self) -> Table:
+        """Round trips between captures at both ends, where they were recorded (`record.captures`)."""
+        return self._table("spp", "flow", ["time_ns", "rtt_ns"])
+
+    @cached_property
+    def tcpstat(self) -> Table:
+        """What the receiver's capture shows of each second, likewise."""
+        return self._table("tcpstat", "flow", ["time_ns", "ip_bytes"])
+
+    @cached_property
     def cc_state(self) -> Table:
         """The congestion control's own variables at each sample, where they were recorded."""
         return self._table("cc_state", "flow", ["time_ns", "name", "value"])

@@ -1,5 +1,6 @@
 //! How large a recording will be, before it is made.
 
+use crate::captures::CAPTURE_BYTES;
 use crate::routing::Topology;
 use crate::types::{Application, Scenario, Transport};
 use dragstrip_units::Problem;
@@ -12,6 +13,10 @@ const RTTS_COLUMNS: u64 = 3;
 const PROBES_COLUMNS: u64 = 5;
 const QUEUES_COLUMNS: u64 = 7;
 const CC_STATE_COLUMNS: u64 = 4;
+const SPP_COLUMNS: u64 = 4;
+const TCPSTAT_COLUMNS: u64 = 3;
+/// What is kept of a packet that both captures have shown.
+const MATCHED_COLUMNS: u64 = 3;
 /// About as many variables has the algorithm with the most.
 const CC_VARIABLES: u64 = 10;
 const COLUMN_BYTES: u64 = 8;
@@ -35,6 +40,8 @@ impl Scenario {
         let acks = self.packets() / PACKETS_PER_ACK;
         let samples = if self.record.every_ack { acks } else { ticks.saturating_mul(flows) };
         let rtts = if self.record.rtts { acks } else { 0 };
+        let captures = u64::from(self.record.captures);
+        let captured = if self.record.captures { self.captured_hosts().len() as u64 } else { 0 };
         let probes =
             self.probes.iter().map(|probe| self.duration_ns / probe.interval_ns.max(1) + 1);
         let rows = [
@@ -44,6 +51,12 @@ impl Scenario {
             (probes.fold(0, u64::saturating_add), PROBES_COLUMNS),
             (ticks.saturating_mul(self.links.len() as u64), QUEUES_COLUMNS),
             (if self.record.cc_state { samples } else { 0 }, CC_VARIABLES * CC_STATE_COLUMNS),
+            (captures * acks, SPP_COLUMNS + (1 + PACKETS_PER_ACK) * MATCHED_COLUMNS),
+            (
+                captures * flows.saturating_mul(self.duration_ns / 1_000_000_000 + 1),
+                TCPSTAT_COLUMNS,
+            ),
+            (captured, CAPTURE_BYTES / COLUMN_BYTES),
         ];
         rows.iter()
             .map(|(rows, columns)| rows.saturating_mul(columns * COLUMN_BYTES))
@@ -60,7 +73,7 @@ impl Scenario {
             return Ok(());
         }
         let mut coarse = self.clone();
-        coarse.record = crate::Record { every_ack: false, rtts: false, ..crate::Record::default() };
+        coarse.record = crate::Record { rtts: false, ..crate::Record::default() };
         let needed = |bytes: u64| format!("a recording of about {} MiB", bytes >> 20);
         let limit = format!("at most {} MiB of memory", limit_bytes >> 20);
         let (field, value, advice) = if coarse.recording_bytes() <= limit_bytes {

@@ -10,6 +10,7 @@ mod program;
 mod traffic;
 mod tunnel;
 
+use crate::captures::CAPTURED_HOSTS_MAX;
 use crate::freebsd::FreebsdSysctls;
 use crate::routing::Topology;
 use crate::sysctl::Sysctls;
@@ -69,7 +70,7 @@ impl Scenario {
         if !self.changes.is_empty() {
             changes::check(self, &topology, &needs, &mut report);
         }
-        record_checks(&self.record, &mut report);
+        record_checks(self, &mut report);
         if report.problems.is_empty() { Ok(()) } else { Err(report.problems) }
     }
 }
@@ -251,9 +252,13 @@ fn route_checks(
     }
 }
 
-fn record_checks(record: &Record, report: &mut Report) {
-    let Record { interval_ns, every_ack: _, rtts: _, cc_state: _ } = record;
+fn record_checks(scenario: &Scenario, report: &mut Report) {
+    let Record { interval_ns, every_ack: _, rtts: _, cc_state: _, captures } = &scenario.record;
     report.time("record.interval_ns", *interval_ns, 1);
+    if *captures && scenario.captured_hosts().len() > CAPTURED_HOSTS_MAX {
+        let expected = format!("false: TCP flows end at more than {CAPTURED_HOSTS_MAX} hosts");
+        report.add("record.captures", "true", expected);
+    }
 }
 
 #[cfg(test)]

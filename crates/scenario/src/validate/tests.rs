@@ -493,6 +493,31 @@ fn a_recording_is_estimated_from_its_rows() {
 }
 
 #[test]
+fn captures_at_both_ends_take_memory_and_few_hosts() {
+    let mut scenario = fixture::scenario();
+    let without = scenario.recording_bytes();
+    scenario.record.captures = true;
+    assert_eq!(scenario.validate(), Ok(()));
+    // 4128 ACKs and the 8256 frames that they answer; 11 seconds; a capture at either end.
+    let with = 4128 * (4 + 3 * 3) * 8 + 11 * 3 * 8 + (2 << 20);
+    assert_eq!(scenario.recording_bytes() - without, with);
+    for number in 0..200 {
+        let name = format!("h{number}");
+        scenario.nodes.push(fixture::host(&name));
+        for (from, to) in [(name.as_str(), "r1"), ("r1", name.as_str())] {
+            scenario.links.push(fixture::link(&format!("{from}-{to}"), from, to));
+        }
+        let mut flow = fixture::flow(&name, "reno");
+        flow.sender = name;
+        scenario.flows.push(flow);
+    }
+    let problems = scenario.validate().unwrap_err();
+    assert_eq!(problems[0].field, "record.captures");
+    scenario.record.captures = false;
+    assert_eq!(scenario.validate(), Ok(()));
+}
+
+#[test]
 fn flows_that_share_a_bottleneck_share_its_packets() {
     let mut scenario = fixture::scenario();
     scenario.record.every_ack = true;

@@ -3,6 +3,7 @@
 //! A host sees what a packet tap on its interfaces does: what leaves its queue for the line, and what has arrived. A link is
 //! its near end's interface: what leaves the queue there, what the queue drops, and what arrives over the link back.
 
+mod ends;
 mod order;
 mod wire;
 
@@ -17,6 +18,8 @@ use dragstrip_units::Instant;
 use order::Order;
 use std::io::{self, Write};
 use wire::{Mark, Wire};
+
+pub(crate) use ends::BothEnds;
 
 /// What to write, and how.
 #[derive(Clone, Copy, Debug)]

@@ -12,10 +12,10 @@ use dragstrip_units::Stream;
 /// The address of the first node; the others follow.
 const FIRST_ADDRESS: u32 = 0x0a00_0001;
 /// The receiver's port of the first flow, and the sender's.
-const FIRST_PORT: u16 = 5_001;
-const FIRST_CLIENT_PORT: u16 = 30_001;
+pub(super) const FIRST_PORT: u16 = 5_001;
+pub(super) const FIRST_CLIENT_PORT: u16 = 30_001;
 /// Flows whose ports are apart; where there are more, ports are used again, from another address as a rule.
-const PORTS: usize = 25_000;
+pub(super) const PORTS: usize = 25_000;
 
 /// What a packet keeps on its way.
 #[derive(Clone, Copy, Debug)]
@@ -56,12 +56,15 @@ pub(super) struct Wire {
     next_id: u64,
 }
 
+/// A node's address.
+pub(super) fn address_of(topology: &Topology<'_>, name: &str) -> u32 {
+    FIRST_ADDRESS + topology.node(name).unwrap_or_default() as u32
+}
+
 impl Wire {
     pub fn new(scenario: &Scenario, topology: &Topology<'_>) -> Self {
-        let end = |name: &str, port: u16| {
-            let node = topology.node(name).unwrap_or_default() as u32;
-            End { address: (FIRST_ADDRESS + node).to_be_bytes(), port }
-        };
+        let end =
+            |name: &str, port: u16| End { address: address_of(topology, name).to_be_bytes(), port };
         let flow = |(index, flow): (usize, &dragstrip_scenario::FlowSpec)| {
             let port = (index % PORTS) as u16;
             let ends = [

@@ -193,6 +193,11 @@ impl<O: Observer> World<O> {
         &mut self.network.watch.observer
     }
 
+    /// Lets who watches add to the tables, at the end.
+    pub fn conclude(&mut self, add: impl FnOnce(&mut O, Instant, &mut Writer)) {
+        add(&mut self.network.watch.observer, self.now, &mut self.recorder);
+    }
+
     /// What has been recorded so far; rows of `flows` are made at the end.
     pub const fn tables(&self) -> &Writer {
         &self.recorder
