@@ -93,7 +93,7 @@ pub fn extremes() -> impl Strategy<Value = Scenario> {
 }
 
 /// The most payload that the bottleneck of one of [`extremes`] lets pass: its rate for the whole run, a shaper's
-/// bucket, and a packet each that was begun before the first and after the last bit.
+/// bucket as often as it is full again (`tbf_change`, a link that comes up), and a packet each that was begun before the first and after the last bit.
 ///
 /// # Panics
 /// Without a rate on its first link.
@@ -104,14 +104,18 @@ pub fn payload_bytes_max(scenario: &Scenario) -> u128 {
     let mtu = scenario.nodes.iter().filter_map(NodeSpec::host).map(|host| host.mtu_bytes).max();
     let frame = u128::from(mtu.unwrap_or_default()) + u128::from(ETHERNET_BYTES);
     let qdisc = &scenario.links[0].qdisc;
-    let bucket = if let QdiscSpec::Tbf(spec) = qdisc {
-        u128::from(spec.burst_bytes)
+    let full_again = |refills: fn(&ChangeSpec) -> bool| {
+        1 + scenario.changes.iter().filter(|change| refills(change)).count() as u128
+    };
+    let buckets = if let QdiscSpec::Tbf(spec) = qdisc {
+        let refills = |change: &ChangeSpec| change.rate_bps.is_some() || change.up == Some(true);
+        u128::from(spec.burst_bytes) * full_again(refills)
     } else if let QdiscSpec::Htb(spec) = qdisc {
-        u128::from(spec.burst_bytes)
+        u128::from(spec.burst_bytes) * full_again(|change| change.up == Some(true))
     } else {
         0
     };
-    let wire = rate * u128::from(scenario.duration_ns) / 8_000_000_000 + bucket + 2 * frame;
+    let wire = rate * u128::from(scenario.duration_ns) / 8_000_000_000 + buckets + 2 * frame;
     // Each frame carries at least Ethernet's, IP's and TCP's headers.
     wire * (frame - 54) / frame
 }
