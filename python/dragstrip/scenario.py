@@ -103,6 +103,22 @@ NodeSpec: TypeAlias = Annotated[
 """A host or a router."""
 
 
+Diffserv: TypeAlias = Literal["besteffort", "precedence", "diffserv3", "diffserv4", "diffserv8"]
+"""How packets are sorted into tins by DSCP."""
+
+
+Isolation: TypeAlias = Literal["flowblind", "srchost", "dsthost", "hosts", "flows", "dual-srchost", "dual-dsthost", "triple-isolate"]
+"""Whom a queue of its own is for, and between whom the rate is shared."""
+
+
+AckFilter: TypeAlias = Literal["no-ack-filter", "ack-filter", "ack-filter-aggressive"]
+"""Which acknowledgements in the queue a newer one makes superfluous."""
+
+
+LinkLayer: TypeAlias = Literal["noatm", "atm", "ptm"]
+"""How the line behind carries packets."""
+
+
 DelayDistribution: TypeAlias = Literal["uniform", "normal", "pareto", "paretonormal"]
 """Shape of netem's delay."""
 
@@ -416,6 +432,38 @@ class FqPieQdisc(Model):
     """Compute the delay from the rate at which packets leave instead of stamping each."""
 
 
+class CakeQdisc(Model):
+    """Common Applications Kept Enhanced: shaper, priorities by DSCP, fairness between hosts and flows, and an AQM in each queue."""
+
+    kind: Literal["cake"] = "cake"
+    bandwidth_bps: UInt64 | None = None
+    """Rate of the shaper; none: it lets go what the line takes."""
+    diffserv: Diffserv
+    """Tins by DSCP."""
+    isolation: Isolation
+    """Whom a queue is for, and between whom the rate is shared."""
+    rtt_ns: UInt64
+    """Round-trip time of the paths behind it: the AQM's interval; its target is a twentieth."""
+    memory_limit_bytes: UInt64 | None = None
+    """Memory of waiting packets, with what the kernel adds to each; none: four round trips at the rate, from
+    4 MiB to 15 MB.
+    """
+    ack_filter: AckFilter
+    """Which acknowledgements a newer one removes from the queue."""
+    raw: StrictBool
+    """Count frames with Ethernet's header; false: IP packets, as tc does wherever it is told an overhead."""
+    overhead_bytes: Int32
+    """Added to every packet's charge; may be negative."""
+    mpu_bytes: UInt32
+    """Least charge per packet."""
+    link_layer: LinkLayer
+    """What the line makes of a packet."""
+    ingress: StrictBool
+    """What it drops has used the line already, and is charged for."""
+    wash: StrictBool
+    """Clear the DSCP of what leaves."""
+
+
 class Dualpi2Qdisc(Model):
     """Dual-queue coupled AQM for L4S (RFC 9332); in Linux since 6.17, so that no kernel of Debian 12 has it."""
 
@@ -498,6 +546,7 @@ QdiscSpec: TypeAlias = Annotated[
     | ChokeQdisc
     | PieQdisc
     | FqPieQdisc
+    | CakeQdisc
     | Dualpi2Qdisc
     | NetemQdisc,
     Field(discriminator="kind"),
@@ -977,17 +1026,20 @@ their
 HtbQdisc.model_rebuild()
 
 __all__ = [
+    "AckFilter",
     "AdslEncapsulation",
     "AdslMedium",
     "Application",
     "BfifoQdisc",
     "BulkApplication",
+    "CakeQdisc",
     "ChangeSpec",
     "ChokeQdisc",
     "CodelQdisc",
     "ConstantRateApplication",
     "CpuSpec",
     "DelayDistribution",
+    "Diffserv",
     "Dualpi2Qdisc",
     "EthernetHubMedium",
     "EtsQdisc",
@@ -1002,6 +1054,8 @@ __all__ = [
     "HomeplugAvMedium",
     "HostNode",
     "HtbQdisc",
+    "Isolation",
+    "LinkLayer",
     "LinkSpec",
     "LossModel",
     "MediumSpec",

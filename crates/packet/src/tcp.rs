@@ -49,6 +49,20 @@ impl Flags {
         self.0 & other.0 == other.0
     }
 
+    /// Those of `other` that are set here too.
+    #[inline]
+    #[must_use]
+    pub const fn only(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+
+    /// The others.
+    #[inline]
+    #[must_use]
+    pub const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
     /// AE and the header's fourteenth octet, as they lie on the wire: bits 8 and 7 to 0.
     #[must_use]
     pub const fn wire(self) -> u16 {
@@ -80,6 +94,13 @@ impl SackBlock {
     #[must_use]
     pub const fn range(self, ack: u64) -> (u64, u64) {
         (ack.wrapping_add_signed(self.start as i64), ack.wrapping_add_signed(self.end as i64))
+    }
+
+    /// Its length.
+    #[inline]
+    #[must_use]
+    pub const fn bytes(self) -> u32 {
+        self.end.wrapping_sub(self.start) as u32
     }
 }
 

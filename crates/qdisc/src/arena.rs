@@ -84,6 +84,36 @@ impl<T: Copy> Arena<T> {
         Some(self.release(queue, index))
     }
 
+    /// The packets of a queue, the next to leave first, each with its place for [`Self::take`].
+    pub(crate) fn iter(&self, queue: &Queue) -> impl Iterator<Item = (u32, Item)> + '_ {
+        let mut at = queue.head;
+        std::iter::from_fn(move || {
+            let place = at;
+            let node = self.nodes.get(place as usize)?;
+            at = node.next;
+            Some((place, node.item))
+        })
+    }
+
+    /// The packet that came last, with its place.
+    pub(crate) fn last(&self, queue: &Queue) -> Option<(u32, Item)> {
+        self.nodes.get(queue.tail as usize).map(|node| (queue.tail, node.item))
+    }
+
+    /// The packet at a place of `queue`, taken out from among the others.
+    pub(crate) fn take(&mut self, queue: &mut Queue, place: u32) -> (Item, T) {
+        let Node { prev, next, .. } = self.nodes[place as usize];
+        match self.nodes.get_mut(prev as usize) {
+            Some(node) => node.next = next,
+            None => queue.head = next,
+        }
+        match self.nodes.get_mut(next as usize) {
+            Some(node) => node.prev = prev,
+            None => queue.tail = prev,
+        }
+        self.release(queue, place)
+    }
+
     pub(crate) fn pop_back(&mut self, queue: &mut Queue) -> Option<(Item, T)> {
         let index = queue.tail;
         let prev = self.nodes.get(index as usize)?.prev;
@@ -133,5 +163,23 @@ mod tests {
             assert_eq!(arena.front(&a), None);
         }
         assert_eq!(arena.nodes.len(), 4);
+    }
+
+    #[test]
+    fn a_packet_is_taken_from_anywhere() {
+        for out_of in 0..3 {
+            let (mut arena, mut queue) = (Arena::new(), Queue::EMPTY);
+            for id in 0..3 {
+                arena.push_back(&mut queue, item(id), ());
+            }
+            let (place, taken) = arena.iter(&queue).nth(out_of).unwrap();
+            assert_eq!(arena.take(&mut queue, place), (taken, ()));
+            arena.push_back(&mut queue, item(3), ());
+            let left: Vec<u32> = arena.iter(&queue).map(|(_, item)| item.packet.0).collect();
+            let wanted: Vec<u32> = (0..4).filter(|id| *id as usize != out_of).collect();
+            assert_eq!(left, wanted);
+            assert_eq!(arena.pop_back(&mut queue), Some((item(3), ())));
+            assert_eq!((queue.packets, arena.nodes.len()), (2, 3));
+        }
     }
 }

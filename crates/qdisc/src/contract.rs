@@ -1,5 +1,6 @@
 //! What a discipline is given, what it answers and whom it tells.
 
+use dragstrip_packet::Segment;
 pub use dragstrip_packet::{Dscp, Ecn};
 use dragstrip_units::Instant;
 
@@ -64,6 +65,8 @@ pub enum DropReason {
     Unclassified,
     /// The link is down.
     Down,
+    /// A later acknowledgement of the same connection says what it says.
+    AckFilter,
 }
 
 /// A setting of a discipline that gets another value.
@@ -81,6 +84,15 @@ pub enum Change {
     Loss(f64),
 }
 
+/// The hosts that a packet's addresses name: two packets with the same number have the same address there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Hosts {
+    /// Who sent it.
+    pub source: u32,
+    /// Whom it is for.
+    pub destination: u32,
+}
+
 /// What `enqueue` did with the packet in hand; more than the kernel's `NET_XMIT` codes tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
@@ -95,7 +107,7 @@ pub enum Verdict {
     DroppedOther(DropReason),
 }
 
-/// Receives what a discipline does with packets.
+/// Receives what a discipline does with packets, and answers the few that look further into them than an [`Item`] goes.
 pub trait Sink {
     /// `item` will never leave.
     fn dropped(&mut self, item: Item, reason: DropReason);
@@ -103,6 +115,16 @@ pub trait Sink {
     fn marked(&mut self, packet: PacketId);
     /// netem duplicates `item`: the answer is the copy, a packet of its own.
     fn duplicated(&mut self, item: Item) -> Item;
+    /// `packet`'s DSCP becomes that of best effort.
+    fn washed(&mut self, _packet: PacketId) {}
+    /// The addresses of `packet`; for who knows none all are alike.
+    fn hosts(&self, _packet: PacketId) -> Hosts {
+        Hosts::default()
+    }
+    /// The TCP segment that `packet` carries, if it is one.
+    fn segment(&self, _packet: PacketId) -> Option<&Segment> {
+        None
+    }
 }
 
 /// What a dequeue gives.

@@ -17,12 +17,18 @@ impl FlowHash {
     /// A bucket below `buckets` (`reciprocal_scale` of a 32-bit hash).
     #[inline]
     pub(crate) fn bucket(&self, flow: u32, buckets: u32) -> u32 {
+        ((u64::from(self.of(flow)) * u64::from(buckets)) >> 32) as u32
+    }
+
+    /// 32 bits.
+    #[inline]
+    pub(crate) fn of(&self, key: u32) -> u32 {
         // SplitMix64's finaliser: every input bit changes every output bit with probability 1/2.
-        let mut x = self.perturbation ^ u64::from(flow);
+        let mut x = self.perturbation ^ u64::from(key);
         x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         x ^= x >> 31;
-        (((x >> 32) * u64::from(buckets)) >> 32) as u32
+        (x >> 32) as u32
     }
 }
 

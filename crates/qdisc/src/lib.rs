@@ -28,13 +28,15 @@ pub mod tc;
 #[cfg(test)]
 mod testing;
 mod token_rate;
+mod truesize;
 
 pub use change::purge;
 pub use classes::{Classes, Classify, Filter, Filters, Match, OneClass};
 pub use computed::{ComputedFifo, Departure, Server};
 pub use contract::{
-    Backlog, Change, Dequeue, DropReason, Dscp, Ecn, Item, PacketId, Qdisc, Sink, Verdict,
+    Backlog, Change, Dequeue, DropReason, Dscp, Ecn, Hosts, Item, PacketId, Qdisc, Sink, Verdict,
 };
+pub use disciplines::cake::CakeSpec;
 pub use disciplines::choke::ChokeSpec;
 pub use disciplines::codel::CodelSpec;
 pub use disciplines::dualpi2::DualPi2Spec;

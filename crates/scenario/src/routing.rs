@@ -142,6 +142,12 @@ impl<'a> Topology<'a> {
         self.nodes.get(name).copied()
     }
 
+    /// The name of a node.
+    #[must_use]
+    pub fn node_name(&self, node: usize) -> &'a str {
+        self.scenario.nodes[node].name()
+    }
+
     /// The link's index in the scenario's list, if both its ends exist.
     #[must_use]
     pub fn link(&self, name: &str) -> Option<usize> {

@@ -8,7 +8,8 @@ use crate::hops::{END, PROCESSOR};
 use crate::lane::{Lane, MAX_HOPS};
 use crate::media::{Media, Place};
 use crate::network::{
-    Evented, Network, Processors, Resolution, Server, Shared, Stage, StageCounters, Target, Tunnel,
+    Addresses, Evented, Network, Processors, Resolution, Server, Shared, Stage, StageCounters,
+    Target, Tunnel,
 };
 use crate::observer::{Observer, Owner, Watch};
 use crate::packets::Packets;
@@ -18,7 +19,7 @@ use crate::world::{Layout, QueueWatch, World};
 use dragstrip_cc::program::Program;
 use dragstrip_cc::{Algorithm, Rules, UnknownAlgorithm};
 use dragstrip_link::{Ring, Transmitter, Wire};
-use dragstrip_qdisc::{ComputedFifo, Configuration as _, Discipline, Streams};
+use dragstrip_qdisc::{ComputedFifo, Configuration as _, Discipline, Hosts, Streams};
 use dragstrip_recording::Writer;
 use dragstrip_scenario::{
     Application, FlowSpec, NodeSpec, QdiscSpec, Scenario, SocketBuffers, Topology, Transport,
@@ -127,7 +128,7 @@ struct Ports<'a> {
     of_link: &'a [Vec<u32>],
     processors: &'a Processors,
     ports: Vec<Target>,
-    flow_keys: Vec<u32>,
+    addresses: Addresses,
     hops: Vec<u32>,
     /// Links of the paths found so far.
     found: BTreeMap<(usize, usize), Vec<usize>>,
@@ -155,7 +156,12 @@ impl Ports<'_> {
         self.hops.extend(self.processors.hop(to));
         self.hops.push(END | self.ports.len() as u32);
         self.ports.push(target);
-        self.flow_keys.push(Stream::named(0, name).next_u32());
+        let address = |node: usize| {
+            Stream::named(0, &format!("host/{}", self.topology.node_name(node))).next_u32()
+        };
+        let hosts = Hosts { source: address(from), destination: address(to) };
+        self.addresses.hosts.push(hosts);
+        self.addresses.flows.push(Stream::named(0, name).next_u32());
         Ok(first_hop)
     }
 
@@ -262,7 +268,7 @@ pub(crate) fn build<O: Observer>(scenario: &Scenario, observer: O) -> Result<Wor
         of_link: &of_link,
         processors: &processors,
         ports: Vec::new(),
-        flow_keys: Vec::new(),
+        addresses: Addresses::default(),
         hops: Vec::new(),
         found: BTreeMap::new(),
     };
@@ -305,7 +311,7 @@ pub(crate) fn build<O: Observer>(scenario: &Scenario, observer: O) -> Result<Wor
             ),
         ));
     }
-    let Ports { hops, ports, flow_keys, .. } = ports;
+    let Ports { hops, ports, addresses, .. } = ports;
     let mut recorder = Writer::default();
     let mut watched = Vec::new();
     let lanes = lanes(&layout, drafts.len() + processors.count());
@@ -325,7 +331,7 @@ pub(crate) fn build<O: Observer>(scenario: &Scenario, observer: O) -> Result<Wor
         lanes,
         hops,
         ports,
-        flow_keys,
+        addresses,
         channels: media.finish(&layout),
         processors,
         calendar: Calendar::new(layout.source_counts()),

@@ -29,6 +29,8 @@ const QUEUES: &[&str] = &[
     "fq limit 4294967295 flow_limit 4294967295 maxrate 8bit",
     "dualpi2 limit 4294967295 target 4000s tupdate 1us alpha 10000 beta 10000",
     "fq_pie limit 4294967295 target 4000s tupdate 1us alpha 32 beta 32",
+    "cake memlimit 1mb ack-filter-aggressive interplanetary ingress",
+    "cake bandwidth {}bit rtt 1us conservative",
     "tbf rate {}bit burst 65549b limit 1mb",
     "htb rate {}bit",
     "netem rate {}bit limit 1000",

@@ -3,6 +3,7 @@
 //! In a folder: the model in `mod.rs`; in `spec.rs` its configuration, tc's words both ways, checks, facts, the kernel's form
 //! and its place in the property tests. `cargo xtask new-qdisc NAME` adds one.
 
+pub mod cake;
 pub mod choke;
 pub mod codel;
 mod configuration;
@@ -246,6 +247,7 @@ disciplines! {
     Choke(choke::ChokeSpec),
     Pie(pie::PieSpec),
     FqPie(fq_pie::FqPieSpec),
+    Cake(cake::CakeSpec),
     Dualpi2(dualpi2::DualPi2Spec),
     Netem(Box<netem::NetemSpec>),
 }

@@ -3,9 +3,11 @@
 use crate::change::purge;
 use crate::contract::Change;
 use crate::contract::{
-    Backlog, Dequeue, DropReason, Dscp, Ecn, Item, PacketId, Qdisc, Sink, Verdict,
+    Backlog, Dequeue, DropReason, Dscp, Ecn, Hosts, Item, PacketId, Qdisc, Sink, Verdict,
 };
+use crate::testing::segment;
 use crate::{Discipline, QdiscSpec, Streams};
+use dragstrip_packet::{Flags, Segment};
 use dragstrip_units::{Duration, Instant};
 use proptest::prelude::*;
 
@@ -63,6 +65,8 @@ enum Reported {
 #[derive(Debug, Default)]
 pub(crate) struct Book {
     entries: Vec<(Item, Instant, Place)>,
+    /// What each carries: the short ones are acknowledgements, each of more than the one before.
+    segments: Vec<Segment>,
     /// For each packet itself, or the packet it is a copy of: a copy leaves beside its original.
     originals: Vec<u32>,
     inside: Backlog,
@@ -78,6 +82,9 @@ impl Book {
         self.originals.push(original);
         assert_eq!(item.packet.0 as usize, self.entries.len());
         self.entries.push((item, self.now, Place::Inside));
+        let payload = if item.len < 100 { 0 } else { 100 };
+        let ack = u64::from(item.packet.0);
+        self.segments.push(segment(ack, payload, Flags::ACK));
         self.inside.bytes += u64::from(item.len);
         self.inside.packets += 1;
     }
@@ -186,5 +193,15 @@ impl Sink for Book {
         let copy = Item { packet: PacketId(self.entries.len() as u32), ..item };
         self.enter(copy, item.packet.0);
         copy
+    }
+
+    /// Flows 0 and 2 come from one host, 1 and 3 from another; 0 and 1 go to one, 2 and 3 to another.
+    fn hosts(&self, packet: PacketId) -> Hosts {
+        let flow = self.entries[packet.0 as usize].0.flow;
+        Hosts { source: flow % 2, destination: flow / 2 }
+    }
+
+    fn segment(&self, packet: PacketId) -> Option<&Segment> {
+        self.segments.get(packet.0 as usize)
     }
 }

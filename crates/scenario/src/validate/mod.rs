@@ -142,16 +142,18 @@ fn burst_checks(scenario: &Scenario, host: &HostSpec, at: &str, report: &mut Rep
 }
 
 impl Scenario {
-    /// What cuts a burst that is one packet: a medium, or a token bucket, in which it might not fit (`tbf_segment`).
+    /// What cuts a burst that is one packet: a medium, a token bucket, in which it might not fit (`tbf_segment`), or cake.
     #[must_use]
     pub fn cuts_bursts(&self) -> Option<String> {
-        fn is_bucket(qdisc: &QdiscSpec) -> bool {
-            matches!(qdisc, QdiscSpec::Tbf(_))
-                || qdisc.classes().iter().any(|class| is_bucket(class.child))
+        fn cuts(qdisc: &QdiscSpec) -> Option<&'static str> {
+            if matches!(qdisc, QdiscSpec::Tbf(_) | QdiscSpec::Cake(_)) {
+                return Some(qdisc.kind());
+            }
+            qdisc.classes().iter().find_map(|class| cuts(class.child))
         }
         self.links.iter().find_map(|link| match &link.medium {
             Some(medium) => Some(format!("the medium {medium}")),
-            None => is_bucket(&link.qdisc).then(|| format!("the tbf of {}", link.name)),
+            None => cuts(&link.qdisc).map(|kind| format!("the {kind} of {}", link.name)),
         })
     }
 }

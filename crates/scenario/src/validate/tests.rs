@@ -66,6 +66,8 @@ fn every_discipline_is_valid_as_tc_configures_it() {
         "choke limit 1000 bandwidth 10mbit",
         "fq",
         "fq_pie",
+        "cake",
+        "cake bandwidth 20mbit besteffort dual-srchost ack-filter pppoe-ptm ether-vlan rtt 50ms memlimit 1mb ingress wash",
         "prio",
         "ets strict 1 quanta 3028 1514",
         "dualpi2",
@@ -172,13 +174,17 @@ fn bursts_stay_whole_where_nothing_cuts_them() {
     let mut good = fixture::scenario();
     whole(&mut good);
     assert_eq!(good.validate(), Ok(()));
-    for queue in ["tbf rate 1mbit burst 100kb limit 100kb", "htb rate 1mbit leaf pfifo"] {
+    for (queue, cuts) in [
+        ("tbf rate 1mbit burst 100kb limit 100kb", Some("the tbf of r1-r2")),
+        ("htb rate 1mbit leaf cake", Some("the cake of r1-r2")),
+        ("htb rate 1mbit leaf pfifo", None),
+    ] {
         let on = |s: &mut Scenario| {
             tc(queue)(s);
             whole(s);
         };
-        if queue.starts_with("tbf") {
-            assert!(wrong("nodes[0].gso", on).contains("the tbf of r1-r2"));
+        if let Some(cuts) = cuts {
+            assert!(wrong("nodes[0].gso", on).contains(cuts));
         } else {
             on(&mut good);
             assert_eq!(good.validate(), Ok(()));
@@ -323,6 +329,13 @@ fn disciplines_have_sane_settings() {
     wrong("links[1].qdisc.ecn_prob_percent", tc("fq_pie ecn_prob 101"));
     wrong("links[1].qdisc.target_ns", tc("fq_pie target 0ms"));
     wrong("links[1].qdisc.beta", tc("fq_pie beta 33"));
+    wrong("links[1].qdisc.bandwidth_bps", tc("cake bandwidth 511bit"));
+    wrong("links[1].qdisc.rtt_ns", tc("cake rtt 999ns"));
+    wrong("links[1].qdisc.rtt_ns", tc("cake rtt 4295s"));
+    wrong("links[1].qdisc.memory_limit_bytes", tc("cake memlimit 2303b"));
+    wrong("links[1].qdisc.overhead_bytes", tc("cake overhead -21"));
+    wrong("links[1].qdisc.overhead_bytes", tc("cake overhead 257"));
+    wrong("links[1].qdisc.mpu_bytes", tc("cake mpu 257"));
     wrong("links[1].qdisc.avpkt_bytes", tc("red limit 400000 avpkt 0"));
     wrong("links[1].qdisc.limit_bytes", tc("red limit 1000 min 6000 max 9000 avpkt 1514 burst 5"));
     wrong("links[1].qdisc.max_bytes", tc("red limit 400000 avpkt 1000 min 3000 max 2000 burst 9"));

@@ -184,6 +184,7 @@ const fn why(reason: DropReason) -> &'static str {
         DropReason::Corrupt => "dropped by the queue: netem's corruption",
         DropReason::Down => "dropped by the queue: the link is down",
         DropReason::Unclassified => "dropped by the queue: no class takes it",
+        DropReason::AckFilter => "dropped by the queue: a later acknowledgement says as much",
     }
 }
 

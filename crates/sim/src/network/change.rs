@@ -52,6 +52,8 @@ impl<O: Observer> Network<O> {
         let stage = &mut self.stages[index];
         let mut sink = Losses {
             packets: &mut self.packets,
+            hops: &self.hops,
+            hosts: &self.addresses.hosts,
             counters: &mut stage.counters,
             watch: &mut self.watch,
             stage: index,

@@ -21,9 +21,10 @@ use crate::lane::{Lane, Waiting};
 use crate::observer::{Event, Loss, Observer, Watch};
 use crate::packets::{Packet, Packets};
 use dragstrip_link::{Header, Ring, SharedMedium, Transmitter};
-use dragstrip_packet::{Body, Ecn};
+use dragstrip_packet::{Body, Dscp, Ecn, Segment, TrafficClass};
 use dragstrip_qdisc::{
-    Backlog, ComputedFifo, Dequeue, Discipline, DropReason, Item, PacketId, Qdisc, Sink, Verdict,
+    Backlog, ComputedFifo, Dequeue, Discipline, DropReason, Hosts, Item, PacketId, Qdisc, Sink,
+    Verdict,
 };
 use dragstrip_units::{Duration, Instant};
 
@@ -132,6 +133,19 @@ pub(crate) enum Target {
     Asker(u32),
 }
 
+/// What fair queueing tells packets apart by: of each port.
+#[derive(Debug, Default)]
+pub(crate) struct Addresses {
+    pub flows: Vec<u32>,
+    pub hosts: Vec<Hosts>,
+}
+
+/// The port at the end of the path that `hop` is part of.
+fn port(hops: &[u32], hop: u32) -> Option<usize> {
+    let end = hops[hop as usize..].iter().find(|entry| **entry & END != 0)?;
+    Some((end & !END) as usize)
+}
+
 /// Everything between the hosts.
 #[derive(Debug)]
 pub(crate) struct Network<O> {
@@ -144,8 +158,7 @@ pub(crate) struct Network<O> {
     pub hops: Vec<u32>,
     /// Who takes what arrives at each port.
     pub ports: Vec<Target>,
-    /// What fair queueing tells the packets for each port apart by.
-    pub flow_keys: Vec<u32>,
+    pub addresses: Addresses,
     pub calendar: Calendar,
     pub channels: Vec<Channel>,
     pub processors: Processors,
@@ -157,13 +170,14 @@ pub(crate) struct Network<O> {
 /// What header compression looks at in a packet; none if it is no TCP.
 fn tcp_header(packet: &Packet, hops: &[u32]) -> Option<Header> {
     let Body::Tcp(segment) = packet.body else { return None };
-    let port = hops[packet.hop as usize..].iter().find(|entry| **entry & END != 0)? & !END;
-    Some(Header { connection: port, segment })
+    Some(Header { connection: port(hops, packet.hop)? as u32, segment })
 }
 
 /// The sink a discipline reports to while it holds packets of the arena.
 pub(crate) struct Losses<'a, O> {
     pub packets: &'a mut Packets,
+    pub hops: &'a [u32],
+    pub hosts: &'a [Hosts],
     pub counters: &'a mut StageCounters,
     pub watch: &'a mut Watch<O>,
     pub stage: usize,
@@ -197,6 +211,23 @@ impl<O: Observer> Sink for Losses<'_, O> {
         let packet = self.packets.insert(copy);
         self.tell(Event::Duplicated { of: item.packet }, packet);
         Item { packet, ..item }
+    }
+
+    fn washed(&mut self, packet: PacketId) {
+        let class = &mut self.packets.get_mut(packet).class;
+        *class = TrafficClass::new(Dscp::DEFAULT, class.ecn());
+    }
+
+    fn hosts(&self, packet: PacketId) -> Hosts {
+        let port = port(self.hops, self.packets.get(packet).hop);
+        port.map(|port| self.hosts[port]).unwrap_or_default()
+    }
+
+    fn segment(&self, packet: PacketId) -> Option<&Segment> {
+        match &self.packets.get(packet).body {
+            Body::Tcp(segment) => Some(segment),
+            Body::Udp(_) | Body::Icmp(_) => None,
+        }
     }
 }
 
@@ -331,16 +362,9 @@ impl<O: Observer> Network<O> {
         Some((id, entry & !END))
     }
 
-    /// The flow key of packets on the path that `hop` is part of.
-    fn flow_key(&self, hop: u32) -> u32 {
-        let rest = &self.hops[hop as usize..];
-        let port = rest.iter().find(|entry| **entry & END != 0).map_or(0, |entry| entry & !END);
-        self.flow_keys[port as usize]
-    }
-
     /// Hands a packet to a stage's discipline; whether it is a FIFO and had no room for it.
     fn enqueue(&mut self, index: usize, id: PacketId, hop: u32, len: u32, now: Instant) -> bool {
-        let flow = self.flow_key(hop);
+        let flow = self.addresses.flows[port(&self.hops, hop).unwrap_or_default()];
         let packet = self.packets.get_mut(id);
         packet.hop = hop;
         let class = packet.class;
@@ -354,6 +378,8 @@ impl<O: Observer> Network<O> {
         };
         let mut sink = Losses {
             packets: &mut self.packets,
+            hops: &self.hops,
+            hosts: &self.addresses.hosts,
             counters: &mut stage.counters,
             watch: &mut self.watch,
             stage: index,
@@ -383,6 +409,8 @@ impl<O: Observer> Network<O> {
             }
             let mut sink = Losses {
                 packets: &mut self.packets,
+                hops: &self.hops,
+                hosts: &self.addresses.hosts,
                 counters: &mut stage.counters,
                 watch: &mut self.watch,
                 stage: index,
@@ -414,6 +442,8 @@ impl<O: Observer> Network<O> {
         let Server::Shared(shared) = &mut stage.server else { return };
         let mut sink = Losses {
             packets: &mut self.packets,
+            hops: &self.hops,
+            hosts: &self.addresses.hosts,
             counters: &mut stage.counters,
             watch: &mut self.watch,
             stage: index,

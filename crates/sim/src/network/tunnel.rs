@@ -48,6 +48,8 @@ impl<O: Observer> Network<O> {
         let Server::Tunnel(tunnel) = &mut stage.server else { return None };
         let mut sink = Losses {
             packets: &mut self.packets,
+            hops: &self.hops,
+            hosts: &self.addresses.hosts,
             counters: &mut stage.counters,
             watch: &mut self.watch,
             stage: index,

@@ -16,10 +16,7 @@
 //!   `drop_batch` or half its bytes, and its CoDel count grows by as many;
 //! - the control law's state stays with the queue when it empties.
 //!
-//! Approximation: memory is charged as `truesize`, which depends on the driver. Here it is what a
-//! frame costs in a linear `sk_buff`: 256 bytes of descriptor, plus frame, 64 bytes of headroom
-//! and 320 of `skb_shared_info` rounded up to a power of two as `kmalloc` does: 2304 bytes for a full
-//! frame. The default limits (10240 packets, 32 MiB) make packets the tighter bound then, as they
+//! Approximation: memory is charged as [`truesize`], which depends on the driver: 2304 bytes for a full frame. The default limits (10240 packets, 32 MiB) make packets the tighter bound then, as they
 //! mostly do in Linux. The hash is not the kernel's siphash of the 5-tuple: like it, a new seed
 //! gives new collisions.
 
@@ -31,6 +28,7 @@ use crate::contract::Change;
 use crate::contract::{Backlog, Dequeue, DropReason, Item, Qdisc, Sink, Verdict};
 use crate::disciplines::codel::{Controller, Params, Source, Time};
 use crate::flow_hash::FlowHash;
+use crate::truesize::truesize;
 use dragstrip_units::{Instant, Stream};
 pub use spec::FqCodelSpec;
 
@@ -208,13 +206,6 @@ impl FqCodel {
     }
 }
 
-/// See the head of this file.
-fn truesize(len: u32) -> u64 {
-    const DESCRIPTOR: u64 = 256;
-    const HEADROOM_AND_SHARED_INFO: u64 = 64 + 320;
-    DESCRIPTOR + (u64::from(len) + HEADROOM_AND_SHARED_INFO).next_power_of_two()
-}
-
 impl Qdisc for FqCodel {
     fn enqueue<S: Sink>(&mut self, item: Item, now: Instant, sink: &mut S) -> Verdict {
         let index = self.hash.bucket(item.flow, self.config.flows);
@@ -279,7 +270,7 @@ impl Qdisc for FqCodel {
 
 #[cfg(test)]
 mod tests {
-    use super::{Config, FqCodel, truesize};
+    use super::{Config, FqCodel};
     use crate::contract::{Dequeue, DropReason, Item, PacketId, Qdisc};
     use crate::testing::Log;
     use dragstrip_units::{Duration, Instant, Stream};
@@ -373,7 +364,6 @@ mod tests {
 
     #[test]
     fn memory_is_a_limit_too() {
-        assert_eq!((truesize(1514), truesize(66)), (2304, 768));
         let mut log = Log::default();
         let mut qdisc = discipline(Config { memory_limit: 10 * 2304, ..Config::default() });
         for id in 0..10 {
