@@ -265,6 +265,9 @@ fn aqm(qdisc: &QdiscSpec) -> Option<(&'static str, f64)> {
     if let QdiscSpec::FqCodel(codel) = qdisc {
         return Some((qdisc.kind(), codel.target_ns as f64 / 1e6));
     }
+    if let QdiscSpec::Cake(cake) = qdisc {
+        return Some((qdisc.kind(), cake.target_ns() as f64 / 1e6));
+    }
     qdisc.classes().first().and_then(|class| aqm(class.child))
 }
 

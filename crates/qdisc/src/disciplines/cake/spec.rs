@@ -1,5 +1,6 @@
 //! cake in words, checks and the kernel's form (`q_cake.c`).
 
+use super::tins::terms;
 use super::{AckFilter, Cake, Charge, Config, Diffserv, Isolation, LinkLayer};
 use crate::disciplines::{Buffer, Configuration, Confirmation, FRAME, Facts, Streams};
 use crate::netlink::{Attributes, Writer, micros, saturated};
@@ -172,6 +173,13 @@ impl CakeSpec {
         }
     }
 
+    /// The delay above which best effort is marked or dropped: a twentieth of the round trip, but one and a half frames at the rate.
+    #[must_use]
+    pub fn target_ns(&self) -> u64 {
+        let config = self.config();
+        terms(config.rate, &config).cobalt.target
+    }
+
     /// Takes one of the words that need no value; whether it is one.
     fn take(&mut self, word: &str, raw: &mut bool) -> bool {
         if let Some(diffserv) = named(DIFFSERV, word) {
@@ -273,6 +281,16 @@ impl Configuration for CakeSpec {
     ];
     const UNMODELLED: &'static [&'static str] =
         &["nat", "fwmark", "autorate-ingress", "no-split-gso"];
+    const GRAMMAR: &'static str = "\
+- `bandwidth RATE` or `unlimited`; `rtt TIME`, or one by name: `datacentre` (100 us), `lan` (1 ms), `metro` (10 ms), `regional` (30 ms),
+  `internet` (100 ms), `oceanic` (300 ms), `satellite` (1 s), `interplanetary` (1000 s); `memlimit SIZE`
+- `besteffort`, `precedence`, `diffserv3`, `diffserv4` or `diffserv8`
+- `flowblind`, `srchost`, `dsthost`, `hosts`, `flows`, `dual-srchost`, `dual-dsthost` or `triple-isolate`
+- `no-ack-filter`, `ack-filter` or `ack-filter-aggressive`; `ingress` or `egress`; `wash` or `nowash`
+- `raw`, or `overhead BYTES`, `mpu BYTES` and `noatm`, `atm` or `ptm`, or by name: `conservative`, `docsis`, `ethernet`, `ether-vlan`,
+  `pppoe-vcmux`, `pppoe-ptm` and tc's others
+- refused, for the simulator has nothing like it: `nat`, `fwmark`, `autorate-ingress`, `no-split-gso`
+";
 
     /// The last of several words for one thing counts; named framings add up. `raw` anywhere means that frames are counted.
     fn parse(words: &mut Words<'_>) -> Result<Self, Problem> {
