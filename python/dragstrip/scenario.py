@@ -944,7 +944,7 @@ text. Only in the simulator.
 
 class ChangeSpec(Model):
     """A link gets other settings at one instant, as `tc ... change` and `ip link set` give them to a live device. What is in service or
-on its way goes on as before; what waits stays, but for what the discipline itself drops above a lower limit. Only in the simulator."""
+on its way goes on as before; what waits stays, but for what the discipline itself drops above a lower limit. The engine ssh refuses it."""
 
     at_ns: UInt64
     """When. Changes of one instant come after everything else that happens then, in the order of this list.
@@ -952,10 +952,11 @@ on its way goes on as before; what waits stays, but for what the discipline itse
     link: StrictStr
     """The link."""
     rate_bps: UInt64 | None = None
-    """Rate of its wire, htb or tbf. The frame in service ends at the old rate: htb's debt stays the time
-    that it was (and its ceiling becomes
-the rate, `htb_change_class`), while the bucket of a tbf is full
-    again (`tbf_change`).
+    """Rate of its wire, htb, tbf or cake. The frame in service ends at the old rate: htb's debt stays the
+    time that it was (and its ceiling
+becomes the rate, `htb_change_class`), and so does cake's clock
+    (`cake_change`), while the bucket of a tbf is full again
+(`tbf_change`).
     """
     delay_ns: UInt64 | None = None
     """Propagation delay, one way. Packets on their way arrive when they would have; later ones may overtake
@@ -966,7 +967,7 @@ the rate, `htb_change_class`), while the bucket of a tbf is full
     another model of loss.
     """
     limit_bytes: UInt64 | None = None
-    """Limit of a queue that counts bytes."""
+    """Limit of a queue that counts bytes; the memory of a cake."""
     limit_packets: UInt32 | None = None
     """Limit of a queue that counts packets."""
     up: StrictBool | None = None

@@ -38,6 +38,18 @@ impl<S: Sink> Sink for Down<'_, S> {
     fn duplicated(&mut self, item: crate::Item) -> crate::Item {
         self.0.duplicated(item)
     }
+
+    fn washed(&mut self, packet: crate::PacketId) {
+        self.0.washed(packet);
+    }
+
+    fn hosts(&self, packet: crate::PacketId) -> crate::Hosts {
+        self.0.hosts(packet)
+    }
+
+    fn segment(&self, packet: crate::PacketId) -> Option<&dragstrip_packet::Segment> {
+        self.0.segment(packet)
+    }
 }
 
 #[cfg(test)]

@@ -235,7 +235,7 @@ pub struct LinkSpec {
 }
 
 /// A link gets other settings at one instant, as `tc ... change` and `ip link set` give them to a live device. What is in service or
-/// on its way goes on as before; what waits stays, but for what the discipline itself drops above a lower limit. Only in the simulator.
+/// on its way goes on as before; what waits stays, but for what the discipline itself drops above a lower limit. The engine ssh refuses it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ChangeSpec {
@@ -243,8 +243,9 @@ pub struct ChangeSpec {
     pub at_ns: u64,
     /// The link.
     pub link: String,
-    /// Rate of its wire, htb or tbf. The frame in service ends at the old rate: htb's debt stays the time that it was (and its ceiling becomes
-    /// the rate, `htb_change_class`), while the bucket of a tbf is full again (`tbf_change`).
+    /// Rate of its wire, htb, tbf or cake. The frame in service ends at the old rate: htb's debt stays the time that it was (and its ceiling
+    /// becomes the rate, `htb_change_class`), and so does cake's clock (`cake_change`), while the bucket of a tbf is full again
+    /// (`tbf_change`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_bps: Option<u64>,
     /// Propagation delay, one way. Packets on their way arrive when they would have; later ones may overtake them, as in netem.
@@ -253,7 +254,7 @@ pub struct ChangeSpec {
     /// Probability with which netem loses a packet behind the line, each by itself; it takes the place of another model of loss.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss: Option<f64>,
-    /// Limit of a queue that counts bytes.
+    /// Limit of a queue that counts bytes; the memory of a cake.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit_bytes: Option<u64>,
     /// Limit of a queue that counts packets.

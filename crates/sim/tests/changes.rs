@@ -156,6 +156,8 @@ fn every_discipline_meets_every_change() {
         ("choke limit 1000 bandwidth 10mbit", "packets"),
         ("red limit 200000 avpkt 1000", "bytes"),
         ("dualpi2", "packets"),
+        ("cake", "bytes"),
+        ("cake bandwidth 8mbit flows ack-filter", "bytes"),
         ("prio", ""),
         ("ets bands 3", ""),
     ];

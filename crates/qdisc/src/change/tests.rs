@@ -67,6 +67,8 @@ fn a_lower_limit_drops_what_the_kernels_change_drops() {
     // RED's queue is another one.
     let red = dropped("red limit 400000 avpkt 1000", Change::LimitBytes(300_000));
     assert_eq!(red, (0..10).collect::<Vec<_>>());
+    // At the next enqueue: `cake_change` sets the memory.
+    assert!(dropped("cake", Change::LimitBytes(3000)).is_empty());
     // Below shapers the leaf's.
     assert_eq!(dropped("htb rate 1mbit leaf codel limit 100", most), [0, 1, 2]);
     assert!(dropped("tbf rate 1mbit burst 1600 limit 1mb", Change::LimitBytes(1)).is_empty());
@@ -94,6 +96,38 @@ fn a_tbf_begins_a_new_rate_with_a_full_bucket() {
     let left = times(&mut queue, Instant::from_nanos(1_000_000));
     // 86 bytes are left in the bucket of 1600.
     assert_eq!(left[..3], [1_000, 6_712, 12_768]);
+}
+
+/// At 8 Mbit/s a frame takes 1514 us. The clock that the second set stands; from the third on they take twice as long.
+#[test]
+fn cake_goes_on_from_where_its_clock_stands() {
+    let (mut queue, mut log) = filled("cake bandwidth 8mbit");
+    for us in [0, 1_514] {
+        let at = Instant::from_nanos(us * 1_000);
+        assert!(matches!(queue.dequeue(at, &mut log), Dequeue::Packet(_)));
+    }
+    let now = Instant::from_nanos(2_000_000);
+    queue.change(Change::RateBps(4_000_000), now, &mut log);
+    assert_eq!(times(&mut queue, now)[..4], [3_028, 6_056, 9_084, 12_112]);
+    assert!(log.drops.is_empty());
+}
+
+/// Ten frames of 2304 bytes of memory; with room for five, the eleventh makes six of the longest queues go.
+#[test]
+fn less_memory_for_cake_shows_when_the_next_packet_comes() {
+    let (mut queue, mut log) = filled("cake bandwidth 8mbit");
+    queue.change(Change::LimitBytes(5 * 2304), Instant::ZERO, &mut log);
+    assert_eq!((queue.backlog().packets, log.drops.len()), (10, 0));
+    let item = Item { packet: PacketId(10), len: 1514, flow: 2, ..Item::default() };
+    let _ = queue.enqueue(item, Instant::ZERO, &mut log);
+    assert_eq!((queue.backlog().packets, log.drops.len()), (5, 6));
+    assert!(log.drops.iter().all(|&(_, reason)| reason == DropReason::Overlimit));
+    // An unlimited one has no rate that could be another; nor has any a number of packets.
+    let spec = |words| QdiscSpec::parse(words).unwrap();
+    assert_eq!(spec("cake").changed(Change::RateBps(1_000_000)), None);
+    let slower = spec("cake bandwidth 8mbit").changed(Change::RateBps(4_000_000));
+    assert_eq!(slower, Some(spec("cake bandwidth 4mbit")));
+    assert_eq!(spec("cake").changed(Change::LimitPackets(100)), None);
 }
 
 /// netem's packets stay where they are; one that is delayed less overtakes them.

@@ -31,9 +31,10 @@ mod tins;
 
 use crate::arena::Arena;
 use crate::contract::{
-    Backlog, Dequeue, DropReason, Dscp, Hosts, Item, PacketId, Qdisc, Sink, Verdict,
+    Backlog, Change, Dequeue, DropReason, Dscp, Hosts, Item, PacketId, Qdisc, Sink, Verdict,
 };
 use crate::flow_hash::FlowHash;
+use crate::netlink::saturated;
 use crate::truesize::truesize;
 pub use config::{AckFilter, Charge, Config, Diffserv, Isolation, LinkLayer};
 use dragstrip_units::{Instant, Stream};
@@ -123,6 +124,16 @@ impl Cake {
             config,
             tins,
         }
+    }
+
+    /// What follows from rate and memory (`cake_reconfigure`).
+    fn reconfigure(&mut self) {
+        let Config { diffserv, rate, .. } = self.config;
+        for (tin, share) in self.tins.iter_mut().zip(tins::shares(diffserv, rate)) {
+            (tin.terms, tin.quantum) = (tins::terms(share.rate, &self.config), share.quantum);
+        }
+        self.clocks.time = ByteTime::at(rate);
+        self.memory_limit = u64::from(self.config.memory_limit());
     }
 
     /// The tin and the queue of a packet.
@@ -358,6 +369,16 @@ impl Qdisc for Cake {
 
     fn backlog(&self) -> Backlog {
         self.backlog
+    }
+
+    /// `cake_change`: the rate of a shaper, or memory. No packet is dropped; for what has left the clocks stand as they were set.
+    fn change<S: Sink>(&mut self, change: Change, _now: Instant, _sink: &mut S) {
+        match change {
+            Change::RateBps(bps) => self.config.rate = bps / 8,
+            Change::LimitBytes(bytes) => self.config.memory = Some(saturated(bytes)),
+            Change::LimitPackets(_) | Change::DelayNs(_) | Change::Loss(_) => return,
+        }
+        self.reconfigure();
     }
 }
 

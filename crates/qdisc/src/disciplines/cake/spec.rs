@@ -2,6 +2,7 @@
 
 use super::tins::terms;
 use super::{AckFilter, Cake, Charge, Config, Diffserv, Isolation, LinkLayer};
+use crate::contract::Change;
 use crate::disciplines::{Buffer, Configuration, Confirmation, FRAME, Facts, Streams};
 use crate::netlink::{Attributes, Writer, micros, saturated};
 use crate::tc::{self, Text, Words, unless, wrong};
@@ -391,6 +392,17 @@ impl Configuration for CakeSpec {
 
     fn build(&self, streams: &Streams<'_>) -> Box<Cake> {
         Box::new(Cake::new(self.config(), streams.named(Self::KIND)))
+    }
+
+    /// tc could give an unlimited one a rate; here a link's rate is its line's or that of a shaper that is there.
+    fn changed(&self, change: Change) -> Option<Self> {
+        match change {
+            Change::RateBps(bps) => {
+                self.bandwidth_bps.map(|_| Self { bandwidth_bps: Some(bps), ..*self })
+            }
+            Change::LimitBytes(bytes) => Some(Self { memory_limit_bytes: Some(bytes), ..*self }),
+            Change::LimitPackets(_) | Change::DelayNs(_) | Change::Loss(_) => None,
+        }
     }
 
     fn options(&self) -> Option<Vec<u8>> {
