@@ -61,6 +61,8 @@ USAGE = [
     Case(f"compare {PATH} --change '20s rate=2mbit link=r-x' reno", "the name of a link"),
     Case("compare --medium wifi-n --rtt 1ms --queue sfq --change '9s rate=1mbit' reno", "no rate of its own"),
     Case("compare --rate 10mbit --rtt 40ms --queue sfq --change '2s limit=20' reno", "no change operation"),
+    Case("compare --rate 10mbit --rtt 40ms --queue cake --change '2s limit=1kb' reno", "at least 2304"),
+    Case("compare --rate 10mbit --rtt 40ms --queue cake --change '2s limit=20' reno", "--change"),
     Case("run mine.toml", "a trace of values that can be read", f'{ONE}[[changes]]\nfile = "x.csv"\n'),
     Case("run mine.toml", "such as", f'{ONE}[[changes]]\nrate = "1mbit"\n'),
     Case(f"compare {PATH} --flows reno", "--flows"),
