@@ -322,7 +322,7 @@ pub(crate) fn build<O: Observer>(scenario: &Scenario, observer: O) -> Result<Wor
         stages[*stage as usize].neighbour_known = Instant::NEVER;
     }
     let owners = ports.iter().map(|target| owner(*target, &flows, &sockets));
-    let watch = Watch::new(observer, &topology, &of_link, owners);
+    let watch = Watch::new(observer, &topology, &of_link, &hops, owners);
     let mut network = Network {
         packets: Packets::default(),
         sent: 0,

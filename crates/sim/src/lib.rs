@@ -27,7 +27,7 @@ mod world;
 pub use capture::{Capture, CaptureSettings};
 pub use dragstrip_recording::{Column, Data, Recording, Table};
 pub use error::SetupError;
-pub use observer::{Event, Loss, Observer, Owner, Sighting, Vantage};
+pub use observer::{Event, Kinds, Loss, Observer, Owner, Sighting, Vantage};
 pub use run::Run;
 
 use capture::BothEnds;

@@ -81,6 +81,68 @@ pub enum Event {
     },
 }
 
+impl Event {
+    /// What kind it is.
+    #[inline]
+    const fn kind(self) -> Kinds {
+        match self {
+            Self::Sent { .. } => Kinds::SENT,
+            Self::Received => Kinds::RECEIVED,
+            Self::Enqueued => Kinds::ENQUEUED,
+            Self::Dequeued => Kinds::DEQUEUED,
+            Self::Arrived => Kinds::ARRIVED,
+            Self::Dropped(_) => Kinds::DROPPED,
+            Self::Marked => Kinds::MARKED,
+            Self::Duplicated { .. } => Kinds::DUPLICATED,
+        }
+    }
+}
+
+/// Kinds of [`Event`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Kinds(u8);
+
+impl Kinds {
+    /// [`Event::Sent`].
+    pub const SENT: Self = Self(1);
+    /// [`Event::Received`].
+    pub const RECEIVED: Self = Self(2);
+    /// [`Event::Enqueued`].
+    pub const ENQUEUED: Self = Self(4);
+    /// [`Event::Dequeued`].
+    pub const DEQUEUED: Self = Self(8);
+    /// [`Event::Arrived`].
+    pub const ARRIVED: Self = Self(16);
+    /// [`Event::Dropped`].
+    pub const DROPPED: Self = Self(32);
+    /// [`Event::Marked`].
+    pub const MARKED: Self = Self(64);
+    /// [`Event::Duplicated`].
+    pub const DUPLICATED: Self = Self(128);
+    /// Everything.
+    pub const ALL: Self = Self(255);
+
+    /// Both together.
+    #[inline]
+    #[must_use]
+    pub const fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// Adds `other` when `condition` holds.
+    #[inline]
+    #[must_use]
+    pub const fn with_if(self, other: Self, condition: bool) -> Self {
+        if condition { self.with(other) } else { self }
+    }
+
+    /// Whether one of `other` is among them.
+    #[inline]
+    const fn any(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+}
+
 /// A packet at a vantage point.
 #[derive(Clone, Copy, Debug)]
 pub struct Sighting<'a> {
@@ -109,6 +171,11 @@ pub trait Observer {
     /// Whether anybody looks.
     const ON: bool = true;
 
+    /// What it looks at there, asked once before the run; it is told of nothing else.
+    fn kinds(&self, _: Vantage) -> Kinds {
+        Kinds::ALL
+    }
+
     /// Something has happened, or will.
     fn saw(&mut self, sighting: &Sighting<'_>);
 }
@@ -123,27 +190,37 @@ impl Observer for () {
 impl<O: Observer> Observer for &mut O {
     const ON: bool = O::ON;
 
+    fn kinds(&self, vantage: Vantage) -> Kinds {
+        (**self).kinds(vantage)
+    }
+
     fn saw(&mut self, sighting: &Sighting<'_>) {
         (**self).saw(sighting);
     }
 }
 
-/// Where a stage is.
+/// Where something happens, and what of it the observer looks at.
 #[derive(Clone, Copy, Debug)]
 struct Place {
     vantage: Vantage,
-    from: u32,
-    to: u32,
+    kinds: Kinds,
 }
 
-/// An observer, and the places of the stages that it is shown.
+/// The beginning or the end of a path.
+#[derive(Clone, Copy, Debug)]
+struct PathEnd {
+    place: Place,
+    owner: Owner,
+}
+
+/// An observer, and the places that it is shown.
 #[derive(Debug)]
 pub(crate) struct Watch<O> {
     pub observer: O,
     /// Of each stage; empty when nobody looks.
     places: Vec<Place>,
-    /// Of each port; likewise.
-    owners: Vec<Owner>,
+    /// By entry in the table of hops: a path's first and its last; likewise.
+    path_ends: Vec<Option<PathEnd>>,
 }
 
 impl<O: Observer> Watch<O> {
@@ -152,20 +229,39 @@ impl<O: Observer> Watch<O> {
         observer: O,
         topology: &Topology<'_>,
         of_link: &[Vec<u32>],
+        hops: &[u32],
         owners: impl Iterator<Item = Owner>,
     ) -> Self {
-        let mut places = Vec::new();
-        let owners = if O::ON { owners.collect() } else { Vec::new() };
+        let mut watch = Self { observer, places: Vec::new(), path_ends: Vec::new() };
         if O::ON {
+            let mut nodes = Vec::new();
             for (link, stages) in of_link.iter().enumerate() {
-                let (from, to) = topology.ends(link);
                 for part in 0..stages.len() {
                     let vantage = Vantage::Link { link: link as u32, netem: part > 0 };
-                    places.push(Place { vantage, from: from as u32, to: to as u32 });
+                    watch.places.push(watch.place(vantage));
+                    nodes.push(topology.ends(link));
                 }
             }
+            watch.path_ends = vec![None; hops.len()];
+            let mut first = 0;
+            for (path, owner) in hops.chunk_by(|hop, _| hop & END == 0).zip(owners) {
+                let mut stages = path.iter().filter(|hop| *hop & (END | PROCESSOR) == 0);
+                let begins = stages.clone().next().map(|stage| nodes[*stage as usize].0);
+                let ends = stages.next_back().map(|stage| nodes[*stage as usize].1);
+                let last = first + path.len() - 1;
+                for (entry, node) in [(first, begins), (last, ends)] {
+                    let vantage = node.map(|node| Vantage::Node { node: node as u32 });
+                    watch.path_ends[entry] =
+                        vantage.map(|vantage| PathEnd { place: watch.place(vantage), owner });
+                }
+                first = last + 1;
+            }
         }
-        Self { observer, places, owners }
+        watch
+    }
+
+    fn place(&self, vantage: Vantage) -> Place {
+        Place { vantage, kinds: self.observer.kinds(vantage) }
     }
 
     /// A packet at a stage.
@@ -178,45 +274,30 @@ impl<O: Observer> Watch<O> {
         packets: &Packets,
         at: Instant,
     ) {
-        if O::ON {
+        if O::ON && self.places[stage].kinds.any(event.kind()) {
             self.tell(self.places[stage].vantage, event, id, packets.get(id), at);
         }
     }
 
-    /// A packet sent by the node at the beginning of its path.
+    /// A packet sent by the node at the beginning of its path, whose place in the table of hops this is.
     #[inline(always)]
-    pub fn sent(
-        &mut self,
-        hops: &[u32],
-        first_hop: u32,
-        id: PacketId,
-        packets: &Packets,
-        at: Instant,
-    ) {
-        if O::ON {
-            let of_host = hops[first_hop as usize] & PROCESSOR != 0;
-            let node = self.places[hops[first_hop as usize + usize::from(of_host)] as usize].from;
-            let mut path = hops[first_hop as usize..].iter();
-            let port = path.find(|hop| *hop & END != 0).map_or(0, |hop| hop & !END);
-            let owner = self.owners[port as usize];
-            self.tell(Vantage::Node { node }, Event::Sent { owner }, id, packets.get(id), at);
+    pub fn sent(&mut self, first_hop: u32, id: PacketId, packets: &Packets, at: Instant) {
+        if O::ON
+            && let Some(PathEnd { place, owner }) = self.path_ends[first_hop as usize]
+            && place.kinds.any(Kinds::SENT)
+        {
+            self.tell(place.vantage, Event::Sent { owner }, id, packets.get(id), at);
         }
     }
 
-    /// A packet received by the node at the end of its path, `end` in the table of hops.
+    /// A packet received by the node at the end of its path, whose place in the table of hops this is.
     #[inline(always)]
-    pub fn received(
-        &mut self,
-        hops: &[u32],
-        end: u32,
-        id: PacketId,
-        packets: &Packets,
-        at: Instant,
-    ) {
-        if O::ON {
-            let of_host = hops[end as usize - 1] & PROCESSOR != 0;
-            let node = self.places[hops[end as usize - 1 - usize::from(of_host)] as usize].to;
-            self.tell(Vantage::Node { node }, Event::Received, id, packets.get(id), at);
+    pub fn received(&mut self, end: u32, id: PacketId, packets: &Packets, at: Instant) {
+        if O::ON
+            && let Some(PathEnd { place, .. }) = self.path_ends[end as usize]
+            && place.kinds.any(Kinds::RECEIVED)
+        {
+            self.tell(place.vantage, Event::Received, id, packets.get(id), at);
         }
     }
 

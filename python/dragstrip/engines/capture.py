@@ -48,7 +48,7 @@ class Asked:
         for point in self.points:
             if point not in known:
                 raise BadInputError("--capture", point, _those(scenario, known), "command line")
-        points = list(dict.fromkeys(self.points)) or _usual(scenario)
+        points = list(dict.fromkeys(self.points)) or usual_points(scenario)
         if len(points) > POINTS_MAX:
             expected = f"at most {POINTS_MAX} of the hosts and links, by name"
             raise BadInputError("--capture", f"{len(points)} files for each run", expected, "command line")
@@ -61,7 +61,7 @@ def _those(scenario: Mapping[str, Any], known: list[str]) -> str:
     return f"a host or a link: {' '.join(known[:20])}{' ...' * (len(known) > 20)}{more}"
 
 
-def _usual(scenario: Mapping[str, Any]) -> list[str]:
+def usual_points(scenario: Mapping[str, Any]) -> list[str]:
     """Hosts that send or receive, in the order of flows, then the bottlenecks in between."""
     pairs = dict.fromkeys((flow["sender"], flow["receiver"]) for flow in scenario["flows"])
     pairs |= dict.fromkeys((probe["from"], probe["target"]) for probe in scenario.get("probes", ()))

@@ -68,6 +68,8 @@ pub struct Packet<'a> {
     pub at: Instant,
     /// The frame; what follows its headers are zeros.
     pub frame: Frame<'a>,
+    /// Bytes of its headers.
+    pub headers: usize,
     /// Where it leaves from on the line, and where it goes to.
     pub macs: ([u8; 6], [u8; 6]),
     /// Bytes of the frame that are kept.
@@ -101,7 +103,7 @@ impl Packet<'_> {
         let total = total as u32;
         let (high, low) = ((at >> 32) as u32, at as u32);
         lay(front, [block::PACKET, total, 0, high, low, self.len as u32, self.original_len]);
-        let headers = self.frame.headers_len();
+        let headers = self.headers;
         if headers <= self.len {
             self.frame.write(self.macs, &mut data[..headers]);
         } else {
@@ -154,12 +156,10 @@ const fn head(code: u16, len: u16) -> u32 {
     code as u32 | (len as u32) << 16
 }
 
-/// Writes little-endian words, seven at a time.
+/// Seven words, little-endian.
 #[inline]
 fn lay(to: &mut [u8], words: [u32; 7]) {
-    for (place, word) in to.as_chunks_mut::<4>().0.iter_mut().zip(words) {
-        *place = word.to_le_bytes();
-    }
+    to.copy_from_slice(words.map(u32::to_le_bytes).as_flattened());
 }
 
 /// What the file's only interface has counted.
@@ -282,6 +282,7 @@ mod tests {
         let packet = Packet {
             at: Instant::from_nanos(5),
             frame: Frame { from: end, to: end, ip_id: 1, class, body: &body, numbers, echo_id: 0 },
+            headers: 42,
             macs: ([4; 6], [3, 2, 1, 0, 0, 0]),
             len: 3,
             original_len: 1_514,

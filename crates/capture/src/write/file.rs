@@ -56,9 +56,11 @@ impl<W: Write> File<W> {
     #[inline]
     pub fn add(&mut self, record: &Record<'_>, frame: Frame<'_>) {
         let Record { at, macs, direction, id, dropped } = *record;
-        let original_len = frame.body.frame_len();
+        let headers = frame.headers_len();
+        let original_len = headers as u32 + frame.payload_len();
         let len = self.snaplen.min(original_len as usize);
-        let packet = Packet { at, frame, macs, len, original_len, direction, id, comment: dropped };
+        let comment = dropped;
+        let packet = Packet { at, frame, headers, macs, len, original_len, direction, id, comment };
         packet.write(&mut self.waiting);
         self.received += 1;
         self.dropped += u64::from(dropped.is_some());

@@ -68,26 +68,57 @@ impl Frame<'_> {
         (ETHERNET_BYTES + IP_BYTES) as usize + transport
     }
 
+    /// Bytes behind its headers.
+    #[inline]
+    #[must_use]
+    pub fn payload_len(&self) -> u32 {
+        match self.body {
+            Body::Tcp(segment) => segment.len.into(),
+            Body::Udp(datagram) => datagram.len.into(),
+            Body::Icmp(echo) => u32::from(echo.bytes) - 8,
+        }
+    }
+
     /// Writes its headers, on a line between two addresses of Ethernet, to where there are as many bytes as they have.
+    ///
+    /// # Panics
+    /// Where there are others (debug builds), or too few for a header.
     #[inline]
     pub fn write(&self, (from, to): ([u8; 6], [u8; 6]), into: &mut [u8]) {
-        let (ethernet, rest) = into.split_at_mut(ETHERNET_BYTES as usize);
-        let (ip, transport) = rest.split_at_mut(IP_BYTES as usize);
-        ethernet[..6].copy_from_slice(&to);
-        ethernet[6..12].copy_from_slice(&from);
-        ethernet[12..].copy_from_slice(&ETHERTYPE_IPV4);
-        let ip_len = self.body.frame_len() - ETHERNET_BYTES;
+        let (front, transport) = into.split_at_mut((ETHERNET_BYTES + IP_BYTES) as usize);
+        debug_assert_eq!(transport.len() + 34, self.headers_len());
+        let transport_len = transport.len() as u32 + self.payload_len();
         let protocol = match self.body {
-            Body::Tcp(segment) => {
-                tcp(segment, self, transport);
-                TCP
-            }
+            Body::Tcp(_) => TCP,
+            Body::Udp(_) => UDP,
+            Body::Icmp(_) => ICMP,
+        };
+        // Of a burst that is one packet and longer than the field can say it is 0, as Linux has it.
+        let [len_high, len_low] =
+            u16::try_from(IP_BYTES + transport_len).unwrap_or(0).to_be_bytes();
+        let [id_high, id_low] = self.ip_id.to_be_bytes();
+        let first = [0x45, self.class.octet(), len_high, len_low];
+        let second = [id_high, id_low, DF, 0];
+        let addresses = sum_of([self.from.address, self.to.address]);
+        let sum = sum_of([first, second, [TTL, protocol, 0, 0]]).wrapping_add(addresses);
+        let [sum_high, sum_low] = checksum(sum).to_be_bytes();
+        let third = [TTL, protocol, sum_high, sum_low];
+        front[..6].copy_from_slice(&to);
+        front[6..12].copy_from_slice(&from);
+        front[12..14].copy_from_slice(&ETHERTYPE_IPV4);
+        let ip = [first, second, third, self.from.address, self.to.address];
+        front[14..34].copy_from_slice(ip.as_flattened());
+        let pseudo = addresses.wrapping_add(u64::from(protocol)).wrapping_add(transport_len.into());
+        match self.body {
+            Body::Tcp(segment) => tcp(segment, self, pseudo, transport),
             Body::Udp(datagram) => {
                 put(transport, 0, self.from.port);
                 put(transport, 2, self.to.port);
                 put(transport, 4, datagram.len + 8);
                 put(transport, 6, 0);
-                UDP
+                // 0 stands for no checksum (RFC 768): its other form is sent.
+                let sum = Some(checksum(words(transport) + pseudo)).filter(|&sum| sum != 0);
+                put(transport, 6, sum.unwrap_or(u16::MAX));
             }
             Body::Icmp(echo) => {
                 transport[..2]
@@ -95,37 +126,15 @@ impl Frame<'_> {
                 put(transport, 2, 0);
                 put(transport, 4, self.echo_id);
                 put(transport, 6, echo.sequence as u16);
-                ICMP
+                put(transport, 2, checksum(words(transport)));
             }
-        };
-        ip[..2].copy_from_slice(&[0x45, self.class.octet()]);
-        // Of a burst that is one packet and longer than the field can say it is 0, as Linux has it.
-        put(ip, 2, u16::try_from(ip_len).unwrap_or(0));
-        put(ip, 4, self.ip_id);
-        ip[6..12].copy_from_slice(&[DF, 0, TTL, protocol, 0, 0]);
-        ip[12..16].copy_from_slice(&self.from.address);
-        ip[16..20].copy_from_slice(&self.to.address);
-        let sum = checksum(words(ip));
-        put(ip, 10, sum);
-        let payload_len = ip_len - IP_BYTES;
-        let pseudo = words(&ip[12..20]) + u64::from(protocol) + u64::from(payload_len);
-        let sum = words(transport);
-        match self.body {
-            Body::Tcp(_) => put(transport, 16, checksum(sum + pseudo)),
-            // 0 stands for no checksum (RFC 768): its other form is sent.
-            Body::Udp(_) => put(
-                transport,
-                6,
-                Some(checksum(sum + pseudo)).filter(|&sum| sum != 0).unwrap_or(u16::MAX),
-            ),
-            Body::Icmp(_) => put(transport, 2, checksum(sum)),
         }
     }
 }
 
-/// TCP's header.
+/// TCP's header; `pseudo`: the sum of what its checksum covers beside it.
 #[inline]
-fn tcp(segment: &Segment, frame: &Frame<'_>, to: &mut [u8]) {
+fn tcp(segment: &Segment, frame: &Frame<'_>, pseudo: u64, to: &mut [u8]) {
     let Numbers { own_isn, peer_isn, window_shift } = frame.numbers;
     let syn = segment.flags.has(Flags::SYN);
     let acks = segment.flags.has(Flags::ACK);
@@ -134,18 +143,40 @@ fn tcp(segment: &Segment, frame: &Frame<'_>, to: &mut [u8]) {
     let base = peer_isn.wrapping_add(1);
     let ack = if acks { base.wrapping_add(segment.ack as u32) } else { 0 };
     let window = if syn { segment.window } else { segment.window >> window_shift };
-    let len = to.len();
-    put(to, 0, frame.from.port);
-    put(to, 2, frame.to.port);
-    to[4..8].copy_from_slice(&seq.to_be_bytes());
-    to[8..12].copy_from_slice(&ack.to_be_bytes());
-    put(to, 12, (len as u16 / 4) << 12 | segment.flags.wire());
-    put(to, 14, window.min(u16::MAX.into()) as u16);
-    to[16..20].fill(0);
-    let mut options = Options { to: &mut to[20..len], at: 0 };
-    match segment.syn_options() {
-        Some(syn) => options.of_syn(syn, segment.timestamps()),
-        None => options.of_segment(segment, base),
+    let words_long = to.len() as u32 / 4;
+    let (header, options) = to.split_at_mut(20);
+    let said = match segment.syn_options() {
+        Some(syn) => {
+            Options { to: &mut *options, at: 0 }.of_syn(syn, segment.timestamps());
+            words(options)
+        }
+        None => of_segment(segment, base, options),
+    };
+    let ports = u32::from(frame.from.port) << 16 | u32::from(frame.to.port);
+    let rest =
+        words_long << 28 | u32::from(segment.flags.wire()) << 16 | window.min(u32::from(u16::MAX));
+    let fixed = [ports, seq, ack, rest];
+    let sum =
+        fixed.iter().fold(pseudo.wrapping_add(said), |sum, word| sum.wrapping_add((*word).into()));
+    let last = u32::from(checksum(sum)) << 16;
+    let [ports, seq, ack, rest] = fixed.map(u32::to_be_bytes);
+    header.copy_from_slice([ports, seq, ack, rest, last.to_be_bytes()].as_flattened());
+}
+
+/// The options of a segment behind the handshake; their sum. `base`: the wire's number of the peer's first byte.
+#[inline]
+fn of_segment(segment: &Segment, base: u32, to: &mut [u8]) -> u64 {
+    match segment.timestamps() {
+        // Almost every segment.
+        Some(stamps) if to.len() == 12 => {
+            let option = [[1, 1, 8, 10], stamps.val.to_be_bytes(), stamps.ecr.to_be_bytes()];
+            to.copy_from_slice(option.as_flattened());
+            sum_of(option)
+        }
+        _ => {
+            Options { to: &mut *to, at: 0 }.of_segment(segment, base);
+            words(to)
+        }
     }
 }
 
@@ -221,12 +252,19 @@ fn words(bytes: &[u8]) -> u64 {
     pairs.iter().map(|pair| u64::from(u32::from_be_bytes(*pair))).sum()
 }
 
-/// The Internet checksum of a sum (RFC 1071).
+/// The sum of some words.
 #[inline]
-fn checksum(mut sum: u64) -> u16 {
-    while sum > u64::from(u16::MAX) {
-        sum = (sum & 0xffff) + (sum >> 16);
-    }
+fn sum_of<const N: usize>(parts: [[u8; 4]; N]) -> u64 {
+    parts.iter().fold(0, |sum: u64, part| sum.wrapping_add(u32::from_be_bytes(*part).into()))
+}
+
+/// The Internet checksum of a sum below 2^48 (RFC 1071).
+#[inline]
+fn checksum(sum: u64) -> u16 {
+    let sum = (sum & 0xffff_ffff) + (sum >> 32);
+    let sum = (sum & 0xffff) + (sum >> 16); // below 2^18
+    let sum = (sum & 0xffff) + (sum >> 16);
+    let sum = (sum & 0xffff) + (sum >> 16);
     !(sum as u16)
 }
 

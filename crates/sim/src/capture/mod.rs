@@ -8,7 +8,7 @@ mod order;
 mod wire;
 
 use crate::error::{SetupError, problem};
-use crate::observer::{Event, Loss, Observer, Sighting, Vantage};
+use crate::observer::{Event, Kinds, Loss, Observer, Sighting, Vantage};
 use dragstrip_capture::format::{INBOUND, OUTBOUND};
 use dragstrip_capture::write::{File, Record, Section};
 use dragstrip_packet::{Body, TrafficClass};
@@ -40,14 +40,20 @@ struct Seen {
     class: TrafficClass,
     /// Why it goes no further.
     dropped: Option<DropReason>,
-    direction: u32,
+}
+
+/// What a tap sees in one place.
+#[derive(Clone, Copy, Debug)]
+struct Line {
     link: u32,
+    direction: u32,
 }
 
 /// A vantage point and its file.
 #[derive(Debug)]
 struct Tap<W> {
     file: File<W>,
+    lines: Vec<Line>,
     order: Order<Seen>,
 }
 
@@ -102,7 +108,8 @@ impl<W: Write> Capture<W> {
                 "the interfaces of a host"
             };
             let file = File::new(to, &section, &name, what, settings.snaplen);
-            taps.push(Tap { file, order: Order::new(lines) });
+            let order = Order::new(lines.len());
+            taps.push(Tap { file, lines, order });
         }
         Ok(Self { wire: Wire::new(scenario, &topology), links, taps, clock: Instant::ZERO })
     }
@@ -123,35 +130,39 @@ impl<W: Write> Capture<W> {
     }
 }
 
-/// Enters the tap `tap` at the place called `name`; how many lines it has.
+/// Enters the tap `tap` at the place called `name`; its lines.
 fn lay(
     scenario: &Scenario,
     topology: &Topology<'_>,
     name: &str,
     tap: u32,
     links: &mut [AtLink],
-) -> Result<usize, SetupError> {
-    let mut lines = 0;
-    let mut enter = |places: &mut Vec<Place>| {
-        places.push((tap, lines));
-        lines += 1;
+) -> Result<Vec<Line>, SetupError> {
+    let mut lines = Vec::new();
+    let mut enter = |places: &mut Vec<Place>, link: usize, direction: u32| {
+        places.push((tap, lines.len() as u32));
+        lines.push(Line { link: link as u32, direction });
     };
     let is_host = |node: &NodeSpec| node.host().is_some() && node.name() == name;
     if let Some(host) = scenario.nodes.iter().position(is_host) {
         // What arrives comes before what is sent at the same instant in answer.
         let ends = |index: usize| topology.ends(index);
-        for (_, link) in links.iter_mut().enumerate().filter(|(index, _)| ends(*index).1 == host) {
-            enter(&mut link.arriving);
+        for (index, link) in
+            links.iter_mut().enumerate().filter(|(index, _)| ends(*index).1 == host)
+        {
+            enter(&mut link.arriving, index, INBOUND);
         }
-        for (_, link) in links.iter_mut().enumerate().filter(|(index, _)| ends(*index).0 == host) {
-            enter(&mut link.leaving);
+        for (index, link) in
+            links.iter_mut().enumerate().filter(|(index, _)| ends(*index).0 == host)
+        {
+            enter(&mut link.leaving, index, OUTBOUND);
         }
     } else if let Some(index) = scenario.links.iter().position(|link| link.name == name) {
         let (from, to) = topology.ends(index);
-        enter(&mut links[index].leaving);
-        enter(&mut links[index].dropped);
+        enter(&mut links[index].leaving, index, OUTBOUND);
+        enter(&mut links[index].dropped, index, OUTBOUND);
         if let Some(back) = topology.link_between(to, from) {
-            enter(&mut links[back].arriving);
+            enter(&mut links[back].arriving, back, INBOUND);
         }
     } else {
         let hosts = scenario.nodes.iter().filter(|node| node.host().is_some()).map(NodeSpec::name);
@@ -159,17 +170,18 @@ fn lay(
             hosts.chain(scenario.links.iter().map(|link| link.name.as_str())).take(20).collect();
         return Err(problem("--capture", format!("a host or a link: {}", known.join(" "))));
     }
-    Ok(lines as usize)
+    Ok(lines)
 }
 
 impl<W: Write> Tap<W> {
     /// Writes everything up to `clock`.
     fn write(&mut self, clock: Instant, wire: &Wire) {
-        let Self { file, order } = self;
-        order.take(clock, |at, seen| {
-            let Seen { mark, body, class, dropped, direction, link } = seen;
-            let (macs, dropped) = (wire.macs(*link), dropped.map(why));
-            let record = Record { at, macs, direction: *direction, id: mark.id, dropped };
+        let Self { file, lines, order } = self;
+        order.take(clock, |line, at, seen| {
+            let Seen { mark, body, class, dropped } = seen;
+            let Line { link, direction } = lines[line];
+            let (macs, dropped) = (wire.macs(link), dropped.map(why));
+            let record = Record { at, macs, direction, id: mark.id, dropped };
             file.add(&record, wire.frame(mark, *class, body));
         });
     }
@@ -189,12 +201,23 @@ const fn why(reason: DropReason) -> &'static str {
 }
 
 impl<W: Write> Observer for Capture<W> {
+    /// What moves its clock and what its taps write; of a copy, that there is one.
+    fn kinds(&self, vantage: Vantage) -> Kinds {
+        let Vantage::Link { link, netem } = vantage else { return Kinds::SENT };
+        let at_link = &self.links[link as usize];
+        let queue = !netem;
+        Kinds::DUPLICATED
+            .with_if(Kinds::DEQUEUED, queue && !at_link.leaving.is_empty())
+            .with_if(Kinds::DROPPED, queue && !at_link.dropped.is_empty())
+            .with_if(Kinds::ARRIVED, netem == at_link.netem && !at_link.arriving.is_empty())
+    }
+
     #[inline]
     fn saw(&mut self, sighting: &Sighting<'_>) {
         let Sighting { at, vantage, event, packet, class, body, frame_bytes } = *sighting;
         let (link, netem) = match vantage {
             Vantage::Node { .. } => {
-                self.clock = at; // nodes send and receive when the clock says so
+                self.clock = at; // nodes send when the clock says so
                 if let Event::Sent { owner } = event {
                     self.wire.sent(packet, owner, body, frame_bytes);
                 }
@@ -207,12 +230,10 @@ impl<W: Write> Observer for Capture<W> {
             return;
         }
         let at_link = &self.links[link as usize];
-        let (places, dropped, direction) = match event {
-            Event::Dequeued if !netem => (&at_link.leaving, None, OUTBOUND),
-            Event::Arrived if netem == at_link.netem => (&at_link.arriving, None, INBOUND),
-            Event::Dropped(Loss::Queue(reason)) if !netem => {
-                (&at_link.dropped, Some(reason), OUTBOUND)
-            }
+        let (places, dropped) = match event {
+            Event::Dequeued if !netem => (&at_link.leaving, None),
+            Event::Arrived if netem == at_link.netem => (&at_link.arriving, None),
+            Event::Dropped(Loss::Queue(reason)) if !netem => (&at_link.dropped, Some(reason)),
             Event::Sent { .. }
             | Event::Received
             | Event::Enqueued
@@ -224,7 +245,7 @@ impl<W: Write> Observer for Capture<W> {
         };
         for &(tap, line) in places {
             let mark = *self.wire.mark(packet);
-            let seen = Seen { mark, body: *body, class, dropped, direction, link };
+            let seen = Seen { mark, body: *body, class, dropped };
             let tap = &mut self.taps[tap as usize];
             if tap.order.add(line as usize, at, seen) {
                 tap.write(self.clock, &self.wire);

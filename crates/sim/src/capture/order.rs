@@ -37,19 +37,31 @@ impl<T> Order<T> {
         self.fresh >= ENOUGH
     }
 
-    /// Takes everything up to `clock`, before which nothing more will be added.
+    /// Takes everything up to `clock`, before which nothing more will be added: `each` has the line, the time and what was seen.
     #[inline]
-    pub fn take(&mut self, clock: Instant, mut each: impl FnMut(Instant, &T)) {
+    pub fn take(&mut self, clock: Instant, mut each: impl FnMut(usize, Instant, &T)) {
         self.fresh = 0;
         loop {
-            let due = |line: &VecDeque<(Instant, T)>| line.front().map(|first| first.0);
-            let first =
-                (0..self.lines.len()).filter_map(|line| Some((due(&self.lines[line])?, line)));
-            let Some((at, line)) = first.min().filter(|(at, _)| *at <= clock) else { return };
-            if let Some((_, what)) = self.lines[line].front() {
-                each(at, what);
+            // What is first, and how long its line goes on before another one has something.
+            let (mut first, mut next) =
+                ((Instant::NEVER, usize::MAX), (Instant::NEVER, usize::MAX));
+            for (line, told) in self.lines.iter().enumerate() {
+                let Some((at, _)) = told.front() else { continue };
+                let place = (*at, line);
+                next = next.min(first.max(place));
+                first = first.min(place);
             }
-            self.lines[line].pop_front();
+            let line = first.1;
+            if first.0 > clock || line == usize::MAX {
+                return;
+            }
+            while let Some((at, what)) = self.lines[line].front()
+                && (*at, line) < next
+                && *at <= clock
+            {
+                each(line, *at, what);
+                self.lines[line].pop_front();
+            }
         }
     }
 }
@@ -66,9 +78,9 @@ mod tests {
             assert!(!order.add(line, at(time), (line, time)));
         }
         let mut taken = Vec::new();
-        order.take(at(7), |_, what| taken.push(*what));
+        order.take(at(7), |_, _, what| taken.push(*what));
         assert_eq!(taken, [(0, 5), (0, 5), (1, 5), (1, 6), (0, 7)]);
-        order.take(Instant::NEVER, |_, what| taken.push(*what));
+        order.take(Instant::NEVER, |_, _, what| taken.push(*what));
         assert_eq!(taken.last(), Some(&(0, 9)));
     }
 }

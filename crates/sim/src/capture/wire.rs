@@ -104,9 +104,10 @@ impl Wire {
         let mut frames = 1;
         if let Body::Tcp(segment) = body {
             // A burst that is one packet takes a number for each segment that it would be cut into.
-            let more = frame_bytes - body.frame_len();
-            if more > 0 {
-                frames += more / (body.frame_len() - u32::from(segment.len));
+            if segment.len > 0 {
+                let headers = segment.frame_len() - u32::from(segment.len);
+                let more = frame_bytes - segment.frame_len();
+                frames += more / headers;
             }
             if let Some(options) = segment.syn_options() {
                 state.scales[side] = options.window_scale;

@@ -247,7 +247,7 @@ impl<O: Observer> Network<O> {
         let len = packet.frame();
         let id = self.packets.insert(packet);
         self.sent = self.sent.wrapping_add(1); // for every packet, and 64 bits do not run over by ones
-        self.watch.sent(&self.hops, first_hop, id, &self.packets, now);
+        self.watch.sent(first_hop, id, &self.packets, now);
         if self.hops[first_hop as usize] & PROCESSOR != 0 {
             return self.send_by_processor(id, first_hop, len, now);
         }
@@ -358,7 +358,7 @@ impl<O: Observer> Network<O> {
             self.travel(id, hop, len, now, now);
             return None;
         }
-        self.watch.received(&self.hops, hop, id, &self.packets, now);
+        self.watch.received(hop, id, &self.packets, now);
         Some((id, entry & !END))
     }
 

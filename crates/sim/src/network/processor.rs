@@ -174,7 +174,7 @@ impl<O: Observer> Network<O> {
         let processor = &mut self.processors.all[index];
         let (id, hop) = processor.received.pop_front()?;
         self.calendar.set(processor.source, Instant::NEVER);
-        self.watch.received(&self.hops, hop, id, &self.packets, now);
+        self.watch.received(hop, id, &self.packets, now);
         Some((id, self.hops[hop as usize] & !END))
     }
 }
