@@ -131,6 +131,38 @@ def test_sections_of_both_orders(tmp_path: Path) -> None:
     expect_transfer(said(tmp_path / "a", section(packets[:3], "<") + section(packets[3:], ">")))
 
 
+def test_sections_of_other_link_types(tmp_path: Path) -> None:
+    first, then = transfer()[:3], transfer(LINKS["SLL"][1])[3:]
+    expect_transfer(said(tmp_path / "a", section(first, ">") + section(then, link=113)))
+
+
+def test_interfaces_of_other_link_types(tmp_path: Path) -> None:
+    """libpcap, and what is built on it, stops at the second one."""
+    written = section([], "<")[:28]
+    option = struct.pack("<HHB3x", 9, 1, 9)
+    for number in (1, 113, 101):
+        written += block("<", 1, struct.pack("<HHI", number, 0, 0) + option)
+    plain = [frame for _, frame in transfer(b"")]
+    for at, (time, _) in enumerate(transfer()):
+        frame = [LINKS["Ethernet"][1], LINKS["SLL"][1], b""][at % 3] + plain[at]
+        stamp = (at % 3, time >> 32, time & 0xFFFFFFFF, len(frame), len(frame))
+        written += block("<", 6, struct.pack("<IIIII", *stamp) + frame)
+    expect_transfer(said(tmp_path / "a", written))
+
+
+def test_captures_of_other_link_types_are_matched(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(pcap(transfer()))
+    half = 20_000_000
+    far = [
+        (time + (half if A + B in packet else -half), packet) for time, packet in transfer(LINKS["SLL2"][1])
+    ]
+    (tmp_path / "b").write_bytes(section(sorted(far), link=276))
+    document = json.loads(inspect(tmp_path / "a", tmp_path / "b").stdout)
+    expect_transfer(document)
+    (between,) = document["between"]
+    assert (between["there"]["lost"], between["back"]["lost"]) == (0, 0)
+
+
 def test_ipv6_with_an_extension_header(tmp_path: Path) -> None:
     packets = []
     for time, frame in transfer(b""):
@@ -205,6 +237,10 @@ BAD = {
     "a block of 4 GB": (section([])[:28] + struct.pack("<II", 1, 2**32 - 4) + bytes(28), "4294967292"),
     "a block of 5 bytes": (section([])[:28] + struct.pack("<II", 1, 5) + bytes(28), "multiple of 4"),
     "an unknown interface": (section([])[:28] + block("<", 6, bytes(20)), "interface 0"),
+    "a block of two lengths": (
+        section([])[:28] + struct.pack("<IIHHII", 1, 20, 1, 0, 0, 24),
+        "length is 20 at its beginning and 24",
+    ),
 }
 
 
@@ -227,6 +263,30 @@ def test_what_was_read_before_a_fault_is_told(tmp_path: Path) -> None:
     document = said(tmp_path / "lies", whole + struct.pack("<IIII", 0, 0, 2**31, 2**31) + bytes(99))
     expect_transfer(document)
     assert "could be read only as far as" in str(document["notes"])
+
+
+@pytest.mark.parametrize("order", "<>")
+def test_a_section_cut_anywhere_is_read_as_far_as_it_goes(tmp_path: Path, order: str) -> None:
+    whole = section(transfer(), order)
+    ends = [len(section(transfer()[:number])) for number in range(7)]
+    heads = (28, 48, 84)  # behind the header of the section and the descriptions of its interfaces
+    for length in (*range(0, len(whole), 61), *heads, *ends):
+        (tmp_path / "cut").write_bytes(whole[:length])
+        result = inspect(tmp_path / "cut")
+        if length < 12:
+            assert ("is empty" if length == 0 else "too short") in str(result.exception), length
+            continue
+        document = json.loads(result.stdout)
+        assert document["files"][0]["packets"] == sum(end <= length for end in ends[1:]), length
+        cut = not any(length == end for end in (*ends, *heads))
+        assert ("ends in the middle of a packet" in str(document["notes"])) == cut, length
+
+
+def test_an_unknown_block_of_4_gb_ends_a_file_of_64_bytes(tmp_path: Path) -> None:
+    content = section([])[:28] + struct.pack("<II", 0x0BAD, 2**32 - 4) + bytes(28)
+    document = said(tmp_path / "a", content)
+    assert document["files"][0]["packets"] == 0  # type: ignore[index]
+    assert "ends in the middle of a packet" in str(document["notes"])
 
 
 def test_disorder_and_copies_are_counted(tmp_path: Path) -> None:
