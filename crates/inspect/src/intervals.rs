@@ -42,6 +42,12 @@ impl Intervals {
         gaps
     }
 
+    /// How far everything from here on is in the set.
+    pub fn covered_from(&self, start: i64) -> i64 {
+        let at = self.all.partition_point(|held| held.1 <= start);
+        self.all.get(at).filter(|held| held.0 <= start).map_or(start, |held| held.1)
+    }
+
     /// Forgets what is below.
     pub fn forget_below(&mut self, edge: i64) {
         let gone = self.all.partition_point(|held| held.1 <= edge);
@@ -65,6 +71,14 @@ impl Intervals {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_follows_without_a_gap_is_covered() {
+        let mut set = Intervals::default();
+        assert_eq!(set.covered_from(3), 3);
+        set.add(5, 9);
+        assert_eq!([3, 5, 8, 9].map(|at| set.covered_from(at)), [3, 9, 9, 9]);
+    }
 
     #[test]
     fn what_is_new_is_told_once() {

@@ -39,10 +39,46 @@ struct Again {
     arrived: Intervals,
 }
 
+/// What a receiver at a point would have of a direction's data, and which of them it would refuse for their stamps.
+///
+/// PAWS (RFC 7323 §5): older than TS.Recent, which is the stamp of the last data in which the last acknowledgement lay or at whose ends it stood
+/// (`tcp_sequence`, `tcp_replace_ts_recent`). Linux allows a tick (`TCP_PAWS_WINDOW`). The receiver's echoes tell TS.Recent too, but may pass its capture later than they were sent:
+/// packets out are tapped behind the queue (`dev_queue_xmit_nit`), where a delay may stand.
+#[derive(Debug, Default)]
+struct Replay {
+    recent: Option<u32>,
+    next: Option<i64>,
+    beyond: Intervals,
+}
+
+impl Replay {
+    fn refuses(&mut self, start: i64, end: i64, stamp: Option<u32>) -> bool {
+        let newer = |stamp: u32| self.recent.map(|recent| stamp.wrapping_sub(recent).cast_signed());
+        if stamp.and_then(newer).is_some_and(|by| by < -1) {
+            return true;
+        }
+        let next = *self.next.get_or_insert(start);
+        if start <= next && end >= next && stamp.and_then(newer).is_none_or(|by| by >= 0) {
+            self.recent = stamp.or(self.recent);
+        }
+        self.beyond.add(start, end);
+        self.acknowledged(next);
+        false
+    }
+
+    /// All below has arrived, whether the capture has it or not.
+    fn acknowledged(&mut self, edge: i64) {
+        let next = self.beyond.covered_from(self.next.map_or(edge, |next| next.max(edge)));
+        self.beyond.forget_below(next);
+        self.next = Some(next);
+    }
+}
+
 /// One direction between the points.
 #[derive(Debug, Default)]
 pub struct Way {
     reference: Option<(u32, i64)>,
+    replays: [Replay; 2],
     /// By start and order, what only this point has shown.
     waiting: [BTreeMap<(i64, u64), Copy>; 2],
     longest: [i64; 2],
@@ -72,6 +108,12 @@ impl Way {
     fn position(&mut self, seq: u32) -> i64 {
         let (known, at) = *self.reference.get_or_insert((seq, 0));
         at + i64::from(seq.wrapping_sub(known).cast_signed())
+    }
+
+    /// An acknowledgement of this direction's data that a point has shown.
+    fn acknowledged(&mut self, point: usize, ack: u32) {
+        let edge = self.position(ack);
+        self.replays[point].acknowledged(edge);
     }
 
     fn take(&mut self, point: usize, packet: &Packet, kind: Kind, stale: bool) -> Option<Record> {
@@ -125,7 +167,8 @@ impl Way {
             at: packet.time_ns,
             stamp: packet.stamps.map(|pair| pair.0),
             ip_id: packet.ip_id,
-            stale,
+            stale: self.replays[point].refuses(start, end, packet.stamps.map(|pair| pair.0))
+                || stale,
         };
         let mut found = None;
         let mut left = vec![(start, end)];
@@ -293,13 +336,16 @@ impl Pair {
     /// A packet of a direction at a point.
     pub fn take(&mut self, point: usize, side: usize, packet: &Packet, kind: Kind) {
         const KEPT_MAX: usize = 1 << 16;
-        // A receiver refuses what is older than the stamp that it echoes by more than a tick: PAWS (RFC 7323 §5; Linux's TCP_PAWS_WINDOW).
+        // What it has echoed before is the least that a receiver compares with.
         let older = packet
             .stamps
             .zip(self.echoes[point][1 - side])
             .map(|(stamps, echo)| stamps.0.wrapping_sub(echo).cast_signed());
         self.echoes[point][side] = packet.stamps.map(|stamps| stamps.1);
         let stale = older.is_some_and(|older| older < -1);
+        if packet.flags & 16 != 0 {
+            self.ways[1 - side].acknowledged(point, packet.ack);
+        }
         let Some(record) = self.ways[side].take(point, packet, kind, stale) else { return };
         if self.near.is_none() {
             self.near = self.nearer(side, record);

@@ -361,3 +361,35 @@ fn what_paws_refuses_did_not_arrive() {
     let said = trace::inspected(&[&near, &far]);
     assert_eq!((said.between.len(), again(&said.flows[0])), (1, (1, 0, 0)));
 }
+
+/// The same where the receiver's acknowledgements pass its capture 30 ms late, behind a delay on its own interface: the data tell what it refuses.
+#[test]
+fn what_paws_refuses_is_told_by_the_data_alone() {
+    let mut near = Trace::opened(SENDER);
+    let mut far = Trace::opened([20.0, 20.1, 60.0]);
+    for (ms, seq) in [(50.0, 1), (55.0, 1_001), (60.0, 1), (65.0, 1_001)] {
+        near.a(ms, seq, 1_000);
+    }
+    let stamped = |seq: u32, value: u32, id: u16| trace::Fields {
+        seq,
+        len: 1_000,
+        ack: 1,
+        flags: 16,
+        window: 512,
+        value,
+        echo: 2_000,
+        ip_id: Some(id),
+        ..Default::default()
+    };
+    // The first copy that arrives is the second of the first segment; the originals are then too old.
+    far.put(80.0, 0, stamped(1, 1_060, 105));
+    far.put(84.0, 0, stamped(1, 1_050, 103));
+    far.put(85.0, 0, stamped(1_001, 1_055, 104));
+    far.put(90.0, 0, stamped(1_001, 1_065, 106));
+    for (ms, ack, echo) in [(110.0, 1_001, 1_060), (120.0, 2_001, 1_065)] {
+        far.b(ms, ack, echo, &[]);
+        near.b(ms + 20.0, ack, echo, &[]);
+    }
+    let said = trace::inspected(&[&near, &far]);
+    assert_eq!((said.between.len(), again(&said.flows[0])), (1, (2, 0, 0)));
+}
