@@ -1,8 +1,8 @@
-"""`dragstrip inspect` against what is known: captures of simulated runs, as a table in docs/captures.md.
+"""`dragstrip inspect` against what is known: captures of the engines' runs, as tables in docs/captures.md.
 
     python bench/captures.py --write-docs docs/captures.md
 
-The truth is the simulator's own recording (RTT samples, what limited the sender) and, for what was lost, the
+The truth is the engine's own recording (RTT samples, what limited the sender) and, for what was lost, the
 captures of both ends matched by IPv4's identification, by a reader of this file's own.
 """
 
@@ -42,6 +42,14 @@ GRID = {
     "delayed ACKs": f"{Path(__file__).with_name('delayed-acks.toml')} cubic bbr",
 }
 """Options of `dragstrip compare`; or an experiment, and its algorithms."""
+KERNELS = {
+    **{name: options for name, options in GRID.items() if name not in ("GSO whole", "delayed ACKs")},
+    "20 flows": f"{GRID['20 flows']} --capture d s1 s2 s3 s4 s5",
+    "delayed ACKs": "--rate 1mbit --rtt 40ms --queue 'bfifo limit 30kb' --flows 4 cubic bbr",
+}
+"""Offloads are off there, and its receiver is Linux: of four flows on 1 Mbit/s each segment comes alone. Of
+twenty flows five are looked at: the room for captures is shared by their files."""
+GRIDS = {"sim": GRID, "vm": KERNELS}
 MARKS = ("<!-- from bench/captures.py -->", "<!-- end -->")
 LAST_NS = 1_000_000_000
 """At a run's end what was sent may still be under way: retransmissions so late are not judged."""
@@ -56,13 +64,15 @@ class Segment:
     ip_id: int
     start: int
     end: int
+    stamp: int | None
     accepted: bool = True
-    """By PAWS (RFC 7323, section 5): its stamp is not older than what the receiver echoes."""
+    """By PAWS (RFC 7323, section 5): its stamp is not older than what the receiver has."""
 
 
 def segments(path: Path) -> Iterator[Segment]:
     """The TCP data of a pcapng file of ours: little-endian, Ethernet, IPv4, nanoseconds."""
-    echoes: dict[tuple[bytes, bytes], int] = {}
+    echoes: dict[tuple[bytes, bytes], set[int]] = defaultdict(set)
+    found = []
     content = path.read_bytes()
     at = 0
     while at < len(content):
@@ -80,13 +90,57 @@ def segments(path: Path) -> Iterator[Segment]:
                 data = total - 20 - (frame[46] >> 4) * 4
                 ends = (frame[26:30] + frame[34:36], frame[30:34] + frame[36:38])
                 stamped = frame[54:58] == b"\x01\x01\x08\x0a"
-                value, echo = struct.unpack_from(">II", frame, 58) if stamped else (0, 0)
+                value, echo = struct.unpack_from(">II", frame, 58) if stamped else (None, 0)
                 if data > 0:
-                    accepted = value >= echoes.get(ends, 0) - 1
-                    yield Segment(high << 32 | low, ends, ip_id, seq, seq + data, accepted)
+                    found.append(Segment(high << 32 | low, ends, ip_id, seq, seq + data, value))
                 if stamped:
-                    echoes[ends[::-1]] = echo
+                    echoes[ends[::-1]].add(echo)
+        elif kind == 5 and dropped(content[at + 20 : at + length - 4]):
+            raise SystemExit(f"{path} lacks packets: what is true cannot be told from it")
         at += length
+    recent: dict[tuple[bytes, bytes], Recent] = defaultdict(Recent)
+    for segment in found:
+        segment.accepted = recent[segment.flow].accepts(segment, echoes[segment.flow])
+    return iter(found)
+
+
+def dropped(options: bytes) -> int:
+    """Packets that the capture has lost, from a statistics block (isb_osdrop)."""
+    at = 0
+    while at + 4 <= len(options):
+        code, length = struct.unpack_from("<HH", options, at)
+        if code == 7:
+            return int(struct.unpack_from("<Q", options, at + 4)[0])
+        at += 4 + length + -length % 4
+    return 0
+
+
+@dataclass
+class Recent:
+    """What a receiver compares the stamps of data with (TS.Recent; RFC 7323, sections 4.3 and 5).
+
+    It moves with data that begin no later than the last acknowledgement and end no earlier, and is then
+    echoed: what is never echoed it never was. When an ACK passes a capture does not matter, since a delay may
+    stand between the receiver and its tap.
+    """
+
+    stamp: int | None = None
+    edge: int | None = None
+    beyond: list[tuple[int, int]] = field(default_factory=list)
+
+    def accepts(self, segment: Segment, echoed: set[int]) -> bool:
+        """Linux allows a tick (TCP_PAWS_WINDOW)."""
+        if segment.stamp is not None and self.stamp is not None and segment.stamp < self.stamp - 1:
+            return False
+        if self.edge is None:
+            self.edge = segment.start
+        if segment.start <= self.edge <= segment.end and segment.stamp in echoed:
+            self.stamp = max(self.stamp or 0, segment.stamp or 0)
+        self.beyond.append((segment.start, segment.end))
+        self.beyond.sort()
+        while self.beyond and self.beyond[0][0] <= self.edge:
+            self.edge = max(self.edge, self.beyond.pop(0)[1])
+        return True
 
 
 @dataclass
@@ -225,6 +279,11 @@ def limits(ours: Recording, number: int, theirs: Recording, flow: int) -> tuple[
     return same, moments
 
 
+def number_of(label: str) -> int:
+    """A flow's number: it goes from port 30001 + number (docs/captures.md)."""
+    return max(int(end.rsplit(":", 1)[1]) for end in label.split(" → ")) - 30_001
+
+
 def label(flow: tuple[bytes, bytes]) -> str:
     """As `inspect` calls the flow between these two ends."""
     ends = [f"{'.'.join(map(str, end[:4]))}:{int.from_bytes(end[4:], 'big')}" for end in flow]
@@ -238,11 +297,10 @@ def measure(run: Path) -> Score:
     folder = run / "captures"
     far = folder / "d.pcapng"
     order = [
-        name
-        for name, protocol in zip(*columns(truth_recording, "label", "protocol"), strict=True)
+        number
+        for number, protocol in zip(*columns(truth_recording, "flow", "protocol"), strict=True)
         if protocol == "tcp"
     ]
-    seen = 0
     for near in sorted(folder.glob("s*.pcapng"), key=lambda path: (len(path.name), path.name)):
         true = truths(near, far)
         one, recording = captures.inspect([near], rows=True, quiet=True, labels=True)
@@ -253,7 +311,7 @@ def measure(run: Path) -> Score:
             truth = next((it for flow, it in true.items() if label(flow) == said["label"]), None)
             if truth is None:
                 continue
-            number, seen = seen, seen + 1
+            number = number_of(said["label"])
             score.flows += 1
             score.bytes_right += said["bytes"] == truth.sent
             both = by_label[said["label"]]["flow"]
@@ -277,7 +335,7 @@ def measure(run: Path) -> Score:
             score.judged += judged
             score.one_right += right(truth, said["retransmissions"])
             score.two_right += right(truth, by_label[said["label"]]["retransmissions"])
-            if len(order) == number + 1 or len(one["flows"]) > 1 or len(order) > number:
+            if number in order:
                 samples(score, recording, said["flow"], truth_recording, number)
     return score
 
@@ -302,19 +360,20 @@ def samples(score: Score, ours: Recording, number: int, theirs: Recording, flow:
     score.moments += moments
 
 
-def rows(folder: Path) -> Iterator[str]:
-    """The table, line by line."""
+def rows(folder: Path, engine: str) -> Iterator[str]:
+    """The tables of an engine, line by line."""
     yield (
         "| runs | flows | bytes exact | RTT, greatest KS distance | retransmissions | right from one point "
         "| from two | limited by, right |"
     )
     yield "|---|---|---|---|---|---|---|---|"
     everything: Counter[tuple[str, str, str]] = Counter()
-    for name, options in GRID.items():
-        out = folder / name.replace(" ", "-").replace("/", "-")
+    for name, options in GRIDS[engine].items():
+        out = folder / engine / name.replace(" ", "-").replace("/", "-")
         words = shlex.split(options)
         asked = ["run", words[0]] if words[0].endswith(".toml") else ["compare", "--duration", "10s", *words]
-        program = [sys.executable, "-m", "dragstrip", *asked, "--no-report", "--out", str(out), "--capture"]
+        program = [sys.executable, "-m", "dragstrip", *asked, "--engine", engine]
+        program += ["--no-report", "--out", str(out), *(() if "--capture" in words else ("--capture",))]
         subprocess.run(program, check=True, capture_output=True)  # noqa: S603 - our own program
         total = Score()
         for run in sorted((out / "runs").iterdir()):
@@ -372,21 +431,30 @@ def line(name: str, options: str, score: Score) -> str:
     return f"| {' | '.join(cells)} |"
 
 
+TITLES = {"sim": "In the simulator:", "vm": "On a kernel:"}
+
+
 def main() -> None:
-    """Runs the grid, and prints the table or writes it into the page."""
+    """Runs the grids, and prints the tables or writes them into the page."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--write-docs", type=Path, metavar="FILE")
+    parser.add_argument("--engine", nargs="+", choices=list(GRIDS), default=list(GRIDS))
     asked = parser.parse_args()
+    if asked.write_docs is not None and asked.engine != list(GRIDS):
+        parser.error("--write-docs takes the tables of all engines")
     with tempfile.TemporaryDirectory() as folder:
         table = []
-        for row in rows(Path(folder)):
-            print(row, flush=True)  # noqa: T201
-            table.append(row)
+        for engine in asked.engine:
+            table += [TITLES[engine], ""]
+            for row in rows(Path(folder), engine):
+                print(row, flush=True)  # noqa: T201
+                table.append(row)
+            table.append("")
     if asked.write_docs is not None:
         text = asked.write_docs.read_text(encoding="utf-8")
         before, rest = text.split(MARKS[0])
         _, after = rest.split(MARKS[1])
-        whole = "\n".join((before + MARKS[0], *table, MARKS[1] + after))
+        whole = "\n".join((before + MARKS[0], *table[:-1], MARKS[1] + after))
         asked.write_docs.write_text(whole, encoding="utf-8")
 
 
