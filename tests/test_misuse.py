@@ -177,6 +177,7 @@ QUEUES = [
 
 NAMES = [
     Case(f"compare {PATH} rneo", 'did you mean "reno"'),
+    Case(f"compare {PATH} cubic+5", 'ALGORITHM: got "cubic+5", expected a start behind +, such as bbr+5s'),
     Case(f"compare {PATH} cubic:beta=7", "got beta=7, expected a whole number from 512 to 1023 (cubic)"),
     Case(f"compare {PATH} exp:factor=1", "got factor=1, expected a whole number from 2 to 16 (exp)"),
     Case(f"compare {PATH} exp:nope=1", "nope"),

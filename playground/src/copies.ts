@@ -1,4 +1,4 @@
-// A race in other words: as a Python program, and as a citation.
+// A race in other words: as a Python program, as an experiment, and as a citation.
 import { type Form, toJson } from "./form";
 
 function literal(value: unknown): string {
@@ -22,6 +22,28 @@ ${words.join("")}    seed=${form.seed},
 dragstrip.run(race, "out")
 print(dragstrip.load("out"))
 `;
+}
+
+const key = (name: string) => (/^[A-Za-z0-9_-]+$/.test(name) ? name : JSON.stringify(name));
+
+function value(it: unknown): string {
+  if (Array.isArray(it)) return `[${it.map(value).join(", ")}]`;
+  if (typeof it !== "object") return JSON.stringify(it).replace(/\x7f/g, "\\u007f"); // JSON's escapes are TOML's, but for this one
+  const fields = Object.entries(it!);
+  return fields.length ? `{ ${fields.map(([name, of]) => `${key(name)} = ${value(of)}`).join(", ")} }` : "{}";
+}
+
+/** An experiment's content as its file. `seed`: its digits, which may be more than a Number holds. */
+export function tomlOf(content: Record<string, unknown>, seed: string): string {
+  const line = ([name, it]: [string, unknown]) => `${key(name)} = ${value(it)}\n`;
+  const table = (it: unknown) => typeof it === "object" && (!Array.isArray(it) || typeof it[0] === "object");
+  const all = Object.entries(content);
+  const plain = all.filter(([, it]) => !table(it)).map(([name, it]) => (name === "seed" ? `seed = ${seed}\n` : line([name, it])));
+  const tables = all.filter(([, it]) => table(it)).flatMap(([name, it]) =>
+    Array.isArray(it)
+      ? it.map((entry: object) => `\n[[${key(name)}]]\n${Object.entries(entry).map(line).join("")}`)
+      : [`\n[${key(name)}]\n${Object.entries(it!).map(line).join("")}`]);
+  return [...plain, ...tables].join("");
 }
 
 export function citationOf(command: string, version: string, hash: string): string {

@@ -73,16 +73,17 @@ export interface Flow {
   name: string;
   count: number;
   rtt: string;
+  start: string;
 }
 
-/** `cubic*4@80ms` in its parts; the name keeps its parameters. */
+/** `cubic*4@80ms+5s` in its parts; the name keeps its parameters. */
 export function flowOf(text: string): Flow {
-  const [, name, count, rtt] = /^(.*?)(?:\*(\d+))?(?:@([^@]*))?$/.exec(text) ?? ["", text];
-  return { name: name ?? text, count: Number(count ?? 1), rtt: rtt ?? "" };
+  const [, name, count, rtt, start] = /^(.*?)(?:\*(\d+))?(?:@([^@+]*))?(?:(?<!\de)\+([^+]*))?$/.exec(text) ?? ["", text];
+  return { name: name ?? text, count: Number(count ?? 1), rtt: rtt ?? "", start: start ?? "" };
 }
 
-export function textOf({ name, count, rtt }: Flow): string {
-  return name + (count > 1 ? `*${count}` : "") + (rtt ? `@${rtt}` : "");
+export function textOf({ name, count, rtt, start }: Flow): string {
+  return name + (count > 1 ? `*${count}` : "") + (rtt ? `@${rtt}` : "") + (start ? `+${start}` : "");
 }
 
 /** Places of a slider: from least to greatest on a logarithm, 1000 steps. */

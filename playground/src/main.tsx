@@ -10,7 +10,8 @@ import { CatalogueChoice, CataloguePanel, contentOf, experimentOf, fragmentOfExp
 import { Lens, forgotten, seen } from "./lens";
 import { LessonChoice, LessonPanel, ran } from "./lessons";
 import { Refused, fragmentOf, linkOf } from "./link";
-import { citationOf, pythonOf } from "./copies";
+import { citationOf, pythonOf, tomlOf } from "./copies";
+import { pinched } from "./pinch";
 import { Programs, isMarked, programsOf } from "./program";
 import type { FromWorker, Line, Picture, ToWorker } from "./protocol";
 import PlayWorker from "./worker?worker&inline";
@@ -316,6 +317,8 @@ function Flows() {
               onInput={(it) => put(at, textOf({ ...flow, count: Math.max(1, Number(it.currentTarget.value) || 1) }))} />
             <input class="tiny" aria-label={`Own RTT of ${flow.name}`} placeholder="RTT" value={flow.rtt}
               onInput={(it) => put(at, textOf({ ...flow, rtt: it.currentTarget.value.trim() }))} />
+            <input class="tiny" aria-label={`Start of ${flow.name}`} placeholder="start" value={flow.start}
+              onInput={(it) => put(at, textOf({ ...flow, start: it.currentTarget.value.trim() }))} />
             <button type="button" aria-label={`Remove ${flow.name}`} disabled={algorithms.length < 2}
               onClick={() => change({ algorithms: algorithms.filter((_, number) => number !== at) })}>−</button>
           </div>
@@ -376,6 +379,16 @@ function zoom(by: number) {
   const middle = cursor.value ?? (it.view.from + it.view.to) / 2;
   const from = Math.max(0, Math.min(it.duration - span, middle - span / 2));
   view.value = by === 0 || span >= it.duration ? { from: 0, to: 0 } : { from, to: from + span };
+  tell({ kind: "view", id: latest, view: { ...view.value, pixels: pixels.value } });
+}
+
+/** Fingers move faster than pictures come: each step goes on from the view that was asked for last. */
+function pinch(before: [number, number], after: [number, number]) {
+  const it = picture.value;
+  if (!it) return;
+  const shown = view.value.to > 0 ? view.value : { from: 0, to: it.duration };
+  const { from, to } = pinched(shown, before, after, it.duration);
+  view.value = to - from >= it.duration ? { from: 0, to: 0 } : { from, to };
   tell({ kind: "view", id: latest, view: { ...view.value, pixels: pixels.value } });
 }
 
@@ -451,11 +464,17 @@ function Charts() {
     return () => watch.disconnect();
   }, []);
   const it = picture.value;
+  const fingers = useRef(new Map<number, number>());
   const point = (event: PointerEvent) => {
     if (!it) return;
-    const x = event.clientX - ref.current!.getBoundingClientRect().left - LEFT;
-    cursor.value = it.view.from + Math.max(0, Math.min(1, x / it.view.pixels)) * (it.view.to - it.view.from);
+    const share = (event.clientX - ref.current!.getBoundingClientRect().left - LEFT) / it.view.pixels;
+    const before = [...fingers.current.values()];
+    if (event.pointerType === "touch") fingers.current.set(event.pointerId, share);
+    const after = [...fingers.current.values()];
+    if (before.length === 2 && after.length === 2) return pinch([before[0]!, before[1]!], [after[0]!, after[1]!]);
+    cursor.value = it.view.from + Math.max(0, Math.min(1, share)) * (it.view.to - it.view.from);
   };
+  const lift = (event: PointerEvent) => void fingers.current.delete(event.pointerId);
   const width = it ? it.view.pixels + LEFT + RIGHT : 0;
   return (
     <>
@@ -466,7 +485,7 @@ function Charts() {
         <button type="button" onClick={() => (pinned.value = pinned.value ? null : it)}>{pinned.value ? "Unpin" : "Pin"}</button>
       </div>
       <Readout />
-      <div class="charts" ref={ref} tabIndex={0} role="group" aria-label="Charts: arrows move the cursor, + and - zoom, [ and ] go to drops" onKeyDown={keys} onPointerMove={point} onPointerDown={point}>
+      <div class="charts" ref={ref} tabIndex={0} role="group" aria-label="Charts: arrows move the cursor, + and - zoom, [ and ] go to drops" onKeyDown={keys} onPointerMove={point} onPointerDown={point} onPointerUp={lift} onPointerCancel={lift} onPointerLeave={lift}>
         {it && CHARTS.map(([what, title], at) => (
           <figure key={what} ref={(figure) => { if (figure) figure.style.margin = "0"; }}>
             <h2>{title}</h2>
@@ -526,6 +545,7 @@ function App() {
         <button type="button" aria-label="Copy link" onClick={() => { remember(false); void copy(location.href); }}>link</button>
         <button type="button" disabled={!it?.command} aria-label="Copy command" onClick={() => void copy(it?.command ?? "")}>command</button>
         <button type="button" disabled={fixed.value !== null || opened.value !== ""} aria-label="Copy Python" onClick={() => void copy(pythonOf(form.value))}>Python</button>
+        <button type="button" disabled={!it?.experiment} aria-label="Copy TOML" onClick={() => void copy(tomlOf(it!.experiment!, form.value.seed))}>TOML</button>
         <button type="button" disabled={!hash.value || !it?.command} aria-label="Copy citation" onClick={() => void copy(citationOf(it!.command, version.value, hash.value))}>citation</button>
         </div>
       </header>

@@ -100,6 +100,8 @@ export interface Picture {
   sentence: string;
   names: string[];
   command: string;
+  /** Of a form: the experiment that it describes. Its seed may have more digits than a Number holds. */
+  experiment: Record<string, unknown> | null;
   scenario: string;
 }
 

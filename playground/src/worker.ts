@@ -15,6 +15,7 @@ interface Current {
   scenario: string;
   names: string[];
   command: string;
+  experiment: Record<string, unknown> | null;
   done: boolean;
   pictured: number;
   hashing: Run | null;
@@ -93,14 +94,15 @@ function begin(wanted: Wanted) {
   let scenario = wanted.scenario ?? "";
   let names: string[] = [];
   let command = "";
+  let experiment: Current["experiment"] = null;
   if (wanted.experiment !== undefined) {
     const told: { names: string[]; scenario: string } = JSON.parse(its.runs_of_experiment(wanted.experiment, wanted.pick));
     ({ names, scenario } = told);
     command = wanted.command ?? "";
   } else if (wanted.form !== undefined) {
-    const made: { command: string; runs: { name: string; scenario: string }[] } = JSON.parse(its.runs_of(wanted.form));
+    const made: { command: string; experiment: Record<string, unknown>; runs: { name: string; scenario: string }[] } = JSON.parse(its.runs_of(wanted.form));
     names = made.runs.map((it) => it.name);
-    command = made.command;
+    ({ command, experiment } = made);
     scenario = made.runs[Math.min(wanted.pick, made.runs.length - 1)]!.scenario;
   }
   const cost: { verdict: string; packets: number; duration_ns: number } = JSON.parse(its.cost(scenario));
@@ -109,7 +111,7 @@ function begin(wanted: Wanted) {
     return;
   }
   const run = new its.Run(scenario, its.picture_interval(cost.duration_ns));
-  current = { wanted, run, scenario, names, command, done: false, pictured: performance.now(), hashing: null, hashed: false, packets: cost.packets, lens: null, look: null };
+  current = { wanted, run, scenario, names, command, experiment, done: false, pictured: performance.now(), hashing: null, hashed: false, packets: cost.packets, lens: null, look: null };
   its_of.set(current, its);
 }
 
@@ -233,6 +235,7 @@ function picture(it: Current) {
     sentence,
     names: it.names,
     command: it.command,
+    experiment: it.experiment,
     scenario: it.scenario,
   };
   it.pictured = performance.now();

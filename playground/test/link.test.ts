@@ -2,6 +2,9 @@ import { describe, expect, it } from "vitest";
 import { FIRST, flowOf, limitOf, place, rough, seedProblem, spoken, textOf, toJson, valueAt, withLimit, words } from "../src/form";
 import { apart, columns, greatestOf, rounded, sharesOf } from "../src/draw";
 import { FRAGMENT_MAX, fragmentOf, linkOf } from "../src/link";
+import { tomlOf } from "../src/copies";
+import { pinched } from "../src/pinch";
+import { parse } from "smol-toml";
 
 describe("links", () => {
   it("come back as they went", () => {
@@ -17,12 +20,38 @@ describe("links", () => {
 describe("the form", () => {
   it("keeps a seed's digits", () => expect(toJson({ ...FIRST, seed: "9223372036854775807" })).toContain('"seed":9223372036854775807}'));
   it("refuses other seeds", () => expect(["9223372036854775808", "-1", "1e3", "", "01"].map(seedProblem)).not.toContain(null));
-  it("takes flows apart", () => expect(textOf(flowOf("bbr*4@80ms"))).toBe("bbr*4@80ms"));
+  it.each(["bbr*4@80ms", "cubic+5s", "cubic:beta=1e+2*2@1ms+10s", "cubic:beta=1e+2"])("takes %s apart", (word) => expect(textOf(flowOf(word))).toBe(word));
+  it("finds a flow's start", () => expect([flowOf("cubic+5s"), flowOf("cubic:beta=1e+2")]).toMatchObject([{ name: "cubic", start: "5s" }, { name: "cubic:beta=1e+2", start: "" }]));
   it("changes a limit in packets only", () => expect([withLimit("pfifo limit 100", 7), limitOf("bfifo limit 200kb")]).toEqual(["pfifo limit 7", null]));
   it("moves a slider and back", () => {
     for (const at of [0, 137, 500, 1000]) expect(Math.abs(place(valueAt(at, 1e5, 1e9), 1e5, 1e9) - at)).toBeLessThan(6);
   });
   it("writes and reads words", () => expect([words("rate", 1.2e7), rough("time", "40ms"), rough("rate", "x"), spoken("10mbit")]).toEqual(["12mbit", 4e7, null, "10 megabits per second"]));
+});
+
+describe("an experiment copied as TOML", () => {
+  it("is read back as it was, with all digits of its seed", () => {
+    const content = {
+      name: "compare", title: 'a "b" \x7f\n', seed: 1, cold_arp: true, hosts: { "*": { sysctl: { "net.ipv4.tcp_ecn": "1" }, gso: "auto" } },
+      flows: [{ sender: "s*", cc: "cubic+5s", count: 1, cc_options: {} }, { cc: "bbr" }], vary: { "flows.cc": ["cubic", "bbr"] }, path: { rate: "10mbit" }, changes: [],
+    };
+    expect(parse(tomlOf(content, "9223372036854775807"), { integersAsBigInt: true }).seed).toBe(9223372036854775807n);
+    expect(parse(tomlOf(content, "1"))).toEqual(content);
+  });
+});
+
+describe("two fingers", () => {
+  const view = { from: 4e9, to: 8e9 };
+  it("keep what is under them", () => {
+    const now = pinched(view, [0.25, 0.5], [0.2, 0.7], 30e9);
+    for (const [share, time] of [[0.2, 5e9], [0.7, 6e9]] as const) expect(now.from + share * (now.to - now.from)).toBeCloseTo(time, -3);
+  });
+  it("stay within the run, and do nothing where one is on the other", () => {
+    expect(pinched(view, [0.1, 0.9], [0.45, 0.5], 30e9)).toEqual({ from: 0, to: 30e9 });
+    expect(pinched(view, [0.1, 0.9], [0.5, 0.5], 30e9)).toBe(view);
+    const least = pinched(view, [0.4, 0.401], [0, 1], 30e9);
+    expect(least.to - least.from).toBeGreaterThanOrEqual(1e6);
+  });
 });
 
 describe("drawing", () => {

@@ -335,7 +335,7 @@ def _row_name(setups: Sequence[Setup], setup: Setup, contender: Contender) -> st
     run, name = contender.bouts[0].run, _run_name(contender)
     if len({_run_name(other) for each in setups for other in each.contenders}) == 1:
         return contender.title + engine
-    if alike(name) == alike(contender.title) or name.startswith(tuple(contender.title + c for c in ":*@")):
+    if alike(name) == alike(contender.title) or name.startswith(tuple(contender.title + c for c in ":*@+")):
         return name + engine  # bbr*4@80ms says its algorithm; a kernel spells my-exp my_exp
     algorithms = list(dict.fromkeys(str(flow["cc"]) for flow in run.flows))
     named = name not in ("+".join(algorithms), algorithms[0], contender.title)

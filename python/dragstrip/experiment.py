@@ -391,7 +391,7 @@ class Flow(Part):
     """One flow, or `count` alike."""
 
     cc: str | None = None
-    """Congestion control, with options, count and RTT: `bbr*4@20ms`; none only for a UDP flow."""
+    """Congestion control, with options, count, RTT and start: `bbr*4@20ms+5s`; none only for a UDP flow."""
     cc_options: dict[str, float] = {}
     """Its module parameters."""
     label: str = ""

@@ -130,12 +130,18 @@ def test_the_copied_program_gives_the_same_hash(
     press(page, "Copy Python")
     program = tmp_path / "race.py"
     program.write_text(page.value(COPIED))
+    press(page, "Copy TOML")
+    experiment = tmp_path / "race.toml"
+    experiment.write_text(page.value(COPIED))
     press(page, "Copy citation")
     assert sha256 in page.value(COPIED)
     assert dragstrip.__version__ in page.value(COPIED)
     monkeypatch.chdir(tmp_path)
     runpy.run_path(str(program))
     told = [json.loads(it.read_text()) for it in (tmp_path / "out").rglob("provenance.json")]
+    assert [it["recording_sha256"] for it in told] == [sha256]
+    dragstrip.run(dragstrip.Experiment.load(experiment), "again", report=False)
+    told = [json.loads(it.read_text()) for it in (tmp_path / "again").rglob("provenance.json")]
     assert [it["recording_sha256"] for it in told] == [sha256]
     page.close()
 

@@ -192,7 +192,8 @@ impl CompareForm {
         let mut entries = Vec::new();
         let mut before = 0_u64;
         for name in algorithms {
-            let own = FlowWord::parse(name, "ALGORITHM")?.count.unwrap_or(1);
+            let word = FlowWord::parse(name, "ALGORITHM")?;
+            let own = word.count.unwrap_or(1);
             for part in workload.flows {
                 let parts = i64::try_from(part.count).unwrap_or(i64::MAX);
                 let count = self.flows.saturating_mul(times).saturating_mul(parts);
@@ -205,7 +206,7 @@ impl CompareForm {
                 if let Some(step) = step {
                     entry.insert("stagger".to_owned(), json!(time_text(step)));
                     let start = step.saturating_mul(before);
-                    if start > 0 {
+                    if start > 0 && word.start.is_none() {
                         entry.insert("start".to_owned(), json!(time_text(start)));
                     }
                 }
@@ -336,6 +337,18 @@ mod tests {
         assert_eq!(starts, [None, None, Some("10s"), Some("10s")]);
         let reverse: Vec<_> = flows.iter().map(|flow| flow.get("reverse").is_some()).collect();
         assert_eq!(reverse, [false, true, false, true]);
+    }
+
+    #[test]
+    fn a_start_of_its_own_is_not_staggered_but_its_further_flows_are() {
+        let content =
+            form(&json!({"algorithms": ["cubic*2+3s", "bbr"], "together": true, "stagger": "5s"}));
+        let text = content.to_string();
+        let variant = crate::Variants::from_json(&text).unwrap().get(0).unwrap();
+        let one = crate::Experiment::from_json(&variant.content.to_string()).unwrap();
+        let made = crate::build_run(&one, &variant.settings, 0, 1).unwrap();
+        let starts: Vec<_> = made.flows.iter().map(|flow| flow.start_ns / 1_000_000_000).collect();
+        assert_eq!(starts, [3, 8, 10]);
     }
 
     #[test]

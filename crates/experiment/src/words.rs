@@ -13,7 +13,7 @@ const FRAME_BYTES: u64 = 1514;
 /// A queue counted in what the path holds has at least room for this many frames.
 const FRAMES_MIN: u64 = 3;
 
-/// A congestion control as `compare` and `[[flows]]` name it: `NAME[:OPTION=VALUE,...][*COUNT][@RTT]`.
+/// A congestion control as `compare` and `[[flows]]` name it: `NAME[:OPTION=VALUE,...][*COUNT][@RTT][+START]`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlowWord<'a> {
     /// The algorithm's name.
@@ -24,16 +24,19 @@ pub struct FlowWord<'a> {
     pub count: Option<u64>,
     /// Their base RTT.
     pub rtt: Option<TimeText>,
+    /// When the first of them starts.
+    pub start: Option<TimeText>,
 }
 
 impl<'a> FlowWord<'a> {
     /// The parts of a word; `field` is for messages.
     ///
     /// # Errors
-    /// An option that is no `NAME=NUMBER`, a count that is no whole number above 0, an RTT that is no time.
+    /// An option that is no `NAME=NUMBER`, a count that is no whole number above 0, an RTT or a start that is no
+    /// time.
     pub fn parse(word: &'a str, field: &str) -> Result<Self, Problem> {
         let wrong = |expected: &str| problem(field, &format!("{word:?}"), expected);
-        let end = word.find(['*', '@']).unwrap_or(word.len());
+        let end = first_sign(word);
         let (head, mut tail) = word.split_at(end);
         let (name, given) = head.split_once(':').unwrap_or((head, ""));
         let mut options = BTreeMap::new();
@@ -52,10 +55,10 @@ impl<'a> FlowWord<'a> {
                 }
             }
         }
-        let (mut count, mut rtt) = (None, None);
+        let (mut count, mut rtt, mut start) = (None, None, None);
         while let Some(sign) = tail.chars().next() {
             let rest = &tail[1..];
-            let (text, after) = rest.split_at(rest.find(['*', '@']).unwrap_or(rest.len()));
+            let (text, after) = rest.split_at(rest.find(SIGNS).unwrap_or(rest.len()));
             tail = after;
             if sign == '*' && count.is_none() {
                 let number = text.parse().ok().filter(|count| *count > 0);
@@ -63,17 +66,32 @@ impl<'a> FlowWord<'a> {
             } else if sign == '@' && rtt.is_none() {
                 let read = time(text).map_err(|_| wrong("an RTT behind @, such as bbr@20ms"))?;
                 rtt = Some(TimeText(read));
+            } else if sign == '+' && start.is_none() {
+                let read = time(text).map_err(|_| wrong("a start behind +, such as bbr+5s"))?;
+                start = Some(TimeText(read));
             } else {
-                return Err(wrong("one count and one RTT, such as bbr*4@20ms"));
+                return Err(wrong("one count, one RTT and one start, such as bbr*4@20ms+5s"));
             }
         }
-        Ok(Self { name, options, count, rtt })
+        Ok(Self { name, options, count, rtt, start })
     }
 
     /// Whether the word says more than a name.
     fn is_plain(word: &str) -> bool {
-        !word.contains([':', '*', '@'])
+        !word.contains(':') && first_sign(word) == word.len()
     }
+}
+
+/// What begins a count, an RTT and a start.
+const SIGNS: [char; 3] = ['*', '@', '+'];
+
+/// Where a word's name and options end. An option's number may have a plus: `1e+3`.
+fn first_sign(word: &str) -> usize {
+    let bytes = word.as_bytes();
+    let of_number = |at: usize| {
+        at > 1 && bytes[at] == b'+' && bytes[at - 1] == b'e' && bytes[at - 2].is_ascii_digit()
+    };
+    word.match_indices(SIGNS).map(|(at, _)| at).find(|at| !of_number(*at)).unwrap_or(word.len())
 }
 
 /// A fraction of a parameter that is counted in 1024ths is meant as such: `beta=0.8` of CUBIC is 819.
@@ -105,7 +123,7 @@ pub(crate) fn spelt_out(flows: &[FlowForm]) -> Result<Cow<'_, [FlowForm]>, Probl
 fn spell_out(flow: &FlowForm, index: usize) -> Result<FlowForm, Problem> {
     let mut spelt = flow.clone();
     let Some(text) = &flow.cc else { return Ok(spelt) };
-    let FlowWord { name, options, count, rtt } =
+    let FlowWord { name, options, count, rtt, start } =
         FlowWord::parse(text, &format!("flows[{index}].cc"))?;
     let mut own = text.replacen(&format!("*{}", count.unwrap_or(0)), "", 1);
     // A request/response flow's data go the other way: its receiver is the one that sends them.
@@ -120,6 +138,7 @@ fn spell_out(flow: &FlowForm, index: usize) -> Result<FlowForm, Problem> {
     spelt.cc_options.extend(options);
     spelt.count = flow.count.saturating_mul(count.unwrap_or(1));
     spelt.rtt = rtt.or(flow.rtt);
+    spelt.start = start.unwrap_or(flow.start);
     Ok(spelt)
 }
 
@@ -214,7 +233,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_word_has_options_count_and_rtt() {
+    fn a_word_has_options_count_rtt_and_start() {
         let word = FlowWord::parse("cubic:beta=0.8,fast_convergence=0*4@20ms", "cc").unwrap();
         assert_eq!(
             (word.name, word.count, word.rtt),
@@ -225,6 +244,9 @@ mod tests {
         let turned = FlowWord::parse("bbr@1s*2", "cc").unwrap();
         assert_eq!((turned.count, turned.rtt), (Some(2), Some(TimeText(1_000_000_000))));
         assert_eq!(FlowWord::parse("reno", "cc").unwrap().options.len(), 0);
+        let late = FlowWord::parse("cubic:beta=1e+2+5s*2", "cc").unwrap();
+        assert_eq!((late.count, late.start), (Some(2), Some(TimeText(5_000_000_000))));
+        assert_eq!(late.options.get("beta"), Some(&100.0));
     }
 
     #[test]
@@ -243,6 +265,9 @@ mod tests {
             "bbr@20",
             "bbr@",
             "bbr@1ms@2ms",
+            "bbr+",
+            "bbr+5",
+            "bbr+1s+2s",
         ] {
             let problem = FlowWord::parse(word, "flows[0].cc").unwrap_err();
             assert_eq!(

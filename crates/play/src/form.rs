@@ -8,8 +8,8 @@ use dragstrip_units::{ByteCount, Duration, Rate, tc};
 use serde_json::{Value, json};
 use wasm_bindgen::prelude::wasm_bindgen;
 
-/// The runs that `dragstrip compare` makes of a form, the JSON of its options: `{title, command, runs: [{name, scenario, cost}]}`,
-/// with each scenario as text.
+/// The runs that `dragstrip compare` makes of a form, the JSON of its options: `{title, command, experiment, runs: [{name, scenario,
+/// cost}]}`, with each scenario as text.
 ///
 /// # Errors
 /// What is wrong with the form, or beyond the bounds.
@@ -41,8 +41,8 @@ pub fn runs_of(form: &str) -> Result<String, Refused> {
         }
     }
     let title = &content["title"];
-    Ok(json!({"title": title, "command": experiment::command_line(&form), "runs": runs})
-        .to_string())
+    let command = experiment::command_line(&form);
+    Ok(json!({"title": title, "command": command, "experiment": content, "runs": runs}).to_string())
 }
 
 /// The runs of an experiment as people write it, given as JSON: `{names, scenario}`, the names of all that varies, of the

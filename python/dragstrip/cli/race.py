@@ -13,7 +13,7 @@ Algorithms = Annotated[
     list[str],
     typer.Argument(
         metavar="ALGORITHM",
-        help="Such as reno cubic:beta=0.8 bbr*4@20ms: options, number of flows, own RTT.",
+        help="Such as reno cubic:beta=0.8 bbr*4@20ms+5s: options, number of flows, own RTT, own start.",
         autocompletion=completion.algorithms,
     ),
 ]

@@ -336,7 +336,7 @@ def _titles(groups: Mapping[str, _Group]) -> dict[str, str]:
         named = several and group.label and group.label != group.algorithm.split()[0]
         cc = group.algorithm.split()[0]
         # cubic:beta=0.8, bbr*4@80ms, cubic-reverse
-        typed = re.match(rf"{re.escape(cc)}[:*@]", group.label)
+        typed = re.match(rf"{re.escape(cc)}[:*@+]", group.label)
         said = named and (typed or group.label == f"{group.algorithm}-reverse")
         titles[key] = (
             group.label if said else f"{group.label} · {group.algorithm}" if named else group.algorithm
