@@ -140,7 +140,7 @@ def test_the_copied_program_gives_the_same_hash(
     runpy.run_path(str(program))
     told = [json.loads(it.read_text()) for it in (tmp_path / "out").rglob("provenance.json")]
     assert [it["recording_sha256"] for it in told] == [sha256]
-    dragstrip.run(dragstrip.Experiment.load(experiment), "again", report=False)
+    dragstrip.run(dragstrip.Experiment.read(experiment), "again", report=False)
     told = [json.loads(it.read_text()) for it in (tmp_path / "again").rglob("provenance.json")]
     assert [it["recording_sha256"] for it in told] == [sha256]
     page.close()
