@@ -380,6 +380,31 @@ class ChokeQdisc(Model):
     """Mark instead of drop, where no packet of the same flow was drawn."""
 
 
+class SfbQdisc(Model):
+    """Stochastic fair blue: packets are marked or dropped by probabilities that flows have through a hash, and flows that do not answer are
+held to a rate."""
+
+    kind: Literal["sfb"] = "sfb"
+    limit_packets: UInt32
+    """Packets that may wait."""
+    max_packets: UInt32
+    """Packets that may wait in a bin: of a flow, and of others that share the bin."""
+    target_packets: UInt32
+    """Packets in a bin from which on its probability grows."""
+    increment: UInt32
+    """By how much, in 65535ths, with each packet that finds it so."""
+    decrement: UInt32
+    """By how much it falls, in 65535ths, with each packet that finds the bin empty."""
+    penalty_rate: UInt32
+    """Packets per second of all flows together whose probability is one."""
+    penalty_burst_packets: UInt32
+    """How many of those may come at once."""
+    rehash_ns: UInt64
+    """Time between changes of the hash; 0: never."""
+    warmup_ns: UInt64
+    """Time before a change in which the next bins learn who does not answer; 0: none."""
+
+
 class PieQdisc(Model):
     """Proportional integral controller enhanced (RFC 8033)."""
 
@@ -544,6 +569,7 @@ QdiscSpec: TypeAlias = Annotated[
     | SfqQdisc
     | RedQdisc
     | ChokeQdisc
+    | SfbQdisc
     | PieQdisc
     | FqPieQdisc
     | CakeQdisc
@@ -1081,6 +1107,7 @@ __all__ = [
     "Route",
     "RouterNode",
     "Scenario",
+    "SfbQdisc",
     "SfqQdisc",
     "SocketBuffers",
     "StackProfile",

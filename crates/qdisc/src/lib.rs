@@ -50,6 +50,7 @@ pub use disciplines::netem::{DelayDistribution, LossModel, NetemSpec};
 pub use disciplines::pie::PieSpec;
 pub use disciplines::prio::PrioSpec;
 pub use disciplines::red::RedSpec;
+pub use disciplines::sfb::SfbSpec;
 pub use disciplines::sfq::SfqSpec;
 pub use disciplines::tbf::TbfSpec;
 pub use disciplines::{

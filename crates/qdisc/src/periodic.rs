@@ -6,6 +6,19 @@
 
 use dragstrip_units::{Duration, Instant};
 
+/// A tick of the kernel's clock at 250 Hz.
+const TICK: Duration = Duration::from_millis(4);
+
+/// Ticks from the start of the run to `at`.
+pub(crate) const fn jiffies(at: Instant) -> u64 {
+    at.as_nanos() / TICK.as_nanos()
+}
+
+/// The ticks of a span, rounded up (`msecs_to_jiffies`).
+pub(crate) const fn jiffies_of(span: Duration) -> u64 {
+    span.as_nanos().div_ceil(TICK.as_nanos())
+}
+
 /// A timer that fires every period, the first time one period after the start of the run.
 #[derive(Clone, Copy, Debug)]
 pub struct Periodic {

@@ -155,6 +155,7 @@ fn every_discipline_meets_every_change() {
         ("sfq", ""),
         ("choke limit 1000 bandwidth 10mbit", "packets"),
         ("red limit 200000 avpkt 1000", "bytes"),
+        ("sfb", "packets"),
         ("dualpi2", "packets"),
         ("cake", "bytes"),
         ("cake bandwidth 8mbit flows ack-filter", "bytes"),

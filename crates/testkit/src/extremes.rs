@@ -26,6 +26,7 @@ const QUEUES: &[&str] = &[
     "pie limit 4294967295 target 4000s tupdate 1us alpha 32 beta 32",
     "red limit 1mb avpkt 1000 adaptive ecn",
     "choke limit 1000 bandwidth 10mbit ecn",
+    "sfb limit 4294967295 max 4294967295 target 1 increment 1 rehash 1 db 1 penalty_rate 4294967295 penalty_burst 4294967295",
     "fq limit 4294967295 flow_limit 4294967295 maxrate 8bit",
     "dualpi2 limit 4294967295 target 4000s tupdate 1us alpha 10000 beta 10000",
     "fq_pie limit 4294967295 target 4000s tupdate 1us alpha 32 beta 32",

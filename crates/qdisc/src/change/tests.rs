@@ -69,6 +69,8 @@ fn a_lower_limit_drops_what_the_kernels_change_drops() {
     assert_eq!(red, (0..10).collect::<Vec<_>>());
     // At the next enqueue: `cake_change` sets the memory.
     assert!(dropped("cake", Change::LimitBytes(3000)).is_empty());
+    // `sfb_change` purges the queue.
+    assert_eq!(dropped("sfb limit 100", most), (0..10).collect::<Vec<_>>());
     // Below shapers the leaf's.
     assert_eq!(dropped("htb rate 1mbit leaf codel limit 100", most), [0, 1, 2]);
     assert!(dropped("tbf rate 1mbit burst 1600 limit 1mb", Change::LimitBytes(1)).is_empty());

@@ -18,6 +18,7 @@ pub mod netem;
 pub mod pie;
 pub mod prio;
 pub mod red;
+pub mod sfb;
 pub mod sfq;
 pub mod tbf;
 
@@ -245,6 +246,7 @@ disciplines! {
     Sfq(sfq::SfqSpec),
     Red(red::RedSpec),
     Choke(choke::ChokeSpec),
+    Sfb(sfb::SfbSpec),
     Pie(pie::PieSpec),
     FqPie(fq_pie::FqPieSpec),
     Cake(cake::CakeSpec),

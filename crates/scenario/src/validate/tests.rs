@@ -66,6 +66,7 @@ fn every_discipline_is_valid_as_tc_configures_it() {
         "choke limit 1000 bandwidth 10mbit",
         "fq",
         "fq_pie",
+        "sfb",
         "cake",
         "cake bandwidth 20mbit besteffort dual-srchost ack-filter pppoe-ptm ether-vlan rtt 50ms memlimit 1mb ingress wash",
         "prio",
@@ -330,6 +331,8 @@ fn disciplines_have_sane_settings() {
     wrong("links[1].qdisc.target_ns", tc("fq_pie target 0ms"));
     wrong("links[1].qdisc.beta", tc("fq_pie beta 33"));
     wrong("links[1].qdisc.bandwidth_bps", tc("cake bandwidth 511bit"));
+    wrong("links[1].qdisc.rehash_ns", tc("sfb rehash 17000001"));
+    wrong("links[1].qdisc.warmup_ns", tc("sfb db 4294967295"));
     wrong("links[1].qdisc.rtt_ns", tc("cake rtt 999ns"));
     wrong("links[1].qdisc.rtt_ns", tc("cake rtt 4295s"));
     wrong("links[1].qdisc.memory_limit_bytes", tc("cake memlimit 2303b"));

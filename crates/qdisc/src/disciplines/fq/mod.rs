@@ -29,6 +29,7 @@ use crate::change::drain;
 use crate::contract::Change;
 use crate::contract::{Backlog, Dequeue, DropReason, Item, Qdisc, Sink, Verdict};
 use crate::flow_hash::FlowHash;
+use crate::periodic::{jiffies, jiffies_of};
 use dragstrip_units::{Duration, Instant, Rate, Stream};
 pub use spec::FqSpec;
 use std::collections::{BTreeSet, VecDeque};
@@ -88,14 +89,8 @@ pub struct Fq {
     backlog: Backlog,
 }
 
-/// A tick of the kernel's clock at 250 Hz.
-const TICK: Duration = Duration::from_millis(4);
 /// A gap is cut to a second: the rate may have changed by then.
 const GAP_MAX: Duration = Duration::from_secs(1);
-
-const fn jiffies(at: Instant) -> u64 {
-    at.as_nanos() / TICK.as_nanos()
-}
 
 impl Fq {
     /// Empty queues; which flows share one follows from `stream`.
@@ -159,7 +154,7 @@ impl Qdisc for Fq {
         if flow.place == Place::Idle {
             flow.place = Place::Listed;
             self.new.push_back(index);
-            let refill = self.config.refill_delay.as_nanos().div_ceil(TICK.as_nanos());
+            let refill = jiffies_of(self.config.refill_delay);
             if jiffies(now) > jiffies(flow.idle_since) + refill {
                 flow.credit = flow.credit.max(i64::from(self.config.quantum));
             }
