@@ -98,15 +98,17 @@ pub struct Needs {
 /// The ECN that an algorithm asks for. Both ends of a connection run the same one.
 ///
 /// A mode is wired up in the endpoint's `ecn.rs` (handshake, codepoints), its receiver's `feedback.rs` (what it
-/// echoes) and its sender's `linux_6/marks.rs` (how the echo is counted): another one, such as RFC 9768's accurate feedback
-/// with ECT(1), is a variant here and an arm in each.
+/// echoes) and its sender's `linux_6/marks.rs` (how the echo is counted).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EcnMode {
-    /// RFC 3168, if the settings of both hosts agree: ECT(0) on new data; an echo from a mark until CWR.
+    /// RFC 3168, if the settings of both hosts agree: ECT(0) on new data; an echo from a mark until CWR. Or RFC 9768, if
+    /// they agree on that: ECT(0) on every segment; counters of marks.
     Classic,
     /// RFC 8257, whatever the settings say: ECT(0) on every segment; the echo says of each segment whether it was
     /// marked. An algorithm falls back to something else if ECN was not granted ([`View::ecn`](crate::View::ecn)).
     Dctcp,
+    /// RFC 9768 or nothing, whatever the settings say, with the codepoint of L4S (RFC 9331): ECT(1) on every segment.
+    L4s,
 }
 
 impl Needs {

@@ -9,7 +9,7 @@ mod tcp;
 
 pub use body::{Body, Datagram, Echo, EchoKind};
 pub use ip::{Dscp, Ecn, TrafficClass};
-pub use tcp::{Flags, SackBlock, Segment, SynOptions, Timestamps};
+pub use tcp::{EcnBytes, Flags, SackBlock, Segment, SynOptions, Timestamps};
 
 /// Ethernet's header without FCS, which a frame's length counts.
 pub const ETHERNET_BYTES: u32 = 14;

@@ -63,6 +63,21 @@ impl Flags {
         Self(self.0 & !other.0)
     }
 
+    /// The three flags as a number: the ACE counter of RFC 9768 (§3.2.1), AE first.
+    #[inline]
+    #[must_use]
+    pub const fn ace(self) -> u8 {
+        (self.0 & Self::AE.0) >> 3 | (self.0 & (Self::CWR.0 | Self::ECE.0)) >> 6
+    }
+
+    /// The same with this number in the three flags; only its lowest three bits count.
+    #[inline]
+    #[must_use]
+    pub const fn with_ace(self, ace: u8) -> Self {
+        let others = self.0 & !(Self::AE.0 | Self::CWR.0 | Self::ECE.0);
+        Self(others | (ace & 4) << 3 | (ace & 3) << 6)
+    }
+
     /// AE and the header's fourteenth octet, as they lie on the wire: bits 8 and 7 to 0.
     #[must_use]
     pub const fn wire(self) -> u16 {
@@ -113,6 +128,51 @@ pub struct Timestamps {
     pub ecr: u32,
 }
 
+/// The AccECN option (RFC 9768 §3.2.3): how many bytes of payload have arrived with each codepoint, in 24 bits each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EcnBytes {
+    /// Kind 174, which begins with ECT(1); otherwise kind 172, which begins with ECT(0).
+    pub ect1_first: bool,
+    /// How many of the counters it holds, from the first on: 0 to 3.
+    pub fields: u8,
+    /// The counters: of the codepoint that comes first, of CE, of the other codepoint.
+    pub counters: [u32; 3],
+}
+
+impl EcnBytes {
+    /// What a counter counts up to, and starts again.
+    pub const MASK: u32 = 0x00ff_ffff;
+    /// Which counter is CE's.
+    pub const CE: usize = 1;
+
+    /// What a handshake's option says: nothing has come yet, and counters of ECTs begin with 1 (RFC 9768 §3.2.1).
+    #[must_use]
+    pub const fn of_handshake() -> Self {
+        Self { ect1_first: false, fields: 3, counters: [1, 0, 1] }
+    }
+
+    /// The option's kind.
+    #[inline]
+    #[must_use]
+    pub const fn kind(&self) -> u8 {
+        if self.ect1_first { 174 } else { 172 }
+    }
+
+    /// Its length without padding.
+    #[inline]
+    #[must_use]
+    pub const fn wire_len(&self) -> u8 {
+        2 + 3 * self.fields
+    }
+
+    /// Its length in the header, padded to whole words.
+    #[inline]
+    #[must_use]
+    pub const fn room(&self) -> u32 {
+        (self.wire_len() as u32).next_multiple_of(4)
+    }
+}
+
 /// What only a SYN carries. That it offers timestamps is said by its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SynOptions {
@@ -124,13 +184,42 @@ pub struct SynOptions {
     pub sack_permitted: bool,
 }
 
-/// Room for the values of options: a SYN's, or four SACK blocks, or three and the timestamps behind them.
+/// Room for the values of options: a SYN's, or four SACK blocks, or three and the timestamps behind them. The AccECN option
+/// takes the two words before the timestamps or before the end, and with three counters the one before those.
 const OPTION_WORDS: usize = 8;
 
 /// Where the timestamps lie.
 const STAMPS: usize = 6;
 
-/// A segment: 56 bytes, so that a packet's record with its routing fits a cache line. `stamped` is a `bool` of its own
+/// Which options a segment carries beside a SYN's and SACK.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Extras {
+    #[default]
+    None,
+    Stamps,
+    Counters,
+    Both,
+}
+
+impl Extras {
+    #[inline]
+    const fn stamped(self) -> bool {
+        matches!(self, Self::Stamps | Self::Both)
+    }
+
+    #[inline]
+    const fn counted(self) -> bool {
+        matches!(self, Self::Counters | Self::Both)
+    }
+
+    /// Where the timestamps, or nothing, begin.
+    #[inline]
+    const fn end(self) -> usize {
+        if self.stamped() { STAMPS } else { OPTION_WORDS }
+    }
+}
+
+/// A segment: 56 bytes, so that a packet's record with its routing fits a cache line. `extras` is a type of its own
 /// so that [`crate::Body`] finds room for its discriminant in it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Segment {
@@ -145,7 +234,7 @@ pub struct Segment {
     pub len: u16,
     /// Flags.
     pub flags: Flags,
-    stamped: bool,
+    extras: Extras,
 }
 
 impl Segment {
@@ -168,19 +257,85 @@ impl Segment {
     #[must_use]
     pub fn timestamps(&self) -> Option<Timestamps> {
         let stamps = Timestamps { val: self.options[STAMPS], ecr: self.options[STAMPS + 1] };
-        self.stamped.then_some(stamps)
+        self.extras.stamped().then_some(stamps)
     }
 
     /// Adds the timestamps option.
     ///
     /// # Panics
-    /// Beside four SACK blocks (debug builds).
+    /// Beside four SACK blocks, or behind the AccECN option (debug builds).
     #[inline]
     pub fn set_timestamps(&mut self, timestamps: Timestamps) {
-        debug_assert!(self.stamped || self.sack().count() < 4);
+        debug_assert!(self.extras.stamped() || self.sack().count() < 4);
+        debug_assert!(self.extras.stamped() || !self.extras.counted());
         self.options[STAMPS] = timestamps.val;
         self.options[STAMPS + 1] = timestamps.ecr;
-        self.stamped = true;
+        if !self.extras.stamped() {
+            self.extras = Extras::Stamps;
+        }
+    }
+
+    /// The AccECN option.
+    #[inline]
+    #[must_use]
+    pub fn ecn_bytes(&self) -> Option<EcnBytes> {
+        if !self.extras.counted() {
+            return None;
+        }
+        let at = self.extras.end() - 2;
+        let head = self.options[at];
+        let fields = (head >> 25) as u8 & 3;
+        let third = if fields == 3 { self.options[at - 1] } else { 0 };
+        Some(EcnBytes {
+            ect1_first: head >> 24 & 1 != 0,
+            fields,
+            counters: [head & EcnBytes::MASK, self.options[at + 1], third],
+        })
+    }
+
+    /// The most SACK blocks that leave room for an AccECN option with so many counters, in the header too.
+    #[inline]
+    #[must_use]
+    pub const fn sack_room(stamped: bool, fields: u8) -> usize {
+        match (stamped, fields) {
+            (true, 0..=2) => 2,
+            (true, _) => 1,
+            (false, 0..=2) => 3,
+            (false, _) => 2,
+        }
+    }
+
+    /// Adds the AccECN option, after all others. Counters that it does not hold are forgotten.
+    ///
+    /// # Panics
+    /// Beside more SACK blocks than [`Self::sack_room`] (debug builds).
+    #[inline]
+    pub fn set_ecn_bytes(&mut self, bytes: EcnBytes) {
+        let fields = bytes.fields.min(3);
+        let stamped = self.extras.stamped();
+        debug_assert!(self.sack().count() <= Self::sack_room(stamped, fields));
+        let counter = |index: usize| {
+            if index < usize::from(fields) { bytes.counters[index] & EcnBytes::MASK } else { 0 }
+        };
+        let at = self.extras.end() - 2;
+        let head = u32::from(bytes.ect1_first) << 24 | u32::from(fields) << 25;
+        self.options[at] = head | counter(0);
+        self.options[at + 1] = counter(1);
+        if fields == 3 {
+            self.options[at - 1] = counter(2);
+        }
+        self.extras = if stamped { Extras::Both } else { Extras::Counters };
+    }
+
+    /// The words that SACK blocks may take.
+    #[inline]
+    fn sack_words(&self) -> usize {
+        let end = self.extras.end();
+        if self.extras.counted() {
+            end - 2 - usize::from(self.options[end - 2] >> 25 & 3 == 3)
+        } else {
+            end
+        }
     }
 
     /// Whether there is a SACK option.
@@ -193,11 +348,8 @@ impl Segment {
     /// The SACK blocks, the most recent first.
     #[inline]
     pub fn sack(&self) -> impl Iterator<Item = SackBlock> + '_ {
-        let words = match (self.flags.has(Flags::SYN), self.stamped) {
-            (true, _) => &[][..],
-            (false, true) => &self.options[..STAMPS],
-            (false, false) => &self.options[..],
-        };
+        let room = if self.flags.has(Flags::SYN) { 0 } else { self.sack_words() };
+        let words = &self.options[..room];
         let blocks = words.chunks_exact(2).take_while(|edges| edges[0] != edges[1]);
         blocks.map(|edges| SackBlock { start: edges[0] as i32, end: edges[1] as i32 })
     }
@@ -210,7 +362,8 @@ impl Segment {
     #[inline]
     pub fn set_sack(&mut self, blocks: &[SackBlock]) {
         debug_assert!(!self.flags.has(Flags::SYN) && blocks.iter().all(|b| b.start != b.end));
-        let words = if self.stamped { &mut self.options[..STAMPS] } else { &mut self.options[..] };
+        let room = self.sack_words();
+        let words = &mut self.options[..room];
         words.fill(0);
         for (index, block) in blocks.iter().enumerate() {
             words[2 * index] = block.start as u32;
@@ -245,18 +398,19 @@ impl Segment {
     }
 
     /// Bytes of IP's and TCP's headers: 20 + 20 + options; a SYN carries 20 bytes of options, timestamps take 12, SACK 4 and
-    /// 8 a block.
+    /// 8 a block, the AccECN option 4 to 12.
     #[inline]
     #[must_use]
     pub fn header_len(&self) -> u32 {
         let options = if self.flags.has(Flags::SYN) {
             20
         } else {
-            let stamps = if self.stamped { 12 } else { 0 };
+            let stamps = if self.extras.stamped() { 12 } else { 0 };
             let sack = if self.has_sack() { 4 + 8 * self.sack().count() as u32 } else { 0 };
             stamps + sack
         };
-        IP_BYTES + TCP_BYTES + options
+        let counters = self.ecn_bytes().map_or(0, |bytes| bytes.room());
+        IP_BYTES + TCP_BYTES + options + counters
     }
 
     /// Length of the Ethernet frame without FCS.
@@ -293,6 +447,54 @@ mod tests {
         }
         let all = bits.iter().fold(Flags::default(), |all, (flag, _)| all.with(*flag));
         assert_eq!(all.wire(), 0x1df, "all but URG");
+    }
+
+    #[test]
+    fn the_ace_counter_is_three_flags_and_leaves_the_others() {
+        for ace in 0..8 {
+            let flags = Flags::ACK.with(Flags::PSH).with(Flags::AE).with_ace(ace);
+            assert_eq!(flags.ace(), ace);
+            assert!(flags.has(Flags::ACK.with(Flags::PSH)));
+        }
+        let six = Flags::ACK.with_ace(6);
+        assert!(six.has(Flags::AE.with(Flags::CWR)) && !six.has(Flags::ECE), "AE, CWR, ECE");
+        assert_eq!(Flags::ACK.with_ace(13).ace(), 5);
+    }
+
+    #[test]
+    fn the_accecn_option_lies_beside_stamps_and_blocks() {
+        let block = |n: u64| SackBlock::relative(1_000, 2_000 * n, 2_000 * n + 1_000);
+        for stamped in [false, true] {
+            for fields in 0..=3 {
+                let room = Segment::sack_room(stamped, fields);
+                let blocks: Vec<SackBlock> = (1..=room as u64).map(block).collect();
+                let counters = [0xffff_ffff, 7, 9];
+                let mut segment = Segment::new(0, 0, Flags::ACK);
+                segment.set_sack(&blocks);
+                if stamped {
+                    segment.set_timestamps(Timestamps { val: 3, ecr: 4 });
+                }
+                let bare = segment.header_len();
+                segment.set_ecn_bytes(EcnBytes { ect1_first: stamped, fields, counters });
+                let read = segment.ecn_bytes().unwrap();
+                assert_eq!((read.ect1_first, read.fields), (stamped, fields));
+                let held = usize::from(fields);
+                assert_eq!(read.counters[..held], [0xff_ffff, 7, 9][..held]);
+                assert_eq!(read.counters[held..], [0, 0, 0][held..]);
+                assert!(segment.sack().eq(blocks), "{stamped} {fields}");
+                assert_eq!(segment.timestamps(), stamped.then_some(Timestamps { val: 3, ecr: 4 }));
+                let wide = [4, 8, 8, 12][held];
+                assert_eq!(segment.header_len(), bare + wide);
+                assert!(segment.header_len() <= 20 + 60);
+            }
+        }
+        let mut syn = Segment::new(0, 0, Flags::ACK);
+        let options = SynOptions { mss: 1460, window_scale: Some(7), sack_permitted: true };
+        syn.set_syn_options(options);
+        syn.set_timestamps(Timestamps { val: 1, ecr: 2 });
+        syn.set_ecn_bytes(EcnBytes { ect1_first: false, fields: 3, counters: [1, 0, 1] });
+        assert_eq!((syn.syn_options(), syn.header_len()), (Some(options), 72));
+        assert_eq!(syn.ecn_bytes().unwrap().counters, [1, 0, 1]);
     }
 
     #[test]

@@ -14,6 +14,7 @@ fn row(about: &About) -> Value {
     let ecn = match ecn {
         EcnMode::Classic => "classic",
         EcnMode::Dctcp => "dctcp",
+        EcnMode::L4s => "l4s",
     };
     json!({
         "name": name,

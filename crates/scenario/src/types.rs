@@ -325,7 +325,7 @@ impl Transport {
     pub fn needs_ecn(&self) -> bool {
         let Self::Tcp { cc, .. } = self else { return false };
         let row = dragstrip_cc::about().iter().find(|row| row.name == cc);
-        row.is_some_and(|row| row.needs.ecn == dragstrip_cc::EcnMode::Dctcp)
+        row.is_some_and(|row| row.needs.ecn != dragstrip_cc::EcnMode::Classic)
     }
 }
 

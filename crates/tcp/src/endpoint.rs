@@ -1,11 +1,11 @@
 //! One end of a connection: handshake, then a sender and a receiver side by side.
 
-use crate::ecn::{self, Carries};
+use crate::ecn::{self, Agreed, Carries, Request};
 use crate::metrics::Metrics;
 use crate::options::Options;
 use crate::profile::Settings;
-use crate::receiver::Receiver;
-use crate::segment::{Ecn, Flags, Outbox, Segment, SynOptions, Timestamps};
+use crate::receiver::{PACKETS_BEGIN, Receiver};
+use crate::segment::{Ecn, EcnBytes, Flags, Outbox, Segment, SynOptions, Timestamps};
 use crate::sender::{Io, Sender, Supply};
 use crate::snapshot::{LimitedBy, Snapshot};
 use crate::ticks::{Ticks, micros};
@@ -42,7 +42,9 @@ pub enum Phase {
 pub struct Endpoint {
     phase: Phase,
     role: Role,
-    ecn: bool,
+    ecn: Agreed,
+    /// How the peer's SYN or SYN-ACK came.
+    peer_syn: Ecn,
     /// How often the SYN or SYN-ACK was retransmitted, when it was first sent, and when it is next.
     syn_retransmits: u32,
     sender: Sender,
@@ -63,7 +65,8 @@ impl Endpoint {
             sender: Sender::new(settings, cc),
             receiver: Receiver::new(settings),
             options: Options::of(settings),
-            ecn: false,
+            ecn: Agreed::None,
+            peer_syn: Ecn::NotEct,
             opened_at: Instant::ZERO,
             syn_retransmits: 0,
             syn_deadline: Instant::NEVER,
@@ -232,13 +235,39 @@ impl Endpoint {
             (Phase::Handshake, false) if self.role == Role::Server => {
                 let rtt = self.handshake_rtt(segment, now);
                 self.establish(now, segment, rtt);
-                return self.on_established(segment, ecn, now, out);
+                return self.on_last_of_handshake(segment, ecn, now, out);
             }
             // A SYN again: our answer to it was lost.
             (Phase::Established, true) if self.role == Role::Client => self.acknowledge(now, out),
             (Phase::Established | Phase::Closed | Phase::Handshake | Phase::Reset, _) => {}
         }
         0
+    }
+
+    /// Its flags are no counter yet (RFC 9768 §3.2.2.1).
+    fn on_last_of_handshake<O: Outbox>(
+        &mut self,
+        segment: &Segment,
+        ecn: Ecn,
+        now: Instant,
+        out: &mut O,
+    ) -> u64 {
+        if !self.ecn.by_counters() {
+            return self.on_established(segment, ecn, now, out);
+        }
+        let code = segment.flags.ace();
+        if segment.len == 0 {
+            let sent = ecn::handshake_codepoint(self.ecn_mode());
+            if !ecn::is_credible(sent, code) {
+                self.sender.distrust_path();
+            } else if code == ecn::handshake_code(Ecn::Ce) {
+                self.sender.note_handshake_mark();
+            }
+        }
+        let counted = self.sender.view().delivered_ce as u8;
+        let mut counter = *segment;
+        counter.flags = counter.flags.with_ace(counted + PACKETS_BEGIN);
+        self.on_established(&counter, ecn, now, out)
     }
 
     #[inline]
@@ -261,6 +290,7 @@ impl Endpoint {
                 self.acknowledge(now, out);
             }
             self.tell_mark(ecn);
+            self.receiver.note_codepoint(ecn, segment.len);
             if segment.ack >= self.sender.view().snd_una {
                 self.receiver.accept_cwr(segment);
             }
@@ -272,7 +302,7 @@ impl Endpoint {
                 self.sender.view().srtt_us_x8,
                 self.sender.rto_ticks(),
             );
-            if self.sender.has_outstanding() {
+            if self.sender.has_outstanding() || self.ecn.by_counters() {
                 self.sender.on_ack(segment, &mut Io { receiver: &mut self.receiver, out });
             }
             if received.acknowledge && self.receiver.owes_ack() {
@@ -294,6 +324,7 @@ impl Endpoint {
             return 0;
         }
         self.sender.set_now(now);
+        self.receiver.note_codepoint(ecn, 0);
         self.receiver.take_timestamp(segment);
         if segment.ack >= self.sender.view().snd_una {
             self.receiver.accept_cwr(segment);
@@ -305,11 +336,8 @@ impl Endpoint {
     /// The data's mark, passed to an algorithm that asks for it (`tcp_ca_event` in `tcp_ecn_check_ce`).
     #[inline]
     fn tell_mark(&mut self, ecn: Ecn) {
-        if self.ecn {
-            match self.ecn_mode() {
-                EcnMode::Classic => {}
-                EcnMode::Dctcp => self.sender.tell_mark(ecn),
-            }
+        if self.ecn == Agreed::Dctcp {
+            self.sender.tell_mark(ecn);
         }
     }
 
@@ -325,21 +353,25 @@ impl Endpoint {
         }
         match self.role {
             Role::Server => {
-                let asked = segment.flags.has(Flags::ECE.with(Flags::CWR));
-                self.ecn = asked && ecn::grants(self.ecn_mode(), self.sender.settings(), ecn);
+                // One that comes again asks for nothing else (`tcp_check_req`).
                 if self.phase == Phase::Closed {
+                    let settings = self.sender.settings();
+                    self.ecn = ecn::grants(self.ecn_mode(), settings, segment.flags, ecn);
+                    self.peer_syn = ecn;
                     self.opened_at = now;
                     self.phase = Phase::Handshake;
                 }
                 self.send_syn(now, out);
             }
             Role::Client => {
-                let granted = segment.flags.has(Flags::ECE) && !segment.flags.has(Flags::CWR);
-                self.ecn = granted && ecn::asks(self.ecn_mode(), self.sender.settings());
+                let mode = self.ecn_mode();
+                let request = ecn::asks(mode, self.sender.settings());
+                self.ecn = ecn::agrees(mode, request, segment.flags);
+                self.peer_syn = ecn;
                 let rtt = self.handshake_rtt(segment, now);
                 self.establish(now, segment, rtt);
                 self.receiver.owe_ack();
-                self.acknowledge(now, out);
+                self.end_handshake(segment, now, out);
                 self.sender.push(now, &mut Io { receiver: &mut self.receiver, out });
             }
         }
@@ -351,9 +383,11 @@ impl Endpoint {
         let options = self.options;
         self.sender.agree(&options, self.ecn);
         let reserved = self.sender.settings().advmss() - if options.timestamps { 12 } else { 0 };
-        let feedback = self.ecn.then(|| self.ecn_mode());
         let mss = self.sender.view().mss;
-        self.receiver.establish(now, feedback, &options, reserved, mss);
+        self.receiver.establish(now, self.ecn, &options, reserved, mss);
+        if self.ecn.by_counters() {
+            self.receiver.count_marks(self.peer_syn, self.role == Role::Client);
+        }
         self.sender.establish(now, segment, rtt_us, self.syn_retransmits);
     }
 
@@ -369,15 +403,16 @@ impl Endpoint {
 
     fn send_syn<O: Outbox>(&mut self, now: Instant, out: &mut O) {
         let settings = self.sender.settings();
-        let (flags, ecn) = match self.role {
+        let mode = self.ecn_mode();
+        let (flags, capable) = match self.role {
             Role::Client => {
-                let asks = ecn::asks(self.ecn_mode(), settings);
-                (Flags::SYN.with_if(Flags::ECE.with(Flags::CWR), asks), asks)
+                let request = ecn::asks(mode, settings);
+                let flags = ecn::syn_flags(request, self.syn_retransmits, settings);
+                (flags, request != Request::None)
             }
-            Role::Server => (Flags::SYN.with(Flags::ACK).with_if(Flags::ECE, self.ecn), self.ecn),
+            Role::Server => (ecn::syn_ack_flags(self.ecn, self.peer_syn), self.ecn != Agreed::None),
         };
-        let codepoint =
-            if ecn { ecn::codepoint(self.ecn_mode(), Carries::Syn) } else { Ecn::NotEct };
+        let codepoint = if capable { ecn::handshake_codepoint(mode) } else { Ecn::NotEct };
         let mut segment = Segment::new(0, 0, flags);
         // A client does not know yet (tcp_connect_init).
         let stamped = self.role == Role::Server && self.options.timestamps;
@@ -392,10 +427,27 @@ impl Endpoint {
             let val = self.ticks.stamp_ms(now);
             segment.set_timestamps(Timestamps { val, ecr: self.receiver.timestamp_to_echo() });
         }
+        // RFC 9768 §3.2.3.2.1: on a SYN-ACK; not on one sent again, which may have been lost for it.
+        if self.role == Role::Server && self.ecn.by_counters() && self.syn_retransmits == 0 {
+            segment.set_ecn_bytes(EcnBytes::of_handshake());
+        }
         let backoff = self.syn_retransmits.min(6);
         let delay = self.ticks.count_span_ceil(settings.rto_initial) << backoff;
         self.syn_deadline = self.ticks.timer(now, delay);
         out.send(&segment, codepoint, now);
+    }
+
+    /// The client's last segment of the handshake: where accurate ECN was agreed on, it says how the SYN-ACK came.
+    fn end_handshake<O: Outbox>(&mut self, syn_ack: &Segment, now: Instant, out: &mut O) {
+        let mut segment = self.receiver.acknowledgement(now, self.sender.view().snd_nxt);
+        if self.ecn.by_counters() {
+            let sent = ecn::handshake_codepoint(self.ecn_mode());
+            if !ecn::is_credible(sent, syn_ack.flags.ace()) {
+                self.sender.distrust_path();
+            }
+            segment.flags = segment.flags.with_ace(ecn::handshake_code(self.peer_syn));
+        }
+        out.send(&segment, self.sender.codepoint(Carries::Ack), now);
     }
 
     fn acknowledge<O: Outbox>(&mut self, now: Instant, out: &mut O) {
@@ -413,7 +465,7 @@ impl Endpoint {
     /// ECN was agreed on.
     #[must_use]
     pub fn ecn_negotiated(&self) -> bool {
-        self.ecn && matches!(self.phase, Phase::Established | Phase::Reset)
+        self.ecn != Agreed::None && matches!(self.phase, Phase::Established | Phase::Reset)
     }
 
     /// Data segments sent, retransmissions included.

@@ -23,7 +23,7 @@ mod sender;
 mod snapshot;
 mod ticks;
 
-pub use dragstrip_packet::{Ecn, Flags, SackBlock, Segment, SynOptions, Timestamps};
+pub use dragstrip_packet::{Ecn, EcnBytes, Flags, SackBlock, Segment, SynOptions, Timestamps};
 pub use endpoint::{Endpoint, Phase, Role};
 pub use metrics::Metrics;
 pub use profile::{

@@ -146,10 +146,16 @@ pub struct Settings {
     pub timestamps: bool,
     /// `tcp_window_scaling`.
     pub window_scaling: bool,
-    /// `tcp_ecn` = 1: ask for ECN when connecting.
+    /// `tcp_ecn` = 1 or 4: ask for ECN when connecting.
     pub ecn_request: bool,
-    /// `tcp_ecn` = 1 or 2: grant it when asked.
+    /// `tcp_ecn` other than 0: grant it when asked.
     pub ecn_accept: bool,
+    /// `tcp_ecn` = 3: ask for accurate ECN (RFC 9768) when connecting.
+    pub accurate_ecn_request: bool,
+    /// `tcp_ecn` = 3 to 5: grant it when asked.
+    pub accurate_ecn_accept: bool,
+    /// `tcp_ecn_fallback`: a SYN that asks for ECN and is lost is followed by one that does not.
+    pub ecn_fallback: bool,
     /// `tcp_reordering`.
     pub reordering: u32,
     /// `tcp_max_reordering`.

@@ -1,6 +1,6 @@
 //! How segments leave an endpoint.
 
-pub use dragstrip_packet::{Ecn, Flags, SackBlock, Segment, SynOptions, Timestamps};
+pub use dragstrip_packet::{Ecn, EcnBytes, Flags, SackBlock, Segment, SynOptions, Timestamps};
 use dragstrip_units::Instant;
 
 /// Where an endpoint's segments go.

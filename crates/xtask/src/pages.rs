@@ -214,6 +214,9 @@ fn wants(needs: Needs) -> String {
     match ecn {
         EcnMode::Classic => {}
         EcnMode::Dctcp => text.push_str(" ECN as RFC 8257 has it, whatever the settings say."),
+        EcnMode::L4s => {
+            text.push_str(" Accurate ECN (RFC 9768) with ECT(1), whatever the settings say.");
+        }
     }
     if dice {
         text.push_str(" It draws random numbers: seeds differ.");

@@ -79,6 +79,8 @@ impl Settings {
             max_reordering: 127,
             dsack: false,
             ecn_accept: false,
+            // Since 4.2.
+            ecn_fallback: false,
             rmem: [4096, 65_535, 65_535],
             wmem: [4096, 65_535, 65_535],
             core_rmem_max: 65_535,

@@ -98,6 +98,8 @@ impl Settings {
             // As Fedora 10 built it.
             hz: 1000,
             ecn_accept: false,
+            // Since 4.2.
+            ecn_fallback: false,
             max_reordering: 127,
             metrics_cache: true,
             rmem: [4096, 87_380, 4_194_304],

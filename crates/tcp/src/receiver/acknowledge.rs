@@ -50,9 +50,9 @@ pub(super) struct Acknowledger {
     sack_delay: Duration,
     sack_slack: Duration,
     /// `TCP_DELACK_MAX`: 200 ms.
-    max_ticks: u64,
+    max_ticks: u32,
     /// Where every second segment is acknowledged: how long the first waits; 0: not at all.
-    pair_ticks: u64,
+    pair_ticks: u32,
 }
 
 /// What the decision depends on.
@@ -102,10 +102,10 @@ impl Acknowledger {
             sack_limit: settings.comp_sack_nr,
             advmss: settings.advmss(),
             min_ticks: u64::from(settings.hz / 25),
-            max_ticks: u64::from(settings.hz / 5),
+            max_ticks: settings.hz / 5,
             style: settings.profile.delayed_ack,
             full_push_acknowledged: settings.profile.full_push_acknowledged,
-            pair_ticks: settings.ticks().count_span_ceil(settings.bsd.delayed_ack),
+            pair_ticks: settings.ticks().count_span_ceil(settings.bsd.delayed_ack) as u32,
             ticks: settings.ticks(),
         }
     }
@@ -246,7 +246,7 @@ impl Acknowledger {
         }
         self.last_len = if len >= 536 { len } else { 0 };
         if pushed && len < self.advmss / 2 {
-            self.ato = self.ato.min(self.max_ticks / 10);
+            self.ato = self.ato.min(u64::from(self.max_ticks / 10));
         }
     }
 
@@ -308,8 +308,9 @@ impl Acknowledger {
         if self.now || situation.hole || self.delack.is_some() || self.pair_ticks == 0 {
             return true;
         }
-        let expires = self.ticks.at(situation.now) + self.pair_ticks;
-        self.delack = Some((expires, self.ticks.timer(situation.now, self.pair_ticks)));
+        let pair_ticks = u64::from(self.pair_ticks);
+        let expires = self.ticks.at(situation.now) + pair_ticks;
+        self.delack = Some((expires, self.ticks.timer(situation.now, pair_ticks)));
         false
     }
 
@@ -322,7 +323,7 @@ impl Acknowledger {
         if full || self.quick > 0 || self.now || situation.hole {
             return true;
         }
-        let delay = self.ato.min(self.max_ticks * 5 / 2);
+        let delay = self.ato.min(u64::from(self.max_ticks * 5 / 2));
         let expires = self.ticks.at(situation.now) + delay;
         if self.delack.is_none_or(|(pending, _)| expires < pending) {
             self.delack = Some((expires, self.ticks.timer(situation.now, delay)));
@@ -348,16 +349,17 @@ impl Acknowledger {
     /// `tcp_send_delayed_ack`; whether the timer was so close that the ACK goes out at once.
     fn delay(&mut self, situation: &Situation) -> bool {
         let tick = self.ticks.at(situation.now);
+        let max_ticks = u64::from(self.max_ticks);
         let mut ato = self.ato;
         if ato > self.min_ticks {
-            let mut limit = if self.pushed { self.max_ticks } else { self.max_ticks * 5 / 2 };
+            let mut limit = if self.pushed { max_ticks } else { max_ticks * 5 / 2 };
             if situation.srtt_us_x8 > 0 {
                 let rtt = self.ticks.count_micros_ceil(u64::from(situation.srtt_us_x8 >> 3));
                 limit = limit.min(rtt.max(self.min_ticks));
             }
             ato = ato.min(limit);
         }
-        ato = ato.min(self.max_ticks);
+        ato = ato.min(max_ticks);
         let mut expires = tick + ato;
         if let Some((pending, _)) = self.delack {
             if pending <= tick + (ato >> 2) {

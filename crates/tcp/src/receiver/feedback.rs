@@ -1,14 +1,13 @@
 //! What the receiver tells the sender of marks (`tcp_ecn_check_ce`, `tcp_ecn_accept_cwr`; `dctcp_ece_ack_update`).
 
 use super::acknowledge::Acknowledger;
+use crate::ecn::Agreed;
 use crate::segment::Ecn;
-use dragstrip_cc::EcnMode;
 
 /// The echo and what it depends on.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Feedback {
-    /// `None`: ECN was not agreed on.
-    mode: Option<EcnMode>,
+    mode: Agreed,
     /// ECE is set on whatever leaves (`TCP_ECN_DEMAND_CWR`).
     pub echo: bool,
     /// ECN-capable data was seen.
@@ -18,7 +17,7 @@ pub(super) struct Feedback {
 }
 
 impl Feedback {
-    pub fn new(mode: Option<EcnMode>) -> Self {
+    pub fn new(mode: Agreed) -> Self {
         Self { mode, ..Self::default() }
     }
 
@@ -27,14 +26,17 @@ impl Feedback {
     #[inline]
     pub fn changes(&self, ecn: Ecn) -> bool {
         match self.mode {
-            None | Some(EcnMode::Classic) => false,
-            Some(EcnMode::Dctcp) => ecn.is_capable() && (ecn == Ecn::Ce) != self.marked,
+            Agreed::None | Agreed::Classic | Agreed::Accurate(_) => false,
+            Agreed::Dctcp => ecn.is_capable() && (ecn == Ecn::Ce) != self.marked,
         }
     }
 
     /// Data that is new has arrived; `window` is what is offered.
     pub fn on_data(&mut self, ecn: Ecn, acks: &mut Acknowledger, window: u64) {
-        let Some(mode) = self.mode else { return };
+        // Accurate ECN has counters (accurate.rs).
+        if !self.mode.by_flags() {
+            return;
+        }
         let marked = match ecn {
             Ecn::Ce => true,
             Ecn::Ect0 | Ecn::Ect1 => false,
@@ -47,16 +49,17 @@ impl Feedback {
             }
         };
         self.seen = true;
-        match mode {
+        match self.mode {
+            Agreed::None | Agreed::Accurate(_) => {}
             // Until the sender says CWR.
-            EcnMode::Classic => {
+            Agreed::Classic => {
                 if marked && !self.echo {
                     // The sender's window may be very low: do not delay ACKs.
                     acks.enter_quick(2, window);
                     self.echo = true;
                 }
             }
-            EcnMode::Dctcp => {
+            Agreed::Dctcp => {
                 if marked != self.marked {
                     acks.acknowledge_now();
                 }
@@ -68,7 +71,7 @@ impl Feedback {
 
     /// CWR: the echo has been heard. With data, the sender's window may be very low: it is acknowledged at once.
     pub fn accept_cwr(&mut self, with_data: bool, acks: &mut Acknowledger) {
-        if self.mode.is_some() {
+        if self.mode.by_flags() {
             self.echo = false;
             if with_data {
                 acks.acknowledge_now();

@@ -2,24 +2,28 @@
 //!
 //! | file | does | kernel |
 //! |---|---|---|
+//! | `accurate.rs` | counters of marks, for accurate ECN | `tcp_ecn_received_counters` |
 //! | `acknowledge.rs` | when to acknowledge | `__tcp_ack_snd_check`, `tcp_send_delayed_ack` |
 //! | `feedback.rs` | how marks are echoed | `tcp_ecn_check_ce` |
 //! | `reassembly.rs` | what arrived out of order, SACK blocks | `tcp_data_queue_ofo`, `tcp_sack_*` |
 //! | `unread.rs` | what the application has not read yet | `tcp_queue_rcv`, `tcp_recvmsg_locked` |
 //! | `window.rs` | window and buffer autotuning | `__tcp_select_window`, `tcp_rcv_space_adjust` |
 
+mod accurate;
 mod acknowledge;
 mod feedback;
 mod reassembly;
 mod unread;
 mod window;
 
+use crate::ecn::Agreed;
 use crate::options::Options;
 use crate::profile::Settings;
 use crate::segment::{Ecn, Flags, SackBlock, Segment, Timestamps};
 use crate::ticks::Ticks;
+use accurate::Counters;
+pub(crate) use accurate::PACKETS_BEGIN;
 use acknowledge::Acknowledger;
-use dragstrip_cc::EcnMode;
 use dragstrip_units::Instant;
 use feedback::Feedback;
 use reassembly::Reassembly;
@@ -56,6 +60,8 @@ pub(crate) struct Receiver {
     unread: Option<Box<Unread>>,
     /// When a segment without data that could not be taken was last answered, ms; 0: never (`last_oow_ack_time`).
     refused_ms: u32,
+    /// Where accurate ECN was agreed on.
+    counters: Option<Box<Counters>>,
 }
 
 /// What became of a data segment.
@@ -83,6 +89,7 @@ impl Receiver {
             ticks: settings.ticks(),
             unread: None,
             refused_ms: 0,
+            counters: None,
             paws_window_ms: settings.profile.paws_window * settings.ticks().stamp_step_ms(),
         }
     }
@@ -91,7 +98,7 @@ impl Receiver {
     pub fn establish(
         &mut self,
         now: Instant,
-        ecn: Option<EcnMode>,
+        ecn: Agreed,
         options: &Options,
         reserved: u32,
         mss: u32,
@@ -101,6 +108,19 @@ impl Receiver {
         self.sack = options.sack;
         self.timestamps = options.timestamps;
         self.window.establish(now, options.scaling, options.timestamps, u64::from(reserved));
+    }
+
+    /// Accurate ECN was agreed on; `seen`: how the peer's SYN or SYN-ACK came.
+    pub fn count_marks(&mut self, seen: Ecn, client: bool) {
+        self.counters = Some(Box::new(Counters::new(seen, client)));
+    }
+
+    /// A segment that may be looked at has come with this codepoint.
+    #[inline]
+    pub fn note_codepoint(&mut self, ecn: Ecn, len: u16) {
+        if let Some(counters) = &mut self.counters {
+            counters.on_packet(ecn, len, &mut self.acks);
+        }
     }
 
     pub fn rcv_nxt(&self) -> u64 {
@@ -393,16 +413,23 @@ impl Receiver {
     /// A pure acknowledgement.
     pub fn acknowledgement(&mut self, now: Instant, seq: u64) -> Segment {
         let mut segment = Segment::new(seq, 0, Flags::ACK);
+        let mut fields = Some(3);
         if self.sack {
             // RFC 2018 §3: four fit, three beside timestamps.
             let mut blocks = [SackBlock::default(); 4];
             let room = if self.timestamps { 3 } else { 4 };
-            let count = self.reassembly.blocks(self.rcv_nxt, &mut blocks[..room]);
+            let mut count = self.reassembly.blocks(self.rcv_nxt, &mut blocks[..room]);
+            if let Some(counters) = &self.counters {
+                fields = counters.fit(self.timestamps, &mut count);
+            }
             if count > 0 {
                 segment.set_sack(&blocks[..count]);
             }
         }
         self.fill_header(&mut segment, now);
+        if let (Some(counters), Some(fields)) = (&mut self.counters, fields) {
+            segment.set_ecn_bytes(counters.option(fields));
+        }
         segment
     }
 
@@ -427,7 +454,10 @@ impl Receiver {
             segment.set_timestamps(Timestamps { val, ecr: self.ts_recent });
             self.window.on_stamp(val);
         }
-        segment.flags = segment.flags.with_if(Flags::ECE, self.feedback.echo);
+        segment.flags = match &mut self.counters {
+            None => segment.flags.with_if(Flags::ECE, self.feedback.echo),
+            Some(counters) => segment.flags.with_ace(counters.ace()),
+        };
         self.last_acked = self.rcv_nxt;
         self.acks.sent();
     }

@@ -23,7 +23,7 @@ mod stacks;
 pub(crate) use self::core::{Counters, Io, Supply};
 
 use self::core::{Core, Handshake, Stack};
-use crate::ecn::Carries;
+use crate::ecn::{Agreed, Carries};
 use crate::metrics::Metrics;
 use crate::profile::Settings;
 use crate::segment::{Ecn, Outbox, Segment};
@@ -130,7 +130,7 @@ impl Sender {
     }
 
     /// What both sides agreed on in the handshake.
-    pub fn agree(&mut self, options: &crate::options::Options, ecn: bool) {
+    pub fn agree(&mut self, options: &crate::options::Options, ecn: Agreed) {
         self.core.agree(options, ecn);
     }
 
@@ -192,6 +192,16 @@ impl Sender {
 
     pub fn counters(&self) -> &Counters {
         &self.core.counters
+    }
+
+    /// The path does with codepoints what it may not: nothing is sent as ECN-capable any more (RFC 9768 §3.2.2.3).
+    pub fn distrust_path(&mut self) {
+        self.core.agreed = Agreed::Accurate(Ecn::NotEct);
+    }
+
+    /// The peer has had a mark of this host's in the handshake, which its counter tells too.
+    pub fn note_handshake_mark(&mut self) {
+        self.core.view.delivered_ce = 1;
     }
 
     /// The codepoint of a segment.

@@ -86,6 +86,8 @@ pub(in crate::sender) struct Ack {
     /// Segments newly SACKed or reported as duplicates.
     pub sack_delivered: u32,
     pub draft: Draft,
+    /// Packets that it reports as marked by its counters (accurate ECN).
+    pub marked: u32,
 }
 
 impl Ack {
@@ -99,6 +101,7 @@ impl Ack {
             last_sacked_us: None,
             sack_delivered: 0,
             draft: Draft::default(),
+            marked: 0,
         }
     }
 }
@@ -139,7 +142,7 @@ impl Core {
     /// `tcp_ecn_rcv_ecn_echo`.
     #[inline]
     pub fn note_ecn_echo(&self, segment: &Segment, ack: &mut Ack) {
-        if self.view.ecn && segment.flags.has(Flags::ECE) {
+        if self.agreed.by_flags() && segment.flags.has(Flags::ECE) {
             ack.flags.set(AckFlags::ECE);
         }
     }

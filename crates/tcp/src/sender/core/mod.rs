@@ -35,7 +35,7 @@ pub(super) use stack::{Handshake, Push, Stack};
 pub(super) use timer::Timer;
 pub(super) use transmission::{Burst, Transmission};
 
-use crate::ecn::{self, Carries};
+use crate::ecn::{Agreed, Carries};
 use crate::profile::Settings;
 use crate::receiver::Receiver;
 use crate::segment::{Ecn, Segment};
@@ -94,6 +94,7 @@ pub(in crate::sender) struct Core {
     pub has_cong_control: bool,
     /// CWR is to be set on the next new segment.
     pub cwr_pending: bool,
+    pub agreed: Agreed,
     /// How long ago the ACK in hand came, as `view.now` says, ns; 0 without one.
     pub since_arrival_ns: u32,
 }
@@ -155,13 +156,15 @@ impl Core {
             settings: Arc::clone(settings),
             ticks: settings.ticks(),
             cwr_pending: false,
+            agreed: Agreed::None,
             since_arrival_ns: 0,
         }
     }
 
     /// What both sides agreed on in the handshake.
-    pub fn agree(&mut self, options: &crate::options::Options, ecn: bool) {
-        self.view.ecn = ecn;
+    pub fn agree(&mut self, options: &crate::options::Options, ecn: Agreed) {
+        self.agreed = ecn;
+        self.view.ecn = ecn != Agreed::None;
         if (self.settings.sack, self.settings.timestamps) != (options.sack, options.timestamps) {
             let settings = Arc::make_mut(&mut self.settings);
             settings.sack = options.sack;
@@ -197,7 +200,7 @@ impl Core {
     /// The codepoint of a segment.
     #[inline]
     pub fn codepoint(&self, carries: Carries) -> Ecn {
-        if self.view.ecn { ecn::codepoint(self.cc.about().needs.ecn, carries) } else { Ecn::NotEct }
+        self.agreed.codepoint(carries)
     }
 
     #[inline]

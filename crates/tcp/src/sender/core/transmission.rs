@@ -181,7 +181,7 @@ impl Core {
         io: &mut Io<'_, O>,
     ) -> bool {
         let ecn = self.codepoint(if new { Carries::NewData } else { Carries::Retransmission });
-        if self.view.ecn && new {
+        if new && self.agreed.by_flags() {
             flags = flags.with_if(Flags::CWR, self.cwr_pending);
             self.cwr_pending = false;
         }

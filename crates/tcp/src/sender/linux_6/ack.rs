@@ -89,6 +89,7 @@ impl Linux6 {
         }
         core.note_ecn_echo(segment, ack);
         if prior_packets == 0 {
+            self.read_counters(core, segment, ack, prior_delivered);
             self.in_ack_event(core, ack, prior_delivered);
             if ack.flags.has(AckFlags::DSACKING_ACK) {
                 // An earlier reduction may turn out to have been spurious.
@@ -100,6 +101,7 @@ impl Linux6 {
         }
         self.clean_queue(core, ack);
         self.rack_adapt(core, ack.draft.prior_delivered());
+        self.read_counters(core, segment, ack, prior_delivered);
         let mut newly_marked = self.in_ack_event(core, ack, prior_delivered);
         let delivered_then = core.view.delivered;
         self.process_probe_ack(core, segment.ack, ack.flags);
@@ -114,7 +116,7 @@ impl Linux6 {
             self.set_transmit_timer(core);
             ack.flags.clear(AckFlags::SET_TIMER);
         }
-        newly_marked += self.count_marked(core, ack.flags, delivered_then);
+        newly_marked += self.count_marked(core, ack, delivered_then);
         let sample = RateSample {
             newly_marked,
             is_ece: ack.flags.has(AckFlags::ECE),

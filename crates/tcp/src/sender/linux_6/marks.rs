@@ -2,9 +2,12 @@
 //! (`tx.delivered_ce`), and what an ACK passes to the algorithm (`tcp_in_ack_event`).
 
 use super::Linux6;
+use super::accurate::Told;
+use crate::ecn::Agreed;
+use crate::receiver::PACKETS_BEGIN;
 use crate::segment::{Flags, Segment};
 use crate::sender::core::{Ack, AckFlags, Core, Marks};
-use dragstrip_cc::{AckEvent, CongestionControl, EcnMode};
+use dragstrip_cc::{AckEvent, CongestionControl};
 use std::collections::VecDeque;
 
 /// The history of `delivered_ce`, instead of a copy of it in every record of the scoreboard: it has a step for every
@@ -13,6 +16,8 @@ use std::collections::VecDeque;
 pub(super) struct MarkHistory {
     /// `delivered` and `delivered_ce` after that ACK.
     steps: VecDeque<(u64, u64)>,
+    /// With accurate ECN: what the last ACK said.
+    pub told: Told,
 }
 
 impl MarkHistory {
@@ -35,19 +40,15 @@ impl MarkHistory {
 /// window that is known.
 #[inline]
 pub(super) fn is_predicted(core: &Core, segment: &Segment, rcv_nxt: u64) -> bool {
-    !segment.has_sack()
-        && !segment.flags.has(Flags::ECE)
-        && !segment.flags.has(Flags::CWR)
+    let usual = if core.agreed.by_counters() {
+        segment.flags.ace() == (core.view.delivered_ce as u8).wrapping_add(PACKETS_BEGIN) & 7
+    } else {
+        !segment.flags.has(Flags::ECE) && !segment.flags.has(Flags::CWR)
+    };
+    usual
+        && !segment.has_sack()
         && segment.end_seq() == rcv_nxt
         && u64::from(segment.window) + core.view.snd_una == core.window_end
-}
-
-/// How many of `delivered` packets an ACK with an echo reports as marked.
-fn marked_of(mode: EcnMode, delivered: u32) -> u32 {
-    match mode {
-        // The echo is a flag: it counts for all that the ACK covers.
-        EcnMode::Classic | EcnMode::Dctcp => delivered,
-    }
 }
 
 impl Linux6 {
@@ -57,14 +58,22 @@ impl Linux6 {
     pub(super) fn count_marked(
         &mut self,
         core: &mut Core,
-        flags: AckFlags,
+        ack: &mut Ack,
         delivered_before: u64,
     ) -> u32 {
-        let delivered = (core.view.delivered - delivered_before) as u32;
-        if !flags.has(AckFlags::ECE) || delivered == 0 {
+        if !ack.flags.has(AckFlags::ECE) {
             return 0;
         }
-        let marked = marked_of(core.cc.about().needs.ecn, delivered);
+        let marked = match core.agreed {
+            Agreed::Accurate(_) => std::mem::take(&mut ack.marked),
+            // The echo is a flag: it counts for all that the ACK covers.
+            Agreed::None | Agreed::Classic | Agreed::Dctcp => {
+                (core.view.delivered - delivered_before) as u32
+            }
+        };
+        if marked == 0 {
+            return 0;
+        }
         core.view.delivered_ce += u64::from(marked);
         // A retransmission is stamped anew, so that only a head that never was tells how far back stamps go.
         let head = core.board.front().filter(|head| !head.marks.has(Marks::EVER_RETRANS));
@@ -87,10 +96,10 @@ impl Linux6 {
     pub(super) fn in_ack_event(
         &mut self,
         core: &mut Core,
-        ack: &Ack,
+        ack: &mut Ack,
         delivered_before: u64,
     ) -> u32 {
-        let newly_marked = self.count_marked(core, ack.flags, delivered_before);
+        let newly_marked = self.count_marked(core, ack, delivered_before);
         let event = AckEvent {
             slow_path: !ack.flags.has(AckFlags::PREDICTED),
             window_update: ack.flags.has(AckFlags::WINDOW_UPDATE),

@@ -3,6 +3,7 @@
 //!
 //! | file | does | kernel |
 //! |---|---|---|
+//! | `accurate.rs` | what accurate ECN's counters tell | `__tcp_accecn_process` |
 //! | `ack.rs` | one ACK, step by step | `tcp_ack` |
 //! | `recovery.rs` | states and PRR | `tcp_fastretrans_alert` ... |
 //! | `loss.rs` | the timeout, F-RTO, reneging | `tcp_enter_loss`, `tcp_process_loss` |
@@ -17,6 +18,7 @@
 //!
 //! Where 4.15 and stable series of 6.1 differ, the profile says so.
 
+mod accurate;
 mod ack;
 mod loss;
 mod marks;
@@ -55,7 +57,7 @@ pub(super) struct Linux6 {
     /// End of the round over which `is_cwnd_limited` is remembered (`cwnd_usage_seq`).
     usage_round_ends: u64,
     last_rate: LastRate,
-    /// Made by the first mark.
+    /// Made by the first mark, or with accurate ECN by the first ACK.
     marks: Option<Box<MarkHistory>>,
     device: Device,
 }

@@ -1,0 +1,164 @@
+//! Accurate ECN, the receiving half: counters of what came with which codepoint (RFC 9768 §3.2.1; Linux 6.18
+//! `tcp_ecn_received_counters`, `tcp_accecn_set_ace`).
+//!
+//! The number of CE packets goes into three flags of whatever leaves, the bytes of each codepoint into an option of pure
+//! acknowledgements. Departs from Linux: data segments carry no option, so that their length stays what it is; the option
+//! begins with ECT(1) only where some came, so that two counters tell all.
+
+use super::acknowledge::Acknowledger;
+use crate::segment::{Ecn, EcnBytes, Segment};
+
+/// What counters begin with on the wire (RFC 9768 §3.2.1), so that one zeroed on the way shows: CE packets; bytes of ECTs.
+pub(crate) const PACKETS_BEGIN: u8 = 5;
+const BYTES_BEGIN: u32 = 1;
+/// CE packets that no acknowledgement has told of yet, at most (`TCP_ACCECN_ACE_MAX_DELTA`): more could be taken for less.
+const PENDING_MAX: u8 = 6;
+
+/// The counters.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Counters {
+    /// CE packets, data or not.
+    packets: u8,
+    /// Of those, not told yet.
+    pending: u8,
+    /// Bytes of payload that came as ECT(0), CE, ECT(1).
+    bytes: [u32; 3],
+    /// Fields that the next option must have to tell what is new.
+    required: u8,
+    /// The last packet's codepoint.
+    last: Ecn,
+}
+
+impl Counters {
+    /// Of a connection; `seen`: how the peer's SYN or SYN-ACK came. That of a SYN is not counted: the SYN-ACK tells it.
+    pub fn new(seen: Ecn, client: bool) -> Self {
+        let packets = u8::from(client && seen == Ecn::Ce);
+        Self { packets, last: seen, ..Self::default() }
+    }
+
+    /// A packet with `len` bytes of payload has come.
+    pub fn on_packet(&mut self, ecn: Ecn, len: u16, acks: &mut Acknowledger) {
+        let changed = std::mem::replace(&mut self.last, ecn) != ecn;
+        if ecn == Ecn::Ce {
+            self.packets = self.packets.wrapping_add(1);
+            self.pending = self.pending.saturating_add(1);
+        }
+        if len == 0 {
+            return;
+        }
+        let (counter, field) = match ecn {
+            Ecn::NotEct => (None, 0),
+            Ecn::Ect0 => (Some(0), if self.bytes[2] > 0 { 3 } else { 1 }),
+            Ecn::Ce => (Some(1), 2),
+            Ecn::Ect1 => (Some(2), 1),
+        };
+        if let Some(counter) = counter {
+            self.bytes[counter] = self.bytes[counter].wrapping_add(len.into());
+            self.required = self.required.max(field);
+        }
+        // RFC 9768 §3.2.3.3: a change of the codepoint, or a counter about to overtake itself.
+        if changed || self.pending >= PENDING_MAX {
+            acks.acknowledge_now();
+        }
+    }
+
+    /// What the flags of a segment about to leave say.
+    #[inline]
+    pub fn ace(&mut self) -> u8 {
+        self.pending = 0;
+        self.packets.wrapping_add(PACKETS_BEGIN) & 7
+    }
+
+    /// How many counters fit beside `blocks` of SACK, of which at most `blocks` stay (`tcp_options_fit_accecn`): two blocks
+    /// have precedence, more only where there is nothing new to tell. `None`: no option.
+    pub fn fit(&self, stamped: bool, blocks: &mut usize) -> Option<u8> {
+        for fields in [3, 2] {
+            if *blocks <= Segment::sack_room(stamped, fields) {
+                return Some(fields);
+            }
+        }
+        if self.required == 0 {
+            return None;
+        }
+        *blocks = Segment::sack_room(stamped, 2);
+        Some(2)
+    }
+
+    /// The option.
+    pub fn option(&mut self, fields: u8) -> EcnBytes {
+        self.required = 0;
+        let [ect0, ce, ect1] = self.bytes;
+        let (ect0, ect1) = (ect0.wrapping_add(BYTES_BEGIN), ect1.wrapping_add(BYTES_BEGIN));
+        let ect1_first = ect1 > BYTES_BEGIN;
+        let counters = if ect1_first { [ect1, ce, ect0] } else { [ect0, ce, ect1] };
+        EcnBytes { ect1_first, fields, counters: counters.map(|bytes| bytes & EcnBytes::MASK) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::Settings;
+
+    #[test]
+    fn the_ace_counter_wraps_after_eight() {
+        let mut acks = Acknowledger::new(&Settings::linux_6());
+        let mut counters = Counters::new(Ecn::NotEct, false);
+        let seen: Vec<u8> = (0..10)
+            .map(|_| {
+                let ace = counters.ace();
+                counters.on_packet(Ecn::Ce, 0, &mut acks);
+                ace
+            })
+            .collect();
+        assert_eq!(seen, [5, 6, 7, 0, 1, 2, 3, 4, 5, 6]);
+        assert_eq!(Counters::new(Ecn::Ce, true).ace(), 6, "the SYN-ACK counts");
+        assert_eq!(Counters::new(Ecn::Ce, false).ace(), 5, "the SYN does not");
+    }
+
+    #[test]
+    fn the_option_begins_with_the_codepoint_that_comes() {
+        let mut acks = Acknowledger::new(&Settings::linux_6());
+        let mut counters = Counters::new(Ecn::NotEct, false);
+        assert_eq!(counters.option(3).counters, [1, 0, 1]);
+        counters.on_packet(Ecn::Ect0, 1_000, &mut acks);
+        counters.on_packet(Ecn::Ce, 500, &mut acks);
+        let option = counters.option(2);
+        assert_eq!((option.kind(), option.counters), (172, [1_001, 500, 1]));
+        counters.on_packet(Ecn::Ect1, 7, &mut acks);
+        let option = counters.option(3);
+        assert_eq!((option.kind(), option.counters), (174, [8, 500, 1_001]));
+    }
+
+    #[test]
+    fn two_blocks_stay_and_a_third_gives_way_only_to_news() {
+        let mut acks = Acknowledger::new(&Settings::linux_6());
+        let mut counters = Counters::new(Ecn::NotEct, false);
+        let fit = |counters: &Counters, stamped, mut blocks| {
+            let fields = counters.fit(stamped, &mut blocks);
+            (fields, blocks)
+        };
+        assert_eq!(fit(&counters, true, 1), (Some(3), 1));
+        assert_eq!(fit(&counters, true, 2), (Some(2), 2));
+        assert_eq!(fit(&counters, true, 3), (None, 3));
+        assert_eq!(fit(&counters, false, 4), (None, 4));
+        counters.on_packet(Ecn::Ect0, 1, &mut acks);
+        assert_eq!(fit(&counters, true, 3), (Some(2), 2));
+        assert_eq!(fit(&counters, false, 4), (Some(2), 3));
+    }
+
+    #[test]
+    fn a_change_and_a_sixth_mark_are_told_at_once() {
+        let mut counters = Counters::new(Ecn::NotEct, false);
+        let mut told = |ecns: &[Ecn]| {
+            let mut acks = Acknowledger::new(&Settings::linux_6());
+            ecns.iter().for_each(|ecn| counters.on_packet(*ecn, 100, &mut acks));
+            acks.owes()
+        };
+        assert!(told(&[Ecn::Ect0]), "the first of its kind");
+        assert!(!told(&[Ecn::Ect0, Ecn::Ect0]));
+        assert!(told(&[Ecn::Ce]));
+        assert!(!told(&[Ecn::Ce, Ecn::Ce, Ecn::Ce, Ecn::Ce]));
+        assert!(told(&[Ecn::Ce]), "the sixth");
+    }
+}
