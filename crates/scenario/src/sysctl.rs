@@ -221,8 +221,11 @@ sysctls! {
     "net.ipv4." tcp_timestamps: u32 = 1, 0..=2 => Modelled;
     /// Window scale option (RFC 7323).
     "net.ipv4." tcp_window_scaling: bool = true => Modelled;
-    /// ECN (RFC 3168): 0 never, 1 ask for it, 2 only when asked.
-    "net.ipv4." tcp_ecn: u32 = 2, 0..=2 => Modelled;
+    /// ECN (RFC 3168): 0 never, 1 ask for it, 2 only when asked. As in Linux 6.18, accurate ECN (RFC 9768): 3 ask for it, 4 and 5
+    /// only when asked, and ask for ECN or for none.
+    "net.ipv4." tcp_ecn: u32 = 2, 0..=5 => Modelled;
+    /// After a SYN that asks for ECN and is lost, ask no more (accurate ECN: after two).
+    "net.ipv4." tcp_ecn_fallback: bool = true => Modelled;
     /// Initial reordering tolerance, packets.
     "net.ipv4." tcp_reordering: u32 = 3, 1..=i64::from(i32::MAX) => Modelled;
     /// Largest reordering tolerance that is learnt, packets.
@@ -301,7 +304,6 @@ const REFUSED: &[(&str, &str)] = &[
     ("net.ipv4.tcp_synack_retries", "nothing: the simulator does not model it"),
     ("net.ipv4.tcp_retries1", "nothing: the simulator does not model it"),
     ("net.ipv4.tcp_keepalive_time", "nothing: the simulator does not model it"),
-    ("net.ipv4.tcp_ecn_fallback", "nothing: the simulator's network never drops a SYN for ECN"),
     ("net.core.rmem_default", "net.ipv4.tcp_rmem, which TCP uses in its place"),
     ("net.core.wmem_default", "net.ipv4.tcp_wmem, which TCP uses in its place"),
 ];
@@ -353,6 +355,11 @@ impl Sysctls {
                 continue;
             }
             match sysctls.set(name, text) {
+                Ok(true) if sysctls.tcp_ecn > 2 && profile != StackProfile::Linux6 => {
+                    sysctls.tcp_ecn = 2;
+                    let expected = format!("from 0 to 2: {kernel} has no accurate ECN");
+                    problems.push(Problem::new(at(name), format!("{text:?}"), expected));
+                }
                 Ok(true) => {}
                 Ok(false) => problems.push(unknown(name)),
                 Err(expected) => {
@@ -417,7 +424,7 @@ mod tests {
     fn absurd_values_say_what_would_be_right() {
         for (name, value, expected) in [
             ("net.ipv4.tcp_sack", "yes", "0 or 1"),
-            ("net.ipv4.tcp_ecn", "3", "a whole number from 0 to 2"),
+            ("net.ipv4.tcp_ecn", "6", "a whole number from 0 to 5"),
             ("net.ipv4.tcp_reordering", "1e15", "a whole number from 1 to 2147483647"),
             (
                 "net.ipv4.tcp_rmem",
@@ -464,6 +471,15 @@ mod tests {
         let problem = of("net.ipv4.tcp_comp_sack_nr", "44").unwrap_err();
         assert_eq!(problem.expected, "a setting that Linux 4.15 has");
         assert_eq!(of("net.ipv4.tcp_recovery", "0").unwrap().tcp_rmem.default, 87_380);
+    }
+
+    #[test]
+    fn only_the_newest_profile_can_be_given_accurate_ecn() {
+        let map = BTreeMap::from([("net.ipv4.tcp_ecn".to_owned(), "3".to_owned())]);
+        let of = |profile| Sysctls::of_kernel(profile, &map);
+        assert_eq!(of(StackProfile::Linux6).unwrap().tcp_ecn, 3);
+        let problem = of(StackProfile::Linux2627).unwrap_err();
+        assert_eq!(problem.expected, "from 0 to 2: Linux 2.6 has no accurate ECN");
     }
 
     #[test]

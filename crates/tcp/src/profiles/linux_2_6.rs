@@ -26,6 +26,7 @@ pub const LINUX_2_6_38: StackRow = StackRow {
 
 /// Settings that came after 2.6.
 pub(super) const SINCE_2_6: &[&str] = &[
+    "tcp_ecn_fallback",
     "tcp_max_reordering",
     "tcp_recovery",
     "tcp_early_retrans",
