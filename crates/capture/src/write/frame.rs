@@ -3,7 +3,8 @@
 //! Payloads are zeros. They add nothing to a sum in one's complement, so that no checksum needs to look at them.
 
 use dragstrip_packet::{
-    Body, ETHERNET_BYTES, EchoKind, Flags, IP_BYTES, Segment, SynOptions, Timestamps, TrafficClass,
+    Body, ETHERNET_BYTES, EchoKind, EcnBytes, Flags, IP_BYTES, Segment, SynOptions, Timestamps,
+    TrafficClass,
 };
 
 /// The longest headers: Ethernet's, IPv4's without options, TCP's with 40 bytes of them.
@@ -147,7 +148,11 @@ fn tcp(segment: &Segment, frame: &Frame<'_>, pseudo: u64, to: &mut [u8]) {
     let (header, options) = to.split_at_mut(20);
     let said = match segment.syn_options() {
         Some(syn) => {
-            Options { to: &mut *options, at: 0 }.of_syn(syn, segment.timestamps());
+            Options { to: &mut *options, at: 0 }.of_syn(
+                syn,
+                segment.timestamps(),
+                segment.ecn_bytes(),
+            );
             words(options)
         }
         None => of_segment(segment, base, options),
@@ -200,7 +205,7 @@ impl Options<'_> {
     }
 
     /// In Linux's order (`tcp_options_write`); what is left of the room is filled with ends of options.
-    fn of_syn(&mut self, syn: SynOptions, stamps: Option<Timestamps>) {
+    fn of_syn(&mut self, syn: SynOptions, stamps: Option<Timestamps>, bytes: Option<EcnBytes>) {
         let [high, low] = syn.mss.to_be_bytes();
         self.add(&[2, 4, high, low]);
         match (syn.sack_permitted, stamps) {
@@ -218,7 +223,20 @@ impl Options<'_> {
         if let Some(shift) = syn.window_scale {
             self.add(&[1, 3, 3, shift]);
         }
+        if let Some(bytes) = bytes {
+            self.ecn_bytes(&bytes);
+        }
         self.to[self.at..].fill(0);
+    }
+
+    /// The AccECN option (RFC 9768 §3.2.3), and no-operations up to a whole word.
+    fn ecn_bytes(&mut self, bytes: &EcnBytes) {
+        self.add(&[bytes.kind(), bytes.wire_len()]);
+        for counter in &bytes.counters[..usize::from(bytes.fields)] {
+            self.add(&counter.to_be_bytes()[1..]);
+        }
+        let padding = bytes.room() as usize - usize::from(bytes.wire_len());
+        self.add(&[1; 3][..padding]);
     }
 
     /// `base`: the wire's number of the peer's first byte.
@@ -235,6 +253,9 @@ impl Options<'_> {
                 self.add(&base.wrapping_add(start as u32).to_be_bytes());
                 self.add(&base.wrapping_add(end as u32).to_be_bytes());
             }
+        }
+        if let Some(bytes) = segment.ecn_bytes() {
+            self.ecn_bytes(&bytes);
         }
     }
 }
@@ -352,6 +373,25 @@ mod tests {
             .collect();
         assert_eq!(bytes[66..70], [1, 1, 5, 18]);
         assert_eq!(blocks, [2_101, 3_101, 101, 601]);
+    }
+
+    #[test]
+    fn accurate_ecn_is_three_flags_and_an_option() {
+        let mut ack = Segment::new(0, 0, Flags::ACK.with_ace(5));
+        ack.set_timestamps(Timestamps { val: 5, ecr: 6 });
+        ack.set_ecn_bytes(EcnBytes { ect1_first: true, fields: 3, counters: [0x01_0203, 7, 1] });
+        let bytes = frame(&Body::Tcp(ack), Numbers::default());
+        accepted(&bytes, 0, true);
+        assert_eq!(bytes[46..48], [0xb1, 0x50], "11 words, AE, ECE and ACK");
+        assert_eq!(bytes[66..], [174, 11, 1, 2, 3, 0, 0, 7, 0, 0, 1, 1]);
+        let mut syn = Segment::new(0, 0, Flags::ACK.with_ace(2));
+        syn.set_syn_options(SynOptions { mss: 1460, window_scale: Some(7), sack_permitted: true });
+        syn.set_timestamps(Timestamps::default());
+        syn.set_ecn_bytes(EcnBytes::of_handshake());
+        let bytes = frame(&Body::Tcp(syn), Numbers::default());
+        accepted(&bytes, 0, true);
+        assert_eq!(bytes[46..48], [0xd0, 0x92], "13 words, CWR, ACK and SYN");
+        assert_eq!(bytes[70..], [1, 3, 3, 7, 172, 11, 0, 0, 1, 0, 0, 0, 0, 0, 1, 1]);
     }
 
     #[test]
