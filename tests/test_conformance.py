@@ -48,6 +48,15 @@ def test_a_script_that_cannot_be_read_is_bad_input(tmp_path: Path) -> None:
         conformance.scripts(["no-such"])
 
 
+def test_a_script_that_needs_more_than_the_kernel_has_is_refused_by_name(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("dragstrip.kernel.kernels", list)  # as if none were fetched: Debian 12's is meant
+    expected = r"accecn-ace-wraps.*accurate ECN \(RFC 9768\) is in Linux since 6\.18, and this kernel is 6\.1"
+    with pytest.raises(BadInputError, match=expected):
+        conformance.play(conformance.scripts(["accecn-ace-wraps"]), "vm")
+
+
 @pytest.mark.usefixtures("linux")
 def test_all_scripts_on_the_kernel() -> None:
     played = conformance.play(conformance.scripts(), "vm")

@@ -12,6 +12,7 @@ from dragstrip.engines import DEFAULT, named
 from dragstrip.errors import BadInputError, DragstripError
 
 FOLDER = Path(__file__).resolve().parents[2] / "conformance"
+NEEDS = re.compile(r"^[ \t]*needs[ \t]+accurate[ \t]+ecn\b", re.MULTILINE)
 GAP = re.compile(r"^[ \t]*known[ \t]+gap[ \t]+([^#\n]+)", re.MULTILINE)
 
 
@@ -31,9 +32,10 @@ class Played:
     script: str
     engine: str
     verdict: str
-    """pass, fail, known gap, or gap closed (as written, though the script says that it is not)."""
+    """pass, fail, known gap, gap closed (as written, though the script says that it is not), or not here."""
     checks: int
     known_gap: str | None = None
+    """Why it is not as written, or not played."""
     failures: list[Failure] = field(default_factory=list)
     sent: list[str] = field(default_factory=list)
     """What left the endpoint, a line each, up to the first failure on the wire."""
@@ -41,7 +43,7 @@ class Played:
     @property
     def fine(self) -> bool:
         """Nothing to do about it."""
-        return self.verdict in ("pass", "known gap")
+        return self.verdict in ("pass", "known gap", "not here")
 
 
 def scripts(named: list[str] | None = None) -> dict[str, str]:
@@ -65,11 +67,19 @@ def _read(file: Path) -> str:
 
 
 def play(texts: dict[str, str], engine: str) -> list[Played]:
-    """Plays scripts; raises `BadInputError` for a script that cannot be read."""
+    """Plays scripts; one that needs what the engine has not is left out.
+
+    Raises `BadInputError` for a script that cannot be read, and where nothing is left to play.
+    """
     played = named(DEFAULT).play(texts)  # a script that cannot be read is reported before a machine starts
+    missing = named(engine).without_accurate_ecn()
+    beyond = [name for name, text in texts.items() if missing and NEEDS.search(text)]
+    if missing and len(beyond) == len(texts):
+        raise BadInputError("SCRIPT", beyond[0], f"a script without accurate ECN: {missing}")
     if engine != DEFAULT:
-        played = named(engine).play(texts)
-    return [_judged(texts[entry["name"]], entry, engine) for entry in played]
+        played = named(engine).play({name: text for name, text in texts.items() if name not in beyond})
+    judged = [_judged(texts[entry["name"]], entry, engine) for entry in played]
+    return [*judged, *(Played(name, engine, "not here", 0, missing) for name in beyond)]
 
 
 def _judged(text: str, entry: dict[str, Any], engine: str) -> Played:

@@ -380,7 +380,8 @@ impl<'r> Ends<'r> {
             if sent.segments == 0 {
                 continue; // the connection has not come about
             }
-            let set = setting(&spec.sender)? == "1" && setting(&spec.receiver)? != "0";
+            let asked = matches!(setting(&spec.sender)?, "1" | "3" | "4");
+            let set = asked && setting(&spec.receiver)? != "0";
             let wanted = set || spec.transport.needs_ecn();
             if sent.ecn != wanted {
                 let is = if sent.ecn { "was" } else { "was not" };

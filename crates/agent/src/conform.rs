@@ -5,7 +5,7 @@
 
 use crate::fault::{Fault, fault};
 use crate::netlink::{Message, Socket, flag};
-use crate::network::{address, neighbour, sysctl, up};
+use crate::network::{address, has_accurate_ecn, neighbour, refuse_accurate_ecn, sysctl, up};
 use crate::sys::{self, Poll};
 use dragstrip_conformance::{Action, Info, Opening, Outcome, Packet, Read, Script, Stack, play};
 use serde::{Deserialize, Serialize};
@@ -56,6 +56,9 @@ pub fn run(request: &Request, progress: &dyn Fn(u64)) -> Result<Vec<u8>, Fault> 
     for (number, Named { name, text }) in request.conform.iter().enumerate() {
         let script =
             Script::parse(text).map_err(|error| Fault::Failed(format!("{name}: {error}")))?;
+        if script.needs_accurate_ecn && !has_accurate_ecn() {
+            return Err(refuse_accurate_ecn("SCRIPT", name, "a script without accurate ECN"));
+        }
         let mut kernel = Kernel::new(&script).map_err(|fault| fault.at(name))?;
         played.push(Played { name: name.clone(), outcome: play(&script, &mut kernel) });
         drop(kernel);

@@ -340,8 +340,27 @@ fn writable(name: &str) -> bool {
     fs::metadata(proc_file(name)).is_ok_and(|found| !found.permissions().readonly())
 }
 
+/// Whether the kernel has accurate ECN (RFC 9768): Linux 6.18 brought this setting with it.
+pub fn has_accurate_ecn() -> bool {
+    fs::exists(proc_file("net.ipv4.tcp_ecn_option")).unwrap_or(false)
+}
+
+/// A refusal of accurate ECN, which this kernel has not: where it was asked for, with which value.
+pub fn refuse_accurate_ecn(field: &str, value: &str, instead: &str) -> Fault {
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let expected = format!(
+        "{instead}: accurate ECN (RFC 9768) is in Linux since 6.18, and this kernel is {}; the engine sim has it",
+        release.trim()
+    );
+    Fault::Refused(field.to_owned(), value.to_owned(), expected)
+}
+
 /// Sets a kernel setting and reads it back.
 pub fn sysctl(name: &str, value: &str) -> Result<(), Fault> {
+    let accurate = name == "net.ipv4.tcp_ecn" && matches!(value.trim(), "3" | "4" | "5");
+    if accurate && !has_accurate_ecn() {
+        return Err(refuse_accurate_ecn(name, value, "from 0 to 2"));
+    }
     let file = proc_file(name);
     fs::write(&file, value).map_err(|error| Fault::Failed(format!("{name}: {error}")))?;
     let found = fs::read_to_string(&file)?;

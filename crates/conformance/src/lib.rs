@@ -12,7 +12,7 @@ mod script;
 #[cfg(feature = "simulator")]
 mod simulator;
 
-pub use line::{Action, Base, Expected, Line, Position, Pushed, Range, Reading, Reply};
+pub use line::{Action, Base, EcnBytes, Expected, Line, Position, Pushed, Range, Reading, Reply};
 pub use play::{Failure, Info, Outcome, Packet, Read, Stack, SynOptions, Verdict, play};
 pub use script::{Fault, Opening, PeerOptions, Script};
 #[cfg(feature = "simulator")]

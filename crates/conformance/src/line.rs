@@ -99,6 +99,21 @@ pub struct Reply {
     pub ect: bool,
     /// Congestion experienced, in the IP header.
     pub ce: bool,
+    /// ECT(1), in the IP header.
+    pub ect1: bool,
+    /// The three flags AE, CWR and ECE as a number (RFC 9768).
+    pub ace: Option<u8>,
+    /// The AccECN option.
+    pub bytes: Option<EcnBytes>,
+}
+
+/// The AccECN option: whether it begins with ECT(1) (kind 174), and its counters.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct EcnBytes {
+    /// Kind 174; otherwise 172.
+    pub ect1_first: bool,
+    /// As they stand in the header: three at most, of 24 bits.
+    pub counters: Vec<u32>,
 }
 
 /// What the endpoint should send.
@@ -134,6 +149,12 @@ pub struct Expected {
     pub cwr: Option<bool>,
     /// ECN-capable: all, or none.
     pub ect: Option<bool>,
+    /// ECT(1): all, or none.
+    pub ect1: Option<bool>,
+    /// The three flags AE, CWR and ECE as a number, on all.
+    pub ace: Option<u8>,
+    /// The AccECN option: this one on all, or none on any.
+    pub bytes: Option<Option<EcnBytes>>,
     /// Timestamps: on all, or on none.
     pub timestamps: Option<bool>,
 }
@@ -183,6 +204,25 @@ pub struct Line {
 }
 
 impl Line {
+    /// Whether it speaks of accurate ECN.
+    pub(crate) fn is_accurate(&self) -> bool {
+        match &self.action {
+            Action::Reply(reply) => reply.ect1 || reply.ace.is_some() || reply.bytes.is_some(),
+            Action::Expect(wanted) => {
+                wanted.ect1.is_some() || wanted.ace.is_some() || wanted.bytes.is_some()
+            }
+            Action::Connect
+            | Action::Write(_)
+            | Action::WriteSize(_)
+            | Action::Read(_)
+            | Action::Shutdown
+            | Action::TooBig(_)
+            | Action::Quiet
+            | Action::Forget
+            | Action::Ask(_) => false,
+        }
+    }
+
     /// Every position that it names.
     pub(crate) fn positions(&self) -> Vec<Position> {
         let both = |ranges: &[Range]| -> Vec<Position> {
@@ -342,6 +382,20 @@ fn option(blocks: Vec<Range>) -> Result<Vec<Range>, String> {
     }
 }
 
+fn ace(word: &str) -> Result<u8, String> {
+    word.parse().ok().filter(|ace| *ace < 8).ok_or_else(|| format!("ace {word}: from 0 to 7"))
+}
+
+/// `bytes0 A,B,C` and `bytes1 A,B,C`, or fewer counters; `none`: without any.
+fn ecn_bytes(name: &str, word: &str) -> Result<EcnBytes, String> {
+    let counter = |word: &str| word.parse().ok().filter(|count: &u32| *count < 1 << 24);
+    let counters: Option<Vec<u32>> =
+        if word == "none" { Some(Vec::new()) } else { word.split(',').map(counter).collect() };
+    let counters = counters.filter(|counters| counters.len() <= 3);
+    let expected = || format!("{name} {word}: up to three counters below 2^24, or none");
+    Ok(EcnBytes { ect1_first: name == "bytes1", counters: counters.ok_or_else(expected)? })
+}
+
 pub(crate) fn window(what: &str, word: &str) -> Result<u32, String> {
     let bytes = word.parse().ok().filter(|bytes| *bytes <= WINDOW_BYTES_MAX);
     bytes.ok_or_else(|| format!("{what} {word}: from 0 to {WINDOW_BYTES_MAX} bytes"))
@@ -373,9 +427,12 @@ fn reply(words: &[&str]) -> Result<Reply, String> {
             "psh" => reply.psh = true,
             "ect" => reply.ect = true,
             "ce" => reply.ce = true,
+            "ect1" => reply.ect1 = true,
+            "ace" => reply.ace = Some(ace(value()?)?),
+            "bytes0" | "bytes1" => reply.bytes = Some(ecn_bytes(word, value()?)?),
             other => {
                 return Err(format!(
-                    "{other}: data, of, seq, ack, sack, win, age, late, orig, val, ecr or a flag"
+                    "{other}: data, of, seq, ack, sack, win, age, late, orig, val, ecr, ace, bytes0, bytes1 or a flag"
                 ));
             }
         }
@@ -408,11 +465,15 @@ fn expected(words: &[&str]) -> Result<Expected, String> {
             "ece" | "noece" => wanted.ece = Some(*word == "ece"),
             "cwr" | "nocwr" => wanted.cwr = Some(*word == "cwr"),
             "ect" | "noect" => wanted.ect = Some(*word == "ect"),
+            "ect1" | "noect1" => wanted.ect1 = Some(*word == "ect1"),
+            "ace" => wanted.ace = Some(ace(value()?)?),
+            "bytes0" | "bytes1" => wanted.bytes = Some(Some(ecn_bytes(word, value()?)?)),
+            "nobytes" => wanted.bytes = Some(None),
             "ts" | "nots" => wanted.timestamps = Some(*word == "ts"),
             other if other.contains("..") => wanted.data = Some(range(other, "..")?),
             other => {
                 return Err(format!(
-                    "{other}: A..B, of, seq, ack, sack, win, ecr, probe or a flag"
+                    "{other}: A..B, of, seq, ack, sack, win, ecr, probe, ace, bytes0, bytes1 or a flag"
                 ));
             }
         }

@@ -2,7 +2,7 @@
 
 mod judge;
 
-use crate::line::{Action, Base, Expected, Line, Position, Reading, Reply};
+use crate::line::{Action, Base, EcnBytes, Expected, Line, Position, Reading, Reply};
 use crate::script::{Opening, Script};
 use judge::{SLACK_MS, answer};
 use serde::{Deserialize, Serialize};
@@ -37,14 +37,29 @@ pub struct Packet {
     pub psh: bool,
     pub ece: bool,
     pub cwr: bool,
+    pub ae: bool,
     pub ect: bool,
+    pub ect1: bool,
     pub ce: bool,
+    pub bytes: Option<EcnBytes>,
     /// Bytes, scale applied.
     pub window_bytes: u32,
     pub sack: Vec<(i64, i64)>,
     /// Value and echo.
     pub timestamps: Option<(u32, u32)>,
     pub options: Option<SynOptions>,
+}
+
+impl Packet {
+    /// The flags AE, CWR and ECE as a number.
+    #[must_use]
+    pub fn ace(&self) -> u8 {
+        u8::from(self.ae) << 2 | u8::from(self.cwr) << 1 | u8::from(self.ece)
+    }
+
+    fn set_ace(&mut self, ace: u8) {
+        (self.ae, self.cwr, self.ece) = (ace & 4 != 0, ace & 2 != 0, ace & 1 != 0);
+    }
 }
 
 /// What the endpoint says about itself (`tcp_info`).
@@ -199,6 +214,21 @@ pub(crate) struct Player<'a> {
     echo: u32,
     sent: i64,
     window_bytes: u32,
+    /// What the flags of its segments say, with accurate ECN.
+    ace: u8,
+}
+
+/// What a peer's counter of marks begins with (RFC 9768 §3.2.1).
+const ACE_BEGINS: u8 = 5;
+
+/// How a segment of the handshake says with which codepoint the other's came (RFC 9768 §3.1.1).
+fn handshake_code(packet: Option<&Packet>) -> u8 {
+    match packet {
+        Some(packet) if packet.ce => 0b110,
+        Some(packet) if packet.ect1 => 0b011,
+        Some(packet) if packet.ect => 0b100,
+        Some(_) | None => 0b010,
+    }
 }
 
 pub(crate) fn ns(ms: f64) -> i64 {
@@ -223,6 +253,7 @@ impl<'a> Player<'a> {
             echo: 0,
             sent: 0,
             window_bytes,
+            ace: ACE_BEGINS,
         }
     }
 
@@ -242,7 +273,11 @@ impl<'a> Player<'a> {
                 self.reply(&Reply { syn: true, ..Reply::default() })?;
                 self.expect(&syn, 0.0, 0.0)?;
                 self.advance(rtt_ms)?;
-                self.reply(&Reply::default())
+                let code = handshake_code(self.seen.last());
+                let accurate = self.script.peer.accurate;
+                self.reply(&Reply { ace: accurate.then_some(code), ..Reply::default() })?;
+                self.ace = ACE_BEGINS;
+                Ok(())
             }
         }
     }
@@ -318,6 +353,11 @@ impl<'a> Player<'a> {
         if let Some(window_bytes) = reply.window_bytes {
             self.window_bytes = window_bytes;
         }
+        if let Some(ace) = reply.ace
+            && !reply.syn
+        {
+            self.ace = ace;
+        }
         let ack = reply.ack.map_or(self.acked, |ack| self.script.bytes(ack));
         self.take_echo(reply, ack);
         let mut packet = self.header(reply, ack);
@@ -329,6 +369,13 @@ impl<'a> Player<'a> {
             let (mss, sack, scaling) = (peer.mss, peer.sack, peer.scaling);
             packet.options = Some(SynOptions { mss, sack, timestamps: peer.timestamps, scaling });
             (packet.ece, packet.cwr) = (peer.ecn, peer.ecn && !self.client);
+            if peer.accurate {
+                let answer = handshake_code(self.seen.last());
+                packet.set_ace(if self.client { answer } else { 0b111 });
+            }
+            if let Some(ace) = reply.ace {
+                packet.set_ace(ace);
+            }
             if peer.timestamps {
                 packet.timestamps = Some((self.clock(), self.seen.last().map_or(0, value)));
             }
@@ -358,7 +405,7 @@ impl<'a> Player<'a> {
 
     fn header(&self, reply: &Reply, ack: i64) -> Packet {
         let stamp = self.clock().wrapping_sub((ns(reply.late_ms) / 1_000_000) as u32);
-        Packet {
+        let mut packet = Packet {
             at_ns: self.stack.now_ns(),
             seq: reply.seq.map_or(self.sent, |seq| self.script.bytes(seq)),
             ack,
@@ -366,8 +413,10 @@ impl<'a> Player<'a> {
             has_ack: !reply.no_ack,
             ece: reply.ece,
             cwr: reply.cwr,
-            ect: reply.ect,
+            ect: reply.ect || reply.ect1,
+            ect1: reply.ect1,
             ce: reply.ce,
+            bytes: reply.bytes.clone(),
             window_bytes: self.window_bytes,
             sack: reply.sack.iter().map(|block| self.bytes(*block)).collect(),
             timestamps: self
@@ -375,7 +424,11 @@ impl<'a> Player<'a> {
                 .timestamps()
                 .then_some((reply.stamp.unwrap_or(stamp), reply.echo.unwrap_or(self.echo))),
             ..Packet::default()
+        };
+        if self.script.peer.accurate || reply.ace.is_some() {
+            packet.set_ace(reply.ace.unwrap_or(self.ace));
         }
+        packet
     }
 
     /// The peer's timestamps tick once a millisecond and start beside zero, which means "none".

@@ -50,6 +50,8 @@ pub struct PeerOptions {
     pub scaling: bool,
     /// ECN: asked for by a client, granted by a server.
     pub ecn: bool,
+    /// The same of accurate ECN; its segments have a counter for flags then.
+    pub accurate: bool,
     /// Maximum segment size, bytes.
     pub mss: u32,
 }
@@ -71,6 +73,8 @@ pub struct Script {
     pub opening: Opening,
     /// What the peer offers.
     pub peer: PeerOptions,
+    /// It is about accurate ECN, which a kernel has or has not.
+    pub needs_accurate_ecn: bool,
     /// Why the simulator is known to fail it.
     pub known_gap: Option<String>,
     /// The time line.
@@ -92,8 +96,10 @@ impl Script {
                 timestamps: true,
                 scaling: true,
                 ecn: false,
+                accurate: false,
                 mss: 1460,
             },
+            needs_accurate_ecn: false,
             known_gap: None,
             lines: Vec::new(),
         };
@@ -119,12 +125,23 @@ impl Script {
             let message = "a title in a comment, and lines with times, are needed".to_owned();
             return Err(Fault { line: 1, message });
         }
+        if let Some(line) = script.lines.iter().find(|line| line.is_accurate())
+            && !script.needs_accurate_ecn
+        {
+            let message = "ace, bytes0, bytes1 and ect1 need a line: needs accurate ecn".to_owned();
+            return Err(Fault { line: line.number, message });
+        }
         let crowded =
             |line: &&Line| matches!(&line.action, Action::Reply(reply) if reply.sack.len() > 3);
         if let Some(line) = script.lines.iter().find(crowded)
             && script.timestamps()
         {
             let message = "sack: at most three blocks beside timestamps".to_owned();
+            return Err(Fault { line: line.number, message });
+        }
+        let full = |line: &&Line| matches!(&line.action, Action::Reply(reply) if reply.bytes.is_some() && reply.sack.len() > 1);
+        if let Some(line) = script.lines.iter().find(full) {
+            let message = "sack: at most one block beside bytes0 or bytes1".to_owned();
             return Err(Fault { line: line.number, message });
         }
         Ok(script)
@@ -170,11 +187,12 @@ impl Script {
                     _ => return Err(format!("{role}: client or server")),
                 };
             }
+            ["needs", "accurate", "ecn"] => self.needs_accurate_ecn = true,
             ["peer", options @ ..] => self.peer_options(options)?,
             ["known", "gap", why @ ..] if !why.is_empty() => self.known_gap = Some(why.join(" ")),
             _ => {
                 return Err(format!(
-                    "{first}: cc, sysctl, mtu, window, open, peer, known gap, or a time"
+                    "{first}: cc, sysctl, mtu, window, open, peer, needs, known gap, or a time"
                 ));
             }
         }
@@ -189,11 +207,14 @@ impl Script {
                 "nots" => self.peer.timestamps = false,
                 "noscale" => self.peer.scaling = false,
                 "ecn" => self.peer.ecn = true,
+                "accecn" => self.peer.accurate = true,
                 "mss" => {
                     let bytes = words.next().ok_or("mss BYTES")?;
                     self.peer.mss = within("mss", bytes, MSS_BYTES)?;
                 }
-                other => return Err(format!("{other}: nosack, nots, noscale, ecn, mss BYTES")),
+                other => {
+                    return Err(format!("{other}: nosack, nots, noscale, ecn, accecn, mss BYTES"));
+                }
             }
         }
         Ok(())
@@ -270,7 +291,7 @@ mod tests {
         let fault = |text: &str| Script::parse(text).unwrap_err().to_string();
         assert_eq!(
             fault("# t\n\nopne client 100"),
-            "line 3: opne: cc, sysctl, mtu, window, open, peer, known gap, or a time"
+            "line 3: opne: cc, sysctl, mtu, window, open, peer, needs, known gap, or a time"
         );
         assert_eq!(fault("# t\nopen both 100"), "line 2: both: client or server");
         assert_eq!(
@@ -307,6 +328,21 @@ mod tests {
         assert_eq!(
             fault("# t\nsysctl ../../x 1\n0 connect"),
             "line 2: sysctl ../../x: a name such as tcp_sack or net.ipv4.tcp_sack"
+        );
+    }
+
+    #[test]
+    fn what_is_of_accurate_ecn_says_so_in_its_header() {
+        let fault = |text: &str| Script::parse(text).unwrap_err().to_string();
+        assert_eq!(
+            fault("# t\n0 connect\n1 < syn ace 2"),
+            "line 3: ace, bytes0, bytes1 and ect1 need a line: needs accurate ecn"
+        );
+        assert!(Script::parse("# t\nneeds accurate ecn\n0 connect\n1 < syn ace 2").is_ok());
+        assert_eq!(fault("# t\n0 > ack 0 ace 8"), "line 2: ace 8: from 0 to 7");
+        assert_eq!(
+            fault("# t\n0 > ack 0 bytes1 1,2,16777216"),
+            "line 2: bytes1 1,2,16777216: up to three counters below 2^24, or none"
         );
     }
 

@@ -1,5 +1,6 @@
 //! The simulator's endpoint as a stack.
 
+use crate::line::EcnBytes;
 use crate::play::{Info, Outcome, Packet, Read, Stack, play};
 use crate::script::{Opening, Script};
 use crate::{Action, SynOptions};
@@ -48,7 +49,13 @@ fn set(settings: &mut Settings, name: &str, value: &str) -> Option<()> {
         "dsack" => settings.dsack = on,
         "timestamps" => settings.timestamps = on,
         "window_scaling" => settings.window_scaling = on,
-        "ecn" => (settings.ecn_request, settings.ecn_accept) = (first == 1, on),
+        "ecn" => {
+            settings.ecn_request = matches!(first, 1 | 4);
+            settings.ecn_accept = on;
+            settings.accurate_ecn_request = first == 3;
+            settings.accurate_ecn_accept = first >= 3;
+        }
+        "ecn_fallback" => settings.ecn_fallback = on,
         "reordering" => settings.reordering = first as u32,
         "recovery" => {
             settings.rack = first & 1 != 0;
@@ -214,6 +221,7 @@ fn segment(packet: &Packet) -> Segment {
         (Flags::PSH, packet.psh),
         (Flags::ECE, packet.ece),
         (Flags::CWR, packet.cwr),
+        (Flags::AE, packet.ae),
     ];
     let flags = flags.into_iter().fold(Flags::default(), |all, (flag, set)| all.with_if(flag, set));
     let mut segment = Segment::new(packet.seq.max(0) as u64, packet.len as u16, flags);
@@ -235,14 +243,24 @@ fn segment(packet: &Packet) -> Segment {
             blocks.map(|&(start, end)| SackBlock { start: relative(start), end: relative(end) });
         segment.set_sack(&blocks.collect::<Vec<_>>());
     }
+    if let Some(EcnBytes { ect1_first, counters }) = &packet.bytes {
+        let mut filled = [0; 3];
+        filled[..counters.len()].copy_from_slice(counters);
+        segment.set_ecn_bytes(dragstrip_tcp::EcnBytes {
+            ect1_first: *ect1_first,
+            fields: counters.len() as u8,
+            counters: filled,
+        });
+    }
     segment
 }
 
 fn codepoint(packet: &Packet) -> Ecn {
-    match (packet.ce, packet.ect) {
-        (true, _) => Ecn::Ce,
-        (false, true) => Ecn::Ect0,
-        (false, false) => Ecn::NotEct,
+    match (packet.ce, packet.ect, packet.ect1) {
+        (true, _, _) => Ecn::Ce,
+        (false, _, true) => Ecn::Ect1,
+        (false, true, false) => Ecn::Ect0,
+        (false, false, false) => Ecn::NotEct,
     }
 }
 
@@ -263,8 +281,14 @@ fn packet(Departure { at, segment, ecn }: &Departure) -> Packet {
         psh: has(Flags::PSH),
         ece: has(Flags::ECE),
         cwr: has(Flags::CWR),
+        ae: has(Flags::AE),
         ect: ecn.is_capable(),
+        ect1: *ecn == Ecn::Ect1,
         ce: *ecn == Ecn::Ce,
+        bytes: segment.ecn_bytes().map(|bytes| EcnBytes {
+            ect1_first: bytes.ect1_first,
+            counters: bytes.counters[..usize::from(bytes.fields)].to_vec(),
+        }),
         window_bytes: segment.window,
         sack: edges.collect(),
         timestamps: segment.timestamps().map(|stamps| (stamps.val, stamps.ecr)),

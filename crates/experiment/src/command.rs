@@ -71,6 +71,7 @@ pub fn command_line(form: &CompareForm) -> String {
         up_queue,
         link,
         ecn,
+        accurate_ecn,
         sysctl,
         gso,
         seed,
@@ -120,7 +121,12 @@ pub fn command_line(form: &CompareForm) -> String {
     for name in programs.keys() {
         say("--program", &format!("{name}.cc"));
     }
-    for (option, given) in [("--both-ways", both_ways), ("--ecn", ecn), ("--together", together)] {
+    for (option, given) in [
+        ("--both-ways", both_ways),
+        ("--ecn", ecn),
+        ("--accurate-ecn", accurate_ecn),
+        ("--together", together),
+    ] {
         if *given {
             words.push(option.to_owned());
         }

@@ -61,6 +61,8 @@ pub struct CompareForm {
     #[serde(default)]
     pub ecn: bool,
     #[serde(default)]
+    pub accurate_ecn: bool,
+    #[serde(default)]
     pub sysctl: BTreeMap<String, String>,
     #[serde(default = "auto")]
     pub gso: String,
@@ -236,8 +238,9 @@ pub fn compare(form: &CompareForm) -> Result<Value, Problem> {
         return Err(problem("ALGORITHM", "", expected));
     }
     let mut sysctl = form.sysctl.clone();
-    if form.ecn {
-        sysctl.entry("net.ipv4.tcp_ecn".to_owned()).or_insert_with(|| "1".to_owned());
+    if form.ecn || form.accurate_ecn {
+        let value = if form.accurate_ecn { "3" } else { "1" };
+        sysctl.entry("net.ipv4.tcp_ecn".to_owned()).or_insert_with(|| value.to_owned());
     }
     let each = if form.together { algorithms.len() } else { 1 };
     let flows = form.flows(&algorithms[..each])?;
@@ -294,6 +297,8 @@ mod tests {
         let scenario = build(&experiment, "both", 1).unwrap();
         assert_eq!(scenario.flows.len(), 2);
         assert_eq!(scenario.nodes[0].host().unwrap().sysctl["net.ipv4.tcp_ecn"], "1");
+        let accurate = form(&json!({"accurate_ecn": true}));
+        assert_eq!(accurate["hosts"]["*"]["sysctl"]["net.ipv4.tcp_ecn"], "3");
         assert_eq!(scenario.validate(), Ok(()));
     }
 

@@ -28,6 +28,7 @@ from dragstrip.cli.options import (
     Workers,
 )
 from dragstrip.cli.race import (
+    AccurateEcn,
     Algorithms,
     BothWays,
     Change,
@@ -78,6 +79,7 @@ def compare(
     up_trace: UpTrace = None,
     up_queue: UpQueue = None,
     ecn: Ecn = False,
+    accurate_ecn: AccurateEcn = False,
     sysctl: Sysctl = None,
     link: Link = None,
     gso: Gso = "auto",
@@ -144,6 +146,7 @@ def compare(
         up_queue=up_queue,
         link=link,
         ecn=ecn,
+        accurate_ecn=accurate_ecn,
         sysctl=words.settings(sysctl or []),
         gso=gso,
         seed=seed,

@@ -11,6 +11,7 @@ import typer
 from dragstrip.cli import completion, words
 from dragstrip.cli.options import Program
 from dragstrip.cli.race import (
+    AccurateEcn,
     BothWays,
     Change,
     Ecn,
@@ -42,7 +43,15 @@ from dragstrip.errors import BadInputError
 if TYPE_CHECKING:
     from dragstrip.play import Race
 
-PLAIN = {"workload": "bulk", "flows": 1, "gso": "auto", "repeat": 1, "both_ways": False, "ecn": False}
+PLAIN = {
+    "workload": "bulk",
+    "flows": 1,
+    "gso": "auto",
+    "repeat": 1,
+    "both_ways": False,
+    "ecn": False,
+    "accurate_ecn": False,
+}
 """What a form need not say."""
 
 
@@ -75,6 +84,7 @@ def play(
     up_trace: UpTrace = None,
     up_queue: UpQueue = None,
     ecn: Ecn = False,
+    accurate_ecn: AccurateEcn = False,
     sysctl: Sysctl = None,
     link: Link = None,
     gso: Gso = "auto",
@@ -129,6 +139,7 @@ def play(
         "up_queue": up_queue,
         "link": link,
         "ecn": ecn,
+        "accurate_ecn": accurate_ecn,
         "sysctl": words.settings(sysctl or []),
         "gso": gso,
         "seed": seed,

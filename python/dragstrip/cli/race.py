@@ -108,6 +108,13 @@ Ecn = Annotated[
         help="Negotiate ECN. Queues that mark: fq_codel, and others with the word ecn: 'codel ecn'.",
     ),
 ]
+AccurateEcn = Annotated[
+    bool,
+    typer.Option(
+        "--accurate-ecn",
+        help="Negotiate accurate ECN (RFC 9768), which counts marks; the simulator has it, Linux since 6.18.",
+    ),
+]
 Sysctl = Annotated[
     list[str] | None,
     typer.Option("--sysctl", metavar="KEY=VALUE", help="Set a sysctl on all hosts; repeatable."),

@@ -6,6 +6,7 @@ What must not be here, nor anywhere above this package: the name of a particular
 from __future__ import annotations
 
 import json
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -35,6 +36,10 @@ class Progress(Protocol):
 
 def quietly(_: str) -> None:
     """Says nothing."""
+
+
+ACCURATE_ECN_SINCE = (6, 18)
+"""The Linux that brought it."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +94,10 @@ class Engine(ABC):
 
     captures: ClassVar[bool] = False
     """It writes captures."""
+
+    def without_accurate_ecn(self) -> str | None:
+        """Why scripts about accurate ECN cannot be played; none if they can."""
+        return None
 
     @abstractmethod
     def algorithms(self, options: Options) -> list[str]:
@@ -146,13 +155,29 @@ def invalid(scenario: Json | str, algorithms: Collection[str] = ()) -> list[Refu
     ]
 
 
+def without_accurate_ecn(release: str) -> str | None:
+    """Why a kernel of this release has no accurate ECN (RFC 9768), as the agent says it; none if it has."""
+    found = re.match(r"(\d+)\.(\d+)", release)
+    if found and (int(found[1]), int(found[2])) >= ACCURATE_ECN_SINCE:
+        return None
+    return (
+        f"accurate ECN (RFC 9768) is in Linux since 6.18, and this kernel is {release}; the engine sim has it"
+    )
+
+
 def without_a_kernel(
-    scenario: Json, known: Collection[str], stack: str | None, tick_hz: int | None = None
+    scenario: Json,
+    known: Collection[str],
+    stack: str | None,
+    tick_hz: int | None = None,
+    release: str | None = None,
 ) -> list[Refusal]:
     """What a kernel cannot run that has one stack, so many ticks per second and these congestion controls.
 
-    As the agent says it (crates/agent/src/plan.rs, machine/modules.rs), before anything is started.
+    As the agent says it (crates/agent/src/plan.rs, network.rs, machine/modules.rs), before anything starts.
+    `release`: as `uname -r` says; none: not known yet.
     """
+    inaccurate = None if release is None else without_accurate_ecn(release)
     expected = "none: a program runs in the simulator alone (docs/new-algorithm.md has the way into a kernel)"
     found = [Refusal("programs", name, expected) for name in scenario.get("programs", {})]
     for host in (node for node in scenario["nodes"] if node["kind"] == "host"):
@@ -162,6 +187,9 @@ def without_a_kernel(
             found.append(Refusal(f"{where}: profile", str(profile), f"{stack}, the kernel's own stack"))
         elif tick_hz is not None and hz not in (None, tick_hz):
             found.append(Refusal(f"{where}: tick_hz", str(hz), f"{tick_hz}, as the kernel was built"))
+        ecn = host.get("sysctl", {}).get("net.ipv4.tcp_ecn", "").strip()
+        if inaccurate and ecn in ("3", "4", "5"):
+            found.append(Refusal(f"{where}: net.ipv4.tcp_ecn", ecn, f"from 0 to 2: {inaccurate}"))
         if host.get("gso") == "whole":
             expected = "off or auto: offloads are off on its interfaces"
             found.append(Refusal(f"{where}: gso", "whole", expected))

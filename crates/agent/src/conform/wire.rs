@@ -1,7 +1,7 @@
 //! The peer's segments as Ethernet frames.
 
 use super::{OWN, OWN_MAC, PEER, PEER_MAC};
-use dragstrip_conformance::{Packet, SynOptions};
+use dragstrip_conformance::{EcnBytes, Packet, SynOptions};
 use std::net::Ipv4Addr;
 
 pub const OWN_PORT: u16 = 5001;
@@ -18,6 +18,9 @@ const PSH: u8 = 8;
 const ACK: u8 = 16;
 const ECE: u8 = 64;
 const CWR: u8 = 128;
+/// In the octet before those.
+const AE: u8 = 1;
+const ECT1: u8 = 1;
 const ECT0: u8 = 2;
 const CE: u8 = 3;
 
@@ -53,7 +56,9 @@ pub fn read(frame: &[u8]) -> Option<Raw> {
         psh: flags & PSH != 0,
         ece: flags & ECE != 0,
         cwr: flags & CWR != 0,
-        ect: ip[1] & 3 == ECT0,
+        ae: *tcp.get(12)? & AE != 0,
+        ect: matches!(ip[1] & 3, ECT0 | ECT1),
+        ect1: ip[1] & 3 == ECT1,
         ce: ip[1] & 3 == CE,
         window_bytes: u32::from(short(14)),
         ..Packet::default()
@@ -82,6 +87,11 @@ fn read_options(mut options: &[u8], packet: &mut Packet) -> Option<u8> {
                 let blocks = body.chunks_exact(8);
                 packet.sack =
                     blocks.map(|b| (relative(word(b)), relative(word(&b[4..])))).collect();
+            }
+            (172 | 174, _) => {
+                let counter = |b: &[u8]| u32::from_be_bytes([0, b[0], b[1], b[2]]);
+                let counters = body.chunks_exact(3).map(counter).collect();
+                packet.bytes = Some(EcnBytes { ect1_first: *kind == 174, counters });
             }
             (3, 1) => scale = Some(body[0].min(14)),
             (8, 8) => packet.timestamps = Some((word(body), word(&body[4..]))),
@@ -112,7 +122,8 @@ pub fn write(packet: &Packet, own_isn: u32, scaling: bool) -> Vec<u8> {
         (CWR, packet.cwr),
     ];
     let flags = flags.into_iter().fold(0, |all, (bit, set)| if set { all | bit } else { all });
-    tcp.extend_from_slice(&[((20 + options.len()) as u8 / 4) << 4, flags]);
+    let ae = if packet.ae { AE } else { 0 };
+    tcp.extend_from_slice(&[((20 + options.len()) as u8 / 4) << 4 | ae, flags]);
     let shift = if scaling && packet.options.is_none() { SCALE } else { 0 };
     let window = (packet.window_bytes >> shift).min(65_535) as u16;
     tcp.extend_from_slice(&window.to_be_bytes());
@@ -123,6 +134,8 @@ pub fn write(packet: &Packet, own_isn: u32, scaling: bool) -> Vec<u8> {
     tcp[16..18].copy_from_slice(&sum.to_be_bytes());
     let mark = if packet.ce {
         CE
+    } else if packet.ect1 {
+        ECT1
     } else if packet.ect {
         ECT0
     } else {
@@ -192,6 +205,14 @@ fn options(packet: &Packet, own_isn: u32) -> Vec<u8> {
             options.extend_from_slice(&number.to_be_bytes());
         }
     }
+    if let Some(EcnBytes { ect1_first, counters }) = &packet.bytes {
+        let kind = if *ect1_first { 174 } else { 172 };
+        options.extend_from_slice(&[kind, 2 + 3 * counters.len() as u8]);
+        for counter in counters {
+            options.extend_from_slice(&counter.to_be_bytes()[1..]);
+        }
+        options.resize(options.len().next_multiple_of(4), 1);
+    }
     options
 }
 
@@ -220,6 +241,9 @@ mod tests {
             has_ack: true,
             psh: true,
             ect: true,
+            ect1: true,
+            ae: true,
+            bytes: Some(EcnBytes { ect1_first: true, counters: vec![7, 70_000, 9] }),
             window_bytes: 128_000,
             sack: vec![(4344, 5792)],
             timestamps: Some((7, 8)),
@@ -236,6 +260,7 @@ mod tests {
         let raw = read(&frame).unwrap();
         assert_eq!(raw.sequence, PEER_ISN + 1 + 1448);
         assert_eq!((raw.packet.len, raw.packet.psh, raw.packet.ect), (100, true, true));
+        assert_eq!((raw.packet.ect1, raw.packet.ace(), raw.packet.bytes), (true, 4, sent.bytes));
         assert_eq!((raw.packet.window_bytes, raw.packet.timestamps), (1000, Some((7, 8))));
         assert_eq!(raw.packet.sack[0].1 - raw.packet.sack[0].0, 1448);
         assert!(read(&frame[..40]).is_none());

@@ -1,7 +1,7 @@
 //! The judge: what the endpoint sent and said, held against what a line expects.
 
 use super::{Info, Packet, Player, ns};
-use crate::line::{Expected, Pushed, Range, bounds};
+use crate::line::{EcnBytes, Expected, Pushed, Range, bounds};
 
 /// How far a time may be off, ms: an emulated kernel needs some of it for its instructions.
 pub(crate) const SLACK_MS: f64 = 1.0;
@@ -58,6 +58,7 @@ impl Player<'_> {
     fn difference(&self, wanted: &Expected, packet: &Packet, here: Place) -> Option<String> {
         let Expected { syn, fin, rst, data: _, of: _, seq, probe, echo, ack, .. } = wanted;
         let Expected { sack, window_bytes, psh, ece, cwr, ect, timestamps, .. } = wanted;
+        let Expected { ect1, ace, bytes, .. } = wanted;
         let Place { at, length, first, last } = here;
         let kinds = [
             ("SYN", *syn, packet.syn),
@@ -94,11 +95,18 @@ impl Player<'_> {
         if window_bytes.is_some_and(|(least, most)| window < least || window > most) {
             return Some(format!("window {window}"));
         }
+        if ace.is_some_and(|ace| ace != packet.ace()) {
+            return Some(format!("ACE {}", packet.ace()));
+        }
+        if bytes.as_ref().is_some_and(|bytes| *bytes != packet.bytes) {
+            return Some("another AccECN option, or none".to_owned());
+        }
         let flags = [
             ("PSH", psh.and_then(|psh| pushed(psh, last)), packet.psh),
             ("ECE", *ece, packet.ece),
             ("CWR", cwr.map(|cwr| cwr && first), packet.cwr),
             ("ECT", *ect, packet.ect),
+            ("ECT(1)", *ect1, packet.ect1),
             ("timestamps", *timestamps, packet.timestamps.is_some()),
         ];
         let wrong =
@@ -155,12 +163,25 @@ impl Player<'_> {
                 .collect();
             text += &format!(" sack {}", blocks.join(","));
         }
-        for (name, set) in
-            [("psh", packet.psh), ("ece", packet.ece), ("cwr", packet.cwr), ("ect", packet.ect)]
-        {
+        let accurate = self.script.needs_accurate_ecn;
+        for (name, set) in [
+            ("psh", packet.psh),
+            ("ece", packet.ece && !accurate),
+            ("cwr", packet.cwr && !accurate),
+            ("ect", packet.ect && !packet.ect1),
+            ("ect1", packet.ect1),
+        ] {
             if set {
                 text += &format!(" {name}");
             }
+        }
+        if accurate {
+            text += &format!(" ace {}", packet.ace());
+        }
+        if let Some(EcnBytes { ect1_first, counters }) = &packet.bytes {
+            let counters: Vec<String> = counters.iter().map(u32::to_string).collect();
+            let counters = if counters.is_empty() { "none".to_owned() } else { counters.join(",") };
+            text += &format!(" bytes{} {counters}", u8::from(*ect1_first));
         }
         text + &format!(" win {}", packet.window_bytes)
     }

@@ -63,7 +63,7 @@ class Namespaces(Engine):
     def refusals(self, scenario: Json, options: Options) -> list[Refusal]:
         """Also what no kernel has, the algorithms that this one has not, and options of any."""
         known = self.algorithms(options)
-        beyond = without_a_kernel(scenario, known, self.own_stack)
+        beyond = without_a_kernel(scenario, known, self.own_stack, release=platform.release())
         return [*invalid(scenario, known), *beyond, *_options(scenario)]
 
     def prepare(self, options: Options, say: Say = quietly) -> None:

@@ -18,6 +18,7 @@ from dragstrip.engines.contract import (
     invalid,
     quietly,
     without_a_kernel,
+    without_accurate_ecn,
 )
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ class VirtualMachine(Engine):
     def refusals(self, scenario: Json, options: Options) -> list[Refusal]:
         """Also what this kernel has not: other stacks, other ticks, media, some algorithms."""
         known = self.algorithms(options)
-        beyond = without_a_kernel(scenario, known, self.own_stack, TICK_HZ)
+        beyond = without_a_kernel(scenario, known, self.own_stack, TICK_HZ, _release(options))
         return [*invalid(scenario, known), *_too_many(scenario), *beyond]
 
     def prepare(self, options: Options, say: Say = quietly) -> None:
@@ -122,6 +123,10 @@ class VirtualMachine(Engine):
             "fewer flows or a lower rate need less of it",
         ]
 
+    def without_accurate_ecn(self) -> str | None:
+        """Debian 12's kernel has none."""
+        return without_accurate_ecn(_release({}))
+
     def play(self, scripts: Mapping[str, str]) -> list[Json]:
         """Plays them all in one machine."""
         from dragstrip import kernel
@@ -136,6 +141,13 @@ class VirtualMachine(Engine):
             head, _ = window.answer()
         played: list[Json] = head["played"]
         return played
+
+
+def _release(options: Options) -> str:
+    """Of the kernel that runs; where there is none yet, what Debian 12 has."""
+    from dragstrip import kernel
+
+    return kernel.chosen(options.get("kernel")).name if kernel.kernels() else "6.1"
 
 
 def _own(options: Options) -> list[str]:
