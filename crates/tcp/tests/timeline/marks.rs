@@ -22,6 +22,8 @@ const CLASSIC: About = About {
 };
 const DCTCP: About =
     About { name: "toy-dctcp", needs: Needs { ecn: EcnMode::Dctcp, ..Needs::NOTHING }, ..CLASSIC };
+const L4S: About =
+    About { name: "toy-l4s", needs: Needs { ecn: EcnMode::L4s, ..Needs::NOTHING }, ..CLASSIC };
 
 /// α of RFC 8257 §3.3 and counts of every call.
 #[derive(Clone, Debug)]
@@ -267,6 +269,41 @@ fn dctcp_s_feedback_counts_every_mark() {
     assert_eq!(reported(&client, "delivered"), 5_000.0);
     assert_eq!(reported(&server, "arrived_marked"), f64::from(there.marked));
     assert_eq!(reported(&server, "arrived_unmarked"), f64::from(there.data - there.marked));
+}
+
+/// RFC 9768: so does that of accurate ECN, with a window in which an ACK covers more than seven packets now and then.
+#[test]
+fn accurate_feedback_counts_every_mark() {
+    let accurate = settings(|s| (s.accurate_ecn_request, s.accurate_ecn_accept) = (true, true));
+    for (about, settings) in [(&CLASSIC, &accurate), (&L4S, &stock())] {
+        let [(client, there), (server, back)] = transfer(about, 5_000, settings);
+        assert!(client.is_drained() && client.ecn_negotiated() && server.ecn_negotiated());
+        assert_eq!((client.retransmits(), there.data), (0, 5_000));
+        assert_eq!(there.marked, 5_000 / 7 * 2);
+        assert_eq!(reported(&client, "marked"), f64::from(there.marked), "{}", about.name);
+        assert_eq!(reported(&client, "delivered"), 5_000.0);
+        assert_eq!(reported(&server, "arrived_marked"), 0.0, "no event of its algorithm");
+        // RFC 9331 §4.1: ECT(1) says that the algorithm is one for L4S.
+        let codepoint = if about.name == "toy-l4s" { Ecn::Ect1 } else { Ecn::Ect0 };
+        let handshake = if about.name == "toy-l4s" { Ecn::Ect1 } else { Ecn::NotEct };
+        for path in [&there, &back] {
+            assert_eq!(path.codepoints[0].1, handshake);
+            assert!(path.codepoints[1..].iter().all(|sent| sent.1 == codepoint));
+        }
+    }
+}
+
+/// An algorithm for L4S has accurate ECN or none: against a host that knows no other than RFC 3168 it has none, and no more than
+/// the SYN says ECT(1).
+#[test]
+fn an_algorithm_for_l4s_takes_no_classic_ecn() {
+    let cc = Algorithm::Guest(Box::new(Toy::new(&L4S)));
+    let mut host = Host::connected_with(cc, 100, &stock());
+    host.write_endless();
+    let sent = host.departures();
+    assert_eq!((sent[0].segment.flags.ace(), sent[0].ecn), (7, Ecn::Ect1), "it asks");
+    assert!(!host.endpoint().ecn_negotiated(), "and is answered as RFC 3168 has it");
+    assert!(sent[1..].iter().all(|sent| sent.ecn == Ecn::NotEct));
 }
 
 /// The classic echo lasts until CWR: more is counted than was marked, and arriving marks are no events.
