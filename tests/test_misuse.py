@@ -464,7 +464,9 @@ OTHERS = [
     Case("conform .", "is a folder"),
     Case("conform --engine nope", "--engine"),
     Case("conform mine.toml", "need a line: needs accurate ecn", "# t\n0 connect\n0 > syn ace 7\n"),
-    Case(f"compare {PATH} --engine vm --accurate-ecn reno", "from 0 to 2: accurate ECN (RFC 9768) is in Linux"),
+    Case(
+        f"compare {PATH} --engine vm --accurate-ecn reno", "from 0 to 2: accurate ECN (RFC 9768) is in Linux"
+    ),
     Case(f"compare {PATH} --sysctl net.ipv4.tcp_ecn=6 reno", "a whole number from 0 to 5"),
     Case("kernel use nonesuch", "PATH: got 'nonesuch'"),
     Case("kernel use mine.toml", "bzImage", "x"),

@@ -307,7 +307,7 @@ pub trait CongestionControl {
     }
 
     /// Whether [`cong_control`](Self::cong_control) replaces `cong_avoid`, PRR and the default
-    /// pacing rate.
+    /// pacing rate. Asked after [`init`](Self::init): it may depend on what the handshake has granted.
     #[inline]
     fn has_cong_control(&self) -> bool {
         false
@@ -347,6 +347,12 @@ pub trait CongestionControl {
     /// `min_tso_segs`: the smallest burst, packets; `None`: the host's `tcp_min_tso_segs`.
     fn min_tso_segs(&self, view: &View, window: &Window) -> Option<u32> {
         let _ = (view, window);
+        None
+    }
+
+    /// `tso_segs` of Google's and L4STeam's branches: the largest burst, packets, in place of what the host makes of the pacing
+    /// rate; `None`: that. Only of an algorithm with a [`cong_control`](Self::cong_control).
+    fn tso_segs(&self) -> Option<u32> {
         None
     }
 

@@ -103,6 +103,7 @@ macro_rules! algorithms {
                 fn marked_lost self (&mut self, view: &View, window: &mut Window, packet: &LostPacket) (view, window, packet) -> ();
                 fn min_cwnd self (&self, window: &Window) (window) -> u32;
                 fn min_tso_segs self (&self, view: &View, window: &Window) (view, window) -> Option<u32>;
+                fn tso_segs self (&self) () -> Option<u32>;
                 fn sndbuf_factor self (&self) () -> u32;
                 fn phase self (&self, view: &View, window: &Window) (view, window) -> &'static str;
                 fn variables self (&self, view: &View, window: &Window, tell: &mut dyn FnMut(&'static str, f64)) (view, window, tell) -> ();
@@ -150,6 +151,7 @@ algorithms! {
     yeah: Yeah,
     bbr3: Bbr3,
     ledbatpp: Ledbatpp,
+    prague: Prague,
 }
 
 impl Algorithm {

@@ -14,6 +14,7 @@ pub mod hybla;
 pub mod illinois;
 pub mod ledbatpp;
 pub mod nv;
+pub mod prague;
 pub mod reno;
 pub mod scalable;
 pub mod vegas;

@@ -41,7 +41,9 @@ use crate::receiver::Receiver;
 use crate::segment::{Ecn, Segment};
 use crate::snapshot::LimitedBy;
 use crate::ticks::Ticks;
-use dragstrip_cc::{Algorithm, CaState, CongestionControl, PacingStatus, View, Window};
+use dragstrip_cc::{
+    Algorithm, CaState, CongestionControl, EcnMode, Needs, PacingStatus, View, Window,
+};
 use dragstrip_units::{Duration, Instant};
 use rate::RateState;
 use sack::SackCache;
@@ -185,13 +187,16 @@ impl Core {
 
     /// The algorithm begins (`tcp_init_congestion_control`): the RTT of the SYN has been taken.
     pub fn start_congestion_control(&mut self) {
-        if self.cc.about().needs.pacing {
+        // What L4STeam calls prague-reno is not paced.
+        let Needs { pacing, ecn, .. } = self.cc.about().needs;
+        if pacing && (ecn != EcnMode::L4s || self.view.ecn) {
             self.view.pacing_status = PacingStatus::Needed;
         }
         if self.cc.wants_flights() {
             self.board.keep_flights();
         }
         self.cc.init(&self.view, &mut self.window);
+        self.has_cong_control = self.cc.has_cong_control();
         if !self.has_cong_control {
             self.update_pacing_rate();
         }

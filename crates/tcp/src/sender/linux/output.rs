@@ -77,6 +77,11 @@ pub(in crate::sender) fn max_burst(core: &Core) -> u32 {
         bytes = bytes.saturating_add(u64::from(core.view.gso_max_bytes >> halvings));
     }
     let bytes = bytes.min(u64::from(core.view.gso_max_bytes)) as u32;
+    if core.has_cong_control
+        && let Some(own) = core.cc.tso_segs()
+    {
+        return own.min(core.view.gso_max_bytes / core.view.mss).max(1);
+    }
     // tcp_tso_segs: the algorithm's own, if it has one.
     let own = core.cc.min_tso_segs(&core.view, &core.window);
     let floor = own.unwrap_or(core.settings.min_tso_segs);
