@@ -178,6 +178,18 @@ pub struct View {
     pub max_burst: u32,
     /// Segments of an ACK that count for growth at most (FreeBSD's `abc_l_var`); 0: bytes are not counted (RFC 3465 off).
     pub abc_limit: u32,
+    /// Timestamps of the segment in hand, or of the last one (`rx_opt.rcv_tsval`, `rx_opt.rcv_tsecr`); none where they were not agreed
+    /// on.
+    pub stamps: Option<Stamps>,
+}
+
+/// A segment's timestamps (RFC 7323 section 3), ms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stamps {
+    /// The peer's clock, which begins at 0 here; in a kernel at a random number for each connection.
+    pub val: u32,
+    /// This host's clock, as it was sent.
+    pub ecr: u32,
 }
 
 impl View {

@@ -30,7 +30,8 @@ mod windowed_max;
 pub use about::{About, EcnMode, Needs, Parameter, Range, Unit, Variable};
 pub use ca_state::CaState;
 pub use contract::{
-    Ack, AckEvent, CongestionControl, Event, LostPacket, PacingStatus, RateSample, Response, View,
+    Ack, AckEvent, CongestionControl, Event, LostPacket, PacingStatus, RateSample, Response,
+    Stamps, View,
 };
 pub use parameters::{Options, Parameters, UnknownAlgorithm};
 #[cfg(feature = "guest")]

@@ -144,6 +144,7 @@ algorithms! {
     htcp: Htcp,
     hybla: Hybla,
     illinois: Illinois,
+    lp: Lp,
     nv: Nv,
     scalable: Scalable,
     veno: Veno,

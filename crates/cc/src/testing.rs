@@ -61,6 +61,7 @@ pub fn view() -> View {
         prior_in_flight: 0,
         max_burst: 3,
         abc_limit: 2,
+        stamps: None,
     }
 }
 

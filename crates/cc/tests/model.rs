@@ -12,8 +12,8 @@
 use dragstrip_cc::program::Program;
 use dragstrip_cc::{
     Ack, AckEvent, Algorithm, BsdHost, CaState, CongestionControl, CubicCurve, CwndLimited, Event,
-    Growth, HyStartClock, LostPacket, Options, PacingStatus, RateSample, Response, Rules, Variable,
-    VegasRule, View, Window, about, draws, names,
+    Growth, HyStartClock, LostPacket, Options, PacingStatus, RateSample, Response, Rules, Stamps,
+    Variable, VegasRule, View, Window, about, draws, names,
 };
 use dragstrip_units::{Duration, Instant, Stream};
 use proptest::prelude::*;
@@ -213,6 +213,7 @@ impl Connection {
             prior_in_flight: host.initial_cwnd,
             max_burst: 3,
             abc_limit: 2,
+            stamps: None,
         };
         let mut window = Window::with_rules(host.initial_cwnd, &host.rules);
         window.clamp = host.clamp;
@@ -320,6 +321,10 @@ impl Connection {
         if let Some(rtt_us) = rtt_us {
             self.view.srtt_us_x8 = (rtt_us * 8).max(1);
             self.view.min_rtt_us = self.view.min_rtt_us.min(rtt_us);
+            let before_ms =
+                |us: u32| (self.view.now.as_micros_floor().wrapping_sub(us.into()) / 1_000) as u32;
+            let (val, ecr) = (before_ms(rtt_us / 3), before_ms(rtt_us));
+            self.view.stamps = Some(Stamps { val, ecr });
         }
         let ack = Ack { packets: delivered, rtt_us, in_flight: prior_in_flight };
         self.cc.acked(&self.view, &mut self.window, &ack);

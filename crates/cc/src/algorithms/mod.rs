@@ -13,6 +13,7 @@ pub mod htcp;
 pub mod hybla;
 pub mod illinois;
 pub mod ledbatpp;
+pub mod lp;
 pub mod nv;
 pub mod prague;
 pub mod reno;

@@ -28,7 +28,7 @@ use crate::metrics::Metrics;
 use crate::profile::Settings;
 use crate::segment::{Ecn, Outbox, Segment};
 use crate::snapshot::LimitedBy;
-use dragstrip_cc::{Algorithm, CongestionControl, Event, View, Window};
+use dragstrip_cc::{Algorithm, CongestionControl, Event, Stamps, View, Window};
 use dragstrip_units::Instant;
 use stacks::{AnyStack, dispatch};
 use std::sync::Arc;
@@ -69,7 +69,8 @@ impl Sender {
         if segment.ack > core.view.snd_nxt {
             return;
         }
-        core.transmission.echoed_ms = segment.timestamps().map(|stamps| stamps.ecr);
+        core.view.stamps =
+            segment.timestamps().map(|stamps| Stamps { val: stamps.val, ecr: stamps.ecr });
         dispatch!(&mut self.stack, stack => stack.on_ack(core, segment, io));
     }
 

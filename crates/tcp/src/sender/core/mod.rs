@@ -137,6 +137,7 @@ impl Core {
             prior_in_flight: 0,
             max_burst: settings.initial_reordering(),
             abc_limit: settings.bsd.abc_limit,
+            stamps: None,
         };
         let window = Window::with_rules(settings.initial_cwnd, &settings.profile.congestion);
         Self {
@@ -234,7 +235,7 @@ impl Core {
     /// Age of the timestamp echoed by the ACK in hand, ms; `None` without timestamps.
     #[inline]
     pub fn echo_age_ms(&self) -> Option<u32> {
-        let echo = self.transmission.echoed_ms?;
+        let echo = self.view.stamps?.ecr;
         Some(self.ticks.stamp_ms(self.view.now).saturating_sub(echo))
     }
 

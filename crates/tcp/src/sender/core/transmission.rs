@@ -24,8 +24,6 @@ pub(in crate::sender) struct Burst {
 pub(in crate::sender) struct Transmission {
     /// When the pacer or the local queue lets the next segment go.
     pub wakeup: Instant,
-    /// Timestamp echo of the ACK in hand, ms.
-    pub echoed_ms: Option<u32>,
     /// End of the last segment shorter than the MSS (`snd_sml`).
     small_end: u64,
     /// Data segments sent, for the pacer's grace.
@@ -42,7 +40,6 @@ impl Default for Transmission {
     fn default() -> Self {
         Self {
             wakeup: Instant::NEVER,
-            echoed_ms: None,
             small_end: 0,
             data_segments: 0,
             bursts_out: 0,

@@ -69,7 +69,7 @@ impl Linux22 {
 
     /// `tcp_ack_saw_tstamp`, and the same without timestamps: estimate and timeout.
     pub(super) fn settle_rtt(&mut self, core: &mut Core, sample: Option<u64>) {
-        let stamped = core.transmission.echoed_ms.is_some();
+        let stamped = core.view.stamps.is_some();
         let all = core.view.packets_out == 0;
         if self.timeouts > 0 && all {
             self.timeouts = 0;

@@ -9,7 +9,7 @@ use dragstrip_cc::{CaState, CongestionControl};
 impl Linux26 {
     /// `tcp_may_undo`: nothing retransmitted is outstanding, or the ACK answers data sent before.
     fn may_undo(&self, core: &Core) -> bool {
-        let delayed = match (self.linux.retrans_stamp, core.transmission.echoed_ms) {
+        let delayed = match (self.linux.retrans_stamp, core.view.stamps.map(|stamps| stamps.ecr)) {
             (None, _) => true,
             (Some(first), Some(echo)) => echo < first,
             (Some(_), None) => false,

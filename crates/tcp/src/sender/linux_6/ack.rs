@@ -29,7 +29,7 @@ fn arrival_of_ack(core: &Core, now: Instant) -> Instant {
 #[inline]
 fn answers_original_of(core: &Core, sent: &Sent) -> bool {
     sent.marks.has(Marks::EVER_RETRANS)
-        && core.transmission.echoed_ms.is_some_and(|echo| u64::from(echo) < sent.sent_us / 1_000)
+        && core.view.stamps.is_some_and(|stamps| u64::from(stamps.ecr) < sent.sent_us / 1_000)
 }
 
 impl Linux6 {
@@ -225,7 +225,7 @@ impl Linux6 {
         }
         if seq_rtt.is_none()
             && cleaned.packets > 0
-            && let Some(echo) = core.transmission.echoed_ms
+            && let Some(echo) = core.view.stamps.map(|stamps| stamps.ecr)
         {
             // Only retransmissions were acknowledged: the timestamp tells which one (RFC 7323 §4.3).
             let delta = ((now_us / 1_000).saturating_sub(u64::from(echo))).max(1) * 1_000;

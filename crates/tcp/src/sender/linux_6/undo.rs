@@ -23,7 +23,7 @@ impl Linux6 {
     /// `tcp_packet_delayed` (Eifel, RFC 3522): the echoed timestamp is older than the first retransmission, or there was none
     /// yet. Without SACK the stamp is also forgotten where `high_seq` is reached: then it says nothing.
     fn answers_original(&self, core: &Core) -> bool {
-        match (self.linux.retrans_stamp, core.transmission.echoed_ms) {
+        match (self.linux.retrans_stamp, core.view.stamps.map(|stamps| stamps.ecr)) {
             (Some(first), Some(echo)) => echo < first,
             (Some(_), None) => false,
             (None, _) => {
