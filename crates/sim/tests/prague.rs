@@ -49,15 +49,15 @@ fn retransmits(recording: &Recording, flow: i64) -> i64 {
     later(recording, "samples", "retransmits", flow).last().copied().unwrap_or(0)
 }
 
-/// At 20 ms it has more than its share: a reduction's round of 20 ms ends before T = 25 ms, and the next one is not before 40 ms.
+/// The coupling makes windows alike, not rates: CUBIC's RTT has 15 ms of queue, and Prague grows as if its own were 25 ms or more.
 #[test]
 fn beside_cubic_behind_dualpi2_it_has_its_share_and_no_queue() {
-    let cases = [(40, 10, 0.8..1.7), (40, 50, 0.8..1.7), (120, 5, 0.8..1.7), (120, 20, 2.0..3.0)];
-    for (mbit, rtt_ms, shares) in cases {
+    for (mbit, rtt_ms) in [(40, 10), (40, 20), (40, 50), (120, 5), (120, 20)] {
         let recording = race(&["prague", "cubic"], mbit, rtt_ms, DualPi2Spec::default());
         let (prague, cubic) = (goodput_mbit(&recording, 0), goodput_mbit(&recording, 1));
         let case = format!("{mbit} Mbit/s, {rtt_ms} ms: {prague} and {cubic}");
-        assert!(shares.contains(&(prague / cubic)), "{case}");
+        let alike = (rtt_ms + 15) as f64 / rtt_ms.max(25) as f64;
+        assert!((0.8..2.0).contains(&(prague / cubic / alike)), "{case}");
         assert!(prague + cubic > 0.93 * mbit as f64, "{case}");
         assert_eq!(retransmits(&recording, 0), 0, "{case}");
         // The step of dualpi2 is a millisecond.
