@@ -71,5 +71,6 @@ fn view() -> View {
         prior_in_flight: 10,
         max_burst: 3,
         abc_limit: 2,
+        stamps: None,
     }
 }
