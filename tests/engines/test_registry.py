@@ -117,10 +117,12 @@ def test_algorithms_are_the_engines(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     assert described("vm", "lp").flows[0].cc == "lp"
     with pytest.raises(BadInputError, match='did you mean "htcp"'):
         described("vm", "htpc")
-    with pytest.raises(BadInputError, match="got 'lp', expected one of reno, cubic, vegas"):
-        described("sim", "lp")
-    with pytest.raises(BadInputError, match="got 'newreno-freebsd'"):
-        described("vm", "newreno-freebsd")
+    with pytest.raises(BadInputError, match="got 'htpc', expected one of reno, cubic, vegas"):
+        described("sim", "htpc")
+    for missing in ("newreno-freebsd", "copa"):
+        assert described("sim", missing).flows[0].cc == missing
+        with pytest.raises(BadInputError, match=f"got '{missing}'"):
+            described("vm", missing)
 
 
 def test_describing_an_experiment_compiles_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

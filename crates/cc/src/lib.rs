@@ -17,6 +17,7 @@ pub mod algorithms;
 mod bsd;
 mod ca_state;
 mod contract;
+mod delays;
 mod parameters;
 pub mod program;
 mod registry;

@@ -151,8 +151,11 @@ algorithms! {
     westwood: Westwood,
     yeah: Yeah,
     bbr3: Bbr3,
+    ledbat: Ledbat,
     ledbatpp: Ledbatpp,
     prague: Prague,
+    copa: Copa,
+    cubic::rfc9438: CubicRfc9438,
 }
 
 impl Algorithm {

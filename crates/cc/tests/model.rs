@@ -707,7 +707,14 @@ fn the_model_reaches_every_state() {
     ] {
         assert!(phases.contains(&("bbr3", phase)), "bbr3 never reaches {phase}");
     }
-    for name in all().filter(|&name| !matches!(name, "bbr" | "bbr3" | "fixed" | "my-bbr")) {
+    for phase in ["below_target", "above_target"] {
+        assert!(phases.contains(&("ledbat", phase)), "ledbat is never {phase}");
+    }
+    for phase in ["slow_start", "default", "competitive"] {
+        assert!(phases.contains(&("copa", phase)), "copa never reaches {phase}");
+    }
+    let others = ["bbr", "bbr3", "copa", "fixed", "ledbat", "my-bbr"];
+    for name in all().filter(|name| !others.contains(name)) {
         for phase in ["slow_start", "congestion_avoidance"] {
             assert!(phases.contains(&(name, phase)), "{name} never reaches {phase}");
         }

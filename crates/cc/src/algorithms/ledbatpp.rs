@@ -18,17 +18,13 @@
 //! - **Not held against another implementation**: the reference is Windows', which is closed.
 
 use crate::algorithms::reno;
+use crate::delays::Queueing;
 use crate::{
     About, Ack, CongestionControl, Needs, Parameter, Parameters, Range, Response, Rules, Unit,
     Variable, View, Window,
 };
 use dragstrip_units::{Duration, Instant, Stream};
 
-/// RTTs of which the least counts.
-const FILTER: usize = 4;
-/// Minutes that the base RTT is looked for in.
-const MINUTES: usize = 10;
-const MINUTE_NS: u64 = 60_000_000_000;
 /// Most that `1 / GAIN` is.
 const DIVISOR_MAX: u32 = 16;
 /// Of the window, in a slowdown.
@@ -39,8 +35,6 @@ const ROUND_TRIPS: u64 = 2;
 const BETWEEN: u64 = 9;
 /// Parts of a packet.
 const PARTS: i64 = 1 << 16;
-/// No RTT is known.
-const UNKNOWN: u32 = u32::MAX;
 
 /// Its row in the registry.
 pub const ABOUT: About = About {
@@ -78,12 +72,8 @@ pub const ABOUT: About = About {
 pub struct Ledbatpp {
     target_us: u32,
     slowdowns: bool,
-    /// The last RTTs, µs.
-    rtts_us: [u32; FILTER],
-    next: u8,
-    /// The least RTT of each of the last minutes, µs, and the number of the current one.
-    bases_us: [u32; MINUTES],
-    minute: u64,
+    /// Of RTTs, µs.
+    delays: Queueing,
     /// Of the window, below a packet.
     parts: i64,
     slowdown: Slowdown,
@@ -112,29 +102,16 @@ impl Ledbatpp {
         Self {
             target_us: 1_000 * parameters.whole("target_ms"),
             slowdowns: parameters.switch("slowdowns"),
-            rtts_us: [UNKNOWN; FILTER],
-            next: 0,
-            bases_us: [UNKNOWN; MINUTES],
-            minute: 0,
+            delays: Queueing::new(),
             parts: 0,
             slowdown: Slowdown::NotYet,
         }
     }
 
-    fn base_us(&self) -> u32 {
-        self.bases_us.iter().copied().min().unwrap_or(UNKNOWN)
-    }
-
-    /// None before the first RTT.
-    fn queueing_us(&self) -> Option<u32> {
-        let least = self.rtts_us.iter().copied().min()?;
-        (least < UNKNOWN).then(|| least.saturating_sub(self.base_us()))
-    }
-
     /// 1 / GAIN.
     fn divisor(&self) -> u32 {
         let twice = u64::from(self.target_us) * 2;
-        let ratio = twice.div_ceil(u64::from(self.base_us().max(1)));
+        let ratio = twice.div_ceil(u64::from(self.delays.base().max(1)));
         ratio.clamp(1, u64::from(DIVISOR_MAX)) as u32
     }
 
@@ -211,7 +188,7 @@ impl CongestionControl for Ledbatpp {
         if !self.keep_time(view, window) || !view.cwnd_limited(window) {
             return Response::None;
         }
-        let Some(queueing_us) = self.queueing_us() else { return Response::None };
+        let Some(queueing_us) = self.delays.get() else { return Response::None };
         if window.in_slow_start() {
             let first = self.slowdown == Slowdown::NotYet;
             if first && u64::from(queueing_us) * 4 > u64::from(self.target_us) * 3 {
@@ -232,22 +209,12 @@ impl CongestionControl for Ledbatpp {
     #[inline]
     fn acked(&mut self, view: &View, _window: &mut Window, ack: &Ack) {
         let Some(rtt_us) = ack.rtt_us else { return };
-        let rtt_us = rtt_us.min(UNKNOWN - 1);
-        self.rtts_us[usize::from(self.next) % FILTER] = rtt_us;
-        self.next = (self.next + 1) % FILTER as u8;
-        let minute = view.now.as_nanos() / MINUTE_NS;
-        // Minutes without an ACK know nothing.
-        for skipped in self.minute + 1..=minute.min(self.minute + MINUTES as u64) {
-            self.bases_us[skipped as usize % MINUTES] = UNKNOWN;
-        }
-        self.minute = minute;
-        let base = &mut self.bases_us[minute as usize % MINUTES];
-        *base = rtt_us.min(*base);
+        self.delays.record(view.now, rtt_us);
     }
 
     fn variables(&self, _view: &View, _window: &Window, tell: &mut dyn FnMut(&'static str, f64)) {
-        let Some(queueing_us) = self.queueing_us() else { return };
-        tell("base_rtt", f64::from(self.base_us()) * 1e3);
+        let Some(queueing_us) = self.delays.get() else { return };
+        tell("base_rtt", f64::from(self.delays.base()) * 1e3);
         tell("queueing", f64::from(queueing_us) * 1e3);
         tell("gain", 1.0 / f64::from(self.divisor()));
     }
@@ -338,21 +305,6 @@ mod tests {
         // Due after two round trips, and two at the least window; then 4, 8, 16, 32 and the threshold: six in all. The next is due
         // 54 after that.
         assert_eq!(low[..4], [3, 4, 63, 64], "{low:?}");
-    }
-
-    #[test]
-    fn a_base_of_ten_minutes_ago_is_forgotten() {
-        let mut it = with_base(&[], 20);
-        let (mut window, mut view) = (Window::new(10), view());
-        view.now = at_ms(9 * 60_000);
-        it.acked(&view, &mut window, &ack(1, 50_000));
-        assert_eq!(it.base_us(), 20_000);
-        view.now = at_ms(10 * 60_000);
-        it.acked(&view, &mut window, &ack(1, 60_000));
-        assert_eq!(it.base_us(), 50_000);
-        view.now = at_ms(60 * 60_000);
-        it.acked(&view, &mut window, &ack(1, 70_000));
-        assert_eq!(it.base_us(), 70_000);
     }
 
     #[test]
