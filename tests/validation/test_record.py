@@ -50,6 +50,24 @@ def test_a_cell_of_the_wider_grid_says_the_rest() -> None:
     assert [flow.get("extra_rtt_ms", 0) for flow in ten["flows"]] == [10 * n for n in range(10)]
 
 
+def test_a_cell_says_its_discipline() -> None:
+    def leaf(words: str) -> str:
+        return str(cell(f"w-10m-40ms-4bdp-{words}-20s-reno")["bottleneck"]["qdisc"])
+
+    assert leaf("red") == "red limit 200000 avpkt 1000 bandwidth 10000kbit"
+    assert leaf("red-ecn") == "red limit 200000 avpkt 1000 bandwidth 10000kbit ecn"
+    assert leaf("choke") == "choke limit 132 bandwidth 10000kbit"
+    assert (leaf("fqpie-ecn"), leaf("cake-ecn"), leaf("sfq")) == ("fq_pie ecn", "cake", "sfq")
+    asked = [cell(f"w-10m-40ms-4bdp-cake{ecn}-reno")["sysctl"]["net.ipv4.tcp_ecn"] for ecn in ("", "-ecn")]
+    assert asked == [0, 1]
+
+
+def test_repeats_behind_a_discipline_that_draws_have_one_path() -> None:
+    drawn, not_drawn = "w-10m-40ms-4bdp-pie-cubic+reno", "w-10m-40ms-4bdp-cake-cubic+reno"
+    assert cell(drawn, 3)["rtt_ms"] == cell(drawn)["rtt_ms"]
+    assert cell(not_drawn, 3)["rtt_ms"] == cell(not_drawn)["rtt_ms"] + 0.04
+
+
 def test_the_rest_reaches_the_path() -> None:
     def made(name: str) -> tuple[dict[str, Any], dict[str, Any]]:
         empty = {"scenario": cell(name), "flows": [], "ping_series": {"t_s": [], "rtt_ms": []}}
@@ -88,7 +106,7 @@ def test_what_is_described_is_four_hundred_cases_and_again_only_for_more_recordi
     assert len(described) + len({run.case for run in load_all(RECORDINGS, "b-*")}) >= 400
 
 
-@pytest.mark.parametrize("name", ["", "10m-40ms", "b-10m-40ms-1bdp", "b-10m-40ms-1bdp-red-reno"])
+@pytest.mark.parametrize("name", ["", "10m-40ms", "b-10m-40ms-1bdp", "b-10m-40ms-1bdp-hfsc-reno"])
 def test_another_name_is_refused(name: str) -> None:
     with pytest.raises(BadInputError, match="a cell"):
         cell(name)

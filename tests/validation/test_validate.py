@@ -68,11 +68,17 @@ def flow(cwnd: list[float], ssthresh: list[float], retransmits: list[float] | No
     )
 
 
-def trace(goodput_bps: float, rtts_ms: list[float], recoveries: int = 0, retransmits: int = 0) -> TimeLine:
+def trace(
+    goodput_bps: float,
+    rtts_ms: list[float],
+    recoveries: int = 0,
+    retransmits: int = 0,
+    decided: tuple[int, int | None] = (0, None),
+) -> TimeLine:
     one = flow([10.0] * len(rtts_ms), [np.nan] * len(rtts_ms))
     values = {**vars(one), "srtt_ms": np.array(rtts_ms), "goodput_bps": goodput_bps}
     made = FlowTrace(**{**values, "retransmits_total": retransmits})
-    return TimeLine([made], recoveries, np.array(rtts_ms), np.zeros(1), np.zeros(1))
+    return TimeLine([made], recoveries, np.array(rtts_ms), np.zeros(1), np.zeros(1), *decided)
 
 
 def test_kolmogorov_smirnov_is_the_greatest_gap() -> None:
@@ -131,6 +137,35 @@ def test_seeds_are_averaged_and_random_loss_has_other_limits(stored: KernelRun) 
     assert goodput.error == pytest.approx(4.0)
 
 
+def test_what_a_discipline_decides_is_counted_behind_one(stored: KernelRun) -> None:
+    def behind(
+        leaf: str, kernel: tuple[int, int | None], ours: tuple[int, int | None]
+    ) -> dict[str, Compared]:
+        run = changed(stored, bottleneck={**stored.scenario["bottleneck"], "qdisc": leaf})
+        sides = ([trace(1e6, [40.0], decided=decided)] for decided in (kernel, ours))
+        return {figure.quantity: figure for figure in figures(of(run), *sides)}
+
+    assert not {"drops", "marks"} & set(behind("bfifo limit 30000", (9, None), (9, 0)))
+    marking = behind("codel limit 1000 ecn", (100, 50), (110, 56))
+    assert (marking["drops"].error, marking["drops"].limit, marking["drops"].reached) == (10, 10, True)
+    assert (marking["marks"].error, marking["marks"].limit, marking["marks"].reached) == (6, 5, False)
+    assert behind("codel limit 1000", (10, 0), (13, 0))["drops"].limit == 3
+    assert "marks" not in behind("codel limit 1000", (10, 0), (13, 0)), "nobody marked"
+    assert "marks" not in behind("codel limit 1000", (10, None), (13, 7)), "the recording does not tell"
+
+
+def test_disciplines_that_draw_are_run_with_several_seeds(stored: KernelRun) -> None:
+    def behind(leaf: str) -> Conditions:
+        return of(changed(stored, bottleneck={**stored.scenario["bottleneck"], "qdisc": leaf}))
+
+    for leaf in ("red limit 200000 avpkt 1000", "choke limit 132 bandwidth 1mbit", "sfb", "pie", "fq_pie"):
+        assert (behind(leaf).random, behind(leaf).stochastic) == (True, False), leaf
+    for leaf in ("cake", "fq", "sfq", "fq_codel", "bfifo limit 30000"):
+        assert not behind(leaf).random, leaf
+    assert (behind("fq_pie").discipline, behind("fq_pie").managed) == ("fq_pie", True)
+    assert not behind("pfifo limit 10").managed
+
+
 def test_a_reduction_is_a_threshold_well_below_the_window() -> None:
     reno = flow([10, 20, 40, 20, 21, 22, 11], [np.nan, np.nan, 40, 20, 20, 20, 11])
     assert [change.reduction for change in changes(reno)] == [False, True, True]
@@ -146,7 +181,7 @@ def saw(*teeth: int) -> FlowTrace:
 
 def test_windows_are_held_against_each_other_epoch_by_epoch() -> None:
     def one(own: FlowTrace) -> TimeLine:
-        return TimeLine([own], None, *([np.zeros(1)] * 3))
+        return TimeLine([own], None, *([np.zeros(1)] * 3), 0, None)
 
     kernel, slower = one(saw(11, 11, 11, 11)), one(saw(22, 22, 22))
     assert [epoch[-1] for epoch in epochs(kernel.flows[0])] == [20.0] * 4
@@ -311,7 +346,7 @@ def test_the_parting_is_the_first_difference(case: Case) -> None:
     at = next(change for change in changes(own) if change.reduction and change.t_s > 5)
     late = own.ssthresh.copy()
     late[at.index :] = np.where(late[at.index :] == at.ssthresh, at.ssthresh * 1.2, late[at.index :])
-    other = TimeLine([FlowTrace(**{**vars(own), "ssthresh": late})], None, *([np.zeros(1)] * 3))
+    other = TimeLine([FlowTrace(**{**vars(own), "ssthresh": late})], None, *([np.zeros(1)] * 3), 0, None)
     parting = explain(replace(case, kernel=[kernel], simulator=[other]))
     assert parting is not None
     assert parting.t_s == pytest.approx(at.t_s)

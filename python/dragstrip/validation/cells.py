@@ -13,12 +13,13 @@ import hashlib
 import re
 
 from dragstrip.errors import BadInputError
-from dragstrip.validation.conditions import RANDOMIZED
+from dragstrip.validation.conditions import DRAWING_QUEUES, RANDOMIZED
 from dragstrip.validation.kernel import Json
 
 DURATION_S = 30
 """Of a cell that names none."""
-SMALLEST_QUEUE_BYTES = 3 * 1514
+FRAME_BYTES = 1514
+SMALLEST_QUEUE_BYTES = 3 * FRAME_BYTES
 """Of the grid's queues: three full frames."""
 SYSCTL: Json = {
     "net.ipv4.tcp_rmem": "4096 8388608 67108864",
@@ -36,18 +37,20 @@ WITHOUT: Json = {
     "nots": ("net.ipv4.tcp_timestamps", 0),
 }
 
+DRAWING = {name.replace("_", "") for name in DRAWING_QUEUES}
+"""Those of a name that drop or mark with a probability."""
 LONGER_MS = 0.02
 """Added to the round trip from one repeat to the next where flows compete and nothing is random."""
 
 CELL = re.compile(
     r"[bw]-(?P<rate>[\d.]+)m-(?P<rtt>[\d.]+)ms-(?P<buffer>[\d.]+)bdp"
-    r"(?:-(?P<aqm>codel|fqcodel))?(?P<ecn>-ecn)?(?:-loss(?P<loss>[\d.]+))?(?:-jitter(?P<jitter>[\d.]+))?"
+    r"(?:-(?P<aqm>codel|fqcodel|red|choke|sfb|pie|fqpie|cake|fq|sfq))?(?P<ecn>-ecn)?(?:-loss(?P<loss>[\d.]+))?(?:-jitter(?P<jitter>[\d.]+))?"
     r"(?P<without>(?:-(?:nosack|norack|nots|nogso|stockbuf))*)"
     r"(?:-late(?P<late>[\d.]+))?(?:-spread(?P<spread>[\d.]+))?(?:-(?P<duration>\d+)s)?"
     r"-(?P<cc>[a-z]+(?:x\d+)?(?:\+[a-z]+(?:x\d+)?)*)"
 )
 FORM = (
-    "b-RATEm-RTTms-BUFFERbdp[-codel|-fqcodel][-ecn][-lossPERCENT][-jitterMS][-nosack][-norack][-nots][-nogso]"
+    "b-RATEm-RTTms-BUFFERbdp[-codel|-fqcodel|-red|-choke|-sfb|-pie|-fqpie|-cake|-fq|-sfq][-ecn][-lossPERCENT][-jitterMS][-nosack][-norack][-nots][-nogso]"
     "[-stockbuf][-lateSECONDS][-spreadMS][-SECONDSs]-ALGORITHM[xCOUNT][+ALGORITHM...]"
 )
 
@@ -85,7 +88,7 @@ def cell(name: str, seed: int = 1) -> Json:
         "duration_s": int(found["duration"] or DURATION_S),
         "rtt_ms": rtt_ms,
         "sysctl": sysctl,
-        "bottleneck": {"rate_kbit": rate_kbit, "qdisc": _queue(found, rate_kbit * rtt_ms / 8)},
+        "bottleneck": {"rate_kbit": rate_kbit, "qdisc": _queue(found, rate_kbit, rtt_ms)},
         "flows": _flows(found),
     }
     if "nogso" in words:
@@ -95,7 +98,8 @@ def cell(name: str, seed: int = 1) -> Json:
     if impairments:
         spec["fwd_netem"] = " ".join([*impairments, "limit 100000"])
     algorithms = {flow["cc"] for flow in spec["flows"]}
-    if len(spec["flows"]) > 1 and not impairments and algorithms.isdisjoint(RANDOMIZED):
+    draws = not algorithms.isdisjoint(RANDOMIZED) or found["aqm"] in DRAWING
+    if len(spec["flows"]) > 1 and not impairments and not draws:
         spec["rtt_ms"] = round(rtt_ms + LONGER_MS * (seed - 1), 3)
     if seed > 1:
         spec["seed"] = seed
@@ -114,13 +118,23 @@ def _flows(found: re.Match[str]) -> list[Json]:
     return flows
 
 
-def _queue(found: re.Match[str], bdp_bytes: float) -> str:
+def _queue(found: re.Match[str], rate_kbit: int, rtt_ms: float) -> str:
+    bdp_bytes = rate_kbit * rtt_ms / 8
     marks = "ecn" if found["ecn"] else "noecn"
+    limit = max(round(bdp_bytes * float(found["buffer"])), SMALLEST_QUEUE_BYTES)
+    ecn = " ecn" if found["ecn"] else ""
     match found["aqm"]:
         case "codel":
             return f"codel limit 1000 {marks}"
         case "fqcodel":
             return f"fq_codel {marks}"
+        case "red":
+            return f"red limit {limit} avpkt 1000 bandwidth {rate_kbit}kbit{ecn}"
+        case "choke":
+            return f"choke limit {limit // FRAME_BYTES} bandwidth {rate_kbit}kbit{ecn}"
+        case "pie" | "fqpie":
+            return {"pie": "pie", "fqpie": "fq_pie"}[found["aqm"]] + ecn
+        case "sfb" | "cake" | "fq" | "sfq":  # sfb and cake mark whatever can be marked
+            return str(found["aqm"])
         case _:
-            limit = max(round(bdp_bytes * float(found["buffer"])), SMALLEST_QUEUE_BYTES)
             return f"bfifo limit {limit}"

@@ -10,12 +10,19 @@ from dragstrip.validation.kernel import Json
 FULL_FRAME_BITS = 1514 * 8
 """What htb charges for a full segment: the frame without FCS, preamble and gap."""
 
-RANDOMIZED = ("bbr", "cdg", "nv")
+RANDOMIZED = ("bbr", "cdg", "lp", "nv")
 """Algorithms of Linux that draw random numbers, so that one run of them is one sample of many.
 
 CDG backs off with a probability (tcp_cdg_backoff), BBR begins PROBE_BW at a random phase
-(bbr_reset_probe_bw_mode), NV looks for a shorter RTT after a random time (tcpnv_acked).
+(bbr_reset_probe_bw_mode), LP takes what the peer's time stamps begin at, a random number, for a delay
+(secure_tcp_ts_off, tcp_lp_remote_hz_estimator), NV looks for a shorter RTT after a random time (tcpnv_acked).
 """
+
+DRAWING_QUEUES = ("red", "choke", "sfb", "pie", "fq_pie")
+"""Disciplines of Linux that drop or mark with a probability: one run of them is one sample of many too."""
+
+FIFOS = ("bfifo", "pfifo", "pfifo_fast", "noqueue")
+"""Disciplines that decide nothing: what does not fit is dropped."""
 
 CHOOSES = ("cdg", "dctcp")
 """Algorithms that reduce the window of their own accord too: losses are not all there is to count."""
@@ -34,6 +41,8 @@ class Conditions:
     """Whether netem impairs at random: loss, jitter, reordering."""
     bottleneck: str | None
     """The link at whose queue the first flow waits."""
+    discipline: str
+    """What decides there who is dropped or marked; below a shaper its leaf."""
     packet_ms: float
     """Time of a full segment there."""
     marked: bool
@@ -42,7 +51,13 @@ class Conditions:
     @property
     def random(self) -> bool:
         """Whether one run is one sample of many."""
-        return self.stochastic or any(name in RANDOMIZED for name in self.algorithms)
+        draws = self.discipline in DRAWING_QUEUES or any(name in RANDOMIZED for name in self.algorithms)
+        return self.stochastic or draws
+
+    @property
+    def managed(self) -> bool:
+        """Whether the bottleneck's queue has more to decide than what does not fit."""
+        return self.discipline not in FIFOS
 
     @property
     def losses_alone_reduce(self) -> bool:
@@ -60,9 +75,15 @@ def conditions(scenario: Json) -> Conditions:
         tuple(dict.fromkeys(flow["transport"].get("cc", "udp") for flow in scenario["flows"])),
         any(_rolls(netem) for netem in chances),
         str(way.bottleneck["name"]) if way.bottleneck is not None else None,
+        _discipline(way.bottleneck["qdisc"]) if way.bottleneck is not None else "noqueue",
         FULL_FRAME_BITS / way.rate_bps * 1e3 if way.rate_bps else 0.0,
         any(node.get("sysctl", {}).get("net.ipv4.tcp_ecn") == "1" for node in scenario["nodes"]),
     )
+
+
+def _discipline(qdisc: Json) -> str:
+    leaf = qdisc.get("leaf")
+    return _discipline(leaf) if leaf else str(qdisc["kind"])
 
 
 def _rolls(netem: Json) -> bool:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from dragstrip.files import write_text
 from dragstrip.validation.acks import Comparison
 from dragstrip.validation.cells import LONGER_MS
-from dragstrip.validation.conditions import RANDOMIZED
+from dragstrip.validation.conditions import DRAWING_QUEUES, RANDOMIZED
 from dragstrip.validation.console import cell, floor_cell
 from dragstrip.validation.figures import Compared, figures
 from dragstrip.validation.grid import Grid
@@ -52,6 +52,10 @@ COLUMNS_MAX = 8
 """More algorithms than these have a table of their own, a line each."""
 
 
+FIFO = "drop-tail"
+"""Of the tables by discipline, the row of what decides nothing."""
+
+
 @dataclass(frozen=True)
 class Page:
     """What the page is written from."""
@@ -81,6 +85,7 @@ def write(page: Page, file: Path) -> None:
         ),
         *_held_out(page),
         *standings(agreement, held),
+        *_disciplines(agreement, held),
         *_random(agreement),
         *_limited(agreement, held),
         *_missing(page.missing),
@@ -183,6 +188,40 @@ def standings(agreement: Agreement, held: Agreement | None = None) -> Iterator[s
             yield ""
 
 
+def _disciplines(agreement: Agreement, held: Agreement) -> Iterator[str]:
+    """What is reached behind each discipline, without random loss; drop-tail is the rest."""
+    yield "## By queue discipline\n"
+    yield (
+        "Cases without random loss behind a discipline that decides who is dropped or marked, and all FIFOs "
+        "beside them. In brackets: of the cases that are held out.\n"
+    )
+    sides = [_by_discipline(found) for found in (agreement, held)]
+    judged = [quantity for quantity in QUANTITIES if quantity.judged]
+    yield f"| | {' | '.join(quantity.title for quantity in judged)} |"
+    yield "|---|" + "---|" * len(judged)
+    for name in sorted(set(sides[0]) | set(sides[1]), key=lambda name: (name == FIFO, name)):
+        parts = [side.get(name, {}) for side in sides]
+        yield f"| {name} | {' | '.join(' '.join(_both(parts, quantity)) for quantity in judged)} |"
+    yield ""
+
+
+def _both(parts: Sequence[Mapping[str, Standing]], quantity: Quantity) -> Iterator[str]:
+    yield _part(parts[0], quantity)
+    if quantity.key in parts[1]:
+        yield f"({_part(parts[1], quantity)})"
+
+
+def _by_discipline(agreement: Agreement) -> dict[str, dict[str, Standing]]:
+    groups: dict[str, list[Case]] = {}
+    for case in agreement.cases:
+        name = case.conditions.discipline if case.conditions.managed else FIFO
+        groups.setdefault(name, []).append(case)
+    return {
+        name: {row.quantity.key: row for row in Agreement(cases, {}).standings(stochastic=False)}
+        for name, cases in groups.items()
+    }
+
+
 def _part(of_algorithm: Mapping[str, Standing], quantity: Quantity) -> str:
     """How many cases of an algorithm are within the limit."""
     part = of_algorithm.get(quantity.key)
@@ -219,14 +258,16 @@ def _random(agreement: Agreement) -> Iterator[str]:
     plain = [case for case in agreement.cases if not case.stochastic]
     competing = [case for case in plain if case.group == COMPETING]
     drawing = {f"of {name.upper()} alone": [c for c in plain if c.group == name] for name in RANDOMIZED}
+    behind = [c for c in plain if c.conditions.discipline in DRAWING_QUEUES]
+    drawing[f"behind {', '.join(DRAWING_QUEUES)}"] = behind
     drawing["where they compete"] = [case for case in competing if case.conditions.random]
     kernel = [f"{_runs(cases)} {which}" for which, cases in drawing.items() if cases]
     if kernel:
         yield (
-            f"{', '.join(map(str.upper, RANDOMIZED))} draw random numbers of their own: the simulator's "
-            f"figures for them are means over at least {len(SEEDS)} runs here too ({len(FEWER)} in the wider "
-            "grid and on the path as configured), the kernel's over "
-            f"{', '.join(kernel)}.\n"
+            f"{', '.join(map(str.upper, RANDOMIZED))} draw random numbers of their own, and so do the "
+            f"disciplines {', '.join(DRAWING_QUEUES)}: the simulator's figures for them are means over at "
+            f"least {len(SEEDS)} runs here too ({len(FEWER)} in the wider grid and on the path as "
+            f"configured), the kernel's over {', '.join(kernel)}.\n"
         )
     without = [case for case in competing if not case.conditions.random]
     if without:

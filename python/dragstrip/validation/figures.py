@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
@@ -67,6 +67,7 @@ def figures(of: Conditions, kernel: Sequence[TimeLine], simulator: Sequence[Time
             (0.2, 0) if loose else (0.1, 1),
         ),
         _counted("retransmits", kernel, simulator, lambda t: t.retransmits, (0.2, 0) if loose else (0.1, 3)),
+        *(_decided(kernel, simulator, 0.2 if loose else 0.1) if of.managed else ()),
         None if loose else _window(kernel[0], simulator[0]),
         _period(kernel, simulator),
     ]
@@ -142,6 +143,13 @@ def _transport(quantity: str, kernel: Sequence[TimeLine], simulator: Sequence[Ti
     if not k.size or not s.size:
         return None
     return Compared(quantity, None, None, wasserstein(k, s) / float(np.median(k)) * 100)
+
+
+def _decided(kernel: Sequence[TimeLine], simulator: Sequence[TimeLine], allowed: float) -> Iterator[Compared]:
+    """What a discipline dropped and marked; marks where the recordings count them and there are any."""
+    yield _counted("drops", kernel, simulator, lambda t: t.drops, (allowed, 3))
+    if all(trace.marks is not None for trace in kernel) and any(t.marks for t in (*kernel, *simulator)):
+        yield _counted("marks", kernel, simulator, lambda t: t.marks or 0, (allowed, 3))
 
 
 def _window(kernel: TimeLine, simulator: TimeLine) -> Compared | None:

@@ -92,6 +92,7 @@ def content(spec: Json, made: Recording) -> Json:
             "t_s_step": 0.1,
             "backlog_bytes": _whole(numbers(queue, "backlog_bytes")),
             "drops": _whole(numbers(queue, "dropped")),
+            "ecn_marks": _whole(numbers(queue, "marked")),
         },
         "ping_series": {
             "t_s": _rounded(numbers(probes, "time_ns") / 1e9),

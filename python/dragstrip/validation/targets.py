@@ -97,6 +97,22 @@ QUANTITIES = (
         "segments",
     ),
     Quantity(
+        "drops",
+        "queue's drops",
+        "",
+        ("90 % of cases within ±3 or ±10 %", "all within ±3 or ±20 %"),
+        (0.9, 1.0),
+        "packets that a discipline dropped (not of FIFOs, where retransmissions tell the same)",
+    ),
+    Quantity(
+        "marks",
+        "queue's marks",
+        "",
+        ("90 % of cases within ±3 or ±10 %", "all within ±3 or ±20 %"),
+        (0.9, 1.0),
+        "packets that a discipline marked (ECN)",
+    ),
+    Quantity(
         "window",
         "window, by epoch",
         "%",

@@ -51,6 +51,10 @@ class TimeLine:
     ping_ms: Floats
     queue_t_s: Floats
     queue_bytes: Floats
+    drops: int
+    """Packets that the bottleneck's queue has dropped."""
+    marks: int | None
+    """Packets that it has marked (ECN); none where a recording does not tell."""
 
     @property
     def goodput_bps(self) -> float:
@@ -105,7 +109,14 @@ def of_kernel(run: KernelRun) -> TimeLine:
         pings[np.isfinite(pings)],
         np.arange(len(backlog), dtype=np.float64) * step_s,
         backlog,
+        _last(run.content["queue_series"]["drops"]) or 0,
+        _last(run.content["queue_series"].get("ecn_marks")),
     )
+
+
+def _last(counted: Sequence[int] | None) -> int | None:
+    """Of a counter that grows."""
+    return int(counted[-1]) if counted else None
 
 
 RECOVERIES = ("TCPSackRecovery", "TCPRenoRecovery", "TCPTimeouts")
@@ -163,6 +174,8 @@ def of_recording(recording: Recording, queue_link: str | None) -> TimeLine:
         _pings_ms(recording, queue_link, min(flow.start_ns for flow in measured.flows)),
         numbers(queue, "time_ns") / 1e9,
         numbers(queue, "backlog_bytes"),
+        _last(numbers(queue, "dropped").tolist()) or 0,
+        _last(numbers(queue, "marked").tolist()) or 0,
     )
 
 
