@@ -1,11 +1,13 @@
-"""Forty cases against their stored kernel recordings: no error may grow past its own band."""
+"""A sample of cases against their stored kernel recordings: no error may grow past its own band."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
+from dragstrip import _core
 from dragstrip.validation import bands, grid
 from dragstrip.validation.kernel import load_all
 from dragstrip.validation.validate import Case, validate
@@ -22,8 +24,11 @@ def cases() -> dict[str, Case]:
     return {case.name: case for case in found.cases}
 
 
-def test_the_sample_is_forty_cases_and_each_has_its_band() -> None:
-    assert len(set(GRID.sample)) == 40
+def test_the_sample_has_every_algorithm_and_discipline_and_each_case_its_band(cases: dict[str, Case]) -> None:
+    linux = {row["name"] for row in json.loads(_core.algorithm_table()) if row["models"].startswith("Linux")}
+    assert {case.algorithm for case in cases.values()} >= linux
+    kinds = {"cake", "choke", "codel", "fq", "fq_codel", "fq_pie", "pie", "red", "sfb", "sfq"}
+    assert {case.conditions.discipline for case in cases.values()} >= kinds
     assert set(bands.read(DATA / "bands.json")) == set(GRID.sample)
 
 
