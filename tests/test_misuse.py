@@ -110,6 +110,7 @@ EMPTY = [
     Case("validate bands ''", "got ''"),
     Case("kernel use ''", "got ''"),
     Case("kernel fetch ''", "got ''"),
+    Case("kernel fetch --suite 'a b'", "--suite: got 'a b', expected a suite of Debian's archive, such as"),
     Case("conform ''", "got ''"),
     Case("new-algorithm ''", "got ''"),
     Case(

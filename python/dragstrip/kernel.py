@@ -7,16 +7,14 @@ installed and nothing needs root.
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import os
 import re
 import shutil
-import subprocess
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from dragstrip import outside, sums
+from dragstrip import archive, outside, sums
+from dragstrip.archive import Archive
 from dragstrip.cache import cache
 from dragstrip.errors import BadInputError, DragstripError, nearest
 from dragstrip.files import (
@@ -136,35 +134,48 @@ def choose(name: str) -> None:
     write_text(file, name + "\n")
 
 
-def fetch(version: str | None = None) -> Kernel:
-    """Downloads a kernel package (or takes it from the cache), unpacks it, and uses it from now on.
+def fetch(version: str | None = None, suite: str | None = None) -> Kernel:
+    """Downloads a kernel's packages (or takes it from the cache), unpacks them, and uses it from now on.
 
     `version` is a package (`linux-image-6.1.0-56-amd64`), its release (`6.1.0-56-amd64`) or the beginning
-    of one (`6.12`); without it, the archive's current kernel.
+    of one (`6.12`); without it, the archive's current kernel. `suite` is another one than this machine has.
     """
     if version is not None and not re.match(r"(linux-image-)?\d|linux-image-[a-z]", version):
         expected = "a release or its beginning, such as 6.12, or a package, such as linux-image-amd64"
         raise BadInputError("VERSION", version, expected, "command line")
-    for tool in ("apt-get", "apt-cache", "dpkg-deb"):
-        if shutil.which(tool) is None:
-            raise DragstripError(f"`kernel fetch` needs {tool} (Debian); `kernel use PATH` takes any kernel")
-    make_folder(cache() / "kernels")
-    with scratch("kernel", cache() / "kernels"):
-        pass  # before a download that could not be kept
     with contextlib.closing(Spoken()) as speaker:
         speaker.doing(lambda: "asking apt for kernels ...")
-        package = _package(version)
-        name = package.removeprefix("linux-image-")
-        known = {kernel.name: kernel for kernel in kernels()}
-        if name not in known or not known[name].package_sha256 or not _sound(known[name]):
-            with scratch("kernel") as folder:
-                unpacked, digest = _download(package, folder, speaker)
-                image, modules = unpacked / "boot" / f"vmlinuz-{name}", unpacked / "lib" / "modules" / name
-                speaker.doing(lambda: f"copying {name} and its modules ...")
-                _keep(name, image, modules, package=package, package_sha256=digest)
+        with archive.opened(suite, speaker) as of:
+            make_folder(cache() / "kernels")
+            with scratch("kernel", cache() / "kernels"):
+                pass  # before a download that could not be kept
+            package = _package(of, version)
+            name = package.removeprefix("linux-image-")
             known = {kernel.name: kernel for kernel in kernels()}
+            if name not in known or not known[name].package_sha256 or not _sound(known[name]):
+                with scratch("kernel") as folder:
+                    _take_in(of, package, folder, speaker)
+                known = {kernel.name: kernel for kernel in kernels()}
     choose(name)
     return known[name]
+
+
+def _take_in(of: Archive, package: str, folder: Path, speaker: Spoken) -> None:
+    """Since 6.19 image and modules have packages of their own, and the image lies with the modules."""
+    name = package.removeprefix("linux-image-")
+    parts = [f"linux-{part}-{name}" for part in ("binary", "modules")]
+    wanted = [one for one in of.needs(package) if one in parts] or [package]
+    digests = [of.unpack(one, folder, speaker) for one in sorted(wanted)]
+    modules = next(
+        (at for at in (folder / "lib/modules" / name, folder / "usr/lib/modules" / name) if at.is_dir()), None
+    )
+    if modules is None:
+        raise DragstripError(f"{package} has no modules of {name}")
+    image = folder / "boot" / f"vmlinuz-{name}"
+    speaker.doing(lambda: f"copying {name} and its modules ...")
+    # Of the package with the image.
+    image = image if image.is_file() else modules / "vmlinuz"
+    _keep(name, image, modules, package=package, package_sha256=digests[0])
 
 
 def _sound(kernel: Kernel) -> bool:
@@ -226,15 +237,14 @@ def use(path: str) -> Kernel:
     return chosen(name)
 
 
-def _package(version: str | None) -> str:
+def _package(of: Archive, version: str | None) -> str:
     wanted = NEWEST if version is None else version
     if not wanted.startswith("linux-image-"):
         wanted = f"linux-image-{wanted}"
-    known = _apt("apt-cache", "pkgnames", "linux-image-").split()
+    known = of.names("linux-image-")
     if wanted == NEWEST or wanted not in known:
         if wanted == NEWEST:
-            depends = _apt("apt-cache", "depends", "--no-recommends", "--no-suggests", NEWEST)
-            found = re.findall(r"Depends: (linux-image-\S+)", depends)
+            found = [name for name in of.needs(NEWEST) if name.startswith("linux-image-")]
         else:
             plain = re.compile(rf"{re.escape(wanted)}[.\-+].*-{ARCHITECTURE}$")
             special = ("-cloud-", "-rt-", "-dbg", "-unsigned")
@@ -247,54 +257,6 @@ def _package(version: str | None) -> str:
 
 def _release(name: str) -> list[int]:
     return [int(number) for number in re.findall(r"\d+", name)]
-
-
-def _apt(*command: str, folder: Path | None = None) -> str:
-    environment = {**os.environ, "LC_ALL": "C"}
-    done = subprocess.run(  # noqa: S603
-        command, cwd=folder, capture_output=True, text=True, env=environment, check=False
-    )
-    if done.returncode != 0:
-        raise DragstripError(f"{' '.join(command)}: {done.stderr.strip() or done.returncode}")
-    return done.stdout
-
-
-SIGNED_ONLY = ("-o", "APT::Get::AllowUnauthenticated=false", "-o", "Acquire::AllowInsecureRepositories=false")
-"""Whatever apt.conf allows, the package is of an index with a signature."""
-
-
-def _download(package: str, scratch: Path, speaker: Spoken) -> tuple[Path, str]:
-    """The unpacked package and its SHA-256, which is the one in the archive's index."""
-    listed = _apt("apt-get", "download", "--print-uris", *SIGNED_ONLY, package, folder=scratch)
-    expected = re.search(r" (\d+) SHA256:([0-9a-f]{64})$", listed.strip())
-    if expected is None:
-        raise DragstripError(
-            f"{package}: the archive's index gives no SHA-256: {listed.strip() or 'nothing'}"
-        )
-    size = int(expected[1])
-    speaker.doing(lambda: f"downloading {package}: {_weight(scratch) / 1e6:.0f} of {size / 1e6:.0f} MB ...")
-    done = subprocess.run(  # noqa: S603
-        ["apt-get", "download", *SIGNED_ONLY, package],  # noqa: S607
-        cwd=scratch,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    files = list(scratch.glob("*.deb"))
-    if done.returncode != 0 or len(files) != 1:
-        raise DragstripError(f"apt-get download {package}: {done.stderr.strip()}")
-    digest = hashlib.sha256(outside.content(files[0], what="a package")).hexdigest()
-    if digest != expected[2]:
-        raise DragstripError(f"{package}: its SHA-256 is {digest}, the archive's index has {expected[2]}")
-    unpacked = scratch / "unpacked"
-    speaker.doing(lambda: f"unpacking {package} ...")
-    subprocess.run(["dpkg-deb", "-x", str(files[0]), str(unpacked)], check=True)  # noqa: S603, S607
-    return unpacked, digest
-
-
-def _weight(folder: Path) -> int:
-    """Bytes of the files that have arrived so far."""
-    return sum(file.stat().st_size for file in folder.glob("*.deb*") if file.is_file())
 
 
 def _keep(name: str, image: Path, modules: Path, *, package: str = "", package_sha256: str = "") -> None:

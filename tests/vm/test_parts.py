@@ -164,14 +164,26 @@ def test_a_kernel_that_is_taken_in_again_is_replaced_whole_or_not_at_all(
 ARCHIVE = """#!{python}
 import os, shutil, sys, tarfile
 words, archive = sys.argv[1:], "{archive}"
+settings = [words[at + 1] for at, word in enumerate(words) if word == "-o"]
+words = [word for at, word in enumerate(words) if word != "-o" and (at == 0 or words[at - 1] != "-o")]
+of = dict(setting.split("=", 1) for setting in settings)
 match os.path.basename(sys.argv[0]), words[0]:
+    case "apt-get", "indextargets":
+        print("http://deb/debian/")
+    case "apt-get", "update":
+        source = open(of["Dir::Etc::sourcelist"]).read()
+        if " far " not in source:
+            sys.exit("E: 404  Not Found: " + source)
+        open(of["Dir::State::lists"] + "/deb_Packages", "w").write(source)
+    case "apt-cache", "depends":
+        print(*("  Depends: " + name for name in open(archive + "/needs").read().split()), sep="\\n")
     case "apt-cache", "pkgnames":
-        print("linux-image-6.1-a")
+        print("linux-image-6.1-a" if "Dir::State::lists" not in of else "linux-image-7.3-b-amd64")
     case "apt-get", "download" if "--print-uris" in words:
         print(open(archive + "/listed").read())
     case "apt-get", "download":
-        assert "APT::Get::AllowUnauthenticated=false" in words
-        shutil.copy(archive + "/package", "linux-image-6.1-a_1_amd64.deb")
+        assert of["APT::Get::AllowUnauthenticated"] == "false"
+        shutil.copy(archive + "/package", words[-1] + "_1_amd64.deb")
     case "dpkg-deb", "-x":
         tarfile.open(words[1]).extractall(words[2])
 """
@@ -183,6 +195,7 @@ def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder, programs = tmp_path / "archive", tmp_path / "programs"
     folder.mkdir()
     programs.mkdir()
+    (folder / "needs").write_text("kmod linux-base-6.1-a")
     for name in ("apt-get", "apt-cache", "dpkg-deb"):
         (programs / name).write_text(ARCHIVE.format(python=sys.executable, archive=folder))
         (programs / name).chmod(0o755)
@@ -226,6 +239,32 @@ def test_a_package_that_is_not_the_indexs_is_refused(archive: Path) -> None:
     with pytest.raises(DragstripError, match="gives no SHA-256"):
         kernel.fetch("6.1-a")
     assert not kernel.kernels()
+
+
+def test_a_kernel_of_another_suite_with_image_and_modules_in_packages_of_their_own(
+    archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dragstrip.archive.KEYRING", archive / "listed")
+    name, root = "7.3-b-amd64", tmp_path / "split"
+    modules = root / "usr/lib/modules" / name
+    modules.parent.mkdir(parents=True)
+    a_kernel(tmp_path / "old", name)
+    shutil.move(tmp_path / "old/lib/modules" / name, modules)
+    shutil.move(tmp_path / f"old/boot/vmlinuz-{name}", modules / "vmlinuz")
+    with tarfile.open(archive / "package", "w") as package:
+        package.add(root, arcname=".")
+    digest = hashlib.sha256((archive / "package").read_bytes()).hexdigest()
+    (archive / "listed").write_text(f"'http://deb/x.deb' x.deb 7 SHA256:{digest}")
+    (archive / "needs").write_text(f"kmod linux-binary-{name} linux-modules-{name} linux-binary-other")
+    fetched = kernel.fetch("7.3", "far")
+    assert (fetched.name, fetched.package, fetched.package_sha256) == (name, f"linux-image-{name}", digest)
+    assert [file.name for file in fetched.modules] == ["needed_one.ko", "sch_htb.ko"]
+    assert kernel.in_use() == name
+    for wrong in ("near", "Far", "../far"):
+        with pytest.raises(BadInputError, match=f"--suite: got '{wrong}', expected a suite of Debian"):
+            kernel.fetch("7.3", wrong)
+    with pytest.raises(BadInputError, match=r"got .7\.3., expected a kernel of the archive"):
+        kernel.fetch("7.3")  # the suites that apt has here
 
 
 def test_a_kernel_of_before_hashes_were_kept_is_fetched_again(archive: Path) -> None:

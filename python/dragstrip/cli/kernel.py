@@ -44,18 +44,29 @@ def fetch(
             help="A release or its beginning, such as 6.12; default: the archive's current kernel.",
         ),
     ] = None,
+    suite: Annotated[
+        str | None,
+        typer.Option(
+            "--suite",
+            metavar="SUITE",
+            help="Of another suite, such as trixie-backports; default: those that apt has here.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Get a kernel from the Debian archive, and use it from now on.
 
-    It comes through apt, as a package of some 70 MB. Nothing is installed and no root is needed.
+    It comes through apt, as packages of some 70 to 120 MB. Nothing is installed and no root is needed.
 
     Example: dragstrip kernel fetch
 
     Example: dragstrip kernel fetch 6.12
+
+    Example: dragstrip kernel fetch --suite trixie-backports
     """
     from dragstrip import kernel
 
-    say(f"In use: {kernel.fetch(version).name}")
+    say(f"In use: {kernel.fetch(version, suite).name}")
 
 
 @app.command(short_help="Use a kernel: from the cache, or your own.")
