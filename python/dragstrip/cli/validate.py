@@ -123,6 +123,24 @@ def compare(
     against: Against = None,
     strict: Strict = False,
     nominal: Nominal = False,
+    kernel: Annotated[
+        str | None,
+        typer.Option(
+            "--kernel",
+            metavar="NAME",
+            help="Compare this kernel of `dragstrip kernel list` with another, instead of the simulator.",
+            show_default=False,
+        ),
+    ] = None,
+    against_kernel: Annotated[
+        str | None,
+        typer.Option(
+            "--against-kernel",
+            metavar="NAMES",
+            help="The kernel, or several with commas, that --kernel is compared with.",
+            show_default=False,
+        ),
+    ] = None,
     held_out: Annotated[
         bool,
         typer.Option(
@@ -156,6 +174,8 @@ def compare(
     Example: dragstrip validate bu-cs655-2022 --out agreement
 
     Example: dragstrip validate validation/netns/alone.toml --engine netns --against vm,sim
+
+    Example: dragstrip validate --kernel 6.1.0-56-amd64 --against-kernel 7.3.4+deb13-amd64 --only cubic
     """
     from dragstrip.files import expect_file, expect_folder
 
@@ -163,6 +183,19 @@ def compare(
         expect_folder("--out", out)
     if write_docs is not None:
         expect_file("--write-docs", write_docs)
+    if kernel is not None or against_kernel is not None:
+        others: dict[str, object] = {"EXPERIMENT": experiments, "--recordings": recordings, "--set": set_}
+        others |= {
+            "--repeat": repeat,
+            "--duration": duration,
+            "--load": load,
+            "--engine": engine,
+            "--against": against,
+        }
+        others |= {"--strict": strict, "--nominal": nominal, "--held-out": held_out, "--out": out}
+        others |= {"--time-limit": time_limit}
+        _kernels(kernel, against_kernel, others, grid, only, write_docs, workers, as_json)
+        return
     of_runs = {"--engine": engine, "--against": against, "--strict": strict}
     _refuse_misplaced(experiments, grid, recordings, set_, repeat, duration, load, time_limit, **of_runs)
     limits = words.time_limit(time_limit)
@@ -343,6 +376,42 @@ def _refuse_misplaced(
                 else "is for runs of an EXPERIMENT: name one"
             )
             raise BadInputError(name, None, wanted, "command line")
+
+
+def _kernels(
+    first: str | None,
+    against: str | None,
+    others: dict[str, object],
+    grid: Path | None,
+    only: str | None,
+    write_docs: Path | None,
+    workers: int | None,
+    as_json: bool,
+) -> None:
+    """Compares kernels with one another."""
+    from dragstrip.validation import console, kernels
+    from dragstrip.validation.grid import read
+
+    if first is None or against is None:
+        given, missing = (
+            ("--kernel", "--against-kernel") if against is None else ("--against-kernel", "--kernel")
+        )
+        raise BadInputError(missing, None, f"is needed beside {given}", "command line")
+    for name, value in others.items():
+        if value:
+            raise BadInputError(
+                name, None, "is not for a comparison of kernels: leave it out", "command line"
+            )
+    its, source = read(grid)
+    found = kernels.between(
+        its, source, first, against.split(","), only, workers, lambda done: say(done, err=True)
+    )
+    if as_json:
+        print_json(kernels.document(found))
+    else:
+        console.show_lines(kernels.lines(found))
+    if write_docs is not None:
+        kernels.page(found, write_docs)
 
 
 def _experiments(

@@ -78,6 +78,15 @@ class Grid(_Part):
     known: list[Known] = []
     cells: list[Cells] = []
     """The wider grid, in the order in which it is recorded."""
+    between_kernels: list[str] = []
+    """Of the wider grid, what kernels are compared with one another over (kernels.py)."""
+
+    @model_validator(mode="after")
+    def _what_is_compared_is_described(self) -> Self:
+        unknown = next((name for name in self.between_kernels if name not in self.described), None)
+        if unknown is not None:
+            raise ValueError(f"between_kernels has {unknown}: expected a case of cells")
+        return self
 
     @property
     def described(self) -> dict[str, int]:

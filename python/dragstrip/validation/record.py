@@ -35,21 +35,23 @@ def record(
     folder: Path,
     workers: int | None = None,
     notify: Callable[[str], object] = lambda _: None,
+    kernel: str | None = None,
 ) -> list[Path]:
     """Runs every cell with seeds 1 to `seeds` and writes the recordings; gives the files.
 
     A recording that is in the folder already stays as it is: what was interrupted goes on, and more seeds
-    of a cell cost only those.
+    of a cell cost only those. `kernel` is another one than that in use.
     """
+    options: Json = {} if kernel is None else {"kernel": kernel}
     files = {folder / f"{run.name}.json.xz": run for run in _wanted(names, seeds)}
     missing = [file for file in files if not file.exists()]
 
     def one(file: Path) -> None:
-        write_whole(file, lambda draft: draft.write_bytes(packed(recorded(files[file]))))
+        write_whole(file, lambda draft: draft.write_bytes(packed(recorded(files[file], options))))
         notify(files[file].name)
 
     if missing:
-        KERNEL.prepare({})
+        KERNEL.prepare(options)
         make_folder(folder)
         with ThreadPoolExecutor(worker_count(workers, len(missing))) as pool:
             list(pool.map(one, missing))
@@ -65,9 +67,9 @@ def _wanted(names: Sequence[str], seeds: int) -> Iterator[KernelRun]:
             yield KernelRun(name if seed == 1 else f"{name}-seed{seed}", nothing)
 
 
-def recorded(run: KernelRun) -> KernelRun:
-    """A scenario as the kernel in use ran it."""
-    made = KERNEL.run(complete(scenario(run, nominal=True)), {})
+def recorded(run: KernelRun, options: Json) -> KernelRun:
+    """A scenario as a kernel ran it."""
+    made = KERNEL.run(complete(scenario(run, nominal=True)), options)
     return KernelRun(run.name, content(run.scenario, made))
 
 

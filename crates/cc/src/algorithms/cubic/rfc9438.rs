@@ -18,7 +18,7 @@
 //!   RTT; a timeout does not forget `Wmax` by resetting all, but begins at a plateau; slow start is HyStart++ (section 4.10).
 //! - **Departs from the RFC**: the flight size counts as the window at most, so that segments sent by limited transmit do not count (RFC 5681,
 //!   section 3.2); an ECN echo leaves 2 packets at least, as a loss does. Time in which the application has nothing to send (section 5.8) is taken
-//!   out when it sends again.
+//!   out when it sends again. A window grows by no more than what was delivered, also where Reno's is ahead of it.
 //! - **Held against no kernel**: none has it. Its arithmetic is in doubles, and only +, −, · and /.
 
 use crate::slow_start::hystart_pp::HyStartPp;
@@ -126,7 +126,8 @@ impl CubicRfc9438 {
             let target = self.curve(t + srtt, epoch.k).max(cwnd).min(TARGET_MAX * cwnd);
             cwnd + (target - cwnd) / cwnd * f64::from(acked)
         };
-        let grown = grown.min(f64::from(window.clamp));
+        // `W_est` may be far ahead of a window that was restarted after a pause.
+        let grown = grown.min(cwnd + f64::from(acked)).min(f64::from(window.clamp));
         window.cwnd = grown as u32;
         self.fraction = grown - f64::from(window.cwnd);
         self.epoch = Some(epoch);

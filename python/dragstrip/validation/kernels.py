@@ -1,0 +1,218 @@
+"""Kernels compared with one another over cells of the grid: what changed from one to the next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from dragstrip import kernel
+from dragstrip.cache import cache
+from dragstrip.errors import BadInputError, nearest
+from dragstrip.files import write_text
+from dragstrip.validation.conditions import conditions
+from dragstrip.validation.figures import Compared, figures
+from dragstrip.validation.grid import Grid
+from dragstrip.validation.kernel import Json, KernelRun, load
+from dragstrip.validation.record import record
+from dragstrip.validation.targets import BY_KEY, QUANTITIES
+from dragstrip.validation.traces import of_kernel
+from dragstrip.validation.translate import scenario
+from dragstrip.validation.validate import validate
+
+SEEDS_MAX = 3
+"""Of a cell, on each kernel."""
+
+
+@dataclass(frozen=True)
+class Changed:
+    """A cell's figures on two kernels: `kernel` of each is the first one's, `simulator` the other's."""
+
+    name: str
+    figures: list[Compared]
+
+    @property
+    def beyond(self) -> list[Compared]:
+        """Those further apart than a simulated figure may be from a kernel's."""
+        return [figure for figure in self.figures if figure.limit is not None and not figure.reached]
+
+
+@dataclass(frozen=True)
+class Between:
+    """One kernel beside others."""
+
+    first: str
+    others: dict[str, list[Changed]]
+    simulator: list[Changed]
+    """The simulator beside the first kernel."""
+
+    def standings(self, other: str | None) -> Iterator[tuple[str, int, int]]:
+        """Quantity, cells within its limit, cells that have it; of another kernel or of the simulator."""
+        cells = self.simulator if other is None else self.others[other]
+        for quantity in QUANTITIES:
+            found = [f for cell in cells for f in cell.figures if f.quantity == quantity.key]
+            judged = [figure for figure in found if figure.limit is not None]
+            if judged:
+                yield quantity.title, sum(figure.reached for figure in judged), len(judged)
+
+
+def between(
+    grid: Grid,
+    source: Path,
+    first: str,
+    others: Sequence[str],
+    only: str | None,
+    workers: int | None,
+    notify: Callable[[str], object],
+) -> Between:
+    """Compares a kernel with each of the others over the grid's cells `between_kernels`.
+
+    What is not recorded yet is recorded: for the grid's own kernel its recordings are there, for others they
+    are kept in the cache. Raises `BadInputError` for a kernel that is not in the cache, or if no cell fits.
+    """
+    pattern = f"*{only or ''}*" if not only or not set("*?[") & set(only) else only
+    cells = [cell for cell in grid.between_kernels if fnmatchcase(cell, pattern)]
+    if not cells:
+        raise BadInputError("--only", only, "a part of the name of a cell in between_kernels", str(source))
+    seeds = {cell: min(grid.described[cell], SEEDS_MAX) for cell in cells}
+    stored = _stored((source.parent / grid.recordings).resolve(), seeds)
+    own = {run.kernel.removeprefix("linux-image-") for runs in stored.values() for run in runs}
+    for option, name in (("--kernel", first), *(("--against-kernel", other) for other in others)):
+        known = sorted({one.name for one in kernel.kernels()} | own)
+        if name not in known:
+            raise BadInputError(
+                option, name, f"one of {', '.join(known)}{nearest(name, known)}", "command line"
+            )
+
+    def recorded(name: str) -> dict[str, list[KernelRun]]:
+        return stored if own == {name} else _recorded(name, seeds, workers, notify)
+
+    its = recorded(first)
+    found = {name: recorded(name) for name in others}
+    return Between(
+        first,
+        {name: [compared(cell, its[cell], other[cell]) for cell in cells] for name, other in found.items()},
+        [
+            Changed(case.name, case.figures)
+            for case in validate([run for runs in its.values() for run in runs], workers).cases
+        ],
+    )
+
+
+def compared(cell: str, first: Sequence[KernelRun], other: Sequence[KernelRun]) -> Changed:
+    """Two kernels' recordings of one cell."""
+    its = conditions(scenario(first[0], nominal=True))
+    return Changed(cell, figures(its, [of_kernel(run) for run in first], [of_kernel(run) for run in other]))
+
+
+def _stored(folder: Path, seeds: Mapping[str, int]) -> dict[str, list[KernelRun]]:
+    """The grid's own recordings of these cells, so many of each."""
+    names = {cell: [cell, *(f"{cell}-seed{n}" for n in range(2, count + 1))] for cell, count in seeds.items()}
+    return {cell: [load(folder / f"{name}.json.xz") for name in each] for cell, each in names.items()}
+
+
+def _recorded(
+    name: str, seeds: Mapping[str, int], workers: int | None, notify: Callable[[str], object]
+) -> dict[str, list[KernelRun]]:
+    folder = cache() / "grid" / name
+    found: dict[str, list[KernelRun]] = {}
+    for cell, count in seeds.items():
+        files = record([cell], count, folder, workers, lambda file: notify(f"{name}: {file}"), name)
+        found[cell] = [load(file) for file in files]
+    return found
+
+
+def document(found: Between) -> Json:
+    """The result as JSON."""
+    return {
+        "kernel": found.first,
+        "against": {
+            other: {
+                "standings": [
+                    {"quantity": title, "within": within, "cells": cells}
+                    for title, within, cells in found.standings(other)
+                ],
+                "cells": [
+                    {
+                        "name": cell.name,
+                        "figures": {
+                            figure.quantity: {
+                                "first": figure.kernel,
+                                "other": figure.simulator,
+                                "difference": figure.error,
+                                "limit": figure.limit,
+                                "within": figure.reached,
+                            }
+                            for figure in cell.figures
+                        },
+                    }
+                    for cell in cells
+                ],
+            }
+            for other, cells in found.others.items()
+        },
+    }
+
+
+def lines(found: Between) -> Iterator[str]:
+    """The result for a terminal."""
+    for other, cells in found.others.items():
+        changed = [cell for cell in cells if cell.beyond]
+        yield f"{found.first} -> {other}: {len(changed)} of {len(cells)} cells differ"
+        for title, within, count in found.standings(other):
+            yield f"  {title:24} {within:4} of {count} within the limit"
+        for cell in changed:
+            yield f"  {cell.name}: {'; '.join(map(told, cell.beyond))}"
+
+
+def told(figure: Compared) -> str:
+    """A figure on both kernels."""
+    title = BY_KEY[figure.quantity].title
+    if figure.kernel is None or figure.simulator is None:
+        return f"{title} {figure.error:.2f} apart"
+    if figure.quantity == "goodput":
+        return f"{title} {figure.kernel / 1e6:.4g} -> {figure.simulator / 1e6:.4g} Mbit/s"
+    unit = {"rtt": " ms", "ping": " ms", "share": " %"}.get(figure.quantity, "")
+    return f"{title} {figure.kernel:.4g} -> {figure.simulator:.4g}{unit}"
+
+
+HEAD = """\
+<!-- Written from the recordings of these kernels by the command below: do not edit. -->
+# What changes from kernel to kernel
+
+{cells} cells of the [grid](fidelity.md), recorded on each kernel by the same emulator: one flow or several,
+drop-tail and every discipline, loss, without SACK, RACK or time stamps. A figure counts as changed where both
+kernels are further apart than the [targets](fidelity.md#no-random-loss) allow the simulator to be from a
+kernel; the simulator's own distance over the same cells is the last column.
+
+Where nothing is random a kernel repeats itself to the byte, but a case can turn on microseconds, and another
+kernel takes other microseconds for a packet: a change of one distribution or of one count alone is seldom
+more than that. Read the goodputs and the median RTTs first.
+
+    dragstrip kernel fetch --suite trixie-backports
+    dragstrip validate --kernel {first} --against-kernel {others} --write-docs docs/{file}
+
+"""
+
+
+def page(found: Between, file: Path) -> None:
+    """Writes the page of documentation."""
+    names = list(found.others)
+    cells = len(next(iter(found.others.values())))
+    parts = [HEAD.format(first=found.first, others=",".join(names), file=file.name, cells=cells)]
+    parts.append(f"| within the limit of {found.first} | {' | '.join(names)} | the simulator |")
+    parts.append("|---|" + "---|" * len(names) + "---|")
+    columns = [*names, None]
+    tables = [{title: f"{k} of {n}" for title, k, n in found.standings(name)} for name in columns]
+    for title in tables[0]:
+        parts.append(f"| {title} | {' | '.join(table.get(title, '–') for table in tables)} |")
+    for name, its in found.others.items():
+        changed = [cell for cell in its if cell.beyond]
+        parts += ["", f"## {found.first} to {name}", ""]
+        parts += [f"{len(changed)} of {len(its)} cells differ in some figure.", ""]
+        parts += ["| cell | what differs |", "|---|---|"]
+        for cell in sorted(changed, key=lambda cell: -max(figure.severity for figure in cell.beyond)):
+            worst = sorted(cell.beyond, key=lambda figure: -figure.severity)
+            parts.append(f"| {cell.name} | {'; '.join(map(told, worst)).replace('->', '→')} |")
+    write_text(file, "\n".join(parts) + "\n")

@@ -1,0 +1,76 @@
+"""Kernels compared with one another, from recordings that are there."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+
+import pytest
+
+from dragstrip import kernel
+from dragstrip.errors import BadInputError
+from dragstrip.validation import grid, kernels
+from dragstrip.validation.kernel import KernelRun, load, packed
+
+GRID, SOURCE = grid.read(None)
+OWN = "6.1.0-56-amd64"
+CELL, OTHER_CELL = "w-10m-5ms-4bdp-20s-cubic", "w-10m-40ms-4bdp-red-20s-reno"
+
+
+@pytest.fixture
+def other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A kernel that sends a tenth less in one of two cells; its recordings are in the cache."""
+    monkeypatch.setenv("DRAGSTRIP_CACHE", str(tmp_path))
+    name = "9.9-amd64"
+    known = [kernel.Kernel(name, tmp_path, f"linux-image-{name}")]
+    monkeypatch.setattr(kernel, "kernels", lambda: known)
+    folder = tmp_path / "grid" / name
+    folder.mkdir(parents=True)
+    recordings = SOURCE.parent / GRID.recordings
+    for file in [recordings / f"{CELL}.json.xz", *recordings.glob(f"{OTHER_CELL}*.json.xz")]:
+        content = copy.deepcopy(load(file).content)
+        if file.name.startswith(CELL):
+            content["flows"][0]["rx_bytes"] = round(content["flows"][0]["rx_bytes"] * 0.9)
+        (folder / file.name).write_bytes(packed(KernelRun(file.name, content)))
+    return name
+
+
+def test_what_differs_is_told_and_what_does_not_is_counted(other: str, tmp_path: Path) -> None:
+    said: list[str] = []
+    two = GRID.model_copy(update={"between_kernels": [CELL, OTHER_CELL]})
+    found = kernels.between(two, SOURCE, OWN, [other], None, 1, said.append)
+    by_name = {cell.name: cell for cell in found.others[other]}
+    assert list(by_name) == [CELL, OTHER_CELL]
+    assert not said, "everything was recorded"
+    (only,) = by_name[CELL].beyond
+    assert (only.quantity, round(only.error, 3)) == ("goodput", 10.0)
+    assert not by_name[OTHER_CELL].beyond
+    assert len(by_name[OTHER_CELL].figures) > 5
+    told = list(kernels.lines(found))
+    assert told[0].startswith(f"{OWN} -> {other}: 1 of ")
+    assert told[-1].startswith(f"  {CELL}: goodput ")
+    kernels.page(found, tmp_path / "kernels.md")
+    page = (tmp_path / "kernels.md").read_text()
+    assert f"| {CELL} | goodput " in page
+    assert OTHER_CELL not in page
+    against = kernels.document(found)["against"][other]
+    assert {"quantity": "goodput", "within": len(by_name) - 1, "cells": len(by_name)} in against["standings"]
+
+
+def test_the_cells_are_open_ones_of_the_grid() -> None:
+    from dragstrip.validation.cells import held_out
+
+    assert len(GRID.between_kernels) > 100
+    assert not any(map(held_out, GRID.between_kernels))
+    with pytest.raises(ValueError, match="between_kernels has w-nothing: expected a case of cells"):
+        grid.Grid.model_validate({**GRID.model_dump(), "between_kernels": ["w-nothing"]})
+
+
+def test_a_kernel_that_is_not_there_is_refused_before_anything_is_recorded(other: str) -> None:
+    for first, against, option in ((OWN, "9.8-amd64", "--against-kernel"), ("9.8-amd64", other, "--kernel")):
+        with pytest.raises(
+            BadInputError, match=rf"{option}: got '9.8-amd64', expected one of {OWN}, {other}"
+        ):
+            kernels.between(GRID, SOURCE, first, [against], CELL, 1, print)
+    with pytest.raises(BadInputError, match="--only: got 'zzz'"):
+        kernels.between(GRID, SOURCE, OWN, [other], "zzz", 1, print)
