@@ -328,10 +328,15 @@ mod tests {
         let _ = it.cong_avoid(&view, &mut window, 1);
         let after = it.epoch.as_ref().unwrap().w_est;
         assert!((after - before - 9.0 / 17.0 / 14.0).abs() < 1e-3, "{}", after - before);
+        // It has come back to the window before the reduction: one packet per window from here on.
+        (window.cwnd, it.fraction) = (20, 0.0);
         it.epoch.as_mut().unwrap().w_est = 20.0;
         let _ = it.cong_avoid(&view, &mut window, 1);
         let cwnd = f64::from(window.cwnd) + it.fraction;
-        assert!((cwnd - 20.0 - 1.0 / 14.0).abs() < 1e-2, "the window is Reno's: {cwnd}");
+        assert!((cwnd - 20.0 - 1.0 / 20.0).abs() < 1e-2, "the window is Reno's: {cwnd}");
+        it.epoch.as_mut().unwrap().w_est = 40.0;
+        let _ = it.cong_avoid(&view, &mut window, 1);
+        assert_eq!(window.cwnd, 21, "by no more than was delivered");
     }
 
     #[test]
