@@ -266,7 +266,8 @@ impl<'a> Player<'a> {
                 self.stack.connect()?;
                 self.expect(&syn, 0.0, 0.0)?;
                 self.advance(rtt_ms)?;
-                self.reply(&Reply { syn: true, ..Reply::default() })?;
+                let bytes = self.handshake_bytes();
+                self.reply(&Reply { syn: true, bytes, ..Reply::default() })?;
                 self.expect(&bare, rtt_ms, rtt_ms)
             }
             Opening::Server(rtt_ms) => {
@@ -275,11 +276,17 @@ impl<'a> Player<'a> {
                 self.advance(rtt_ms)?;
                 let code = handshake_code(self.seen.last());
                 let accurate = self.script.peer.accurate;
-                self.reply(&Reply { ace: accurate.then_some(code), ..Reply::default() })?;
+                let (ace, bytes) = (accurate.then_some(code), self.handshake_bytes());
+                self.reply(&Reply { ace, bytes, ..Reply::default() })?;
                 self.ace = ACE_BEGINS;
                 Ok(())
             }
         }
+    }
+
+    /// The peer's AccECN option: nothing has come yet (RFC 9768 §3.2.1).
+    fn handshake_bytes(&self) -> Option<EcnBytes> {
+        self.script.peer.bytes.then(|| EcnBytes { ect1_first: true, counters: vec![1, 0, 1] })
     }
 
     fn advance(&mut self, to_ms: f64) -> Result<(), String> {

@@ -52,6 +52,8 @@ pub struct PeerOptions {
     pub ecn: bool,
     /// The same of accurate ECN; its segments have a counter for flags then.
     pub accurate: bool,
+    /// Its part of the handshake has the AccECN option too.
+    pub bytes: bool,
     /// Maximum segment size, bytes.
     pub mss: u32,
 }
@@ -97,6 +99,7 @@ impl Script {
                 scaling: true,
                 ecn: false,
                 accurate: false,
+                bytes: false,
                 mss: 1460,
             },
             needs_accurate_ecn: false,
@@ -208,12 +211,14 @@ impl Script {
                 "noscale" => self.peer.scaling = false,
                 "ecn" => self.peer.ecn = true,
                 "accecn" => self.peer.accurate = true,
+                "bytes" if self.peer.accurate => self.peer.bytes = true,
                 "mss" => {
                     let bytes = words.next().ok_or("mss BYTES")?;
                     self.peer.mss = within("mss", bytes, MSS_BYTES)?;
                 }
                 other => {
-                    return Err(format!("{other}: nosack, nots, noscale, ecn, accecn, mss BYTES"));
+                    let known = "nosack, nots, noscale, ecn, accecn [bytes], mss BYTES";
+                    return Err(format!("{other}: {known}"));
                 }
             }
         }
@@ -267,7 +272,7 @@ impl Script {
     #[must_use]
     pub fn segment_bytes(&self) -> i64 {
         let whole = i64::from(self.mtu_bytes - 40).min(i64::from(self.peer.mss));
-        whole - if self.timestamps() { 12 } else { 0 }
+        whole - if self.timestamps() { 12 } else { 0 } - if self.peer.bytes { 12 } else { 0 }
     }
 
     /// A position in bytes from the start of the data.

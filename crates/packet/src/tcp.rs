@@ -148,7 +148,7 @@ impl EcnBytes {
     /// What a handshake's option says: nothing has come yet, and counters of ECTs begin with 1 (RFC 9768 §3.2.1).
     #[must_use]
     pub const fn of_handshake() -> Self {
-        Self { ect1_first: false, fields: 3, counters: [1, 0, 1] }
+        Self { ect1_first: true, fields: 3, counters: [1, 0, 1] }
     }
 
     /// The option's kind.

@@ -97,8 +97,8 @@ pub(crate) fn asks(mode: EcnMode, settings: &Settings) -> Request {
     match mode {
         EcnMode::L4s if can_count(settings) => Request::Accurate,
         EcnMode::L4s => Request::None,
+        EcnMode::Classic | EcnMode::Dctcp if settings.accurate_ecn_request => Request::Accurate,
         EcnMode::Dctcp => Request::Classic,
-        EcnMode::Classic if settings.accurate_ecn_request => Request::Accurate,
         EcnMode::Classic if settings.ecn_request => Request::Classic,
         EcnMode::Classic => Request::None,
     }
@@ -122,9 +122,11 @@ pub(crate) fn grants(mode: EcnMode, settings: &Settings, flags: Flags, syn: Ecn)
     let classic = flags.has(Flags::ECE.with(Flags::CWR));
     let accurate = can_count(settings) && !matches!(flags.ace(), 0b000 | 0b011);
     match mode {
-        EcnMode::Dctcp if classic => Agreed::Dctcp,
         EcnMode::L4s if accurate => Agreed::accurate(mode),
-        EcnMode::Classic if accurate && settings.accurate_ecn_accept => Agreed::accurate(mode),
+        EcnMode::Classic | EcnMode::Dctcp if accurate && settings.accurate_ecn_accept => {
+            Agreed::accurate(mode)
+        }
+        EcnMode::Dctcp if classic => Agreed::Dctcp,
         EcnMode::Classic if classic && settings.ecn_accept && !syn.is_capable() => Agreed::Classic,
         EcnMode::Classic | EcnMode::Dctcp | EcnMode::L4s => Agreed::None,
     }
@@ -145,7 +147,8 @@ pub(crate) fn agrees(mode: EcnMode, request: Request, flags: Flags) -> Agreed {
         (Request::None, _) | (Request::Accurate, 0b000 | 0b111) => Agreed::None,
         (Request::Accurate, 0b001 | 0b101) => match mode {
             EcnMode::L4s => Agreed::None,
-            EcnMode::Classic | EcnMode::Dctcp => Agreed::Classic,
+            EcnMode::Classic => Agreed::Classic,
+            EcnMode::Dctcp => Agreed::Dctcp,
         },
         (Request::Accurate, _) => Agreed::accurate(mode),
         (Request::Classic, 0b001 | 0b101) => match mode {

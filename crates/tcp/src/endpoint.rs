@@ -381,12 +381,13 @@ impl Endpoint {
         self.phase = Phase::Established;
         self.syn_deadline = Instant::NEVER;
         let options = self.options;
-        self.sender.agree(&options, self.ecn);
+        let tells_bytes = self.ecn.by_counters() && segment.ecn_bytes().is_some();
+        self.sender.agree(&options, self.ecn, tells_bytes);
         let reserved = self.sender.settings().advmss() - if options.timestamps { 12 } else { 0 };
         let mss = self.sender.view().mss;
         self.receiver.establish(now, self.ecn, &options, reserved, mss);
         if self.ecn.by_counters() {
-            self.receiver.count_marks(self.peer_syn, self.role == Role::Client);
+            self.receiver.count_marks(self.peer_syn, self.role == Role::Client, tells_bytes);
         }
         self.sender.establish(now, segment, rtt_us, self.syn_retransmits);
     }
@@ -441,13 +442,14 @@ impl Endpoint {
     fn end_handshake<O: Outbox>(&mut self, syn_ack: &Segment, now: Instant, out: &mut O) {
         let mut segment = self.receiver.acknowledgement(now, self.sender.view().snd_nxt);
         if self.ecn.by_counters() {
-            let sent = ecn::handshake_codepoint(self.ecn_mode());
-            if !ecn::is_credible(sent, syn_ack.flags.ace()) {
-                self.sender.distrust_path();
-            }
             segment.flags = segment.flags.with_ace(ecn::handshake_code(self.peer_syn));
         }
+        // What the SYN-ACK says of the path counts from the next segment on.
         out.send(&segment, self.sender.codepoint(Carries::Ack), now);
+        let sent = ecn::handshake_codepoint(self.ecn_mode());
+        if self.ecn.by_counters() && !ecn::is_credible(sent, syn_ack.flags.ace()) {
+            self.sender.distrust_path();
+        }
     }
 
     fn acknowledge<O: Outbox>(&mut self, now: Instant, out: &mut O) {

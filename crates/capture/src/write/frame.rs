@@ -391,7 +391,7 @@ mod tests {
         let bytes = frame(&Body::Tcp(syn), Numbers::default());
         accepted(&bytes, 0, true);
         assert_eq!(bytes[46..48], [0xd0, 0x92], "13 words, CWR, ACK and SYN");
-        assert_eq!(bytes[70..], [1, 3, 3, 7, 172, 11, 0, 0, 1, 0, 0, 0, 0, 0, 1, 1]);
+        assert_eq!(bytes[70..], [1, 3, 3, 7, 174, 11, 0, 0, 1, 0, 0, 0, 0, 0, 1, 1]);
     }
 
     #[test]

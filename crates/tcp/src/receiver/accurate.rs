@@ -1,9 +1,8 @@
 //! Accurate ECN, the receiving half: counters of what came with which codepoint (RFC 9768 §3.2.1; Linux 6.18
 //! `tcp_ecn_received_counters`, `tcp_accecn_set_ace`).
 //!
-//! The number of CE packets goes into three flags of whatever leaves, the bytes of each codepoint into an option of pure
-//! acknowledgements. Departs from Linux: data segments carry no option, so that their length stays what it is; the option
-//! begins with ECT(1) only where some came, so that two counters tell all.
+//! The number of CE packets goes into three flags of whatever leaves, the bytes of each codepoint into an option, if the peer had one
+//! in its part of the handshake: three counters on data, as many as fit beside SACK blocks on acknowledgements.
 
 use super::acknowledge::Acknowledger;
 use crate::segment::{Ecn, EcnBytes, Segment};
@@ -27,13 +26,21 @@ pub(super) struct Counters {
     required: u8,
     /// The last packet's codepoint.
     last: Ecn,
+    /// The peer had an option in its part of the handshake (`saw_accecn_opt`).
+    tells_bytes: bool,
 }
 
 impl Counters {
     /// Of a connection; `seen`: how the peer's SYN or SYN-ACK came. That of a SYN is not counted: the SYN-ACK tells it.
-    pub fn new(seen: Ecn, client: bool) -> Self {
+    pub fn new(seen: Ecn, client: bool, tells_bytes: bool) -> Self {
         let packets = u8::from(client && seen == Ecn::Ce);
-        Self { packets, last: seen, ..Self::default() }
+        Self { packets, last: seen, tells_bytes, ..Self::default() }
+    }
+
+    /// The option of a data segment.
+    #[inline]
+    pub fn on_data(&mut self) -> Option<EcnBytes> {
+        self.tells_bytes.then(|| self.option(3))
     }
 
     /// A packet with `len` bytes of payload has come.
@@ -48,7 +55,7 @@ impl Counters {
         }
         let (counter, field) = match ecn {
             Ecn::NotEct => (None, 0),
-            Ecn::Ect0 => (Some(0), if self.bytes[2] > 0 { 3 } else { 1 }),
+            Ecn::Ect0 => (Some(0), 3),
             Ecn::Ce => (Some(1), 2),
             Ecn::Ect1 => (Some(2), 1),
         };
@@ -70,18 +77,23 @@ impl Counters {
     }
 
     /// How many counters fit beside `blocks` of SACK, of which at most `blocks` stay (`tcp_options_fit_accecn`): two blocks
-    /// have precedence, more only where there is nothing new to tell. `None`: no option.
+    /// have precedence, more where there is nothing new to tell or no room for it beside two. `None`: no option.
     pub fn fit(&self, stamped: bool, blocks: &mut usize) -> Option<u8> {
+        if !self.tells_bytes {
+            return None;
+        }
         for fields in [3, 2] {
-            if *blocks <= Segment::sack_room(stamped, fields) {
+            if fields >= self.required && *blocks <= Segment::sack_room(stamped, fields) {
                 return Some(fields);
             }
         }
-        if self.required == 0 {
+        let fields = self.required.max(2);
+        let room = Segment::sack_room(stamped, fields);
+        if self.required == 0 || room < 2 {
             return None;
         }
-        *blocks = Segment::sack_room(stamped, 2);
-        Some(2)
+        *blocks = room;
+        Some(fields)
     }
 
     /// The option.
@@ -89,9 +101,8 @@ impl Counters {
         self.required = 0;
         let [ect0, ce, ect1] = self.bytes;
         let (ect0, ect1) = (ect0.wrapping_add(BYTES_BEGIN), ect1.wrapping_add(BYTES_BEGIN));
-        let ect1_first = ect1 > BYTES_BEGIN;
-        let counters = if ect1_first { [ect1, ce, ect0] } else { [ect0, ce, ect1] };
-        EcnBytes { ect1_first, fields, counters: counters.map(|bytes| bytes & EcnBytes::MASK) }
+        let counters = [ect1, ce, ect0].map(|bytes| bytes & EcnBytes::MASK);
+        EcnBytes { ect1_first: true, fields, counters }
     }
 }
 
@@ -103,7 +114,7 @@ mod tests {
     #[test]
     fn the_ace_counter_wraps_after_eight() {
         let mut acks = Acknowledger::new(&Settings::linux_6());
-        let mut counters = Counters::new(Ecn::NotEct, false);
+        let mut counters = Counters::new(Ecn::NotEct, false, true);
         let seen: Vec<u8> = (0..10)
             .map(|_| {
                 let ace = counters.ace();
@@ -112,28 +123,28 @@ mod tests {
             })
             .collect();
         assert_eq!(seen, [5, 6, 7, 0, 1, 2, 3, 4, 5, 6]);
-        assert_eq!(Counters::new(Ecn::Ce, true).ace(), 6, "the SYN-ACK counts");
-        assert_eq!(Counters::new(Ecn::Ce, false).ace(), 5, "the SYN does not");
+        assert_eq!(Counters::new(Ecn::Ce, true, true).ace(), 6, "the SYN-ACK counts");
+        assert_eq!(Counters::new(Ecn::Ce, false, true).ace(), 5, "the SYN does not");
     }
 
     #[test]
-    fn the_option_begins_with_the_codepoint_that_comes() {
+    fn the_option_begins_with_ect1() {
         let mut acks = Acknowledger::new(&Settings::linux_6());
-        let mut counters = Counters::new(Ecn::NotEct, false);
+        let mut counters = Counters::new(Ecn::NotEct, false, true);
         assert_eq!(counters.option(3).counters, [1, 0, 1]);
         counters.on_packet(Ecn::Ect0, 1_000, &mut acks);
         counters.on_packet(Ecn::Ce, 500, &mut acks);
         let option = counters.option(2);
-        assert_eq!((option.kind(), option.counters), (172, [1_001, 500, 1]));
+        assert_eq!((option.kind(), option.counters), (174, [1, 500, 1_001]));
         counters.on_packet(Ecn::Ect1, 7, &mut acks);
-        let option = counters.option(3);
+        let option = counters.on_data().unwrap();
         assert_eq!((option.kind(), option.counters), (174, [8, 500, 1_001]));
     }
 
     #[test]
     fn two_blocks_stay_and_a_third_gives_way_only_to_news() {
         let mut acks = Acknowledger::new(&Settings::linux_6());
-        let mut counters = Counters::new(Ecn::NotEct, false);
+        let mut counters = Counters::new(Ecn::NotEct, false, true);
         let fit = |counters: &Counters, stamped, mut blocks| {
             let fields = counters.fit(stamped, &mut blocks);
             (fields, blocks)
@@ -142,14 +153,26 @@ mod tests {
         assert_eq!(fit(&counters, true, 2), (Some(2), 2));
         assert_eq!(fit(&counters, true, 3), (None, 3));
         assert_eq!(fit(&counters, false, 4), (None, 4));
-        counters.on_packet(Ecn::Ect0, 1, &mut acks);
+        counters.on_packet(Ecn::Ce, 1, &mut acks);
         assert_eq!(fit(&counters, true, 3), (Some(2), 2));
         assert_eq!(fit(&counters, false, 4), (Some(2), 3));
+        counters.on_packet(Ecn::Ect0, 1, &mut acks);
+        assert_eq!(fit(&counters, true, 1), (Some(3), 1));
+        assert_eq!(fit(&counters, true, 2), (None, 2), "that is the third counter");
+        assert_eq!(fit(&counters, true, 3), (None, 3));
+        assert_eq!(fit(&counters, false, 4), (Some(3), 2));
+    }
+
+    #[test]
+    fn a_peer_without_an_option_gets_none() {
+        let mut counters = Counters::new(Ecn::NotEct, false, false);
+        assert_eq!(counters.on_data(), None);
+        assert_eq!(counters.fit(true, &mut 0), None);
     }
 
     #[test]
     fn a_change_and_a_sixth_mark_are_told_at_once() {
-        let mut counters = Counters::new(Ecn::NotEct, false);
+        let mut counters = Counters::new(Ecn::NotEct, false, true);
         let mut told = |ecns: &[Ecn]| {
             let mut acks = Acknowledger::new(&Settings::linux_6());
             ecns.iter().for_each(|ecn| counters.on_packet(*ecn, 100, &mut acks));

@@ -110,9 +110,18 @@ impl Receiver {
         self.window.establish(now, options.scaling, options.timestamps, u64::from(reserved));
     }
 
-    /// Accurate ECN was agreed on; `seen`: how the peer's SYN or SYN-ACK came.
-    pub fn count_marks(&mut self, seen: Ecn, client: bool) {
-        self.counters = Some(Box::new(Counters::new(seen, client)));
+    /// Accurate ECN was agreed on; `seen`: how the peer's SYN or SYN-ACK came; `tells_bytes`: its part of the handshake had an
+    /// option.
+    pub fn count_marks(&mut self, seen: Ecn, client: bool, tells_bytes: bool) {
+        self.counters = Some(Box::new(Counters::new(seen, client, tells_bytes)));
+    }
+
+    /// The AccECN option of a data segment, which is complete but for that.
+    #[inline]
+    pub fn tell_bytes(&mut self, segment: &mut Segment) {
+        if let Some(bytes) = self.counters.as_mut().and_then(|counters| counters.on_data()) {
+            segment.set_ecn_bytes(bytes);
+        }
     }
 
     /// A segment that may be looked at has come with this codepoint.
@@ -413,7 +422,10 @@ impl Receiver {
     /// A pure acknowledgement.
     pub fn acknowledgement(&mut self, now: Instant, seq: u64) -> Segment {
         let mut segment = Segment::new(seq, 0, Flags::ACK);
-        let mut fields = Some(3);
+        let mut fields = None;
+        if let Some(counters) = &self.counters {
+            fields = counters.fit(self.timestamps, &mut 0);
+        }
         if self.sack {
             // RFC 2018 §3: four fit, three beside timestamps.
             let mut blocks = [SackBlock::default(); 4];

@@ -130,9 +130,9 @@ impl Sender {
         dispatch!(&self.stack, stack => stack.remember(&self.core, metrics));
     }
 
-    /// What both sides agreed on in the handshake.
-    pub fn agree(&mut self, options: &crate::options::Options, ecn: Agreed) {
-        self.core.agree(options, ecn);
+    /// What both sides agreed on in the handshake; `tells_bytes`: also that segments carry the AccECN option.
+    pub fn agree(&mut self, options: &crate::options::Options, ecn: Agreed, tells_bytes: bool) {
+        self.core.agree(options, ecn, tells_bytes);
     }
 
     /// Everything written is acknowledged.

@@ -38,7 +38,7 @@ pub(super) use transmission::{Burst, Transmission};
 use crate::ecn::{Agreed, Carries};
 use crate::profile::Settings;
 use crate::receiver::Receiver;
-use crate::segment::{Ecn, Segment};
+use crate::segment::{Ecn, EcnBytes, Segment};
 use crate::snapshot::LimitedBy;
 use crate::ticks::Ticks;
 use dragstrip_cc::{
@@ -164,8 +164,8 @@ impl Core {
         }
     }
 
-    /// What both sides agreed on in the handshake.
-    pub fn agree(&mut self, options: &crate::options::Options, ecn: Agreed) {
+    /// What both sides agreed on in the handshake; `tells_bytes`: also that segments carry the AccECN option.
+    pub fn agree(&mut self, options: &crate::options::Options, ecn: Agreed, tells_bytes: bool) {
         self.agreed = ecn;
         self.view.ecn = ecn != Agreed::None;
         if (self.settings.sack, self.settings.timestamps) != (options.sack, options.timestamps) {
@@ -173,7 +173,11 @@ impl Core {
             settings.sack = options.sack;
             settings.timestamps = options.timestamps;
         }
-        let mss = self.settings.mss().min(options.advmss - if options.timestamps { 12 } else { 0 });
+        let mut mss =
+            self.settings.mss().min(options.advmss - if options.timestamps { 12 } else { 0 });
+        if tells_bytes {
+            mss -= EcnBytes::of_handshake().room(); // on every segment
+        }
         self.view.mss = mss;
         self.buffer.set_mss(u64::from(mss));
         self.board = Scoreboard::new(mss);

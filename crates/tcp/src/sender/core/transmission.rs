@@ -184,6 +184,7 @@ impl Core {
         }
         let mut segment = Segment::new(sent.seq, sent.len, flags);
         io.receiver.fill_header(&mut segment, self.view.now);
+        io.receiver.tell_bytes(&mut segment);
         self.counters.segments_sent += u64::from(segments);
         let left = if segments > 1 {
             io.out.send_whole(&segment, segments, ecn, self.view.now)
