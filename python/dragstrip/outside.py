@@ -12,6 +12,7 @@ import json
 import os
 import re
 import stat
+import sys
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -132,6 +133,21 @@ def text(path: Path | str, most: int, what: str, encoding: str = "utf-8") -> str
         byte = f"byte {error.start} is {error.object[error.start]:#04x}"
         expected = f"cannot be read: it is no {encoding.upper()} text, {byte}"
         raise BadInputError("", None, expected, str(path)) from None
+
+
+def text_or_input(path: Path | str, most: int, what: str) -> tuple[str, str]:
+    """The text of a file of at most `most` bytes, or for `-` of standard input; and what to call it."""
+    if str(path) != "-":
+        return text(path, most, what), str(path)
+    name = "standard input"
+    found = sys.stdin.buffer.read(most + 1)
+    if len(found) > most:
+        _too_large(name, Raw("more"), most, what)
+    try:
+        return found.decode(), name
+    except UnicodeDecodeError as error:
+        byte = f"byte {error.start} is {error.object[error.start]:#04x}"
+        raise BadInputError("", None, f"cannot be read: it is no UTF-8 text, {byte}", name) from None
 
 
 # --- documents --------------------------------------------------------------------------------

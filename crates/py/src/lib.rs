@@ -207,6 +207,30 @@ fn parse_qdisc(text: &str) -> PyResult<String> {
     })
 }
 
+/// A script of tc's commands as a JSON list: what each queue is of, its lines, its words, the fields of a path, notes. An
+/// error's field is the line, such as `line 3`.
+#[pyfunction]
+fn import_tc(script: &str) -> PyResult<String> {
+    panic::caught(script, || {
+        let found = dragstrip_qdisc::import::import(script).map_err(|wrong| {
+            problem(Problem { field: format!("line {}", wrong.line), ..wrong.problem })
+        })?;
+        let told = found.iter().map(|one| {
+            serde_json::json!({
+                "device": one.device,
+                "direction": if one.ingress { "in" } else { "out" },
+                "through": one.through,
+                "lines": one.lines,
+                "queue": one.queue.print(),
+                "rate_bps": one.queue.facts().rate_bps,
+                "path": one.path().into_iter().collect::<std::collections::BTreeMap<_, _>>(),
+                "notes": one.notes,
+            })
+        });
+        to_json(&told.collect::<Vec<_>>())
+    })
+}
+
 /// A rate with its unit, in bits per second.
 #[pyfunction]
 fn parse_rate(text: &str) -> PyResult<u64> {
@@ -267,6 +291,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("PROGRAM_MAX", dragstrip_cc::program::TEXT_MAX)?;
     module.add_function(wrap_pyfunction!(algorithm_table, module)?)?;
     module.add_function(wrap_pyfunction!(parse_qdisc, module)?)?;
+    module.add_function(wrap_pyfunction!(import_tc, module)?)?;
     module.add_function(wrap_pyfunction!(parse_rate, module)?)?;
     module.add_function(wrap_pyfunction!(parse_size, module)?)?;
     module.add_function(wrap_pyfunction!(parse_time, module)?)?;

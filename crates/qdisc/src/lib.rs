@@ -18,6 +18,7 @@ mod computed;
 mod contract;
 pub mod disciplines;
 mod flow_hash;
+pub mod import;
 mod line;
 #[cfg(test)]
 mod model;

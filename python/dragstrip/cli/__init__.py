@@ -20,6 +20,7 @@ from dragstrip.cli import (
     report,
     run,
     sweep,
+    tc_import,
     tools,
     topics,
     validate,
@@ -45,6 +46,7 @@ app.command(short_help="Write a page with a race that one can touch.")(play.play
 app.command()(report.report)
 app.command(short_help="Say what captures and other programs' files show.")(inspect.inspect)
 app.command(short_help="Write recordings as files of other programs.")(export.export)
+app.command("tc-import", short_help="Say what queue a script of tc commands makes.")(tc_import.tc_import)
 app.command()(tools.doctor)
 app.command(short_help="Play conformance scripts of one TCP endpoint.")(tools.conform)
 app.command("new-algorithm", short_help="Add the skeleton of a congestion control.")(tools.new_algorithm)

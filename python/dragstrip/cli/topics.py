@@ -41,7 +41,8 @@ on the path at once; without it each has the path to itself.""",
   --queue fq_codel                with tc's defaults, which mark ECN
   --queue "codel limit 100 target 10ms ecn" --ecn
 
-`dragstrip list --queues` names the disciplines and their words. To see whether another queue helps, put
+`dragstrip list --queues` names the disciplines and their words; `dragstrip tc-import router.sh` reads
+the commands of a router. To see whether another queue helps, put
 both into one experiment (dragstrip help experiments): "path.queue" = ["300ms", "fq_codel"] under [vary].
 Its report compares them.""",
         "docs/compare.md, docs/reference/qdiscs.md",

@@ -1,0 +1,234 @@
+//! `tc filter`: what leads packets to a class, to another interface or to a policer.
+
+use super::Wrong;
+use super::command::{Rest, device, id, no_device, refused};
+use super::lines::Word;
+use super::tree::{Id, Interfaces, Verb};
+use crate::tc::wrong;
+
+/// A filter that takes every packet, which is what is modelled.
+#[derive(Clone, Debug)]
+pub(super) struct Filter {
+    /// The major number of the discipline that it hangs on; `ffff` is ingress.
+    major: u16,
+    /// The lowest comes first.
+    pub(super) priority: u32,
+    /// The word that begins it.
+    pub(super) word: Word,
+    pub(super) class: Option<Id>,
+    /// The interface that packets are led to.
+    pub(super) redirect: Option<Word>,
+}
+
+/// What the kernel gives to the first filter without a number (`tcf_auto_prio`); to each further one the least so far, less one.
+const PRIORITY: u32 = 0xc000;
+
+impl Filter {
+    pub(super) const fn hangs_on(&self, major: u16) -> bool {
+        self.major == major
+    }
+}
+
+pub(super) fn perform(
+    does: Verb,
+    verb: &Word,
+    mut rest: Rest<'_>,
+    interfaces: &mut Interfaces,
+) -> Result<(), Wrong> {
+    let (mut dev, mut hangs, mut priority, mut kind) = (None, None, None, None);
+    while let Some(word) = rest.next() {
+        match word.text.as_str() {
+            "dev" => dev = Some(rest.value(word)?),
+            "parent" => {
+                let word = rest.value(word)?;
+                let at = id(word)?;
+                if at.minor != 0 && (at.major, at.minor) != (0xffff, 0xfff2) {
+                    let expected = "a discipline's handle, such as 1: (filters of classes, and of clsact's egress, are not modelled)";
+                    return refused(word, expected);
+                }
+                hangs = Some((at.major, word));
+            }
+            "root" => hangs = Some((0, word)),
+            "ingress" => hangs = Some((0xffff, word)),
+            "protocol" => {
+                let word = rest.value(word)?;
+                if !["ip", "all"].contains(&word.text.as_str()) {
+                    return refused(word, "ip or all: what flows here is IPv4");
+                }
+            }
+            "prio" | "pref" | "priority" => {
+                let word = rest.value(word)?;
+                match word.text.parse::<u32>() {
+                    Ok(number) if (1..=0xffff).contains(&number) => priority = Some(number),
+                    Ok(_) | Err(_) => return refused(word, "a number from 1 to 65535"),
+                }
+            }
+            "u32" | "matchall" => {
+                kind = Some(word);
+                break;
+            }
+            _ => {
+                return refused(
+                    word,
+                    "u32 or matchall, which take every packet: the simulator models no other filter",
+                );
+            }
+        }
+    }
+    let Some(dev) = dev else { return no_device(verb) };
+    let interface = device(dev, interfaces)?;
+    let (major, parent) = match hangs {
+        Some((0, word)) => {
+            let root = interface.at(super::tree::Place::Root);
+            match root.and_then(|root| root.handle) {
+                Some(major) => (major, word),
+                None => return refused(word, "a root with a handle, which a line before adds"),
+            }
+        }
+        Some(given) => given,
+        None => return refused(verb, "a discipline, such as \"parent 1:\" or \"ingress\""),
+    };
+    match does {
+        Verb::Delete => {
+            interface.filters.retain(|filter| {
+                filter.major != major || priority.is_some_and(|number| number != filter.priority)
+            });
+            return Ok(());
+        }
+        Verb::Change | Verb::Replace => {
+            return refused(
+                verb,
+                "\"del\" and \"add\": what a filter's change keeps is not modelled",
+            );
+        }
+        Verb::Add => {}
+    }
+    let there = if major == 0xffff {
+        interface.ingress.is_some()
+    } else {
+        interface.of_handle(major).is_some()
+    };
+    if !there {
+        return refused(parent, "a discipline that a line before adds");
+    }
+    let Some(kind) = kind else {
+        return refused(verb, "a filter, such as \"matchall\"");
+    };
+    let (class, redirect) = options(kind, &mut rest, major)?;
+    let least = || interface.filters.iter().filter(|filter| filter.major == major);
+    let automatic =
+        || least().map(|filter| filter.priority.saturating_sub(1)).min().unwrap_or(PRIORITY);
+    let priority = priority.unwrap_or_else(automatic);
+    let word = kind.clone();
+    interface.filters.push(Filter { major, priority, word, class, redirect });
+    Ok(())
+}
+
+/// What follows `u32` or `matchall`: the class, or the interface.
+fn options(
+    kind: &Word,
+    rest: &mut Rest<'_>,
+    major: u16,
+) -> Result<(Option<Id>, Option<Word>), Wrong> {
+    let (mut class, mut redirect, mut matches) = (None, None, kind.text == "matchall");
+    while let Some(word) = rest.next() {
+        match word.text.as_str() {
+            "match" if kind.text == "u32" => {
+                everything(word, rest)?;
+                matches = true;
+            }
+            "flowid" | "classid" => {
+                let word = rest.value(word)?;
+                // At ingress there are no classes: what stands here says nothing.
+                if major != 0xffff {
+                    class = Some(id(word)?);
+                }
+            }
+            "action" if rest.peek() == Some("mirred") => redirect = Some(mirred(word, rest)?),
+            "action" => {
+                let word = rest.value(word)?;
+                let expected =
+                    "mirred egress redirect dev X: the simulator does not model this action";
+                return refused(word, expected);
+            }
+            _ => {
+                return refused(
+                    word,
+                    format!(
+                        "match, flowid or action: the simulator does not model {:?} of {}",
+                        word.text, kind.text
+                    ),
+                );
+            }
+        }
+    }
+    if !matches {
+        return refused(kind, "a match, such as \"match u32 0 0\"");
+    }
+    if class.is_none() && redirect.is_none() {
+        return refused(
+            kind,
+            "\"flowid\" with a class, or at ingress \"action mirred egress redirect dev X\"",
+        );
+    }
+    Ok((class, redirect))
+}
+
+/// A match that every packet fulfils; any other is refused.
+fn everything(of: &Word, rest: &mut Rest<'_>) -> Result<(), Wrong> {
+    let what = rest.value(of)?;
+    let zero = |word: &Word| {
+        let text = word.text.trim_start_matches("0x");
+        !text.is_empty() && text.chars().all(|c| c == '0')
+    };
+    let expected = "a match that every packet fulfils, such as \"match u32 0 0\": \
+                    the simulator models no filter that tells packets apart";
+    match what.text.as_str() {
+        "u32" | "u16" | "u8" => {
+            let _ = rest.value(what)?;
+            let mask = rest.value(what)?;
+            if !zero(mask) {
+                return refused(mask, expected);
+            }
+            if rest.takes("at") {
+                let _ = rest.value(what)?;
+            }
+        }
+        "ip" => {
+            let field = rest.value(what)?;
+            let value = rest.value(field)?;
+            match field.text.as_str() {
+                "src" | "dst" => {
+                    let whole = ["0/0", "0.0.0.0/0", "any", "all", "default"];
+                    if !whole.contains(&value.text.as_str()) {
+                        return refused(value, expected);
+                    }
+                }
+                _ => {
+                    let mask = rest.value(field)?;
+                    if !zero(mask) {
+                        return refused(field, expected);
+                    }
+                }
+            }
+        }
+        _ => return refused(what, expected),
+    }
+    Ok(())
+}
+
+/// `action mirred egress redirect dev X`.
+fn mirred(action: &Word, rest: &mut Rest<'_>) -> Result<Word, Wrong> {
+    let mut last = action;
+    for wanted in ["mirred", "egress", "redirect", "dev"] {
+        last = rest.value(last)?;
+        if last.text != wanted {
+            let expected = format!("{wanted:?}: action mirred egress redirect dev X");
+            return Err(Wrong {
+                line: last.line,
+                problem: wrong(format!("{:?}", last.text), expected),
+            });
+        }
+    }
+    Ok(rest.value(last)?.clone())
+}

@@ -1,0 +1,245 @@
+use super::{Imported, import};
+use crate::QdiscSpec;
+
+/// The queues of a script.
+fn queues(script: &str) -> Vec<Imported> {
+    import(script).unwrap_or_else(|wrong| panic!("{wrong}\n{script}"))
+}
+
+/// The only queue of a script is that of these words.
+fn same(script: &str, words: &str) -> Imported {
+    let mut found = queues(script);
+    assert_eq!(found.len(), 1, "{script}");
+    let one = found.remove(0);
+    assert_eq!(one.queue, QdiscSpec::parse(words).unwrap(), "{script}");
+    one
+}
+
+/// The line and the text of a refusal.
+fn refusal(script: &str) -> (usize, String) {
+    let wrong = import(script).expect_err(script);
+    (wrong.line, wrong.problem.to_string())
+}
+
+const HTB: &str = "tc qdisc add dev eth0 root handle 1: htb default 10\n";
+
+#[test]
+fn a_class_and_its_discipline_are_a_shaper_and_its_queue() {
+    let script = format!(
+        "{HTB}sudo tc class add dev eth0 parent 1: classid 1:10 htb rate 10mbit\n\
+         /sbin/tc qdisc add dev eth0 parent 1:10 fq_codel limit 600\n"
+    );
+    let one = same(&script, "htb rate 10mbit leaf fq_codel limit 600");
+    assert_eq!(
+        (one.device.as_str(), one.ingress, one.lines.as_slice()),
+        ("eth0", false, &[1, 2, 3][..])
+    );
+    let leaf = QdiscSpec::parse("fq_codel limit 600").unwrap().print();
+    assert_eq!(one.path(), [("rate", "10mbit".to_owned()), ("queue", leaf)]);
+}
+
+/// More than a rate stays in the queue.
+#[test]
+fn buckets_and_ceilings_stay_where_they_are() {
+    for words in [
+        "rate 10mbit burst 15k",
+        "rate 10mbit ceil 20mbit",
+        "rate 10mbit overhead -4",
+        "rate 10mbit mpu 64",
+    ] {
+        let script = format!("{HTB}tc class add dev eth0 parent 1: classid 1:10 htb {words}");
+        let one = same(&script, &format!("htb {words}"));
+        assert_eq!(one.path(), [("queue", one.queue.print())]);
+    }
+    let script = format!(
+        "{HTB}tc class add dev eth0 parent 1: classid 1:10 htb rate 10mbit ceil 10mbit overhead 18 linklayer atm"
+    );
+    let fields = same(&script, "htb rate 10mbit ceil 10mbit overhead 18 linklayer atm").path();
+    let queue = QdiscSpec::parse("pfifo limit 1000").unwrap().print();
+    let wanted = [("rate", "10mbit"), ("queue", &queue), ("overhead", "18b"), ("atm", "true")];
+    assert_eq!(fields, wanted.map(|(field, text)| (field, text.to_owned())));
+}
+
+/// Comments, continued lines, quotes, variables, several commands on a line, what a shell does with output.
+#[test]
+fn a_script_is_read_as_a_shell_reads_it() {
+    let script = "#!/bin/sh\nset -e\nDEV=eth0 RATE='8 '\nLIMIT=\"limit 100\"  # packets\n\
+        modprobe ifb; ip link set dev $DEV up\n\
+        tc qdisc del dev $DEV root 2>/dev/null || true\n\
+        tc qdisc add dev \"${DEV}\" root \\\n  handle 1: tbf rate ${RATE}mbit \\\n burst 10kb latency 50ms > /dev/null 2>&1\n";
+    // The blank of an unquoted value ends a word.
+    assert_eq!(refusal(script).0, 8);
+    let one = same(&script.replace("'8 '", "8"), "tbf rate 8mbit burst 10kb latency 50ms");
+    assert_eq!(one.lines, [8, 9]);
+    same(&format!("X=eth0; {HTB}tc qdisc replace dev $X root pfifo limit 7"), "pfifo limit 7");
+    same("LIMIT='limit 100'\ntc qdisc add dev eth0 root pfifo $LIMIT", "pfifo limit 100");
+    same(
+        "root@OpenWrt:~# tc qdisc add dev eth0 root cake bandwidth 20mbit",
+        "cake bandwidth 20mbit",
+    );
+    same("$ tc q a dev eth0 root sfq && tc -s qdisc show dev eth0", "sfq");
+    same("qdisc add dev eth0 root handle 8001: fq_codel ecn\r\n", "fq_codel ecn");
+}
+
+#[test]
+fn commands_are_replayed_in_their_order() {
+    let first = "tc qdisc add dev eth0 root fq_codel target 9ms limit 500\n";
+    let all = |rest: &str| format!("{first}{rest}");
+    same(&all("tc qdisc change dev eth0 root fq_codel limit 600"), "fq_codel target 9ms limit 600");
+    same(
+        &all("tc qdisc replace dev eth0 root fq_codel limit 600"),
+        "fq_codel target 9ms limit 600",
+    );
+    same(&all("tc qdisc replace dev eth0 root pfifo limit 9"), "pfifo limit 9");
+    same(&all("tc qdisc del dev eth0 root\ntc qdisc add dev eth0 root sfq"), "sfq");
+    assert_eq!(queues(&all("tc qdisc del dev eth0 root")), []);
+    // The kernel takes the options of a tbf whole.
+    let script = "tc qdisc add dev x root netem delay 10ms loss 1%\ntc qdisc change dev x root netem delay 20ms\n";
+    same(script, "netem delay 20ms");
+    // A class with what is in it, and the tree with its root.
+    let script = format!(
+        "{HTB}tc class add dev eth0 parent 1: classid 1:10 htb rate 1mbit\n\
+         tc qdisc add dev eth0 parent 1:10 handle 10: sfq\n\
+         tc class change dev eth0 parent 1: classid 1:10 htb rate 2mbit\n"
+    );
+    same(&script, "htb rate 2mbit leaf sfq");
+    let lost = format!("{script}tc qdisc del dev eth0 root\n{HTB}");
+    assert!(refusal(&lost).1.contains("class 1:10"), "{:?}", refusal(&lost));
+    same(&format!("{script}tc qdisc del dev eth0 parent 1:10"), "htb rate 2mbit");
+}
+
+/// What enters eth0 is led through ifb0, as people shape their downlink.
+#[test]
+fn an_ifb_is_the_queue_of_what_comes_in() {
+    let script = "ip link add name ifb0 type ifb\nip link set ifb0 up\n\
+        tc qdisc add dev eth0 root cake bandwidth 8mbit\n\
+        tc qdisc add dev eth0 handle ffff: ingress\n\
+        tc filter add dev eth0 parent ffff: protocol all prio 10 u32 match u32 0 0 flowid 1:1 action mirred egress redirect dev ifb0\n\
+        tc qdisc add dev ifb0 root cake bandwidth 40mbit\n";
+    let [up, down] = queues(script).try_into().unwrap();
+    assert_eq!((up.device.as_str(), up.ingress, up.through), ("eth0", false, None));
+    assert_eq!(
+        (down.device.as_str(), down.ingress, down.through.as_deref()),
+        ("eth0", true, Some("ifb0"))
+    );
+    assert_eq!(down.queue, QdiscSpec::parse("cake bandwidth 40mbit").unwrap());
+    assert_eq!(down.lines, [4, 5, 6]);
+    let bare = script.replace("tc qdisc add dev ifb0 root cake bandwidth 40mbit\n", "");
+    assert_eq!(refusal(&bare).0, 5);
+}
+
+/// Inner classes count, and siblings without a filter carry nothing: the notes say so.
+#[test]
+fn the_class_that_all_packets_go_to_is_found() {
+    let classes = "tc class add dev eth0 parent 1: classid 1:1 htb rate 20mbit\n\
+        tc class add dev eth0 parent 1:1 classid 1:10 htb rate 10mbit prio 1 quantum 1514\n\
+        tc class add dev eth0 parent 1:1 classid 1:20 htb rate 5mbit ceil 20mbit\n\
+        tc qdisc add dev eth0 parent 1:20 sfq\n";
+    let one = same(&format!("{HTB}{classes}"), "htb rate 10mbit");
+    assert_eq!(one.notes.len(), 2);
+    assert!(one.notes[1].starts_with("class 1:20 (line 4)"), "{:?}", one.notes);
+    let led = "tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dst 0.0.0.0/0 flowid 1:20";
+    let (line, said) = refusal(&format!("{HTB}{classes}{led}"));
+    assert_eq!(line, 4);
+    assert!(said.contains("borrow"), "{said}");
+    let later = "tc filter add dev eth0 parent 1: protocol ip prio 9 matchall classid 1:10\n";
+    same(&format!("{HTB}{classes}{}", later), "htb rate 10mbit");
+}
+
+#[test]
+fn what_cannot_be_is_refused_with_its_line() {
+    let class = "tc class add dev eth0 parent 1: classid 1:10 htb rate 1mbit\n";
+    let htb = format!("{HTB}{class}");
+    for (script, line, said) in [
+        ("", 1, "no command of tc"),
+        ("# tc qdisc add dev eth0 root sfq", 1, "no command of tc"),
+        ("\niptables -F", 2, "\"iptables\""),
+        ("tc qdisc add dev eth0 root", 1, "the name of a discipline"),
+        ("tc qdisc add root sfq", 1, "no \"dev\""),
+        ("tc qdisc add dev eth0 sfq", 1, "\"root\""),
+        ("tc qdisk add dev eth0 root sfq", 1, "qdisc, class or filter"),
+        ("tc qdisc ad dev eth0 root fq_codle", 1, "fq_codel"),
+        ("tc qdisc add dev eth0 root mq", 1, "one that the simulator models"),
+        ("tc qdisc add dev eth0 root codel\\\n  target 5ms\\\n  limt 9", 3, "\"limt\""),
+        ("tc qdisc add dev eth0 root sfq perturb x", 1, "\"perturb x\""),
+        ("tc qdisc add dev eth0 root pfifo limit 0x", 1, "\"limit 0x\""),
+        ("tc qdisc add dev eth0 root stab overhead 18 sfq", 1, "\"stab\""),
+        ("tc qdisc add dev eth0 root htb rate 1mbit leaf sfq", 1, "\"rate\""),
+        ("tc qdisc add dev eth0 root sfq leaf pfifo", 1, "\"leaf\""),
+        (
+            "tc qdisc add dev eth0 root sfq\ntc qdisc add dev eth0 root sfq",
+            2,
+            "\"replace\": line 1",
+        ),
+        ("tc qdisc change dev eth0 root sfq", 1, "\"add\""),
+        (
+            "tc qdisc add dev eth0 root fq_codel\ntc qdisc change dev eth0 root codel",
+            2,
+            "\"fq_codel\"",
+        ),
+        ("tc qdisc add dev eth0 parent 1:1 sfq", 1, "\"parent 1:1\""),
+        ("tc qdisc add dev $IF root sfq", 1, "\"$IF\""),
+        ("tc qdisc add dev $(ip -o link) root sfq", 1, "the value itself"),
+        ("tc qdisc add dev 'eth0 root sfq", 1, "the quote's end"),
+        (
+            "tc qdisc add dev eth0 root handle 1: prio\ntc qdisc add dev eth0 parent 1:1 sfq",
+            2,
+            "nothing in prio",
+        ),
+        (
+            "tc qdisc add dev eth0 root handle 1: tbf rate 1mbit burst 9k latency 9ms\ntc qdisc add dev eth0 parent 1: sfq",
+            2,
+            "nothing in tbf",
+        ),
+        (
+            "tc qdisc add dev x root netem delay 9ms 1ms 25%\ntc qdisc change dev x root netem delay 9ms",
+            2,
+            "\"del\"",
+        ),
+        (
+            "tc qdisc add dev x ingress\ntc filter add dev x ingress matchall action police rate 1mbit burst 9k",
+            2,
+            "\"police\"",
+        ),
+        ("tc class add dev eth0 parent 1: classid 1:10 htb rate 1mbit", 1, "\"handle 1:\""),
+        (&format!("{HTB}"), 1, "class 1:10"),
+        (&format!("tc qdisc add dev eth0 root handle 1: htb\n{class}"), 1, "no \"default\""),
+        (&format!("{htb}{class}"), 3, "not there yet"),
+        (&htb.replace("htb rate", "hfsc rate"), 2, "\"hfsc\""),
+        (&htb.replace("1mbit", "1mbt"), 2, "\"rate 1mbt\""),
+        (&htb.replace("1mbit", "1mbit r2q 9"), 2, "\"r2q\""),
+        (&htb.replace("parent 1:", "parent 1:9"), 2, "\"parent 1:9\""),
+        (&htb.replace("1:10", "1:xyz"), 2, "\"1:xyz\""),
+        (
+            &format!(
+                "{htb}tc filter add dev eth0 parent 1: u32 match ip dport 80 0xffff flowid 1:10"
+            ),
+            3,
+            "\"dport\"",
+        ),
+        (
+            &format!("{htb}tc filter add dev eth0 parent 1: flower ip_proto tcp classid 1:10"),
+            3,
+            "\"flower\"",
+        ),
+        (
+            &format!("{htb}tc filter add dev eth0 parent 1: protocol ipv6 matchall classid 1:10"),
+            3,
+            "\"ipv6\"",
+        ),
+    ] {
+        let (at, text) = refusal(script);
+        assert_eq!(at, line, "{script}: {text}");
+        assert!(text.contains(said), "{script}: {text}");
+    }
+}
+
+/// Values that grow out of one another come to an end.
+#[test]
+fn a_script_that_doubles_itself_is_refused() {
+    let mut script = "A=aaaaaaaaaaaaaaaa\n".to_owned();
+    for _ in 0..40 {
+        script.push_str("A=$A$A\n");
+    }
+    assert!(refusal(&script).1.contains("at most 1000 bytes"));
+}

@@ -1,0 +1,63 @@
+"""`dragstrip tc-import`: the page's example gives the page's output, and what is printed is taken by `compare`."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import shlex
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from dragstrip import cli, experiment
+
+PAGE = (Path(__file__).parents[1] / "docs" / "compare.md").read_text()
+SECTION = PAGE.split("## From a router's tc commands\n", 1)[1].split("\n## ", 1)[0]
+SCRIPT, COMMAND, OUTPUT = re.findall(r"^```\w*\n(.*?)^```", SECTION, re.MULTILINE | re.DOTALL)[:3]
+
+
+def dragstrip(words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> str:
+    monkeypatch.setattr(sys, "argv", ["dragstrip", *words])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    out, err = capsys.readouterr()
+    assert (ended.value.code, err) == (0, ""), words
+    return out
+
+
+def test_the_pages_example(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("router.sh").write_text(SCRIPT)
+    words = shlex.split(COMMAND)[1:]
+    assert words == ["tc-import", "router.sh"]
+    assert dragstrip(words, monkeypatch, capsys) == OUTPUT
+    told = json.loads(dragstrip([*words, "--json"], monkeypatch, capsys))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(SCRIPT.encode())))
+    piped = json.loads(dragstrip(["tc-import", "-", "--json"], monkeypatch, capsys))
+    assert piped == {**told, "file": "standard input"}
+    assert [(queue["device"], queue["direction"]) for queue in told["queues"]] == [
+        ("eth0", "out"),
+        ("eth0", "in"),
+    ]
+
+
+def test_what_is_printed_is_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    printed = [line.strip() for line in OUTPUT.splitlines() if line.startswith("  --")]
+    assert len(printed) == 2
+    for options in printed:
+        rate = [] if "--rate" in options else ["--rate", "1gbit"]
+        words = ["compare", *rate, "--rtt", "40ms", *shlex.split(options), "cubic", "--show"]
+        shown = tomllib.loads(dragstrip(words, monkeypatch, capsys))
+        assert shown["path"]["queue"] == shlex.split(options)[-1]
+    fields = tomllib.loads(OUTPUT[OUTPUT.index("[path]") :])["path"]
+    flows = [{"cc": "cubic"}]
+    path = {"rate": "1gbit", "rtt": "40ms", **fields}
+    assert experiment.Experiment.model_validate({"duration": "1s", "path": path, "flows": flows})
