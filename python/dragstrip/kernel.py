@@ -54,8 +54,10 @@ MODULES = (
             "prio",
             "drr",
             "ets",
+            "ingress",
         )
     ),
+    *("cls_matchall", "act_police"),
     *(
         f"tcp_{name}"
         for name in (

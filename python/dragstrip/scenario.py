@@ -228,6 +228,22 @@ class HtbQdisc(Model):
     """Queue discipline of the class."""
 
 
+class PoliceQdisc(Model):
+    """A policer, which drops what comes faster than its rate, and the queue behind it."""
+
+    kind: Literal["police"] = "police"
+    rate_bps: UInt64
+    """Token rate."""
+    burst_bytes: UInt64
+    """Bucket."""
+    mtu_bytes: UInt32
+    """The longest frame that may pass; with a peak rate also the second bucket."""
+    peakrate_bps: UInt64 | None = None
+    """Second bucket's rate."""
+    leaf: QdiscSpec
+    """Queue discipline behind it."""
+
+
 class PrioQdisc(Model):
     """Strict priority between bands that the TOS bits choose."""
 
@@ -561,6 +577,7 @@ QdiscSpec: TypeAlias = Annotated[
     | PfifoQdisc
     | TbfQdisc
     | HtbQdisc
+    | PoliceQdisc
     | PrioQdisc
     | EtsQdisc
     | CodelQdisc
@@ -1051,6 +1068,7 @@ their
 
 
 HtbQdisc.model_rebuild()
+PoliceQdisc.model_rebuild()
 
 __all__ = [
     "AckFilter",
@@ -1097,6 +1115,7 @@ __all__ = [
     "OnOffApplication",
     "PfifoQdisc",
     "PieQdisc",
+    "PoliceQdisc",
     "PrioQdisc",
     "ProbeSpec",
     "QdiscSpec",

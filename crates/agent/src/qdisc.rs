@@ -3,7 +3,7 @@
 use crate::fault::{Fault, fault};
 use crate::netlink::{Attributes, Message, Socket, flag, long, word};
 use dragstrip_qdisc::netlink::Writer;
-use dragstrip_qdisc::{Confirmation, QdiscSpec};
+use dragstrip_qdisc::{Configuration as _, Confirmation, PoliceSpec, QdiscSpec};
 use std::ops::AddAssign;
 
 const RTM_NEWQDISC: u16 = 36;
@@ -18,6 +18,16 @@ const NLA_F_NESTED: u16 = 1 << 15;
 const TCA_STATS2: u16 = 7;
 /// Handle of the root: 1:0.
 const ROOT: u32 = 0x1_0000;
+
+const RTM_NEWTFILTER: u16 = 44;
+const RTM_DELTFILTER: u16 = 45;
+const RTM_GETTFILTER: u16 = 46;
+/// `TC_H_CLSACT`, its handle, and where filters of what goes out hang on it.
+const TC_H_CLSACT: u32 = 0xffff_fff1;
+const CLSACT: u32 = 0xffff_0000;
+const EGRESS: u32 = 0xffff_fff3;
+/// The first filter, of any protocol (`ETH_P_ALL`): the upper half is its number, the lower one the protocol.
+const EVERYTHING: u32 = 1 << 16 | (3_u16.to_be() as u32);
 
 /// Handle of the root's class number `index`: 1:1 and on.
 const fn class_handle(index: usize) -> u32 {
@@ -38,6 +48,53 @@ pub fn tcmsg(interface: i32, handle: u32, parent: u32) -> Vec<u8> {
     bytes
 }
 
+/// struct tcmsg of the policer.
+fn filter(interface: i32) -> Vec<u8> {
+    let mut bytes = tcmsg(interface, 1, EGRESS);
+    bytes[16..20].copy_from_slice(&EVERYTHING.to_ne_bytes());
+    bytes
+}
+
+/// Makes everything that goes out of an interface pass a policer (`tc filter add dev X egress matchall action police`).
+fn police(socket: &mut Socket, interface: i32, spec: &PoliceSpec) -> Result<(), Fault> {
+    let create = flag::ACK | flag::CREATE | flag::EXCL;
+    let mut message = Message::new(RTM_NEWQDISC, create, &tcmsg(interface, CLSACT, TC_H_CLSACT));
+    message.text(TCA_KIND, "clsact");
+    socket.ask(message).map_err(|fault| fault.at("clsact"))?;
+    limit(socket, interface, spec)
+}
+
+/// The filter itself, on a clsact.
+fn limit(socket: &mut Socket, interface: i32, spec: &PoliceSpec) -> Result<(), Fault> {
+    let create = flag::ACK | flag::CREATE | flag::EXCL;
+    let mut message = Message::new(RTM_NEWTFILTER, create, &filter(interface));
+    let parameters = spec.options().unwrap_or_default();
+    message.text(TCA_KIND, "matchall").nest(TCA_OPTIONS, |options| {
+        // TCA_MATCHALL_ACT, of which the first has TCA_ACT_KIND and TCA_ACT_OPTIONS
+        options.nest(2, |actions| {
+            actions.nest(1, |action| {
+                action.text(1, PoliceSpec::KIND).bytes(2, &parameters);
+            });
+        });
+    });
+    socket.ask(message).map_err(|fault| fault.at(PoliceSpec::KIND)).map(drop)
+}
+
+/// A fault if the policer is not there, or is another.
+fn policed(socket: &mut Socket, interface: i32, spec: &PoliceSpec) -> Result<(), Fault> {
+    let mut message = Message::new(RTM_GETTFILTER, flag::ACK, &filter(interface));
+    message.text(TCA_KIND, "matchall");
+    let answer = socket.ask(message).map_err(|fault| fault.at(PoliceSpec::KIND))?;
+    let options = answer.get(20..).and_then(|rest| Attributes(rest).inside(TCA_OPTIONS));
+    let action = options.and_then(|options| options.inside(2)?.inside(1)?.get(2));
+    confirmed(PoliceSpec::KIND, &spec.confirm(action.unwrap_or_default()))
+}
+
+/// What the policer has dropped.
+fn refused(socket: &mut Socket, interface: i32) -> Result<u64, Fault> {
+    Ok(read_handle(socket, interface, CLSACT, &QdiscSpec::NOQUEUE)?.counters.dropped)
+}
+
 /// Puts a queue discipline on an interface, with its classes and what is in them; `seed` is a netem's.
 pub fn install(
     socket: &mut Socket,
@@ -45,6 +102,10 @@ pub fn install(
     spec: &QdiscSpec,
     seed: Option<u64>,
 ) -> Result<(), Fault> {
+    if let Some(policer) = spec.policer() {
+        police(socket, interface, policer)?;
+    }
+    let spec = &spec.unpoliced();
     add(socket, interface, ROOT, TC_H_ROOT, spec, seed)?;
     for (index, class) in spec.classes().iter().enumerate() {
         let create = flag::ACK | flag::CREATE | flag::EXCL;
@@ -102,6 +163,8 @@ pub fn change(
         message.text(TCA_KIND, of).bytes(TCA_OPTIONS, &options);
         socket.ask(message).map_err(|fault| fault.at(&format!("{of}, to be changed"))).map(drop)
     };
+    let whole = to;
+    let (policers, from, to) = ((from.policer(), to.policer()), from.unpoliced(), &to.unpoliced());
     if let Some(options) = to.change_options().filter(|_| from.options() != to.options()) {
         tell(RTM_NEWQDISC, ROOT, TC_H_ROOT, to.kind(), options)?;
     }
@@ -115,7 +178,15 @@ pub fn change(
             tell(RTM_NEWQDISC, child_handle(index), at, class.child.kind(), options)?;
         }
     }
-    compare(socket, interface, to).map(drop)
+    if let (Some(before), Some(policer)) = policers
+        && before.options() != policer.options()
+    {
+        // A matchall cannot be changed (mall_change): the new policer begins with a full bucket.
+        let message = Message::new(RTM_DELTFILTER, flag::ACK, &filter(interface));
+        socket.ask(message).map_err(|fault| fault.at("police, to be changed"))?;
+        limit(socket, interface, policer)?;
+    }
+    compare(socket, interface, whole).map(drop)
 }
 
 /// Puts another discipline in the place of one, whose packets are dropped.
@@ -136,17 +207,29 @@ pub fn replace(
 
 /// Takes the discipline at an interface's root away, with all that is in it.
 pub fn remove(socket: &mut Socket, interface: i32) -> Result<(), Fault> {
+    let policed = read_handle(socket, interface, CLSACT, &QdiscSpec::NOQUEUE);
+    if policed.is_ok_and(|answer| answer.kind == "clsact") {
+        let family = tcmsg(interface, CLSACT, TC_H_CLSACT);
+        let message = Message::new(RTM_DELQDISC, flag::ACK, &family);
+        socket.ask(message).map_err(|fault| fault.at("clsact"))?;
+    }
     let message = Message::new(RTM_DELQDISC, flag::ACK, &tcmsg(interface, ROOT, TC_H_ROOT));
     socket.ask(message).map_err(|fault| fault.at("qdisc")).map(drop)
 }
 
 /// Whether the kernel knows a discipline: without options it makes one, or says what it misses.
 pub fn known(socket: &mut Socket, interface: i32, kind: &str) -> bool {
+    let unknown = std::io::Error::from_raw_os_error(libc::ENOENT).to_string();
+    let lacks = |fault: Fault| fault.to_string().contains(&unknown);
+    if kind == PoliceSpec::KIND {
+        let policer = QdiscSpec::parse(PoliceSpec::LEAST);
+        let policer = policer.as_ref().ok().and_then(QdiscSpec::policer);
+        return policer.is_some_and(|spec| !police(socket, interface, spec).is_err_and(lacks));
+    }
     let create = flag::ACK | flag::CREATE | flag::REPLACE;
     // The kernel chooses the handle: one of another discipline would be no name for this one.
     let mut message = Message::new(RTM_NEWQDISC, create, &tcmsg(interface, 0, TC_H_ROOT));
     message.text(TCA_KIND, kind);
-    let unknown = std::io::Error::from_raw_os_error(libc::ENOENT).to_string();
     socket.ask(message).err().is_none_or(|fault| !fault.to_string().starts_with(&unknown))
 }
 
@@ -183,11 +266,15 @@ struct Answer {
 
 /// What the queue where packets wait holds and has done: the classes' disciplines together, or the root.
 pub fn read(socket: &mut Socket, interface: i32, spec: &QdiscSpec) -> Result<Counters, Fault> {
+    let mut sum = Counters::default();
+    if spec.policer().is_some() {
+        sum.dropped = refused(socket, interface)?;
+    }
+    let spec = &spec.unpoliced();
     let classes = spec.classes();
     if classes.is_empty() {
-        return Ok(read_handle(socket, interface, ROOT, spec)?.counters);
+        sum += read_handle(socket, interface, ROOT, spec)?.counters;
     }
-    let mut sum = Counters::default();
     for (index, class) in classes.iter().enumerate() {
         sum += read_handle(socket, interface, child_handle(index), class.child)?.counters;
     }
@@ -196,6 +283,11 @@ pub fn read(socket: &mut Socket, interface: i32, spec: &QdiscSpec) -> Result<Cou
 
 /// Compares what stands on an interface with what should; gives it in words.
 pub fn compare(socket: &mut Socket, interface: i32, spec: &QdiscSpec) -> Result<String, Fault> {
+    let whole = spec.print();
+    if let Some(policer) = spec.policer() {
+        policed(socket, interface, policer)?;
+    }
+    let spec = &spec.unpoliced();
     if *spec != QdiscSpec::NOQUEUE {
         same(spec, &read_handle(socket, interface, ROOT, spec)?)?;
     }
@@ -209,7 +301,7 @@ pub fn compare(socket: &mut Socket, interface: i32, spec: &QdiscSpec) -> Result<
         let options = answer.get(20..).and_then(|rest| Attributes(rest).get(TCA_OPTIONS));
         confirmed(&of, &spec.confirm_class(index, options.unwrap_or_default()))?;
     }
-    Ok(spec.print())
+    Ok(whole)
 }
 
 /// A fault if the kind, or the numbers that the kernel reports, differ.

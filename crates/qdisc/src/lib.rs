@@ -49,6 +49,7 @@ pub use disciplines::fq_pie::FqPieSpec;
 pub use disciplines::htb::HtbSpec;
 pub use disciplines::netem::{DelayDistribution, LossModel, NetemSpec};
 pub use disciplines::pie::PieSpec;
+pub use disciplines::police::PoliceSpec;
 pub use disciplines::prio::PrioSpec;
 pub use disciplines::red::RedSpec;
 pub use disciplines::sfb::SfbSpec;

@@ -143,7 +143,7 @@ fn qdiscs(model: &Model) -> String {
          their unit. What is left out gets the default that tc and the kernel give it. The words\n\
          of a discipline that are not listed here are refused.\n\n\
          `htb` stands for a class: `leaf` and another discipline's words may follow\n\
-         (`htb rate 1mbit leaf codel limit 100 ecn`).\n"
+         (`htb rate 1mbit leaf codel limit 100 ecn`). So they may behind `police`.\n"
     );
     for kind in dragstrip_qdisc::KINDS {
         let dragstrip_qdisc::Kind { name, words, least, grammar } = kind;

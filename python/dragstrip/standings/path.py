@@ -29,7 +29,10 @@ def queue_text(spec: Json) -> str:
     """Kind and limit: `bfifo 200 KiB`, `codel 100 packets, target 10 ms, ecn`; empty if unlimited."""
     kind = str(spec.get("kind", "noqueue"))
     if isinstance(spec.get("leaf"), Mapping):
-        return queue_text(spec["leaf"])
+        behind = queue_text(spec["leaf"])
+        if kind != "police":
+            return behind
+        return f"police {quantity.rate(spec['rate_bps'])}, {quantity.limit(spec['burst_bytes'])}, then {behind}"
     if kind == "noqueue":
         return ""
     parts = []

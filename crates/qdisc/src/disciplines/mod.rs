@@ -16,6 +16,7 @@ pub mod fq_pie;
 pub mod htb;
 pub mod netem;
 pub mod pie;
+pub mod police;
 pub mod prio;
 pub mod red;
 pub mod sfb;
@@ -238,6 +239,7 @@ disciplines! {
     Pfifo(fifo::PfifoSpec),
     Tbf(tbf::TbfSpec),
     Htb(htb::HtbSpec),
+    Police(police::PoliceSpec),
     Prio(prio::PrioSpec),
     Ets(ets::EtsSpec),
     Codel(codel::CodelSpec),
@@ -275,6 +277,28 @@ impl Discipline {
 impl QdiscSpec {
     /// No queue at all: nobody waits, nothing is dropped, nothing needs to be watched.
     pub const NOQUEUE: Self = Self::Noqueue(fifo::NoqueueSpec {});
+
+    /// The policer in front of it, if there is one: it is the outermost, or stands in a class.
+    #[must_use]
+    pub fn policer(&self) -> Option<&police::PoliceSpec> {
+        match self {
+            Self::Police(police) => Some(police),
+            Self::Htb(htb) => htb.leaf.policer(),
+            _ => None,
+        }
+    }
+
+    /// The same without its policer: in its place stands the queue behind it.
+    #[must_use]
+    pub fn unpoliced(&self) -> Self {
+        match self {
+            Self::Police(police) => (*police.leaf).clone(),
+            Self::Htb(htb) => {
+                Self::Htb(htb::HtbSpec { leaf: Box::new(htb.leaf.unpoliced()), ..htb.clone() })
+            }
+            other => other.clone(),
+        }
+    }
 
     /// The queue discipline that `text` describes in tc's words.
     ///

@@ -18,6 +18,16 @@ pub(super) struct Filter {
     pub(super) class: Option<Id>,
     /// The interface that packets are led to.
     pub(super) redirect: Option<Word>,
+    /// A policer's words, as the discipline takes them.
+    pub(super) police: Option<Vec<Word>>,
+}
+
+/// What a filter does with packets.
+#[derive(Default)]
+struct Does {
+    class: Option<Id>,
+    redirect: Option<Word>,
+    police: Option<Vec<Word>>,
 }
 
 /// What the kernel gives to the first filter without a number (`tcf_auto_prio`); to each further one the least so far, less one.
@@ -114,23 +124,20 @@ pub(super) fn perform(
     let Some(kind) = kind else {
         return refused(verb, "a filter, such as \"matchall\"");
     };
-    let (class, redirect) = options(kind, &mut rest, major)?;
+    let Does { class, redirect, police } = options(kind, &mut rest, major)?;
     let least = || interface.filters.iter().filter(|filter| filter.major == major);
     let automatic =
         || least().map(|filter| filter.priority.saturating_sub(1)).min().unwrap_or(PRIORITY);
     let priority = priority.unwrap_or_else(automatic);
     let word = kind.clone();
-    interface.filters.push(Filter { major, priority, word, class, redirect });
+    interface.filters.push(Filter { major, priority, word, class, redirect, police });
     Ok(())
 }
 
 /// What follows `u32` or `matchall`: the class, or the interface.
-fn options(
-    kind: &Word,
-    rest: &mut Rest<'_>,
-    major: u16,
-) -> Result<(Option<Id>, Option<Word>), Wrong> {
-    let (mut class, mut redirect, mut matches) = (None, None, kind.text == "matchall");
+fn options(kind: &Word, rest: &mut Rest<'_>, major: u16) -> Result<Does, Wrong> {
+    let mut does = Does::default();
+    let mut matches = kind.text == "matchall";
     while let Some(word) = rest.next() {
         match word.text.as_str() {
             "match" if kind.text == "u32" => {
@@ -141,14 +148,20 @@ fn options(
                 let word = rest.value(word)?;
                 // At ingress there are no classes: what stands here says nothing.
                 if major != 0xffff {
-                    class = Some(id(word)?);
+                    does.class = Some(id(word)?);
                 }
             }
-            "action" if rest.peek() == Some("mirred") => redirect = Some(mirred(word, rest)?),
+            "action" if rest.peek() == Some("mirred") => {
+                does.redirect = Some(mirred(word, rest)?);
+            }
+            "action" if rest.peek() == Some("police") => {
+                let _ = rest.next();
+                does.police = Some(policer(word, rest)?);
+            }
+            "police" => does.police = Some(policer(word, rest)?),
             "action" => {
                 let word = rest.value(word)?;
-                let expected =
-                    "mirred egress redirect dev X: the simulator does not model this action";
+                let expected = "police, or mirred egress redirect dev X: the simulator does not model this action";
                 return refused(word, expected);
             }
             _ => {
@@ -165,13 +178,11 @@ fn options(
     if !matches {
         return refused(kind, "a match, such as \"match u32 0 0\"");
     }
-    if class.is_none() && redirect.is_none() {
-        return refused(
-            kind,
-            "\"flowid\" with a class, or at ingress \"action mirred egress redirect dev X\"",
-        );
+    if does.class.is_none() && does.redirect.is_none() && does.police.is_none() {
+        let expected = "\"flowid\" with a class, or an action: police, or at ingress mirred egress redirect dev X";
+        return refused(kind, expected);
     }
-    Ok((class, redirect))
+    Ok(does)
 }
 
 /// A match that every packet fulfils; any other is refused.
@@ -231,4 +242,32 @@ fn mirred(action: &Word, rest: &mut Rest<'_>) -> Result<Word, Wrong> {
         }
     }
     Ok(rest.value(last)?.clone())
+}
+
+/// The words of `police`, which must drop what exceeds.
+fn policer(police: &Word, rest: &mut Rest<'_>) -> Result<Vec<Word>, Wrong> {
+    let (mut kept, mut drops) = (Vec::new(), false);
+    while let Some(next) = rest.peek() {
+        if ["flowid", "classid", "action"].contains(&next) {
+            break;
+        }
+        let Some(word) = rest.next() else { break };
+        match word.text.as_str() {
+            "drop" => drops = true,
+            "conform-exceed" => {
+                let value = rest.value(word)?;
+                if !["drop", "drop/ok", "drop/pass"].contains(&value.text.as_str()) {
+                    return refused(value, "drop: what exceeds and is not dropped is not modelled");
+                }
+                drops = true;
+            }
+            "leaf" => return refused(word, "tc's words of police"),
+            _ => kept.push(word.clone()),
+        }
+    }
+    if !drops {
+        let expected = "\"drop\" behind it: without it the kernel lets pass what exceeds";
+        return refused(police, expected);
+    }
+    Ok(kept)
 }

@@ -44,8 +44,18 @@ pub(super) fn resolve(interfaces: &Interfaces) -> Result<Vec<Imported>, Wrong> {
             let expected = "one filter at ingress: the simulator does not model several";
             return refuse(&second.word, expected);
         }
+        if let Some(police) = &filter.police {
+            if let Some(to) = &filter.redirect {
+                return refuse(
+                    to,
+                    "one action: a policer in front of another interface is not modelled",
+                );
+            }
+            found.push(policed(interface, &filter.word, police)?);
+            continue;
+        }
         let Some(to) = &filter.redirect else {
-            return refuse(&filter.word, "\"action mirred egress redirect dev X\"");
+            return refuse(&filter.word, "an action: police, or mirred egress redirect dev X");
         };
         let root = |other: &&Interface| other.name == to.text && other.at(Place::Root).is_some();
         let Some(through) = interfaces.0.iter().find(root) else {
@@ -86,6 +96,26 @@ pub(super) fn resolve(interfaces: &Interfaces) -> Result<Vec<Imported>, Wrong> {
         });
     }
     Ok(found)
+}
+
+/// A policer of what comes in.
+fn policed(interface: &Interface, filter: &Word, police: &[Word]) -> Result<Imported, Wrong> {
+    let kind = Word { text: "police".to_owned(), line: filter.line };
+    let queue = parsed(&kind, police, "")?;
+    let mut lines: Vec<usize> =
+        police.iter().chain(&interface.ingress).map(|word| word.line).collect();
+    lines.push(filter.line);
+    lines.sort_unstable();
+    lines.dedup();
+    let note = "the kernel counts what comes in without its link header, 14 bytes a packet; a queue here counts them";
+    Ok(Imported {
+        device: interface.name.clone(),
+        ingress: true,
+        through: None,
+        lines,
+        queue,
+        notes: vec![note.to_owned()],
+    })
 }
 
 fn refuse<T>(word: &Word, expected: impl Into<String>) -> Result<T, Wrong> {
@@ -154,6 +184,9 @@ impl Tree<'_> {
         let mut filters: Vec<_> = self.interface.filters.iter().collect();
         filters.retain(|filter| htb.handle.is_some_and(|major| filter.hangs_on(major)));
         filters.sort_by_key(|filter| filter.priority);
+        if let Some(filter) = filters.iter().find(|filter| filter.police.is_some()) {
+            return refuse(&filter.word, "no police: within a discipline it is not modelled");
+        }
         self.lines.extend(filters.iter().map(|filter| filter.word.line));
         let (target, why) = match filters.first() {
             Some(filter) => (filter.class, &filter.word),

@@ -128,6 +128,29 @@ fn an_ifb_is_the_queue_of_what_comes_in() {
     assert_eq!(refusal(&bare).0, 5);
 }
 
+/// As wondershaper polices the downlink; what exceeds must be dropped.
+#[test]
+fn a_policer_of_what_comes_in_is_a_queue() {
+    let script = "tc qdisc add dev ppp0 handle ffff: ingress\n\
+        tc filter add dev ppp0 parent ffff: protocol ip prio 50 u32 match ip src 0.0.0.0/0 police rate 3mbit \\\n burst 10k drop flowid :1\n";
+    let one = same(script, "police rate 3mbit burst 10k");
+    assert_eq!((one.ingress, one.lines.as_slice(), one.notes.len()), (true, &[1, 2, 3][..], 1));
+    let words = "action police rate 3mbit burst 10k mtu 1514 peakrate 4mbit conform-exceed drop";
+    let matchall =
+        format!("tc qdisc add dev x clsact\ntc filter add dev x ingress matchall {words}");
+    same(&matchall, "police rate 3mbit burst 10k mtu 1514 peakrate 4mbit");
+    for (from, to, said) in [
+        (" conform-exceed drop", "", "\"drop\" behind it"),
+        ("exceed drop", "exceed pipe", "\"pipe\""),
+        ("peakrate", "avrate", "\"avrate\""),
+        ("rate 3mbit burst 10k", "pkts_rate 9 pkts_burst 2", "\"pkts_rate\""),
+    ] {
+        let (line, text) = refusal(&matchall.replace(from, to));
+        assert_eq!(line, 2);
+        assert!(text.contains(said), "{text}");
+    }
+}
+
 /// Inner classes count, and siblings without a filter carry nothing: the notes say so.
 #[test]
 fn the_class_that_all_packets_go_to_is_found() {
@@ -195,11 +218,6 @@ fn what_cannot_be_is_refused_with_its_line() {
             "tc qdisc add dev x root netem delay 9ms 1ms 25%\ntc qdisc change dev x root netem delay 9ms",
             2,
             "\"del\"",
-        ),
-        (
-            "tc qdisc add dev x ingress\ntc filter add dev x ingress matchall action police rate 1mbit burst 9k",
-            2,
-            "\"police\"",
         ),
         ("tc class add dev eth0 parent 1: classid 1:10 htb rate 1mbit", 1, "\"handle 1:\""),
         (&format!("{HTB}"), 1, "class 1:10"),

@@ -142,11 +142,11 @@ fn burst_checks(scenario: &Scenario, host: &HostSpec, at: &str, report: &mut Rep
 }
 
 impl Scenario {
-    /// What cuts a burst that is one packet: a medium, a token bucket, in which it might not fit (`tbf_segment`), or cake.
+    /// What cuts a burst that is one packet: a medium, a token bucket, in which it might not fit (`tbf_segment`), a policer, or cake.
     #[must_use]
     pub fn cuts_bursts(&self) -> Option<String> {
         fn cuts(qdisc: &QdiscSpec) -> Option<&'static str> {
-            if matches!(qdisc, QdiscSpec::Tbf(_) | QdiscSpec::Cake(_)) {
+            if matches!(qdisc, QdiscSpec::Tbf(_) | QdiscSpec::Cake(_) | QdiscSpec::Police(_)) {
                 return Some(qdisc.kind());
             }
             qdisc.classes().iter().find_map(|class| cuts(class.child))
