@@ -174,12 +174,17 @@ QUEUES = [
     Case("compare --rate 10mbit --rtt 40ms --queue 'sfb increment 5%' reno", "a plain number from 0 to 1"),
     Case("compare --rate 10mbit --rtt 40ms --queue 'sfb rehash 600s' reno", "a whole number"),
     Case("compare --rate 10mbit --rtt 40ms --queue 'sfb db 4294967295' reno", "at most"),
-    Case("compare --rate 10mbit --rtt 40ms --queue 'police burst 9kb' reno", 'no "rate"'),
-    Case("compare --rate 10mbit --rtt 40ms --queue 'police rate 1mbit' reno", 'no "burst"'),
+    Case("compare --rate 10mbit --rtt 40ms --queue 'police burst 9kb' reno", 'such as "rate 1mbit"'),
+    Case("compare --rate 10mbit --rtt 40ms --queue 'police rate 1mbit' reno", 'such as "burst 15kb"'),
     Case("compare --rate 10mbit --rtt 40ms --queue 'police rate 1mbit burst 1kb' reno", "at least 1514"),
-    Case("compare --rate 10mbit --rtt 40ms --queue 'police rate 1mbit burst 9kb mtu 1500' reno", "at least 1514"),
+    Case(
+        "compare --rate 10mbit --rtt 40ms --queue 'police rate 1mbit burst 9kb mtu 1500' reno",
+        "at least 1514",
+    ),
     Case("compare --rate 10mbit --rtt 40ms --queue 'police rate 1mbit burst 9kb peakrate 2mbit' reno", "mtu"),
-    Case("compare --rate 10mbit --rtt 40ms --queue 'police rate 1mbit burst 9kb avrate 1mbit' reno", "avrate"),
+    Case(
+        "compare --rate 10mbit --rtt 40ms --queue 'police rate 1mbit burst 9kb avrate 1mbit' reno", "avrate"
+    ),
     Case(
         "compare --rate 10mbit --rtt 40ms --queue 'police rate 1mbit burst 9kb leaf noqueue' reno",
         "such as pfifo limit 1000",

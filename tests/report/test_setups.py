@@ -270,6 +270,9 @@ def test_queues_in_words() -> None:
     assert paths.queue_text(codel) == "codel 100 packets, target 10 ms, ecn"
     assert paths.queue_text({"kind": "htb", "rate_bps": 1, "leaf": codel}).startswith("codel")
     assert paths.queue_text({"kind": "noqueue"}) == ""
+    police = {"kind": "police", "rate_bps": 10_000_000, "burst_bytes": 102_400, "leaf": codel}
+    text = paths.queue_text({"kind": "htb", "rate_bps": 1, "leaf": police})
+    assert text == "police 10 Mbit/s, 100 KiB, then codel 100 packets, target 10 ms, ecn"
     lossy = {"netem": {"jitter_ns": 5_000_000, "loss": {"model": "random", "probability": 0.01}}}
     assert paths.impairments(lossy) == ["jitter 5 ms", "loss 1.0 %"]
 

@@ -32,7 +32,8 @@ def queue_text(spec: Json) -> str:
         behind = queue_text(spec["leaf"])
         if kind != "police":
             return behind
-        return f"police {quantity.rate(spec['rate_bps'])}, {quantity.limit(spec['burst_bytes'])}, then {behind}"
+        bucket = quantity.limit(spec["burst_bytes"])
+        return f"police {quantity.rate(spec['rate_bps'])}, {bucket}, then {behind}"
     if kind == "noqueue":
         return ""
     parts = []

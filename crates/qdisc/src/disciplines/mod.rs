@@ -281,23 +281,22 @@ impl QdiscSpec {
     /// The policer in front of it, if there is one: it is the outermost, or stands in a class.
     #[must_use]
     pub fn policer(&self) -> Option<&police::PoliceSpec> {
-        match self {
-            Self::Police(police) => Some(police),
-            Self::Htb(htb) => htb.leaf.policer(),
-            _ => None,
+        if let Self::Htb(htb) = self {
+            return htb.leaf.policer();
         }
+        if let Self::Police(police) = self { Some(police) } else { None }
     }
 
     /// The same without its policer: in its place stands the queue behind it.
     #[must_use]
     pub fn unpoliced(&self) -> Self {
-        match self {
-            Self::Police(police) => (*police.leaf).clone(),
-            Self::Htb(htb) => {
-                Self::Htb(htb::HtbSpec { leaf: Box::new(htb.leaf.unpoliced()), ..htb.clone() })
-            }
-            other => other.clone(),
+        if let Self::Police(police) = self {
+            return (*police.leaf).clone();
         }
+        if let Self::Htb(htb) = self {
+            return htb::HtbSpec { leaf: Box::new(htb.leaf.unpoliced()), ..htb.clone() }.into();
+        }
+        self.clone()
     }
 
     /// The queue discipline that `text` describes in tc's words.

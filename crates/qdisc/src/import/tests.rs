@@ -220,7 +220,7 @@ fn what_cannot_be_is_refused_with_its_line() {
             "\"del\"",
         ),
         ("tc class add dev eth0 parent 1: classid 1:10 htb rate 1mbit", 1, "\"handle 1:\""),
-        (&format!("{HTB}"), 1, "class 1:10"),
+        (HTB, 1, "class 1:10"),
         (&format!("tc qdisc add dev eth0 root handle 1: htb\n{class}"), 1, "no \"default\""),
         (&format!("{htb}{class}"), 3, "not there yet"),
         (&htb.replace("htb rate", "hfsc rate"), 2, "\"hfsc\""),
