@@ -1,26 +1,10 @@
 //! `tc filter`: what leads packets to a class, to another interface or to a policer.
 
 use super::Wrong;
-use super::command::{Rest, device, id, no_device, refused};
 use super::lines::Word;
-use super::tree::{Id, Interfaces, Verb};
+use super::tree::{Filter, Id, Interfaces, Verb};
+use super::words::{Rest, device, id, no_device, refused};
 use crate::tc::wrong;
-
-/// A filter that takes every packet, which is what is modelled.
-#[derive(Clone, Debug)]
-pub(super) struct Filter {
-    /// The major number of the discipline that it hangs on; `ffff` is ingress.
-    major: u16,
-    /// The lowest comes first.
-    pub(super) priority: u32,
-    /// The word that begins it.
-    pub(super) word: Word,
-    pub(super) class: Option<Id>,
-    /// The interface that packets are led to.
-    pub(super) redirect: Option<Word>,
-    /// A policer's words, as the discipline takes them.
-    pub(super) police: Option<Vec<Word>>,
-}
 
 /// What a filter does with packets.
 #[derive(Default)]
@@ -32,12 +16,6 @@ struct Does {
 
 /// What the kernel gives to the first filter without a number (`tcf_auto_prio`); to each further one the least so far, less one.
 const PRIORITY: u32 = 0xc000;
-
-impl Filter {
-    pub(super) const fn hangs_on(&self, major: u16) -> bool {
-        self.major == major
-    }
-}
 
 pub(super) fn perform(
     does: Verb,

@@ -12,6 +12,7 @@ mod filter;
 mod lines;
 mod resolve;
 mod tree;
+mod words;
 
 use crate::disciplines::QdiscSpec;
 use crate::disciplines::htb::HtbSpec;

@@ -1,3 +1,5 @@
+//! Scripts as people write them, what they mean, and what is refused.
+
 use super::{Imported, import};
 use crate::QdiscSpec;
 

@@ -1,7 +1,6 @@
 //! What stands on the interfaces while commands are replayed.
 
 use super::Wrong;
-use super::filter::Filter;
 use super::lines::Word;
 use crate::tc::wrong;
 use std::fmt::{self, Display};
@@ -47,6 +46,28 @@ pub(super) struct ClassOf {
     pub(super) parent: Id,
     pub(super) kind: Word,
     pub(super) words: Vec<Word>,
+}
+
+/// A filter that takes every packet, which is what is modelled.
+#[derive(Clone, Debug)]
+pub(super) struct Filter {
+    /// The major number of the discipline that it hangs on; `ffff` is ingress.
+    pub(super) major: u16,
+    /// The lowest comes first.
+    pub(super) priority: u32,
+    /// The word that begins it.
+    pub(super) word: Word,
+    pub(super) class: Option<Id>,
+    /// The interface that packets are led to.
+    pub(super) redirect: Option<Word>,
+    /// A policer's words, as the discipline takes them.
+    pub(super) police: Option<Vec<Word>>,
+}
+
+impl Filter {
+    pub(super) const fn hangs_on(&self, major: u16) -> bool {
+        self.major == major
+    }
 }
 
 /// An interface.
