@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from dragstrip.errors import BadInputError
 from dragstrip.pool import Outcome, Task, Watcher, process, run_all, runs, worker_count
 from fake_worker import ODD
 
@@ -140,3 +141,15 @@ def _alive(pid: int) -> bool:
     except FileNotFoundError:
         return False
     return state != "Z"
+
+
+def test_where_no_run_was_possible_another_reason_is_told_too() -> None:
+    first = Outcome(None, "engine e: profile: got a, expected b", ("profile", "a", "b", "engine e"))
+    other = Outcome(None, "engine e: delay: got 1 ms, expected none", ("delay", "1 ms", "none", "engine e"))
+    with pytest.raises(BadInputError, match=r"^engine e: profile: got a, expected b$"):
+        runs.complain([first, first])
+    with pytest.raises(
+        BadInputError, match=r"expected b \(another run: engine e: delay: got 1 ms, expected none\)$"
+    ):
+        runs.complain([first, first, other])
+    runs.complain([first, Outcome({})])

@@ -76,6 +76,7 @@ class Outcome:
 def complain(outcomes: Sequence[Outcome]) -> None:
     """Raises `BadInputError` if no run was possible, the first because of what was asked for.
 
+    Where another run had another reason, that is told too: what is put right for one may not do for all.
     And `DragstripError` if a recording could not be written: the next one could not either.
     """
     for outcome in outcomes:
@@ -85,6 +86,9 @@ def complain(outcomes: Sequence[Outcome]) -> None:
         raise FaultError(outcomes[0].failure)
     if outcomes[0].wrong and all(outcome.summary is None for outcome in outcomes):
         field, value, expected, source = outcomes[0].wrong
+        others = (outcome.failure for outcome in outcomes if outcome.failure != outcomes[0].failure)
+        if another := next(others, ""):
+            expected = f"{expected} (another run: {another})"
         raise BadInputError(field, Raw(value), expected, source)
 
 
