@@ -25,7 +25,7 @@ from pydantic import (
 )
 from pydantic_core import ErrorDetails
 
-from dragstrip import _core, engines, programs, toml, traces
+from dragstrip import _core, engines, programs, stacks, toml, traces
 from dragstrip.errors import BadInputError, Raw, nearest
 from dragstrip.outside import parsed_toml, printable
 from dragstrip.quantities import Rate, Share, Size, Time, refuse
@@ -804,8 +804,7 @@ def rebuilt(content: dict[str, Any], changed: Mapping[str, Any]) -> tuple[Experi
     """An experiment with what the command line says instead, and the older stacks that gave way.
 
     Where the command line chooses an engine whose hosts run a kernel of their own, that stack takes the place
-    of an older one of its family. What varies is left alone: its other values can be run.
-    Raises `BadInputError`.
+    of older ones of its family, also where they vary: the claims are graded on it. Raises `BadInputError`.
     """
     replaced: set[str] = set()
     try:
@@ -813,12 +812,10 @@ def rebuilt(content: dict[str, Any], changed: Mapping[str, Any]) -> tuple[Experi
     except BadInputError as error:
         raise error.at("command line") from None
     for name in chosen:
-        own = engines.named(name).own_stack
-        for host in content.get("hosts", {}).values() if own else ():
-            profile = host.get("profile", own)
-            if profile != own and profile.partition("-")[0] == str(own).partition("-")[0]:
-                replaced.add(profile)
-                host["profile"] = own
+        if (own := engines.named(name).own_stack) is not None:
+            replacing = stacks.Replacing(own)
+            content = replacing.everywhere(content)
+            replaced |= replacing.replaced
     try:
         return Experiment.build({**content, **changed}, "command line"), sorted(replaced)
     except BadInputError as error:

@@ -68,7 +68,8 @@ pub fn run(
     plan.seed = real_time.then_some(scenario.seed);
     let _held = machine::prepare(scenario, load, raw, grant)?;
     let mut network = Network::build(&plan, scenario.cold_arp, grant.global_sysctls)?;
-    let seen = network.verify(&plan)?;
+    let mut seen = network.verify(&plan)?;
+    seen.extend(plan.cables.iter().cloned());
     wait_until(sys::now() + SETTLE_NS)?;
     let idle = idle_round_trips(scenario, &plan, &network)?;
     let checked = real_time.then(|| checked(scenario, &plan, &mut network)).transpose()?;

@@ -52,6 +52,23 @@ pub struct Plan {
     pub steps: Vec<Step>,
     /// From which every netem gets a seed of its own, on a kernel that takes one.
     pub seed: Option<u64>,
+    /// Delays that are left to what hosts and cables take themselves, a line each.
+    #[serde(default)]
+    pub cables: Vec<String>,
+}
+
+/// A delay up to this is what cables and hosts take themselves; where it is not set, it is measured and not added. All of
+/// a path's are below what the check of the round trip allows.
+const CABLE_NS: u64 = 250_000;
+
+/// Leaves a link's delay to its cable, where it is as short as one's and nothing else asks for netem; says so.
+pub fn leave_to_cable(link: &mut LinkSpec, changing: Changing) -> Option<String> {
+    let short = link.delay_ns > 0 && link.delay_ns <= CABLE_NS;
+    if !short || link.netem.is_some() || changing.delay || changing.loss {
+        return None;
+    }
+    let delay_us = std::mem::take(&mut link.delay_ns) / 1_000;
+    Some(format!("link {}: delay of {delay_us} us left to the cable", link.name))
 }
 
 /// Hosts and routers: each is a network namespace, and building them is time in which the machine is silent (253 hosts
@@ -65,10 +82,13 @@ const UNLIMITED: u32 = 1_000_000;
 impl Plan {
     /// Lays out a valid scenario; a fault names what this kernel cannot do.
     pub fn new(scenario: &Scenario, kernel: &Kernel) -> Result<Self, Fault> {
+        let mut scenario = scenario.clone();
+        let cables = if kernel.lacks.contains(&"netem") { cables(&mut scenario) } else { Vec::new() };
+        let scenario = &scenario;
         refuse(scenario, kernel)?;
         let topology = Topology::new(scenario);
         let nodes = scenario.nodes.iter().map(node).collect();
-        let mut plan = Self { nodes, hops: Vec::new(), steps: Vec::new(), seed: None };
+        let mut plan = Self { nodes, hops: Vec::new(), steps: Vec::new(), seed: None, cables };
         let mut chains: Vec<Chain> = Vec::new();
         for index in 0..scenario.links.len() {
             let ends = topology.ends(index);
@@ -285,6 +305,14 @@ impl Side {
             }
         })
     }
+}
+
+/// Leaves short delays to their cables.
+fn cables(scenario: &mut Scenario) -> Vec<String> {
+    let changing: Vec<Changing> =
+        scenario.links.iter().map(|link| Changing::of(scenario, &link.name)).collect();
+    let links = scenario.links.iter_mut().zip(changing);
+    links.filter_map(|(link, changing)| leave_to_cable(link, changing)).collect()
 }
 
 pub fn refuse(scenario: &Scenario, kernel: &Kernel) -> Result<(), Fault> {
@@ -630,7 +658,26 @@ mod tests {
         );
         let plan = Plan::new(&dumbbell(wire, r#""delay_ns": 0"#), &bare).unwrap();
         assert_eq!(plan.nodes.len(), 3, "no relay that would serialise");
+        assert_eq!(plan.cables, Vec::<String>::new());
         assert!(matches!(plan.hops[2].qdisc, QdiscSpec::Htb(_)));
+    }
+
+    #[test]
+    fn a_kernel_without_netem_leaves_a_cables_delay_to_the_cable() {
+        let bare = Kernel { lacks: vec!["netem"], ..Kernel::default() };
+        let wire = r#""rate_bps": 8000000, "qdisc": {"kind": "bfifo", "limit_bytes": 9000}"#;
+        let mut scenario = dumbbell(wire, r#""delay_ns": 250000"#);
+        let plan = Plan::new(&scenario, &bare).unwrap();
+        assert_eq!(plan.cables, ["link d-r: delay of 250 us left to the cable"]);
+        assert_eq!((plan.nodes.len(), plan.delay_ns(2, 0)), (3, (0, true)));
+        // Where there is a netem it is set, and one that changes is no cable's.
+        assert_eq!(plan_of(&scenario).delay_ns(2, 0), (250_000, true));
+        scenario.changes =
+            serde_json::from_str(r#"[{"at_ns": 5, "link": "d-r", "delay_ns": 100000}]"#).unwrap();
+        assert!(Plan::new(&scenario, &bare).is_err());
+        scenario.changes.clear();
+        scenario.links[3].delay_ns += 1;
+        assert!(Plan::new(&scenario, &bare).is_err());
     }
 
     #[test]

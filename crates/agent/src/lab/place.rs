@@ -17,10 +17,6 @@ use dragstrip_scenario::{LinkSpec, QdiscSpec, Scenario, Sysctls, Topology};
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
-/// A delay up to this is what cables and hosts take themselves; it is measured and not added. All of a path's are below
-/// what the check of the round trip allows.
-const CABLE_NS: u64 = 250_000;
-
 /// What one host does in a run.
 #[derive(Debug, Default)]
 pub struct Part {
@@ -177,14 +173,9 @@ impl<'a> Placing<'a> {
         let (from, to) = self.topology.ends(index);
         let (here, there) = (self.homes[from], self.homes[to]);
         let mut link = self.scenario.links[index].clone();
-        if link.delay_ns > 0 && link.delay_ns <= CABLE_NS && link.netem.is_none() {
-            self.found.cables.push(format!(
-                "link {}: delay of {} us left to the cable",
-                link.name,
-                link.delay_ns / 1_000
-            ));
-            link.delay_ns = 0;
-        }
+        let changing = Changing::of(self.scenario, &link.name);
+        let left = plan::leave_to_cable(&mut link, changing);
+        self.found.cables.extend(left);
         let gso = plan::gso_limit(&self.scenario.nodes[from]);
         self.interface(here, out, gso);
         self.interface(there, back, None);
@@ -354,7 +345,7 @@ impl Placement {
             routes: Vec::new(),
         };
         let nodes = self.nodes.iter().map(node).collect();
-        Plan { nodes, hops: Vec::new(), steps: Vec::new(), seed: None }
+        Plan { nodes, hops: Vec::new(), steps: Vec::new(), seed: None, cables: Vec::new() }
     }
 
     /// The host of a node.
