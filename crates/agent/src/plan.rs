@@ -83,7 +83,8 @@ impl Plan {
     /// Lays out a valid scenario; a fault names what this kernel cannot do.
     pub fn new(scenario: &Scenario, kernel: &Kernel) -> Result<Self, Fault> {
         let mut scenario = scenario.clone();
-        let cables = if kernel.lacks.contains(&"netem") { cables(&mut scenario) } else { Vec::new() };
+        let cables =
+            if kernel.lacks.contains(&"netem") { cables(&mut scenario) } else { Vec::new() };
         let scenario = &scenario;
         refuse(scenario, kernel)?;
         let topology = Topology::new(scenario);

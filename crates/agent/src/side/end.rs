@@ -2,7 +2,7 @@
 
 use super::cc_state;
 use super::message::EndReport;
-use super::sending::Sending;
+use super::sending::{Sending, may_be_paced};
 use super::tap::Seen;
 use crate::fault::{Fault, fault};
 use crate::plan::Plan;
@@ -93,15 +93,25 @@ pub struct End<'a> {
 }
 
 impl<'a> End<'a> {
-    pub fn new(flow: usize, spec: &'a FlowSpec, role: Role, plan: &Plan) -> Result<Self, Fault> {
+    /// `fq`: it may stand where packets leave the end's host.
+    pub fn new(
+        flow: usize,
+        spec: &'a FlowSpec,
+        role: Role,
+        plan: &Plan,
+        fq: bool,
+    ) -> Result<Self, Fault> {
         let (client, server) = (plan.node(&spec.sender)?, plan.node(&spec.receiver)?);
         let own = if role == Role::Client { client } else { server };
         // In request/response the answers are the flow's data.
         let answers = matches!(spec.application, Application::RequestResponse { .. });
         let source = if answers { Role::Server } else { Role::Client };
-        let tcp = matches!(spec.transport, Transport::Tcp { .. });
+        let paced = match &spec.transport {
+            Transport::Tcp { cc, .. } => Some(may_be_paced(cc, fq)),
+            Transport::Udp => None,
+        };
         let start_ns = spec.start_ns as i64;
-        let sends = tcp && role == source;
+        let sending = paced.filter(|_| role == source);
         Ok(Self {
             flow,
             spec,
@@ -119,7 +129,7 @@ impl<'a> End<'a> {
             rounds: 0,
             datagrams: 0,
             ended_ns: None,
-            sending: sends.then(|| Sending::new(role == Role::Client, start_ns)),
+            sending: sending.map(|paced| Sending::new(role == Role::Client, paced, start_ns)),
             receiving: (role != source).then(Receiving::default),
         })
     }

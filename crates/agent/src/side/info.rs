@@ -34,7 +34,8 @@ pub struct Info {
 
 impl Info {
     /// Data wait and yet less than two thirds of the window is in flight. A window that is too small for a burst is used
-    /// up to two thirds (`tcp_tso_should_defer`, tcp_tso_win_divisor 3); the kernel does not say who paces.
+    /// up to two thirds (`tcp_tso_should_defer`, tcp_tso_win_divisor 3); the kernel does not say who paces, and the host's own
+    /// queue holds data back likewise (`tcp_small_queue_check`).
     pub const fn is_paced(&self) -> bool {
         self.unsent > 0 && self.in_flight * 3 < self.cwnd * 2
     }

@@ -27,7 +27,7 @@ use crate::qdisc;
 use crate::sys::{self, Poll};
 use capture::Capture;
 use dragstrip_recording::{RttRow, Writer};
-use dragstrip_scenario::{Application, Scenario};
+use dragstrip_scenario::{Application, QdiscSpec, Scenario};
 use end::{End, Phase, Role, Taken};
 use std::fs;
 use tap::Tap;
@@ -184,13 +184,28 @@ impl<'a> Side<'a> {
         self.captures.drain(..).map(|capture| capture.finish(start, end_ns)).collect()
     }
 
+    /// Whether fq stands where packets leave this host, or may: the machine's own default, where nothing was put.
+    fn may_have_fq(&self, plan: &Plan) -> bool {
+        let name = &plan.nodes[self.node].name;
+        let mut own = self.scenario.links.iter().filter(|link| link.from == *name);
+        own.any(|link| {
+            let all = link.qdisc.classes();
+            let mut kinds = all.iter().map(|class| class.child).chain([&link.qdisc]);
+            let machines = self.place.namespace.is_none()
+                && link.qdisc == QdiscSpec::NOQUEUE
+                && link.rate_bps.is_none();
+            kinds.any(|queue| queue.kind() == "fq") || machines && default_is_fq()
+        })
+    }
+
     fn open_ends(&mut self, plan: &Plan, poll: &Poll) -> Result<(), Fault> {
+        let fq = self.may_have_fq(plan);
         for (flow, spec) in self.scenario.flows.iter().enumerate() {
             for (role, host) in [(Role::Client, &spec.sender), (Role::Server, &spec.receiver)] {
                 if plan.node(host)? != self.node {
                     continue;
                 }
-                let mut end = End::new(flow, spec, role, plan)?;
+                let mut end = End::new(flow, spec, role, plan, fq)?;
                 if role == Role::Server {
                     let what = if end.is_tcp() { LISTENER } else { SOCKET };
                     let token = self.token(what, self.ends.len());
@@ -465,6 +480,12 @@ fn counts() -> Counts {
     let (Some(names), Some(values)) = (lines.next(), lines.next()) else { return Counts::new() };
     let pairs = names.split_whitespace().zip(values.split_whitespace());
     pairs.filter_map(|(name, value)| Some((name.to_owned(), value.parse().ok()?))).collect()
+}
+
+/// What the machine puts on an interface of its own accord.
+fn default_is_fq() -> bool {
+    let found = fs::read_to_string("/proc/sys/net/core/default_qdisc");
+    found.is_ok_and(|name| name.trim() == "fq")
 }
 
 #[cfg(test)]

@@ -18,10 +18,38 @@ enum Known {
     Nothing,
 }
 
+/// Linux's congestion controls that ask for no pacing (`sk_pacing_status`): all of its own but bbr. Of one from elsewhere
+/// nothing is known.
+const UNPACED: [&str; 16] = [
+    "reno",
+    "cubic",
+    "vegas",
+    "cdg",
+    "bic",
+    "dctcp",
+    "highspeed",
+    "htcp",
+    "hybla",
+    "illinois",
+    "lp",
+    "nv",
+    "scalable",
+    "veno",
+    "westwood",
+    "yeah",
+];
+
+/// Whether anything may pace a flow: its algorithm, or `fq` where it leaves its host (`fq_init`).
+pub fn may_be_paced(cc: &str, fq: bool) -> bool {
+    fq || !UNPACED.contains(&cc)
+}
+
 /// What is kept of a sending end.
 pub struct Sending {
     /// This end opened the connection: the kernel counts its SYN as a byte.
     opened: bool,
+    /// Something may pace it; if not, data that wait while the window has room wait for the host's own queue.
+    may_be_paced: bool,
     info: Info,
     matcher: Matcher,
     rtt_ns: Option<i64>,
@@ -40,9 +68,10 @@ pub struct Sending {
 }
 
 impl Sending {
-    pub fn new(opened: bool, start_ns: i64) -> Self {
+    pub fn new(opened: bool, may_be_paced: bool, start_ns: i64) -> Self {
         Self {
             opened,
+            may_be_paced,
             info: Info::default(),
             matcher: Matcher::default(),
             rtt_ns: None,
@@ -126,7 +155,7 @@ impl Sending {
         };
         let known = match info {
             info if info.handshake => Known::Handshake,
-            info if info.is_paced() => Known::Paced,
+            info if self.may_be_paced && info.is_paced() => Known::Paced,
             _ => Known::Nothing,
         };
         self.rows.push((table.push(row), known));
@@ -173,5 +202,18 @@ impl Sending {
             seen_reductions: self.seen_reductions,
             acks_together: self.acks_together,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_bbr_fq_and_strangers_pace() {
+        assert!(!may_be_paced("cubic", false));
+        assert!(may_be_paced("cubic", true));
+        assert!(may_be_paced("bbr", false));
+        assert!(may_be_paced("exp", false));
     }
 }
