@@ -804,7 +804,8 @@ def rebuilt(content: dict[str, Any], changed: Mapping[str, Any]) -> tuple[Experi
     """An experiment with what the command line says instead, and the older stacks that gave way.
 
     Where the command line chooses an engine whose hosts run a kernel of their own, that stack takes the place
-    of older ones of its family, also where they vary: the claims are graded on it. Raises `BadInputError`.
+    of older ones of its family, also where they vary: the claims are graded on it, and the description says so.
+    Raises `BadInputError`.
     """
     replaced: set[str] = set()
     try:
@@ -816,6 +817,9 @@ def rebuilt(content: dict[str, Any], changed: Mapping[str, Any]) -> tuple[Experi
             replacing = stacks.Replacing(own)
             content = replacing.everywhere(content)
             replaced |= replacing.replaced
+    if replaced:
+        said = f"Here hosts run the stack of the engine's own kernel, in place of {', '.join(sorted(replaced))}."
+        content = {**content, "description": f"{content.get('description', '')}\n\n{said}".strip()}
     try:
         return Experiment.build({**content, **changed}, "command line"), sorted(replaced)
     except BadInputError as error:

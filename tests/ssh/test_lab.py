@@ -50,3 +50,19 @@ def test_a_race_behind_a_router_and_everything_is_as_it_was(course: Course, tmp_
     assert course.lab.listing() == before
     assert "no" in course.ask("lab", "show", "LAB")[1]
     assert "nothing to undo" in course.ask("lab", "clean", "LAB")[1]
+
+
+def test_the_exercises_first_step_runs_and_is_graded(course: Course, tmp_path: Path) -> None:
+    before = course.lab.listing()
+    out = tmp_path / "out"
+    words = ("run", "geni-tcp/step1", "--engine", "ssh", "--lab", "LAB", "--duration", "1s", "--json")
+    status, printed, err = course.ask(*words, "--out", str(out))
+    assert status == 0, err
+    assert "the stack of linux-2.6.27 runs as the engine's own" in err
+    result = json.loads(printed)
+    assert [run["engine"] for run in result["runs"]] == ["ssh", "ssh"]
+    graded = {claim["id"]: claim["measured"] for claim in result["claims"]}
+    assert set(graded) == {"goodput-cubic", "goodput-reno", "text-same"}
+    assert 0 < graded["goodput-reno"] < 94.2, "what Ethernet carries"
+    assert "in place of linux-2.6.27." in (out / "report.html").read_text()
+    assert course.lab.listing() == before

@@ -32,6 +32,19 @@ def checked(setup: Setup) -> Table | None:
     return Table(HEADS, [_row(path, what, checks) for (path, what), checks in found.items()])
 
 
+def idle(setup: Setup) -> str:
+    """What pings on the idle path took on an engine with a kernel, in a sentence; empty elsewhere."""
+    measured_ns: list[int] = []
+    for contender in setup.contenders:
+        for bout in contender.bouts:
+            seen = recording_of(bout.run).provenance.get("verified", {})
+            measured_ns += seen.get("idle_rtt_ns", {}).values()
+    if not measured_ns:
+        return ""
+    ends = dict.fromkeys(quantity.duration_ns(end) for end in (min(measured_ns), max(measured_ns)))
+    return f" Measured before the traffic: {' to '.join(ends)}."
+
+
 def _row(path: str, what: str, checks: list[Mapping[str, Any]]) -> list[Cell]:
     first = checks[0]
     measured = [check["measured"] for check in checks]

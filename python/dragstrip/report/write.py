@@ -76,7 +76,7 @@ def _section(setup: Setup, number: int, colours: dict[str, str]) -> page.Section
         limits=why.limits(setup),
         capacity=bool(timeline.capacity(setup, RATES[0])),
         reach=verdict.reach(setup),
-        idle=_idle(setup),
+        idle=_idle(setup) + verified.idle(setup),
         path_wide=Markup(wide),  # noqa: S704 - our own SVG
         path_tall=Markup(tall),  # noqa: S704 - our own SVG
         links=tables.links(setup),
