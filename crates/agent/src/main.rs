@@ -110,10 +110,11 @@ fn conduct(arguments: &[String]) -> Result<(), Fault> {
     sys::end_with(parent(arguments)?)?;
     let exchange = Exchange::open(file(arguments, "exchange")?)?;
     let request = exchange.request()?;
-    let request = serde_json::from_slice(&request);
+    let (line, raw) = parts(&request);
+    let request = serde_json::from_slice(line);
     let request = request.map_err(|error| Fault::Failed(format!("request: {error}")));
     let progress = |now_ns| exchange.progress(now_ns, 0);
-    let outcome = request.and_then(|request| lab::conduct(&request, &progress));
+    let outcome = request.and_then(|request| lab::conduct(&request, raw, &progress));
     exchange.answer(outcome)
 }
 
@@ -136,6 +137,13 @@ fn run_here(arguments: &[String]) -> Result<(), Fault> {
     })
 }
 
+/// A request's line of JSON, and the bytes behind it.
+fn parts(request: &[u8]) -> (&[u8], &[u8]) {
+    let end = request.iter().position(|byte| *byte == b'\n').unwrap_or(request.len());
+    let (line, raw) = request.split_at(end);
+    (line, raw.get(1..).unwrap_or_default())
+}
+
 /// Does what is asked; `kernel` makes the machine ready and says what its kernel has.
 fn serve(
     exchange: &Exchange,
@@ -144,9 +152,7 @@ fn serve(
 ) -> Result<(), Fault> {
     let request = exchange.request()?;
     let progress = |now_ns, arrived_bytes| exchange.progress(now_ns, arrived_bytes);
-    let end = request.iter().position(|byte| *byte == b'\n').unwrap_or(request.len());
-    let (line, raw) = request.split_at(end);
-    let raw = raw.get(1..).unwrap_or_default();
+    let (line, raw) = parts(&request);
     let outcome = if let Ok(scripts) = serde_json::from_slice(line) {
         conform::run(&scripts, &|played| progress(played, 0))
     } else {

@@ -55,7 +55,7 @@ Load = Annotated[
     typer.Option(
         "--load",
         metavar="FILE.bpf.c",
-        help="A congestion control in C (BPF), loaded into the kernel of engine vm or netns; repeatable.",
+        help="A congestion control in C (BPF), loaded into the kernels of engine vm, netns or ssh; repeatable.",
     ),
 ]
 Program = Annotated[

@@ -7,6 +7,8 @@ use crate::network::{self, OFFLOADS};
 use crate::{qdisc, sys};
 use serde::{Deserialize, Serialize};
 use std::fs;
+use std::thread;
+use std::time::{Duration, Instant};
 
 const RTM_NEWLINK: u16 = 16;
 const RTM_DELLINK: u16 = 17;
@@ -16,6 +18,8 @@ const RTM_NEWTFILTER: u16 = 44;
 const TC_H_INGRESS: u32 = 0xffff_fff1;
 const INGRESS: u32 = 0xffff_0000;
 const IFLA_GSO_MAX_SEGS: u16 = 40;
+/// The kernel lets go of a program some time after its last user.
+const GONE_WITHIN: Duration = Duration::from_secs(2);
 
 /// A change, as the journal has it: what it was before.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,6 +37,8 @@ pub enum Change {
     Ifb { name: String },
     /// What comes in is sent through such an interface first.
     Ingress { interface: String },
+    /// A congestion control in the kernel, held there by a process of the agent's.
+    Program { name: String },
 }
 
 impl Change {
@@ -58,6 +64,7 @@ impl Change {
                 let Some(index) = index(name) else { return Ok(()) };
                 netlink.ask(Message::new(RTM_DELLINK, flag::ACK, &ifinfo(index))).map(drop)
             }
+            Self::Program { name } => gone_from_kernel(name),
             Self::Ingress { interface } => {
                 let Some(index) = index(interface) else { return Ok(()) };
                 let fixed = qdisc::tcmsg(index, INGRESS, TC_H_INGRESS);
@@ -65,6 +72,25 @@ impl Change {
             }
         }
     }
+}
+
+/// The kernel takes a congestion control out when the process that holds it has ended, and that ends with the agent.
+fn gone_from_kernel(name: &str) -> Result<(), Fault> {
+    let until = Instant::now() + GONE_WITHIN;
+    while algorithms().iter().any(|known| known == name) {
+        if Instant::now() > until {
+            return fault(format!("congestion control {name}: is still in the kernel"));
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+    Ok(())
+}
+
+/// Congestion controls of the kernel.
+pub fn algorithms() -> Vec<String> {
+    let file = "/proc/sys/net/ipv4/tcp_available_congestion_control";
+    let text = fs::read_to_string(file).unwrap_or_default();
+    text.split_whitespace().map(str::to_owned).collect()
 }
 
 /// A thing that was to be removed and is not there has been removed.

@@ -3,23 +3,21 @@
 
 use super::change::Change;
 use super::findings::{Clock, Finding, clock, examine};
-use super::hosts::{Agent, Host, Lab, Remote};
-use super::place::{Placement, place};
-use super::words::{Applied, Apply, Ask, Facts, Open, Played, Route};
+use super::hosts::{Agent, Lab, Remote};
+use super::place::place;
+use super::stage::{Stage, each, kernel, look};
+use super::words::{Applied, Apply, Ask, Open, Played};
 use super::{frames::Frame, merge};
-use crate::conductor::{Ends, PINGS_WAIT_NS, SETTLE_NS, serialisation_ns};
-use crate::fault::{Fault, fault, refusal};
-use crate::kernel::Kernel;
-use crate::machine;
+use crate::conductor::{Ends, SETTLE_NS};
+use crate::fault::{Fault, fault};
+use crate::machine::Part;
 use crate::side::{Notice, Order, Report};
 use crate::{plan, record, sys};
-use dragstrip_qdisc::KINDS;
 use dragstrip_recording::Recording;
-use dragstrip_scenario::{Scenario, Transport};
+use dragstrip_scenario::Scenario;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -33,6 +31,9 @@ pub struct Request {
     lab: Lab,
     what: What,
     scenario: Option<Scenario>,
+    /// What stands behind the request: the loader, and the congestion controls that it is to load; or nothing.
+    #[serde(default)]
+    load: Vec<Part>,
 }
 
 #[derive(Clone, Copy, Deserialize, PartialEq, Eq)]
@@ -45,14 +46,27 @@ enum What {
     Run,
 }
 
-/// Does what is asked; `progress` gets how far a run has come.
-pub fn conduct(request: &Request, progress: &dyn Fn(u64)) -> Result<Vec<u8>, Fault> {
-    let Request { lab, what, scenario } = request;
+/// Congestion controls that come along, and their bytes.
+struct Programs<'r> {
+    parts: &'r [Part],
+    raw: &'r [u8],
+}
+
+impl Programs<'_> {
+    fn names(&self) -> Vec<&str> {
+        self.parts.iter().skip(1).map(Part::algorithm).collect()
+    }
+}
+
+/// Does what is asked; `raw` stands behind the request, `progress` gets how far a run has come.
+pub fn conduct(request: &Request, raw: &[u8], progress: &dyn Fn(u64)) -> Result<Vec<u8>, Fault> {
+    let Request { lab, what, scenario, load } = request;
+    let programs = Programs { parts: load, raw };
     let agent = Agent::own()?;
     match (what, scenario) {
         (What::Check, scenario) => check(lab, scenario.as_ref(), &agent),
         (What::Clean, _) => clean(lab, &agent),
-        (What::Run, Some(scenario)) => run(lab, scenario, &agent, progress),
+        (What::Run, Some(scenario)) => run(lab, scenario, &agent, &programs, progress),
         (What::Run, None) => fault("there is no scenario"),
     }
 }
@@ -61,24 +75,6 @@ fn line(value: &Value) -> Vec<u8> {
     let mut bytes = value.to_string().into_bytes();
     bytes.push(b'\n');
     bytes
-}
-
-/// The same for all, each on a thread of its own.
-fn each<I: Sync, T: Send>(all: &[I], one: impl Fn(&I) -> T + Sync) -> Vec<T> {
-    std::thread::scope(|scope| {
-        let one = &one;
-        let threads: Vec<_> = all.iter().map(|item| scope.spawn(move || one(item))).collect();
-        threads.into_iter().filter_map(|thread| thread.join().ok()).collect()
-    })
-}
-
-fn connect(lab: &Lab, hosts: &[&Host], agent: &Agent) -> Result<Vec<Remote>, Fault> {
-    each(hosts, |host| Remote::connect(lab, host, agent)).into_iter().collect()
-}
-
-fn look(remote: &Remote, host: &Host) -> Result<Facts, Fault> {
-    let interfaces = host.interfaces.iter().map(|cable| cable.name.clone()).collect();
-    remote.ask(&Ask::Facts { interfaces, connection: remote.connection })
 }
 
 fn check(lab: &Lab, scenario: Option<&Scenario>, agent: &Agent) -> Result<Vec<u8>, Fault> {
@@ -135,151 +131,35 @@ fn clean(lab: &Lab, agent: &Agent) -> Result<Vec<u8>, Fault> {
     Ok(line(&json!({"hosts": all})))
 }
 
-fn kernel(facts: &Facts) -> Kernel {
-    let lacks = KINDS.iter().map(|kind| kind.name);
-    let lacks = lacks.filter(|kind| facts.lacks.iter().any(|lacking| lacking == kind)).collect();
-    Kernel { tick_hz: facts.tick_hz, lacks }
-}
-
 /// What a thread that panicked has left is as good as what the others leave.
 fn locked<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// A run's hosts.
-struct Stage<'l> {
-    lab: &'l Lab,
-    remotes: Vec<Remote>,
-    facts: BTreeMap<String, Facts>,
-    placement: Placement,
 }
 
 fn run(
     lab: &Lab,
     scenario: &Scenario,
     agent: &Agent,
+    programs: &Programs<'_>,
     progress: &dyn Fn(u64),
 ) -> Result<Vec<u8>, Fault> {
-    let stage = Stage::prepare(lab, scenario, agent)?;
-    let outcome = stage.apply_and_play(scenario, progress);
+    let stage = Stage::prepare(lab, scenario, agent, &programs.names())?;
+    let outcome = stage.apply_and_play(scenario, programs, progress);
     let reverted = each(&stage.remotes, |remote| remote.ask::<Vec<Change>>(&Ask::Revert));
     let answer = outcome?;
     reverted.into_iter().collect::<Result<Vec<_>, _>>()?;
     Ok(answer)
 }
 
-impl<'l> Stage<'l> {
-    /// Looks at all hosts that the scenario needs, and lays it out; nothing is changed but what an earlier run left.
-    fn prepare(lab: &'l Lab, scenario: &Scenario, agent: &Agent) -> Result<Self, Fault> {
-        let nodes = scenario.nodes.iter().map(|node| node.name());
-        let homes: BTreeSet<&str> =
-            nodes.map(|node| lab.nodes.get(node).map_or(node, String::as_str)).collect();
-        let hosts: Vec<&Host> =
-            lab.hosts.iter().filter(|host| homes.contains(host.name.as_str())).collect();
-        // What is wrong with the files is said before anybody is asked.
-        place(scenario, lab, &BTreeMap::new())?;
-        machine::refuse_options(scenario)?;
-        let remotes = connect(lab, &hosts, agent)?;
-        let pairs: Vec<(&Remote, &&Host)> = remotes.iter().zip(&hosts).collect();
-        let found = each(&pairs, |(remote, host)| {
-            let facts = look(remote, host)?;
-            if facts.holder.as_ref().is_some_and(|holder| !holder.alive) {
-                remote.ask::<Vec<Change>>(&Ask::Clean)?;
-                return look(remote, host);
-            }
-            Ok(facts)
-        });
-        let found = found.into_iter().collect::<Result<Vec<Facts>, Fault>>()?;
-        let nothing = Clock { offset_ns: 0, error_ns: 0, round_trip_ns: 0 };
-        for (host, facts) in hosts.iter().zip(&found) {
-            let wrong = examine(lab, host, facts, nothing).into_iter().find(|finding| !finding.ok);
-            if let Some(Finding { host, what, found, expected, refused, .. }) = wrong {
-                let field = format!("host {host}: {what}");
-                return if refused {
-                    refusal(field, found, expected)
-                } else {
-                    fault(format!("{field}: {found}, expected {expected}"))
-                };
-            }
-        }
-        let facts: BTreeMap<String, Facts> =
-            hosts.iter().map(|host| host.name.clone()).zip(found).collect();
-        let kernels = facts.iter().map(|(name, facts)| (name.clone(), kernel(facts))).collect();
-        let placement = place(scenario, lab, &kernels)?;
-        let stage = Self { lab, remotes, facts, placement };
-        stage.check_algorithms(scenario)?;
-        stage.check_routes()?;
-        Ok(stage)
-    }
-
-    fn remote(&self, host: &str) -> Result<&Remote, Fault> {
-        let found = self.remotes.iter().find(|remote| remote.name == host);
-        found.map_or_else(|| fault(format!("host {host} is not connected")), Ok)
-    }
-
-    /// The line to the host of a node.
-    fn remote_of(&self, node: usize) -> Result<&Remote, Fault> {
-        self.remote(self.placement.host_of(node).unwrap_or_default())
-    }
-
-    /// Every congestion control must be in the kernels of both ends.
-    fn check_algorithms(&self, scenario: &Scenario) -> Result<(), Fault> {
-        let plan = self.placement.plan();
-        for flow in &scenario.flows {
-            let Transport::Tcp { cc, .. } = &flow.transport else { continue };
-            for end in [&flow.sender, &flow.receiver] {
-                let host = self.placement.host_of(plan.node(end)?).unwrap_or_default();
-                let known = self.facts.get(host).map(|facts| facts.algorithms.as_slice());
-                let known = known.unwrap_or_default();
-                if !known.contains(&sys::in_kernel(cc)) {
-                    let expected =
-                        format!("one that the kernel of host {host} has: {}", known.join(" "));
-                    return refusal(format!("flow {}: cc", flow.label), cc, expected);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Packets must take the lab's cables, host by host, and routers must forward.
-    fn check_routes(&self) -> Result<(), Fault> {
-        for (name, part) in &self.placement.parts {
-            if part.forwards && !self.facts.get(name).is_some_and(|facts| facts.forwards) {
-                return fault(format!(
-                    "host {name}: forwards no packets: sysctl -w net.ipv4.ip_forward=1"
-                ));
-            }
-            let targets = part.ways.iter().map(|(target, ..)| *target).collect();
-            let routes: Vec<Route> = self.remote(name)?.ask(&Ask::Routes { targets })?;
-            for (target, interface, gateway) in &part.ways {
-                let found = routes.iter().find(|route| route.target == *target);
-                if found.is_some_and(|r| r.interface == *interface && r.gateway == *gateway) {
-                    continue;
-                }
-                let told = |interface: &str, gateway: Option<Ipv4Addr>| {
-                    let via = gateway.map_or_else(String::new, |gateway| format!("via {gateway} "));
-                    format!("{via}dev {interface}")
-                };
-                let is = found.map_or_else(
-                    || "is missing".to_owned(),
-                    |r| format!("goes {}", told(&r.interface, r.gateway)),
-                );
-                return fault(format!(
-                    "host {name}: route to {target}: {is}, expected {way}: ip route add {target} {way}",
-                    way = told(interface, *gateway)
-                ));
-            }
-        }
-        Ok(())
-    }
-
+impl Stage<'_> {
     fn apply_and_play(
         &self,
         scenario: &Scenario,
+        programs: &Programs<'_>,
         progress: &dyn Fn(u64),
     ) -> Result<Vec<u8>, Fault> {
         let bare = self.round_trips(scenario, None)?;
-        let applied = self.apply()?;
+        let applied = self.apply(scenario, programs)?;
         std::thread::sleep(Duration::from_nanos(SETTLE_NS as u64));
         let idle = self.round_trips(scenario, Some(&bare))?;
         let clocks = self.clocks()?;
@@ -310,82 +190,17 @@ impl<'l> Stage<'l> {
         })
     }
 
-    /// The idle round trip of each flow's path; held against the bare lab's and the delays that were set, if that is
-    /// known.
-    fn round_trips(
+    fn apply(
         &self,
         scenario: &Scenario,
-        bare: Option<&BTreeMap<String, i64>>,
-    ) -> Result<BTreeMap<String, i64>, Fault> {
-        let plan = self.placement.plan();
-        let mut measured = BTreeMap::new();
-        for flow in &scenario.flows {
-            let (from, to) = (plan.node(&flow.sender)?, plan.node(&flow.receiver)?);
-            let name = format!("{} to {}", flow.sender, flow.receiver);
-            if measured.contains_key(&name) {
-                continue;
-            }
-            let (set, constant) = self.placement.delay_ns(scenario, from, to);
-            let set = if bare.is_some() { set as i64 } else { 0 };
-            let before = bare.and_then(|bare| bare.get(&name)).copied();
-            let most = before.map_or(i64::MAX, |before| {
-                before + set + set / 50 + 1_000_000 + serialisation_ns(scenario)
-            });
-            let (source, target) = (plan.nodes[from].address, plan.nodes[to].address);
-            let wait_ns = 2 * set + PINGS_WAIT_NS + serialisation_ns(scenario);
-            let enough_ns = if bare.is_some() && constant { most } else { 0 };
-            let ask = Ask::Ping { source, target, wait_ns, enough_ns };
-            let Some(rtt) = self.remote_of(from)?.ask::<Option<i64>>(&ask)? else {
-                return fault(self.unanswered(&name, from, to)?);
-            };
-            if before.is_some() && constant && !(set..=most).contains(&rtt) {
-                let before = before.unwrap_or_default();
-                return fault(format!(
-                    "{name}: the idle round trip takes {rtt} ns, expected {set} to {most} ns: {before} ns without \
-                     what was set"
-                ));
-            }
-            measured.insert(name, rtt);
-        }
-        Ok(measured)
-    }
-
-    /// Why pings are not answered, as far as routers can be asked.
-    fn unanswered(&self, name: &str, from: usize, to: usize) -> Result<String, Fault> {
-        let plan = self.placement.plan();
-        let (source, target) = (plan.nodes[from].address, plan.nodes[to].address);
-        for (host, part) in self.placement.parts.iter().filter(|(_, part)| part.forwards) {
-            let Some(&router) = part.nodes.first() else { continue };
-            let own = plan.nodes[router].address;
-            let ask = |source, target| Ask::Ping {
-                source,
-                target,
-                wait_ns: PINGS_WAIT_NS,
-                enough_ns: i64::MAX,
-            };
-            let near: Option<i64> = self.remote_of(from)?.ask(&ask(source, own))?;
-            let ends = self.lab.hosts.iter().find(|lab_host| lab_host.name == *host);
-            let next = part.ways.iter().find(|(known, ..)| *known == target);
-            let out = ends.zip(next).and_then(|(ends, (_, interface, _))| {
-                ends.interfaces.iter().find(|cable| cable.name == *interface)
-            });
-            let far: Option<i64> = match out {
-                Some(cable) => self.remote(host)?.ask(&ask(cable.address, target))?,
-                None => None,
-            };
-            if near.is_some() && far.is_some() {
-                return Ok(format!(
-                    "host {host}: forwards nothing from {source} to {target}, though it reaches both and ip_forward is 1: \
-                     is its FORWARD policy DROP (docker sets it)?"
-                ));
-            }
-        }
-        Ok(format!("{name}: pings from {source} to {target} are not answered"))
-    }
-
-    fn apply(&self) -> Result<BTreeMap<String, Applied>, Fault> {
+        programs: &Programs<'_>,
+    ) -> Result<BTreeMap<String, Applied>, Fault> {
+        let loading = self.loading(scenario, &programs.names())?;
         let applied = each(&self.remotes, |remote| {
             let part = &self.placement.parts[&remote.name];
+            let loads = loading.contains(&remote.name.as_str());
+            let (parts, raw) =
+                if loads { (programs.parts, programs.raw) } else { Default::default() };
             let apply = Apply {
                 lab: self.lab.name.clone(),
                 owner: self.lab.owner.clone(),
@@ -396,8 +211,11 @@ impl<'l> Stage<'l> {
                 sysctls: part.sysctls.clone(),
                 interfaces: part.interfaces.clone(),
                 queues: part.queues.clone(),
+                programs: parts.to_vec(),
             };
-            remote.ask::<Applied>(&Ask::Apply(apply)).map(|done| (remote.name.clone(), done))
+            remote
+                .ask_with::<Applied>(&Ask::Apply(apply), raw)
+                .map(|done| (remote.name.clone(), done))
         });
         applied.into_iter().collect()
     }

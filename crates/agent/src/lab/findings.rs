@@ -41,6 +41,8 @@ pub fn examine(lab: &Lab, host: &Host, facts: &Facts, clock: Clock) -> Vec<Findi
         "CAP_NET_ADMIN and CAP_NET_RAW: root, a sudo rule, or file capabilities (docs/lab.md)";
     add("rights", rights.to_owned(), enough, expected, true);
     add("congestion controls", facts.algorithms.join(" "), true, "", false);
+    let programs = if facts.btf { "taken" } else { "not taken: its kernel has no BTF" };
+    add("congestion controls from BPF", programs.to_owned(), true, "", false);
     let lacks = if facts.lacks.is_empty() {
         "all".to_owned()
     } else {

@@ -56,6 +56,8 @@ pub struct Allow {
     pub sysctl: Vec<String>,
     pub offloads: bool,
     pub replace_qdisc: bool,
+    /// Congestion controls may be put into the kernels.
+    pub programs: bool,
 }
 
 impl Allow {
@@ -240,8 +242,12 @@ impl Remote {
 
     /// Sends a question.
     pub fn put(&self, ask: &Ask) -> Result<(), Fault> {
+        self.put_with(ask, &[])
+    }
+
+    fn put_with(&self, ask: &Ask, raw: &[u8]) -> Result<(), Fault> {
         let mut input = self.input.lock().unwrap_or_else(PoisonError::into_inner);
-        frames::write(&mut *input, b'q', ask, &[]).map_err(|fault| self.at(fault))
+        frames::write(&mut *input, b'q', ask, raw).map_err(|fault| self.at(fault))
     }
 
     /// Sends an order to the sides there.
@@ -252,7 +258,12 @@ impl Remote {
 
     /// Asks, and waits for the answer.
     pub fn ask<T: DeserializeOwned>(&self, ask: &Ask) -> Result<T, Fault> {
-        self.put(ask)?;
+        self.ask_with(ask, &[])
+    }
+
+    /// The same with bytes behind the question.
+    pub fn ask_with<T: DeserializeOwned>(&self, ask: &Ask, raw: &[u8]) -> Result<T, Fault> {
+        self.put_with(ask, raw)?;
         let frame = self.next()?;
         frame.outcome().map(|(value, _)| value).map_err(|fault| self.at(fault))
     }
@@ -379,7 +390,7 @@ mod tests {
     #[test]
     fn a_setting_is_allowed_by_its_name_or_by_its_beginning() {
         let sysctl = vec!["net.ipv4.tcp_*".to_owned(), "net.ipv4.ip_forward".to_owned()];
-        let allow = Allow { sysctl, offloads: true, replace_qdisc: false };
+        let allow = Allow { sysctl, offloads: true, replace_qdisc: false, programs: false };
         assert!(allow.sysctl("net.ipv4.tcp_sack") && allow.sysctl("net.ipv4.ip_forward"));
         assert!(
             !allow.sysctl("net.ipv4.ip_forward_use_pmtu") && !allow.sysctl("net.core.rmem_max")

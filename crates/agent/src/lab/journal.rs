@@ -8,6 +8,7 @@ use super::change::Change;
 use super::look;
 use super::words::Holder;
 use crate::fault::{Fault, fault};
+use crate::machine::Held;
 use crate::netlink::Socket;
 use crate::sys;
 use std::fs::{self, File, OpenOptions};
@@ -138,6 +139,8 @@ pub struct Journal {
     changes: usize,
     /// Nobody changes anything while somebody undoes.
     changing: Arc<Mutex<()>>,
+    /// Congestion controls in the kernel, which leave it before anything is undone.
+    held: Arc<Mutex<Option<Held>>>,
     guardian: Option<ChildStdin>,
     _lock: File,
 }
@@ -163,7 +166,9 @@ impl Journal {
         let file = options.create(true).truncate(true).write(true).mode(0o660);
         let file = file.open(folder.join(JOURNAL)).map_err(|error| said(JOURNAL, &error))?;
         let changing = Arc::new(Mutex::new(()));
-        let mut journal = Self { folder, file, changes: 0, changing, guardian: None, _lock: lock };
+        let held = Arc::new(Mutex::new(None));
+        let mut journal =
+            Self { folder, file, changes: 0, changing, held, guardian: None, _lock: lock };
         let line = serde_json::to_string(&holder).unwrap_or_default();
         if let Err(fault) = journal.write(&line) {
             let _ = fs::remove_file(journal.folder.join(JOURNAL)); // nothing was changed
@@ -188,7 +193,8 @@ impl Journal {
             .map_err(|error| said("guardian", &error))?;
         self.guardian = child.stdin.take();
         let (changing, folder) = (self.changing.clone(), self.folder.clone());
-        std::thread::spawn(move || watch(child, &changing, &folder));
+        let held = self.held.clone();
+        std::thread::spawn(move || watch(child, &changing, &held, &folder));
         Ok(())
     }
 
@@ -210,6 +216,11 @@ impl Journal {
         make()
     }
 
+    /// Keeps what is held in the kernel until everything is undone.
+    pub fn hold(&self, programs: Option<Held>) {
+        *turn(&self.held) = programs;
+    }
+
     /// Changes that were made.
     pub const fn changes(&self) -> usize {
         self.changes
@@ -218,22 +229,24 @@ impl Journal {
     /// Undoes everything; nothing is left for the guardian, which ends.
     pub fn revert(self) -> Result<Vec<Change>, Fault> {
         let _turn = turn(&self.changing);
+        drop(turn(&self.held).take());
         undo(&self.folder)
     }
 }
 
 /// A thread that panicked has made its change or not: undoing covers both.
-fn turn(changing: &Mutex<()>) -> MutexGuard<'_, ()> {
+fn turn<T>(changing: &Mutex<T>) -> MutexGuard<'_, T> {
     changing.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 /// An agent without a guardian undoes everything itself, and ends. (After a revert there is nothing to undo.)
-fn watch(mut guardian: Child, changing: &Mutex<()>, folder: &Path) {
+fn watch(mut guardian: Child, changing: &Mutex<()>, held: &Mutex<Option<Held>>, folder: &Path) {
     let ended = guardian.wait();
     if ended.is_ok_and(|status| status.success()) {
         return;
     }
     let _turn = turn(changing);
+    drop(turn(held).take());
     let undone = undo(folder);
     eprintln!("dragstrip-agent: the guardian was killed: {:?}", undone.map(|all| all.len()));
     std::process::exit(3);

@@ -15,6 +15,7 @@ mod merge;
 mod place;
 mod play;
 mod serve;
+mod stage;
 mod words;
 
 pub use conduct::conduct;

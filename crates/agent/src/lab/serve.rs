@@ -7,6 +7,7 @@ use super::look::{self, CAP_NET_ADMIN, CAP_NET_RAW};
 use super::play::{play, time};
 use super::words::{Applied, Apply, Ask, Connection, Facts, Place, Queue, Ready};
 use crate::fault::{Fault, fault, refusal};
+use crate::machine::{self, Part, Programs};
 use crate::netlink::Socket;
 use crate::network::{self, OFFLOADS};
 use crate::qdisc;
@@ -39,7 +40,7 @@ pub fn serve() -> Result<(), Fault> {
         if frame.kind != b'q' {
             continue;
         }
-        let outcome = frame.parsed::<Ask>().and_then(|(ask, _)| host.answer(ask, &mut line));
+        let outcome = frame.parsed::<Ask>().and_then(|(ask, raw)| host.answer(ask, raw, &mut line));
         line.answer(outcome)?;
     }
     Ok(())
@@ -50,7 +51,8 @@ fn said(value: &impl Serialize) -> Result<Vec<u8>, Fault> {
 }
 
 impl Host {
-    fn answer(&mut self, ask: Ask, line: &mut Line) -> Result<Vec<u8>, Fault> {
+    /// `raw` is what stands behind the question.
+    fn answer(&mut self, ask: Ask, raw: &[u8], line: &mut Line) -> Result<Vec<u8>, Fault> {
         match ask {
             Ask::Facts { interfaces, connection } => said(&facts(&interfaces, connection)?),
             Ask::Time => Ok(time()),
@@ -59,7 +61,7 @@ impl Host {
                 said(&ping(source, target, wait_ns, enough_ns)?)
             }
             Ask::Apply(apply) => {
-                let outcome = self.apply(&apply);
+                let outcome = self.apply(&apply, raw);
                 if outcome.is_err() {
                     self.revert()?;
                 }
@@ -90,7 +92,7 @@ impl Host {
         names.map(|name| sys::interface_index(&name)).collect()
     }
 
-    fn apply(&mut self, apply: &Apply) -> Result<Applied, Fault> {
+    fn apply(&mut self, apply: &Apply, raw: &[u8]) -> Result<Applied, Fault> {
         let mut netlink = Socket::new()?;
         let names: Vec<String> = apply.interfaces.iter().map(|ready| ready.name.clone()).collect();
         untouchable(&mut netlink, &names, apply)?;
@@ -109,6 +111,7 @@ impl Host {
         for (number, queue) in apply.queues.iter().enumerate() {
             put(journal, &mut netlink, number, queue)?;
         }
+        load(journal, &apply.programs, raw)?;
         self.queues.clone_from(&apply.queues);
         let mut verified = Vec::new();
         for (queue, index) in apply.queues.iter().zip(self.indexes()?) {
@@ -118,6 +121,8 @@ impl Host {
             verified.push(format!("{}{place}: {found}", queue.interface));
         }
         verified.push(format!("{}: tso gso gro off", names.join(" ")));
+        let programs = apply.programs.iter().skip(1).map(Part::algorithm);
+        verified.extend(programs.map(|name| format!("congestion control {name} in the kernel")));
         let changes = self.journal.as_ref().map_or(0, Journal::changes);
         Ok(Applied { changes, verified })
     }
@@ -205,6 +210,20 @@ fn put(
     .map_err(|fault| fault.at(interface))
 }
 
+/// Puts congestion controls into the kernel, which hold no longer than this process.
+fn load(journal: &mut Journal, programs: &[Part], raw: &[u8]) -> Result<(), Fault> {
+    for part in programs.iter().skip(1) {
+        let name = part.algorithm().to_owned();
+        if change::algorithms().contains(&name) {
+            let expected = "a name that its kernel has not: choose another .name";
+            return refusal(format!("load {name}"), "", expected);
+        }
+        journal.make(&Change::Program { name }, || Ok(()))?;
+    }
+    journal.hold(machine::put(programs, raw, Programs::ForTheRun)?);
+    Ok(())
+}
+
 /// Round trips on the path, while nothing else of ours moves: the best one.
 fn ping(
     source: Ipv4Addr,
@@ -243,14 +262,14 @@ fn facts(interfaces: &[String], connection: Option<Connection>) -> Result<Facts,
         all.iter().filter_map(Value::as_str).map(str::to_owned).collect()
     };
     let read = |file: &str| fs::read_to_string(file).unwrap_or_default();
-    let algorithms = read("/proc/sys/net/ipv4/tcp_available_congestion_control");
     Ok(Facts {
         kernel: read("/proc/sys/kernel/osrelease").trim().to_owned(),
         boot: look::boot()?,
         agent: own_hash()?,
         tick_hz: sys::tick_hz(),
         lacks: words(&about["lacks"]),
-        algorithms: algorithms.split_whitespace().map(str::to_owned).collect(),
+        algorithms: change::algorithms(),
+        btf: fs::exists("/sys/kernel/btf/vmlinux").unwrap_or_default(),
         net_admin: look::capable(CAP_NET_ADMIN),
         net_raw: look::capable(CAP_NET_RAW),
         forwards: change::sysctl("net.ipv4.ip_forward").is_ok_and(|value| value == "1"),

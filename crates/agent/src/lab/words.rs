@@ -1,5 +1,6 @@
 //! What a conductor and the agent on a lab's host say to each other: plain values.
 
+use crate::machine::Part;
 use crate::plan::Plan;
 use crate::side::Report;
 use dragstrip_scenario::{QdiscSpec, Scenario};
@@ -62,6 +63,8 @@ pub struct Apply {
     pub sysctls: BTreeMap<String, String>,
     pub interfaces: Vec<Ready>,
     pub queues: Vec<Queue>,
+    /// Programs behind the question that go into the kernel: what loads them, then the congestion controls.
+    pub programs: Vec<Part>,
 }
 
 /// An interface that packets of the run pass.
@@ -115,6 +118,8 @@ pub struct Facts {
     /// Queue disciplines that its kernel has not.
     pub lacks: Vec<String>,
     pub algorithms: Vec<String>,
+    /// Its kernel says what its structures look like (BTF), without which it takes no congestion control.
+    pub btf: bool,
     /// Which of the rights that a run needs this process has.
     pub net_admin: bool,
     pub net_raw: bool,

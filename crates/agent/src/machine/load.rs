@@ -4,7 +4,7 @@
 use super::grant::Programs;
 use crate::fault::{Fault, fault, refusal};
 use crate::sys;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::os::fd::AsRawFd;
@@ -14,10 +14,17 @@ use std::process::{Child, Command, Stdio};
 const LOG_LINES: usize = 8;
 
 /// A file behind a request.
-#[derive(Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Part {
     name: String,
     bytes: usize,
+}
+
+impl Part {
+    /// The algorithm in it, after which it is called.
+    pub fn algorithm(&self) -> &str {
+        self.name.rsplit_once('.').map_or(self.name.as_str(), |(stem, _)| stem)
+    }
 }
 
 /// Congestion controls that are in the kernel until this is dropped, or this process ends.
@@ -41,7 +48,7 @@ pub fn put(parts: &[Part], raw: &[u8], stay: Programs) -> Result<Option<Held>, F
         Programs::ForTheRun => "hold",
     };
     let mut held = Held(Vec::new());
-    for (name, object) in objects {
+    for (part, (_, object)) in parts.iter().skip(1).zip(objects) {
         let mut command = Command::new(place(loader));
         command.arg(order).arg(place(object));
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -57,10 +64,9 @@ pub fn put(parts: &[Part], raw: &[u8], stay: Programs) -> Result<Option<Held>, F
         }
         let done = started.wait_with_output()?;
         if !done.status.success() {
-            let name = name.rsplit_once('.').map_or(name.as_str(), |(stem, _)| stem);
             let said = String::from_utf8_lossy(&done.stderr);
             let expected = format!("a program that this kernel takes: {}", reason(&said));
-            return refusal(format!("load {name}"), "", expected);
+            return refusal(format!("load {}", part.algorithm()), "", expected);
         }
     }
     Ok(Some(held))

@@ -6,8 +6,8 @@ mod grant;
 mod load;
 mod modules;
 
-pub use grant::Grant;
-pub use load::{Held, Part};
+pub use grant::{Grant, Programs};
+pub use load::{Held, Part, put};
 pub use modules::{Loaded, refuse_options};
 
 use crate::fault::{Fault, refusal};

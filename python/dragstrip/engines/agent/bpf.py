@@ -111,11 +111,12 @@ def request(scenario: Json, load: Sequence[Loadable], **words: Any) -> tuple[Jso
 
 
 def at_source(error: BadInputError, load: Sequence[Loadable]) -> BadInputError:
-    """The agent's refusal, with the C file's name where it is of a program that the kernel does not take."""
+    """The agent's refusal, with the C file's name where it is of a program that a kernel does not take."""
     sources = {f"load {one.name}": one.source for one in load}
-    if error.field not in sources:
+    host, _, field = error.field.rpartition(": ")
+    if field not in sources:
         return error
-    return BadInputError("load", sources[error.field], error.expected, error.source)
+    return BadInputError(f"{host}: load" if host else "load", sources[field], error.expected, error.source)
 
 
 def loader() -> Path:

@@ -7,15 +7,17 @@ import os
 import shlex
 import socket
 import stat
+from collections.abc import Sequence
 from pathlib import Path
 
-from dragstrip.engines.agent import compiled
+from dragstrip.engines.agent import bpf, compiled
 from dragstrip.engines.agent.asked import Asked
+from dragstrip.engines.agent.bpf import Loadable
 from dragstrip.engines.agent.recorded import Begun, judged, recorded
 from dragstrip.engines.contract import Json, Progress
 from dragstrip.engines.ssh.lab import Lab
 from dragstrip.engines.ssh.nodes import homes
-from dragstrip.errors import DragstripError
+from dragstrip.errors import BadInputError, DragstripError
 from dragstrip.recording import Recording
 from dragstrip.shape import ANY, OBJECT, TEXT, Plain, Shape, optional
 
@@ -43,12 +45,23 @@ def clean(lab: Lab) -> Json:
     return Asked(NAME, "conduct", shape=CLEANED).ask({"lab": _lab(lab, None), "what": "clean"})[0]
 
 
-def run(lab: Lab, scenario: Json, progress: Progress | None, *, strict: bool) -> Recording:
-    """Runs one scenario. Raises `BadInputError` for what the files say, else `DragstripError`."""
+def run(
+    lab: Lab, scenario: Json, progress: Progress | None, load: Sequence[Loadable] = (), *, strict: bool
+) -> Recording:
+    """Runs one scenario, with the congestion controls of `load` in the kernels of its ends meanwhile.
+
+    Raises `BadInputError` for what the files say, else `DragstripError`.
+    """
     begun = Begun()
-    request = {"lab": _lab(lab, scenario), "what": "run", "scenario": scenario}
-    answer = Asked(NAME, "conduct").ask(request, progress)
-    own = {"lab": {"name": lab.name, "sha256": lab.digest, "nodes": homes(scenario, lab)[0]}}
+    request, behind = bpf.request(scenario, load, lab=_lab(lab, scenario), what="run")
+    try:
+        answer = Asked(NAME, "conduct").ask(request, progress, behind)
+    except BadInputError as error:
+        raise bpf.at_source(error, load) from None
+    own = {
+        "lab": {"name": lab.name, "sha256": lab.digest, "nodes": homes(scenario, lab)[0]},
+        "loaded": {one.name: one.digest for one in load},
+    }
     recording = recorded(NAME, scenario, answer, begun, {}, own)
     return judged(recording, "the hosts", strict=strict)
 
@@ -84,6 +97,7 @@ def _lab(lab: Lab, scenario: Json | None) -> Json:
             "sysctl": list(lab.sysctl),
             "offloads": lab.offloads,
             "replace_qdisc": lab.replace_qdisc,
+            "programs": lab.programs,
         },
         "ssh": shlex.split(os.environ.get(SSH, "ssh")) or ["ssh"],
         "control": str(_control()),

@@ -66,6 +66,7 @@ class Lab:
     sysctl: tuple[str, ...]
     offloads: bool
     replace_qdisc: bool
+    programs: bool
 
     @classmethod
     def read(cls, path: Path | str) -> Lab:
@@ -195,7 +196,7 @@ def _lab(file: _Table, digest: str) -> Lab:
     about = file.take("lab", _table)
     about.only("name", "revert_after", "prefixes")
     allow = file.take("allow", _table, _Table("allow", {}))
-    allow.only("sysctl", "offloads", "replace_qdisc")
+    allow.only("sysctl", "offloads", "replace_qdisc", "programs")
     prefixes = about.take("prefixes", _list_of(_network))
     if not prefixes:
         raise BadInputError(
@@ -217,6 +218,7 @@ def _lab(file: _Table, digest: str) -> Lab:
         sysctl=allow.take("sysctl", _list_of(_sysctl), SYSCTLS),
         offloads=allow.take("offloads", _yes_or_no, True),
         replace_qdisc=allow.take("replace_qdisc", _yes_or_no, False),
+        programs=allow.take("programs", _yes_or_no, False),
     )
 
 
