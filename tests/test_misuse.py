@@ -229,7 +229,7 @@ NAMES = [
     Case(f"compare {PATH} --sysctl =1 reno", "KEY=VALUE"),
     Case(f"compare {PATH} --sysctl net.ipv4.tcp_sak=0 reno", 'did you mean "net.ipv4.tcp_sack"'),
     Case(f"compare {PATH} --sysctl net.ipv4.tcp_sack=maybe reno", "--sysctl"),
-    Case(f"compare {PATH} --load mine.bpf.c reno", "expected engine vm or netns with it"),
+    Case(f"compare {PATH} --load mine.bpf.c reno", "expected engine vm, netns or ssh with it"),
     Case(f"compare {PATH} --engine vm --load mine.bpf.c reno", "expected a C file"),
     Case(f"compare {PATH} --program none.cc none", "none.cc: is missing"),
     Case(
@@ -501,7 +501,7 @@ OTHERS = [
     Case("kernel use mine.toml", "bzImage", "x"),
     Case("kernel use .", "vmlinuz"),
     Case("kernel use /dev/null", "PATH"),
-    Case("run caia-110729a/adsl1 --load mine.bpf.c", "expected engine vm or netns with it"),
+    Case("run caia-110729a/adsl1 --load mine.bpf.c", "expected engine vm, netns or ssh with it"),
 ]
 
 CASES = USAGE + EMPTY + QUANTITIES + QUEUES + NAMES + PLACES + EXPERIMENTS + SWEEPS + OTHERS

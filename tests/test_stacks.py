@@ -19,9 +19,7 @@ DOCUMENTS = [name for name in catalogue.files() if name.startswith(("geni-tcp/",
 def profiles(experiment: Experiment) -> set[str]:
     """Of all hosts in all runs."""
     runs = plan(experiment).runs
-    return {
-        node["profile"] for run in runs for node in run.scenario["nodes"] if node["kind"] == "host"
-    }
+    return {node["profile"] for run in runs for node in run.scenario["nodes"] if node["kind"] == "host"}
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)

@@ -804,7 +804,7 @@ def rebuilt(content: dict[str, Any], changed: Mapping[str, Any]) -> tuple[Experi
     """An experiment with what the command line says instead, and the older stacks that gave way.
 
     Where the command line chooses an engine whose hosts run a kernel of their own, that stack takes the place
-    of older ones of its family, also where they vary: the claims are graded on it, and the description says so.
+    of older ones of its family, also where they vary: claims are graded on it, and the description says so.
     Raises `BadInputError`.
     """
     replaced: set[str] = set()
@@ -818,7 +818,8 @@ def rebuilt(content: dict[str, Any], changed: Mapping[str, Any]) -> tuple[Experi
             content = replacing.everywhere(content)
             replaced |= replacing.replaced
     if replaced:
-        said = f"Here hosts run the stack of the engine's own kernel, in place of {', '.join(sorted(replaced))}."
+        older = ", ".join(sorted(replaced))
+        said = f"Here hosts run the stack of the engine's own kernel, in place of {older}."
         content = {**content, "description": f"{content.get('description', '')}\n\n{said}".strip()}
     try:
         return Experiment.build({**content, **changed}, "command line"), sorted(replaced)

@@ -1,7 +1,7 @@
 """An experiment for engines whose hosts run a kernel of their own: older stacks of its family give way to it.
 
-Wherever a profile is named (hosts, what varies, alternatives, ablations, the selectors of claims and tables) the
-kernel's own takes the place of the older one, so that the same claims are graded on the kernel that ran.
+Wherever a profile is named (hosts, what varies, alternatives, ablations, the selectors of claims and tables)
+the kernel's own takes the place of the older one: the same claims are graded on the kernel that ran.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Replacing:
     """What gave way."""
 
     def everywhere(self, content: Mapping[str, Any]) -> dict[str, Any]:
-        """The experiment (as a file would have it) with the kernel's stack; what it is made of is left alone."""
+        """The experiment (as a file would have it) with the kernel's stack; the original is left alone."""
         found = dict(content)
         if "hosts" in content:
             found["hosts"] = {name: self._host(host) for name, host in content["hosts"].items()}

@@ -5,6 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
+from dragstrip.engines.agent import bpf
+
 from .conftest import Course
 
 RACE = (
@@ -66,3 +70,42 @@ def test_the_exercises_first_step_runs_and_is_graded(course: Course, tmp_path: P
     assert 0 < graded["goodput-reno"] < 94.2, "what Ethernet carries"
     assert "in place of linux-2.6.27." in (out / "report.html").read_text()
     assert course.lab.listing() == before
+
+
+def test_an_algorithm_of_ones_own_is_in_the_kernels_during_the_run(course: Course, tmp_path: Path) -> None:
+    words = [
+        *RACE,
+        "--duration",
+        "1s",
+        "--out",
+        str(tmp_path / "out"),
+        "--load",
+        str(bpf.HOME / "vegas.bpf.c"),
+    ]
+    (name,) = bpf.names(words[-1])
+    status, _, err = course.ask(*words, name)
+    assert status == 2
+    assert "programs = true in [allow]" in err
+    assert not (tmp_path / "out").exists()
+    if reason := bpf.missing():
+        pytest.skip(reason)
+    if not Path("/sys/kernel/btf/vmlinux").exists():
+        pytest.skip("this kernel was built without BTF")
+    before = course.lab.listing()
+    file = course.folder / "programs.toml"
+    file.write_text(f"{course.file.read_text()}\n[allow]\nprograms = true\n")
+    status, out, err = course.ask(*words, name, file=file)
+    assert status == 0, err
+    (run,) = json.loads(out)["runs"]
+    assert run["flows"][0]["goodput_bps"] > 0
+    (found,) = (tmp_path / "out").rglob("provenance.json")
+    provenance = json.loads(found.read_text())
+    assert set(provenance["loaded"]) == {name}
+    assert f"congestion control {name} in the kernel" in found.read_text()
+    assert name not in available()
+    assert course.lab.listing() == before
+    assert "nothing to undo" in course.ask("lab", "clean", "LAB", file=file)[1]
+
+
+def available() -> list[str]:
+    return Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()

@@ -55,7 +55,7 @@ Load = Annotated[
     typer.Option(
         "--load",
         metavar="FILE.bpf.c",
-        help="A congestion control in C (BPF), loaded into the kernels of engine vm, netns or ssh; repeatable.",
+        help="A congestion control in C (BPF), loaded into kernels of engines vm, netns and ssh; repeatable.",
     ),
 ]
 Program = Annotated[

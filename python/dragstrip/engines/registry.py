@@ -62,7 +62,8 @@ def check_options(names: Sequence[str], given: Mapping[str, Any]) -> None:
         takers = [named(name).options[key] for name in names if key in named(name).options]
         others = [name for name in HOMES if key in named(name).options]
         if not takers and others:
-            raise BadInputError(key, shown, f"engine {' or '.join(others)} with it")
+            either = " or ".join([", ".join(others[:-1])] * (len(others) > 1) + others[-1:])
+            raise BadInputError(key, shown, f"engine {either} with it")
         if not takers:
             known = sorted({option for name in names for option in named(name).options})
             engine = SEPARATOR.join(names)

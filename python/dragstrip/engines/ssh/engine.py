@@ -38,7 +38,7 @@ class Hosts(Engine):
     options = {  # noqa: RUF012 - ClassVar in the contract
         LAB: Option("the file that describes the lab", file=True),
         "load": Option(
-            "C files with congestion controls that are in the hosts' kernels during a run", file=True, many=True
+            "C files with congestion controls, in the hosts' kernels during a run", file=True, many=True
         ),
         STRICT: Option("`yes`: a run that the hosts limited has failed"),
     }
@@ -79,7 +79,7 @@ class Hosts(Engine):
             bpf.compiled(source, say)
 
     def build(self, options: Options) -> str:
-        """A hash of the lab's file, the agent and what is loaded: in real time two runs differ all the same."""
+        """A hash of the lab's file, the agent and the programs: in real time two runs differ all the same."""
         from dragstrip.engines.agent import bpf, compiled
 
         parts = [_lab(options).digest, compiled.program().parent.name]
