@@ -130,7 +130,7 @@ impl ComputedFifo {
     }
 
     /// The same, with the time at which it leaves the queue for the line.
-    #[inline]
+    #[inline(always)]
     pub fn schedule(&mut self, len: u32, now: Instant) -> Option<Departure> {
         if self.tracked {
             let backlog = self.backlog_now(now);
