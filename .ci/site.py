@@ -8,6 +8,8 @@ and so is every file that they link to; links are rewritten, and one that leads 
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import posixpath
 import re
 import shutil
@@ -19,6 +21,10 @@ PLAYGROUND = ROOT / "python/dragstrip/play/page.html"
 """The playground in one file, where it has been built."""
 PLAYED = "playground/index.html"
 """Where it is in the site."""
+OFFLINE = ROOT / "playground/offline.js"
+"""What keeps it in the browser, so that it opens without a network."""
+REGISTER = 'navigator.serviceWorker?.register("offline.js");'
+POLICY = re.compile(r"""(script-src )([^;"]*;[^"]*worker-src )([^"]*"[^>]*>)""")
 
 LINK = re.compile(r"(\]\()([^)\s]+)(\))")
 CODE = re.compile(r"(^```.*?^```|``[^`]+``|`[^`\n]*`)", re.MULTILINE | re.DOTALL)
@@ -109,6 +115,22 @@ def gathered(root: Path = ROOT) -> Site:
     return site
 
 
+def hosted(page: str) -> dict[str, bytes]:
+    """The playground as it is served: the page, which registers its service worker, and that.
+
+    The page's policy lets in this one line more, and a worker from where the page is.
+    Raises `ValueError` for a page without such a policy.
+    """
+    digest = base64.b64encode(hashlib.sha256(REGISTER.encode()).digest()).decode()
+    line = rf"\1'sha256-{digest}' \2'self' \3<script>{REGISTER}</script>"
+    page, policies = POLICY.subn(line, page, count=1)
+    if not policies:
+        raise ValueError(f"{PLAYGROUND}: a page without a policy of its own")
+    worker = OFFLINE.read_text().replace("@HASH@", hashlib.sha256(page.encode()).hexdigest())
+    folder = posixpath.dirname(PLAYED)
+    return {PLAYED: page.encode(), f"{folder}/{OFFLINE.name}": worker.encode()}
+
+
 def main() -> None:
     """Writes the folder that mkdocs reads."""
     out = Path(sys.argv[1])
@@ -117,7 +139,7 @@ def main() -> None:
         sys.exit("\n".join(["links that lead nowhere:", *site.broken]))
     shutil.rmtree(out, ignore_errors=True)
     absent = b"<!doctype html><title>Playground</title><p>This copy was built without the playground.\n"
-    site.made[PLAYED] = PLAYGROUND.read_bytes() if PLAYGROUND.is_file() else absent
+    site.made |= hosted(PLAYGROUND.read_text()) if PLAYGROUND.is_file() else {PLAYED: absent}
     for name, content in site.made.items():
         (out / name).parent.mkdir(parents=True, exist_ok=True)
         (out / name).write_bytes(content)

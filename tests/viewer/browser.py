@@ -85,9 +85,9 @@ class Browser:
         return json.loads(message)
 
     def page(
-        self, file: Path, width: int = 1300, height: int = 900, *, script: bool = True, **media: str
+        self, file: Path | str, width: int = 1300, height: int = 900, *, script: bool = True, **media: str
     ) -> Page:
-        """Opens a file; `media` are features such as `prefers_color_scheme="dark"`."""
+        """Opens a file, or an address; `media` are features such as `prefers_color_scheme="dark"`."""
         self.events.clear()
         target = self.ask("Target.createTarget", url="about:blank")["targetId"]
         session = self.ask("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
@@ -100,7 +100,8 @@ class Browser:
         page.ask("Emulation.setEmulatedMedia", features=features)
         page.ask("Emulation.setScriptExecutionDisabled", value=not script)
         page.ask("Page.setLifecycleEventsEnabled", enabled=True)
-        loader = page.ask("Page.navigate", url=file.resolve().as_uri())["loaderId"]
+        url = file if isinstance(file, str) else file.resolve().as_uri()
+        loader = page.ask("Page.navigate", url=url)["loaderId"]
 
         def loaded(event: dict[str, Any]) -> bool:
             params = event.get("params", {})
