@@ -36,7 +36,7 @@ def test_the_exercises_first_step_runs_and_is_graded(
     grades = {claim["id"]: claim for claim in result["claims"]}
     assert set(grades) == {"goodput-cubic", "goodput-reno", "text-same"}
     for claim in ("goodput-cubic", "goodput-reno"):
-        assert 0 < grades[claim]["measured"] < 94.2, "what Ethernet carries"
+        assert 0 < grades[claim]["measured"] < 94.15 * 1.01, "what Ethernet carries, and a shaper's burst"
         assert grades[claim]["grade"] in ("reproduced", "contradicted")
     page = (out / "report.html").read_text()
     assert "in place of linux-2.6.27." in page

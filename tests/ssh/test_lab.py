@@ -67,7 +67,7 @@ def test_the_exercises_first_step_runs_and_is_graded(course: Course, tmp_path: P
     assert [run["engine"] for run in result["runs"]] == ["ssh", "ssh"]
     graded = {claim["id"]: claim["measured"] for claim in result["claims"]}
     assert set(graded) == {"goodput-cubic", "goodput-reno", "text-same"}
-    assert 0 < graded["goodput-reno"] < 94.2, "what Ethernet carries"
+    assert 0 < graded["goodput-reno"] < 94.15 * 1.01, "what Ethernet carries, and a shaper's burst"
     assert "in place of linux-2.6.27." in (out / "report.html").read_text()
     assert course.lab.listing() == before
 
