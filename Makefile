@@ -12,7 +12,7 @@ export UV_SYSTEM_CERTS := true
 export UV_NATIVE_TLS := true
 endif
 
-.PHONY: demo play test test-faults torture audit sbom guide bench fidelity agreement catalogue test-rust test-python wasm fuzz fuzz-long kernel site wheel wheel-test vm-tools browser browsers capture-tools ssh-tools python quick check-rust clean-demo
+.PHONY: demo play test check test-faults torture audit sbom guide bench fidelity agreement catalogue fuzz-long site wheel wheel-test python quick core check-rust clean-demo
 
 demo: python clean-demo  ## Compares five congestion controls on a published path.
 	@$(UV) run --no-sync dragstrip run caia-110729a/adsl1 --out demo
@@ -24,107 +24,99 @@ play: check-rust $(UV)  ## The playground in one file: python/dragstrip/play/pag
 	@UV=$(UV) .ci/page
 	@echo python/dragstrip/play/page.html
 
-test: test-rust test-python  ## Everything that .ci/run checks; pytest's summary comes last.
+check: export TOOLS = none
+check: $(UV)  ## Before a commit: what the change since main can break, in a minute or two; installs nothing. ALL=1: as if all had changed.
+	@UV=$(UV) .ci/check.py
 
-bench: check-rust  ## This simulator, ns-3, ns-2 and the floor on the same path (docs/performance.md); BENCH=--quick.
+test: check-rust $(UV)  ## Everything that .ci/run checks, its set-up included; pytest's summary comes last. TOOLS=none installs no system package.
+	@$(MAKE) --no-print-directory -j2 before-pytest
+	@$(MAKE) --no-print-directory pytest
+
+bench: check-rust  ## This simulator, ns-3, ns-2 and the floor on the same path (docs/explanation/performance.md); BENCH=--quick.
 	@bench/run $(BENCH)
 
-fidelity: python  ## How far the simulator is from Linux (docs/fidelity.md), from stored recordings.
-	@$(UV) run --no-sync dragstrip validate --write-docs docs/fidelity.md
+fidelity: python  ## How far the simulator is from Linux (docs/reference/fidelity.md), from stored recordings.
+	@$(UV) run --no-sync dragstrip validate --write-docs docs/reference/fidelity.md
 
-catalogue: python  ## Every published figure beside ours (docs/catalogue.md and experiments/*/README.md); minutes.
-	@$(UV) run --no-sync dragstrip run all --write-docs docs/catalogue.md
+catalogue: python  ## Every published figure beside ours (docs/reference/catalogue.md and experiments/*/README.md); minutes.
+	@$(UV) run --no-sync dragstrip run all --write-docs docs/reference/catalogue.md
 
 agreement: python  ## The simulator beside a kernel on published experiments (docs/agreement-*.md); an hour.
-	@$(UV) run --no-sync dragstrip validate bu-cs655-2022 --write-docs docs/agreement-bu-cs655-2022.md
+	@$(UV) run --no-sync dragstrip validate bu-cs655-2022 --write-docs docs/reference/agreement-bu-cs655-2022.md
 	@$(UV) run --no-sync dragstrip validate geni-tcp --only linux-6 --load bpf/exp.bpf.c --duration 10s \
-	  --write-docs docs/agreement-geni-tcp.md
+	  --write-docs docs/reference/agreement-geni-tcp.md
 
-test-rust: python capture-tools
-	cargo fmt --all --check
-	cargo clippy --locked --workspace --all-targets --quiet -- -D warnings
+# What comes before pytest, two stages at a time. A stage prints its output when it ends, with its time.
+STAGE := .ci/stage
+.PHONY: before-pytest tools lint-rust unit-tests generated wasm fuzz page instructions kernel lint-python advisories pytest capture-tools
+before-pytest: lint-rust tools core unit-tests kernel fuzz page generated wasm instructions lint-python advisories
+
+tools: check-rust $(UV)
+	@.ci/tools
+
+lint-rust: check-rust .venv/bin/python
+	@$(STAGE) rustfmt cargo fmt --all --check
+	@$(STAGE) clippy cargo clippy --locked --workspace --all-targets --quiet -- -D warnings
+
 # The bindings have no tests of their own and would need libpython to link: pytest tests them. No documentation has code to run.
-	cargo test --locked --workspace --exclude dragstrip-py --quiet --lib --bins --tests
-	cargo xtask generate --check
-	cargo xtask tidy
-	@$(MAKE) --no-print-directory wasm fuzz
+unit-tests: tools lint-rust
+	@$(STAGE) "unit tests" cargo test --locked --workspace --exclude dragstrip-py --quiet --lib --bins --tests
 
-# The core compiles for the browser.
+generated: unit-tests
+	@$(STAGE) "generated files" cargo xtask generate --check
+	@$(STAGE) tidy cargo xtask tidy
+
+# The core compiles for a browser.
 CORE := units packet cc qdisc link tcp recording scenario experiment measures capture sim conformance
-wasm:
-	@rustup target add wasm32-unknown-unknown >/dev/null 2>&1 \
-	|| { echo "Skipped: check for the browser: rustup target add wasm32-unknown-unknown"; exit 0; }; \
-	cargo check --locked --quiet --target wasm32-unknown-unknown $(CORE:%=-p dragstrip-%)
+wasm: page
+	@! .ci/tools --has page || $(STAGE) "check for a browser" \
+	  cargo check --locked --quiet --target wasm32-unknown-unknown $(CORE:%=-p dragstrip-%)
 
-fuzz:  ## Every parser of foreign text or bytes, with the same 20,000 inputs each time (fuzz/README.md).
-	@command -v c++ >/dev/null 2>&1 \
-	|| { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -q && apt-get install -q -y --no-install-recommends g++; } \
-	|| { echo "Skipped: fuzz targets need a C++ compiler: apt-get install g++"; exit 0; }; \
-	cargo xtask fuzz
-	@$(UV) run --no-sync python fuzz/recording.py
-	@$(UV) run --no-sync python fuzz/foreign.py
+fuzz: core  ## Every parser of foreign text or bytes, with the same inputs each time (fuzz/README.md).
+	@.ci/tools fuzz
+	@! .ci/tools --has fuzz || $(STAGE) "fuzz targets" cargo xtask fuzz
+	@$(STAGE) "fuzz recordings" $(UV) run --no-sync python fuzz/recording.py
+	@$(STAGE) "fuzz foreign files" $(UV) run --no-sync python fuzz/foreign.py
 
 fuzz-long:  ## New inputs, for an hour each; FUZZ_SECONDS=N.
 	cargo xtask fuzz --seconds $${FUZZ_SECONDS:-3600}
 	$(UV) run --no-sync python fuzz/recording.py --seconds $${FUZZ_SECONDS:-3600}
 	$(UV) run --no-sync python fuzz/foreign.py --seconds $${FUZZ_SECONDS:-3600}
 
-test-python: python kernel browser browsers capture-tools ssh-tools
-	@UV=$(UV) .ci/page --or-skip
-	@UV=$(UV) .ci/advisories
-	$(UV) run --no-sync ruff check .
-	$(UV) run --no-sync ruff format --check .
-	$(UV) run --no-sync mypy
-	$(UV) run --no-sync pytest
+page: unit-tests
+	@UV=$(UV) $(STAGE) "the playground's page" .ci/page --or-skip
 
-# The kernel for the tests with a real one, before the first of them. Where it cannot be had, they are skipped by name.
-kernel: python vm-tools
-	@$(UV) run --no-sync dragstrip kernel list --json | grep -q '"name"' \
-	|| { command -v qemu-system-x86_64 >/dev/null 2>&1 && $(UV) run --no-sync dragstrip kernel fetch; } \
+instructions: tools core  ## What a packet costs, counted under valgrind, against bench/instructions.json.
+	@.ci/tools counts
+	@$(STAGE) instructions bench/instructions
+
+# The agent and a kernel, for the tests with a real one. Where they cannot be had, these are skipped by name.
+kernel: tools core
+	@! .ci/tools --has agent || $(STAGE) "the agent" $(UV) run --no-sync dragstrip doctor || true
+	@[ "$(TOOLS)" = none ] || ! .ci/tools --has kernel || $(UV) run --no-sync dragstrip kernel list --json | grep -q '"name"' \
+	|| $(STAGE) "a kernel" $(UV) run --no-sync dragstrip kernel fetch \
 	|| echo "For the tests with a real kernel: dragstrip kernel fetch"
 
-# The browser for the tests of the report's page and the playground (tests/viewer, tests/play), which are skipped by name without it.
-browser:
-	@command -v chromium >/dev/null 2>&1 || command -v google-chrome >/dev/null 2>&1 \
-	|| { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -q \
-	     && apt-get install -q -y --no-install-recommends chromium; } \
-	|| echo "For the tests of the report's page: apt-get install chromium"
+lint-python: core
+	@$(STAGE) ruff $(UV) run --no-sync ruff check .
+	@$(STAGE) "ruff format" $(UV) run --no-sync ruff format --check .
+	@$(STAGE) mypy $(UV) run --no-sync mypy
 
-# Firefox and WebKit for tests/play/test_engines.py, which skips them by name: 140 MB to fetch, 510 on the disk, 46 s beside Chromium.
-browsers: browser
-	@{ command -v firefox-esr && command -v WebKitWebDriver && command -v Xvfb; } >/dev/null 2>&1 \
-	|| { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -q \
-	     && DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends firefox-esr webkit2gtk-driver xvfb; } \
-	|| echo "For the tests of the playground in Firefox and WebKit: apt-get install firefox-esr webkit2gtk-driver xvfb"
+advisories: core
+	@UV=$(UV) $(STAGE) advisories .ci/advisories
 
-# What reads captures and exports in tests/captures, tests/test_export.py and crates/sim/tests/capture.rs; without it these are skipped.
-capture-tools:
-	@{ command -v tshark && command -v tcpdump && command -v tcptrace && command -v tcpstat && command -v flent; } >/dev/null 2>&1 \
-	|| { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -q \
-	     && DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends tshark tcpdump tcptrace tcpstat flent; } \
-	|| echo "For the tests of captures: apt-get install tshark tcpdump tcptrace tcpstat flent"
+# What must be alone on the machine waits until it is (tests/turns.py). In order and by one process: pytest -n 0 --randomly-seed=N.
+pytest: core
+	$(UV) run --no-sync pytest -n logical --maxprocesses 4 --durations 10
 
-# What the tests of engine ssh need: hosts made of namespaces, each with an sshd (tests/ssh); skipped by name without.
-ssh-tools:
-	@{ command -v ssh && PATH="$$PATH:/usr/sbin" command -v sshd && PATH="$$PATH:/usr/sbin" command -v tc; } >/dev/null 2>&1 \
-	|| { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -q \
-	     && mkdir -p /etc/ssh && { [ -e /etc/ssh/sshd_not_to_be_run ] || [ -e /usr/sbin/sshd ] || touch /etc/ssh/sshd_not_to_be_run; } \
-	     && apt-get install -q -y --no-install-recommends openssh-server openssh-client iproute2; } \
-	|| echo "For the tests of engine ssh: apt-get install openssh-server openssh-client iproute2"
+capture-tools:  ## What reads captures and exports in tests.
+	@.ci/tools captures
 
-# What the tests with a real kernel need besides it.
-vm-tools:
-	@{ command -v qemu-system-x86_64 && command -v clang && [ -e /usr/include/bpf/libbpf.h ]; } >/dev/null 2>&1 \
-	|| { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -q \
-	     && apt-get install -q -y --no-install-recommends qemu-system-x86 clang libbpf-dev; } \
-	|| echo "For the tests with a real kernel: apt-get install qemu-system-x86 clang libbpf-dev"
-	@rustup target add x86_64-unknown-linux-musl >/dev/null 2>&1 \
-	|| echo "For the tests with a real kernel: rustup target add x86_64-unknown-linux-musl"
-
-test-faults: python ssh-tools  ## Every moment of SIGKILL that docs/sweeps.md speaks of; the faults of a lab's hosts (docs/lab.md).
+test-faults: python  ## Every moment of SIGKILL that docs/how-to/sweeps.md speaks of; the faults of a lab's hosts (docs/how-to/lab.md).
+	@.ci/tools ssh agent
 	DRAGSTRIP_FAULTS=full $(UV) run --no-sync pytest tests/sweep/test_faults.py tests/sweep/test_cluster.py tests/ssh/test_faults.py
 
-torture: python  ## Everything that docs/reliability.md promises, tried for an hour; TORTURE_MINUTES=N, ONLY=KIND,...
+torture: python  ## Everything that docs/explanation/reliability.md promises, tried for an hour; TORTURE_MINUTES=N, ONLY=KIND,...
 	@$(UV) run --no-sync python tests/torture/everything.py --minutes $${TORTURE_MINUTES:-60} --only "$(ONLY)"
 
 audit: python  ## Licences, origins and advisories of all dependencies; fails where a database cannot be reached.
@@ -141,7 +133,7 @@ site: $(UV)  ## The documentation as a site, in dist/site; it needs no network t
 	@echo dist/site/index.html
 
 # zig links against the glibc of 2014 (manylinux2014), so that the wheel installs on any Linux since.
-wheel: check-rust $(UV)  ## The wheel and the source distribution, in dist/ (docs/install.md).
+wheel: check-rust $(UV)  ## The wheel and the source distribution, in dist/ (docs/how-to/install.md).
 	@UV_PROJECT_ENVIRONMENT=.tools/wheel $(UV) sync --quiet --locked --only-group wheel
 	@rm -f dist/*.whl dist/*.tar.gz
 	@PATH="$(CURDIR)/.tools/wheel/bin:$$PATH" maturin build --release --locked --zig --compatibility manylinux2014 --out dist
@@ -150,19 +142,29 @@ wheel: check-rust $(UV)  ## The wheel and the source distribution, in dist/ (doc
 wheel-test:  ## The wheel of dist/ in an empty environment without Rust: size, time to the first table.
 	@.ci/wheel-test dist
 
-guide: python  ## The sweeps behind docs/which-congestion-control.md and docs/which-queue.md, and the pages.
+guide: python  ## The sweeps behind docs/how-to/which-congestion-control.md and docs/how-to/which-queue.md, and the pages.
 	$(UV) run --no-sync dragstrip sweep bench/sweep.toml --against cubic --out runs/guide --replace
-	$(UV) run --no-sync python -m dragstrip.sweep.guide runs/guide docs/which-congestion-control.md
+	$(UV) run --no-sync python -m dragstrip.sweep.guide runs/guide docs/how-to/which-congestion-control.md
 	$(UV) run --no-sync dragstrip sweep bench/queues.toml --out runs/queues --replace
-	$(UV) run --no-sync python -m dragstrip.sweep.queues runs/queues docs/which-queue.md
+	$(UV) run --no-sync python -m dragstrip.sweep.queues runs/queues docs/how-to/which-queue.md
 
 python: check-rust $(UV)  ## The environment in .venv, with the extension compiled and current.
 	@test -d .venv || echo "Fetching packages and compiling; the first time this takes about a minute."
 	@$(UV) sync --quiet --locked --compile-bytecode
 
+# An empty environment: the bindings ask its interpreter what to compile against.
+.venv/bin/python: $(UV)
+	@$(UV) venv --quiet --clear
+
+# The same for tests, in a profile that is built in a third of the time, unless a current one is there. As after `make quick`, the next
+# `make python` or `uv run --locked` builds in full: it sees the new time of pyproject.toml.
+core: check-rust .venv/bin/python
+	@MATURIN_PEP517_ARGS="--profile tests" $(STAGE) "the environment" $(UV) sync --quiet --locked --compile-bytecode
+	@.venv/bin/python -c "from dragstrip import _core; raise SystemExit(_core.BUILT_PROFILE != 'release')" || touch pyproject.toml
+
 # For the author of an algorithm: without optimisation across crates. The next `make` or `uv run --locked` builds in full, for it sees the new time.
 QUICK := $(abspath $(or $(CARGO_TARGET_DIR),target)/quick)
-quick: check-rust  ## The core in seconds after an edit, for trying it (docs/new-algorithm.md): .venv/bin/dragstrip ...
+quick: check-rust  ## The core in seconds after an edit, for trying it (docs/how-to/new-algorithm.md): .venv/bin/dragstrip ...
 	@test -x .venv/bin/dragstrip || $(MAKE) --no-print-directory python
 	@cargo build --locked --quiet --profile quick -p dragstrip-py --features extension-module
 	@cd python/dragstrip && cp $(QUICK)/lib_core.so .quick.so && mv .quick.so _core.abi3.so
@@ -182,8 +184,8 @@ check-rust:
 $(CURDIR)/.tools/uv/bin/uv: .ci/uv.txt
 	@command -v python3 >/dev/null 2>&1 || { \
 	  echo "Python is missing. On Debian: apt-get install python3 python3-venv"; exit 1; }
+	@.ci/tools venv
 	@python3 -c 'import ensurepip' 2>/dev/null \
-	|| { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -q && apt-get install -q -y python3-venv; } \
 	|| { echo "Python's venv module is missing. On Debian: apt-get install python3-venv (or install uv yourself)"; exit 1; }
 	@python3 -m venv .tools/uv
 	@.tools/uv/bin/python -m pip install --quiet --disable-pip-version-check \

@@ -87,7 +87,8 @@ class Site:
         path, _, anchor = link.partition("#")
         wanted = posixpath.normpath(posixpath.join(posixpath.dirname(file), path))
         if (self.root / wanted).is_dir():
-            pages = [f"{wanted}/README.md", f"docs/{Path(wanted).name}.md"]
+            about = sorted((self.root / "docs").rglob(f"{Path(wanted).name}.md"))
+            pages = [f"{wanted}/README.md", *(str(page.relative_to(self.root)) for page in about)]
             wanted = next((page for page in pages if (self.root / page).is_file()), wanted)
         if (self.root / wanted).is_dir():  # of data: named, but not part of the site
             return posixpath.relpath(LISTING, posixpath.dirname(place(file)) or ".")

@@ -1,6 +1,6 @@
-"""`dragstrip inspect` against what is known: captures of the engines' runs, as tables in docs/captures.md.
+"""`dragstrip inspect` against what the engines know, as tables in docs/how-to/captures.md.
 
-    python bench/captures.py --write-docs docs/captures.md
+    python bench/captures.py --write-docs docs/how-to/captures.md
 
 The truth is the engine's own recording (RTT samples, what limited the sender) and, for what was lost, the
 captures of both ends matched by IPv4's identification, by a reader of this file's own.
@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from dragstrip import captures
+from dragstrip.formats import captures
 from dragstrip.recording import Recording, read
 
 GRID = {
@@ -222,7 +222,7 @@ def truths(near: Path, far: Path) -> dict[tuple[bytes, bytes], Truth]:
 
 
 EPOCH_NS = 10**18
-"""Second 0 of a run in its captures (docs/captures.md)."""
+"""Second 0 of a run in its captures (docs/how-to/captures.md)."""
 TICK_NS = 2_000
 """A sender's RTT is the difference of two clocks that are cut to microseconds: it is off by up to this."""
 
@@ -265,14 +265,14 @@ def right(truth: Truth, said: dict[str, int]) -> int:
 
 def limits(ours: Recording, number: int, theirs: Recording, flow: int) -> tuple[int, int]:
     """Moments of the simulator's samples at which the same limits the flow, and how many there are."""
-    words = {"sndbuf": "app"}
+    words = {"sndbuf": "app", "pacing": "cwnd"}
     mine = ours["samples"].to_pydict()
     at = np.array([time for time, of in zip(mine["time_ns"], mine["flow"], strict=True) if of == number])
-    said = [word for word, of in zip(mine["limited_by"], mine["flow"], strict=True) if of == number]
+    said = [word for word, of in zip(mine["limit"], mine["flow"], strict=True) if of == number]
     at = at + ours.provenance["origin_ns"] - EPOCH_NS
     samples = theirs["samples"].to_pydict()
     moments = same = 0
-    for time, of, word in zip(samples["time_ns"], samples["flow"], samples["limited_by"], strict=True):
+    for time, of, word in zip(samples["time_ns"], samples["flow"], samples["limit"], strict=True):
         if of == flow and len(at) and at[0] <= time <= at[-1]:
             moments += 1
             same += said[int(np.searchsorted(at, time, side="right")) - 1] == words.get(word, word)
@@ -280,7 +280,7 @@ def limits(ours: Recording, number: int, theirs: Recording, flow: int) -> tuple[
 
 
 def number_of(label: str) -> int:
-    """A flow's number: it goes from port 30001 + number (docs/captures.md)."""
+    """A flow's number: it goes from port 30001 + number (docs/how-to/captures.md)."""
     return max(int(end.rsplit(":", 1)[1]) for end in label.split(" → ")) - 30_001
 
 

@@ -1,6 +1,6 @@
-"""What `--capture` costs: a run with captures against the same run without, as a table in docs/captures.md.
+"""What `--capture` costs: runs with and without captures, as a table in docs/how-to/captures.md.
 
-    python bench/capturing.py --write-docs docs/captures.md
+    python bench/capturing.py --write-docs docs/how-to/captures.md
 
 Processor time of this process, user's and system's, the least of nine. The last columns are the files' bytes
 alone, written in pieces as large as the core's: the part that no way of making them can save. It takes a

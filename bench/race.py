@@ -1,7 +1,7 @@
 """`make bench`: races this simulator, ns-3, ns-2 and the floor on the same dumbbell.
 
 Everything runs one after the other on one core, the programs interleaved case by case and
-round by round, so that a change of the machine's speed meets all of them. docs/performance.md
+round by round, so that a change of the machine's speed meets all of them. docs/explanation/performance.md
 has the method.
 """
 

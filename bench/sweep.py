@@ -6,7 +6,7 @@ dask    the same on a scheduler and two workers on loopback
 memory  the coordinator's peak at 100,000 runs: real plan, store and dataset, answers out of thin air
 report  the peak of everything, the map of 100,000 runs included
 
-Each prints one JSON line. docs/sweeps.md has the figures and the machine.
+Each prints one JSON line. docs/how-to/sweeps.md has the figures and the machine.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from collections import deque
 from pathlib import Path
 from typing import Any
 
-from dragstrip.experiment import Experiment
+from dragstrip.experiment.types import Experiment
 from dragstrip.pool.child import without_pandas
 from dragstrip.pool.local import Event
 from dragstrip.pool.work import Order

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
- * Exp: Reno with a faster slow start and a gentler reduction; the worked example of docs/new-algorithm.md.
+ * Exp: Reno with a faster slow start and a gentler reduction; the worked example of docs/how-to/new-algorithm.md.
  *
  * Paper:      none. A course exercise that changes two of Reno's numbers.
  * Equations:  slow start cwnd += (FACTOR - 1) * acked, that is times FACTOR in a round trip;

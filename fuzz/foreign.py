@@ -2,7 +2,7 @@
 
     python fuzz/foreign.py [NAME ...] [--count N] [--seconds N] [--seed N] [--summary] [--replay FILE]
 
-One target per reader, with seeds in `corpus/NAME/`: iperf3, irtt, flent, qlog, ping, tcp_probe, ss. An input
+One target per reader, with seeds in `corpus/NAME/` (`NAMES`). An input
 is its number: a seed with one to four damages, to bytes, to lines, or to values of the JSON document that it
 is. It must become a recording with the defined columns, whose figures can be written as JSON and as a table,
 or be refused by `BadInputError`. What is neither is kept in `failures/`, with the command that replays it.
@@ -30,9 +30,9 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
-NAMES = ("flent", "iperf3", "irtt", "ping", "qlog", "ss", "tcp_probe")
+NAMES = ("flent", "iperf3", "irtt", "ping", "qlog", "ss", "tc_show", "tcp_probe")
 FAILURES = HERE / "failures"
-REPEATED = 3_000
+REPEATED = 1_000
 BATCH = 20_000
 MEMORY = 2 << 30
 INPUT_SECONDS = 10
@@ -161,7 +161,7 @@ def damaged(name: str, seed: int) -> bytes:
     )
     for _ in range(chance.randint(1, 4)):
         kind = chance.randrange(4)
-        if kind < 2 and said.lstrip()[:1] in (b"{", b"\x1e"):
+        if kind < 2 and said.lstrip()[:1] in (b"{", b"[", b"\x1e"):
             at = chance.randrange(len(parts))
             try:
                 parts[at] = json.dumps(in_values(json.loads(parts[at]), chance)).encode()
@@ -188,10 +188,10 @@ def late(*_: object) -> None:
 
 def read(said: bytes) -> str:
     """What becomes of an input; anything but a recording and `BadInputError` is a failure."""
-    from dragstrip import observed
     from dragstrip.errors import BadInputError
-    from dragstrip.foreign import shown, understood
+    from dragstrip.formats.readers import summary, understood
     from dragstrip.recording.definition import SCHEMA
+    from dragstrip.results import per_flow
 
     try:
         name, found = understood(said, "given")
@@ -203,11 +203,11 @@ def read(said: bytes) -> str:
     for table, columns in SCHEMA.items():
         missing = set(columns) - set(recording[table].column_names)
         assert not missing, f"{table} lacks {missing}"
-    flows = [{"file": "given", **flow} for flow in observed.flows(recording)]
-    probes = [{"file": "given", **probe} for probe in observed.probes(recording)]
+    flows = [{"file": "given", **flow} for flow in per_flow.flows(recording)]
+    probes = [{"file": "given", **probe} for probe in per_flow.probes(recording)]
     document = {"flows": flows, "probes": probes, "notes": recording.provenance["notes"]}
     json.dumps(document, allow_nan=False, ensure_ascii=False).encode()
-    shown.table(document)
+    summary.told({**document, "disciplines": [{"file": "given", **it} for it in found.disciplines]})
     return "read"
 
 

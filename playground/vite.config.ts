@@ -24,16 +24,16 @@ function packed(id: string, data: Uint8Array | string): string {
 /** Of an experiment's file what makes its scenarios. */
 const RUN = ["title", "duration", "repeat", "idle", "path", "nodes", "links", "media", "hosts", "flows", "flow_tables", "probes", "record", "vary", "alternatives"];
 
-/** Every experiment of experiments/, with the claims that docs/catalogue.md has of it. */
+/** Every experiment of experiments/, with the claims that docs/reference/catalogue.md has of it. */
 function catalogue() {
   const root = resolve(import.meta.dirname, "..");
   const made: Record<string, { title: string; source: string; content: string; claims: string[][] }> = {};
-  const page = readFileSync(`${root}/docs/catalogue.md`, "utf8").split(/^## /m).slice(1);
+  const page = readFileSync(`${root}/docs/reference/catalogue.md`, "utf8").split(/^## /m).slice(1);
   for (const part of page) {
     const name = part.slice(0, part.indexOf("\n"));
     const told = parse(readFileSync(`${root}/experiments/${name}.toml`, "utf8"));
     const claims = part.split("\n").filter((it) => it.startsWith("| ")).slice(1).map((it) => it.slice(2, -2).split(" | "));
-    for (const claim of claims) if (claim.length !== 5) throw new Error(`docs/catalogue.md: ${name}: ${claim.join(" | ")}`);
+    for (const claim of claims) if (claim.length !== 5) throw new Error(`docs/reference/catalogue.md: ${name}: ${claim.join(" | ")}`);
     const content = JSON.stringify(Object.fromEntries(RUN.filter((key) => key in told).map((key) => [key, told[key]])));
     made[name] = { title: String(told.title), source: String(told.source), content, claims };
   }

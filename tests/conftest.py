@@ -8,13 +8,16 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from dragstrip import kernel
-from dragstrip.comparison import compare
+from dragstrip.engines.kernels import kernel
 from dragstrip.engines.vm import emulate as vm
 from dragstrip.engines.vm import machine as vm_machine
 from dragstrip.errors import DragstripError
-from dragstrip.expand import expand
+from dragstrip.experiment.comparison import compare
+from dragstrip.experiment.expand import expand
 from dragstrip.recording import Recording
+from turns import pytest_collection_modifyitems, pytest_runtest_protocol, pytest_xdist_make_scheduler
+
+__all__ = ["pytest_collection_modifyitems", "pytest_runtest_protocol", "pytest_xdist_make_scheduler"]
 
 SECOND = 1_000_000_000
 
@@ -87,7 +90,6 @@ def recording(scenario: dict[str, Any]) -> Recording:
             "bytes_in_flight": [1448 for _ in samples],
             "retransmits": [0 for _ in samples],
             "state": ["slow_start" if t <= 4 else "congestion_avoidance" for t, _ in samples],
-            "limited_by": ["cwnd" for _ in samples],
             "limit": ["pacing" if t <= 3 else "cwnd" for t, _ in samples],
         },
         "received": {

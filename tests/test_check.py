@@ -11,16 +11,17 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from dragstrip import check, cli
+from dragstrip import cli
+from dragstrip.execution import check
+from dragstrip.execution.runner import Plan, plan
 from dragstrip.pool import Outcome, Task
 from dragstrip.recording import Recording, write
-from dragstrip.runner import Plan, plan
 
 RACE = "compare --rate 10mbit --rtt 40ms --queue 'bfifo limit 200kb' --duration 1s --check"
 
 
 def race() -> Plan:
-    from dragstrip.comparison import compare
+    from dragstrip.experiment.comparison import compare
 
     return plan(compare(["reno"], rate="10mbit", rtt="40ms", queue="bfifo limit 200kb", duration="1s"))
 

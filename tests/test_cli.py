@@ -15,7 +15,7 @@ import pytest
 
 from dragstrip import cli
 from dragstrip.cli.topics import TOPICS
-from dragstrip.files import write_json
+from dragstrip.io.files import write_json
 from dragstrip.recording import Recording, write
 
 PATH = "--rate 10mbit --rtt 40ms --queue 'bfifo limit 200kb'"
@@ -50,21 +50,21 @@ def dragstrip(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatc
     [
         ("compare --rate 10mbit --rtt 40ms --queue 'bfifo limit 200kb'", "ALGORITHM"),
         ("compare --rtt 40ms --queue 'bfifo limit 200kb' reno", "--rate"),
-        ("compare --rate 10 --rtt 40ms --queue 'bfifo limit 200kb' reno", "--rate: got '10'"),
+        ("compare --rate 10 --rtt 40ms --queue 'bfifo limit 200kb' reno", '--rate: got "10"'),
         ("compare --rate 0mbit --rtt 40ms --queue 'bfifo limit 200kb' reno", "above zero"),
         ("compare --rate 1e30bit --rtt 40ms --queue 'bfifo limit 200kb' reno", "--rate"),
         (f"compare --rate 1{30 * '0'}bit --rtt 40ms --queue 'bfifo limit 200kb' reno", "--rate: got"),
-        ("compare --rate 10mbit --rtt 40 --queue 'bfifo limit 200kb' reno", "--rtt: got '40'"),
+        ("compare --rate 10mbit --rtt 40 --queue 'bfifo limit 200kb' reno", '--rtt: got "40"'),
         ("compare --rate 10mbit --rtt 40ms --queue 'bfifo limit 1000b' reno", "1514"),
         ("compare --rate 10mbit --rtt 40ms --queue 'red' reno", "--queue"),
         (f"compare {PATH} rneo", 'did you mean "reno"'),
-        (f"compare {PATH} --duration 30 reno", "--duration: got '30'"),
+        (f"compare {PATH} --duration 30 reno", '--duration: got "30"'),
         (f"compare {PATH} --duration 0s reno", "--duration"),
         (f"compare {PATH} --duration 99999s reno", "17000s"),
         ("compare --rate 10tbit --rtt 40ms --queue 'bfifo limit 200kb' --duration 16000s reno", "GiB"),
-        (f"compare {PATH} --loss 1 reno", "--loss: got '1'"),
-        (f"compare {PATH} --jitter 5 reno", "--jitter: got '5'"),
-        (f"compare {PATH} --up-rate 5 reno", "--up-rate: got '5'"),
+        (f"compare {PATH} --loss 1 reno", '--loss: got "1"'),
+        (f"compare {PATH} --jitter 5 reno", '--jitter: got "5"'),
+        (f"compare {PATH} --up-rate 5 reno", '--up-rate: got "5"'),
         (f"compare {PATH} --up-queue x reno", "--up-queue"),
         (f"compare {PATH} --sysctl tcp_sack reno", "KEY=VALUE"),
         (f"compare {PATH} --sysctl net.ipv4.tcp_sak=0 reno", 'did you mean "net.ipv4.tcp_sack"'),
@@ -81,7 +81,7 @@ def dragstrip(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatc
         ("validate bu-cs655-2022 --set nonesuch", "PATH=VALUE"),
         ("validate bu-cs655-2022 --set nonesuch=1", "nonesuch"),
         ("validate bu-cs655-2022 --grid x.toml", "--grid: is for the grid of stored recordings"),
-        ("validate bu-cs655-2022 --duration 3", "duration: got '3'"),
+        ("validate bu-cs655-2022 --duration 3", 'duration: got "3"'),
         ("validate --set a=1", "--set"),
         ("validate --repeat 2", "--repeat: is for runs of an EXPERIMENT"),
         (f"compare {PATH} --load mine.bpf.c reno", "--load: got 'mine.bpf.c', expected engine vm, netns or ssh with it"),
@@ -189,12 +189,12 @@ def test_every_experiment_of_the_catalogue_can_be_shown(dragstrip: object) -> No
         assert entry["title"] in " ".join(ended.out.split())
 
 
-def test_a_run_too_short_for_a_sample_of_its_queues_has_none_to_show(dragstrip: object) -> None:
+def test_a_run_shorter_than_an_interval_shows_its_queue_at_the_end(dragstrip: object) -> None:
     two_queues = f"{PATH} --up-rate 1mbit --up-queue 'bfifo limit 10kb'"
     ended = dragstrip(f"compare {two_queues} --duration 50ms --no-report reno")  # type: ignore[operator]
     assert ended.status == 0, ended.err
-    (row,) = [line for line in ended.out.splitlines() if line.strip().startswith("reno")]
-    assert row.split()[-1] == "–"
+    row = next(line for line in ended.out.splitlines() if line.strip().startswith("reno"))
+    assert float(row.split()[-1]) >= 0.0
 
 
 def test_load_is_for_experiments(dragstrip: object) -> None:
@@ -322,7 +322,7 @@ def test_an_experiments_repeats_are_made_where_they_can_differ(
     assert ("nothing here is random: every run is made once, not 3 times" in ended.err) == saved
 
 
-@pytest.mark.parametrize(("rate", "note"), [("5Mbps", True), ("625KBps", True), ("40mbit", False)])
+@pytest.mark.parametrize(("rate", "note"), [("5mbps", True), ("625KBps", True), ("40mbit", False)])
 def test_a_rate_in_bytes_is_done_and_remarked_on(dragstrip: Call, rate: str, note: bool) -> None:
     for line in (f"--rate {rate}", f"--rate 1mbit --up-rate {rate}"):
         ended = dragstrip(f"compare {line} --rtt 10ms --queue 1bdp --duration 1s reno cubic --show")
@@ -369,7 +369,7 @@ def test_a_word_with_count_and_rtt_says_its_algorithm_once(dragstrip: Call) -> N
 def test_the_table_is_printed_before_the_report_is_drawn(
     dragstrip: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from dragstrip import runner
+    from dragstrip.execution import runner
 
     printed: list[str] = []
     write_report = runner.write_report

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from dragstrip import _core
-from dragstrip.comparison import compare
 from dragstrip.errors import BadInputError
-from dragstrip.expand import build, expand
-from dragstrip.experiment import Experiment
+from dragstrip.experiment.comparison import compare
+from dragstrip.experiment.expand import expand
+from dragstrip.experiment.types import Experiment
 
 PATH = {"rate": "10mbit", "rtt": "40ms", "queue": "bfifo limit 200kb", "duration": "30s"}
 
@@ -201,7 +201,7 @@ def test_media_and_traces_carry_the_bottleneck(tmp_path: Path) -> None:
     (traced,) = (run.scenario for run in expand(compare(["reno"], **recorded)))
     assert traced["media"]["recorded"]["opportunities_ms"] == [1, 2, 10]
     assert queue_of(traced)["limit_bytes"] == 3600 * 40 // 8
-    with pytest.raises(BadInputError, match="--trace"):
+    with pytest.raises(BadInputError, match="trace"):
         compare(["reno"], **{**recorded, "trace": str(tmp_path / "none")})
     with pytest.raises(BadInputError, match=r'path.queue: got "1bdp".*no rate'):
         expand(compare(["reno"], **{**line, "medium": "wifi-n", "queue": "1bdp"}))
@@ -240,14 +240,13 @@ def test_paths_vary_by_name() -> None:
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        ({"path": "hom DSL"}, '--path: got "hom DSL"'),
-        ({"rate": "1mbit", "queue": "1bdp"}, "--rtt: is missing"),
-        ({"rate": "1mbit", "rtt": "1ms"}, "--queue: is missing"),
-        ({"rtt": "1ms", "queue": "1bdp"}, "--rate: is missing"),
-        ({"path": "LTE", "workload": "rul"}, '--workload: got "rul"'),
-        ({"path": "LTE", "medium": "wlan"}, '--medium: got "wlan"'),
-        ({"path": "LTE", "stagger": "5"}, '--stagger: got "5"'),
-        ({"path": "LTE", "queue": "1bdq"}, "--queue: got '1bdq', expected a size such as 1bdp"),
+        ({"path": "hom DSL"}, 'path: got "hom DSL"'),
+        ({"rate": "1mbit", "queue": "1bdp"}, "rtt: is missing"),
+        ({"rtt": "1ms", "queue": "1bdp"}, "rate: is missing"),
+        ({"path": "LTE", "workload": "rul"}, 'workload: got "rul"'),
+        ({"path": "LTE", "medium": "wlan"}, 'medium: got "wlan"'),
+        ({"path": "LTE", "stagger": "5"}, 'stagger: got "5"'),
+        ({"path": "LTE", "queue": "1bdq"}, 'queue: got "1bdq", expected a size such as 1bdp'),
         ({"path": "LTE", "medium": "adsl", "trace": "x"}, "a medium or a trace"),
     ],
 )
@@ -261,7 +260,7 @@ def test_what_cannot_be_read_names_its_option(given: dict[str, Any], told: str) 
     "word", ["cubic:", "cubic:beta", "cubic:beta=x", "cubic*0", "cubic@20", "cubic*1*2", "cubik*2"]
 )
 def test_an_algorithm_that_cannot_be_read_is_refused(word: str) -> None:
-    with pytest.raises(BadInputError, match="ALGORITHM: got"):
+    with pytest.raises(BadInputError, match="algorithms: got"):
         scenarios(word)
 
 
@@ -275,23 +274,23 @@ def test_the_bottleneck_changes_during_the_run(tmp_path: Path) -> None:
         ["cubic"], rate="10mbit", rtt="40ms", queue="pfifo limit 100", duration="3s",
         change=["1s rate=2mbit rtt=60ms", "2s state=down limit=50"],
     )  # fmt: skip
-    scenario = build(race, "x", 1)
+    scenario = expand(race)[0].scenario
     assert scenario["changes"] == [
         {"at_ns": 10**9, "link": "r-d", "rate_bps": 2_000_000},
         {"at_ns": 10**9, "link": "d-r", "delay_ns": 60_000_000},
         {"at_ns": 2 * 10**9, "link": "r-d", "limit_packets": 50, "up": False},
     ]
     # As the saved experiment says it.
-    assert build(Experiment.build(race.content()), "x", 1) == scenario
+    assert expand(Experiment.build(race.content()))[0].scenario == scenario
     # And as a trace of values says it, whose last line lies behind the end.
     (tmp_path / "values.csv").write_text("at,rate,state\n0.5s,2mbit,\n1s,,down\n5s,,up\n")
     content = {**race.content(), "changes": [{"file": str(tmp_path / "values.csv"), "at": "500ms"}]}
-    assert build(Experiment.build(content), "x", 1)["changes"] == [
+    assert expand(Experiment.build(content))[0].scenario["changes"] == [
         {"at_ns": 10**9, "link": "r-d", "rate_bps": 2_000_000},
         {"at_ns": 1_500_000_000, "link": "r-d", "up": False},
     ]
     content["changes"][0]["rate"] = "1mbit"
-    with pytest.raises(BadInputError, match="either a file or rate"):
+    with pytest.raises(BadInputError, match="either a file or settings"):
         Experiment.build(content)
 
 
@@ -310,3 +309,35 @@ def test_a_trace_of_values_that_cannot_be_read_is_refused(tmp_path: Path, text: 
     content = {**race.content(), "changes": [{"file": str(tmp_path / "values.csv")}]}
     with pytest.raises(BadInputError, match=told):
         Experiment.build(content)
+
+
+def test_an_application_waits_while_too_much_is_unsent() -> None:
+    """TCP_NOTSENT_LOWAT, which iperf 2 sets by --tcp-write-prefetch; `--sysctl` goes before the option."""
+    (scenario,) = scenarios("cubic", notsent_lowat="131072")
+    assert scenario["nodes"][0]["sysctl"] == {"net.ipv4.tcp_notsent_lowat": "131072"}
+    (scenario,) = scenarios("cubic", notsent_lowat="1", sysctl={"net.ipv4.tcp_notsent_lowat": "9000"})
+    assert scenario["nodes"][0]["sysctl"] == {"net.ipv4.tcp_notsent_lowat": "9000"}
+    with pytest.raises(BadInputError, match=r"tcp_notsent_lowat.*got .128kb"):
+        scenarios("cubic", notsent_lowat="128kb")
+
+
+def test_a_queue_that_is_not_named_is_the_default_and_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from dragstrip import cli
+
+    monkeypatch.chdir(tmp_path)
+    for words, heading in (
+        ("--rate 10mbit --rtt 40ms", "compare, queue 1bdp (the default)"),
+        ("--medium adsl2 --rtt 40ms", "compare, queue pfifo (the default)"),
+        ("--rate 10mbit --rtt 40ms --queue 1bdp", "compare"),
+    ):
+        line = f"dragstrip compare {words} --duration 1s --no-report reno"
+        monkeypatch.setattr("sys.argv", line.split())
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        assert ended.value.code == 0
+        assert capsys.readouterr().out.splitlines()[0].strip() == heading
+    scenario = expand(compare(["reno"], rate="10mbit", rtt="40ms", duration="1s"))[0].scenario
+    queues = [link["qdisc"].get("leaf") for link in scenario["links"]]
+    assert {"kind": "bfifo", "limit_bytes": 50_000} in queues

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from dragstrip import conformance
 from dragstrip.errors import BadInputError
+from dragstrip.validation import conformance
 
 RIGHT = "# t\nopen client 99\n99 write 10\n99 > 0..10\n198 < ack 10\n198 ? cwnd 20\n"
 
@@ -51,8 +51,12 @@ def test_a_script_that_cannot_be_read_is_bad_input(tmp_path: Path) -> None:
 def test_a_script_that_needs_more_than_the_kernel_has_is_refused_by_name(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("dragstrip.kernel.kernels", list)  # as if none were fetched: Debian 12's is meant
-    expected = r"accecn-ace-wraps.*accurate ECN \(RFC 9768\) is in Linux since 6\.18, and this kernel is 6\.1"
+    monkeypatch.setattr(
+        "dragstrip.engines.kernels.kernel.kernels", list
+    )  # as if none were fetched: Debian 12's is meant
+    expected = (
+        r"accecn-ace-wraps.*accurate ECN \(RFC 9768\) can be set in Linux since 7\.0, and this kernel is 6\.1"
+    )
     with pytest.raises(BadInputError, match=expected):
         conformance.play(conformance.scripts(["accecn-ace-wraps"]), "vm")
 

@@ -17,9 +17,7 @@ from dragstrip import cli
 ROOT = Path(__file__).parents[1]
 PAGES = [
     ROOT / "README.md",
-    *sorted((ROOT / "docs").glob("*.md")),
-    *sorted((ROOT / "docs" / "tutorials").glob("*.md")),
-    *sorted((ROOT / "docs" / "reference").glob("*.md")),
+    *sorted((ROOT / "docs").rglob("*.md")),
     *sorted((ROOT / "experiments").glob("*/README.md")),
 ]
 PROGRAM = r"(?:uv run --locked |\.venv/bin/)?dragstrip "

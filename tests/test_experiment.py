@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from dragstrip import catalogue
 from dragstrip.errors import BadInputError
-from dragstrip.expand import complete, expand, path_parts
-from dragstrip.experiment import Experiment
-from dragstrip.runner import plan
+from dragstrip.execution.runner import plan
+from dragstrip.experiment import catalogue
+from dragstrip.experiment.expand import complete, expand, path_parts
+from dragstrip.experiment.types import Experiment
 
 GRAPH: dict[str, Any] = {
     "duration": "3s",
@@ -59,14 +59,14 @@ def refused(content: dict[str, Any]) -> BadInputError:
         (dumbbell(path={"queue": "bfifo limit 1000"}), "path.queue", "1514"),
         (dumbbell(path={"link": "string"}), "path.link", "htb"),
         (dumbbell(path={"rtt": "40ms", "delay": "1ms"}), "path", "either"),
-        (dumbbell(path={"senders": 0}), "path", "senders"),
+        (dumbbell(path={"senders": 0}), "path.senders", "from 1 to 100000"),
         (dumbbell(path={"senders": [{"rate": "x"}]}), "path.senders[0].rate", "unit"),
         (dumbbell(flows=[]), "flows", "at least one"),
         (dumbbell(flows=[{"cc": "rneo"}]), "flows[0].cc", '"reno"'),
         (dumbbell(flows=[{}]), "flows[0]", "cc"),
         (dumbbell(flows=[{"cc": "reno", "sender": "s9"}]), "flows[0].sender", "host"),
         (dumbbell(flows=[{"cc": "reno", "bytes": "4"}]), "flows[0].bytes", "unit"),
-        (dumbbell(flows=[{"cc": "reno", "application": {"kind": "bulky"}}]), "flows[0].application", "bulk"),
+        (dumbbell(flows=[{"cc": "reno", "application": {"kind": "bulky"}}]), "flows[0].application.kind", "bulk"),
         (dumbbell(duration="0s"), "duration", "above zero"),
         (dumbbell(duration="400000s"), "duration", "17000s"),
         (dumbbell(hosts={"*": {"sysctl": {"net.ipv4.tcp_sak": 1}}}), "hosts.s1.sysctl", "tcp_sack"),
@@ -75,12 +75,12 @@ def refused(content: dict[str, Any]) -> BadInputError:
         (dumbbell(vary={"path.rate": ["1mbit", "1"]}), "path.rate", "vary"),
         (dumbbell(vary={"path.rate": []}), "vary.path.rate", "list"),
         (dumbbell(vary={"flows.3.cc": ["reno"]}), "vary.flows.3.cc", "index"),
-        (dumbbell(claims=[{"id": "a", "source": "s", "metric": "jain", "value": 1}]), "claims[0]", "tolerance"),
+        (dumbbell(claims=[{"id": "a", "source": "s", "metric": "jain", "value": 1}]), "claims[0].tolerance", "is missing"),
         (dumbbell(claims=[{"id": "a", "source": "s", "metric": "jain"}]), "claims[0]", "one of value"),
-        ({**dumbbell(), "nodes": GRAPH["nodes"]}, "", "either"),
-        ({"duration": "3s", "flows": [{"cc": "reno"}]}, "", "either"),
+        ({**dumbbell(), "nodes": GRAPH["nodes"]}, "path", "either"),
+        ({"duration": "3s", "flows": [{"cc": "reno"}]}, "path", "either"),
         ({**GRAPH, "links": GRAPH["links"][:1]}, "flows[0]", ""),  # broken: nothing leads to b
-        ({**GRAPH, "links": [*GRAPH["links"], {"from": "r", "to": "nowhere"}]}, "links[4]", ""),
+        ({**GRAPH, "links": [*GRAPH["links"], {"from": "r", "to": "nowhere"}]}, "links[2].to", "the name of a node"),
         (
             {
                 **GRAPH,
@@ -105,9 +105,9 @@ def test_bad_input_is_one_line_that_names_field_and_remedy(
 
 
 def test_a_run_that_needs_more_memory_than_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    from dragstrip import machine
+    from dragstrip.scenario import memory
 
-    monkeypatch.setattr(machine, "memory_bytes", lambda: 1 << 30)
+    monkeypatch.setattr(memory, "memory_bytes", lambda: 1 << 30)
     error = refused(dumbbell(duration="16000s", path={"rate": "10gbit"}))
     assert error.field == "duration"
     assert "GiB" in error.expected
@@ -126,7 +126,7 @@ def test_files_that_are_no_experiments(tmp_path: Path) -> None:
 def test_a_dumped_experiment_reads_back_the_same() -> None:
     for file in catalogue.files().values():
         experiment = Experiment.read(file)
-        dumped = experiment.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+        dumped = experiment.content()
         assert Experiment.build(dumped) == experiment
 
 
@@ -275,9 +275,9 @@ def test_media_are_refused_in_the_words_of_the_file() -> None:
         == "media.home.rate"
     )
     assert refused({**content, "media": {"hone": HOME["home"]}}).field == "path.medium"
-    assert refused({**content, "media": {"home": {"kind": "wifi_x"}}}).field == "media.home"
+    assert refused({**content, "media": {"home": {"kind": "wifi_x"}}}).field == "media.home.kind"
     both = {**path, "rate": "1mbit"}
-    assert refused({**content, "path": both, "media": HOME}).field == "path"
+    assert refused({**content, "path": both, "media": HOME}).field == "path.medium"
 
 
 def tunnel(**changes: Any) -> dict[str, Any]:

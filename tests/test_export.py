@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import csv
+import errno
 import gzip
 import io
 import json
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -13,12 +15,13 @@ from typing import Any
 
 import pytest
 
-from dragstrip import exports, foreign
-from dragstrip.comparison import compare
 from dragstrip.engines.capture import Asked
 from dragstrip.errors import BadInputError
+from dragstrip.execution.runner import captured, execute, plan
+from dragstrip.experiment.comparison import compare
+from dragstrip.formats import readers, writers
+from dragstrip.io.files import NotWrittenError
 from dragstrip.recording import Recording, read
-from dragstrip.runner import captured, execute, plan
 
 PATH = {"rate": "10mbit", "rtt": "40ms", "queue": "bfifo limit 50kb", "duration": "4s"}
 
@@ -37,7 +40,7 @@ def recording(made: Path) -> Recording:
 
 
 def exported(made: Path, to: str, out: Path) -> list[Path]:
-    return sorted(exports.export(made, to, out))
+    return sorted(writers.export(made, to, out))
 
 
 def test_ns3_has_a_line_for_every_packet(tmp_path: Path) -> None:
@@ -45,7 +48,7 @@ def test_ns3_has_a_line_for_every_packet(tmp_path: Path) -> None:
     described = compare(["cubic"], **{**PATH, "duration": "2s"})
     points = ["s1", "d", "r-s1", "r-d"]
     execute(captured(plan(described), Asked(points)), race, report=False)
-    (file,) = exports.export(race, "ns3", tmp_path)
+    (file,) = writers.export(race, "ns3", tmp_path)
     lines = file.read_text().splitlines()
     times = [float(line.split()[1]) for line in lines]
     assert times == sorted(times)
@@ -71,7 +74,7 @@ def test_ns3_has_a_line_for_every_packet(tmp_path: Path) -> None:
 
 def test_ns3_needs_captures(made: Path, tmp_path: Path) -> None:
     with pytest.raises(BadInputError, match="--capture"):
-        exports.export(made, "ns3", tmp_path / "out")
+        writers.export(made, "ns3", tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
@@ -140,7 +143,7 @@ def test_what_is_exported_and_read_again_is_the_same(
     made: Path, recording: Recording, tmp_path: Path
 ) -> None:
     (file,) = exported(made, "qlog", tmp_path)
-    again = foreign.read(file)
+    again = readers.read(file)
     columns = [
         "time_ns",
         "flow",
@@ -166,7 +169,7 @@ def test_what_is_exported_and_read_again_is_the_same(
             name: value for name, value in expected.items() if value is not None
         }
     (packed,) = exported(made, "flent", tmp_path)
-    received = foreign.read(packed)["received"].to_pylist()
+    received = readers.read(packed)["received"].to_pylist()
     sums = [sum(row["new_bytes"] for row in received if row["flow"] == flow) for flow in (0, 1)]
     assert sums == [sum(row["new_bytes"] for row in of_flow(recording, "received", flow)) for flow in (0, 1)]
 
@@ -183,13 +186,33 @@ def test_csv_has_a_file_for_each_table(made: Path, recording: Recording, tmp_pat
 def test_nothing_is_overwritten_and_what_is_none_is_refused(made: Path, tmp_path: Path) -> None:
     exported(made, "qlog", tmp_path)
     with pytest.raises(BadInputError, match=r"--out: got .*qlog.*, expected a file that does not exist yet"):
-        exports.export(made, "qlog", tmp_path)
+        writers.export(made, "qlog", tmp_path)
     with pytest.raises(BadInputError, match="--to: got 'xml', expected one of csv flent iperf3 ns3 qlog"):
-        exports.export(made, "xml", tmp_path)
+        writers.export(made, "xml", tmp_path)
     with pytest.raises(BadInputError, match=r"RUN: got .*, expected the folder of a recording"):
-        exports.export(tmp_path, "csv", tmp_path)
+        writers.export(tmp_path, "csv", tmp_path)
 
 
 def _json(file: Path) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(file.read_text())
     return found
+
+
+def test_a_disk_that_fills_leaves_none_of_the_files(
+    made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The draft is written whole, or nothing appears, and the next try finds the folder free."""
+    written = Path.write_bytes
+
+    def full(path: Path, content: bytes) -> int:
+        if "rtts" in path.name:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+        return written(path, content)
+
+    for folder in (tmp_path / "new" / "csv", tmp_path):
+        with monkeypatch.context() as patched:
+            patched.setattr(Path, "write_bytes", full)
+            with pytest.raises(NotWrittenError, match=f"^{folder}: cannot be written: No space left"):
+                exported(made, "csv", folder)
+        assert list(tmp_path.iterdir()) == []
+    assert all(file.exists() for file in exported(made, "csv", tmp_path / "new" / "csv"))

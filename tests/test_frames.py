@@ -52,7 +52,7 @@ def test_a_sweep_is_its_dataset(tmp_path: Path) -> None:
 
 
 def test_what_is_no_folder_or_table_is_named(folder: Path, tmp_path: Path) -> None:
-    with pytest.raises(dragstrip.BadInputError, match="no output folder"):
+    with pytest.raises(dragstrip.BadInputError, match="not the output folder"):
         dragstrip.load(tmp_path)
     with pytest.raises(dragstrip.BadInputError, match="table: got 'sample'"):
         dragstrip.load(folder, "sample")

@@ -1,11 +1,10 @@
-"""Hostile input, a row a case: every answer is one line, within seconds and little memory, with the right status."""
+"""Hostile input, a row a case: every answer is one line, in little memory, with the right status, and comes."""
 
 from __future__ import annotations
 
 import json
 import os
 import re
-import resource
 import shutil
 import socket
 import subprocess
@@ -32,10 +31,8 @@ queue = "bfifo limit 30kb"
 cc = "reno"
 label = "LABEL"
 """
-SECONDS = 30.0
-"""Of processor time: a machine may have other work."""
 HUNG_S = 300.0
-"""Of a machine that does other work too; most answers take half a second."""
+"""A process that still runs then is killed, which is no right status; most answers take half a second."""
 PEAK_MB = 400
 """Resident; the libraries take about 150."""
 
@@ -125,7 +122,7 @@ CASES = [
     Case("a number of digits", "show e.toml", "is not TOML", _experiment(f"x = {'9' * 6_000}")),
     Case("no text", "show e.toml", "no UTF-8 text", lambda f: (f / "e.toml").write_bytes(b"\xff\xfe\x00")),
     Case("a product", "show e.toml", "runs, expected at most", _experiment(EXPERIMENT + PRODUCT)),
-    Case("repeats", "run e.toml --repeat 1000000000", "or equal to 100000", _experiment()),
+    Case("repeats", "run e.toml --repeat 1000000000", "from 1 to 100000", _experiment()),
     Case("repeats beyond 64 bits", f"run e.toml --repeat {10**30}", "", _experiment()),
     Case("a trace that never ends", "show e.toml", "is a device", _experiment(_trace("/dev/zero"))),
     Case(
@@ -211,9 +208,8 @@ def _peak_kb(pid: int) -> int:
     return int(found.group(1)) if found else 0
 
 
-def _answer(folder: Path, words: str) -> tuple[int, str, str, float, float]:
-    """Status, both outputs, seconds of processor time, and the peak of resident memory in MB."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+def _answer(folder: Path, words: str) -> tuple[int, str, str, float]:
+    """Status, both outputs, and the peak of resident memory in MB."""
     late = time.monotonic() + HUNG_S
     with (folder / ".out").open("w+", errors="replace") as out, (folder / ".err").open("w+") as err:
         process = subprocess.Popen(
@@ -231,11 +227,9 @@ def _answer(folder: Path, words: str) -> tuple[int, str, str, float, float]:
             if time.monotonic() > late:
                 process.kill()
             time.sleep(0.005)
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        took = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
         out.seek(0)
         err.seek(0)
-        return process.returncode, out.read(), err.read(), took, peak_kb / 1024
+        return process.returncode, out.read(), err.read(), peak_kb / 1024
 
 
 @pytest.fixture(scope="module")
@@ -243,7 +237,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The output of a run."""
     folder = tmp_path_factory.mktemp("made")
     _experiment()(folder)
-    status, _, error, _, _ = _answer(folder, "run e.toml --out out --no-report")
+    status, _, error, _ = _answer(folder, "run e.toml --out out --no-report")
     assert status == 0, error
     return folder
 
@@ -253,7 +247,7 @@ def test_the_answer_is_one_line(case: Case, made: Path, tmp_path: Path) -> None:
     if case.words == "report out":
         shutil.copytree(made / "out", tmp_path / "out")
     case.prepare(tmp_path)
-    status, output, error, took, peak_mb = _answer(tmp_path, case.words)
+    status, output, error, peak_mb = _answer(tmp_path, case.words)
     assert status == case.status, error + output
     lines = error.splitlines()
     assert len(lines) == 1, error
@@ -261,7 +255,6 @@ def test_the_answer_is_one_line(case: Case, made: Path, tmp_path: Path) -> None:
     assert case.says in lines[0]
     assert len(lines[0]) < 2100
     assert output == ""
-    assert took < SECONDS
     assert peak_mb < PEAK_MB
 
 
@@ -269,7 +262,7 @@ def test_the_answer_is_one_line(case: Case, made: Path, tmp_path: Path) -> None:
 def test_odd_names_are_shown_and_not_obeyed(odd: str, tmp_path: Path) -> None:
     _experiment(EXPERIMENT.replace("LABEL", odd).replace("TITLE", odd))(tmp_path)
     for words in ("show e.toml", "run e.toml --out out"):
-        status, output, error, _, _ = _answer(tmp_path, words)
+        status, output, error, _ = _answer(tmp_path, words)
         assert status in (0, 2), error
         assert not set(output + error) & set("\x1b\x07\u202e"), output
     if "\\" not in odd:
@@ -281,7 +274,7 @@ def test_a_path_that_is_not_utf_8(tmp_path: Path) -> None:
     folder.mkdir()
     _experiment()(folder)
     assert _answer(folder, "show e.toml")[0] == 0
-    status, _, error, _, _ = _answer(folder, f"run e.toml --out {os.fsdecode(bytes([111, 255]))}")
+    status, _, error, _ = _answer(folder, f"run e.toml --out {os.fsdecode(bytes([111, 255]))}")
     assert (status, len(error.splitlines())) == (2, 1), error
     assert "a path of printable characters in UTF-8" in error
     assert not (folder / os.fsdecode(bytes([111, 255]))).exists()

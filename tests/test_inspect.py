@@ -13,8 +13,8 @@ import pyarrow as pa
 import pytest
 from typer.testing import CliRunner, Result
 
-from dragstrip import outside
 from dragstrip.cli import app
+from dragstrip.io import untrusted
 from dragstrip.recording import read
 
 A, B = bytes([10, 0, 0, 1]), bytes([10, 0, 0, 2])
@@ -339,8 +339,8 @@ def test_two_captures_that_share_nothing(tmp_path: Path) -> None:
 def test_a_bomb_is_refused(
     tmp_path: Path, pack: Callable[[bytes], bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dragstrip.outside.SWELLING_FREE", 1 << 20)
-    monkeypatch.setattr("dragstrip.outside.SWELLING_MAX", 100)
+    monkeypatch.setattr("dragstrip.io.untrusted.EXPANSION_FREE", 1 << 20)
+    monkeypatch.setattr("dragstrip.io.untrusted.EXPANSION_MAX", 100)
     path = tmp_path / "bomb"
     path.write_bytes(pack(pcap(transfer()) + bytes(64 << 20)))
     assert path.stat().st_size < 200_000
@@ -352,7 +352,7 @@ def test_a_bomb_is_refused(
 def test_a_file_that_grows_is_read_as_far_as_it_was(tmp_path: Path) -> None:
     path = tmp_path / "growing"
     path.write_bytes(pcap(transfer()))
-    pieces = outside.capture_pieces(path)
+    pieces = untrusted.capture_pieces(path)
     first, share = next(pieces)
     with path.open("ab") as file:
         file.write(pcap(transfer(port=5000))[24:])

@@ -1,4 +1,4 @@
-"""The order of layers in pyproject.toml ([tool.importlinter], docs/architecture.md) holds, and is one that can fail."""
+"""The order of layers in pyproject.toml ([tool.importlinter], docs/explanation/architecture.md) holds, and is one that can fail."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def test_no_import_against_the_order_of_layers_and_no_cycle() -> None:
 
 def test_an_import_upwards_would_be_found(tmp_path: Path) -> None:
     settings = (ROOT / "pyproject.toml").read_text()
-    turned = settings.replace('  "runner",\n  "validation",\n', '  "validation",\n  "runner",\n')
+    turned = settings.replace('  "execution",\n  "validation",\n', '  "validation",\n  "execution",\n')
     assert turned != settings
     (tmp_path / "pyproject.toml").write_text(turned)
     ended = lint(tmp_path / "pyproject.toml")
     assert ended.returncode == 1
-    assert "dragstrip.runner is not allowed to import dragstrip.validation" in ended.stdout
+    assert "dragstrip.execution is not allowed to import dragstrip.validation" in ended.stdout

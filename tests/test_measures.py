@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from dragstrip.comparison import compare
 from dragstrip.engines import named
-from dragstrip.expand import expand
-from dragstrip.measures import FIGURES, SERIES, Measured, Window, find, jain, summarise
+from dragstrip.experiment.comparison import compare
+from dragstrip.experiment.expand import expand
 from dragstrip.recording import Recording
+from dragstrip.results.measures import FIGURES, SERIES, Measured, Window, find, jain, summarise
 
 DOCS = Path(__file__).parents[1] / "docs"
 
@@ -29,7 +29,7 @@ def figure(recording: Recording, name: str, flow: int = 0, window: Window = Wind
         ("goodput_bps", 0, 1e6),
         ("goodput_bps", 1, 3e6),  # 1.5 MB in its own 4 s, not in the run's 10 s
         ("throughput_bps_p50", 1, 6e6),  # intervals outside its life do not count as zeros
-        ("share", 0, 1.25 / 2.75),  # of the bytes, whenever they were sent
+        ("share", 0, 0.5 / 2.0),  # of the bytes while both live: 500 kB of 1.25 MB
         ("rtt_ms_p50", 0, 30.0),
         ("rtt_ms_p5", 0, 12.0),
         ("rtt_ms_p50", 1, 45.0),  # no rtts: samples of 3 to 6 s
@@ -148,7 +148,8 @@ def test_flows_in_opposite_directions_compete_with_their_own_direction_alone(rec
         link["rate_bps"] = link["rate_bps"] or 10_000_000
     summary = summarise(recording)
     assert [flow["share"] for flow in summary["flows"]] == [1.0, 1.0]
-    assert summary["competing"] == [{"flows": [0], "jain": 1.0}, {"flows": [1], "jain": 1.0}]
+    alone = {"jain": 1.0, "from_s": None, "until_s": None}
+    assert summary["competing"] == [{"flows": [0], **alone}, {"flows": [1], **alone}]
     assert summary["jain"] is None
     assert Measured(recording).figure("jain") is None
 
@@ -176,7 +177,7 @@ def test_unknown_measures_are_not_found(name: str) -> None:
 
 
 def test_every_measure_is_documented() -> None:
-    documented = set(re.findall(r"`(\w+?)(?:_\*)?`", (DOCS / "measures.md").read_text()))
+    documented = set(re.findall(r"`(\w+?)(?:_\*)?`", (DOCS / "reference" / "measures.md").read_text()))
     assert set(FIGURES) | set(SERIES) <= documented
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-NOTEBOOK = Path(__file__).parents[1] / "docs" / "notebook.ipynb"
+NOTEBOOK = Path(__file__).parents[1] / "docs" / "tutorials" / "notebook.ipynb"
 
 
 def shown(source: str, names: dict[str, Any]) -> Any:

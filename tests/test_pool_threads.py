@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from dragstrip import _core
-from dragstrip.comparison import compare
-from dragstrip.expand import expand
+from dragstrip.experiment.comparison import compare
+from dragstrip.experiment.expand import expand
 from dragstrip.pool import Outcome, Task, Watcher, process, run_all, runs
 
 

@@ -1,4 +1,4 @@
-"""Algorithms as texts (docs/program.md), from the command line to the recording."""
+"""Algorithms as texts (docs/how-to/program.md), from the command line to the recording."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from dragstrip import cli
-from dragstrip.comparison import compare
 from dragstrip.engines.sim.engine import simulate
-from dragstrip.expand import expand
-from dragstrip.experiment import Experiment
-from dragstrip.programs import of_files
+from dragstrip.experiment.comparison import compare
+from dragstrip.experiment.expand import expand
+from dragstrip.experiment.programs import of_files
+from dragstrip.experiment.types import Experiment
 
 ROOT = Path(__file__).parents[1]
 FILES = sorted((ROOT / "programs").glob("*.cc"))
@@ -22,10 +22,10 @@ REST = "on ack { } on loss { ssthresh = 2 }"
 
 
 def test_the_examples_are_those_of_the_page() -> None:
-    page = (ROOT / "docs" / "program.md").read_text()
+    page = (ROOT / "docs" / "how-to" / "program.md").read_text()
     assert len(FILES) == 4
     for file in FILES:
-        assert f"(../programs/{file.name})" in page
+        assert f"(../../programs/{file.name})" in page
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
@@ -40,7 +40,7 @@ def test_every_example_runs(file: Path) -> None:
 
 
 def test_the_first_text_of_the_page_is_a_program(tmp_path: Path) -> None:
-    page = (ROOT / "docs" / "program.md").read_text()
+    page = (ROOT / "docs" / "how-to" / "program.md").read_text()
     found = re.search(r"^```\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
     assert found is not None
     file = tmp_path / "first.cc"
@@ -105,11 +105,6 @@ def test_arithmetic_that_fails_is_one_line_with_its_place(
 def test_the_form_of_the_page_carries_the_text() -> None:
     from dragstrip.cli.play import _described
 
-    options = {
-        **dict.fromkeys(("trace", "up_trace")),
-        **PATH,
-        "seed": 1,
-        "programs": of_files([str(FILES[0])]),
-    }
+    options = {**PATH, "programs": of_files([str(FILES[0])])}
     race = _described([FILES[0].stem], options)
     assert json.loads(json.dumps(race))["form"]["programs"] == {FILES[0].stem: FILES[0].read_text()}

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from dragstrip import sums
 from dragstrip.engines.contract import Engine
 from dragstrip.engines.recall import recall
-from dragstrip.files import DamagedError
+from dragstrip.io import checksums
+from dragstrip.io.files import DamagedError
 from dragstrip.recording import Recording, read, write
 
 
@@ -61,7 +61,7 @@ def test_a_damaged_recording_is_named_and_made_again(engine: Slow, scenario: Any
     recall(engine, scenario, {}, say=pytest.fail)
     shutil.copy(kept / "flows.parquet", kept / "rtts.parquet")
     recall(engine, scenario, {})
-    (kept / sums.NAME).unlink()  # as an earlier version wrote
+    (kept / checksums.NAME).unlink()  # as an earlier version wrote
     assert recall(engine, scenario, {}).scenario == scenario
 
 
@@ -76,7 +76,7 @@ def test_one_runs_recording_does_not_answer_for_another(engine: Slow, scenario: 
     said: list[str] = []
     recall(engine, scenario, {}, say=said.append)
     assert engine.runs == 3
-    assert "of another run" in said[0]
+    assert "belongs to another run" in said[0]
 
 
 def test_a_recording_that_is_not_what_was_written_is_refused(recording: Recording, tmp_path: Path) -> None:

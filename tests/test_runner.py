@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from dragstrip import runner
-from dragstrip.comparison import compare
 from dragstrip.errors import BadInputError, DragstripError
-from dragstrip.files import NotWrittenError, taken
+from dragstrip.execution import runner
+from dragstrip.execution.runner import execute, next_folder, plan
+from dragstrip.experiment.comparison import compare
+from dragstrip.io.files import NotWrittenError, taken
 from dragstrip.pool import Outcome, Task
 from dragstrip.recording import Recording, write
-from dragstrip.runner import execute, next_folder, plan
 
 
 def race() -> runner.Plan:
@@ -100,7 +100,7 @@ def test_an_interrupt_before_the_first_recording_leaves_nothing(
 INTERRUPTED = """
 import os, sys
 from pathlib import Path
-from dragstrip.runner import claimed
+from dragstrip.execution.runner import claimed
 with claimed(Path(sys.argv[1])):
     for name in sys.argv[2:]:
         file = Path(sys.argv[1], name)
@@ -162,7 +162,7 @@ def test_the_next_run_removes_what_killed_ones_left(tmp_path: Path) -> None:
 def test_a_failed_run_is_told_beside_the_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recording: Recording
 ) -> None:
-    from dragstrip.measures import summarise
+    from dragstrip.results.measures import summarise
 
     def one_fails(tasks: list[Task], *_: Any) -> list[Outcome]:
         write(recording, tasks[0].folder)
@@ -176,6 +176,26 @@ def test_a_failed_run_is_told_beside_the_others(
     ]
     assert json.loads((tmp_path / "out" / "result.json").read_text()) == document
     assert not (tmp_path / "out" / "PARTIAL").exists()
+
+
+@pytest.mark.parametrize("failing", [0, 1])
+def test_of_two_runs_that_are_alike_the_one_that_failed_is_told(
+    failing: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The outcome of the last one stood for both: its recording was looked for in the other one's folder."""
+
+    def one_fails(tasks: list[Task], *rest: Any) -> list[Outcome]:
+        made = runner_run_all([task for at, task in enumerate(tasks) if at != failing], *rest)
+        made.insert(failing, Outcome(None, "it took longer than 0.2 s"))
+        return made
+
+    runner_run_all = runner.run_all
+    monkeypatch.setattr(runner, "run_all", one_fails)
+    described = compare(["reno", "reno"], rate="2mbit", rtt="20ms", queue="pfifo limit 20", duration="200ms")
+    document = execute(plan(described), tmp_path / "out")
+    assert [run["recording"] for run in document["runs"]] == [f"runs/{1 - failing:03d}-reno"]
+    assert [run["reason"] for run in document["failed"]] == ["it took longer than 0.2 s"]
+    assert (tmp_path / "out" / "report.html").exists()
 
 
 def test_when_every_run_fails_nothing_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

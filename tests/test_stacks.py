@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from dragstrip import catalogue
-from dragstrip.experiment import Experiment, rebuilt
-from dragstrip.runner import plan
-from dragstrip.stacks import ONE_STACK, Replacing
+from dragstrip.execution.runner import plan
+from dragstrip.experiment import catalogue
+from dragstrip.experiment.stacks import ONE_STACK, Replacing
+from dragstrip.experiment.types import Experiment, rebuilt
 
 OWN = "linux-6"
 DOCUMENTS = [name for name in catalogue.files() if name.startswith(("geni-tcp/", "bu-cs655-2022/"))]

@@ -12,9 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from dragstrip import cli, experiment
+from dragstrip import cli
+from dragstrip.experiment import types
 
-PAGE = (Path(__file__).parents[1] / "docs" / "compare.md").read_text()
+PAGE = (Path(__file__).parents[1] / "docs" / "how-to" / "compare.md").read_text()
 SECTION = PAGE.split("## From a router's tc commands\n", 1)[1].split("\n## ", 1)[0]
 SCRIPT, COMMAND, OUTPUT = re.findall(r"^```\w*\n(.*?)^```", SECTION, re.MULTILINE | re.DOTALL)[:3]
 
@@ -60,4 +61,23 @@ def test_what_is_printed_is_taken(
     fields = tomllib.loads(OUTPUT[OUTPUT.index("[path]") :])["path"]
     flows = [{"cc": "cubic"}]
     path = {"rate": "1gbit", "rtt": "40ms", **fields}
-    assert experiment.Experiment.model_validate({"duration": "1s", "path": path, "flows": flows})
+    assert types.Experiment.build({"duration": "1s", "path": path, "flows": flows})
+
+
+def test_what_stands_in_front_of_a_queue_is_the_paths(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("lab.sh").write_text(
+        '#!/bin/sh\nset -e\necho "$(date)"\n'
+        "ip netns exec r1 tc qdisc add dev r1-eth0 root handle 1: netem delay 20ms loss 0.1%\n"
+        "ip netns exec r1 tc qdisc add dev r1-eth0 parent 1:1 handle 10: tbf rate 5mbit burst 8kb latency 50ms\n"
+    )
+    printed = dragstrip(["tc-import", "lab.sh"], monkeypatch, capsys)
+    options = next(line for line in printed.splitlines() if line.startswith("  --"))
+    words = ["compare", "--rate", "1gbit", *shlex.split(options), "--duration", "1s", "cubic", "--show"]
+    shown = tomllib.loads(dragstrip(words, monkeypatch, capsys))
+    assert (shown["path"]["rtt"], shown["path"]["loss"]) == ("20ms", "0.1%")
+    told = json.loads(dragstrip(["tc-import", "lab.sh", "--json"], monkeypatch, capsys))
+    assert [skipped["line"] for skipped in told["skipped"]] == [2, 3]
+    assert [queue["device"] for queue in told["queues"]] == ["r1-eth0"]

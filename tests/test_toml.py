@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
 import pytest
 
-from dragstrip import catalogue
-from dragstrip.comparison import compare
 from dragstrip.errors import BadInputError
-from dragstrip.experiment import Experiment
-from dragstrip.runner import plan
-from dragstrip.toml import line_of, pointed, written
+from dragstrip.execution.runner import plan
+from dragstrip.experiment import catalogue
+from dragstrip.experiment.comparison import compare
+from dragstrip.experiment.types import Experiment
+from dragstrip.io.toml import line_of, pointed, written
 
 FILE = """\
 # a comment with [brackets]
@@ -65,11 +67,11 @@ def test_a_field_has_the_line_it_is_written_in(field: str, line: int | None) -> 
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
-        ('rtt = "10ms"', 'rtt = "10"', "mine.toml:6: path.rtt: got '10'"),
+        ('rtt = "10ms"', 'rtt = "10"', 'mine.toml:6: path.rtt: got "10"'),
         ('queue = "1bdp"', 'queue = "1bdq"', "mine.toml:7: path.queue"),
-        ('cc = "cubic"', 'cc = "cubik"', "mine.toml:13: flows[1].cc: got 'cubik'"),
+        ('cc = "cubic"', 'cc = "cubik"', 'mine.toml:13: flows[1].cc: got "cubik"'),
         ('start = "0s"', 'strt = "0s"', "mine.toml:15: flows[1].strt"),
-        ('queue = "1bdp"', 'queue = "bfifo limit 100b"', "mine.toml:7: path.queue: got '100b'"),
+        ('queue = "1bdp"', 'queue = "bfifo limit 100b"', 'mine.toml:7: path.queue: got "100b"'),
         ('rate = "1mbit"', 'rate = "1mbit', "mine.toml:5: is not TOML"),
         ('"flows.cc" = [', '"flows.7.cc" = [', "mine.toml:18: vary.flows.7.cc"),
     ],
@@ -103,3 +105,31 @@ def test_a_comparison_is_an_experiment_file(tmp_path: Path) -> None:
     assert again.content() == described.content()
     scenarios = [[run.scenario for run in plan(each).runs] for each in (described, again)]
     assert scenarios[0] == scenarios[1]
+
+
+LONG = {
+    "a word": "'# ' + 'a' * 2_000_000",
+    "a key": "'a.' * 1_000_000",
+    "dots and blanks": "'a' + ' .' * 1_000_000",
+    "escaped quotes": "'x = \"' + '\\\\\"' * 1_000_000",
+    "a list of lines": "'x = [\\n' + '[1,2],\\n' * 50_000 + ']\\n'",
+    "quotes in a long string": "\"x = '''\\n\" + \"'\\n\" * 200_000 + \"'''\\n\"",
+}
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_what_is_long_is_read_in_one_pass(name: str) -> None:
+    """Each would take hours if its time grew with the square of its length; the patience is for a busy machine."""
+    program = (
+        "from dragstrip.io import toml, untrusted\n"
+        f"said = {LONG[name]}\n"
+        "untrusted.nested_key(said), list(toml._places(said))"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=120)
+
+
+def test_places_in_values_of_several_lines() -> None:
+    content = "\n".join(
+        ('a = """x', "[no]", 'y = "1" """ # "', "b = {c = [1,", ' 2], d = "]"}', '[t."x"]', "k = 'a\"b'")
+    )
+    assert [line_of(content, field) for field in ("a", "b.c[1]", "b.d", "t.x.k")] == [1, 4, 4, 7]

@@ -1,4 +1,4 @@
-# The benchmark's dumbbell in ns-2 (docs/performance.md): bulk TCP flows through one bottleneck.
+# The benchmark's dumbbell in ns-2 (docs/explanation/performance.md): bulk TCP flows through one bottleneck.
 #
 #     sender --- 10x rate, rtt/4 --- router --- rate, rtt/4, FIFO of one BDP --- receiver
 #

@@ -21,7 +21,7 @@ ONE_WAY_MS = (2.5, 10, 20, 40)
 TOLERANCE = 0.1
 
 HEAD = """\
-# Written by generate.py from the publication's data: do not edit. Format: docs/experiments.md.
+# Written by generate.py from the publication's data: do not edit. Format: docs/how-to/experiments.md.
 title = "Fifty flows, some of them BBR: {rate} Mbit/s, {rtt:g} ms"
 source = "After Mishra et al., *Are we heading towards a BBR-dominant internet?*, IMC 2022: slice {number}"
 description = \"\"\"

@@ -24,7 +24,7 @@ GOODPUT_SHARE = 0.05
 RETRANSMITS_SHARE = 0.2
 
 HEAD = """\
-# Written by generate.py from the publication's data: do not edit. Format: docs/experiments.md.
+# Written by generate.py from the publication's data: do not edit. Format: docs/how-to/experiments.md.
 title = "One flow of BBR or CUBIC on Linux {kernel}, a buffer of {buffer} kB"
 source = "Datta and Fund, *Replication: When to Use and When Not to Use BBR*, IMC 2023; data of five trials"
 description = \"\"\"

@@ -1,7 +1,10 @@
-//! Experiments in JSON: what varies multiplied out, each read, expanded, the scenario checked; what `compare` means.
+//! Experiments in JSON: what varies multiplied out, each checked, expanded, the scenario
+//! validated; what a race means, and its command line.
 #![no_main]
 
-use dragstrip_experiment::{CompareForm, Experiment, Variants, build_run, compare};
+use dragstrip_experiment::{
+    Experiment, RaceForm, Variants, algorithms, checked, command_line, compare, planned,
+};
 use libfuzzer_sys::fuzz_target;
 
 /// Larger crowds are only slower.
@@ -10,19 +13,22 @@ const FLOWS_MAX: u64 = 100;
 const VARIANTS_MAX: u32 = 8;
 
 fuzz_target!(|text: &str| {
-    if let Ok(form) = CompareForm::from_json(text) {
-        let _ = compare(&form);
+    let known = algorithms();
+    if let Ok(form) = RaceForm::from_json(text) {
+        let _ = command_line(&form);
+        let _ = compare(&form).and_then(|content| checked(content, &known));
     }
     let Ok(variants) = Variants::from_json(text) else { return };
     for number in 0..variants.count().min(VARIANTS_MAX) {
         let Ok(variant) = variants.get(number) else { return };
-        let Ok(experiment) = Experiment::from_json(&variant.content.to_string()) else { return };
+        let Ok(experiment) = Experiment::from_json(&variant.content.to_string()) else {
+            let _ = checked(variant.content, &known);
+            return;
+        };
         let receivers = experiment.path.as_ref().map_or(0, |path| u64::from(path.receivers));
         if experiment.flows.iter().any(|flow| flow.count > FLOWS_MAX) || receivers > FLOWS_MAX {
             return;
         }
-        if let Ok(scenario) = build_run(&experiment, &variant.settings, 0, experiment.repeat) {
-            let _ = scenario.validate();
-        }
+        let _ = planned(variant.content, &variant.settings, (0, experiment.repeat), &known, true);
     }
 });

@@ -26,7 +26,7 @@ fuzz_target!(|text: &str| {
         algorithm.acked(&view, &mut window, &Ack { packets: 2, rtt_us: Some(40_000), in_flight: 10 });
         if algorithm.has_cong_control() {
             let sample = RateSample { delivered: Some(10), interval_us: 40_000, acked_sacked: 2, ..RateSample::default() };
-            algorithm.cong_control(&view, &mut window, &sample);
+            let _ = algorithm.cong_control(&view, &mut window, &sample);
         } else {
             let _ = algorithm.cong_avoid(&view, &mut window, 2);
         }

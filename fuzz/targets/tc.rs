@@ -13,7 +13,7 @@ fuzz_target!(|text: &str| {
     let _ = tc::parse_time(text);
     let _ = tc::parse_percent(text);
     let _ = NetemSpec::parse_text(text);
-    for queue in import::import(text).unwrap_or_default() {
+    for queue in import::import(text).unwrap_or_default().queues {
         let printed = queue.queue.print();
         assert_eq!(QdiscSpec::parse(&printed).as_ref(), Ok(&queue.queue), "{printed}");
         let fields = queue.path();

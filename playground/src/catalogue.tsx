@@ -1,4 +1,4 @@
-// The catalogue in the page: each published experiment from its own file, its claims beside ours (docs/catalogue.md).
+// The catalogue in the page: each published experiment from its own file, its claims beside ours (docs/reference/catalogue.md).
 import { signal } from "@preact/signals";
 import { bytesOf, unpack } from "./unpack";
 

@@ -9,15 +9,15 @@ function literal(value: unknown): string {
   return JSON.stringify(value);
 }
 
-/** A program that runs the same race. The seed stays text: it may exceed what a Number holds. */
+/** A program that runs the same race. */
 export function pythonOf(form: Form): string {
-  const { algorithms, seed: _, ...options } = JSON.parse(toJson(form)) as Record<string, unknown>;
+  const { algorithms, seed, ...options } = JSON.parse(toJson(form)) as Record<string, unknown>;
   const words = Object.entries(options).map(([key, value]) => `    ${key}=${literal(value)},\n`);
   return `import dragstrip
 
 race = dragstrip.compare(
     ${literal(algorithms)},
-${words.join("")}    seed=${form.seed},
+${words.join("")}    seed=${/^\d+$/.test(String(seed)) ? seed : literal(seed)},
 )
 dragstrip.run(race, "out")
 print(dragstrip.load("out"))
@@ -33,12 +33,12 @@ function value(it: unknown): string {
   return fields.length ? `{ ${fields.map(([name, of]) => `${key(name)} = ${value(of)}`).join(", ")} }` : "{}";
 }
 
-/** An experiment's content as its file. `seed`: its digits, which may be more than a Number holds. */
-export function tomlOf(content: Record<string, unknown>, seed: string): string {
+/** An experiment's content as its file. */
+export function tomlOf(content: Record<string, unknown>): string {
   const line = ([name, it]: [string, unknown]) => `${key(name)} = ${value(it)}\n`;
   const table = (it: unknown) => typeof it === "object" && (!Array.isArray(it) || typeof it[0] === "object");
   const all = Object.entries(content);
-  const plain = all.filter(([, it]) => !table(it)).map(([name, it]) => (name === "seed" ? `seed = ${seed}\n` : line([name, it])));
+  const plain = all.filter(([, it]) => !table(it)).map(line);
   const tables = all.filter(([, it]) => table(it)).flatMap(([name, it]) =>
     Array.isArray(it)
       ? it.map((entry: object) => `\n[[${key(name)}]]\n${Object.entries(entry).map(line).join("")}`)

@@ -25,6 +25,7 @@ declare module "dragstrip-core" {
     Lens: new (scenario: string, from_ns: number) => Lens;
     Run: new (scenario: string, interval_ns: number) => Run;
     cost(scenario: string): string;
+    flow_word(word: string): string;
     names(): string;
     parse(kind: string, text: string): number;
     picture_interval(duration_ns: number): number;

@@ -1,23 +1,15 @@
-// The form: what `dragstrip compare` takes, as text in its words.
+// The form: what `dragstrip compare` takes, as text in its words. Its fields are generated (options.ts); what they mean,
+// and what is wrong with them, the core says.
+import { TEXTS, type TextField } from "./options";
 
-export interface Form {
+export { TEXTS, type TextField };
+
+export interface Form extends Record<TextField, string> {
   algorithms: string[];
-  rate: string;
-  rtt: string;
-  queue: string;
-  loss: string;
-  jitter: string;
-  up_rate: string;
-  stagger: string;
-  duration: string;
-  seed: string;
   together: boolean;
   /** Options that the page has no field for, as they came. */
   more: Record<string, unknown>;
 }
-
-export type TextField = "rate" | "rtt" | "queue" | "loss" | "jitter" | "up_rate" | "stagger" | "duration" | "seed";
-export const TEXTS: readonly TextField[] = ["rate", "rtt", "queue", "loss", "jitter", "up_rate", "stagger", "duration", "seed"];
 
 export const FIRST: Form = {
   algorithms: ["cubic", "vegas"],
@@ -40,20 +32,12 @@ export interface Problem {
   expected: string;
 }
 
-const SEED_MAX = 2n ** 63n - 1n;
-
-/** What is wrong with a seed; null if nothing. Its text goes into the JSON as it is, so it has to be a number. */
-export function seedProblem(seed: string): Problem | null {
-  const right = /^(0|[1-9]\d{0,18})$/.test(seed) && BigInt(seed) <= SEED_MAX;
-  return right ? null : { field: "seed", value: seed, expected: "a whole number up to 2^63-1" };
-}
-
-/** The core's JSON. The seed never becomes a Number: it may exceed 2^53. */
+/** The core's JSON. Fields stay text, the seed too. */
 export function toJson(form: Form): string {
   const known: Record<string, unknown> = { ...form.more, algorithms: form.algorithms };
-  for (const field of TEXTS) if (field !== "seed" && form[field] !== "") known[field] = form[field];
+  for (const field of TEXTS) if (form[field] !== "") known[field] = form[field];
   if (form.together && form.algorithms.length > 1) known.together = true;
-  return `${JSON.stringify(known).slice(0, -1)},"seed":${form.seed}}`;
+  return JSON.stringify(known);
 }
 
 /** A form from the options of an embedded race. */
@@ -76,10 +60,21 @@ export interface Flow {
   start: string;
 }
 
-/** `cubic*4@80ms+5s` in its parts; the name keeps its parameters. */
+/** What reads an algorithm's word, once the core is there. */
+let reader: ((word: string) => string) | null = null;
+
+export function readWordsBy(read: (word: string) => string) {
+  reader = read;
+}
+
+/** `cubic*4@80ms+5s` in its parts, as the core reads it; the name keeps its parameters. What is no word is all name. */
 export function flowOf(text: string): Flow {
-  const [, name, count, rtt, start] = /^(.*?)(?:\*(\d+))?(?:@([^@+]*))?(?:(?<!\de)\+([^+]*))?$/.exec(text) ?? ["", text];
-  return { name: name ?? text, count: Number(count ?? 1), rtt: rtt ?? "", start: start ?? "" };
+  try {
+    if (reader) return JSON.parse(reader(text)) as Flow;
+  } catch {
+    // The core refuses it: its own message stands below the field.
+  }
+  return { name: text, count: 1, rtt: "", start: "" };
 }
 
 export function textOf({ name, count, rtt, start }: Flow): string {
@@ -99,6 +94,20 @@ export function valueAt(at: number, least: number, greatest: number): number {
   const raw = least * (greatest / least) ** (at / STEPS);
   const unit = 10 ** (Math.floor(Math.log10(raw)) - 1);
   return Number((Math.round(raw / unit) * unit).toPrecision(2));
+}
+
+/**
+ * The value after a slider was moved from `value` to a place. A key moves it by one place, which may be less than two
+ * digits show: it goes to the next value that they do show, so that each press is a step.
+ */
+export function movedTo(at: number, value: number, least: number, greatest: number): number {
+  const by = at - place(value, least, greatest);
+  if (Math.abs(by) !== 1) return valueAt(at, least, greatest);
+  const unit = 10 ** (Math.floor(Math.log10(value)) - 1);
+  // Below a power of ten the digits are finer: 100, 99, 98.
+  const step = by < 0 && value - unit < 10 * unit ? unit / 10 : unit;
+  const digits = Math.round(value / step) + by;
+  return Math.min(greatest, Math.max(least, Number((digits * step).toPrecision(3))));
 }
 
 const UNITS: Record<string, Record<string, number>> = {

@@ -1,5 +1,5 @@
 // Links: `#1&rate=10mbit&…`, readable, with the core's version and the hash of the recording.
-import { FIRST, type Form, type Problem, TEXTS, type TextField, seedProblem } from "./form";
+import { FIRST, type Form, type Problem, TEXTS, type TextField } from "./form";
 
 export const FRAGMENT_MAX = 65_536;
 const KEYS = [...TEXTS, "cc", "together", "more", "v", "h"];
@@ -88,7 +88,5 @@ export function linkOf(fragment: string): Link | null {
       made.more = more as Record<string, unknown>;
     } else made[key as TextField] = value;
   }
-  const problem = seedProblem(made.seed);
-  if (problem) throw new Refused(problem);
   return link;
 }

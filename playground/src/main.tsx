@@ -1,13 +1,15 @@
 import { batch, effect, signal } from "@preact/signals";
+import { core } from "dragstrip-core";
 import { render } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { type Chart, type Look, LEFT, RIGHT, colour, colours, drawChart, drawPlane, drawStrips, sharesOf, valueAtPixel } from "./draw";
 import {
-  FIRST, type Form, type Problem, STEPS, type TextField, flowOf, fromOptions, limitOf, place, rough, seedProblem, spoken,
-  textOf, toJson, valueAt, withLimit, words,
+  FIRST, type Form, type Problem, STEPS, TEXTS, type TextField, flowOf, fromOptions, limitOf, movedTo, place, readWordsBy, rough, spoken,
+  textOf, toJson, withLimit, words,
 } from "./form";
 import { CatalogueChoice, CataloguePanel, contentOf, experimentOf, fragmentOfExperiment, opened } from "./catalogue";
 import { Lens, forgotten, seen } from "./lens";
+import { ABOUT } from "./options";
 import { LessonChoice, LessonPanel, ran } from "./lessons";
 import { Refused, fragmentOf, linkOf } from "./link";
 import { citationOf, pythonOf, tomlOf } from "./copies";
@@ -20,6 +22,7 @@ import "./style.css";
 /** Looks of half a second each. A blocked page delays the looks as well as the messages, and so ends no run. */
 const SILENT_LOOKS = 20;
 const SETTLED_MS = 500;
+const LATER_MS = 2_000;
 
 const form = signal<Form>(FIRST);
 /** A race that is no form: scenarios that `dragstrip play` embedded. */
@@ -70,6 +73,7 @@ function hear(told: FromWorker) {
   if (told.kind === "ready") {
     ready = true;
     module = told.module;
+    readWordsBy(core(module).flow_word);
     version.value = told.version;
     names.value = { algorithms: told.names.algorithms.map((it) => it.name), queues: told.names.queues };
     return;
@@ -122,11 +126,6 @@ function ask() {
   forgotten();
   hash.value = "";
   asking.value = null;
-  const wrong = fixed.value || opened.value ? null : seedProblem(form.value.seed);
-  if (wrong) {
-    problems.value = [wrong];
-    return;
-  }
   const what = opened.value ? { experiment: contentOf(opened.value)!, command: `dragstrip run ${opened.value}` } : fixed.value ? { scenario: fixed.value[pick.value]!.scenario } : { form: toJson(form.value) };
   if (!waiting) silent = 0;
   waiting = true;
@@ -144,7 +143,14 @@ function remember(push: boolean) {
   if (fixed.value) return;
   if (push) changed = false;
   const fragment = opened.value ? fragmentOfExperiment(opened.value, pick.value) : fragmentOf(form.value, version.value, hash.value);
-  if (fragment !== location.hash) history[push ? "pushState" : "replaceState"](null, "", fragment);
+  if (fragment === location.hash) return;
+  try {
+    history[push ? "pushState" : "replaceState"](null, "", fragment);
+  } catch {
+    // Safari takes a hundred changes of the address in 30 s.
+    clearTimeout(settle);
+    settle = window.setTimeout(() => remember(push), LATER_MS);
+  }
 }
 
 function change(more: Partial<Form>) {
@@ -255,18 +261,25 @@ function Field({ field, label, kind, least = 1, greatest = 1 }: FieldProps) {
           <input
             type="range" min="0" max={STEPS} step="1" aria-label={`${label}, slider`} aria-valuetext={spoken(text)}
             value={value === null ? 0 : place(value, least, greatest)}
-            onInput={(it) => change({ [field]: words(kind, valueAt(Number(it.currentTarget.value), least, greatest)) })}
+            onInput={(it) => change({ [field]: words(kind, movedTo(Number(it.currentTarget.value), value ?? least, least, greatest)) })}
           />
         )}
         <input
           id={field} class={kind ? "narrow" : ""} value={text} placeholder="none" autocomplete="off" spellcheck={false}
-          aria-invalid={broken(field)} aria-describedby={`wrong-${field}`}
+          aria-invalid={broken(field)} aria-describedby={`wrong-${field}`} title={ABOUT[field]}
           onInput={(it) => change({ [field]: it.currentTarget.value.trim() })}
         />
       </div>
       <Problems field={field} />
     </div>
   );
+}
+
+/** The limit after its slider was moved to a place; a key moves it by a packet at least. */
+function packetsAt(at: number, limit: number): number {
+  const to = Math.round(movedTo(at, limit, 2, 10_000));
+  const by = Math.sign(at - place(limit, 2, 10_000));
+  return to === limit ? Math.min(10_000, Math.max(2, limit + by)) : to;
 }
 
 function Queue() {
@@ -288,7 +301,7 @@ function Queue() {
         {limit !== null && (
           <input
             type="range" min="0" max={STEPS} aria-label="Queue limit, slider" aria-valuetext={`${limit} packets`} value={place(limit, 2, 10_000)}
-            onInput={(it) => change({ queue: withLimit(text, Math.round(valueAt(Number(it.currentTarget.value), 2, 10_000))) })}
+            onInput={(it) => change({ queue: withLimit(text, packetsAt(Number(it.currentTarget.value), limit)) })}
           />
         )}
       </div>
@@ -532,7 +545,7 @@ async function copy(text: string) {
 
 function App() {
   const it = picture.value;
-  const loose = problems.value.filter((p) => !["rate", "rtt", "queue", "loss", "jitter", "up_rate", "stagger", "duration", "seed", "algorithms"].includes(p.field.split(/[.[]/)[0]!) && !isMarked(form.value, p));
+  const loose = problems.value.filter((p) => !["algorithms", ...TEXTS].includes(p.field.split(/[.[]/)[0]!) && !isMarked(form.value, p));
   const runs = fixed.value?.map((run) => run.name) ?? it?.names ?? [];
   return (
     <>
@@ -545,7 +558,7 @@ function App() {
         <button type="button" aria-label="Copy link" onClick={() => { remember(false); void copy(location.href); }}>link</button>
         <button type="button" disabled={!it?.command} aria-label="Copy command" onClick={() => void copy(it?.command ?? "")}>command</button>
         <button type="button" disabled={fixed.value !== null || opened.value !== ""} aria-label="Copy Python" onClick={() => void copy(pythonOf(form.value))}>Python</button>
-        <button type="button" disabled={!it?.experiment} aria-label="Copy TOML" onClick={() => void copy(tomlOf(it!.experiment!, form.value.seed))}>TOML</button>
+        <button type="button" disabled={!it?.experiment} aria-label="Copy TOML" onClick={() => void copy(tomlOf(it!.experiment!))}>TOML</button>
         <button type="button" disabled={!hash.value || !it?.command} aria-label="Copy citation" onClick={() => void copy(citationOf(it!.command, version.value, hash.value))}>citation</button>
         </div>
       </header>

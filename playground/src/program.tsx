@@ -1,4 +1,4 @@
-// An algorithm of one's own (docs/program.md): its text beside line numbers, and what the core says of it.
+// An algorithm of one's own (docs/how-to/program.md): its text beside line numbers, and what the core says of it.
 import type { Signal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { type Form, type Problem, flowOf } from "./form";
@@ -157,8 +157,8 @@ export function Programs({ form, problems, change, copy }: Props) {
       ))}
       {programs.length > 0 && (
         <p>
-          The link holds the text. Saved as <code>{`${programs[0]![0]}.cc`}</code> it runs natively by the command below, with the same bytes: <code>docs/program.md</code> has
-          every word. The way on: <code>dragstrip new-algorithm</code> begins the same in Rust, with <code>--bpf</code> for a Linux kernel (<code>docs/new-algorithm.md</code>).
+          The link holds the text. Saved as <code>{`${programs[0]![0]}.cc`}</code> it runs natively by the command below, with the same bytes: <code>docs/how-to/program.md</code> has
+          every word. The way on: <code>dragstrip new-algorithm</code> begins the same in Rust, with <code>--bpf</code> for a Linux kernel (<code>docs/how-to/new-algorithm.md</code>).
         </p>
       )}
     </details>

@@ -1,11 +1,13 @@
 """Race TCP congestion controls over one described path, and see what each costs.
 
-import dragstrip
+A first run:
 
-race = dragstrip.compare(["cubic", "bbr"], rate="10mbit", rtt="40ms",
-queue="bfifo limit 200kb", duration="30s")
-result = dragstrip.run(race, "out")
-print(dragstrip.load("out"))
+    import dragstrip
+
+    race = dragstrip.compare(["cubic", "bbr"], rate="10mbit", rtt="40ms",
+                             queue="bfifo limit 200kb", duration="30s")
+    result = dragstrip.run(race, "out")
+    print(dragstrip.load("out"))
 """
 
 from __future__ import annotations
@@ -18,11 +20,11 @@ from typing import TYPE_CHECKING, Any
 from dragstrip._core import __version__
 
 if TYPE_CHECKING:
-    from dragstrip.comparison import compare
     from dragstrip.engines.sim import simulate
     from dragstrip.errors import BadInputError, DragstripError
-    from dragstrip.experiment import Claim, Experiment, Flow, HostSettings, Link, Node, Path, Probe
-    from dragstrip.frames import load
+    from dragstrip.experiment.comparison import compare
+    from dragstrip.experiment.types import Claim, Experiment, Flow, HostSettings, Link, Node, Path, Probe
+    from dragstrip.formats.frames import load
 
 __all__ = [
     "BadInputError",
@@ -46,15 +48,15 @@ _EXPERIMENT = ("Claim", "Experiment", "Flow", "HostSettings", "Link", "Node", "P
 _HOMES = {
     "BadInputError": "dragstrip.errors",
     "DragstripError": "dragstrip.errors",
-    **dict.fromkeys(_EXPERIMENT, "dragstrip.experiment"),
-    "compare": "dragstrip.comparison",
-    "load": "dragstrip.frames",
+    **dict.fromkeys(_EXPERIMENT, "dragstrip.experiment.types"),
+    "compare": "dragstrip.experiment.comparison",
+    "load": "dragstrip.formats.frames",
     "simulate": "dragstrip.engines.sim",
 }
 
 
 def __getattr__(name: str) -> Any:
-    """Import on first use: `dragstrip --help` needs none of it."""
+    """Import a public name on first use, because `dragstrip --help` needs none of them."""
     if name in _HOMES:
         return getattr(importlib.import_module(_HOMES[name]), name)
     raise AttributeError(f"module 'dragstrip' has no attribute {name!r}")
@@ -69,14 +71,14 @@ def run(
     figures: Sequence[str] = (),
     width: str | None = None,
 ) -> dict[str, Any]:
-    """Run an experiment into the folder `out`; the answer is the document of docs/result-json.md.
+    """Run an experiment into the folder `out` and return the result document (docs/reference/result-json.md).
 
-    `figures`, some of `svg`, `png`, `pdf` and `csv`, are written with the report, for papers; `width` is that
-    of each picture, such as `84mm`. Raises `BadInputError` for input that cannot be right; nothing is written
-    then.
+    `figures` is a selection of `svg`, `png`, `pdf` and `csv`, which are written with the report, for papers;
+    `width` is the width of each picture, such as `84mm`. Raises `BadInputError` for input that cannot be
+    right; nothing is written then. Raises `DragstripError` if every run failed.
     """
-    from dragstrip.paper import paper
-    from dragstrip.runner import execute, plan
+    from dragstrip.execution.runner import execute, plan
+    from dragstrip.report.paper import paper
 
     settings: dict[str, Any] = {"workers": workers, "report": report, "figures": paper(figures, width)}
     return execute(plan(experiment), FilePath(out), **settings, command="dragstrip.run")

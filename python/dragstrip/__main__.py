@@ -1,4 +1,4 @@
-"""`python -m dragstrip`."""
+"""Entry point of `python -m dragstrip`."""
 
 from dragstrip.cli import main
 

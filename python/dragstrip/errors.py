@@ -1,20 +1,21 @@
-"""What can be wrong with what a person gave us."""
+"""Errors: what can be wrong with a person's input, with the machine, or with Dragstrip itself."""
 
 from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 
 class DragstripError(Exception):
-    """Something a person can do something about; its text is one line."""
+    """An error that the user can do something about; its text is one line."""
 
 
 class BadInputError(DragstripError):
-    """A value that cannot be right: where it stands, what it is, what would be right.
+    """A value that cannot be right: where it is, what it is, and what was expected.
 
-    `source` is the file or `command line`; it is filled in by whoever knows it.
+    `field` and `value` name the offending input and `expected` what would be right. `source` is the file or
+    `command line`; the first caller that knows it fills it in.
     """
 
     def __init__(self, field: str, value: object, expected: str, source: str = "") -> None:
@@ -30,30 +31,43 @@ class BadInputError(DragstripError):
 
     @property
     def said(self) -> str:
-        """The value and what would be right, without where it stands."""
+        """The value and what was expected, without the place."""
         return f"got {self.value}, expected {self.expected}" if self.value else self.expected
 
     def at(self, source: str) -> BadInputError:
-        """The same error, naming the file it was found in."""
+        """Return the same error with the file in which it was found."""
         return BadInputError(self.field, Raw(self.value), self.expected, source)
 
 
+class ManyInputsError(BadInputError):
+    """Several values that cannot be right, told in one line; the first one's place and words are its own."""
+
+    def __init__(self, errors: Sequence[BadInputError]) -> None:
+        first = errors[0]
+        super().__init__(first.field, Raw(first.value) if first.value else None, first.expected, first.source)
+        self.errors = list(errors)
+
+    def __str__(self) -> str:
+        rest = "".join(f"; and {error.field}: {error.said}" for error in self.errors[1:])
+        return " ".join(f"{super().__str__()}{rest}".split())
+
+
 class Note(UserWarning):
-    """Something that is done as it was written, and that its writer may not have meant."""
+    """A warning about input that is used as written but may not be what its author meant."""
 
 
 class FaultError(DragstripError):
-    """A fault of ours: its text asks for a report."""
+    """A fault of Dragstrip itself; its text asks for a report."""
 
 
 class Raw(str):
-    """Text that is already as it should be shown."""
+    """Text that an error message shows as it is, without quotes."""
 
     __slots__ = ()
 
 
 def shown(value: object) -> str:
-    """A value as an error message shows it, kept short."""
+    """Return a value as an error message shows it, at most 120 characters long."""
     if value is None:
         return ""
     text = str(value) if isinstance(value, Raw | int | float) else repr(value)
@@ -61,19 +75,19 @@ def shown(value: object) -> str:
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """`, perhaps "X"` for the known word most like this one, or nothing."""
+    """Return `; did you mean "X"?` for the known word most similar to this one, or an empty string."""
     close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
     return f'; did you mean "{close[0]}"?' if close else ""
 
 
 def of_system(error: OSError) -> str:
-    """What the system refused, with the path if it named one."""
+    """Return an operating system's error in words, with the path if it names one."""
     said = os.strerror(error.errno) if error.errno else str(error) or type(error).__name__
     return f"{os.fsdecode(error.filename)}: {said}" if isinstance(error.filename, str | bytes) else said
 
 
 def expect_text(field: str, value: str, source: str = "command line") -> str:
-    """The value; raises `BadInputError` for bytes that are not UTF-8 (surrogates, in Python)."""
+    """Return the value; raises `BadInputError` if it has bytes that are not UTF-8 (surrogates, in Python)."""
     try:
         value.encode()
     except UnicodeEncodeError:

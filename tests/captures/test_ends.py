@@ -13,13 +13,13 @@ from typing import Any
 
 import pytest
 
-from dragstrip.comparison import compare
+from dragstrip.engines.agent.kernels import without_a_kernel
 from dragstrip.engines.capture import Asked
-from dragstrip.engines.contract import without_a_kernel
-from dragstrip.experiment import Experiment
-from dragstrip.measures import Measured, Window
+from dragstrip.execution.runner import captured, execute, plan
+from dragstrip.experiment.comparison import compare
+from dragstrip.experiment.types import Experiment
 from dragstrip.recording import read
-from dragstrip.runner import captured, execute, plan
+from dragstrip.results.measures import Measured, Window
 
 PATH = {"rate": "5mbit", "rtt": "40ms", "queue": "bfifo limit 50kb", "duration": "12s"}
 
@@ -28,7 +28,7 @@ def described() -> Experiment:
     content: dict[str, Any] = compare(["cubic"], **PATH).content()
     content["record"] = {**content.get("record", {}), "captures": True}
     content["flows"][0]["stop"] = "11.4s"
-    return Experiment.model_validate(content)
+    return Experiment.build(content)
 
 
 @pytest.fixture(scope="module")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import lzma
+import random
 import re
 import shutil
 import struct
@@ -12,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from dragstrip import captures
-from dragstrip.comparison import compare
 from dragstrip.engines.capture import Asked
-from dragstrip.runner import captured, execute, plan
+from dragstrip.execution.runner import captured, execute, plan
+from dragstrip.experiment.comparison import compare
+from dragstrip.formats import captures
 
 PATHS: dict[str, dict[str, Any]] = {
     "drops": {"queue": "bfifo limit 50kb"},
@@ -96,6 +97,66 @@ def compared_with_tshark(path: Path) -> int:
 @pytest.mark.parametrize("place", ["s1", "d"])
 def test_wireshark_s_labels_are_what_tshark_prints(folder: Path, place: str) -> None:
     assert compared_with_tshark(folder / f"{place}.pcapng") > 20
+
+
+@pytest.mark.parametrize("number", range(4))
+def test_a_capture_with_holes_gets_tshark_s_labels(tmp_path: Path, number: int) -> None:
+    """Of traffic in both directions, of which the capture lacks packets here and there: their ACKs are of the unseen."""
+    if shutil.which("editcap") is None:
+        pytest.skip("editcap is not installed (`make capture-tools` installs it)")
+    given = {"rate": "2mbit", "rtt": "40ms", "queue": "bfifo limit 50kb", "duration": "4s", "gso": "off"}
+    workload: dict[str, Any] = {"both_ways": True, "up_rate": "2mbit"} if number % 2 else {}
+    described = compare(["cubic"], **given, **workload)
+    execute(captured(plan(described), Asked(["s1"])), tmp_path / "out", report=False)
+    (whole,) = (tmp_path / "out").rglob("s1.pcapng")
+    count = len(program("tshark", "-r", whole, "-T", "fields", "-e", "frame.number").split())
+    # Not those of the opening, without which neither says much.
+    missing = random.Random(number).sample(range(30, count), count // 20)  # noqa: S311
+    path = tmp_path / "holes.pcapng"
+    program("editcap", whole, path, *map(str, missing))
+    assert compared_with_tshark(path) > 20
+
+
+def written(path: Path, seed: int) -> None:
+    """A capture that misses packets: both ends send and acknowledge, repeat themselves and close their windows."""
+    chosen = random.Random(seed)  # noqa: S311 - no secret
+    addresses, ports = (bytes((192, 0, 2, 1)), bytes((198, 51, 100, 2))), (4_000, 5_001)
+    isns = (chosen.randrange(2**32), chosen.randrange(2**32))
+    now_us, sent, acked = 0, [1, 1], [1, 1]
+    capture = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65_535, 1)
+
+    def packet(side: int, seq: int, ack: int, flags: int, length: int, window: int = 1_000) -> bytes:
+        nonlocal now_us
+        now_us += chosen.choice([100, 500, 3_000, 30_000])
+        numbers = ((isns[side] + seq) % 2**32, (isns[1 - side] + ack) % 2**32)
+        tcp = struct.pack("!HHIIBBHHH", ports[side], ports[1 - side], *numbers, 0x50, flags, window, 0, 0)
+        ip = struct.pack("!BBHHHBBH", 0x45, 0, 40 + length, now_us % 65_521, 0, 64, 6, 0)
+        frame = bytes(12) + b"\x08\x00" + ip + addresses[side] + addresses[1 - side] + tcp + bytes(length)
+        return struct.pack("<IIII", 1_700_000_000, now_us, len(frame), len(frame)) + frame
+
+    if chosen.random() < 0.7:
+        capture += packet(0, 0, 0, 2, 0) + packet(1, 0, 1, 18, 0) + packet(0, 1, 1, 16, 0)
+    for _ in range(60):
+        side = chosen.randrange(2)
+        acked[1 - side] = ack = chosen.choice([sent[1 - side], sent[1 - side], acked[1 - side]])
+        length = chosen.choice([0, 0, 1, 100, 1_000])
+        if chosen.random() < 0.1 and sent[side] > 200:
+            capture += packet(side, sent[side] - chosen.choice([1, 100, 150]), ack, 24, length)
+            continue
+        if chosen.random() < 0.8:
+            window = chosen.choice([1_000] * 6 + [900, 0])
+            capture += packet(side, sent[side], ack, 24 if length else 16, length, window)
+        sent[side] += length
+    path.write_bytes(capture)
+
+
+@pytest.mark.parametrize("seeds", [range(start, start + 8) for start in (0, 8, 16)], ids=str)
+def test_labels_of_captures_that_miss_packets_are_what_tshark_prints(seeds: range, tmp_path: Path) -> None:
+    found = 0
+    for seed in seeds:
+        written(tmp_path / f"{seed}.pcap", seed)
+        found += compared_with_tshark(tmp_path / f"{seed}.pcap")
+    assert found > 50
 
 
 def counted_by_tcptrace(path: Path, flow: dict[str, Any]) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""An engine that runs nothing: it answers with a recording that lies in a folder (docs/new-engine.md)."""
+"""An engine that runs nothing: it answers with a recording that lies in a folder (docs/how-to/new-engine.md)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from dragstrip import _core
 from dragstrip.engines import Engine, Option, Options, Progress, Refusal
-from dragstrip.files import read_json
+from dragstrip.io.files import read_json
 from dragstrip.recording import Recording, read
 
 

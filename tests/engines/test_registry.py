@@ -8,16 +8,18 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from dragstrip import cli, engines, kernel
-from dragstrip.comparison import compare
+from dragstrip import cli, engines
 from dragstrip.engines import registry
+from dragstrip.engines.agent.kernels import without_a_kernel
+from dragstrip.engines.kernels import kernel
 from dragstrip.engines.recall import recall
 from dragstrip.engines.vm import machine
 from dragstrip.errors import BadInputError
-from dragstrip.expand import expand
-from dragstrip.experiment import Experiment
+from dragstrip.execution.runner import execute, plan
+from dragstrip.experiment.comparison import compare
+from dragstrip.experiment.expand import expand
+from dragstrip.experiment.types import Experiment
 from dragstrip.recording import Recording, read
-from dragstrip.runner import execute, plan
 
 PATH = {"rate": "10mbit", "rtt": "20ms", "queue": "bfifo limit 30kb", "duration": "2s"}
 
@@ -117,11 +119,11 @@ def test_algorithms_are_the_engines(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     assert described("vm", "lp").flows[0].cc == "lp"
     with pytest.raises(BadInputError, match='did you mean "htcp"'):
         described("vm", "htpc")
-    with pytest.raises(BadInputError, match="got 'htpc', expected one of reno, cubic, vegas"):
+    with pytest.raises(BadInputError, match='got "htpc", expected one of reno, cubic, vegas'):
         described("sim", "htpc")
     for missing in ("newreno-freebsd", "copa"):
         assert described("sim", missing).flows[0].cc == missing
-        with pytest.raises(BadInputError, match=f"got '{missing}'"):
+        with pytest.raises(BadInputError, match=f'got "{missing}"'):
             described("vm", missing)
 
 
@@ -151,13 +153,40 @@ def test_a_kernel_refuses_everything_before_a_machine_is_booted(
         ({"tick_hz": 1000}, "host s1: tick_hz: got 1000, expected 250, as the kernel was built"),
         (
             {"cpu": {"receive": "20us"}},
-            r"host s1: cpu: got .*20000.*, expected none: a kernel takes the time",
+            r"host s1: cpu: got .*20000.*, expected none: a kernel takes its own time",
         ),
     ):
         with pytest.raises(BadInputError, match=f"engine vm: {told}"):
             execute(plan(described("vm", "reno", hosts={"*": hosts})), tmp_path / "out")
     assert not (tmp_path / "out").exists()
     assert not (tmp_path / "cache").exists()
+
+
+@pytest.mark.parametrize(
+    ("queue", "release", "lacking"),
+    [
+        ({"kind": "dualpi2"}, "6.1.0-56-amd64", "dualpi2 since 6.17"),
+        ({"kind": "dualpi2"}, "6.16.9", "dualpi2 since 6.17"),
+        ({"kind": "dualpi2"}, "6.17.0-1-amd64", None),
+        ({"kind": "dualpi2"}, "7.0.1", None),
+        ({"kind": "htb", "rate_bps": 1, "leaf": {"kind": "dualpi2"}}, "6.12.1", "dualpi2 since 6.17"),
+        ({"kind": "prio", "classes": [{"kind": "codel"}, {"kind": "fq_pie"}]}, "5.4.0", "fq_pie since 5.6"),
+        ({"kind": "cake"}, "4.9.0", "cake since 4.19"),
+        ({"kind": "cake"}, "6.1.0", None),
+    ],
+)
+def test_a_queue_younger_than_the_kernel_is_refused_before_anything_boots(
+    queue: dict[str, object], release: str, lacking: str | None
+) -> None:
+    link = {"name": "r-d", "qdisc": queue}
+    scenario = {"nodes": [], "record": {}, "links": [link], "flows": []}
+    found = without_a_kernel(scenario, (), "linux-6", release=release)
+    if lacking is None:
+        assert not found
+        return
+    assert [(one.field, one.value) for one in found] == [("link r-d: queue", lacking.split()[0])]
+    assert f"Linux has {lacking}, and this kernel is {release}" in found[0].expected
+    assert not without_a_kernel(scenario, (), "linux-6"), "of a kernel not yet known, nothing is said"
 
 
 def test_two_own_kernels_of_one_version_are_two_builds(

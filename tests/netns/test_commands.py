@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dragstrip.errors import BadInputError
-from dragstrip.experiment import Experiment
+from dragstrip.experiment.types import Experiment
 from dragstrip.sweep.plan import Sweep, describe
 
 from .test_runs import WORDS, main

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from dragstrip import catalogue
 from dragstrip.engines.agent import bpf
-from dragstrip.experiment import rebuilt
-from dragstrip.runner import execute, plan
+from dragstrip.execution.runner import execute, plan
+from dragstrip.experiment import catalogue
+from dragstrip.experiment.types import rebuilt
 
 from .test_bpf import available
 from .test_runs import main
@@ -30,7 +30,7 @@ def test_the_exercises_first_step_runs_and_is_graded(
     out = tmp_path / "out"
     words = ["run", "geni-tcp/step1", "--engine", "netns", "--duration", "1s", "--out", str(out)]
     assert main(words) == 0
-    assert "the stack of linux-2.6.27 runs as the engine's own" in capsys.readouterr().err
+    assert "the engine's own stack replaces linux-2.6.27" in capsys.readouterr().err
     result = document(out)
     assert [run["engine"] for run in result["runs"]] == ["netns", "netns"]
     grades = {claim["id"]: claim for claim in result["claims"]}

@@ -13,14 +13,15 @@ from typing import Any
 
 import pytest
 
-from dragstrip import cli, console
-from dragstrip.comparison import compare
+from dragstrip import cli
 from dragstrip.engines.agent import recorded
 from dragstrip.engines.netns import ENGINE, here
 from dragstrip.errors import BadInputError, DragstripError
-from dragstrip.expand import expand
-from dragstrip.experiment import Experiment
+from dragstrip.experiment.comparison import compare
+from dragstrip.experiment.expand import expand
+from dragstrip.experiment.types import Experiment
 from dragstrip.recording import Recording
+from dragstrip.report import console
 
 PATH = {"rate": "10mbit", "rtt": "0ms", "queue": "bfifo limit 30kb"}
 WORDS = [
@@ -284,28 +285,28 @@ def test_strict_is_no_recording_from_a_limited_run(
 
 
 BEGIN = "import sys, struct, json\nout = sys.stdout.buffer\ndef say(kind, body): out.write(struct.pack('<cQ', kind, len(body)) + body); out.flush()\n"
-HELLO = BEGIN + "say(b'h', b'{\"protocol\": 2}')\nsys.stdin.buffer.read(9)\n"
+HELLO = BEGIN + "say(b'h', b'{\"protocol\": 3}')\nsys.stdin.buffer.read(9)\n"
 
 
 @pytest.mark.parametrize(
     ("script", "said"),
     [
         ("import sys; sys.exit('dragstrip-agent: rights: no')", "engine netns: rights: no"),
-        ("raise SystemExit(3)", "the agent has gone"),
-        (BEGIN + "say(b'h', b'{\"protocol\": 9}')", "protocol 9, not 2"),
+        ("raise SystemExit(3)", "the agent ended"),
+        (BEGIN + "say(b'h', b'{\"protocol\": 9}')", "protocol 9, not 3"),
         (BEGIN + "say(b'x', b'')", "began with"),
-        (HELLO, "the agent has gone"),
+        (HELLO, "the agent ended"),
         (
             HELLO + "out.write(struct.pack('<cQ', b'a', 1 << 40)); out.flush(); sys.stdin.read()",
             "1099511627776 bytes",
         ),
         (HELLO + "say(b'f', b'it broke\\x1b[2J')", "it broke"),
         (HELLO + "say(b'r', b'link x: queue\\ncodel\\none that it has')", "link x: queue"),
-        (HELLO + "say(b'r', b'two\\nlines')", "cannot be taken"),
-        (HELLO + "say(b'a', b'no json')", "cannot be taken"),
-        (HELLO + "say(b'a', b'{}\\n')", "cannot be taken"),
-        (HELLO + "say(b'p', b'short')", "cannot be taken"),
-        (HELLO + "say(b'z', b'')", "cannot be taken"),
+        (HELLO + "say(b'r', b'two\\nlines')", "answer is invalid"),
+        (HELLO + "say(b'a', b'no json')", "answer is invalid"),
+        (HELLO + "say(b'a', b'{}\\n')", "answer is invalid"),
+        (HELLO + "say(b'p', b'short')", "answer is invalid"),
+        (HELLO + "say(b'z', b'')", "answer is invalid"),
     ],
 )
 def test_an_agent_that_answers_badly_is_one_error(

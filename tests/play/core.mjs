@@ -1,5 +1,5 @@
 // The core in Node: a line of JSON on standard input, {"form": {...}} or {"scenario": "..."}, a line of JSON with the runs' hashes for each;
-// {"experiment": "...", "pick": 0}: the names of its runs and one's scenario.
+// {"experiment": "...", "pick": 0}: the names of its runs and one's scenario; {"plan": {...}}: the scenarios of a form.
 import { readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { pathToFileURL } from "node:url";
@@ -18,8 +18,12 @@ function ran(scenario) {
 }
 
 for await (const line of createInterface({ input: process.stdin })) {
-    const { form, scenario, experiment, pick } = JSON.parse(line);
+    const { form, scenario, experiment, pick, plan } = JSON.parse(line);
     try {
+        if (plan) {
+            console.log(core(module).runs_of(JSON.stringify(plan)));
+            continue;
+        }
         if (experiment) {
             console.log(core(module).runs_of_experiment(experiment, pick));
             continue;

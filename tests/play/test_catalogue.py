@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from dragstrip import catalogue
-from dragstrip.expand import expand
+from dragstrip.experiment import catalogue
+from dragstrip.experiment.expand import expand
 from play.test_identity import in_node
 from play.test_page import HASH, PAGE, go, settled
 from play.test_page_more import fill, text

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from dragstrip import _core
-from dragstrip.comparison import compare
-from dragstrip.expand import expand
+from dragstrip.experiment.comparison import compare
+from dragstrip.experiment.expand import expand
 from dragstrip.lessons import COUNT as LESSONS
 from dragstrip.lessons import lesson
 from play.test_identity import BUILT, FORMS, ROOT, valid
@@ -214,3 +214,18 @@ def test_the_keyboard_alone_moves_the_cursor_and_the_zoom(tab: Tab) -> None:
     tab.wait_for(lambda: tab.value(strokes) != whole)
     tab.keys(["0"])
     tab.wait_for(lambda: tab.value(strokes) == whole)
+
+
+def test_each_key_moves_each_slider_by_a_step(tab: Tab) -> None:
+    ready(tab)
+    sliders = "document.querySelectorAll('input[type=range]')"
+    for at in range(tab.value(f"{sliders}.length")):
+        slider = f"{sliders}[{at}]"
+        tab.value(f"{slider}.focus()")
+        # Of one slider all keys: each step waits for the address, half a second after it.
+        every = ("ArrowUp", "ArrowRight", "ArrowLeft", "ArrowDown", "ArrowRight")
+        for key in every if at == 0 else every[1:3]:
+            spoken, address = tab.value(f"{slider}.ariaValueText"), tab.value("location.hash")
+            tab.keys([key])
+            tab.wait_for(lambda slider=slider, was=spoken: tab.value(f"{slider}.ariaValueText") != was)
+            tab.wait_for(lambda was=address: tab.value("location.hash") != was)

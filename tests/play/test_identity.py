@@ -19,9 +19,9 @@ from typing import Any
 import pytest
 
 from dragstrip import _core
-from dragstrip.comparison import compare
 from dragstrip.errors import BadInputError
-from dragstrip.expand import PlannedRun, expand
+from dragstrip.experiment.comparison import compare
+from dragstrip.experiment.expand import PlannedRun, expand
 from torture.pages.experiments import experiment
 
 ROOT = Path(__file__).parents[2]

@@ -56,24 +56,84 @@ def test_an_answer_changes_what_is_free_alone() -> None:
 def test_a_finished_set_is_graded(tmp_path: Path) -> None:
     told = lesson(6)
     sha256 = right(told, told["quiz"]["right"])[1].sha256
+    some = {"recording": "0123abcd"}
     lines = [
         "Dragstrip 0.1.0",
         json.dumps({"lesson": 6, "answer": told["quiz"]["right"], "recording": sha256[:8]}),
-        json.dumps({"lesson": 6, "answer": told["quiz"]["right"], "recording": "00000000"}),
-        json.dumps({"lesson": 6, "answer": {"queue": "no such"}}),
-        json.dumps({"lesson": 2, "answer": 1}),
+        json.dumps({"lesson": 6, "answer": told["quiz"]["wrong"], **some}),
+        json.dumps({"lesson": 3, "answer": {"queue": "no such"}, **some}),
+        json.dumps({"lesson": 2, "answer": 1, **some}),
     ]
-    marks = [mark for _, mark in graded(lines)]
+    marks = dict(enumerate(mark for _, mark in graded(lines)))
     assert marks[0] == "right"
-    assert marks[1] == f"right; the recording is another one: {sha256[:8]}"
-    assert marks[2].startswith("wrong: ")
-    assert marks[3] == "wrong"
-    file = tmp_path / "ada.txt"
+    assert marks[1].startswith("wrong: ")
+    assert marks[2].startswith("wrong; its recording differs: ")
+    assert marks[3] == "not counted: the first answer to a lesson is"
+    file, bad = tmp_path / "ada.txt", tmp_path / "bob.txt"
     file.write_text("\n".join(lines))
+    bad.write_text("{}")
     command = [sys.executable, "-m", "dragstrip.lessons"]
-    ended = subprocess.run([*command, str(file)], capture_output=True, text=True, check=True)
+    ended = subprocess.run([*command, str(bad), str(file)], capture_output=True, text=True, check=False)
+    assert ended.returncode == 2
     assert ended.stdout.startswith(f"{file}: 1 of 8 right\n  6: right\n")
-    file.write_text("{}")
-    ended = subprocess.run([*command, str(file)], capture_output=True, text=True, check=False)
-    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr.startswith(f"{bad}: ")
     assert 'as {"lesson":1' in ended.stderr
+    # A file whose name is among the words of the error is named too.
+    (tmp_path / "a").write_text("{}")
+    ended = subprocess.run([*command, "a"], capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert ended.stderr.startswith("a: ")
+
+
+@pytest.mark.parametrize(
+    ("lesson", "answer"),
+    [
+        (2, int("9" * 400)),
+        (2, float("inf")),
+        (2, True),
+        (1, {"algorithms": [["reno"]]}),
+        (1, {"algorithms": "reno"}),
+        (1, {"algorithms": ["reno*5000"]}),
+        (1, {"algorithms": ["x" * 9_000]}),
+        (3, {"queue": 7}),
+        (3, {"queue": {"a": {"b": {}}}}),
+        (3, []),
+    ],
+)
+def test_a_hostile_answer_is_wrong(lesson: int, answer: object) -> None:
+    ((number, mark),) = graded([json.dumps({"lesson": lesson, "answer": answer, "recording": "0123abcd"})])
+    assert number == lesson
+    assert mark.startswith("wrong: ")
+    assert len(mark) < 1_000
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "{",
+        '{"lesson": true, "answer": 1, "recording": "0123abcd"}',
+        '{"lesson": 1.0, "answer": 1, "recording": "0123abcd"}',
+        '{"lesson": [1], "answer": 1, "recording": "0123abcd"}',
+        '{"lesson": 9, "answer": 1, "recording": "0123abcd"}',
+        '{"lesson": ' + "9" * 4_000 + ', "answer": 1, "recording": "0123abcd"}',
+        '{"lesson": ' + "[" * 4_000 + ', "answer": 1, "recording": "0123abcd"}',
+        '{"lesson": 1, "answer": 1}',
+        '{"lesson": 1, "answer": 1, "recording": ""}',
+        '{"lesson": 1, "answer": 1, "recording": ["0123abcd"]}',
+        "{" + " " * 20_000 + "}",
+        "\n".join(['{"lesson": 1, "answer": {"algorithms": ["reno"]}, "recording": "0123abcd"}'] * 100),
+    ],
+)
+def test_a_line_that_is_no_answer_is_refused(line: str) -> None:
+    with pytest.raises(BadInputError):
+        graded(line.splitlines())
+
+
+def test_no_hand_in_writes_to_a_terminal(tmp_path: Path) -> None:
+    """Names of files and lines are the students' own: a name with an escape sequence once reached the terminal."""
+    (tmp_path / "\x1b[31mada\n.txt").write_text("{\0\x9b2J}")
+    (tmp_path / "\u202ebob.txt").write_text("")
+    words = [sys.executable, "-m", "dragstrip.lessons", *(file.name for file in tmp_path.iterdir())]
+    ended = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert ended.returncode == 2
+    assert (ended.stdout.count("\n"), ended.stderr.count("\n")) == (1, 1)
+    assert (ended.stdout + ended.stderr).replace("\n", "").isprintable()

@@ -165,6 +165,21 @@ def test_a_core_that_fails_is_said_and_the_page_lives(browser: Browser, tmp_path
     page.close()
 
 
+def test_each_key_moves_each_slider_by_a_step(browser: Browser) -> None:
+    page = browser.page(PAGE)
+    settled(page)
+    sliders = "document.querySelectorAll('input[type=range]')"
+    codes = {"PageUp": 33, "PageDown": 34, "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40}
+    for at in range(page.value(f"{sliders}.length")):
+        slider = f"{sliders}[{at}]"
+        page.value(f"{slider}.focus()")
+        for key in ("ArrowUp", "ArrowRight", "ArrowLeft", "ArrowDown", "ArrowRight", "PageUp", "PageDown"):
+            spoken, address = page.value(f"{slider}.ariaValueText"), page.value("location.hash")
+            page.key(key, windowsVirtualKeyCode=codes[key])
+            page.wait_for(lambda slider=slider, was=spoken: page.value(f"{slider}.ariaValueText") != was)
+            page.wait_for(lambda was=address: page.value("location.hash") != was)
+
+
 def test_a_thousand_moves_leave_nothing_behind(browser: Browser) -> None:
     page = browser.page(PAGE)
     settled(page)

@@ -10,8 +10,8 @@ from urllib.parse import quote
 import pytest
 
 from dragstrip import _core
-from dragstrip.comparison import compare
-from dragstrip.expand import expand
+from dragstrip.experiment.comparison import compare
+from dragstrip.experiment.expand import expand
 from play.test_page import HASH, PAGE, settled
 from viewer.browser import Browser, Page, program
 

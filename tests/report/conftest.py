@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from dragstrip.paper import Paper
-from dragstrip.report import write_report
+from dragstrip.report.paper import Paper
+from dragstrip.report.write import write_report
 
 from . import synthetic
 

@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dragstrip.measures import rates_bps
+from dragstrip.results.measures import rates_bps
 
 MSS = 1448
 FRAME = 1514
@@ -297,7 +297,7 @@ def _tables(
             "bytes_acked": ints(np.zeros(rows)),
             "retransmits": ints(stacked("retransmits")),
             "state": text(["open"] * rows),
-            "limited_by": text([plan.limited_by] * rows),
+            "limit": text([plan.limited_by] * rows),
         },
     )
     everything = made

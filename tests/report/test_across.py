@@ -8,19 +8,19 @@ from typing import Any
 import pytest
 
 import dragstrip
-from dragstrip.experiment import Experiment
+from dragstrip.experiment.types import Experiment
 from dragstrip.report import across
 from dragstrip.report.colours import assign
 from dragstrip.report.figure import Bars
 from dragstrip.report.load import load, middle_of
-from dragstrip.standings.quantity import rate
-from dragstrip.standings.setups import algorithms_of, setups_of
+from dragstrip.results.standings.quantity import rate
+from dragstrip.results.standings.setups import algorithms_of, setups_of
 
 QUEUES = ["bfifo limit 100kb", "fq_codel"]
 
 
 def experiment(queues: list[str]) -> Experiment:
-    return Experiment.model_validate(
+    return Experiment.build(
         {
             "name": "does-fq-codel-help",
             "title": "Does fq_codel help?",

@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from dragstrip import exports
 from dragstrip.cli import app
-from dragstrip.comparison import compare
 from dragstrip.engines.capture import Asked
 from dragstrip.errors import BadInputError
-from dragstrip.measures import Measured
+from dragstrip.execution.runner import captured, execute, plan
+from dragstrip.experiment.comparison import compare
+from dragstrip.formats import writers
 from dragstrip.recording import read
-from dragstrip.runner import captured, execute, plan
+from dragstrip.results.measures import Measured
 
 PING = (
     "PING h (1.1.1.1) 56(84) bytes of data.\n"
@@ -32,7 +32,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("beside")
     path = {"rate": "10mbit", "rtt": "40ms", "queue": "bfifo limit 50kb", "duration": "4s"}
     execute(captured(plan(compare(["cubic"], **path)), Asked()), folder / "race", report=False)
-    exports.export(folder / "race", "flent", folder / "flent")
+    writers.export(folder / "race", "flent", folder / "flent")
     (folder / "ping.txt").write_text(PING)
     return folder
 

@@ -11,16 +11,17 @@ from typing import Any
 import pyarrow.parquet as parquet
 import pytest
 
-from dragstrip.comparison import compare
-from dragstrip.experiment import Experiment
-from dragstrip.report import timeline, write_report
+from dragstrip.execution.runner import execute, plan
+from dragstrip.experiment.comparison import compare
+from dragstrip.experiment.types import Experiment
+from dragstrip.report import timeline
 from dragstrip.report.load import load
-from dragstrip.runner import execute, plan
-from dragstrip.standings import path as paths
-from dragstrip.standings.quantity import RATES
-from dragstrip.standings.setups import setups_of
-from dragstrip.standings.stats import rows_of
-from dragstrip.standings.verdict import headline, verdicts
+from dragstrip.report.write import write_report
+from dragstrip.results.standings import path as paths
+from dragstrip.results.standings.quantity import RATES
+from dragstrip.results.standings.setups import setups_of
+from dragstrip.results.standings.stats import rows_of
+from dragstrip.results.standings.verdict import headline, verdicts
 
 from . import synthetic
 
@@ -43,9 +44,7 @@ def test_who_hardly_sends_does_not_win_on_delay_without_a_word(
     of_delay = {verdict.what: verdict for verdict in verdicts(setup, rows)}["Lowest median RTT"]
     assert of_delay.best == ["vegas"]
     assert bool(of_delay.note) == starved
-    words = re.compile(
-        r"vegas moves [\d.]+ % of the greatest goodput; of those that move a tenth or more, (\w+)"
-    )
+    words = re.compile(r"vegas reaches [\d.]+ % of the highest goodput; of those that reach a tenth, (\w+)")
     assert bool(words.search(of_delay.note)) == starved
     assert bool(words.search(headline(setup, rows).striptags())) == starved
     assert len(words.findall(text)) == (3 if starved else 0)  # the sentence, the median, the 95th percentile

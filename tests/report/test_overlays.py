@@ -14,9 +14,9 @@ from dragstrip.report.colours import assign
 from dragstrip.report.figure import Figure, Scatter, TimeLines
 from dragstrip.report.load import load
 from dragstrip.report.timeline import capacity
-from dragstrip.standings.quantity import RATES
-from dragstrip.standings.setups import Setup, algorithms_of, setups_of
-from dragstrip.standings.stats import rows_of
+from dragstrip.results.standings.quantity import RATES
+from dragstrip.results.standings.setups import Setup, algorithms_of, setups_of
+from dragstrip.results.standings.stats import rows_of
 
 from . import synthetic
 
@@ -98,8 +98,9 @@ def test_a_trace_is_drawn_behind_the_throughput(tmp_path: Path) -> None:
     for name in ("overlay", "timeline-1"):
         content = figures_of(setup)[name].content
         assert isinstance(content, TimeLines)
-        assert content.panels[0].strokes[0].label == "capacity"
-        assert content.panels[0].y.high >= 12.0
+        [panel] = [panel for panel in content.panels if panel.y.title.startswith("Throughput")]
+        assert panel.strokes[0].label == "capacity"
+        assert panel.y.high >= 12.0
     for entry in curves_of(setup):
         for line in entry.panels["throughput"].main:
             assert float(np.nanmax(line.y)) <= 1.05 * 12e6

@@ -8,7 +8,6 @@ import re
 import shutil
 import subprocess
 import sys
-import time
 import zlib
 from collections.abc import Callable
 from html.parser import HTMLParser
@@ -22,14 +21,15 @@ import pytest
 import vl_convert
 
 from dragstrip.errors import BadInputError, DragstripError
-from dragstrip.paper import Paper, paper
-from dragstrip.report import charts, embed, pdf, vega, write_report
+from dragstrip.report import charts, embed, pdf, vega
 from dragstrip.report import page as report_page
 from dragstrip.report.collect import curves_of, shares_of
 from dragstrip.report.colours import assign
 from dragstrip.report.load import load
-from dragstrip.standings.setups import algorithms_of, setups_of
-from dragstrip.standings.stats import rows_of
+from dragstrip.report.paper import Paper, paper
+from dragstrip.report.write import write_report
+from dragstrip.results.standings.setups import algorithms_of, setups_of
+from dragstrip.results.standings.stats import rows_of
 
 from . import synthetic
 from .conftest import PLANS
@@ -213,11 +213,31 @@ def _thinned(spec: Any) -> Any:
     return [_thinned(part) for part in spec] if isinstance(spec, list) else spec
 
 
-def test_five_runs_of_a_minute_take_less_than_five_seconds(folder_of: FolderOf) -> None:
-    folder = folder_of("five")
-    started = time.process_time()
-    write_report(folder)
-    assert time.process_time() - started < 5.0
+def _calls(folder: Path) -> int:
+    """Calls of Python functions that writing the report makes."""
+    count = 0
+
+    def called(_frame: object, event: str, _argument: object) -> None:
+        nonlocal count
+        count += event == "call"
+
+    before = sys.getprofile()
+    sys.setprofile(called)
+    try:
+        write_report(folder)
+    finally:
+        sys.setprofile(before)
+    return count
+
+
+def test_a_report_costs_no_calls_by_the_row(tmp_path: Path) -> None:
+    ccs = ["reno", "cubic", "vegas", "cdg", "bbr"]
+    short, long = (
+        synthetic.write(synthetic.compare(ccs, duration_s=seconds), tmp_path / f"{seconds}")
+        for seconds in (30.0, 120.0)
+    )
+    write_report(short)  # what is computed once in a process
+    assert _calls(long) < 1.1 * _calls(short)
 
 
 def test_a_page_is_of_bearable_size(page_of: FolderOf) -> None:
@@ -252,7 +272,7 @@ def test_of_many_flows_the_words_tell_of_the_least_and_the_greatest(tmp_path: Pa
 WRITE = """
 import sys
 from pathlib import Path
-from dragstrip.report import write_report
+from dragstrip.report.write import write_report
 write_report(Path(sys.argv[1]))
 heavy = {"vl_convert", "altair", "numpy.ma", "pyarrow.compute"}
 print(sorted(heavy & set(sys.modules)))

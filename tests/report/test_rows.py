@@ -9,10 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dragstrip.paper import Paper
-from dragstrip.report import embed, rows, write_report
+from dragstrip.report import embed, rows
 from dragstrip.report.figure import Axis, Distribution, Figure, Line, Panel, Stroke, TimeLines
+from dragstrip.report.paper import Paper
 from dragstrip.report.series import Curve
+from dragstrip.report.write import write_report
 
 from . import synthetic
 

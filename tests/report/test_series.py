@@ -5,7 +5,7 @@ import pytest
 
 from dragstrip.report.colours import PALETTE, assign
 from dragstrip.report.series import Curve, cdf, decimate, jain, middle, nice_bin_s, rate_per_bin
-from dragstrip.standings import quantity
+from dragstrip.results.standings import quantity
 
 
 def test_a_row_on_the_border_belongs_to_the_bin_that_ends_there() -> None:

@@ -9,19 +9,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dragstrip.comparison import compare
-from dragstrip.experiment import Experiment
-from dragstrip.paths import path_of, with_facts
+from dragstrip.execution.runner import execute, plan
+from dragstrip.experiment.comparison import compare
+from dragstrip.experiment.types import Experiment
 from dragstrip.report import picture
 from dragstrip.report.cautions import cautions
 from dragstrip.report.collect import _largest
 from dragstrip.report.colours import assign
 from dragstrip.report.load import load
-from dragstrip.runner import execute, plan
-from dragstrip.standings import path as paths
-from dragstrip.standings.setups import Contender, Run, Setup, algorithms_of, drawn, setups_of
-from dragstrip.standings.stats import Order, Row, Statistic, order_of, rows_of
-from dragstrip.standings.verdict import headline, verdicts
+from dragstrip.results.standings import path as paths
+from dragstrip.results.standings import quantity
+from dragstrip.results.standings.setups import Contender, Run, Setup, algorithms_of, drawn, setups_of
+from dragstrip.results.standings.stats import Order, Row, Statistic, order_of, rows_of
+from dragstrip.results.standings.verdict import headline, verdicts
+from dragstrip.scenario.paths import path_of, with_facts
 
 from . import synthetic
 
@@ -370,9 +371,7 @@ def flow_of(sender: str) -> dict[str, Any]:
 
 
 def test_setups_that_differ_in_their_hosts_name_the_stacks(tmp_path: Path) -> None:
-    content = compare(
-        ["reno"], rate="10mbit", rtt="40ms", queue="bfifo limit 100kb", duration="2s"
-    ).model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    content = compare(["reno"], rate="10mbit", rtt="40ms", queue="bfifo limit 100kb", duration="2s").content()
     content["hosts"] = {"*": {"profile": "linux-6"}}
     content["alternatives"] = [
         {"name": "one", "set": {"flows.cc": "reno"}},
@@ -387,3 +386,30 @@ def test_setups_that_differ_in_their_hosts_name_the_stacks(tmp_path: Path) -> No
         "linux-6: 10 Mbit/s, 40 ms, bfifo 100 KiB",
         "freebsd-9: 10 Mbit/s, 40 ms, bfifo 100 KiB",
     ]
+
+
+def test_a_title_names_every_bottleneck_and_round_trip_and_a_headline_its_time(tmp_path: Path) -> None:
+    described = compare(
+        ["cubic", "cubic@160ms+6s"],
+        rate="10mbit",
+        rtt="40ms",
+        queue="bfifo limit 50kb",
+        up_rate="1mbit",
+        up_queue="pfifo limit 50",
+        duration="18s",
+        together=True,
+    )
+    execute(plan(described), tmp_path / "out")
+    (setup,) = setups(tmp_path / "out")
+    assert setup.title == (
+        "10 Mbit/s, 40 ms and 160 ms, bfifo 50 KiB, d → r 1 Mbit/s pfifo 50 packets, 2 flows, together"
+    )
+    rows = rows_of(setup)
+    shares = [row.share.middle for row in rows if row.share is not None]
+    told = (
+        f"from 6 s to 18 s, while all of them lived, <strong>cubic</strong> got {quantity.percent(shares[0])}"
+    )
+    assert told in str(headline(setup, rows))
+    why = setup.runs[0].summary["why"][0]
+    assert why["rule"] == "unfair_share"
+    assert why["figures"]["ratio"] == pytest.approx(shares[0] / shares[1], rel=1e-9)

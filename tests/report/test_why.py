@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 import dragstrip
-from dragstrip.console import show_result
-from dragstrip.expand import expand
-from dragstrip.measures import parts_text
-from dragstrip.report import write_report
+from dragstrip.experiment.expand import expand
+from dragstrip.report.console import show_result
+from dragstrip.report.write import write_report
+from dragstrip.results.measures import parts_text
 
 from . import synthetic
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from dragstrip.errors import BadInputError
-from dragstrip.paper import Paper, paper
-from dragstrip.report import write_report
+from dragstrip.report.paper import Paper, paper
+from dragstrip.report.write import write_report
 
 from . import synthetic
 from .test_report import FolderOf

@@ -179,7 +179,7 @@ def lab(
 
 def _await(made: LabOfNamespaces) -> None:
     """Every sshd listens, and every link has noticed that its other end is up."""
-    until = time.monotonic() + 10
+    until = time.monotonic() + 60
     for name, host in made.hosts.items():
         while "NO-CARRIER" in host.run("ip", "link"):
             assert time.monotonic() < until, f"{name}: a link without a carrier"

@@ -62,7 +62,7 @@ def test_the_exercises_first_step_runs_and_is_graded(course: Course, tmp_path: P
     words = ("run", "geni-tcp/step1", "--engine", "ssh", "--lab", "LAB", "--duration", "1s", "--json")
     status, printed, err = course.ask(*words, "--out", str(out))
     assert status == 0, err
-    assert "the stack of linux-2.6.27 runs as the engine's own" in err
+    assert "the engine's own stack replaces linux-2.6.27" in err
     result = json.loads(printed)
     assert [run["engine"] for run in result["runs"]] == ["ssh", "ssh"]
     graded = {claim["id"]: claim["measured"] for claim in result["claims"]}

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from dragstrip import engines
-from dragstrip.comparison import compare
 from dragstrip.engines.ssh.lab import Lab
 from dragstrip.engines.ssh.nodes import homes
 from dragstrip.errors import BadInputError
-from dragstrip.expand import expand
+from dragstrip.experiment.comparison import compare
+from dragstrip.experiment.expand import expand
 
 from .namespaces import THREE
 
@@ -56,7 +56,7 @@ def test_nodes_find_their_hosts_by_name_by_role_or_as_the_file_says(tmp_path: Pa
     found, refused = homes(scenario("s1", "r1", "r2", "d"), lab)
     assert "r2" not in found
     assert [(one.field, one.value) for one in refused] == [("nodes", "r2")]
-    assert "The lab has 1 of role router" in refused[0].expected
+    assert "the lab has 1 of role router" in refused[0].expected
 
 
 def test_links_that_change_are_refused(tmp_path: Path) -> None:
@@ -69,7 +69,7 @@ def test_links_that_change_are_refused(tmp_path: Path) -> None:
     refused = [engines.named("ssh").refusals(expand(one)[0].scenario, options) for one in (race, changing)]
     assert refused[0] == []
     assert [(one.field, one.value) for one in refused[1]] == [("link r-d: changes", "changes")]
-    assert "the engines sim, vm and netns do it" in refused[1][0].expected
+    assert "sim, vm and netns support it" in refused[1][0].expected
 
 
 ETH1 = 'eth1 = { address = "10.10.1.1/24", to = "center" }'
@@ -93,7 +93,7 @@ ETH1 = 'eth1 = { address = "10.10.1.1/24", to = "center" }'
         ('"10.99.3.2"', '"left\\nreboot"', "hosts.left.ssh: got 'left\\nreboot', expected one argument"),
         ('"receiver"', '"reciever"', 'hosts.left.role: got \'reciever\', expected one of sender, router, receiver; did you mean "receiver"?'),
         ('"receiver"', '"receiver"\nrights = "all"', "hosts.left.rights: got 'all', expected one of root, sudo, capabilities"),
-        (ETH1, 'mgmt = { address = "10.10.1.1/24", to = "center" }', "hosts.left.interfaces.mgmt: got 'mgmt', expected an interface that is not management"),
+        (ETH1, 'mgmt = { address = "10.10.1.1/24", to = "center" }', "hosts.left.interfaces.mgmt: got 'mgmt', expected an interface other than management"),
         (ETH1, '"../eth1" = { address = "10.10.1.1/24", to = "center" }', "hosts.left.interfaces.../eth1: got '../eth1', expected the name of a network interface"),
         (ETH1, 'eth1 = { address = "10.10.1.1", to = "center" }', "hosts.left.interfaces.eth1.address: got '10.10.1.1', expected an IPv4 address with the length"),
         (ETH1, 'eth1 = { address = "10.10.1.2/24", to = "center" }', "hosts.left.interfaces.eth1.address: got '10.10.1.2/24', expected one of its own: hosts.center"),

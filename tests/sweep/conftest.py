@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from dragstrip.experiment import Experiment
+from dragstrip.experiment.types import Experiment
 from dragstrip.sweep.plan import Sweep, describe
 
 EXPERIMENT = """

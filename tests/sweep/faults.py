@@ -60,7 +60,7 @@ def alive(process: int) -> bool:
     return state not in "ZX"
 
 
-def all_gone(processes: Iterable[int], within_s: float) -> bool:
+def all_gone(processes: Iterable[int], within_s: float = 60.0) -> bool:
     """Whether they have all ended in this time."""
     until = time.monotonic() + within_s
     left = list(processes)

@@ -25,10 +25,20 @@ def labels(text: str) -> list[object]:
         ("flow.count=1..9:lin:3", [1, 5, 9]),
         ("path.atm=true,false", [True, False]),
         ("flow.cc=reno,cubic", ["reno", "cubic"]),
+        ("up_rate=1mbit,2mbit", ["1mbit", "2mbit"]),
     ],
 )
 def test_an_axis_from_its_text(text: str, expected: list[object]) -> None:
     assert labels(text) == expected
+
+
+def test_an_option_of_a_race_is_its_field() -> None:
+    assert [parse(text).path for text in ("up_rate=1mbit", "queue=sfq", "flow.cc=bbr", "seed=1")] == [
+        "path.up_rate",
+        "path.queue",
+        "flows.cc",
+        "seed",
+    ]
 
 
 def test_levels_between_have_four_digits() -> None:

@@ -22,7 +22,7 @@ from dragstrip.pool.work import Order
 from dragstrip.sweep import command
 from dragstrip.sweep.cluster import Cluster as Place
 from dragstrip.sweep.cluster import _census
-from dragstrip.sweep.command import Options
+from dragstrip.sweep.options import Options
 from dragstrip.sweep.progress import Progress
 
 from .conftest import Command, environment, plan
@@ -233,7 +233,7 @@ def test_sigkill_of_dask_workers(
             victim, last = draws.choice(workers), time.monotonic()
             below = children(victim)
             killed += kill(victim)
-            assert all_gone(below, within_s=1.0)
+            assert all_gone(below)
         elif ours:
             killed += kill(draws.choice(ours))
     document = json.loads(process.communicate()[0])

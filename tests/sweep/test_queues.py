@@ -11,7 +11,7 @@ from statistics import median
 import pyarrow.parquet as pq
 import pytest
 
-from dragstrip.sweep.queues import ANSWER_BITS, Figures, best
+from dragstrip.sweep.queues import ANSWER_BITS, Figures, Route, advice, best, tied
 
 from .conftest import command, environment
 
@@ -54,7 +54,8 @@ def test_the_page_says_what_the_dataset_has(tmp_path: Path) -> None:
         assert float(cells[5].split()[0]) == pytest.approx(100 * median(smaller), abs=0.06)
     # The ping crosses a full buffer with one of them, and a queue of its own with the other.
     assert pings["fq_codel"] < pings["bfifo limit 4bdp"] / 2
-    assert re.search(r"^\| 2(\.00)? Mbit/s, 40(\.0)? ms \| fq_codel, ", page, re.MULTILINE), page
+    assert re.search(r"^\| 2(\.00)? Mbit/s, 40(\.0)? ms \| fq_codel \| ", page, re.MULTILINE), page
+    assert page.splitlines()[2].startswith("**Use `fq_codel`**: on 1 of 1 paths "), page
 
 
 def test_a_queue_that_leaves_the_link_empty_is_not_among_the_best() -> None:
@@ -65,8 +66,34 @@ def test_a_queue_that_leaves_the_link_empty_is_not_among_the_best() -> None:
     assert best(queues) == ["good", "slow"]
 
 
+def pinged(*pings_ms: float) -> Figures:
+    """Of a queue that fills the link, with these pings, a seed each."""
+    return Figures(1e7, median(pings_ms), median(pings_ms), 0, 1, 0.5, pings_ms)
+
+
+def test_only_what_differs_beyond_repeats_is_ranked() -> None:
+    queues = {
+        "a": pinged(20, 21, 22),
+        "b": pinged(20.5, 21.5, 21.9),
+        "c": pinged(21, 24, 25),
+        "d": pinged(30, 31, 32),
+    }
+    assert tied(queues) == ["a", "b", "c"], "b is alike, and one seed of c is as good as one of a"
+
+
+def test_advice_names_the_paths_where_another_queue_is_better() -> None:
+    found = {
+        Route(10_000_000, 10_000_000): {"a": pinged(11, 11, 11), "b": pinged(20, 20, 20)},
+        Route(10_000_000, 40_000_000): {"a": pinged(41, 41, 41), "b": pinged(50, 50, 50)},
+        Route(1_000_000, 40_000_000): {"a": pinged(90, 91, 92), "b": pinged(55, 56, 57)},
+    }
+    said = advice(found)
+    assert said.startswith("**Use `a`**: on 2 of 3 paths ")
+    assert "Unless the path is 1 Mbit/s, 40 ms: there `b` has 56 ms and `a` 91 ms." in said
+
+
 def test_the_page_in_the_documentation_has_every_cell_of_its_sweep() -> None:
     content = (ROOT / "bench" / "queues.toml").read_text()
     names = re.findall(r'"path.queue" = "(.*)"', content)[0].split(",")
-    page = (ROOT / "docs" / "which-queue.md").read_text()
+    page = (ROOT / "docs" / "how-to" / "which-queue.md").read_text()
     assert all(page.count(f"\n| {name} |") == 9 for name in names)

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from dragstrip.intervals import interval
+from dragstrip.results.intervals import interval
 from dragstrip.sweep.stats import judge, ranking
 
 from .conftest import plan

@@ -8,8 +8,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from dragstrip import files
-from dragstrip.files import DamagedError
+from dragstrip.io import files
+from dragstrip.io.files import DamagedError
 from dragstrip.sweep import dataset, store
 from dragstrip.sweep.build import run_key
 from dragstrip.sweep.plan import Index

@@ -19,9 +19,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from dragstrip.engines.sim import simulate
-from dragstrip.files import read_json
-from dragstrip.measures import summarise
+from dragstrip.io.files import read_json
 from dragstrip.recording import read
+from dragstrip.results.measures import summarise
 from dragstrip.sweep import make
 from dragstrip.sweep import map as sweep_map
 from dragstrip.sweep.dataset import read as read_dataset
@@ -121,7 +121,7 @@ def test_a_dry_run_writes_nothing(sweep: Command, tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
     forecast = json.loads(sweep(*SMALL, "--dry-run", "--out", "out", "--json").stdout)
     assert forecast["to_make"] == 36
-    assert 0 < forecast["cpu_s"] < 60
+    assert forecast["cpu_s"] > 0
 
 
 def test_bad_input_writes_nothing(sweep: Command, tmp_path: Path) -> None:
@@ -155,6 +155,9 @@ def test_the_report_has_the_map_the_ranking_and_every_run(sweep: Command, tmp_pa
     words = [sys.executable, "-m", "dragstrip.sweep.guide", "out", "guide.md"]
     subprocess.run(words, cwd=tmp_path, check=True, timeout=60)
     guide = (tmp_path / "guide.md").read_text()
+    assert re.search(
+        r"^- For most goodput \*\*use `\w+`\*\*: among the best on \d+ of \d+ paths", guide, re.MULTILINE
+    )
     for name in ("goodput", "delay", "power", "harm"):
         assert f"](images/guide-{name}.svg)" in guide
         assert (tmp_path / "images" / f"guide-{name}.svg").read_text().count("<rect") >= 8
@@ -243,13 +246,13 @@ def test_ctrl_c_lets_running_runs_end_and_says_how_to_go_on(
         command(str(experiment), *words, "--out", "out"),
         cwd=tmp_path, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
-    until = time.monotonic() + 30
+    until = time.monotonic() + 60
     while not list((tmp_path / "out" / "store").glob("*.parquet")) and time.monotonic() < until:
         time.sleep(0.02)
     process.send_signal(signal.SIGINT)
-    said, _ = process.communicate(timeout=30)
+    said, _ = process.communicate(timeout=120)
     assert process.returncode == 130
-    found = re.search(r"To go on: dragstrip (.*)", said)
+    found = re.search(r"To resume: dragstrip (.*)", said)
     assert found
     assert "--out out" in found[1]
     done = int(re.search(r"([\d,]+) made", said)[1].replace(",", ""))  # type: ignore[index]
@@ -273,7 +276,7 @@ def test_the_documentations_queries_work(
 ) -> None:
     sweep(*SMALL, "--against", "cubic", "--out", "map", "--no-report")
     monkeypatch.chdir(tmp_path)
-    text = (ROOT / "docs" / "sweeps.md").read_text()
+    text = (ROOT / "docs" / "how-to" / "sweeps.md").read_text()
     queries = re.findall(r"```sql\n(.*?)```", text, re.DOTALL)
     assert len(queries) == 3
     duckdb = pytest.importorskip("duckdb")
@@ -293,7 +296,7 @@ def test_the_documentations_harm_is_the_reports_when_queues_vary(
     queues = ["--vary", "path.queue=0.5bdp,4bdp,fq_codel"]
     ended = sweep(*SMALL, *queues, "--against", "cubic", "--out", "map", "--no-report", "--json")
     monkeypatch.chdir(tmp_path)
-    text = (ROOT / "docs" / "sweeps.md").read_text()
+    text = (ROOT / "docs" / "how-to" / "sweeps.md").read_text()
     (query,) = (found for found in re.findall(r"```sql\n(.*?)```", text, re.DOTALL) if "harm" in found)
     told = dict(duckdb.sql(query).fetchall())
     described = Sweep.read(read_json(tmp_path / "map" / "sweep.json"), "")

@@ -141,7 +141,7 @@ def recalled(folder: Path, draws: random.Random) -> str:
 def frozen(folder: Path, draws: random.Random) -> str:
     """A frozen machine is not resumed."""
     from dragstrip.engines.vm import frozen
-    from dragstrip.files import DamagedError
+    from dragstrip.io.files import DamagedError
 
     with (folder / "ram").open("wb") as ram:
         ram.truncate(64 << 20)

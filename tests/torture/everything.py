@@ -26,7 +26,7 @@ RECORDINGS = 200_000
 """Damaged recordings, which Python reads: a thousand times slower than a target in Rust."""
 FOREIGN = 200_000
 """Damaged files of other programs, for each of their readers in Python."""
-NO_SCRIPTS = {"common", "everything", "conftest"}
+NO_SCRIPTS = {"common", "disciplines", "everything", "conftest"}
 
 SCRIPTS = sorted(
     file

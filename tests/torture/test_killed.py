@@ -18,9 +18,9 @@ import pytest
 from common import CannotRunError
 from namespaces import GONE_WITHIN_S, agent, differences, everybody, held, listing
 
-from dragstrip.comparison import compare
 from dragstrip.engines.agent.asked import HEAD
-from dragstrip.expand import expand
+from dragstrip.experiment.comparison import compare
+from dragstrip.experiment.expand import expand
 
 KILLS, AT_ONCE = 50, 25
 WITHIN_S = 5.0

@@ -8,17 +8,18 @@ from typing import Any
 
 import pytest
 
-from dragstrip import engines, runner
-from dragstrip import side_by_side as side
-from dragstrip.comparison import compare
+from dragstrip import engines
 from dragstrip.engines.sim import simulate
 from dragstrip.errors import BadInputError
-from dragstrip.expand import expand
-from dragstrip.experiment import Experiment
-from dragstrip.measures import summarise
+from dragstrip.execution import runner
+from dragstrip.execution import side_by_side as side
+from dragstrip.execution.runner import execute, plan
+from dragstrip.experiment.comparison import compare
+from dragstrip.experiment.expand import expand
+from dragstrip.experiment.types import Experiment
 from dragstrip.pool import Outcome, Task
 from dragstrip.recording import write
-from dragstrip.runner import execute, plan
+from dragstrip.results.measures import summarise
 from dragstrip.validation import both, real_time
 
 IDLE_NS = 20_000_000
@@ -139,7 +140,7 @@ def test_what_the_kernel_refuses_is_left_out_with_the_reason(tmp_path: Path) -> 
 
 def test_claims_are_graded_on_the_first_engine(tmp_path: Path) -> None:
     claim = {"id": "c", "source": "s", "metric": "goodput_bps", "range": [0, 1e9], "unit": "bit/s"}
-    content = race().model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    content = race().content()
     document = execute(plan(Experiment.build({**content, "claims": [claim]})), tmp_path / "out", report=False)
     sims = sorted(r["flows"][0]["goodput_bps"] for r in document["runs"] if r["engine"] == "sim")
     assert document["claims"][0]["measured"] == pytest.approx(sum(sims) / 2)
@@ -259,7 +260,7 @@ def test_what_is_too_far_off_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(real_time, "GOODPUT_PERCENT", -1.0)
     monkeypatch.setattr(real_time, "RTT_PERCENT", -1.0)
     monkeypatch.setattr(real_time, "RTT_MS", -1.0)
-    told = list(real_time.told(found, "netns"))
+    told = list(real_time.summary_lines(found, "netns"))
     assert told[0] == "netns beside vm: goodput 0 of 1, not reached; median RTT 0 of 1, not reached"
     assert sum("outside: " in line for line in told) == 2
     assert sum("flagged: " in line for line in told) == 1

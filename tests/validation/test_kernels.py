@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dragstrip import kernel
+from dragstrip.engines.kernels import kernel
 from dragstrip.errors import BadInputError
 from dragstrip.validation import grid, kernels
 from dragstrip.validation.kernel import KernelRun, load, packed

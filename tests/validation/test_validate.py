@@ -274,7 +274,7 @@ def test_the_page_names_what_is_not_recorded_and_shows_no_case_of_the_third(
     assert "- w-later: 1 of 3" in text
     assert "| b-slow | 0.10 |" in text
     assert "w-held-out" not in text
-    assert "and 1 cases more (1 recordings) that are held out" in text
+    assert "and 1 more (1 recordings) that are held out" in text
 
 
 def test_the_held_out_third_is_compared_only_when_asked_for(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dragstrip.report import write_report
+from dragstrip.report.write import write_report
 from report import synthetic
 from report.conftest import FIVE
 

@@ -20,7 +20,15 @@ from typing import Any, Protocol
 
 PATIENCE_S = 180.0
 QUIET = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-KEYS = {"Tab": "\ue004", "ArrowRight": "\ue014", "ArrowLeft": "\ue012"}
+KEYS = {
+    "Tab": "\ue004",
+    "PageUp": "\ue00e",
+    "PageDown": "\ue00f",
+    "ArrowLeft": "\ue012",
+    "ArrowUp": "\ue013",
+    "ArrowRight": "\ue014",
+    "ArrowDown": "\ue015",
+}
 """Keys that are no character, as WebDriver writes them."""
 NEEDS = {
     "firefox": (("firefox-esr", "firefox"), "apt-get install firefox-esr"),

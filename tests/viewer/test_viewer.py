@@ -9,8 +9,7 @@ import re
 import numpy as np
 import pytest
 
-from dragstrip import viewer
-from dragstrip.report import embed
+from dragstrip.report import embed, viewer
 from dragstrip.report.colours import GREY, KNOWN, ON_DARK, PALETTE
 from dragstrip.report.figure import Axis
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from dragstrip.comparison import compare
-from dragstrip.expand import expand
+from dragstrip.experiment.comparison import compare
+from dragstrip.experiment.expand import expand
 
 
 def race(*algorithms: str, duration: str = "3s", **options: Any) -> dict[str, Any]:

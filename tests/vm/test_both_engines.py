@@ -6,14 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from dragstrip import check, kernel
-from dragstrip.comparison import compare
+from dragstrip.engines.kernels import kernel
 from dragstrip.engines.recall import recall
 from dragstrip.engines.vm import ENGINE
-from dragstrip.expand import expand
-from dragstrip.experiment import Experiment
+from dragstrip.execution import check
+from dragstrip.execution.runner import execute, plan
+from dragstrip.experiment.comparison import compare
+from dragstrip.experiment.expand import expand
+from dragstrip.experiment.types import Experiment
 from dragstrip.recording import read
-from dragstrip.runner import execute, plan
 from dragstrip.validation import both
 
 pytestmark = pytest.mark.usefixtures("linux")
@@ -51,3 +52,21 @@ def test_a_run_that_was_made_before_is_recalled() -> None:
 def test_a_kernel_says_the_same_twice() -> None:
     (verdict,) = check.check(plan(race("vm")))
     assert verdict.identical, check.describe(verdict)
+
+
+@pytest.mark.parametrize(("receiver_cc", "marked"), [("dctcp", True), ("cubic", False)])
+def test_a_listener_of_cubic_refuses_dctcp_s_ecn(tmp_path: Path, receiver_cc: str, marked: bool) -> None:
+    """The kernel's way (`tcp_ecn_create_request`): the SYN is ECN-capable, and only an algorithm that needs ECN grants that."""
+    red = "red limit 400kb min 30kb max 90kb avpkt 1500 burst 30 probability 0.1 ecn"
+    given = {"rate": "10mbit", "rtt": "40ms", "queue": red, "duration": "10s", "ecn": True}
+    race = compare(["dctcp"], engine="sim,vm", receiver_cc=receiver_cc, **given)
+    document = execute(plan(race), tmp_path / "out")
+    (case,) = both.with_hosts(document, tmp_path / "out").cases
+    assert all(
+        figure.reached for figure in case.figures if figure.quantity in ("goodput", "rtt", "reductions")
+    )
+    for run in document["runs"]:
+        recording = read(tmp_path / "out" / run["recording"])
+        assert recording["flows"]["ecn_negotiated"].to_pylist() == [marked]
+        marks, drops = (max(recording["queues"][name].to_pylist()) for name in ("marked", "dropped"))
+        assert (marks > 100, drops > 10) == (marked, not marked)

@@ -13,12 +13,12 @@ from typing import Any
 import pyarrow.compute as pc
 import pytest
 
-from dragstrip.comparison import compare
 from dragstrip.engines.agent import bpf
 from dragstrip.engines.vm import emulate as vm
 from dragstrip.errors import BadInputError, DragstripError
-from dragstrip.expand import expand
-from dragstrip.experiment import Experiment
+from dragstrip.experiment.comparison import compare
+from dragstrip.experiment.expand import expand
+from dragstrip.experiment.types import Experiment
 from dragstrip.recording import Recording
 
 from .conftest import race

@@ -15,13 +15,13 @@ pub fn command(options: &Options) -> Result<String, String> {
     if options.scenario_only {
         return serde_json::to_string_pretty(&scenario).map_err(|error| error.to_string());
     }
-    let mut bytes = 0;
-    let mut retransmits = 0;
+    let (mut bytes, mut packets, mut retransmits) = (0, 0, 0);
     let before_s = usage::cpu_s();
     for _ in 0..options.repeat {
         let recording = dragstrip_sim::run(&scenario, &mut |_| true)
             .map_err(|error| format!("{}: {}", error.field, error.message))?;
         bytes = sum(&recording, "flows", "bytes_received")?;
+        packets = data_packets(&recording)?;
         retransmits = sum(&recording, "flows", "retransmits")?;
     }
     let run_cpu_s = (usage::cpu_s() - before_s) / options.repeat as f64;
@@ -33,13 +33,18 @@ pub fn command(options: &Options) -> Result<String, String> {
         "queue_packets": options.queue_packets(),
         "seconds": options.seconds,
         "repeat": options.repeat,
-        "data_packets": bytes / MSS_BYTES,
+        "data_packets": packets,
         "goodput_mbps": bytes as f64 * 8.0 / options.seconds as f64 / 1e6,
         "retransmits": retransmits,
         "run_cpu_s": run_cpu_s,
         "peak_rss_kib": usage::peak_rss_kib(),
     })
     .to_string())
+}
+
+/// What the receivers of all flows took, in full-sized segments.
+pub fn data_packets(recording: &Recording) -> Result<u64, String> {
+    Ok(sum(recording, "flows", "bytes_received")? / MSS_BYTES)
 }
 
 /// `sender --- 10x rate, rtt/4 --- router --- rate, rtt/4, FIFO of one BDP --- receiver`
@@ -126,6 +131,7 @@ fn flow(options: &Options, index: u64, senders: u64) -> FlowSpec {
         transport: Transport::Tcp {
             cc: options.cc.clone(),
             cc_options: BTreeMap::new(),
+            receiver_cc: None,
             socket: SocketBuffers::default(),
         },
         application: Application::Bulk { bytes: options.bytes },

@@ -340,10 +340,7 @@ impl<'r> Ends<'r> {
                 LOSS_EPOCHS.iter().map(|name| count(counts, name)).sum::<u64>() + tcp.seen_cwr
             });
             let lost = client.datagrams.saturating_sub(server.datagrams) as i64;
-            let cc = match &spec.transport {
-                Transport::Tcp { cc, .. } => cc,
-                Transport::Udp => "",
-            };
+            let cc = spec.transport.cc(false).unwrap_or_default();
             let received = client.received_bytes.or(server.received_bytes);
             let ended_ns = client.ended_ns.into_iter().chain(server.ended_ns).min();
             let table = &mut tables.flows;
@@ -381,9 +378,8 @@ impl<'r> Ends<'r> {
             if sent.segments == 0 {
                 continue; // the connection has not come about
             }
-            let asked = matches!(setting(&spec.sender)?, "1" | "3" | "4");
-            let set = asked && setting(&spec.receiver)? != "0";
-            let wanted = set || spec.transport.needs_ecn();
+            let (client, server) = (setting(&spec.sender)?, setting(&spec.receiver)?);
+            let wanted = has_ecn(client, server, &spec.transport);
             if sent.ecn != wanted {
                 let is = if sent.ecn { "was" } else { "was not" };
                 return fault(format!("flow {}: ECN {is} negotiated", spec.label));
@@ -394,9 +390,40 @@ impl<'r> Ends<'r> {
     }
 }
 
+/// Whether the ends of a flow agree on ECN, with these `net.ipv4.tcp_ecn` (`tcp_ecn_send_syn`, `tcp_ecn_create_request`): a SYN
+/// of an algorithm that needs ECN is ECN-capable itself, which only a listener with such an algorithm grants, or accurate ECN.
+fn has_ecn(client: &str, server: &str, transport: &Transport) -> bool {
+    let (needs, grants) = (transport.needs_ecn(false), transport.needs_ecn(true));
+    let asks = needs || matches!(client, "1" | "3" | "4");
+    let accurate = client == "3" && matches!(server, "3" | "4" | "5");
+    asks && (grants || accurate || server != "0" && !needs)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_the_ends_agree_on() {
+        let of = |client, server, cc: &str, receiver_cc: &str| {
+            let transport = json!({"protocol": "tcp", "cc": cc, "receiver_cc": receiver_cc});
+            has_ecn(client, server, &serde_json::from_value(transport).unwrap())
+        };
+        for (client, server, expected) in [
+            ("2", "2", false),
+            ("1", "2", true),
+            ("1", "0", false),
+            ("0", "1", false),
+            ("3", "2", true),
+        ] {
+            assert_eq!(of(client, server, "cubic", "cubic"), expected, "{client} {server}");
+        }
+        assert!(of("2", "2", "dctcp", "dctcp"));
+        assert!(!of("1", "1", "dctcp", "cubic"), "the SYN is ECN-capable");
+        assert!(of("3", "3", "dctcp", "cubic"), "accurate ECN");
+        assert!(!of("2", "2", "cubic", "dctcp"), "nobody asks");
+        assert!(of("1", "0", "cubic", "dctcp"));
+    }
 
     /// Flows from a host each to one receiver behind 100 Mbit/s, sampled at this interval.
     fn scenario(flows: usize, interval_ns: u64) -> Scenario {

@@ -37,7 +37,7 @@ const FAILED: u64 = 4;
 const REFUSED: u64 = 5;
 
 /// The version of the frames.
-const PROTOCOL: u32 = 2;
+const PROTOCOL: u32 = 3;
 /// The largest request that is read from a pipe.
 const REQUEST_BYTES_MAX: u64 = 1 << 28;
 
@@ -208,6 +208,6 @@ mod tests {
         pipes.send(b'p', &7_u64.to_le_bytes()).unwrap();
         assert_eq!(pipes.output, frame(b'p', 8, &7_u64.to_le_bytes()));
         pipes.greet().unwrap();
-        assert!(String::from_utf8_lossy(&pipes.output).contains(r#""protocol":2"#));
+        assert!(String::from_utf8_lossy(&pipes.output).contains(r#""protocol":3"#));
     }
 }

@@ -77,7 +77,7 @@ fn forbidden<T>() -> Result<T, Fault> {
         .iter()
         .find(|(name, forbids)| value(name).is_ok_and(|text| text.trim() == *forbids));
     let here = found.map_or_else(String::new, |(name, forbids)| {
-        format!("; here {name}={forbids} takes them away (docs/netns.md)")
+        format!("; here {name}={forbids} takes them away (docs/how-to/netns.md)")
     });
     let expected = format!("root, or user namespaces with network namespaces in them{here}");
     refusal("rights", sys::user().0.to_string(), expected)

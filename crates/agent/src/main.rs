@@ -12,6 +12,8 @@
 //! `dragstrip-agent`: on such a host, as its conductor says by frames on standard input and output.
 //! `dragstrip-agent guard FOLDER`: undoes what such an agent leaves when it goes (lab/journal.rs).
 //! `dragstrip-agent about`: what such a machine can do, as JSON.
+//! `dragstrip-agent missing`: what it lacks for each scenario of a JSON list on standard input, as a JSON list.
+//! Where it refuses these two itself, it ends with status 2 and field, value and what would be right, a line each.
 //! FILE (or FILE:OFFSET:SIZE) is shared with whoever asks, or `-` for frames on standard input and output
 //! (exchange.rs). WORDS say what of the machine may be changed (machine/grant.rs).
 #![allow(
@@ -40,11 +42,13 @@ mod record;
 mod side;
 mod sys;
 
+use dragstrip_scenario::Scenario;
 use exchange::Exchange;
 use fault::{Fault, fault};
 use here::Rights;
 use kernel::Kernel;
 use machine::{Grant, Loaded, first};
+use plan::Plan;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
@@ -56,9 +60,19 @@ fn main() {
             sys::power_off();
         }
         _ => {
-            if let Err(fault) = as_guest(&arguments) {
-                eprintln!("dragstrip-agent: {fault}");
-                std::process::exit(1);
+            let mode = arguments.get(1).map(String::as_str);
+            match as_guest(&arguments) {
+                Ok(()) => {}
+                Err(Fault::Refused(field, value, expected))
+                    if matches!(mode, Some("about" | "missing")) =>
+                {
+                    eprintln!("{field}\n{value}\n{expected}");
+                    std::process::exit(2);
+                }
+                Err(fault) => {
+                    eprintln!("dragstrip-agent: {fault}");
+                    std::process::exit(1);
+                }
             }
         }
     }
@@ -85,9 +99,10 @@ fn as_guest(arguments: &[String]) -> Result<(), Fault> {
         Some("guard") => lab::guard(arguments.get(2).map_or("", String::as_str)),
         Some("conduct") => conduct(arguments),
         Some("about") => in_namespaces(|| Rights::take(None).and_then(about)),
+        Some("missing") => in_namespaces(|| Rights::take(None).and_then(|_| missing())),
         Some("run") => in_namespaces(|| run_here(arguments)),
         Some(_) => fault(
-            "usage: dragstrip-agent run|conduct exchange=FILE parent=PID [grant=WORDS] | about | guard FOLDER",
+            "usage: dragstrip-agent run|conduct exchange=FILE parent=PID [grant=WORDS] | about | missing | guard FOLDER",
         ),
     }
 }
@@ -122,6 +137,25 @@ fn about(rights: Rights) -> Result<(), Fault> {
     let mut found = here::kernel()?.describe();
     found["rights"] = rights.name().into();
     println!("{found}");
+    Ok(())
+}
+
+/// For each scenario what keeps this kernel from running it: nothing, or field, value and what would be right.
+fn missing() -> Result<(), Fault> {
+    let scenarios: Vec<Scenario> = serde_json::from_reader(std::io::stdin().lock())
+        .map_err(|error| Fault::Failed(format!("scenarios: {error}")))?;
+    let kernel = here::kernel()?;
+    let mut found = Vec::new();
+    for scenario in &scenarios {
+        found.push(match Plan::new(scenario, &kernel) {
+            Ok(_) => serde_json::Value::Null,
+            Err(Fault::Refused(field, value, expected)) => {
+                serde_json::json!([field, value, expected])
+            }
+            Err(fault) => return Err(fault),
+        });
+    }
+    println!("{}", serde_json::Value::from(found));
     Ok(())
 }
 

@@ -340,17 +340,25 @@ fn writable(name: &str) -> bool {
     fs::metadata(proc_file(name)).is_ok_and(|found| !found.permissions().readonly())
 }
 
-/// Whether the kernel has accurate ECN (RFC 9768): Linux 6.18 brought this setting with it.
+/// Whether accurate ECN (RFC 9768) can be asked for. Linux 6.18 brought the protocol and this setting, but `tcp_ecn` may be
+/// above 2 only since 7.0 (`tcp_ecn_mode_max` in `sysctl_net_ipv4.c`).
 pub fn has_accurate_ecn() -> bool {
-    fs::exists(proc_file("net.ipv4.tcp_ecn_option")).unwrap_or(false)
+    let major = kernel_release().split('.').next().and_then(|digits| digits.parse::<u32>().ok());
+    let option = fs::exists(proc_file("net.ipv4.tcp_ecn_option")).unwrap_or(false);
+    option && major.is_some_and(|major| major >= 7)
+}
+
+fn kernel_release() -> String {
+    let release = fs::read_to_string(proc_file("kernel.osrelease")).unwrap_or_default();
+    release.trim().to_owned()
 }
 
 /// A refusal of accurate ECN, which this kernel has not: where it was asked for, with which value.
 pub fn refuse_accurate_ecn(field: &str, value: &str, instead: &str) -> Fault {
-    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let release = kernel_release();
     let expected = format!(
-        "{instead}: accurate ECN (RFC 9768) is in Linux since 6.18, and this kernel is {}; the engine sim has it",
-        release.trim()
+        "{instead}: accurate ECN (RFC 9768) can be set in Linux since 7.0, and this kernel is {release}; the engine sim \
+         has it"
     );
     Fault::Refused(field.to_owned(), value.to_owned(), expected)
 }

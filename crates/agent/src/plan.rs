@@ -339,7 +339,7 @@ pub fn refuse(scenario: &Scenario, kernel: &Kernel) -> Result<(), Fault> {
         }
         if let Some(cpu) = &host.cpu {
             let value = serde_json::to_string(cpu).unwrap_or_default();
-            let expected = "none: a kernel takes the time that it takes";
+            let expected = "none: a kernel takes its own time";
             return refusal(format!("host {}: cpu", host.name), value, expected);
         }
         if let (Some(asked), Some(built)) = (host.tick_hz, kernel.tick_hz)

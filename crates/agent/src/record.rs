@@ -1,7 +1,7 @@
 //! The recording as an answer.
 //!
 //! An answer is one line of JSON, then raw columns: `{"tables": [{"name", "columns": [{"name", "kind",
-//! "names", "offset", "bytes"}]}], "hashes": {..}, "run": {..}, "captures": [{"point", "packets", "missing", "offset", "bytes"}]}`. Kinds and bytes are those of the recording
+//! "names", "offset", "bytes"}]}], "sha256": text, "run": {..}, "captures": [{"point", "packets", "missing", "offset", "bytes"}]}`. Kinds and bytes are those of the recording
 //! (`dragstrip_recording::Data`).
 
 use dragstrip_recording::{Data, Recording, Table};
@@ -30,7 +30,6 @@ pub fn answer(recording: &Recording, about: Value, files: Vec<(Value, Vec<u8>)>)
         }
         tables.push(json!({"name": table.name, "columns": columns}));
     }
-    let hashes: Value = recording.hashes().into_iter().collect();
     let mut captures = Vec::new();
     for (mut said, bytes) in files {
         said["offset"] = raw.len().into();
@@ -38,7 +37,8 @@ pub fn answer(recording: &Recording, about: Value, files: Vec<(Value, Vec<u8>)>)
         captures.push(said);
         raw.extend(bytes);
     }
-    let head = json!({"tables": tables, "hashes": hashes, "run": about, "captures": captures});
+    let head =
+        json!({"tables": tables, "sha256": recording.sha256(), "run": about, "captures": captures});
     let mut answer = head.to_string().into_bytes();
     answer.push(b'\n');
     answer.extend(raw);
@@ -118,6 +118,6 @@ mod tests {
         assert_eq!(head["run"]["idle"], 1);
         let start = head["captures"][0]["offset"].as_u64().unwrap() as usize;
         assert_eq!(&raw[start..], b"packets");
-        assert_eq!(head["hashes"]["recording_sha256"], recording.sha256());
+        assert_eq!(head["sha256"], recording.sha256());
     }
 }

@@ -11,6 +11,8 @@ pub struct About {
     pub file: &'static str,
     /// The kernels or stacks whose implementation it is, and their file.
     pub models: &'static str,
+    /// What it takes for congestion.
+    pub signal: Signal,
     /// What can be set, in the order of its reference page.
     pub parameters: &'static [Parameter],
     /// What it shows of its state to a recording, in the order of
@@ -18,6 +20,21 @@ pub struct About {
     pub variables: &'static [Variable],
     /// What the endpoint must do for it.
     pub needs: Needs,
+}
+
+/// What an algorithm takes for congestion, first of all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signal {
+    /// A lost packet, or a mark that stands for one.
+    Loss,
+    /// A round trip that is longer than the empty path's, or grows.
+    Delay,
+    /// A rate and a round trip that it measures: it sends at the one, and keeps a multiple of their product in flight.
+    Model,
+    /// The share of packets that are marked.
+    Marks,
+    /// Nothing, or what a program of its own says.
+    Nothing,
 }
 
 /// Something that can be set.

@@ -207,7 +207,14 @@ impl View {
     #[inline]
     #[must_use]
     pub fn jiffies(&self) -> u64 {
-        self.now.as_nanos() / (1_000_000_000 / u64::from(self.hz))
+        let ns = self.now.as_nanos();
+        // Asked for every ACK: division by what is known is none.
+        match self.hz {
+            250 => ns / 4_000_000,
+            1_000 => ns / 1_000_000,
+            100 => ns / 10_000_000,
+            hz => ns / (1_000_000_000 / u64::from(hz)),
+        }
     }
 
     /// Ticks since `then`. None if the hook sees the arrival of an ACK, a microsecond before a timer that noted `then`
@@ -243,6 +250,9 @@ impl View {
     #[inline]
     #[must_use]
     pub fn cwnd_limited(&self, window: &Window) -> bool {
+        if self.is_cwnd_limited && self.limited != CwndLimited::WithinBurst {
+            return true; // nearly always
+        }
         match self.limited {
             CwndLimited::Recently => {
                 self.is_cwnd_limited
@@ -267,6 +277,9 @@ pub enum Response {
     /// Begin a window reduction now, as after an ECN echo (`tcp_enter_cwr`): the endpoint calls
     /// [`CongestionControl::ssthresh`] and reduces over one round trip.
     EnterCwr,
+    /// Mark the connection application-limited: `app_limited = max(delivered + in flight, 1)`. BBR writes that field
+    /// itself while it starves the path on purpose (PROBE_RTT), so that the low rates it then measures do not count.
+    MarkAppLimited,
 }
 
 /// A congestion control. Each method names the kernel hook it stands for.
@@ -326,17 +339,9 @@ pub trait CongestionControl {
     }
 
     /// `cong_control`: called for every ACK instead of the default window engine.
-    fn cong_control(&mut self, view: &View, window: &mut Window, sample: &RateSample) {
+    fn cong_control(&mut self, view: &View, window: &mut Window, sample: &RateSample) -> Response {
         let _ = (view, window, sample);
-    }
-
-    /// Whether the endpoint must mark the connection application-limited after this
-    /// [`cong_control`](Self::cong_control): `app_limited = max(delivered + in flight, 1)`.
-    /// BBR writes that field itself while it starves the path on purpose (PROBE_RTT), so that
-    /// the low rates it then measures do not count.
-    #[inline]
-    fn keeps_app_limited(&self) -> bool {
-        false
+        Response::None
     }
 
     /// Whether the endpoint notes for each packet what was in flight and lost when it was sent: for
@@ -383,5 +388,25 @@ pub trait CongestionControl {
     /// now, in the units of its [`About::variables`](crate::About::variables).
     fn variables(&self, view: &View, window: &Window, tell: &mut dyn FnMut(&'static str, f64)) {
         let _ = (view, window, tell);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::view;
+    use dragstrip_units::Instant;
+
+    #[test]
+    fn jiffies_are_the_whole_ticks_of_any_clock() {
+        let mut view = view();
+        for hz in [100, 250, 300, 1_000, 1_024] {
+            let tick_ns = 1_000_000_000 / u64::from(hz);
+            for tick in [0, 1, 77, 1 << 33] {
+                for ns in [tick * tick_ns, tick * tick_ns + tick_ns - 1] {
+                    (view.hz, view.now) = (hz, Instant::from_nanos(ns));
+                    assert_eq!(view.jiffies(), tick, "{hz} {ns}");
+                }
+            }
+        }
     }
 }

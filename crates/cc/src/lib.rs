@@ -28,7 +28,7 @@ mod testing;
 mod window;
 mod windowed_max;
 
-pub use about::{About, EcnMode, Needs, Parameter, Range, Unit, Variable};
+pub use about::{About, EcnMode, Needs, Parameter, Range, Signal, Unit, Variable};
 pub use ca_state::CaState;
 pub use contract::{
     Ack, AckEvent, CongestionControl, Event, LostPacket, PacingStatus, RateSample, Response,

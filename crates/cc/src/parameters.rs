@@ -1,6 +1,7 @@
 //! An algorithm's parameters: from a scenario's text to values that its row allows.
 
 use crate::{About, Parameter, Range};
+use dragstrip_units::suggest;
 use std::collections::BTreeMap;
 
 /// Parameters of an algorithm as the scenario gives them: module parameter name → value.
@@ -43,7 +44,7 @@ impl<'a> Parameters<'a> {
         let parameters = Self { about, options };
         for (name, value) in options {
             let wrong = match about.parameters.iter().find(|parameter| parameter.name == name) {
-                None => Some(parameters.known()),
+                None => Some(parameters.known(name)),
                 Some(parameter) => parameters.complaint(parameter, *value),
             };
             if let Some(expected) = wrong {
@@ -84,12 +85,12 @@ impl<'a> Parameters<'a> {
         self.options.get(name).copied().unwrap_or(row.default)
     }
 
-    fn known(&self) -> String {
+    fn known(&self, name: &str) -> String {
         let names: Vec<&str> = self.about.parameters.iter().map(|it| it.name).collect();
         if names.is_empty() {
             "no parameters".to_owned()
         } else {
-            format!("one of {}", names.join(", "))
+            suggest(name, names.iter().copied(), &format!("one of {}", names.join(", ")))
         }
     }
 

@@ -97,8 +97,7 @@ macro_rules! algorithms {
                 fn in_ack_event self (&mut self, view: &View, window: &mut Window, event: &AckEvent) (view, window, event) -> ();
                 fn undo_cwnd self (&mut self, view: &View, window: &mut Window) (view, window) -> u32;
                 fn has_cong_control self (&self) () -> bool;
-                fn cong_control self (&mut self, view: &View, window: &mut Window, sample: &RateSample) (view, window, sample) -> ();
-                fn keeps_app_limited self (&self) () -> bool;
+                fn cong_control self (&mut self, view: &View, window: &mut Window, sample: &RateSample) (view, window, sample) -> Response;
                 fn wants_flights self (&self) () -> bool;
                 fn marked_lost self (&mut self, view: &View, window: &mut Window, packet: &LostPacket) (view, window, packet) -> ();
                 fn min_cwnd self (&self, window: &Window) (window) -> u32;

@@ -19,7 +19,7 @@ use dragstrip_units::{Duration, Instant, Stream};
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
 
-/// Algorithms as texts (docs/program.md).
+/// Algorithms as texts (docs/how-to/program.md).
 const PROGRAMS: [(&str, &str); 4] = [
     ("my-reno", include_str!("../../../programs/my-reno.cc")),
     ("my-exp", include_str!("../../../programs/my-exp.cc")),
@@ -420,11 +420,15 @@ impl Connection {
 
     fn control(&mut self, sample: &RateSample) {
         if self.cc.has_cong_control() {
-            self.cc.cong_control(&self.view, &mut self.window, sample);
+            let answer = self.cc.cong_control(&self.view, &mut self.window, sample);
             self.check("cong_control");
-            if self.cc.keeps_app_limited() {
-                self.view.app_limited =
-                    (self.view.delivered + u64::from(self.view.in_flight())).max(1);
+            match answer {
+                Response::None => {}
+                Response::EnterCwr => panic!("{}: nothing that it controls to reduce", self.name),
+                Response::MarkAppLimited => {
+                    self.view.app_limited =
+                        (self.view.delivered + u64::from(self.view.in_flight())).max(1);
+                }
             }
         } else if matches!(self.view.state, CaState::Cwr | CaState::Recovery) {
             // Proportional rate reduction, roughly.
@@ -729,6 +733,82 @@ fn the_model_reaches_every_state() {
                 "{} never shows {name}",
                 row.name
             );
+        }
+    }
+}
+
+/// The modes of an algorithm and where its state diagram leads from each in one step.
+type Diagram = &'static [(&'static str, &'static [&'static str])];
+
+/// Cardwell et al., CACM 60(2), 2017, figure 4 and the text on PROBE_RTT.
+const BBR: Diagram = &[
+    ("startup", &["drain", "probe_rtt"]),
+    ("drain", &["probe_bw", "probe_rtt"]),
+    ("probe_bw", &["probe_rtt"]),
+    ("probe_rtt", &["startup", "probe_bw"]),
+];
+
+/// draft-ietf-ccwg-bbr, section 4.3.1.
+const BBR3: Diagram = &[
+    ("startup", &["drain", "probe_rtt"]),
+    ("drain", &["probe_bw_down", "probe_rtt"]),
+    ("probe_bw_down", &["probe_bw_cruise", "probe_bw_refill", "probe_rtt"]),
+    ("probe_bw_cruise", &["probe_bw_refill", "probe_rtt"]),
+    ("probe_bw_refill", &["probe_bw_up", "probe_rtt"]),
+    ("probe_bw_up", &["probe_bw_down", "probe_rtt"]),
+    ("probe_rtt", &["startup", "probe_bw_down"]),
+];
+
+/// Modes that may end within the ACK that begins them. PROBE_RTT is checked last, so it may end any.
+const PASSED_THROUGH: [&str; 2] = ["drain", "probe_bw_down"];
+
+/// Whether one hook may lead from one mode to the other.
+fn leads(diagram: Diagram, from: &str, to: &str) -> bool {
+    let (_, next) = diagram.iter().find(|(mode, _)| *mode == from).expect("a mode of the diagram");
+    next.iter()
+        .any(|mode| *mode == to || (PASSED_THROUGH.contains(mode) && leads(diagram, mode, to)))
+}
+
+/// A random walk stays within the state diagrams, and takes each of their edges. The algorithms assert the same of every
+/// single change of mode; this sees what a hook makes of several.
+#[test]
+fn modes_change_as_the_state_diagrams_say() {
+    use proptest::strategy::ValueTree;
+    use proptest::test_runner::TestRunner;
+
+    let mut runner = TestRunner::deterministic();
+    let strategy = (host(), prop::collection::vec(step(), 1..400));
+    let mut taken = std::collections::BTreeSet::new();
+    for seed in 0..1_000 {
+        let (host, steps) = strategy.new_tree(&mut runner).unwrap().current();
+        for (name, diagram) in [("bbr", BBR), ("bbr3", BBR3)] {
+            let mut connection = Connection::new(name, &host, seed);
+            let mut from = connection.cc.phase(&connection.view, &connection.window);
+            for step in &steps {
+                connection.apply(step);
+                let to = connection.cc.phase(&connection.view, &connection.window);
+                if from != to {
+                    // A loss that ended STARTUP was none (`BBRHandleSpuriousLossDetection`).
+                    let undone = name == "bbr3" && to == "startup" && matches!(step, Step::Undo);
+                    let expected = leads(diagram, from, to) || (undone && from != "probe_rtt");
+                    assert!(expected, "{name}: {from} -> {to} after {step:?}");
+                    taken.insert((name, from, to));
+                }
+                from = to;
+            }
+        }
+    }
+    for (name, diagram) in [("bbr", BBR), ("bbr3", BBR3)] {
+        for (from, next) in diagram {
+            for to in *next {
+                // BBRv3 leaves PROBE_RTT through DOWN for CRUISE at once.
+                let seen = if (name, *from, *to) == ("bbr3", "probe_rtt", "probe_bw_down") {
+                    "probe_bw_cruise"
+                } else {
+                    to
+                };
+                assert!(taken.contains(&(name, from, seen)), "{name} never goes {from} -> {to}");
+            }
         }
     }
 }

@@ -4,21 +4,21 @@ use crate::changes::changes;
 use crate::dumbbell::dumbbell;
 use crate::flows::flows;
 use crate::media::medium;
-use crate::parts::{DEFAULT_QUEUE, Transmitter, discipline, emulation, host, u32_of, wire};
+use crate::parts::{Transmitter, discipline, emulation, host, u32_of, wire};
 use crate::pattern::matches;
 use crate::problem;
+use crate::rules::ALIKE_MAX;
+use crate::types::DEFAULT_QUEUE;
 use crate::types::{
-    CpuForm, Experiment, FlowForm, HostForm, LinkForm, NodeForm, ProbeForm, SendersForm,
+    CpuForm, Experiment, FlowForm, HostForm, LinkForm, NodeForm, NodeKind, ProbeForm,
 };
 use crate::words::{Holds, queue_words, spelt_out};
 use dragstrip_scenario::{
     CpuSpec, FlowSpec, HistorySpec, HostSpec, LinkSpec, NodeSpec, ProbeSpec, Problem, Record,
-    Scenario, Transport,
+    Scenario,
 };
 use std::collections::BTreeMap;
 
-/// Flows, senders or receivers of one description.
-const ALIKE_MAX: u64 = 100_000;
 /// More flows than there are event numbers for.
 const FLOWS_MAX: u64 = 1 << 20;
 
@@ -77,26 +77,16 @@ pub fn build(experiment: &Experiment, name: &str, seed: u64) -> Result<Scenario,
 /// The programs that flows name: what a run does not use is none of its scenario.
 fn named(programs: &BTreeMap<String, String>, flows: &[FlowSpec]) -> BTreeMap<String, String> {
     let uses = |name: &String| {
-        flows.iter().any(|flow| matches!(&flow.transport, Transport::Tcp { cc, .. } if cc == name))
+        let ends = flows.iter().flat_map(|flow| [false, true].map(|end| flow.transport.cc(end)));
+        ends.flatten().any(|cc| cc == name)
     };
     let used = programs.iter().filter(|(name, _)| uses(name));
     used.map(|(name, text)| (name.clone(), text.clone())).collect()
 }
 
-/// Refuses crowds that no scenario holds before anything is made of them.
+/// Refuses crowds that no scenario holds before anything is made of them, and round trips of flows that share a sender.
 fn count(experiment: &Experiment, flows: &[FlowForm]) -> Result<(), Problem> {
-    let expected = format!("from 1 to {ALIKE_MAX}");
-    let check = |field: String, count: u64| match count {
-        1..=ALIKE_MAX => Ok(count),
-        _ => Err(problem(&field, &count.to_string(), &expected)),
-    };
-    if let Some(path) = &experiment.path {
-        check("path.receivers".to_owned(), u64::from(path.receivers))?;
-        if let Some(SendersForm::Count(senders)) = path.senders {
-            check("path.senders".to_owned(), u64::from(senders))?;
-        }
-    }
-    let mut total = 0;
+    let mut total = 0_u64;
     for (index, flow) in flows.iter().enumerate() {
         if flow.rtt.is_some() && experiment.path.as_ref().is_none_or(|path| path.senders.is_some())
         {
@@ -104,23 +94,25 @@ fn count(experiment: &Experiment, flows: &[FlowForm]) -> Result<(), Problem> {
                 "only on a path where every flow has a sender of its own (no nodes, no senders)";
             return Err(problem(&format!("flows[{index}].rtt"), "", expected));
         }
-        total += check(format!("flows[{index}].count"), flow.count)?;
+        let wrong = |expected: &str| {
+            problem(&format!("flows[{index}].count"), &flow.count.to_string(), expected)
+        };
+        if !(1..=ALIKE_MAX).contains(&flow.count) {
+            return Err(wrong(&format!("a whole number from 1 to {ALIKE_MAX}")));
+        }
+        total += flow.count;
         if total > FLOWS_MAX {
-            let expected = format!("at most {FLOWS_MAX} flows in all");
-            return Err(problem(
-                &format!("flows[{index}].count"),
-                &flow.count.to_string(),
-                &expected,
-            ));
+            return Err(wrong(&format!("at most {FLOWS_MAX} flows in all")));
         }
     }
     Ok(())
 }
 
 fn node(form: &NodeForm) -> NodeSpec {
-    match form {
-        NodeForm::Host { name } => host(name),
-        NodeForm::Router { name } => NodeSpec::Router { name: name.clone() },
+    let NodeForm { name, kind } = form;
+    match kind {
+        NodeKind::Host => host(name),
+        NodeKind::Router => NodeSpec::Router { name: name.clone() },
     }
 }
 
@@ -149,7 +141,7 @@ impl<'a> Hosts<'a> {
         let mut ticks = None;
         for (_, form) in self.0.iter().filter(|(pattern, _)| matches(&host.name, pattern)) {
             let HostForm { profile, sysctl, gso, mtu, tick_hz, history, cpu } = form;
-            host.sysctl.extend(sysctl.iter().map(|(key, value)| (key.clone(), value.clone())));
+            host.sysctl.extend(sysctl.iter().map(|(key, value)| (key.clone(), value.0.clone())));
             host.profile = profile.unwrap_or(host.profile);
             host.gso = gso.unwrap_or(host.gso);
             host.mtu_bytes = mtu.map_or(host.mtu_bytes, u32_of);
@@ -336,11 +328,6 @@ mod tests {
             Transport::Udp => panic!(),
         };
         assert_eq!([socket(0), socket(1)], [(Some(65_536), Some(1 << 20)), (None, None)]);
-        let udp = json!([{"application": {"kind": "constant_rate", "rate": "1mbit"}, "send_buffer": "1kb"}]);
-        assert_eq!(
-            built(&dumbbell(&json!({"flows": udp}))).unwrap_err().field,
-            "flows[0].send_buffer"
-        );
         let bsd = json!({"*": {"profile": "freebsd-9"}});
         let chosen = json!([{"cc": "reno", "receive_buffer": "64kb"}]);
         let scenario = built(&dumbbell(&json!({"flows": chosen, "hosts": bsd}))).unwrap();
@@ -383,7 +370,7 @@ mod tests {
         let problem = built(&dumbbell(&json!({"duration": "30"}))).unwrap_err();
         assert_eq!((problem.field.as_str(), problem.value.as_str()), ("duration", "\"30\""));
         let problem = built(&dumbbell(&json!({"pat": {}}))).unwrap_err();
-        assert_eq!((problem.field.as_str(), problem.value.as_str()), ("pat", "an unknown field"));
+        assert_eq!((problem.field.as_str(), problem.value.as_str()), ("pat", ""));
         let path = json!({"rate": "1mbit", "queue": "bfifi"});
         assert_eq!(built(&dumbbell(&json!({"path": path}))).unwrap_err().field, "path.queue");
         let crowd = json!([{"cc": "reno", "count": 100_001}]);

@@ -1,6 +1,7 @@
 //! What changes during a run, as people write it: `[[changes]]`, and `--change "20s rate=2mbit"`.
 
 use crate::problem;
+use crate::quantity::LimitText;
 use crate::types::{ChangeForm, PathForm, StateForm};
 use crate::words::time_text;
 use dragstrip_scenario::{ChangeSpec, LinkSpec, Problem};
@@ -34,6 +35,15 @@ pub(crate) fn entry(text: &str) -> Result<Value, Problem> {
     Ok(Value::Object(fields))
 }
 
+/// The instant of one change, whose values are read: a row of a file is checked before it becomes an entry.
+///
+/// # Errors
+/// The first field that is wrong.
+pub fn change_at(content: &Value) -> Result<u64, Problem> {
+    let change: ChangeForm = crate::tables::read(content)?;
+    Ok(change.at.unwrap_or_default().0)
+}
+
 /// What these entries mean for the links; of a dumbbell `path`, the bottleneck is meant where no link is named.
 pub(crate) fn changes(
     forms: &[ChangeForm],
@@ -42,7 +52,8 @@ pub(crate) fn changes(
 ) -> Result<Vec<ChangeSpec>, Problem> {
     let mut specs = Vec::new();
     for (index, form) in forms.iter().enumerate() {
-        let ChangeForm { at, link, rate, delay, rtt, loss, limit, state } = form;
+        let ChangeForm { at, link, rate, delay, rtt, loss, limit, state, file: _ } = form;
+        let at_ns = at.unwrap_or_default().0;
         let field = |name: &str| format!("changes[{index}].{name}");
         let bottleneck = || links.iter().find(|link| link.from == "r" && path.is_some());
         let name = match (link, bottleneck()) {
@@ -55,7 +66,7 @@ pub(crate) fn changes(
         };
         let found = links.iter().find(|link| link.name == name);
         let mut spec = ChangeSpec {
-            at_ns: at.0,
+            at_ns,
             link: name.clone(),
             rate_bps: rate.map(|rate| rate.0),
             delay_ns: delay.map(|delay| delay.0),
@@ -63,7 +74,7 @@ pub(crate) fn changes(
             up: state.map(|state| state == StateForm::Up),
             ..ChangeSpec::default()
         };
-        if let Some(text) = limit {
+        if let Some(LimitText(text)) = limit {
             if found.is_some_and(LinkSpec::counts_packets) {
                 let packets = text.parse::<u32>().map_err(|_| {
                     let expected = "a whole number of packets, such as 100";
@@ -114,7 +125,7 @@ fn return_path(
     let least = whole.saturating_sub(back.delay_ns);
     match rtt_ns.checked_sub(least) {
         Some(delay) => Ok(ChangeSpec {
-            at_ns: form.at.0,
+            at_ns: form.at.unwrap_or_default().0,
             link: back.name.clone(),
             delay_ns: Some(delay),
             ..ChangeSpec::default()
@@ -126,7 +137,7 @@ fn return_path(
 #[cfg(test)]
 mod tests {
     use super::entry;
-    use crate::{CompareForm, Experiment, build, compare};
+    use crate::{Experiment, RaceForm, build, compare};
     use dragstrip_scenario::{ChangeSpec, Problem, Scenario};
     use serde_json::json;
 
@@ -135,7 +146,7 @@ mod tests {
             "algorithms": ["cubic"], "rate": "10mbit", "rtt": "40ms", "queue": queue, "duration": "30s",
             "change": changes,
         });
-        let content = compare(&CompareForm::from_json(&form.to_string())?)?;
+        let content = compare(&RaceForm::from_json(&form.to_string())?)?;
         build(&Experiment::from_json(&content.to_string())?, "x", 1)
     }
 

@@ -8,267 +8,273 @@
 //! One run per algorithm, or one run with all of them (`together`). The receiver pings the first sender
 //! five times a second; the ping's answer passes the bottleneck.
 
+use crate::assign::assign;
 use crate::named::spell_names;
 use crate::problem;
 use crate::quantity::time;
+use crate::race::{ALGORITHMS, Place, RaceForm, Takes, number_of};
 use crate::words::{FlowWord, time_text};
 use crate::workloads::Workload;
-use dragstrip_scenario::{Problem, json_problem};
+use dragstrip_scenario::Problem;
 use serde_json::{Map, Value, json};
-use std::collections::BTreeMap;
 
-/// The options of a comparison, as text.
-#[derive(Clone, Debug, serde::Deserialize)]
-#[serde(deny_unknown_fields)]
-#[expect(missing_docs, reason = "docs/compare.md")]
-pub struct CompareForm {
-    pub algorithms: Vec<String>,
-    #[serde(default)]
-    pub path: Option<String>,
-    #[serde(default)]
-    pub rate: Option<String>,
-    #[serde(default)]
-    pub medium: Option<String>,
-    #[serde(default)]
-    pub trace: Option<String>,
-    #[serde(default)]
-    pub rtt: Option<String>,
-    #[serde(default)]
-    pub queue: Option<String>,
-    pub duration: String,
-    #[serde(default = "bulk")]
-    pub workload: String,
-    #[serde(default = "one")]
-    pub flows: i64,
-    #[serde(default)]
-    pub both_ways: bool,
-    #[serde(default)]
-    pub stagger: Option<String>,
-    #[serde(default)]
-    pub loss: Option<String>,
-    #[serde(default)]
-    pub jitter: Option<String>,
-    #[serde(default)]
-    pub up_rate: Option<String>,
-    #[serde(default)]
-    pub up_medium: Option<String>,
-    #[serde(default)]
-    pub up_trace: Option<String>,
-    #[serde(default)]
-    pub up_queue: Option<String>,
-    #[serde(default)]
-    pub link: Option<String>,
-    #[serde(default)]
-    pub ecn: bool,
-    #[serde(default)]
-    pub accurate_ecn: bool,
-    #[serde(default)]
-    pub sysctl: BTreeMap<String, String>,
-    #[serde(default = "auto")]
-    pub gso: String,
-    #[serde(default = "one")]
-    pub seed: i64,
-    #[serde(default = "one")]
-    pub repeat: i64,
-    #[serde(default)]
-    pub together: bool,
-    #[serde(default)]
-    pub programs: BTreeMap<String, String>,
-    #[serde(default)]
-    pub change: Vec<String>,
-}
-
-const fn one() -> i64 {
-    1
-}
-
-fn bulk() -> String {
-    "bulk".to_owned()
-}
-
-fn auto() -> String {
-    "auto".to_owned()
-}
-
-impl CompareForm {
-    /// The form that a JSON document describes.
-    ///
-    /// # Errors
-    /// The first field that is unknown, missing or of a wrong type.
-    pub fn from_json(text: &str) -> Result<Self, Problem> {
-        serde_json::from_str(text).map_err(|error| json_problem(String::new(), &error))
-    }
-
-    /// The path, its names written out, and the media that it needs.
-    fn path(&self) -> Result<Map<String, Value>, Problem> {
-        let mut path = Map::new();
-        let mut media = Map::new();
-        for (field, text) in [
-            ("preset", &self.path),
-            ("rate", &self.rate),
-            ("medium", &self.medium),
-            ("rtt", &self.rtt),
-            ("queue", &self.queue),
-            ("link", &self.link),
-            ("loss", &self.loss),
-            ("jitter", &self.jitter),
-            ("up_rate", &self.up_rate),
-            ("up_medium", &self.up_medium),
-            ("up_queue", &self.up_queue),
-        ] {
-            if let Some(text) = text {
-                path.insert(field.to_owned(), json!(text));
-            }
-        }
-        for (field, name, file) in
-            [("medium", "recorded", &self.trace), ("up_medium", "recorded-up", &self.up_trace)]
-        {
-            let Some(file) = file else { continue };
-            if path.insert(field.to_owned(), json!(name)).is_some() {
-                return Err(problem(&format!("path.{field}"), "", "a medium or a trace, not both"));
-            }
-            media.insert(name.to_owned(), json!({"kind": "trace", "file": file}));
-        }
-        if self.path.is_none() {
-            let carried = path.contains_key("rate") || path.contains_key("medium");
-            let missing = [
-                (
-                    "rate",
-                    carried,
-                    "is missing: the bottleneck's rate such as 10mbit, or a medium, a trace or a path",
-                ),
-                (
-                    "rtt",
-                    path.contains_key("rtt"),
-                    "is missing: the round-trip time of the empty path, such as 40ms",
-                ),
-                (
-                    "queue",
-                    path.contains_key("queue"),
-                    "is missing: such as 1bdp, 100ms, or the words of tc",
-                ),
-            ];
-            for (field, there, expected) in missing {
-                if !there {
-                    return Err(problem(&format!("path.{field}"), "", expected));
-                }
-            }
-        }
-        let mut content = json!({"path": path, "media": media});
-        spell_names(&mut content)?;
-        if content["media"].as_object().is_some_and(Map::is_empty) {
-            content.as_object_mut().map(|all| all.shift_remove("media"));
-        }
-        let Value::Object(content) = content else { unreachable!("made as a table") };
-        Ok(content)
-    }
-
-    /// Where, in the title's words.
-    fn place(&self) -> String {
-        let Self { path, rate, medium, trace, rtt, queue, .. } = self;
-        let mut parts: Vec<String> = Vec::new();
-        parts.extend(path.clone());
-        let carrier = rate.as_ref().or(medium.as_ref()).or(trace.as_ref());
-        parts.extend(carrier.cloned());
-        parts.extend(rtt.as_ref().map(|rtt| format!("{rtt} round trip")));
-        parts.extend(queue.clone());
-        parts.extend(self.loss.as_ref().map(|loss| format!("loss {loss}")));
-        parts.extend(self.jitter.as_ref().map(|jitter| format!("jitter {jitter}")));
-        parts.extend((self.flows > 1).then(|| format!("{} flows each", self.flows)));
-        parts.extend(self.together.then(|| "together".to_owned()));
-        let joined = parts.join(", ");
-        if path.is_some() { format!("on {joined}") } else { format!("at {joined}") }
-    }
-
-    /// The entries of `[[flows]]`. Flows of one run start one after the other, `stagger` apart.
-    fn flows(&self, algorithms: &[String]) -> Result<Vec<Value>, Problem> {
-        let (workload, times) = Workload::named(&self.workload)?;
-        let step = self.stagger.as_deref().map(|text| {
-            let wrong = |error: dragstrip_units::ParseError| {
-                problem("stagger", &format!("{:?}", error.value), &error.expected)
-            };
-            time(text).map_err(wrong)
-        });
-        let step = step.transpose()?;
-        let times = i64::try_from(times).unwrap_or(i64::MAX);
-        let mut entries = Vec::new();
-        let mut before = 0_u64;
-        for name in algorithms {
-            let word = FlowWord::parse(name, "ALGORITHM")?;
-            let own = word.count.unwrap_or(1);
-            for part in workload.flows {
-                let parts = i64::try_from(part.count).unwrap_or(i64::MAX);
-                let count = self.flows.saturating_mul(times).saturating_mul(parts);
-                let mut entry = part.entry();
-                entry.insert("cc".to_owned(), json!(name));
-                entry.insert("count".to_owned(), json!(count));
-                if let Some(stagger) = part.stagger {
-                    entry.insert("stagger".to_owned(), json!(stagger));
-                }
-                if let Some(step) = step {
-                    entry.insert("stagger".to_owned(), json!(time_text(step)));
-                    let start = step.saturating_mul(before);
-                    if start > 0 && word.start.is_none() {
-                        entry.insert("start".to_owned(), json!(time_text(start)));
-                    }
-                }
-                before =
-                    before.saturating_add(own.saturating_mul(u64::try_from(count).unwrap_or(0)));
-                let mut back = entry.clone();
-                entries.push(Value::Object(entry));
-                if self.both_ways {
-                    let reverse = !part.reverse;
-                    back.insert("reverse".to_owned(), json!(reverse));
-                    entries.push(Value::Object(back));
-                }
-            }
-        }
-        Ok(entries)
-    }
-}
-
-/// The experiment that these options describe, as its file would say it.
+/// The experiment that these options describe, as its file would say it. Values are placed as they were given: what is
+/// wrong with one is found where the experiment is checked.
 ///
 /// # Errors
 /// No algorithm, no path, and names that are not known.
-pub fn compare(form: &CompareForm) -> Result<Value, Problem> {
+pub fn compare(form: &RaceForm) -> Result<Value, Problem> {
     let algorithms = &form.algorithms;
     if algorithms.is_empty() {
+        // `--flows cubic` has taken the algorithm for its number.
+        for (option, value) in form.all().filter(|(option, _)| option.takes == Takes::Count) {
+            if !number_of(value).is_number() {
+                return Err(problem(
+                    option.name,
+                    &value.to_string(),
+                    "a whole number, not negative",
+                ));
+            }
+        }
         let expected = "is missing: name at least one, such as cubic";
-        return Err(problem("ALGORITHM", "", expected));
+        return Err(problem(&ALGORITHMS.word(), "", expected));
     }
-    let mut sysctl = form.sysctl.clone();
-    if form.ecn || form.accurate_ecn {
-        let value = if form.accurate_ecn { "3" } else { "1" };
-        sysctl.entry("net.ipv4.tcp_ecn".to_owned()).or_insert_with(|| value.to_owned());
-    }
-    let each = if form.together { algorithms.len() } else { 1 };
-    let flows = form.flows(&algorithms[..each])?;
+    let together = form.flag("together");
+    let each = if together { algorithms.len() } else { 1 };
+    let flows = flows(form, &algorithms[..each])?;
+    let both_ways = flows.iter().any(sends_back);
     let mut content = json!({
         "name": "compare",
-        "title": format!("{} {}", algorithms.join(", "), form.place()),
-        "duration": form.duration,
-        "seed": form.seed,
-        "repeat": form.repeat,
+        "title": format!("{} {}", algorithms.join(", "), place(form, both_ways)),
+        "duration": form.text("duration").unwrap_or_default(),
+        "seed": 1,
+        "repeat": 1,
         "cold_arp": true,
-        "hosts": {"*": {"sysctl": sysctl, "gso": form.gso}},
+        "hosts": {"*": {"sysctl": sysctls(form), "gso": form.text("gso").unwrap_or_default()}},
         "flows": flows,
         "probes": [{"from": "d", "target": "s1", "interval": "200ms"}],
     });
-    if !form.programs.is_empty() {
-        content["programs"] = json!(form.programs);
+    if let Some(programs) = form.given("programs").filter(|given| *given != &json!({})) {
+        content["programs"] = programs.clone();
     }
-    for (field, value) in form.path()? {
+    for (field, value) in path(form, both_ways)? {
         content[field] = value;
     }
-    if !form.change.is_empty() {
-        let changes = form.change.iter().map(|text| crate::changes::entry(text));
-        content["changes"] = changes.collect::<Result<_, _>>()?;
+    for (option, value) in form.all() {
+        match option.place {
+            Place::Field(field) if !field.starts_with("path.") => {
+                let value =
+                    if option.takes == Takes::Count { number_of(value) } else { value.clone() };
+                assign(&mut content, field, &value)?;
+            }
+            Place::Flows(field) => assign(&mut content, &format!("flows.{field}"), value)?,
+            Place::Field(_) | Place::Sysctl(_) | Place::SysctlIs(..) | Place::Rule => {}
+        }
     }
-    if !form.together {
+    let changes = form.given("change").and_then(Value::as_array);
+    let changes = changes.into_iter().flatten().filter_map(Value::as_str);
+    let changes: Vec<Value> = changes.map(crate::changes::entry).collect::<Result<_, _>>()?;
+    if !changes.is_empty() {
+        content["changes"] = Value::Array(changes);
+    }
+    if !together {
         content["vary"] = json!({"flows.cc": algorithms});
     }
     Ok(content)
+}
+
+/// The sysctls of all hosts: what `--sysctl` says goes before what other options mean.
+fn sysctls(form: &RaceForm) -> Map<String, Value> {
+    let mut sysctls = Map::new();
+    for (option, value) in form.all() {
+        match option.place {
+            Place::SysctlIs(key, is) if value == &Value::Bool(true) => {
+                sysctls.insert(key.to_owned(), json!(is));
+            }
+            Place::Sysctl(key) => {
+                sysctls.insert(key.to_owned(), value.clone());
+            }
+            Place::SysctlIs(..) | Place::Field(_) | Place::Flows(_) | Place::Rule => {}
+        }
+    }
+    let given = form.given("sysctl").and_then(Value::as_object);
+    sysctls.extend(given.into_iter().flatten().map(|(key, value)| (key.clone(), value.clone())));
+    sysctls
+}
+
+/// Whether the data of an entry of `[[flows]]` takes the return path: of requests, the answers do.
+fn sends_back(entry: &Value) -> bool {
+    let answers = entry["application"]["kind"] == "request_response";
+    (entry["reverse"] == true) != answers
+}
+
+/// Gives a return path that carries data the way there's rate or trace, and its queue: without one it would carry as much
+/// as windows allow. Named media bring their own way back.
+fn limit_return(path: &mut Map<String, Value>, media: &Value) {
+    if path.contains_key("up_rate") || path.contains_key("up_medium") {
+        return;
+    }
+    let recorded = |name: &Value| name.as_str().is_some_and(|name| media[name]["kind"] == "trace");
+    let alike = [
+        ("up_rate", path.get("rate")),
+        ("up_medium", path.get("medium").filter(|it| recorded(it))),
+    ];
+    let Some((field, value)) =
+        alike.into_iter().find_map(|(field, way)| Some((field, way?.clone())))
+    else {
+        return;
+    };
+    path.insert(field.to_owned(), value);
+    if let Some(queue) = path.get("queue").filter(|_| !path.contains_key("up_queue")).cloned() {
+        path.insert("up_queue".to_owned(), queue);
+    }
+}
+
+/// The path, its names written out, and the media that it needs; `both_ways`: it carries data both ways.
+fn path(form: &RaceForm, both_ways: bool) -> Result<Map<String, Value>, Problem> {
+    let mut path = Map::new();
+    let mut media = Map::new();
+    for (option, value) in form.all() {
+        if let Place::Field(field) = option.place
+            && let Some(field) = field.strip_prefix("path.")
+        {
+            path.insert(field.to_owned(), value.clone());
+        }
+    }
+    for (option, field, name) in
+        [("trace", "medium", "recorded"), ("up_trace", "up_medium", "recorded-up")]
+    {
+        let Some(file) = form.given(option) else { continue };
+        if path.contains_key("rate") && option == "trace" {
+            return Err(problem(option, &file.to_string(), "no trace beside a rate"));
+        }
+        if path.insert(field.to_owned(), json!(name)).is_some() {
+            return Err(problem(&format!("path.{field}"), "", "a medium or a trace, not both"));
+        }
+        media.insert(name.to_owned(), json!({"kind": "trace", "file": file}));
+    }
+    if form.given("path").is_none() {
+        let carried = path.contains_key("rate") || path.contains_key("medium");
+        let missing = [
+            (
+                "rate",
+                carried,
+                "is missing: the bottleneck's rate such as 10mbit, or a medium, a trace or a path",
+            ),
+            (
+                "rtt",
+                path.contains_key("rtt"),
+                "is missing: the round-trip time of the empty path, such as 40ms",
+            ),
+        ];
+        for (field, there, expected) in missing {
+            if !there {
+                return Err(problem(&format!("path.{field}"), "", expected));
+            }
+        }
+        if let Some(queue) = default_queue(form) {
+            path.insert("queue".to_owned(), json!(queue));
+        }
+    }
+    let mut content = json!({"path": path, "media": media});
+    spell_names(&mut content)?;
+    let media = content["media"].clone();
+    if let Some(path) = content["path"].as_object_mut().filter(|_| both_ways) {
+        limit_return(path, &media);
+    }
+    if content["media"].as_object().is_some_and(Map::is_empty) {
+        content.as_object_mut().map(|all| all.shift_remove("media"));
+    }
+    let Value::Object(content) = content else { unreachable!("made as a table") };
+    Ok(content)
+}
+
+/// The queue of a path that is not one by name, where none is given: what the path holds, or, without a rate to count it
+/// by, what Linux gives to an interface.
+fn default_queue(form: &RaceForm) -> Option<&'static str> {
+    let given = |name: &str| form.given(name).is_some();
+    let own = if given("rate") { "1bdp" } else { "pfifo" };
+    (!given("path") && !given("queue")).then_some(own)
+}
+
+/// Where, in the title's words.
+fn place(form: &RaceForm, both_ways: bool) -> String {
+    let given = |name: &str| form.given(name).and_then(Value::as_str);
+    let path = given("path");
+    let mut parts: Vec<String> = Vec::new();
+    parts.extend(path.map(str::to_owned));
+    let carrier = given("rate").or_else(|| given("medium")).or_else(|| given("trace"));
+    parts.extend(carrier.map(str::to_owned));
+    parts.extend(given("rtt").map(|rtt| format!("{rtt} round trip")));
+    parts.extend(given("queue").map(str::to_owned));
+    parts.extend(default_queue(form).map(|queue| format!("{queue} (the default queue)")));
+    let back = given("up_rate").or_else(|| given("up_medium")).or_else(|| given("up_trace"));
+    parts.extend(back.map(|back| match given("up_queue") {
+        Some(queue) => format!("{back} back, {queue}"),
+        None => format!("{back} back"),
+    }));
+    let alike = both_ways && back.is_none() && path.is_none();
+    parts.extend(alike.then(|| "the same back".to_owned()));
+    parts.extend(given("loss").map(|loss| format!("loss {loss}")));
+    parts.extend(given("jitter").map(|jitter| format!("jitter {jitter}")));
+    let flows = form.count("flows").ok().filter(|flows| *flows > 1);
+    parts.extend(flows.map(|flows| format!("{flows} flows each")));
+    parts.extend(form.flag("together").then(|| "together".to_owned()));
+    let joined = parts.join(", ");
+    if path.is_some() { format!("on {joined}") } else { format!("at {joined}") }
+}
+
+/// The entries of `[[flows]]`. Flows of one run start one after the other, `stagger` apart.
+fn flows(form: &RaceForm, algorithms: &[String]) -> Result<Vec<Value>, Problem> {
+    let workload = match form.given("workload") {
+        Some(value) if !value.is_string() => {
+            return Err(problem("workload", &value.to_string(), "a text"));
+        }
+        _ => form.text("workload").unwrap_or_default(),
+    };
+    let (workload, times) = Workload::named(workload)?;
+    let stagger = form.given("stagger");
+    // What is no time is refused where the experiment is checked.
+    let step = stagger.and_then(Value::as_str).and_then(|text| time(text).ok());
+    let times = i64::try_from(times).unwrap_or(i64::MAX);
+    let flows = form.count("flows");
+    let mut entries = Vec::new();
+    let mut before = 0_u64;
+    for name in algorithms {
+        // What is no word is refused where the experiment is checked.
+        let word = FlowWord::parse(name, "").ok();
+        let own = word.as_ref().and_then(|word| word.count).unwrap_or(1);
+        let starts = word.is_some_and(|word| word.start.is_some());
+        for part in workload.flows {
+            let parts = i64::try_from(part.count).unwrap_or(i64::MAX);
+            let count =
+                flows.clone().map(|flows| flows.saturating_mul(times).saturating_mul(parts));
+            let mut entry = part.entry();
+            entry.insert("cc".to_owned(), json!(name));
+            entry.insert("count".to_owned(), count.clone().map_or_else(|given| given, Value::from));
+            if let Some(stagger) = part.stagger {
+                entry.insert("stagger".to_owned(), json!(stagger));
+            }
+            if let Some(given) = stagger {
+                let text = step.map_or_else(|| given.clone(), |step| json!(time_text(step)));
+                entry.insert("stagger".to_owned(), text);
+                let start = step.unwrap_or(0).saturating_mul(before);
+                if start > 0 && !starts {
+                    entry.insert("start".to_owned(), json!(time_text(start)));
+                }
+            }
+            let count = count.map_or(0, |count| u64::try_from(count).unwrap_or(0));
+            before = before.saturating_add(own.saturating_mul(count));
+            let mut back = entry.clone();
+            entries.push(Value::Object(entry));
+            if form.flag("both_ways") {
+                let reverse = !part.reverse;
+                back.insert("reverse".to_owned(), json!(reverse));
+                entries.push(Value::Object(back));
+            }
+        }
+    }
+    Ok(entries)
 }
 
 #[cfg(test)]
@@ -283,7 +289,7 @@ mod tests {
         for (field, value) in changes.as_object().into_iter().flatten() {
             form[field] = value.clone();
         }
-        compare(&CompareForm::from_json(&form.to_string()).unwrap()).unwrap()
+        compare(&RaceForm::from_json(&form.to_string()).unwrap()).unwrap()
     }
 
     #[test]
@@ -302,9 +308,63 @@ mod tests {
         assert_eq!(scenario.validate(), Ok(()));
     }
 
+    /// An unlimited way back would carry what windows allow: 441 Mbit/s beside 10.
+    #[test]
+    fn a_way_back_that_carries_data_is_as_fast_as_the_way_there() {
+        let up = |changes: Value| {
+            let content = form(&changes);
+            let experiment = Experiment::from_json(&content.to_string()).unwrap();
+            let scenario = build(&experiment, "x", 1).unwrap();
+            assert_eq!(scenario.validate(), Ok(()));
+            let path = &content["path"];
+            (path["up_rate"].clone(), path["up_queue"].clone())
+        };
+        let alike = (json!("10mbit"), json!("bfifo limit 200kb"));
+        for sends in [
+            json!({"both_ways": true}),
+            json!({"workload": "rrul"}),
+            json!({"workload": "tcp_upload"}),
+            json!({"workload": "tcp_12up"}),
+            json!({"workload": "web", "both_ways": true}),
+        ] {
+            assert_eq!(up(sends.clone()), alike, "{sends}");
+        }
+        // Requests and ACKs alone do not fill it.
+        for sends in [json!({}), json!({"workload": "web"}), json!({"workload": "rpc"})] {
+            assert_eq!(up(sends.clone()), (Value::Null, Value::Null), "{sends}");
+        }
+        let given = json!({"both_ways": true, "up_rate": "1mbit"});
+        assert_eq!(up(given), (json!("1mbit"), Value::Null), "what is given stays as it is");
+        let content = form(&json!({"both_ways": true}));
+        let title = content["title"].as_str().unwrap();
+        assert!(title.ends_with("bfifo limit 200kb, the same back"), "{title}");
+        // A line has its medium in each direction; a shared medium carries both anyway.
+        for (medium, back) in
+            [("adsl2", json!("adsl2-up")), ("modem", json!("modem-up")), ("wifi-n", Value::Null)]
+        {
+            let given = json!({"algorithms": ["cubic"], "medium": medium, "rtt": "40ms",
+                "duration": "1s", "both_ways": true});
+            let content = compare(&RaceForm::from_json(&given.to_string()).unwrap()).unwrap();
+            let path = &content["path"];
+            assert_eq!(path["up_medium"], back);
+            let experiment = Experiment::from_json(&content.to_string()).unwrap();
+            assert_eq!(build(&experiment, "x", 1).unwrap().validate(), Ok(()));
+        }
+    }
+
+    #[test]
+    fn a_title_names_what_else_limits_the_path() {
+        let given = json!({"algorithms": ["cubic"], "rate": "10mbit", "rtt": "40ms", "queue": "fq_codel",
+            "up_rate": "1mbit", "up_queue": "pfifo limit 50", "loss": "1%"});
+        let content = compare(&RaceForm::from_json(&given.to_string()).unwrap()).unwrap();
+        let title =
+            "cubic at 10mbit, 40ms round trip, fq_codel, 1mbit back, pfifo limit 50, loss 1%";
+        assert_eq!(content["title"], title);
+    }
+
     #[test]
     fn a_path_by_name_needs_no_more() {
-        let named = CompareForm::from_json(
+        let named = RaceForm::from_json(
             r#"{"algorithms": ["cubic"], "path": "home DSL", "queue": "fq_codel", "duration": "1s"}"#,
         );
         let content = compare(&named.unwrap()).unwrap();
@@ -321,13 +381,20 @@ mod tests {
                 "path.rtt",
                 json!({"algorithms": ["cubic"], "rate": "1mbit", "queue": "1bdp", "duration": "1s"}),
             ),
-            (
-                "path.queue",
-                json!({"algorithms": ["cubic"], "medium": "adsl2", "rtt": "1ms", "duration": "1s"}),
-            ),
         ] {
-            let form = CompareForm::from_json(&options.to_string()).unwrap();
+            let form = RaceForm::from_json(&options.to_string()).unwrap();
             assert_eq!(compare(&form).unwrap_err().field, field);
+        }
+        for (carrier, queue) in [("rate", "1bdp"), ("medium", "pfifo")] {
+            let of = if carrier == "rate" { "1mbit" } else { "adsl2" };
+            let options =
+                json!({"algorithms": ["cubic"], carrier: of, "rtt": "1ms", "duration": "1s"});
+            let content = compare(&RaceForm::from_json(&options.to_string()).unwrap()).unwrap();
+            assert_eq!(content["path"]["queue"], queue);
+            let title = content["title"].as_str().unwrap();
+            assert!(title.ends_with(&format!("{queue} (the default queue)")), "{title}");
+            let experiment = Experiment::from_json(&content.to_string()).unwrap();
+            assert_eq!(build(&experiment, "x", 1).unwrap().validate(), Ok(()));
         }
     }
 
@@ -376,7 +443,7 @@ mod tests {
     #[test]
     fn no_algorithm_is_refused() {
         let none = json!({"algorithms": [], "rate": "1mbit", "rtt": "1ms", "queue": "sfq", "duration": "1s"});
-        let problem = compare(&CompareForm::from_json(&none.to_string()).unwrap()).unwrap_err();
+        let problem = compare(&RaceForm::from_json(&none.to_string()).unwrap()).unwrap_err();
         assert_eq!(problem.field, "ALGORITHM");
     }
 }

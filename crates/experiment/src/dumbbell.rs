@@ -6,20 +6,22 @@
 //! sN ─┘                                       └─ dM
 //! ```
 
-use crate::media::{medium, shared};
-use crate::parts::{DEFAULT_QUEUE, Transmitter, discipline, emulation, host, wire};
+use crate::media::{MediumForm, medium, shared};
+use crate::parts::{Transmitter, discipline, emulation, host, wire};
 use crate::problem;
 use crate::quantity::percent;
-use crate::types::{AccessForm, FlowForm, PathForm, SendersForm};
+use crate::senders::{AccessForm, SendersForm};
+use crate::tables::Tagged;
+use crate::types::DEFAULT_QUEUE;
+use crate::types::{FlowForm, PathForm};
 use crate::words::{Holds, queue_words, time_text};
 use dragstrip_scenario::{LinkSpec, MediumSpec, NetemSpec, NodeSpec, Problem};
-use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
 pub(crate) fn dumbbell(
     path: &PathForm,
     flows: &[FlowForm],
-    media: &BTreeMap<String, Map<String, Value>>,
+    media: &BTreeMap<String, Tagged<MediumForm>>,
 ) -> Result<(Vec<NodeSpec>, Vec<LinkSpec>), Problem> {
     let plain = AccessForm::default();
     let farther = Farther::new(path, flows)?;
@@ -73,7 +75,7 @@ pub(crate) fn dumbbell(
 fn bottleneck(
     path: &PathForm,
     far: &str,
-    media: &BTreeMap<String, Map<String, Value>>,
+    media: &BTreeMap<String, Tagged<MediumForm>>,
     farther: &Farther,
 ) -> Result<[LinkSpec; 2], Problem> {
     let carried =
@@ -85,7 +87,7 @@ fn bottleneck(
     down.netem = impairment(path)?;
     let rate_bps = path.rate.map(|rate| rate.0).or_else(|| carried(&path.medium));
     let holds = Holds { rate_bps, rtt_ns: farther.rtt_ns };
-    let words = queue_words(path.queue.as_deref().unwrap_or(DEFAULT_QUEUE), holds, "path.queue")?;
+    let words = queue_words(&path.queue, holds, "path.queue")?;
     match path.rate {
         Some(rate) => drive(rate).drive(&mut down, &words, "path.queue")?,
         None => {
@@ -167,7 +169,7 @@ impl Farther {
 }
 
 /// The rate of a medium that has one.
-fn mean_rate(form: &Map<String, Value>) -> Option<u64> {
+fn mean_rate(form: &MediumForm) -> Option<u64> {
     match medium(form).ok()? {
         MediumSpec::Adsl { rate_bps, .. } | MediumSpec::Modem { rate_bps, .. } => Some(rate_bps),
         MediumSpec::Trace { opportunities_ms } => {

@@ -43,14 +43,13 @@ pub(crate) fn flows(
                 receive_bytes: flow.receive_buffer.map(u32_of),
             };
             let transport = match &flow.cc {
-                None if socket == SocketBuffers::default() => Transport::Udp,
-                None => {
-                    let field = format!("flows[{position}].{}", chosen(flow));
-                    return Err(problem(&field, "", "only on a flow with a cc, over TCP"));
-                }
-                Some(cc) => {
-                    Transport::Tcp { cc: cc.clone(), cc_options: flow.cc_options.clone(), socket }
-                }
+                None => Transport::Udp,
+                Some(cc) => Transport::Tcp {
+                    cc: cc.clone(),
+                    cc_options: flow.cc_options.clone(),
+                    receiver_cc: flow.receiver_cc.clone(),
+                    socket,
+                },
             };
             made.push(FlowSpec {
                 label: labels.next().unwrap_or_default(),
@@ -64,11 +63,6 @@ pub(crate) fn flows(
         }
     }
     Ok(made)
-}
-
-/// The buffer that a flow chooses.
-fn chosen(flow: &FlowForm) -> &'static str {
-    if flow.send_buffer.is_some() { "send_buffer" } else { "receive_buffer" }
 }
 
 /// The given label or the algorithm, numbered where several flows would share it.
@@ -99,7 +93,7 @@ fn labels(forms: &[FlowForm]) -> Vec<String> {
 
 fn application(form: &ApplicationForm, bytes: Option<SizeText>) -> Application {
     match *form {
-        ApplicationForm::Bulk => Application::Bulk { bytes: bytes.map(|bytes| bytes.0) },
+        ApplicationForm::Bulk {} => Application::Bulk { bytes: bytes.map(|bytes| bytes.0) },
         ApplicationForm::OnOff { on, off } => Application::OnOff { on_ns: on.0, off_ns: off.0 },
         ApplicationForm::RequestResponse { request, response, think } => {
             Application::RequestResponse {

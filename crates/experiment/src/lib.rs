@@ -1,22 +1,31 @@
 //! The experiment: what a person writes, and the scenarios that it means.
 //!
-//! What lives here: the short form (a path, media, hosts, flows) and its expansion, what varies, the runs' names and
-//! seeds, for Python, the command line and a browser alike. What must not: files (a trace's opportunities arrive as numbers), engines' names, claims and
-//! their grading (Python), or anything that runs.
+//! What lives here: the one definition of what people type, for the command line, TOML, Python and the page alike: the
+//! types with their documentation (`types`), what they must satisfy (`rules`), a race's options (`race`), and the
+//! expansion to scenarios with their names and seeds. What must not: files (whoever reads one passes its content),
+//! engines and their options, the grading of claims, or anything that runs.
 
 mod assign;
 mod build;
 mod changes;
+mod claims;
 mod command;
 mod compare;
+mod document;
 mod dumbbell;
 mod flows;
 mod media;
 mod named;
+mod origin;
 mod parts;
 mod pattern;
+mod plan;
 mod quantity;
+mod race;
+mod rules;
 mod run;
+mod senders;
+mod tables;
 mod types;
 mod variants;
 mod words;
@@ -24,19 +33,26 @@ mod workloads;
 
 pub use assign::{assign, assign_json, path_parts};
 pub use build::build;
-pub use command::{command_line, form_field};
-pub use compare::{CompareForm, compare};
+pub use changes::change_at;
+pub use claims::ClaimForm;
+pub use command::command_line;
+pub use compare::compare;
+pub use media::MediumForm;
 pub use named::media::{MEDIA, NamedMedium};
 pub use named::paths::{NamedPath, PATHS};
 pub use named::spell_names;
 pub use pattern::matches;
+pub use plan::{algorithms, checked, planned};
+pub use race::{ALGORITHMS, OPTIONS, Place, RaceForm, RaceOption, Takes, option_of};
+pub use rules::SEED_MAX;
 pub use run::build_run;
+pub use senders::{AccessForm, SendersForm};
 pub use types::{
-    AccessForm, ApplicationForm, ChangeForm, CpuForm, Experiment, FlowForm, HistoryForm, HostForm,
-    LinkForm, NodeForm, PathForm, ProbeForm, RecordForm, SendersForm, StateForm, TransmitterKind,
+    ApplicationForm, ChangeForm, CpuForm, Experiment, FlowForm, HistoryForm, HostForm, LinkForm,
+    NodeForm, PathForm, ProbeForm, RecordForm, StateForm, TransmitterKind,
 };
 pub use variants::{Variant, Variants, flat, varied};
-pub use words::{FlowWord, check_queue};
+pub use words::FlowWord;
 pub use workloads::{Part, WORKLOADS, Workload};
 
 use dragstrip_scenario::Problem;

@@ -1,64 +1,283 @@
-//! Media: the experiment's words for the scenario's fields. What is not said has the core's default.
+//! Media: what carries links that are no plain wires, as people write them. What is not said has the scenario's default.
 
-use crate::problem;
-use crate::quantity::{rate, size, time};
-use dragstrip_scenario::{MediumSpec, Problem, json_problem};
-use dragstrip_units::{ParseError, tc};
+use crate::quantity::{RateText, ShareText, SizeText, TimeText};
+use crate::tables::Tagged;
+use dragstrip_scenario::{
+    AdslEncapsulation, MediumSpec, ModemProtocol, Problem, WifiBand, WifiProtection, WifiSlot,
+    json_problem,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// Reads a quantity of text into the number that the scenario has.
-type Read = fn(&str) -> Result<Value, ParseError>;
-
-const RATE: Read = |text| rate(text).map(Value::from);
-const SIZE: Read = |text| size(text).map(Value::from);
-const TIME: Read = |text| time(text).map(Value::from);
-const SHARE: Read = |text| tc::parse_percent(text).map(Value::from);
-const NAME: Read = |text| Ok(Value::from(text));
-
-/// The experiment's field, the scenario's, and how its text is read; others are the same in both.
-const FIELDS: &[(&str, &str, Read)] = &[
-    ("rate", "rate_bps", RATE),
-    ("phy", "phy_bps", RATE),
-    ("dte", "dte_bps", RATE),
-    ("interleaving", "interleaving_ns", TIME),
-    ("air_time", "air_time_ns", TIME),
-    ("burst", "burst_ns", TIME),
-    ("beacon", "beacon_ns", TIME),
-    ("beacon_period", "beacon_period_ns", TIME),
-    ("processing", "processing_ns", TIME),
-    ("aggregate_bytes", "aggregate_bytes", SIZE),
-    ("block", "block_bytes", SIZE),
-    ("buffer", "buffer_bytes", SIZE),
-    ("frame_error", "frame_error", SHARE),
-    ("ring", "ring_packets", NAME),
-    ("aggregate", "aggregate_packets", NAME),
-];
-
-/// The scenario's field for one of the experiment's.
-fn translated(field: &str) -> (&str, Read) {
-    let known = FIELDS.iter().find(|(own, _, _)| *own == field);
-    known.map_or((field, NAME), |(_, core, read)| (core, *read))
+/// What carries links that are no plain wires. Propagation delay comes on top. On `wifi_g`, `wifi_n`, `homeplug_av`
+/// and `ethernet_hub` all links that name the medium contend for it, and links that leave the same node are one
+/// station. `adsl`, `modem` and `trace` are one direction of a line, and each link that names one has its own. In
+/// front of each station is the link's queue, then the driver's ring.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+#[schemars(tag = "kind")]
+pub enum MediumForm {
+    /// ADSL over ATM, one direction: whole cells at the synchronisation rate.
+    Adsl {
+        /// The synchronisation rate, which counts the bits of cells.
+        rate: RateText,
+        /// What wraps a packet, `pppoe_llc` by default.
+        #[serde(default)]
+        encapsulation: Option<AdslEncapsulation>,
+        /// What interleaving takes from end to end, 12 ms by default.
+        #[serde(default)]
+        interleaving: Option<TimeText>,
+    },
+    /// 802.11g, frame by frame.
+    WifiG {
+        /// The PHY rate: 6, 9, 12, 18, 24, 36, 48 or 54 Mbit/s.
+        rate: RateText,
+        /// The slot time, `short` by default.
+        #[serde(default)]
+        slot: Option<WifiSlot>,
+        /// CTS-to-self for the sake of 802.11b stations, `off` by default.
+        #[serde(default)]
+        protection: Option<WifiProtection>,
+        /// The probability that a frame arrives damaged, 0 by default.
+        #[serde(default)]
+        frame_error: Option<ShareText>,
+        /// Frames in each station's driver, 1 by default.
+        #[serde(default)]
+        ring: Option<u32>,
+    },
+    /// 802.11n with aggregation: what waits in the driver goes out as one aggregate.
+    WifiN {
+        /// The modulation and coding scheme, 0 to 15.
+        mcs: u32,
+        /// The channel's width in MHz, 20 (the default) or 40.
+        #[serde(default)]
+        width_mhz: Option<u32>,
+        /// Whether the guard interval is 400 instead of 800 ns.
+        #[serde(default)]
+        short_guard: Option<bool>,
+        /// The band, `5ghz` by default.
+        #[serde(default)]
+        band: Option<WifiBand>,
+        /// Frames in an aggregate, up to 64; 32 by default.
+        #[serde(default)]
+        aggregate: Option<u32>,
+        /// Bytes in an aggregate, up to 65535.
+        #[serde(default)]
+        aggregate_bytes: Option<SizeText>,
+        /// The longest air time of an aggregate, 4 ms by default.
+        #[serde(default)]
+        air_time: Option<TimeText>,
+        /// The probability that a subframe arrives damaged, 0 by default.
+        #[serde(default)]
+        frame_error: Option<ShareText>,
+        /// Frames in each station's driver, 64 by default.
+        #[serde(default)]
+        ring: Option<u32>,
+    },
+    /// HomePlug AV powerline.
+    HomeplugAv {
+        /// The raw rate as adapters report it, up to 200 Mbit/s.
+        phy: RateText,
+        /// The share of the information rate that tone maps and repeated blocks leave, 1 by default.
+        #[serde(default)]
+        efficiency: Option<f64>,
+        /// The longest payload of a burst, 2.05 ms by default.
+        #[serde(default)]
+        burst: Option<TimeText>,
+        /// The beacon region of each beacon period, 1.5 ms by default.
+        #[serde(default)]
+        beacon: Option<TimeText>,
+        /// Two cycles of the mains, 40 ms by default.
+        #[serde(default)]
+        beacon_period: Option<TimeText>,
+        /// Frames in each adapter, 64 by default.
+        #[serde(default)]
+        ring: Option<u32>,
+    },
+    /// A pair of telephone modems, one direction: PPP over a serial port, error control, compression.
+    Modem {
+        /// The rate of the line: V.34's 2400 to 33600 bit/s in steps of 2400.
+        rate: RateText,
+        /// Error control and compression, `v42` by default.
+        #[serde(default)]
+        protocol: Option<ModemProtocol>,
+        /// The size of an error-control block, `128b` by default.
+        #[serde(default)]
+        block: Option<SizeText>,
+        /// How many times smaller compression makes the data; 1, the default, is incompressible.
+        #[serde(default)]
+        compression_ratio: Option<f64>,
+        /// Whether headers are compressed (RFC 1144).
+        #[serde(default)]
+        van_jacobson: Option<bool>,
+        /// The rate of the serial ports at both ends, 115200 bit/s by default.
+        #[serde(default)]
+        dte: Option<RateText>,
+        /// What the sending modem holds, `2kb` by default; when it is full, packets wait in the queue.
+        #[serde(default)]
+        buffer: Option<SizeText>,
+        /// What both modems take for themselves, 30 ms by default.
+        #[serde(default)]
+        processing: Option<TimeText>,
+    },
+    /// Half-duplex Ethernet at 100 Mbit/s: stations on a hub (CSMA/CD).
+    EthernetHub {
+        /// Stations that talk among themselves, none by default.
+        #[serde(default)]
+        background_stations: Option<u32>,
+        /// What these stations offer together, as a share of the 100 Mbit/s; above 1 they never pause.
+        #[serde(default)]
+        background_load: Option<f64>,
+        /// The node that sends without listening: a duplex mismatch.
+        #[serde(default)]
+        full_duplex: Option<String>,
+        /// Frames in each station's interface, 16 by default.
+        #[serde(default)]
+        ring: Option<u32>,
+    },
+    /// A recorded link, one direction, in mahimahi's format.
+    Trace {
+        /// The file: times in milliseconds, one a line, at which 1500 bytes may leave, over and over. A relative path
+        /// starts at the experiment's file.
+        file: String,
+        /// The file's times; whoever reads the file puts them here.
+        #[serde(default)]
+        #[schemars(skip)]
+        opportunities_ms: Vec<u64>,
+    },
+    /// IP over TCP: two links, one each way, carried by a flow. Nothing is taken from a link's queue while the flow's
+    /// send buffer is full.
+    Tunnel {
+        /// The label of the flow whose application is the tunnel.
+        flow: String,
+        /// The node whose packets that flow's sender takes.
+        near: String,
+    },
 }
 
-/// The medium that a table of the experiment describes. A trace brings its `opportunities_ms`: files are read elsewhere.
-pub(crate) fn medium(form: &Map<String, Value>) -> Result<MediumSpec, Problem> {
+/// The fields of [`MediumForm`] that the scenario calls otherwise, in whatever kind.
+pub(crate) const RENAMED: &[(&str, &str)] = &[
+    ("rate", "rate_bps"),
+    ("phy", "phy_bps"),
+    ("dte", "dte_bps"),
+    ("interleaving", "interleaving_ns"),
+    ("air_time", "air_time_ns"),
+    ("burst", "burst_ns"),
+    ("beacon", "beacon_ns"),
+    ("beacon_period", "beacon_period_ns"),
+    ("processing", "processing_ns"),
+    ("block", "block_bytes"),
+    ("buffer", "buffer_bytes"),
+    ("ring", "ring_packets"),
+    ("aggregate", "aggregate_packets"),
+    ("file", "opportunities_ms"),
+];
+
+/// The scenario's medium that an entry of `media` means.
+pub(crate) fn medium(form: &MediumForm) -> Result<MediumSpec, Problem> {
     let mut core = Map::new();
-    for (field, value) in form {
-        let (name, read) = translated(field);
-        let value = if let Value::String(text) = value {
-            let wrong =
-                |error: ParseError| problem(field, &format!("{:?}", error.value), &error.expected);
-            read(text).map_err(wrong)?
-        } else {
-            value.clone()
-        };
-        core.insert(name.to_owned(), value);
-    }
+    let mut put = |name: &str, value: Option<Value>| {
+        core.extend(value.map(|value| (name.to_owned(), value)));
+    };
+    let whole = |number: &Option<u32>| number.map(Value::from);
+    let rate = |it: &Option<RateText>| it.map(|it| Value::from(it.0));
+    let time = |it: &Option<TimeText>| it.map(|it| Value::from(it.0));
+    let size = |it: &Option<SizeText>| it.map(|it| Value::from(it.0));
+    let share = |it: &Option<ShareText>| it.map(|it| Value::from(it.0));
+    let kind = match form {
+        MediumForm::Adsl { rate, encapsulation, interleaving } => {
+            put("rate_bps", Some(Value::from(rate.0)));
+            put("encapsulation", word(encapsulation.as_ref()));
+            put("interleaving_ns", time(interleaving));
+            "adsl"
+        }
+        MediumForm::WifiG { rate, slot, protection, frame_error, ring } => {
+            put("rate_bps", Some(Value::from(rate.0)));
+            put("slot", word(slot.as_ref()));
+            put("protection", word(protection.as_ref()));
+            put("frame_error", share(frame_error));
+            put("ring_packets", whole(ring));
+            "wifi_g"
+        }
+        MediumForm::WifiN {
+            mcs,
+            width_mhz,
+            short_guard,
+            band,
+            aggregate,
+            aggregate_bytes,
+            air_time,
+            frame_error,
+            ring,
+        } => {
+            put("mcs", Some(Value::from(*mcs)));
+            put("width_mhz", whole(width_mhz));
+            put("short_guard", short_guard.map(Value::from));
+            put("band", word(band.as_ref()));
+            put("aggregate_packets", whole(aggregate));
+            put("aggregate_bytes", size(aggregate_bytes));
+            put("air_time_ns", time(air_time));
+            put("frame_error", share(frame_error));
+            put("ring_packets", whole(ring));
+            "wifi_n"
+        }
+        MediumForm::HomeplugAv { phy, efficiency, burst, beacon, beacon_period, ring } => {
+            put("phy_bps", Some(Value::from(phy.0)));
+            put("efficiency", efficiency.map(Value::from));
+            put("burst_ns", time(burst));
+            put("beacon_ns", time(beacon));
+            put("beacon_period_ns", time(beacon_period));
+            put("ring_packets", whole(ring));
+            "homeplug_av"
+        }
+        MediumForm::Modem {
+            rate: line,
+            protocol,
+            block,
+            compression_ratio,
+            van_jacobson,
+            dte,
+            buffer,
+            processing,
+        } => {
+            put("rate_bps", Some(Value::from(line.0)));
+            put("protocol", word(protocol.as_ref()));
+            put("block_bytes", size(block));
+            put("compression_ratio", compression_ratio.map(Value::from));
+            put("van_jacobson", van_jacobson.map(Value::from));
+            put("dte_bps", rate(dte));
+            put("buffer_bytes", size(buffer));
+            put("processing_ns", time(processing));
+            "modem"
+        }
+        MediumForm::EthernetHub { background_stations, background_load, full_duplex, ring } => {
+            put("background_stations", whole(background_stations));
+            put("background_load", background_load.map(Value::from));
+            put("full_duplex", full_duplex.clone().map(Value::from));
+            put("ring_packets", whole(ring));
+            "ethernet_hub"
+        }
+        MediumForm::Trace { file: _, opportunities_ms } => {
+            put("opportunities_ms", Some(Value::from(opportunities_ms.clone())));
+            "trace"
+        }
+        MediumForm::Tunnel { flow, near } => {
+            put("flow", Some(Value::from(flow.clone())));
+            put("near", Some(Value::from(near.clone())));
+            "tunnel"
+        }
+    };
+    core.insert("kind".to_owned(), Value::from(kind));
     serde_json::from_value(Value::Object(core)).map_err(|error| json_problem(String::new(), &error))
 }
 
+/// A word of an enum.
+fn word(value: Option<&impl Serialize>) -> Option<Value> {
+    value.and_then(|value| serde_json::to_value(value).ok())
+}
+
 /// Whether stations share it, so that it carries both ways; of others each link has its own.
-pub(crate) fn shared(form: &Map<String, Value>) -> bool {
-    let kind = form.get("kind").and_then(Value::as_str);
-    !matches!(kind, Some("adsl" | "modem" | "trace"))
+pub(crate) fn shared(form: &Tagged<MediumForm>) -> bool {
+    !matches!(**form, MediumForm::Adsl { .. } | MediumForm::Modem { .. } | MediumForm::Trace { .. })
 }

@@ -4,9 +4,6 @@ use crate::quantity::{RateText, SizeText};
 use crate::types::TransmitterKind;
 use dragstrip_scenario::{HostSpec, LinkSpec, NetemSpec, NodeSpec, Problem, QdiscSpec};
 
-/// The queue of a link with a rate or a medium that names none: Linux's in an htb class.
-pub(crate) const DEFAULT_QUEUE: &str = "pfifo limit 1000";
-
 /// A host of which nothing is said.
 pub(crate) fn host(name: &str) -> NodeSpec {
     NodeSpec::Host(HostSpec::named(name))

@@ -1,434 +1,529 @@
-//! The types of the experiment file. Quantities are text with a unit; docs/experiments.md explains every field.
+//! The types of the experiment file, each field with its documentation and its default. The Python classes, the
+//! reference page and the JSON Schema are generated from them (`cargo xtask generate`); `rules` has what the fields
+//! must satisfy together. Quantities are text with a unit.
 
-use crate::named::spell_names;
-use crate::quantity::{RateText, ShareText, SizeText, TimeText};
-use dragstrip_scenario::{GsoMode, Problem, Route, StackProfile, json_problem};
-use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use crate::claims::{AblationForm, AlternativeForm, ClaimForm, FlowTableForm};
+use crate::media::MediumForm;
+use crate::quantity::{LimitText, RateText, ShareText, SizeText, SysctlText, TimeText};
+use crate::senders::SendersForm;
+use crate::tables::{Ordered, Tagged};
+use dragstrip_scenario::{GsoMode, Route, StackProfile};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
-use std::fmt;
-use std::marker::PhantomData;
 
-/// What a person writes. What is only Python's (claims and the like) is carried along unread.
-#[derive(Clone, Debug, serde::Deserialize)]
+/// A path, traffic, what varies, how often it is repeated, and the published claims that it is graded by.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[expect(missing_docs, reason = "docs/experiments.md")]
 pub struct Experiment {
+    /// The name in tables and folders. Default: the file's folder and name.
     #[serde(default)]
     pub name: String,
+    /// A title for people.
     #[serde(default)]
     pub title: String,
+    /// The publication that the experiment reproduces.
     #[serde(default)]
     pub source: String,
+    /// What the experiment shows, for people.
     #[serde(default)]
     pub description: String,
+    /// The duration of each run.
     pub duration: TimeText,
+    /// The seed of the first repeat, below 2^53; each further repeat counts up by one. All alternatives of a repeat
+    /// share its seed.
     #[serde(default = "one")]
+    #[schemars(range(min = 0, max = 9_007_199_254_740_991_u64))]
     pub seed: u64,
+    /// How often everything is run, up to 100000: all alternatives in turn, then all again. Where nothing is random,
+    /// every run is made once, and a note says so.
     #[serde(default = "one")]
+    #[schemars(range(min = 1, max = 100_000))]
     pub repeat: u64,
+    /// Whether neighbour caches start empty: the first packet over a link then waits for ARP, one round trip of that
+    /// link. A path that was pinged before has warm caches.
     #[serde(default)]
     pub cold_arp: bool,
+    /// The pause between runs where the path is real. The simulator starts every run on an empty path.
     #[serde(default)]
     pub idle: TimeText,
+    /// The engine, `sim`, `vm`, `netns` or `ssh`; or two that are compared with each other, such as `sim,vm`.
+    #[serde(default = "simulator")]
+    pub engine: String,
+    /// Options of the engine, by name. `kernel` (vm) is one of `dragstrip kernel list`; `strict = "yes"` (netns, ssh)
+    /// fails a run that the machine limited.
     #[serde(default)]
-    pub engine: Value,
+    pub engine_options: BTreeMap<String, TextOrTexts>,
+    /// C files beside the experiment with congestion controls for a kernel, which flows may name.
     #[serde(default)]
-    pub engine_options: Value,
-    #[serde(default)]
-    pub load: Value,
+    pub load: Vec<String>,
+    /// The dumbbell that the flows share, instead of `nodes` and `links`.
     #[serde(default)]
     pub path: Option<PathForm>,
+    /// Hosts and routers of any other graph.
     #[serde(default)]
     pub nodes: Vec<NodeForm>,
+    /// Links of any other graph.
     #[serde(default)]
     pub links: Vec<LinkForm>,
+    /// Name → what carries the links that name it, where that is no plain wire.
     #[serde(default)]
-    pub media: BTreeMap<String, Map<String, Value>>,
+    pub media: BTreeMap<String, Tagged<MediumForm>>,
+    /// Routes of a graph where the shortest path is not meant.
     #[serde(default)]
     pub routes: Vec<Route>,
+    /// Name → an algorithm as a text, or the file beside the experiment that holds it; flows name it as their `cc`.
+    /// Only the simulator runs programs.
     #[serde(default)]
     pub programs: BTreeMap<String, String>,
+    /// Name or pattern (`*`, `s?`) → settings of those hosts; later entries override earlier ones.
     #[serde(default)]
     pub hosts: Ordered<HostForm>,
+    /// The flows; at least one.
     pub flows: Vec<FlowForm>,
+    /// Pings beside the flows.
     #[serde(default)]
     pub probes: Vec<ProbeForm>,
+    /// What to record.
     #[serde(default)]
     pub record: RecordForm,
+    /// Changes of links during the run.
     #[serde(default)]
     pub changes: Vec<ChangeForm>,
+    /// Dotted path → list of values; several paths multiply. A path through a list without an index means each of its
+    /// entries (`flows.cc`), one with an index means that entry (`flows.0.cc`); a part with dots stands in quotes.
     #[serde(default)]
-    pub vary: Value,
+    pub vary: Map<String, Value>,
+    /// Several fields set together under a name; alternatives multiply with `vary`.
     #[serde(default)]
-    pub alternatives: Value,
+    pub alternatives: Vec<AlternativeForm>,
+    /// Published figures, and how ours are measured and compared with them.
     #[serde(default)]
-    pub claims: Value,
+    pub claims: Vec<ClaimForm>,
+    /// Claims measured again with a changed setting.
     #[serde(default)]
-    pub ablations: Value,
+    pub ablations: Vec<AblationForm>,
+    /// Published tables of flows, to stand beside ours.
     #[serde(default)]
-    pub flow_tables: Value,
+    pub flow_tables: Vec<FlowTableForm>,
 }
 
-impl Experiment {
-    /// The experiment that a JSON document describes.
-    ///
-    /// # Errors
-    /// The first field that is unknown, missing, or no quantity.
-    pub fn from_json(text: &str) -> Result<Self, Problem> {
-        let mut content: Value =
-            serde_json::from_str(text).map_err(|error| json_problem(String::new(), &error))?;
-        spell_names(&mut content)?;
-        write_sysctls(&mut content);
-        let read = serde_path_to_error::deserialize(content);
-        read.map_err(|error| {
-            let path = error.path().to_string();
-            json_problem(if path == "." { String::new() } else { path }, &error.into_inner())
-        })
-    }
-}
-
-/// A sysctl may be written as a number.
-fn write_sysctls(content: &mut Value) {
-    let hosts = content.get_mut("hosts").and_then(Value::as_object_mut);
-    let tables = hosts.into_iter().flat_map(serde_json::Map::values_mut);
-    let tables = tables.filter_map(|host| host.get_mut("sysctl")?.as_object_mut());
-    for value in tables.flat_map(serde_json::Map::values_mut) {
-        if value.is_i64() || value.is_u64() {
-            *value = Value::String(value.to_string());
-        }
-    }
-}
-
-/// A table in the order in which it was written: of hosts, later patterns override earlier ones.
-#[derive(Clone, Debug)]
-pub struct Ordered<T>(pub Vec<(String, T)>);
-
-impl<T> Default for Ordered<T> {
-    fn default() -> Self {
-        Self(Vec::new())
-    }
-}
-
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Ordered<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Entries<T>(PhantomData<T>);
-        impl<'de, T: Deserialize<'de>> Visitor<'de> for Entries<T> {
-            type Value = Vec<(String, T)>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a map")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut entries = Vec::new();
-                while let Some(entry) = map.next_entry()? {
-                    entries.push(entry);
-                }
-                Ok(entries)
-            }
-        }
-        deserializer.deserialize_map(Entries(PhantomData)).map(Self)
-    }
+/// A text, or several.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged, expecting = "a text or a list of texts")]
+pub enum TextOrTexts {
+    /// One.
+    Text(String),
+    /// Several.
+    Texts(Vec<String>),
 }
 
 /// How a rate is enforced.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TransmitterKind {
-    /// Shaped as tc does it: a packet leaves at the start of its transmission time.
+    /// A shaper as tc sets it up: a packet leaves at the start of its transmission time.
     #[default]
     Htb,
-    /// Store and forward.
+    /// An ideal store-and-forward link.
     Wire,
 }
 
-/// The dumbbell: senders s1 ... sN, a router r, the bottleneck, a receiver d (or d1 ... dM behind a router w).
-#[derive(Clone, Debug, serde::Deserialize)]
+/// A dumbbell: senders `s1` to `sN`, a router `r`, the bottleneck, and a receiver `d`, or `d1` to `dM` behind a second
+/// router `w`. Links are named after their ends: `s1-r`, `r-s1`, `r-d`, `d-r`; with several receivers `r-w`, `w-d1`.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[expect(missing_docs, reason = "docs/experiments.md")]
 pub struct PathForm {
+    /// A path by name, whose fields the others override; `path = "home DSL"` is short for a table with this field
+    /// alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preset: Option<String>,
+    /// The rate of the bottleneck, from the senders to the receivers. A path has a rate or a medium.
     #[serde(default)]
     pub rate: Option<RateText>,
+    /// What carries the bottleneck instead of a rate: an entry of `media`, or a medium by name. A medium that stations
+    /// share carries both directions.
     #[serde(default)]
     pub medium: Option<String>,
+    /// What carries the return path instead of a rate.
     #[serde(default)]
     pub up_medium: Option<String>,
+    /// How the rates of both directions are enforced.
     #[serde(default)]
     pub link: TransmitterKind,
-    #[serde(default)]
-    pub queue: Option<String>,
+    /// The queue discipline of the bottleneck, in tc's words (`bfifo limit 200kb`, `fq_codel`), or its depth (`1bdp`,
+    /// `100ms`). The default is Linux's in an htb class.
+    #[serde(default = "default_queue")]
+    pub queue: String,
+    /// Bytes charged per frame in addition to Ethernet's header.
     #[serde(default)]
     pub overhead: SizeText,
+    /// Whether whole ATM cells are charged (`link = "htb"` only).
     #[serde(default)]
     pub atm: bool,
+    /// The propagation delay of the bottleneck link.
     #[serde(default)]
     pub delay: TimeText,
+    /// Random packet loss behind the bottleneck.
     #[serde(default)]
     pub loss: ShareText,
+    /// Jitter behind the bottleneck: each packet is delayed by 0 to twice this, uniformly, and may be overtaken.
     #[serde(default)]
     pub jitter: TimeText,
+    /// Any other impairment behind the bottleneck in netem's words, such as `delay 5ms 2ms distribution normal loss
+    /// 1%`, instead of `loss` and `jitter`. `loss every 100` loses the last of each hundred packets, which no kernel
+    /// does and the engine vm refuses.
     #[serde(default)]
     pub netem: Option<String>,
+    /// Random loss on each sender's own link, ahead of the bottleneck's queue.
     #[serde(default)]
     pub ahead_loss: ShareText,
+    /// Any other impairment on each sender's own link, in netem's words, instead of `ahead_loss`.
     #[serde(default)]
     pub ahead_netem: Option<String>,
+    /// The rate of the return path; without one it is unlimited.
     #[serde(default)]
     pub up_rate: Option<RateText>,
+    /// The queue discipline of the return path.
     #[serde(default)]
     pub up_queue: Option<String>,
+    /// The propagation delay of the return path.
     #[serde(default)]
     pub up_delay: TimeText,
+    /// An impairment on the return path, in netem's words.
     #[serde(default)]
     pub up_netem: Option<String>,
+    /// The round-trip time of the empty path, all of it on the return path, instead of `delay` and `up_delay`.
     #[serde(default)]
     pub rtt: Option<TimeText>,
+    /// How many senders, or a table for each one's access link. Default: one sender per flow.
     #[serde(default)]
     pub senders: Option<SendersForm>,
+    /// How many receivers, up to 100000. Several sit behind a second router `w`, beyond the bottleneck.
     #[serde(default = "one_receiver")]
+    #[schemars(range(min = 1, max = 100_000))]
     pub receivers: u32,
 }
 
-/// How many senders, or each one's access link.
-#[derive(Clone, Debug, serde::Deserialize)]
-#[serde(untagged)]
-pub enum SendersForm {
-    /// Behind plain veths.
-    Count(u32),
-    /// Each with a link of its own.
-    Links(Vec<AccessForm>),
-}
-
-/// A sender's own link, the same in both directions.
-#[derive(Clone, Debug, Default, serde::Deserialize)]
+/// A host or a router of a graph.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[expect(missing_docs, reason = "docs/experiments.md")]
-pub struct AccessForm {
-    #[serde(default)]
-    pub rate: Option<RateText>,
-    #[serde(default)]
-    pub delay: TimeText,
-    #[serde(default)]
-    pub queue: Option<String>,
+pub struct NodeForm {
+    /// The node's name.
+    pub name: String,
+    /// Whether it is a host or a router.
+    pub kind: NodeKind,
 }
 
-/// A node of an explicit graph.
-#[derive(Clone, Debug, serde::Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
-#[expect(missing_docs, reason = "docs/experiments.md")]
-pub enum NodeForm {
-    Host { name: String },
-    Router { name: String },
+/// What a node is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum NodeKind {
+    /// An end of flows.
+    Host,
+    /// It forwards packets.
+    Router,
 }
 
-/// A link of an explicit graph: one direction, or both alike.
-#[derive(Clone, Debug, serde::Deserialize)]
+/// A link of a graph: one direction, or both alike.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[expect(missing_docs, reason = "docs/experiments.md")]
 pub struct LinkForm {
+    /// The node that it leaves.
     pub from: String,
+    /// The node that it leads to.
     pub to: String,
+    /// The link's name. Default: its ends, `a-r`; the second direction of a named link ends in `-back`.
     #[serde(default)]
     pub name: String,
+    /// Whether a second link like this one leads the other way.
     #[serde(default = "yes")]
     pub both_ways: bool,
+    /// The rate of the link; without a rate and a medium it is a plain veth, which takes no time.
     #[serde(default)]
     pub rate: Option<RateText>,
+    /// What carries the link instead of a rate: an entry of `media`.
     #[serde(default)]
     pub medium: Option<String>,
+    /// How the rate is enforced.
     #[serde(default)]
     pub link: TransmitterKind,
+    /// The queue discipline in front of the link, in tc's words. Default: `pfifo limit 1000` where there is a rate or
+    /// a medium.
     #[serde(default)]
     pub queue: Option<String>,
+    /// Bytes charged per frame in addition to Ethernet's header.
     #[serde(default)]
     pub overhead: SizeText,
+    /// Whether whole ATM cells are charged (`link = "htb"` only).
     #[serde(default)]
     pub atm: bool,
+    /// The propagation delay.
     #[serde(default)]
     pub delay: TimeText,
+    /// An impairment behind the link, in netem's words.
     #[serde(default)]
     pub netem: Option<String>,
 }
 
-/// A host's TCP.
-#[derive(Clone, Debug, Default, serde::Deserialize)]
+/// Settings of a host.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[expect(missing_docs, reason = "docs/experiments.md")]
+#[schemars(rename = "HostSettings")]
 pub struct HostForm {
+    /// The stack profile, whose default is `linux-6`.
     #[serde(default)]
     pub profile: Option<StackProfile>,
+    /// Sysctls by the kernel's names; an unknown one is an error.
     #[serde(default)]
-    pub sysctl: BTreeMap<String, String>,
+    pub sysctl: BTreeMap<String, SysctlText>,
+    /// Whether TCP builds bursts of several segments, as Linux does where an interface takes them (`auto`), or none
+    /// (`off`); `whole`: they stay one packet all the way, as where TSO and GRO are on at every interface. A queue
+    /// then counts a burst as one packet and by all its bytes, and drops it whole. Not over media and tbf, which carry
+    /// single frames.
     #[serde(default)]
     pub gso: Option<GsoMode>,
+    /// The MTU of the host's interfaces, 1500 bytes by default.
     #[serde(default)]
     pub mtu: Option<SizeText>,
+    /// The kernel's timer ticks per second. The default is the profile's: 250 for `linux-6`, 1000 for `freebsd-9`.
     #[serde(default)]
     pub tick_hz: Option<u32>,
+    /// What the host remembers of earlier connections (Linux 2.6).
     #[serde(default)]
     pub history: Option<HistoryForm>,
+    /// What the host's processor takes for a packet. Only the simulator does this.
     #[serde(default)]
     pub cpu: Option<CpuForm>,
 }
 
-/// What a host's processor takes for a packet.
-#[derive(Clone, Debug, Default, serde::Deserialize)]
+/// What a host's processor takes for each packet, up to 1 s. It takes one packet after the other; what arrives
+/// meanwhile waits, and so does what a packet triggers.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[expect(missing_docs, reason = "docs/experiments.md")]
 pub struct CpuForm {
+    /// Hosts that give the same name share one processor.
     #[serde(default)]
     pub shared: Option<String>,
+    /// The time for a received packet that carries data.
     #[serde(default)]
     pub receive: TimeText,
+    /// The time for a received segment that carries none.
     #[serde(default)]
     pub ack: TimeText,
+    /// The time for a sent packet.
     #[serde(default)]
     pub send: TimeText,
 }
 
-/// What a host remembers of connections before the run; 0: nothing.
-#[derive(Clone, Copy, Debug, Default, serde::Deserialize)]
+/// What a host remembers of connections before the run (Linux 2.6's cache of metrics). Zero means nothing.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[expect(missing_docs, reason = "docs/experiments.md")]
 pub struct HistoryForm {
+    /// The window in packets at which slow start ends at first.
     #[serde(default)]
     pub ssthresh: u32,
+    /// The reordering in packets that was learnt.
     #[serde(default)]
     pub reordering: u32,
+    /// The smoothed round-trip time.
     #[serde(default)]
     pub rtt: TimeText,
+    /// The deviation of the round-trip time.
     #[serde(default)]
     pub deviation: TimeText,
 }
 
 /// One flow, or `count` alike.
-#[derive(Clone, Debug, serde::Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[expect(missing_docs, reason = "docs/experiments.md")]
 pub struct FlowForm {
+    /// The sender's congestion control, in one word with options, count, round-trip time and start:
+    /// `cubic:beta=0.8*4@20ms+5s`. Every flow but a UDP flow has one.
     #[serde(default)]
     pub cc: Option<String>,
+    /// The congestion control's module parameters, by name.
     #[serde(default)]
     pub cc_options: BTreeMap<String, f64>,
+    /// Congestion control of the receiver's socket. A listener grants ECN to a SYN of `dctcp` or `prague` only if its
+    /// own algorithm needs ECN too, as when the server runs a stock kernel's cubic. Default: the sender's.
+    #[serde(default)]
+    pub receiver_cc: Option<String>,
+    /// The flow's name. Default: its `cc`, numbered where several flows are alike.
     #[serde(default)]
     pub label: String,
+    /// How many flows, up to 100000.
     #[serde(default = "one")]
+    #[schemars(range(min = 1, max = 100_000))]
     pub count: u64,
+    /// The host that sends. On a `path` the default is one after the other.
     #[serde(default)]
     pub sender: String,
+    /// The host that receives. On a `path` the default is one after the other.
     #[serde(default)]
     pub receiver: String,
+    /// Whether the flow goes from the receivers' side to the senders'.
     #[serde(default)]
     pub reverse: bool,
+    /// The round-trip time of this flow's empty path, instead of the path's own. Not with `senders`.
     #[serde(default)]
     pub rtt: Option<TimeText>,
+    /// When the flow starts.
     #[serde(default)]
     pub start: TimeText,
+    /// The time between the starts of the `count` flows.
     #[serde(default)]
     pub stagger: TimeText,
+    /// When the flow stops. Default: at the end of the run.
     #[serde(default)]
     pub stop: Option<TimeText>,
+    /// How much there is to send. Default: without end.
     #[serde(default)]
     pub bytes: Option<SizeText>,
+    /// What both ends ask for by SO_SNDBUF, as `iperf3 -w` does. Linux cuts it to `net.core.wmem_max`, doubles it and
+    /// no longer tunes the buffer. Not on FreeBSD. Default: the kernel tunes it.
     #[serde(default)]
     pub send_buffer: Option<SizeText>,
+    /// What both ends ask for by SO_RCVBUF, cut to `net.core.rmem_max`. Default: the kernel tunes it.
     #[serde(default)]
     pub receive_buffer: Option<SizeText>,
+    /// What the sending application does.
     #[serde(default)]
-    pub application: ApplicationForm,
+    pub application: Tagged<ApplicationForm>,
 }
 
 /// What the sending application does.
-#[derive(Clone, Debug, Default, serde::Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
-#[expect(missing_docs, reason = "docs/experiments.md")]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+#[schemars(tag = "kind")]
 pub enum ApplicationForm {
-    #[default]
-    Bulk,
+    /// It writes as fast as the socket takes it.
+    Bulk {},
+    /// It writes for a while, and is silent for a while.
     OnOff {
+        /// How long it writes.
         on: TimeText,
+        /// How long it is silent.
         off: TimeText,
     },
+    /// It sends a request, waits for the response, thinks, and asks again.
     RequestResponse {
+        /// The size of a request.
         request: SizeText,
+        /// The size of a response.
         response: SizeText,
+        /// The time between a response and the next request.
         #[serde(default)]
         think: TimeText,
     },
+    /// It sends UDP datagrams at regular times; the flow has no `cc`.
     ConstantRate {
+        /// The rate of the datagrams' payload.
         rate: RateText,
+        /// The payload of a datagram.
         #[serde(default = "default_datagram")]
         datagram: SizeText,
     },
+    /// It carries the links of a medium of kind `tunnel`.
     Tunnel {
+        /// What stands in front of each packet.
         #[serde(default = "default_header")]
         header: SizeText,
     },
 }
 
+impl Default for ApplicationForm {
+    fn default() -> Self {
+        Self::Bulk {}
+    }
+}
+
 /// Pings from one host to another node.
-#[derive(Clone, Debug, serde::Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[expect(missing_docs, reason = "docs/experiments.md")]
 pub struct ProbeForm {
+    /// The host that pings.
     pub from: String,
+    /// The host or router that answers.
     pub target: String,
+    /// The probe's name. Default: `from-target`.
     #[serde(default)]
     pub label: String,
+    /// The time between two pings.
     #[serde(default = "default_ping_interval")]
     pub interval: TimeText,
+    /// The size of ICMP's header and payload.
     #[serde(default = "default_ping_size")]
     pub size: SizeText,
+    /// When the first ping is sent.
     #[serde(default)]
     pub start: TimeText,
 }
 
-/// A change of one or several settings of a link.
-#[derive(Clone, Debug, serde::Deserialize)]
+/// A change of a link during the run, or a file of changes. Changes at one instant happen in the order of the file,
+/// after everything else at that instant.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[expect(missing_docs, reason = "docs/experiments.md")]
 pub struct ChangeForm {
-    pub at: TimeText,
+    /// When it happens; of a file, where its times begin. Mandatory but for a file.
+    #[serde(default)]
+    pub at: Option<TimeText>,
+    /// The link's name. Default: the bottleneck of the `path`.
     #[serde(default)]
     pub link: Option<String>,
+    /// The link's new rate.
     #[serde(default)]
     pub rate: Option<RateText>,
+    /// The link's new propagation delay, one way.
     #[serde(default)]
     pub delay: Option<TimeText>,
+    /// The whole path's new round-trip time, made on the return path as `path.rtt` is.
     #[serde(default)]
     pub rtt: Option<TimeText>,
+    /// The new random loss behind the link.
     #[serde(default)]
     pub loss: Option<ShareText>,
+    /// The queue's new limit as that queue counts: a size such as `50kb`, or packets such as 100.
     #[serde(default)]
-    pub limit: Option<String>,
+    pub limit: Option<LimitText>,
+    /// Whether the link carries anything.
     #[serde(default)]
     pub state: Option<StateForm>,
+    /// A trace of values (CSV) instead of settings. Its first line names columns: `at`, and any of `rate`, `delay`,
+    /// `rtt`, `loss`, `limit` and `state`. An empty cell changes nothing; rows behind the end of the run are left out.
+    #[serde(default)]
+    pub file: Option<String>,
 }
 
 /// Whether a link carries anything.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StateForm {
     /// It does.
     Up,
-    /// What waits and what comes is dropped.
+    /// What waits and what arrives is dropped.
     Down,
 }
 
 /// What to record.
-#[derive(Clone, Copy, Debug, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[expect(missing_docs, reason = "docs/experiments.md")]
+#[schemars(rename = "Recorded")]
 pub struct RecordForm {
+    /// The interval of samples and queues.
     #[serde(default = "default_interval")]
     pub interval: TimeText,
+    /// Whether every ACK makes a sample.
     #[serde(default)]
     pub every_ack: bool,
+    /// Whether round-trip times are recorded packet by packet.
     #[serde(default = "yes")]
     pub rtts: bool,
+    /// Whether the congestion control's own variables are recorded with every sample.
     #[serde(default)]
     pub cc_state: bool,
+    /// Whether captures at both ends of each TCP flow are analysed (engine `sim`).
     #[serde(default)]
     pub captures: bool,
 }
@@ -445,6 +540,12 @@ impl Default for RecordForm {
     }
 }
 
+/// The queue of a link with a rate or a medium that names none: Linux's in an htb class.
+pub(crate) const DEFAULT_QUEUE: &str = "pfifo limit 1000";
+
+/// The name of the simulator among the engines.
+pub const SIMULATOR: &str = "sim";
+
 const MILLISECOND_NS: u64 = 1_000_000;
 
 const fn one() -> u64 {
@@ -457,6 +558,14 @@ const fn one_receiver() -> u32 {
 
 const fn yes() -> bool {
     true
+}
+
+fn simulator() -> String {
+    SIMULATOR.to_owned()
+}
+
+fn default_queue() -> String {
+    DEFAULT_QUEUE.to_owned()
 }
 
 const fn default_datagram() -> SizeText {

@@ -4,7 +4,7 @@
 use crate::problem;
 use crate::quantity::{TimeText, time};
 use crate::types::{ApplicationForm, FlowForm};
-use dragstrip_scenario::{Problem, QdiscSpec};
+use dragstrip_scenario::{Problem, QDISC_KINDS, QdiscSpec};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
@@ -16,6 +16,8 @@ const FRAMES_MIN: u64 = 3;
 /// A congestion control as `compare` and `[[flows]]` name it: `NAME[:OPTION=VALUE,...][*COUNT][@RTT][+START]`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlowWord<'a> {
+    /// The name and its options, as they stand in the word.
+    pub head: &'a str,
     /// The algorithm's name.
     pub name: &'a str,
     /// Its module parameters.
@@ -73,7 +75,19 @@ impl<'a> FlowWord<'a> {
                 return Err(wrong("one count, one RTT and one start, such as bbr*4@20ms+5s"));
             }
         }
-        Ok(Self { name, options, count, rtt, start })
+        Ok(Self { head, name, options, count, rtt, start })
+    }
+
+    /// Their base RTT in nanoseconds.
+    #[must_use]
+    pub fn rtt_ns(&self) -> Option<u64> {
+        self.rtt.map(|it| it.0)
+    }
+
+    /// The first one's start in nanoseconds.
+    #[must_use]
+    pub fn start_ns(&self) -> Option<u64> {
+        self.start.map(|it| it.0)
     }
 
     /// Whether the word says more than a name.
@@ -123,11 +137,11 @@ pub(crate) fn spelt_out(flows: &[FlowForm]) -> Result<Cow<'_, [FlowForm]>, Probl
 fn spell_out(flow: &FlowForm, index: usize) -> Result<FlowForm, Problem> {
     let mut spelt = flow.clone();
     let Some(text) = &flow.cc else { return Ok(spelt) };
-    let FlowWord { name, options, count, rtt, start } =
+    let FlowWord { head: _, name, options, count, rtt, start } =
         FlowWord::parse(text, &format!("flows[{index}].cc"))?;
     let mut own = text.replacen(&format!("*{}", count.unwrap_or(0)), "", 1);
     // A request/response flow's data go the other way: its receiver is the one that sends them.
-    let asks = matches!(flow.application, ApplicationForm::RequestResponse { .. });
+    let asks = matches!(*flow.application, ApplicationForm::RequestResponse { .. });
     if flow.reverse && !asks {
         own.push_str("-reverse");
     }
@@ -180,7 +194,10 @@ pub(crate) fn queue_words<'a>(
     if !words.split_whitespace().any(|word| multiple(word).is_some()) {
         return Ok(Cow::Borrowed(words));
     }
-    let in_bytes = matches!(words.split_whitespace().next(), Some("bfifo" | "red" | "tbf"));
+    let kind = words.split_whitespace().next().unwrap_or_default();
+    let kind = QDISC_KINDS.iter().find(|known| known.name == kind);
+    let limit = kind.and_then(|kind| (kind.field)("limit"));
+    let in_bytes = limit.is_some_and(|field| field.ends_with("_bytes"));
     let mut written = Vec::new();
     for word in words.split_whitespace() {
         written.push(match multiple(word) {
@@ -205,10 +222,13 @@ fn multiple(word: &str) -> Option<f64> {
 ///
 /// # Errors
 /// What no path makes right.
-pub fn check_queue(words: &str) -> Result<(), Problem> {
+pub(crate) fn check_queue(words: &str) -> Result<(), Problem> {
     let nominal = Holds { rate_bps: Some(10_000_000), rtt_ns: Some(40_000_000) };
     let spelt = queue_words(words, nominal, "")?;
     QdiscSpec::parse(&spelt).map(|_| ()).map_err(|mut problem| {
+        if let Some(meant) = limit_meant(words) {
+            problem.expected = format!("\"{meant}\": a number has its word in front of it");
+        }
         if !words.trim().contains(' ') && words.starts_with(|first: char| first.is_ascii_digit()) {
             problem.expected =
                 "a size such as 1bdp or 100ms, or the words of tc, such as bfifo limit 200kb"
@@ -216,6 +236,17 @@ pub fn check_queue(words: &str) -> Result<(), Problem> {
         }
         problem
     })
+}
+
+/// `pfifo limit 100` for `pfifo 100`.
+fn limit_meant(words: &str) -> Option<String> {
+    let (kind, rest) = words.trim().split_once(' ')?;
+    let rest = rest.trim();
+    let known = QDISC_KINDS.iter().find(|known| known.name == kind)?;
+    let number = rest.starts_with(|first: char| first.is_ascii_digit());
+    let meant = format!("{kind} limit {rest}");
+    let right = number && (known.field)("limit").is_some() && QdiscSpec::parse(&meant).is_ok();
+    right.then_some(meant)
 }
 
 /// A time in the largest unit that holds it whole, as tc reads it.

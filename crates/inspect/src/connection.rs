@@ -1,15 +1,19 @@
 //! A connection as one capture shows it: two directions, the handshake, and where the capture stands.
 
-use crate::half::{ACK, FIN, Half, Kind, PSH, RST, SYN, Sample};
+use crate::half::{ACK, ETHERNETS, FIN, Half, Kind, PSH, RST, SYN, Sample};
 use crate::labels::Labels;
 use crate::limits::{Limits, Sending};
 use crate::quantiles::Quantiles;
 use dragstrip_capture::read::Packet;
+use std::collections::{BTreeMap, VecDeque};
 
-/// Copies of a frame that a mirror port or an interface `any` gives come within this, nanoseconds.
+/// Copies of a frame that a mirror port or an interface `any` gives come within this where nothing else tells them from data sent again,
+/// nanoseconds.
 const COPY_NS: i64 = 1_000_000;
+/// And within this where IP tells them: what a router's queue lets pass between the packet before it and behind it.
+const TWIN_NS: i64 = 100_000_000;
 /// Packets of a direction among which a copy is looked for.
-const RECENT: usize = 8;
+const RECENT_MAX: usize = 8_192;
 
 /// Where a capture stands on the way of a direction's data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,8 +59,24 @@ pub struct Direction {
     backward_last_ns: Option<i64>,
     /// When the next state is to be recorded.
     pub state_due_ns: i64,
-    recent: [(u64, i64); RECENT],
-    newest: usize,
+    recent: Recent,
+}
+
+/// The last packets of a direction, by what they are.
+#[derive(Debug, Default)]
+struct Recent {
+    known: BTreeMap<u64, Known>,
+    /// In the order of time.
+    prints: VecDeque<(u64, i64)>,
+    /// The identification of the first packet, and whether a later one had another.
+    ids: Option<(u16, bool)>,
+}
+
+/// A packet that was there.
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    at: i64,
+    ttl: u8,
 }
 
 /// Both directions; 0 goes from the first end of the key to the second.
@@ -109,7 +129,7 @@ impl Connection {
         if let Some(labels) = &mut self.labels {
             labels.take(packet, side);
         }
-        if self.sides[side].is_copy(packet) {
+        if self.sides[side].recent.is_copy(packet) {
             return Taken::Copy;
         }
         self.reset |= packet.flags & RST != 0;
@@ -122,7 +142,7 @@ impl Connection {
         let kind = own.half.sent(packet, path_ns);
         if packet.payload > 0 {
             own.note_data(packet, kind, outstanding);
-            if let Some(ns) = other.half.echoed(packet) {
+            if let Some(ns) = other.half.echoed(packet, kind) {
                 own.backward.add(ns);
                 own.backward_last_ns = Some(ns);
             }
@@ -301,10 +321,14 @@ impl Direction {
 
     /// The data of a full segment: the MSS without the room of the time stamps, or the longest seen.
     fn full(&self, stamped: bool) -> u32 {
-        const ETHERNETS: u32 = 1_460;
         let options = if stamped { 12 } else { 0 };
         let said = self.allowed.map(|mss| u32::from(mss).saturating_sub(options));
         said.unwrap_or(self.half.longest.min(ETHERNETS)).max(1)
+    }
+
+    /// Segments missing in the capture, at least.
+    pub fn missing(&self) -> u64 {
+        self.half.missing(self.allowed.map_or(ETHERNETS, u32::from))
     }
 
     fn note_sample(&mut self, sample: Sample) {
@@ -316,27 +340,46 @@ impl Direction {
             self.both.add(sample.ns + backward);
         }
     }
+}
 
-    /// Whether the same frame came just before.
+impl Recent {
+    /// Whether the same packet was there before: behind the other side of a router, with another time to live, or on another port.
+    ///
+    /// Data sent again have an identification of their own where the sender counts (RFC 6864), and the same time to live.
     fn is_copy(&mut self, packet: &Packet) -> bool {
-        let told_apart = packet.ip_id.is_some_and(|id| id != 0) || packet.payload > 0;
+        let id = packet.ip_id.unwrap_or(0);
+        let (first, counts) = self.ids.unwrap_or((id, false));
+        let counts = counts || id != first;
+        self.ids = Some((first, counts));
+        while let Some((print, at)) = self.prints.front().copied()
+            && (self.prints.len() == RECENT_MAX || packet.time_ns - at > TWIN_NS)
+        {
+            self.prints.pop_front();
+            if self.known.get(&print).is_some_and(|known| known.at == at) {
+                self.known.remove(&print);
+            }
+        }
         let print = fingerprint(packet);
-        let found = self
-            .recent
-            .iter()
-            .any(|(known, at)| *known == print && (packet.time_ns - at).abs() <= COPY_NS);
-        self.recent[self.newest] = (print, packet.time_ns);
-        self.newest = (self.newest + 1) % RECENT;
-        told_apart && found
+        if let Some(Known { at, ttl }) = self.known.get(&print).copied() {
+            let told_apart = packet.payload > 0 || id != 0;
+            let soon = packet.time_ns - at <= COPY_NS;
+            if ttl != packet.ttl || (id != 0 && counts) || (told_apart && soon) {
+                return true;
+            }
+        }
+        self.known.insert(print, Known { at: packet.time_ns, ttl: packet.ttl });
+        self.prints.push_back((print, packet.time_ns));
+        false
     }
 }
 
+/// What a router and a capture leave as it is.
 fn fingerprint(packet: &Packet) -> u64 {
     let (value, echo) = packet.stamps.unwrap_or_default();
     let words = [
         u64::from(packet.seq) << 32 | u64::from(packet.ack),
         u64::from(packet.flags) << 48 | u64::from(packet.window) << 32 | u64::from(packet.payload),
-        u64::from(packet.ip_id.unwrap_or(0)) << 16 | u64::from(packet.checksum),
+        u64::from(packet.ip_id.unwrap_or(0)),
         u64::from(value) << 32 | u64::from(echo),
         u64::from(packet.sacks[0].0) << 32 | u64::from(packet.sacks[0].1),
     ];

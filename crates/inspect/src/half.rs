@@ -12,6 +12,9 @@ use std::collections::VecDeque;
 /// Holes that were acknowledged without having been seen, of which the data may still come late in the file.
 const UNSEEN_MAX: usize = 64;
 
+/// The data of the longest segment on Ethernet.
+pub const ETHERNETS: u32 = 1_460;
+
 /// SYN, FIN, RST of a header's flags.
 pub const SYN: u16 = 2;
 /// FIN.
@@ -47,13 +50,25 @@ pub struct Sample {
     pub echoed: bool,
 }
 
+/// A time stamp of a direction.
+#[derive(Clone, Copy, Debug)]
+struct Stamp {
+    value: u32,
+    /// When it was first there.
+    at: i64,
+    /// The last acknowledgement that came with it.
+    ack: u32,
+}
+
 /// What is known of a direction.
 #[derive(Debug, Default)]
 pub struct Half {
     /// A sequence number and its position; all others are told from it.
     reference: Option<(u32, i64)>,
-    /// The end of all data seen.
+    /// The end of all data seen or acknowledged.
     pub next: i64,
+    /// The end of all data seen.
+    shown: i64,
     /// All below is acknowledged.
     pub acked: i64,
     fin: Option<i64>,
@@ -82,7 +97,7 @@ pub struct Half {
     /// Data beyond this were not yet sent when recovery began.
     recover: i64,
     /// Stamps and times of this direction's packets, for echoes.
-    stamps: VecDeque<(u32, i64)>,
+    stamps: VecDeque<Stamp>,
     /// Whether IPv4's identification rises from segment to segment: times it did, times it did not.
     pub rising: (u32, u32),
     last_id: Option<u16>,
@@ -104,7 +119,7 @@ impl Half {
         let start = self.position(packet.seq) + i64::from(opening);
         let end = start + i64::from(packet.payload);
         if fresh {
-            (self.next, self.acked) = (start, start);
+            (self.next, self.shown, self.acked) = (start, start, start);
         }
         if packet.flags & FIN != 0 {
             self.fin = Some(end);
@@ -120,12 +135,13 @@ impl Half {
             return Kind::Probe;
         }
         self.segments += 1;
-        let old_next = self.next;
+        // What an acknowledgement has overtaken on the way into the file is behind no data.
+        let highest = self.shown;
         let gaps = self.gaps(start, end);
         let new: i64 = gaps.iter().map(|gap| gap.1 - gap.0).sum();
         let probes = self.board.probed(start, end);
         let again = i64::from(packet.payload) - new - probes > 0;
-        let late = !again && gaps.iter().any(|gap| gap.0 < old_next);
+        let late = !again && gaps.iter().any(|gap| gap.0 < highest);
         if again {
             self.again_total += 1;
             self.again(packet, start, end);
@@ -190,6 +206,7 @@ impl Half {
         if end > self.acked {
             self.seen.add(start.max(self.acked), end);
         }
+        self.shown = self.shown.max(end);
         if end > self.next {
             self.next = end;
             self.reference = Some((
@@ -245,7 +262,7 @@ impl Half {
         let fresh = self.reference.is_none();
         let mut ack = self.position(packet.ack);
         if fresh {
-            (self.next, self.acked) = (ack, ack);
+            (self.next, self.shown, self.acked) = (ack, ack, ack);
         }
         if self.fin.is_some_and(|fin| ack == fin + 1) {
             ack -= 1;
@@ -328,6 +345,10 @@ impl Half {
         let holes = self.seen.missing(self.acked, ack);
         for hole in holes {
             self.missing_bytes += hole.1 - hole.0;
+            if let Some(last) = self.unseen.back_mut().filter(|last| last.1 == hole.0) {
+                last.1 = hole.1;
+                continue;
+            }
             if self.unseen.len() == UNSEEN_MAX {
                 self.unseen.pop_front();
             }
@@ -336,28 +357,41 @@ impl Half {
         self.next = self.next.max(ack);
     }
 
-    /// Keeps the first time of each time stamp of this direction.
+    /// Keeps the first time of each time stamp of this direction, and the last acknowledgement with it.
     pub fn stamp(&mut self, packet: &Packet) {
         const KEPT_MAX: usize = 1_024;
         let Some((value, _)) = packet.stamps else { return };
-        if self.stamps.back().is_none_or(|last| value.wrapping_sub(last.0).cast_signed() > 0) {
-            if self.stamps.len() == KEPT_MAX {
-                self.stamps.pop_front();
+        let newer = self.stamps.back().map(|last| value.wrapping_sub(last.value).cast_signed());
+        match newer {
+            Some(0) => {
+                if let Some(last) = self.stamps.back_mut() {
+                    last.ack = packet.ack;
+                }
             }
-            self.stamps.push_back((value, packet.time_ns));
+            Some(..0) => {}
+            None | Some(1..) => {
+                if self.stamps.len() == KEPT_MAX {
+                    self.stamps.pop_front();
+                }
+                self.stamps.push_back(Stamp { value, at: packet.time_ns, ack: packet.ack });
+            }
         }
     }
 
-    /// The first echo of a stamp of this direction gives a sample, as pping takes it.
-    pub fn echoed(&mut self, packet: &Packet) -> Option<i64> {
+    /// The first echo of a stamp of this direction, in data of this kind, gives a sample, as pping takes it.
+    ///
+    /// Only what an acknowledgement can have released counts. A sender that had nothing under way when it got the acknowledgement has sent when
+    /// its application wrote, and one that repairs may have waited for a timer.
+    pub fn echoed(&mut self, packet: &Packet, kind: Kind) -> Option<i64> {
         let (_, echo) = packet.stamps?;
         let index = self
             .stamps
-            .binary_search_by(|kept| kept.0.wrapping_sub(echo).cast_signed().cmp(&0))
+            .binary_search_by(|kept| kept.value.wrapping_sub(echo).cast_signed().cmp(&0))
             .ok()?;
-        let (_, at) = self.stamps[index];
+        let Stamp { at, ack, .. } = self.stamps[index];
         self.stamps.drain(..=index);
-        Some(packet.time_ns - at)
+        let under_way = packet.seq.wrapping_sub(ack).cast_signed() > 0;
+        (kind == Kind::New && under_way).then(|| packet.time_ns - at)
     }
 
     /// Bytes sent that are neither acknowledged nor SACKed.
@@ -380,9 +414,10 @@ impl Half {
         self.acked < self.recover
     }
 
-    /// Segments missing in the capture, at least.
-    pub fn missing(&self) -> u64 {
-        let longest = i64::from(self.longest.clamp(1, 1_460));
+    /// Segments missing in the capture, at least; `longest` is the data of the longest where none was seen.
+    pub fn missing(&self, longest: u32) -> u64 {
+        let seen = if self.longest > 0 { self.longest } else { longest };
+        let longest = i64::from(seen.clamp(1, ETHERNETS));
         self.missing_bytes.max(0).cast_unsigned().div_ceil(longest.cast_unsigned())
     }
 

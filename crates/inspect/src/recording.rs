@@ -114,7 +114,6 @@ fn push(
         bytes_written: Data::NULL,
         retransmits: state.again.cast_signed(),
         state: writer.samples.state.word(""),
-        limited_by: writer.samples.limited_by.word(limit),
         limit: writer.samples.limit.word(limit),
     };
     writer.samples.push(row);

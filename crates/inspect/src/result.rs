@@ -173,7 +173,7 @@ impl Said<'_> {
         for (file, point) in &mut followed.points {
             for side in 0..2 {
                 point.end(side);
-                self.missing[*file] += point.sides[side].half.missing();
+                self.missing[*file] += point.sides[side].missing();
             }
         }
         let halves =

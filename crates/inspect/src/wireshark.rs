@@ -11,6 +11,8 @@ use serde::Serialize;
 const FAST_NS: i64 = 20_000_000;
 /// The opening's round trip where it was not seen.
 const OPENING_NS: i64 = 3_000_000;
+/// What stands in place of the count of repeated acknowledgements after one beyond what was seen.
+const UNSEEN: u32 = u32::MAX;
 
 /// What data, SYN or FIN below the highest were called; at most one of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -61,8 +63,9 @@ struct Side {
     contiguous: Option<u32>,
     last_ack: u32,
     last_ack_at: i64,
-    window: u16,
-    repeats: i32,
+    window: Option<u16>,
+    /// Unsigned, as there: `UNSEEN` is a fast retransmission's two and more.
+    repeats: u32,
     kept_alive: bool,
     sent: Labels,
     acks: Labels,
@@ -114,7 +117,7 @@ fn take(own: &mut Side, other: &mut Side, packet: &Packet, opening_ns: i64) -> O
     let empty = packet.payload == 0;
     let ack = if packet.flags & ACK != 0 { packet.ack } else { 0 };
     let at_next = Some(packet.seq) == own.next || (own.next.is_none() && packet.seq == 0);
-    let probe = packet.payload == 1 && at_next && other.window == 0;
+    let probe = packet.payload == 1 && at_next && other.window == Some(0);
     let mut kept_alive = false;
     if probe {
         own.sent.zero_window_probe += 1;
@@ -126,13 +129,13 @@ fn take(own: &mut Side, other: &mut Side, packet: &Packet, opening_ns: i64) -> O
         kept_alive = packet.payload <= 1 && before_next && plain;
         own.sent.keep_alive += u64::from(kept_alive);
         let repeated = empty && at_next && ack == own.last_ack && plain;
-        if repeated && packet.window != 0 && packet.window != own.window {
+        if repeated && packet.window != 0 && Some(packet.window) != own.window {
             own.acks.window_update += 1;
         }
-        let same = repeated && packet.window == own.window;
+        let same = repeated && Some(packet.window) == own.window;
         let alive_answered = same && packet.window != 0 && other.kept_alive;
         if same && packet.window != 0 && !alive_answered {
-            own.repeats = own.repeats.max(0) + 1;
+            own.repeats = if own.repeats == UNSEEN { 1 } else { own.repeats + 1 };
             own.acks.duplicate_ack += 1;
         }
     }
@@ -159,21 +162,22 @@ fn take(own: &mut Side, other: &mut Side, packet: &Packet, opening_ns: i64) -> O
     if !probe && own.contiguous.is_none_or(|edge| packet.seq == edge) {
         own.contiguous = own.next;
     }
-    (own.window, own.last_ack, own.last_ack_at) = (packet.window, ack, packet.time_ns);
+    (own.window, own.last_ack, own.last_ack_at) = (Some(packet.window), ack, packet.time_ns);
     own.kept_alive = kept_alive;
     call
 }
 
-/// An acknowledgement beyond what was seen in a row.
+/// An acknowledgement beyond what was seen in a row: told once where the other direction has gone on since, else once until
+/// it says something else.
 fn unseen(own: &mut Side, other: &mut Side) {
-    let stalled = other.contiguous.zip(other.next).is_none_or(|(edge, next)| edge <= next);
-    if !stalled {
+    let goes_on = other.contiguous.zip(other.next).is_some_and(|(edge, next)| after(next, edge));
+    if goes_on {
         other.contiguous = other.next;
         own.acks.ack_lost_segment += 1;
         return;
     }
     own.acks.ack_lost_segment += u64::from(other.repeats == 0);
-    other.repeats = -1;
+    other.repeats = UNSEEN;
 }
 
 fn called(

@@ -61,17 +61,6 @@ impl Measured {
         Ok(spent.map(|(name, span)| (name, span as f64 / 1e9)).collect())
     }
 
-    /// The column that says what limits: recordings before format 3 know neither pacing nor handshake.
-    fn limit_column(&self, spans: &[(usize, i64)]) -> Result<&'static ColumnDef, MissingColumn> {
-        let since_3 = &column::samples::limit;
-        let there = self.texts(since_3).is_ok_and(|(names, index)| {
-            let known =
-                |row: usize| usize::try_from(index[row]).is_ok_and(|at| !names[at].is_empty());
-            spans.first().is_none_or(|(row, _)| index.get(*row).is_some() && known(*row))
-        });
-        Ok(if there { since_3 } else { &column::samples::limited_by })
-    }
-
     /// For how long what limited a flow, s. A flow without a sample has none.
     ///
     /// # Errors
@@ -82,7 +71,7 @@ impl Measured {
         window: &Window,
     ) -> Result<BTreeMap<&str, f64>, MissingColumn> {
         let spans = self.spans(place, window)?;
-        self.seconds_by(self.limit_column(&spans)?, &spans)
+        self.seconds_by(&column::samples::limit, &spans)
     }
 
     /// What limited a flow at each of its samples, in their order.
@@ -90,7 +79,7 @@ impl Measured {
         &'a self,
         spans: &[(usize, i64)],
     ) -> Result<Vec<&'a str>, MissingColumn> {
-        self.words_of(self.limit_column(spans)?, spans)
+        self.words_of(&column::samples::limit, spans)
     }
 
     /// The texts of a column in these rows.

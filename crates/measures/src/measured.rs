@@ -183,7 +183,14 @@ impl Measured {
         };
         let first = flow.start_ns + window.after_ns + lead;
         let last = flow.end_ns(window);
-        let inside = |row: &usize| (first..=last).contains(&times[*row]);
+        // The last interval of a run may be shorter than the others, and rates are of whole ones.
+        let Scenario { duration_ns, record, .. } = &self.scenario;
+        let cut = of == Of::Received && duration_ns % record.interval_ns != 0;
+        let part = cut.then_some(*duration_ns as i64);
+        let inside = |row: &usize| {
+            let time = times[*row];
+            (first..=last).contains(&time) && Some(time) != part
+        };
         let rows = self.of_flow(of, place)?.iter().map(|row| *row as usize).filter(inside);
         match &window.state {
             Some(state) if of == Of::Samples => {

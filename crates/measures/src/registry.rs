@@ -45,7 +45,7 @@ pub enum Figure {
     /// A figure of the probe with a label, or of the queue of a link.
     NameFigure(fn(&Measured, &str) -> Result<Option<f64>, MissingColumn>),
     /// A figure of the run.
-    RunFigure(fn(&Measured) -> Option<f64>),
+    RunFigure(fn(&Measured) -> Result<Option<f64>, MissingColumn>),
 }
 
 /// A measure as a claim names it.
@@ -117,7 +117,7 @@ pub const MEASURES: &[Measure] = &[
         Level::Flow,
         "written_bps",
         "bit/s",
-        "what the sending socket took, sent or not, in each whole second of the flow's life: iperf's figure at the sender",
+        "bytes accepted by the sending socket, sent or not, in each whole second of the flow's life: iperf's figure at the sender",
         Figure::OfFlow(Measured::written_bps),
     ),
     measure(
@@ -131,7 +131,7 @@ pub const MEASURES: &[Measure] = &[
         Level::Flow,
         "tcpstat_bps",
         "bit/s",
-        "bytes of IP packets that the receiver's capture shows, by the rules of tcpstat, in each whole interval of 5 s, its default (`record.captures`)",
+        "bytes of IP packets in the receiver's capture, by the rules of tcpstat, in each whole interval of 5 s, its default (`record.captures`)",
         Figure::OfFlow(|run, place, window| run.tcpstat_bps(place, window, 5 * TCPSTAT_NS)),
     ),
     measure(
@@ -145,21 +145,21 @@ pub const MEASURES: &[Measure] = &[
         Level::Flow,
         "datagrams_lost",
         "packets",
-        "of UDP: sent and not arrived",
+        "UDP datagrams that were sent and did not arrive",
         of_row!(|flow| flow.datagrams_lost.map(|lost| lost as f64)),
     ),
     measure(
         Level::Flow,
         "rtt_ms",
         "ms",
-        "the sender's RTT samples; where none were recorded (or with `state`), its latest RTT at each interval",
+        "the sender's RTT samples; if none were recorded (or with `state`), its latest RTT at each interval",
         Figure::OfFlow(Measured::rtts_ms),
     ),
     measure(
         Level::Flow,
         "spp_ms",
         "ms",
-        "round trips between captures at both ends, by the rules of SPP (`record.captures`; [how](captures.md#as-caia-measured))",
+        "round trips between captures at both ends, by the rules of SPP (`record.captures`; [how](../how-to/captures.md#as-caia-measured))",
         Figure::OfFlow(|run, place, window| run.present(Of::Spp, &spp::rtt_ns, place, window, 1e6)),
     ),
     measure(
@@ -198,7 +198,7 @@ pub const MEASURES: &[Measure] = &[
         Level::Flow,
         "stalls",
         "1",
-        "how often nothing was acknowledged for a second or more",
+        "number of times that nothing was acknowledged for a second or more",
         Figure::FlowFigure(|run, place, window| {
             Ok(Some(run.stalls_s(place, window)?.len() as f64))
         }),
@@ -216,8 +216,8 @@ pub const MEASURES: &[Measure] = &[
         Level::Flow,
         "share",
         "1",
-        "part of the new bytes of all flows that it competes with",
-        Figure::WholeFlow(|run, place| Ok(run.share(place))),
+        "share of the new bytes of all flows that it competes with, while all of them live",
+        Figure::WholeFlow(Measured::share),
     ),
     measure(
         Level::Flow,
@@ -244,14 +244,14 @@ pub const MEASURES: &[Measure] = &[
         Level::Flow,
         "reductions",
         "1",
-        "times that the window was reduced",
+        "number of window reductions",
         of_row!(|flow| Some(flow.reductions as f64)),
     ),
     measure(
         Level::Flow,
         "cwnd_limited_s",
         "s",
-        "time in which the congestion window limits the sender (of recordings before format 3: window or pacing)",
+        "time in which the congestion window limits the sender",
         Figure::FlowFigure(|run, place, window| run.limited_by_s(place, window, "cwnd")),
     ),
     measure(
@@ -309,7 +309,7 @@ pub const MEASURES: &[Measure] = &[
         Level::Flow,
         "loss_s",
         "s",
-        "time in the state `loss`: after a timeout, until what was lost then is repaired",
+        "time in the state `loss`: after a timeout, until the losses are repaired",
         Figure::FlowFigure(|run, place, window| run.in_state_s(place, window, &["loss"])),
     ),
     measure(
@@ -344,7 +344,7 @@ pub const MEASURES: &[Measure] = &[
         Level::Probe,
         "probe_lost",
         "1",
-        "pings without an answer, in the whole run; not those whose answer may be on its way at the end (ping(8) waits for two round trips)",
+        "pings without an answer, in the whole run; excludes those whose answer may still be in flight at the end (ping(8) waits for two round trips)",
         Figure::NameFigure(|run, label| Ok(Some(run.probes_lost(label)? as f64))),
     ),
     measure(
@@ -372,14 +372,14 @@ pub const MEASURES: &[Measure] = &[
         Level::Queue,
         "idle_s",
         "s",
-        "time in which the link has nothing to send while some flow lives; none of a medium whose rate varies",
+        "time in which the link has nothing to send while some flow lives; undefined for a medium whose rate varies",
         Figure::NameFigure(Measured::idle_s),
     ),
     measure(
         Level::Run,
         "jain",
         "1",
-        "Jain's index (Σx)²/(n·Σx²) of the flows' goodput, where all flows compete",
+        "Jain's index (Σx)²/(n·Σx²) of the flows' goodput while all of them live, if all flows compete",
         Figure::RunFigure(Measured::jain),
     ),
     measure(
@@ -387,14 +387,14 @@ pub const MEASURES: &[Measure] = &[
         "goodput_bps_total",
         "bit/s",
         "goodput of all flows together, each over its own life",
-        Figure::RunFigure(|run| Some(total(&run.goodputs()))),
+        Figure::RunFigure(|run| Ok(Some(total(&run.goodputs())))),
     ),
     measure(
         Level::Run,
         "carried_bps",
         "bit/s",
         "new bytes of all flows over the duration of the run",
-        Figure::RunFigure(|run| Some(run.carried_bps())),
+        Figure::RunFigure(|run| Ok(Some(run.carried_bps()))),
     ),
 ];
 

@@ -12,6 +12,8 @@ const STEADY_NS_MIN: i64 = 5_000_000_000;
 const STEADY_RTTS: f64 = 20.0;
 /// A shorter pause is no stall to somebody who watches.
 const STALL_S_MIN: f64 = 1.0;
+/// Flows whose lives differ by a smaller part than this are compared by all of their lives.
+const APART_MIN: f64 = 0.1;
 
 type Values = Result<Vec<f64>, MissingColumn>;
 
@@ -213,30 +215,78 @@ impl Measured {
         self.flows().iter().map(crate::Flow::goodput_bps).collect()
     }
 
+    /// When all flows of a set live, where that is what they are compared by: their times differ, and they live together for at
+    /// least half of the shortest life.
+    pub(crate) fn together(&self, set: &[usize]) -> Option<(i64, i64)> {
+        let flows = || set.iter().map(|place| &self.flows()[*place]);
+        let lives = || flows().map(|flow| flow.stop_ns - flow.start_ns);
+        let from = flows().map(|flow| flow.start_ns).max()?;
+        let until = flows().map(|flow| flow.stop_ns).min()?;
+        let together = (until - from) as f64;
+        let apart = together < (1.0 - APART_MIN) * lives().max()? as f64;
+        (apart && together > 0.0 && together >= 0.5 * lives().min()? as f64)
+            .then_some((from, until))
+    }
+
+    /// The goodput of flows that compete, in their order: while all of them live, or of each one's whole life where
+    /// [`Self::together`] has no such time.
+    pub(crate) fn rates(&self, set: &[usize]) -> Result<Vec<f64>, MissingColumn> {
+        let together = self.together(set);
+        let rate = |place: &usize| {
+            let flow = &self.flows()[*place];
+            let Some((from, until)) = together else { return Ok(flow.goodput_bps()) };
+            let after_ns = from - flow.start_ns;
+            let until_ns = Some(until - flow.start_ns);
+            let found =
+                self.goodput_bps(*place, &Window { after_ns, until_ns, ..Window::default() });
+            Ok(found?.unwrap_or(0.0))
+        };
+        set.iter().map(rate).collect()
+    }
+
     /// A flow's part of the new bytes of all flows that it competes with; none where nothing arrived.
-    pub(crate) fn share(&self, place: usize) -> Option<f64> {
-        let set = self.competing().iter().find(|set| set.binary_search(&place).is_ok())?;
-        self.shares(set).map(|shares| shares[set.partition_point(|other| *other < place)])
+    pub(crate) fn share(&self, place: usize) -> Result<Option<f64>, MissingColumn> {
+        let Some(set) = self.competing().iter().find(|set| set.binary_search(&place).is_ok())
+        else {
+            return Ok(None);
+        };
+        let shares = self.shares(set)?;
+        Ok(shares.map(|shares| shares[set.partition_point(|other| *other < place)]))
     }
 
     /// The shares of flows that compete, in their order; none where nothing arrived.
-    pub(crate) fn shares(&self, set: &[usize]) -> Option<Vec<f64>> {
-        let bytes = |place: &usize| self.flows()[*place].bytes_received;
-        let all: i64 = set.iter().map(bytes).sum();
-        (all > 0).then(|| set.iter().map(|place| bytes(place) as f64 / all as f64).collect())
+    pub(crate) fn shares(&self, set: &[usize]) -> Result<Option<Vec<f64>>, MissingColumn> {
+        let parts: Vec<f64> = if self.together(set).is_some() {
+            self.rates(set)?
+        } else {
+            set.iter().map(|place| self.flows()[*place].bytes_received as f64).collect()
+        };
+        let all = arithmetic::sum(&parts);
+        Ok((all > 0.0).then(|| parts.iter().map(|part| part / all).collect()))
+    }
+
+    /// By what flows that compete are compared, in their order: their shares as rates, over the time that these are of.
+    pub(crate) fn rival_rates(&self, set: &[usize]) -> Result<Vec<f64>, MissingColumn> {
+        if self.together(set).is_some() {
+            return self.rates(set);
+        }
+        let flows = || set.iter().map(|place| &self.flows()[*place]);
+        let from = flows().map(|flow| flow.start_ns).min().unwrap_or(0);
+        let until = flows().map(|flow| flow.stop_ns).max().unwrap_or(0);
+        let seconds = (until - from).max(1) as f64 / 1e9;
+        Ok(flows().map(|flow| flow.bytes_received as f64 * 8.0 / seconds).collect())
     }
 
     /// Jain's index of the goodput of flows that compete.
-    pub(crate) fn jain_of(&self, set: &[usize]) -> Option<f64> {
-        let rates: Vec<f64> = set.iter().map(|place| self.flows()[*place].goodput_bps()).collect();
-        arithmetic::jain(&rates)
+    pub(crate) fn jain_of(&self, set: &[usize]) -> Result<Option<f64>, MissingColumn> {
+        Ok(arithmetic::jain(&self.rates(set)?))
     }
 
     /// Jain's index of all flows; none where they do not all compete.
-    pub(crate) fn jain(&self) -> Option<f64> {
+    pub(crate) fn jain(&self) -> Result<Option<f64>, MissingColumn> {
         match self.competing() {
             [set] => self.jain_of(set),
-            _ => None,
+            _ => Ok(None),
         }
     }
 

@@ -1,4 +1,4 @@
-//! The summary of a run: what the result document says about it (docs/result-json.md).
+//! The summary of a run: what the result document says about it (docs/reference/result-json.md).
 
 use crate::arithmetic::{percentile, percentiles};
 use crate::measured::{Measured, MissingColumn, Window};
@@ -23,6 +23,9 @@ pub struct Summary {
 struct Competing {
     flows: Vec<i64>,
     jain: Option<f64>,
+    /// The time in which all of them live, where shares and Jain's index are of that time alone.
+    from_s: Option<f64>,
+    until_s: Option<f64>,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -96,7 +99,7 @@ pub fn summarise(run: &Measured) -> Result<Summary, MissingColumn> {
     let everything = Window::default();
     let mut shares = vec![None; run.flows().len()];
     for set in run.competing() {
-        for (place, share) in set.iter().zip(run.shares(set).into_iter().flatten()) {
+        for (place, share) in set.iter().zip(run.shares(set)?.into_iter().flatten()) {
             shares[*place] = Some(share);
         }
     }
@@ -126,9 +129,14 @@ pub fn summarise(run: &Measured) -> Result<Summary, MissingColumn> {
         let lost = run.probes_lost(&probe.label)?;
         Ok(ProbeSummary { target: probe.target.clone(), rtt_ms, lost })
     });
-    let competing = |set: &Vec<usize>| Competing {
-        flows: set.iter().map(|place| run.flows()[*place].flow).collect(),
-        jain: run.jain_of(set),
+    let competing = |set: &Vec<usize>| {
+        let together = run.together(set);
+        Ok(Competing {
+            flows: set.iter().map(|place| run.flows()[*place].flow).collect(),
+            jain: run.jain_of(set)?,
+            from_s: together.map(|(from, _)| from as f64 / 1e9),
+            until_s: together.map(|(_, until)| until as f64 / 1e9),
+        })
     };
     let queues = run.queued_links().into_iter().map(|link| {
         let mut backlog = run.backlog_bytes(link)?;
@@ -150,8 +158,8 @@ pub fn summarise(run: &Measured) -> Result<Summary, MissingColumn> {
         flows,
         probes: probes.collect::<Result<_, _>>()?,
         queues: queues.collect::<Result<_, _>>()?,
-        competing: run.competing().iter().map(competing).collect(),
-        jain: run.jain(),
+        competing: run.competing().iter().map(competing).collect::<Result<_, _>>()?,
+        jain: run.jain()?,
         why: why::explain(run)?,
     })
 }

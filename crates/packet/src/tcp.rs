@@ -5,64 +5,30 @@ use crate::{ETHERNET_BYTES, IP_BYTES};
 /// TCP's header without options.
 const TCP_BYTES: u32 = 20;
 
-/// Header flags: the header's fourteenth octet, with AE (RFC 9768 §3.2) in the place of URG, which nothing here sets
-/// (RFC 6093 §5 advises against it).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Flags(u8);
+dragstrip_units::flags! {
+    /// Header flags: the header's fourteenth octet, with AE (RFC 9768 §3.2) in the place of URG, which nothing here sets
+    /// (RFC 6093 §5 advises against it).
+    pub struct Flags: u8 {
+        /// The sender has no more data.
+        FIN = 1;
+        /// Opens a connection.
+        SYN = 2;
+        /// Ends a connection at once.
+        RST = 4;
+        /// The sender has nothing more to add at once.
+        PSH = 8;
+        /// Acknowledges.
+        ACK = 16;
+        /// The third bit of the ACE counter (RFC 9768).
+        AE = 32;
+        /// ECN echo (RFC 3168 §6.1); the first bit of the ACE counter.
+        ECE = 64;
+        /// Window reduced (RFC 3168 §6.1); the second bit of the ACE counter.
+        CWR = 128;
+    }
+}
 
 impl Flags {
-    /// The sender has no more data.
-    pub const FIN: Self = Self(1);
-    /// Opens a connection.
-    pub const SYN: Self = Self(2);
-    /// Ends a connection at once.
-    pub const RST: Self = Self(4);
-    /// The sender has nothing more to add at once.
-    pub const PSH: Self = Self(8);
-    /// Acknowledges.
-    pub const ACK: Self = Self(16);
-    /// The third bit of the ACE counter (RFC 9768).
-    pub const AE: Self = Self(32);
-    /// ECN echo (RFC 3168 §6.1); the first bit of the ACE counter.
-    pub const ECE: Self = Self(64);
-    /// Window reduced (RFC 3168 §6.1); the second bit of the ACE counter.
-    pub const CWR: Self = Self(128);
-
-    /// Both sets together.
-    #[inline]
-    #[must_use]
-    pub const fn with(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
-
-    /// Adds `other` when `condition` holds.
-    #[inline]
-    #[must_use]
-    pub const fn with_if(self, other: Self, condition: bool) -> Self {
-        if condition { self.with(other) } else { self }
-    }
-
-    /// Whether all of `other` are set.
-    #[inline]
-    #[must_use]
-    pub const fn has(self, other: Self) -> bool {
-        self.0 & other.0 == other.0
-    }
-
-    /// Those of `other` that are set here too.
-    #[inline]
-    #[must_use]
-    pub const fn only(self, other: Self) -> Self {
-        Self(self.0 & other.0)
-    }
-
-    /// The others.
-    #[inline]
-    #[must_use]
-    pub const fn without(self, other: Self) -> Self {
-        Self(self.0 & !other.0)
-    }
-
     /// The three flags as a number: the ACE counter of RFC 9768 (§3.2.1), AE first.
     #[inline]
     #[must_use]
@@ -406,6 +372,12 @@ impl Segment {
         if bare && self.extras == Extras::Stamps {
             return IP_BYTES + TCP_BYTES + 12; // all but a few
         }
+        self.any_header_len()
+    }
+
+    /// The same of any segment.
+    #[inline(never)]
+    fn any_header_len(&self) -> u32 {
         let options = if self.flags.has(Flags::SYN) {
             20
         } else {

@@ -180,7 +180,6 @@ fn rates(
 pub fn texts<'a>(samples: &'a Samples, series: &str) -> Option<&'a Text> {
     match series {
         "limit" => Some(&samples.limit),
-        "limited_by" => Some(&samples.limited_by),
         "state" => Some(&samples.state),
         _ => None,
     }

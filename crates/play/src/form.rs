@@ -2,7 +2,7 @@
 
 use crate::bounds::{self, RUNS_MAX};
 use crate::refused::{self, Refused};
-use dragstrip_experiment::{self as experiment, CompareForm, Experiment, Variants};
+use dragstrip_experiment::{self as experiment, RaceForm, Variant, Variants};
 use dragstrip_scenario::Problem;
 use dragstrip_units::{ByteCount, Duration, Rate, tc};
 use serde_json::{Value, json};
@@ -18,8 +18,10 @@ pub fn runs_of(form: &str) -> Result<String, Refused> {
     bounds::text(form, "form")?;
     let form = read(form)?;
     let content = experiment::compare(&form).map_err(of_form)?;
+    let algorithms = experiment::algorithms();
+    let content = experiment::checked(content, &algorithms).map_err(of_form)?;
     let variants = Variants::from_json(&content.to_string()).map_err(of_form)?;
-    let repeats = u64::try_from(form.repeat).unwrap_or(1).max(1);
+    let repeats = content["repeat"].as_u64().unwrap_or(1);
     let count = u64::from(variants.count()).saturating_mul(repeats);
     if count > RUNS_MAX as u64 {
         let expected = format!("at most {RUNS_MAX} runs; more on the command line");
@@ -28,16 +30,13 @@ pub fn runs_of(form: &str) -> Result<String, Refused> {
     let mut runs = Vec::new();
     for repeat in 0..repeats {
         for number in 0..variants.count() {
-            let variant = variants.get(number).map_err(of_form)?;
-            let one = Experiment::from_json(&variant.content.to_string()).map_err(of_form)?;
-            let made = experiment::build_run(&one, &variant.settings, repeat, repeats);
-            let scenario = serde_json::to_string(&made.map_err(of_form)?).unwrap_or_default();
+            let Variant { settings, content } = variants.get(number).map_err(of_form)?;
+            let run = (repeat, repeats);
+            let made = experiment::planned(content, &settings, run, &algorithms, repeat == 0);
+            let made = made.map_err(of_form)?;
+            let scenario = serde_json::to_string(&made).unwrap_or_default();
             let cost = bounds::cost_of(&bounds::read(&scenario)?)?;
-            runs.push(json!({
-                "name": serde_json::from_str::<Value>(&scenario).map(|it| it["name"].clone()).unwrap_or_default(),
-                "scenario": scenario,
-                "cost": cost,
-            }));
+            runs.push(json!({"name": made.name, "scenario": scenario, "cost": cost}));
         }
     }
     let title = &content["title"];
@@ -53,7 +52,12 @@ pub fn runs_of(form: &str) -> Result<String, Refused> {
 #[wasm_bindgen]
 pub fn runs_of_experiment(content: &str, pick: u32) -> Result<String, Refused> {
     bounds::text(content, "experiment")?;
-    let variants = Variants::from_json(content).map_err(refused::one)?;
+    let content = serde_json::from_str(content)
+        .map_err(|error| refused::wrong("experiment", "", &format!("JSON: {error}")))?;
+    let algorithms = experiment::algorithms();
+    let content = experiment::checked(content, &algorithms).map_err(refused::one)?;
+    let repeats = content["repeat"].as_u64().unwrap_or(1);
+    let variants = Variants::from_json(&content.to_string()).map_err(refused::one)?;
     if variants.count() as usize > RUNS_MAX {
         let expected = format!("at most {RUNS_MAX} runs; more on the command line");
         return Err(refused::wrong("vary", &format!("{} runs", variants.count()), &expected));
@@ -61,10 +65,8 @@ pub fn runs_of_experiment(content: &str, pick: u32) -> Result<String, Refused> {
     let mut names = Vec::new();
     let mut picked = String::new();
     for number in 0..variants.count() {
-        let variant = variants.get(number).map_err(refused::one)?;
-        let one = Experiment::from_json(&variant.content.to_string()).map_err(refused::one)?;
-        let repeats = one.repeat.max(1);
-        let made = experiment::build_run(&one, &variant.settings, 0, repeats);
+        let Variant { settings, content } = variants.get(number).map_err(refused::one)?;
+        let made = experiment::planned(content, &settings, (0, repeats), &algorithms, true);
         let made = made.map_err(refused::one)?;
         if number == pick.min(variants.count() - 1) {
             picked = serde_json::to_string(&made).unwrap_or_default();
@@ -74,12 +76,12 @@ pub fn runs_of_experiment(content: &str, pick: u32) -> Result<String, Refused> {
     Ok(json!({"names": names, "scenario": picked}).to_string())
 }
 
-fn read(form: &str) -> Result<CompareForm, Refused> {
-    let form = CompareForm::from_json(form).map_err(refused::one)?;
-    for (field, file) in [("trace", &form.trace), ("up_trace", &form.up_trace)] {
-        if let Some(file) = file {
+fn read(form: &str) -> Result<RaceForm, Refused> {
+    let form = RaceForm::from_json(form).map_err(refused::one)?;
+    for field in ["trace", "up_trace"] {
+        if let Some(file) = form.given(field) {
             let expected = "none here: it is a file, which a page cannot read";
-            return Err(refused::wrong(field, file, expected));
+            return Err(refused::wrong(field, &file.to_string(), expected));
         }
     }
     Ok(form)
@@ -87,8 +89,27 @@ fn read(form: &str) -> Result<CompareForm, Refused> {
 
 /// A problem of the experiment, named after the form's field.
 fn of_form(problem: Problem) -> Refused {
-    let field = experiment::form_field(&problem.field).map_or(problem.field, str::to_owned);
+    // The editor marks a program's line and column, which the field holds.
+    let option =
+        experiment::option_of(&problem.field).filter(|it| it.takes != experiment::Takes::Files);
+    let field = option.map_or(problem.field, |option| option.name.to_owned());
     refused::one(Problem { field, ..problem })
+}
+
+/// The parts of an algorithm's word as JSON: `{name, count, rtt, start}`; the name keeps its options. Empty times are
+/// not given.
+///
+/// # Errors
+/// What is no such word.
+#[wasm_bindgen]
+pub fn flow_word(word: &str) -> Result<String, Refused> {
+    let parsed = experiment::FlowWord::parse(word, "algorithms").map_err(refused::one)?;
+    let time = |text: Option<u64>| {
+        text.map_or_else(String::new, |ns| tc::format_time(Duration::from_nanos(ns)))
+    };
+    let count = parsed.count.unwrap_or(1);
+    let (rtt, start) = (time(parsed.rtt_ns()), time(parsed.start_ns()));
+    Ok(json!({"name": parsed.head, "count": count, "rtt": rtt, "start": start}).to_string())
 }
 
 /// The command line that a form, the JSON of its options, stands for.
@@ -163,7 +184,7 @@ pub fn names() -> String {
     });
     let queues = dragstrip_qdisc::KINDS
         .iter()
-        .map(|kind| json!({"name": kind.name, "words": kind.words, "example": kind.least}));
+        .map(|kind| json!({"name": kind.name, "words": (kind.words)(), "example": kind.least}));
     json!({
         "algorithms": about.collect::<Value>(),
         "queues": queues.collect::<Value>(),

@@ -21,7 +21,7 @@ mod watch;
 
 pub use bounds::{bounds, cost};
 pub use form::{
-    command_line, names, parse, picture_interval, runs_of, runs_of_experiment, written,
+    command_line, flow_word, names, parse, picture_interval, runs_of, runs_of_experiment, written,
 };
 pub use lens::Lens;
 pub use run::Run;

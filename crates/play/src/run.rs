@@ -226,7 +226,7 @@ impl Run {
     }
 
     /// What is measured of what has run so far, as JSON: `measures`, which is `summary` of a run in the result document
-    /// (docs/result-json.md), and the `sentence` of what explains it best, empty where nothing does.
+    /// (docs/reference/result-json.md), and the `sentence` of what explains it best, empty where nothing does.
     ///
     /// # Errors
     /// None that a run of the simulator has.
@@ -252,18 +252,6 @@ impl Run {
     pub fn sha256(&self) -> Result<String, Refused> {
         self.at_end()?;
         Ok(self.run.recording().sha256())
-    }
-
-    /// All hashes of the recording by the names that a provenance has for them, as JSON.
-    ///
-    /// # Errors
-    /// The run is not at its end, or is recorded for a picture.
-    pub fn hashes(&self) -> Result<String, Refused> {
-        self.at_end()?;
-        let hashes = self.run.recording().hashes().into_iter();
-        let hashes: serde_json::Map<_, _> =
-            hashes.map(|(name, hash)| (name, Value::String(hash))).collect();
-        Ok(Value::Object(hashes).to_string())
     }
 
     fn at_end(&self) -> Result<(), Refused> {

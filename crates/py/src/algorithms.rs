@@ -1,6 +1,6 @@
 //! The registry of congestion controls, as JSON.
 
-use dragstrip_cc::{About, EcnMode, Needs, Parameter, Variable};
+use dragstrip_cc::{About, EcnMode, Needs, Parameter, Signal, Variable};
 use serde_json::{Value, json};
 
 /// A list of rows, in the order of the reference page.
@@ -9,17 +9,25 @@ pub fn table() -> Value {
 }
 
 fn row(about: &About) -> Value {
-    let About { name, file, models, parameters, variables, needs } = about;
+    let About { name, file, models, signal, parameters, variables, needs } = about;
     let Needs { pacing, rtt_stamps, ecn, dice } = needs;
     let ecn = match ecn {
         EcnMode::Classic => "classic",
         EcnMode::Dctcp => "dctcp",
         EcnMode::L4s => "l4s",
     };
+    let signal = match signal {
+        Signal::Loss => "loss",
+        Signal::Delay => "delay",
+        Signal::Model => "model",
+        Signal::Marks => "marks",
+        Signal::Nothing => "nothing",
+    };
     json!({
         "name": name,
         "file": file,
         "models": models,
+        "signal": signal,
         "parameters": parameters.iter().map(parameter).collect::<Value>(),
         "variables": variables.iter().map(variable).collect::<Value>(),
         "needs": { "pacing": pacing, "rtt_stamps": rtt_stamps, "ecn": ecn, "dice": dice },

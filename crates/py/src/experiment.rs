@@ -1,7 +1,7 @@
 //! What an experiment means (`crates/experiment`), as JSON.
 
 use crate::{panic, problem, to_json};
-use dragstrip_experiment::{self as core, CompareForm, Experiment, FlowWord, Variants};
+use dragstrip_experiment::{self as core, FlowWord, RaceForm, Variants};
 use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
 use serde_json::{Map, Value};
@@ -66,56 +66,54 @@ pub fn path_parts(path: &str) -> PyResult<Vec<&str>> {
     panic::caught(path, || Ok(core::path_parts(path)))
 }
 
-/// The scenario, as JSON with every default written out, of a repeat of an experiment given as JSON, named after its
-/// settings, a JSON table.
+/// The content of an experiment given as JSON, checked and with its names written out. Flows may name `algorithms`
+/// and the experiment's own programs.
 #[pyfunction]
-pub fn build_run(
+pub fn checked(experiment_json: &str, algorithms: Vec<String>) -> PyResult<String> {
+    panic::caught(experiment_json, || {
+        to_json(&core::checked(value(experiment_json)?, &algorithms).map_err(problem)?)
+    })
+}
+
+/// The scenario, as JSON with every default written out, of a repeat of an experiment given as JSON in which these
+/// settings, a JSON table, were chosen; if `judged`, it is validated.
+#[pyfunction]
+pub fn planned(
     experiment_json: &str,
     settings_json: &str,
     repeat: u64,
     repeats: u64,
+    algorithms: Vec<String>,
+    judged: bool,
 ) -> PyResult<String> {
     panic::caught(experiment_json, || {
-        let experiment = Experiment::from_json(experiment_json).map_err(problem)?;
         let settings = value(settings_json)?;
         let settings = settings.as_object().cloned().unwrap_or_default();
-        to_json(&core::build_run(&experiment, &settings, repeat, repeats).map_err(problem)?)
+        let content = value(experiment_json)?;
+        let runs = (repeat, repeats);
+        to_json(&core::planned(content, &settings, runs, &algorithms, judged).map_err(problem)?)
     })
 }
 
-/// The scenario, as JSON with every default written out, that an experiment given as JSON means; alternatives are
-/// left aside (`crates/experiment`).
+/// The instant in nanoseconds of a change given as JSON, whose values are checked.
 #[pyfunction]
-pub fn build_scenario(experiment_json: &str, name: &str, seed: u64) -> PyResult<String> {
-    panic::caught(experiment_json, || {
-        let experiment = Experiment::from_json(experiment_json).map_err(problem)?;
-        to_json(&core::build(&experiment, name, seed).map_err(problem)?)
-    })
+pub fn change_at(change_json: &str) -> PyResult<u64> {
+    panic::caught(change_json, || core::change_at(&value(change_json)?).map_err(problem))
+}
+
+/// The option of a race behind a field of its experiment: its name, and its word on a command line.
+#[pyfunction]
+pub fn race_option(field: &str) -> PyResult<Option<(&'static str, String)>> {
+    panic::caught(field, || Ok(core::option_of(field).map(|option| (option.name, option.word()))))
 }
 
 /// The experiment, as JSON, that the options of a comparison mean, given as JSON too.
 #[pyfunction]
 pub fn compare(form_json: &str) -> PyResult<String> {
     panic::caught(form_json, || {
-        let form = CompareForm::from_json(form_json).map_err(problem)?;
+        let form = RaceForm::from_json(form_json).map_err(problem)?;
         to_json(&core::compare(&form).map_err(problem)?)
     })
-}
-
-/// An experiment's `path` and `media`, given as JSON, with the names in them written out.
-#[pyfunction]
-pub fn spell_names(content_json: &str) -> PyResult<String> {
-    panic::caught(content_json, || {
-        let mut content = value(content_json)?;
-        core::spell_names(&mut content).map_err(problem)?;
-        to_json(&content)
-    })
-}
-
-/// Checks a queue's words as an experiment has them; what they are counted in is not known yet.
-#[pyfunction]
-pub fn check_queue(words: &str) -> PyResult<()> {
-    panic::caught(words, || core::check_queue(words).map_err(problem))
 }
 
 /// The algorithm that a flow's `cc` names, and how many flows.
@@ -133,11 +131,22 @@ pub fn names() -> PyResult<String> {
     panic::caught("names", || {
         let queues: Vec<Value> = dragstrip_qdisc::KINDS
             .iter()
-            .map(|kind| serde_json::json!({"name": kind.name, "words": kind.words, "example": kind.least}))
+            .map(|kind| {
+                let words = (kind.words)();
+                serde_json::json!({"name": kind.name, "words": words, "example": kind.least})
+            })
             .collect();
         to_json(&serde_json::json!({
             "paths": core::PATHS, "media": core::MEDIA, "workloads": core::WORKLOADS, "queues": queues,
         }))
+    })
+}
+
+/// The kernel's modules that the queue disciplines may be in.
+#[pyfunction]
+pub fn queue_modules() -> PyResult<Vec<&'static str>> {
+    panic::caught("modules", || {
+        Ok(dragstrip_qdisc::KINDS.iter().flat_map(|kind| kind.modules).copied().collect())
     })
 }
 

@@ -174,7 +174,7 @@ fn parse_error(error: ParseError) -> PyErr {
     InputError::new_err(("", error.value, error.expected))
 }
 
-/// Refuses a text that is no program (docs/program.md): the error's field is its place, such as `3:14`.
+/// Refuses a text that is no program (docs/how-to/program.md): the error's field is its place, such as `3:14`.
 #[pyfunction]
 fn check_program(text: &str) -> PyResult<()> {
     panic::caught(text, || {
@@ -207,15 +207,15 @@ fn parse_qdisc(text: &str) -> PyResult<String> {
     })
 }
 
-/// A script of tc's commands as a JSON list: what each queue is of, its lines, its words, the fields of a path, notes. An
-/// error's field is the line, such as `line 3`.
+/// A script of tc's commands as a JSON object: `queues`, of each what it is of, its lines, its words, the fields of a path,
+/// notes; `skipped`, the commands of other programs. An error's field is the line, such as `line 3`.
 #[pyfunction]
 fn import_tc(script: &str) -> PyResult<String> {
     panic::caught(script, || {
         let found = dragstrip_qdisc::import::import(script).map_err(|wrong| {
             problem(Problem { field: format!("line {}", wrong.line), ..wrong.problem })
         })?;
-        let told = found.iter().map(|one| {
+        let queues = found.queues.iter().map(|one| {
             serde_json::json!({
                 "device": one.device,
                 "direction": if one.ingress { "in" } else { "out" },
@@ -227,7 +227,14 @@ fn import_tc(script: &str) -> PyResult<String> {
                 "notes": one.notes,
             })
         });
-        to_json(&told.collect::<Vec<_>>())
+        let skipped = found
+            .skipped
+            .iter()
+            .map(|one| serde_json::json!({ "line": one.line, "command": one.command }));
+        to_json(&serde_json::json!({
+            "queues": queues.collect::<Vec<_>>(),
+            "skipped": skipped.collect::<Vec<_>>(),
+        }))
     })
 }
 
@@ -271,13 +278,14 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(experiment::flat, module)?)?;
     module.add_function(wrap_pyfunction!(experiment::assign, module)?)?;
     module.add_function(wrap_pyfunction!(experiment::path_parts, module)?)?;
-    module.add_function(wrap_pyfunction!(experiment::build_run, module)?)?;
-    module.add_function(wrap_pyfunction!(experiment::build_scenario, module)?)?;
+    module.add_function(wrap_pyfunction!(experiment::checked, module)?)?;
+    module.add_function(wrap_pyfunction!(experiment::planned, module)?)?;
     module.add_function(wrap_pyfunction!(experiment::compare, module)?)?;
-    module.add_function(wrap_pyfunction!(experiment::spell_names, module)?)?;
-    module.add_function(wrap_pyfunction!(experiment::check_queue, module)?)?;
+    module.add_function(wrap_pyfunction!(experiment::change_at, module)?)?;
+    module.add_function(wrap_pyfunction!(experiment::race_option, module)?)?;
     module.add_function(wrap_pyfunction!(experiment::flow_word, module)?)?;
     module.add_function(wrap_pyfunction!(experiment::names, module)?)?;
+    module.add_function(wrap_pyfunction!(experiment::queue_modules, module)?)?;
     module.add_function(wrap_pyfunction!(complete, module)?)?;
     module.add_function(wrap_pyfunction!(validate, module)?)?;
     module.add_function(wrap_pyfunction!(recording_bytes, module)?)?;

@@ -15,7 +15,7 @@ use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
-/// A flow as `dragstrip.measures.Flow` has it.
+/// A flow as `dragstrip.results.measures.Flow` has it.
 #[derive(IntoPyObject)]
 struct FlowRow<'a> {
     flow: i64,
@@ -87,7 +87,7 @@ impl PyMeasured {
         })
     }
 
-    /// The fields of `dragstrip.measures.Flow` of every flow, in the order of the table `flows`.
+    /// The fields of `dragstrip.results.measures.Flow` of every flow, in the order of the table `flows`.
     fn flows(&self) -> Vec<FlowRow<'_>> {
         self.0.flows().iter().map(FlowRow::from).collect()
     }
@@ -147,7 +147,7 @@ impl PyMeasured {
                     Figure::NameFigure(figure) => {
                         figure(&self.0, subject.extract()?).map_err(missing)
                     }
-                    Figure::RunFigure(figure) => Ok(figure(&self.0)),
+                    Figure::RunFigure(figure) => figure(&self.0).map_err(missing),
                     Figure::OfFlow(_) | Figure::OfName(_) => {
                         Err(PyKeyError::new_err(name.to_owned()))
                     }

@@ -1,6 +1,6 @@
 //! A recording as Python objects.
 //!
-//! `{"tables": {table: {column: value}}, "sha256": text, "hashes": {name: text}}`, where a value is a pair:
+//! `{"tables": {table: {column: value}}, "sha256": text}`, where a value is a pair:
 //! `("int", bytes)`: 64-bit little-endian integers, the least one standing for "no value";
 //! `("text", (names, bytes))`: 32-bit little-endian indexes into the list of names;
 //! `("bool", bytes)`: one byte each, 0 or 1;
@@ -11,10 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
 
 pub fn to_python(py: Python<'_>, recording: Recording) -> PyResult<Bound<'_, PyDict>> {
-    let hashes = PyDict::new(py);
-    for (name, hash) in recording.hashes() {
-        hashes.set_item(name, hash)?;
-    }
+    let sha256 = recording.sha256();
     let tables = PyDict::new(py);
     for table in recording.tables {
         let columns = PyDict::new(py);
@@ -25,8 +22,7 @@ pub fn to_python(py: Python<'_>, recording: Recording) -> PyResult<Bound<'_, PyD
     }
     let answer = PyDict::new(py);
     answer.set_item("tables", tables)?;
-    answer.set_item("sha256", hashes.get_item("recording_sha256")?)?;
-    answer.set_item("hashes", hashes)?;
+    answer.set_item("sha256", sha256)?;
     Ok(answer)
 }
 

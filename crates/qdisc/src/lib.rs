@@ -1,8 +1,8 @@
 //! Queue disciplines and netem: which packet leaves a link's queue, when, and which never does.
 //!
 //! What lives here: the contract ([`Qdisc`], [`Sink`]), one folder per discipline in [`disciplines`] with all there is to say of it
-//! (model, configuration, tc's words, checks, facts, netlink's bytes), the registry that gathers them, and the closed
-//! form of a tail-drop FIFO ([`ComputedFifo`]) that needs no event. What must not: the
+//! (model, facts, and a [`table`] of its fields, from which tc's words, checks and netlink's bytes follow), the registry that
+//! gathers them, and the closed form of a tail-drop FIFO ([`ComputedFifo`]) that needs no event. What must not: the
 //! wire behind the queue, topology, packets' contents: a discipline sees an [`Item`]; sockets: netlink is bytes here.
 //!
 //! `now` is an argument of enqueue and of dequeue; every drop, mark and copy is reported to the
@@ -25,6 +25,7 @@ mod model;
 pub mod netlink;
 mod peek;
 mod periodic;
+pub mod table;
 pub mod tc;
 #[cfg(test)]
 mod testing;

@@ -22,7 +22,8 @@ impl Framing {
         if bytes < self.mpu {
             bytes = self.mpu;
         }
-        if self.atm { bytes.div_ceil(48) * 53 } else { bytes }
+        // In 32 bits, as `psched_l2t_ns` counts.
+        if self.atm { bytes.div_ceil(48).wrapping_mul(53) } else { bytes }
     }
 }
 
@@ -116,5 +117,14 @@ mod tests {
     fn buckets_are_cut_to_ticks_of_64_ns() {
         assert_eq!(bucket_in_ticks(1600, rate(1_000_000)), 12_800_000);
         assert_eq!(bucket_in_ticks(1600, rate(3_000_000)), 66_666 * 64);
+    }
+
+    #[test]
+    fn a_charge_beyond_32_bits_wraps_as_the_kernel_s() {
+        let framing = Framing { overhead: 0, mpu: u32::MAX, atm: true };
+        assert_eq!(
+            u64::from(framing.charged(1)),
+            u64::from(u32::MAX).div_ceil(48) * 53 % (1 << 32)
+        );
     }
 }

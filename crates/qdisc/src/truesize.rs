@@ -2,10 +2,10 @@
 
 /// `truesize` of a linear `sk_buff`: 256 bytes of descriptor, plus frame, 64 bytes of headroom and 320 of `skb_shared_info`
 /// rounded up to a power of two as `kmalloc` does. It depends on the driver; a full frame has 2304 bytes here.
-pub(crate) fn truesize(len: u32) -> u64 {
+pub(crate) const fn truesize(len: u32) -> u64 {
     const DESCRIPTOR: u64 = 256;
     const HEADROOM_AND_SHARED_INFO: u64 = 64 + 320;
-    DESCRIPTOR + (u64::from(len) + HEADROOM_AND_SHARED_INFO).next_power_of_two()
+    DESCRIPTOR + (len as u64 + HEADROOM_AND_SHARED_INFO).next_power_of_two()
 }
 
 #[cfg(test)]

@@ -7,8 +7,6 @@ use crate::stores::Kind;
 pub struct TableDef {
     /// Its name, which is its file's too.
     pub name: &'static str,
-    /// The format that it came with.
-    pub since: u32,
     /// What a row stands for.
     pub rows: &'static str,
     /// What holds of the whole table.
@@ -32,8 +30,6 @@ pub struct ColumnDef {
     pub unit: &'static str,
     /// What a value means.
     pub meaning: &'static str,
-    /// The format that it came with.
-    pub since: u32,
 }
 
 impl TableDef {
@@ -44,21 +40,11 @@ impl TableDef {
     }
 }
 
-/// `since` of a column: its own, or its table's.
-macro_rules! since {
-    ($table:literal) => {
-        $table
-    };
-    ($table:literal, $own:literal) => {
-        $own
-    };
-}
-
 /// Makes of each table: its definition, a type with a growing column per field, a type for a row of it.
 macro_rules! tables {
     ($(
-        $name:ident: $table:ident of $row:ident, since $since:literal, $rows:literal, $note:literal {
-            $($column:ident: $store:ident, $unit:literal, $meaning:literal $(, since $own:literal)?;)+
+        $name:ident: $table:ident of $row:ident, $rows:literal, $note:literal {
+            $($column:ident: $store:ident, $unit:literal, $meaning:literal;)+
         }
     )+) => {
         $(
@@ -98,7 +84,6 @@ macro_rules! tables {
         /// All tables, in order.
         pub const TABLES: &[TableDef] = &[$(TableDef {
             name: stringify!($name),
-            since: $since,
             rows: $rows,
             note: $note,
             columns: &[$(column::$name::$column,)+],
@@ -110,7 +95,6 @@ macro_rules! tables {
             $(
                 #[doc = concat!("Columns of `", stringify!($name), "`.")]
                 pub mod $name {
-                    use crate::define::since;
                     use crate::{ColumnDef, Store};
                     $(
                         #[doc = $meaning]
@@ -121,7 +105,6 @@ macro_rules! tables {
                             nullable: <crate::$store as Store>::NULLABLE,
                             unit: $unit,
                             meaning: $meaning,
-                            since: since!($since $(, $own)?),
                         };
                     )+
                 }
@@ -145,4 +128,4 @@ macro_rules! tables {
     };
 }
 
-pub(crate) use {since, tables};
+pub(crate) use tables;

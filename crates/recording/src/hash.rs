@@ -1,39 +1,19 @@
-//! The hashes of a recording.
+//! The hash of a recording.
 
-use crate::FORMAT;
-use crate::recording::{Column, Recording, Table};
+use crate::recording::Recording;
 use crate::stores::Data;
-use crate::tables::TABLES;
 use sha2::{Digest, Sha256};
 
 impl Recording {
-    /// SHA-256 in hexadecimal over the columns that came with format 1: the same recording has the same
-    /// hash whatever format it is written in.
-    #[must_use]
-    pub fn sha256(&self) -> String {
-        self.sha256_of(1)
-    }
-
-    /// All hashes by the names that `provenance.json` has for them.
-    #[must_use]
-    pub fn hashes(&self) -> Vec<(String, String)> {
-        let name = |format| match format {
-            1 => "recording_sha256".to_owned(),
-            later => format!("format_{later}_sha256"),
-        };
-        (1..=FORMAT).map(|format| (name(format), self.sha256_of(format))).collect()
-    }
-
-    /// SHA-256 in hexadecimal over the columns that came with `format`. A column that no format defines
-    /// belongs to format 1.
+    /// SHA-256 in hexadecimal over all columns.
     ///
     /// Every part (table name, column name, each distinct text, a column's values in little-endian order)
     /// goes in behind its length, so that no two recordings hash alike by shifting bytes between them.
     #[must_use]
-    pub fn sha256_of(&self, format: u32) -> String {
+    pub fn sha256(&self) -> String {
         let mut hash = Sha256::new();
         for table in &self.tables {
-            for column in table.columns.iter().filter(|column| since(table, column) == format) {
+            for column in &table.columns {
                 part(&mut hash, table.name.as_bytes());
                 part(&mut hash, column.name.as_bytes());
                 feed(&mut hash, &column.data);
@@ -41,11 +21,6 @@ impl Recording {
         }
         hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
     }
-}
-
-fn since(table: &Table, column: &Column) -> u32 {
-    let def = TABLES.iter().find(|def| def.name == table.name);
-    def.and_then(|def| def.column(column.name)).map_or(1, |def| def.since)
 }
 
 fn part(hash: &mut Sha256, bytes: &[u8]) {
@@ -66,7 +41,7 @@ fn feed(hash: &mut Sha256, data: &Data) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tables::{CcStateRow, RttRow, Writer};
+    use crate::recording::{Column, Table};
 
     fn recording(data: Data) -> Recording {
         let columns = vec![Column { name: "column", data }];
@@ -99,23 +74,6 @@ mod tests {
         assert_ne!(text(&["ab", "c"], &[0]), text(&["ab", "c"], &[1]));
         let flags = |flags: &[bool]| recording(Data::Bool(flags.to_vec())).sha256();
         assert_ne!(flags(&[true]), flags(&[false]));
-    }
-
-    #[test]
-    fn each_format_has_a_hash_of_its_own() {
-        let recorded = |rtt_ns, value| {
-            let mut writer = Writer::default();
-            writer.rtts.push(RttRow { time_ns: 1, flow: 0, rtt_ns });
-            let name = writer.cc_state.name.word("w_max");
-            writer.cc_state.push(CcStateRow { time_ns: 1, flow: 0, name, value });
-            let recording = writer.finish();
-            (recording.sha256(), recording.sha256_of(2))
-        };
-        let (first, second) = recorded(40, 1.0);
-        assert_eq!(recorded(40, 2.0).0, first);
-        assert_ne!(recorded(40, 2.0).1, second);
-        assert_ne!(recorded(41, 1.0).0, first);
-        assert_eq!(recorded(41, 1.0).1, second);
     }
 
     #[test]

@@ -1,14 +1,14 @@
 //! The tables and columns of a recording: the definition itself.
 //!
-//! A new column stands at the end of its table with `since` the new [`FORMAT`](crate::FORMAT), a new table at
-//! the end of the list. `cargo xtask generate` then writes what follows from it.
+//! A new column stands at the end of its table, a new table at the end of the list. `cargo xtask generate` then writes
+//! what follows from it. What that means for the format: `docs/decisions/0013-a-recording-only-grows.md`.
 
 use crate::define::{TableDef, tables};
 use crate::recording::{Column, Recording, Table};
 use crate::stores::{Flag, Float, Int, Key, MaybeInt, Store, Text};
 
 tables! {
-    flows: Flows of FlowRow, since 1, "a row per flow",
+    flows: Flows of FlowRow, "a row per flow",
     "In request/response the answers are the flow's data: `samples` and counters are the answering side's." {
         flow: Key, "", "number, in the scenario's order; the other tables refer to it";
         label: Text, "", "as in the scenario";
@@ -27,7 +27,7 @@ tables! {
         ecn_negotiated: Flag, "", "both ends agreed on ECN";
         datagrams_lost: MaybeInt, "1", "UDP only: datagrams sent and not received";
     }
-    samples: Samples of SampleRow, since 1, "a row per TCP flow and interval, or per ACK (`record.every_ack`)", "" {
+    samples: Samples of SampleRow, "a row per TCP flow and interval, or per ACK (`record.every_ack`)", "" {
         time_ns: Int, "ns", "when the sample was taken";
         flow: Key, "", "the flow";
         cwnd_bytes: Int, "B", "congestion window: packets times the MSS";
@@ -42,28 +42,27 @@ tables! {
         bytes_written: Int, "B", "what the sending socket took so far, sent or not";
         retransmits: Int, "1", "retransmissions so far";
         state: Text, "", "`disorder`, `cwr`, `recovery` or `loss`; while nothing is wrong the algorithm's own phase";
-        limited_by: Text, "", "what limits the sender: `cwnd`, `rwnd`, `sndbuf` or `app`; pacing counts as `cwnd`";
-        limit: Text, "", "what limits the sender: `cwnd`, `pacing`, `rwnd`, `sndbuf`, `app`, or `handshake` while no connection exists", since 3;
+        limit: Text, "", "what limits the sender: `cwnd`, `pacing`, `rwnd`, `sndbuf`, `app`, or `handshake` while no connection exists";
     }
-    received: Received of ReceivedRow, since 1, "a row per flow and interval of its life", "" {
+    received: Received of ReceivedRow, "a row per flow and interval of its life", "The last interval ends with the run and may be shorter than the others." {
         time_ns: Int, "ns", "the interval's end";
         flow: Key, "", "the flow";
         wire_bytes: Int, "B", "Ethernet frames with data that arrived in the interval, retransmissions included";
         new_bytes: Int, "B", "bytes of the interval's data that are new to the receiver";
     }
-    rtts: Rtts of RttRow, since 1, "a row per RTT sample of the sender (`record.rtts`)", "" {
+    rtts: Rtts of RttRow, "a row per RTT sample of the sender (`record.rtts`)", "" {
         time_ns: Int, "ns", "when the ACK arrived";
         flow: Key, "", "the flow";
         rtt_ns: Int, "ns", "the RTT";
     }
-    probes: Probes of ProbeRow, since 1, "a row per ping", "" {
+    probes: Probes of ProbeRow, "a row per ping", "" {
         time_ns: Int, "ns", "when the request was sent";
         probe: Text, "", "the probe's label";
         target: Text, "", "node that answers";
         rtt_ns: MaybeInt, "ns", "request to answer; empty if lost";
         lost: Flag, "", "no answer until the end of the run";
     }
-    queues: Queues of QueueRow, since 1, "a row per link with a queue and interval",
+    queues: Queues of QueueRow, "a row per link with a queue and interval",
     "A netem behind a link appears as `LINK:netem`." {
         time_ns: Int, "ns", "the interval's end";
         link: Text, "", "the link";
@@ -72,9 +71,9 @@ tables! {
         enqueued: Int, "1", "packets so far";
         dropped: Int, "1", "packets so far";
         marked: Int, "1", "packets so far (ECN)";
-        sent_bytes: Int, "B", "Ethernet frames that have left the queue so far", since 3;
+        sent_bytes: Int, "B", "Ethernet frames that have left the queue so far";
     }
-    cc_state: CcState of CcStateRow, since 2,
+    cc_state: CcState of CcStateRow,
     "a row per TCP flow, sample and variable of its congestion control (`record.cc_state`)",
     "[Algorithms](algorithms.md) says which variables each algorithm has, and in which units. One that has no value yet has no row. The kernel engines have what the kernel tells (`TCP_CC_INFO`): some of BBR's and Vegas'." {
         time_ns: Int, "ns", "when the sample was taken";
@@ -82,15 +81,15 @@ tables! {
         name: Text, "", "the variable";
         value: Float, "", "its value, in the unit of that variable";
     }
-    spp: Spp of SppRow, since 4,
+    spp: Spp of SppRow,
     "a row per round trip of a TCP flow between captures at both of its ends, by the rules of SPP (`record.captures`)",
-    "From the packet that the receiver's capture shows last before one of the other direction to that one, as SPP pairs them; stamps are in microseconds ([how](../captures.md#as-caia-measured))." {
+    "From the packet that the receiver's capture shows last before one of the other direction to that one, as SPP pairs them; stamps are in microseconds ([how](../how-to/captures.md#as-caia-measured))." {
         time_ns: Int, "ns", "its middle at the sender";
         flow: Key, "", "the flow";
         rtt_ns: Int, "ns", "from the sender and back to it, without the receiver's time";
         processing_ns: Int, "ns", "the receiver's time, from the one packet to the other";
     }
-    tcpstat: Tcpstat of TcpstatRow, since 4,
+    tcpstat: Tcpstat of TcpstatRow,
     "a row per TCP flow and second of its receiver's capture, by the rules of tcpstat (`record.captures`)",
     "Seconds count from the flow's first packet there; the last one ends behind the last packet." {
         time_ns: Int, "ns", "the second's end";
@@ -102,7 +101,7 @@ tables! {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Data, FORMAT, Kind};
+    use crate::{Data, Kind};
 
     fn a_row_each() -> Writer {
         let mut writer = Writer::default();
@@ -145,15 +144,11 @@ mod tests {
         assert_eq!(probes.columns[4].data, Data::Bool(vec![false]));
     }
 
-    /// Names are unique, suffixes tell units, and what came later stands behind what was there.
+    /// Names are unique, and suffixes tell units.
     #[test]
     fn the_definition_is_sound() {
         for (index, table) in TABLES.iter().enumerate() {
             assert!(TABLES[..index].iter().all(|other| other.name != table.name), "{}", table.name);
-            assert!(TABLES[..index].iter().all(|other| other.since <= table.since));
-            let sinces: Vec<u32> = table.columns.iter().map(|column| column.since).collect();
-            assert!(sinces.is_sorted() && sinces[0] == table.since, "{}", table.name);
-            assert!(sinces.iter().all(|since| *since <= FORMAT));
             for column in table.columns {
                 assert_eq!(table.column(column.name), Some(column), "{} twice", column.name);
                 assert_eq!(column.table, table.name);
@@ -168,7 +163,5 @@ mod tests {
                 }
             }
         }
-        let columns = TABLES.iter().flat_map(|table| table.columns);
-        assert_eq!(columns.map(|column| column.since).max(), Some(FORMAT));
     }
 }

@@ -42,6 +42,7 @@ pub(crate) fn flow(label: &str, cc: &str) -> FlowSpec {
         transport: Transport::Tcp {
             cc: cc.to_owned(),
             cc_options: BTreeMap::new(),
+            receiver_cc: None,
             socket: SocketBuffers::default(),
         },
         application: Application::Bulk { bytes: None },

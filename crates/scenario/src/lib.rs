@@ -21,8 +21,9 @@ mod validate;
 
 pub use changes::Period;
 pub use dragstrip_qdisc::{
-    BfifoSpec, Buffer, CodelSpec, DelayDistribution, DualPi2Spec, FqCodelSpec, HtbSpec, LossModel,
-    NetemSpec, NoqueueSpec, PfifoSpec, QdiscSpec, SfqSpec, TbfSpec,
+    BfifoSpec, Buffer, CodelSpec, DelayDistribution, DualPi2Spec, FqCodelSpec, HtbSpec,
+    KINDS as QDISC_KINDS, LossModel, NetemSpec, NoqueueSpec, PfifoSpec, QdiscSpec, SfqSpec,
+    TbfSpec,
 };
 pub use dragstrip_units::{DURATION_MAX_NS, Problem};
 pub use freebsd::{FreebsdSysctls, freebsd_sysctl_table};

@@ -87,7 +87,7 @@ pub enum MediumSpec {
     },
     /// A pair of telephone modems, one direction: PPP over a serial port, error control, compression.
     Modem {
-        /// Of the line: V.34's 2400 to 33600 bit/s in steps of 2400.
+        /// Rate of the line: V.34's 2400 to 33600 bit/s in steps of 2400.
         rate_bps: u64,
         /// Error control and compression.
         #[serde(default)]
@@ -101,7 +101,7 @@ pub enum MediumSpec {
         /// TCP/IP header compression (RFC 1144).
         #[serde(default)]
         van_jacobson: bool,
-        /// Of the serial ports at both ends.
+        /// Rate of the serial ports at both ends.
         #[serde(default = "default_dte")]
         dte_bps: u64,
         /// Bytes that the sending modem holds; when it is full, packets wait in the queue.

@@ -221,7 +221,7 @@ sysctls! {
     "net.ipv4." tcp_timestamps: u32 = 1, 0..=2 => Modelled;
     /// Window scale option (RFC 7323).
     "net.ipv4." tcp_window_scaling: bool = true => Modelled;
-    /// ECN (RFC 3168): 0 never, 1 ask for it, 2 only when asked. As in Linux 6.18, accurate ECN (RFC 9768): 3 ask for it, 4 and 5
+    /// ECN (RFC 3168): 0 never, 1 ask for it, 2 only when asked. As in Linux 7.0, accurate ECN (RFC 9768): 3 ask for it, 4 and 5
     /// only when asked, and ask for ECN or for none.
     "net.ipv4." tcp_ecn: u32 = 2, 0..=5 => Modelled;
     /// After a SYN that asks for ECN and is lost, ask no more (accurate ECN: after two).
@@ -276,8 +276,8 @@ sysctls! {
     "net.ipv4." tcp_retries2: u32 = 15, 0..=255 => DefaultOnly;
     /// Hold small writes back while earlier packets wait in the device.
     "net.ipv4." tcp_autocorking: bool = true => DefaultOnly;
-    /// The socket is writable only while less than this is unsent, bytes.
-    "net.ipv4." tcp_notsent_lowat: u32 = u32::MAX, 0..=i64::from(u32::MAX) => DefaultOnly;
+    /// The socket is writable only while less than this is unsent, bytes (`TCP_NOTSENT_LOWAT`).
+    "net.ipv4." tcp_notsent_lowat: u32 = u32::MAX, 1..=i64::from(u32::MAX) => Modelled;
     /// Share of the window kept for the application: max(window/2^n, mss); 31: none.
     "net.ipv4." tcp_app_win: i32 = 31, 0..=31 => DefaultOnly;
     /// First MSS that path MTU probing tries, bytes.
@@ -484,8 +484,8 @@ mod tests {
 
     #[test]
     fn what_is_not_modelled_is_refused() {
-        let problem = one("net.ipv4.tcp_notsent_lowat", "16384").unwrap_err();
-        assert_eq!(problem.expected, "4294967295: the simulator does not model other values");
+        let problem = one("net.ipv4.tcp_base_mss", "512").unwrap_err();
+        assert_eq!(problem.expected, "1024: the simulator does not model other values");
     }
 
     #[test]

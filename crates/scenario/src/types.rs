@@ -34,7 +34,7 @@ pub struct Scenario {
     #[serde(default)]
     pub probes: Vec<ProbeSpec>,
     /// Algorithms of the scenario's own, by the name that flows give as their congestion control: texts in the language of
-    /// [programs](../program.md). Left out where there are none: results are kept by a scenario's text. Only in the simulator.
+    /// [programs](../how-to/program.md). Left out where there are none: results are kept by a scenario's text. Only in the simulator.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(extend("default" = {}))]
     pub programs: BTreeMap<String, String>,
@@ -311,6 +311,10 @@ pub enum Transport {
         /// Its module parameters.
         #[serde(default)]
         cc_options: BTreeMap<String, f64>,
+        /// Congestion control of the receiver's socket; none: the sender's. A listener's decides whether ECN is
+        /// granted to a SYN that is ECN-capable itself (`tcp_ecn_create_request`), as DCTCP's is.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        receiver_cc: Option<String>,
         /// Buffers that both ends ask for.
         #[serde(default)]
         socket: SocketBuffers,
@@ -320,10 +324,20 @@ pub enum Transport {
 }
 
 impl Transport {
-    /// Its congestion control has both ends agree on ECN whatever their settings say (`TCP_CONG_NEEDS_ECN`).
+    /// The congestion control of one end's socket; none: UDP.
     #[must_use]
-    pub fn needs_ecn(&self) -> bool {
-        let Self::Tcp { cc, .. } = self else { return false };
+    pub fn cc(&self, receiver: bool) -> Option<&str> {
+        match self {
+            Self::Tcp { receiver_cc: Some(cc), .. } if receiver => Some(cc),
+            Self::Tcp { cc, .. } => Some(cc),
+            Self::Udp => None,
+        }
+    }
+
+    /// One end's congestion control asks for ECN, and grants it, whatever the host's settings say (`TCP_CONG_NEEDS_ECN`).
+    #[must_use]
+    pub fn needs_ecn(&self, receiver: bool) -> bool {
+        let Some(cc) = self.cc(receiver) else { return false };
         let row = dragstrip_cc::about().iter().find(|row| row.name == cc);
         row.is_some_and(|row| row.needs.ecn != dragstrip_cc::EcnMode::Classic)
     }

@@ -215,11 +215,15 @@ fn algorithm(
     side: &str,
     field: &str,
 ) -> Result<Algorithm, SetupError> {
-    let Transport::Tcp { cc, cc_options, .. } = &flow.transport else {
-        return Algorithm::new("reno", &BTreeMap::new(), rules, Stream::named(seed, "unused"))
-            .map_err(|_| problem(field, "reno is registered"));
+    let none = BTreeMap::new();
+    let (named, cc, cc_options) = match &flow.transport {
+        Transport::Tcp { receiver_cc: Some(cc), .. } if side == "server" => {
+            ("receiver_cc", cc.as_str(), &none)
+        }
+        Transport::Tcp { cc, cc_options, .. } => ("cc", cc.as_str(), cc_options),
+        Transport::Udp => ("", "reno", &none),
     };
-    if let Some(program) = programs.get(cc.as_str()) {
+    if let Some(program) = programs.get(cc) {
         return Algorithm::of(program, cc_options).map_err(|(option, expected)| {
             problem(
                 format!("{field}.transport.cc_options.{option}"),
@@ -230,7 +234,7 @@ fn algorithm(
     let stream = Stream::named(seed, &format!("flow/{}/{side}/{cc}", flow.label));
     Algorithm::new(cc, cc_options, rules, stream).map_err(|error| match error {
         UnknownAlgorithm::Name { name, nearest } => problem(
-            format!("{field}.transport.cc"),
+            format!("{field}.transport.{named}"),
             format!("{name:?} is no congestion control; did you mean {nearest:?}?"),
         ),
         UnknownAlgorithm::Parameter { algorithm, parameter, expected } => problem(

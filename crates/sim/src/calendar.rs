@@ -1,8 +1,8 @@
 //! The event queue: one pending event per source, the earliest first.
 //!
 //! A source is anything that waits for one instant at a time: a lane of packets under way, a queue
-//! discipline's watchdog, an endpoint's timer, an application. Sources are numbered; a winner tree
-//! over them holds each one's time and number packed into 64 bits, so that an update is a walk to the root
+//! discipline's watchdog, an endpoint's timer, an application. Sources are numbered; a winner tree with
+//! four children a node holds each one's time and number packed into 64 bits, so that an update is a walk to the root
 //! and ties go to the lower number. Three trees, because a handful of sources (shared lanes, bottlenecks)
 //! carry most events, lanes of single stages many, and the timers of a thousand connections rarely change.
 
@@ -21,36 +21,45 @@ pub(crate) const END_OF_TIME: Instant = Instant::from_nanos((1 << (64 - SOURCE_B
 /// Most sources.
 pub(crate) const MAX_SOURCES: usize = 1 << SOURCE_BITS;
 
+/// Children of a node, whose keys share half a cache line.
+const WIDTH: usize = 4;
+
 #[derive(Debug)]
 struct Tree {
-    /// A heap-shaped tree: leaf `i` at `leaves + i`, the winner of all at 1.
-    keys: Vec<u64>,
+    /// The earliest of all.
+    winner: u64,
+    /// A heap-shaped tree: the winner of group `g` is key `(g - 1) % 4` of group `(g - 1) / 4`.
+    groups: Vec<[u64; WIDTH]>,
+    /// The first group of sources.
     leaves: usize,
 }
 
 impl Tree {
     fn new(sources: usize) -> Self {
-        let leaves = sources.next_power_of_two().max(2);
-        Self { keys: vec![IDLE; 2 * leaves], leaves }
-    }
-
-    #[inline]
-    fn winner(&self) -> u64 {
-        self.keys[1]
+        let (mut leaves, mut row) = (0, 1);
+        while row * WIDTH < sources {
+            leaves += row;
+            row *= WIDTH;
+        }
+        Self { winner: IDLE, groups: vec![[IDLE; WIDTH]; leaves + row], leaves }
     }
 
     #[inline]
     fn update(&mut self, leaf: usize, key: u64) {
-        let keys = &mut self.keys[..];
-        let mut node = self.leaves + leaf;
-        keys[node] = key;
-        while node > 1 {
-            let best = keys[node].min(keys[node ^ 1]);
-            node >>= 1;
-            if keys[node] == best {
+        let mut group = self.leaves + leaf / WIDTH;
+        let mut place = leaf % WIDTH;
+        let mut best = key;
+        while let Some(keys) = self.groups.get_mut(group) {
+            if keys[place] == best {
                 return;
             }
-            keys[node] = best;
+            keys[place] = best;
+            best = keys[0].min(keys[1]).min(keys[2].min(keys[3]));
+            if group == 0 {
+                self.winner = best;
+                return;
+            }
+            (group, place) = ((group - 1) / WIDTH, (group - 1) % WIDTH);
         }
     }
 }
@@ -95,7 +104,7 @@ impl Calendar {
     #[inline]
     pub fn next(&self) -> Option<(Instant, Source)> {
         let [(_, busy), (_, middle), (_, calm)] = &self.trees;
-        let key = busy.winner().min(middle.winner()).min(calm.winner());
+        let key = busy.winner.min(middle.winner).min(calm.winner);
         if key == IDLE {
             return None;
         }

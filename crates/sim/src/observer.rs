@@ -98,48 +98,27 @@ impl Event {
     }
 }
 
-/// Kinds of [`Event`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Kinds(u8);
-
-impl Kinds {
-    /// [`Event::Sent`].
-    pub const SENT: Self = Self(1);
-    /// [`Event::Received`].
-    pub const RECEIVED: Self = Self(2);
-    /// [`Event::Enqueued`].
-    pub const ENQUEUED: Self = Self(4);
-    /// [`Event::Dequeued`].
-    pub const DEQUEUED: Self = Self(8);
-    /// [`Event::Arrived`].
-    pub const ARRIVED: Self = Self(16);
-    /// [`Event::Dropped`].
-    pub const DROPPED: Self = Self(32);
-    /// [`Event::Marked`].
-    pub const MARKED: Self = Self(64);
-    /// [`Event::Duplicated`].
-    pub const DUPLICATED: Self = Self(128);
-    /// Everything.
-    pub const ALL: Self = Self(255);
-
-    /// Both together.
-    #[inline]
-    #[must_use]
-    pub const fn with(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
-
-    /// Adds `other` when `condition` holds.
-    #[inline]
-    #[must_use]
-    pub const fn with_if(self, other: Self, condition: bool) -> Self {
-        if condition { self.with(other) } else { self }
-    }
-
-    /// Whether one of `other` is among them.
-    #[inline]
-    const fn any(self, other: Self) -> bool {
-        self.0 & other.0 != 0
+dragstrip_units::flags! {
+    /// Kinds of [`Event`].
+    pub struct Kinds: u8 {
+        /// [`Event::Sent`].
+        SENT = 1;
+        /// [`Event::Received`].
+        RECEIVED = 2;
+        /// [`Event::Enqueued`].
+        ENQUEUED = 4;
+        /// [`Event::Dequeued`].
+        DEQUEUED = 8;
+        /// [`Event::Arrived`].
+        ARRIVED = 16;
+        /// [`Event::Dropped`].
+        DROPPED = 32;
+        /// [`Event::Marked`].
+        MARKED = 64;
+        /// [`Event::Duplicated`].
+        DUPLICATED = 128;
+        /// Everything.
+        ALL = 255;
     }
 }
 

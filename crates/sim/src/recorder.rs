@@ -27,7 +27,6 @@ pub(crate) fn sample(tables: &mut Writer, now: Instant, flow: u32, sender: &Endp
         bytes_written: snapshot.bytes_written as i64,
         retransmits: snapshot.retransmits as i64,
         state: table.state.word(snapshot.state),
-        limited_by: table.limited_by.word(snapshot.limited_by.name()),
         limit: table.limit.word(snapshot.limit.name()),
     };
     table.push(row);

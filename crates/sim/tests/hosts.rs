@@ -154,10 +154,10 @@ fn a_processor_without_costs_is_none() {
     scenario.flows.push(flow("s0", "d", "cubic"));
     scenario.flows.push(flow("d", "s0", "bbr"));
     scenario.probes.push(ping("s0", "d"));
-    let without = run(&scenario).hashes();
+    let without = run(&scenario).sha256();
     cpu(&mut scenario, "s0", costs(0, 0, 0));
     cpu(&mut scenario, "d", costs(0, 0, 0));
-    assert_eq!(run(&scenario).hashes(), without);
+    assert_eq!(run(&scenario).sha256(), without);
 }
 
 /// (segments sent, data packets at the bottleneck, ACKs, payload as a share of the bottleneck's bytes)

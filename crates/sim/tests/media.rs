@@ -139,6 +139,7 @@ fn a_modem_carries_what_headers_and_blocks_leave() {
         scenario.flows[0].transport = Transport::Tcp {
             cc: "fixed".to_owned(),
             cc_options: [("window".to_owned(), window)].into(),
+            receiver_cc: None,
             socket: SocketBuffers::default(),
         };
         let found = goodput(&scenario) * 1e6 / 8.0;
@@ -263,6 +264,7 @@ fn a_tunnel_hides_losses_and_keeps_order() {
     scenario.flows[0].transport = Transport::Tcp {
         cc: "fixed".to_owned(),
         cc_options: [("window".to_owned(), 8.0)].into(),
+        receiver_cc: None,
         socket: SocketBuffers::default(),
     };
     let (recording, books) = audit(&scenario).expect("a valid scenario");

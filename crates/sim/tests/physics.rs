@@ -75,6 +75,29 @@ fn within(found: f64, expected: f64, share: f64) {
     assert!((found / expected - 1.0).abs() <= share, "{found}, not {expected}");
 }
 
+// ---- rows ----
+
+/// Rows of `received` add up to what `flows` says, also where something arrives at the run's last instant and where the
+/// last interval is shorter than the others; every table has a row at the end.
+#[test]
+fn every_byte_received_is_in_a_row() {
+    for duration_ns in [2_000 * MS, 2_050 * MS, 1_999_999_999, 2_000_000_001, 30 * MS] {
+        // A datagram each millisecond, over links that take no time.
+        let mut scenario = dumbbell(2, LinkSpec { qdisc: pfifo(50), ..link("r", "d") }, 20 * MS, 2);
+        scenario.links.iter_mut().for_each(|link| link.rate_bps = None);
+        scenario.flows = vec![flow("s0", "d", "cubic"), datagrams("s1", "d", 8_000_000, 1_000)];
+        scenario.duration_ns = duration_ns;
+        let recording = run(&scenario);
+        let rows = numbers(&recording, "received", "new_bytes");
+        let total: i64 = numbers(&recording, "flows", "bytes_received").iter().sum();
+        assert_eq!(rows.iter().sum::<i64>(), total, "{duration_ns} ns");
+        for table in ["received", "samples", "queues"] {
+            let last = numbers(&recording, table, "time_ns").last();
+            assert_eq!(last, Some(&(duration_ns as i64)), "{table}");
+        }
+    }
+}
+
 // ---- goodput ----
 
 /// A saturated htb link carries rate · 1448/1514 of payload.

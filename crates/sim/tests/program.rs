@@ -1,4 +1,4 @@
-//! Algorithms that a scenario brings as a text (docs/program.md), in whole runs.
+//! Algorithms that a scenario brings as a text (docs/how-to/program.md), in whole runs.
 
 use dragstrip_scenario::{
     Application, GsoMode, LinkSpec, NodeSpec, QdiscSpec, Scenario, Transport,
@@ -157,7 +157,7 @@ fn every_example_does_what_it_is_for() {
         |name: &str, text| goodput_bps(&run(&scenario(name, text, deep, Some("netem loss 1%"))));
     let (reno, exp, bbr) =
         (lossy("reno", None), lossy("my-exp", Some(EXP)), lossy("my-bbr", Some(BBR)));
-    // The mean windows of docs/new-algorithm.md: 1.53 times Reno's.
+    // The mean windows of docs/how-to/new-algorithm.md: 1.53 times Reno's.
     assert!((1.3..1.8).contains(&(exp / reno)), "{exp} against {reno}");
     assert!(bbr > 0.85 * RATE_BPS as f64, "{bbr}");
 }

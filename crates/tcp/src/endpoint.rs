@@ -4,7 +4,7 @@ use crate::ecn::{self, Agreed, Carries, Request};
 use crate::metrics::Metrics;
 use crate::options::Options;
 use crate::profile::Settings;
-use crate::receiver::{PACKETS_BEGIN, Receiver};
+use crate::receiver::{PACKETS_BEGIN, Received, Receiver};
 use crate::segment::{Ecn, EcnBytes, Flags, Outbox, Segment, SynOptions, Timestamps};
 use crate::sender::{Io, Sender, Supply};
 use crate::snapshot::{LimitedBy, Snapshot};
@@ -214,7 +214,24 @@ impl Endpoint {
     }
 
     /// A segment has arrived with this codepoint in its IP header; the answer is how many bytes of it are new to this host.
+    #[inline]
     pub fn on_segment<O: Outbox>(
+        &mut self,
+        segment: &Segment,
+        ecn: Ecn,
+        now: Instant,
+        out: &mut O,
+    ) -> u64 {
+        let open = self.phase == Phase::Established && !segment.flags.has(Flags::SYN);
+        if open && (self.options.sack || !segment.has_sack()) {
+            return self.on_established(segment, ecn, now, out);
+        }
+        self.on_unusual(segment, ecn, now, out)
+    }
+
+    /// The same of one that belongs to the handshake, or has SACK blocks that were not agreed on.
+    #[inline(never)]
+    fn on_unusual<O: Outbox>(
         &mut self,
         segment: &Segment,
         ecn: Ecn,
@@ -226,9 +243,6 @@ impl Endpoint {
             let mut bare = *segment;
             bare.set_sack(&[]);
             return self.on_segment(&bare, ecn, now, out);
-        }
-        if self.phase == Phase::Established && !segment.flags.has(Flags::SYN) {
-            return self.on_established(segment, ecn, now, out);
         }
         match (self.phase, segment.flags.has(Flags::SYN)) {
             (Phase::Closed | Phase::Handshake, true) => self.on_syn(segment, ecn, now, out),
@@ -270,7 +284,7 @@ impl Endpoint {
         self.on_established(&counter, ecn, now, out)
     }
 
-    #[inline]
+    #[inline(never)]
     fn on_established<O: Outbox>(
         &mut self,
         segment: &Segment,
@@ -279,29 +293,17 @@ impl Endpoint {
         out: &mut O,
     ) -> u64 {
         if segment.len > 0 {
-            if !self.receiver.accepts(segment) {
-                self.receiver.refuse(segment);
-                self.acknowledge(now, out);
-                return 0;
-            }
-            self.sender.set_now(now);
-            let flush = self.receiver.flushes(segment);
-            if flush || self.receiver.echo_changes(segment, ecn) {
-                self.acknowledge(now, out);
-            }
-            self.tell_mark(ecn);
-            self.receiver.note_codepoint(ecn, segment.len);
-            if segment.ack >= self.sender.view().snd_una {
-                self.receiver.accept_cwr(segment);
-            }
-            let received = self.receiver.on_data(
-                segment,
-                ecn,
-                now,
-                flush,
-                self.sender.view().srtt_us_x8,
-                self.sender.rto_ticks(),
-            );
+            let received = if self.receiver.is_next(segment) {
+                self.sender.set_now(now);
+                self.receiver.note_codepoint(ecn, segment.len);
+                let (srtt_us_x8, rto_ticks) = self.sender.estimates();
+                self.receiver.take_next(segment, now, srtt_us_x8, rto_ticks)
+            } else {
+                match self.on_any_data(segment, ecn, now, out) {
+                    Some(received) => received,
+                    None => return 0,
+                }
+            };
             if self.sender.has_outstanding() || self.ecn.by_counters() {
                 self.sender.on_ack(segment, &mut Io { receiver: &mut self.receiver, out });
             }
@@ -331,6 +333,34 @@ impl Endpoint {
         }
         self.sender.on_ack(segment, &mut Io { receiver: &mut self.receiver, out });
         0
+    }
+
+    /// Data that is not merely the next.
+    #[inline(never)]
+    fn on_any_data<O: Outbox>(
+        &mut self,
+        segment: &Segment,
+        ecn: Ecn,
+        now: Instant,
+        out: &mut O,
+    ) -> Option<Received> {
+        if !self.receiver.accepts(segment) {
+            self.receiver.refuse(segment);
+            self.acknowledge(now, out);
+            return None;
+        }
+        self.sender.set_now(now);
+        let flush = self.receiver.flushes(segment);
+        if flush || self.receiver.echo_changes(segment, ecn) {
+            self.acknowledge(now, out);
+        }
+        self.tell_mark(ecn);
+        self.receiver.note_codepoint(ecn, segment.len);
+        if segment.ack >= self.sender.view().snd_una {
+            self.receiver.accept_cwr(segment);
+        }
+        let (srtt_us_x8, rto_ticks) = self.sender.estimates();
+        Some(self.receiver.on_data(segment, ecn, now, flush, srtt_us_x8, rto_ticks))
     }
 
     /// The data's mark, passed to an algorithm that asks for it (`tcp_ca_event` in `tcp_ecn_check_ce`).
@@ -543,7 +573,6 @@ impl Endpoint {
             reordering: sender.reordering(),
             segments_lost: view.lost_out,
             bytes_unsent: sender.bytes_written() - view.snd_nxt,
-            limited_by: sender.limited_by(),
             limit: match self.phase {
                 Phase::Closed | Phase::Handshake => LimitedBy::Handshake,
                 Phase::Established | Phase::Reset => sender.limit(),
@@ -556,7 +585,7 @@ impl Endpoint {
 mod tests {
     use super::*;
 
-    /// docs/performance.md: what a flow takes when it is idle. It has two endpoints, and each carries one stack's state.
+    /// docs/explanation/performance.md: what a flow takes when it is idle. It has two endpoints, and each carries one stack's state.
     #[test]
     fn an_endpoint_carries_one_stack_s_state() {
         assert!(size_of::<Endpoint>() <= 1_888, "{}", size_of::<Endpoint>());

@@ -9,7 +9,7 @@
 //! from the start of the connection in 64 bits and never wrap.
 //!
 //! The model is a stock Linux 6.1; function names of the kernel stand beside the code that does their
-//! work. Where it falls short is listed in `docs/known-gaps.md`.
+//! work. Where it falls short is listed in `docs/explanation/known-gaps.md`.
 
 mod ecn;
 mod endpoint;

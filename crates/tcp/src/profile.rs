@@ -188,6 +188,8 @@ pub struct Settings {
     pub moderate_rcvbuf: bool,
     /// `tcp_limit_output_bytes`.
     pub limit_output_bytes: u64,
+    /// `tcp_notsent_lowat`: the socket is writable only while less than this is unsent, bytes.
+    pub notsent_lowat: u32,
     /// `tcp_tso_win_divisor`.
     pub tso_win_divisor: u32,
     /// `tcp_min_tso_segs`.

@@ -65,8 +65,6 @@ pub struct Snapshot {
     pub bytes_unsent: u64,
     /// Recovery state, or the algorithm's phase while nothing is wrong.
     pub state: &'static str,
-    /// What holds the sender back, as format 1 of the recording has it: pacing counts as the window.
-    pub limited_by: LimitedBy,
     /// What holds the sender back.
     pub limit: LimitedBy,
 }

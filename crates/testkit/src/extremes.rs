@@ -1,7 +1,7 @@
 //! Scenarios at the ends of what validation lets pass: one flow over one bottleneck.
 
 use crate::path;
-use dragstrip_qdisc::QdiscSpec;
+use dragstrip_qdisc::{KINDS, QdiscSpec};
 use dragstrip_scenario::{Application, ChangeSpec, LinkSpec, NodeSpec, Scenario};
 use dragstrip_units::DURATION_MAX_NS;
 use proptest::prelude::*;
@@ -15,28 +15,9 @@ const PACKETS: u64 = 3_000;
 const ETHERNET_BYTES: u64 = 14;
 
 /// Shapers and queues that are set without knowing what they meet; `{}` is the rate.
-const QUEUES: &[&str] = &[
-    "bfifo limit 65549b",
-    "bfifo limit 1gb",
-    "pfifo limit 1",
-    "pfifo limit 4294967295",
-    "codel",
-    "fq_codel",
-    "sfq",
-    "pie limit 4294967295 target 4000s tupdate 1us alpha 32 beta 32",
-    "red limit 1mb avpkt 1000 adaptive ecn",
-    "choke limit 1000 bandwidth 10mbit ecn",
-    "sfb limit 4294967295 max 4294967295 target 1 increment 1 rehash 1 db 1 penalty_rate 4294967295 penalty_burst 4294967295",
-    "fq limit 4294967295 flow_limit 4294967295 maxrate 8bit",
-    "dualpi2 limit 4294967295 target 4000s tupdate 1us alpha 10000 beta 10000",
-    "fq_pie limit 4294967295 target 4000s tupdate 1us alpha 32 beta 32",
-    "cake memlimit 1mb ack-filter-aggressive interplanetary ingress",
-    "cake bandwidth {}bit rtt 1us conservative",
-    "tbf rate {}bit burst 65549b limit 1mb",
-    "htb rate {}bit",
-    "netem rate {}bit limit 1000",
-    "netem delay 4000s 3000s limit 4294967295",
-];
+fn queues() -> Vec<&'static str> {
+    KINDS.iter().flat_map(|kind| kind.extremes).copied().collect()
+}
 
 /// `least` to `most`, each order of magnitude as likely as another, and the ends themselves.
 fn magnitudes(least: u64, most: u64) -> impl Strategy<Value = u64> {
@@ -56,7 +37,8 @@ pub fn extremes() -> impl Strategy<Value = Scenario> {
     let cc = select(vec!["reno", "cubic", "vegas", "cdg", "bbr"]);
     let change = (0..8_u32, magnitudes(1, RATE_BPS_MAX), magnitudes(1, DURATION_MAX_NS));
     let change = proptest::option::weighted(0.3, change);
-    let parts = (magnitudes(1, RATE_BPS_MAX), mtu, delay, select(QUEUES), bytes, cc, any::<u64>());
+    let parts =
+        (magnitudes(1, RATE_BPS_MAX), mtu, delay, select(queues()), bytes, cc, any::<u64>());
     (parts, change).prop_map(|((rate, mtu, delay_ns, queue, bytes, cc, seed), change)| {
         let qdisc = QdiscSpec::parse(&queue.replace("{}", &rate.to_string()));
         let bottleneck = LinkSpec {

@@ -53,6 +53,7 @@ pub fn flow(sender: &str, receiver: &str, cc: &str) -> FlowSpec {
         transport: Transport::Tcp {
             cc: cc.to_owned(),
             cc_options: BTreeMap::new(),
+            receiver_cc: None,
             socket: SocketBuffers::default(),
         },
         application: Application::Bulk { bytes: None },

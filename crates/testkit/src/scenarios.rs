@@ -204,9 +204,10 @@ pub fn on_stack(scenario: &Scenario, profile: StackProfile, ccs: &[&str]) -> Sce
         }
     }
     for (index, flow) in old.flows.iter_mut().enumerate() {
-        if let Transport::Tcp { cc, cc_options, socket } = &mut flow.transport {
+        if let Transport::Tcp { cc, cc_options, receiver_cc, socket } = &mut flow.transport {
             ccs[index % ccs.len()].clone_into(cc);
             cc_options.clear();
+            *receiver_cc = None;
             *socket = SocketBuffers::default();
         }
     }

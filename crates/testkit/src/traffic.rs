@@ -91,6 +91,7 @@ fn transport() -> impl Strategy<Value = Transport> {
     select(names.to_vec()).prop_map(|cc| Transport::Tcp {
         cc: cc.to_owned(),
         cc_options: BTreeMap::new(),
+        receiver_cc: None,
         socket: SocketBuffers::default(),
     })
 }

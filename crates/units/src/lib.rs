@@ -1,5 +1,5 @@
 //! Quantities: instants, durations, bytes, rates; named streams of randomness; tc(8)'s grammar; how queues grow;
-//! what is wrong with an input.
+//! sets of flags ([`flags!`]); what is wrong with an input.
 //!
 //! What lives here: integer newtypes with only the operators that make dimensional sense, the
 //! parser of quantities as people write them, the seeded generator every random element
@@ -8,6 +8,7 @@
 //! Rounding is in the method's name (`_floor`, `_ceil`). Inside the simulator an [`Instant`]
 //! counts nanoseconds since the start of the run.
 
+mod flags;
 mod nearest;
 mod problem;
 mod quantity;

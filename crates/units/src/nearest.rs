@@ -1,17 +1,30 @@
 //! "Did you mean ...": the known word most like an unknown one.
 
 /// The candidate most like `word`, when it is like it at all: at most a third of the longer one's
-/// letters differ (one for very short words).
+/// letters differ (one for very short words; two letters in the wrong order differ once), or it stands whole in the
+/// word, as `vegas` in `bpf_vegas`.
 #[must_use]
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    candidates
-        .into_iter()
-        .map(|known| (strsim::levenshtein(word, known), known))
-        .min_by_key(|(distance, _)| *distance)
+    const WHOLE_MIN: usize = 4;
+    let candidates: Vec<&str> = candidates.into_iter().collect();
+    let alike = candidates
+        .iter()
+        .map(|known| (strsim::osa_distance(word, known), *known))
+        // Of those that are equally like it, another version of it: `bbr3` for `bbr2`.
+        .min_by_key(|(distance, known)| (*distance, !is_version(word, known)))
         .filter(|(distance, known)| {
             *distance <= (word.chars().count().max(known.chars().count()) / 3).max(1)
         })
-        .map(|(_, known)| known)
+        .map(|(_, known)| known);
+    let within = |known: &&&str| known.len() >= WHOLE_MIN && word.contains(**known);
+    alike.or_else(|| candidates.iter().filter(within).max_by_key(|known| known.len()).copied())
+}
+
+/// Whether both have the same name in front of a number of their own.
+fn is_version(word: &str, known: &str) -> bool {
+    let stem = |text: &'_ str| text.trim_end_matches(|c: char| c.is_ascii_digit()).len();
+    let (own, other) = (stem(word), stem(known));
+    own < word.len() && other < known.len() && word[..own] == known[..other]
 }
 
 /// `expected`, with the nearest of `candidates` in front when there is one.
@@ -34,5 +47,9 @@ mod tests {
     fn a_slip_finds_its_word_and_nonsense_finds_none() {
         assert_eq!(nearest("dely_ns", ["delay_ns", "rate_bps"]), Some("delay_ns"));
         assert_eq!(nearest("zzzz", ["delay_ns", "rate_bps"]), None);
+        assert_eq!(nearest("bpf_vegas", ["reno", "vegas"]), Some("vegas"));
+        assert_eq!(nearest("bbr2", ["bbr", "cubic", "bbr3"]), Some("bbr3"));
+        assert_eq!(nearest("rat", ["rate", "rtt"]), Some("rate"));
+        assert_eq!(nearest("rte", ["rate", "rtt"]), Some("rate"));
     }
 }

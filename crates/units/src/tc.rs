@@ -12,6 +12,8 @@
 //! The functions here ([`parse_rate`] and its like) require the suffix: they are for our own files
 //! and options. [`text`] has the variants for strings that are tc's own (`bfifo limit 104857`).
 //!
+//! `Mbps`, which elsewhere means bits, is refused in our own files and options.
+//!
 //! Departs from tc: decimals are exact instead of a C `double` (`4.35ms` is 4,350,000 ns), a rate
 //! is kept in bits per second instead of whole bytes, and hexadecimal, infinity and signs are
 //! refused. As tc does, what is left below the base unit is cut: `0.1mb` is 104,857 bytes.
@@ -82,7 +84,7 @@ pub fn parse_percent(text: &str) -> Result<f64, ParseError> {
 
 /// The same quantities inside tc's own strings, where a number may be bare as tc allows it.
 pub mod text {
-    use super::{Bare, ParseError, fail, scaled};
+    use super::{Bare, ParseError, scaled};
     use crate::{ByteCount, Duration, Rate};
 
     /// A rate; a bare number is in bits per second.
@@ -108,6 +110,7 @@ pub mod text {
     /// A missing or unknown unit, or a number of nanoseconds too large for 64 bits.
     pub fn parse_time(text: &str) -> Result<Duration, ParseError> {
         const EXPECTED: &str = "a time with its unit (s, ms, us or ns), such as 40ms";
+        const MOST: &str = "a time that a run can have: up to 17000s";
         let multiple = |suffix: &str| match suffix {
             "s" | "sec" | "secs" => Some(1_000_000_000),
             "ms" | "msec" | "msecs" => Some(1_000_000),
@@ -115,7 +118,7 @@ pub mod text {
             "ns" | "nsec" | "nsecs" => Some(1),
             _ => None,
         };
-        scaled(text, 1, multiple).map(Duration::from_nanos).ok_or_else(|| fail(text, EXPECTED))
+        scaled(text, 1, multiple, EXPECTED, MOST).map(Duration::from_nanos)
     }
 
     /// A share; a bare number is in per cent. From 0 to 1.
@@ -133,8 +136,21 @@ fn fail(text: &str, expected: &str) -> ParseError {
 
 fn rate(text: &str, bare: Bare) -> Result<Rate, ParseError> {
     const EXPECTED: &str = "a rate with its unit, such as 10mbit (bits) or 10mbps (bytes)";
+    const MOST: &str = "a rate above zero and up to 10tbit";
     if text.ends_with('%') {
         return Err(fail(text, "a rate such as 10mbit: a share of a device's rate needs a device"));
+    }
+    // tc reads `Mbps` as bytes; whoever writes it for us means bits.
+    let unit = text.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
+    if bare == Bare::Refused
+        && let Some(prefix @ ("K" | "M" | "G" | "T")) = unit.strip_suffix("bps")
+    {
+        let number = &text[..text.len() - unit.len()];
+        let bytes = format!("{number}{}bps", prefix.to_lowercase());
+        let expected = format!(
+            "{number}{prefix}bit (bits per second) or {bytes} (bytes per second, as tc reads it)"
+        );
+        return Err(fail(text, &expected));
     }
     let multiple = |suffix: &str| {
         // `bps` and its multiples count bytes.
@@ -146,10 +162,10 @@ fn rate(text: &str, bare: Bare) -> Result<Rate, ParseError> {
         };
         Some(rate_prefix(prefix)? * unit)
     };
-    let bps = scaled(text, 1, multiple).ok_or_else(|| fail(text, EXPECTED))?;
+    let bps = scaled(text, 1, multiple, EXPECTED, MOST)?;
     match Rate::from_bits_per_second(bps) {
         Some(rate) if bps <= RATE_MAX_BPS => Ok(rate),
-        Some(_) | None => Err(fail(text, "a rate above zero and up to 10tbit")),
+        Some(_) | None => Err(fail(text, MOST)),
     }
 }
 
@@ -183,7 +199,7 @@ fn size(text: &str, bare: Bare) -> Result<ByteCount, ParseError> {
         "gbit" => Some(1 << 30),
         _ => None,
     };
-    scaled(text, 8, multiple).map(ByteCount::new).ok_or_else(|| fail(text, EXPECTED))
+    scaled(text, 8, multiple, EXPECTED, "a size below 2^61 bytes").map(ByteCount::new)
 }
 
 fn percent(text: &str, bare: Bare) -> Result<f64, ParseError> {
@@ -255,10 +271,19 @@ fn exponent_of(text: &str) -> Option<(i32, &str)> {
     Some((shift, &unsigned[end..]))
 }
 
-/// A number times what its suffix stands for, divided by `denominator` and cut.
-fn scaled(text: &str, denominator: u64, multiple: impl Fn(&str) -> Option<u64>) -> Option<u64> {
-    let (decimal, suffix) = Decimal::split(text)?;
-    decimal.scaled_floor(multiple(&suffix.to_ascii_lowercase())?, denominator)
+/// A number times what its suffix stands for, divided by `denominator` and cut; `expected` where it is none, `most` where
+/// it is too large.
+fn scaled(
+    text: &str,
+    denominator: u64,
+    multiple: impl Fn(&str) -> Option<u64>,
+    expected: &str,
+    most: &str,
+) -> Result<u64, ParseError> {
+    let read = Decimal::split(text)
+        .and_then(|(decimal, suffix)| Some((decimal, multiple(&suffix.to_ascii_lowercase())?)));
+    let Some((decimal, multiple)) = read else { return Err(fail(text, expected)) };
+    decimal.scaled_floor(multiple, denominator).ok_or_else(|| fail(text, most))
 }
 
 /// A rate as people write it; [`parse_rate`] gives the same rate back.
@@ -378,6 +403,26 @@ mod tests {
         assert_eq!(text::parse_size("1600").map(ByteCount::get), Ok(1_600));
         assert_eq!(text::parse_percent("1"), Ok(0.01));
         assert!(text::parse_time("1000").is_err());
+    }
+
+    #[test]
+    fn what_reads_as_bits_and_is_bytes_is_asked() {
+        let asked = parse_rate("10Mbps").unwrap_err().expected;
+        assert_eq!(asked, "10Mbit (bits per second) or 10mbps (bytes per second, as tc reads it)");
+        for bytes in ["10mbps", "10MBps", "10MBPS"] {
+            assert_eq!(parse_rate(bytes).map(Rate::bits_per_second), Ok(80_000_000), "{bytes}");
+        }
+        assert_eq!(text::parse_rate("10Mbps").map(Rate::bits_per_second), Ok(80_000_000));
+    }
+
+    #[test]
+    fn what_is_too_large_is_told_its_bound() {
+        for text in ["1e30mbit", "11tbit"] {
+            assert!(parse_rate(text).unwrap_err().expected.ends_with("up to 10tbit"), "{text}");
+        }
+        assert!(parse_time("1e30s").unwrap_err().expected.ends_with("up to 17000s"));
+        assert!(parse_size("1e30gb").unwrap_err().expected.ends_with("below 2^61 bytes"));
+        assert!(parse_rate("1e30").unwrap_err().expected.contains("with its unit"));
     }
 
     #[test]

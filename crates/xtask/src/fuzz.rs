@@ -11,7 +11,7 @@ use std::process::{Command, Output};
 use std::time::Instant;
 
 /// How many inputs a target gets, and their seed, where nothing is said.
-const REPEATED: u64 = 20_000;
+const REPEATED: u64 = 5_000;
 const REPEATED_SEED: u64 = 1;
 /// A single input may take this long, in seconds, and the process this much memory, in MiB.
 const INPUT_SECONDS: u64 = 10;
@@ -42,7 +42,9 @@ pub fn run(arguments: &[&str], root: &Path) -> Result<String, Failure> {
     let known = targets(root)?;
     let asked = asked(arguments, &known)?;
     let folder = root.join("fuzz");
-    let programs = build(&folder, &root.join("target/fuzz"))?;
+    let repeats = asked.seconds.is_none() && asked.executions.is_none() && asked.replay.is_none();
+    let profile = if repeats { "repeated" } else { "release" };
+    let programs = build(&folder, &root.join("target/fuzz"), profile)?;
     if let Some(file) = &asked.replay {
         let done = Command::new(programs.join(&asked.targets[0])).arg(file).status();
         return match done {
@@ -171,21 +173,22 @@ fn positive(option: &str, given: Option<&&str>) -> Result<u64, Failure> {
         .ok_or_else(|| Failure::Usage(format!("{option}: a whole number above 0")))
 }
 
-/// Compiles all targets; gives the folder that they are in.
-fn build(folder: &Path, target: &Path) -> Result<PathBuf, Failure> {
+/// Compiles all targets in a profile of `fuzz/Cargo.toml`; gives the folder that they are in.
+fn build(folder: &Path, target: &Path, profile: &str) -> Result<PathBuf, Failure> {
     let version = Command::new("rustc").arg("-vV").output();
     let version = version.map_err(|error| Failure::Usage(format!("rustc: {error}")))?;
     let version = String::from_utf8_lossy(&version.stdout).into_owned();
     // Named even where it is the host: flags for a target do not reach build scripts.
     let host = version.lines().find_map(|line| line.strip_prefix("host: ")).unwrap_or_default();
     let done = Command::new("cargo")
-        .args(["build", "--quiet", "--release", "--locked", "--target", host, "--target-dir"])
+        .args(["build", "--quiet", "--locked", "--profile", profile, "--target", host])
+        .arg("--target-dir")
         .arg(target)
         .current_dir(folder)
         .env("RUSTFLAGS", FLAGS)
         .status();
     match done {
-        Ok(status) if status.success() => Ok(target.join(host).join("release")),
+        Ok(status) if status.success() => Ok(target.join(host).join(profile)),
         _ => Err(Failure::Usage(
             "the fuzz targets do not build (they need a C++ compiler)".to_owned(),
         )),

@@ -1,7 +1,7 @@
 //! `generate`: everything that is written from the Rust types, or compared with what is there.
 
 use crate::output::Output;
-use crate::{Failure, measures, names, pages, python, recording, schema};
+use crate::{Failure, experiment, measures, names, pages, python, race, recording, schema};
 use dragstrip_scenario::Scenario;
 use std::path::Path;
 
@@ -13,12 +13,14 @@ fn outputs(root: &Path) -> Result<Vec<Output>, Failure> {
         .map_err(|error| Failure::Usage(format!("the schema cannot be written: {error}")))?;
     let mut outputs = vec![
         Output { path: "docs/reference/scenario.schema.json", text: schema + "\n" },
-        Output { path: "python/dragstrip/scenario.py", text: python::module(&model) },
+        Output { path: "python/dragstrip/scenario/types.py", text: python::module(&model) },
     ];
     outputs.extend(pages::all(root, &model)?);
     outputs.extend(recording::all());
     outputs.push(measures::page());
     outputs.push(names::page());
+    outputs.extend(experiment::all()?);
+    outputs.extend(race::all());
     Ok(outputs)
 }
 

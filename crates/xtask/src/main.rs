@@ -10,6 +10,7 @@
 )]
 
 mod citations;
+mod experiment;
 mod fuzz;
 mod generate;
 mod layers;
@@ -22,6 +23,7 @@ mod pages;
 mod play;
 mod profiles;
 mod python;
+mod race;
 mod recording;
 mod schema;
 mod skeleton;
@@ -38,7 +40,7 @@ usage: cargo xtask generate [--check]     write (or only compare) schema, Python
        cargo xtask fuzz [TARGET ...] [--seconds N] [--executions N]   fuzz the parsers; with neither, the same inputs each time
        cargo xtask fuzz TARGET --summary             in a temporary folder; prints one line of JSON
        cargo xtask fuzz TARGET --replay FILE         run a target on one input
-       cargo xtask play                   the core of the page, in target/play (docs/play.md)
+       cargo xtask play                   the core of the page, in target/play (docs/how-to/play.md)
        cargo xtask tidy                   check what the compiler does not";
 
 fn main() -> ExitCode {

@@ -7,18 +7,18 @@ use std::fmt::Write as _;
 pub fn page() -> Output {
     let mut text = format!(
         "{MARK}# Measures\n\n\
-         A flow lives from its start to its stop. Percentiles interpolate linearly. Claims name measures by these\n\
-         names. `*` stands for `p5`, `p50`, `p95` (any percentile), `min`, `max`, `mean`, `first`, `last`. They are\n\
-         computed in `crates/measures`.\n\n\
-         Flows compete whose data crosses the same link with a rate or a medium, and with them the competitors of their\n\
-         competitors: in a parking lot all flows do, flows in opposite directions do not (unless stations of a medium take\n\
-         turns). Shares and Jain's index are of flows that compete.\n"
+         `crates/measures` computes these measures, and claims refer to them by name. `*` stands for `p5`, `p50`, `p95`\n\
+         (any percentile), `min`, `max`, `mean`, `first` or `last`. Percentiles interpolate linearly. A flow lives from\n\
+         its start to its stop.\n\n\
+         Flows compete if their data cross the same link with a rate or a medium; the competitors of a competitor compete\n\
+         too. In a parking lot all flows compete; flows in opposite directions do not (unless stations of a medium take\n\
+         turns). Shares and Jain's index cover flows that compete.\n"
     );
     for (heading, level) in [
-        ("Of a flow", Level::Flow),
-        ("Of a probe", Level::Probe),
-        ("Of a queue, by its link", Level::Queue),
-        ("Of a run", Level::Run),
+        ("Flows", Level::Flow),
+        ("Probes", Level::Probe),
+        ("Queues, by link", Level::Queue),
+        ("Runs", Level::Run),
     ] {
         let _ = write!(text, "\n## {heading}\n| name | unit | meaning |\n|---|---|---|\n");
         for measure in MEASURES.iter().filter(|measure| measure.level == level) {
@@ -27,5 +27,5 @@ pub fn page() -> Output {
             let _ = writeln!(text, "| `{name}{statistic}` | {unit} | {meaning} |");
         }
     }
-    Output { path: "docs/measures.md", text }
+    Output { path: "docs/reference/measures.md", text }
 }

@@ -9,9 +9,10 @@ const HEAD: &str = "# Paths, media and workloads by name
 `dragstrip list --paths`, `--media` and `--workloads` show these in the terminal.
 
 ## Paths
-`dragstrip compare --path \"home DSL\" cubic bbr`, or in an [experiment](../experiments.md) `path = \"home DSL\"`, or `preset = \"home DSL\"`
-in `[path]` beside other fields, which go before it. Case does not matter. A named path is one plausible path of its kind, not the
-mean of all: each entry says what was published and what we chose. The saved experiment has the fields, not the name.
+Use `dragstrip compare --path \"home DSL\" cubic bbr`, or in an [experiment](../how-to/experiments.md) `path = \"home DSL\"`, or
+`preset = \"home DSL\"` in `[path]` with other fields, which override it. Case does not matter. A named path is one plausible
+path of its kind, not an average: each entry lists what was published and what we chose. A saved experiment contains the
+fields, not the name.
 
 ";
 
@@ -41,8 +42,8 @@ pub fn page() -> Output {
         );
     }
     text.push_str(
-        "\n## Workloads\n`--workload NAME`. Each algorithm has these flows, times `--flows`; *up* is from the receiver to the senders. In `tcp_Nup` and \
-         `tcp_Ndown` N is a number, or `n`: then `--flows` says how many. In `web`, `video` and `rpc` the receiver asks and the senders answer: the data cross the bottleneck.\n\n",
+        "\n## Workloads\n`--workload NAME`. Each algorithm gets these flows, multiplied by `--flows`; *up* is from the receiver to the senders. In `tcp_Nup` and \
+         `tcp_Ndown` N is a number, or `n`, for which `--flows` gives the number. In `web`, `video` and `rpc` the receiver sends requests and the senders respond, so the data cross the bottleneck.\n\n",
     );
     text.push_str("| name | what | source |\n|---|---|---|\n");
     for workload in WORKLOADS {

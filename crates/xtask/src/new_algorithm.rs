@@ -1,7 +1,7 @@
 //! `new-algorithm NAME`: a congestion control to start from.
 //!
 //! It compiles, is documented, tested, registered and raceable at once, and behaves as Reno until
-//! its author changes it (docs/new-algorithm.md). With `--bpf` there is a second one, for the real kernel.
+//! its author changes it (docs/how-to/new-algorithm.md). With `--bpf` there is a second one, for the real kernel.
 
 use crate::skeleton::{Names, changed, names, with_module, write_all};
 use crate::{Failure, read};
@@ -35,7 +35,7 @@ pub fn create_both(root: &Path, name: &str) -> Result<String, Failure> {
     let first = if known { String::new() } else { next(&names) + "\n" };
     Ok(format!(
         "{first}wrote {BPF}/{module}.bpf.c\n\
-         next: dragstrip compare --engine vm --load {BPF}/{module}.bpf.c ... reno {module} (docs/vm.md)"
+         next: dragstrip compare --engine vm --load {BPF}/{module}.bpf.c ... reno {module} (docs/how-to/vm.md)"
     ))
 }
 
@@ -61,7 +61,7 @@ fn next(names: &Names) -> String {
     let Names { registered, module, kind: _ } = names;
     format!(
         "wrote {ALGORITHMS}/{module}.rs and registered {registered:?}\n\
-         next: cargo test --locked -p dragstrip-cc {module}, then cargo xtask generate (docs/new-algorithm.md)"
+         next: cargo test --locked -p dragstrip-cc {module}, then cargo xtask generate (docs/how-to/new-algorithm.md)"
     )
 }
 

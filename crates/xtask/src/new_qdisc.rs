@@ -1,7 +1,7 @@
 //! `new-qdisc NAME`: a queue discipline to start from.
 //!
 //! It compiles, is documented, tested, registered and usable at once, and behaves as a pfifo until
-//! its author changes it (docs/new-qdisc.md).
+//! its author changes it (docs/how-to/new-qdisc.md).
 
 use crate::skeleton::{Names, changed, names, with_module, write_all};
 use crate::{Failure, read};
@@ -36,7 +36,7 @@ pub fn create(root: &Path, name: &str) -> Result<String, Failure> {
     ])?;
     Ok(format!(
         "wrote {DISCIPLINES}/{module}/ and registered {name:?}\n\
-         next: cargo test --locked -p dragstrip-qdisc {module}, then cargo xtask generate (docs/new-qdisc.md)"
+         next: cargo test --locked -p dragstrip-qdisc {module}, then cargo xtask generate (docs/how-to/new-qdisc.md)"
     ))
 }
 
@@ -84,7 +84,7 @@ mod tests {
         assert!(matches!(create(&tree.0, "my_queue"), Err(Failure::Usage(_))), "a second time");
         create(&tree.0, "pfifo_head_drop").unwrap();
         // The guide to the letter: the lines that it says are registered, and its change to the new model.
-        let guide = fs::read_to_string(root().join("docs/new-qdisc.md")).unwrap();
+        let guide = fs::read_to_string(root().join("docs/how-to/new-qdisc.md")).unwrap();
         let [registered, change] = diffs(&guide)[..] else { panic!("two diffs in the guide") };
         let registry = tree.text("crates/qdisc/src/disciplines/mod.rs");
         for line in registered.lines().filter(|line| !line.starts_with("+++")) {

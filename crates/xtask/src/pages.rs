@@ -25,7 +25,7 @@ fn scenario(model: &Model) -> String {
         "{MARK}# The scenario\n\n\
          One concrete run, as an engine takes it: JSON, every quantity in base units and named by its\n\
          suffix (`_ns`, `_bps`, `_bytes`). `docs/reference/scenario.schema.json` is its JSON Schema,\n\
-         `dragstrip.scenario` its Python classes. Unknown fields are errors. Experiments (TOML, with\n\
+         `dragstrip.scenario.types` its Python classes. Unknown fields are errors. Experiments (TOML, with\n\
          units) are expanded to scenarios; `dragstrip run` keeps each run's `scenario.json`.\n"
     );
     for kind in model.types.iter().rev() {
@@ -39,6 +39,7 @@ fn scenario(model: &Model) -> String {
                 }
             }
             Shape::Union { .. } => union(&mut text, kind),
+            Shape::Either(_) => {}
         }
     }
     text
@@ -73,7 +74,7 @@ fn fields_table(text: &mut String, fields: &[Field]) {
     }
 }
 
-fn holds(kind: &Kind) -> String {
+pub fn holds(kind: &Kind) -> String {
     match kind {
         Kind::Bool => "`true` or `false`".to_owned(),
         Kind::Text => "text".to_owned(),
@@ -83,11 +84,14 @@ fn holds(kind: &Kind) -> String {
         Kind::List(inner) => format!("list of {}", holds(inner)),
         Kind::Map(inner) => format!("object: name to {}", holds(inner)),
         Kind::Named(name) => format!("[{name}](#{})", name.to_lowercase()),
+        Kind::Quantity(quantity) => quantity.clone(),
+        Kind::Either(kinds) => kinds.iter().map(holds).collect::<Vec<_>>().join(" or "),
+        Kind::Any => "anything".to_owned(),
     }
 }
 
 /// A description as a sentence of its own.
-fn sentence(description: &str) -> String {
+pub fn sentence(description: &str) -> String {
     if description.ends_with(['.', ':', '!']) {
         description.to_owned()
     } else {
@@ -96,7 +100,7 @@ fn sentence(description: &str) -> String {
 }
 
 /// A bar would end the table's cell.
-fn cell(text: &str) -> String {
+pub fn cell(text: &str) -> String {
     text.replace('|', "\\|").replace('\n', " ")
 }
 
@@ -136,25 +140,48 @@ fn settings_table(text: &mut String, lines: &[Sysctl]) {
 }
 
 fn qdiscs(model: &Model) -> String {
+    let classful = |kind: &&dragstrip_qdisc::Kind| kind.classful;
+    let behind: Vec<String> = dragstrip_qdisc::KINDS
+        .iter()
+        .filter(classful)
+        .map(|kind| format!("`{}`", kind.name))
+        .collect();
     let mut text = format!(
         "{MARK}# Queue disciplines\n\n\
          Written as tc(8) writes them: `--queue \"bfifo limit 200kb\"`. Rates count in 1000s of bits\n\
          (`10mbit`; `mbps` is *bytes*), sizes in 1024s of bytes (`0.1mb` is 104,857 bytes), times need\n\
          their unit. What is left out gets the default that tc and the kernel give it. The words\n\
          of a discipline that are not listed here are refused.\n\n\
-         `htb` stands for a class: `leaf` and another discipline's words may follow\n\
-         (`htb rate 1mbit leaf codel limit 100 ecn`). So they may behind `police`.\n"
+         `leaf` and another discipline's words may follow those of {}\n\
+         (`htb rate 1mbit leaf codel limit 100 ecn`); `htb` stands for a class.\n",
+        behind.join(" and ")
     );
     for kind in dragstrip_qdisc::KINDS {
-        let dragstrip_qdisc::Kind { name, words, least, grammar } = kind;
+        let dragstrip_qdisc::Kind { name, unmodelled, lines, least, notes, .. } = kind;
         let spec = QdiscSpec::parse(least).expect("the least text is accepted");
-        let words = if words.is_empty() { "none".to_owned() } else { words.join(", ") };
         let description = description(model, name);
-        let _ = write!(
-            text,
-            "\n## {name}\n\n{description}\n\n- words: {words}\n- `{least}` means `{}`\n{grammar}",
-            spec.print()
-        );
+        let _ = writeln!(text, "\n## {name}\n\n{description}\n");
+        let lines = lines();
+        if !lines.is_empty() {
+            text.push_str("| words | range | default | |\n|---|---|---|---|\n");
+        }
+        for dragstrip_qdisc::table::Line { words, range, default, about } in &lines {
+            let (words, about) = (cell(words), sentence(&cell(about)));
+            let _ = writeln!(text, "| {words} | {range} | {default} | {about} |");
+        }
+        if !lines.is_empty() {
+            text.push('\n');
+        }
+        let _ = writeln!(text, "- `{least}` means `{}`", spec.print());
+        if !unmodelled.is_empty() {
+            let words: Vec<String> = unmodelled.iter().map(|word| format!("`{word}`")).collect();
+            let _ = writeln!(
+                text,
+                "- refused, for the simulator does not model it: {}",
+                words.join(", ")
+            );
+        }
+        text.push_str(notes);
     }
     text.push_str("\nThe fields of each are in [the scenario](scenario.md#qdiscspec).\n");
     text
@@ -177,7 +204,7 @@ fn algorithms(root: &Path) -> Result<String, Failure> {
         names.join(", ")
     );
     for about in dragstrip_cc::about() {
-        let About { name, file, models, parameters, variables, needs } = *about;
+        let About { name, file, models, parameters, variables, needs, .. } = *about;
         let source = read(&root.join(file))?;
         let _ = write!(text, "\n## {name}\n\n{}\n", header(&source));
         let _ = write!(text, "\nModels: {models}. Source: `{file}`.{}\n", wants(needs));

@@ -48,6 +48,7 @@ pub fn module(model: &Model) -> String {
                 exported.push(kind.name.clone());
             }
             Shape::Words(words) => alias_of_words(&mut text, kind, words),
+            Shape::Either(_) => panic!("a scenario has no field of several kinds: {}", kind.name),
             Shape::Union { tag, variants } => {
                 for variant in variants {
                     let name = class_name(kind, variant);
@@ -82,7 +83,13 @@ fn refers_to(kind: &Kind, name: &str) -> bool {
     match kind {
         Kind::Named(referred) => referred == name,
         Kind::List(inner) | Kind::Map(inner) => refers_to(inner, name),
-        Kind::Bool | Kind::Text | Kind::Number | Kind::Integer { .. } => false,
+        Kind::Bool
+        | Kind::Text
+        | Kind::Number
+        | Kind::Integer { .. }
+        | Kind::Quantity(_)
+        | Kind::Either(_)
+        | Kind::Any => false,
     }
 }
 
@@ -93,7 +100,7 @@ fn class_name(union: &Type, variant: &Variant) -> String {
     format!("{camel}{stem}")
 }
 
-fn capitalised(word: &str) -> String {
+pub fn capitalised(word: &str) -> String {
     let mut letters = word.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
@@ -126,7 +133,7 @@ fn class(
 }
 
 /// Indented, on several lines when one does not hold it.
-fn docstring(text: &mut String, description: &str) {
+pub fn docstring(text: &mut String, description: &str) {
     let whole = format!("    \"\"\"{description}\"\"\"");
     if whole.chars().count() <= WIDTH {
         let _ = writeln!(text, "{whole}");
@@ -145,7 +152,7 @@ fn docstring(text: &mut String, description: &str) {
 }
 
 /// A name that Python reserves gets an underscore, and the schema's name as its alias.
-fn identifier(name: &str) -> (String, Option<&str>) {
+pub fn identifier(name: &str) -> (String, Option<&str>) {
     const RESERVED: &[&str] = &["from", "import", "in", "is", "lambda", "global", "with", "as"];
     if RESERVED.contains(&name) {
         (format!("{name}_"), Some(name))
@@ -164,6 +171,9 @@ fn annotation(kind: &Kind) -> String {
         Kind::List(inner) => format!("list[{}]", annotation(inner)),
         Kind::Map(inner) => format!("dict[StrictStr, {}]", annotation(inner)),
         Kind::Named(name) => name.clone(),
+        Kind::Quantity(_) | Kind::Either(_) | Kind::Any => {
+            panic!("a scenario has numbers in base units, each of one kind")
+        }
     }
 }
 
@@ -201,7 +211,10 @@ fn literal(model: &Model, kind: &Kind, default: &Value) -> String {
             | Kind::Bool
             | Kind::Text
             | Kind::Number
-            | Kind::Integer { .. } => panic!("a default of an unknown form: {default}"),
+            | Kind::Integer { .. }
+            | Kind::Quantity(_)
+            | Kind::Either(_)
+            | Kind::Any => panic!("a default of an unknown form: {default}"),
         },
     }
 }
@@ -216,7 +229,7 @@ fn default_class(model: &Model, name: &str, default: &Value) -> String {
             let variant = variants.iter().find(|variant| variant.word == word);
             class_name(kind, variant.expect("a known variant"))
         }
-        Shape::Words(_) => panic!("an object cannot be the default of {name}"),
+        Shape::Words(_) | Shape::Either(_) => panic!("an object cannot be the default of {name}"),
     }
 }
 

@@ -19,25 +19,17 @@ fn page() -> String {
          run; sizes are bytes; counters count from the start of the run unless a column says otherwise. An empty\n\
          cell means that there is no such value. The interval is the scenario's `record.interval_ns` (100 ms). The\n\
          tables hold nothing of the machine or the hour.\n\n\
-         This is format {FORMAT}, defined in `crates/recording/src/tables.rs`. A format adds tables and columns and\n\
-         never renames or removes one: every format up to this one is read, and what it lacks is an empty table or\n\
-         an empty column.\n",
+         This is format {FORMAT}, defined in `crates/recording/src/tables.rs`. Until the first release columns may still change\n\
+         within it ([decision 13](../decisions/0013-a-recording-only-grows.md)).\n",
         TABLES.len()
     );
     for table in TABLES {
-        let since =
-            if table.since > 1 { format!(" (format {})", table.since) } else { String::new() };
-        let _ = write!(text, "\n## `{}`: {}{since}\n", table.name, table.rows);
+        let _ = write!(text, "\n## `{}`: {}\n", table.name, table.rows);
         text.push_str("| column | holds | unit | meaning |\n|---|---|---|---|\n");
         for column in table.columns {
-            let later = if column.since > table.since {
-                format!(" (format {})", column.since)
-            } else {
-                String::new()
-            };
             let (kind, unit, meaning) = (column.kind.name(), column.unit, column.meaning);
             let kind = if column.nullable { format!("{kind} or empty") } else { kind.to_owned() };
-            let _ = writeln!(text, "| `{}` | {kind} | {unit} | {meaning}{later} |", column.name);
+            let _ = writeln!(text, "| `{}` | {kind} | {unit} | {meaning} |", column.name);
         }
         if !table.note.is_empty() {
             let _ = write!(text, "\n{}\n", table.note);
@@ -55,12 +47,11 @@ const PROVENANCE: &str = "
 | `engine`, `version` | which engine ran it, and of which Dragstrip |
 | `seed` | the scenario's |
 | `started` | when, UTC |
-| `recording_sha256` | SHA-256 over names and values of all columns of format 1: the same run has the same hash in every format |
-| `format_2_sha256`, `format_3_sha256`, `format_4_sha256` | the same over what each later format added |
+| `recording_sha256` | SHA-256 over names and values of all columns |
 | `experiment`, `settings`, `repeat`, `command` | of `run` and `compare`: the experiment, the varied fields of this run, which repeat, the command line |
 | `build` | of `run` and `compare`: cargo's `profile` of the core (`quick` is `make quick`'s), the hash of the `sources` that it was built of, and whether the checkout's have changed since |
 
-The kernel engines add `kernel`, `emulator`, `loaded`, `wall_s` and `verified` ([what they say](../vm.md)).
+The kernel engines add `kernel`, `emulator`, `loaded`, `wall_s` and `verified` ([what they say](../how-to/vm.md)).
 ";
 
 fn module() -> String {
@@ -71,16 +62,14 @@ fn module() -> String {
          from dataclasses import dataclass\n\
          from typing import Literal\n\n\
          FORMAT = {FORMAT}\n\
-         \"\"\"The format that is written.\"\"\"\n\n\n\
+         \"\"\"The format that is written and read.\"\"\"\n\n\n\
          @dataclass(frozen=True)\n\
          class Column:\n    \
              \"\"\"A column as it is defined (docs/reference/recording.md says what it means).\"\"\"\n\n    \
              kind: Literal[\"int\", \"text\", \"bool\", \"float\"]\n    \
              nullable: bool\n    \
              unit: str\n    \
-             \"\"\"`1` for counts, empty for what has none.\"\"\"\n    \
-             since: int\n    \
-             \"\"\"The format that it came with.\"\"\"\n\n\n\
+             \"\"\"`1` for counts, empty for what has none.\"\"\"\n\n\n\
          SCHEMA: Mapping[str, Mapping[str, Column]] = {{\n"
     );
     for table in TABLES {
@@ -93,13 +82,10 @@ fn module() -> String {
 fn schema(text: &mut String, table: &TableDef) {
     let _ = writeln!(text, "    \"{}\": {{", table.name);
     for column in table.columns {
-        let ColumnDef { table: _, name, kind, nullable, unit, meaning: _, since } = column;
+        let ColumnDef { table: _, name, kind, nullable, unit, meaning: _ } = column;
         let nullable = if *nullable { "True" } else { "False" };
         let kind = kind.name();
-        let _ = writeln!(
-            text,
-            "        \"{name}\": Column(\"{kind}\", {nullable}, \"{unit}\", {since}),"
-        );
+        let _ = writeln!(text, "        \"{name}\": Column(\"{kind}\", {nullable}, \"{unit}\"),");
     }
     text.push_str("    },\n");
 }

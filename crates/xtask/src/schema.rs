@@ -22,6 +22,8 @@ pub enum Shape {
     Words(Vec<(String, String)>),
     /// One of these objects, distinguished by the field `tag`.
     Union { tag: String, variants: Vec<Variant> },
+    /// Any of these.
+    Either(Vec<Kind>),
 }
 
 /// An alternative of a union.
@@ -58,6 +60,12 @@ pub enum Kind {
     /// Text to this.
     Map(Box<Kind>),
     Named(String),
+    /// Text with a unit: a rate, a size, a time or a share.
+    Quantity(String),
+    /// Any of these.
+    Either(Vec<Self>),
+    /// Anything.
+    Any,
 }
 
 impl Model {
@@ -114,6 +122,10 @@ fn text(schema: &Value, key: &str) -> String {
 }
 
 fn read_type(name: &str, schema: &Value) -> Type {
+    if let Some(choices) = schema["anyOf"].as_array() {
+        let shape = Shape::Either(choices.iter().map(|choice| read_kind(choice).0).collect());
+        return Type { name: name.to_owned(), description: text(schema, "description"), shape };
+    }
     let shape = match schema["oneOf"].as_array() {
         None => Shape::Struct(read_fields(schema)),
         Some(variants) if variants.iter().all(|variant| variant["const"].is_string()) => {
@@ -161,21 +173,46 @@ fn read_fields(schema: &Value) -> Vec<Field> {
 
 fn read_kind(property: &Value) -> (Kind, bool) {
     if let Some(choices) = property["anyOf"].as_array() {
-        return (read_kind(&choices[0]).0, true);
+        let real = choices.iter().filter(|choice| choice["type"] != "null");
+        let mut kinds: Vec<Kind> = real.map(|choice| read_kind(choice).0).collect();
+        let optional = kinds.len() < choices.len();
+        let kind = if kinds.len() == 1 { kinds.remove(0) } else { Kind::Either(kinds) };
+        return (kind, optional);
+    }
+    if property
+        .as_object()
+        .is_none_or(|object| !object.contains_key("type") && !property["$ref"].is_string())
+    {
+        return (Kind::Any, false);
     }
     if property["$ref"].is_string() {
         return (Kind::Named(referred(&property["$ref"])), false);
     }
-    let (name, optional) = match property["type"].as_array() {
-        Some(types) => (types[0].as_str().unwrap_or_default(), true),
-        None => (property["type"].as_str().unwrap_or_default(), false),
+    let (names, optional) = match property["type"].as_array() {
+        Some(types) => {
+            let names: Vec<&str> = types.iter().filter_map(Value::as_str).collect();
+            let real: Vec<&str> = names.iter().copied().filter(|name| *name != "null").collect();
+            let optional = real.len() < names.len();
+            (real, optional)
+        }
+        None => (vec![property["type"].as_str().unwrap_or_default()], false),
     };
-    let kind = match name {
+    if let Some(quantity) = property["x-quantity"].as_str() {
+        return (Kind::Quantity(quantity.to_owned()), optional);
+    }
+    let kinds = names.iter().map(|name| read_named(name, property));
+    let mut kinds: Vec<Kind> = kinds.collect();
+    let kind = if kinds.len() == 1 { kinds.remove(0) } else { Kind::Either(kinds) };
+    (kind, optional)
+}
+
+fn read_named(name: &str, property: &Value) -> Kind {
+    match name {
         "boolean" => Kind::Bool,
         "string" => Kind::Text,
         "number" => Kind::Number,
         "integer" => {
-            let format = property["format"].as_str().expect("an integer has a format");
+            let format = property["format"].as_str().unwrap_or("int64");
             let bits = format.trim_start_matches("uint").trim_start_matches("int");
             let bits = bits.parse().expect("a format such as uint64");
             Kind::Integer { bits, signed: !format.starts_with('u') }
@@ -183,6 +220,5 @@ fn read_kind(property: &Value) -> (Kind, bool) {
         "array" => Kind::List(Box::new(read_kind(&property["items"]).0)),
         "object" => Kind::Map(Box::new(read_kind(&property["additionalProperties"]).0)),
         other => panic!("a form of schema that is not known here: {other}"),
-    };
-    (kind, optional)
+    }
 }

@@ -97,7 +97,7 @@ pub fn names(name: &str) -> Result<Names<'_>, Failure> {
     let starts_well = name.starts_with(|c: char| c.is_ascii_lowercase());
     if !starts_well || !parts.iter().all(plain) || name.len() > NAME_LETTERS_MAX {
         return Err(Failure::Usage(format!(
-            "{name:?} cannot be a name: small letters, digits, and single - or _ between them, at most \
+            "{name:?} cannot be a name: lowercase letters, digits and single - or _ between them, at most \
              {NAME_LETTERS_MAX} in all, a letter first"
         )));
     }

@@ -1,4 +1,8 @@
-"""The command line. Heavy imports happen inside the commands, so that help is instant."""
+"""The command line; heavy imports happen inside the commands, so that help is instant.
+
+Belongs here: a module per command with its options, what several commands share, and how the program ends.
+Does not belong here: anything that `dragstrip` as a library would need.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +15,7 @@ import typer
 from dragstrip.cli import (
     catalogue,
     compare,
+    diagnose,
     ending,
     export,
     inspect,
@@ -32,21 +37,24 @@ app = typer.Typer(
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
     rich_markup_mode=None,  # importing rich takes longer than printing the help
-    help="Races TCP congestion controls against each other on the same network path, and says what "
-    "each costs: throughput, delay, loss, fairness.",
+    help="Races TCP congestion controls against each other on the same network path and measures what "
+    "each one costs: throughput, delay, loss, fairness.",
     epilog="Example: dragstrip compare --rate 10mbit --rtt 40ms --queue 'bfifo limit 200kb' "
     "--duration 30s cubic bbr. More: dragstrip help",
 )
 app.command("list", short_help="List experiments, algorithms, queues, paths, ...")(catalogue.list_)
 app.command()(catalogue.show)
-app.command(cls=Capturing, short_help="Run an experiment, and grade its claims.")(run.run)
+app.command(cls=Capturing, short_help="Run an experiment and grade its claims.")(run.run)
 app.command(cls=Capturing, short_help="Compare congestion controls on one path.")(compare.compare)
-app.command(cls=Capturing, short_help="Run many combinations, and map who wins where.")(sweep.sweep)
-app.command(short_help="Write a page with a race that one can touch.")(play.play)
+app.command(cls=Capturing, short_help="Run many combinations and map who wins where.")(sweep.sweep)
+app.command(short_help="Write a page with an interactive race.")(play.play)
 app.command()(report.report)
-app.command(short_help="Say what captures and other programs' files show.")(inspect.inspect)
+app.command(short_help="Report what captures and other programs' files show.")(inspect.inspect)
+app.command(short_help="Say what is wrong on a path, and what helps.")(diagnose.diagnose)
 app.command(short_help="Write recordings as files of other programs.")(export.export)
-app.command("tc-import", short_help="Say what queue a script of tc commands makes.")(tc_import.tc_import)
+app.command("tc-import", short_help="Print the queues that a script of tc commands sets up.")(
+    tc_import.tc_import
+)
 app.command()(tools.doctor)
 app.command(short_help="Play conformance scripts of one TCP endpoint.")(tools.conform)
 app.command("new-algorithm", short_help="Add the skeleton of a congestion control.")(tools.new_algorithm)
@@ -84,7 +92,7 @@ def agree(context: typer.Context) -> None:
     group = typer.main.get_command(validate.app)
     with group.make_context("validate", words, parent=context.parent) as inner:
         group.invoke(inner)
-    typer.echo(f"hint: `agree` is called `validate` now: dragstrip validate {shlex.join(words)}", err=True)
+    typer.echo(f"hint: `agree` is now called `validate`: dragstrip validate {shlex.join(words)}", err=True)
 
 
 def main() -> NoReturn:

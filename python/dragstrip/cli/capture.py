@@ -1,4 +1,4 @@
-"""`--capture [HOST|LINK ...]`, of the commands that run something."""
+"""The option `--capture [HOST|LINK ...]` of the commands that run something."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ OPTION = "--capture"
 
 
 class Capturing(typer.core.TyperCommand):
-    """A command with an option that takes any number of names, which click does not know."""
+    """A command with an option that takes any number of names, which click does not support."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Gives each name an option of its own, and the option without names an empty one."""
+        """Give each name an option of its own, and an option without names an empty value."""
         return super().parse_args(ctx, spread(args))
 
 
 def spread(words: Sequence[str]) -> list[str]:
-    """`--capture a b --json` as `--capture=a --capture=b --json`, and `--capture` as `--capture=`."""
+    """Rewrite `--capture a b --json` to `--capture=a --capture=b --json`, and `--capture` to `--capture=`."""
     spread: list[str] = []
     rest = list(words)
     while rest:
@@ -44,10 +44,10 @@ def spread(words: Sequence[str]) -> list[str]:
 
 
 def asked(points: Sequence[str] | None, snaplen: int | None) -> Asked | None:
-    """What the options ask for; none: nothing."""
+    """Return the requested capture, or None; raises `BadInputError` for `--snaplen` without `--capture`."""
     if not points:
         if snaplen is not None:
-            expected = "--capture, which it is about"
+            expected = "--capture with it"
             raise BadInputError("--snaplen", snaplen, expected, "command line")
         return None
     from dragstrip.engines.capture import SNAPLEN, Asked

@@ -1,4 +1,4 @@
-"""`dragstrip list` and `dragstrip show`: what there is to run, and the names that commands take."""
+"""`dragstrip list` and `dragstrip show`: the experiments, and the names that commands take."""
 
 from __future__ import annotations
 
@@ -23,11 +23,13 @@ def list_(
         bool, typer.Option("--queues", help="Queue disciplines, with the words they take.")
     ] = False,
     measures: Annotated[
-        bool, typer.Option("--measures", help="What is measured, as claims and results name it.")
+        bool, typer.Option("--measures", help="Measures, as claims and results name them.")
     ] = False,
     paths: Annotated[bool, typer.Option("--paths", help="Paths by name, for --path.")] = False,
     media: Annotated[bool, typer.Option("--media", help="Media by name, for --medium.")] = False,
-    workloads: Annotated[bool, typer.Option("--workloads", help="What flows do, for --workload.")] = False,
+    workloads: Annotated[
+        bool, typer.Option("--workloads", help="Workloads by name, for --workload.")
+    ] = False,
     as_json: JsonFlag = False,
 ) -> None:
     """List the catalogue's experiments, or the names that commands take.
@@ -49,7 +51,7 @@ def list_(
         return
     from rich.table import Table
 
-    from dragstrip.terminal import Terminal
+    from dragstrip.io.terminal import Terminal
 
     for kind, rows in found.items():
         columns = list(_COLUMNS[kind])
@@ -60,8 +62,8 @@ def list_(
 
 
 def _experiments() -> list[Row]:
-    from dragstrip import catalogue
-    from dragstrip.experiment import Experiment as Read
+    from dragstrip.experiment import catalogue
+    from dragstrip.experiment.types import Experiment as Read
 
     entries = []
     for name, file in catalogue.files().items():
@@ -111,7 +113,7 @@ _COLUMNS = {
 
 
 def _cell(value: object) -> str:
-    """Text as it is; of lists their names, or `field value` for pairs."""
+    """Return text as it is, and for a list its names, or `field value` for pairs."""
     if not isinstance(value, list):
         return str(value)
     parts = []
@@ -133,14 +135,14 @@ def show(
 
     Example: dragstrip show caia-110729a/adsl1
     """
-    from dragstrip import catalogue
-    from dragstrip.runner import plan
+    from dragstrip.execution.runner import plan
+    from dragstrip.experiment import catalogue
 
     described, source = catalogue.load(experiment)
     planned = plan(described, source)
     if as_json:
         print_json({"experiment": described.content(), "scenarios": [run.scenario for run in planned.runs]})
         return
-    from dragstrip.console import show_plan
+    from dragstrip.report.console import show_plan
 
     show_plan(described, planned.runs)

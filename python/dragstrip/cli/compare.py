@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -19,7 +19,6 @@ from dragstrip.cli.options import (
     LabOption,
     Load,
     Out,
-    Program,
     Report,
     Snaplen,
     Strict,
@@ -27,70 +26,21 @@ from dragstrip.cli.options import (
     Width,
     Workers,
 )
-from dragstrip.cli.race import (
-    AccurateEcn,
-    Algorithms,
-    BothWays,
-    Change,
-    Ecn,
-    Flows,
-    Gso,
-    Jitter,
-    Link,
-    Loss,
-    Medium,
-    PathName,
-    Queue,
-    RaceDuration,
-    RaceRepeat,
-    RaceSeed,
-    Rate,
-    Rtt,
-    Stagger,
-    Sysctl,
-    Together,
-    Trace,
-    UpMedium,
-    UpQueue,
-    UpRate,
-    UpTrace,
-    Workload,
-)
+from dragstrip.cli.race import EVERY, Algorithms, Race, all_wrong, takes_race
 from dragstrip.errors import BadInputError
 
+if TYPE_CHECKING:
+    from dragstrip.experiment.types import Experiment
 
+
+@takes_race(EVERY)
 def compare(
-    algorithms: Algorithms,
-    path: PathName = None,
-    rate: Rate = None,
-    medium: Medium = None,
-    trace: Trace = None,
-    rtt: Rtt = None,
-    queue: Queue = None,
-    workload: Workload = "bulk",
-    duration: RaceDuration = "30s",
-    flows: Flows = 1,
-    both_ways: BothWays = False,
-    stagger: Stagger = None,
-    loss: Loss = None,
-    jitter: Jitter = None,
-    up_rate: UpRate = None,
-    up_medium: UpMedium = None,
-    up_trace: UpTrace = None,
-    up_queue: UpQueue = None,
-    ecn: Ecn = False,
-    accurate_ecn: AccurateEcn = False,
-    sysctl: Sysctl = None,
-    link: Link = None,
-    gso: Gso = "auto",
-    together: Together = False,
-    change: Change = None,
-    seed: RaceSeed = 1,
-    repeat: RaceRepeat = 1,
+    algorithms: Algorithms = None,
+    *,
+    race: Race,
     engine: Engines = "sim",
     engine_option: EngineOption = None,
     load: Load = None,
-    program: Program = None,
     strict: Strict = False,
     lab: LabOption = None,
     time_limit: TimeLimit = None,
@@ -114,9 +64,8 @@ def compare(
 
     Example: dragstrip compare --path "home DSL" --queue fq_codel cubic bbr
     """
-    from dragstrip.comparison import compare as describe
-    from dragstrip.comparison import reworded
-    from dragstrip.programs import of_files
+    from dragstrip.experiment.comparison import COMMAND_LINE, reworded
+    from dragstrip.experiment.comparison import compare as describe
 
     wanted = words.figures(figures, width, report)
     limits = words.time_limit(time_limit)
@@ -125,50 +74,42 @@ def compare(
         raise BadInputError(
             "--capture", None, "is not for --check, which keeps no recordings", "command line"
         )
-    described = describe(
-        algorithms,
-        path=path,
-        rate=rate,
-        medium=medium,
-        trace=trace,
-        rtt=rtt,
-        queue=queue,
-        duration=duration,
-        workload=workload,
-        flows=flows,
-        both_ways=both_ways,
-        stagger=stagger,
-        loss=loss,
-        jitter=jitter,
-        up_rate=up_rate,
-        up_medium=up_medium,
-        up_trace=up_trace,
-        up_queue=up_queue,
-        link=link,
-        ecn=ecn,
-        accurate_ecn=accurate_ecn,
-        sysctl=words.settings(sysctl or []),
-        gso=gso,
-        seed=seed,
-        repeat=repeat,
-        together=together,
-        change=change or [],
-        engine=engine,
-        engine_options=words.with_strict(words.engine_options(engine_option or [], lab), strict),
-        load=load or [],
-        programs=of_files(program or []),
-    )
+    options = words.with_strict(words.engine_options(engine_option or [], lab), strict)
+
+    def experiment(names: list[str], given: Race) -> Experiment:
+        return describe(
+            names, engine=engine, engine_options=options, load=load or [], source=COMMAND_LINE, **given
+        )
+
+    def checked(names: list[str], given: Race) -> object:
+        from dragstrip.experiment.expand import expand
+
+        described = experiment(names, given)
+        return reworded(lambda: expand(described), COMMAND_LINE)
+
+    try:
+        described = experiment(algorithms or [], race)
+    except BadInputError as error:
+        raise all_wrong(error, algorithms or [], race, checked) from None
     if show:
-        from dragstrip import toml
+        from dragstrip.io import toml
 
         typer.echo(toml.written(described.content()), nl=False)
         return
-    from dragstrip.runner import captured, plan  # after a misspelt option was reported: it loads Arrow
-    from dragstrip.spoken import spoken
+    from dragstrip.execution.runner import (  # after a misspelt option was reported: it loads Arrow
+        captured,
+        plan,
+    )
+    from dragstrip.io.progress import progress
 
-    with spoken("expanding the experiment ...", as_json):
-        planned = captured(reworded(lambda: plan(described)), packets)
+    with progress("expanding the experiment ...", as_json):
+        try:
+            planned = captured(reworded(lambda: plan(described), COMMAND_LINE), packets)
+        except BadInputError as error:
+            raise all_wrong(error, algorithms or [], race, checked) from None
     if check:
         check_twice(planned, out, workers, limits, as_json)
     else:
-        execute(planned, out, "compare", workers, limits, report, wanted, as_json)
+        queue = described.content()["path"].get("queue", "")
+        heading = "" if {"queue", "path"} & race.keys() else f"queue {queue} (the default)"
+        execute(planned, out, "compare", workers, limits, report, wanted, as_json, heading)

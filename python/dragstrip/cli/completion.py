@@ -1,4 +1,4 @@
-"""What the shell offers behind Tab: names that begin with what was typed."""
+"""Completion in the shell: names that begin with what was typed."""
 
 from __future__ import annotations
 
@@ -8,28 +8,28 @@ from dragstrip import _core
 
 
 def algorithms(typed: str) -> list[str]:
-    """Congestion controls."""
+    """Complete a congestion control."""
     return [name for name in _core.algorithms() if name.startswith(typed)]
 
 
 def paths(typed: str) -> list[str]:
-    """Paths by name."""
+    """Complete the name of a path."""
     return _named("paths", typed)
 
 
 def media(typed: str) -> list[str]:
-    """Media by name."""
+    """Complete the name of a medium."""
     return _named("media", typed)
 
 
 def workloads(typed: str) -> list[str]:
-    """Workloads by name."""
+    """Complete the name of a workload."""
     return _named("workloads", typed)
 
 
 def experiments(typed: str) -> list[str]:
-    """The catalogue's experiments."""
-    from dragstrip import catalogue
+    """Complete the name of an experiment of the catalogue."""
+    from dragstrip.experiment import catalogue
 
     return [name for name in catalogue.files() if name.startswith(typed)]
 

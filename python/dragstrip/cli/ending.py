@@ -1,11 +1,11 @@
-"""How the program ends: every error is one line on standard error, and a status says whose it was.
+"""How the program ends: every error is one line on standard error, and the status tells its kind.
 
 | status | |
 |---|---|
 | 0 | everything was done |
-| 1 | the world: a full disk, a missing program, a run that failed, output that nobody reads |
+| 1 | the environment: a full disk, a missing program, a run that failed, output that nobody reads |
 | 2 | something that the user can write differently |
-| 70 | a fault of ours (EX_SOFTWARE of sysexits.h) |
+| 70 | a fault of Dragstrip (EX_SOFTWARE of sysexits.h) |
 | 130 | interrupted |
 """
 
@@ -22,33 +22,33 @@ from typing import Any, NoReturn, TextIO
 import typer
 
 from dragstrip.errors import BadInputError, DragstripError, FaultError, Note, of_system
-from dragstrip.outside import one_line
+from dragstrip.io.untrusted import one_line
 
 FAILED = 1
 BAD_INPUT = 2
 FAULT = 70
 INTERRUPTED = 130
 
-WRITTEN_OTHERWISE = (errno.ENAMETOOLONG, errno.ELOOP, errno.EISDIR, errno.ENOTDIR)
-"""Errors of the system that another path would not meet."""
+PATH_ERRORS = (errno.ENAMETOOLONG, errno.ELOOP, errno.EISDIR, errno.ENOTDIR)
+"""Errors of the operating system that another path would avoid."""
 
 
 def run(program: Callable[[], object]) -> NoReturn:
-    """Calls the program and ends the process."""
+    """Call the program and end the process with its status."""
     outputs = _outputs()
     try:
         _refuse_empty(sys.argv[1:])
         with warnings.catch_warnings():
             warnings.simplefilter("once", Note)
-            warnings.showwarning = _noted(warnings.showwarning)
+            warnings.showwarning = _with_notes(warnings.showwarning)
             status = program()
         sys.stdout.flush()
     except typer.exceptions.TyperException as error:
         context = getattr(error, "ctx", None)
         command = context.command_path if context else "dragstrip"
-        _fail(f"{error.format_message()} (see {command} --help)", BAD_INPUT)
+        _fail(f"{_renamed(error) or error.format_message()} (see {command} --help)", BAD_INPUT)
     except BadInputError as error:
-        from dragstrip import toml
+        from dragstrip.io import toml
 
         _fail(str(toml.pointed(error)), BAD_INPUT)
     except FaultError as error:
@@ -60,7 +60,7 @@ def run(program: Callable[[], object]) -> NoReturn:
     except OSError as error:
         _fail(of_system(error), _status(error))
     except MemoryError:
-        _fail("out of memory: fewer runs, flows or workers need less", FAILED)
+        _fail("out of memory: use fewer runs, flows or workers", FAILED)
     except Exception as error:
         if os.environ.get("DRAGSTRIP_TRACEBACK"):
             raise
@@ -82,8 +82,33 @@ def run(program: Callable[[], object]) -> NoReturn:
     sys.exit(status if isinstance(status, int) else 0)
 
 
-def _noted(otherwise: Callable[..., None]) -> Callable[..., None]:
-    """Shows our own notes as one line; other warnings as before."""
+OTHERWISE = {
+    "--delay": "--rtt TIME, the round-trip time: twice a one-way delay",
+    "--latency": "--rtt TIME, the round-trip time: twice a one-way delay",
+    "--bandwidth": "--rate",
+    "--bw": "--rate",
+    "--speed": "--rate",
+    "--buffer": "--queue",
+    "--qdisc": "--queue",
+    "--limit": "--queue",
+    "--time": "--duration",
+    "--parallel": "--flows",
+    "--output": "--out",
+}
+"""What other programs call our options."""
+
+
+def _renamed(error: Exception) -> str:
+    """Return what an unknown option is called here, where the command has it; else nothing."""
+    meant = OTHERWISE.get(getattr(error, "option_name", ""), "")
+    context = getattr(error, "ctx", None)
+    known = {name for parameter in context.command.params for name in parameter.opts} if context else set()
+    there = meant.split(" ")[0] in known
+    return f"No such option: {error.option_name}; did you mean {meant}?" if there else ""  # type: ignore[attr-defined]
+
+
+def _with_notes(otherwise: Callable[..., None]) -> Callable[..., None]:
+    """Return a warning printer that shows the program's own notes as one line, and others as before."""
 
     def show(message: Warning | str, category: type[Warning], *rest: Any, **more: Any) -> None:
         if issubclass(category, Note):
@@ -95,7 +120,7 @@ def _noted(otherwise: Callable[..., None]) -> Callable[..., None]:
 
 
 def _status(error: BaseException | None) -> int:
-    return BAD_INPUT if isinstance(error, OSError) and error.errno in WRITTEN_OTHERWISE else FAILED
+    return BAD_INPUT if isinstance(error, OSError) and error.errno in PATH_ERRORS else FAILED
 
 
 def _fail(message: str, status: int) -> NoReturn:
@@ -105,7 +130,7 @@ def _fail(message: str, status: int) -> NoReturn:
 
 
 def _refuse_empty(words: list[str]) -> None:
-    """Raises `BadInputError` for a word without a character: `--out ""` would be the current folder."""
+    """Raise `BadInputError` for an empty word, since `--out ""` would mean the current folder."""
     for before, word in zip(["", *words], words, strict=False):
         option, equals, value = word.partition("=")
         if option.startswith("--") and equals and not value.strip():
@@ -119,7 +144,7 @@ def _refuse_empty(words: list[str]) -> None:
 
 
 class _Output(io.FileIO):
-    """A standard stream whose failure does not end the work; it is reported when that is done."""
+    """A standard stream whose failure does not stop the work; it is reported afterwards."""
 
     failure: OSError | None = None
 
@@ -133,7 +158,7 @@ class _Output(io.FileIO):
 
 
 def _outputs() -> list[_Output]:
-    """Replaces the process's own standard streams; gives standard output's, unless a test captures it."""
+    """Replace the process's standard streams and return those for output, unless a test captures them."""
     closed = _opened()
     found = []
     for descriptor, name in ((1, "stdout"), (2, "stderr")):
@@ -157,7 +182,10 @@ def _outputs() -> list[_Output]:
 
 
 def _opened() -> set[int]:
-    """Opens /dev/null for standard streams that are closed: no file must get their numbers."""
+    """Open /dev/null for closed standard streams, so that no file gets their numbers.
+
+    Return those numbers.
+    """
     closed = set()
     for descriptor in (0, 1, 2):
         try:

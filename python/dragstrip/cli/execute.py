@@ -1,4 +1,4 @@
-"""Running what a command planned: progress, tables, report, status."""
+"""Runs what a command planned: progress, tables, report, exit status."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from dragstrip.cli.output import command_line, located, print_json, say
 from dragstrip.errors import BadInputError
 
 if TYPE_CHECKING:
-    from dragstrip.paper import Paper
+    from dragstrip.execution.runner import Plan
     from dragstrip.pool import Limits
-    from dragstrip.runner import Plan
+    from dragstrip.report.paper import Paper
 
 
 def execute(
@@ -28,10 +28,14 @@ def execute(
     report: bool,
     figures: Paper,
     as_json: bool,
+    heading: str = "",
 ) -> None:
-    """Runs one experiment: table or JSON, report; exits with 1 if a run failed."""
-    from dragstrip.console import show_result, watching
-    from dragstrip.runner import NotDrawnError, execute
+    """Run one experiment and print its tables or JSON; exits with status 1 if a run failed.
+
+    `heading` follows the experiment's name above the table.
+    """
+    from dragstrip.execution.runner import NotDrawnError, execute
+    from dragstrip.report.console import show_result, watching
 
     undrawn: NotDrawnError | None = None
     with (
@@ -42,7 +46,7 @@ def execute(
         def measured(document: dict[str, Any]) -> None:
             if not as_json:  # the figures are there; the report takes a moment longer
                 watcher.aside()
-                show_result(document, planned.runs)
+                show_result(document, planned.runs, heading)
                 sys.stdout.flush()
 
         try:
@@ -77,7 +81,7 @@ def execute(
 
 @contextmanager
 def kept(folder: Path) -> Iterator[None]:
-    """Says, when the block is interrupted, what stays and that it cannot be resumed."""
+    """Print, if the block is interrupted, that finished recordings are kept and the run cannot be resumed."""
     try:
         yield
     except KeyboardInterrupt:
@@ -91,8 +95,8 @@ def kept(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def place(out: Path | None, stem: str) -> Iterator[Path]:
-    """The folder asked for, or the next below `runs`, which goes again if nothing is in it."""
-    from dragstrip.runner import next_folder
+    """Yield the requested folder, or the next free one below `runs`, which is removed if it stays empty."""
+    from dragstrip.execution.runner import next_folder
 
     if out is not None:
         with kept(out):
@@ -117,9 +121,9 @@ def place(out: Path | None, stem: str) -> Iterator[Path]:
 
 
 def check_twice(planned: Plan, out: Path | None, workers: int | None, limits: Limits, as_json: bool) -> None:
-    """Runs everything twice and says whether the bytes are the same; exits with 1 if not."""
-    from dragstrip import check
-    from dragstrip.console import watching
+    """Run everything twice and print whether the bytes are equal; exits with status 1 if not."""
+    from dragstrip.execution import check
+    from dragstrip.report.console import watching
 
     if out is not None:
         expected = "no folder: --check keeps no recordings"
@@ -145,12 +149,12 @@ def execute_publication(
     write_docs: Path | None,
     as_json: bool,
 ) -> None:
-    """Runs every experiment of a publication; exits with 1 if a run failed."""
-    from dragstrip.console import watching
-    from dragstrip.files import write_json
+    """Run every experiment of a publication; exits with status 1 if a run failed."""
+    from dragstrip.execution.runner import NotDrawnError, execute_all
+    from dragstrip.io.files import write_json
     from dragstrip.publications import console, pages
     from dragstrip.publications.document import document as compose
-    from dragstrip.runner import NotDrawnError, execute_all
+    from dragstrip.report.console import watching
 
     if write_docs is not None:
         pages.check([planned.experiment for planned in plans.values()], write_docs)

@@ -14,13 +14,11 @@ from dragstrip.cli.output import print_json, say
 def export(
     run: Annotated[
         Path,
-        typer.Argument(
-            metavar="RUN", help="The folder of a recording, or an output folder: then all of its runs."
-        ),
+        typer.Argument(metavar="RUN", help="Folder of a recording, or an output folder for all of its runs."),
     ],
     to: Annotated[str, typer.Option("--to", metavar="FORMAT", help="csv, flent, iperf3, ns3 or qlog.")],
     out: Annotated[
-        Path, typer.Option("--out", metavar="FOLDER", help="Where the files go; none is overwritten.")
+        Path, typer.Option("--out", metavar="FOLDER", help="Folder for the files; none is overwritten.")
     ] = Path(),
     as_json: JsonFlag = False,
 ) -> None:
@@ -28,7 +26,7 @@ def export(
 
     Example: dragstrip export runs/compare-001 --to flent --out flent
     """
-    from dragstrip import exports
+    from dragstrip.formats import writers
 
-    written = [str(file) for file in exports.export(run, to, out)]
+    written = [str(file) for file in writers.export(run, to, out)]
     print_json({"files": written}) if as_json else say("\n".join(f"Wrote {file}" for file in written))

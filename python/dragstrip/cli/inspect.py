@@ -1,4 +1,4 @@
-"""`dragstrip inspect`: what captures say about their flows."""
+"""`dragstrip inspect`: what captures and other programs' files show about their flows."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def inspect(
         list[Path],
         typer.Argument(
             metavar="FILE...",
-            help="pcap or pcapng; JSON of iperf3, irtt, flent or qlog; output of ping, fping, ss -tin or "
-            "tcp_probe. As they are or packed with gzip, xz or zstd.",
+            help="pcap or pcapng; JSON of iperf3, irtt, flent or qlog; output of ping, fping, ss -tin, "
+            "tcp_probe or tc -s qdisc show. Plain or compressed with gzip, xz or zstd.",
         ),
     ],
     out: Annotated[
@@ -26,7 +26,7 @@ def inspect(
         typer.Option(
             "--out",
             metavar="FOLDER",
-            help="Also write the captures as one recording, and every other file as one.",
+            help="Also write one recording of the captures, and one of each other file.",
             show_default=False,
         ),
     ] = None,
@@ -34,50 +34,56 @@ def inspect(
         bool,
         typer.Option(
             "--labels",
-            help="Also say what Wireshark and tcptrace call the same packets; with --json each event.",
+            help="Also show Wireshark's and tcptrace's labels of the packets; with --json of each event.",
         ),
     ] = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Say what captures of TCP show: bytes, round trips, what was sent again and why, what limited each flow.
+    """Report what captures of TCP show: bytes, round trips, retransmissions and limits of each flow.
 
-    Several captures are vantage points of the same connections. Other programs' files speak for themselves.
+    Several captures are vantage points of the same connections. Other programs' files are shown one by one.
 
     Example: dragstrip inspect server.pcapng --json
 
     Example: dragstrip inspect server.pcapng --labels
     """
-    from dragstrip import captures, foreign
-    from dragstrip.files import make_folder
-    from dragstrip.foreign import shown
-    from dragstrip.recording import write
+    from dragstrip.formats import captures, guess, readers
+    from dragstrip.formats.readers import summary
+    from dragstrip.io.files import adding
+    from dragstrip.recording import CAPTURES, write
 
-    others = [file for file in files if foreign.is_one(file)]
+    for folder in (file for file in files if file.is_dir()):
+        raise BadInputError("", None, guess.of_folder(folder), str(folder))
+    others = [file for file in files if readers.is_one(file)]
     taken = [file for file in files if file not in others]
-    told = shown.inspect(others, out) if others else {"files": [], "flows": [], "notes": []}
+    if taken and out is not None and (out / CAPTURES).exists():
+        raise BadInputError("--out", str(out / CAPTURES), "a folder that does not exist", "command line")
+    names = {} if out is None else summary.folders(others, out, [CAPTURES] if taken else [])
+    told, read = summary.inspect(others) if others else ({"files": [], "flows": [], "notes": []}, {})
     said: dict[str, Any] = {"version": 1, "files": [], "flows": [], "notes": []}
+    recording = None
     if taken:
-        folder = None if out is None else out / "captures"
-        if folder is not None and folder.exists():
-            raise BadInputError("--out", str(folder), "a folder that does not exist", "command line")
-        said, recording = captures.inspect(taken, rows=folder is not None, labels=labels)
-        if folder is not None and recording is not None:
-            make_folder(folder.parent)
-            write(recording, folder)
+        said, recording = captures.inspect(taken, rows=out is not None, labels=labels)
+    if out is not None:
+        with adding(out) as draft:
+            for file, name in names.items():
+                write(read[file], draft / name)
+            if recording is not None:
+                write(recording, draft / CAPTURES)
     if as_json:
         print_json({**said, **{key: said.get(key, []) + told[key] for key in told}})
         return
     if taken:
         _say(said)
     if others:
-        say(shown.table(told))
+        say(summary.told(told))
         for note in told["notes"]:
             say(f"note: {note}")
 
 
 def _say(said: dict[str, Any]) -> None:
-    """What captures show."""
-    from dragstrip import captures
+    """Print what captures show."""
+    from dragstrip.formats import captures
 
     say(captures.table(said) if said["flows"] else "No TCP connection with data.")
     if said["flows"] and "wireshark" in said["flows"][0]:

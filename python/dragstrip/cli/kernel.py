@@ -1,4 +1,4 @@
-"""`dragstrip kernel`: which real kernels the vm engine can boot."""
+"""`dragstrip kernel`: the real kernels that the vm engine can boot."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ def list_(as_json: JsonFlag = False) -> None:
 
     Example: dragstrip kernel list
     """
-    from dragstrip import kernel
+    from dragstrip.engines.kernels import kernel
 
     found = kernel.kernels()
     if as_json:
         print_json({"kernels": [kernel.as_json(one) for one in found]})
         return
     if not found:
-        say("None yet; `dragstrip kernel fetch` gets Debian's.")
+        say("No kernel yet; `dragstrip kernel fetch` downloads Debian's.")
     for one in found:
         mark = "*" if one.name == kernel.in_use() else " "
         say(f"{mark} {one.name}  {one.package or one.folder}")
 
 
-@app.command(short_help="Get a kernel from the Debian archive.")
+@app.command(short_help="Download a kernel from the Debian archive.")
 def fetch(
     version: Annotated[
         str | None,
@@ -49,14 +49,14 @@ def fetch(
         typer.Option(
             "--suite",
             metavar="SUITE",
-            help="Of another suite, such as trixie-backports; default: those that apt has here.",
+            help="Another suite, such as trixie-backports; default: the suites that apt has here.",
             show_default=False,
         ),
     ] = None,
 ) -> None:
-    """Get a kernel from the Debian archive, and use it from now on.
+    """Download a kernel from the Debian archive and use it from now on.
 
-    It comes through apt, as packages of some 70 to 120 MB. Nothing is installed and no root is needed.
+    apt downloads packages of about 70 to 120 MB. Nothing is installed, and root is not needed.
 
     Example: dragstrip kernel fetch
 
@@ -64,7 +64,7 @@ def fetch(
 
     Example: dragstrip kernel fetch --suite trixie-backports
     """
-    from dragstrip import kernel
+    from dragstrip.engines.kernels import kernel
 
     say(f"In use: {kernel.fetch(version, suite).name}")
 
@@ -85,6 +85,6 @@ def use(
 
     Example: dragstrip kernel use /boot/vmlinuz-6.1.0-56-amd64
     """
-    from dragstrip import kernel
+    from dragstrip.engines.kernels import kernel
 
     say(f"In use: {kernel.use(path).name}")

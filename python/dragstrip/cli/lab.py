@@ -1,4 +1,4 @@
-"""`dragstrip lab`: the hosts of engine ssh."""
+"""`dragstrip lab`: the hosts of the ssh engine."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ app = typer.Typer(
     epilog="Example: dragstrip lab check lab.toml",
 )
 File = Annotated[
-    Path, typer.Argument(metavar="LAB.toml", help="The file that describes the lab (docs/lab.md).")
+    Path, typer.Argument(metavar="LAB.toml", help="The file that describes the lab (docs/how-to/lab.md).")
 ]
 
 
@@ -31,24 +31,26 @@ def _read(file: Path) -> Lab:
 
 def _checked(file: Path, scenario: dict[str, Any] | None = None) -> dict[str, Any]:
     from dragstrip.engines.ssh import hosts
-    from dragstrip.spoken import spoken
+    from dragstrip.io.progress import progress
 
     lab = _read(file)
-    with spoken(f"asking {len(lab.hosts)} hosts ..."):
+    with progress(f"asking {len(lab.hosts)} hosts ..."):
         hosts.prepare()
         return hosts.check(lab, scenario)
 
 
-@app.command(short_help="Look at every host, and change nothing.")
+@app.command(short_help="Check every host without changing anything.")
 def check(
     file: File,
     experiment: Annotated[
         str | None,
-        typer.Argument(metavar="EXPERIMENT", help="Can the lab run this one?", show_default=False),
+        typer.Argument(
+            metavar="EXPERIMENT", help="Also check whether the lab can run this one.", show_default=False
+        ),
     ] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Look at every host: reached, rights, kernel, interfaces, clock; nothing is changed there.
+    """Check every host's reachability, rights, kernel, interfaces and clock, without changing anything.
 
     Example: dragstrip lab check lab.toml
 
@@ -66,10 +68,10 @@ def check(
 
 
 def _first(experiment: str, file: Path) -> dict[str, Any]:
-    """The experiment's first scenario, as the engine would run it."""
-    from dragstrip import catalogue
-    from dragstrip.expand import expand
-    from dragstrip.experiment import rebuilt
+    """Return the experiment's first scenario, as the engine would run it."""
+    from dragstrip.experiment import catalogue
+    from dragstrip.experiment.expand import expand
+    from dragstrip.experiment.types import rebuilt
 
     described, _ = catalogue.load(experiment)
     changed = {"engine": "ssh", "engine_options": {"lab": str(file)}}
@@ -78,7 +80,7 @@ def _first(experiment: str, file: Path) -> dict[str, Any]:
 
 
 def _show(findings: list[dict[str, Any]]) -> None:
-    from dragstrip.outside import one_line
+    from dragstrip.io.untrusted import one_line
 
     for finding in findings:
         where = f"host {finding['host']}: " if finding["host"] else ""
@@ -87,9 +89,9 @@ def _show(findings: list[dict[str, Any]]) -> None:
         say(f"{mark}{where}{finding['what']}: {one_line(finding['found'])}{one_line(wanted)}")
 
 
-@app.command(short_help="Say who is using the hosts.")
+@app.command(short_help="Show who is using the hosts.")
 def show(file: File, as_json: JsonFlag = False) -> None:
-    """Say of every host who is using it, and since when.
+    """Show for every host who is using it, and since when.
 
     Example: dragstrip lab show lab.toml
     """
@@ -98,7 +100,7 @@ def show(file: File, as_json: JsonFlag = False) -> None:
     if as_json:
         print_json({"hosts": [{"host": one["host"], one["what"]: one["found"]} for one in used]})
     else:
-        from dragstrip.outside import one_line
+        from dragstrip.io.untrusted import one_line
 
         for one in used:
             say(f"host {one['host']}: {one['what']}: {one_line(one['found'])}")
@@ -106,18 +108,18 @@ def show(file: File, as_json: JsonFlag = False) -> None:
         raise typer.Exit(1)
 
 
-@app.command(short_help="Undo what an interrupted run has left.")
+@app.command(short_help="Undo the changes that an interrupted run left.")
 def clean(file: File, as_json: JsonFlag = False) -> None:
-    """Undo on every host what an interrupted run has left behind, by the host's own journal.
+    """Undo on every host the changes that an interrupted run left, from the host's own journal.
 
     Example: dragstrip lab clean lab.toml
     """
     from dragstrip.engines.ssh import hosts
-    from dragstrip.outside import one_line
-    from dragstrip.spoken import spoken
+    from dragstrip.io.progress import progress
+    from dragstrip.io.untrusted import one_line
 
     lab = _read(file)
-    with spoken(f"asking {len(lab.hosts)} hosts ..."):
+    with progress(f"asking {len(lab.hosts)} hosts ..."):
         hosts.prepare()
         found = hosts.clean(lab)["hosts"]
     if as_json:

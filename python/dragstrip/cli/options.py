@@ -9,8 +9,8 @@ import typer
 
 from dragstrip import engines
 from dragstrip.cli import completion
+from dragstrip.experiment.race import SEED_MAX
 
-SEED_MAX = 2**53 - 1  # as in experiments
 NAMED = "Name in the catalogue, or a TOML file."
 Experiment = Annotated[
     str, typer.Argument(metavar="EXPERIMENT", help=NAMED, autocompletion=completion.experiments)
@@ -63,7 +63,8 @@ Program = Annotated[
     typer.Option(
         "--program",
         metavar="FILE.cc",
-        help="An algorithm as a text (docs/program.md), for the simulator, by the file's name; repeatable.",
+        help="An algorithm as a text (docs/how-to/program.md), for the simulator; its name is the file's; "
+        "repeatable.",
     ),
 ]
 Out = Annotated[
@@ -114,7 +115,7 @@ Snaplen = Annotated[
 ]
 LabOption = Annotated[
     Path | None,
-    typer.Option("--lab", metavar="FILE.toml", help="The lab's hosts, for engine ssh (docs/lab.md)."),
+    typer.Option("--lab", metavar="FILE.toml", help="The lab's hosts, for engine ssh (docs/how-to/lab.md)."),
 ]
 Report = Annotated[bool, typer.Option("--report/--no-report", help="Write report.html.")]
 Figures = Annotated[

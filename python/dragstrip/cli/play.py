@@ -4,57 +4,22 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dragstrip.cli import completion, words
-from dragstrip.cli.options import Program
-from dragstrip.cli.race import (
-    AccurateEcn,
-    BothWays,
-    Change,
-    Ecn,
-    Flows,
-    Gso,
-    Jitter,
-    Link,
-    Loss,
-    Medium,
-    PathName,
-    Queue,
-    RaceDuration,
-    RaceRepeat,
-    RaceSeed,
-    Rate,
-    Rtt,
-    Stagger,
-    Sysctl,
-    Together,
-    Trace,
-    UpMedium,
-    UpQueue,
-    UpRate,
-    UpTrace,
-    Workload,
-)
+from dragstrip.cli import completion
+from dragstrip.cli.race import EVERY, Race, all_wrong, takes_race
 from dragstrip.errors import BadInputError
+from dragstrip.experiment.race import OPTIONS
 
 if TYPE_CHECKING:
-    from dragstrip.play import Race
-
-PLAIN = {
-    "workload": "bulk",
-    "flows": 1,
-    "gso": "auto",
-    "repeat": 1,
-    "both_ways": False,
-    "ecn": False,
-    "accurate_ecn": False,
-}
-"""What a form need not say."""
+    from dragstrip.execution.runner import Plan
+    from dragstrip.experiment.types import Experiment
+    from dragstrip.play import Race as Shown
 
 
+@takes_race(EVERY)
 def play(
     context: typer.Context,
     what: Annotated[
@@ -66,33 +31,8 @@ def play(
             autocompletion=completion.algorithms,
         ),
     ] = None,
-    path: PathName = None,
-    rate: Rate = None,
-    medium: Medium = None,
-    trace: Trace = None,
-    rtt: Rtt = None,
-    queue: Queue = None,
-    workload: Workload = "bulk",
-    duration: RaceDuration = "30s",
-    flows: Flows = 1,
-    both_ways: BothWays = False,
-    stagger: Stagger = None,
-    loss: Loss = None,
-    jitter: Jitter = None,
-    up_rate: UpRate = None,
-    up_medium: UpMedium = None,
-    up_trace: UpTrace = None,
-    up_queue: UpQueue = None,
-    ecn: Ecn = False,
-    accurate_ecn: AccurateEcn = False,
-    sysctl: Sysctl = None,
-    link: Link = None,
-    gso: Gso = "auto",
-    together: Together = False,
-    change: Change = None,
-    seed: RaceSeed = 1,
-    repeat: RaceRepeat = 1,
-    program: Program = None,
+    *,
+    race: Race,
     out: Annotated[
         Path, typer.Option("--out", metavar="FILE", help="The page; an earlier one is replaced.")
     ] = Path("play.html"),
@@ -117,43 +57,12 @@ def play(
     """
     from dragstrip import __version__
     from dragstrip import play as playground
-    from dragstrip.programs import of_files
 
-    options: dict[str, Any] = {
-        "path": path,
-        "rate": rate,
-        "medium": medium,
-        "trace": trace,
-        "rtt": rtt,
-        "queue": queue,
-        "duration": duration,
-        "workload": workload,
-        "flows": flows,
-        "both_ways": both_ways,
-        "stagger": stagger,
-        "loss": loss,
-        "jitter": jitter,
-        "up_rate": up_rate,
-        "up_medium": up_medium,
-        "up_trace": up_trace,
-        "up_queue": up_queue,
-        "link": link,
-        "ecn": ecn,
-        "accurate_ecn": accurate_ecn,
-        "sysctl": words.settings(sysctl or []),
-        "gso": gso,
-        "seed": seed,
-        "repeat": repeat,
-        "together": together,
-        "change": change or [],
-        "programs": of_files(program or []),
-    }
-    given = ["--" + name.replace("_", "-") for name in options if _is_given(context, name)]
-    given += ["--program"] if program else []
-    race = _race(what or [], options, given)
+    given = [option.word for option in OPTIONS if option.name in race]
+    shown = _shown(what or [], race, given)
     if not serve and _is_given(context, "port"):
         raise BadInputError("--port", port, "--serve beside it", "command line")
-    content = playground.page(race, __version__)
+    content = playground.page(shown, __version__)
     if serve:
         _serve(content, port)
         return
@@ -171,7 +80,7 @@ def _is_given(context: typer.Context, name: str) -> bool:
     return source is not None and source.name == "COMMANDLINE"
 
 
-def _race(what: list[str], options: dict[str, Any], given: list[str]) -> Race | None:
+def _shown(what: list[str], race: Race, given: list[str]) -> Shown | None:
     """What the page begins with."""
     if not what:
         if given:
@@ -184,7 +93,7 @@ def _race(what: list[str], options: dict[str, Any], given: list[str]) -> Race | 
         return _recorded(Path(what[0]))
     if kind == "experiment":
         return _experiment(what[0])
-    return _described(what, options)
+    return _described(what, race)
 
 
 def _kind(what: list[str]) -> str | None:
@@ -196,10 +105,10 @@ def _kind(what: list[str]) -> str | None:
     return "experiment" if "/" in what[0] or what[0].endswith(".toml") else None
 
 
-def _recorded(folder: Path) -> Race:
-    from dragstrip.paths import bare
+def _recorded(folder: Path) -> Shown:
     from dragstrip.play import of_runs
     from dragstrip.report.load import load, recording_of
+    from dragstrip.scenario.paths import bare
 
     bundle = load(folder)
     recordings = [recording_of(run) for run in bundle.runs]
@@ -213,10 +122,10 @@ def _recorded(folder: Path) -> Race:
     return of_runs(bundle.title, runs)
 
 
-def _experiment(name: str) -> Race:
-    from dragstrip.catalogue import load
+def _experiment(name: str) -> Shown:
+    from dragstrip.execution.runner import plan
+    from dragstrip.experiment.catalogue import load
     from dragstrip.play import of_runs
-    from dragstrip.runner import plan
 
     experiment, source = load(name)
     runs = [(run.name, run.text, None) for run in plan(experiment, source).runs if run.engine == "sim"]
@@ -226,22 +135,28 @@ def _experiment(name: str) -> Race:
     return of_runs(experiment.title or name, runs)
 
 
-def _described(algorithms: list[str], options: dict[str, Any]) -> Race:
+def _described(algorithms: list[str], race: Race) -> Shown:
     """The options of `compare`, checked as it checks them; a recorded link is in the scenario."""
-    from dragstrip.comparison import compare, reworded
+    from dragstrip.execution.runner import plan
+    from dragstrip.experiment.comparison import COMMAND_LINE, compare, reworded
     from dragstrip.play import of_form, of_runs
-    from dragstrip.runner import plan
 
-    described = compare(algorithms, **options)
-    runs = reworded(lambda: plan(described)).runs
-    if options["trace"] or options["up_trace"]:
+    def planned(names: list[str], given: Race) -> tuple[Experiment, Plan]:
+        described = compare(names, source=COMMAND_LINE, **given)
+        return described, reworded(lambda: plan(described), COMMAND_LINE)
+
+    try:
+        described, made = planned(algorithms, race)
+    except BadInputError as error:
+        raise all_wrong(error, algorithms, race, planned) from None
+    runs = made.runs
+    if "trace" in race or "up_trace" in race:
         return of_runs(described.title, [(run.name, run.text, None) for run in runs])
-    said = {name: value for name, value in options.items() if value and PLAIN.get(name) != value}
-    return of_form({"algorithms": algorithms, **said, "seed": options["seed"]})
+    return of_form({"algorithms": algorithms, "duration": described.duration, "seed": described.seed, **race})
 
 
 def _serve(content: str, port: int) -> None:
-    from dragstrip.play import LOOPBACK, server
+    from dragstrip.play.server import LOOPBACK, server
 
     with server(content, port) as serving:
         typer.echo(f"http://{LOOPBACK}:{serving.server_port}/  (Ctrl-C ends it)")

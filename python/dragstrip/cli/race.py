@@ -1,156 +1,150 @@
-"""The options of a race, which `compare` and `play` share."""
+"""The options of a race on the command line, which `compare` and `play` take from one table."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, TypeAlias
 
 import typer
 
 from dragstrip.cli import completion
-from dragstrip.cli.options import SEED_MAX
+from dragstrip.errors import BadInputError, ManyInputsError
+from dragstrip.experiment.race import ALGORITHMS, OPTIONS, RaceOption
+
+Race: TypeAlias = dict[str, Any]
+"""The options that were given, by their names: texts, flags as True, lists of texts, tables."""
+Build: TypeAlias = Callable[[list[str], Race], object]
+"""Makes what algorithms and options mean, or raises the first `BadInputError`."""
+
+EVERY = tuple(option.name for option in OPTIONS)
+"""The names of all options of a race."""
 
 Algorithms = Annotated[
-    list[str],
+    list[str] | None,
     typer.Argument(
-        metavar="ALGORITHM",
-        help="Such as reno cubic:beta=0.8 bbr*4@20ms+5s: options, number of flows, own RTT, own start.",
-        autocompletion=completion.algorithms,
+        metavar="ALGORITHM...", help=ALGORITHMS.help, autocompletion=completion.algorithms, show_default=False
     ),
 ]
-PathName = Annotated[
-    str | None,
-    typer.Option(
-        "--path",
-        metavar="NAME",
-        help="A path by name, such as 'home DSL' (dragstrip list --paths).",
-        autocompletion=completion.paths,
-    ),
-]
-Rate = Annotated[
-    str | None, typer.Option("--rate", metavar="RATE", help="Rate of the bottleneck, such as 10mbit.")
-]
-Medium = Annotated[
-    str | None,
-    typer.Option(
-        "--medium",
-        metavar="NAME",
-        help="Instead of a rate: adsl2, wifi-n, ... (dragstrip list --media).",
-        autocompletion=completion.media,
-    ),
-]
-Trace = Annotated[
-    str | None,
-    typer.Option("--trace", metavar="FILE", help="Instead of a rate: a recorded link (mahimahi format)."),
-]
-Rtt = Annotated[
-    str | None,
-    typer.Option("--rtt", metavar="TIME", help="Round-trip time of the empty path, such as 40ms."),
-]
-Queue = Annotated[
-    str | None,
-    typer.Option(
-        "--queue",
-        metavar="QUEUE",
-        help="Queue of the bottleneck: 1bdp, 100ms, or in tc's words: 'bfifo limit 200kb', fq_codel.",
-    ),
-]
-Workload = Annotated[
-    str,
-    typer.Option(
-        "--workload",
-        metavar="NAME",
-        help="What the flows do: bulk, web, rrul (dragstrip list --workloads).",
-        autocompletion=completion.workloads,
-    ),
-]
-RaceDuration = Annotated[
-    str, typer.Option("--duration", metavar="TIME", help="Duration of each run, such as 30s.")
-]
-Flows = Annotated[int, typer.Option("--flows", metavar="N", min=1, help="Number of flows of each algorithm.")]
-BothWays = Annotated[
-    bool, typer.Option("--both-ways", help="Also run the same flows in the other direction.")
-]
-Stagger = Annotated[
-    str | None,
-    typer.Option("--stagger", metavar="TIME", help="Time between the starts of a run's flows, such as 5s."),
-]
-Loss = Annotated[
-    str | None,
-    typer.Option("--loss", metavar="SHARE", help="Random packet loss behind the bottleneck, such as 1%."),
-]
-Jitter = Annotated[
-    str | None,
-    typer.Option(
-        "--jitter",
-        metavar="TIME",
-        help="Delay each packet by 0 to twice this, such as 5ms; packets are reordered.",
-    ),
-]
-UpRate = Annotated[
-    str | None,
-    typer.Option(
-        "--up-rate", metavar="RATE", help="Rate of the return path, such as 1mbit; default: unlimited."
-    ),
-]
-UpMedium = Annotated[
-    str | None,
-    typer.Option("--up-medium", metavar="NAME", help="Medium of the return path, instead of a rate."),
-]
-UpTrace = Annotated[
-    str | None,
-    typer.Option("--up-trace", metavar="FILE", help="Recorded link of the return path, instead of a rate."),
-]
-UpQueue = Annotated[str | None, typer.Option("--up-queue", metavar="QUEUE", help="Queue of the return path.")]
-Ecn = Annotated[
-    bool,
-    typer.Option(
-        "--ecn",
-        help="Negotiate ECN. Queues that mark: fq_codel, and others with the word ecn: 'codel ecn'.",
-    ),
-]
-AccurateEcn = Annotated[
-    bool,
-    typer.Option(
-        "--accurate-ecn",
-        help="Negotiate accurate ECN (RFC 9768), which counts marks; the simulator has it, Linux since 6.18.",
-    ),
-]
-Sysctl = Annotated[
-    list[str] | None,
-    typer.Option("--sysctl", metavar="KEY=VALUE", help="Set a sysctl on all hosts; repeatable."),
-]
-Link = Annotated[
-    str | None,
-    typer.Option(
-        "--link",
-        metavar="KIND",
-        help="Bottleneck: htb, a shaper as set up by tc, or wire, an ideal store-and-forward link.",
-        show_default="htb",
-    ),
-]
-Gso = Annotated[
-    str,
-    typer.Option(
-        "--gso",
-        metavar="auto|off|whole",
-        help="Generic segmentation offload: auto, as Linux does, off, or whole: never cut.",
-    ),
-]
-Together = Annotated[bool, typer.Option("--together", help="Run all algorithms on the path at once.")]
-Change = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--change",
-        metavar="'TIME KEY=VALUE ...'",
-        help="Change the bottleneck during the run: '20s rate=2mbit delay=80ms'; keys: rate, delay, rtt, "
-        "loss, limit, state; repeatable.",
-    ),
-]
-RaceSeed = Annotated[
-    int,
-    typer.Option("--seed", metavar="N", min=0, max=SEED_MAX, help="Seed of the random numbers."),
-]
-RaceRepeat = Annotated[
-    int,
-    typer.Option("--repeat", metavar="N", min=1, help="Number of repeats; their seeds count up from --seed."),
-]
+
+
+def takes_race(names: Sequence[str]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """A decorator of a command whose parameter `race` is filled from these options, which take its place."""
+    chosen = [option for option in OPTIONS if option.name in names]
+    return lambda command: _taking(command, chosen)
+
+
+def _taking(command: Callable[..., None], options: Sequence[RaceOption]) -> Callable[..., None]:
+    signature = inspect.signature(command, eval_str=True)
+    parameters: list[inspect.Parameter] = []
+    for parameter in signature.parameters.values():
+        own = [_parameter(option, parameter.kind) for option in options]
+        parameters += own if parameter.name == "race" else [parameter]
+
+    def called(**given: Any) -> None:
+        race = {option.name: given.pop(option.name) for option in options}
+        command(**given, race=read(race))
+
+    called.__name__, called.__doc__ = command.__name__, command.__doc__
+    called.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    called.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return called
+
+
+def _parameter(option: RaceOption, kind: Any) -> inspect.Parameter:
+    kinds: dict[str, Any] = {"flag": bool, "text": str | None, "count": str | None}
+    annotation: Any = Annotated[
+        kinds.get(option.takes, list[str] | None),
+        typer.Option(
+            option.word,
+            metavar=None if option.takes == "flag" else option.metavar,
+            help=option.help if not option.default else f"{option.help[:-1]}; default: {option.default}.",
+            autocompletion=getattr(completion, option.completes) if option.completes else None,
+            show_default=False,
+        ),
+    ]
+    return inspect.Parameter(
+        option.name,
+        kind,
+        default=False if option.takes == "flag" else None,
+        annotation=annotation,
+    )
+
+
+STAND_INS = {"rate": "10mbit", "rtt": "40ms", "queue": "pfifo"}
+"""What is taken for an option that is wrong or missing while the others are looked at."""
+CARRIERS = ("path", "medium", "trace")
+"""Options that stand for a rate."""
+
+
+def all_wrong(error: BadInputError, algorithms: list[str], race: Race, build: Build) -> BadInputError:
+    """Return the error with whatever else is wrong in these options, so that one correction is enough.
+
+    `build(algorithms, race)` raises a `BadInputError` about an option for the first thing that is wrong.
+    """
+    found, settled = [error], set[str]()
+    race, algorithms = dict(race), list(algorithms)
+    while (name := _named(found[-1].field)) is not None and name not in settled:
+        settled.add(name)
+        if name == ALGORITHMS.name:
+            found += _each(algorithms, found.pop(), build)
+            algorithms = ["reno"]
+        race.pop(name, None)
+        if name in STAND_INS:
+            race[name] = STAND_INS[name]
+        if name in CARRIERS and not any(carrier in race for carrier in ("rate", *CARRIERS)):
+            race["rate"] = STAND_INS["rate"]
+        if name == "path":
+            race.setdefault("rtt", STAND_INS["rtt"])
+        if name == "duration":
+            race.pop("change", None)  # it may be too late for the usual one
+        try:
+            build(algorithms, race)
+        except BadInputError as another:
+            found.append(another)
+        else:
+            return ManyInputsError(found) if len(found) > 1 else error
+    told = found[:-1] if len(found) > 1 and _named(found[-1].field) in settled else found
+    return ManyInputsError(told) if len(told) > 1 else error
+
+
+def _each(algorithms: list[str], error: BadInputError, build: Build) -> list[BadInputError]:
+    """Return what is wrong with each algorithm."""
+    wrong = []
+    for algorithm in dict.fromkeys(algorithms):
+        try:
+            build([algorithm], dict(STAND_INS))
+        except BadInputError as own:
+            wrong.append(own)
+    known = {(own.value, own.expected) for own in wrong}
+    return wrong if (error.value, error.expected) in known else [error]
+
+
+def _named(field: str) -> str | None:
+    """Return the name of the option with this word on a command line."""
+    return next((option.name for option in (ALGORITHMS, *OPTIONS) if option.word == field), None)
+
+
+def read(given: Race) -> Race:
+    """The options on the command line. Raises `BadInputError` for a pair or a file that is wrong."""
+    from dragstrip.experiment.programs import of_files
+
+    race: Race = {}
+    for option in OPTIONS:
+        value = given.get(option.name)
+        if value is None or value is False or value == []:
+            continue
+        if option.takes == "pairs":
+            value = dict(_pair(option.word, pair) for pair in value)
+        elif option.takes == "files":
+            value = of_files(value)
+        race[option.name] = value
+    return race
+
+
+def _pair(word: str, pair: str) -> tuple[str, str]:
+    key, equals, value = pair.partition("=")
+    if not (key.strip() and equals and value.strip()):
+        expected = "KEY=VALUE, such as net.ipv4.tcp_sack=0"
+        raise BadInputError(word, pair, expected, "command line")
+    return key.strip(), value.strip()

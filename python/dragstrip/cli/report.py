@@ -1,4 +1,4 @@
-"""`dragstrip report`: the page of a finished run written again, or recordings and captures side by side."""
+"""`dragstrip report`: the page of a finished run again, or recordings and captures side by side."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from dragstrip.cli.output import print_json, say
 from dragstrip.errors import BadInputError
 
 if TYPE_CHECKING:
-    from dragstrip.paper import Paper
     from dragstrip.report.beside import Source
+    from dragstrip.report.paper import Paper
 
 SOURCES_MAX = 64
 
@@ -26,7 +26,7 @@ def report(
         typer.Argument(
             metavar="FOLDER|FILE...",
             help="Output folder of a run or a sweep. Or several, side by side: output folders, folders of "
-            "recordings, captures, and what else `dragstrip inspect` reads.",
+            "recordings, captures, and other files that `dragstrip inspect` reads.",
         ),
     ],
     figures: Figures = None,
@@ -34,7 +34,7 @@ def report(
     out: Out = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Write the report of a finished run again, or one of several things side by side.
+    """Rewrite the report of a finished run, or write one report of several recordings side by side.
 
     Example: dragstrip report demo --figures svg,png,pdf,csv
 
@@ -56,42 +56,45 @@ def report(
         _beside(inspected, out, wanted, as_json)
         return
     if out is not None:
-        expected = "no folder: the page of a run goes into the run's own"
+        expected = "no folder: the report of a run stays in the run's folder"
         raise BadInputError("--out", str(out), expected, "command line")
     _again(first, figures, wanted, as_json)
 
 
 def _again(folder: Path, figures: str | None, wanted: Paper, as_json: bool) -> None:
-    """The page of a run or a sweep."""
-    from dragstrip import sums
+    """Write the page of a run or a sweep again."""
+    from dragstrip.execution.runner import write_report
+    from dragstrip.io import checksums
+    from dragstrip.io.progress import progress
     from dragstrip.recording import read
     from dragstrip.report.load import load
-    from dragstrip.runner import write_report
-    from dragstrip.spoken import spoken
 
     if (folder / "sweep.json").exists():
         if wanted.endings:
             raise BadInputError(
-                "--figures", figures, "the folder of a run: a sweep's maps are in its page", "command line"
+                "--figures",
+                figures,
+                "the folder of a run: a sweep's maps are part of its report",
+                "command line",
             )
         from dragstrip.sweep.make import rewrite_report
 
         page = rewrite_report(folder)
         print_json({"report": str(page)}) if as_json else say(f"Report: {page}")
         return
-    with spoken(f"reading {folder} and drawing its report ...", quiet=as_json):
+    with progress(f"reading {folder} and drawing its report ...", quiet=as_json):
         bundle = load(folder)
         for run in bundle.runs:
             read(run.recording.folder)
         written = write_report(folder, wanted, bundle)
     if as_json:
-        print_json({"report": str(written), "result": sums.read_json(folder, "result.json")})
+        print_json({"report": str(written), "result": checksums.read_json(folder, "result.json")})
     else:
         say(f"Report: {written}")
 
 
 def _beside(of: Sequence[Path], out: Path | None, wanted: Paper, as_json: bool) -> None:
-    """The page of several recordings, whatever they are of."""
+    """Write the page of several recordings of any kind."""
     from dragstrip.cli.execute import place
     from dragstrip.report import beside
 
@@ -116,8 +119,8 @@ def _beside(of: Sequence[Path], out: Path | None, wanted: Paper, as_json: bool) 
 
 
 def _sources(path: Path) -> Iterator[Source]:
-    """What a folder or a file holds."""
-    from dragstrip import captures, foreign
+    """Yield the recordings in a folder or a file."""
+    from dragstrip.formats import captures, readers
     from dragstrip.recording import read
     from dragstrip.report import beside
 
@@ -129,8 +132,8 @@ def _sources(path: Path) -> Iterator[Source]:
         return
     if not path.is_file():
         raise BadInputError("FILE", str(path), "a file or a folder that exists", "command line")
-    if foreign.is_one(path):
-        yield beside.source(str(path), foreign.read(path))
+    if readers.is_one(path):
+        yield beside.source(str(path), readers.read(path))
         return
     _, recording = captures.inspect([path], rows=True)
     assert recording is not None
@@ -138,7 +141,7 @@ def _sources(path: Path) -> Iterator[Source]:
 
 
 def _folders(path: Path) -> list[Path]:
-    """Recordings in a folder: itself, those of its `result.json`, those that `inspect --out` left."""
+    """Return the recordings of a folder: itself, those of its `result.json`, or those of `inspect --out`."""
     from dragstrip.report.load import load
 
     if (path / "provenance.json").exists():
@@ -152,7 +155,7 @@ def _folders(path: Path) -> list[Path]:
 
 
 def _recordings(folder: Path) -> Iterator[Path]:
-    """Folders of recordings right below."""
+    """Yield the folders of recordings directly below."""
     for below in sorted(folder.iterdir()):
         if (below / "provenance.json").is_file():
             yield below

@@ -34,7 +34,7 @@ from dragstrip.cli.output import say
 from dragstrip.errors import BadInputError
 
 if TYPE_CHECKING:
-    from dragstrip.runner import Plan
+    from dragstrip.execution.runner import Plan
 
 
 def run(
@@ -65,25 +65,25 @@ def run(
         typer.Option(
             "--write-docs",
             metavar="FILE",
-            help="With `all`: write docs/catalogue.md and the publications' pages.",
+            help="With `all`: write docs/reference/catalogue.md and the publications' pages.",
         ),
     ] = None,
     report: Annotated[
         bool | None,
-        typer.Option("--report/--no-report", help="Write report.html.", show_default="not of publications"),
+        typer.Option("--report/--no-report", help="Write report.html.", show_default="not for publications"),
     ] = None,
     figures: Figures = None,
     width: Width = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Run an experiment or a whole publication, and grade its claims.
+    """Run an experiment or a whole publication and grade its claims.
 
     Example: dragstrip run caia-110729a/adsl1 --out adsl1
     """
-    from dragstrip import catalogue
-    from dragstrip.experiment import rebuilt
-    from dragstrip.runner import captured, plan
-    from dragstrip.spoken import spoken
+    from dragstrip.execution.runner import captured, plan
+    from dragstrip.experiment import catalogue
+    from dragstrip.experiment.types import rebuilt
+    from dragstrip.io.progress import progress
 
     wanted = words.figures(figures, width, report)
     limits = words.time_limit(time_limit)
@@ -101,7 +101,7 @@ def run(
         if asked:
             described, replaced = rebuilt(described.content(), asked)
             if replaced:
-                say(f"note: {name}: the stack of {', '.join(replaced)} runs as the engine's own", err=True)
+                say(f"note: {name}: the engine's own stack replaces {', '.join(replaced)}", err=True)
         return captured(plan(described, source), packets)
 
     if write_docs is not None and (experiment != catalogue.EVERYTHING or changed or options or strict):
@@ -128,7 +128,7 @@ def run(
             as_json,
         )
         return
-    with spoken("expanding the experiment ...", as_json):
+    with progress("expanding the experiment ...", as_json):
         single = planned(experiment)
     if check:
         check_twice(single, out, workers, limits, as_json)

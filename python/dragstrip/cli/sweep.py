@@ -35,7 +35,8 @@ def sweep(
         typer.Option(
             "--vary",
             metavar="PATH=VALUES",
-            help="Vary a field: path.rtt=5ms,20ms or path.rate=1mbit..1gbit:log:12; repeatable.",
+            help="Vary a field, or an option of compare by its name: path.rtt=5ms,20ms, "
+            "rate=1mbit..1gbit:log:12; repeatable.",
         ),
     ] = None,
     repeat: Repeat = None,
@@ -118,7 +119,7 @@ def sweep(
     Example: dragstrip sweep my.toml --vary path.rate=1mbit..1gbit:log:12 --vary path.rtt=5ms,20ms,80ms
     --vary flow.cc=reno,cubic,vegas,cdg,bbr --repeat 5 --out map
     """
-    from dragstrip.programs import of_files
+    from dragstrip.experiment.programs import of_files
     from dragstrip.sweep import command
 
     limits = command.limits(time_limit, memory_limit)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from itertools import groupby
 from typing import Annotated, Any
 
@@ -10,7 +9,10 @@ import typer
 
 from dragstrip.cli.options import JsonFlag
 from dragstrip.cli.output import print_json, say
-from dragstrip.errors import BadInputError, Raw
+from dragstrip.errors import BadInputError
+
+OPTIONS = {"rate", "queue", "rtt", "loss"}
+"""Fields of a path that are options of `compare` too."""
 
 
 def tc_import(
@@ -19,29 +21,30 @@ def tc_import(
     ],
     as_json: JsonFlag = False,
 ) -> None:
-    """Say what queue a script of tc commands makes of each interface, as words for `compare` and experiments.
+    """Print the queues that a script of tc commands sets up, as options of `compare` and experiment fields.
 
-    The commands are replayed in their order. tc that has no counterpart here is refused with its line.
+    The commands are processed in order. One of tc without a counterpart is refused with its line; those of
+    other programs (ip, ethtool, iptables, ...) are skipped and listed.
 
     Example: dragstrip tc-import router.sh
     """
-    from dragstrip import _core
-    from dragstrip.outside import DESCRIPTION_MAX, text_or_input
+    from dragstrip.formats import scripts
+    from dragstrip.io.untrusted import DESCRIPTION_MAX, text_or_input
 
     script, name = text_or_input(file, DESCRIPTION_MAX, "a script of tc commands")
-    try:
-        queues: list[dict[str, Any]] = json.loads(_core.import_tc(script))
-    except _core.InputError as error:
-        line, value, expected = error.args
-        raise BadInputError(line, Raw(value), expected, name) from None
+    found = scripts.imported(script, name)
+    queues, skipped = found["queues"], found["skipped"]
     paths = [_path(device, list(of)) for device, of in _by_device(queues)]
     if as_json:
-        print_json({"version": 1, "file": name, "queues": queues, "paths": paths})
+        print_json({"version": 1, "file": name, "queues": queues, "paths": paths, "skipped": skipped})
         return
     if not queues:
-        say("No queue is left: what the commands add they take away again.")
+        say("No queue is left: the commands delete every queue that they add.")
     for queue in queues:
         say(_said(queue))
+    if skipped:
+        lines = "".join(f"  line {command['line']}: {command['command']}\n" for command in skipped)
+        say(f"Skipped, since they make no queue:\n{lines}")
     say("\n\n".join(_toml(path) for path in paths))
 
 
@@ -53,34 +56,47 @@ def _by_device(queues: list[dict[str, Any]]) -> list[tuple[str, list[dict[str, A
 
 def _said(queue: dict[str, Any]) -> str:
     """One queue: what it is of, and the options of `compare` that make it."""
-    way = "what goes out" if queue["direction"] == "out" else f"what comes in, through {queue['through']}"
+    way = "outgoing" if queue["direction"] == "out" else "incoming"
+    way += f", through {queue['through']}" if queue["through"] else ""
     lines = ", ".join(map(str, queue["lines"]))
     head = f"{queue['device']}, {way} ({'line' if len(queue['lines']) == 1 else 'lines'} {lines})"
     fields = queue["path"]
     # What `compare` has no option for stays in the queue's words.
-    known = fields.keys() <= {"rate", "queue"} and "rate" in fields
-    rate = f"--rate {fields['rate']} " if known else ""
+    known = fields.keys() <= OPTIONS and "rate" in fields
+    options = "".join(
+        f"--{name} {fields[name]} "
+        for name in ("rate", "rtt", "loss")
+        if name in fields and (known or name != "rate")
+    )
     words = fields["queue"] if known else queue["queue"]
     notes = "".join(f"\n  note: {note}" for note in queue["notes"])
-    return f'{head}\n  {rate}--queue "{words}"{notes}\n'
+    return f'{head}\n  {options}--queue "{words}"{notes}\n'
 
 
 def _path(device: str, queues: list[dict[str, Any]]) -> dict[str, Any]:
-    """The path of an interface: the bottleneck's queue is the only one, or of two that of what comes in."""
+    """Return an interface's path; of two queues, the incoming one becomes the bottleneck."""
     if len(queues) == 1:
         return {"device": device, "path": queues[0]["path"]}
     path: dict[str, str] = {}
     for queue in queues:
-        fields = queue["path"] if queue["path"].keys() <= {"rate", "queue"} else {"queue": queue["queue"]}
+        fields = dict(queue["path"])
+        whole = {name: fields.pop(name) for name in ("rtt", "loss") if name in fields}
+        if not fields.keys() <= {"rate", "queue"}:
+            fields = {"queue": queue["queue"]}
         up = "" if queue["direction"] == "in" else "up_"
         path |= {f"{up}{field}": text for field, text in fields.items()}
+        if whole.keys() & path.keys() or (up and "loss" in whole):
+            name = "loss" if "loss" in whole else "rtt"
+            expected = "a netem with a delay alone, in one direction: a path has one loss, of what comes in"
+            raise BadInputError(name, whole[name], expected, f"{device}: netem")
+        path |= whole
     return {"device": device, "path": dict(sorted(path.items(), key=lambda item: item[0].startswith("up_")))}
 
 
 def _toml(path: dict[str, Any]) -> str:
-    from dragstrip import toml
+    from dragstrip.io import toml
 
     fields = {field: text == "true" if field == "atm" else text for field, text in path["path"].items()}
-    line = "" if "rate" in fields else "# rate is the line's, which tc does not say\n"
+    line = "" if "rate" in fields else "# rate: that of the line, which tc does not state\n"
     head, _, rest = toml.written({"path": fields}).partition("\n")
     return f"{head}  # {path['device']}\n{line}{rest.rstrip()}"

@@ -14,7 +14,7 @@ from dragstrip.cli.output import print_json, say
 from dragstrip.errors import BadInputError, DragstripError, Raw
 
 NAME_LETTERS_MAX = 15
-"""A kernel's module must take the name of an algorithm too (`TCP_CA_NAME_MAX`)."""
+"""Characters of an algorithm's name, at most, since a kernel's module takes it too (`TCP_CA_NAME_MAX`)."""
 
 
 def doctor(as_json: JsonFlag = False) -> None:
@@ -22,7 +22,7 @@ def doctor(as_json: JsonFlag = False) -> None:
 
     Example: dragstrip doctor
     """
-    from dragstrip.doctor import examine
+    from dragstrip.execution.doctor import examine
 
     findings = examine(lambda what: say(what, err=True))
     if as_json:
@@ -48,7 +48,7 @@ def conform(
 
     Example: dragstrip conform --engine vm prr-step-by-step
     """
-    from dragstrip import conformance
+    from dragstrip.validation import conformance
 
     try:
         played = conformance.play(conformance.scripts(scripts), engine)
@@ -66,26 +66,27 @@ def conform(
 
 def new_algorithm(
     name: Annotated[
-        str, typer.Argument(metavar="NAME", help="Small letters, digits, and single - or _, such as my-cc.")
+        str,
+        typer.Argument(metavar="NAME", help="Lowercase letters, digits and single - or _, such as my-cc."),
     ],
     bpf: Annotated[bool, typer.Option("--bpf", help="Also a BPF program for the real kernel.")] = False,
 ) -> None:
-    """Add the skeleton of a congestion control to the sources (docs/new-algorithm.md).
+    """Add the skeleton of a congestion control to the sources (docs/how-to/new-algorithm.md).
 
     Example: dragstrip new-algorithm my-cc --bpf
     """
     import subprocess
     import sys
 
-    from dragstrip.spoken import spoken
+    from dragstrip.io.progress import progress
 
     root = Path(__file__).resolve().parents[3]
     if not (root / "crates/xtask/Cargo.toml").is_file():
-        raise DragstripError("new-algorithm writes into the sources: it needs a checkout of them")
+        raise DragstripError("new-algorithm writes into the sources and needs a checkout")
     _expect_new(root, name, bpf)  # before a generator is compiled that would refuse it
     command = ["cargo", "xtask", "new-algorithm", name, *(["--bpf"] if bpf else [])]
     try:
-        with spoken("compiling the generator (cargo xtask) ..."):
+        with progress("compiling the generator (cargo xtask) ..."):
             done = subprocess.run(command, cwd=root, check=False, stderr=subprocess.PIPE, text=True)  # noqa: S603
     except FileNotFoundError:
         raise DragstripError("new-algorithm needs cargo (https://rustup.rs)") from None
@@ -100,11 +101,11 @@ def new_algorithm(
 
 
 def _expect_new(root: Path, name: str, bpf: bool) -> None:
-    """Raises `BadInputError` for what cannot be a name or is one already, as crates/xtask/src/skeleton.rs."""
+    """Raise `BadInputError` for an invalid or existing name, by the rules of crates/xtask/src/skeleton.rs."""
     from dragstrip.engines.contract import alike
 
     if len(name) > NAME_LETTERS_MAX or not re.fullmatch(r"[a-z][a-z0-9]*([-_][a-z0-9]+)*", name):
-        expected = "small letters, digits, and single - or _ between them, a letter first"
+        expected = "lowercase letters, digits and single - or _ between them, a letter first"
         raise BadInputError("NAME", name, f"{expected}, at most {NAME_LETTERS_MAX} in all", "command line")
     module = alike(name)
     program = root / "bpf" / f"{module}.bpf.c"

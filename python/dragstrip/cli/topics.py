@@ -9,15 +9,15 @@ import typer
 TOPICS = {
     "algorithms": (
         "Congestion controls, their parameters, several at once",
-        """An algorithm is a name, and may carry parameters, a number of flows and an RTT of its own:
+        """An algorithm is a name, optionally with parameters, a number of flows and its own RTT:
 
   dragstrip compare --path LTE cubic bbr vegas
   dragstrip compare --path LTE cubic cubic:beta=0.8,hystart=0
   dragstrip compare --path LTE --together cubic bbr*4@80ms
 
-`dragstrip list --algorithms` names them with their parameters and defaults. --together puts all of them
+`dragstrip list --algorithms` lists them with their parameters and defaults. --together runs all of them
 on the path at once; without it each has the path to itself.""",
-        "docs/compare.md, docs/reference/algorithms.md, docs/new-algorithm.md",
+        "docs/how-to/compare.md, docs/reference/algorithms.md, docs/how-to/new-algorithm.md",
     ),
     "paths": (
         "Paths by name, or by rate, round-trip time and queue",
@@ -28,8 +28,8 @@ on the path at once; without it each has the path to itself.""",
   dragstrip compare --rate 50mbit --rtt 30ms --queue 1bdp cubic bbr
   dragstrip compare --medium adsl2 --rtt 30ms --queue 300ms cubic bbr
 
-`dragstrip list --paths` and `--media` name them. --loss, --jitter, --up-rate, --up-queue add to a path.""",
-        "docs/compare.md, docs/reference/paths.md",
+`dragstrip list --paths` and `--media` list them. --loss, --jitter, --up-rate, --up-queue add to a path.""",
+        "docs/how-to/compare.md, docs/reference/paths.md",
     ),
     "queues": (
         "Queues in the words of tc, or sized relative to the path",
@@ -41,11 +41,11 @@ on the path at once; without it each has the path to itself.""",
   --queue fq_codel                with tc's defaults, which mark ECN
   --queue "codel limit 100 target 10ms ecn" --ecn
 
-`dragstrip list --queues` names the disciplines and their words; `dragstrip tc-import router.sh` reads
-the commands of a router. To see whether another queue helps, put
+`dragstrip list --queues` lists the disciplines and their words; `dragstrip tc-import router.sh` imports
+the tc commands of a router. To see whether another queue helps, put
 both into one experiment (dragstrip help experiments): "path.queue" = ["300ms", "fq_codel"] under [vary].
 Its report compares them.""",
-        "docs/compare.md, docs/reference/qdiscs.md",
+        "docs/how-to/compare.md, docs/reference/qdiscs.md",
     ),
     "workloads": (
         "What the flows do: bulk, web, rrul, ...",
@@ -56,7 +56,7 @@ Its report compares them.""",
   dragstrip compare --path cable --workload tcp_4up cubic bbr
   dragstrip compare --path LTE --flows 3 --stagger 5s --both-ways cubic bbr
 
-`dragstrip list --workloads` names them. rrul and tcp_* are flent's tests, without DSCP marks.""",
+`dragstrip list --workloads` lists them. rrul and tcp_* are flent's tests, without DSCP marks.""",
         "docs/reference/paths.md#workloads",
     ),
     "experiments": (
@@ -76,8 +76,8 @@ and run it:
   dragstrip show mine.toml
   dragstrip run mine.toml
 
-`dragstrip list` names the experiments of the catalogue, `dragstrip show NAME` says what one of them runs.""",
-        "docs/experiments.md",
+`dragstrip list` lists the experiments of the catalogue; `dragstrip show NAME` shows what one runs.""",
+        "docs/how-to/experiments.md",
     ),
     "sweeps": (
         "Sweeps: many combinations, and maps of who wins where",
@@ -88,23 +88,23 @@ and run it:
 
 The same command resumes an interrupted sweep; --dry-run estimates time and disk.
 In Python: dragstrip.load("map") is a table of all figures.""",
-        "docs/sweeps.md",
+        "docs/how-to/sweeps.md",
     ),
     "engines": (
         "Engines: the simulator, and real Linux kernels",
         """sim, the default, simulates. vm boots a stock Linux kernel in virtual time, netns uses this
-machine's own in real time. None of these needs root. ssh runs on hosts of yours, in real time:
+machine's own kernel in real time. None of these needs root. ssh runs on your lab's hosts in real time:
 
   dragstrip kernel fetch
   dragstrip compare --engine vm --path LTE --duration 10s cubic bbr
   dragstrip compare --engine sim,vm --path LTE --duration 10s cubic bbr
 
-The last one runs both and says how far apart they are. `dragstrip doctor` says what is missing.""",
-        "docs/vm.md, docs/netns.md, docs/lab.md, docs/fidelity.md",
+The last one runs both and reports how far apart they are. `dragstrip doctor` shows what is missing.""",
+        "docs/how-to/vm.md, docs/how-to/netns.md, docs/how-to/lab.md, docs/reference/fidelity.md",
     ),
     "results": (
         "Results: the output folder, JSON, figures, DataFrames",
-        """A run leaves a folder: report.html, result.json, experiment.json and a recording per run.
+        """A run writes a folder: report.html, result.json, experiment.json and a recording per run.
 
   dragstrip compare --path LTE --json cubic bbr | jq '.runs[].flows[] | {cc, goodput_bps}'
   dragstrip report OUT --figures svg,png,pdf,csv
@@ -112,8 +112,8 @@ The last one runs both and says how far apart they are. `dragstrip doctor` says 
 
 In Python: dragstrip.load("OUT") is a table with a row per flow and run;
 dragstrip.load("OUT", "samples") is one of the recordings' tables.
-`dragstrip list --measures` names the figures.""",
-        "docs/result-json.md, docs/report.md, docs/measures.md",
+`dragstrip list --measures` lists the figures.""",
+        "docs/reference/result-json.md, docs/how-to/report.md, docs/reference/measures.md",
     ),
     "units": (
         "Units of rates, sizes, times and shares",
@@ -125,10 +125,10 @@ dragstrip.load("OUT", "samples") is one of the recordings' tables.
   shares  1%
 
 Output has Mbit/s, ms, kB (1000 bytes) and KiB (1024).""",
-        "docs/experiments.md#quantities",
+        "docs/how-to/experiments.md#quantities",
     ),
 }
-"""Topic → title, text, the pages that say more."""
+"""Title, text and further pages of each topic."""
 
 
 def _topics(typed: str) -> list[str]:

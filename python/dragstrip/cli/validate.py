@@ -19,17 +19,17 @@ from dragstrip.cli.output import print_json, say
 from dragstrip.errors import BadInputError
 
 if TYPE_CHECKING:
+    from dragstrip.execution.side_by_side import Chosen
     from dragstrip.pool import Limits
-    from dragstrip.side_by_side import Chosen
 
 DEFAULT = "compare"
 
 
 class _WithDefault(TyperGroup):
-    """A group whose first command needs no name: `validate EXPERIMENT` is `validate compare EXPERIMENT`."""
+    """A group with a default command: `validate EXPERIMENT` means `validate compare EXPERIMENT`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Puts the name in where no command is named and no help is asked for."""
+        """Insert the default command's name if no command is named and no help is requested."""
         if not (args and (args[0] in self.commands or args[0] in ("-h", "--help"))):
             args = [DEFAULT, *args]
         return super().parse_args(ctx, args)
@@ -105,11 +105,11 @@ Against = Annotated[
     ),
 ]
 Nominal = Annotated[
-    bool, typer.Option("--nominal", help="Take the path as configured, not with the delay that pings show.")
+    bool, typer.Option("--nominal", help="Take the path as configured, without the delay that pings show.")
 ]
 
 
-@app.command(DEFAULT, short_help="Compare figures with the kernel's (the default command).")
+@app.command(DEFAULT, short_help="Compare figures with the kernel's (default command).")
 def compare(
     experiments: Experiments = None,
     grid: GridFile = None,
@@ -144,7 +144,7 @@ def compare(
     held_out: Annotated[
         bool,
         typer.Option(
-            "--held-out", help="The third of the grid that is kept apart while the model is developed."
+            "--held-out", help="The third of the grid that is held out while the model is developed."
         ),
     ] = False,
     out: Annotated[
@@ -177,7 +177,7 @@ def compare(
 
     Example: dragstrip validate --kernel 6.1.0-56-amd64 --against-kernel 7.3.4+deb13-amd64 --only cubic
     """
-    from dragstrip.files import expect_file, expect_folder
+    from dragstrip.io.files import expect_file, expect_folder
 
     if out is not None:
         expect_folder("--out", out)
@@ -200,7 +200,7 @@ def compare(
     _refuse_misplaced(experiments, grid, recordings, set_, repeat, duration, load, time_limit, **of_runs)
     limits = words.time_limit(time_limit)
     if experiments:
-        from dragstrip.side_by_side import MODEL, REFERENCE, Chosen
+        from dragstrip.execution.side_by_side import MODEL, REFERENCE, Chosen
 
         chosen = Chosen(
             experiments,
@@ -236,9 +236,7 @@ def compare(
 
 @app.command(short_help="Find where simulator and kernel diverge in a case.")
 def explain(
-    case: Annotated[
-        str, typer.Argument(metavar="CASE", help="A case's name, or a part of it that no other case has.")
-    ],
+    case: Annotated[str, typer.Argument(metavar="CASE", help="A case's name, or a unique part of it.")],
     experiments: Experiments = None,
     grid: GridFile = None,
     recordings: Recordings = None,
@@ -261,7 +259,7 @@ def explain(
     if not experiments:
         command.explain_case(grid, recordings, case, nominal)
         return
-    from dragstrip import side_by_side as side
+    from dragstrip.execution import side_by_side as side
 
     chosen = side.Chosen(experiments, None, set_ or [], repeat, duration, load or [])
     typed = shlex.join(["dragstrip", *sys.argv[1:]])
@@ -274,7 +272,7 @@ def explain(
 @app.command(short_help="Record cells of the grid on a kernel.")
 def record(
     folder: Annotated[
-        Path, typer.Argument(metavar="FOLDER", help="Folder for the recordings; those it has already stay.")
+        Path, typer.Argument(metavar="FOLDER", help="Folder for the recordings; existing ones stay.")
     ],
     cells: Annotated[
         list[str] | None,
@@ -295,7 +293,7 @@ def record(
 
     Example: dragstrip validate record recordings b-2m-40ms-1bdp-reno --seeds 3
     """
-    from dragstrip.files import expect_folder
+    from dragstrip.io.files import expect_folder
     from dragstrip.validation import command
 
     expect_folder("FOLDER", folder)
@@ -305,7 +303,7 @@ def record(
         command.record_cells(cells or [], seeds, folder, workers, say)
 
 
-@app.command(short_help="Write the tolerances that tests hold a sample to.")
+@app.command(short_help="Write the tolerances that tests apply to a sample.")
 def bands(
     file: Annotated[
         Path, typer.Argument(metavar="FILE", help="The file, such as validation/linux-6.1/bands.json.")
@@ -314,13 +312,13 @@ def bands(
     recordings: Recordings = None,
     workers: Workers = None,
 ) -> None:
-    """Write the tolerances that tests hold a sample of the grid to.
+    """Write the tolerances that tests apply to a sample of the grid.
 
-    For a change of the simulator that makes an error smaller, or is right and moves one.
+    For a change of the simulator that reduces an error, or that is right and changes one.
 
     Example: dragstrip validate bands validation/linux-6.1/bands.json
     """
-    from dragstrip.files import expect_file
+    from dragstrip.io.files import expect_file
     from dragstrip.validation import command
     from dragstrip.validation.validate import validate
 
@@ -331,7 +329,7 @@ def bands(
 
 
 def former(words: Sequence[str]) -> list[str]:
-    """What `dragstrip agree WORDS` was is said with `validate` so."""
+    """Translate the words of `dragstrip agree`, the former command, to those of `validate`."""
     left = list(words)
 
     def take(option: str) -> str | None:
@@ -364,7 +362,7 @@ def _refuse_misplaced(
     time_limit: str | None,
     **others: object,
 ) -> None:
-    """Raises `BadInputError` for an option of a grid with experiments, or of experiments without one."""
+    """Raise `BadInputError` for an option of the grid given with experiments, or the other way round."""
     of_grid = {"--grid": grid, "--recordings": recordings}
     of_runs: dict[str, object] = {"--set": set_, "--repeat": repeat, "--duration": duration}
     of_runs |= {"--load": load, "--time-limit": time_limit, **others}
@@ -388,7 +386,7 @@ def _kernels(
     workers: int | None,
     as_json: bool,
 ) -> None:
-    """Compares kernels with one another."""
+    """Compare kernels with one another."""
     from dragstrip.validation import console, kernels
     from dragstrip.validation.grid import read
 
@@ -396,7 +394,7 @@ def _kernels(
         given, missing = (
             ("--kernel", "--against-kernel") if against is None else ("--against-kernel", "--kernel")
         )
-        raise BadInputError(missing, None, f"is needed beside {given}", "command line")
+        raise BadInputError(missing, None, f"is needed with {given}", "command line")
     for name, value in others.items():
         if value:
             raise BadInputError(
@@ -423,8 +421,8 @@ def _experiments(
     limits: Limits,
     as_json: bool,
 ) -> None:
-    """Runs experiments on both engines and reports how well they agree."""
-    from dragstrip import side_by_side as side
+    """Run experiments on both engines and report how well they agree."""
+    from dragstrip.execution import side_by_side as side
     from dragstrip.validation import console, page, real_time
     from dragstrip.validation.validate import document
 
@@ -447,7 +445,7 @@ def _experiments(
         beside = {engine: document(one) for engine, one in list(found.items())[1:]}
         print_json({**document(first), "beside": beside} if beside else document(first))
     elif side.in_real_time(chosen):
-        console.show_lines(real_time.told(found, chosen.engine))
+        console.show_lines(real_time.summary_lines(found, chosen.engine))
     else:
         for one in (first, *others):
             console.show(one)

@@ -9,23 +9,18 @@ from dragstrip.errors import BadInputError
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from dragstrip.paper import Paper
     from dragstrip.pool import Limits
+    from dragstrip.report.paper import Paper
 
 
 def figures(text: str | None, width: str | None, report: bool | None) -> Paper:
     """The figures for papers that `--figures` and `--width` ask for."""
-    from dragstrip.paper import paper
+    from dragstrip.report.paper import paper
 
     if text is not None and report is False:
         raise BadInputError("--figures", None, "needs the report: leave out --no-report", "command line")
     endings = [] if text is None else [part.strip().lower() for part in text.split(",")]
     return paper(endings, width)
-
-
-def settings(pairs: list[str]) -> dict[str, str]:
-    """Sysctl → value."""
-    return dict(named("--sysctl", pair, "KEY=VALUE, such as net.ipv4.tcp_sack=0") for pair in pairs)
 
 
 def engine_options(pairs: list[str], lab: Path | None = None) -> dict[str, str | list[str]]:
@@ -44,7 +39,7 @@ def with_strict(options: dict[str, str | list[str]], strict: bool) -> dict[str, 
 
 
 def time_limit(text: str | None) -> Limits:
-    """Of a run; none where none was asked for."""
+    """Return the limits of a run that `--time-limit` asks for; raises `BadInputError` for no time."""
     from dragstrip import _core
     from dragstrip.pool import UNLIMITED, Limits
 

@@ -11,8 +11,8 @@ from typing import Any
 
 from dragstrip.engines.contract import Capture, Engine
 from dragstrip.errors import BadInputError
-from dragstrip.files import json_text
-from dragstrip.paths import paths_of
+from dragstrip.io.files import json_text
+from dragstrip.scenario.paths import paths_of
 
 SNAPLEN = 96
 """Ethernet's, IPv4's and TCP's longest headers are 94 bytes; payloads are zeros in any case."""
@@ -38,7 +38,7 @@ class Asked:
     def check_engine(self, engine: Engine) -> None:
         """Raises `BadInputError` for one that writes no captures."""
         if not engine.captures:
-            expected = "an engine that writes captures with --capture (docs/captures.md)"
+            expected = "an engine that writes captures with --capture (docs/how-to/captures.md)"
             raise BadInputError("--engine", engine.name, expected, "command line")
 
     def of(self, scenario: Mapping[str, Any]) -> Capture:

@@ -6,7 +6,6 @@ What must not be here, nor anywhere above this package: the name of a particular
 from __future__ import annotations
 
 import json
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -36,10 +35,6 @@ class Progress(Protocol):
 
 def quietly(_: str) -> None:
     """Says nothing."""
-
-
-ACCURATE_ECN_SINCE = (6, 18)
-"""The Linux that brought it."""
 
 
 @dataclass(frozen=True)
@@ -91,13 +86,12 @@ class Engine(ABC):
     """Runs take long: a recording is kept for reuse."""
     real_time: ClassVar[bool] = False
     """A run takes as long as it says, one at a time, and no two are the same."""
-
     captures: ClassVar[bool] = False
-    """It writes captures."""
+    """It writes captures (`run_captured`)."""
 
-    def without_accurate_ecn(self) -> str | None:
-        """Why scripts about accurate ECN cannot be played; none if they can."""
-        return None
+    def lacks(self) -> Mapping[str, str]:
+        """What scripts may need (`needs NAME`) and it does not have: name and reason."""
+        return {}
 
     @abstractmethod
     def algorithms(self, options: Options) -> list[str]:
@@ -112,6 +106,16 @@ class Engine(ABC):
 
     def prepare(self, options: Options, say: Say = quietly) -> None:  # noqa: B027 - it may need nothing
         """Makes what all runs share (compiles, boots); raises `DragstripError` where it cannot run."""
+
+    def missing(self, scenarios: Sequence[Json], options: Options) -> list[Refusal | None]:
+        """What the machine lacks for each of these scenarios, asked once it is prepared."""
+        return [None] * len(scenarios)
+
+    def expect(self, scenarios: Sequence[Json], options: Options) -> None:
+        """Raise `BadInputError` for the first scenario that the prepared machine lacks something for."""
+        for refusal in self.missing(scenarios, options):
+            if refusal is not None:
+                raise refusal.error(f"engine {self.name}")
 
     @abstractmethod
     def build(self, options: Options) -> str:
@@ -153,71 +157,6 @@ def invalid(scenario: Json | str, algorithms: Collection[str] = ()) -> list[Refu
         for found in _core.validate(scenario if isinstance(scenario, str) else json.dumps(scenario))
         if not (found[0].endswith(".transport.cc") and alike(json.loads(found[1])) in beyond)
     ]
-
-
-def without_accurate_ecn(release: str) -> str | None:
-    """Why a kernel of this release has no accurate ECN (RFC 9768), as the agent says it; none if it has."""
-    found = re.match(r"(\d+)\.(\d+)", release)
-    if found and (int(found[1]), int(found[2])) >= ACCURATE_ECN_SINCE:
-        return None
-    return (
-        f"accurate ECN (RFC 9768) is in Linux since 6.18, and this kernel is {release}; the engine sim has it"
-    )
-
-
-def without_a_kernel(
-    scenario: Json,
-    known: Collection[str],
-    stack: str | None,
-    tick_hz: int | None = None,
-    release: str | None = None,
-) -> list[Refusal]:
-    """What a kernel cannot run that has one stack, so many ticks per second and these congestion controls.
-
-    As the agent says it (crates/agent/src/plan.rs, network.rs, machine/modules.rs), before anything starts.
-    `release`: as `uname -r` says; none: not known yet.
-    """
-    inaccurate = None if release is None else without_accurate_ecn(release)
-    expected = "none: a program runs in the simulator alone (docs/new-algorithm.md has the way into a kernel)"
-    found = [Refusal("programs", name, expected) for name in scenario.get("programs", {})]
-    for host in (node for node in scenario["nodes"] if node["kind"] == "host"):
-        where = f"host {host['name']}"
-        profile, hz = host.get("profile", stack), host.get("tick_hz")
-        if profile != stack:
-            found.append(Refusal(f"{where}: profile", str(profile), f"{stack}, the kernel's own stack"))
-        elif tick_hz is not None and hz not in (None, tick_hz):
-            found.append(Refusal(f"{where}: tick_hz", str(hz), f"{tick_hz}, as the kernel was built"))
-        ecn = host.get("sysctl", {}).get("net.ipv4.tcp_ecn", "").strip()
-        if inaccurate and ecn in ("3", "4", "5"):
-            found.append(Refusal(f"{where}: net.ipv4.tcp_ecn", ecn, f"from 0 to 2: {inaccurate}"))
-        if host.get("gso") == "whole":
-            expected = "off or auto: offloads are off on its interfaces"
-            found.append(Refusal(f"{where}: gso", "whole", expected))
-        if (cpu := host.get("cpu")) is not None:
-            expected = "none: a kernel takes the time that it takes"
-            found.append(Refusal(f"{where}: cpu", json.dumps(cpu), expected))
-    if scenario["record"].get("captures"):
-        expected = "false: --capture and `dragstrip inspect` do it on a kernel, the engine sim while it runs"
-        found.append(Refusal("record: captures", "true", expected))
-    for link in scenario["links"]:
-        where, medium, qdisc = f"link {link['name']}", link.get("medium"), link.get("qdisc") or {}
-        if qdisc["kind"] == "htb" and qdisc["leaf"]["kind"] == "noqueue":
-            expected = "a queue, such as pfifo limit 1000: the kernel's htb holds packets in one"
-            found.append(Refusal(f"{where}: queue", "noqueue", expected))
-        netem = (link.get("netem"), qdisc, qdisc.get("leaf"))
-        if any((spec or {}).get("loss", {}).get("model") == "every" for spec in netem):
-            expected = "random or gemodel: a kernel's netem loses no packet by its number"
-            found.append(Refusal(f"{where}: loss", "every", expected))
-        if medium is not None:
-            kind = scenario.get("media", {}).get(medium, {}).get("kind", "unknown")
-            expected = "none: a kernel has only links of its own"
-            found.append(Refusal(f"{where}: medium", f"{medium} ({kind})", expected))
-    for flow in scenario["flows"]:
-        cc = flow["transport"].get("cc")
-        if cc is not None and alike(cc) not in map(alike, known) and cc in _core.algorithms():
-            expected = f"one that this kernel has: {' '.join(known)}"
-            found.append(Refusal(f"flow {flow['label']}: cc", cc, expected))
-    return found
 
 
 def alike(name: str) -> str:

@@ -9,8 +9,8 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dragstrip.cache import cache
 from dragstrip.engines.contract import Engine, Json, Options, Progress, Say, quietly
+from dragstrip.io.cache import cache
 
 if TYPE_CHECKING:
     from dragstrip.recording import Recording
@@ -32,7 +32,7 @@ def recall(
     """
     if not engine.slow:
         return engine.run(scenario, options, progress)
-    from dragstrip.files import DamagedError, NotWrittenError
+    from dragstrip.io.files import DamagedError, NotWrittenError
     from dragstrip.recording import write
 
     asked = json.dumps([engine.name, engine.build(options), scenario], sort_keys=True)
@@ -54,17 +54,17 @@ def recall(
 
 def _kept(place: Path, key: str, scenario: Json) -> Recording:
     """A kept recording; raises `DamagedError` unless it is all there and of this run."""
-    from dragstrip import sums
     from dragstrip.errors import BadInputError
-    from dragstrip.files import DamagedError
+    from dragstrip.io import checksums
+    from dragstrip.io.files import DamagedError
     from dragstrip.recording import read
 
-    if sums.read(place) is None:
-        raise DamagedError(place, f"it has no {sums.NAME} (an earlier version wrote none)")
+    if checksums.read(place) is None:
+        raise DamagedError(place, f"it has no {checksums.NAME} (an earlier version wrote none)")
     try:
         recording = read(place)
     except BadInputError as error:
         raise DamagedError(place, str(error)) from error
     if recording.provenance.pop(KEY, None) != key or recording.scenario != scenario:
-        raise DamagedError(place, "it is of another run")
+        raise DamagedError(place, "it belongs to another run")
     return recording

@@ -1,55 +1,73 @@
-"""Lessons of the playground (docs/teaching.md): a bet, runs, why, and a quiz that is judged by running.
+"""Lessons of the playground (docs/how-to/teaching.md): a bet, runs, an explanation, and a quiz.
 
-Each is a file N.toml in this folder. The page judges with the same rules (playground/src/judge.ts).
+A quiz is graded by running. Belongs here: the lessons, each a file N.toml in this folder, and the grading of
+answers. The page grades with the same rules (playground/src/judge.ts). Does not belong here: how a lesson is
+shown, which is in playground/.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from dragstrip.comparison import compare
+from dragstrip import _core
 from dragstrip.engines.sim import simulate
-from dragstrip.errors import BadInputError
-from dragstrip.expand import expand
-from dragstrip.measures import summarise
-from dragstrip.outside import parsed_toml
+from dragstrip.errors import BadInputError, Raw
+from dragstrip.experiment.comparison import compare
+from dragstrip.experiment.expand import expand
+from dragstrip.io.untrusted import parsed_json, parsed_toml
+from dragstrip.results.measures import summarise
 
 Options = dict[str, Any]
 HERE = Path(__file__).parent
 COUNT = 8
 FLOWS_MAX = 100
+ANSWER_MAX = 1e15
+"""Numbers of answers are smaller."""
+WORDS_MAX = 200
+"""Characters of an option in an answer, at most."""
+LINE_MAX = 10_000
+"""Characters of a line that is handed in, at most."""
+_RECORDING = re.compile(r"[0-9a-f]{8,64}")
 
 
 @dataclass(frozen=True)
-class Ran:
-    """A run: its summary (docs/result-json.md) and the hash of its recording."""
+class FinishedRun:
+    """A finished run: its summary (docs/reference/result-json.md) and the SHA-256 of its recording."""
 
     summary: dict[str, Any]
     sha256: str
 
 
 def lesson(number: int) -> dict[str, Any]:
-    """The lesson as its file has it."""
+    """Return the content of lesson `number`."""
     return parsed_toml(HERE / f"{number}.toml")
 
 
-def play(options: Mapping[str, Any]) -> Ran:
-    """Runs what `dragstrip compare` makes of these options; raises `BadInputError`."""
+def play(options: Mapping[str, Any]) -> FinishedRun:
+    """Run what `dragstrip compare` makes of these options, keyed as its arguments; raises `BadInputError`."""
+    flows = 0
+    for word in options["algorithms"]:
+        with suppress(_core.InputError):  # `compare` says what is wrong
+            flows += _core.flow_word(word)[1]
+    if flows > FLOWS_MAX:  # before they are spelt out
+        raise BadInputError("algorithms", options["algorithms"], f"at most {FLOWS_MAX} flows")
     scenario = expand(compare(**options))[0].scenario
     if len(scenario["flows"]) > FLOWS_MAX:
         raise BadInputError("algorithms", options["algorithms"], f"at most {FLOWS_MAX} flows")
     recording = simulate(scenario)
-    return Ran(summarise(recording), recording.provenance["recording_sha256"])
+    return FinishedRun(summarise(recording), recording.provenance["recording_sha256"])
 
 
 def measured(summary: Mapping[str, Any], measure: str) -> float | None:
-    """A figure of a summary by its path, such as `flows.0.share`; `None` where there is none.
+    """Return a figure of a summary by its path, such as `flows.0.share`, or None if there is none.
 
-    `goodput_bps` is that of all flows, `ping_ms` the median.
+    `goodput_bps` is the sum over all flows, `ping_ms` the median of the first probe.
     """
     if measure == "goodput_bps":
         return float(sum(flow["goodput_bps"] or 0 for flow in summary["flows"]))
@@ -62,21 +80,30 @@ def measured(summary: Mapping[str, Any], measure: str) -> float | None:
     return None if at is None else float(at)
 
 
-def right(lesson: Mapping[str, Any], answer: Any) -> tuple[bool, Ran]:
-    """Whether an answer is right, found by running: a number, or options that the quiz leaves free.
+def right(lesson: Mapping[str, Any], answer: Any) -> tuple[bool, FinishedRun]:
+    """Return whether an answer (a number, or options that the quiz leaves free) is right, and the run.
 
     Raises `BadInputError` for an answer that is neither.
     """
     quiz = lesson["quiz"]
     options: Options = {**lesson["start"], **quiz.get("set", {})}
     if "within" in quiz:
-        if isinstance(answer, bool) or not isinstance(answer, int | float):
-            raise BadInputError("answer", answer, "a number")
+        if isinstance(answer, bool) or not isinstance(answer, int | float) or not abs(answer) < ANSWER_MAX:
+            raise BadInputError("answer", Raw(str(answer)[:WORDS_MAX]), f"a number, at most {ANSWER_MAX:.0e}")
         ran = play(options)
         true = cast("float", measured(ran.summary, quiz["measure"])) / quiz["scale"]
         return abs(answer - true) <= quiz["within"] * true, ran
     if not isinstance(answer, dict) or not set(answer) <= set(quiz["free"]):
-        raise BadInputError("answer", answer, f"options, of: {', '.join(quiz['free'])}")
+        expected = f"options, of: {', '.join(quiz['free'])}"
+        raise BadInputError("answer", Raw(json.dumps(answer)[:WORDS_MAX]), expected)
+    for name, value in answer.items():
+        words = value if name == "algorithms" else [value]
+        if not isinstance(words, list) or not all(
+            isinstance(it, str) and len(it) <= WORDS_MAX for it in words
+        ):
+            kind = "a list of texts" if name == "algorithms" else "a text"
+            expected = f"{kind} of at most {WORDS_MAX} characters"
+            raise BadInputError(f"answer.{name}", Raw(json.dumps(value)[:WORDS_MAX]), expected)
     ran = play({**options, **answer})
     return all(_holds(ran.summary, condition) for condition in quiz["conditions"]), ran
 
@@ -89,28 +116,54 @@ def _holds(summary: Mapping[str, Any], condition: Mapping[str, Any]) -> bool:
 
 
 def graded(lines: Iterable[str]) -> list[tuple[int, str]]:
-    """A finished set, as *Copy answers* gives it: each lesson's number and what its answer is worth.
+    """Grade a finished set, as *Copy answers* gives it: each lesson's number and the grade of its answer.
 
-    One line a lesson: `{"lesson":3,"answer":{"queue":"pfifo limit 16"},"recording":"0123abcd"}`; other
-    lines are skipped. Raises `BadInputError` for one that is none.
+    Each lesson is one line, `{"lesson":3,"answer":{"queue":"pfifo limit 16"},"recording":"0123abcd"}`; lines
+    that do not begin with a brace are skipped. Of several answers to one lesson only the first one is run and
+    counts. Raises `BadInputError` for a line that cannot be read.
     """
-    marks: list[tuple[int, str]] = []
+    answers: dict[int, tuple[Any, str]] = {}
+    more: list[tuple[int, str]] = []
     for line in lines:
         if not line.startswith("{"):
             continue
-        try:
-            handed = json.loads(line)
-            number, answer = handed["lesson"], handed["answer"]
-        except (ValueError, KeyError, TypeError):
-            raise BadInputError("line", line.strip(), 'as {"lesson":1,"answer":2.9}') from None
-        if number not in range(1, COUNT + 1):
-            raise BadInputError("lesson", number, f"1 to {COUNT}")
+        number, answer, recording = _handed_in(line)
+        if number in answers:
+            more.append((number, "not counted: the first answer to a lesson is"))
+        answers.setdefault(number, (answer, recording))
+        if len(more) > COUNT:
+            raise BadInputError("lesson", number, "one answer to each lesson")
+    marks: list[tuple[int, str]] = []
+    for number, (answer, recording) in answers.items():
         try:
             fine, ran = right(lesson(number), answer)
         except BadInputError as error:
             marks.append((number, f"wrong: {error}"))
             continue
-        same = ran.sha256.startswith(str(handed.get("recording", "")))
         mark = "right" if fine else "wrong"
-        marks.append((number, mark if same else f"{mark}; the recording is another one: {ran.sha256[:8]}"))
-    return marks
+        same = ran.sha256.startswith(recording)
+        marks.append((number, mark if same else f"{mark}; its recording differs: {ran.sha256[:8]}"))
+    return marks + more
+
+
+def _handed_in(line: str) -> tuple[int, Any, str]:
+    """Return a line's lesson, answer and recording; raises `BadInputError`."""
+    expected = 'as {"lesson":1,"answer":2.9,"recording":"0123abcd"}'
+    shown = Raw(line.strip()[:WORDS_MAX])
+    if len(line) > LINE_MAX:
+        raise BadInputError("line", Raw(f"{len(line)} characters"), f"at most {LINE_MAX}")
+    try:
+        handed = parsed_json(line, "")
+    except BadInputError:
+        raise BadInputError("line", shown, expected) from None
+    if not isinstance(handed, dict) or not {"lesson", "answer"} <= set(handed):
+        raise BadInputError("line", shown, expected)
+    number, recording = handed["lesson"], handed.get("recording")
+    if type(number) is not int or not 1 <= number <= COUNT:
+        raise BadInputError("lesson", Raw(json.dumps(number)[:WORDS_MAX]), f"1 to {COUNT}")
+    if not isinstance(recording, str) or not _RECORDING.fullmatch(recording):
+        given = Raw(json.dumps(recording)[:WORDS_MAX])
+        raise BadInputError(
+            f"recording of lesson {number}", given, "the 8 hexadecimal digits that the page gives"
+        )
+    return number, handed["answer"], recording

@@ -1,34 +1,36 @@
-"""`python -m dragstrip.lessons FILE...` runs what students handed in, and marks it (docs/teaching.md)."""
+"""`python -m dragstrip.lessons FILE...` runs and grades what students handed in (docs/how-to/teaching.md)."""
 
 from __future__ import annotations
 
 import sys
 
 from dragstrip.errors import BadInputError
+from dragstrip.io.untrusted import one_line, text
 from dragstrip.lessons import COUNT, graded
-from dragstrip.outside import text
 
-ANSWERS_MAX = 1 << 20
-"""Bytes of what a student hands in."""
+ANSWERS_MAX = 1 << 17
+"""Bytes of a student's answers, at most."""
 
 
 def main(names: list[str]) -> int:
-    """The exit status: 2 for a file that cannot be read as answers."""
+    """Grade the files and return the exit status, which is 2 if any of them cannot be read as answers."""
     if not names:
         print("Usage: python -m dragstrip.lessons FILE...", file=sys.stderr)
         return 2
+    status = 0
     for name in names:
         try:
             marks = graded(text(name, ANSWERS_MAX, "a student's answers").splitlines())
         except BadInputError as error:
-            said = str(error)
-            print(said if name in said else f"{name}: {said}", file=sys.stderr)
-            return 2
+            said = one_line(str(error))
+            print(said if error.source == name else f"{one_line(name)}: {said}", file=sys.stderr)
+            status = 2
+            continue
         score = len({number for number, mark in marks if mark == "right"})
-        print(f"{name}: {score} of {COUNT} right")
+        print(f"{one_line(name)}: {score} of {COUNT} right")
         for number, mark in marks:
-            print(f"  {number}: {mark}")
-    return 0
+            print(f"  {number}: {one_line(mark)}")
+    return status
 
 
 if __name__ == "__main__":

@@ -1,14 +1,14 @@
-"""Runs side by side on this machine: on threads of this process, or in worker processes.
+"""Runs in parallel on this machine, on threads of this process or in worker processes.
 
-`runs.py` makes a list of runs, `local.py` keeps worker processes busy for whoever has more of them than a
-list (a sweep), `process.py` is a worker process as its parent sees it, `answer.py` checks what it answers,
-`child.py` is the process itself, and `work.py` what is done for a run wherever it is done. There is one
-protocol: a line for a run, lines of JSON back.
+Belongs here: `runs` makes a list of runs, `local` keeps worker processes busy for callers with more runs than
+a list (sweeps), `process` is a worker process as its parent sees it, `answer` checks what it answers, `child`
+is the process itself, and `work` makes one run in any of these places. There is one protocol: one line per
+order, lines of JSON back. Does not belong here: experiments, claims and reports.
 """
 
 from __future__ import annotations
 
 from dragstrip.pool.process import UNLIMITED, Limits
-from dragstrip.pool.runs import Outcome, Task, Watcher, complain, run_all, worker_count
+from dragstrip.pool.runs import Outcome, Task, Watcher, raise_failure, run_all, worker_count
 
-__all__ = ["UNLIMITED", "Limits", "Outcome", "Task", "Watcher", "complain", "run_all", "worker_count"]
+__all__ = ["UNLIMITED", "Limits", "Outcome", "Task", "Watcher", "raise_failure", "run_all", "worker_count"]

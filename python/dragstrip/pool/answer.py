@@ -1,7 +1,7 @@
-"""What a worker answered, checked at arrival: of known form, within bounds, of the run that was asked for.
+"""Checks a worker's answer on arrival: its structure, its limits, and that it belongs to the order.
 
-Whose run it is (key, seed, engine, version, scenario) is known here and never taken from an answer; the
-labels and algorithms of its flows must be those of the scenario.
+The key, seed, engine, version and scenario of a run are known to the parent and never taken from an answer;
+labels and algorithms of flows must be those of the scenario.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from dragstrip.errors import BadInputError
-from dragstrip.outside import one_line, parsed_json, printable
+from dragstrip.io.shape import NUMBER, SUMMARY, TEXT, Plain, Shape, expect, optional
+from dragstrip.io.untrusted import one_line, parsed_json, printable
 from dragstrip.pool.work import (
     FAILED,
     FAULT,
@@ -25,10 +26,9 @@ from dragstrip.pool.work import (
     Answer,
     Order,
 )
-from dragstrip.shape import NUMBER, SUMMARY, TEXT, Plain, Shape, expect, optional
 
 ANSWER_MAX = 256 << 20
-"""Bytes of an answer; that of a run with a hundred thousand flows has 40 MB."""
+"""Bytes of an answer, at most; that of a run with a hundred thousand flows has 40 MB."""
 
 _STATUS = Plain("ok, failed, memory limit or time limit", (OK, FAILED, MEMORY_LIMIT, TIME_LIMIT).__contains__)
 _SHA256 = Plain(
@@ -44,17 +44,17 @@ NOTES_MAX, NOTE_CHARACTERS = 10, 500
 
 
 def parsed(line: bytes | str) -> Any:
-    """An answer on its way; raises `BadInputError` for what is no JSON."""
+    """Parse an answer in transit; raises `BadInputError` if it is not JSON."""
     return parsed_json(line, "a worker's answer", "JSON")
 
 
 def refused(reason: str) -> Answer:
-    """The answer in place of one that cannot be taken."""
-    return {"status": FAILED, "reason": f"its worker's answer cannot be taken: {one_line(reason)}"}
+    """Return the failure that replaces an answer that cannot be accepted."""
+    return {"status": FAILED, "reason": f"its worker's answer is invalid: {one_line(reason)}"}
 
 
 def checked(order: Order, answer: object) -> Answer:
-    """What an answer says of the run that was ordered, and no more; a failure where it has another form."""
+    """Return the known fields of an answer to this order, or a failure if its structure is wrong."""
     try:
         return _checked(order, answer)
     except BadInputError as error:
@@ -86,7 +86,7 @@ def _checked(order: Order, answer: object) -> Answer:
 
 
 def _expect_flows(order: Order, flows: list[dict[str, Any]]) -> None:
-    """The flows must be the scenario's, in its order."""
+    """Raise `BadInputError` unless the flows are the scenario's, in the same order."""
     scenario = json.loads(order.text) if order.scenario is None else order.scenario
     ordered = scenario.get("flows", [])
     if len(flows) != len(ordered):
@@ -100,7 +100,7 @@ def _expect_flows(order: Order, flows: list[dict[str, Any]]) -> None:
                 raise BadInputError(f"summary.flows[{number}].{name}", flow[name], expected)
 
 
-def of_host(answer: object) -> str:
-    """The name of the machine that an answer came from; empty where it is none."""
+def host_of(answer: object) -> str:
+    """Return the name of the machine that an answer came from, or an empty string."""
     host = answer.get("host") if isinstance(answer, dict) else None
     return one_line(host)[:HOST_MAX] if isinstance(host, str) else ""

@@ -1,7 +1,7 @@
-"""A worker process: reads orders line by line, makes the runs, answers in lines of JSON.
+"""A worker process: reads orders line by line, makes the runs and answers in lines of JSON.
 
-It dies with its parent, and what goes wrong in one run (a crash of the core, a memory limit) is that run's
-failure alone. Started by `process.py`.
+It ends with its parent. A failure in one run (a crash of the core, the memory limit) fails that run alone.
+`process.py` starts it.
 """
 
 from __future__ import annotations
@@ -20,11 +20,14 @@ from dragstrip.pool import work
 
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 READY = {"ready": True}
-"""The first line."""
+"""The first line that a worker sends."""
 
 
 def main() -> None:
-    """Makes runs until standard input ends. Arguments: the parent's process id, bytes of memory (0: all)."""
+    """Make runs until standard input ends.
+
+    Arguments: the parent's process id, and the memory limit in bytes (0: none).
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # what it holds is removed on the way out
     die_with_parent(int(sys.argv[1]))
@@ -38,7 +41,7 @@ def main() -> None:
     without_pandas()
     import pyarrow.compute  # noqa: F401  (else the first run would load it)
 
-    from dragstrip.measures import summarise  # noqa: F401
+    from dragstrip.results.measures import summarise  # noqa: F401
 
     _say(answers, READY)
     for line in sys.stdin:
@@ -48,7 +51,7 @@ def main() -> None:
 
 
 def die_with_parent(parent: int) -> None:
-    """From now on this process ends when its parent does."""
+    """Make this process end when its parent does."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:  # it died before we asked
@@ -65,19 +68,19 @@ def _say(answers: IO[str], content: dict[str, Any]) -> None:
 
 
 def without_pandas() -> None:
-    """Where pandas is installed, Arrow would load it for a single isinstance; that is half a second or more.
+    """Keep Arrow from importing pandas for a single isinstance check, which takes half a second or more.
 
-    For processes of our own only: Arrow remembers the answer.
+    For the package's own processes only, because Arrow remembers the result.
     """
     if "pandas" not in sys.modules:
         sys.meta_path.insert(0, _WithoutPandas())
 
 
 class _WithoutPandas:
-    """An import hook that says there is no pandas."""
+    """An import hook that reports pandas as not installed."""
 
     def find_spec(self, name: str, _path: object = None, _target: object = None) -> None:
-        """Called for every import that is not done yet."""
+        """Raise `ModuleNotFoundError` for pandas; the import system calls this for every new import."""
         if name == "pandas":
             raise ModuleNotFoundError("pandas is not for a worker process", name=name)
 

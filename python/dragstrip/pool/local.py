@@ -1,4 +1,4 @@
-"""The cores of this machine as a place where runs are made, in worker processes."""
+"""Worker processes on the cores of this machine, as a place where runs are made."""
 
 from __future__ import annotations
 
@@ -11,30 +11,31 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from dragstrip.errors import BadInputError, DragstripError
+from dragstrip.io.shape import COUNT, expect
 from dragstrip.pool.answer import checked, refused
 from dragstrip.pool.process import Limits, Process, out_of_memory
 from dragstrip.pool.work import MEMORY_LIMIT, TIME_LIMIT, Answer, Order
-from dragstrip.shape import COUNT, expect
 
 AHEAD_BYTES = 32 << 10
-"""A run waits in the pipe of a busy process if it is no longer than this: half of what a pipe holds."""
+"""Longest order, in bytes, that waits in the pipe of a busy process: half of what a pipe holds."""
 
 
 GRACE_S = 1.0
-"""For all processes that are ended at once: an emulator's memory is a file that its process removes."""
+"""Seconds that all processes ended at once have to remove their files, such as an emulator's memory."""
 STILLBORN_MAX = 5
-"""So many processes in a row that die before they can take a run have a common cause."""
+"""Number of processes in a row that may die before taking a run; more have a common cause."""
 KILLED_BLAME = 0.1
-"""SIGKILL comes from outside, and may come again; only very many are a machine without memory."""
+"""What one SIGKILL counts towards `STILLBORN_MAX`: it comes from outside and may recur, and only very many of
+them mean that the machine is out of memory."""
 
 
 @dataclass(frozen=True)
 class Event:
-    """A run has ended, or its process has."""
+    """A run has ended, or its process has died."""
 
     order: Order
     answer: Answer | None
-    """None: its process died, the run may be tried again."""
+    """The run's answer; None if its process died and the run may be tried again."""
     how: str = ""
     output: str = ""
 
@@ -43,23 +44,23 @@ class Place(Protocol):
     """Where runs are made."""
 
     def room(self) -> int:
-        """How many more runs it takes now."""
+        """Return how many more runs it accepts now."""
 
     def submit(self, order: Order) -> None:
-        """Gives it a run."""
+        """Hand it a run."""
 
     def poll(self, timeout_s: float | None) -> list[Event]:
-        """What has ended since; waits for something for at most this long (none: as long as it takes)."""
+        """Return what has ended, waiting up to `timeout_s` seconds for something (None: without limit)."""
 
     def close(self) -> None:
-        """Ends everything that still runs."""
+        """End everything that still runs."""
 
     def describe(self) -> str:
-        """For people: `2 processes`."""
+        """Return a description for people, such as `2 processes`."""
 
 
 def cores() -> int:
-    """Cores that this process may use."""
+    """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -67,12 +68,12 @@ def cores() -> int:
 class _Slot:
     process: Process
     orders: deque[Order] = field(default_factory=deque)
-    """The first is running, the second waits in the pipe."""
+    """The first order is running, the second waits in the pipe."""
     since: float = 0.0
 
 
 class Local:
-    """Worker processes, each with one run at work and, for many short runs, one waiting."""
+    """Worker processes, each with one run at work and, if runs are short, one waiting."""
 
     def __init__(
         self,
@@ -86,26 +87,26 @@ class Local:
         self.count = workers
         self.places = (2 if ahead else 1) * workers
         self.advanced = advanced
-        """Called with the numbers of watched runs and their own nanoseconds."""
+        """Called with the number of a watched run, its virtual time in ns, and its arrived bytes."""
         self.slots: list[_Slot] = []
         self.lost: deque[Order] = deque()
-        """Runs that waited behind one whose process died: nobody's attempt."""
+        """Runs that waited behind one whose process died; this does not count as an attempt."""
         self.stillborn = 0.0
-        """Processes in a row that died before they could take a run."""
+        """Number of processes in a row that died before they could take a run."""
         self.selector = selectors.DefaultSelector()
         for _ in range(workers):
             self._start()
 
     def describe(self) -> str:
-        """For people."""
+        """Return a description for people, such as `2 processes`."""
         return f"{self.count} process{'es' if self.count > 1 else ''}"
 
     def room(self) -> int:
-        """For each worker one run at work, and one waiting so that it never waits for us."""
+        """Return the free places: one run at work per worker, and one waiting so that no worker idles."""
         return self.places - sum(len(slot.orders) for slot in self.slots) - len(self.lost)
 
     def submit(self, order: Order) -> None:
-        """Gives a run to an idle process, a new one, or behind the run of a busy one."""
+        """Hand a run to an idle process, to a new one, or to a busy one's pipe."""
         idle = [slot for slot in self.slots if not slot.orders]
         if idle:
             slot = idle[0]
@@ -131,7 +132,7 @@ class Local:
         return slot
 
     def poll(self, timeout_s: float | None) -> list[Event]:
-        """What has ended."""
+        """Return what has ended, waiting up to `timeout_s` seconds (None: without limit)."""
         while self.lost and (len(self.slots) < self.count or any(not slot.orders for slot in self.slots)):
             self.submit(self.lost.popleft())
         events: list[Event] = []
@@ -151,7 +152,7 @@ class Local:
 
     def _hear(self, slot: _Slot, answer: Answer) -> list[Event]:
         if not slot.orders:
-            raise BadInputError("", None, "comes though nothing was asked", "a worker's answer")
+            raise BadInputError("", None, "comes without a request", "a worker's answer")
         if "now_ns" in answer:
             expect(answer, {"now_ns": COUNT, "arrived_bytes": COUNT}, "a worker's answer")
             if self.advanced is not None:
@@ -169,7 +170,7 @@ class Local:
         return events
 
     def _dismiss(self, slot: _Slot, answer: Answer) -> list[Event]:
-        """Ends a process; this is the answer of the run that it was on."""
+        """End a process; `answer` becomes the answer to its current run."""
         order = slot.orders.popleft() if slot.orders else None
         self._remove(slot)
         _end([slot.process])
@@ -189,20 +190,20 @@ class Local:
         return [death(slot.orders[0], how, output)]
 
     def _remove(self, slot: _Slot, one: bool = False) -> None:
-        """Forgets a process; what waited behind its run goes elsewhere."""
+        """Forget a process and requeue what waited behind its run."""
         self.selector.unregister(slot.process)
         self.slots.remove(slot)
         self.lost.extend(list(slot.orders)[1 if one else 0 :])
 
     def close(self) -> None:
-        """Ends all processes."""
+        """End all processes."""
         _end([slot.process for slot in self.slots])
         self.slots = []
         self.selector.close()
 
 
 def _end(processes: Sequence[Process]) -> None:
-    """Ends processes however they stand; they have a moment to take back what they have put on the disk."""
+    """End processes in any state, after a moment to remove their temporary files."""
     for process in processes:
         process.ask_to_end()
     until = time.monotonic() + GRACE_S
@@ -212,7 +213,7 @@ def _end(processes: Sequence[Process]) -> None:
 
 
 def too_long(limits: Limits) -> Answer:
-    """The answer in place of a run that has had its time."""
+    """Return the answer for a run that has reached its time limit."""
     return {
         "status": TIME_LIMIT,
         "reason": f"it took longer than {limits.time_s:g} s",
@@ -221,7 +222,7 @@ def too_long(limits: Limits) -> Answer:
 
 
 def death(order: Order, how: str, output: str) -> Event:
-    """A process' death: by its own hunger, which would come again, or by something that may not."""
+    """Return the event of a dead process: its run's failure if it ran out of memory, else a run to retry."""
     if out_of_memory(output):
         answer = {
             "status": MEMORY_LIMIT,

@@ -1,4 +1,4 @@
-"""A worker process as its parent sees it: a pipe for orders, a pipe for answers, its end."""
+"""A worker process as its parent sees it: a pipe for orders, a pipe for answers, and its end."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ from pathlib import Path
 from typing import IO
 
 from dragstrip.errors import BadInputError, Raw
-from dragstrip.outside import size_text
+from dragstrip.io.untrusted import size_text
 from dragstrip.pool.answer import ANSWER_MAX, parsed
 from dragstrip.pool.child import READY
 from dragstrip.pool.work import OUTPUT_CHARACTERS, Answer
 
 MODULE = "dragstrip.pool.child"
-"""What a worker process runs; tests put another one in its place."""
+"""The module that a worker process runs; tests replace it."""
 
 START_S = 60.0
-"""Loading the libraries takes half a second, on a busy machine with a cold disk much more."""
+"""Seconds allowed for loading the libraries: half a second usually, much more on a busy machine with a cold
+disk."""
 
 
 @dataclass(frozen=True)
@@ -31,16 +32,16 @@ class Limits:
     """What one run may take."""
 
     time_s: float = 600.0
-    """On the clock of the machine it runs on."""
+    """Seconds on the clock of the machine that makes the run."""
     memory_bytes: int = 4 << 30
-    """Address space of the process (RLIMIT_AS); 0: no limit."""
+    """Address space of the process in bytes (RLIMIT_AS); 0 means no limit."""
 
 
 UNLIMITED = Limits(float("inf"), 0)
 
 
 class Process:
-    """A worker process."""
+    """A worker process, its pipes and its partial answer."""
 
     def __init__(self, limits: Limits) -> None:
         self.output: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
@@ -53,18 +54,19 @@ class Process:
             bufsize=0,
         )
         self._partial: list[bytes] = []
-        """Pieces of a line whose end has not come."""
+        """Pieces of a line whose end has not arrived."""
         self._partial_bytes = 0
         self.ready_at: float | None = None
-        """When its libraries were loaded, on the monotonic clock; a run's time counts from here."""
+        """Time on the monotonic clock when its libraries were loaded, from which its first run's time
+        counts."""
 
     def fileno(self) -> int:
-        """For select."""
+        """Return the file descriptor of its answers, for a selector."""
         assert self.process.stdout is not None
         return self.process.stdout.fileno()
 
     def send(self, line: str) -> None:
-        """Gives it an order (`Order.line`). The process may be dead already."""
+        """Send an order (`Order.line`) to a process that may be dead already."""
         assert self.process.stdin is not None
         left = memoryview(line.encode())
         with contextlib.suppress(BrokenPipeError):  # seen as an end of file
@@ -72,9 +74,9 @@ class Process:
                 left = left[self.process.stdin.write(left) :]
 
     def answers(self) -> list[Answer] | None:
-        """What has arrived: answers, and `now_ns` of watched runs; none when the process is gone.
+        """Return the messages received (answers, and `now_ns` of watched runs), or None after its end.
 
-        Raises `BadInputError` for what is no answer; nothing of what follows it can be trusted.
+        Raises `BadInputError` for anything else; nothing after it can be trusted.
         """
         piece = os.read(self.fileno(), 1 << 20)
         if not piece:
@@ -98,14 +100,14 @@ class Process:
         return answers
 
     def overdue(self, since: float, limits: Limits) -> bool:
-        """Whether the run it was given then has had its time (its own start has some too)."""
+        """Return whether the run handed over at `since` has reached its time limit, start-up excepted."""
         now = time.monotonic()
         if self.ready_at is None:
             return now - since > limits.time_s + START_S
         return now - max(since, self.ready_at) > limits.time_s
 
     def end(self) -> tuple[str, str]:
-        """How a dead process ended, and its last output."""
+        """Return how a dead process ended, and its last output."""
         status = self.process.wait()
         self.output.seek(0, os.SEEK_END)
         self.output.seek(max(0, self.output.tell() - OUTPUT_CHARACTERS))
@@ -115,11 +117,11 @@ class Process:
         return f"its process ended with {how}", said
 
     def ask_to_end(self) -> None:
-        """It removes what it has in temporary folders, if it can; `close` does not wait for that."""
+        """Ask the process to end after removing its temporary folders; `close` does not wait for that."""
         self.process.terminate()
 
     def ended_within(self, seconds: float) -> bool:
-        """Whether it has ended by then."""
+        """Return whether the process ends within `seconds`."""
         try:
             self.process.wait(max(0.0, seconds))
         except subprocess.TimeoutExpired:
@@ -127,7 +129,7 @@ class Process:
         return True
 
     def close(self) -> None:
-        """Kills it, if it lives, and waits for its end."""
+        """Kill the process if it is alive, and wait for its end."""
         self.process.kill()
         for pipe in (self.process.stdin, self.process.stdout, self.output):
             if pipe is not None:
@@ -137,10 +139,10 @@ class Process:
 
 
 def _environment() -> dict[str, str]:
-    """A worker finds the modules that this process finds, but none in the current folder.
+    """Return an environment in which a worker finds this process's modules, but none in the current folder.
 
     A file there may be called `queue.py` by chance, or `numpy.py` on purpose (`-P` does the same for what
-    `-m` would add). Where this package itself is in the current folder, that comes last.
+    `-m` would add). If this package itself is in the current folder, that folder comes last.
     """
     here, package = Path.cwd(), Path(__file__).resolve().parents[2]
     places = [part for part in sys.path if part and Path(part).resolve() != here]
@@ -152,5 +154,5 @@ def _environment() -> dict[str, str]:
 
 
 def out_of_memory(output: str) -> bool:
-    """Whether a dead process' last words are those of an allocation that failed."""
+    """Return whether a dead process's last output is that of a failed allocation."""
     return "memory allocation of" in output or "MemoryError" in output or "bad_alloc" in output

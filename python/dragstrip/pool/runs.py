@@ -1,7 +1,7 @@
-"""A list of runs: made side by side, answered in the order of the list.
+"""A list of runs, made in parallel and answered in the order of the list.
 
-A few short ones run on threads of this process, for starting workers would take longer than the runs.
-Everything else goes to worker processes: a worker that crashes fails the run it was on and is replaced.
+A few short runs use threads of this process, because starting workers would take longer than the runs. All
+others go to worker processes; a worker that crashes fails its current run and is replaced.
 """
 
 from __future__ import annotations
@@ -19,34 +19,34 @@ from typing import Any
 from dragstrip.engines.contract import Progress
 from dragstrip.engines.registry import DEFAULT, named
 from dragstrip.errors import BadInputError, DragstripError, FaultError, Raw
-from dragstrip.outside import one_line
+from dragstrip.io.untrusted import one_line
 from dragstrip.pool.local import Local, cores
 from dragstrip.pool.process import UNLIMITED, Limits
 from dragstrip.pool.work import FAILED, FAULT, OK, UNWRITTEN, Answer, Order, perform
 
 THREADED_RUNS_MAX = 24
-"""More runs than this are worth worker processes: measuring and writing them holds the interpreter's lock."""
+"""More runs than this use worker processes, because measuring and writing hold the interpreter's lock."""
 THREADED_PACKETS_MAX = 10e6
-"""Seconds of simulation; longer ones are also kept apart from this process."""
+"""Estimated packets of all runs together; larger lists use worker processes."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """One run and where its recording goes."""
+    """One run and the folder of its recording."""
 
     scenario: dict[str, Any]
     folder: Path
     provenance: dict[str, Any] = field(default_factory=dict)
     engine: str = DEFAULT
     options: Mapping[str, Any] = field(default_factory=dict)
-    """The engine's."""
+    """The engine's options."""
     recalled: bool = False
-    """The recording of an earlier run will do."""
+    """Whether the stored recording of an earlier run may be used."""
     capture: Mapping[str, Any] | None = None
-    """A `Capture`, as a table."""
+    """A `Capture` as a table, or None."""
 
     def order(self, number: int, here: bool) -> Order:
-        """The same for a worker, `here` in this process or in one of its own."""
+        """Return the task as order `number`, for a thread of this process (`here`) or for a worker."""
         return Order(
             number,
             "" if here else json.dumps(self.scenario),
@@ -68,16 +68,17 @@ class Outcome:
     summary: dict[str, Any] | None
     failure: str = ""
     wrong: Sequence[str] = ()
-    """What the `BadInputError` was made of, if it was one."""
+    """The arguments of the `BadInputError`, if it was one."""
     kind: str = ""
-    """`FAULT`, `UNWRITTEN`, or empty."""
+    """`FAULT`, `UNWRITTEN` or empty."""
 
 
-def complain(outcomes: Sequence[Outcome]) -> None:
-    """Raises `BadInputError` if no run was possible, the first because of what was asked for.
+def raise_failure(outcomes: Sequence[Outcome]) -> None:
+    """Raise `BadInputError` if no run was possible and the first failed because of the user's input.
 
-    Where another run had another reason, that is told too: what is put right for one may not do for all.
-    And `DragstripError` if a recording could not be written: the next one could not either.
+    If another run failed for another reason, the message names that too, since one correction may not do for
+    all. Raises `DragstripError` if a recording could not be written, because the next could not be either,
+    and `FaultError` for a fault of the program.
     """
     for outcome in outcomes:
         if outcome.kind == UNWRITTEN:
@@ -93,32 +94,32 @@ def complain(outcomes: Sequence[Outcome]) -> None:
 
 
 class Watcher:
-    """Called when something happens; the base class ignores it."""
+    """Receives the events of a list of runs; this base class ignores them."""
 
     def note(self, what: str) -> None:
-        """Something to be known beside the figures."""
+        """Report a note about the figures."""
 
     def preparing(self, what: str) -> None:
-        """Something is made before the first task that takes seconds, once."""
+        """Report preparation before the first task that takes seconds and is done once."""
 
     def started(self, index: int) -> None:
-        """The task with this index has begun."""
+        """Report that the task with this index has begun."""
 
     def advanced(self, index: int, now_ns: int, arrived_bytes: int = 0) -> None:
-        """It has come to this time of its own; in real time so many bytes of frames have arrived."""
+        """Report the run's virtual time in ns and, in real time, the bytes of frames that have arrived."""
 
     def finished(self, index: int, outcome: Outcome) -> None:
-        """It has ended."""
+        """Report that the task with this index has ended."""
 
     def aside(self) -> None:
-        """Something else is printed now; nothing is drawn any more."""
+        """Stop drawing, because other output follows."""
 
     def concluding(self, what: str) -> None:
-        """All runs have ended; this is done with them now."""
+        """Report what is done after all runs have ended."""
 
 
 def worker_count(asked: int | None, tasks: int) -> int:
-    """As many as asked for, or one per usable core; never more than tasks."""
+    """Return the requested number of workers, or one per usable core, but at most one per task."""
     return max(1, min(asked or cores(), tasks))
 
 
@@ -128,9 +129,9 @@ def run_all(
     watcher: Watcher | None = None,
     limits: Limits = UNLIMITED,
 ) -> list[Outcome]:
-    """Runs all tasks, each within the limits, and gives their outcomes in the order of the tasks.
+    """Run all tasks, each within `limits`, and return their outcomes in the order of the tasks.
 
-    On an exception (Ctrl-C included) all runs are ended before it travels on.
+    An exception, such as Ctrl-C, ends all runs before it propagates.
     """
     here = limits == UNLIMITED and _short(tasks)  # a thread cannot be ended
     orders = [task.order(at, here) for at, task in enumerate(tasks)]
@@ -149,7 +150,7 @@ def _short(tasks: Sequence[Task]) -> bool:
 
 
 def packets(scenario: Mapping[str, Any]) -> float:
-    """About how many full frames the slowest link can carry in a run."""
+    """Return roughly how many full frames the slowest link can carry in a run."""
     rates = [link.get("rate_bps") or (link.get("qdisc") or {}).get("rate_bps") for link in scenario["links"]]
     slowest = min((rate for rate in rates if rate), default=0)
     return float(slowest * scenario["duration_ns"] / 1e9 / (8 * FRAME_BYTES) + 1)
@@ -169,7 +170,7 @@ def _outcome(answer: Answer) -> Outcome:
 
 
 LOOK_S = 0.2
-"""Where runs have a time limit, it is looked at so often."""
+"""Seconds between two checks of the runs' time limit."""
 
 
 def _in_processes(orders: Sequence[Order], workers: int, watcher: Watcher, limits: Limits) -> list[Outcome]:
@@ -193,7 +194,7 @@ def _in_processes(orders: Sequence[Order], workers: int, watcher: Watcher, limit
 
 
 class _Stopped(BaseException):
-    """Ends a run on a thread."""
+    """Raised in a run on a thread to end it."""
 
 
 def _whatever_happens(order: Order, advanced: Progress) -> Answer:
@@ -210,7 +211,7 @@ def _in_threads(orders: Sequence[Order], workers: int, watcher: Watcher) -> list
     for order in orders:
         waiting.put(order)
     messages: queue.SimpleQueue[tuple[int, int | Answer | None]] = queue.SimpleQueue()
-    """Number, and the nanoseconds that a run has come to, or its answer; none: it has begun."""
+    """A run's number with its virtual time in ns, its answer, or None when it has begun."""
     stop = threading.Event()
 
     def work() -> None:
@@ -233,7 +234,8 @@ def _in_threads(orders: Sequence[Order], workers: int, watcher: Watcher) -> list
     try:
         for thread in threads:
             thread.start()
-        from dragstrip import measures, recording  # noqa: F401  (loaded while the first runs are simulated)
+        from dragstrip import recording  # noqa: F401  (loaded while the first runs are simulated)
+        from dragstrip.results import measures  # noqa: F401  (loaded while the first runs are simulated)
 
         while len(outcomes) < len(orders):
             number, what = messages.get()

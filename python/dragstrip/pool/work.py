@@ -1,4 +1,4 @@
-"""What is done for a run: it is run, recorded and measured; what goes wrong is its answer."""
+"""One run made, recorded and measured; errors become its answer."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from dragstrip.engines.contract import Json, Progress
 from dragstrip.engines.registry import DEFAULT, named
 from dragstrip.errors import BadInputError, DragstripError, FaultError, of_system
-from dragstrip.files import NotWrittenError
-from dragstrip.outside import one_line
+from dragstrip.io.files import NotWrittenError
+from dragstrip.io.untrusted import one_line
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
     from dragstrip.recording import Recording
 
 OK, FAILED, MEMORY_LIMIT, TIME_LIMIT = "ok", "failed", "memory limit", "time limit"
-"""How a run ends: `status` of its answer."""
+"""Values of `status` in an answer: how a run ended."""
 
 FAULT, UNWRITTEN, REBUILT = "fault", "unwritten", "rebuilt"
-"""`kind` of an answer without a summary: a fault of ours; a recording that the disk did not take; the engine
-is another build than the one that was asked for."""
+"""Values of `kind` in an answer without a summary: a fault of the program; a recording that could not be
+written; an engine of another build than the order asks for."""
 
 OUTPUT_CHARACTERS = 2000
-"""Of a run's last output that is kept."""
+"""Characters of a run's last output that are kept."""
 
 Answer = dict[str, Any]
-"""`status`, `cpu_s`, `wall_s`; of a run that ended well `summary` (measures.summarise) and `sha256`; else
-`reason`, and `wrong` (what a `BadInputError` is made of) or `output` where there is one."""
+"""The answer to an order: `status`, `cpu_s` and `wall_s`; after success `summary` (measures.summarise) and
+`sha256`; else `reason`, and `wrong` (the arguments of a `BadInputError`) or `output` if there is one."""
 
 
 @dataclass(frozen=True)
@@ -41,27 +41,27 @@ class Order:
 
     number: int
     text: str
-    """The scenario as JSON, in one line; empty where there is `scenario`."""
+    """The scenario as one line of JSON; empty if `scenario` is given."""
     engine: str = DEFAULT
     options: Mapping[str, Any] = field(default_factory=dict)
-    """The engine's."""
+    """The engine's options."""
     folder: str = ""
-    """Where its recording goes, if it is kept."""
+    """The folder of its recording; empty if none is kept."""
     provenance: Mapping[str, Any] = field(default_factory=dict)
-    """What else the recording says of where it comes from."""
+    """Further entries for the recording's provenance."""
     recalled: bool = False
-    """The recording of an earlier run will do."""
+    """Whether the stored recording of an earlier run may be used."""
     build: str = ""
-    """How the name of the engine's build begins, which answers for no other one; empty: whichever is here."""
+    """Prefix of the engine build that must make the run; empty accepts any."""
     watched: bool = False
-    """Its progress is reported."""
+    """Whether its progress is reported."""
     scenario: Json | None = None
-    """Instead of its text, for a run in this process."""
+    """The scenario itself, instead of its text, for a run in this process."""
     capture: Mapping[str, Any] | None = None
-    """A `Capture`, written beside the recording."""
+    """A `Capture` that is written beside the recording."""
 
     def line(self) -> str:
-        """The order on its way to a process."""
+        """Return the order as one line for a worker process."""
         head = {
             "number": self.number,
             "engine": self.engine,
@@ -77,20 +77,20 @@ class Order:
 
     @classmethod
     def read(cls, line: str) -> Order:
-        """The order in a line."""
+        """Return the order in a line that `line` made."""
         head, _, text = line.rstrip("\n").partition("\t")
         return cls(text=text, **json.loads(head))
 
 
 class RebuiltError(DragstripError):
-    """The engine here is another build than the one that was asked for."""
+    """The engine here is of another build than the one that was asked for."""
 
     def __init__(self, engine: str) -> None:
-        super().__init__(f"engine {engine}: another build than at the beginning (another kernel is in use?)")
+        super().__init__(f"engine {engine}: a different build than at the start (is another kernel in use?)")
 
 
 def perform(order: Order, progress: Progress | None = None) -> Answer:
-    """Makes a run; gives its answer, whatever happens but a crash or an interrupt."""
+    """Make a run and return its answer, whatever happens except a crash or an interrupt."""
     wall, cpu = time.monotonic(), time.process_time()
     try:
         made = run(order, progress)
@@ -126,7 +126,7 @@ def perform(order: Order, progress: Progress | None = None) -> Answer:
 
 
 def run(order: Order, progress: Progress | None) -> Answer:
-    """Makes a run; what goes wrong is raised."""
+    """Make a run and return its answer; errors are raised."""
     from dragstrip.engines.recall import recall
 
     engine = named(order.engine)
@@ -144,27 +144,27 @@ def run(order: Order, progress: Progress | None) -> Answer:
 
 
 def _captured(order: Order, engine: Engine, scenario: Json, progress: Progress | None) -> Answer:
-    """Makes a run whose packets are written beside its recording, and land with it."""
+    """Make a run whose packet captures are written draft its recording and moved into it."""
     from pathlib import Path
 
     from dragstrip.engines.contract import Capture
-    from dragstrip.files import aside
+    from dragstrip.io.files import aside
 
     capture = Capture(**(order.capture or {}))
-    with aside(Path(order.folder)) as beside:
-        made = beside / "captures"
-        made.mkdir()
+    with aside(Path(order.folder)) as draft:
+        made = draft / "captures"
+        (draft / "captures").mkdir()
         recording = engine.run_captured(scenario, order.options, capture, made, progress)
         return _concluded(order, recording, engine.notes(recording), made)
 
 
 def _concluded(order: Order, recording: Recording, notes: list[str], captures: Path | None = None) -> Answer:
-    """Writes and measures what was run."""
+    """Write and measure a finished run."""
     _expect_build(order)  # it may have changed while the run was being started
     from pathlib import Path
 
-    from dragstrip.measures import summarise
     from dragstrip.recording import write
+    from dragstrip.results.measures import summarise
 
     recording.provenance.update(order.provenance)
     if order.folder:

@@ -1,18 +1,18 @@
-"""The table that a run of a publication ends with."""
+"""The table of claims that ends a run of a publication."""
 
 from __future__ import annotations
 
 from rich import box
 from rich.table import Table
 
-from dragstrip.console import grade_text
+from dragstrip.io.terminal import Terminal
 from dragstrip.publications.document import Json, reproduced_share
 from dragstrip.publications.pages import shown
-from dragstrip.terminal import Terminal
+from dragstrip.report.console import grade_text
 
 
 def show(document: Json) -> None:
-    """Claim, published, ours, grade; then how many of each."""
+    """Print each claim with the published figure, ours and its grade, then the number of claims per grade."""
     console = Terminal()
     table = Table(title=f"claims: {document['publication']}", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for heading in ("claim", "published", "ours", "grade"):

@@ -1,6 +1,6 @@
 """The distributions of an experiment's RTT and throughput, as CAIA's report 110729A draws them.
 
-Of captures at both ends, where there are (`record.captures`).
+They use captures at both ends, if the experiment has them (`record.captures`).
 """
 
 from __future__ import annotations
@@ -11,13 +11,16 @@ from dragstrip.report import charts, render
 from dragstrip.report.collect import captured_curves_of
 from dragstrip.report.colours import assign
 from dragstrip.report.load import load
-from dragstrip.standings.setups import algorithms_of, setups_of
+from dragstrip.results.standings.setups import algorithms_of, setups_of
 
 DRAWN = {"rtt": "Distribution of the round-trip time", "throughput": "Distribution of the throughput"}
 
 
 def distributions(folder: Path) -> dict[str, str]:
-    """What is drawn → SVG, from the output folder of an experiment's run; of its first set-up."""
+    """Return the distributions of an experiment's first set-up as SVG, by kind (`rtt`, `throughput`).
+
+    `folder` is the output folder of the experiment's run.
+    """
     runs = load(folder).runs
     setup = setups_of(runs, assign(algorithms_of(runs)))[0]
     curves = captured_curves_of(setup)

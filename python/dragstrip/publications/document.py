@@ -1,4 +1,4 @@
-"""One document of many experiments: `dragstrip run all --json`, and what pages are made of."""
+"""One document of many experiments, which `dragstrip run all --json` prints and the pages are made from."""
 
 from __future__ import annotations
 
@@ -6,14 +6,17 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from dragstrip.claims import CONTRADICTED, GRADES, REPRODUCED
-from dragstrip.runner import Plan
+from dragstrip.execution.runner import Plan
+from dragstrip.results.claims import CONTRADICTED, GRADES, REPRODUCED
 
 Json = dict[str, Any]
 
 
 def document(name: str, plans: Mapping[str, Plan], documents: Mapping[str, Json]) -> Json:
-    """What the experiments' documents say about their claims; `runs` stay in each one's `result.json`."""
+    """Collect what the experiments' documents say about their claims, all keyed by the experiments' names.
+
+    The entries of `runs` stay in each experiment's `result.json`.
+    """
     experiments = [
         {
             "name": member,
@@ -35,12 +38,12 @@ def document(name: str, plans: Mapping[str, Plan], documents: Mapping[str, Json]
 
 
 def grades(claims: Iterable[Json]) -> dict[str, int]:
-    """How many claims have each grade."""
+    """Return the number of claims with each grade."""
     counts = Counter(line["grade"] for line in claims)
     return {grade: counts[grade] for grade in GRADES}
 
 
 def reproduced_share(counts: Mapping[str, int]) -> float | None:
-    """Of what could be tested."""
+    """Return the share of testable claims that are reproduced, or None if none can be tested."""
     tested = counts[REPRODUCED] + counts[CONTRADICTED]
     return counts[REPRODUCED] / tested if tested else None

@@ -1,6 +1,7 @@
-"""The catalogue's page and one page per publication, in Markdown, from the document of `dragstrip run all`.
+"""The catalogue's page and one page per publication, in Markdown.
 
-All that is measured comes from the document, the rest from the files of experiments and publications.
+All measured figures come from the document of `dragstrip run all`, everything else from the files of
+experiments and publications.
 """
 
 from __future__ import annotations
@@ -12,41 +13,41 @@ from itertools import groupby, zip_longest
 from pathlib import Path
 from typing import Any
 
-from dragstrip import catalogue
-from dragstrip.claims import CONTRADICTED, GRADES, NOT_TESTABLE, OPEN, REPRODUCED
 from dragstrip.errors import BadInputError, Raw
-from dragstrip.expand import expand
-from dragstrip.experiment import Experiment
-from dragstrip.files import write_json, write_text
-from dragstrip.paths import with_facts
+from dragstrip.experiment import catalogue
+from dragstrip.experiment.expand import expand
+from dragstrip.experiment.types import Experiment
+from dragstrip.io.files import write_json, write_text
 from dragstrip.publications.distributions import DRAWN, distributions
 from dragstrip.publications.document import Json, grades, reproduced_share
 from dragstrip.report import picture
 from dragstrip.report.colours import assign
 from dragstrip.report.render import on_white
+from dragstrip.results.claims import CONTRADICTED, GRADES, NOT_TESTABLE, OPEN, REPRODUCED
+from dragstrip.scenario.paths import with_facts
 
 GENERATED = "<!-- Written by `make catalogue`: do not edit. -->"
 
 INTRODUCTION = """\
 # The catalogue
 
-Each folder of [experiments](../experiments) is a publication, each file an experiment of it, and each
+Each folder of [experiments](../../experiments) is a publication and each file in it an experiment. Each
 figure that the publication gives is a *claim*: *reproduced* (ours lies in the published range, widened by
-the claim's tolerance), *contradicted* (it does not) or *not testable here*, with the reason. None is
-dropped because it does not fit. What a publication's text says is a claim too, named `text-...`; where its
-own data deny it, *contradicted* is right. What a publication left open is run all the same: an *open
-question*, with our figure.
+the claim's tolerance), *contradicted* (it does not) or *not testable here*, with the reason. No claim is
+dropped because it does not fit. Statements in a publication's text are claims too, named `text-...`; if the
+publication's own data contradict such a statement, *contradicted* is the right grade. Questions that a
+publication left open are run as well: an *open question* shows only our figure.
 
-`dragstrip run all` runs all of it and ends with these figures; `make catalogue` writes this page and the
-publications' from them. The files say what was calibrated and where a tolerance comes from, and quote each
-claim's words. The [format](experiments.md) and the [measures](measures.md) have pages of their own.
+`dragstrip run all` runs the whole catalogue and ends with these figures; `make catalogue` writes this page
+and the publications' pages from them. The files quote each claim and document calibrations and tolerances.
+See also the [file format](../how-to/experiments.md) and the [measures](measures.md).
 """
 
 
 def write(document: Json, recordings: Path, page: Path) -> list[Path]:
-    """Writes the catalogue's page, its data beside it, and the publications' pages; gives the files.
+    """Write the catalogue's page, its data beside it, and the publications' pages, and return the files.
 
-    `recordings` is the output folder of the run, for what is drawn.
+    `recordings` is the output folder of the run, from which figures are drawn.
     """
     write_json(page.with_suffix(".json"), document)
     outputs = all_pages(document, page)
@@ -60,7 +61,7 @@ def write(document: Json, recordings: Path, page: Path) -> list[Path]:
 
 
 def check(experiments: Iterable[Experiment], page: Path) -> None:
-    """Raises `BadInputError` for what would keep the pages from being written, before anything runs."""
+    """Raise `BadInputError`, before anything runs, for what would keep the pages from being written."""
     unmeasured = [
         {
             "name": experiment.name,
@@ -69,7 +70,9 @@ def check(experiments: Iterable[Experiment], page: Path) -> None:
         for experiment in experiments
     ]
     if catalogue.folder() is None or not page.parent.is_dir():
-        raise BadInputError("--write-docs", str(page), "docs/catalogue.md of a checkout", "command line")
+        raise BadInputError(
+            "--write-docs", str(page), "docs/reference/catalogue.md of a checkout", "command line"
+        )
     for name, parts in by_publication(unmeasured).items():
         words = catalogue.publication(name)
         _filled(words.verdict, name, parts)
@@ -81,7 +84,7 @@ def check(experiments: Iterable[Experiment], page: Path) -> None:
 
 
 def all_pages(document: Json, page: Path) -> dict[Path, str]:
-    """File → what has to be in it."""
+    """Return the content of every page by file."""
     folder = catalogue.FOLDER.resolve()
     outputs = {page: catalogue_page(document["experiments"])}
     for name, parts in by_publication(document["experiments"]).items():
@@ -94,7 +97,7 @@ def all_pages(document: Json, page: Path) -> dict[Path, str]:
 
 
 def by_publication(parts: Iterable[Json]) -> dict[str, list[Json]]:
-    """Publication → its experiments."""
+    """Group the experiments' entries by publication."""
     return {name: list(own) for name, own in groupby(parts, key=lambda part: part["name"].split("/")[0])}
 
 
@@ -106,17 +109,18 @@ def _stem(name: str) -> str:
 
 
 def catalogue_page(parts: list[Json]) -> str:
-    """Every claim of every publication."""
+    """Return the catalogue's page, with every claim of every publication."""
     sections = [GENERATED, INTRODUCTION, _summary(parts)]
     for part in parts:
         publication = part["name"].split("/")[0]
-        links = f"[file](../experiments/{part['name']}.toml), [page](../experiments/{publication}/README.md)"
+        folder = "../../experiments"
+        links = f"[file]({folder}/{part['name']}.toml), [page]({folder}/{publication}/README.md)"
         sections.append(f"## {part['name']}\n\n{part['title']}: {links}\n\n{_claims(part['claims'])}")
     return "\n".join(sections)
 
 
 def _summary(parts: list[Json]) -> str:
-    """How many claims of each publication have which grade."""
+    """Return the table of how many claims of each publication have which grade."""
     rows = [
         f"| publication | {' | '.join(GRADES)} | reproduced of tested |",
         "|---" * (len(GRADES) + 2) + "|",
@@ -126,7 +130,7 @@ def _summary(parts: list[Json]) -> str:
         counts = grades(line for part in own for line in part["claims"])
         share = reproduced_share(counts)
         shown = "–" if share is None else f"{share * 100:.0f} %"
-        linked = name if name == "all" else f"[{name}](../experiments/{name}/README.md)"
+        linked = name if name == "all" else f"[{name}](../../experiments/{name}/README.md)"
         rows.append(_row([linked, *(str(counts[grade]) for grade in GRADES), shown]))
     return "\n".join(rows) + "\n"
 
@@ -150,7 +154,7 @@ def _claims(claims: list[Json]) -> str:
 
 
 def shown(figure: Any) -> str:
-    """Four digits; a range or an order with its parts."""
+    """Return a figure with four significant digits; a range or an order shows each of its parts."""
     if figure is None:
         return "–"
     if isinstance(figure, list):
@@ -163,7 +167,7 @@ def shown(figure: Any) -> str:
 
 
 def publication_page(name: str, parts: list[Json], experiments: Mapping[str, Experiment]) -> str:
-    """A publication: question, verdict, and each experiment's set-up and figures."""
+    """Return a publication's page: its question, the verdict, and each experiment's set-up and figures."""
     words = catalogue.publication(name)
     counts = grades(line for part in parts for line in part["claims"])
     verdict = f"{_tally(counts)} {_filled(words.verdict.strip(), name, parts)}"
@@ -183,7 +187,7 @@ def publication_page(name: str, parts: list[Json], experiments: Mapping[str, Exp
 
 
 def _sums(parts: list[Json]) -> str:
-    """How many cells of each experiment, and of all of them, are reproduced."""
+    """Return the table of how many cells of each experiment, and of all together, are reproduced."""
     cells: dict[str, dict[str, list[bool]]] = {}
     for part in parts:
         for line in part["claims"]:
@@ -211,7 +215,7 @@ _PLACE = re.compile(r"\{([\w.-]+)/([\w.-]+)\}")
 
 
 def _filled(text: str, publication: str, parts: list[Json]) -> str:
-    """`{experiment/claim}` by our figure with its unit."""
+    """Replace `{experiment/claim}` by our figure and its unit."""
     known = {(_stem(part["name"]), line["id"]): line for part in parts for line in part["claims"]}
 
     def figure(place: re.Match[str]) -> str:
@@ -244,7 +248,7 @@ def _experiment(part: Json, experiment: Experiment, *, drawn: bool) -> str:
 
 
 def _flow_table(table: Json) -> str:
-    """Flows from the fastest to the slowest: the publication's beside ours."""
+    """Return a table of flows from the fastest to the slowest, published beside ours."""
     columns = {"published": table["published"], **table["ours"]}
     words = f"{table['source']}; in Mbit/s, from the fastest to the slowest:\n"
     rows = [words, _row(["flow", *columns]), _rule(len(columns) + 1)]
@@ -254,7 +258,7 @@ def _flow_table(table: Json) -> str:
 
 
 def _ablations(claims: list[Json]) -> str:
-    """What the claims' figures would be otherwise: a table for all that an ablation is about."""
+    """Return the claims' figures under each ablation, in one table per ablation."""
     tables: dict[str, dict[str, list[str]]] = {}
     settings: dict[str, list[str]] = {}
     for claim in claims:
@@ -278,7 +282,10 @@ def _value(value: Any) -> str:
 
 
 def set_up(experiment: Experiment) -> str:
-    """The path of the first run, with the algorithms of all, on white: READMEs are read on dark pages too."""
+    """Draw the path of the first run, with the algorithms of all runs, as SVG.
+
+    The background is white, because a README may be shown on a dark page.
+    """
     runs = expand(experiment)
     scenarios = [with_facts(run.scenario) for run in runs]
     algorithms = [flow["transport"].get("cc", "udp") for scenario in scenarios for flow in scenario["flows"]]

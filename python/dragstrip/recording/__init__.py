@@ -1,12 +1,12 @@
-"""The recording: what a run left, in memory and in a folder.
+"""The recording of a run, in memory and in a folder.
 
-What lives here: the tables as Arrow, and the one reader and writer of a recording's folder. What must not:
-anything that interprets a table. Tables and columns are defined in crates/recording, from which
+Belongs here: the tables as Arrow, and the only reader and writer of a recording's folder. Does not belong
+here: anything that interprets a table. Tables and columns are defined in crates/recording, from which
 `definition.py` is generated.
 """
 
 from dragstrip.recording.definition import FORMAT, SCHEMA, Column
-from dragstrip.recording.folder import CAPTURES, format_of, read, read_table, write
+from dragstrip.recording.folder import CAPTURES, check_format, read, read_table, write
 from dragstrip.recording.tables import NULL, TABLES, Recording, from_core
 
 __all__ = [
@@ -17,7 +17,7 @@ __all__ = [
     "TABLES",
     "Column",
     "Recording",
-    "format_of",
+    "check_format",
     "from_core",
     "read",
     "read_table",

@@ -1,4 +1,4 @@
-"""Columns of a recording: as numbers and texts for Python, as buffers for the core."""
+"""Columns of a recording, as NumPy arrays for Python and as buffers for the core."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 
 
 def numbers(table: pa.Table, column: str) -> Floats:
-    """A column as floats, NaN where it has no value."""
+    """Return a column as float64, one value per row, with NaN for null."""
     return np.asarray(table[column].to_numpy(), dtype=np.float64)
 
 
 def matching(table: pa.Table, column: str, value: str) -> pa.Table:
-    """The rows where a text column has this value."""
+    """Return the rows whose text column `column` equals `value`."""
     return table.filter(pa.array(texts(table, column) == value))
 
 
 def texts(table: pa.Table, column: str) -> npt.NDArray[np.object_]:
-    """A text column."""
+    """Return a text column as an array of strings, one per row."""
     chunks = table[column]
     if chunks.null_count or not pa.types.is_dictionary(chunks.type):
         return np.asarray(chunks.to_pylist(), dtype=object)
@@ -39,7 +39,7 @@ def texts(table: pa.Table, column: str) -> npt.NDArray[np.object_]:
 
 
 def to_core(recording: Recording) -> dict[str, dict[str, tuple[str, Any]]]:
-    """The defined columns that are there, in the form that the core takes (crates/py/src/measures.rs)."""
+    """Return a recording's defined columns by table and name, in the form of crates/py/src/measures.rs."""
     return {
         name: {
             column: (defined.kind, _buffer(defined.kind, table[column]))

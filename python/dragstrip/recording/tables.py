@@ -12,9 +12,9 @@ import pyarrow as pa
 from dragstrip.recording.definition import SCHEMA, Column
 
 TABLES = tuple(SCHEMA)
-"""All tables, in order."""
+"""Names of all tables, in order of definition."""
 NULL = np.iinfo(np.int64).min
-"""How the core writes "no value" in a column of integers."""
+"""The value that the core writes for null in a column of integers."""
 
 _TYPES: Mapping[str, Any] = {
     "int": pa.int64(),
@@ -26,21 +26,21 @@ _TYPES: Mapping[str, Any] = {
 
 @dataclass(frozen=True)
 class Recording:
-    """What a run left behind."""
+    """A run's tables, scenario and provenance."""
 
     scenario: dict[str, Any]
     tables: Mapping[str, pa.Table]
     provenance: dict[str, Any] = field(default_factory=dict)
 
     def __getitem__(self, table: str) -> pa.Table:
-        """A table; one that came later than the recording is empty."""
+        """Return a table by name; a defined table that the recording lacks is empty."""
         if table in self.tables or table not in SCHEMA:
             return self.tables[table]
         return empty_table(SCHEMA[table])
 
 
 def from_core(columns: Mapping[str, Mapping[str, tuple[str, Any]]]) -> dict[str, pa.Table]:
-    """The core's columns of bytes as Arrow tables (their form: crates/py/src/tables.rs)."""
+    """Convert the core's columns of bytes (crates/py/src/tables.rs) to Arrow tables."""
     return {
         name: pa.table({column: _array(kind, data) for column, (kind, data) in table.items()})
         for name, table in columns.items()
@@ -69,11 +69,5 @@ def _array(kind: str, data: Any) -> pa.Array[Any]:
 
 
 def empty_table(columns: Mapping[str, Column]) -> pa.Table:
-    """A table without rows."""
+    """Return a table with these columns and no rows."""
     return pa.table({name: pa.array([], _TYPES[column.kind]) for name, column in columns.items()})
-
-
-def empty_column(column: Column, rows: int) -> pa.Array[Any]:
-    """A column without values."""
-    nothing: pa.Array[Any] = pa.nulls(rows, _TYPES[column.kind])
-    return nothing

@@ -1,4 +1,4 @@
-"""Does the setup matter? A contender's figures in each setup side by side, with differences seed by seed."""
+"""Comparison across set-ups: a contender's figures in each set-up, with differences seed by seed."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from dragstrip.report.figure import Axis, Bar, Bars, Figure
 from dragstrip.report.load import middle_of
 from dragstrip.report.tables import Cell, Table
-from dragstrip.standings import quantity
-from dragstrip.standings.quantity import RATES, TIMES_MS, Unit, median, unit_for
-from dragstrip.standings.setups import Bout, Contender, Setup
-from dragstrip.standings.stats import goodput_bps, retransmit_rate, rtt_ms
+from dragstrip.results.standings import quantity
+from dragstrip.results.standings.quantity import RATES, TIMES_MS, Unit, median, unit_for
+from dragstrip.results.standings.setups import Bout, Contender, Setup
+from dragstrip.results.standings.stats import goodput_bps, retransmit_rate, rtt_ms
 
 # Columns of a table that can be read; more setups are a sweep's business.
 SETUPS_MAX = 6
@@ -36,7 +36,10 @@ MEASURES = (
 
 
 def figures(setups: Sequence[Setup]) -> list[Figure]:
-    """A bar per contender and setup, of each measure; none unless two to six setups share a contender."""
+    """Return one figure per measure, with a bar per contender and set-up.
+
+    Empty unless there are two to six set-ups and a TCP contender takes part in more than one.
+    """
     shared = _shared(setups)
     found = []
     for measure in MEASURES if shared else ():
@@ -62,15 +65,15 @@ def figures(setups: Sequence[Setup]) -> list[Figure]:
             for who, colour, values in known
         ]
         top = max(bar.greatest for bar in bars) * 1.3 or 1.0
-        spoken = quantity.listing([f"{bar.who} {bar.text}" for bar in bars])
+        listed = quantity.listing([f"{bar.who} {bar.text}" for bar in bars])
         content = Bars(Axis(f"{measure.title} ({unit.name})", 0, top, unit.name), bars, ranged=True)
-        words = f"{measure.title} in each setup: {spoken}."
+        words = f"{measure.title} in each setup: {listed}."
         found.append(Figure(f"across-{measure.name}", f"{measure.title} by setup", words, content))
     return found
 
 
 def table(setups: Sequence[Setup]) -> Table | None:
-    """Medians in every setup, and how far the others are from the first, seed by seed."""
+    """Return medians in every set-up, with differences from the first seed by seed, or None as `figures`."""
     shared = _shared(setups)
     if not shared:
         return None
@@ -93,13 +96,13 @@ def table(setups: Sequence[Setup]) -> Table | None:
             rows.append([who, Cell(measure.title, number=False), *middles, *apart])
             algorithms.append(first.cc)
     titles = "; ".join(f"{letter}: {setup.title}" for letter, setup in zip(letters, setups, strict=True))
-    caption = f"{titles}. Differences are of runs with the same seed: their median, in small type the range."
+    caption = f"{titles}. Differences between runs with one seed: the median and, in small type, the range."
     deciding = frozenset(["Algorithm", "Measure", "A", *(f"{letter} − A" for letter in letters[1:])])
     return Table(heads, rows, caption, algorithms, deciding)
 
 
 def _shared(setups: Sequence[Setup]) -> list[str]:
-    """Titles of TCP contenders that take part in two setups or more, where there are two to six."""
+    """Return the titles of TCP contenders in two or more set-ups, if there are two to six set-ups."""
     if not 2 <= len(setups) <= SETUPS_MAX:
         return []
     names = [contender.title for setup in setups for contender in setup.contenders if contender.is_tcp]
@@ -111,7 +114,7 @@ def _contender(setup: Setup, name: str) -> Contender | None:
 
 
 def _values(contender: Contender | None, measure: _Measure) -> dict[object, float]:
-    """By seed."""
+    """Return a contender's values of a measure by seed."""
     found: dict[object, float] = {}
     for bout in contender.bouts if contender else []:
         value = measure.figure(bout)

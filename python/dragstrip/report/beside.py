@@ -1,7 +1,7 @@
-"""The report of recordings side by side, whatever they are of: runs, captures, files of other programs.
+"""The report of recordings side by side: runs, captures and imported files.
 
-They need not have a scenario, so there is no path here, no bottleneck, no verdict of who is ahead: only what
-each recording says, in one table and on common axes. What a recording does not say is empty.
+They need no scenario, so there is no path, no bottleneck and no verdict: only what each recording contains,
+in one table and on common axes. Unknown figures stay empty.
 """
 
 from __future__ import annotations
@@ -13,58 +13,58 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from dragstrip import observed
-from dragstrip.files import make_folder, writing
-from dragstrip.measures import parts_text
-from dragstrip.paper import NO_FIGURES, Paper
+from dragstrip.io.files import adding
 from dragstrip.recording import Recording
 from dragstrip.report import page, render, rows
 from dragstrip.report.charts import cdf_scale
 from dragstrip.report.colours import PALETTE
 from dragstrip.report.figure import SOLID, Axis, Distribution, Figure, Line, Panel, Stroke, TimeLines
+from dragstrip.report.paper import NO_FIGURES, Paper
 from dragstrip.report.series import EMPTY, Curve, cdf, decimate, nice_bin_s, rate_per_bin
 from dragstrip.report.tables import Cell, Table
-from dragstrip.standings import quantity
-from dragstrip.standings.quantity import MISSING, RATES, SIZES, TIMES_MS, Unit, unit_for
+from dragstrip.results import per_flow
+from dragstrip.results.measures import parts_text
+from dragstrip.results.standings import quantity
+from dragstrip.results.standings.quantity import MISSING, RATES, SIZES, TIMES_MS, Unit, unit_for
 
 Row: TypeAlias = dict[str, Any]
 
 DRAWN_MAX = 8
-"""Curves in a panel; more hide each other."""
+"""Curves in a panel, at most; more would hide each other."""
 ROWS_MAX = 200
-"""Flows in the table, the largest of each source first."""
+"""Flows in the table, at most; the largest of each source come first."""
 POINTS = 1200
 DASHES = (SOLID, (6, 3), (2, 2), (8, 3, 2, 3))
-"""The first eight curves have a colour each; the pings of a source are dashed."""
+"""Dash patterns; the first eight curves have a colour each, and a source's pings are dashed."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """A recording, with what stands over its column."""
+    """A recording with its title on the page."""
 
     title: str
     kind: str
-    """Who recorded it: an engine, `capture`, or the program of another file."""
+    """What recorded it: an engine, `capture`, or the program of an imported file."""
     recording: Recording
     flows: list[Row]
-    """As `inspect --json` has them."""
+    """Rows of flows as `inspect --json` gives them."""
     probes: list[Row] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
 
 def source(title: str, recording: Recording) -> Source:
-    """Of any recording; what `inspect` found in a capture is taken from its provenance, where it stands."""
+    """Return any recording as a source, with the findings of `inspect` in its provenance, if any."""
     facts = recording.provenance
     said = facts.get("flows")
-    flows = said if isinstance(said, list) else observed.flows(recording)
+    flows = said if isinstance(said, list) else per_flow.flows(recording)
     notes = facts.get("notes")
     told = [str(note) for note in notes] if isinstance(notes, list) else []
     kind = str(facts.get("engine") or "")
-    return Source(title, kind, recording, flows, observed.probes(recording), told)
+    return Source(title, kind, recording, flows, per_flow.probes(recording), told)
 
 
 def document(sources: Sequence[Source]) -> Row:
-    """What the page says, for programs."""
+    """Return the content of the page as JSON."""
     return {
         "version": 1,
         "sources": [{"title": it.title, "kind": it.kind, "notes": it.notes} for it in sources],
@@ -74,7 +74,7 @@ def document(sources: Sequence[Source]) -> Row:
 
 
 def write(sources: Sequence[Source], out: Path, figures: Paper = NO_FIGURES) -> Path:
-    """Writes `report.html` into `out`, and with `figures` those for papers; gives the page."""
+    """Write `report.html` and the requested figures for papers into `out`, and return the page's path."""
     made = _figures(sources)
     html = page.beside(
         kinds=list(dict.fromkeys(it.kind for it in sources)),
@@ -83,20 +83,20 @@ def write(sources: Sequence[Source], out: Path, figures: Paper = NO_FIGURES) -> 
         pings=_pings(sources),
         pictures=made,
     )
-    make_folder(out)
-    written = out / "report.html"
-    with writing(written):
-        written.write_text(html, encoding="utf-8")
-    if figures.endings:
-        folder = out / "figures"
-        make_folder(folder)
-        for figure in made:
-            if "csv" in figures.endings:
-                (folder / f"{figure.name}.csv").write_text(rows.csv_text(figure), encoding="utf-8")
-            if figures.pictures:
-                picture = render.svg(figure, width_pt=figures.width_pt)
-                render.export(folder, figure.name, picture, figures)
-    return written
+    page_file = out / "report.html"
+    with adding(out, page_file) as draft:
+        (draft / page_file.name).write_text(html, encoding="utf-8")
+        if figures.endings:
+            (draft / "figures").mkdir()
+            for figure in made:
+                if "csv" in figures.endings:
+                    (draft / "figures" / f"{figure.name}.csv").write_text(
+                        rows.csv_text(figure), encoding="utf-8"
+                    )
+                if figures.pictures:
+                    picture = render.svg(figure, width_pt=figures.width_pt)
+                    render.export(draft / "figures", figure.name, picture, figures)
+    return page_file
 
 
 # --- the tables -----------------------------------------------------------------------------------
@@ -139,7 +139,7 @@ def _table(sources: Sequence[Source]) -> Table:
         for number, flow in enumerate(shown):
             body.append([Cell(it.title if number == 0 else "", it.kind if number == 0 else "", number=False)])
             body[-1] += _cells(flow)
-    caption = "What a source does not say is left open (–); nothing was put in its place."
+    caption = "Values that a source lacks are left open (–)."
     if left_out:
         caption += f" {quantity.count(left_out)} smaller flows are not shown."
     return Table(list(_HEADS), body, caption, [], _DECIDING)
@@ -190,7 +190,7 @@ def _pings(sources: Sequence[Source]) -> Table | None:
 
 @dataclass(frozen=True)
 class _Drawn:
-    """A flow or a ping, with its curves; `x` in seconds from its source's beginning."""
+    """A flow or a ping with its curves; `x` is in seconds from its source's beginning."""
 
     title: str
     colour: str
@@ -208,9 +208,9 @@ def _figures(sources: Sequence[Source]) -> list[Figure]:
 
 
 def _drawn(sources: Sequence[Source]) -> list[_Drawn]:
-    """The largest flow of each source, then the second of each, as far as there is room, then pings.
+    """Choose the largest flow of each source, then the second of each, as far as there is room, then pings.
 
-    Pings stand in the place of flows where a source has none.
+    A source without flows shows its pings instead.
     """
     entries: list[tuple[int, int, Source, Row | None, Row | None]] = []
     for place, it in enumerate(sources):
@@ -227,7 +227,7 @@ def _drawn(sources: Sequence[Source]) -> list[_Drawn]:
 
 
 def _beginning_ns(recording: Recording) -> float:
-    """Where its time counts from: a scenario's 0, else the first row."""
+    """Return a recording's time zero in nanoseconds: 0 with a scenario, else the time of the first row."""
     if recording.scenario.get("nodes"):
         return 0.0
     starts = [row["start_ns"] for row in recording["flows"].select(["start_ns"]).to_pylist()]
@@ -242,7 +242,7 @@ def _flow(it: Source, flow: Row, colour: str) -> _Drawn:
     origin = _beginning_ns(it.recording)
 
     def of(table: str, *columns: str) -> Row:
-        found = observed.grouped(it.recording, table, "flow", ("time_ns", *columns))
+        found = per_flow.grouped(it.recording, table, "flow", ("time_ns", *columns))
         return found.get(flow["flow"], {column: np.empty(0) for column in ("time_ns", *columns)})
 
     samples = of("samples", "rtt_ns", "srtt_ns", "cwnd_bytes", "bytes_in_flight", "bytes_acked")
@@ -267,7 +267,7 @@ def _flow(it: Source, flow: Row, colour: str) -> _Drawn:
 
 
 def _ping(it: Source, probe: Row, colour: str) -> _Drawn:
-    rows_of = observed.grouped(it.recording, "probes", "probe", ("time_ns", "rtt_ns", "target", "lost"))
+    rows_of = per_flow.grouped(it.recording, "probes", "probe", ("time_ns", "rtt_ns", "target", "lost"))
     mine = rows_of[probe["probe"]]
     chosen = (mine["target"] == probe["target"]) & (mine["lost"] != True)  # noqa: E712 - an array of objects
     at = (mine["time_ns"][chosen] - _beginning_ns(it.recording)) / 1e9
@@ -276,8 +276,8 @@ def _ping(it: Source, probe: Row, colour: str) -> _Drawn:
     return _Drawn(name, colour, DASHES[1], trips, EMPTY, EMPTY, EMPTY)
 
 
-def _rate(time_ns: observed.FloatArray, size_bytes: observed.FloatArray) -> Curve:
-    """New data over time, in bins that can be told from each other."""
+def _rate(time_ns: per_flow.FloatArray, size_bytes: per_flow.FloatArray) -> Curve:
+    """Return the rate of new data over time, in bins no shorter than the spacing of the rows."""
     if not len(time_ns):
         return EMPTY
     end_s = float(time_ns[-1]) / 1e9
@@ -298,9 +298,9 @@ def _distribution(drawn: Sequence[_Drawn]) -> Figure | None:
         lines.append(Line(it.title, note, it.colour, Curve(curve.x / unit.divisor, curve.y), it.dash))
     low, high, logarithmic = cdf_scale(lines, None)
     title = f"Round-trip time ({unit.name}{', logarithmic' if logarithmic else ''})"
-    spoken = quantity.listing([f"{line.label} {line.note}" for line in lines])
+    listed = quantity.listing([f"{line.label} {line.note}" for line in lines])
     content = Distribution(Axis(title, low, high, unit.name, logarithmic), lines)
-    words = f"Round-trip time: cumulative distribution. Medians: {spoken}."
+    words = f"Round-trip time: cumulative distribution. Medians: {listed}."
     return Figure("cdf-rtt", "Round-trip time", words, content)
 
 

@@ -1,4 +1,4 @@
-"""What a reader must know before believing that a figure is about congestion control."""
+"""Cautions: what a reader must know before attributing a figure to congestion control."""
 
 from __future__ import annotations
 
@@ -6,20 +6,23 @@ from collections.abc import Mapping, Sequence
 
 from markupsafe import Markup
 
-from dragstrip import built
-from dragstrip.intervals import REPEATS_MIN
+from dragstrip.recording import core_build
 from dragstrip.report.load import RecordedRun, flows_of, recording_of
-from dragstrip.standings import quantity
-from dragstrip.standings.setups import FLOWS_DRAWN_MAX, Contender, Setup, drawn
-from dragstrip.standings.stats import Row
-from dragstrip.standings.verdict import reach
+from dragstrip.results.intervals import REPEATS_MIN
+from dragstrip.results.standings import quantity
+from dragstrip.results.standings.setups import FLOWS_DRAWN_MAX, Contender, Setup, drawn
+from dragstrip.results.standings.stats import Row
+from dragstrip.results.standings.verdict import reach
 
 # A sender that something else than its window held back for longer says little about its algorithm.
 LIMITED_SHARE_MAX = 0.2
 
 
 def cautions(setup: Setup, rows: list[Row]) -> list[Markup]:
-    """Senders that something else than their window held back, flows without data, runs that are too few."""
+    """Return warnings about figures that congestion control does not explain.
+
+    They concern senders limited by something other than their window, flows without data, and too few runs.
+    """
     notes = []
     if reach(setup):
         notes.append(
@@ -74,13 +77,13 @@ def cautions(setup: Setup, rows: list[Row]) -> list[Markup]:
 
 
 def of_builds(runs: Sequence[RecordedRun]) -> list[Markup]:
-    """Runs of a core that was not built as a release is, or not of the sources beside it."""
+    """Return warnings about runs of a core that is no release build or does not match its sources."""
     builds = [run.recording.provenance.get("build") for run in runs]
     known = [build if isinstance(build, Mapping) else {} for build in builds]
     notes = []
     for count, words in (
         (
-            sum(build.get("profile") == built.QUICK for build in known),
+            sum(build.get("profile") == core_build.QUICK for build in known),
             Markup("{} made by a quick build (<code>make quick</code>): the same figures, but slower."),
         ),
         (
@@ -98,15 +101,15 @@ def of_builds(runs: Sequence[RecordedRun]) -> list[Markup]:
 
 
 def _machine_limits(contender: Contender) -> list[str]:
-    """How the machine limited its runs, on an engine in real time."""
+    """Return how the machine limited a contender's runs, on an engine in real time."""
     found = (recording_of(bout.run).provenance.get("verified", {}) for bout in contender.bouts)
     return [limit for verified in found for limit in verified.get("limits", ())]
 
 
 def limits_of(contender: Contender) -> dict[str, float]:
-    """What kept the sender from sending more, as shares of its samples, the commonest first.
+    """Return what kept the sender from sending more, as shares of its samples, the most frequent first.
 
-    A flow of which nothing arrived has no connection to be limited.
+    A flow without any data that arrived is left out, since it has no connection to limit.
     """
     totals: dict[str, int] = {}
     for bout in contender.bouts if contender.is_tcp else []:

@@ -1,4 +1,7 @@
-"""The figures of one setup: distributions, what each costs, shares; those over time are in timeline.py."""
+"""The figures of one set-up except those over time: distributions, costs and shares.
+
+`timeline.py` draws the figures over time.
+"""
 
 from __future__ import annotations
 
@@ -31,12 +34,12 @@ from dragstrip.report.figure import Shares as StackedShares
 from dragstrip.report.load import FloatArray, middle_of
 from dragstrip.report.series import EMPTY, Curve
 from dragstrip.report.timeline import overlay, timelines
-from dragstrip.standings import path as paths
-from dragstrip.standings import quantity
-from dragstrip.standings.quantity import RATES, TIMES_MS, Unit, unit_for
-from dragstrip.standings.setups import Contender, Setup
-from dragstrip.standings.stats import Row
-from dragstrip.standings.stats import Statistic as Measured
+from dragstrip.results.standings import path as paths
+from dragstrip.results.standings import quantity
+from dragstrip.results.standings.quantity import RATES, TIMES_MS, Unit, unit_for
+from dragstrip.results.standings.setups import Contender, Setup
+from dragstrip.results.standings.stats import Row
+from dragstrip.results.standings.stats import Statistic as Measured
 
 # A wider spread than this (95th percentile of one to 5th of another) is drawn on a logarithmic axis.
 LOG_RATIO = 15.0
@@ -49,7 +52,7 @@ Text = Callable[[float | None], str]
 def all_figures(
     setup: Setup, table: list[Row], curves: list[Curves], shares: list[Shares]
 ) -> dict[str, list[Figure]]:
-    """Every figure, in the groups in which the page shows them."""
+    """Return every figure, in the groups in which the page shows them."""
     return {
         "summary": summary_bars(table),
         "cdf": [figure for figure in (rtt_cdf(setup, curves), throughput_cdf(setup, curves)) if figure],
@@ -76,7 +79,10 @@ class _Distribution:
 
 
 def rtt_cdf(setup: Setup, curves: list[Curves]) -> Figure | None:
-    """The distribution of round-trip times, medians in the legend, the idle path's as a rule."""
+    """Draw the distribution of round-trip times in ms, with medians in the legend and the idle RTT as a rule.
+
+    None if there are no samples.
+    """
     drawn = _distributions([(c.contender, c.rtt_cdf, c.rtt_median_ms) for c in curves], quantity.milliseconds)
     if not drawn:
         return None
@@ -87,7 +93,10 @@ def rtt_cdf(setup: Setup, curves: list[Curves]) -> Figure | None:
 
 
 def throughput_cdf(setup: Setup, curves: list[Curves]) -> Figure | None:
-    """The distribution of what arrives per second (headers and retransmissions counted)."""
+    """Draw the distribution of throughput per second, with headers and retransmissions counted.
+
+    None if there are no samples.
+    """
     drawn = _distributions(
         [(c.contender, c.throughput_cdf, c.throughput_median_bps) for c in curves], quantity.rate
     )
@@ -100,7 +109,7 @@ def throughput_cdf(setup: Setup, curves: list[Curves]) -> Figure | None:
 
 
 def _distributions(entries: list[tuple[Contender, Curve, float | None]], text: Text) -> list[_Distribution]:
-    """Those that have samples, in the order of their medians: the legend's order is that of the curves."""
+    """Return the contenders with samples, ordered by median, so that the legend matches the curves."""
     known = [
         _Distribution(contender, curve, median, text(median))
         for contender, curve, median in entries
@@ -118,23 +127,23 @@ def _cdf(name: str, title: str, drawn: list[_Distribution], unit: Unit, rule: Ru
     x = Axis(
         f"{title} ({unit.name}{', logarithmic' if logarithmic else ''})", low, high, unit.name, logarithmic
     )
-    spoken = quantity.listing([f"{line.label} {line.note}" for line in lines])
+    listed = quantity.listing([f"{line.label} {line.note}" for line in lines])
     return Figure(
         name,
         title,
-        f"{title}: cumulative distribution. Medians: {spoken}.",
+        f"{title}: cumulative distribution. Medians: {listed}.",
         Distribution(x, lines, rule),
         [d.contender.cc for d in drawn],
     )
 
 
 def _scaled(curve: Curve, unit: Unit) -> Curve:
-    """The curve with `x` in the unit."""
+    """Return the curve with `x` in the unit."""
     return Curve(curve.x / unit.divisor, curve.y)
 
 
 def cdf_scale(lines: list[Line], rule: float | None) -> tuple[float, float, bool]:
-    """Both ends of the axis, and whether it is logarithmic."""
+    """Return both ends of the axis, and whether it is logarithmic."""
     ends = [float(x) for line in lines for x in (line.curve.x[0], line.curve.x[-1])]
     least = min([*ends, *([rule] if rule else [])])
     low = min(float(np.interp(0.05, line.curve.y, line.curve.x)) for line in lines)
@@ -153,7 +162,10 @@ ELLIPSE_POINTS_MIN = 8
 
 
 def delay_throughput(setup: Setup, curves: list[Curves]) -> Figure | None:
-    """A point per second: its median RTT and its throughput; of each contender the medians and an ellipse."""
+    """Draw each second's median RTT against its throughput, with each contender's medians and an ellipse.
+
+    None if no second has both.
+    """
     known = [entry for entry in curves if len(entry.seconds)]
     if not known:
         return None
@@ -164,11 +176,11 @@ def delay_throughput(setup: Setup, curves: list[Curves]) -> Figure | None:
     high_x = max(float(curve.x.max()) for curve in every) * 1.05
     high_y = max(float(curve.y.max()) for curve in every) * 1.08
     rule = Rule(idle_ms, words) if 0 < idle_ms <= high_x else None
-    spoken = quantity.listing([f"{cloud.label} {cloud.note}" for cloud in clouds])
+    listed = quantity.listing([f"{cloud.label} {cloud.note}" for cloud in clouds])
     return Figure(
         "delay-throughput",
         "Delay against throughput",
-        f"Throughput against round-trip time, a point per second. Medians: {spoken}.",
+        f"Throughput against round-trip time, a point per second. Medians: {listed}.",
         Scatter(
             Axis("Round-trip time (ms)", 0, max(high_x, 1e-9), "ms"),
             Axis(f"Throughput ({unit.name})", 0, max(high_y, 1e-9), unit.name),
@@ -190,7 +202,7 @@ def _cloud(entry: Curves, unit: Unit) -> Cloud:
 
 
 def _ellipse(x: FloatArray, y: FloatArray) -> Curve:
-    """One standard deviation around the mean, as far as neither quantity is negative."""
+    """Return one standard deviation around the mean, clipped so that neither quantity is negative."""
     if len(x) < ELLIPSE_POINTS_MIN:
         return EMPTY
     # The Cholesky factor of the covariance makes the ellipse of a circle.
@@ -211,7 +223,7 @@ def _ellipse(x: FloatArray, y: FloatArray) -> Curve:
 
 
 def summary_bars(table: list[Row]) -> list[Figure]:
-    """Goodput, round-trip time and retransmissions, one line per contender."""
+    """Draw goodput, round-trip time and retransmissions, with one line per contender."""
     goodput = unit_for(max((r.goodput_bps.middle for r in table if r.goodput_bps), default=0), RATES)
     lost = Unit(0.01, "% of sent")
     figures = [
@@ -247,12 +259,12 @@ def _bars(
     ]
     top = max(bar.greatest for bar in bars) * 1.3 or 1.0
     varies = any(figure.varies for _, figure in known)
-    spoken = quantity.listing([f"{bar.who} {bar.text}" for bar in bars])
+    listed = quantity.listing([f"{bar.who} {bar.text}" for bar in bars])
     axis = Axis(f"{title} ({unit.name})", 0, top, unit.name)
     return Figure(
         name,
         title,
-        f"{title}: {spoken}.",
+        f"{title}: {listed}.",
         Bars(axis, bars, ranged=varies),
         _algorithms([c for c, _ in known]),
     )
@@ -275,7 +287,7 @@ def _intervals(table: list[Row]) -> Figure | None:
     ]
     top = max(max(bar.greatest for bar in bars) * 1.3, 1e-9)
     axis = Axis("RTT (ms): median, 5th to 95th percentile", 0, top, "ms")
-    spoken = quantity.listing(
+    listed = quantity.listing(
         [
             f"{bar.who} {bar.text} ({quantity.digits(bar.least)} to {quantity.digits(bar.greatest)})"
             for bar in bars
@@ -284,7 +296,7 @@ def _intervals(table: list[Row]) -> Figure | None:
     return Figure(
         "rtt",
         "Round-trip time",
-        f"Round-trip time, median and 5th to 95th percentile: {spoken}.",
+        f"Round-trip time, median and 5th to 95th percentile: {listed}.",
         Bars(axis, bars, interval=True),
         _algorithms([row.contender for row, _ in known]),
     )
@@ -298,7 +310,7 @@ def _algorithms(contenders: list[Contender]) -> list[str]:
 
 
 def share_figures(setup: Setup, shares: Shares) -> list[Figure]:
-    """Shares over time, the pie, and Jain's index over time."""
+    """Draw shares over time, the pie of total shares, and Jain's index over time."""
     everything = sum(shares.total.values())
     figures = []
     if everything > 0:
@@ -311,7 +323,7 @@ def share_figures(setup: Setup, shares: Shares) -> list[Figure]:
 
 
 def _parts(setup: Setup, shares: Shares, everything: float) -> list[Part]:
-    """Parts of one algorithm share the hue and alternate in depth."""
+    """Return the parts; those of one algorithm share the hue and alternate in depth."""
     by_title = {contender.title: contender.colour for contender in setup.contenders}
     used: dict[str, int] = {}
     parts = []
@@ -326,7 +338,7 @@ def _parts(setup: Setup, shares: Shares, everything: float) -> list[Part]:
 
 
 def _stacked(shares: Shares, parts: list[Part]) -> Figure:
-    """Bars of 100 %, the first part at the top."""
+    """Draw bars of 100 %, the first part at the top."""
     amounts = np.array([shares.bps[part.label] for part in parts])
     totals = amounts.sum(axis=0)
     tops = 1 - np.vstack([np.zeros(len(totals)), amounts.cumsum(axis=0)]) / np.where(totals > 0, totals, 1)
@@ -336,7 +348,7 @@ def _stacked(shares: Shares, parts: list[Part]) -> Figure:
     return Figure(
         "shares",
         f"Shares over time{shares.who}",
-        f"Shares over time{shares.who}; in all: {_spoken(parts)}.",
+        f"Shares over time{shares.who}; in all: {_in_words(parts)}.",
         StackedShares(
             Axis("Time (s)", 0, float(edges[-1]), "s"),
             Axis(y_title, 0, 1, share=True),
@@ -348,12 +360,12 @@ def _stacked(shares: Shares, parts: list[Part]) -> Figure:
 
 
 def _pie(shares: Shares, parts: list[Part]) -> Figure:
-    words = f"Shares of all bytes that arrived: {_spoken(parts)}."
+    words = f"Shares of all bytes that arrived: {_in_words(parts)}."
     return Figure("pie", f"Shares of all bytes{shares.who}", words, Pie(parts))
 
 
-def _spoken(parts: list[Part]) -> str:
-    """Each part's share; of many, from the least to the greatest."""
+def _in_words(parts: list[Part]) -> str:
+    """Return each part's share in words, or the smallest and the largest if there are many parts."""
     if len(parts) <= PARTS_MAX:
         return quantity.listing([f"{part.label} {part.note}" for part in parts])
     ordered = sorted((part for part in parts if not part.pooled), key=lambda part: part.total)

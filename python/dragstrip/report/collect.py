@@ -1,4 +1,4 @@
-"""The curves of a setup, taken from the recordings: what the figures draw, before it becomes a picture."""
+"""The curves of a set-up, read from the recordings, before they are drawn."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from dragstrip.measures import THROUGHPUT_NS, rates_bps
 from dragstrip.report.load import FloatArray, RecordedFlow, Recording, flows_of, middle_of, recording_of
 from dragstrip.report.series import EMPTY, Curve, cdf, decimate, jain, middle, nice_bin_s, rate_per_bin
-from dragstrip.standings import quantity
-from dragstrip.standings.setups import Contender, Run, Setup, drawn
+from dragstrip.results.measures import THROUGHPUT_NS, rates_bps
+from dragstrip.results.standings import quantity
+from dragstrip.results.standings.setups import Contender, Run, Setup, drawn
 
 # A panel is about 260 points wide: two peaks and two troughs to each of them lose nothing.
 POINTS_MAIN = 1200
@@ -27,20 +27,20 @@ PANELS = ("throughput", "rtt", "cwnd", "queue")
 
 @dataclass
 class Panel:
-    """The lines of one small panel: those to look at, and those in the background."""
+    """The lines of one small panel: the main ones, and those in the background."""
 
     main: list[Curve] = field(default_factory=list)
     pale: list[Curve] = field(default_factory=list)
     dashed: list[Curve] = field(default_factory=list)
 
     def greatest(self) -> float:
-        """The highest point of any line, 0 when there is none."""
+        """Return the highest value of any line, or 0 if there is none."""
         return max((float(c.y.max()) for c in [*self.main, *self.pale] if len(c)), default=0.0)
 
 
 @dataclass
 class Curves:
-    """All that is drawn of one contender. Rates in bit/s, times in ms, sizes in bytes, `x` in seconds."""
+    """All curves of one contender: rates in bit/s, times in ms, sizes in bytes, `x` in seconds."""
 
     contender: Contender
     rtt_cdf: Curve
@@ -54,26 +54,26 @@ class Curves:
 
 @dataclass
 class Shares:
-    """Who got how much of what arrived, over time and in all; and how evenly."""
+    """Who received which share of the arrived bytes, over time and in total, and how evenly."""
 
     bin_s: float
     time_s: FloatArray
     bps: dict[str, FloatArray]
     total: dict[str, float]
-    """New bytes in the whole run."""
+    """New bytes in the whole run, by part."""
     jain: Curve
-    """Of the flows that live, in each bin."""
+    """Jain's index of the active flows in each bin."""
     who: str = ""
-    """Which of several sets of competing flows it is of."""
+    """Which of several sets of competing flows this is, as a suffix of the title."""
 
 
 def curves_of(setup: Setup) -> list[Curves]:
-    """The curves of every contender, in their order."""
+    """Return the curves of every contender, in the order of the contenders."""
     return [_curves(setup, contender) for contender in setup.contenders]
 
 
 def captured_curves_of(setup: Setup) -> list[Curves]:
-    """The same with the distributions that captures at both ends give, where they were recorded."""
+    """Return the curves with distributions from captures at both ends, where these were recorded."""
     return [
         _captured(contender, curves)
         for contender, curves in zip(setup.contenders, curves_of(setup), strict=True)
@@ -95,12 +95,12 @@ def _captured(contender: Contender, curves: Curves) -> Curves:
 
 
 def throughput_span_s(setup: Setup) -> float:
-    """How long the spans of the throughput's distribution are, as in measures.py."""
+    """Return the span of one throughput sample in seconds, as in measures.py."""
     return max(THROUGHPUT_NS / 1e9, recording_of(setup.runs[0]).interval_s)
 
 
 def timeline_bin_s(setup: Setup) -> float:
-    """How long the bins of throughput over time are."""
+    """Return the bin of throughput over time in seconds."""
     return nice_bin_s(setup.duration_s, 150)
 
 
@@ -124,7 +124,7 @@ def _curves(setup: Setup, contender: Contender) -> Curves:
 
 
 def _seconds(contender: Contender) -> Curve:
-    """Median RTT and throughput of every second in which there are both, of all flows and repeats."""
+    """Return the median RTT and the throughput of every second that has both, over all flows and repeats."""
     delays, rates = [], []
     for recording, flow in _flows(contender):
         rate, rtt = _rate_curve(recording, flow, "wire_bytes", 1.0), _rtt_curve(recording, flow)
@@ -161,22 +161,23 @@ def _rate_curve(recording: Recording, flow: RecordedFlow, column: str, bin_s: fl
 
 
 def _rates_bps(recording: Recording, flow: RecordedFlow) -> FloatArray:
-    """What arrived in each second of the flow's life, as `throughput_bps` in measures.py."""
+    """Return the arrival rate in each second of the flow's life, as `throughput_bps` in measures.py."""
     time_s = recording.received.column("time_ns", flow.flow) / 1e9
     inside = (time_s - recording.interval_s >= flow.start_s - 1e-9) & (time_s <= flow.stop_s + 1e-9)
+    inside &= ~recording.is_part(time_s)
     wire_bytes = recording.received.column("wire_bytes", flow.flow)[inside]
     return rates_bps(wire_bytes, round(recording.interval_s * 1e9))
 
 
 def _spp_ms(recording: Recording, flow: RecordedFlow) -> FloatArray:
-    """`spp_ms` in measures.py."""
+    """Return the round trips between captures in ms, as `spp_ms` in measures.py."""
     time_s = recording.spp.column("time_ns", flow.flow) / 1e9
     inside = (time_s >= flow.start_s) & (time_s <= flow.stop_s)
     return np.asarray(recording.spp.column("rtt_ns", flow.flow)[inside] / 1e6, dtype=np.float64)
 
 
 def _tcpstat_bps(recording: Recording, flow: RecordedFlow) -> FloatArray:
-    """`tcpstat_1s_bps` in measures.py."""
+    """Return the rate per second in the receiver's capture, as `tcpstat_1s_bps` in measures.py."""
     time_s = recording.tcpstat.column("time_ns", flow.flow) / 1e9
     inside = (time_s - 1.0 >= flow.start_s - 1e-9) & (time_s <= flow.stop_s + 1e-9)
     return rates_bps(recording.tcpstat.column("ip_bytes", flow.flow)[inside], THROUGHPUT_NS)
@@ -187,7 +188,10 @@ def _throughput_line(bin_s: float) -> Callable[[Recording, RecordedFlow], Curve]
 
 
 def _rtt_curve(recording: Recording, flow: RecordedFlow) -> Curve:
-    """Every RTT sample; where they were not recorded, the latest at each interval (as in measures.py)."""
+    """Return every RTT sample, or if they were not recorded, the latest at each interval.
+
+    The rule is that of measures.py.
+    """
     table = recording.rtts if flow.flow in recording.rtts.rows else recording.samples
     time_s = table.column("time_ns", flow.flow) / 1e9
     inside = (time_s >= flow.start_s) & (time_s <= flow.stop_s)
@@ -200,7 +204,7 @@ def _cwnd_curve(recording: Recording, flow: RecordedFlow) -> Curve:
 
 
 def _panel(setup: Setup, contender: Contender, curve: Callable[[Recording, RecordedFlow], Curve]) -> Panel:
-    """The first run's flows as lines to look at, the repeats pale behind them."""
+    """Return the first run's flows as main lines, with the repeats pale behind them."""
     first = [
         curve(recording_of(contender.bouts[0].run), flow) for flow in drawn(flows_of(contender.bouts[0]))
     ]
@@ -217,7 +221,7 @@ def _panel(setup: Setup, contender: Contender, curve: Callable[[Recording, Recor
 
 
 def _cwnd_panel(setup: Setup, contender: Contender) -> Panel:
-    """The window; with it, for a single flow, the slow-start threshold once there is one."""
+    """Return the window and, for a single flow, the slow-start threshold once there is one."""
     if not contender.is_tcp:
         return Panel()
     panel = _panel(setup, contender, _cwnd_curve)
@@ -246,9 +250,10 @@ def _queue_panel(setup: Setup, contender: Contender) -> Panel:
 
 
 def shares_of(setup: Setup) -> list[Shares]:
-    """Shares in the first run with several flows, of each set of flows that compete.
+    """Return the shares in the first run with several flows, one entry per set of competing flows.
 
-    By contender when several share the run, else by flow: the `SHARES_MAX` largest, and the others together.
+    Shares are by contender if several share the run, else by flow: the `SHARES_MAX` largest, and the others
+    together.
     """
     run = next((r for r in setup.runs if len(r.flows) > 1), None)
     if run is None:
@@ -292,7 +297,7 @@ def _shares(setup: Setup, run: Run, wanted: set[int], named: bool) -> Shares:
 
 
 def _rates_per_bin(recording: Recording, bin_s: float, bins: int) -> FloatArray:
-    """New data of each flow in bit/s, a row per flow and a column per bin; `rate_per_bin` of all at once."""
+    """Return new data in bit/s in the shape flows × bins: `rate_per_bin` for all flows at once."""
     table, count = recording.received, len(recording.flows)
     rows = [table.rows.get(flow.flow, np.empty(0, dtype=np.intp)) for flow in recording.flows]
     owner = np.repeat(np.arange(count), [len(own) for own in rows])
@@ -310,7 +315,7 @@ def _rates_per_bin(recording: Recording, bin_s: float, bins: int) -> FloatArray:
 def _largest(
     bps: dict[str, FloatArray], total: dict[str, float]
 ) -> tuple[dict[str, FloatArray], dict[str, float]]:
-    """The largest shares in their order, and the sum of the others."""
+    """Return the largest shares in their order, and the sum of the others."""
     if len(bps) <= SHARES_MAX:
         return bps, total
     kept = set(sorted(bps, key=lambda title: -total[title])[:SHARES_MAX])

@@ -1,10 +1,10 @@
 """One colour per algorithm, the same in every figure, on paper, in reports and in the playground.
 
-Two palettes, for white and for dark pages. Each colour has a contrast of at least 3:1 with its page (WCAG
-2.2, 1.4.11), and any two of the first five differ by 15 and more in CIEDE2000, any two of all by 13, for
+There are two palettes, for white and for dark pages. Each colour has a contrast of at least 3:1 with its page
+(WCAG 2.2, 1.4.11). Any two of the first five differ by 15 or more in CIEDE2000, and any two of all by 13, for
 readers with normal vision and with each of the three dichromacies (after Machado, Oliveira, Fernandes: "A
-Physiologically-based Model for Simulation of Color Vision Deficiency", 2009). Tests compute that. The last
-colour is nearly the ink of axes and text: the last resort.
+Physiologically-based Model for Simulation of Color Vision Deficiency", 2009); tests compute this. The last
+colour is close to the ink of axes and text and is used last.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ ON_DARK = {
 
 
 def assign(algorithms: Iterable[str]) -> dict[str, str]:
-    """A colour for every algorithm, in the order given; known ones always have their own."""
+    """Assign a colour to every algorithm, in the order given; known algorithms always have their own."""
     names = list(dict.fromkeys(algorithms))
     taken = {KNOWN[name] for name in names if name in KNOWN}
     free = [colour for colour in PALETTE if colour not in taken]

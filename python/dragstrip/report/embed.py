@@ -1,8 +1,8 @@
-"""A figure's description as the page carries it: JSON for the viewer, and a table for readers without it.
+"""A figure's description inside the page: JSON for the viewer, and a table for readers without it.
 
-Coordinates are whole steps of the axis, each as its distance from the one before: short text that JSON.parse
-reads at once, finer than a pixel. Curves come decimated (series.py), so that no peak is lost.
-`python/dragstrip/viewer/data.js` reads it.
+Coordinates are whole steps of the axis, each stored as the difference from the one before: short text that
+JSON.parse reads at once, finer than a pixel. Curves are decimated before (series.py) so that no peak is lost.
+`python/dragstrip/report/viewer/data.js` decodes it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from dragstrip.report.figure import (
 from dragstrip.report.load import FloatArray, middle_of
 from dragstrip.report.series import Curve
 from dragstrip.report.tables import Cell, Table
-from dragstrip.standings import quantity
+from dragstrip.results.standings import quantity
 
 Json: TypeAlias = dict[str, Any]
 
@@ -43,7 +43,7 @@ STRETCHES = 20
 
 
 def script(figure: Figure) -> str:
-    """The description as JSON that may stand inside a script element."""
+    """Return the description as JSON that may stand inside a script element."""
     content = {
         "name": figure.name,
         "title": figure.title,
@@ -111,7 +111,9 @@ def _content(content: Content) -> Json:
                 for panel in content.panels
             ]
             tall = content.height > 100
-            return {"kind": "timelines", "x": _axis(content.time), "panels": panels, "tall": tall}
+            marks = [[_short(mark.at), mark.text] for mark in content.marks]
+            time = _axis(content.time)
+            return {"kind": "timelines", "x": time, "marks": marks, "panels": panels, "tall": tall}
         case unknown:
             assert_never(unknown)
 
@@ -178,7 +180,7 @@ def _short(value: float) -> float:
 
 
 def steps(values: FloatArray, axis: Axis, of: int) -> list[int]:
-    """Where the values lie on the axis, in `of` whole steps from its lower end; each less the one before."""
+    """Return the positions on the axis in `of` whole steps from its lower end, as differences."""
     low, high = axis.low, axis.high
     if axis.logarithmic:
         values, low, high = np.log10(values), float(np.log10(low)), float(np.log10(high))
@@ -191,7 +193,7 @@ def steps(values: FloatArray, axis: Axis, of: int) -> list[int]:
 
 
 def table(figure: Figure) -> Table:
-    """The figure's numbers, at most about twenty rows of them."""
+    """Return the figure's numbers as a table of at most about twenty rows."""
     match figure.content:
         case Distribution() as content:
             heads = ["Share of samples at or below", *(line.label for line in content.lines)]
@@ -264,7 +266,7 @@ def _span(start: float, end: float) -> str:
 
 
 def _time_table(content: TimeLines) -> Table:
-    """Of each panel's main curves in each stretch of time: from the least to the greatest value."""
+    """Return the smallest and largest value of each panel's main curves in each stretch of time."""
     edges = np.linspace(content.time.low, content.time.high, STRETCHES + 1)
     columns = []
     heads = []
@@ -280,7 +282,7 @@ def _time_table(content: TimeLines) -> Table:
         ]
         for i in range(STRETCHES)
     ]
-    caption = "Of each stretch of time, the least to the greatest value."
+    caption = "Minimum to maximum of each stretch of time."
     return Table([("Time (s)", ""), *((head, "") for head in heads)], rows, caption)
 
 

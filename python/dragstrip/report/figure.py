@@ -1,7 +1,7 @@
-"""A figure's description: what is drawn, in which units, with which words. How is not said here.
+"""Descriptions of figures: what is drawn, in which units and with which words, but not how.
 
-It has two readers. embed.py puts it into the page, where the viewer draws it; vega.py turns it into
-Vega-Lite, from which render.py makes SVG, PNG and PDF for papers
+They have two readers: embed.py puts a description into the page, where the viewer draws it, and vega.py turns
+it into Vega-Lite, from which render.py makes SVG, PNG and PDF for papers
 (docs/decisions/0007-one-description-of-a-figure.md).
 """
 
@@ -21,7 +21,7 @@ PARTS_MAX = 10
 
 @dataclass(frozen=True)
 class Axis:
-    """From `low` to `high`, in the unit that the title names; a `share` is a fraction, shown in per cent."""
+    """An axis from `low` to `high` in the unit of its title; a `share` is a fraction, shown in per cent."""
 
     title: str
     low: float
@@ -41,7 +41,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class Line:
-    """One curve, in the units of its axes; `note` is the figure that stands beside its name."""
+    """One curve, in the units of its axes; `note` is the figure beside its name."""
 
     label: str
     note: str
@@ -52,7 +52,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Distribution:
-    """Cumulative distributions: `x` against the share of samples at or below it."""
+    """Cumulative distributions: the share of samples at or below `x`."""
 
     x: Axis
     lines: Sequence[Line]
@@ -73,7 +73,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class Bars:
-    """A row per contender: a bar, with its range if any is `ranged`, or (`interval`) a tick on a band."""
+    """A row per contender: a bar, with its range if `ranged`, or with `interval` a tick on a band."""
 
     axis: Axis
     bars: Sequence[Bar]
@@ -83,9 +83,9 @@ class Bars:
 
 @dataclass(frozen=True)
 class Part:
-    """What one of several gets: its total, the share of all as text, and its depth of colour (0 to 1).
+    """A part of a whole: its total, its share as text, and its depth of colour from 0 to 1.
 
-    `pooled`: it stands for all that have no part of their own.
+    A `pooled` part stands for all that have no part of their own.
     """
 
     label: str
@@ -98,10 +98,10 @@ class Part:
 
 @dataclass(frozen=True)
 class Shares:
-    """Stacked shares of every bin of time.
+    """Stacked shares in each time bin.
 
-    `edges_s` has an edge more than `tops` has columns; row `i` of `tops` (a row more than parts) is where
-    part `i` begins, counted from the top, and part `i - 1` ends.
+    `edges_s` has one entry more than `tops` has columns. `tops` has one row more than there are parts: row
+    `i` is where part `i` begins, counted from the top, and part `i - 1` ends.
     """
 
     time: Axis
@@ -120,7 +120,7 @@ class Pie:
 
 @dataclass(frozen=True)
 class Cloud:
-    """Points that belong together, an ellipse around them (none around few points), and their medians."""
+    """The points of one contender, an ellipse around them (empty for few points), and their medians."""
 
     label: str
     note: str
@@ -133,7 +133,7 @@ class Cloud:
 
 @dataclass(frozen=True)
 class Scatter:
-    """One quantity against another, a cloud per contender; better is towards the upper left."""
+    """One quantity against another, with a cloud per contender; better is towards the upper left."""
 
     x: Axis
     y: Axis
@@ -143,7 +143,7 @@ class Scatter:
 
 @dataclass(frozen=True)
 class Stroke:
-    """Curves that look alike; only those that are `main` are read out at the cursor."""
+    """Curves of the same look; only those that are `main` are read out at the cursor."""
 
     curves: Sequence[Curve]
     colour: str
@@ -157,7 +157,7 @@ class Stroke:
 
 @dataclass(frozen=True)
 class Panel:
-    """One of several plots beneath each other that share the axis of time."""
+    """One of several plots above each other that share the time axis."""
 
     y: Axis
     strokes: Sequence[Stroke]
@@ -166,14 +166,14 @@ class Panel:
 
 @dataclass(frozen=True)
 class TimeLines:
-    """Panels over time; `width` and `height` are a panel's, in points, on paper."""
+    """Panels over time; `width` and `height` are those of a panel on paper, in points."""
 
     time: Axis
     panels: Sequence[Panel]
     width: int = 340
     height: int = 78
     marks: Sequence[Rule] = ()
-    """Upright lines through all panels, their texts in the first."""
+    """Vertical lines through all panels, labelled in the first."""
 
 
 Content: TypeAlias = Distribution | Bars | Shares | Pie | Scatter | TimeLines
@@ -181,7 +181,7 @@ Content: TypeAlias = Distribution | Bars | Shares | Pie | Scatter | TimeLines
 
 @dataclass(frozen=True)
 class Figure:
-    """A picture with its words: `title` stands over it, `description` is read in its place."""
+    """A figure with its words: `title` stands above it, `description` is its alternative text."""
 
     name: str
     title: str

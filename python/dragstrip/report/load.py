@@ -1,7 +1,7 @@
-"""Reads an output folder: `experiment.json`, `result.json` and the recordings beneath `runs/`.
+"""Reads an output folder: `experiment.json`, `result.json` and the recordings below `runs/`.
 
-Everything that a person may have damaged is checked here and answered with one `BadInputError`, which
-names the file, the field, the value and what would be right. Above this module nothing reads a file.
+Everything that a person may have damaged is checked here and reported as one `BadInputError` that names the
+file, the field, the value and what was expected. No module above this one reads a file.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from dragstrip import sums
 from dragstrip.errors import BadInputError
-from dragstrip.paths import Known, add_facts
-from dragstrip.recording import format_of, read_table
-from dragstrip.shape import EXPERIMENT, PROVENANCE, RESULT, expect
-from dragstrip.standings.setups import Bout, Run
+from dragstrip.io import checksums
+from dragstrip.io.shape import EXPERIMENT, PROVENANCE, RESULT, expect
+from dragstrip.recording import check_format, read_table
+from dragstrip.results.standings.setups import Bout, Run
+from dragstrip.scenario.paths import Known, add_facts
 
 FloatArray = npt.NDArray[np.float64]
 Json = Mapping[str, Any]
@@ -43,7 +43,7 @@ class RecordedFlow:
 
 @dataclass(frozen=True)
 class Table:
-    """Columns of one table, with the rows of each key (`flow`, `link` or `probe`) at hand."""
+    """Columns of one table, with the rows of each key (`flow`, `link` or `probe`)."""
 
     columns: Mapping[str, npt.NDArray[Any]]
     rows: Mapping[Any, npt.NDArray[np.intp]]
@@ -51,12 +51,12 @@ class Table:
     words: Mapping[str, list[str]]
 
     def column(self, name: str, key: Any) -> FloatArray:
-        """The numbers of one column in the rows of one key, in the order of time; null is NaN."""
+        """Return a column's values in the rows of one key, in order of time, as float64 with NaN for null."""
         values = self.columns[name]
         return cast(FloatArray, values[self.rows.get(key, np.empty(0, dtype=np.intp))].astype(np.float64))
 
     def tally(self, name: str, key: Any, chosen: npt.NDArray[np.bool_]) -> dict[str, int]:
-        """How often each text of one column stands in the chosen rows of one key."""
+        """Return how often each text of a column occurs in the chosen rows of one key."""
         if name not in self.words:
             return {}
         indexes = self.columns[name][self.rows.get(key, np.empty(0, dtype=np.intp))][chosen]
@@ -66,7 +66,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Recording:
-    """One run's folder; each table is read when it is first asked for."""
+    """The folder of one run; each table is read on first use."""
 
     folder: Path
     known: Known
@@ -77,22 +77,30 @@ class Recording:
         """The scenario, with the facts of its links."""
         return self.known.scenario
 
-    @property
-    def format(self) -> int:
-        """The format that the tables were written in."""
-        return format_of(self.provenance, self.folder)
+    def __post_init__(self) -> None:
+        """Refuse a recording that was written in another format."""
+        check_format(self.provenance, self.folder)
 
     @property
     def interval_s(self) -> float:
-        """The spacing of the tables that have a row per interval."""
+        """The recording interval in seconds, the spacing of tables with a row per interval."""
         return float((self.scenario.get("record") or {}).get("interval_ns") or 100_000_000) / 1e9
+
+    def is_part(self, time_s: FloatArray) -> npt.NDArray[np.bool_]:
+        """Return for each end of an interval in seconds whether the interval is shorter than the others.
+
+        Only the last one of a run can be: it ends with the run.
+        """
+        end_ns = int(self.scenario.get("duration_ns") or 0)
+        part = end_ns % round(self.interval_s * 1e9) != 0
+        return np.asarray((np.abs(time_s - end_ns / 1e9) < 1e-9) & part, dtype=np.bool_)
 
     @cached_property
     def flows(self) -> list[RecordedFlow]:
         """All flows, in the order of the table."""
         columns = ["flow", "label", "cc", "start_ns", "stop_ns"]
         optional = ["protocol", "segments_sent", "retransmits"]
-        table = read_table(self.folder, "flows", columns, optional, self.format)
+        table = read_table(self.folder, "flows", columns, optional)
         end_s = float(self.scenario.get("duration_ns", 0)) / 1e9
         flows = []
         for row in table.to_pylist():
@@ -119,13 +127,13 @@ class Recording:
 
     @cached_property
     def samples(self) -> Table:
-        """Window, RTT estimate and state of each flow."""
+        """Window, RTT estimate and state of each flow at each interval."""
         numbers = ["time_ns", "cwnd_bytes", "ssthresh_bytes", "rtt_ns"]
-        return self._table("samples", "flow", numbers, optional=["limited_by"])
+        return self._table("samples", "flow", numbers, optional=["limit"])
 
     @cached_property
     def received(self) -> Table:
-        """What arrived of each flow in each interval."""
+        """Bytes of each flow that arrived in each interval."""
         return self._table("received", "flow", ["time_ns", "wire_bytes", "new_bytes"])
 
     @cached_property
@@ -135,36 +143,36 @@ class Recording:
 
     @cached_property
     def spp(self) -> Table:
-        """Round trips between captures at both ends, where they were recorded (`record.captures`)."""
+        """Round trips between captures at both ends, if they were recorded (`record.captures`)."""
         return self._table("spp", "flow", ["time_ns", "rtt_ns"])
 
     @cached_property
     def tcpstat(self) -> Table:
-        """What the receiver's capture shows of each second, likewise."""
+        """Bytes per second in the receiver's capture, if it was recorded (`record.captures`)."""
         return self._table("tcpstat", "flow", ["time_ns", "ip_bytes"])
 
     @cached_property
     def cc_state(self) -> Table:
-        """The congestion control's own variables at each sample, where they were recorded."""
+        """The congestion control's own variables at each sample, if they were recorded."""
         return self._table("cc_state", "flow", ["time_ns", "name", "value"])
 
     @cached_property
     def probes(self) -> Table:
-        """Every ping's answer."""
+        """The answer to every ping."""
         return self._table("probes", "probe", ["time_ns", "rtt_ns"], optional=["target"])
 
     @cached_property
     def queues(self) -> Table:
-        """Backlog and counters of each link."""
+        """Backlog and counters of each link at each interval."""
         return self._table("queues", "link", ["time_ns", "backlog_bytes"])
 
     def limits(self, flow: RecordedFlow) -> Mapping[str, int]:
-        """How many samples of a flow's life were limited by what (cwnd, rwnd, sndbuf, app)."""
+        """Return the number of samples during a flow's life by limiting factor (`samples.limit`)."""
         time_s = self.samples.column("time_ns", flow.flow) / 1e9
-        return self.samples.tally("limited_by", flow.flow, (time_s >= flow.start_s) & (time_s < flow.stop_s))
+        return self.samples.tally("limit", flow.flow, (time_s >= flow.start_s) & (time_s < flow.stop_s))
 
     def _table(self, name: str, key: str, columns: list[str], optional: list[str] | None = None) -> Table:
-        table = read_table(self.folder, name, [key, *columns], optional or [], self.format)
+        table = read_table(self.folder, name, [key, *columns], optional or [])
         arrays: dict[str, npt.NDArray[Any]] = {}
         words: dict[str, list[str]] = {}
         for column in table.column_names:
@@ -194,25 +202,25 @@ class RecordedRun(Run):
 
     @property
     def settings(self) -> Json:
-        """Which alternative it is."""
+        """The values by dotted path that distinguish this run, and the name of its `alternative`."""
         return self.recording.provenance.get("settings") or {}
 
 
 def recording_of(run: Run) -> Recording:
-    """The recording of a run that was read from an output folder."""
+    """Return the recording of a run that was read from an output folder."""
     assert isinstance(run, RecordedRun)
     return run.recording
 
 
 def flows_of(bout: Bout) -> list[RecordedFlow]:
-    """The recorded flows of a contender in one run."""
+    """Return the recorded flows of a contender in one run."""
     by_number = recording_of(bout.run).by_number
     return [by_number[row["flow"]] for row in bout.results if row.get("flow") in by_number]
 
 
 @dataclass(frozen=True)
 class Bundle:
-    """All of an output folder."""
+    """The content of an output folder."""
 
     folder: Path
     version: str
@@ -228,22 +236,22 @@ class Bundle:
 
 @dataclass(frozen=True)
 class Made:
-    """What this process has just written into an output folder, and need not read again."""
+    """What this process has just written into an output folder and need not read again."""
 
     result: Json
-    """`result.json`."""
+    """The content of `result.json`."""
     scenarios: Mapping[str, Known]
-    """Each recording's, by the folder that `result` gives for it."""
+    """Each recording's scenario, by the folder that `result` gives for it."""
 
 
 def load(folder: Path, made: Made | None = None) -> Bundle:
-    """Reads the output folder of `run` or `compare`; `BadInputError` where it is incomplete or damaged."""
+    """Read an output folder of `run` or `compare`; raises `BadInputError` if it is incomplete or damaged."""
     if not folder.is_dir():
         raise BadInputError("", None, "not a folder that `dragstrip run` or `compare` wrote", str(folder))
     result = _result(folder) if made is None else made.result
     scenarios = {} if made is None else made.scenarios
     experiment_file = folder / "experiment.json"
-    experiment = sums.read_json(folder, experiment_file.name) if experiment_file.exists() else {}
+    experiment = checksums.read_json(folder, experiment_file.name) if experiment_file.exists() else {}
     expect(experiment, EXPERIMENT, str(experiment_file), partly=True)
     runs = [_run(folder, index, run, scenarios) for index, run in enumerate(_list(folder, result, "runs"))]
     named = result.get("experiment")
@@ -262,7 +270,7 @@ def load(folder: Path, made: Made | None = None) -> Bundle:
 
 
 def _result(folder: Path) -> Json:
-    result = sums.read_json(folder, "result.json")
+    result = checksums.read_json(folder, "result.json")
     expect(result, RESULT, str(folder / "result.json"), partly=True)
     return result
 
@@ -288,16 +296,16 @@ def _run(folder: Path, index: int, summary: Json, scenarios: Mapping[str, Known]
             f"runs[{index}].recording", where, "a folder that exists", str(folder / "result.json")
         )
     provenance = recording / "provenance.json"
-    facts = sums.read_json(recording, provenance.name) if provenance.exists() else {}
+    facts = checksums.read_json(recording, provenance.name) if provenance.exists() else {}
     expect(facts, PROVENANCE, str(provenance), partly=True)
     scenario = scenarios.get(where) or _scenario(recording / "scenario.json")
     return RecordedRun(summary, Recording(recording, scenario, facts))
 
 
 def _scenario(path: Path) -> Known:
-    """The scenario of a recording, with its facts."""
+    """Return the scenario of a recording, with its facts."""
     try:
-        return add_facts(sums.read_json(path.parent, path.name))
+        return add_facts(checksums.read_json(path.parent, path.name))
     except BadInputError as error:
         raise error if error.source else error.at(str(path)) from None
 
@@ -306,12 +314,12 @@ def _scenario(path: Path) -> Known:
 
 
 def _numpy(column: pa.ChunkedArray[Any]) -> npt.NDArray[Any]:
-    """The numbers; of a column with nulls as floats, with NaN for null."""
+    """Return the numbers; a column with nulls as float64, with NaN for null."""
     return column.to_numpy()
 
 
 def _indexed(column: pa.ChunkedArray[Any]) -> tuple[npt.NDArray[np.int64], list[str]]:
-    """Text as indexes into the list of its words."""
+    """Return text as indexes into the list of its distinct words."""
     if len(column) == 0:
         return np.empty(0, dtype=np.int64), []
     encoded: Any = column.unify_dictionaries().combine_chunks()
@@ -323,7 +331,7 @@ def _indexed(column: pa.ChunkedArray[Any]) -> tuple[npt.NDArray[np.int64], list[
 
 
 def _rows_by_key(column: pa.ChunkedArray[Any]) -> dict[Any, npt.NDArray[np.intp]]:
-    """The row numbers of every key, ascending; one pass however many keys there are."""
+    """Return the row numbers of every key, ascending, in one pass for any number of keys."""
     if len(column) == 0:
         return {}
     if pa.types.is_integer(column.type) and not column.null_count:
@@ -341,7 +349,7 @@ def _rows_by_key(column: pa.ChunkedArray[Any]) -> dict[Any, npt.NDArray[np.intp]
 
 
 def middle_of(values: FloatArray | Sequence[float]) -> float:
-    """The median of one or more numbers; numpy's would import its masked arrays."""
+    """Return the median of one or more numbers; `np.median` would import NumPy's masked arrays."""
     ordered = np.sort(np.asarray(values, dtype=np.float64))
     half = len(ordered) // 2
     return float(ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2)

@@ -1,4 +1,4 @@
-"""The page: one HTML file with everything in it, made from a template."""
+"""The report's page: one self-contained HTML file, made from a template."""
 
 from __future__ import annotations
 
@@ -16,19 +16,20 @@ import jinja2
 from jinja2.bccache import Bucket
 from markupsafe import Markup
 
-from dragstrip import _core, outside, viewer
+from dragstrip import _core
 from dragstrip.errors import BadInputError
-from dragstrip.report import across, embed
+from dragstrip.io import untrusted
+from dragstrip.report import across, embed, viewer
 from dragstrip.report.cautions import of_builds
 from dragstrip.report.colours import GRID, INK, MUTED, ON_DARK
 from dragstrip.report.figure import Figure
 from dragstrip.report.load import Bundle, Json, RecordedRun
 from dragstrip.report.tables import Table, overview
 from dragstrip.report.why import Reason
-from dragstrip.standings import quantity
-from dragstrip.standings.setups import Setup
-from dragstrip.standings.stats import Row
-from dragstrip.standings.verdict import Verdict
+from dragstrip.results.standings import quantity
+from dragstrip.results.standings.setups import Setup
+from dragstrip.results.standings.stats import Row
+from dragstrip.results.standings.verdict import Verdict
 
 HERE = Path(__file__).parent
 GRADES = {"reproduced": "good", "contradicted": "bad", "not testable here": "open"}
@@ -39,7 +40,7 @@ COMMON_FIRST = ("engine", "version", "versions", "kernel", "command", "started",
 
 @dataclass(frozen=True)
 class Drawn:
-    """A figure as the page carries it: what the viewer draws, and the same numbers as a table."""
+    """A figure in the page: the data that the viewer draws, and the same numbers as a table."""
 
     figure: Figure
     data: Markup
@@ -47,13 +48,13 @@ class Drawn:
 
 
 def drawn(figure: Figure) -> Drawn:
-    """The figure, ready for the template."""
+    """Return the figure, ready for the template."""
     return Drawn(figure, Markup(embed.script(figure)), embed.table(figure))  # noqa: S704 - escaped there
 
 
 @dataclass(frozen=True)
 class Section:
-    """All of one setup."""
+    """The section of the page on one set-up."""
 
     setup: Setup
     rows: list[Row]
@@ -95,7 +96,7 @@ class Claim:
 def render(
     bundle: Bundle, sections: list[Section], colours: Mapping[str, str], agreement: Markup | None = None
 ) -> str:
-    """The whole page as HTML; `agreement` holds two engines against each other."""
+    """Return the whole page as HTML; `agreement` is a section that compares two engines."""
     look, script = style(), viewer.script()
     template = _environment().get_template("page.html")
     return template.render(
@@ -124,7 +125,7 @@ def beside(
     pings: Table | None,
     pictures: Sequence[Figure],
 ) -> str:
-    """The page of recordings side by side (beside.py) as HTML."""
+    """Return the page of recordings side by side (beside.py) as HTML."""
     look, script = style(), viewer.script()
     return (
         _environment()
@@ -146,20 +147,20 @@ def beside(
 
 
 def figure(described: Figure) -> str:
-    """One figure as HTML, for pages that have no template."""
+    """Return one figure as HTML, for pages without a template."""
     macros: Any = _environment().get_template("macros.html").module
     return str(macros.picture(drawn(described)))
 
 
 class _Compiled(jinja2.BytecodeCache):
-    """Keeps compiled templates where Python keeps compiled modules; compiling takes as long as all the rest.
+    """Keeps compiled templates where Python keeps compiled modules, since compiling takes half of the time.
 
-    A template's hash is checked by Jinja; where nothing may be written or read (`PYTHONDONTWRITEBYTECODE`),
-    it is compiled each time.
+    Jinja checks a template's hash. Where nothing may be written or read (`PYTHONDONTWRITEBYTECODE`),
+    templates are compiled each time.
     """
 
     def load_bytecode(self, bucket: Bucket) -> None:
-        with suppress(BadInputError), outside.opened(self._file(bucket)) as file:
+        with suppress(BadInputError), untrusted.opened(self._file(bucket)) as file:
             bucket.load_bytecode(file)
 
     def dump_bytecode(self, bucket: Bucket) -> None:
@@ -193,12 +194,12 @@ def _environment() -> jinja2.Environment:
 
 @cache
 def style() -> str:
-    """The style sheet, with the figures' colours exchanged for lighter ones on a dark page."""
+    """Return the style sheet, with lighter colours for figures on a dark page."""
     rules = ['.picture [fill="#ffffff"]{fill:var(--page)}.picture [stroke="#ffffff"]{stroke:var(--page)}']
     for light, dark in ON_DARK.items():
         rules.append(f'.picture [stroke="{light}"]{{stroke:{dark}}}.picture [fill="{light}"]{{fill:{dark}}}')
         rules.append(f'.swatch[data-colour="{light}"]{{background:{dark}}}')
-    template = outside.text(HERE / "page.css", outside.MIB, "our style sheet") + viewer.style()
+    template = untrusted.text(HERE / "page.css", untrusted.MIB, "our style sheet") + viewer.style()
     # No style attributes: the page's policy forbids them.
     swatches = "".join(f'.swatch[data-colour="{colour}"]{{background:{colour}}}' for colour in ON_DARK)
     template = template.replace("/*light*/", f"--ink:{INK};--muted:{MUTED};--line:{GRID};")
@@ -206,13 +207,13 @@ def style() -> str:
 
 
 def claims(bundle: Bundle) -> list[Claim]:
-    """The claims' rows; the tolerance stands in the experiment."""
+    """Return the rows of the claims, with tolerances from the experiment."""
     tolerances = {str(c.get("id")): c.get("tolerance") for c in bundle.experiment.get("claims") or []}
     return [claim(entry, tolerances.get(str(entry.get("id")))) for entry in bundle.claims]
 
 
 def claim(entry: Json, tolerance: Any) -> Claim:
-    """A claim's row: its figures with their unit, its grade with the reason."""
+    """Return a claim's row: its figures with their unit, and its grade with the reason."""
     unit = str(entry.get("unit") or "")
     grade = str(entry.get("grade") or "not graded")
     within = (
@@ -232,7 +233,7 @@ def claim(entry: Json, tolerance: Any) -> Claim:
 
 
 def _distance(published: Any, measured: Any) -> str:
-    """How far ours is from theirs: `1.1 % above`."""
+    """Return how far ours is from the published figure, such as `1.1 % above`."""
     if isinstance(published, list) and len(published) == 2 and isinstance(measured, int | float):
         low, high = published
         if not isinstance(low, int | float) or low <= measured <= high:
@@ -247,7 +248,7 @@ def _distance(published: Any, measured: Any) -> str:
 
 
 def tally(claims: list[Json]) -> str:
-    """`5 reproduced, 1 contradicted`."""
+    """Return the number of claims by grade, such as `5 reproduced, 1 contradicted`."""
     counts: dict[str, int] = {}
     for entry in claims:
         grade = str(entry.get("grade") or "not graded")
@@ -274,7 +275,7 @@ def _figure(value: Any, unit: str, sign: str = "") -> str:
 
 @dataclass(frozen=True)
 class Provenance:
-    """What all runs have in common, and what each has for itself."""
+    """What all runs have in common, and what differs between them."""
 
     common: list[tuple[str, str]]
     heads: list[str]
@@ -282,7 +283,7 @@ class Provenance:
 
 
 def provenance(runs: list[RecordedRun]) -> Provenance:
-    """Where the figures come from, each fact said once."""
+    """Return where the figures come from, with each common fact once."""
     sources = [(run, _flat(run.recording.provenance)) for run in runs]
     keys = [
         key for key in dict.fromkeys(key for _, facts in sources for key in facts) if key not in NOT_SHOWN

@@ -1,9 +1,9 @@
-"""The same PDF for the same picture: what a converter leaves to chance is put in order.
+"""Makes PDFs reproducible: the same picture gives the same bytes.
 
-svg2pdf (in vl-convert) keeps resources in hash maps that are seeded anew in each process. The entries of
-resource dictionaries come in any order, and of two fonts either may be the first: another name in the page's
-stream, other object numbers, other offsets. Here fonts are named in the order of their own names, entries are
-sorted, objects are numbered as they are reached from the catalogue, and the table of offsets is written anew.
+svg2pdf (in vl-convert) keeps resources in hash maps that are seeded anew in each process. Entries of resource
+dictionaries come in any order, and either of two fonts may be the first, which changes names in the page's
+stream, object numbers and offsets. Here fonts are numbered in the order of their names, entries are sorted,
+objects are numbered as they are reached from the catalogue, and the cross-reference table is written anew.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class _Object:
 
 
 def ordered(pdf: bytes) -> bytes:
-    """The document in its one order; raises `DragstripError` for a PDF that svg2pdf did not write."""
+    """Return the document in its canonical order; raises `DragstripError` for a PDF not made by svg2pdf."""
     trailer = pdf.rpartition(b"trailer")[2]
     ends = {name: int(number) for name, number in _ROOT.findall(trailer)}
     objects = dict(_object(pdf, int(place)) for place in _OFFSET.findall(pdf.rpartition(b"\nxref\n")[2]))
@@ -65,7 +65,7 @@ def _object(pdf: bytes, place: int) -> tuple[int, _Object]:
 
 
 def _name_fonts(objects: dict[int, _Object]) -> None:
-    """Numbers the fonts by their names, and says so in the streams that use them."""
+    """Number the fonts in the order of their names, and rename them in the streams that use them."""
     owners = [each for each in objects.values() if _FONTS.search(each.head)]
     used = {font for each in owners for entry in _FONTS.findall(each.head) for font in _FONT.findall(entry)}
     base = {name: _BASE.search(objects[int(number)].head) for name, number in used}
@@ -89,7 +89,7 @@ def _sorted(resources: re.Match[bytes]) -> bytes:
 
 
 def _reach(number: int, objects: dict[int, _Object], numbers: dict[int, int]) -> None:
-    """Numbers an object and all it refers to, in the order of reading."""
+    """Number an object and all that it refers to, in reading order."""
     if number in numbers or number not in objects:
         return
     numbers[number] = len(numbers) + 1

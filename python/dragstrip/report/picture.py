@@ -1,4 +1,4 @@
-"""The path, drawn: hosts and routers as boxes, links as pairs of lanes with their rate, delay and queue."""
+"""The drawing of a path: hosts and routers as boxes, links as pairs of lanes with rate, delay and queue."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from xml.sax.saxutils import escape
 
 from dragstrip.report.colours import GREY, INK, MUTED
 from dragstrip.report.load import Json
-from dragstrip.standings import path as paths
+from dragstrip.results.standings import path as paths
 
 # Alike nodes beyond this many are drawn as one pile.
 ALIKE_MAX = 4
 # More boxes than this in one column are drawn as one pile, alike or not.
 COLUMN_MAX = 12
 # Links that a screen reader reads out.
-SPOKEN_MAX = 12
+DESCRIBED_MAX = 12
 FONT = "Helvetica, Arial, Liberation Sans, sans-serif"
 
 
 @dataclass
 class _Box:
-    """A node, or a pile of alike nodes."""
+    """A node, or a stack of nodes that are alike."""
 
     names: list[str]
     router: bool
@@ -34,7 +34,7 @@ class _Box:
 
 @dataclass(frozen=True)
 class _Lanes:
-    """The links between two boxes, there and back."""
+    """The links between two boxes in both directions."""
 
     near: _Box
     far: _Box
@@ -43,22 +43,25 @@ class _Lanes:
 
 
 def draw(scenarios: list[Json], colours: dict[str, str]) -> tuple[str, str]:
-    """SVGs of the path that all scenarios share: from left to right, and top to bottom for narrow screens."""
+    """Draw the path that all scenarios share as two SVGs.
+
+    Left to right, and top to bottom for narrow screens. Both are empty if there are no nodes.
+    """
     scenario = scenarios[0]
     boxes = _boxes(scenarios, colours)
     if not boxes:
         return "", ""
-    lanes, spoken = _lanes(scenario, boxes), _spoken(scenario)
-    return _Flat(boxes, lanes).svg(spoken), _Upright(boxes, lanes).svg(spoken)
+    lanes, description = _lanes(scenario, boxes), _description(scenario)
+    return _Flat(boxes, lanes).svg(description), _Upright(boxes, lanes).svg(description)
 
 
-def _spoken(scenario: Json) -> str:
+def _description(scenario: Json) -> str:
     links = scenario.get("links") or []
     parts = [
         f"{link['from']} to {link['to']}: {', '.join(paths.link_words(link)) or 'plain wire'}"
-        for link in links[:SPOKEN_MAX]
+        for link in links[:DESCRIBED_MAX]
     ]
-    return "; ".join(parts) + ("; and more" if len(links) > SPOKEN_MAX else "")
+    return "; ".join(parts) + ("; and more" if len(links) > DESCRIBED_MAX else "")
 
 
 def _boxes(scenarios: list[Json], colours: dict[str, str]) -> list[_Box]:
@@ -81,7 +84,7 @@ def _boxes(scenarios: list[Json], colours: dict[str, str]) -> list[_Box]:
 
 
 def _piles(scenario: Json, columns: dict[str, int]) -> list[list[Json]]:
-    """The nodes that each box stands for."""
+    """Return the nodes that each box stands for."""
     groups: dict[str, list[Json]] = {}
     likeness = _Likeness(scenario, columns)
     for node in scenario.get("nodes") or []:
@@ -105,7 +108,7 @@ def _algorithm(flow: Json) -> str:
 
 
 def _columns(scenario: Json) -> dict[str, int]:
-    """How many links each node is away from the senders."""
+    """Return each node's distance from the senders in links."""
     flows = scenario.get("flows") or []
     nodes = [str(node["name"]) for node in scenario.get("nodes") or []]
     first_receiver = flows[0]["receiver"] if flows else None
@@ -125,19 +128,19 @@ def _columns(scenario: Json) -> dict[str, int]:
 
 
 def settings_text(link: Json) -> str:
-    """Equal for links that differ in nothing but their name and their ends."""
+    """Return a text that is equal for links that differ only in their name and ends."""
     return repr([value for key, value in link.items() if key not in ("name", "from", "to")])
 
 
 def _summed(links: list[tuple[str, str]]) -> object:
-    """The links of a node; of many only how often each kind is among them."""
+    """Return the links of a node; if there are many, only how often each kind occurs."""
     if len(links) <= ALIKE_MAX:
         return links
     return sorted(Counter(settings for _, settings in links).items())
 
 
 class _Likeness:
-    """What nodes that differ in nothing but their names (and their flows' algorithms) have in common."""
+    """Compares nodes by everything except their names and their flows' algorithms."""
 
     def __init__(self, scenario: Json, columns: dict[str, int]) -> None:
         self.columns = columns
@@ -154,7 +157,7 @@ class _Likeness:
         self.receivers = {flow["receiver"] for flow in flows}
 
     def of(self, node: Json) -> str:
-        """Equal for nodes that are alike."""
+        """Return a text that is equal for nodes that are alike."""
         name = node["name"]
         roles = [name in self.senders, name in self.receivers]
         itself = {key: value for key, value in node.items() if key != "name"}
@@ -206,13 +209,13 @@ class _Flat:
                 box.x = 8 + self.box_width / 2 + number * self.column_step
                 box.y = first + row * step
 
-    def svg(self, spoken: str) -> str:
-        """The picture."""
+    def svg(self, description: str) -> str:
+        """Return the picture as SVG, with `description` as its text for screen readers."""
         body = "".join([*map(self._link, self.lanes), *map(self._box, self.boxes)])
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {self.width:.0f} {self.height:.0f}" '
             f'width="{self.width:.0f}" height="{self.height:.0f}" font-family="{FONT}" role="img">'
-            f"<title>The path</title><desc>{escape(spoken)}</desc>{body}</svg>"
+            f"<title>The path</title><desc>{escape(description)}</desc>{body}</svg>"
         )
 
     def _box(self, box: _Box) -> str:
@@ -231,7 +234,7 @@ class _Flat:
         return pile + frame + text + (self._notes(box) if box.notes else "")
 
     def _notes(self, box: _Box) -> str:
-        """The algorithms of a sender, each in its colour."""
+        """Return the algorithms of a sender, each in its colour."""
         if len(box.notes) > 3:
             return _text(box.x, box.y + 14, f"{len(box.notes)} algorithms", MUTED, 11, "middle")
         spans = f'<tspan fill="{MUTED}"> · </tspan>'.join(
@@ -269,7 +272,7 @@ class _Flat:
         return "".join(parts)
 
     def _crowded(self, lanes: _Lanes) -> bool:
-        """Whether other links run beside this one, so that there is room for one line only."""
+        """Return whether other links run beside this one, which leaves room for one line only."""
         between = (lanes.near.column, lanes.far.column)
         return sum((other.near.column, other.far.column) == between for other in self.lanes) > 1
 
@@ -309,7 +312,7 @@ class _Upright(_Flat):
 
 
 def _lines(link: Json) -> list[str]:
-    """A link's settings, each short enough to stand beside it."""
+    """Return a link's settings, each short enough to stand beside it."""
     return [
         line
         for word in paths.link_words(link)
@@ -318,7 +321,7 @@ def _lines(link: Json) -> list[str]:
 
 
 def _arrow(x1: float, y1: float, x2: float, y2: float) -> str:
-    """A line with a head; drawn rather than referred to, as ids must be unique on a page."""
+    """Draw a line with a head; it is drawn rather than referenced, because ids must be unique on a page."""
     length = max(((x2 - x1) ** 2 + (y2 - y1) ** 2) ** 0.5, 1.0)
     ux, uy = (x2 - x1) / length, (y2 - y1) / length
     bx, by = x2 - 7 * ux, y2 - 7 * uy
@@ -332,7 +335,7 @@ def _arrow(x1: float, y1: float, x2: float, y2: float) -> str:
 
 
 def _queue_glyph(x: float, y: float, link: Json, direction: int) -> str:
-    """A short row of waiting packets where a limited queue stands."""
+    """Draw a short row of waiting packets where there is a limited queue."""
     if not paths.queue_text(paths.qdisc(link)) or not paths.rate_text(link):
         return ""
     left = x if direction > 0 else x - 5

@@ -1,4 +1,4 @@
-"""Figures to pictures for papers: SVG, PNG and PDF, when somebody asks for them. No browser, no network."""
+"""Renders figures as SVG, PNG and PDF for papers, without a browser or the network."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from xml.sax.saxutils import escape, quoteattr
 
-from dragstrip.paper import Paper
 from dragstrip.report import pdf, vega
 from dragstrip.report.figure import Figure
+from dragstrip.report.paper import Paper
 
 # Pixels per SVG unit: 2.5 gives about 240 dpi at the size at which a figure is printed.
 PNG_SCALE = 2.5
@@ -29,18 +29,21 @@ COLUMN_MIN_PT = 110
 # Named, so that a newer vl-convert draws the same picture.
 VEGA_LITE = "5.20"
 _ATTRIBUTE = re.compile(r'="[^"]*"')
-_NUMBER = re.compile(r"-?\d+\.\d{3,}(?:e-?\d+)?")
+_NUMBER = re.compile(r"-?\d{1,30}\.\d{3,}(?:e-?\d+)?")
 _ROLES = re.compile(r' (?:role|aria-[a-z]+|pointer-events)="[^"]*"')
 _CLASSES = re.compile(r' class="(?!background)[^"]*"')
 _IDS = re.compile(r'(id="|url\(#)([A-Za-z]+)(\d+)')
-_SIZE = re.compile(r'<svg[^>]* width="([\d.]+)" height="([\d.]+)"')
+_SIZE = re.compile(r'<svg[^<>]* width="([\d.]+)" height="([\d.]+)"')
 _POINTS = re.compile(r'="([\d.]+)pt"')
 TITLE_HEIGHT = 20
 _EMPTY = re.compile(r'<path class="background" d="M0,0h0v0h0Z"/>')
 
 
 def svg(figure: Figure, prefix: str = "", width_pt: float | None = None) -> str:
-    """The figure as SVG, `width_pt` points wide: the same bytes, whatever was rendered before."""
+    """Return the figure as SVG, `width_pt` points wide (None: its own width).
+
+    The bytes do not depend on what was rendered before.
+    """
     if width_pt is None:
         return _drawn(figure, vega.Sheet(), prefix)
     return centred(_fitted(figure, width_pt / PRINTED, prefix), width_pt)
@@ -53,10 +56,10 @@ def _drawn(figure: Figure, sheet: vega.Sheet, prefix: str) -> str:
 
 
 def _fitted(figure: Figure, width: float, prefix: str) -> str:
-    """The figure with axes and legend in `width`; the narrowest that could be drawn if none fits.
+    """Return the figure with axes and legend in `width`, or the narrowest possible if none fits.
 
-    What stands beside the plot is known once it is drawn: what is too much or too little is taken from the
-    plot or given to it. A legend that is wider than that gets fewer columns.
+    The space beside the plot is known only after drawing, so the plot is widened or narrowed by the
+    difference. A legend wider than that gets fewer columns.
     """
     narrowest = ""
     for columns in range(vega.Sheet().columns, 0, -1):
@@ -75,7 +78,7 @@ def _fitted(figure: Figure, width: float, prefix: str) -> str:
 
 
 def centred(picture: str, width_pt: float) -> str:
-    """The picture on a sheet of that width, as large as figures are printed, or smaller if it is too wide."""
+    """Centre the picture on a sheet of that width, at the usual scale or smaller if it is too wide."""
     width, height = _size(picture)
     scale = min(PRINTED, width_pt / width)
     room = width_pt / scale
@@ -90,21 +93,21 @@ def centred(picture: str, width_pt: float) -> str:
 
 
 def legible(picture: str, width_pt: float) -> bool:
-    """Whether its smallest text is large enough to read at that width."""
+    """Return whether the picture's smallest text can be read at that width."""
     return SMALLEST_TEXT * min(PRINTED, width_pt / _size(picture)[0]) >= LEGIBLE_PT
 
 
 def _size(picture: str) -> tuple[float, float]:
-    """Width and height of an SVG that has them in points."""
+    """Return width and height of an SVG in points."""
     width, height = _SIZE.findall(picture)[0]
     return float(width), float(height)
 
 
 def tidy(text: str, figure: Figure, prefix: str = "") -> str:
-    """Gives the picture its words, and makes it smaller and repeatable.
+    """Add the figure's words to an SVG, and make it smaller and reproducible.
 
-    Vega numbers its clip paths through the life of the process and writes 15 digits; two pictures on
-    one page must not share an id, and a hundredth of a point is enough.
+    Vega numbers its clip paths across the life of the process and writes 15 digits. Two pictures on one page
+    must not share an id, and a hundredth of a point is precise enough.
     """
     text = _ROLES.sub("", text)
     text = _CLASSES.sub("", text)
@@ -130,8 +133,8 @@ def _short(number: float) -> str:
     return "0" if text == "-0" else text
 
 
-def export(folder: Path, name: str, picture: str, paper: Paper) -> None:
-    """Writes `name` into `folder`: as SVG, as PNG (on white) or as PDF."""
+def export(draft: Path, name: str, picture: str, paper: Paper) -> None:
+    """Write `name` into `draft` in the requested formats: SVG, PNG (on white) or PDF."""
     import vl_convert
 
     # To the converters a number is a point, and `pt` four thirds of one.
@@ -144,17 +147,17 @@ def export(folder: Path, name: str, picture: str, paper: Paper) -> None:
             content = vl_convert.svg_to_png(on_white(points), scale=scale, ppi=72)
         else:
             content = pdf.ordered(vl_convert.svg_to_pdf(points))
-        (folder / f"{name}.{ending}").write_bytes(content)
+        (draft / f"{name}.{ending}").write_bytes(content)
 
 
 def on_white(picture: str) -> str:
-    """The same with a ground, for where the page may be dark."""
+    """Return the picture on a white background, for pages that may be dark."""
     head, body = picture.split(">", 1)
     return f'{head}><rect width="100%" height="100%" fill="#ffffff"/>{body}'
 
 
 def timeline(figures: Sequence[Figure], prefix: str, width_pt: float | None) -> str:
-    """The figures over time as one picture, as many in a row as there is room for."""
+    """Return the figures over time as one picture, as many in a row as fit."""
     across = min(COLUMNS_MAX, len(figures))
     if width_pt is None:
         return side_by_side([(svg(each, prefix), each.title, each.colour) for each in figures], across)
@@ -165,7 +168,7 @@ def timeline(figures: Sequence[Figure], prefix: str, width_pt: float | None) -> 
 
 
 def side_by_side(pictures: list[tuple[str, str, str]], across: int) -> str:
-    """One SVG of several: each with its title in its colour, at most `across` in a row."""
+    """Return one SVG of several, each with its title in its colour, at most `across` in a row."""
     sizes = [_size(svg) for svg, _, _ in pictures]
     wide, high = max(size[0] for size in sizes), max(size[1] for size in sizes) + TITLE_HEIGHT
     parts = []

@@ -1,6 +1,6 @@
-"""A figure's numbers as rows: what is drawn, point by point, in the units of its axes.
+"""A figure's numbers as rows: every point that is drawn, in the units of its axes.
 
-The page's button writes the same rows from what the page carries (viewer/rows.js), on the steps of embed.py.
+The page's button writes the same rows from the embedded data (viewer/rows.js), at the resolution of embed.py.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Row: TypeAlias = tuple[str | float, ...]
 
 
 def csv_text(figure: Figure) -> str:
-    """The figure as CSV (RFC 4180, lines end with LF): a line of heads, then the rows."""
+    """Return the figure as CSV (RFC 4180, but with LF line ends): a line of headings, then the rows."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(heads(figure.content))
@@ -29,7 +29,7 @@ def csv_text(figure: Figure) -> str:
 
 
 def heads(content: Content) -> Sequence[str]:
-    """What each column is."""
+    """Return the columns' headings."""
     match content:
         case Distribution():
             return ["name", content.x.title, "share of samples at or below"]
@@ -48,7 +48,7 @@ def heads(content: Content) -> Sequence[str]:
 
 
 def rows(content: Content) -> Iterator[Row]:
-    """The rows, in the order in which they are drawn."""
+    """Yield the rows, in the order in which they are drawn."""
     match content:
         case Distribution():
             for line in content.lines:

@@ -1,4 +1,4 @@
-"""From columns to curves: rates per bin, distributions, and fewer points that look the same."""
+"""From columns to curves: rates per bin, distributions, and decimation that keeps the shape."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dragstrip.report.load import FloatArray
+from dragstrip.results import measures
 
 # Bins a reader can name, in seconds.
 NICE_BINS_S = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
@@ -16,7 +17,7 @@ NICE_BINS_S = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
 
 @dataclass(frozen=True)
 class Curve:
-    """Points in order of `x`; same length."""
+    """Points in order of `x`; both arrays have the same length."""
 
     x: FloatArray
     y: FloatArray
@@ -29,7 +30,7 @@ EMPTY = Curve(np.empty(0), np.empty(0))
 
 
 def nice_bin_s(duration_s: float, bins: int, finest_s: float = 0.1) -> float:
-    """The shortest bin that a reader can name and of which at most `bins` fill the duration."""
+    """Return the shortest round bin in seconds of which at most `bins` fill the duration."""
     least = max(duration_s / bins, finest_s) * (1 - 1e-9)
     return next((bin_s for bin_s in NICE_BINS_S if bin_s >= least), math.ceil(least))
 
@@ -37,10 +38,10 @@ def nice_bin_s(duration_s: float, bins: int, finest_s: float = 0.1) -> float:
 def rate_per_bin(
     time_ns: FloatArray, size_bytes: FloatArray, start_s: float, stop_s: float, bin_s: float
 ) -> Curve:
-    """Bit/s in each whole bin from `start_s` to `stop_s`; `x` is the middle of the bin in seconds.
+    """Return the rate in bit/s in each whole bin from `start_s` to `stop_s`.
 
-    A row at `time_ns` counts what arrived in the interval that ends there, so a row on a bin's border
-    belongs to the bin before it.
+    `x` is the middle of the bin in seconds. A row at `time_ns` counts what arrived in the interval that ends
+    there, so a row on a bin's border belongs to the bin before it.
     """
     bins = int((stop_s - start_s) / bin_s + 1e-6)
     if bins < 1:
@@ -53,9 +54,9 @@ def rate_per_bin(
 
 
 def cdf(values: FloatArray, points: int = 400) -> Curve:
-    """The empirical distribution function as steps: share of samples (0 to 1) at or below `x`.
+    """Return the empirical distribution function as steps: the share of samples (0 to 1) at or below `x`.
 
-    With more samples than `points`, evenly spaced quantiles that include both ends.
+    With more samples than `points`, it has evenly spaced quantiles that include both ends.
     """
     ordered = np.sort(values[np.isfinite(values)])
     n = len(ordered)
@@ -67,14 +68,14 @@ def cdf(values: FloatArray, points: int = 400) -> Curve:
 
 
 def _rising(values: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Ascending numbers without those that repeat; `np.unique` would import numpy's masked arrays."""
+    """Return ascending numbers without repetitions; `np.unique` would import NumPy's masked arrays."""
     return values[np.diff(values, prepend=values[0] - 1) > 0]
 
 
 def decimate(curve: Curve, points: int) -> Curve:
-    """At most about `points` points: of every stretch of time the first, least, greatest and last.
+    """Return at most about `points` points: the first, least, greatest and last of every stretch of time.
 
-    Peaks and troughs survive, which averaging or every-nth would lose.
+    Peaks and troughs survive, unlike with averaging or with every nth point.
     """
     known = np.isfinite(curve.y)
     x, y = curve.x[known], curve.y[known]
@@ -93,7 +94,7 @@ def decimate(curve: Curve, points: int) -> Curve:
 
 
 def middle(curves: list[Curve], bin_s: float) -> Curve:
-    """The median over several curves of their means in each bin of time."""
+    """Return the median over several curves of their means in each bin of `bin_s` seconds."""
     filled = [curve for curve in curves if len(curve)]
     if not filled:
         return EMPTY
@@ -110,11 +111,11 @@ def middle(curves: list[Curve], bin_s: float) -> Curve:
 
 
 def jain(shares: FloatArray) -> FloatArray:
-    """Jain's index of each column: 1 when all rows are equal, 1/n when one has everything; NaN is no row.
+    """Return Jain's index of each column: 1 if all rows are equal, 1/n if one row has everything.
 
-    Jain, Chiu, Hawe: "A quantitative measure of fairness ...", DEC-TR-301, 1984. NaN where nothing moved.
+    NaN entries are left out; a column in which nothing moved gives NaN. Source: Jain, Chiu, Hawe: "A
+    quantitative measure of fairness ...", DEC-TR-301, 1984.
     """
-    squares = np.nansum(shares**2, axis=0) * (~np.isnan(shares)).sum(axis=0)
-    result = np.full(squares.shape, np.nan)
-    np.divide(np.nansum(shares, axis=0) ** 2, squares, out=result, where=squares > 0)
-    return result
+    known = ~np.isnan(shares)
+    found = [measures.jain(column[there].tolist()) for column, there in zip(shares.T, known.T, strict=True)]
+    return np.array([np.nan if index is None else index for index in found])

@@ -1,4 +1,4 @@
-"""The tables of the page, as rows of cells; the template knows nothing of what they mean."""
+"""The tables of the page, as rows of cells; the template does not interpret them."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from dragstrip.report.picture import settings_text
-from dragstrip.standings import path as paths
-from dragstrip.standings import quantity, verdict
-from dragstrip.standings.quantity import MISSING, median, number
-from dragstrip.standings.setups import Contender, Json, Setup
-from dragstrip.standings.stats import Row, Statistic
+from dragstrip.results.standings import path as paths
+from dragstrip.results.standings import quantity, verdict
+from dragstrip.results.standings.quantity import MISSING, median, number
+from dragstrip.results.standings.setups import Contender, Json, Setup
+from dragstrip.results.standings.stats import Row, Statistic
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A text, a smaller note beneath it, a colour swatch before it."""
+    """A text, with a smaller note below it and a colour swatch before it."""
 
     text: str
     note: str = ""
@@ -26,7 +26,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Table:
-    """Heads (text and explanation) and rows of cells; the first cell of a row names the row."""
+    """Headings (text and explanation) and rows of cells; the first cell of a row names the row."""
 
     heads: list[tuple[str, str]]
     rows: list[list[Cell]]
@@ -37,7 +37,7 @@ class Table:
 
 
 DECIDING = frozenset({"Algorithm", "Flow", "Setup", "Share", "Goodput", "RTT p50", "… of sent"})
-"""What is read first of a comparison."""
+"""The columns of a comparison that are read first."""
 
 
 @dataclass(frozen=True)
@@ -47,11 +47,11 @@ class _Column:
     figure: Callable[[Row], Statistic | None]
     text: Callable[[float | None], str]
     most: bool | None = None
-    """Whether the most or the least is best; none where nothing is."""
+    """Whether the largest or the smallest figure is best; None if neither is."""
 
 
 def comparison(setup: Setup, rows: list[Row]) -> Table:
-    """What each contender got and what it cost; the best of each column is marked."""
+    """Return what each contender got and what it cost, with the best of each column marked."""
     columns = [column for column in _columns(setup) if any(column.figure(row) is not None for row in rows)]
     heads = [("Algorithm" if not setup.together else "Flow", "")]
     heads += [(column.head, column.meaning) for column in columns]
@@ -72,7 +72,7 @@ def comparison(setup: Setup, rows: list[Row]) -> Table:
 
 
 def _best(setup: Setup, columns: list[_Column], rows: list[Row]) -> list[list[Row]]:
-    """Of each column those rows that are ahead of others, for as sure as repeats make it."""
+    """Return, for each column, the rows that are ahead of others as far as the repeats show."""
     found = []
     for column in columns:
         figures = [(row, column.figure(row)) for row in rows]
@@ -87,11 +87,11 @@ def _repeats_words(setup: Setup) -> str:
         return ""
     if not setup.draws:
         return f"Nothing here draws random numbers: the {setup.repeats} runs are the same. "
-    return f"Medians over {setup.repeats} runs, in small type the least and the greatest. "
+    return f"Medians over {setup.repeats} runs, in small type minimum and maximum. "
 
 
 def _columns(setup: Setup) -> list[_Column]:
-    """Queue, loss and fairness are a run's: with contenders together they are given beneath the table."""
+    """Return the columns; queue, loss and fairness of contenders in one run stand below the table instead."""
     columns = [
         _Column(
             "Goodput",
@@ -102,7 +102,7 @@ def _columns(setup: Setup) -> list[_Column]:
         ),
         _Column(
             "Throughput p50",
-            "Median of what arrives per second, headers and repetitions counted",
+            "Median throughput per second, including headers and retransmissions",
             lambda r: r.throughput_p50_bps,
             quantity.rate,
         ),
@@ -134,7 +134,7 @@ def _columns(setup: Setup) -> list[_Column]:
         return [
             _Column(
                 "Share",
-                "Part of the new bytes of all flows that it competes with",
+                "Share of the new bytes of all flows that it competes with",
                 lambda r: r.share,
                 quantity.percent,
             ),
@@ -177,7 +177,7 @@ def _columns(setup: Setup) -> list[_Column]:
 
 
 def _shared_words(setup: Setup, rows: list[Row]) -> str:
-    """What is the run's, not a contender's: the queue, and how even the split is among those who compete."""
+    """Return the figures of the run as a whole: the queue, and how evenly its competitors share."""
     row = rows[0]
     words = []
     if row.queue_p50_bytes is not None and row.queue_p95_bytes is not None:
@@ -204,7 +204,7 @@ def _cell(column: _Column, row: Row, best: bool) -> Cell:
 
 
 def _span(least: str, greatest: str) -> str:
-    """`48.1–49.7`, without the unit when it is that of the figure above."""
+    """Return a range such as `48.1–49.7`, without the unit if both ends share it."""
     (low, _, low_unit), (high, _, high_unit) = least.partition(" "), greatest.partition(" ")
     return f"{low}–{high}" if low_unit == high_unit else f"{least} – {greatest}"
 
@@ -214,7 +214,7 @@ def _name(contender: Contender, note: str = "") -> Cell:
 
 
 def overview(entries: list[tuple[Setup, list[Row]]]) -> Table:
-    """All setups beneath each other, the figures that matter most; for pages with several."""
+    """Return all set-ups below each other with the most important figures, for pages with several."""
     columns = [
         _Column("Goodput", "", lambda r: r.goodput_bps, quantity.rate, True),
         _Column("RTT p50", "", lambda r: r.rtt_p50_ms, quantity.milliseconds, False),
@@ -241,7 +241,7 @@ def overview(entries: list[tuple[Setup, list[Row]]]) -> Table:
 
 
 def pings(setup: Setup) -> Table | None:
-    """Every probe of every contender: round-trip times and losses; none without probes."""
+    """Return every probe of every contender with round-trip times and losses, or None without probes."""
     heads = [
         ("Ping", ""),
         ("to", ""),
@@ -275,7 +275,7 @@ def _ping(probe: Json, part: str) -> float | None:
 
 
 def links(setup: Setup) -> Table:
-    """Each link's settings; links that differ in nothing but their ends share a row."""
+    """Return each link's settings; links that differ only in their ends share a row."""
     heads = [("Link", ""), ("Rate", ""), ("Delay", ""), ("Queue", ""), ("Impairments", "")]
     alike: dict[tuple[str, ...], list[str]] = {}
     known: dict[str, tuple[str, ...]] = {}  # a hundred thousand links have few settings

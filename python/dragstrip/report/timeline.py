@@ -12,10 +12,10 @@ from dragstrip.report.collect import Panel as Lines
 from dragstrip.report.colours import GREY
 from dragstrip.report.figure import Axis, Figure, Panel, Rule, Stroke, TimeLines
 from dragstrip.report.series import Curve
-from dragstrip.standings import path as paths
-from dragstrip.standings import quantity
-from dragstrip.standings.quantity import RATES, SIZES, TIMES_MS, Unit, unit_for
-from dragstrip.standings.setups import Setup
+from dragstrip.results.standings import path as paths
+from dragstrip.results.standings import quantity
+from dragstrip.results.standings.quantity import RATES, SIZES, TIMES_MS, Unit, unit_for
+from dragstrip.results.standings.setups import Setup
 
 # What leaves at an opportunity of a trace.
 TRACE_BITS = 1500 * 8
@@ -25,7 +25,7 @@ WIDTHS = (400, 400, 250, 210, 185)
 
 @dataclass(frozen=True)
 class _Scale:
-    """One row of panels: what it shows, its unit and its greatest value, in base units."""
+    """One row of panels: what it shows, its unit, and its greatest value in base units."""
 
     key: str
     title: str
@@ -35,7 +35,7 @@ class _Scale:
 
 
 def timelines(setup: Setup, curves: list[Curves]) -> list[Figure]:
-    """One figure per contender, all on common scales, so that they may be compared side by side."""
+    """Return one figure per contender, all on common scales, so that they can be compared."""
     scales = _common_scales(setup, curves) if curves else []
     if not scales:
         return []
@@ -46,7 +46,7 @@ def timelines(setup: Setup, curves: list[Curves]) -> list[Figure]:
         contender = entry.contender
         panels = [_panel(setup, entry, scale) for scale in scales]
         reach = quantity.listing(
-            [f"{s.title.lower()} up to {s.unit.text(entry.panels[s.key].greatest())}" for s in scales]
+            [f"{_in_words(s)} up to {s.unit.text(entry.panels[s.key].greatest())}" for s in scales]
         )
         figures.append(
             Figure(
@@ -61,12 +61,16 @@ def timelines(setup: Setup, curves: list[Curves]) -> list[Figure]:
     return figures
 
 
+def _in_words(scale: _Scale) -> str:
+    return scale.title if scale.title.isupper() else scale.title.lower()
+
+
 # Curves of more contenders than this in one panel hide each other.
 OVERLAID_MAX = 8
 
 
 def overlay(setup: Setup, curves: list[Curves]) -> Figure | None:
-    """All contenders on one axis; none where there is one alone, or a crowd."""
+    """Return a figure of all contenders on common axes, or None for one contender or too many."""
     if not 2 <= len(curves) <= OVERLAID_MAX:
         return None
     scales = [s for s in _common_scales(setup, curves) if not (s.key == "queue" and setup.together)]
@@ -89,7 +93,9 @@ def overlay(setup: Setup, curves: list[Curves]) -> Figure | None:
         "All on one axis",
         f"{quantity.listing([entry.contender.title for entry in curves])} over "
         f"{quantity.seconds(setup.end_s)}, on common axes.",
-        TimeLines(Axis("Time (s)", 0, setup.end_s, "s"), panels, WIDTHS[0], 120, marks(setup)),
+        TimeLines(
+            Axis("Time (s)", 0, setup.end_s, "s"), panels, WIDTHS[0], 120, [*marks(setup), *moments(setup)]
+        ),
         list(dict.fromkeys(entry.contender.cc for entry in curves)),
     )
 
@@ -99,13 +105,27 @@ MARKS_MAX = 12
 
 
 def marks(setup: Setup) -> list[Rule]:
-    """A line where links change, with what changes."""
+    """Return a line at each time when links change, labelled with the change."""
     changes = paths.changes(setup.scenario)
     return [Rule(at_s, text) for at_s, text in changes] if len(changes) <= MARKS_MAX else []
 
 
+def moments(setup: Setup) -> list[Rule]:
+    """Return lines at the times at which what explains the first run happens, labelled with what does."""
+    if not setup.together or not setup.runs:
+        return []
+    found = []
+    for finding in setup.runs[0].summary.get("why") or []:
+        figures, flows = finding.get("figures") or {}, finding.get("flows") or []
+        if "peak_s" in figures and len(flows) == 2:
+            found.append(Rule(float(figures["peak_s"]), f"{flows[1]} backs off"))
+        elif float(figures.get("later_s", 0)) > 0 and "from_s" in figures and len(flows) == 2:
+            found.append(Rule(float(figures["from_s"]), f"{flows[1]} starts"))
+    return found[:MARKS_MAX]
+
+
 def _rates(setup: Setup, unit: Unit) -> list[Stroke]:
-    """The bottleneck's rate over time, where it changes; while it is down it is none."""
+    """Return the bottleneck's rate over time if it changes; it is 0 while the link is down."""
     if setup.path.bottleneck is None or setup.path.rate_bps is None or not paths.rate_changes(setup.path):
         return []
     rate, up = float(setup.path.rate_bps), True
@@ -124,9 +144,9 @@ def _rates(setup: Setup, unit: Unit) -> list[Stroke]:
 
 
 def capacity(setup: Setup, unit: Unit) -> list[Stroke]:
-    """What the bottleneck would have carried where that is no constant, a line behind the throughput.
+    """Return what the bottleneck could have carried, where that varies, as a line behind the throughput.
 
-    None where a trace's opportunities and changes of the rate are both missing.
+    Empty if the link neither follows a trace nor changes its rate.
     """
     if changing := _rates(setup, unit):
         return changing
@@ -151,9 +171,9 @@ def _common_scales(setup: Setup, curves: list[Curves]) -> list[_Scale]:
     rate_bps = None if paths.rate_changes(setup.path) else setup.path.rate_bps
     scales = []
     for key, title, units, rule, text in (
-        ("throughput", "Throughput", RATES, rate_bps, f"bottleneck {quantity.rate(rate_bps)}"),
-        ("rtt", "RTT", (TIMES_MS[1],), idle_ms or None, words),
         ("cwnd", "Window", SIZES, None, ""),
+        ("rtt", "RTT", (TIMES_MS[1],), idle_ms or None, words),
+        ("throughput", "Throughput", RATES, rate_bps, f"bottleneck {quantity.rate(rate_bps)}"),
         ("queue", "Queue", SIZES, None, ""),
     ):
         top = max(entry.panels[key].greatest() for entry in curves)

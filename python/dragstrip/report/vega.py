@@ -1,8 +1,8 @@
-"""From a figure's description to Vega-Lite, for pictures on paper.
+"""Turns a figure's description into Vega-Lite, for pictures on paper.
 
-The specifications are written as the dictionaries that they are. Building them with Altair was tried: it
-copies and checks every piece at every step, which took a second of a report's four. The tests check the
-finished specifications against Vega-Lite's schema instead.
+The specifications are written as plain dictionaries. Altair copies and checks every piece at every step,
+which took a second of a report's four. The tests check the finished specifications against Vega-Lite's schema
+instead.
 """
 
 from __future__ import annotations
@@ -46,21 +46,21 @@ Rows: TypeAlias = list[dict[str, Any]]
 
 @dataclass(frozen=True)
 class Sheet:
-    """A plot's width in points (None: each kind of figure has its own), and the most columns of a legend."""
+    """A plot's width in points (None: the usual one for its kind), and the most columns of a legend."""
 
     plot: float | None = None
     columns: int = 5
 
     def width(self, usual: float) -> float:
-        """A plot's, where it is `usual` without a sheet."""
+        """Return a plot's width, which is `usual` without a sheet."""
         return usual if self.plot is None else self.plot
 
     def height(self, usual: float) -> float:
-        """A plot narrower than usual is as much lower, down to a half."""
+        """Return a plot's height, reduced with its width, down to half of the usual one."""
         return usual * min(1.0, max(0.5, self.width(WIDTH) / WIDTH))
 
     def title(self, text: str, usual: float = WIDTH) -> str | list[str]:
-        """An axis title in as many lines as it needs beside the plot."""
+        """Return an axis title in as many lines as it needs beside the plot."""
         lines = textwrap.wrap(text, max(10, int(self.width(usual) / LETTER_WIDTH)))
         return text if self.plot is None or len(lines) < 2 else lines
 
@@ -95,7 +95,7 @@ LOOK: Spec = {
 
 
 def spec(figure: Figure, sheet: Sheet = Sheet()) -> Spec:
-    """A complete specification of the figure, without its words."""
+    """Return a complete specification of the figure, without its title and description."""
     match figure.content:
         case Distribution() as content:
             drawn = _distribution(content, sheet)
@@ -152,7 +152,7 @@ def _distribution(content: Distribution, sheet: Sheet) -> Spec:
 
 
 def widths(curves: int) -> list[float]:
-    """Of curves that are drawn over each other, in the order of drawing."""
+    """Return the line widths of curves drawn over each other, in drawing order."""
     return [min(3.6, 1.8 + 0.45 * above) for above in reversed(range(curves))]
 
 
@@ -161,7 +161,7 @@ def _size(sheet: Sheet) -> Spec:
 
 
 def _upright_rule(rule: Rule, scale: Spec, sheet: Sheet) -> list[Spec]:
-    """A dashed line with its name along it."""
+    """Return a dashed vertical line with its name along it."""
     x = {"field": "x", "type": "quantitative", "scale": scale}
     data = _rows([{"x": rule.at, "text": rule.text}])
     words = {"type": "text", "angle": 270, "baseline": "bottom", "dy": -3, "color": MUTED, "fontSize": 11}
@@ -232,7 +232,7 @@ def _bars(content: Bars, sheet: Sheet) -> Spec:
 
 
 def _shares(content: Shares, sheet: Sheet) -> Spec:
-    """Stepped areas, as bars would show seams."""
+    """Return stepped areas, because bars would show seams."""
     last = content.tops.shape[1] - 1
     data: Rows = [
         {
@@ -307,7 +307,7 @@ def _pie(content: Pie, sheet: Sheet) -> Spec:
 
 
 def _scatter(content: Scatter, sheet: Sheet) -> Spec:
-    """Points, ellipses and medians with their names."""
+    """Return points, ellipses and medians with their names."""
     labels = [cloud.label for cloud in content.clouds]
     legend = _legend(len(labels), min(4, sheet.columns), symbol="circle")
     colours = _nominal("who", labels, [cloud.colour for cloud in content.clouds], legend)
@@ -390,7 +390,7 @@ def _panel(content: TimeLines, panel: Panel, sheet: Sheet, *, last: bool) -> Spe
 
 
 def _marks(marks: Sequence[Rule], x: Spec, height: int, *, named: bool) -> list[Spec]:
-    """Thin upright lines; their texts stand along them."""
+    """Return thin vertical lines with their labels along them."""
     data = _rows([{"t": round(mark.at, 4), "text": mark.text} for mark in marks])
     rule = {"type": "rule", "color": MUTED, "strokeWidth": 0.7}
     words = {"type": "text", "angle": 270, "baseline": "bottom", "dy": -2, "color": MUTED, "fontSize": 8}
@@ -410,7 +410,7 @@ def _style(stroke: Stroke) -> Spec:
 
 
 def _points(curves: Iterable[Curve]) -> Rows:
-    """Rows of `t`, `v` and `s`, the number of the curve; four decimals are enough to draw."""
+    """Return rows of `t`, `v` and `s` (the curve's number), rounded to four decimals for drawing."""
     return [
         {"t": round(t, 4), "v": round(v, 4), "s": number}
         for number, curve in enumerate(curves)
@@ -427,12 +427,12 @@ def _level_rule(rule: Rule) -> Spec:
 
 
 def _rows(values: Rows) -> Spec:
-    """Data of a view."""
+    """Return inline data of a view."""
     return {"values": values}
 
 
 def _linear(name: str, low: float, high: float, axis: Spec | None) -> Spec:
-    """A quantitative channel from `low` to `high`."""
+    """Return a quantitative channel from `low` to `high`."""
     return {
         "field": name,
         "type": "quantitative",
@@ -442,7 +442,7 @@ def _linear(name: str, low: float, high: float, axis: Spec | None) -> Spec:
 
 
 def _nominal(name: str, domain: Sequence[str], values: Sequence[Any], legend: Spec | None = None) -> Spec:
-    """A channel that gives each of the words in `domain` its own value."""
+    """Return a channel that maps each word in `domain` to its value."""
     return {
         "field": name,
         "type": "nominal",
@@ -453,7 +453,7 @@ def _nominal(name: str, domain: Sequence[str], values: Sequence[Any], legend: Sp
 
 
 def _legend(entries: int, columns: int, title: str | None = None, symbol: str = "stroke") -> Spec:
-    """A legend beneath the figure."""
+    """Return a legend below the figure."""
     return {
         "title": title,
         "orient": "bottom",

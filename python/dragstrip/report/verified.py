@@ -1,4 +1,4 @@
-"""The paths of a setup as an engine in real time measured them before the traffic."""
+"""The paths of a set-up as an engine in real time measured them before the traffic."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from typing import Any
 
 from dragstrip.report.load import recording_of
 from dragstrip.report.tables import Cell, Table
-from dragstrip.standings import quantity
-from dragstrip.standings.setups import Setup
+from dragstrip.results.standings import quantity
+from dragstrip.results.standings.setups import Setup
 
 HEADS = [
     ("Path", ""),
-    ("What", "Of streams of our own: a thin one, and one that keeps the bottleneck's queue full"),
+    ("What", "From probe streams: a thin one, and one that keeps the bottleneck's queue full"),
     ("Asked", "As configured; a buffer in whole frames"),
-    ("Measured", "The least and the most over the runs"),
-    ("Limits", "Between which it may lie"),
-    ("Within", "Runs in which it did"),
+    ("Measured", "Minimum and maximum over the runs"),
+    ("Limits", "The range in which it may lie"),
+    ("Within", "Runs in which it is within that range"),
 ]
 
 
 def checked(setup: Setup) -> Table | None:
-    """A row for each path and quantity; none where nothing was measured."""
+    """Return a row for each path and quantity, or None if nothing was measured."""
     runs = {id(bout.run): bout.run for contender in setup.contenders for bout in contender.bouts}
     found: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for run in runs.values():
@@ -33,7 +33,7 @@ def checked(setup: Setup) -> Table | None:
 
 
 def idle(setup: Setup) -> str:
-    """What pings on the idle path took on an engine with a kernel, in a sentence; empty elsewhere."""
+    """Return a sentence on the pings over the idle path, measured by an engine with a kernel, or nothing."""
     measured_ns: list[int] = []
     for contender in setup.contenders:
         for bout in contender.bouts:

@@ -1,23 +1,23 @@
-"""Why the runs of a setup came out as they did: the core's sentences, and what limited whom for how long."""
+"""Why the runs of a set-up came out as they did: the core's sentences, and the time by limiting factor."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from dragstrip.measures import parts_text
 from dragstrip.report.tables import Cell, Table
-from dragstrip.standings import quantity
-from dragstrip.standings.quantity import MISSING
-from dragstrip.standings.setups import Contender, Json, Setup
-from dragstrip.standings.stats import count_of, idle_of, seconds_of
+from dragstrip.results.measures import parts_text
+from dragstrip.results.standings import quantity
+from dragstrip.results.standings.quantity import MISSING
+from dragstrip.results.standings.setups import Contender, Json, Setup
+from dragstrip.results.standings.stats import count_of, idle_of, seconds_of
 
 
 @dataclass(frozen=True)
 class Reason:
-    """What explains a contender's run, or (without a contender) one that all share.
+    """What explains a contender's run or, without a contender, a run that all share.
 
-    `repeats` says in how many of them the first sentence's rule comes first.
+    `repeats` says in how many repeats the first sentence's rule comes first.
     """
 
     who: Contender | None
@@ -26,7 +26,7 @@ class Reason:
 
 
 def reasons(setup: Setup) -> list[Reason]:
-    """The sentences of the first repeat of every contender, or of the first run where contenders share it."""
+    """Return the sentences of each contender's first repeat, or of the first run if contenders share it."""
     if setup.together:
         return _named([_reason(None, [run.summary for run in setup.runs])])
     whose = (_reason(c, [bout.run.summary for bout in c.bouts]) for c in setup.contenders)
@@ -49,12 +49,15 @@ def _reason(who: Contender | None, runs: list[Json]) -> Reason:
 
 
 def limits(setup: Setup) -> Table | None:
-    """What limited each contender, its states, reductions, timeouts, idle link; none if it is not known."""
+    """Return a table of what limited each contender, or None if that is unknown.
+
+    It also has the states, reductions and timeouts, and how long the link was idle.
+    """
     heads = [
         ("Algorithm" if not setup.together else "Flow", ""),
-        ("Limited by", "What limited the sender, as a part of its time"),
-        ("State", "TCP state, or the algorithm’s phase, as a part of its time"),
-        ("Reductions", "Times that the window was reduced"),
+        ("Limited by", "What limited the sender, as a share of its time"),
+        ("State", "TCP state, or the algorithm’s phase, as a share of its time"),
+        ("Reductions", "Number of window reductions"),
         ("Timeouts", "Expiries of the retransmission timer"),
     ]
     shown = [contender for contender in setup.contenders if contender.is_tcp]

@@ -1,4 +1,4 @@
-"""Puts a report together: reads the folder, describes the figures, fills in the page, writes atomically."""
+"""Assembles a report: reads the folder, describes the figures, fills in the page, writes atomically."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from dragstrip.files import aside, move_in
-from dragstrip.paper import NO_FIGURES, Paper
+from dragstrip.io.files import adding
 from dragstrip.report import across, charts, page, picture, render, rows, tables, timeline, verified, why
 from dragstrip.report.cautions import cautions
 from dragstrip.report.collect import curves_of, shares_of
 from dragstrip.report.colours import assign
 from dragstrip.report.figure import Figure
 from dragstrip.report.load import Bundle, load
-from dragstrip.standings import path as paths
-from dragstrip.standings import quantity, verdict
-from dragstrip.standings.quantity import RATES
-from dragstrip.standings.setups import Setup, algorithms_of, setups_of
-from dragstrip.standings.stats import rows_of
+from dragstrip.report.paper import NO_FIGURES, Paper
+from dragstrip.results.standings import path as paths
+from dragstrip.results.standings import quantity, verdict
+from dragstrip.results.standings.quantity import RATES
+from dragstrip.results.standings.setups import Setup, algorithms_of, setups_of
+from dragstrip.results.standings.stats import rows_of
 
 # Figures of more setups than this would make a page that nobody scrolls through: they get their table
 # only, and the page says so. A sweep's own figures are another matter.
@@ -32,12 +32,12 @@ def write_report(
     beside: Callable[[Bundle], Markup | None] = lambda _: None,
     bundle: Bundle | None = None,
 ) -> Path:
-    """Writes `report.html` into an output folder of `run` or `compare`; gives the page.
+    """Write `report.html` into an output folder of `run` or `compare`, and return its path.
 
-    With `figures` for papers also the folder `figures`. `beside` makes the page's
-    section on two engines' runs of the same; `bundle` is the folder's, where it has been loaded. Raises
-    `BadInputError` when the folder, one of its documents or one of its tables is missing or damaged; nothing
-    is written then. A reader never sees half a report: both are made aside and moved into place.
+    With `figures` for papers, also write the folder `figures`. `beside` makes the page's section on two
+    engines' runs of the same experiment; `bundle` is the content of the folder, if the caller has loaded it.
+    The page and the figures are made aside and moved into place. Raises `BadInputError` if the folder, one of
+    its documents or one of its tables is missing or damaged; nothing is written then.
     """
     bundle = bundle or load(out_dir)
     colours = assign(algorithms_of(bundle.runs))
@@ -45,18 +45,15 @@ def write_report(
     sections = [_section(setup, number, colours) for number, setup in enumerate(setups, 1)]
     html = page.render(bundle, sections, colours, beside(bundle))
     page_file = out_dir / "report.html"
-    with aside(page_file) as folder:
-        made = folder / page_file.name
-        made.write_text(html, encoding="utf-8")
+    with adding(out_dir, page_file) as draft:
+        (draft / page_file.name).write_text(html, encoding="utf-8")
         if figures.endings:
-            pictures = folder / "figures"
-            pictures.mkdir()
+            pictures = draft / "figures"
+            (draft / "figures").mkdir()
             _export_across(setups, pictures, figures)
             for number, section in enumerate(sections, 1):
                 prefix = f"setup{number}-" if len(setups) > 1 else ""
                 _export(section, pictures, prefix, figures)
-            move_in(pictures, out_dir / "figures")
-        made.replace(page_file)
     return page_file
 
 
@@ -90,7 +87,7 @@ def _section(setup: Setup, number: int, colours: dict[str, str]) -> page.Section
 
 
 def _idle(setup: Setup) -> str:
-    """What the empty path takes, in a sentence; nothing where there is no path."""
+    """Return a sentence on the idle path's round-trip time, or nothing if there is no path."""
     _, words = paths.idle(setup.path)
     kind, _, time = words.partition(" ")
     if not setup.path.links:
@@ -98,43 +95,43 @@ def _idle(setup: Setup) -> str:
     return f"A ping over the idle path takes {time}." if kind == "idle" else f"Delays add up to {time}."
 
 
-def _export_across(setups: Sequence[Setup], folder: Path, paper: Paper) -> None:
-    """The figures that compare setups."""
+def _export_across(setups: Sequence[Setup], draft: Path, paper: Paper) -> None:
+    """Write the figures that compare set-ups."""
     for figure in across.figures(setups):
-        _export_rows(figure, folder, "", paper)
+        _export_rows(figure, draft, "", paper)
         if paper.pictures:
-            render.export(folder, figure.name, render.svg(figure, width_pt=paper.width_pt), paper)
+            render.export(draft, figure.name, render.svg(figure, width_pt=paper.width_pt), paper)
 
 
-def _export_rows(figure: Figure, folder: Path, prefix: str, paper: Paper) -> None:
+def _export_rows(figure: Figure, draft: Path, prefix: str, paper: Paper) -> None:
     if "csv" in paper.endings:
-        (folder / f"{prefix}{figure.name}.csv").write_text(rows.csv_text(figure), encoding="utf-8")
+        (draft / f"{prefix}{figure.name}.csv").write_text(rows.csv_text(figure), encoding="utf-8")
 
 
-def _export(section: page.Section, folder: Path, prefix: str, paper: Paper) -> None:
-    """The figures of a setup for papers; those over time side by side in one."""
+def _export(section: page.Section, draft: Path, prefix: str, paper: Paper) -> None:
+    """Write the figures of a set-up for papers, those over time side by side in one."""
     if not section.drawn:
         return
     over_time = []
     for group, pictures in section.pictures.items():
         for figure in (drawn.figure for drawn in pictures):
-            _export_rows(figure, folder, prefix, paper)
+            _export_rows(figure, draft, prefix, paper)
             if group == "time":
                 over_time.append(figure)
             elif paper.pictures:
                 picture = render.svg(figure, prefix, paper.width_pt)
-                render.export(folder, prefix + figure.name, picture, paper)
+                render.export(draft, prefix + figure.name, picture, paper)
     if not paper.pictures:
         return
     if over_time:
-        render.export(folder, f"{prefix}timeline", render.timeline(over_time, prefix, paper.width_pt), paper)
+        render.export(draft, f"{prefix}timeline", render.timeline(over_time, prefix, paper.width_pt), paper)
     path = _path(str(section.path_wide), str(section.path_tall), paper.width_pt)
     if path:
-        render.export(folder, f"{prefix}path", path, paper)
+        render.export(draft, f"{prefix}path", path, paper)
 
 
 def _path(wide: str, tall: str, width_pt: float | None) -> str:
-    """The path's picture: from left to right where that is legible, else from top to bottom."""
+    """Return the path's picture: left to right if that is legible, else top to bottom."""
     if width_pt is None or not wide:
         return wide
     return render.centred(wide if render.legible(wide, width_pt) else tall, width_pt)

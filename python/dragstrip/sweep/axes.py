@@ -1,7 +1,7 @@
 """What varies: `path.rate=1mbit..1gbit:log:12`, `path.rtt=5ms,20ms,80ms`, `path.loss=0.01%..2%:log`.
 
-An axis has a list of levels, or it is a range from which a sample is drawn. A level sets one field or, as an
-alternative of the experiment's file, several under one name.
+An axis is a list of levels, or a range from which a sample is drawn. A level sets one field or, for an
+alternative of the experiment's file, several fields under one name.
 """
 
 from __future__ import annotations
@@ -15,14 +15,15 @@ from typing import Any
 
 from dragstrip import _core
 from dragstrip.errors import BadInputError, expect_text
-from dragstrip.expand import flat
-from dragstrip.experiment import Experiment
+from dragstrip.experiment.expand import flat
+from dragstrip.experiment.race import OPTIONS
+from dragstrip.experiment.types import Experiment
 
 DIGITS = 4
-"""Significant digits of a level between two ends: `1.874mbit` can be read, typed and found again."""
+"""Significant digits of a level between two ends, so that `1.874mbit` can be read, typed and found again."""
 
 POINTS_MAX = 100_000
-"""Of an axis, and of a sample."""
+"""Levels of an axis and points of a sample, at most."""
 
 AGAINST = "against"
 """The axis of a competing flow."""
@@ -31,7 +32,7 @@ ALONE = "alone"
 
 @dataclass(frozen=True)
 class Level:
-    """One place on an axis: what is shown, and the fields it sets."""
+    """One place on an axis: its label, and the fields it sets."""
 
     label: Any
     assignments: Mapping[str, Any]
@@ -47,7 +48,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class Range:
-    """A continuous range, to be sampled."""
+    """A continuous range from which values are sampled."""
 
     path: str
     low: float
@@ -56,14 +57,14 @@ class Range:
     write: Callable[[float], Any]
 
     def at(self, share: float) -> Any:
-        """The value at a share of the way from low to high."""
+        """Return the value at a share, from 0 to 1, of the way from low to high."""
         if self.log:
             return self.write(self.low * (self.high / self.low) ** share)
         return self.write(self.low + (self.high - self.low) * share)
 
 
 def parse(text: str) -> Axis | Range:
-    """An axis as the command line gives it; raises `BadInputError`."""
+    """Parse an axis from the command line; raises `BadInputError`."""
     path, equals, values = text.partition("=")
     if not (path.strip() and equals and values.strip()):
         raise BadInputError("--vary", text, "PATH=VALUES, such as path.rtt=5ms,20ms,80ms", "command line")
@@ -72,8 +73,8 @@ def parse(text: str) -> Axis | Range:
 
 
 def of_text(path: str, values: str, source: str) -> Axis | Range:
-    """The axis that a text describes: values with commas between, or a range."""
-    path = _plural(path)
+    """Parse an axis from values separated by commas, or from a range; raises `BadInputError`."""
+    path = _spelled_out(path)
     if ".." not in values:
         return listed(path, [_plain(value.strip()) for value in values.split(",")], source)
     ends, *words = values.split(":")
@@ -93,7 +94,7 @@ def of_text(path: str, values: str, source: str) -> Axis | Range:
 
 
 def listed(path: str, values: Sequence[Any], source: str) -> Axis:
-    """An axis of values, none of them twice."""
+    """Return an axis of values; raises `BadInputError` if one is empty or occurs twice."""
     if not values or any(value == "" for value in values):
         raise BadInputError(f"vary.{path}", list(values), "at least one value, and none empty", source)
     seen = [repr(value) for value in values]
@@ -103,7 +104,7 @@ def listed(path: str, values: Sequence[Any], source: str) -> Axis:
 
 
 def of_experiment(experiment: Experiment, source: str) -> list[Axis | Range]:
-    """What the experiment's own file varies."""
+    """Return the axes that the experiment's own file varies; raises `BadInputError`."""
     axes: list[Axis | Range] = []
     if experiment.alternatives:
         levels = tuple(Level(entry.name, dict(entry.set)) for entry in experiment.alternatives)
@@ -119,7 +120,10 @@ def of_experiment(experiment: Experiment, source: str) -> list[Axis | Range]:
 
 
 def sampled(axes: Sequence[Axis | Range], sample: str | None, seed: int) -> list[Axis]:
-    """All axes as lists: the ranges together become one axis of sample points, in front of the others."""
+    """Return all axes as lists; all ranges together become one axis of sample points, before the others.
+
+    Raises `BadInputError` if `sample` is neither lhs:N nor random:N, or does not fit the axes.
+    """
     ranges = [axis for axis in axes if isinstance(axis, Range)]
     lists = [axis for axis in axes if isinstance(axis, Axis)]
     if sample is None:
@@ -144,10 +148,10 @@ def sampled(axes: Sequence[Axis | Range], sample: str | None, seed: int) -> list
 
 
 def _points(dimensions: int, count: int, latin: bool, seed: int) -> Iterator[tuple[float, ...]]:
-    """Shares in [0, 1): independent, or one in each of `count` strata of every dimension.
+    """Yield points with coordinates in [0, 1), independent or, with `latin`, one per stratum and dimension.
 
-    McKay, Beckman and Conover, Technometrics 21(2), 1979, for the Latin hypercube. Python's generator and
-    its `random()` give the same numbers on every version and machine.
+    Source of the Latin hypercube: McKay, Beckman and Conover, Technometrics 21(2), 1979. Python's generator
+    and its `random()` give the same numbers on every version and machine.
     """
     columns = []
     for dimension in range(dimensions):
@@ -163,14 +167,16 @@ def _points(dimensions: int, count: int, latin: bool, seed: int) -> Iterator[tup
     yield from zip(*columns, strict=True)
 
 
-def _plural(path: str) -> str:
-    """`flow.cc` means every flow's: `flows.cc`."""
+def _spelled_out(path: str) -> str:
+    """Expand `flow.cc` to `flows.cc`, every flow's, and an option of a race, such as `rate`, to its field."""
     head, dot, rest = path.partition(".")
-    return f"{head}s{dot}{rest}" if head in ("flow", "probe", "host") and dot else path
+    if dot:
+        return f"{head}s{dot}{rest}" if head in ("flow", "probe", "host") else path
+    return next((option.varies for option in OPTIONS if option.varies and option.name == path), path)
 
 
 def _plain(value: str) -> Any:
-    """A number or a truth value where the text is one; else text."""
+    """Return a number or a truth value if the text is one, else the text."""
     if re.fullmatch(r"-?[0-9]{1,18}", value):
         return int(value)
     if re.fullmatch(r"-?[0-9]{1,300}\.[0-9]{1,300}", value):
@@ -207,14 +213,14 @@ def _reader(pattern: str, parse: Callable[[str], float]) -> Callable[[str], floa
 
 
 def _short(value: float) -> float:
-    """`DIGITS` significant digits."""
+    """Round to `DIGITS` significant digits."""
     if value == 0:
         return 0.0
     return round(value, DIGITS - 1 - math.floor(math.log10(abs(value))))
 
 
 def _scaled(units: Sequence[tuple[float, str]]) -> Callable[[float], str]:
-    """Writes a quantity in the largest unit that keeps it at 1 or above."""
+    """Return a function that writes a quantity in the largest unit in which it is at least 1."""
 
     def write(value: float) -> str:
         value = _short(value)
@@ -227,11 +233,11 @@ def _scaled(units: Sequence[tuple[float, str]]) -> Callable[[float], str]:
 
 
 SUFFIXES = ("_bps", "_ns", "_bytes", "_share")
-"""Of a column, by kind of quantity: bits per second, nanoseconds, bytes, 0 to 1."""
+"""Suffixes of columns by quantity: bits per second, nanoseconds, bytes, and shares from 0 to 1."""
 
 
 def quantity(label: object) -> tuple[str, float] | None:
-    """A level with a unit as its column's suffix and its value in base units; none if it is no quantity."""
+    """Return a level's column suffix and its value in base units, or None if it is no quantity."""
     if isinstance(label, str):
         for (read, _), suffix in zip(_KINDS, SUFFIXES, strict=False):
             value = read(label)

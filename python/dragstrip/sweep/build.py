@@ -1,4 +1,4 @@
-"""Which build of an engine this is, and the key of a run."""
+"""The build of an engine, and the key of a run."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from dragstrip.engines import DEFAULT, Options, named
 
 
 def version(engine: str = DEFAULT, options: Options | None = None) -> str:
-    """`0.1.0+5f3a91c2`: the program's version, and the beginning of the name of the engine's build.
+    """Return the program's version and the prefix of the engine build's name, such as `0.1.0+5f3a91c2`.
 
-    Asked anew each time: another kernel may be in use than a moment ago.
+    It is determined anew at each call, because the kernel in use may have changed.
     """
     return f"{_core.__version__}+{named(engine).build(options or {})[:8]}"
 
 
 def build_of(version: str) -> str:
-    """The beginning of the build's name that a version ends with."""
+    """Return the prefix of the build's name in a version."""
     return version.partition("+")[2]
 
 
 def run_key(text: str, engine: str, version: str) -> bytes:
-    """The key of a scenario written canonically."""
+    """Return the key of a run (SHA-256, 32 bytes) from its canonical scenario, engine and version."""
     return hashlib.sha256(f"dragstrip\n{engine}\n{version}\n{text}".encode()).digest()

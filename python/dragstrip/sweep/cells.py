@@ -1,7 +1,7 @@
-"""Every cell's runs, one click away from the map: pages of tables, a cell an anchor.
+"""The runs of every cell of the map, on pages of tables with an anchor per cell.
 
-They stand in a folder that is called after their content. The map leads to that folder, so that it appears
-with its pages or not at all.
+They stand in a folder that is named after their content. The map links to that folder, so that it appears
+with all its pages or not at all.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ import numpy as np
 import pyarrow as pa
 
 from dragstrip.report.page import style
-from dragstrip.standings import quantity as q
+from dragstrip.report.viewer import COPYING, policy, script
+from dragstrip.results.standings import quantity as q
 from dragstrip.sweep.plan import Sweep
 from dragstrip.sweep.stats import Findings, cells_of_points
-from dragstrip.viewer import COPYING, policy, script
 
 FOLDER = "cells"
 CELLS_A_PAGE = 100
 
 
 def replay_line(folder: Path, key: str) -> str:
-    """What to type to make a run again, with its full recording."""
+    """Return the command that makes a run again with its full recording."""
     return shlex.join(["dragstrip", "sweep", "--replay", key[:16], "--from", str(folder), "--out", key[:8]])
 
 
 class Pages:
-    """Which page and anchor a cell has, and the pages."""
+    """The pages of cells, and each cell's page and anchor."""
 
     def __init__(
         self, sweep: Sweep, findings: Findings, data: pa.Table, folder: Path, facets: Sequence[Sequence[int]]
@@ -53,22 +53,22 @@ class Pages:
         self._order = np.argsort(cells, kind="stable")
         self._sorted = cells[self._order]
         self.name = ""
-        """Of the folder that the pages stand in, once they are written."""
+        """Name of the folder with the pages, known once they are written."""
 
     def link(self, cell: int) -> str:
-        """Where the cell's runs stand, from the report."""
+        """Return the link from the report to the runs of a cell."""
         return f"{FOLDER}/{self.name}/{self._page[cell]:04d}.html#c{cell}"
 
     def replay(self, number: int) -> str:
-        """The command that makes a run again."""
+        """Return the command that makes a run again."""
         place = int(np.searchsorted(self._runs, number))
         if place == len(self._runs) or self._runs[place] != number:
             return "not there"
         return replay_line(self.folder, str(self.data["key"][place].as_py()))
 
-    def write(self, place: Path) -> None:
-        """Writes all pages into a new folder."""
-        place.mkdir()
+    def write(self, draft: Path) -> None:
+        """Write all pages into the new folder `draft`."""
+        draft.mkdir()
         look = style()
         hashed = hashlib.sha256()
         for number, cells in enumerate(self.pages):
@@ -81,7 +81,7 @@ class Pages:
                 f'<body><main><p><a href="../../report.html">← the map</a></p>{text}</main>'
                 f"<script>{script(COPYING)}</script></body></html>\n"
             ).encode()
-            (place / f"{number:04d}.html").write_bytes(page)
+            (draft / f"{number:04d}.html").write_bytes(page)
             hashed.update(page)
         self.name = hashed.hexdigest()[:16]
 

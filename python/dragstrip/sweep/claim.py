@@ -1,7 +1,7 @@
-"""Who may write into a sweep's folder, and what its description says.
+"""The claim on a sweep's folder: which process may write there, and the folder's description.
 
-Nothing is written before the locks are held. Several sweeps may share a folder if they have one description
-(`--shard`); it is changed only while nobody else works there.
+Nothing is written before the locks are held. Several sweeps may share a folder if they have the same
+description (`--shard`); the description changes only while no other process works there.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from dragstrip import files
 from dragstrip.errors import BadInputError, DragstripError
-from dragstrip.files import DamagedError, read_json
+from dragstrip.io import files
+from dragstrip.io.files import DamagedError, read_json
 from dragstrip.sweep.plan import Index, Json, Sweep
 
 DESCRIPTION = "sweep.json"
@@ -26,17 +26,18 @@ OWN_SUM = "sha256"
 """The field of sweep.json with the SHA-256 of all others."""
 
 Confirm = Callable[[str], bool]
-"""Asks a person a question."""
+"""Asks a person a question and returns the answer."""
 
 
 @contextmanager
 def claimed(
     out: Path, sweep: Sweep, index: Index, shard: tuple[int, int], replace: bool, confirm: Confirm
 ) -> Iterator[None]:
-    """Takes the folder: a new or empty one, or that of an earlier sweep, which is described anew.
+    """Hold the folder during the block: a new or empty one, or an earlier sweep's, which is described anew.
 
-    A sweep that has all the runs of the one described there takes its place; for any other `replace` must be
-    true, or the answer to `confirm`. Raises `BadInputError` or `DragstripError` before anything is changed.
+    A sweep that includes all runs of the one described there replaces it. For any other sweep `replace` must
+    be true, or `confirm` must answer true. Raises `BadInputError` or `DragstripError` before anything is
+    changed.
     """
     _expect(out)
     files.make_folder(out)
@@ -47,7 +48,7 @@ def claimed(
         if known == document:
             return
         if not alone:
-            raise DragstripError(f"{out}: another sweep is writing here, and it is not the same one")
+            raise DragstripError(f"{out}: another sweep is writing here, a different one")
         if known is not None and not _same(known, document):
             _settle(out, known, sweep, index, replace, confirm)
         write_description(out, sweep)
@@ -61,20 +62,20 @@ def claimed(
 
 @contextmanager
 def reported(out: Path) -> Iterator[None]:
-    """Held while dataset and report are written: the last one has seen every run that an earlier one saw."""
+    """Hold a lock while dataset and report are written, so that the last report includes all runs."""
     with files.in_turn(out / f"{LOCK}-report"):
         files.remove_drafts(out)
         yield
 
 
 def write_description(out: Path, sweep: Sweep) -> None:
-    """Writes sweep.json."""
+    """Write sweep.json."""
     document = sweep.document()
     files.write_json(out / DESCRIPTION, {**document, OWN_SUM: _sum(document)})
 
 
 def read_description(out: Path) -> Sweep:
-    """The sweep that sweep.json describes; raises `DamagedError` if it is not what was written."""
+    """Read a sweep from sweep.json; raises `DamagedError` if the file differs from what was written."""
     return Sweep.read(_read(out / DESCRIPTION), str(out / DESCRIPTION))
 
 
@@ -109,7 +110,7 @@ def _expect(out: Path) -> None:
 
 
 def _known(out: Path) -> Json | None:
-    """What the folder's description says; none where there is none, or one that cannot be read."""
+    """Return the folder's description, or None if there is none or it cannot be read."""
     if not (out / DESCRIPTION).exists():
         return None
     try:
@@ -120,14 +121,14 @@ def _known(out: Path) -> Json | None:
 
 
 def _same(one: Json, other: Json) -> bool:
-    """Whether two descriptions are of the same runs, by whatever version they were written."""
+    """Return whether two descriptions, of any versions, have the same runs."""
     words = ("version", "title")
     pair = [{key: value for key, value in each.items() if key not in words} for each in (one, other)]
     return json.dumps(pair[0], sort_keys=True) == json.dumps(pair[1], sort_keys=True)
 
 
 def _settle(out: Path, known: Json, sweep: Sweep, index: Index, replace: bool, confirm: Confirm) -> None:
-    """Raises `BadInputError` unless this sweep may take the place of the one that is described."""
+    """Raise `BadInputError` unless this sweep may replace the one that is described."""
     if replace:
         return
     try:

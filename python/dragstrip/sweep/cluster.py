@@ -1,11 +1,13 @@
-"""A Dask.distributed cluster as a place where runs are made: the researcher's own, however it was started.
+"""A Dask.distributed cluster as a place where runs are made; the user starts it in any way.
 
-Each thread of a Dask worker has a worker process of ours (`pool/process.py`) for its runs, so limits and
-crashes are handled as on the local machine. Figures come back through the scheduler; no file system in
-common is needed, except for full recordings.
+Each thread of a Dask worker has a worker process (`pool/process.py`) for its runs, so limits and crashes are
+handled as on the local machine. Figures return through the scheduler; a shared file system is needed only for
+full recordings.
 
-Orders and answers are text and bytes of JSON, checked at arrival (`pool/answer.py`). Dask itself sends Python
-objects as pickles, so whoever reaches its ports can run code: docs/sweeps.md says how to keep others out.
+Orders and answers are text and bytes of JSON, checked on arrival (`pool/answer.py`). Dask itself sends Python
+objects as pickles, so anybody who reaches its ports can run code.
+
+How to protect the ports: docs/how-to/sweeps.md.
 """
 
 from __future__ import annotations
@@ -20,8 +22,8 @@ from typing import Any
 
 from dragstrip.engines import DEFAULT
 from dragstrip.errors import BadInputError, DragstripError
-from dragstrip.outside import MIB, expect_file, one_line, printable
-from dragstrip.pool.answer import checked, of_host, parsed, refused
+from dragstrip.io.untrusted import MIB, expect_file, one_line, printable
+from dragstrip.pool.answer import checked, host_of, parsed, refused
 from dragstrip.pool.local import Event, death, too_long
 from dragstrip.pool.process import START_S, Limits, Process
 from dragstrip.pool.work import FAILED, OUTPUT_CHARACTERS, TIME_LIMIT, Answer, Order
@@ -29,19 +31,19 @@ from dragstrip.sweep.build import version as build_version
 
 CONNECT_S = 15
 CENSUS_S = 2.0
-"""Workers may come and go: they are counted again after this time."""
+"""Seconds after which workers are counted again, because they may come and go."""
 POLL_S = 0.2
 AHEAD = 4
-"""Runs handed out per thread; the scheduler keeps those that wait."""
+"""Runs submitted per thread; the scheduler keeps those that wait."""
 FETCH_S = 30.0
-"""For fetching answers that are there; a worker that has died or hangs is asked again, until the deadline."""
+"""Seconds for fetching an answer that is ready; a worker that died or hangs is asked again until the
+deadline."""
 GRACE_S = FETCH_S
-"""A worker ends a run at its time limit (after the time that its own start may take); this much later nobody
-waits for its answer any more. Dask gives the run of a worker that dies to another one, where its time begins
-again."""
+"""Seconds after a run's time limit (and the worker's start-up time) until its answer is given up. If a worker
+dies, Dask gives its run to another one, where its time starts again."""
 
 _MADE_AGAIN = ("lost", "pending")
-"""States of a run that had ended, but whose worker died with the answer before it was fetched."""
+"""States of a run that had ended, but whose worker died before its answer was fetched."""
 
 _SCHEMES = {"dask": "tcp", "dask+tls": "tls"}
 _CERTIFICATES = {
@@ -49,12 +51,15 @@ _CERTIFICATES = {
     "tls_client_cert": "DASK_DISTRIBUTED__COMM__TLS__CLIENT__CERT",
     "tls_client_key": "DASK_DISTRIBUTED__COMM__TLS__CLIENT__KEY",
 }
-"""What Dask calls them, and the variable that names the file."""
+"""Dask's names of the certificates, and the variables that name their files."""
 CERTIFICATE_MAX = MIB
 
 
 class Cluster:
-    """Runs as tasks of a Dask scheduler."""
+    """Makes runs as tasks of a Dask scheduler.
+
+    Raises `DragstripError` if no scheduler answers, or a worker has another version.
+    """
 
     def __init__(self, address: str, limits: Limits, engine: str = DEFAULT) -> None:
         distributed = _distributed()
@@ -66,7 +71,7 @@ class Cluster:
         if url.startswith("tls:"):
             _expect_certificates(distributed.Security(), address)
         try:
-            _knock(url)
+            _connect_once(url)
             self.client = distributed.Client(url, timeout=CONNECT_S, set_as_default=False)
         except (OSError, TimeoutError, ValueError, TypeError, RuntimeError) as error:
             said = one_line(str(error) or type(error).__name__)
@@ -78,22 +83,22 @@ class Cluster:
             raise
         self.done: queue.SimpleQueue[tuple[int, Any]] = queue.SimpleQueue()
         self.flying: dict[int, tuple[Order, Any]] = {}
-        """In the order in which they were handed out."""
+        """Submitted runs by number, in the order of submission."""
         self.since: dict[int, tuple[float, str]] = {}
-        """When those that must be at work by now were first seen to be, and at which worker."""
+        """When each run that must be running was first seen at its worker, and which worker that is."""
         self.asked = 0.0
         self.holders: dict[str, str] = {}
-        """Key → worker, as the scheduler said when it was asked."""
+        """The worker of each run by its key, as the scheduler last reported."""
         self.threads = 0
         self.counted = 0.0
         self.tries = 0
 
     def describe(self) -> str:
-        """For people."""
+        """Return a description for people: address and number of threads."""
         return f"{self.address}, {self.threads} threads"
 
     def room(self) -> int:
-        """A few runs per thread; with no worker there yet, none."""
+        """Return the free places: a few runs per thread, none while there is no worker."""
         if time.monotonic() - self.counted > CENSUS_S:
             self._reachable()
             self.threads = sum(self.client.ncores().values())
@@ -101,7 +106,7 @@ class Cluster:
         return AHEAD * self.threads - len(self.flying)
 
     def submit(self, order: Order) -> None:
-        """Sends a run to the scheduler."""
+        """Submit a run to the scheduler."""
         self.tries += 1
         future = self.client.submit(
             make,
@@ -120,7 +125,7 @@ class Cluster:
         future.add_done_callback(lambda _future: self.done.put((number, future)))
 
     def poll(self, timeout_s: float | None) -> list[Event]:
-        """What has ended, or has had its time and more."""
+        """Return the runs that have ended, or that are overdue by more than the grace time."""
         ended: dict[int, Any] = {}
         try:
             ended.update([self.done.get(timeout=timeout_s)])
@@ -151,7 +156,7 @@ class Cluster:
         return self.flying.pop(number)[0]
 
     def _fetched(self, good: list[tuple[int, Any]]) -> list[tuple[int, object]]:
-        """The answers of futures that have one, all at once; where that fails one by one."""
+        """Return the answers of futures that have one: all at once, or one by one if that fails."""
         futures = [future for _, future in good]
         try:
             answers = self.client.sync(self.client._gather, futures, callback_timeout=FETCH_S)
@@ -185,7 +190,7 @@ class Cluster:
                 self._refuse_others({str(answer.get("worker")): version})
             if isinstance(how := answer.get("how"), str):
                 return death(order, one_line(how), printable(str(answer.get("output")))[-OUTPUT_CHARACTERS:])
-        return Event(order, {**checked(order, answer), "host": of_host(answer)})
+        return Event(order, {**checked(order, answer), "host": host_of(answer)})
 
     def _failure(self, future: Any) -> Answer:
         if future.status != "error":
@@ -202,9 +207,9 @@ class Cluster:
         return {"status": FAILED, "reason": one_line(f"{type(error).__name__}: {error}")}
 
     def _overdue(self) -> list[Event]:
-        """Runs whose worker should have answered long ago: it hangs, or its answer was lost.
+        """Return the runs whose answer is overdue, because their worker hangs or the answer was lost.
 
-        Dask starts runs in the order in which they were handed out: with N threads the oldest N are at work.
+        Dask starts runs in the order of submission, so with N threads the oldest N are at work.
         """
         now = time.monotonic()
         allowed = self.limits.time_s + START_S + GRACE_S
@@ -228,7 +233,7 @@ class Cluster:
         return events
 
     def _held(self) -> dict[str, str]:
-        """Which worker has which run."""
+        """Return the worker of each run by the run's key."""
         try:
             has = self.client.processing()
         except (OSError, TimeoutError):
@@ -237,10 +242,10 @@ class Cluster:
 
     def _reachable(self) -> None:
         if self.client.status != "running":
-            raise DragstripError(f"--on {self.address}: the scheduler is gone; what was made is kept")
+            raise DragstripError(f"--on {self.address}: the scheduler is gone; finished runs are kept")
 
     def _versions(self, engine: str) -> dict[str, str]:
-        """Worker → its version."""
+        """Return each worker's version."""
         asked = _census(engine)
         try:
             found = self.client.sync(
@@ -263,7 +268,7 @@ class Cluster:
                 )
 
     def close(self) -> None:
-        """Takes back what has not run; the cluster itself goes on."""
+        """Cancel what has not run; the cluster itself keeps running."""
         futures = [future for _, future in self.flying.values()]
         if futures and self.client.status == "running":
             self.client.cancel(futures, force=True)
@@ -290,24 +295,29 @@ def _url(address: str) -> str:
 
 
 def _expect_certificates(security: Any, address: str) -> None:
-    """Raises an error where TLS lacks a certificate; Dask would try again until its time is up."""
+    """Raise an error if TLS lacks a certificate, where Dask would retry until its timeout."""
     for name, variable in _CERTIFICATES.items():
         file = getattr(security, name)
         if not file:
-            raise DragstripError(f"--on {address}: TLS needs the file that {variable} names (docs/sweeps.md)")
+            raise DragstripError(
+                f"--on {address}: TLS needs the file that {variable} names (docs/how-to/sweeps.md)"
+            )
         if "\n" not in file:  # else the certificate itself
             expect_file(file, CERTIFICATE_MAX, f"the certificate of {variable}")
 
 
-def _knock(url: str) -> None:
-    """Dask tries a refused connection again until its time is up; a person need not wait for that."""
+def _connect_once(url: str) -> None:
+    """Connect once, so that a refused connection fails at once; Dask would retry until its timeout."""
     host, _, port = url.partition("://")[2].rpartition(":")
     with socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT_S):
         pass
 
 
 def _census(engine: str) -> Any:
-    """A question that also a worker without Dragstrip can answer: Dask sends nested functions by value."""
+    """Return a function that even a worker without Dragstrip can run.
+
+    Dask sends nested functions by value.
+    """
 
     def version() -> str:
         try:
@@ -325,9 +335,9 @@ _mine = threading.local()
 
 
 def make(line: str, engine: str, version: str, time_s: float, memory_bytes: int) -> bytes:
-    """One run (`Order.line`), in the worker process of this thread of a Dask worker; the answer is JSON.
+    """Make one run (`Order.line`) in the process of this thread of a Dask worker; return its answer as JSON.
 
-    What goes wrong here is told in words: not every exception can be sent.
+    Errors are returned as text, because not every exception can be pickled.
     """
     try:
         answer = _made(line, engine, version, Limits(time_s, memory_bytes))

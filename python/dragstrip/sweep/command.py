@@ -1,4 +1,4 @@
-"""`dragstrip sweep`, without its options."""
+"""The work of `dragstrip sweep`, without the parsing of its options."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import contextlib
 import json
 import random
 import time
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,48 +13,29 @@ from dragstrip import _core
 from dragstrip.engines import named
 from dragstrip.engines.capture import Asked
 from dragstrip.errors import BadInputError, DragstripError
-from dragstrip.files import DamagedError
-from dragstrip.outside import whole_number
+from dragstrip.io.files import DamagedError
+from dragstrip.io.untrusted import whole_number
 from dragstrip.pool.child import without_pandas
 from dragstrip.pool.local import Local, Place, cores
 from dragstrip.pool.process import Limits
 from dragstrip.sweep import plan
 from dragstrip.sweep.build import run_key
 from dragstrip.sweep.build import version as build_version
-from dragstrip.sweep.claim import STORE, Confirm, read_description
+from dragstrip.sweep.claim import STORE, read_description
+from dragstrip.sweep.options import Options as Options
 from dragstrip.sweep.plan import Index, Sweep
 from dragstrip.sweep.progress import Line, Progress, clock
 
 ROW_BYTES = 420
-"""Of a run on disk, store and dataset together; measured, docs/sweeps.md."""
+"""Bytes on disk per run, in store and dataset together, as measured in docs/how-to/sweeps.md."""
 MEMORY_MIN = 512 << 20
 SHARDS_MAX = 1_000_000
 TRIALS = 5
 TRIAL_S = 3.0
 
 
-@dataclass(frozen=True)
-class Options:
-    """How a sweep is made; none of it changes a figure."""
-
-    workers: int | None = None
-    on: str | None = None
-    shard: tuple[int, int] = (1, 1)
-    limits: Limits = field(default_factory=Limits)
-    keep_recordings: bool = False
-    capture: Asked | None = None
-    """What is written of the packets of runs that are made; those that were made before have none."""
-    retry_failed: bool = False
-    report: bool = True
-    command: str = ""
-    replace: bool = False
-    """Another sweep's folder is taken."""
-    confirm: Confirm = lambda _: False
-    """Asked before that is done without `replace`."""
-
-
 def parse_shard(text: str | None) -> tuple[int, int]:
-    """`3/10` as (3, 10)."""
+    """Parse a shard such as `3/10` to (3, 10); raises `BadInputError`."""
     if text is None:
         return (1, 1)
     part, slash, parts = text.partition("/")
@@ -66,7 +46,7 @@ def parse_shard(text: str | None) -> tuple[int, int]:
 
 
 def limits(time: str, memory: str) -> Limits:
-    """Limits of a run from their texts."""
+    """Parse the limits of a run from their texts; raises `BadInputError`."""
     read: dict[str, int] = {}
     for option, text, parse in (
         ("--time-limit", time, _core.parse_time),
@@ -86,15 +66,18 @@ def limits(time: str, memory: str) -> Limits:
 
 
 def describe(name: str, **options: Any) -> Sweep:
-    """The sweep of an experiment (a name in the catalogue, or a file) and the command line."""
-    from dragstrip import catalogue
+    """Return the sweep that the command line describes; raises `BadInputError`.
+
+    `name` is an experiment of the catalogue or a file, `options` are those of `plan.describe`.
+    """
+    from dragstrip.experiment import catalogue
 
     experiment, source = catalogue.load(name)
     return plan.describe(experiment, source, **options)
 
 
 def checked(capture: Asked | None, sweep: Sweep, keep_recordings: bool) -> Asked | None:
-    """What is asked for; raises `BadInputError` where it cannot be, as far as a first run tells."""
+    """Return the requested capture; raises `BadInputError` if the first run cannot have it."""
     if capture is not None:
         if not keep_recordings:
             expected = "needs --keep-recordings: a run's packets are written beside its recording"
@@ -105,7 +88,7 @@ def checked(capture: Asked | None, sweep: Sweep, keep_recordings: bool) -> Asked
 
 
 def run(sweep: Sweep, out: Path, options: Options, quiet: bool) -> dict[str, Any]:
-    """Makes a sweep for the command line, with progress on standard error unless quiet."""
+    """Make a sweep for the command line, with progress on standard error unless quiet."""
     without_pandas()
     if quiet:
         return execute(sweep, out, options, Progress())
@@ -117,7 +100,11 @@ def run(sweep: Sweep, out: Path, options: Options, quiet: bool) -> dict[str, Any
 
 
 def execute(sweep: Sweep, out: Path, options: Options, progress: Progress) -> dict[str, Any]:
-    """Makes what is missing, writes dataset and report; gives the summary document."""
+    """Make the missing runs, write dataset and report, and return the summary document."""
+    engine = named(sweep.engine)
+    if engine.real_time:
+        engine.prepare(sweep.options, progress.note)
+        engine.expect([sweep.scenario(point) for point in range(sweep.points)], sweep.options)
     with contextlib.closing(_place(options, sweep)) as place:
         # Its processes load their libraries while this one loads its own.
         from dragstrip.sweep.make import make
@@ -140,13 +127,13 @@ def _place(options: Options, sweep: Sweep) -> Place:
 
 
 def summary(document: dict[str, Any], out: Path) -> str:
-    """The summary for people."""
+    """Return the summary document as text for people."""
     lines = [
         f"{document['runs']:,} runs: {document['reused']:,} reused, {document['made']:,} made in "
-        f"{clock(document['wall_s'])}, {document['failed']:,} of them failed or met a limit"
+        f"{clock(document['wall_s'])}, {document['failed']:,} of them failed or reached a limit"
     ]
     if document["interrupted"]:
-        lines.append(f"Interrupted; nothing that was made is lost. To go on: {document['resume']}")
+        lines.append(f"Interrupted; no finished run is lost. To resume: {document['resume']}")
     if document["failed"]:
         lines.append(
             "Which, and why: columns status and reason of the dataset; a crash's last output: column "
@@ -162,8 +149,8 @@ def summary(document: dict[str, Any], out: Path) -> str:
 
 
 def ranking_table(ranked: dict[str, Any]) -> str:
-    """Who is best on how many paths, and how far from the best on the others, in plain text."""
-    from dragstrip.intervals import REPEATS_MIN
+    """Return as plain text who is best on how many paths, and how far from the best on the others."""
+    from dragstrip.results.intervals import REPEATS_MIN
     from dragstrip.sweep.map import WORDS
 
     names = [name for name in WORDS if name in ranked]
@@ -192,19 +179,19 @@ def ranking_table(ranked: dict[str, Any]) -> str:
 
 
 def describe_forecast(forecast: dict[str, Any]) -> str:
-    """What it would take, for people."""
+    """Return the forecast of `dry_run` as text for people."""
     lines = []
     for path, values in forecast["axes"].items():
         more = " ..." if len(values) > 12 else ""
         lines.append(f"{path}: {len(values)} values: {', '.join(map(str, values[:12]))}{more}")
     lines.append(
-        f"{forecast['runs']:,} runs, of which {forecast['done']:,} need not be made: "
-        "made before, or the same as another"
+        f"{forecast['runs']:,} runs, {forecast['done']:,} of them not needed: "
+        "made before, or identical to another"
     )
     if forecast["wall_s"] is not None:
         lines.append(
             f"about {clock(forecast['wall_s'])} on {forecast['workers']} processes "
-            f"({forecast['cpu_s']:.3g} s of processor time), judged by a few light runs"
+            f"({forecast['cpu_s']:.3g} s of processor time), estimated from a few light runs"
         )
     lines.append(f"about {forecast['disk_bytes'] / 1e6:.3g} MB of disk, full recordings not counted")
     return "\n".join(lines)
@@ -214,7 +201,7 @@ def describe_forecast(forecast: dict[str, Any]) -> str:
 
 
 def dry_run(sweep: Sweep, out: Path, options: Options) -> dict[str, Any]:
-    """How many runs, how long and how much disk, judged by a few runs made now."""
+    """Estimate the number of runs, the time and the disk space, from a few runs made now."""
     from dragstrip.sweep.coordinate import missing
     from dragstrip.sweep.store import Store
 
@@ -246,7 +233,7 @@ def _as_written(sweep: Sweep, path: str) -> list[Any]:
 
 
 def _forecast(sweep: Sweep, index: Index, numbers: list[int]) -> float:
-    """Seconds of processor time: a cost per run and one per packet, from a few light runs."""
+    """Return the processor time in seconds, from a cost per run and per packet that a few light runs give."""
     from dragstrip.pool.work import Order, perform
 
     if not numbers:
@@ -272,8 +259,11 @@ def _forecast(sweep: Sweep, index: Index, numbers: list[int]) -> float:
 
 
 def find(folder: Path, key: str) -> tuple[str, str, str]:
-    """The scenario, version and engine of the run whose key begins like this."""
-    from dragstrip.files import warn
+    """Return scenario, version and engine of the run whose key begins with `key`.
+
+    Raises `BadInputError` if there is no such run or more than one, and `DamagedError` for a damaged store.
+    """
+    from dragstrip.io.files import warn
     from dragstrip.sweep.store import Store
 
     found = {}
@@ -283,7 +273,11 @@ def find(folder: Path, key: str) -> tuple[str, str, str]:
             if text and known.startswith(key):
                 found[known] = (text, version, engine)
     if len(found) != 1:
-        expected = "the key of a run in this folder" if not found else "more letters: several keys begin so"
+        expected = (
+            "the key of a run in this folder"
+            if not found
+            else "more characters: several keys begin like this"
+        )
         raise BadInputError("--replay", key, expected, str(folder))
     ((known, (text, version, engine)),) = found.items()
     if run_key(text, engine, version).hex() != known:
@@ -293,7 +287,10 @@ def find(folder: Path, key: str) -> tuple[str, str, str]:
 
 
 def replay(folder: Path | None, key: str, out: Path | None) -> Path:
-    """Makes one run again, with its full recording, in `out` (default: the key's beginning)."""
+    """Make one run again with its full recording in `out` (default: a folder named after the key).
+
+    Raises `BadInputError`, and `DragstripError` if the run is of another version.
+    """
     from dragstrip.recording import write
 
     if folder is None:

@@ -1,7 +1,7 @@
-"""The coordinator: what is missing is made, what is made is kept.
+"""The coordinator, which makes the missing runs of a sweep and stores them.
 
-It alone writes to the store, about once a second: a child that dies takes nothing with it but its own run,
-and workers of a cluster need no file system in common with it.
+It alone writes to the store, about once a second. A child that dies therefore loses only its own run, and
+workers of a cluster need no shared file system.
 """
 
 from __future__ import annotations
@@ -54,16 +54,19 @@ class Coordinator:
         self.attempts: dict[int, int] = {}
         self.again: list[SweepRun] = []
         self.runs: dict[int, SweepRun] = {}
-        """Those in flight."""
+        """Submitted runs by number."""
         self.stopping = False
         self.stopped = ""
-        """Why no further run can be made."""
+        """Why no further run can be made; empty if runs can be made."""
         self.build = build_of(sweep.version) if named(sweep.engine).slow else ""
-        """Of an engine that may change while the sweep runs."""
+        """Build of an engine that may change while the sweep runs."""
         self._point: tuple[int, list[SweepRun]] = (-1, [])
 
     def work(self, numbers: list[int], tally: Tally) -> None:
-        """Makes these runs, the heavy ones first so that none is left over at the end."""
+        """Make these runs, the heavy ones first, so that none of them is left for the end.
+
+        Raises `DragstripError` if the sweep has to stop.
+        """
         weights = self.index.weights
         numbers = sorted(numbers, key=lambda number: (-weights[number], number))
         tally.weight_total = sum(weights[number] for number in numbers)
@@ -84,7 +87,7 @@ class Coordinator:
         self.progress.update(tally)
 
     def _fill(self, waiting: Iterator[int]) -> bool:
-        """Hands out runs while there is room; false when there are none left to hand out."""
+        """Submit runs while there is room; return False when there are none left."""
         while not self.stopping:
             if self.place.room() <= 0:
                 return True
@@ -153,13 +156,16 @@ class Coordinator:
 
     @contextlib.contextmanager
     def _interruptible(self) -> Iterator[None]:
-        """The first Ctrl-C (or SIGTERM, as job systems send it) lets running runs end; a second does not."""
+        """Let running runs finish after the first Ctrl-C, and stop at the second.
+
+        SIGTERM counts as Ctrl-C, because job systems send it.
+        """
 
         def stop(_signal: int, _frame: FrameType | None) -> None:
             if self.stopping:
                 raise KeyboardInterrupt
             self.stopping = True
-            self.progress.note("finishing the runs at work (Ctrl-C again: leave them) ...")
+            self.progress.note("finishing the current runs (Ctrl-C again: abandon them) ...")
 
         before: dict[signal.Signals, Any] = {}
         for number in (signal.SIGINT, signal.SIGTERM):
@@ -173,7 +179,7 @@ class Coordinator:
 
 
 def missing(index: Index, done: set[bytes], shard: tuple[int, int]) -> tuple[list[int], int]:
-    """The runs of this shard that are not done, each key once; and how many runs the shard has."""
+    """Return the numbers of this shard's runs that are not done, each key once, and the shard's size."""
     part, parts = shard
     seen: set[bytes] = set()
     numbers = []

@@ -1,7 +1,7 @@
 """The dataset: the runs of one sweep in its order, with a column for everything that varies.
 
-`DIR/dataset/*.parquet`, one row per flow and run, opened by one path in DuckDB, pandas and polars. It holds
-nothing of the machine, the hour or the order of work: same sweep and version, same bytes.
+`DIR/dataset/*.parquet` has one row per flow and run, and opens as one path in DuckDB, pandas and polars. It
+does not depend on the machine, the time or the order of work: the same sweep and version give the same bytes.
 """
 
 from __future__ import annotations
@@ -16,29 +16,29 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from dragstrip import files, outside
 from dragstrip.errors import BadInputError, DragstripError
-from dragstrip.files import DamagedError
+from dragstrip.io import files, untrusted
+from dragstrip.io.files import DamagedError
 from dragstrip.sweep.axes import quantity
 from dragstrip.sweep.plan import Index, Sweep
 from dragstrip.sweep.stats import cells_of_points
 from dragstrip.sweep.store import RESULTS, SCHEMA, Store
 
 RUNS_AT_A_TIME = 20_000
-"""Bounds the memory: this many runs are gathered from the store in one pass."""
+"""Runs read from the store in one pass, which bounds the memory."""
 
 FOLDER = "dataset"
 WHOLE = "sweep.parquet"
 
 
 def column(path: str, suffix: str = "") -> str:
-    """The column of a varied field: `path.rate` in bit/s is `path_rate_bps`."""
+    """Return the column name of a varied field, such as `path_rate_bps` for `path.rate` in bit/s."""
     plain = "".join(letter if letter.isalnum() else "_" for letter in path).strip("_")
     return plain + suffix
 
 
 def axis_columns(sweep: Sweep) -> list[tuple[str, str, str | None]]:
-    """For every varied path: the path, its column, and the unit's suffix if it is a quantity (else text)."""
+    """Return path, column and unit suffix of every varied path; the suffix of a text column is None."""
     values: dict[str, list[Any]] = {path: [] for path in sweep.columns()}
     for axis in sweep.axes:
         for level in axis.levels:
@@ -56,9 +56,9 @@ def axis_columns(sweep: Sweep) -> list[tuple[str, str, str | None]]:
 def write(
     sweep: Sweep, index: Index, store: Store, folder: Path, shard: tuple[int, int] = (1, 1), least: int = 0
 ) -> Path:
-    """Writes the dataset of the runs that the store has; gives its file.
+    """Write the dataset of the runs in the store, and return its file.
 
-    Raises `DragstripError`, and leaves what is there, where these are fewer than `least`.
+    Raises `DragstripError`, and keeps the existing file, if there are fewer runs than `least`.
     """
     files.make_folder(folder)
     files.remove_drafts(folder)
@@ -88,7 +88,7 @@ def write(
 
 
 def _checksum(part: Path) -> Path:
-    """Where a part's SHA-256 stands, as `sha256sum` writes it; hidden from who opens the whole folder."""
+    """Return the hidden file with a part's SHA-256, in the format of sha256sum(1)."""
     return part.with_name(f".{part.name}.sha256")
 
 
@@ -120,7 +120,7 @@ def _tables(
 
 
 def _rows(index: Index, numbers: list[int], store: Store) -> pa.Table:
-    """The store's rows of these runs, with their number, in order, none twice."""
+    """Return the store's rows of these runs with the runs' numbers, in order and without duplicates."""
     keys = [index.key(number).hex() for number in numbers]
     wanted = pa.array(keys)
     found = []
@@ -133,9 +133,9 @@ def _rows(index: Index, numbers: list[int], store: Store) -> pa.Table:
 
 
 def _expanded(rows: pa.Table, keys: list[str], numbers: list[int]) -> pa.Table:
-    """A row per flow and run: a key that several runs share stands once for each, a doubled one once.
+    """Return one row per flow and run: a key that several runs share is repeated, a duplicate key is not.
 
-    Where one key has both a success and a failure (it was tried again), the success counts.
+    If a key has both a success and a failure, because the run was retried, the success counts.
     """
     by_key: dict[str, list[tuple[bool, int, int]]] = {}
     flows: list[Any] = rows["flow"].to_pylist()
@@ -189,9 +189,9 @@ def _value(label: Any, suffix: str | None) -> Any:
 
 
 def read(folder: Path, columns: list[str] | None = None) -> pa.Table:
-    """The dataset of a sweep's folder (some of its columns) as one table.
+    """Return the dataset of a sweep's folder, or only some of its columns, as one table.
 
-    Raises `BadInputError` for what is missing, `DamagedError` for a part that is not what was written.
+    Raises `BadInputError` if it is missing, and `DamagedError` if a part differs from what was written.
     """
     place = folder / FOLDER
     parts = [part for part in (place / WHOLE, *sorted(place.glob("shard-*.parquet"))) if part.exists()]
@@ -201,26 +201,28 @@ def read(folder: Path, columns: list[str] | None = None) -> pa.Table:
         "run": "int",
         "repeat": "int",
         "cell": "int",
-        **{name: outside.kind_of(SCHEMA.field(name).type) for name in RESULTS},
+        **{name: untrusted.kind_of(SCHEMA.field(name).type) for name in RESULTS},
     }
     tables = []
     for part in parts:
         _check(part)
-        with outside.parquet(part, kinds) as (file, schema):
+        with untrusted.parquet(part, kinds) as (file, schema):
             wanted = columns or schema.names
-            tables.append(outside.spelled_out(file.read(columns=wanted), schema, part))
+            tables.append(untrusted.spelled_out(file.read(columns=wanted), schema, part))
     return pa.concat_tables(tables)
 
 
 def _check(part: Path) -> None:
     beside = _checksum(part)
-    if beside.exists() and outside.content(beside, outside.KIB).split()[:1] != [files.sha256(part).encode()]:
+    if beside.exists() and untrusted.content(beside, untrusted.KIB).split()[:1] != [
+        files.sha256(part).encode()
+    ]:
         advice = f"dragstrip report {part.parent.parent} writes it again"
         raise DamagedError(part, f"its SHA-256 is not the one in {beside.name}", advice)
 
 
 def runs_in(folder: Path) -> int:
-    """How many runs the dataset of a sweep's folder has; 0 where there is none that can be read."""
+    """Return the number of runs in the dataset of a sweep's folder; 0 if none can be read."""
     try:
         return len(pc.unique(read(folder, ["run"])["run"]))
     except (BadInputError, DamagedError, pa.ArrowException):

@@ -6,7 +6,10 @@ from typing import Any
 
 
 def figures(summary: dict[str, Any]) -> dict[str, Any]:
-    """What the store keeps of a run: columns of the run, and of each flow (`measures.summarise` has more)."""
+    """Return the columns that the store keeps of a run and of each of its flows.
+
+    `measures.summarise` has further figures.
+    """
     queue = next(iter(summary["queues"]), None)
     probe = next(iter(summary["probes"]), None)
     run: dict[str, Any] = {

@@ -1,6 +1,6 @@
 """A sweep in words and pictures for the documentation: `python -m dragstrip.sweep.guide FOLDER PAGE`.
 
-Everything on the page is computed from the sweep's dataset; docs/which-congestion-control.md is made so.
+Everything on the page is computed from the sweep's dataset; it makes docs/how-to/which-congestion-control.md.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from pathlib import Path
 import numpy as np
 
 from dragstrip import _core
-from dragstrip.intervals import interval
+from dragstrip.io import files
 from dragstrip.report.colours import assign
 from dragstrip.report.render import side_by_side
-from dragstrip.standings import quantity as q
+from dragstrip.results.intervals import interval
+from dragstrip.results.standings import quantity as q
 from dragstrip.sweep import dataset
 from dragstrip.sweep.cells import Pages
 from dragstrip.sweep.claim import read_description
@@ -29,25 +30,27 @@ ACROSS = 2
 
 
 def write_guide(folder: Path, page: Path) -> None:
-    """Writes the page, and its pictures into `images` beside it."""
+    """Write the page, and its pictures into `images` beside it."""
     sweep = read_description(folder)
     data = dataset.read(folder, COLUMNS)
     findings = judge(sweep, data)
     layout = lay_out(sweep, findings)
     pages = Pages(sweep, findings, data, folder, [cells for _, cells in layout.facets])
     images = page.parent / "images"
-    images.mkdir(exist_ok=True)
+    files.make_folder(images)
     for name in findings.judged:
-        picture = images / f"{page.stem}-{name}.svg"
-        picture.write_text(_picture(name, findings, layout, pages), encoding="utf-8")
-    page.write_text("\n".join(_lines(sweep, findings, layout, page.stem)) + "\n", encoding="utf-8")
+        files.write_text(images / f"{page.stem}-{name}.svg", _picture(name, findings, layout, pages))
+    files.write_text(page, "\n".join(_lines(sweep, findings, layout, page.stem)) + "\n")
 
 
 def _lines(sweep: Sweep, findings: Findings, layout: Layout, stem: str) -> Iterator[str]:
     yield f"# {sweep.title or sweep.name}"
     yield ""
+    for name in findings.judged:
+        yield _advice(name, findings, layout)
+    yield ""
     yield (
-        f"Generated from {sweep.runs:,} runs by `make guide` ([bench/sweep.toml](../bench/sweep.toml), "
+        f"Generated from {sweep.runs:,} runs by `make guide` ([bench/sweep.toml](../../bench/sweep.toml), "
         f"dragstrip {sweep.version}): {len(findings.cells)} paths, {len(findings.contenders)} algorithms, "
         f"{sweep.repeat} seeds, one flow of {_seconds(sweep)} alone on the path"
         + (f", and again beside a {findings.rival} flow." if findings.rival else ".")
@@ -57,17 +60,37 @@ def _lines(sweep: Sweep, findings: Findings, layout: Layout, stem: str) -> Itera
         yield f"- `{axis.path}`: {', '.join(str(level.label) for level in axis.levels)}"
     yield ""
     yield (
-        "A figure is the median over the seeds. Algorithms share a path where the difference, seed by "
-        "seed, is not surely above 1 % (stripes); [how it is judged](sweeps.md#how-it-is-judged) says how "
-        "sure that "
-        f"is with {sweep.repeat} seeds. Seeds made any difference in {findings.random * 100:.0f} % "
-        "of the cases. "
-        "These are simulated paths with one or two flows each; they say nothing about paths outside these "
-        "ranges, about many flows, Wi-Fi or cellular links."
+        "Figures are medians over the seeds. Algorithms share a path (stripes) if the difference, seed by "
+        "seed, is not certain to exceed 1 %; [how it is judged](sweeps.md#how-it-is-judged) explains how "
+        f"certain that is with {sweep.repeat} seeds. Seeds made a difference in "
+        f"{findings.random * 100:.0f} % of the cases. "
+        "These are simulated paths with one or two flows each. The results do not apply to paths outside "
+        "these ranges, to many flows, or to Wi-Fi or cellular links."
     )
     yield ""
     for name in findings.judged:
         yield from _section(name, findings, layout, stem)
+
+
+def _advice(name: str, findings: Findings, layout: Layout) -> str:
+    """Return a list's entry: what to use for this figure, and where another algorithm is better."""
+    paths, (first, second, *_) = len(findings.cells), ranking(findings, name)
+    goal = f"least harm to a competing {findings.rival} flow" if name == "harm" else WORDS[name]
+    text = (
+        f"- For {goal} **use `{first.contender}`**: among the best on {first.best_or_tied} of {paths} paths"
+    )
+    text += f" (`{second.contender}`: {second.best_or_tied})"
+    best, names = findings.judged[name].best, list(findings.contenders)
+    use = names.index(first.contender)
+    for settings, cells in layout.facets:
+        counts = best[cells].sum(axis=0)
+        better = int(counts.argmax())
+        if counts[better] > counts[use]:
+            text += (
+                f"; unless it is {_as_written(settings)}: there `{names[better]}` is on "
+                f"{int(counts[better])} of {len(cells)}, `{first.contender}` on {int(counts[use])}"
+            )
+    return text + "."
 
 
 def _section(name: str, findings: Findings, layout: Layout, stem: str) -> Iterator[str]:
@@ -88,8 +111,8 @@ def _section(name: str, findings: Findings, layout: Layout, stem: str) -> Iterat
         )
     yield ""
     yield (
-        "By queue and round trip: on how many of the rates each is among the best, and "
-        + ("its median harm." if name == "harm" else "its median share of the best one’s figure.")
+        "By queue and round trip: at how many rates each algorithm is among the best, and "
+        + ("its median harm." if name == "harm" else "its median share of the best figure.")
     )
     yield ""
     yield from _regions(name, findings, layout)
@@ -140,7 +163,7 @@ def _picture(name: str, findings: Findings, layout: Layout, pages: Pages) -> str
 
 
 def _with_legend(picture: str, colours: Mapping[str, str], names: Sequence[str]) -> str:
-    """The algorithms' colours above the picture, on white: a page may be dark."""
+    """Add a legend of the algorithms' colours above the picture, on white, since a page may be dark."""
     width, height = (float(part) for part in picture.split('viewBox="0 0 ', 1)[1].split('"')[0].split())
     entries = "".join(
         f'<rect x="{12 + 90 * at}" y="8" width="12" height="12" fill="{colours[name]}"/>'

@@ -1,4 +1,4 @@
-"""From a plan to a folder: what is missing is made in a place, dataset and report are written."""
+"""From a plan to a folder: makes the missing runs in a place, then writes dataset and report."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from dragstrip import built, files
 from dragstrip.engines import named
+from dragstrip.io import files
 from dragstrip.pool.local import Place
 from dragstrip.pool.work import OK
+from dragstrip.recording import core_build
 from dragstrip.sweep import dataset
 from dragstrip.sweep.claim import LOCK, STORE, WHO, claimed, read_description, reported
-from dragstrip.sweep.command import Options
 from dragstrip.sweep.coordinate import Coordinator, missing
+from dragstrip.sweep.options import Options
 from dragstrip.sweep.plan import Index, Sweep
 from dragstrip.sweep.progress import Progress, Tally
 from dragstrip.sweep.store import Store
@@ -22,7 +23,7 @@ from dragstrip.sweep.store import Store
 def make(
     sweep: Sweep, index: Index, out: Path, options: Options, progress: Progress, place: Place
 ) -> dict[str, Any]:
-    """Makes what is missing in a place, writes dataset and report; gives the summary document."""
+    """Make the missing runs in a place, write dataset and report, and return the summary document."""
     with claimed(out, sweep, index, options.shard, options.replace, options.confirm):
         store = Store(out / STORE)
         store.open()
@@ -34,7 +35,7 @@ def make(
             recordings = out / "recordings" if options.keep_recordings else None
             if recordings is not None:
                 files.make_folder(recordings)
-            for note in built.notes():
+            for note in core_build.notes():
                 progress.note(note)
             named(sweep.engine).prepare(sweep.options, progress.note)
             Coordinator(sweep, index, store, place, progress, recordings, options.capture).work(
@@ -52,7 +53,7 @@ def make(
 
 
 def _report(sweep: Sweep, out: Path, draw: bool = True) -> tuple[Path | None, dict[str, Any] | None]:
-    """The page, and who is best on how many paths."""
+    """Write the page and return it, with who is best on how many paths."""
     from dragstrip.sweep.map import COLUMNS, write_map
     from dragstrip.sweep.stats import judge, ranked
 
@@ -89,14 +90,14 @@ def _summary(
 
 
 def rewrite_report(folder: Path) -> Path:
-    """Writes dataset and report of a sweep's folder again, from what its store has.
+    """Write dataset and report of a sweep's folder again from its store, and return the report.
 
-    Raises `DragstripError` where a part of the store is damaged, or where the dataset that is there has more
-    runs than the store has of this sweep.
+    Raises `DragstripError` if a part of the store is damaged, or if the existing dataset has more runs of
+    this sweep than the store.
     """
 
     def settled(_alone: bool) -> None:
-        """A report changes no description."""
+        """Do nothing, because a report changes no description."""
 
     with files.shared(folder / LOCK, WHO, settled), reported(folder):
         sweep = read_description(folder)

@@ -1,4 +1,4 @@
-"""The map: small multiples over two varied axes, coloured by who is ahead; one ranking table."""
+"""The map: small multiples over two varied axes, coloured by who is ahead, and a ranking table."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dragstrip.files import NotWrittenError, aside, make_folder, move_in
-from dragstrip.intervals import RESAMPLES, TIE
+from dragstrip.io.files import NotWrittenError, aside, make_folder, move_in
 from dragstrip.report.colours import PALETTE, assign
 from dragstrip.report.page import style
-from dragstrip.standings import quantity as q
+from dragstrip.report.viewer import policy
+from dragstrip.results.intervals import RESAMPLES, TIE
+from dragstrip.results.standings import quantity as q
 from dragstrip.sweep.axes import quantity
 from dragstrip.sweep.cells import FOLDER, Pages, replay_line
 from dragstrip.sweep.plan import Sweep
 from dragstrip.sweep.stats import Findings, Judged, Utility, failures, ranking
-from dragstrip.viewer import policy
 
 COLUMNS = ["run", "repeat", "key", "status", "reason", "seed", "flow", "label", "cc"]
 COLUMNS += ["goodput_bps", "rtt_ms_p50", "retransmits"]
-"""What the report needs of the dataset."""
+"""Columns of the dataset that the report needs."""
 
 WIDE, HIGH = 30, 24
 ACROSS, WIDEST = 300, 100
-"""A map of few columns has wider ones: as wide as fill so much, or so wide."""
+"""Widths in pixels: a map of few columns widens them to fill the first, but none beyond the second."""
 LEFT, TOP, BELOW = 62, 6, 46
 PLOT = 300
-"""Edge of a scatter plot, where the axes are sampled."""
+"""Edge of a scatter plot in pixels, for sampled axes."""
 HOVER_MAX = 4000
-"""Cells that tell every contender's figure when pointed at; beyond, only who is ahead."""
+"""Cells of a sweep, at most, whose tooltips have every contender's figure; with more, only who is ahead."""
 FAILURES_SHOWN = 50
 TEXT = 'font-family="sans-serif" font-size="11" fill="#59636e"'
-"""For a picture without the page's style."""
+"""SVG attributes of text, for a picture outside the page's style sheet."""
 HARM_COLOUR = "#b42318"
 
 FORMAT: Mapping[str, Callable[[float | None], str]] = {
@@ -57,7 +57,7 @@ WORDS = {
 
 @dataclass(frozen=True)
 class Layout:
-    """Which axes make a map's two directions, and which make maps of their own."""
+    """Which axes span a map, and which give a map per level."""
 
     x: str | None
     y: str | None
@@ -67,7 +67,7 @@ class Layout:
 
 
 def write_map(sweep: Sweep, folder: Path, data: pa.Table, findings: Findings) -> Path:
-    """Writes report.html and cells/ into a sweep's folder; gives the page."""
+    """Write report.html and cells/ into a sweep's folder and return the page; raises `NotWrittenError`."""
     layout = lay_out(sweep, findings)
     try:
         return _write(sweep, findings, layout, data, folder)
@@ -77,16 +77,15 @@ def write_map(sweep: Sweep, folder: Path, data: pa.Table, findings: Findings) ->
 
 def _write(sweep: Sweep, findings: Findings, layout: Layout, data: pa.Table, folder: Path) -> Path:
     report = folder / "report.html"
-    with aside(report) as beside:
+    with aside(report) as draft:
         pages = Pages(sweep, findings, data, folder, [cells for _, cells in layout.facets])
-        made = beside / "pages"
+        made = draft / "pages"
         pages.write(made)
-        page = beside / report.name
-        with page.open("w", encoding="utf-8") as file:
+        with (draft / report.name).open("w", encoding="utf-8") as file:
             file.writelines(_page(sweep, findings, layout, pages, failures(data), folder))
         make_folder(folder / FOLDER)
         move_in(made, folder / FOLDER / pages.name)
-        page.replace(report)
+        (draft / report.name).replace(report)
     # Until here the old map led to the old pages; killed now, they stay until the next one.
     for entry in (folder / FOLDER).iterdir():
         if entry.name != pages.name:
@@ -95,7 +94,7 @@ def _write(sweep: Sweep, findings: Findings, layout: Layout, data: pa.Table, fol
 
 
 def lay_out(sweep: Sweep, findings: Findings) -> Layout:
-    """Rate to the right and round trip upwards where they vary; else the axes with the most levels."""
+    """Choose rate as horizontal and RTT as vertical axis if they vary, else the axes with most levels."""
     drawn = [path for axis in sweep.axes if axis.path == "sample" for path in axis.levels[0].assignments]
     sizes = {axis.path: len(axis.levels) for axis in sweep.axes}
     candidates = drawn or sorted(
@@ -123,7 +122,7 @@ def _page(
     failed: Sequence[Mapping[str, Any]],
     folder: Path,
 ) -> Iterator[str]:
-    """The page, part by part."""
+    """Yield the page, part by part."""
     colours = assign(findings.contenders)
     title = sweep.title or sweep.name
     look = style() + STYLE
@@ -163,7 +162,7 @@ STYLE = """
 
 
 def headline(findings: Findings, name: str) -> str:
-    """`most goodput on 288 paths: bbr (sole best on 120, best or tied on 180), ...`."""
+    """Return a line such as `most goodput on 288 paths: bbr (sole best on 120, best or tied on 180), ...`."""
     parts = [
         f"{rank.contender} (sole best on {rank.sole_best:,}, best or tied on {rank.best_or_tied:,})"
         for rank in ranking(findings, name)
@@ -251,11 +250,11 @@ def _caption(settings: Mapping[str, Any], drawing: str) -> str:
 # --- drawing ----------------------------------------------------------------------------------
 
 Fill = Callable[[int], list[tuple[str, float]]]
-"""Colours and opacities of a cell, side by side; none: nothing is known."""
+"""Gives a cell's colours and opacities, side by side; empty if nothing is known."""
 
 
 def stripes(judged: Judged, findings: Findings, colours: Mapping[str, str]) -> Fill:
-    """The colours of everyone who is among the best."""
+    """Return a fill with the colours of all contenders that are among the best."""
 
     def fill(cell: int) -> list[tuple[str, float]]:
         best = np.flatnonzero(judged.best[cell])
@@ -282,7 +281,7 @@ def drawing(
     fill: Fill,
     linked: bool = True,
 ) -> str:
-    """One map as SVG; its cells tell their figures and lead to their runs if `linked`."""
+    """Return one map as SVG; if `linked`, its cells have tooltips with figures and link to their runs."""
     across = _scale([findings.cells[cell].get(layout.x or "") for cell in cells], layout.sampled, False)
     upwards = _scale([findings.cells[cell].get(layout.y or "") for cell in cells], layout.sampled, True)
     full = len(findings.cells) <= HOVER_MAX
@@ -320,11 +319,11 @@ class _Scale:
     ticks: list[tuple[float, str]]
     size: float
     step: float = 0.0
-    """From one level to the next; none where values are continuous."""
+    """Pixels from one level to the next; 0 for continuous values."""
 
 
 def _scale(values: Sequence[Any], continuous: bool, upwards: bool) -> _Scale:
-    """Places along one direction: a step per level, or the logarithm of a sampled quantity."""
+    """Return the positions along one direction: a step per level, or continuous for sampled quantities."""
     if continuous and values[0] is not None:
         return _logarithmic(values, upwards)
     levels = {repr(value): (number, value) for number, value in reversed(list(enumerate(values)))}

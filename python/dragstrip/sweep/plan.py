@@ -1,10 +1,10 @@
 """Which runs a sweep has, and the key of each.
 
-A sweep may have a hundred thousand runs: here is one description and the arithmetic that makes any one run
-of it. A scenario exists as text while it is on its way to a worker, never all of them at once.
+A sweep may have a hundred thousand runs, so it is one description, and each run is computed from its number.
+Scenarios exist as text only on their way to a worker, never all at once.
 
-A run's key is the SHA-256 of its scenario (every default written out, its name left out), engine and
-version: whoever describes the same run in whatever way finds it already done.
+A run's key is the SHA-256 of its scenario (with every default and without its name), engine and version. The
+same run is therefore found done, however it was described.
 """
 
 from __future__ import annotations
@@ -19,10 +19,11 @@ from typing import Any, TypeAlias
 
 from dragstrip.engines import DEFAULT, options_of
 from dragstrip.errors import BadInputError, Raw
-from dragstrip.expand import assign, build, check, complete
-from dragstrip.experiment import Experiment, rebuilt
-from dragstrip.paths import link_facts
-from dragstrip.shape import SWEEP, expect
+from dragstrip.experiment.expand import assign, complete, given, planned
+from dragstrip.experiment.types import Experiment, algorithms, rebuilt
+from dragstrip.io.shape import SWEEP, expect
+from dragstrip.scenario.memory import refuse_if_too_large
+from dragstrip.scenario.paths import link_facts
 from dragstrip.sweep import axes as _axes
 from dragstrip.sweep.axes import AGAINST, ALONE, Axis, Level, Range
 from dragstrip.sweep.build import run_key
@@ -31,16 +32,16 @@ from dragstrip.sweep.build import version as build_version
 Json: TypeAlias = dict[str, Any]
 
 RUNS_MAX = 10_000_000
-"""Of a sweep: their keys alone take 360 MB."""
+"""Runs of a sweep, at most; their keys alone take 360 MB."""
 
 FORMAT = 1
-"""Of sweep.json and of the tables in the store; docs/sweeps.md."""
+"""Format of sweep.json and of the tables in the store (docs/how-to/sweeps.md)."""
 
 COMPETITOR = "competitor"
 """Label of the flow that `--against` adds."""
 
 FRAME_BYTES = 1514
-"""A queue of a fraction of a BDP holds at least this many full frames, else it passes none."""
+"""Bytes of a full Ethernet frame, with which a run's packets are estimated."""
 
 
 @dataclass(frozen=True)
@@ -52,14 +53,14 @@ class SweepRun:
     repeat: int
     key: bytes
     text: str
-    """The scenario, as the core takes it."""
+    """The scenario as JSON, as the core takes it."""
     weight: float
-    """Packets that the bottlenecks can carry: what a run costs, about."""
+    """Estimated cost of the run: the packets that its bottlenecks can carry."""
 
 
 @dataclass(frozen=True)
 class Sweep:
-    """A sweep's description, checked."""
+    """The description of a sweep, checked."""
 
     base: Json
     """The experiment without what varies."""
@@ -71,21 +72,21 @@ class Sweep:
     name: str = "sweep"
     title: str = ""
     built: str = ""
-    """The version of the engine's build; the present one's if not given."""
+    """The version of the engine's build; empty means the current one."""
 
     @cached_property
     def version(self) -> str:
-        """Part of every run's key. Raises `DragstripError` where the engine is not ready."""
+        """The version in every run's key; raises `DragstripError` if the engine is not ready."""
         return self.built or build_version(self.engine, self.options)
 
     @property
     def options(self) -> Json:
-        """The engine's, as the experiment has them."""
+        """The engine's options in the experiment."""
         return options_of(self.engine, self.base.get("engine_options", {}))
 
     @property
     def points(self) -> int:
-        """How many combinations of levels there are."""
+        """The number of combinations of levels."""
         count = 1
         for axis in self.axes:
             count *= len(axis.levels)
@@ -93,11 +94,11 @@ class Sweep:
 
     @property
     def runs(self) -> int:
-        """How many runs: every combination with every seed."""
+        """The number of runs: every combination with every seed."""
         return self.points * self.repeat
 
     def levels(self, point: int) -> list[int]:
-        """The place on each axis; the last axis turns fastest."""
+        """Return the index of a combination's level on each axis; the last axis varies fastest."""
         places = []
         for axis in reversed(self.axes):
             point, place = divmod(point, len(axis.levels))
@@ -105,7 +106,7 @@ class Sweep:
         return places[::-1]
 
     def settings(self, point: int) -> Json:
-        """What is shown of a combination: dotted path → value."""
+        """Return what is shown of a combination, by dotted path."""
         shown: Json = {}
         for axis, place in zip(self.axes, self.levels(point), strict=True):
             level = axis.levels[place]
@@ -116,17 +117,17 @@ class Sweep:
         return shown
 
     def columns(self) -> list[str]:
-        """The paths that vary, in order."""
+        """Return the paths that vary, in order."""
         return list(self.settings(0))
 
     def at(self, point: int, checked: bool = False) -> list[SweepRun]:
-        """The runs of one combination: they differ in the seed alone.
+        """Return the runs of one combination, which differ only in the seed.
 
-        Raises `BadInputError` for one that the core would refuse, unless it was `checked` before.
+        Raises `BadInputError` for a combination that the core refuses, unless it was `checked` before.
         """
-        scenario, experiment = self.scenario(point)
+        scenario = self.scenario(point, checked)
         if not checked:
-            check(scenario, experiment, self.source, json.dumps(scenario))
+            refuse_if_too_large(json.dumps(scenario), scenario["duration_ns"], self.source)
         filled = complete(scenario)
         weight = _weight(filled)
         filled["name"] = ""
@@ -139,12 +140,20 @@ class Sweep:
         return made
 
     def run(self, number: int) -> SweepRun:
-        """One run by its number."""
+        """Return one run by its number; raises `BadInputError` as `at` does."""
         point, repeat = divmod(number, self.repeat)
         return self.at(point)[repeat]
 
-    def scenario(self, point: int) -> tuple[Json, Experiment]:
-        """The scenario of a combination, with the first seed, and the experiment it is made of."""
+    @cached_property
+    def algorithms(self) -> list[str]:
+        """The congestion controls that flows may name. Raises `BadInputError`."""
+        return algorithms({**self.base, "engine": self.engine})
+
+    def scenario(self, point: int, checked: bool = False) -> Json:
+        """The scenario of a combination, with the first seed.
+
+        Raises `BadInputError` for one that the core would refuse, unless it was `checked` before.
+        """
         settings = self.settings(point)
         levels = [axis.levels[place] for axis, place in zip(self.axes, self.levels(point), strict=True)]
         content = assign(
@@ -153,17 +162,22 @@ class Sweep:
         rival = settings.get(AGAINST, ALONE)
         if rival != ALONE:
             content["flows"] = [*content["flows"], {"cc": rival, "label": COMPETITOR}]
+        content["seed"] = self.seed
         try:
-            experiment = Experiment.build(content, self.source)
-            return build(experiment, "", self.seed), experiment
+            text = planned(
+                given(content, self.source), {}, (0, 1), self.algorithms, self.source, judged=not checked
+            )
         except BadInputError as error:
             varied = ", ".join(f"{path} = {value!r}" for path, value in settings.items())
             raise BadInputError(
                 error.field, Raw(error.value), f"{error.expected} (where {varied})", self.source
             ) from None
+        scenario: Json = json.loads(text)
+        scenario["name"] = ""
+        return scenario
 
     def document(self) -> Json:
-        """What sweep.json holds: enough to make every run again."""
+        """Return the content of sweep.json, which suffices to make every run again."""
         return {
             "format": FORMAT,
             "version": self.version,
@@ -186,7 +200,7 @@ class Sweep:
 
     @classmethod
     def read(cls, document: Mapping[str, Any], source: str) -> Sweep:
-        """A sweep as sweep.json describes it."""
+        """Read a sweep from the content of sweep.json; raises `BadInputError`."""
         if document.get("format") != FORMAT:
             raise BadInputError("format", document.get("format"), f"format {FORMAT} of sweep.json", source)
         expect(document, SWEEP, source)
@@ -211,7 +225,7 @@ class Sweep:
 
 
 class Index:
-    """Keys and weights of all runs, in a few bytes each: 32 for a key and 4 for a weight."""
+    """Keys and weights of all runs, in 36 bytes each: 32 for a key and 4 for a weight."""
 
     def __init__(self, sweep: Sweep) -> None:
         self.keys = bytearray()
@@ -225,11 +239,11 @@ class Index:
         return len(self.weights)
 
     def key(self, number: int) -> bytes:
-        """The key of a run."""
+        """Return the key of a run."""
         return bytes(self.keys[32 * number : 32 * number + 32])
 
     def all_keys(self) -> Iterator[bytes]:
-        """Every run's key, in order."""
+        """Yield every run's key, in order."""
         return (self.key(number) for number in range(len(self)))
 
 
@@ -247,7 +261,7 @@ def describe(
     engine_options: Mapping[str, Any] | None = None,
     programs: Mapping[str, str] | None = None,
 ) -> Sweep:
-    """The sweep that an experiment and the command line describe; raises `BadInputError`."""
+    """Return the sweep that an experiment and the command line describe; raises `BadInputError`."""
     changed: Json = {} if engine is None else {"engine": engine}
     if engine_options:
         changed["engine_options"] = {**experiment.engine_options, **engine_options}
@@ -291,7 +305,7 @@ def describe(
 
 
 def _typed(vary: Sequence[str]) -> Iterator[tuple[str, Axis | Range]]:
-    """The axes of the command line, each field once."""
+    """Yield the axes of the command line; raises `BadInputError` for a field that is varied twice."""
     seen = set()
     for text in vary:
         axis = _axes.parse(text)
@@ -303,7 +317,10 @@ def _typed(vary: Sequence[str]) -> Iterator[tuple[str, Axis | Range]]:
 
 
 def _against(rival: str, axes: Sequence[Axis]) -> Axis:
-    """Every run also beside a flow of `rival`: harm is what that does to the rival's own figures alone."""
+    """Return the axis that runs everything alone and beside a flow of `rival`.
+
+    Harm is how much the rival's own figures change beside a contender.
+    """
     contenders = [level.label for axis in axes if axis.path == "flows.cc" for level in axis.levels]
     if rival not in contenders:
         raise BadInputError(

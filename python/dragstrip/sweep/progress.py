@@ -1,4 +1,4 @@
-"""How far a sweep has come, and one line about it: rewritten on a terminal, now and then elsewhere."""
+"""The progress of a sweep, as one line: rewritten on a terminal, printed now and then elsewhere."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LOG_S = 10.0
 
 @dataclass
 class Tally:
-    """How far a sweep has come; what a progress line shows."""
+    """The counts that a progress line shows."""
 
     total: int
     reused: int = 0
@@ -33,7 +33,10 @@ class Tally:
 
     @property
     def left_s(self) -> float | None:
-        """Seconds to go, reckoned by what the runs weigh, not by their number."""
+        """Estimated remaining seconds, by the weight of the runs rather than their number.
+
+        None before the first.
+        """
         if self.weight_made <= 0:
             return None
         elapsed = time.monotonic() - self.started
@@ -41,25 +44,25 @@ class Tally:
 
 
 class Progress:
-    """Called with how far it has come; the base class ignores it."""
+    """Receives the progress of a sweep; this base class ignores it."""
 
     def update(self, tally: Tally) -> None:
-        """Called several times a second."""
+        """Report the counts; called several times a second."""
 
     def note(self, line: str) -> None:
-        """Something worth a line of its own."""
+        """Report something that deserves a line of its own."""
 
 
 class Line(Progress):
-    """Progress on standard error."""
+    """Shows progress on standard error."""
 
     def __init__(self) -> None:
         self.terminal = sys.stderr.isatty()
         self.shown = time.monotonic() - (LOG_S - 2.0)
-        """A log has its first line after two seconds."""
+        """Time of the last line, on the monotonic clock; a log has its first line after two seconds."""
 
     def update(self, tally: Tally) -> None:
-        """Shows the line if it is due."""
+        """Show the line if it is due."""
         now = time.monotonic()
         if now - self.shown < (TERMINAL_S if self.terminal else LOG_S):
             return
@@ -69,18 +72,18 @@ class Line(Progress):
         sys.stderr.flush()
 
     def note(self, line: str) -> None:
-        """A line of its own, above the one that is rewritten."""
+        """Print a line above the one that is rewritten."""
         sys.stderr.write(f"\r\x1b[K{line}\n" if self.terminal else f"{line}\n")
         sys.stderr.flush()
 
     def clear(self) -> None:
-        """Leaves the terminal's line empty."""
+        """Clear the terminal's line."""
         if self.terminal:
             sys.stderr.write("\r\x1b[K")
 
 
 def line(tally: Tally) -> str:
-    """`1,234/4,320 runs (1,000 reused), 96 runs/s, 0:32 left, 3 failed`."""
+    """Return a line such as `1,234/4,320 runs (1,000 reused), 96 runs/s, 0:32 left, 3 failed`."""
     done = tally.reused + tally.made
     parts = [f"{done:,}/{tally.total:,} runs" + (f" ({tally.reused:,} reused)" if tally.reused else "")]
     parts.append(f"{tally.rate:.3g} runs/s")
@@ -93,7 +96,7 @@ def line(tally: Tally) -> str:
 
 
 def clock(seconds: float) -> str:
-    """`0:32`, `1:02:03`."""
+    """Return a duration in seconds as `0:32` or `1:02:03`."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"

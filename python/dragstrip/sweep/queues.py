@@ -1,8 +1,9 @@
 """A sweep over queue disciplines as a page of tables: `python -m dragstrip.sweep.queues FOLDER PAGE`.
 
-Everything on the page is computed from the sweep's dataset; docs/which-queue.md is made so. The sweep varies
-`path.rate`, `path.rtt` and `path.queue`; its flows are bulk transfers, and one that asks and waits
-(`requests`).
+Everything on the page, docs/how-to/which-queue.md, is computed from the sweep's dataset.
+
+The sweep varies `path.rate`, `path.rtt` and `path.queue`. Its flows are bulk transfers, and one flow that
+sends requests and waits for each answer (`requests`).
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
-from dragstrip import files
 from dragstrip.errors import DragstripError
-from dragstrip.standings import quantity as q
+from dragstrip.io import files
+from dragstrip.results.standings import quantity as q
 from dragstrip.sweep import dataset
 from dragstrip.sweep.claim import read_description
 from dragstrip.sweep.plan import Sweep
@@ -33,34 +34,38 @@ COLUMNS = [
 ]
 REQUESTS = "requests"
 ANSWER_BITS = 8 * 10_240
-"""Of each answer that the flow `requests` waits for."""
+"""Bits of each answer that the flow `requests` waits for."""
 ENOUGH = 0.95
-"""A queue fills the link where all flows together have so much of what they have with the best one."""
+"""A queue fills the link if all flows together reach this fraction of the best queue's goodput."""
+ALIKE = 0.05
+"""Pings that differ by less than this fraction are alike."""
 
 
 class Route(NamedTuple):
-    """A bottleneck and its round trip."""
+    """A bottleneck's rate and its round trip."""
 
     rate_bps: int
     rtt_ns: int
 
 
 class Figures(NamedTuple):
-    """Of one run, or the medians of several."""
+    """The figures of one run, or the medians of several."""
 
     goodput_bps: float
-    """Of all flows together."""
+    """Goodput of all flows together, in bit/s."""
     ping_ms: float
     ping_p95_ms: float
     retransmitted: float
-    """Of all segments."""
+    """Retransmitted segments as a share of all segments."""
     answers_per_s: float
     least_share: float
-    """Of the bulk flows' goodput: the smaller one's part."""
+    """The smaller bulk flow's share of the bulk flows' goodput."""
+    pings_p95_ms: tuple[float, ...] = ()
+    """Each seed's 95th percentile of the pings."""
 
 
 def read(folder: Path) -> dict[Route, dict[str, Figures]]:
-    """Medians over the seeds by path and queue. Raises `DragstripError` where a run has failed."""
+    """Return medians over the seeds by path and queue; raises `DragstripError` if a run failed."""
     runs: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for row in dataset.read(folder, COLUMNS).to_pylist():
         if row["status"] != "ok":
@@ -71,7 +76,9 @@ def read(folder: Path) -> dict[Route, dict[str, Figures]]:
         seeds.setdefault((Route(rate_bps, rtt_ns), queue), []).append(_figures(rows))
     found: dict[Route, dict[str, Figures]] = {}
     for (path, queue), figures in seeds.items():
-        found.setdefault(path, {})[queue] = Figures(*map(median, zip(*figures, strict=True)))
+        middle = map(median, zip(*(each[:-1] for each in figures), strict=True))
+        pings = tuple(each.ping_p95_ms for each in figures)
+        found.setdefault(path, {})[queue] = Figures(*middle)._replace(pings_p95_ms=pings)
     return found
 
 
@@ -90,47 +97,99 @@ def _figures(rows: Sequence[dict[str, Any]]) -> Figures:
 
 
 def best(queues: dict[str, Figures]) -> list[str]:
-    """The queues that fill the link, those with the shortest pings (95th percentile) first."""
+    """Return the queues that fill the link, ordered by the 95th percentile of their pings."""
     most = max(figures.goodput_bps for figures in queues.values())
     fills = [name for name, figures in queues.items() if figures.goodput_bps >= ENOUGH * most]
     return sorted(fills, key=lambda name: queues[name].ping_p95_ms)
 
 
+def tied(queues: dict[str, Figures]) -> list[str]:
+    """Return the queues that fill the link and whose pings are not certainly longer than the best queue's.
+
+    They are longer if every seed's are, by more than `ALIKE` of the median.
+    """
+    order = best(queues)
+    first = queues[order[0]]
+
+    def longer(name: str) -> bool:
+        mine = queues[name]
+        apart = mine.ping_p95_ms > (1 + ALIKE) * first.ping_p95_ms
+        return apart and min(mine.pings_p95_ms, default=0.0) > max(first.pings_p95_ms, default=0.0)
+
+    return [name for name in order if not longer(name)]
+
+
+def advice(found: dict[Route, dict[str, Figures]]) -> str:
+    """Return which queue to use, and on which paths another one is better: `Use fq, unless ...`."""
+    among = {path: tied(queues) for path, queues in found.items()}
+    names = dict.fromkeys(name for queues in among.values() for name in queues)
+
+    def merit(name: str) -> tuple[int, float]:
+        goodput = [queues[name].goodput_bps for queues in found.values()]
+        return sum(name in queues for queues in among.values()), sum(goodput)
+
+    use = max(names, key=merit)
+    count = sum(use in queues for queues in among.values())
+    alike = [name for name in names if name != use and merit(name)[0] == count]
+    text = f"**Use `{use}`**"
+    if alike:
+        text += f" (or {q.listing([f'`{name}`' for name in alike])}, which is as good on as many paths)"
+    text += f": on {count} of {len(found)} paths no queue that fills the link has certainly shorter pings."
+    nearly = [name for name in names if count > 1 and merit(name)[0] == count - 1]
+    if nearly:
+        text += f" {q.listing([f'`{name}`' for name in nearly])}: on {count - 1}."
+    for path, queues in among.items():
+        if use not in queues:
+            mine, other = found[path][use], found[path][queues[0]]
+            text += (
+                f" Unless the path is {_name(path)}: there `{queues[0]}` has "
+                f"{q.milliseconds(other.ping_p95_ms)} and `{use}` {q.milliseconds(mine.ping_p95_ms)}."
+            )
+    return text
+
+
 def page(sweep: Sweep, found: dict[Route, dict[str, Figures]]) -> str:
-    """The page's text."""
+    """Return the page's text."""
     return "\n".join(_lines(sweep, found)) + "\n"
 
 
 def _lines(sweep: Sweep, found: dict[Route, dict[str, Figures]]) -> Iterator[str]:
     yield f"# {sweep.title or sweep.name}"
     yield ""
+    yield advice(found)
+    yield ""
     count = len(next(iter(found.values())))
     yield (
-        f"Generated from {sweep.runs} runs by `make guide` ([bench/queues.toml](../bench/queues.toml), "
+        f"Generated from {sweep.runs} runs by `make guide` ([bench/queues.toml](../../bench/queues.toml), "
         f"dragstrip {sweep.version}): {len(found)} paths, {count} queues, {sweep.repeat} seeds. "
-        "A CUBIC and a BBR flow load the bottleneck, a client behind it asks for 10 kB, waits 200 ms and "
-        "asks again, and a ping crosses it ten times a second. Disciplines have their defaults, flows no "
-        "ECN; figures are medians over the seeds."
+        "A CUBIC and a BBR flow load the bottleneck, a client behind it requests 10 kB, waits 200 ms and "
+        "requests again, and a ping crosses it ten times a second. Disciplines have their defaults, flows "
+        "have no ECN; figures are medians over the seeds."
     )
     yield ""
     yield (
-        "These are simulated paths with two bulk flows; they say nothing about many flows, about Wi-Fi or "
-        "cellular links, or about disciplines with other parameters. A discipline decides what waits at "
-        "*this* link: where the bottleneck is elsewhere, none of this applies."
+        "These are simulated paths with two bulk flows. The results do not apply to many flows, to Wi-Fi or "
+        "cellular links, or to disciplines with other parameters. A discipline manages the queue of *this* "
+        "link: if the bottleneck is elsewhere, none of this applies."
     )
     yield ""
     yield "## In short"
     yield ""
     yield (
-        f"Of the queues with which the flows together have at least {100 * ENOUGH:.0f} % of the best one's "
-        "goodput, those with the shortest pings (95th percentile):"
+        f"Pings (95th percentile) with the queues whose total goodput is at least {100 * ENOUGH:.0f} % of "
+        "the best. The best are those that no other one beats by more than "
+        f"{100 * ALIKE:.0f} % with every seed:"
     )
     yield ""
-    yield "| path | first | second | third |"
+    yield "| path | best | their pings | the next one |"
     yield "|---|---|---|---|"
     for path, queues in found.items():
-        first = [f"{name}, {q.milliseconds(queues[name].ping_p95_ms)}" for name in best(queues)[:3]]
-        yield f"| {_name(path)} | " + " | ".join(first + [""] * (3 - len(first))) + " |"
+        first, order = tied(queues), best(queues)
+        pings = [queues[name].ping_p95_ms for name in first]
+        ends = dict.fromkeys(q.milliseconds(end) for end in (min(pings), max(pings)))
+        rest = [name for name in order if name not in first]
+        after = f"{rest[0]}, {q.milliseconds(queues[rest[0]].ping_p95_ms)}" if rest else "none"
+        yield f"| {_name(path)} | {', '.join(first)} | {' to '.join(ends)} | {after} |"
     for path, queues in found.items():
         yield from _table(path, queues)
 

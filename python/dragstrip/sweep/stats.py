@@ -1,9 +1,8 @@
-"""What a sweep says: medians with intervals, paired differences, who is ahead in which cell.
+"""What a sweep says: medians with intervals, paired differences, and who is ahead in which cell.
 
 A cell is one combination of everything that varies except the contenders (the algorithms). Repeats are
-paired: within a cell every contender met the same seeds, so the differences seed by seed are what is judged.
-
-intervals.py says how, and how sure that is.
+paired: within a cell every contender runs with the same seeds, so the differences per seed are compared.
+intervals.py defines the intervals and their confidence.
 """
 
 from __future__ import annotations
@@ -18,12 +17,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dragstrip.intervals import Floats, among_best, interval
+from dragstrip.results.intervals import Floats, among_best, interval
 from dragstrip.sweep.axes import AGAINST, ALONE
 from dragstrip.sweep.plan import COMPETITOR, Sweep
 
 CONTENDERS = ("flows.cc", "alternative")
-"""The axis whose levels race each other, the first of these that varies."""
+"""Axes whose levels may compete; the first of them that varies does."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +34,7 @@ class Utility:
     unit: str
     more_is_better: bool
     relative: bool = True
-    """Whether differences are shares of the figure (else in its unit)."""
+    """Whether differences are shares of the figure, else they are in its unit."""
 
 
 UTILITIES = (
@@ -48,30 +47,30 @@ UTILITIES = (
 
 @dataclass(frozen=True)
 class Judged:
-    """One utility over all cells; arrays are cells × contenders, NaN where there is nothing."""
+    """One utility over all cells; arrays have the shape cells × contenders, with NaN for missing figures."""
 
     utility: Utility
     values: Floats
-    """cells × contenders × repeats."""
+    """Figures in the shape cells × contenders × repeats."""
     median: Floats
     low: Floats
     high: Floats
     best: npt.NDArray[np.bool_]
-    """The best median, and every contender that is not different from it."""
+    """Whether a contender has the best median, or does not differ from the best."""
 
 
 @dataclass(frozen=True)
 class Findings:
-    """A sweep's cells and what was found in them."""
+    """A sweep's cells and the comparisons in them."""
 
     axis: str | None
     contenders: list[str]
     paths: list[str]
-    """What tells cells apart."""
+    """Dotted paths of the settings that distinguish cells."""
     cells: list[dict[str, Any]]
-    """Their settings."""
+    """Each cell's settings."""
     runs: npt.NDArray[np.int64]
-    """cells × contenders × repeats: the number of the run alone."""
+    """Numbers of the runs without a competitor, in the shape cells × contenders × repeats."""
     judged: dict[str, Judged]
     rival: str | None
     random: float
@@ -79,7 +78,7 @@ class Findings:
 
 
 def judge(sweep: Sweep, data: pa.Table) -> Findings:
-    """Everything that the report shows."""
+    """Compute everything that the report shows."""
     columns = sweep.columns()
     axis = contending(columns)
     places = _Places(sweep, axis)
@@ -112,7 +111,7 @@ def judge(sweep: Sweep, data: pa.Table) -> Findings:
 
 
 class _Places:
-    """Where a run belongs: its cell, its contender, and whether it ran beside a rival."""
+    """The cell and contender of each combination, and whether it ran beside a rival."""
 
     def __init__(self, sweep: Sweep, axis: str | None) -> None:
         sizes = [len(one.levels) for one in sweep.axes]
@@ -136,7 +135,7 @@ class _Places:
         self.skip = {axis, AGAINST}
 
     def cells(self, sweep: Sweep) -> list[dict[str, Any]]:
-        """Settings of every cell."""
+        """Return the settings of every cell."""
         _, first = np.unique(self.cell, return_index=True)
         return [
             {path: value for path, value in sweep.settings(int(point)).items() if path not in self.skip}
@@ -144,7 +143,7 @@ class _Places:
         ]
 
     def runs(self, sweep: Sweep) -> npt.NDArray[np.int64]:
-        """The run alone of each cell, contender and repeat."""
+        """Return the run without a rival of each cell, contender and repeat; -1 where there is none."""
         made = np.full((self.count, len(self.contenders), sweep.repeat), -1, dtype=np.int64)
         alone = np.flatnonzero(self.beside == 0)
         for repeat in range(sweep.repeat):
@@ -153,7 +152,7 @@ class _Places:
 
 
 def _values(sweep: Sweep, data: pa.Table, places: _Places, rival: str | None) -> dict[str, Floats]:
-    """cells × contenders × repeats of every utility, from the rows of the dataset."""
+    """Return every utility in the shape cells × contenders × repeats, from the rows of the dataset."""
     shape = (places.count, len(places.contenders), sweep.repeat)
     ok = _is(data, "status", "ok")
     run = data["run"].to_numpy()
@@ -195,7 +194,7 @@ def _summed(shape: tuple[int, ...], where: tuple[Any, ...], values: Floats, rows
 
 
 def _medians(shape: tuple[int, ...], where: tuple[Any, ...], values: Floats, rows: Any) -> Floats:
-    """The median over a run's flows."""
+    """Return the median over a run's flows."""
     chosen = tuple(index[rows] for index in where)
     flat = np.ravel_multi_index(chosen, shape)
     order = np.argsort(flat, kind="stable")
@@ -221,17 +220,17 @@ class Rank:
 
     contender: str
     sole_best: int
-    """Cells where every other one is different from it, and worse."""
+    """Cells where every other contender is different from it, and worse."""
     best_or_tied: int
     """Cells where it is the best, or not different from the best."""
     median: float
-    """Of its figure over that of the best in the cell; of harm itself."""
+    """Median over cells of its figure divided by the best's; for harm, of harm itself."""
     low: float
     high: float
 
 
 def relative(judged: Judged) -> Floats:
-    """Each median over that of the best in its cell; harm as it is."""
+    """Return each median divided by the best in its cell; harm is returned as it is."""
     if not judged.utility.relative:
         return judged.median
     ends = np.fmax if judged.utility.more_is_better else np.fmin
@@ -239,7 +238,7 @@ def relative(judged: Judged) -> Floats:
 
 
 def ranking(findings: Findings, name: str) -> list[Rank]:
-    """Contenders, the one most often among the best first."""
+    """Return the contenders, with the one most often among the best first."""
     judged = findings.judged[name]
     best = judged.best
     middle, low, high = interval(relative(judged).T)
@@ -252,7 +251,7 @@ def ranking(findings: Findings, name: str) -> list[Rank]:
 
 
 def ranked(findings: Findings) -> dict[str, Any] | None:
-    """The rankings as `--json` and the terminal have them; none where nothing raced."""
+    """Return the rankings as `--json` and the terminal show them, or None if nothing competed."""
     if findings.axis is None:
         return None
     tables = {}
@@ -281,13 +280,13 @@ def _plain(*columns: Floats, at: int) -> tuple[float, float, float]:
 
 
 def failures(data: pa.Table) -> list[Mapping[str, Any]]:
-    """The runs without figures: number, key, status, reason."""
+    """Return the runs without figures: number, key, status, reason and seed."""
     bad = data.filter(pc.not_equal(data["status"], pa.scalar("ok")))
     return list(bad.select(["run", "key", "status", "reason", "seed"]).to_pylist())
 
 
 def by_level(findings: Findings, path: str) -> Mapping[Any, Sequence[int]]:
-    """The cells of each level of a path, in the order of the axis."""
+    """Return the cells of each level of a path, in the order of the axis."""
     found: dict[Any, list[int]] = {}
     for number, settings in enumerate(findings.cells):
         found.setdefault(settings[path], []).append(number)
@@ -295,10 +294,10 @@ def by_level(findings: Findings, path: str) -> Mapping[Any, Sequence[int]]:
 
 
 def cells_of_points(sweep: Sweep) -> npt.NDArray[np.int64]:
-    """The cell that each combination belongs to."""
+    """Return the cell of each combination, one entry per point."""
     return _Places(sweep, contending(sweep.columns())).cell
 
 
 def contending(paths: Sequence[str]) -> str | None:
-    """What races, of all that varies."""
+    """Return the path whose levels compete, or None if none of `paths` does."""
     return next((path for path in CONTENDERS if path in paths), None)

@@ -1,8 +1,8 @@
-"""The store: what is known of every run that was ever made here, by key.
+"""The store: the figures of every run that was ever made here, by key.
 
-A folder of Parquet parts, each called after the SHA-256 of its bytes: two stores are merged by copying their
-files into one folder, and a part that has changed since it was written is known by its name. A run that
-stands in two parts counts once. One row per flow and run; a run that has failed has one row without a flow.
+It is a folder of Parquet parts, each named after the SHA-256 of its bytes. Two stores are merged by copying
+their files into one folder, and a part that has changed since it was written is recognised by its name. A run
+in two parts counts once. There is one row per flow and run, and one row without a flow for a failed run.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dragstrip import files, outside
 from dragstrip.errors import BadInputError, DragstripError
-from dragstrip.files import DamagedError, warn
+from dragstrip.io import files, untrusted
+from dragstrip.io.files import DamagedError, warn
 from dragstrip.sweep.build import run_key
 
 FLOW_FIGURES = (
@@ -79,54 +79,54 @@ SCHEMA = pa.schema(
     metadata={"dragstrip_format": "2"},
 )
 RESULTS = [name for name in SCHEMA.names if name not in {"scenario", "output", *(name for name, _ in COST)}]
-"""The columns that are the same wherever and whenever a run was made (a crash's last output is not)."""
+"""Columns that do not depend on where and when a run was made, unlike a crash's last output."""
 
 FLUSH_S = 1.0
 WAITING_MAX = 2_000
-"""Rows that wait in memory."""
+"""Rows kept in memory, at most."""
 ROWS_MAX = 20_000
-"""Of a row group; a part of fewer rows is small."""
+"""Rows of a row group, at most; a part with fewer rows counts as small."""
 PARTS_MAX = 64
-"""More parts than this are made into fewer."""
+"""Number of small parts from which they are merged."""
 TEXTS_AT_A_TIME = 1_000
-"""Scenarios whose keys are checked in one go; bounds the memory."""
+"""Scenarios whose keys are checked at once, which bounds the memory."""
 
 ENDING = ".parquet"
 _NAME = re.compile(r"[0-9a-f]{64}")
 
 Row = dict[str, Any]
 Found = Callable[[DamagedError], object]
-"""Is called with a damaged part, which is left out then; or raises what it was called with."""
+"""Called with the error of a damaged part, which is then left out unless the function raises it."""
 
 
 def refuse(error: DamagedError) -> None:
-    """For whoever cannot do without the part."""
+    """Raise the error, for callers that need every part."""
     raise error
 
 
 class Store:
-    """A folder of parts, and the rows that are not in it yet."""
+    """A folder of parts, and the rows that are not written yet."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.waiting: list[Row] = []
         self.flushed = time.monotonic()
         self._sound: dict[str, tuple[int, int, int]] = {}
-        """Parts whose bytes were compared with their name, and how the file stood then."""
+        """Parts whose checksums have been verified, with size and times of the file at that moment."""
 
     def open(self) -> None:
-        """Makes the folder, removes what a killed sweep left behind."""
+        """Make the folder and remove what a killed sweep left behind."""
         files.make_folder(self.folder)
         files.remove_drafts(self.folder)
 
     def add(self, rows: Iterable[Row]) -> None:
-        """Keeps a run's rows; they reach the disk within about a second."""
+        """Add a run's rows, which are written within about a second."""
         self.waiting += rows
         if len(self.waiting) >= WAITING_MAX or time.monotonic() - self.flushed >= FLUSH_S:
             self.flush()
 
     def flush(self) -> None:
-        """Writes what is waiting as a part."""
+        """Write the waiting rows as a part."""
         self.flushed = time.monotonic()
         if self.waiting:
             table = pa.Table.from_pylist(self.waiting, schema=SCHEMA)
@@ -134,11 +134,11 @@ class Store:
             self.waiting = []
 
     def parts(self) -> list[Path]:
-        """The parts, by name; those of earlier versions, which have no checksum, last."""
+        """Return the parts by name; parts of earlier versions, which have no checksum, come last."""
         return sorted(self.folder.glob(f"*{ENDING}"), key=lambda part: (not _has_checksum(part), part.name))
 
     def tables(self, columns: Sequence[str], damaged: Found = refuse) -> Iterator[pa.Table]:
-        """Every part's columns, a row group at a time."""
+        """Yield these columns of every part, one row group at a time."""
         for part in self.parts():
             try:
                 self._check(part)
@@ -149,10 +149,10 @@ class Store:
                 damaged(error)
 
     def keys(self, statuses: Sequence[str] | None = None, damaged: Found = warn) -> set[bytes]:
-        """The runs that are here and count as done (those with one of these statuses).
+        """Return the keys of the runs that are done, or only those with one of `statuses`.
 
-        A part counts if its bytes are those of its name and every key in it is that of its scenario. Parts of
-        earlier versions have no checksum and do not count.
+        A part counts if its bytes match its name and every key in it that of its scenario. Parts of earlier
+        versions have no checksum and do not count.
         """
         found: set[bytes] = set()
         for part in filter(_has_checksum, self.parts()):
@@ -172,7 +172,7 @@ class Store:
         return found
 
     def set_aside(self, error: DamagedError) -> None:
-        """Gives a damaged part another name, so that it is told of once and its runs are made again."""
+        """Rename a damaged part, so that it is reported once and its runs are made again."""
         aside = error.path.with_name(f"{error.path.name}.damaged")
         try:
             error.path.replace(aside)
@@ -181,7 +181,7 @@ class Store:
         warn(DamagedError(error.path, f"{error.reason}; now {aside.name}, and its runs are made again"))
 
     def _check(self, part: Path) -> None:
-        """Raises `DamagedError` for a part whose bytes are not those that it is called after."""
+        """Raise `DamagedError` for a part whose bytes do not match its name."""
         try:
             stands = part.stat()
             state = (stands.st_size, stands.st_mtime_ns, stands.st_ctime_ns)
@@ -196,7 +196,7 @@ class Store:
         self._sound[part.name] = state
 
     def compact(self, least: int = PARTS_MAX) -> None:
-        """Makes few parts of many. The old ones go when the new one is there: nothing is ever missing."""
+        """Merge small parts if there are at least `least`; old parts are removed once the new one exists."""
         small = [part for part in self.parts() if _has_checksum(part) and _rows(part) < ROWS_MAX]
         if len(small) < least:
             return
@@ -235,7 +235,7 @@ def _write(table: pa.Table, draft: Path) -> None:
 
 def _rows(part: Path) -> int:
     try:
-        with outside.parquet(part, _KINDS, ["key"]) as (file, _):
+        with untrusted.parquet(part, _KINDS, ["key"]) as (file, _):
             rows: int = file.metadata.num_rows
             return rows
     except BadInputError:
@@ -243,7 +243,7 @@ def _rows(part: Path) -> int:
 
 
 def _keys(part: Path, statuses: Sequence[str] | None) -> set[bytes]:
-    """A part's runs (with one of these statuses), each the key of the scenario beside it."""
+    """Return a part's keys (with one of these statuses), each checked against its scenario."""
     found: set[bytes] = set()
     columns = ["key", "status", "scenario", "engine", "version"]
     for table in read_part(part, columns):
@@ -260,19 +260,19 @@ def _keys(part: Path, statuses: Sequence[str] | None) -> set[bytes]:
     return found
 
 
-_KINDS = {name: outside.kind_of(SCHEMA.field(name).type) for name in SCHEMA.names}
+_KINDS = {name: untrusted.kind_of(SCHEMA.field(name).type) for name in SCHEMA.names}
 
 
 def read_part(part: Path, columns: Sequence[str]) -> Iterator[pa.Table]:
-    """A part's columns in our schema; a column that an older version did not write has no values.
+    """Yield a part's columns in the current schema, with null for columns that an older version lacks.
 
-    Raises `DamagedError` for a part that cannot be read, `FileNotFoundError` where there is none.
+    Raises `DamagedError` for a part that cannot be read, and `FileNotFoundError` if there is none.
     """
     try:
-        with outside.parquet(part, _KINDS, columns) as (file, schema):
+        with untrusted.parquet(part, _KINDS, columns) as (file, schema):
             known = [name for name in columns if name in schema.names]
             for group in range(file.num_row_groups):
-                table = outside.spelled_out(file.read_row_group(group, columns=known), schema, part)
+                table = untrusted.spelled_out(file.read_row_group(group, columns=known), schema, part)
                 yield _conformed(table, columns)
     except BadInputError as error:
         if not part.exists():
@@ -292,7 +292,7 @@ def _conformed(table: pa.Table, columns: Sequence[str]) -> pa.Table:
 
 
 def result_rows(key: bytes, text: str, seed: int, engine: str, version: str, answer: Row) -> list[Row]:
-    """A run's rows from what its worker answered."""
+    """Return a run's rows from its worker's answer."""
     common: Row = {
         "key": key.hex(),
         "status": answer["status"],

@@ -1,10 +1,10 @@
-"""How far the simulator is from a kernel: `dragstrip validate`.
+"""Validation: how far the simulator is from a kernel, for `dragstrip validate`.
 
-Here live reading recordings of a real kernel, running the same scenario in the simulator, and measuring how
-far apart the two are. What does not belong here: correcting anything. A constant that makes one file match
-hides a mechanism that is missing.
+Belongs here: reading recordings of a real kernel, running the same scenario in the simulator, and measuring
+the difference. Does not belong here: corrections. A constant that makes one recording match hides a missing
+mechanism.
 
 kernel (a recording) → translate (our scenario) → traces (both sides in one form) → figures (and their errors)
-→ targets (what is to be reached) → validate (a whole grid) → console, page, document; explain (one case in
-words), bands (what continuous integration holds), acks (packet captures, ACK by ACK).
+→ targets (what must be reached) → validate (a whole grid) → console, page, document; explain (one case in
+words), bands (limits for continuous integration), acks (packet captures, ACK by ACK).
 """

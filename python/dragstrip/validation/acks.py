@@ -1,8 +1,8 @@
-"""ACK for ACK: cumulative acknowledgements of a run against a packet capture of the kernel.
+"""Comparison ACK by ACK: a run's cumulative acknowledgements against a packet capture of the kernel.
 
-A capture holds, for one of the grid's cases run without pings, by how many segments each ACK that reached the
-sender advanced. Everything that decides this must be the kernel's for thousands of ACKs to agree: delayed and
-quick ACKs, how writes fill socket buffers, which segments are pushed, every loss, mark and window.
+For one of the grid's cases, run without pings, a capture holds by how many segments each ACK that reached the
+sender advanced. For thousands of ACKs to agree, everything that affects them must be the kernel's: delayed
+and quick ACKs, how writes fill socket buffers, which segments are pushed, every loss, mark and window.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from dragstrip.engines.sim import simulate
-from dragstrip.outside import packed_json
+from dragstrip.io.untrusted import packed_json
 from dragstrip.recording.columns import numbers
 from dragstrip.validation.kernel import Json, KernelRun
 from dragstrip.validation.translate import scenario
@@ -21,7 +21,7 @@ from dragstrip.validation.translate import scenario
 
 @dataclass(frozen=True)
 class Comparison:
-    """How many ACKs were compared, and the number of the first that differs, if one does."""
+    """The number of ACKs compared, and the index of the first that differs, or None."""
 
     acks: int
     first: int | None
@@ -29,7 +29,10 @@ class Comparison:
 
 
 def compare(capture: Json, run: KernelRun) -> Comparison:
-    """Runs the captured case in the simulator; the last ACKs may fall on either side of the end."""
+    """Run the captured case in the simulator and compare the ACKs.
+
+    Only ACKs that both sides have are compared, because the last ones may fall on either side of the end.
+    """
     spec = scenario(run)
     spec["probes"] = []
     spec["record"]["every_ack"] = True
@@ -43,5 +46,5 @@ def compare(capture: Json, run: KernelRun) -> Comparison:
 
 
 def captures(folder: Path) -> list[Json]:
-    """The captures in a folder, in the order of their names."""
+    """Return the captures in a folder, in the order of their names."""
     return [packed_json(file) for file in sorted(folder.glob("*.json.xz"))]

@@ -1,7 +1,7 @@
-"""The bands that continuous integration holds a fixed sample of cases to.
+"""The bands that limit the errors of a fixed sample of cases in continuous integration.
 
-A band is the error as it was measured when the bands were last written, and a little: the simulator is
-deterministic, so the margin only lets a change through that no reader of the table would see.
+A band is the error measured when the bands were last written, plus a small margin. The simulator is
+deterministic, so the margin only admits changes too small to show in the table.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from dragstrip.files import write_json
-from dragstrip.outside import json_object
+from dragstrip.io.files import write_json
+from dragstrip.io.untrusted import json_object
 from dragstrip.validation.validate import Case
 
 MARGIN = {
@@ -25,11 +25,12 @@ MARGIN = {
     "marks": 1.0,
     "share": 0.2,
 }
-"""Added to the measured error, in its unit. Half a reduction: with one seed not one more."""
+"""Margin added to the measured error, in the error's unit. Half a reduction, so that a single seed may not
+have even one more."""
 
 
 def write(cases: Iterable[Case], file: Path) -> None:
-    """Writes the bands of these cases; the command is in validation/README.md."""
+    """Write the bands of these cases; validation/README.md has the command."""
     bands = {
         case.name: {
             figure.quantity: round(figure.error + MARGIN[figure.quantity], 3)
@@ -42,12 +43,12 @@ def write(cases: Iterable[Case], file: Path) -> None:
 
 
 def read(file: Path) -> dict[str, dict[str, float]]:
-    """Case → quantity → greatest error that is let through."""
+    """Return the largest admitted error by case and quantity."""
     return json_object(file)
 
 
 def beyond(case: Case, band: dict[str, float]) -> list[str]:
-    """What has grown past its band, in words; a figure without a band is past it."""
+    """Return in words the figures that exceed their band; a figure without a band counts as one."""
     said = []
     for figure in (figure for figure in case.figures if figure.limit is not None):
         limit = band.get(figure.quantity)

@@ -1,4 +1,4 @@
-"""Runs that two engines made of the same scenarios: a model, mostly the simulator, beside the other."""
+"""Runs of the same scenarios on two engines: a model, usually the simulator, beside a reference."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from dragstrip.engines import named
-from dragstrip.paths import path_of
 from dragstrip.pool import worker_count
 from dragstrip.recording import read
+from dragstrip.scenario.paths import path_of
 from dragstrip.validation.conditions import Conditions, conditions
 from dragstrip.validation.figures import figures
 from dragstrip.validation.kernel import Json
@@ -32,25 +32,25 @@ class _Pair:
     scenario: Json
     release: str = ""
     seeds: list[int] = field(default_factory=list)
-    """Of the kernel's runs."""
+    """Seeds of the kernel's runs."""
     idle_rtt_ns: Mapping[str, int] = field(default_factory=dict)
-    """What the kernel's pings took on the idle path: `s1 to d` → time."""
+    """Round-trip times of the kernel's pings on the idle path in nanoseconds, by path such as `s1 to d`."""
     traces: dict[str, list[TimeLine]] = field(default_factory=dict)
-    """By engine."""
+    """Time lines by engine."""
     limits: dict[str, None] = field(default_factory=dict)
-    """How the machine limited the kernel's runs, each once."""
+    """How the machine limited the kernel's runs, each limit once."""
     idle_shares: list[float] = field(default_factory=list)
-    """Of the machine's processors in each of them, in real time."""
+    """Idle share of the machine's processors in each of the kernel's runs, in real time."""
 
     def model(self) -> str:
-        """The engine that is compared with the other."""
+        """Return the engine that is compared with the reference."""
         return next(iter(self.traces))
 
 
 def of_result(document: Mapping[str, Any], folder: Path, prefix: str = "") -> Agreement:
-    """The agreement of a result document with runs of both engines, on the path as configured.
+    """Return the agreement in a result document with runs of both engines, on the path as configured.
 
-    Recordings are found from `folder`; `prefix` comes before the cases' names.
+    Recordings are looked up in `folder`; `prefix` is put before the names of the cases.
     """
     return _agreement(document, folder, prefix, _as_recorded)
 
@@ -58,20 +58,20 @@ def of_result(document: Mapping[str, Any], folder: Path, prefix: str = "") -> Ag
 def with_hosts(
     document: Mapping[str, Any], folder: Path, prefix: str = "", spread: bool = False
 ) -> Agreement:
-    """The same with the simulator run again, the kernel's hosts' work in its path.
+    """Return the agreement with the simulator run again, its path including the kernel hosts' own work.
 
-    Where a case is random it runs with all of `SEEDS`; `spread` also measures the simulator against itself.
+    A random case runs with all of `SEEDS`; `spread` also measures the simulator against itself.
     """
     return _agreement(document, folder, prefix, partial(_with_hosts, spread=spread))
 
 
 def beside(document: Mapping[str, Any], folder: Path, prefix: str, model: str) -> Agreement:
-    """The same recordings of the reference beside another model, which is run now."""
+    """Return the agreement of the reference's recordings with another model, which is run now."""
     return _agreement(document, folder, prefix, partial(_with_model, model=model))
 
 
 def worst_first(cases: Iterable[Case]) -> list[Case]:
-    """In the order of tables."""
+    """Return the cases in the order of tables."""
     return sorted(cases, key=lambda case: -case.severity)
 
 
@@ -105,7 +105,7 @@ def _pairs(document: Mapping[str, Any], folder: Path, prefix: str) -> Iterable[_
 
 
 def _release(provenance: Mapping[str, Any]) -> str:
-    """What ran: a kernel, if the engine has one."""
+    """Return what made a recording: a kernel, if the engine has one, else engine and version."""
     about = provenance.get("kernel")
     if about is None:
         return f"{provenance['engine']} {provenance['version']}"
@@ -113,7 +113,7 @@ def _release(provenance: Mapping[str, Any]) -> str:
 
 
 def _plain(name: str) -> str:
-    """A run's name without the number of its repeat."""
+    """Return a run's name without the number of its repeat."""
     return name.rsplit(" #", 1)[0]
 
 
@@ -162,7 +162,7 @@ def _case(pair: _Pair, its: Conditions, scenario: Json, simulator: list[TimeLine
 
 
 def lengthened(scenario: Json, idle_rtt_ns: Mapping[str, int]) -> Json:
-    """The scenario with what the hosts' own work adds to a round trip on the receivers' way out.
+    """Return the scenario with the hosts' own share of a round trip added to the path from each receiver.
 
     CUBIC counts a round trip in whole ticks, rounded up: 40.02 ms are 11 ticks of 4 ms, 40.00 are 10.
     """

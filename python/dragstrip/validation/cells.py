@@ -1,10 +1,10 @@
-"""Cells of the grid by name: a name says all of a scenario.
+"""Cells of the grid by name; a name defines a scenario completely.
 
 `b-10m-40ms-4bdp-cubic`, `b-10m-40ms-4bdp-fqcodel-ecn-reno`, `b-10m-40ms-4bdp-loss0.1-bbr`,
-`b-2m-40ms-4bdp-jitter5-reno` (each packet delayed by 0 to 10 ms), `b-10m-40ms-1bdp-cubic+reno` for two flows
-from hosts of their own. Cells of the wider grid begin with `w` and may say more:
-`w-100m-20ms-0.5bdp-nosack-8s-cubic`, `w-10m-10ms-1bdp-spread10-renox10` (ten flows, each with a round trip
-that is 10 ms longer than the one's before).
+`b-2m-40ms-4bdp-jitter5-reno` (each packet is delayed by 0 to 10 ms), `b-10m-40ms-1bdp-cubic+reno` for two
+flows from hosts of their own. Cells of the wider grid begin with `w` and have further words:
+`w-100m-20ms-0.5bdp-nosack-8s-cubic`, `w-10m-10ms-1bdp-spread10-renox10` (ten flows, each with a round trip 10
+ms longer than the one before).
 """
 
 from __future__ import annotations
@@ -17,20 +17,21 @@ from dragstrip.validation.conditions import DRAWING_QUEUES, RANDOMIZED
 from dragstrip.validation.kernel import Json
 
 DURATION_S = 30
-"""Of a cell that names none."""
+"""Seconds of a cell whose name has no duration."""
 FRAME_BYTES = 1514
 SMALLEST_QUEUE_BYTES = 3 * FRAME_BYTES
-"""Of the grid's queues: three full frames."""
+"""Bytes of the grid's smallest queue: three full frames."""
 SYSCTL: Json = {
     "net.ipv4.tcp_rmem": "4096 8388608 67108864",
     "net.ipv4.tcp_wmem": "4096 65536 67108864",
 }
-"""No window but the congestion window matters."""
+"""Buffers so large that only the congestion window limits a sender."""
 STOCK: Json = {
     "net.ipv4.tcp_rmem": "4096 131072 6291456",
     "net.ipv4.tcp_wmem": "4096 16384 4194304",
 }
-"""A host's own with 2 GB of memory or more (tcp_init): the guest's, which has less to give, are others."""
+"""A host's defaults with 2 GB of memory or more (tcp_init); those of the guest, which has less memory,
+differ."""
 WITHOUT: Json = {
     "nosack": ("net.ipv4.tcp_sack", 0),
     "norack": ("net.ipv4.tcp_recovery", 0),
@@ -38,9 +39,10 @@ WITHOUT: Json = {
 }
 
 DRAWING = {name.replace("_", "") for name in DRAWING_QUEUES}
-"""Those of a name that drop or mark with a probability."""
+"""Queue disciplines, as spelt in a name, that drop or mark with a probability."""
 LONGER_MS = 0.02
-"""Added to the round trip from one repeat to the next where flows compete and nothing is random."""
+"""Milliseconds added to the round trip from one repeat to the next, where flows compete and nothing is
+random."""
 
 CELL = re.compile(
     r"[bw]-(?P<rate>[\d.]+)m-(?P<rtt>[\d.]+)ms-(?P<buffer>[\d.]+)bdp"
@@ -55,24 +57,24 @@ FORM = (
 )
 
 WIDE = "w-"
-"""Begins the names of cells of which a third is held out."""
+"""Prefix of the names of the wider grid, a third of which is held out."""
 
 
 def held_out(name: str) -> bool:
-    """Whether a case belongs to the third that is compared only when the model is done.
+    """Return whether a case belongs to the third that is compared only when the model is finished.
 
-    Of cells of the wider grid those whose name's SHA-256 begins with a byte divisible by three: nobody
-    chooses.
+    These are the cells of the wider grid whose name's SHA-256 begins with a byte divisible by three, so that
+    nobody chooses them.
     """
     return name.startswith(WIDE) and hashlib.sha256(name.encode()).digest()[0] % 3 == 0
 
 
 def cell(name: str, seed: int = 1) -> Json:
-    """The scenario that a cell's name stands for, in the exchange format, of one of its repeats.
+    """Return the scenario of a cell, in the exchange format, for one of its repeats.
 
-    A repeat has another seed. Flows that compete and draw no random numbers get a path that is a little
-    longer each time: microseconds decide which of them loses the packet at a full queue, so that one run of
-    them is one sample of many too. Raises `BadInputError` for a name of another form.
+    Repeats differ in their seed. If flows compete and nothing is random, the path is also a little longer
+    each time: microseconds decide which of them loses the packet at a full queue, so that one run is only one
+    sample of many there too. Raises `BadInputError` for a name that is no cell's.
     """
     found = CELL.fullmatch(name)
     if found is None:

@@ -1,4 +1,4 @@
-"""The pictures: the two sides' traces over each other; and which colour an error has in the heat maps."""
+"""The pictures of a validation: the traces of both sides over each other, and the colours of heat maps."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ TRACE_WIDTH, TRACE_HEIGHT, TRACE_POINTS = 420, 92, 300
 KERNEL, SIMULATOR = "kernel", "simulator"
 LOOK = {KERNEL: (MUTED, 2.2), SIMULATOR: (KNOWN["cubic"], 1.0)}
 FAR = 2.0
-"""Errors of so many limits have the strongest colour."""
+"""Error, in units of its limit, that has the strongest colour."""
 DEPTHS = 8
-"""How many colours there are from no error to the strongest."""
+"""Number of colours from no error to the strongest."""
 
 
 def anchor(case: Case) -> str:
-    """The id of a case's traces on the page."""
+    """Return the id of a case's traces on the page."""
     return f"case-{case.name}"
 
 
 def heat_maps(agreement: Agreement) -> list[HeatMap]:
-    """One per quantity."""
+    """Return one heat map per quantity."""
     return [
         HeatMap(agreement, quantity)
         for quantity in QUANTITIES
@@ -39,7 +39,7 @@ def heat_maps(agreement: Agreement) -> list[HeatMap]:
 
 
 class HeatMap:
-    """Errors of one quantity: a row per condition, a column per algorithm."""
+    """Errors of one quantity, with a row per condition and a column per algorithm."""
 
     def __init__(self, agreement: Agreement, quantity: Quantity) -> None:
         unit = f" ({quantity.unit})" if quantity.unit else ""
@@ -56,7 +56,7 @@ class HeatMap:
 
 
 def _natural(condition: str) -> list[tuple[float, str]]:
-    """`2m` before `10m`, `10ms` before `160ms`."""
+    """Return a sort key with `2m` before `10m` and `10ms` before `160ms`."""
     parts = []
     for part in condition.split("-"):
         digits = part.rstrip("abcdefghijklmnopqrstuvwxyz")
@@ -65,7 +65,7 @@ def _natural(condition: str) -> list[tuple[float, str]]:
 
 
 def traces(case: Case) -> Figure:
-    """Window, smoothed RTT and queue of the first recording and the simulator's first seed."""
+    """Draw window, smoothed RTT and queue of the first recording and of the simulator's first seed."""
     kernel, simulator = case.kernel[0], case.simulator[0]
     end_s = case.scenario["duration_ns"] / 1e9
     panels = []

@@ -1,4 +1,4 @@
-"""What `dragstrip validate` does with its options."""
+"""The work of `dragstrip validate`, without the parsing of its options."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ class Stored:
 
     grid: Grid
     open: list[KernelRun]
-    """Of cases that anybody may look at while the model is made."""
+    """Recordings of the cases that may be looked at while the model is made."""
     held_out: list[KernelRun]
-    """Of the third that is kept from that (cells.py)."""
+    """Recordings of the third that may not (cells.py)."""
     missing: dict[str, tuple[int, int]]
-    """Cases that the grid describes and that are not whole: recordings that there are, and are to be."""
+    """Numbers of recordings present and wanted, by case, for described cases that are incomplete."""
 
     def part(self, held: bool) -> list[KernelRun]:
-        """Either part; raises `BadInputError` if it is empty."""
+        """Return the recordings of either part; raises `BadInputError` if there are none."""
         runs, other = (self.held_out, self.open) if held else (self.open, self.held_out)
         if not runs:
             expected = "cases that are not held out (--held-out compares those)" if other else "a whole case"
@@ -39,7 +39,7 @@ class Stored:
 
 
 def stored(grid_file: Path | None, recordings: Path | None, only: str | None = None) -> Stored:
-    """The grid and its recordings (those of `recordings` instead, if given)."""
+    """Return the grid and its recordings, or those in `recordings` instead, if given."""
     grid, file = read(grid_file)
     runs = load_all(recordings or (file.parent / grid.recordings).resolve(), only)
     have = {case: len(group) for case, group in grouped(runs).items()}
@@ -59,19 +59,22 @@ def stored(grid_file: Path | None, recordings: Path | None, only: str | None = N
 
 
 def explain_one(found: Agreement, name: str) -> None:
-    """Says where the one case whose name has this in it parts."""
+    """Print where the one case whose name contains `name` diverges.
+
+    Raises `BadInputError` if not one does.
+    """
     fitting = [case for case in found.cases if name in case.name]
     exact = [case for case in fitting if case.name == name] or fitting
     if len(exact) != 1:
         known = ", ".join(case.name for case in fitting or found.cases)
         raise BadInputError("CASE", name, f"one case of {known}", "command line")
-    console.show_parting(exact[0].name, explain(exact[0]))
+    console.show_divergence(exact[0].name, explain(exact[0]))
 
 
 def record_cells(
     cells: list[str], seeds: int, folder: Path, workers: int | None, notify: Callable[[str], object]
 ) -> None:
-    """Records cells by their names."""
+    """Record cells by their names; raises `BadInputError` if none is given or a name is no cell's."""
     if not cells:
         raise BadInputError("CELL", None, f"is needed: {FORM}", "command line")
     record(cells, seeds, folder, workers, notify)
@@ -80,27 +83,27 @@ def record_cells(
 def record_described(
     grid_file: Path | None, folder: Path, workers: int | None, notify: Callable[[str], object]
 ) -> None:
-    """Records what the grid describes and the folder has not, in the order of the description."""
+    """Record what the grid describes and the folder lacks, in the order of the description."""
     grid, _ = read(grid_file)
     for part in grid.cells:
         record(part.names, part.seeds, folder, workers, notify)
 
 
 def explain_case(grid_file: Path | None, recordings: Path | None, name: str, nominal: bool) -> None:
-    """Says where the case with this name (or part of it) parts from its recording."""
+    """Print where the case whose name contains `name` diverges from its recording; raises `BadInputError`."""
     groups = grouped(stored(grid_file, recordings, name).part(held=False))
     exact = {key: group for key, group in groups.items() if key == name}
     if not exact and len(groups) > 1:
         known = ", ".join(list(groups)[:6])
         raise BadInputError("CASE", name, f"one case; it fits {len(groups)}: {known} ...", "command line")
     for key, group in (exact or groups).items():
-        console.show_parting(key, explain(measure(key, group, nominal=nominal)))
+        console.show_divergence(key, explain(measure(key, group, nominal=nominal)))
 
 
 def write_docs(
     agreement: Agreement, grid_file: Path | None, its: Stored, workers: int | None, file: Path
 ) -> None:
-    """docs/fidelity.md: beside `agreement` the held-out third, the path as configured, the ACK captures."""
+    """Write docs/reference/fidelity.md: `agreement`, held-out third, path as configured, and ACK captures."""
     grid, source = read(grid_file)
     known = {run.name: run for run in its.open}
     kept = captures(source.parent / grid.captures) if grid.captures else []
@@ -111,7 +114,7 @@ def write_docs(
 
 
 def write_bands(agreement: Agreement, grid: Grid, file: Path) -> None:
-    """The sample's bands."""
+    """Write the bands of the grid's sample; raises `BadInputError` if one of its cases is missing."""
     sample = [case for case in agreement.cases if case.name in grid.sample]
     missing = sorted(set(grid.sample) - {case.name for case in sample})
     if missing:
@@ -120,5 +123,5 @@ def write_bands(agreement: Agreement, grid: Grid, file: Path) -> None:
 
 
 def write_page(agreement: Agreement, grid: Grid, out: Path) -> Path:
-    """The page with heat maps and traces."""
+    """Write the page with heat maps and traces, and return its file."""
     return page.write(agreement, grid, out)

@@ -1,52 +1,53 @@
-"""What of a scenario decides how its figures are taken, and how far they may be apart."""
+"""The conditions of a scenario that decide how its figures are measured and how far they may differ."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dragstrip.paths import path_of
+from dragstrip.scenario.paths import path_of
 from dragstrip.validation.kernel import Json
 
 FULL_FRAME_BITS = 1514 * 8
-"""What htb charges for a full segment: the frame without FCS, preamble and gap."""
+"""Bits that htb charges for a full segment: the frame without FCS, preamble and gap."""
 
 RANDOMIZED = ("bbr", "cdg", "lp", "nv")
-"""Algorithms of Linux that draw random numbers, so that one run of them is one sample of many.
+"""Linux algorithms that draw random numbers, so that one run is one sample of many.
 
 CDG backs off with a probability (tcp_cdg_backoff), BBR begins PROBE_BW at a random phase
-(bbr_reset_probe_bw_mode), LP takes what the peer's time stamps begin at, a random number, for a delay
-(secure_tcp_ts_off, tcp_lp_remote_hz_estimator), NV looks for a shorter RTT after a random time (tcpnv_acked).
+(bbr_reset_probe_bw_mode), LP measures delay from the peer's time stamps, which begin at a random number
+(secure_tcp_ts_off, tcp_lp_remote_hz_estimator), and NV looks for a shorter RTT after a random time
+(tcpnv_acked).
 """
 
 DRAWING_QUEUES = ("red", "choke", "sfb", "pie", "fq_pie")
-"""Disciplines of Linux that drop or mark with a probability: one run of them is one sample of many too."""
+"""Linux disciplines that drop or mark with a probability, so that one run is one sample of many."""
 
 FIFOS = ("bfifo", "pfifo", "pfifo_fast", "noqueue")
-"""Disciplines that decide nothing: what does not fit is dropped."""
+"""Disciplines that drop only what does not fit."""
 
 CHOOSES = ("cdg", "dctcp")
-"""Algorithms that reduce the window of their own accord too: losses are not all there is to count."""
+"""Algorithms that also reduce the window without a loss, so that counting losses is not enough."""
 
 CHANCES = ("jitter_ns", "reorder", "duplicate", "corrupt")
-"""Fields of netem, beside `loss`, that are random."""
+"""Fields of netem, besides `loss`, that are random."""
 
 
 @dataclass(frozen=True)
 class Conditions:
-    """Of one scenario."""
+    """The conditions of one scenario."""
 
     algorithms: tuple[str, ...]
-    """Of its flows, each once, in their order."""
+    """The algorithms of its flows, each once, in order."""
     stochastic: bool
     """Whether netem impairs at random: loss, jitter, reordering."""
     bottleneck: str | None
     """The link at whose queue the first flow waits."""
     discipline: str
-    """What decides there who is dropped or marked; below a shaper its leaf."""
+    """The discipline that drops or marks at the bottleneck; below a shaper its leaf."""
     packet_ms: float
-    """Time of a full segment there."""
+    """Transmission time of a full segment at the bottleneck, in milliseconds."""
     marked: bool
-    """Whether hosts ask for ECN."""
+    """Whether hosts negotiate ECN."""
 
     @property
     def random(self) -> bool:
@@ -56,17 +57,17 @@ class Conditions:
 
     @property
     def managed(self) -> bool:
-        """Whether the bottleneck's queue has more to decide than what does not fit."""
+        """Whether the bottleneck's queue does more than drop what does not fit."""
         return self.discipline not in FIFOS
 
     @property
     def losses_alone_reduce(self) -> bool:
-        """Whether the counts of recoveries and timeouts are all reductions of the window."""
+        """Whether every reduction of the window is counted as a recovery or a timeout."""
         return not self.marked and not any(name in CHOOSES for name in self.algorithms)
 
 
 def conditions(scenario: Json) -> Conditions:
-    """Those of a scenario of ours, all defaults written out."""
+    """Return the conditions of a scenario with all defaults written out."""
     first = scenario["flows"][0]
     way = path_of(scenario, first["sender"], first["receiver"])
     chances = [link["netem"] for link in scenario["links"] if link["netem"]]

@@ -1,4 +1,4 @@
-"""The result on a terminal, the worst cases first."""
+"""The result of a validation on a terminal, the worst cases first."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from dragstrip.terminal import Terminal
-from dragstrip.validation.explain import HEADINGS, Parting
+from dragstrip.io.terminal import Terminal
+from dragstrip.validation.explain import HEADINGS, Divergence
 from dragstrip.validation.figures import Compared
 from dragstrip.validation.kernel import KernelRun
 from dragstrip.validation.targets import BY_KEY, QUANTITIES, Quantity
@@ -27,15 +27,15 @@ SIDES = {
 
 
 WIDEST = 10_000
-"""No table is wider."""
-CASES_TOLD = 12
-"""Up to this many cases are printed one by one, more as one table."""
+"""Width that no table exceeds."""
+CASES_LISTED = 12
+"""Cases that are printed one by one, at most; more are printed as one table."""
 
 
 def show(agreement: Agreement, most: int | None = None) -> None:
-    """The cases (`most` of them), then what is reached."""
+    """Print the cases, at most `most` of them, then what is reached."""
     console = Terminal()
-    if len(agreement.cases) <= CASES_TOLD and any(case.floor for case in agreement.cases):
+    if len(agreement.cases) <= CASES_LISTED and any(case.floor for case in agreement.cases):
         for case in agreement.cases:
             console.print(_case(case))
     else:
@@ -46,7 +46,7 @@ def show(agreement: Agreement, most: int | None = None) -> None:
             console.print(table)
     for case in agreement.limited:
         console.print(
-            f"counted apart: {case.name}: the kernel's processor was idle for "
+            f"counted separately: {case.name}: the kernel's processor was idle for "
             f"{case.idle_share * 100:.0f} % only"
         )
     for name, reason in agreement.failed.items():
@@ -54,18 +54,18 @@ def show(agreement: Agreement, most: int | None = None) -> None:
 
 
 def show_lines(lines: Iterable[str]) -> None:
-    """Lines as they are."""
+    """Print lines as they are."""
     console = Terminal(highlight=False)
     for line in lines:
         console.print(line, markup=False)
 
 
 def show_left_out(runs: Sequence[KernelRun], held_out: bool, missing: Mapping[str, tuple[int, int]]) -> None:
-    """What a comparison was not about: the other part of the grid, and what is still to be recorded."""
+    """Print what a comparison left out: the other part of the grid, and what is not recorded yet."""
     console = Terminal(highlight=False)
     other = len({run.case for run in runs})
     if other and not held_out:
-        console.print(f"{other} cases more are held out: --held-out compares those.", style="dim")
+        console.print(f"{other} more cases are held out: --held-out compares them.", style="dim")
     if missing:
         console.print(
             f"{len(missing)} described cases are not recorded yet, or not all of their seeds.", style="dim"
@@ -73,7 +73,7 @@ def show_left_out(runs: Sequence[KernelRun], held_out: bool, missing: Mapping[st
 
 
 def _case(case: Case) -> Table:
-    """One case: both sides, their distance, and the kernel's from itself."""
+    """Return a table of one case: both sides, their difference, and the kernel's from itself."""
     table = Table(title=case.name, box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     table.add_column("quantity", no_wrap=True)
     for heading in ("kernel", "simulator", "error", "limit", "kernel against itself"):
@@ -97,7 +97,7 @@ def _case(case: Case) -> Table:
 
 
 def _fitting(agreement: Agreement, most: int | None, console: Terminal) -> Table:
-    """As many quantities as the terminal is wide enough for, those with a limit before those without."""
+    """Return a table with as many quantities as fit the terminal, those with a limit first."""
     there = [q for q in QUANTITIES if any(case.figure(q.key) for case in agreement.cases)]
     wide = console.options.update(max_width=WIDEST)
     kept = sorted(there, key=lambda quantity: not quantity.judged)
@@ -153,12 +153,12 @@ def _cell(case: Case, quantity: Quantity) -> Text:
 
 
 def floor_cell(figure: Compared, error: float) -> str:
-    """The kernel's own distance as a table shows it: a number of events, or an error without its sign."""
+    """Return the kernel's difference from itself as a table shows it: a number of events, or an error."""
     return f"{error:.3g}" if figure.quantity in ("reductions", "retransmits") else f"{error:.2f}"
 
 
 def cell(figure: Compared) -> str:
-    """An error as a table shows it, with its sign where it has one."""
+    """Return an error as a table shows it, with its sign if it has one."""
     k, s = figure.kernel, figure.simulator
     if figure.quantity in ("reductions", "retransmits") and k is not None and s is not None:
         return f"{k:.4g}/{s:.4g}"
@@ -202,14 +202,14 @@ def _standings(agreement: Agreement, stochastic: bool) -> Table | None:
     return table
 
 
-def show_parting(name: str, parting: Parting | None) -> None:
-    """Where one case parts from its recording, and the samples around it."""
+def show_divergence(name: str, divergence: Divergence | None) -> None:
+    """Print where one case diverges from its recording, and the samples around it."""
     console = Terminal(highlight=False)
-    if parting is None:
+    if divergence is None:
         console.print(f"{name}: no event differs, and the windows stay together.")
         return
-    console.print(f"{name}, flow {parting.flow}: {parting.words}")
+    console.print(f"{name}, flow {divergence.flow}: {divergence.words}")
     table = Table(*HEADINGS, box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    for row in parting.table:
+    for row in divergence.table:
         table.add_row(*row)
     console.print(table)

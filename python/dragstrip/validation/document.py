@@ -1,4 +1,4 @@
-"""docs/fidelity.md: what is reached, what is not and why, written from the runs themselves."""
+"""docs/reference/fidelity.md: what is reached, what is not and why, written from the runs themselves."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from dragstrip.files import write_text
+from dragstrip.io.files import write_text
 from dragstrip.validation.acks import Comparison
 from dragstrip.validation.cells import LONGER_MS
 from dragstrip.validation.conditions import DRAWING_QUEUES, RANDOMIZED
@@ -31,29 +31,28 @@ HEAD = """\
 # How far the simulator is from Linux
 
 Every case below was recorded with {kernel},
-its own TCP, congestion controls and queue disciplines, and is run again in the simulator from the same
-description. No parameter was fitted to a case: where the two differ, either a mechanism is missing or
-microseconds decide the case; the list below says which is likely.
+with its own TCP, congestion controls and queue disciplines, and runs again in the simulator from the same
+description. No parameter was fitted to a case: if the two differ, either a mechanism is missing or
+microseconds decide the case; the list below gives the likely cause.
 
     make fidelity                       this page, from the stored recordings (some minutes)
     dragstrip validate --out agreement  the same as a table, heat maps and overlaid traces
     dragstrip validate explain CASE     the first event at which the two diverge
 
-{cases} cases, {files} recordings, and {held} cases more ({held_files} recordings) that are held out;
-the [format](../validation/README.md) of a recording, and how its path is translated, are on a page of
-their own. Published experiments, which run on
-both engines, are compared by the same figures: [bu-cs655-2022](agreement-bu-cs655-2022.md),
-[geni-tcp](agreement-geni-tcp.md); what is not reached there, and why, is listed under
-[known gaps](known-gaps.md#found-by-both-engines-side-by-side).
+{cases} cases ({files} recordings), and {held} more ({held_files} recordings) that are held out.
+[Recordings of a real kernel](../../validation/README.md) describes the format of a recording and how its path
+is translated. Published experiments, which run on both engines, are compared by the same figures:
+[bu-cs655-2022](agreement-bu-cs655-2022.md), [geni-tcp](agreement-geni-tcp.md).
+[Known gaps](../explanation/known-gaps.md#found-by-both-engines-side-by-side) lists the targets missed there.
 """
 
 
 COLUMNS_MAX = 8
-"""More algorithms than these have a table of their own, a line each."""
+"""Columns of algorithms, at most; more algorithms get a table of their own with a line each."""
 
 
 FIFO = "drop-tail"
-"""Of the tables by discipline, the row of what decides nothing."""
+"""Name of the row for FIFOs in the tables by discipline."""
 
 
 @dataclass(frozen=True)
@@ -61,19 +60,19 @@ class Page:
     """What the page is written from."""
 
     agreement: Agreement
-    """Of the open part."""
+    """The agreement of the open part."""
     held: Agreement
-    """Of the third that is held out."""
+    """The agreement of the held-out third."""
     nominal: Agreement
-    """Of the open part on the path as configured."""
+    """The agreement of the open part on the path as configured."""
     grid: Grid
     missing: Mapping[str, tuple[int, int]]
-    """Cases that are described and not whole: recordings that there are and are to be."""
+    """Numbers of recordings present and wanted, by case, for described cases that are incomplete."""
     captured: list[tuple[str, Comparison]]
 
 
 def write(page: Page, file: Path) -> None:
-    """Writes the page."""
+    """Write the page."""
     agreement, held = page.agreement, page.held
     lines = [
         HEAD.format(
@@ -101,10 +100,9 @@ def write(page: Page, file: Path) -> None:
 
 def _held_out(page: Page) -> Iterator[str]:
     yield (
-        "The model may have been made with the open cases in view. Of the wider grid a third is kept from "
-        "that: cases whose name's SHA-256 begins with a byte divisible by three. They are recorded like the "
-        "others, no case of them is listed here, and they count in columns of their own "
-        "(`dragstrip validate --held-out`).\n"
+        "The open cases may have influenced the model. A third of the wider grid is held out: cases "
+        "whose name's SHA-256 begins with a byte divisible by three. They are recorded like the others, "
+        "are not listed here, and count in separate columns (`dragstrip validate --held-out`).\n"
     )
     for which, found in (("open", page.agreement), ("held out", page.held)):
         if found.failed:
@@ -146,7 +144,7 @@ def _missing(missing: Mapping[str, tuple[int, int]]) -> Iterator[str]:
 
 
 def standings(agreement: Agreement, held: Agreement | None = None) -> Iterator[str]:
-    """The tables of what is reached; with a part that is held out, that part and the whole beside it."""
+    """Yield the tables of what is reached; with a held-out part, that part and the whole stand beside it."""
     whole = Agreement([*agreement.cases, *held.cases], {}) if held else agreement
     for stochastic in (False, True):
         rows = list(agreement.standings(stochastic))
@@ -161,7 +159,7 @@ def standings(agreement: Agreement, held: Agreement | None = None) -> Iterator[s
         beside = [] if held is None else [("held out", held), ("whole", whole)]
         more = "".join(f" {title} | median | worst | |" for title, _ in beside)
         own = "".join(f"{name} | " for name in columns)
-        yield f"| quantity | wanted | within | median error | worst | {own}|{more}"
+        yield f"| quantity | target | within | median error | worst | {own}|{more}"
         yield "|---|---|---|---|---|" + "---|" * (len(columns) + 1 + 4 * len(beside))
         rest = [{part.quantity.key: part for part in found.standings(stochastic)} for _, found in beside]
         parts = {
@@ -189,7 +187,7 @@ def standings(agreement: Agreement, held: Agreement | None = None) -> Iterator[s
 
 
 def _disciplines(agreement: Agreement, held: Agreement) -> Iterator[str]:
-    """What is reached behind each discipline, without random loss; drop-tail is the rest."""
+    """Yield what is reached behind each discipline, without random loss; all FIFOs share a row."""
     yield "## By queue discipline\n"
     yield (
         "Cases without random loss behind a discipline that decides who is dropped or marked, and all FIFOs "
@@ -223,7 +221,7 @@ def _by_discipline(agreement: Agreement) -> dict[str, dict[str, Standing]]:
 
 
 def _part(of_algorithm: Mapping[str, Standing], quantity: Quantity) -> str:
-    """How many cases of an algorithm are within the limit."""
+    """Return how many cases of an algorithm are within the limit."""
     part = of_algorithm.get(quantity.key)
     return f"{part.within}/{part.cases}" if part and quantity.judged else "–"
 
@@ -241,20 +239,20 @@ def _beside(row: Standing | None) -> str:
 
 
 def _seeds(agreement: Agreement) -> str:
-    """How many of both sides, where impairments are random."""
+    """Return the number of seeds of both sides, where impairments are random."""
     cases = [case for case in agreement.cases if case.stochastic]
     sides = {"the kernel": [len(c.seeds) for c in cases], "the simulator": [len(c.simulator) for c in cases]}
     return " and ".join(f"{_span(counts)} seeds of {who}" for who, counts in sides.items())
 
 
 def _span(counts: Iterable[int]) -> str:
-    """`3 to 100`, or `3` where all are the same."""
+    """Return a range such as `3 to 100`, or `3` if all counts are the same."""
     counts = list(counts)
     return " to ".join(map(str, dict.fromkeys((min(counts), max(counts)))))
 
 
 def _random(agreement: Agreement) -> Iterator[str]:
-    """How often the kernel ran what is random without netem."""
+    """Yield how often the kernel ran what is random without netem."""
     plain = [case for case in agreement.cases if not case.stochastic]
     competing = [case for case in plain if case.group == COMPETING]
     drawing = {f"of {name.upper()} alone": [c for c in plain if c.group == name] for name in RANDOMIZED}
@@ -284,7 +282,7 @@ def _runs(cases: Iterable[Case]) -> str:
 
 
 def definitions() -> Iterator[str]:
-    """What each quantity means."""
+    """Yield what each quantity means."""
     yield "What is measured, the same on both sides:\n"
     for quantity in QUANTITIES:
         yield f"- **{quantity.title}**: {quantity.meaning}"
@@ -342,7 +340,7 @@ def _floor(agreement: Agreement, grid: Grid) -> Iterator[str]:
 
 
 def _between_seeds(agreement: Agreement) -> dict[Quantity, list[float]]:
-    """Errors of every recorded seed against the others of its case, where impairments are random."""
+    """Return each recorded seed's errors against the others of its case, where impairments are random."""
     errors: dict[Quantity, list[float]] = {}
     for case in agreement.cases:
         for number, one in enumerate(case.kernel):
@@ -381,7 +379,7 @@ def _missed(agreement: Agreement, grid: Grid) -> Iterator[str]:
     for case, figure in missed:
         by_cause.setdefault(grid.cause(case.name, figure.quantity), []).append((case, figure))
     for cause, entries in sorted(by_cause.items(), key=lambda entry: (not entry[0], -len(entry[1]))):
-        yield f"**{cause or 'Cause not known.'}**\n"
+        yield f"**{cause or 'Cause unknown.'}**\n"
         yield "| case | quantity | error | limit | the simulator against itself |"
         yield "|---|---|---|---|---|"
         for case, figure in entries:
@@ -413,7 +411,7 @@ def _own(case: Case, figure: Compared) -> str:
 
 
 def every_case(agreement: Agreement) -> Iterator[str]:
-    """The table of all figures, with the kernel's own distance where it is known."""
+    """Yield the table of all figures, with the kernel's difference from itself where it is known."""
     there = [q for q in QUANTITIES if any(case.figure(q.key) for case in agreement.cases)]
     yield "## All cases, worst first\n"
     floor_note = " In brackets: the kernel against itself, with another seed."

@@ -1,8 +1,8 @@
-"""Windows compared reduction by reduction.
+"""Comparison of windows, reduction by reduction.
 
-A period that differs by 1 % puts two sawtooths out of step for good, and the error over time says nothing. So
-each epoch, from one reduction to the next, is stretched to the length of the other side's, and the periods
-are compared on their own.
+Periods that differ by 1 % put two sawtooths out of step for good, which makes the error over time
+meaningless. Each epoch, from one reduction to the next, is therefore stretched to the length of the other
+side's, and the periods are compared separately.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ import numpy as np
 from dragstrip.validation.traces import Floats, FlowTrace, TimeLine, falls
 
 POINTS = 20
-"""At which a pair of epochs is compared."""
+"""Number of points at which a pair of epochs is compared."""
 
 
 def epochs(flow: FlowTrace) -> list[Floats]:
-    """The window between reductions, each as `POINTS` values; the start and the end count as borders."""
+    """Return the window between reductions, each as `POINTS` values; start and end count as borders."""
     known = np.flatnonzero(np.isfinite(flow.cwnd))
     if not known.size:
         return []
@@ -34,7 +34,10 @@ def _stretched(values: Floats) -> Floats:
 
 
 def window_error(kernel: TimeLine, other: TimeLine) -> float | None:
-    """Root mean square difference in per cent of the kernel's mean window, over all pairs of epochs."""
+    """Return the root mean square difference of windows over all pairs of epochs.
+
+    It is in per cent of the kernel's mean window; None if there is no pair.
+    """
     pairs = [
         (theirs, ours)
         for k, o in zip(kernel.flows, other.flows, strict=True)
@@ -47,7 +50,7 @@ def window_error(kernel: TimeLine, other: TimeLine) -> float | None:
 
 
 def period_s(traces: Sequence[TimeLine]) -> float | None:
-    """Mean time from one reduction to the next; none if no flow has three."""
+    """Return the mean time from one reduction to the next in seconds, or None if no flow has three."""
     lengths = [
         np.diff(flow.t_s[at]) for trace in traces for flow in trace.flows if len(at := falls(flow)) >= 3
     ]

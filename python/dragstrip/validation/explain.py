@@ -10,25 +10,25 @@ from dataclasses import dataclass
 import numpy as np
 
 from dragstrip.engines.sim import simulate
-from dragstrip.measures import Measured
 from dragstrip.recording import Recording
 from dragstrip.recording.columns import numbers, texts
+from dragstrip.results.measures import Measured
 from dragstrip.validation.kernel import Json
 from dragstrip.validation.traces import Floats, FlowTrace, changes
 from dragstrip.validation.validate import Case
 
 SEGMENTS_APART = 2.0
 PART_APART = 0.05
-"""Windows are apart by more than two segments and 5 %."""
+"""Windows diverge if they differ by more than two segments and by more than this fraction."""
 SAMPLES_APART = 3
-"""So many samples in a row, for a difference that no event explains."""
+"""Successive samples that must differ, for a difference that no event explains."""
 AROUND = 6
 """Samples shown on each side of the divergence."""
 
 
 @dataclass(frozen=True)
 class Event:
-    """Something that happened to a flow: when (as far as samples show), what, and a figure of it."""
+    """An event of a flow: its time (to the resolution of the samples), its kind, and a figure."""
 
     t_s: float
     kind: str
@@ -37,8 +37,8 @@ class Event:
 
 
 @dataclass(frozen=True)
-class Parting:
-    """Where two flows diverge."""
+class Divergence:
+    """The point at which two flows diverge."""
 
     t_s: float
     flow: int
@@ -47,7 +47,7 @@ class Parting:
 
 
 def events(flow: FlowTrace) -> list[Event]:
-    """Changes of the threshold and bursts of retransmissions, in the order of time."""
+    """Return changes of the threshold and bursts of retransmissions, in order of time."""
     found = []
     for change in changes(flow):
         if change.reduction:
@@ -61,7 +61,7 @@ def events(flow: FlowTrace) -> list[Event]:
 
 
 def _bursts(flow: FlowTrace) -> Iterator[Event]:
-    """Successive samples in which segments were retransmitted count as one burst."""
+    """Yield bursts: successive samples in which segments were retransmitted."""
     grown = np.diff(flow.retransmits, prepend=0.0)
     busy = np.flatnonzero(grown > 0)
     for first in (i for i in busy if i == 0 or grown[i - 1] <= 0):
@@ -73,8 +73,8 @@ def _bursts(flow: FlowTrace) -> Iterator[Event]:
         yield Event(float(flow.t_s[first]), "burst", number, f"retransmits {number:.0f} segment{plural}")
 
 
-def explain(case: Case) -> Parting | None:
-    """The first difference of the first flow that has one (first seeds); none if there is none."""
+def explain(case: Case) -> Divergence | None:
+    """Return the first difference, for the first seeds and the first flow that has one, or None."""
     for number, (kernel, simulator) in enumerate(
         zip(case.kernel[0].flows, case.simulator[0].flows, strict=True)
     ):
@@ -82,7 +82,7 @@ def explain(case: Case) -> Parting | None:
         if found:
             t_s, words = found
             words += _exactly(case, number, t_s)
-            return Parting(t_s, number, words, _around(kernel, simulator, t_s))
+            return Divergence(t_s, number, words, _around(kernel, simulator, t_s))
     return None
 
 
@@ -108,7 +108,7 @@ def _lone(event: Event, other: Event | None, by_kernel: bool) -> str:
 
 
 def _slack_s(flow: FlowTrace, t_s: float) -> float:
-    """A sample's interval and a half: an event just before one side's sample lies just behind the other's."""
+    """Return one and a half sampling intervals, because an event may fall on either side of a sample."""
     rtts = flow.srtt_ms[np.isfinite(flow.srtt_ms) & (flow.t_s <= t_s + 0.2)]
     return max(0.15, float(rtts[-1]) / 1e3 if rtts.size else 0.0)
 
@@ -118,9 +118,9 @@ def _near(a: float, b: float) -> bool:
 
 
 def _first_drift(kernel: FlowTrace, simulator: FlowTrace) -> tuple[float, str] | None:
-    """No event differs: the first stretch in which the windows, then the smoothed RTTs are apart.
+    """Return the first stretch in which windows or smoothed RTTs differ, where no event does.
 
-    Before a first RTT there is no connection, and what TCP_INFO says of a window is none of one.
+    Samples before the first RTT are left out, because there is no connection yet.
     """
     connected = np.isfinite(_aligned(kernel, simulator, "srtt_ms")[0])
     for name, unit, least in (("cwnd", "segments", SEGMENTS_APART), ("srtt_ms", "ms", 0.0)):
@@ -140,7 +140,7 @@ def _first_drift(kernel: FlowTrace, simulator: FlowTrace) -> tuple[float, str] |
 
 
 def _aligned(kernel: FlowTrace, simulator: FlowTrace, name: str) -> tuple[Floats, Floats, Floats]:
-    """Both series at the samples that they have in common; a 100 ms sample is resolved to a tenth."""
+    """Return both series at their common samples, and the times; samples are matched to 0.1 s."""
     at_k = {round(float(t) * 10): i for i, t in enumerate(kernel.t_s)}
     at_s = {round(float(t) * 10): i for i, t in enumerate(simulator.t_s)}
     common = sorted(set(at_k) & set(at_s))
@@ -150,7 +150,7 @@ def _aligned(kernel: FlowTrace, simulator: FlowTrace, name: str) -> tuple[Floats
 
 
 def _exactly(case: Case, flow: int, t_s: float) -> str:
-    """What the simulator did around it, from a sample at every ACK."""
+    """Return in words what the simulator did around that time, from a sample at every ACK."""
     recording = _every_ack(case, t_s + 2)
     samples = recording["samples"]
     mine = numbers(samples, "flow") == flow
@@ -186,7 +186,7 @@ HEADINGS = (
     *("cwnd k", "cwnd s", "ssthresh k", "ssthresh s", "srtt k", "srtt s"),
     *("flight k", "flight s", "retransmitted k", "retransmitted s"),
 )
-"""Of the table around the divergence: k for the kernel, s for the simulator."""
+"""Headings of the table around the divergence: k for the kernel, s for the simulator."""
 
 
 def _around(kernel: FlowTrace, simulator: FlowTrace, t_s: float) -> list[list[str]]:

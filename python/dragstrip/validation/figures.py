@@ -1,4 +1,4 @@
-"""The figures of a case, kernel beside simulator, and how far apart they are."""
+"""The figures of a case, kernel beside simulator, and their errors."""
 
 from __future__ import annotations
 
@@ -13,29 +13,30 @@ from dragstrip.validation.epochs import period_s, window_error
 from dragstrip.validation.traces import Floats, TimeLine
 
 NARROW_MS = 0.1
-"""A distribution that spans less has a step or two, and a shift by microseconds is a large KS distance."""
+"""A distribution narrower than this has only a few steps, and a shift by microseconds is a large KS
+distance."""
 NARROW_SHIFT = 1.0
-"""By how much such a one may be shifted, in per cent of the kernel's median."""
+"""Admitted shift of such a distribution, in per cent of the kernel's median."""
 
 
 @dataclass(frozen=True)
 class Compared:
-    """One quantity of one case."""
+    """One quantity of one case on both sides."""
 
     quantity: str
     kernel: float | None
     simulator: float | None
     error: float
-    """In the quantity's unit of error (targets.py says which)."""
+    """The error, in the quantity's unit of error (targets.py)."""
     limit: float | None = None
-    """What the error may be for the case to count as reached; none where no figure is set."""
+    """The largest error with which the case counts as reached; None if there is no target."""
     shift: float | None = None
-    """Of a distribution that is narrower than `NARROW_MS`: its shift in per cent of the kernel's median,
-    which decides in the error's place."""
+    """The shift of a distribution narrower than `NARROW_MS`, in per cent of the kernel's median; it replaces
+    the error then."""
 
     @property
     def reached(self) -> bool:
-        """Within the limit; a hair above it by rounding of doubles still is."""
+        """Whether the error is within the limit, up to the rounding of doubles."""
         return self.severity <= 1 + 1e-9
 
     @property
@@ -47,7 +48,7 @@ class Compared:
 
 
 def figures(of: Conditions, kernel: Sequence[TimeLine], simulator: Sequence[TimeLine]) -> list[Compared]:
-    """All figures of a case: the kernel's traces and the simulator's, each for one or more seeds.
+    """Return all figures of a case from the kernel's and the simulator's traces, one or more seeds each.
 
     Figures of several seeds are means; their distributions are pooled.
     """
@@ -94,7 +95,7 @@ def _delay(
     simulator: Sequence[TimeLine],
     of: Callable[[TimeLine], Floats],
 ) -> Compared | None:
-    """The median in ms; the limit is in per cent, and at least one packet time where nothing is random."""
+    """Compare medians in ms; the limit is in per cent, and at least one packet time if nothing is random."""
     if not all(of(trace).size for trace in (*kernel, *simulator)):
         return None
     k = fmean(float(np.median(of(trace))) for trace in kernel)
@@ -120,7 +121,7 @@ def _distance(
 
 
 def kolmogorov_smirnov(a: Floats, b: Floats) -> float:
-    """The greatest vertical distance between the two empirical distribution functions."""
+    """Return the largest vertical distance between the two empirical distribution functions, from 0 to 1."""
     a, b = np.sort(a), np.sort(b)
     at = np.concatenate([a, b])
     below_a = np.searchsorted(a, at, side="right") / a.size
@@ -129,7 +130,10 @@ def kolmogorov_smirnov(a: Floats, b: Floats) -> float:
 
 
 def wasserstein(a: Floats, b: Floats) -> float:
-    """The area between the two empirical distribution functions (Wasserstein-1), in the samples' unit."""
+    """Return the area between the two empirical distribution functions, in the samples' unit.
+
+    This is the Wasserstein-1 distance.
+    """
     a, b = np.sort(a), np.sort(b)
     at = np.sort(np.concatenate([a, b]))
     below_a = np.searchsorted(a, at[:-1], side="right") / a.size
@@ -138,7 +142,7 @@ def wasserstein(a: Floats, b: Floats) -> float:
 
 
 def _transport(quantity: str, kernel: Sequence[TimeLine], simulator: Sequence[TimeLine]) -> Compared | None:
-    """Of smoothed RTTs, in per cent of the kernel's median: the size of a shift, which KS does not tell."""
+    """Compare smoothed RTTs by their shift, in per cent of the kernel's median, which KS does not show."""
     k, s = (np.concatenate([trace.srtt_ms for trace in side]) for side in (kernel, simulator))
     if not k.size or not s.size:
         return None
@@ -146,7 +150,7 @@ def _transport(quantity: str, kernel: Sequence[TimeLine], simulator: Sequence[Ti
 
 
 def _decided(kernel: Sequence[TimeLine], simulator: Sequence[TimeLine], allowed: float) -> Iterator[Compared]:
-    """What a discipline dropped and marked; marks where the recordings count them and there are any."""
+    """Yield a discipline's drops, and its marks if the recordings count them and there are any."""
     yield _counted("drops", kernel, simulator, lambda t: t.drops, (allowed, 3))
     if all(trace.marks is not None for trace in kernel) and any(t.marks for t in (*kernel, *simulator)):
         yield _counted("marks", kernel, simulator, lambda t: t.marks or 0, (allowed, 3))
@@ -163,11 +167,11 @@ def _period(kernel: Sequence[TimeLine], simulator: Sequence[TimeLine]) -> Compar
 
 
 def _reductions(of: Conditions, traces: Sequence[TimeLine]) -> Callable[[TimeLine], float]:
-    """How to count reductions, the same on both sides.
+    """Return how to count reductions, the same way on both sides.
 
-    Where only losses reduce the window the endpoints' own counters tell (recoveries entered, timeouts). An
-    algorithm that chooses to, or ECN, leaves no such count in the kernel: the falls of the window in the
-    samples tell, of which two between samples are seen as one, on both sides.
+    If only losses reduce the window, the endpoints' own counters are used (recoveries entered, timeouts). The
+    kernel keeps no such count for an algorithm that reduces by itself, or for ECN. There the falls of the
+    window in the samples are counted, on both sides; two between samples count as one.
     """
     if not of.losses_alone_reduce or any(trace.recoveries is None for trace in traces):
         return lambda trace: trace.falls
@@ -181,14 +185,17 @@ def _counted(
     of: Callable[[TimeLine], float],
     allowed: tuple[float, float],
 ) -> Compared:
-    """A number of events; allowed is a part of the kernel's or so many, whichever is more."""
+    """Compare a number of events.
+
+    `allowed` is a fraction of the kernel's and a number, and the larger holds.
+    """
     k, s = fmean(map(of, kernel)), fmean(map(of, simulator))
     # A tenth of an event where the kernel saw none: no part of nothing is above nothing.
     return Compared(quantity, k, s, abs(s - k), max(allowed[0] * k, allowed[1], 0.1))
 
 
 def _shares(kernel: Sequence[TimeLine], simulator: Sequence[TimeLine], limit: float) -> Compared:
-    """The first flow's share in per cent; the error is the greatest of any flow's, in points."""
+    """Compare the first flow's share in per cent; the error is the largest of any flow's, in points."""
     k, s = (np.mean([_share(trace) for trace in side], axis=0) for side in (kernel, simulator))
     return Compared("share", float(k[0]), float(s[0]), float(np.abs(k - s).max()), limit)
 

@@ -1,4 +1,4 @@
-"""A grid file: which recordings, what they were recorded with, what is to come, known disagreements."""
+"""A grid file: the recordings, their kernel, the cells still to record, and known disagreements."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Self
 from pydantic import BaseModel, ConfigDict, PositiveInt, ValidationError, model_validator
 
 from dragstrip.errors import BadInputError
-from dragstrip.outside import parsed_toml
+from dragstrip.io.untrusted import parsed_toml
 from dragstrip.validation.cells import CELL, FORM, WIDE
 
 DEFAULT = Path(__file__).resolve().parents[3] / "validation" / "linux-6.1" / "grid.toml"
-"""In a checkout; an installed package has no recordings."""
+"""The grid of a checkout; an installed package has no recordings."""
 
 
 class _Part(BaseModel):
@@ -21,38 +21,38 @@ class _Part(BaseModel):
 
 
 class Floor(_Part):
-    """What the kernel against itself gives."""
+    """A figure of the kernel against itself."""
 
     what: str
     value: str
 
 
 class Known(_Part):
-    """A disagreement with its cause: shell patterns of cases, quantities (none: all) and words."""
+    """A disagreement with its cause: shell patterns of cases, quantities (none means all) and words."""
 
     cases: list[str]
     quantities: list[str] = []
     cause: str
 
     def concerns(self, case: str, quantity: str) -> bool:
-        """Whether it speaks of this figure."""
+        """Return whether it applies to this figure."""
         return (not self.quantities or quantity in self.quantities) and any(
             fnmatchcase(case, pattern) for pattern in self.cases
         )
 
 
 class Cells(_Part):
-    """Cells of the wider grid: every path with every algorithm, each recorded with so many seeds."""
+    """Cells of the wider grid: every path with every algorithm, each recorded with `seeds` seeds."""
 
     what: str
     paths: list[str]
-    """A cell's name without `w-` and its algorithms."""
+    """Names of cells without `w-` and without algorithms."""
     algorithms: list[str] = ["bbr", "cdg", "cubic", "reno", "vegas"]
     seeds: PositiveInt = 1
 
     @property
     def names(self) -> list[str]:
-        """Path by path."""
+        """The names of all cells, path by path."""
         return [f"{WIDE}{path}-{algorithm}" for path in self.paths for algorithm in self.algorithms]
 
     @model_validator(mode="after")
@@ -64,22 +64,22 @@ class Cells(_Part):
 
 
 class Grid(_Part):
-    """The file's content."""
+    """The content of a grid file."""
 
     title: str
     kernel: str
     recordings: str
-    """Folder, as seen from the file."""
+    """Folder of the recordings, relative to the file."""
     captures: str | None = None
-    """Folder of ACK captures, as seen from the file."""
+    """Folder of ACK captures, relative to the file."""
     sample: list[str] = []
-    """Cases that continuous integration holds to their bands."""
+    """Cases whose errors continuous integration limits to their bands."""
     floor: list[Floor] = []
     known: list[Known] = []
     cells: list[Cells] = []
     """The wider grid, in the order in which it is recorded."""
     between_kernels: list[str] = []
-    """Of the wider grid, what kernels are compared with one another over (kernels.py)."""
+    """Cells of the wider grid on which kernels are compared with one another (kernels.py)."""
 
     @model_validator(mode="after")
     def _what_is_compared_is_described(self) -> Self:
@@ -90,16 +90,16 @@ class Grid(_Part):
 
     @property
     def described(self) -> dict[str, int]:
-        """Cases of the wider grid and how many recordings each is to have."""
+        """The number of recordings wanted for each case of the wider grid."""
         return {name: part.seeds for part in self.cells for name in part.names}
 
     def cause(self, case: str, quantity: str) -> str:
-        """The first cause that is known for a figure, or nothing."""
+        """Return the first known cause of a figure's disagreement, or an empty string."""
         return next((known.cause for known in self.known if known.concerns(case, quantity)), "")
 
 
 def read(file: Path | None) -> tuple[Grid, Path]:
-    """A grid and its file; without one the grid that comes with Dragstrip."""
+    """Read a grid, by default the project's own, and return it with its file; raises `BadInputError`."""
     if file is None:
         if not DEFAULT.exists():
             raise BadInputError("--grid", None, "is needed: no recordings are installed here", "command line")

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from dragstrip.errors import BadInputError
-from dragstrip.outside import packed_json
+from dragstrip.io.untrusted import packed_json
 
 Json: TypeAlias = dict[str, Any]
 
@@ -29,7 +29,7 @@ FLOW_KEPT = (
     "min_rtt_ms",
     "series",
 )
-"""What `packed` keeps of a flow; the rest are totals that nothing here reads."""
+"""Fields of a flow that `packed` keeps; the others are totals that nothing here reads."""
 
 
 @dataclass(frozen=True)
@@ -47,33 +47,33 @@ class KernelRun:
 
     @property
     def flows(self) -> list[Json]:
-        """A flow's totals and its series."""
+        """Totals and series of each flow."""
         flows: list[Json] = self.content["flows"]
         return flows
 
     @property
     def seed(self) -> int:
-        """Of netem's random numbers and the kernel's."""
+        """Seed of netem's random numbers and the kernel's."""
         return int(self.scenario.get("seed", 1))
 
     @property
     def kernel(self) -> str:
-        """The package that it came from."""
+        """The package that the kernel came from."""
         return str(self.content.get("run", {}).get("kernel", "unknown"))
 
     @property
     def idle_share(self) -> float:
-        """Part of the time in which the guest's processor had nothing to do; 1 where it was not recorded."""
+        """Share of time in which the guest's processor was idle; 1 if it was not recorded."""
         return float(self.content.get("run", {}).get("cpu_idle_share", 1.0))
 
     @property
     def case(self) -> str:
-        """The name without the seed: repeats of one case have it in common."""
+        """The name without the seed, which repeats of one case have in common."""
         return re.sub(r"-seed\d+$", "", self.name)
 
 
 def load(file: Path) -> KernelRun:
-    """Reads a recording; raises `BadInputError` for one that is damaged or of another form."""
+    """Read a recording; raises `BadInputError` if it is damaged or of another structure."""
     name = file.name.removesuffix(".xz").removesuffix(".json")
     try:
         content = packed_json(file)
@@ -85,7 +85,10 @@ def load(file: Path) -> KernelRun:
 
 
 def load_all(folder: Path, pattern: str | None = None) -> list[KernelRun]:
-    """A folder's recordings in the order of their names; `pattern` is a shell pattern or part of a name."""
+    """Read a folder's recordings in the order of their names; raises `BadInputError` if there are none.
+
+    `pattern` is a shell pattern or part of a name.
+    """
     return [load(file) for file in _files(folder, pattern)]
 
 
@@ -104,7 +107,7 @@ def _files(folder: Path, pattern: str | None) -> Iterator[Path]:
 
 
 def packed(run: KernelRun) -> bytes:
-    """The recording with what is compared and nothing else, compressed: 2 to 5 kB for half a minute."""
+    """Return the recording reduced to what is compared, compressed: 2 to 5 kB for half a minute."""
     flows = [{key: flow[key] for key in FLOW_KEPT if key in flow} for flow in run.flows]
     kept = {
         "scenario": run.scenario,
@@ -119,7 +122,7 @@ def packed(run: KernelRun) -> bytes:
 
 
 def grouped(runs: Iterable[KernelRun]) -> dict[str, list[KernelRun]]:
-    """Repeats with different seeds under the name of their case."""
+    """Group repeats with different seeds by the name of their case."""
     cases: dict[str, list[KernelRun]] = {}
     for run in runs:
         cases.setdefault(run.case, []).append(run)

@@ -1,4 +1,4 @@
-"""Kernels compared with one another over cells of the grid: what changed from one to the next."""
+"""Kernels compared with one another over cells of the grid, to find what changed between them."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from dragstrip import kernel
-from dragstrip.cache import cache
+from dragstrip.engines.kernels import kernel
 from dragstrip.errors import BadInputError, nearest
-from dragstrip.files import write_text
+from dragstrip.io.cache import cache
+from dragstrip.io.files import write_text
 from dragstrip.validation.conditions import conditions
 from dragstrip.validation.figures import Compared, figures
 from dragstrip.validation.grid import Grid
@@ -22,33 +22,39 @@ from dragstrip.validation.translate import scenario
 from dragstrip.validation.validate import validate
 
 SEEDS_MAX = 3
-"""Of a cell, on each kernel."""
+"""Seeds of a cell on each kernel, at most."""
 
 
 @dataclass(frozen=True)
 class Changed:
-    """A cell's figures on two kernels: `kernel` of each is the first one's, `simulator` the other's."""
+    """A cell's figures on two kernels.
+
+    `kernel` of each figure is the first one's, `simulator` the other's.
+    """
 
     name: str
     figures: list[Compared]
 
     @property
     def beyond(self) -> list[Compared]:
-        """Those further apart than a simulated figure may be from a kernel's."""
+        """The figures that differ by more than a simulated one may differ from a kernel's."""
         return [figure for figure in self.figures if figure.limit is not None and not figure.reached]
 
 
 @dataclass(frozen=True)
 class Between:
-    """One kernel beside others."""
+    """One kernel compared with others."""
 
     first: str
     others: dict[str, list[Changed]]
     simulator: list[Changed]
-    """The simulator beside the first kernel."""
+    """The simulator compared with the first kernel."""
 
     def standings(self, other: str | None) -> Iterator[tuple[str, int, int]]:
-        """Quantity, cells within its limit, cells that have it; of another kernel or of the simulator."""
+        """Yield quantity, cells within its limit and cells that have it.
+
+        They are another kernel's, or for None the simulator's.
+        """
         cells = self.simulator if other is None else self.others[other]
         for quantity in QUANTITIES:
             found = [f for cell in cells for f in cell.figures if f.quantity == quantity.key]
@@ -66,10 +72,10 @@ def between(
     workers: int | None,
     notify: Callable[[str], object],
 ) -> Between:
-    """Compares a kernel with each of the others over the grid's cells `between_kernels`.
+    """Compare a kernel with each of the others over the grid's cells `between_kernels`.
 
-    What is not recorded yet is recorded: for the grid's own kernel its recordings are there, for others they
-    are kept in the cache. Raises `BadInputError` for a kernel that is not in the cache, or if no cell fits.
+    Missing recordings are made first: the grid has those of its own kernel, and those of others are kept in
+    the cache. Raises `BadInputError` for a kernel that is not in the cache, or if no cell fits.
     """
     pattern = f"*{only or ''}*" if not only or not set("*?[") & set(only) else only
     cells = [cell for cell in grid.between_kernels if fnmatchcase(cell, pattern)]
@@ -101,13 +107,13 @@ def between(
 
 
 def compared(cell: str, first: Sequence[KernelRun], other: Sequence[KernelRun]) -> Changed:
-    """Two kernels' recordings of one cell."""
+    """Compare two kernels' recordings of one cell."""
     its = conditions(scenario(first[0], nominal=True))
     return Changed(cell, figures(its, [of_kernel(run) for run in first], [of_kernel(run) for run in other]))
 
 
 def _stored(folder: Path, seeds: Mapping[str, int]) -> dict[str, list[KernelRun]]:
-    """The grid's own recordings of these cells, so many of each."""
+    """Return the grid's own recordings of these cells, the given number of each."""
     names = {cell: [cell, *(f"{cell}-seed{n}" for n in range(2, count + 1))] for cell, count in seeds.items()}
     return {cell: [load(folder / f"{name}.json.xz") for name in each] for cell, each in names.items()}
 
@@ -124,7 +130,7 @@ def _recorded(
 
 
 def document(found: Between) -> Json:
-    """The result as JSON."""
+    """Return the result as JSON."""
     return {
         "kernel": found.first,
         "against": {
@@ -156,18 +162,18 @@ def document(found: Between) -> Json:
 
 
 def lines(found: Between) -> Iterator[str]:
-    """The result for a terminal."""
+    """Yield the result as lines for a terminal."""
     for other, cells in found.others.items():
         changed = [cell for cell in cells if cell.beyond]
         yield f"{found.first} -> {other}: {len(changed)} of {len(cells)} cells differ"
         for title, within, count in found.standings(other):
             yield f"  {title:24} {within:4} of {count} within the limit"
         for cell in changed:
-            yield f"  {cell.name}: {'; '.join(map(told, cell.beyond))}"
+            yield f"  {cell.name}: {'; '.join(map(in_words, cell.beyond))}"
 
 
-def told(figure: Compared) -> str:
-    """A figure on both kernels."""
+def in_words(figure: Compared) -> str:
+    """Return a figure on both kernels in words."""
     title = BY_KEY[figure.quantity].title
     if figure.kernel is None or figure.simulator is None:
         return f"{title} {figure.error:.2f} apart"
@@ -181,23 +187,23 @@ HEAD = """\
 <!-- Written from the recordings of these kernels by the command below: do not edit. -->
 # What changes from kernel to kernel
 
-{cells} cells of the [grid](fidelity.md), recorded on each kernel by the same emulator: one flow or several,
-drop-tail and every discipline, loss, without SACK, RACK or time stamps. A figure counts as changed where both
+{cells} cells of the [grid](fidelity.md), recorded on each kernel in the same emulator: one flow or several,
+drop-tail and every discipline, loss, without SACK, RACK or timestamps. A figure counts as changed if the two
 kernels are further apart than the [targets](fidelity.md#no-random-loss) allow the simulator to be from a
-kernel; the simulator's own distance over the same cells is the last column.
+kernel. The last column gives the simulator's own distance over the same cells.
 
-Where nothing is random a kernel repeats itself to the byte, but a case can turn on microseconds, and another
-kernel takes other microseconds for a packet: a change of one distribution or of one count alone is seldom
-more than that. Read the goodputs and the median RTTs first.
+If nothing is random, a kernel repeats itself to the byte. But microseconds can decide a case, and another
+kernel takes a slightly different time per packet: a change in a single distribution or count is seldom more
+than that. Look at goodput and median RTT first.
 
     dragstrip kernel fetch --suite trixie-backports
-    dragstrip validate --kernel {first} --against-kernel {others} --write-docs docs/{file}
+    dragstrip validate --kernel {first} --against-kernel {others} --write-docs docs/reference/{file}
 
 """
 
 
 def page(found: Between, file: Path) -> None:
-    """Writes the page of documentation."""
+    """Write the page of documentation."""
     names = list(found.others)
     cells = len(next(iter(found.others.values())))
     parts = [HEAD.format(first=found.first, others=",".join(names), file=file.name, cells=cells)]
@@ -214,5 +220,5 @@ def page(found: Between, file: Path) -> None:
         parts += ["| cell | what differs |", "|---|---|"]
         for cell in sorted(changed, key=lambda cell: -max(figure.severity for figure in cell.beyond)):
             worst = sorted(cell.beyond, key=lambda figure: -figure.severity)
-            parts.append(f"| {cell.name} | {'; '.join(map(told, worst)).replace('->', '→')} |")
+            parts.append(f"| {cell.name} | {'; '.join(map(in_words, worst)).replace('->', '→')} |")
     write_text(file, "\n".join(parts) + "\n")

@@ -5,8 +5,9 @@ from __future__ import annotations
 import html
 from pathlib import Path
 
-from dragstrip import __version__, viewer
-from dragstrip.files import NotWrittenError, make_folder, write_text
+from dragstrip import __version__
+from dragstrip.io.files import adding
+from dragstrip.report import viewer
 from dragstrip.report.page import figure as drawn
 from dragstrip.report.page import style
 from dragstrip.validation import charts
@@ -26,17 +27,11 @@ STYLE = (
 
 
 def write(agreement: Agreement, grid: Grid, folder: Path) -> Path:
-    """Writes the page into `folder`, which is made if it is not there; gives the page."""
-    made_here = not folder.exists()
-    make_folder(folder)
-    page = folder / NAME
-    try:
-        write_text(page, _page(agreement, grid))
-    except NotWrittenError:
-        if made_here:
-            folder.rmdir()
-        raise
-    return page
+    """Write the page into `folder`, which is made if needed, and return the page's file."""
+    content = _page(agreement, grid)
+    with adding(folder, folder / NAME) as draft:
+        (draft / NAME).write_text(content, encoding="utf-8")
+    return folder / NAME
 
 
 def _page(agreement: Agreement, grid: Grid) -> str:
@@ -65,14 +60,14 @@ def _page(agreement: Agreement, grid: Grid) -> str:
 
 
 def section(agreement: Agreement) -> str:
-    """What a report of both engines has of it: the table, and every case's traces over each other."""
+    """Return the section for a report of both engines: the table, and every case's traces over each other."""
     note = "Grey and wide: the kernel; narrow and coloured: the simulator (first seeds)."
     traces = "".join(_traces(case, None) for case in agreement.cases)
     return f'{_cases(agreement)}<p class="note">{note}</p>{traces}'
 
 
 def _heat(heat: charts.HeatMap) -> str:
-    """A table whose cells lead to the case's traces."""
+    """Return a table whose cells link to the case's traces."""
     head = "".join(f'<th scope="col">{html.escape(name)}</th>' for name in heat.algorithms)
     lines = []
     for condition in heat.conditions:

@@ -1,7 +1,7 @@
-"""An engine in real time beside those that repeat: what is reached, and the page of documentation.
+"""An engine in real time beside engines in virtual time: what is reached, and the page of documentation.
 
-Limits are wider than those of the simulator beside the kernel in virtual time: a machine has other work.
-Which runs it limited, the runs' own checks say; they are shown and counted apart.
+Limits are wider than those of the simulator beside the kernel in virtual time, because the machine has other
+work. The runs' own checks tell which runs the machine limited; these are shown and counted separately.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from dragstrip import outside
+from dragstrip.io import untrusted
 from dragstrip.validation.figures import Compared
 from dragstrip.validation.validate import Agreement, Case
 
 GOODPUT_PERCENT = 2.0
 GOODPUT_SHARE = 0.95
-"""Of the cases that must be so near."""
+"""Share of cases whose goodput must be within `GOODPUT_PERCENT`."""
 RTT_PERCENT, RTT_MS = 5.0, 1.0
-"""Of medians; the greater of the two."""
+"""Admitted difference of median RTTs, in per cent and in ms; the larger one holds."""
 RTT_SHARE = 0.90
 CPUINFO_MAX = 1 << 20
 BUSY = "the processors were idle"
-"""Begins the limit that says no more than that (engines/agent/limits.py)."""
+"""Beginning of the limit that says only that the processors were busy (engines/agent/limits.py)."""
 
 
 @dataclass(frozen=True)
@@ -39,13 +39,13 @@ class Judged:
 
     @property
     def goodput_percent(self) -> float | None:
-        """By how much the other is off."""
+        """The difference of the other engine's goodput in per cent, or None."""
         figure = self._figure("goodput")
         return None if figure is None else figure.error
 
     @property
     def rtt_ms(self) -> tuple[float, float] | None:
-        """Median RTT here and on the other."""
+        """The median RTTs on this engine and on the other, in ms, or None."""
         figure = self._figure("rtt")
         if figure is None or figure.kernel is None or figure.simulator is None:
             return None
@@ -53,12 +53,12 @@ class Judged:
 
     @property
     def goodput_reached(self) -> bool:
-        """Within its limit."""
+        """Whether the goodput is within its limit."""
         return self.goodput_percent is not None and self.goodput_percent <= GOODPUT_PERCENT
 
     @property
     def rtt_reached(self) -> bool:
-        """Within its limit."""
+        """Whether the median RTT is within its limit."""
         if self.rtt_ms is None:
             return False
         here, there = self.rtt_ms
@@ -66,17 +66,17 @@ class Judged:
 
     @property
     def within(self) -> bool:
-        """Both are."""
+        """Whether both are within their limits."""
         return self.goodput_reached and self.rtt_reached
 
     @property
     def random(self) -> bool:
-        """One run is one sample of many: an algorithm, or netem, draws random numbers."""
+        """Whether an algorithm or netem draws random numbers, so that one run is one sample of many."""
         return self.case.conditions.random
 
 
-def told(found: Mapping[str, Agreement], engine: str) -> Iterator[str]:
-    """For the terminal: what is reached, and each case that is outside or was flagged."""
+def summary_lines(found: Mapping[str, Agreement], engine: str) -> Iterator[str]:
+    """Yield lines for the terminal: what is reached, and each case that is outside or was flagged."""
     for other, agreement in found.items():
         cases = [Judged(case) for case in agreement.cases]
         yield f"{engine} beside {other}: {_reached(cases)}"
@@ -92,7 +92,7 @@ def told(found: Mapping[str, Agreement], engine: str) -> Iterator[str]:
 def page(
     found: Mapping[str, Agreement], engine: str, experiments: Sequence[str], command: str
 ) -> Iterator[str]:
-    """Lines of Markdown."""
+    """Yield the page's lines of Markdown."""
     cases = [case for one in found.values() for case in one.cases]
     yield f"<!-- Written by `{command}`: do not edit. -->"
     yield f"# The engine {engine} beside {' and '.join(found)}\n"
@@ -163,7 +163,7 @@ def _load(cases: Sequence[Case]) -> Iterator[str]:
 
 def _machine() -> str:
     try:
-        text = outside.text(Path("/proc/cpuinfo"), CPUINFO_MAX, "the processors")
+        text = untrusted.text(Path("/proc/cpuinfo"), CPUINFO_MAX, "the processors")
     except OSError:
         text = ""
     models = [line.partition(":")[2].strip() for line in text.splitlines() if line.startswith("model name")]
@@ -172,7 +172,7 @@ def _machine() -> str:
 
 
 def _outside(found: Mapping[str, Agreement]) -> Iterator[str]:
-    """Each case that is outside, and why as far as the others tell."""
+    """Yield each case that is outside its limits, and why, as far as the other engines tell."""
     yield "## Outside\n"
     names = {other: {case.name: Judged(case) for case in one.cases} for other, one in found.items()}
     lines = [
@@ -190,7 +190,10 @@ def _outside(found: Mapping[str, Agreement]) -> Iterator[str]:
 
 
 def _cause(name: str, other: str, one: Judged, names: Mapping[str, Mapping[str, Judged]]) -> str:
-    """The run's own checks; chance; or, where another engine agrees, the one that does not."""
+    """Return why a case is outside.
+
+    The run's own checks, chance, or the engine with which another disagrees.
+    """
     limits = [limit for limit in one.case.limits if not limit.startswith(BUSY)]
     if limits:
         return f"flagged: {'; '.join(limits)}"
@@ -248,7 +251,7 @@ def _there(one: Judged | None) -> str:
 
 
 def _flagged(cases: Sequence[Case]) -> Iterator[str]:
-    """Each limit with its cases."""
+    """Yield each limit with its cases."""
     limits: dict[str, dict[str, None]] = {}
     for case in sorted(cases, key=lambda case: _natural(case.name)):
         for limit in case.limits:
@@ -263,7 +266,7 @@ def _flagged(cases: Sequence[Case]) -> Iterator[str]:
 
 
 def _natural(name: str) -> list[tuple[float, str]]:
-    """`2mbit` before `10mbit`."""
+    """Return a sort key with `2mbit` before `10mbit`."""
     parts = []
     for word in name.replace(",", " ").split():
         digits = "".join(letter for letter in word if letter.isdigit())

@@ -1,6 +1,7 @@
-"""Cells of the grid, recorded on the kernel in use: `dragstrip validate record FOLDER CELL`.
+"""Records cells of the grid on the kernel in use: `dragstrip validate record FOLDER CELL`.
 
-A cell's name says all of it (cells.py). What a folder has already stays: what was interrupted goes on.
+A cell's name defines it completely (cells.py). Existing recordings are kept, so that an interrupted session
+can be resumed.
 """
 
 from __future__ import annotations
@@ -13,20 +14,20 @@ from typing import Any
 import numpy as np
 
 from dragstrip.engines.vm import ENGINE as KERNEL
-from dragstrip.expand import complete
-from dragstrip.files import make_folder, write_whole
-from dragstrip.measures import Measured
+from dragstrip.experiment.expand import complete
+from dragstrip.io.files import make_folder, write_whole
 from dragstrip.pool import worker_count
 from dragstrip.recording import Recording
 from dragstrip.recording.columns import Floats, matching, numbers
+from dragstrip.results.measures import Measured
 from dragstrip.validation.cells import cell
 from dragstrip.validation.kernel import Json, KernelRun, packed
 from dragstrip.validation.translate import scenario
 
 BOTTLENECK = "r-d"
-"""The link's name in the scenario that translate.py makes."""
+"""The bottleneck's name in the scenario that translate.py makes."""
 COUNTERS = ("TCPSackRecovery", "TCPRenoRecovery", "TCPTimeouts", "TCPFastRetrans", "TCPLostRetransmit")
-"""Of the kernel's counters, those that are kept."""
+"""The kernel's counters that are kept."""
 
 
 def record(
@@ -37,10 +38,10 @@ def record(
     notify: Callable[[str], object] = lambda _: None,
     kernel: str | None = None,
 ) -> list[Path]:
-    """Runs every cell with seeds 1 to `seeds` and writes the recordings; gives the files.
+    """Run every cell with seeds 1 to `seeds`, write the recordings, and return their files.
 
-    A recording that is in the folder already stays as it is: what was interrupted goes on, and more seeds
-    of a cell cost only those. `kernel` is another one than that in use.
+    Existing recordings are kept, so that an interrupted session can be resumed and further seeds cost only
+    their own runs. `kernel` names another kernel than the one in use.
     """
     options: Json = {} if kernel is None else {"kernel": kernel}
     files = {folder / f"{run.name}.json.xz": run for run in _wanted(names, seeds)}
@@ -59,7 +60,7 @@ def record(
 
 
 def _wanted(names: Sequence[str], seeds: int) -> Iterator[KernelRun]:
-    """Recordings still to be made: a scenario and nothing else."""
+    """Yield recordings still to be made, with a scenario and nothing else."""
     for name in names:
         for seed in range(1, seeds + 1):
             spec = cell(name, seed)
@@ -68,13 +69,13 @@ def _wanted(names: Sequence[str], seeds: int) -> Iterator[KernelRun]:
 
 
 def recorded(run: KernelRun, options: Json) -> KernelRun:
-    """A scenario as a kernel ran it."""
+    """Return a scenario as a kernel ran it."""
     made = KERNEL.run(complete(scenario(run, nominal=True)), options)
     return KernelRun(run.name, content(run.scenario, made))
 
 
 def content(spec: Json, made: Recording) -> Json:
-    """A recording of the vm engine in the exchange format."""
+    """Return a recording of the vm engine in the exchange format."""
     verified = made.provenance["verified"]
     rows, measured = made["flows"].to_pylist(), Measured(made)
     queue = matching(made["queues"], "link", BOTTLENECK)
@@ -143,5 +144,5 @@ def _whole(values: Floats) -> list[int]:
 
 
 def _rounded(values: Floats) -> list[float | None]:
-    """To two digits; a value that is not there is null."""
+    """Round to two decimals, with None for missing values."""
     return [round(value, 2) if np.isfinite(value) else None for value in values.tolist()]

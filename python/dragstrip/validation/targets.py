@@ -1,4 +1,4 @@
-"""What is to be reached: which part of the cases must lie within their limits."""
+"""The targets: which share of the cases must lie within their limits."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ class Quantity:
     key: str
     title: str
     unit: str
-    """Of the error."""
+    """Unit of the error."""
     wanted: tuple[str, str]
-    """In words: without random loss, with it."""
+    """The target in words, without random loss and with it."""
     share: tuple[float, float]
-    """Part of the cases that must lie within the limit."""
+    """Share of cases that must lie within the limit, without random loss and with it."""
     meaning: str
 
     @property
     def judged(self) -> bool:
-        """Whether a figure is to be reached; the others are shown beside it."""
+        """Whether there is a target; other quantities are only shown."""
         return any(self.wanted)
 
 
@@ -140,12 +140,12 @@ QUANTITIES = (
 )
 BY_KEY = {quantity.key: quantity for quantity in QUANTITIES}
 GOODPUT_MEDIAN_MAX = 1.0
-"""Without random loss half of the cases must be this near, in per cent."""
+"""Admitted median error of the goodput without random loss, in per cent."""
 
 
 @dataclass(frozen=True)
 class Standing:
-    """How a class of cases stands on one quantity."""
+    """How a class of cases meets the target of one quantity."""
 
     quantity: Quantity
     group: str
@@ -157,17 +157,17 @@ class Standing:
 
     @property
     def wanted(self) -> str:
-        """In words."""
+        """The target in words."""
         return self.quantity.wanted[self.stochastic] or "–"
 
     @property
     def counted(self) -> str:
-        """How many cases are within their limits, where there is one."""
+        """The number of cases within their limits, if there is a target."""
         return f"{self.within} of {self.cases}" if self.quantity.judged else "–"
 
     @property
     def reached(self) -> bool:
-        """Enough cases within their limits (and the median, where one is asked for)."""
+        """Whether enough cases are within their limits, and the median too where there is a target for it."""
         enough = self.within >= self.quantity.share[self.stochastic] * self.cases - 1e-9
         half = self.quantity.key != "goodput" or self.stochastic or self.median <= GOODPUT_MEDIAN_MAX
         return enough and half
@@ -176,7 +176,7 @@ class Standing:
 def standing(
     quantity: Quantity, group: str, stochastic: bool, figures: Iterable[Compared | None]
 ) -> Standing | None:
-    """The standing of some cases; none if none of them has the quantity."""
+    """Return the standing of some cases, or None if none of them has the quantity."""
     there: Sequence[Compared] = [figure for figure in figures if figure is not None]
     if not there:
         return None

@@ -1,4 +1,4 @@
-"""What is compared, in one form for both sides: series every 100 ms, totals, pings, the queue."""
+"""The compared data in one form for both sides: series every 100 ms, totals, pings and the queue."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dragstrip.measures import Measured
-from dragstrip.paths import path_of
 from dragstrip.recording import Recording
 from dragstrip.recording.columns import matching, numbers, texts
+from dragstrip.results.measures import Measured
+from dragstrip.scenario.paths import path_of
 from dragstrip.validation.kernel import Json, KernelRun
 from dragstrip.validation.translate import LATE_MS_MAX
 
 Floats = npt.NDArray[np.float64]
 
 DIGITS = 2
-"""Of a millisecond: recordings of the kernel hold hundredths.
+"""Decimals of a millisecond; recordings of the kernel have hundredths.
 
-A distribution of one or two values has its steps there, and more digits on one side alone would count
-as a difference.
+A distribution of one or two values has its steps there, so that more digits on one side alone would count as
+a difference.
 """
 
 
 @dataclass(frozen=True)
 class FlowTrace:
-    """A flow's series (same length, NaN where there is no value) and totals. Windows are in segments."""
+    """A flow's series (same length, NaN for missing values) and totals; windows are in segments."""
 
     cc: str
     t_s: Floats
@@ -47,33 +47,33 @@ class TimeLine:
 
     flows: list[FlowTrace]
     recoveries: int | None
-    """Loss epochs of all flows by the endpoint's own count, where it has one."""
+    """Loss epochs of all flows by the endpoint's own count, or None."""
     ping_ms: Floats
     queue_t_s: Floats
     queue_bytes: Floats
     drops: int
-    """Packets that the bottleneck's queue has dropped."""
+    """Packets dropped by the bottleneck's queue."""
     marks: int | None
-    """Packets that it has marked (ECN); none where a recording does not tell."""
+    """Packets marked by the bottleneck's queue (ECN); None if the recording does not count them."""
 
     @property
     def goodput_bps(self) -> float:
-        """Of all flows together."""
+        """The sum of all flows' goodputs, in bit/s."""
         return sum(flow.goodput_bps for flow in self.flows)
 
     @property
     def retransmits(self) -> int:
-        """Segments retransmitted, of all flows."""
+        """Segments retransmitted, over all flows."""
         return sum(flow.retransmits_total for flow in self.flows)
 
     @property
     def falls(self) -> int:
-        """Falls of all windows, as far as samples show."""
+        """Falls of all windows that the samples show."""
         return sum(len(falls(flow)) for flow in self.flows)
 
     @property
     def srtt_ms(self) -> Floats:
-        """Smoothed RTTs of all flows, as sampled."""
+        """Smoothed RTTs of all flows in ms, as sampled."""
         return np.concatenate([flow.srtt_ms[np.isfinite(flow.srtt_ms)] for flow in self.flows])
 
 
@@ -82,7 +82,7 @@ def _floats(values: Sequence[Any]) -> Floats:
 
 
 def of_kernel(run: KernelRun) -> TimeLine:
-    """A kernel's recording. A window of -1 and a smoothed RTT of 0 are the kernel's words for none yet."""
+    """Convert a kernel's recording, in which a window of -1 and a smoothed RTT of 0 mean none yet."""
     flows = []
     for flow in run.flows:
         series = {key: _floats(values) for key, values in flow["series"].items()}
@@ -115,16 +115,16 @@ def of_kernel(run: KernelRun) -> TimeLine:
 
 
 def _last(counted: Sequence[int] | None) -> int | None:
-    """Of a counter that grows."""
+    """Return the last value of a growing counter."""
     return int(counted[-1]) if counted else None
 
 
 RECOVERIES = ("TCPSackRecovery", "TCPRenoRecovery", "TCPTimeouts")
-"""Counters of a kernel's host (netstat -s) that together tell of every loss epoch."""
+"""Counters of a kernel's host (netstat -s) that together count every loss epoch."""
 
 
 def _recoveries(counters: Json, senders: Iterable[str]) -> int | None:
-    """Entries into recovery and timeouts of these hosts; none if one's counters are missing."""
+    """Return these hosts' entries into recovery plus timeouts, or None if one's counters are missing."""
     by_host = {sender: counters.get(sender) for sender in senders}
     if any(own is None for own in by_host.values()):
         return None
@@ -132,7 +132,7 @@ def _recoveries(counters: Json, senders: Iterable[str]) -> int | None:
 
 
 def of_recording(recording: Recording, queue_link: str | None) -> TimeLine:
-    """A recording of ours, of either engine; `queue_link` is the bottleneck."""
+    """Convert a recording of any engine; `queue_link` is the bottleneck."""
     measured = Measured(recording)
     end_ns = recording.scenario["duration_ns"]
     samples = recording["samples"]
@@ -180,9 +180,9 @@ def of_recording(recording: Recording, queue_link: str | None) -> TimeLine:
 
 
 def _pings_ms(recording: Recording, queue_link: str | None, start_ns: int) -> Floats:
-    """Answered pings that pass the bottleneck, from the first flow's start.
+    """Return the answered pings that pass the bottleneck, from the first flow's start.
 
-    A flow that was late should have started at 0.
+    A flow that started late should have started at 0.
     """
     passing = []
     for probe in recording.scenario["probes"]:
@@ -199,13 +199,13 @@ def _pings_ms(recording: Recording, queue_link: str | None, start_ns: int) -> Fl
 # --- reductions ---------------------------------------------------------------------------------
 
 DEPTH = 0.9
-"""A reduction takes the threshold below this part of the window: every algorithm here goes to 0.85 or less.
-HyStart's end of slow start, no reduction, sets it to the window itself."""
+"""Factor of the window below which a new threshold counts as a reduction. Every algorithm here goes to 0.85
+or less; HyStart's end of slow start, which is no reduction, sets the threshold to the window itself."""
 
 
 @dataclass(frozen=True)
 class Change:
-    """A threshold that was newly set: at which sample, to what, and the window before."""
+    """A new threshold: the sample, the value, and the window before."""
 
     index: int
     t_s: float
@@ -214,12 +214,15 @@ class Change:
 
     @property
     def reduction(self) -> bool:
-        """Whether it lies far enough below the window."""
+        """Whether the threshold lies far enough below the window to be a reduction."""
         return self.ssthresh < DEPTH * self.cwnd
 
 
 def changes(flow: FlowTrace) -> list[Change]:
-    """Every change of the slow-start threshold that the samples show; two between samples are seen as one."""
+    """Return every change of the slow-start threshold that the samples show.
+
+    Two between samples count as one.
+    """
     found = []
     before = np.nan
     for index, value in enumerate(flow.ssthresh):
@@ -231,11 +234,11 @@ def changes(flow: FlowTrace) -> list[Change]:
 
 
 def falls(flow: FlowTrace) -> list[int]:
-    """Samples at which the window had fallen by a tenth or more from a peak; each fall once.
+    """Return the samples at which the window had fallen by a tenth or more from a peak, each fall once.
 
-    Held against the kernel's counters where only losses reduce the window: within one or a tenth in 41 of
-    the 48 recordings with at most 100; the rest are those with 1 % loss, where reductions come closer
-    together than samples.
+    Checked against the kernel's counters where only losses reduce the window: equal within one or a tenth in
+    41 of the 48 recordings with at most 100. The others have 1 % loss, where reductions are closer together
+    than samples.
     """
     found, peak, trough, falling = [], 0.0, 0.0, False
     for index in np.flatnonzero(np.isfinite(flow.cwnd)):

@@ -1,10 +1,10 @@
-"""A kernel's scenario as one of ours.
+"""A kernel's scenario as a scenario of the simulator.
 
     s1 s2 ... ─ r ─ (w) ─ d
 
-The bottleneck is an htb class on r → d, the whole round-trip delay lies on d → r (netem on d's way out), and
-impairments of the forward path come behind the bottleneck, as those of a host of their own do. Neighbour
-caches start cold and nothing is remembered of earlier connections.
+The bottleneck is an htb class on r → d, the whole round-trip delay lies on d → r (netem at d's egress), and
+impairments of the forward path come behind the bottleneck, as on a host of their own. Neighbour caches start
+cold, and no metrics of earlier connections are used.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from dragstrip import _core
 from dragstrip.errors import BadInputError
-from dragstrip.expand import complete
+from dragstrip.experiment.expand import complete
 from dragstrip.validation.kernel import Json, KernelRun
 
 PING_NS = 200_000_000
@@ -25,14 +25,14 @@ KNOWN_FLOW = {"src", "cc", "type", "start_s", "stop_s", "rate_kbit", "datagram_b
 
 
 LATE_MS_MAX = 20.0
-"""A first ping that is slower by more than this met a queue, not a machine that was late."""
+"""Milliseconds; a first ping that is slower by more met a queue rather than a machine that was late."""
 IDLE_MS_MAX = 0.2
-"""A ping that is slower by more than this met a queue."""
+"""Milliseconds; a ping that is slower by more met a queue."""
 IDLE_SHARE = 0.05
-"""Of all pings: where fewer took the same time on an idle path, they do not tell the hosts' work ..."""
+"""Share of all pings that must have taken the same time on an idle path to show the hosts' own work."""
 IDLE_MS, IDLE_MS_FARTHER = 0.05, 0.07
-"""... and it is taken to be what every other recording shows, without and with a host for netem. CUBIC counts
-the round trip in whole ticks, rounded up: 40.05 ms are 11 ticks of 4 ms, 40.00 are 10."""
+"""The hosts' own work in ms otherwise, as in all other recordings, without and with a host for netem. CUBIC
+counts the round trip in whole ticks, rounded up: 40.05 ms are 11 ticks of 4 ms, 40.00 are 10."""
 
 
 @dataclass(frozen=True)
@@ -40,15 +40,15 @@ class Machine:
     """What a recording shows of the machine that made it, which the scenario does not say."""
 
     late_ns: int
-    """So late was what was to start at 0: 6.04 ms in linux-6.1, and a capture has the SYN at 6.041 ms."""
+    """Delay of what should start at 0: 6.04 ms in linux-6.1, where a capture has the SYN at 6.041 ms."""
     idle_ns: int
-    """Added to the round trip by the hosts' own work: 50 µs there, 70 µs with a host for netem."""
+    """What the hosts' own work adds to the round trip: 50 µs there, 70 µs with a host for netem."""
 
 
 def machine(run: KernelRun) -> Machine:
-    """The hosts' work: what most pings of an idle path show of it, or what the recording says.
+    """Return the hosts' work, from most pings of an idle path or as the recording states it.
 
-    So late as the first ping says, which is stamped 0 and leaves with the first SYN.
+    The delay at the start comes from the first ping, which is stamped 0 and leaves with the first SYN.
     """
     its = run.content.get("run", {})
     series, rtt_ms = run.content["ping_series"], float(run.scenario["rtt_ms"])
@@ -64,7 +64,7 @@ def machine(run: KernelRun) -> Machine:
 
 
 def _usual_ms(pings: list[float], rtt_ms: float) -> float | None:
-    """What an idle path adds to a ping most often; none if hardly any met one."""
+    """Return what an idle path adds to a ping most often, or None if hardly any ping met one."""
     added = [round(ping - rtt_ms, 2) for ping in pings if 0 <= ping - rtt_ms <= IDLE_MS_MAX]
     counts = Counter(added).most_common(1)
     if not counts or counts[0][1] < IDLE_SHARE * len(pings):
@@ -73,11 +73,11 @@ def _usual_ms(pings: list[float], rtt_ms: float) -> float | None:
 
 
 def scenario(run: KernelRun, seed: int | None = None, longer_ns: int = 0, nominal: bool = False) -> Json:
-    """The scenario of a kernel's run with all defaults written out.
+    """Return the scenario of a kernel's run with all defaults written out.
 
-    `seed` stands in for the run's own, and `longer_ns` is added to the round-trip delay. `nominal` leaves
-    out what the recording shows of its machine. Raises `BadInputError` for a field that is not known here:
-    without it this would be another case.
+    `seed` replaces the run's own, and `longer_ns` is added to the round-trip delay. `nominal` leaves out what
+    the recording shows of its machine. Raises `BadInputError` for an unknown field, because without it this
+    would be another case.
     """
     spec = run.scenario
     its = Machine(0, 0) if nominal else machine(run)

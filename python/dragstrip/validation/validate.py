@@ -1,4 +1,4 @@
-"""A whole grid: every case run in the simulator and compared with its recordings."""
+"""A whole grid: every case is run in the simulator and compared with its recordings."""
 
 from __future__ import annotations
 
@@ -21,19 +21,20 @@ from dragstrip.validation.traces import TimeLine, falls, of_kernel, of_recording
 from dragstrip.validation.translate import scenario
 
 SEEDS = tuple(range(1, 41))
-"""Of the simulator, where a case is random."""
+"""Seeds of the simulator where a case is random."""
 FEWER = SEEDS[:10]
-"""Where only an algorithm of the wider grid draws, and for the simulator against itself: the page takes
-minutes, no more."""
+"""Seeds where only an algorithm of the wider grid is random, and for the simulator against itself, so that
+the page takes minutes."""
 
 IDLE_SHARE_MIN = 0.3
-"""An emulator that is busier limits the flows itself: such a case shows the machine, not the path."""
+"""Idle share of the emulator's processor below which the machine itself, and not the path, limits the
+flows."""
 
 LONGER_NS = 37_000
-"""Added to the round trip to see how sensitive a case is to it.
+"""Nanoseconds added to the round trip to see how sensitive a case is to it.
 
-A kernel on a machine a little slower or faster has a round trip that differs by as much: with 37 µs the
-median RTT of the kernel itself moved by up to 3.4 %.
+The round trip differs by as much on a slightly slower or faster machine: with 37 µs the median RTT of the
+kernel itself moved by up to 3.4 %.
 """
 
 COMPETING = "competing"
@@ -47,28 +48,28 @@ class Case:
 
     name: str
     scenario: Json
-    """As the simulator ran it with its first seed."""
+    """The scenario as the simulator ran it with its first seed."""
     release: str
-    """Of the kernel."""
+    """The kernel's release."""
     seeds: list[int]
-    """Of the kernel's runs."""
+    """Seeds of the kernel's runs."""
     kernel: list[TimeLine]
     simulator: list[TimeLine]
     figures: list[Compared]
     own: list[Compared] = field(default_factory=list)
     """The simulator against itself with a path 37 µs longer and another seed."""
     floor: list[Compared] = field(default_factory=list)
-    """The kernel against itself: half of its seeds against the other half."""
+    """The kernel against itself: one half of its seeds against the other."""
     idle_share: float = 1.0
-    """Of the kernel's processor, in its busiest run."""
+    """Idle share of the kernel's processor in its busiest run."""
     limits: list[str] = field(default_factory=list)
     """How the machine limited the kernel's runs, in real time."""
     idle_shares: list[float] = field(default_factory=list)
-    """Of the machine's processors in each of them."""
+    """Idle share of the machine's processors in each of the kernel's runs, in real time."""
 
     @cached_property
     def conditions(self) -> Conditions:
-        """What decides how its figures are taken."""
+        """The conditions that decide how its figures are measured."""
         return conditions(self.scenario)
 
     @property
@@ -78,22 +79,22 @@ class Case:
 
     @property
     def limited(self) -> bool:
-        """Whether the machine that recorded it was a bottleneck beside the path's."""
+        """Whether the machine that recorded it was a bottleneck besides the path's."""
         return self.idle_share < IDLE_SHARE_MIN
 
     @property
     def algorithm(self) -> str:
-        """Of its flows, in their order."""
+        """The algorithms of its flows, in order."""
         return "+".join(self.conditions.algorithms)
 
     @property
     def group(self) -> str:
-        """Which column of a table it counts in: its algorithm, or that several flows compete."""
+        """The column of a table in which it counts: its algorithm, or `COMPETING`."""
         return self.algorithm if len(self.scenario["flows"]) == 1 else COMPETING
 
     @cached_property
     def condition(self) -> str:
-        """The name without the algorithm: what cases of different algorithms have in common."""
+        """The name without the algorithm, which cases of different algorithms have in common."""
         parts = self.name.removeprefix("a-").removeprefix("b-").split("-")
         algorithms = set(self.algorithm.split("+"))
         return "-".join(part for part in parts if part not in algorithms) or self.name
@@ -104,42 +105,42 @@ class Case:
         return max(figure.severity for figure in self.figures)
 
     def figure(self, quantity: str) -> Compared | None:
-        """One of its figures, if the case has it."""
+        """Return one of its figures, or None if the case lacks it."""
         return next((figure for figure in self.figures if figure.quantity == quantity), None)
 
     def own_error(self, quantity: str) -> float | None:
-        """By how much the simulator differs from itself."""
+        """Return the simulator's difference from itself, or None."""
         return next((figure.error for figure in self.own if figure.quantity == quantity), None)
 
     def floor_error(self, quantity: str) -> float | None:
-        """By how much the kernel differs from itself."""
+        """Return the kernel's difference from itself, or None."""
         return next((figure.error for figure in self.floor if figure.quantity == quantity), None)
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """All cases, the worst first, and those that could not be run with the reason."""
+    """All cases, the worst first, and the reasons of those that could not be run."""
 
     cases: list[Case]
     failed: dict[str, str]
 
     @property
     def kernels(self) -> list[str]:
-        """Which kernels were recorded."""
+        """The kernels that were recorded."""
         return sorted({case.release for case in self.cases})
 
     @property
     def algorithms(self) -> list[str]:
-        """In order of their names; competing flows last."""
+        """The groups in order of their names, competing flows last."""
         return sorted({case.group for case in self.cases}, key=lambda name: (name == COMPETING, name))
 
     @property
     def limited(self) -> list[Case]:
-        """Cases in which the machine that recorded them limits: they count apart."""
+        """Cases in which the recording machine limited the flows; they are counted separately."""
         return [case for case in self.cases if case.limited]
 
     def standings(self, stochastic: bool, algorithm: str | None = None) -> Iterator[Standing]:
-        """Every quantity of a class of cases, of all or one algorithm, without those that count apart."""
+        """Yield every quantity of a class of cases, for all or one algorithm, without limited cases."""
         chosen = [
             case
             for case in self.cases
@@ -160,10 +161,10 @@ def validate(
     nominal: bool = False,
     notify: Callable[[str], object] = lambda _: None,
 ) -> Agreement:
-    """Runs every case and calls `notify` with its name.
+    """Run and compare every case, calling `notify` with its name.
 
-    `spread` also measures the simulator against itself; `nominal` takes the path as configured, without
-    what the recordings show of their machine.
+    `spread` also measures the simulator against itself; `nominal` uses the path as configured, without what
+    the recordings show of their machine.
     """
     failed: dict[str, str] = {}
     cases: list[Case] = []
@@ -180,7 +181,7 @@ def validate(
 
 
 def measure(name: str, runs: list[KernelRun], spread: bool = False, nominal: bool = False) -> Case:
-    """One case, simulated as often as `_draws` says."""
+    """Run and compare one case, simulated as often as `_draws` says."""
     kernel = [of_kernel(run) for run in runs]
     spec = scenario(runs[0], nominal=nominal)
     its = conditions(spec)
@@ -206,10 +207,10 @@ def measure(name: str, runs: list[KernelRun], spread: bool = False, nominal: boo
 
 
 def _draws(runs: list[KernelRun], random: bool, seeds: Sequence[int]) -> list[tuple[KernelRun, int]]:
-    """Which of the kernel's runs is simulated with which seed.
+    """Return which of the kernel's runs is simulated with which seed.
 
-    Each with its own, or, where a case is random, all of them in turn (they can be of different machines)
-    until there are as many as `seeds`.
+    Each run uses its own seed. If a case is random, all runs take turns (they may come from different
+    machines) until there are as many as `seeds`.
     """
     if not random:
         return [(run, run.seed) for run in runs]
@@ -218,13 +219,13 @@ def _draws(runs: list[KernelRun], random: bool, seeds: Sequence[int]) -> list[tu
 
 
 def simulated(run: KernelRun, seed: int, longer_ns: int = 0, nominal: bool = False) -> TimeLine:
-    """The simulator's trace of a kernel's scenario."""
+    """Return the simulator's time line of a kernel's scenario."""
     spec = scenario(run, seed, longer_ns, nominal)
     return of_recording(simulate(spec), conditions(spec).bottleneck)
 
 
 def document(agreement: Agreement) -> Json:
-    """The result as JSON."""
+    """Return the result as JSON."""
     return {
         "kernels": agreement.kernels,
         "standings": [

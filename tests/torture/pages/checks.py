@@ -302,7 +302,7 @@ def _check_verdicts(setup: Section, node: Node) -> None:
             continue
         (best, value, worst, worst_value), note = (cell.text for cell in said[what]), said[what][0].note
         hardly = {setup.names[place] for place in order.best if goodputs[place] < 0.1 * max(goodputs)}
-        noted = set(re.findall(r"(?:^|; )(?!of those)(.*?) moves [\d.]+ % of the greatest goodput", note))
+        noted = set(re.findall(r"(?:^|; )(?!of those)(.*?) reaches [\d.]+ % of the highest goodput", note))
         assert noted == (hardly if order.worst and alone else set()), (
             f"{setup.title}: {what}: {note}: {hardly}"
         )
@@ -367,7 +367,8 @@ def _check_shares(setup: Section, text: str) -> None:
     for name, row in zip(setup.names, setup.rows, strict=True):
         sets.setdefault(frozenset(row.rivals(row.runs[0]) or ()), []).append((name, row))
     name = r"((?:(?! got the same ).)*?)"
-    pattern = rf"f the bytes that arrived, {name} got ([\d.]+ %) and (.*?) ([\d.]+ %)(?=[;.])"
+    when = r"(?: from \S+ s to \S+ s, while all of them lived)?"
+    pattern = rf"f the bytes that arrived{when}, {name} got ([\d.]+ %) and (.*?) ([\d.]+ %)(?=[;.])"
     said = re.findall(pattern, text)
     equal = re.findall(r"(?:A|a)ll (\d+) got the same part \(([\d.]+ %)\)", text)
     expected = 0
@@ -416,7 +417,10 @@ def _check_shared(setup: Section, captions: str) -> None:
             )
     expected = {tuple(sorted(row.rivals(row.runs[0]) or ())): row.over(row.jain) for row in setup.rows}
     known = [figure.middle for figure in expected.values() if figure is not None]
-    said = [float(number) for number in re.findall(r"Jain’s index(?: of [^.]*?)? ([01]\.\d{3})\.", captions)]
+    said = [
+        float(number)
+        for number in re.findall(r"Jain’s index(?: of (?:(?!Jain).)*?)? ([01]\.\d{3})\.", captions)
+    ]
     assert len(said) == len(known), f"{captions}: Jain's index is {known}"
     assert all(abs(a - b) < 6e-4 for a, b in zip(said, known, strict=True)), f"{captions}: Jain is {known}"
 

@@ -189,16 +189,16 @@ class Row:
         rivals = self.rivals(run)
         if rivals is None:
             return None
-        every = sum(run.summary["flows"][number]["bytes_received"] for number in rivals)
-        return sum(flow["bytes_received"] for flow in self.flows(run)) / every if every else None
+        parts = [flow["share"] for flow in self.flows(run)]  # held against the recording by `check_document`
+        return None if None in parts else sum(parts)
 
     def jain(self, run: Run) -> float | None:
         rivals = self.rivals(run)
         if rivals is None or len(rivals) < 2:
             return None
-        rates = [run.summary["flows"][number]["goodput_bps"] for number in rivals]
-        squares = sum(rate * rate for rate in rates)
-        return sum(rates) ** 2 / (len(rates) * squares) if squares else None
+        sets = zip(run.competing, run.summary["competing"], strict=True)
+        found: float | None = next(entry["jain"] for numbers, entry in sets if numbers == rivals)
+        return found
 
     def rtt(self, part: str) -> Callable[[Run], float | None]:
         return lambda run: _median([flow["rtt_ms"][part] for flow in self.flows(run)])
@@ -273,7 +273,7 @@ class Judged:
 def judge(
     figures: Sequence[Statistic | None], *, draws: bool, most: bool, relative: bool = True, tie: float = TIE
 ) -> Judged | None:
-    """The order by docs/report.md: medians, or with three to five repeats the range of paired differences."""
+    """The order by docs/how-to/report.md: medians, or with three to five repeats the range of paired differences."""
     known = [place for place, figure in enumerate(figures) if figure is not None]
     if len(known) < 2:
         return None
@@ -327,6 +327,26 @@ def check_document(run: Run) -> None:
     received = [float(size or 0) for size in rows["bytes_received"]]
     lives = [(stop - start) / 1e9 for start, stop in zip(starts, stops, strict=True)]
     rates = [8 * size / life if life > 0 else 0.0 for size, life in zip(received, lives, strict=True)]
+
+    def common(numbers: set[int]) -> tuple[int, int] | None:
+        """When all of them live, where lives differ and at least half of the shortest is shared."""
+        begin, end = max(starts[number] for number in numbers), min(stops[number] for number in numbers)
+        own = [stops[number] - starts[number] for number in numbers]
+        apart = 0 < end - begin < 0.9 * max(own) and end - begin >= 0.5 * min(own)
+        return (begin, end) if apart else None
+
+    def compared_by(numbers: set[int], whole: Sequence[float]) -> dict[int, float]:
+        """What flows that compete are compared by: what arrived while all lived, or else `whole`."""
+        if (together := common(numbers)) is None:
+            return {number: whole[number] for number in numbers}
+        times = tables["received"]["time_ns"]
+        inside = (times >= together[0] + interval_ns) & (times <= together[1])
+        found = {}
+        for number in numbers:
+            mine = tables["received"]["new_bytes"][inside & (tables["received"]["flow"] == number)]
+            found[number] = 8e9 * float(sum(mine)) / (interval_ns * len(mine)) if len(mine) else 0.0
+        return found
+
     for place, flow in enumerate(run.summary["flows"]):
 
         def same(what: str, ours: float | None, place: int = place, flow: Json = flow) -> None:
@@ -339,8 +359,9 @@ def check_document(run: Run) -> None:
         same("reductions", rows["reductions"][place] or 0)
         same("timeouts", rows["rto_count"][place])
         rivals = next(numbers for numbers in run.competing if place in numbers)
-        every = sum(received[number] for number in rivals)
-        same("share", received[place] / every if every else None)
+        parts = compared_by(rivals, received)
+        every = sum(parts.values())
+        same("share", parts[place] / every if every else None)
         rtts = _of_flow(tables["rtts"], flow["flow"], starts[place], stops[place], "rtt_ns")
         if not np.any(tables["rtts"]["flow"] == flow["flow"]):
             rtts = _of_flow(tables["samples"], flow["flow"], starts[place], stops[place], "rtt_ns")
@@ -360,7 +381,7 @@ def check_document(run: Run) -> None:
         same("throughput_bps_p50", median(bps) if bps else None)
     for entry, numbers in zip(run.summary["competing"], run.competing, strict=True):
         assert set(entry["flows"]) == numbers, f"{name}: {entry['flows']} compete, expected {sorted(numbers)}"
-        own = [rates[number] for number in numbers]
+        own = list(compared_by(numbers, rates).values())
         squares = sum(rate * rate for rate in own)
         ours = sum(own) ** 2 / (len(own) * squares) if squares else None
         assert close(ours, entry["jain"]), f"{name}: Jain {entry['jain']}, expected {ours}"

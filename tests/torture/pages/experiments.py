@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from dragstrip.comparison import compare
-from dragstrip.experiment import Experiment
+from dragstrip.experiment.comparison import compare
+from dragstrip.experiment.types import Experiment
 
 ALGORITHMS = ("reno", "cubic", "vegas", "bbr", "cdg")
 OPTIONS: dict[str, list[dict[str, Any]]] = {

@@ -37,8 +37,7 @@ pub fn examine(lab: &Lab, host: &Host, facts: &Facts, clock: Clock) -> Vec<Findi
         (false, false) => "none",
     };
     let enough = facts.net_admin && facts.net_raw;
-    let expected =
-        "CAP_NET_ADMIN and CAP_NET_RAW: root, a sudo rule, or file capabilities (docs/lab.md)";
+    let expected = "CAP_NET_ADMIN and CAP_NET_RAW: root, a sudo rule, or file capabilities (docs/how-to/lab.md)";
     add("rights", rights.to_owned(), enough, expected, true);
     add("congestion controls", facts.algorithms.join(" "), true, "", false);
     let programs = if facts.btf { "taken" } else { "not taken: its kernel has no BTF" };

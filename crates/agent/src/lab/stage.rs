@@ -11,7 +11,7 @@ use crate::fault::{Fault, fault, refusal};
 use crate::kernel::Kernel;
 use crate::{machine, sys};
 use dragstrip_qdisc::KINDS;
-use dragstrip_scenario::{Scenario, Transport};
+use dragstrip_scenario::Scenario;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 
@@ -117,8 +117,8 @@ impl<'l> Stage<'l> {
     fn check_algorithms(&self, scenario: &Scenario, programs: &[&str]) -> Result<(), Fault> {
         let plan = self.placement.plan();
         for flow in &scenario.flows {
-            let Transport::Tcp { cc, .. } = &flow.transport else { continue };
-            for end in [&flow.sender, &flow.receiver] {
+            for (end, receiver) in [(&flow.sender, false), (&flow.receiver, true)] {
+                let Some(cc) = flow.transport.cc(receiver) else { continue };
                 let host = self.placement.host_of(plan.node(end)?).unwrap_or_default();
                 let known = self.facts.get(host).map(|facts| facts.algorithms.as_slice());
                 let known = known.unwrap_or_default();
@@ -139,11 +139,11 @@ impl<'l> Stage<'l> {
         let plan = self.placement.plan();
         let mut by_boot: BTreeMap<&str, &str> = BTreeMap::new();
         for flow in &scenario.flows {
-            let Transport::Tcp { cc, .. } = &flow.transport else { continue };
-            if !programs.contains(&sys::in_kernel(cc).as_str()) {
-                continue;
-            }
-            for end in [&flow.sender, &flow.receiver] {
+            for (end, receiver) in [(&flow.sender, false), (&flow.receiver, true)] {
+                let cc = flow.transport.cc(receiver).map(sys::in_kernel);
+                if cc.is_none_or(|cc| !programs.contains(&cc.as_str())) {
+                    continue;
+                }
                 let host = self.placement.host_of(plan.node(end)?).unwrap_or_default();
                 let boot = self.facts.get(host).map_or("", |facts| facts.boot.as_str());
                 by_boot.entry(boot).or_insert(host);

@@ -54,8 +54,8 @@ impl Loaded {
 /// A refusal if a flow's congestion control is not in this kernel.
 pub fn check(scenario: &Scenario) -> Result<(), Fault> {
     let available = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control")?;
-    for flow in &scenario.flows {
-        let Transport::Tcp { cc, .. } = &flow.transport else { continue };
+    for (flow, receiver) in scenario.flows.iter().flat_map(|flow| [(flow, false), (flow, true)]) {
+        let Some(cc) = flow.transport.cc(receiver) else { continue };
         if !available.split_whitespace().any(|name| name == sys::in_kernel(cc)) {
             let known = format!("one that this kernel has: {}", available.trim());
             return refusal(format!("flow {}: cc", flow.label), cc, known);

@@ -106,10 +106,7 @@ impl<'a> End<'a> {
         // In request/response the answers are the flow's data.
         let answers = matches!(spec.application, Application::RequestResponse { .. });
         let source = if answers { Role::Server } else { Role::Client };
-        let paced = match &spec.transport {
-            Transport::Tcp { cc, .. } => Some(may_be_paced(cc, fq)),
-            Transport::Udp => None,
-        };
+        let paced = spec.transport.cc(role == Role::Server).map(|cc| may_be_paced(cc, fq));
         let start_ns = spec.start_ns as i64;
         let sending = paced.filter(|_| role == source);
         Ok(Self {
@@ -139,10 +136,7 @@ impl<'a> End<'a> {
     }
 
     fn congestion(&self) -> Option<&'a str> {
-        match &self.spec.transport {
-            Transport::Tcp { cc, .. } => Some(cc),
-            Transport::Udp => None,
-        }
+        self.spec.transport.cc(self.role == Role::Server)
     }
 
     /// Its TCP sends the data that is recorded.

@@ -150,8 +150,7 @@ impl Sending {
             bytes_written: written as i64,
             retransmits: info.retransmits as i64,
             state: table.state.word(state),
-            limited_by: Word::default(), // known at the interval's end
-            limit: Word::default(),
+            limit: Word::default(), // known at the interval's end
         };
         let known = match info {
             info if info.handshake => Known::Handshake,
@@ -174,9 +173,7 @@ impl Sending {
         ];
         let longest = spent.iter().rev().max_by_key(|(_, time)| *time);
         let longest = longest.map_or("cwnd", |(name, _)| *name);
-        let limited_by = table.limited_by.word(longest);
         for (row, known) in self.rows.drain(..) {
-            table.limited_by.set(row, limited_by);
             let limit = match known {
                 Known::Handshake => "handshake",
                 Known::Paced if longest == "cwnd" => "pacing",

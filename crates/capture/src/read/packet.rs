@@ -32,8 +32,6 @@ pub struct Packet {
     pub flags: u16,
     /// The window field as it stands.
     pub window: u16,
-    /// The checksum field.
-    pub checksum: u16,
     /// Bytes of data.
     pub payload: u32,
     /// Maximum segment size option.

@@ -16,7 +16,6 @@ pub fn read(packet: &mut Packet, data: &[u8], whole: usize) -> Option<()> {
     packet.ack = be32(data, 8)?;
     packet.flags = word & 0x1ff;
     packet.window = be16(data, 14)?;
-    packet.checksum = be16(data, 16).unwrap_or(0);
     if header < 20 {
         return None;
     }

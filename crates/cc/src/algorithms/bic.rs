@@ -22,7 +22,7 @@
 use crate::algorithms::cubic::linux::FAST_CONVERGENCE;
 use crate::{
     About, Ack, CaState, CongestionControl, Needs, Parameter, Parameters, Range, Response, Rules,
-    Unit, Variable, View, Window,
+    Signal, Unit, Variable, View, Window,
 };
 use dragstrip_units::Stream;
 
@@ -38,6 +38,7 @@ pub const ABOUT: About = About {
     name: "bic",
     file: file!(),
     models: "Linux 6.1, tcp_bic.c",
+    signal: Signal::Loss,
     parameters: &[
         FAST_CONVERGENCE,
         Parameter::new(

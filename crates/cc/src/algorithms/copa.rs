@@ -25,7 +25,7 @@
 use crate::windowed_max::WindowedMax;
 use crate::{
     About, CaState, CongestionControl, Needs, Parameter, Parameters, Range, RateSample, Response,
-    Rules, Unit, Variable, View, Window,
+    Rules, Signal, Unit, Variable, View, Window,
 };
 use dragstrip_units::{Instant, Stream};
 
@@ -55,6 +55,7 @@ pub const ABOUT: About = About {
     name: "copa",
     file: file!(),
     models: "NSDI 2018",
+    signal: Signal::Delay,
     parameters: &[
         Parameter::new(
             "delta",
@@ -247,11 +248,11 @@ impl CongestionControl for Copa {
         true
     }
 
-    fn cong_control(&mut self, view: &View, window: &mut Window, sample: &RateSample) {
+    fn cong_control(&mut self, view: &View, window: &mut Window, sample: &RateSample) -> Response {
         if let Some(rtt_us) = sample.rtt_us {
             self.record(view, rtt_us);
         }
-        let Some((standing_us, least_us)) = self.rtts_us() else { return };
+        let Some((standing_us, least_us)) = self.rtts_us() else { return Response::None };
         let queueing_us = standing_us.saturating_sub(least_us);
         self.choose_mode(view, window.cwnd, queueing_us, least_us);
         if view.snd_una >= self.round_end {
@@ -277,6 +278,7 @@ impl CongestionControl for Copa {
         }
         let rate = 2 * u64::from(window.cwnd) * u64::from(view.mss) * 1_000_000;
         window.pacing_rate = (rate / u64::from(standing_us)).max(1);
+        Response::None
     }
 
     fn undo_cwnd(&mut self, view: &View, window: &mut Window) -> u32 {
@@ -340,7 +342,7 @@ mod tests {
             let (mut it, mut view, mut window) = running(&[], 40);
             window.cwnd = cwnd;
             (view.now, it.round_end) = (at_ms(100), 1);
-            it.cong_control(&view, &mut window, &sample(1, rtt_ms));
+            let _ = it.cong_control(&view, &mut window, &sample(1, rtt_ms));
             assert!((packets(&it, &window) - wanted).abs() < 1e-3, "{cwnd}, {rtt_ms} ms");
         }
     }
@@ -349,7 +351,7 @@ mod tests {
     fn packets_are_paced_at_twice_the_window_per_standing_rtt() {
         let (mut it, mut view, mut window) = running(&[], 40);
         (view.now, it.round_end) = (at_ms(100), 1);
-        it.cong_control(&view, &mut window, &sample(1, 50));
+        let _ = it.cong_control(&view, &mut window, &sample(1, 50));
         assert_eq!(window.pacing_rate, 2 * u64::from(window.cwnd) * 1448 * 20);
     }
 
@@ -357,11 +359,11 @@ mod tests {
     fn slow_start_doubles_the_window_until_the_rate_exceeds_the_target() {
         let (mut it, mut view, mut window) = running(&[], 40);
         (it.slow_start, window.cwnd, it.round_end) = (true, 10, 1);
-        it.cong_control(&view, &mut window, &sample(10, 40));
+        let _ = it.cong_control(&view, &mut window, &sample(10, 40));
         assert_eq!((window.cwnd, it.phase(&view, &window)), (20, "slow_start"));
         // 2 · 50 / 10 = 10 packets are the target.
         view.now = at_ms(100);
-        it.cong_control(&view, &mut window, &sample(1, 50));
+        let _ = it.cong_control(&view, &mut window, &sample(1, 50));
         assert_eq!((window.cwnd, it.phase(&view, &window)), (19, "default"));
     }
 

@@ -19,7 +19,7 @@
 use crate::algorithms::reno;
 use crate::{
     About, AckEvent, CaState, CongestionControl, EcnMode, Event, Needs, Parameter, Parameters,
-    Range, Response, Rules, Unit, Variable, View, Window,
+    Range, Response, Rules, Signal, Unit, Variable, View, Window,
 };
 use dragstrip_units::Stream;
 
@@ -31,6 +31,7 @@ pub const ABOUT: About = About {
     name: "dctcp",
     file: file!(),
     models: "Linux 6.1, tcp_dctcp.c",
+    signal: Signal::Marks,
     parameters: &[
         Parameter::new(
             "dctcp_shift_g",

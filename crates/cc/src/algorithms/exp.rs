@@ -24,7 +24,8 @@
 //! drive it through everything a connection can do to it.
 
 use crate::{
-    About, CongestionControl, Needs, Parameter, Parameters, Range, Response, Rules, View, Window,
+    About, CongestionControl, Needs, Parameter, Parameters, Range, Response, Rules, Signal, View,
+    Window,
 };
 use dragstrip_units::Stream;
 
@@ -33,6 +34,7 @@ pub const ABOUT: About = About {
     name: "exp",
     file: file!(),
     models: "none: an exercise",
+    signal: Signal::Loss,
     parameters: &[Parameter::new(
         "factor",
         3.0,

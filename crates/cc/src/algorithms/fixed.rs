@@ -3,7 +3,8 @@
 //! Parameter `window` (packets, default 10). Losses are still repaired; they cost no window.
 
 use crate::{
-    About, CongestionControl, Needs, Parameter, Parameters, Range, Response, Rules, View, Window,
+    About, CongestionControl, Needs, Parameter, Parameters, Range, Response, Rules, Signal, View,
+    Window,
 };
 use dragstrip_units::Stream;
 
@@ -12,6 +13,7 @@ pub const ABOUT: About = About {
     name: "fixed",
     file: file!(),
     models: "none",
+    signal: Signal::Nothing,
     parameters: &[Parameter::new(
         "window",
         10.0,

@@ -17,7 +17,8 @@
 //! - **Source of the details**: Linux 6.1 `tcp_highspeed.c`. The module has no parameters.
 
 use crate::{
-    About, CongestionControl, Needs, Parameters, Response, Rules, Unit, Variable, View, Window,
+    About, CongestionControl, Needs, Parameters, Response, Rules, Signal, Unit, Variable, View,
+    Window,
 };
 use dragstrip_units::Stream;
 
@@ -105,6 +106,7 @@ pub const ABOUT: About = About {
     name: "highspeed",
     file: file!(),
     models: "Linux 6.1, tcp_highspeed.c",
+    signal: Signal::Loss,
     parameters: &[],
     variables: &[Variable::new("a", Unit::Packets, "growth per window of ACKs")],
     needs: Needs::NOTHING,

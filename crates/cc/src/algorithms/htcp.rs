@@ -19,7 +19,7 @@
 
 use crate::{
     About, Ack, CaState, CongestionControl, Needs, Parameter, Parameters, Range, Response, Rules,
-    Unit, Variable, View, Window,
+    Signal, Unit, Variable, View, Window,
 };
 use dragstrip_units::Stream;
 
@@ -33,6 +33,7 @@ pub const ABOUT: About = About {
     name: "htcp",
     file: file!(),
     models: "Linux 6.1, tcp_htcp.c",
+    signal: Signal::Loss,
     parameters: &[
         Parameter::new(
             "use_rtt_scaling",

@@ -18,8 +18,8 @@
 
 use crate::algorithms::reno;
 use crate::{
-    About, CaState, CongestionControl, Needs, Parameter, Parameters, Range, Response, Rules, Unit,
-    Variable, View, Window,
+    About, CaState, CongestionControl, Needs, Parameter, Parameters, Range, Response, Rules,
+    Signal, Unit, Variable, View, Window,
 };
 use dragstrip_units::Stream;
 
@@ -35,6 +35,7 @@ pub const ABOUT: About = About {
     name: "hybla",
     file: file!(),
     models: "Linux 6.1, tcp_hybla.c",
+    signal: Signal::Loss,
     parameters: &[Parameter::new(
         "rtt0",
         25.0,

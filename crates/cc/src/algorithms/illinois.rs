@@ -19,7 +19,7 @@
 use crate::algorithms::vegas::rounds::NO_RTT;
 use crate::{
     About, Ack, CaState, CongestionControl, Needs, Parameter, Parameters, Range, Response, Rules,
-    Unit, Variable, View, Window,
+    Signal, Unit, Variable, View, Window,
 };
 use dragstrip_units::Stream;
 
@@ -38,6 +38,7 @@ pub const ABOUT: About = About {
     name: "illinois",
     file: file!(),
     models: "Linux 6.1, tcp_illinois.c",
+    signal: Signal::Loss,
     parameters: &[
         Parameter::new(
             "win_thresh",

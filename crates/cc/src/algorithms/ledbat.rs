@@ -16,8 +16,8 @@
 use crate::algorithms::reno;
 use crate::delays::Queueing;
 use crate::{
-    About, Ack, CongestionControl, Needs, Parameter, Parameters, Range, Response, Rules, Unit,
-    Variable, View, Window,
+    About, Ack, CongestionControl, Needs, Parameter, Parameters, Range, Response, Rules, Signal,
+    Unit, Variable, View, Window,
 };
 use dragstrip_units::Stream;
 
@@ -35,6 +35,7 @@ pub const ABOUT: About = About {
     name: "ledbat",
     file: file!(),
     models: "RFC 6817",
+    signal: Signal::Delay,
     parameters: &[
         Parameter::new(
             "target_ms",

@@ -20,8 +20,8 @@
 use crate::algorithms::reno;
 use crate::delays::Queueing;
 use crate::{
-    About, Ack, CongestionControl, Needs, Parameter, Parameters, Range, Response, Rules, Unit,
-    Variable, View, Window,
+    About, Ack, CongestionControl, Needs, Parameter, Parameters, Range, Response, Rules, Signal,
+    Unit, Variable, View, Window,
 };
 use dragstrip_units::{Duration, Instant, Stream};
 
@@ -41,6 +41,7 @@ pub const ABOUT: About = About {
     name: "ledbatpp",
     file: file!(),
     models: "draft-irtf-iccrg-ledbat-plus-plus",
+    signal: Signal::Delay,
     parameters: &[
         Parameter::new(
             "target_ms",

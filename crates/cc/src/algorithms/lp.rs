@@ -20,8 +20,8 @@
 
 use crate::algorithms::reno;
 use crate::{
-    About, Ack, CongestionControl, Needs, Parameters, Response, Rules, Stamps, Unit, Variable,
-    View, Window,
+    About, Ack, CongestionControl, Needs, Parameters, Response, Rules, Signal, Stamps, Unit,
+    Variable, View, Window,
 };
 use dragstrip_units::Stream;
 
@@ -33,6 +33,7 @@ pub const ABOUT: About = About {
     name: "lp",
     file: file!(),
     models: "Linux 6.1, tcp_lp.c",
+    signal: Signal::Delay,
     parameters: &[],
     variables: &[
         Variable::new(

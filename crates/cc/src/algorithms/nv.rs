@@ -19,7 +19,7 @@
 
 use crate::{
     About, Ack, CaState, CongestionControl, Needs, Parameter, Parameters, Range, Response, Rules,
-    Unit, Variable, View, Window,
+    Signal, Unit, Variable, View, Window,
 };
 use dragstrip_units::Stream;
 
@@ -51,6 +51,7 @@ pub const ABOUT: About = About {
     name: "nv",
     file: file!(),
     models: "Linux 6.1, tcp_nv.c",
+    signal: Signal::Delay,
     parameters: &[
         Parameter::new(
             "nv_pad",

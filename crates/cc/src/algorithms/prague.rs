@@ -32,7 +32,7 @@
 use crate::algorithms::reno;
 use crate::{
     About, CaState, CongestionControl, EcnMode, Event, Needs, Parameter, Parameters, Range,
-    RateSample, Response, Rules, Unit, Variable, View, Window,
+    RateSample, Response, Rules, Signal, Unit, Variable, View, Window,
 };
 use dragstrip_units::{Instant, Stream};
 
@@ -62,6 +62,7 @@ pub const ABOUT: About = About {
     name: "prague",
     file: file!(),
     models: "L4STeam's tcp_prague.c, version 0.7. No kernel of Debian has it",
+    signal: Signal::Marks,
     parameters: &[
         Parameter::new(
             "prague_burst_shift",
@@ -361,10 +362,11 @@ impl CongestionControl for Prague {
         self.scalable
     }
 
-    fn cong_control(&mut self, view: &View, window: &mut Window, sample: &RateSample) {
+    fn cong_control(&mut self, view: &View, window: &mut Window, sample: &RateSample) -> Response {
         self.update_cwnd(view, window, sample);
         self.end_round(view, window);
         self.pace(view, window);
+        Response::None
     }
 
     fn set_state(&mut self, view: &View, window: &mut Window, new: CaState) {
@@ -475,7 +477,7 @@ mod tests {
         assert_eq!(prague.frac_cwnd, 99_614_722, "95 packets, but for alpha's remainder");
         let (mut prague, view, mut window) = with(30_000, 100);
         prague.saw_ce = true;
-        prague.cong_control(&view, &mut window, &sample(3, 1));
+        let _ = prague.cong_control(&view, &mut window, &sample(3, 1));
         assert_eq!(prague.frac_cwnd - (100 << UNIT), 20_972);
         assert_eq!(window.cwnd, 101, "rounded up");
     }
@@ -487,7 +489,7 @@ mod tests {
         prague.frac_cwnd = 90 << UNIT;
         let windows: Vec<u32> = (0..12)
             .map(|_| {
-                prague.cong_control(&view, &mut window, &sample(1, 1));
+                let _ = prague.cong_control(&view, &mut window, &sample(1, 1));
                 window.cwnd
             })
             .collect();
@@ -501,9 +503,9 @@ mod tests {
         let view = View { ecn: true, srtt_us_x8: 160_000, ..view() };
         let mut window = Window::new(40);
         prague.init(&view, &mut window);
-        prague.cong_control(&view, &mut window, &sample(10, 0));
+        let _ = prague.cong_control(&view, &mut window, &sample(10, 0));
         assert_eq!((window.cwnd, prague.frac_cwnd), (50, 50 << UNIT));
-        prague.cong_control(&view, &mut window, &sample(2, 1));
+        let _ = prague.cong_control(&view, &mut window, &sample(2, 1));
         assert!(!window.in_slow_start());
         assert_eq!(prague.frac_cwnd >> UNIT, 25);
         assert_eq!(window.cwnd, 49);
@@ -515,14 +517,16 @@ mod tests {
         prague.set_state(&view, &mut window, CaState::Recovery);
         view.state = CaState::Recovery;
         assert_eq!(prague.frac_cwnd, 50 << UNIT);
-        (0..60).for_each(|_| prague.cong_control(&view, &mut window, &sample(1, 0)));
+        (0..60).for_each(|_| {
+            let _ = prague.cong_control(&view, &mut window, &sample(1, 0));
+        });
         assert_eq!((window.cwnd, prague.frac_cwnd), (50, 50 << UNIT));
         let before = prague.clone();
         assert_eq!(prague.undo_cwnd(&view, &mut window), 100);
         assert_eq!(prague.frac_cwnd, 100 << UNIT);
         prague = before;
         prague.set_state(&view, &mut window, CaState::Open);
-        prague.cong_control(&view, &mut window, &sample(1, 0));
+        let _ = prague.cong_control(&view, &mut window, &sample(1, 0));
         assert!(prague.frac_cwnd > 50 << UNIT);
     }
 
@@ -565,7 +569,7 @@ mod tests {
                 view.state = CaState::Cwr;
                 reopens_at = view.snd_nxt;
             }
-            prague.cong_control(&view, &mut window, &sample(1, u32::from(marked)));
+            let _ = prague.cong_control(&view, &mut window, &sample(1, u32::from(marked)));
             if packet >= 100_000 {
                 sum += prague.frac_cwnd as f64 / ONE as f64;
                 count += 1.0;

@@ -14,7 +14,7 @@
 //!   where the paper switches at 16 and Linux before 4.16 at 50.
 //! - **Source of the details**: Linux 6.1 `tcp_scalable.c`. The module has no parameters.
 
-use crate::{About, CongestionControl, Needs, Parameters, Response, Rules, View, Window};
+use crate::{About, CongestionControl, Needs, Parameters, Response, Rules, Signal, View, Window};
 use dragstrip_units::Stream;
 
 /// Packets delivered per packet of growth, at most (`TCP_SCALABLE_AI_CNT`).
@@ -25,6 +25,7 @@ pub const ABOUT: About = About {
     name: "scalable",
     file: file!(),
     models: "Linux 6.1, tcp_scalable.c",
+    signal: Signal::Loss,
     parameters: &[],
     variables: &[],
     needs: Needs::NOTHING,

@@ -18,8 +18,8 @@
 use crate::algorithms::reno;
 use crate::algorithms::vegas::rounds::NO_RTT;
 use crate::{
-    About, Ack, CaState, CongestionControl, Event, Needs, Parameters, Response, Rules, Unit,
-    Variable, View, Window,
+    About, Ack, CaState, CongestionControl, Event, Needs, Parameters, Response, Rules, Signal,
+    Unit, Variable, View, Window,
 };
 use dragstrip_units::Stream;
 
@@ -31,6 +31,7 @@ pub const ABOUT: About = About {
     name: "veno",
     file: file!(),
     models: "Linux 6.1, tcp_veno.c",
+    signal: Signal::Loss,
     parameters: &[],
     variables: &[
         Variable::new(

@@ -20,8 +20,8 @@
 
 use crate::algorithms::reno;
 use crate::{
-    About, Ack, AckEvent, CongestionControl, Event, Needs, Parameters, Response, Rules, Unit,
-    Variable, View, Window,
+    About, Ack, AckEvent, CongestionControl, Event, Needs, Parameters, Response, Rules, Signal,
+    Unit, Variable, View, Window,
 };
 use dragstrip_units::Stream;
 
@@ -33,6 +33,7 @@ pub const ABOUT: About = About {
     name: "westwood",
     file: file!(),
     models: "Linux 6.1, tcp_westwood.c",
+    signal: Signal::Loss,
     parameters: &[],
     variables: &[
         Variable::new("bandwidth", Unit::BitsPerSecond, "estimate, smoothed twice"),

@@ -20,8 +20,8 @@
 use super::vegas::rounds::{NO_RTT, Rounds};
 use super::{highspeed, scalable};
 use crate::{
-    About, Ack, CaState, CongestionControl, Event, Needs, Parameters, Response, Rules, Unit,
-    Variable, View, Window,
+    About, Ack, CaState, CongestionControl, Event, Needs, Parameters, Response, Rules, Signal,
+    Unit, Variable, View, Window,
 };
 use dragstrip_units::Stream;
 
@@ -39,6 +39,7 @@ pub const ABOUT: About = About {
     name: "yeah",
     file: file!(),
     models: "Linux 6.1, tcp_yeah.c",
+    signal: Signal::Loss,
     parameters: &[],
     variables: &[
         Variable::new(

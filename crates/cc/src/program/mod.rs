@@ -1,6 +1,6 @@
 //! An algorithm as a text: a small language, compiled when a run begins and interpreted at every hook.
 //!
-//! docs/program.md describes it to those who write in it. What lives here: its words ([`words`]), the way from a text to
+//! docs/how-to/program.md describes it to those who write in it. What lives here: its words ([`words`]), the way from a text to
 //! operations (`lexer`, `parser`), the operations (`code`), and the algorithm that they make ([`Programmed`]). What must
 //! not: files, and anything that knows more of the endpoint than other algorithms do.
 //!

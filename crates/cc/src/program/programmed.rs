@@ -4,8 +4,8 @@ use super::code::{REGISTERS, Stuck};
 use super::words::{Hook, Word};
 use super::{Position, Program};
 use crate::{
-    About, Ack, CaState, CongestionControl, Event, Needs, Options, RateSample, Response, View,
-    Window,
+    About, Ack, CaState, CongestionControl, Event, Needs, Options, RateSample, Response, Signal,
+    View, Window,
 };
 use dragstrip_units::{Instant, suggest};
 use std::fmt;
@@ -16,6 +16,7 @@ const ABOUT: About = About {
     name: "program",
     file: file!(),
     models: "none: a text of the scenario",
+    signal: Signal::Nothing,
     parameters: &[],
     variables: &[],
     needs: Needs::NOTHING,
@@ -282,7 +283,7 @@ impl CongestionControl for Programmed {
         self.program.controls
     }
 
-    fn cong_control(&mut self, view: &View, window: &mut Window, sample: &RateSample) {
+    fn cong_control(&mut self, view: &View, window: &mut Window, sample: &RateSample) -> Response {
         if let Some(delivered) = sample.delivered.filter(|_| sample.interval_us > 0) {
             self.delivery_rate = f64::from(delivered) * SECOND_US / sample.interval_us as f64;
         }
@@ -292,6 +293,7 @@ impl CongestionControl for Programmed {
             app_limited: sample.is_app_limited,
         };
         self.ack(Hook::Control, view, window, told);
+        Response::None
     }
 
     /// As Reno's.

@@ -252,7 +252,7 @@ fn words_tell_what_the_endpoint_shows() {
         is_app_limited: true,
         ..RateSample::default()
     };
-    algorithm.cong_control(&view, &mut window, &sample);
+    let _ = algorithm.cong_control(&view, &mut window, &sample);
     assert_eq!((window.cwnd, window.pacing_rate), (11_111, 144_800));
     assert!(algorithm.has_cong_control() && algorithm.about().needs.pacing);
     assert_eq!(algorithm.phase(&view, &window), "control");
@@ -395,17 +395,17 @@ fn names_of_programs_fit_into_words_of_the_command_line() {
     }
 }
 
-/// docs/program.md has every word, hook and function.
+/// docs/how-to/program.md has every word, hook and function.
 #[test]
 fn the_page_about_the_language_is_complete() {
-    let page = include_str!("../../../../docs/program.md");
+    let page = include_str!("../../../../docs/how-to/program.md");
     let rows =
         WORDS.iter().map(|row| format!("| `{}` | {} | {} |", row.name, row.unit, row.meaning));
     let hooks = HOOKS.iter().map(|row| format!("| `on {}` | {} |", row.name, row.meaning));
     for row in rows.chain(hooks) {
-        assert!(page.contains(&row), "docs/program.md lacks: {row}");
+        assert!(page.contains(&row), "docs/how-to/program.md lacks: {row}");
     }
     for (name, _, _) in code::FUNCTIONS {
-        assert!(page.contains(&format!("`{name}`")), "docs/program.md lacks {name}");
+        assert!(page.contains(&format!("`{name}`")), "docs/how-to/program.md lacks {name}");
     }
 }

@@ -230,6 +230,7 @@ mod tests {
         name: "test",
         file: file!(),
         models: "none",
+        signal: crate::Signal::Loss,
         parameters: &[DETECT, LOW_WINDOW, ACK_DELTA_US],
         variables: &[],
         needs: Needs::NOTHING,

@@ -393,3 +393,124 @@ fn what_paws_refuses_is_told_by_the_data_alone() {
     let said = trace::inspected(&[&near, &far]);
     assert_eq!((said.between.len(), again(&said.flows[0])), (1, (2, 0, 0)));
 }
+
+/// The capture has an ACK some microseconds before the data that it covers, as taps of two directions do.
+#[test]
+fn data_behind_their_acknowledgement_are_no_retransmission() {
+    let mut trace = Trace::opened(SENDER);
+    for index in 0..300 {
+        let ms = 50.0 + f64::from(index);
+        trace.b(ms, 1_001 + 1_000 * index, 1_000 + ms as u32, &[]);
+        trace.a(ms + 0.005, 1 + 1_000 * index, 1_000);
+    }
+    let said = trace.inspect();
+    let flow = only(&said);
+    assert_eq!((flow.bytes, flow.segments, again(flow)), (300_000, 300, (0, 0, 0)));
+    assert_eq!(flow.reordered, 0);
+
+    // All of them behind all that acknowledges them.
+    let mut trace = Trace::opened(SENDER);
+    for index in 0..300 {
+        trace.b(50.0, 1_001 + 1_000 * index, 1_050, &[]);
+    }
+    for index in 0..300 {
+        trace.a(50.5, 1 + 1_000 * index, 1_000);
+    }
+    let said = trace.inspect();
+    assert_eq!((only(&said).bytes, again(only(&said))), (300_000, (0, 0, 0)));
+}
+
+/// At the receiver: A writes 3 segments, thinks, and writes 3 more, which echo the last acknowledgement.
+#[test]
+fn an_application_s_pause_is_no_round_trip() {
+    let mut trace = Trace::opened(RECEIVER);
+    let data = |seq, value, echo| trace::Fields {
+        seq,
+        ack: 1,
+        len: 1_000,
+        flags: 16,
+        window: 512,
+        value,
+        echo,
+        ..trace::Fields::default()
+    };
+    let mut seq = 1;
+    for turn in 0..5 {
+        let ms = 100.0 + 500.0 * f64::from(turn);
+        for part in 0..3 {
+            let echo = if turn == 0 { 2_000 } else { 2_000 + (ms - 499.0) as u32 };
+            trace.put(ms + 0.1 * f64::from(part), 0, data(seq, 1_000 + ms as u32, echo));
+            seq += 1_000;
+        }
+        trace.b(ms + 1.0, seq, 1_000 + ms as u32, &[]);
+    }
+    let said = trace.inspect();
+    let flow = only(&said);
+    assert_eq!(flow.place, "receiver");
+    expect_rtts(flow, "handshake", &[40.1]);
+}
+
+#[test]
+fn what_is_missing_is_counted_in_segments_where_no_data_are_seen() {
+    let mut trace = Trace::opened(SENDER);
+    trace.b(90.0, 20_001, 1_050, &[]);
+    assert_eq!(trace.inspect().files[0].missing, 20);
+    let mut trace = Trace::new();
+    trace.b(90.0, 1, 1_050, &[]);
+    trace.b(95.0, 14_601, 1_050, &[]);
+    assert_eq!(trace.inspect().files[0].missing, 10);
+}
+
+/// Before and behind a router, whose queue takes from 1 ms to 12 ms.
+#[test]
+fn a_packet_on_both_sides_of_a_router_is_there_twice() {
+    for ttls in [[64, 63], [64, 64]] {
+        let mut trace = Trace::opened(SENDER);
+        let mut packets = Vec::new();
+        for index in 0..100_u32 {
+            let ms = 50.0 + 0.25 * f64::from(index);
+            let behind = ms + 1.0 + f64::from(index * 7 % 12);
+            packets.push((ms, index, ttls[0]));
+            packets.push((behind, index, ttls[1]));
+        }
+        packets.sort_by(|one, other| one.0.total_cmp(&other.0));
+        for (ms, index, ttl) in packets {
+            trace.ttl = ttl;
+            trace.put(ms, 0, identified(1 + 1_000 * index, 200 + index as u16));
+        }
+        let said = trace.inspect();
+        let flow = only(&said);
+        assert_eq!((flow.segments, again(flow), flow.reordered), (100, (0, 0, 0), 0), "{ttls:?}");
+        assert_eq!(said.files[0].duplicates, 100, "{ttls:?}");
+    }
+}
+
+/// A full segment with this IP identification.
+fn identified(seq: u32, ip_id: u16) -> trace::Fields {
+    trace::Fields {
+        seq,
+        ack: 1,
+        len: 1_000,
+        flags: 16,
+        window: 512,
+        value: 1_050,
+        echo: 2_000,
+        ip_id: Some(ip_id),
+        ..trace::Fields::default()
+    }
+}
+
+/// A sender that writes the same identification into everything: the time to live tells what was sent again.
+#[test]
+fn without_an_identification_the_time_to_live_tells_copies() {
+    for (second, expected) in [(64, (1, 0, 0)), (63, (0, 0, 0))] {
+        let mut trace = Trace::opened(SENDER);
+        for (ms, ttl) in [(50.0, 64), (55.0, second)] {
+            trace.ttl = ttl;
+            trace.put(ms, 0, identified(1, 0));
+        }
+        trace.ttl = 64;
+        trace.b(90.0, 1_001, 1_050, &[]);
+        assert_eq!(again(only(&trace.inspect())), expected, "TTL {second}");
+    }
+}

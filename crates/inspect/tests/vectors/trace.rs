@@ -8,6 +8,8 @@ pub struct Trace {
     ids: [u16; 2],
     /// Added to every stamp, ms.
     pub clock_ms: f64,
+    /// Time to live.
+    pub ttl: u8,
     /// Write 0 for IP's total length.
     pub no_length: bool,
 }
@@ -33,7 +35,7 @@ impl Trace {
         for word in [0xa1b2_3c4d_u32, 4 << 16 | 2, 0, 0, 262_144, 1] {
             bytes.extend(word.to_le_bytes());
         }
-        Self { bytes, ids: [100, 5_000], clock_ms: 1e6, no_length: false }
+        Self { bytes, ids: [100, 5_000], clock_ms: 1e6, ttl: 64, no_length: false }
     }
 
     /// A handshake with these times of its three segments.
@@ -117,7 +119,7 @@ impl Trace {
         frame.extend([8, 0, 0x45, 0]);
         frame.extend((if self.no_length { 0 } else { ip_bytes as u16 }).to_be_bytes());
         frame.extend(id.to_be_bytes());
-        frame.extend([0x40, 0, 64, 6, 0, 0]);
+        frame.extend([0x40, 0, self.ttl, 6, 0, 0]);
         let ends = [[10, 0, 0, 1], [10, 0, 0, 2]];
         frame.extend(ends[from]);
         frame.extend(ends[1 - from]);

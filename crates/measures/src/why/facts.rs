@@ -3,9 +3,10 @@
 use crate::arithmetic::percentiles;
 use crate::measured::{Measured, MissingColumn, Window};
 use crate::registry::Statistic;
+use dragstrip_cc::Signal;
 use dragstrip_recording::{Data, column};
 use dragstrip_scenario::{
-    Application, BufferSizes, HostSpec, NodeSpec, PathFacts, QdiscSpec, Sysctls,
+    Application, BufferSizes, HostSpec, NodeSpec, PathFacts, QdiscSpec, Sysctls, Transport,
 };
 use std::collections::BTreeMap;
 
@@ -25,6 +26,10 @@ pub struct Flow {
     pub start_s: f64,
     pub life_s: f64,
     pub goodput_bps: f64,
+    /// By what it is compared with those that it competes with.
+    pub rival_bps: f64,
+    /// From when until when they all live, where `rival_bps` is of that time.
+    pub together_s: Option<(f64, f64)>,
     pub received: i64,
     pub segments_sent: f64,
     pub retransmits: f64,
@@ -43,6 +48,17 @@ pub struct Flow {
     pub bdp_bytes: Option<f64>,
     /// Its path's bottleneck.
     pub link: Option<String>,
+    /// What its algorithm takes for congestion, and the options that were set.
+    pub signal: Signal,
+    pub options: BTreeMap<String, f64>,
+    pub ecn: bool,
+    pub reductions: f64,
+    /// Its largest window, packets, and when it was (s from the run's start).
+    pub peak: (f64, f64),
+    /// In the time by which it is compared with others.
+    pub company: Company,
+    /// What waited at its bottleneck when it started.
+    pub queue_at_start_bytes: Option<f64>,
     /// `tcp_wmem` of the host that sends, `tcp_rmem` of the other; none if one is no Linux.
     pub buffers: Option<[BufferSizes; 2]>,
 }
@@ -57,6 +73,13 @@ impl Flow {
     pub fn part(&self, seconds: f64) -> f64 {
         if self.life_s > 0.0 { seconds / self.life_s } else { 0.0 }
     }
+}
+
+/// Medians of a flow while those that it competes with live too.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Company {
+    pub packets: f64,
+    pub rtt_ms: f64,
 }
 
 /// A bottleneck with its queue.
@@ -108,7 +131,17 @@ impl Facts {
         let count = run.flows().len().min(FLOWS_MAX);
         let paths = paths(run, count);
         let flows = (0..count).map(|place| flow(run, place, paths[place].as_ref()));
-        let flows: Vec<Flow> = flows.collect::<Result<_, _>>()?;
+        let mut flows: Vec<Flow> = flows.collect::<Result<_, _>>()?;
+        for set in run.competing() {
+            let together =
+                run.together(set).map(|(from, until)| (from as f64 / 1e9, until as f64 / 1e9));
+            for (place, rate) in set.iter().zip(run.rival_rates(set)?) {
+                if let Some(flow) = flows.get_mut(*place) {
+                    (flow.rival_bps, flow.together_s) = (rate, together);
+                    flow.company = company(run, *place, run.together(set), flow.rtt_p50_ms)?;
+                }
+            }
+        }
         let mut links: Vec<Link> = Vec::new();
         for name in flows.iter().filter_map(|flow| flow.link.as_deref()) {
             if links.iter().all(|link| link.name != name) {
@@ -116,7 +149,10 @@ impl Facts {
             }
         }
         let duration_s = run.scenario.duration_ns as f64 / 1e9;
-        let jain = crate::arithmetic::jain(&run.goodputs());
+        let jain = match run.competing() {
+            [set] => run.jain_of(set)?,
+            _ => crate::arithmetic::jain(&run.goodputs()),
+        };
         let retransmits = run.flows().iter().map(|flow| flow.retransmits as f64).sum();
         Ok(Self { duration_s, flows, links, queue_drops: queue_drops(run)?, retransmits, jain })
     }
@@ -177,6 +213,8 @@ fn flow(run: &Measured, place: usize, path: Option<&PathFacts>) -> Result<Flow, 
         start_s: row.start_ns as f64 / 1e9,
         life_s: row.duration_s(),
         goodput_bps: row.goodput_bps(),
+        rival_bps: row.goodput_bps(),
+        together_s: None,
         received: row.bytes_received,
         segments_sent: row.segments_sent as f64,
         retransmits: row.retransmits as f64,
@@ -191,8 +229,69 @@ fn flow(run: &Measured, place: usize, path: Option<&PathFacts>) -> Result<Flow, 
         rate_bps,
         bdp_bytes: path.and_then(|path| path.bdp_bytes).map(|bytes| bytes as f64),
         link: path.and_then(|path| path.bottleneck.clone()),
+        signal: signal(&row.cc),
+        options: match data.map(|spec| &spec.transport) {
+            Some(Transport::Tcp { cc_options, .. }) => cc_options.clone(),
+            Some(Transport::Udp) | None => BTreeMap::new(),
+        },
+        ecn: row.ecn_negotiated,
+        reductions: row.reductions as f64,
+        peak: peak(run, place)?,
+        company: Company::default(),
+        queue_at_start_bytes: path
+            .and_then(|path| path.bottleneck.as_deref())
+            .map_or(Ok(None), |link| waiting(run, link, row.start_ns))?,
         buffers: sysctls(from).zip(sysctls(to)).map(|(from, to)| [from.tcp_wmem, to.tcp_rmem]),
     })
+}
+
+fn signal(cc: &str) -> Signal {
+    let row = dragstrip_cc::about().iter().find(|row| row.name == cc);
+    row.map_or(Signal::Nothing, |row| row.signal)
+}
+
+/// A flow's windows in packets.
+fn packets(run: &Measured, place: usize, rows: &[(usize, i64)]) -> Result<Vec<f64>, MissingColumn> {
+    let windows = run.ints(&column::samples::cwnd_bytes)?;
+    let mss = f64::from(run.segment_bytes(place)).max(1.0);
+    Ok(rows.iter().map(|(row, _)| windows[*row] as f64 / mss).collect())
+}
+
+fn peak(run: &Measured, place: usize) -> Result<(f64, f64), MissingColumn> {
+    let spans = run.spans(place, &Window::default())?;
+    let windows = packets(run, place, &spans)?;
+    let times = run.ints(&column::samples::time_ns)?;
+    // The first of equals.
+    let largest = windows.iter().enumerate().rev().max_by(|a, b| a.1.total_cmp(b.1));
+    Ok(largest.map_or((0.0, 0.0), |(at, peak)| (*peak, times[spans[at].0] as f64 / 1e9)))
+}
+
+fn company(
+    run: &Measured,
+    place: usize,
+    together: Option<(i64, i64)>,
+    whole_rtt_ms: Option<f64>,
+) -> Result<Company, MissingColumn> {
+    let begin = run.flows()[place].start_ns;
+    let (window, rtt_ms) = match together {
+        None => (Window::default(), whole_rtt_ms),
+        Some((from, until)) => {
+            let (after_ns, until_ns) = (from - begin, Some(until - begin));
+            let window = Window { after_ns, until_ns, ..Window::default() };
+            let rtt_ms = MEDIAN.of(run.rtts_ms(place, &window)?);
+            (window, rtt_ms)
+        }
+    };
+    let windows = packets(run, place, &run.spans(place, &window)?)?;
+    Ok(Company { packets: MEDIAN.of(windows).unwrap_or(0.0), rtt_ms: rtt_ms.unwrap_or(0.0) })
+}
+
+/// What waited in a queue at an instant: at the last interval that had ended by then.
+fn waiting(run: &Measured, link: &str, at_ns: i64) -> Result<Option<f64>, MissingColumn> {
+    let times = run.ints(&column::queues::time_ns)?;
+    let bytes = run.ints(&column::queues::backlog_bytes)?;
+    let before = run.queue_rows(link)?.into_iter().take_while(|row| times[*row] <= at_ns);
+    Ok(before.last().map(|row| bytes[row] as f64))
 }
 
 /// The states in which a sender has something to repair.

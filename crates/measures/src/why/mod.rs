@@ -1,9 +1,11 @@
 //! Why a run came out as it did: a sentence per cause, made from measures by rules.
 //!
-//! `facts.rs` collects what the rules look at, `rules.rs` has a function per rule and the thresholds, `words.rs` has
-//! the sentences. The first finding explains the run; the others are true as well.
+//! `facts.rs` collects what the rules look at, `rules.rs` has a function per rule and the thresholds, `rivals.rs` why one of
+//! two gets more, `words.rs` has the sentences. The first finding explains the run; the others are true as well.
 
 mod facts;
+mod numbers;
+mod rivals;
 mod rules;
 mod words;
 

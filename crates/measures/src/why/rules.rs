@@ -3,7 +3,8 @@
 //! A threshold says from where on a cause is worth a sentence; the figures of what is said are measures.
 
 use super::facts::{Facts, Flow, Link};
-use super::words::{Buffer, Cause, Difference};
+use super::rivals::mechanism;
+use super::words::{Buffer, Cause};
 
 /// A rule.
 pub type Rule = fn(&Facts) -> Option<Cause>;
@@ -39,8 +40,6 @@ const UNDERUSED: f64 = 0.9;
 const IDLE_MIN: f64 = 0.1;
 /// Goodputs further apart than this are unequal.
 const UNEQUAL_MIN: f64 = 2.0;
-/// The least ratio of idle RTTs that counts as different paths.
-const RTT_RATIO_MIN: f64 = 1.25;
 /// Retransmissions from which on a share of them says something.
 const RETRANSMITS_MIN: f64 = 10.0;
 /// An overshoot is most of what was retransmitted, and so much of what was sent.
@@ -77,6 +76,11 @@ fn name(facts: &Facts, flow: &Flow) -> String {
     let options = flow.label.strip_prefix(&flow.cc).is_some_and(|rest| rest.starts_with(':'));
     let alone = !options && facts.flows.iter().filter(|other| other.cc == flow.cc).count() == 1;
     if alone { flow.cc.clone() } else { flow.label.clone() }
+}
+
+/// What a link is called in a sentence: by its name only where there are several bottlenecks.
+fn called(facts: &Facts, link: &Link) -> String {
+    if facts.links.len() > 1 { link.name.clone() } else { "the bottleneck".to_owned() }
 }
 
 fn underused(facts: &Facts, flow: &Flow) -> bool {
@@ -153,34 +157,24 @@ fn unfair_share(facts: &Facts) -> Option<Cause> {
         .filter(|flow| flow.is_tcp && flow.link.as_ref() == Some(&link.name) && flow.life_s > 0.0)
         .filter(|flow| flow.limited("app") < LIMITED_MIN)
         .collect();
-    let most = *rivals.iter().max_by(|a, b| a.goodput_bps.total_cmp(&b.goodput_bps))?;
-    let least = *rivals.iter().min_by(|a, b| a.goodput_bps.total_cmp(&b.goodput_bps))?;
+    let most = *rivals.iter().max_by(|a, b| a.rival_bps.total_cmp(&b.rival_bps))?;
+    let least = *rivals.iter().min_by(|a, b| a.rival_bps.total_cmp(&b.rival_bps))?;
     let begins = most.start_s.max(least.start_s);
     let ends = (most.start_s + most.life_s).min(least.start_s + least.life_s);
     let shorter = most.life_s.min(least.life_s);
-    if most.goodput_bps < UNEQUAL_MIN * least.goodput_bps || ends - begins < 0.5 * shorter {
+    if most.rival_bps < UNEQUAL_MIN * least.rival_bps || ends - begins < 0.5 * shorter {
         return None;
     }
-    let mut differences = Vec::new();
-    if most.cc != least.cc {
-        differences.push(Difference::Algorithm);
-    }
-    let (one, other) = (most.base_rtt_ms, least.base_rtt_ms);
-    if one.max(other) >= RTT_RATIO_MIN * one.min(other) {
-        differences.push(Difference::Rtt { most_ms: one, least_ms: other });
-    }
-    let later_s = least.start_s - most.start_s;
-    if later_s.abs() >= 0.1 * facts.duration_s {
-        differences.push(Difference::Start { later_s });
-    }
+    let names = (name(facts, most), name(facts, least));
     Some(Cause::UnfairShare {
-        most: name(facts, most),
-        least: name(facts, least),
+        mechanism: mechanism(facts, most, least, (&names.0, &names.1)),
+        most: names.0,
+        least: names.1,
         flows: labels([most, least].into_iter()),
-        most_bps: most.goodput_bps,
-        least_bps: least.goodput_bps,
+        most_bps: most.rival_bps,
+        least_bps: least.rival_bps,
+        together_s: most.together_s,
         jain: facts.jain?,
-        differences,
     })
 }
 
@@ -214,7 +208,7 @@ fn ecn_marks(facts: &Facts) -> Option<Cause> {
     let again: f64 = facts.flows.iter().map(|flow| flow.retransmits).sum();
     let few = |count: f64| count <= 0.1 * link.marked;
     (link.marked >= RETRANSMITS_MIN && few(link.dropped) && few(again)).then(|| Cause::EcnMarks {
-        link: link.name.clone(),
+        link: called(facts, link),
         flows: labels(facts.flows.iter().filter(|flow| flow.is_tcp)),
         marked: link.marked,
         dropped: link.dropped,
@@ -232,7 +226,7 @@ fn aqm(facts: &Facts) -> Option<Cause> {
         let holds = fed && delay_ms <= AQM_TARGETS_MAX * target_ms;
         (acts >= RETRANSMITS_MIN && holds).then(|| Cause::Aqm {
             kind,
-            link: link.name.clone(),
+            link: called(facts, link),
             flows: labels(facts.flows.iter().filter(|flow| flow.link.as_ref() == Some(&link.name))),
             delay_ms,
             target_ms,
@@ -307,7 +301,7 @@ fn idle_link(facts: &Facts) -> Option<Cause> {
     let reduced = most.0.contains("reduction");
     let short = link.buffer_bytes.zip(bdp).filter(|(buffer, bdp)| reduced && buffer < bdp);
     Some(Cause::IdleLink {
-        link: link.name.clone(),
+        link: called(facts, link),
         flows: labels(through()),
         idle_s: link.idle_s?,
         busy_s: link.busy_s,
@@ -335,7 +329,7 @@ fn filled(facts: &Facts) -> Option<Cause> {
     let flow = facts.flows.iter().find(|flow| flow.link.as_ref() == Some(&link.name))?;
     Some(Cause::Filled {
         who: if facts.flows.len() > 1 { None } else { Some(name(facts, flow)) },
-        link: link.name.clone(),
+        link: called(facts, link),
         flows: labels(facts.flows.iter().filter(|flow| flow.link.as_ref() == Some(&link.name))),
         used: 1.0 - idle,
         delay_ms: link.delay_p50_ms()?,

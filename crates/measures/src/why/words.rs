@@ -1,6 +1,8 @@
 //! The sentences: each cause's wording and its figures. Nothing is decided here.
 
 use super::Finding;
+use super::numbers::{count, digits, ms, percent, rate, seconds, size, times};
+use super::rivals::Mechanism;
 use dragstrip_scenario::BufferSizes;
 use std::collections::BTreeMap;
 
@@ -11,20 +13,6 @@ pub enum Buffer {
     Send,
     /// The receiver's, which its window announces.
     Receive,
-}
-
-/// In what two flows differ.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Difference {
-    Algorithm,
-    Rtt {
-        most_ms: f64,
-        least_ms: f64,
-    },
-    /// The one with less started later (or earlier, if negative).
-    Start {
-        later_s: f64,
-    },
 }
 
 /// What a rule found.
@@ -64,8 +52,9 @@ pub enum Cause {
         flows: Vec<String>,
         most_bps: f64,
         least_bps: f64,
+        together_s: Option<(f64, f64)>,
         jain: f64,
-        differences: Vec<Difference>,
+        mechanism: Mechanism,
     },
     RandomLoss {
         who: String,
@@ -183,9 +172,9 @@ fn in_words(cause: Cause) -> Finding {
         },
         Cause::Timeouts { who, flows, timeouts, loss_s, life_s } => Finding {
             sentence: format!(
-                "Timeouts slow {}: the retransmission timer expired {} times, {} of the time went into repairing that",
+                "Timeouts slow {}: the retransmission timer expired {}, {} of the time was spent in loss recovery",
                 who,
-                count(timeouts),
+                times(timeouts),
                 percent(loss_s / life_s)
             ),
             rule: "timeouts",
@@ -220,9 +209,9 @@ fn in_words(cause: Cause) -> Finding {
                 ("limited_share", limited_s / life_s),
             ]);
             let mut sentence = format!(
-                "{} of {} is the {what}'s limit, for {} of the time",
-                rate(goodput_bps),
+                "The {what} limits {} to {} for {} of the time",
                 who,
+                rate(goodput_bps),
                 percent(limited_s / life_s)
             );
             if let Some((bdp, sizes)) = bdp_bytes.zip(buffers) {
@@ -234,43 +223,38 @@ fn in_words(cause: Cause) -> Finding {
             }
             Finding { sentence, rule, flows, figures }
         }
-        Cause::UnfairShare { most, least, flows, most_bps, least_bps, jain, differences } => {
+        Cause::UnfairShare {
+            most,
+            least,
+            flows,
+            most_bps,
+            least_bps,
+            together_s,
+            jain,
+            mechanism,
+        } => {
+            let begins = together_s.map_or_else(String::new, |(from, until)| {
+                format!("From {} to {}, ", seconds(from), seconds(until))
+            });
             let ratio = most_bps / least_bps;
             let times = if ratio.is_finite() && ratio < 100.0 {
                 format!("{} times", digits(ratio))
             } else {
                 "more than 100 times".to_owned()
             };
-            let mut reasons = Vec::new();
             let mut told =
                 figures([("most_bps", most_bps), ("least_bps", least_bps), ("jain", jain)]);
             if ratio.is_finite() {
                 told.insert("ratio", ratio);
             }
-            for difference in differences {
-                reasons.push(match difference {
-                    Difference::Algorithm => "algorithm".to_owned(),
-                    Difference::Rtt { most_ms, least_ms } => {
-                        told.extend([("most_rtt_ms", most_ms), ("least_rtt_ms", least_ms)]);
-                        format!("RTT ({} and {} when idle)", ms(most_ms), ms(least_ms))
-                    }
-                    Difference::Start { later_s } => {
-                        told.insert("later_s", later_s);
-                        let order = if later_s > 0.0 { "later" } else { "earlier" };
-                        format!("start ({least} {} {order})", seconds(later_s.abs()))
-                    }
-                });
+            if let Some((from, until)) = together_s {
+                told.extend([("from_s", from), ("until_s", until)]);
             }
-            let by = match reasons.split_last() {
-                None => ", though nothing tells them apart".to_owned(),
-                Some((last, [])) => format!(": they differ in {last}"),
-                Some((last, others)) => {
-                    format!(": they differ in {} and {last}", others.join(", "))
-                }
-            };
+            let (by, more) = mechanism.told();
+            told.extend(more);
             Finding {
                 sentence: format!(
-                    "{most} gets {times} the goodput of {least} ({} and {}){by}",
+                    "{begins}{most} gets {times} the goodput of {least} ({} and {}): {by}",
                     rate(most_bps),
                     rate(least_bps)
                 ),
@@ -308,7 +292,7 @@ fn in_words(cause: Cause) -> Finding {
             });
             Finding {
                 sentence: format!(
-                    "{link} marks instead of dropping: {} marks, {} drops{queue}",
+                    "Marks stand for drops at {link}: {} marks, {} drops{queue}",
                     count(marked),
                     count(dropped)
                 ),
@@ -341,11 +325,11 @@ fn in_words(cause: Cause) -> Finding {
         }
         Cause::StandingQueue { who, shared, flows, queueing_ms, rtt_ms, never_empty } => {
             let whose = if shared { "The queue".to_owned() } else { format!("{who}'s queue") };
-            let does = if never_empty { "is hardly ever empty" } else { "is seldom empty" };
+            let does = if never_empty { "is almost never empty" } else { "is rarely empty" };
             let of = if shared { format!(" of {who}") } else { String::new() };
             Finding {
                 sentence: format!(
-                    "{whose} {does}: {} of the {}{of} (median RTT) are the buffer",
+                    "{whose} {does}: {} of the {}{of} (median RTT) is queueing delay",
                     ms(queueing_ms),
                     ms(rtt_ms)
                 ),
@@ -356,7 +340,7 @@ fn in_words(cause: Cause) -> Finding {
         }
         Cause::SlowStart { who, flows, slow_start_s, life_s, goodput_bps } => Finding {
             sentence: format!(
-                "{} hardly left slow start: {} of its {}, at {}",
+                "{} hardly ever left slow start: {} of its {}, at {}",
                 who,
                 seconds(slow_start_s),
                 seconds(life_s),
@@ -398,7 +382,7 @@ fn in_words(cause: Cause) -> Finding {
             });
             Finding {
                 sentence: format!(
-                    "{link} is idle for {} of the time, {} of that {after}{buffer}",
+                    "Nothing leaves {link} for {} of the time, {} of that {after}{buffer}",
                     percent(idle_s / busy_s),
                     percent(after_s / idle_s)
                 ),
@@ -464,52 +448,4 @@ fn advice(limit: Buffer, bdp_bytes: f64, sizes: [BufferSizes; 2]) -> Vec<String>
         Buffer::Send => send.into_iter().chain(receive).collect(),
         Buffer::Receive => receive.into_iter().chain(send).collect(),
     }
-}
-
-/// Three significant digits.
-fn digits(value: f64) -> String {
-    let magnitude = value.abs();
-    if magnitude >= 99.95 || value.fract() == 0.0 {
-        format!("{value:.0}")
-    } else if magnitude >= 9.995 {
-        format!("{value:.1}")
-    } else {
-        format!("{value:.2}")
-    }
-}
-
-fn scaled(value: f64, units: [&str; 4]) -> String {
-    let mut scaled = value;
-    let mut unit = units[0];
-    for next in &units[1..] {
-        if scaled.abs() < 999.5 {
-            break;
-        }
-        (scaled, unit) = (scaled / 1e3, *next);
-    }
-    format!("{} {unit}", digits(scaled))
-}
-
-fn rate(bps: f64) -> String {
-    scaled(bps, ["bit/s", "kbit/s", "Mbit/s", "Gbit/s"])
-}
-
-fn size(bytes: f64) -> String {
-    scaled(bytes, ["B", "kB", "MB", "GB"])
-}
-
-fn ms(value: f64) -> String {
-    format!("{} ms", digits(value))
-}
-
-fn seconds(value: f64) -> String {
-    format!("{} s", digits(value))
-}
-
-fn percent(share: f64) -> String {
-    format!("{} %", digits(share * 100.0))
-}
-
-fn count(value: f64) -> String {
-    format!("{value:.0}")
 }

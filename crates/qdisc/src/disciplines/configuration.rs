@@ -3,6 +3,7 @@
 use super::QdiscSpec;
 use crate::contract::Change;
 use crate::contract::Qdisc;
+use crate::table::{self, Draft, Given, Layout, Line, Row, Table};
 use crate::tc::{self, Text, Words};
 use crate::token_rate::Framing;
 use dragstrip_units::{Problem, Report, Stream};
@@ -11,44 +12,87 @@ use std::fmt::Debug;
 
 /// A discipline as a scenario, tc(8) and the kernel describe it. Quantities are in base units, named by the suffix
 /// of the field (`_ns`, `_bps`, `_bytes`, `_packets`).
-pub trait Configuration: Clone + Debug + PartialEq + Sized + 'static {
+pub trait Configuration: Table + Clone + Debug + PartialEq {
     /// What it builds.
     type Model: Qdisc + Clone + Debug;
 
     /// The kernel's name, which is tc's first word and the scenario's `kind`.
     const KIND: &'static str;
-    /// tc's words behind the kind that are understood.
-    const WORDS: &'static [&'static str];
     /// tc's words that exist and that the simulator does not model.
     const UNMODELLED: &'static [&'static str] = &[];
     /// The least text that tc accepts.
     const LEAST: &'static str = Self::KIND;
-    /// tc's grammar, one item of a Markdown list per line, where the words alone do not say it.
-    const GRAMMAR: &'static str = "";
+    /// What the reference page says besides the table: items of a Markdown list.
+    const NOTES: &'static str = "";
+    /// Valid texts that between them say what the discipline can do: the tests of every crate go through them.
+    const EXAMPLES: &'static [&'static str];
+    /// Valid texts at the ends of the ranges, in which `{}` is a rate in bit/s: random scenarios draw from them.
+    const EXTREMES: &'static [&'static str] = &[];
     /// Whether it has classes with disciplines of their own.
     const CLASSFUL: bool = false;
     /// Whether the kernel reads `TCA_OPTIONS` strictly (`nla_parse_nested`) and wants the attribute flagged as nested.
     const NESTED: bool = false;
+    /// How netlink has the table's rows.
+    const LAYOUT: Layout = Layout::Attributes;
     /// The attribute of the options that a change may not carry.
     const FIXED: Option<u16> = None;
+    /// Whether `tc qdisc change` leaves alone what it does not name.
+    const KEEPS: bool = matches!(Self::LAYOUT, Layout::Attributes);
+    /// Whether it takes single frames only: a burst that is one packet is cut in front of it.
+    const CUTS_BURSTS: bool = false;
+    /// The kernel's modules that it may be in.
+    const MODULES: &'static [&'static str];
 
     /// What follows the kind in tc's text, with the defaults that tc and the kernel fill in.
     ///
     /// # Errors
     /// An unknown word, a missing or unreadable value, a contradiction that tc refuses; the problem's `value` is the
     /// word, its `field` is empty.
-    fn parse(words: &mut Words<'_>) -> Result<Self, Problem>;
+    fn parse(words: &mut Words<'_>) -> Result<Self, Problem> {
+        let Draft { spec, given } = table::parse::<Self>(words, Self::KIND, Self::unknown)?;
+        spec.complete(&given)
+    }
+
+    /// What tc makes of the words once all are read.
+    ///
+    /// # Errors
+    /// A contradiction that tc refuses.
+    fn complete(self, _given: &Given<'_>) -> Result<Self, Problem> {
+        Ok(self)
+    }
 
     /// `word` is none of the discipline's.
     fn unknown(word: &str) -> Problem {
-        tc::unknown(word, Self::WORDS, Self::UNMODELLED)
+        tc::unknown(word, &Self::words(), Self::UNMODELLED)
+    }
+
+    /// tc's words behind the kind that are understood.
+    #[must_use]
+    fn words() -> Vec<&'static str> {
+        table::words::<Self>()
+    }
+
+    /// The scenario's field that a word sets; none: no row takes it.
+    #[must_use]
+    fn field(word: &str) -> Option<&'static str> {
+        table::field_of::<Self>(word)
+    }
+
+    /// The table, for the reference page.
+    #[must_use]
+    fn lines() -> Vec<Line> {
+        table::describe::<Self>()
     }
 
     /// The way back: tc's words, which parse to the same configuration when it is valid.
-    fn print(&self) -> Text;
+    fn print(&self) -> Text {
+        table::print(Self::KIND, self)
+    }
 
     /// Ranges and contradictions; `at` is the JSON path of this configuration.
-    fn check(&self, at: &str, report: &mut Report);
+    fn check(&self, at: &str, report: &mut Report) {
+        table::check(self, at, report);
+    }
 
     /// What others must know without knowing the discipline.
     fn facts(&self) -> Facts;
@@ -62,7 +106,9 @@ pub trait Configuration: Clone + Debug + PartialEq + Sized + 'static {
     }
 
     /// The value of netlink's `TCA_OPTIONS` as tc(8) sends it; none: the kind says it all.
-    fn options(&self) -> Option<Vec<u8>>;
+    fn options(&self) -> Option<Vec<u8>> {
+        Some(table::options(self, Self::LAYOUT))
+    }
 
     /// The classes that are set up in the kernel besides the discipline itself.
     fn classes(&self) -> Vec<Class<'_>> {
@@ -70,8 +116,11 @@ pub trait Configuration: Clone + Debug + PartialEq + Sized + 'static {
     }
 
     /// What the kernel must report in `TCA_OPTIONS` of a discipline that stands.
-    fn confirm(&self, _options: &[u8]) -> Vec<Confirmation> {
-        Vec::new()
+    fn confirm(&self, options: &[u8]) -> Vec<Confirmation> {
+        table::expected(self, Self::LAYOUT, options)
+            .into_iter()
+            .map(|(expected, found)| Confirmation::new(expected.what, found, expected.number))
+            .collect()
     }
 
     /// The same of its class number `index`.
@@ -218,21 +267,43 @@ impl<'a> Streams<'a> {
     }
 }
 
+/// A boxed configuration has no rows of its own: whatever it is asked, the one inside answers.
+impl<C: Table> Table for Box<C> {
+    const ROWS: &'static [Row<Self>] = &[];
+}
+
 /// A large configuration is boxed in the registry.
 impl<C: Configuration> Configuration for Box<C> {
     type Model = C::Model;
 
     const KIND: &'static str = C::KIND;
-    const WORDS: &'static [&'static str] = C::WORDS;
     const UNMODELLED: &'static [&'static str] = C::UNMODELLED;
     const LEAST: &'static str = C::LEAST;
-    const GRAMMAR: &'static str = C::GRAMMAR;
+    const NOTES: &'static str = C::NOTES;
+    const EXAMPLES: &'static [&'static str] = C::EXAMPLES;
+    const EXTREMES: &'static [&'static str] = C::EXTREMES;
     const CLASSFUL: bool = C::CLASSFUL;
     const NESTED: bool = C::NESTED;
+    const LAYOUT: Layout = C::LAYOUT;
     const FIXED: Option<u16> = C::FIXED;
+    const KEEPS: bool = C::KEEPS;
+    const CUTS_BURSTS: bool = C::CUTS_BURSTS;
+    const MODULES: &'static [&'static str] = C::MODULES;
 
     fn parse(words: &mut Words<'_>) -> Result<Self, Problem> {
         C::parse(words).map(Self::new)
+    }
+
+    fn words() -> Vec<&'static str> {
+        C::words()
+    }
+
+    fn field(word: &str) -> Option<&'static str> {
+        C::field(word)
+    }
+
+    fn lines() -> Vec<Line> {
+        C::lines()
     }
 
     fn print(&self) -> Text {

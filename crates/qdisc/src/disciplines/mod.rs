@@ -1,7 +1,7 @@
 //! One folder per discipline, and the registry that gathers them.
 //!
-//! In a folder: the model in `mod.rs`; in `spec.rs` its configuration, tc's words both ways, checks, facts, the kernel's form
-//! and its place in the property tests. `cargo xtask new-qdisc NAME` adds one.
+//! In a folder: the model in `mod.rs`; in `spec.rs` one table of its fields, from which tc's words both ways, checks and the
+//! kernel's form follow, its facts and its place in the property tests. `cargo xtask new-qdisc NAME` adds one.
 
 pub mod cake;
 pub mod choke;
@@ -21,12 +21,14 @@ pub mod prio;
 pub mod red;
 pub mod sfb;
 pub mod sfq;
+pub mod skbprio;
 pub mod tbf;
 
 pub use configuration::{Buffer, Class, Configuration, Confirmation, Facts, Payment, Streams};
 
 use crate::contract::Change;
 use crate::contract::{Backlog, Dequeue, Item, Qdisc, Sink, Verdict};
+use crate::table::Line;
 use crate::tc::{Words, wrong};
 use dragstrip_units::{Instant, Problem, Report, suggest};
 use schemars::JsonSchema;
@@ -39,17 +41,33 @@ pub(crate) const FRAME: u32 = 1514;
 /// The kernel's most for a quantum (`FQ_CODEL_QUANTUM_MAX` and sfq's).
 pub(crate) const QUANTUM_MAX: u32 = 1 << 20;
 
-/// What a page or a message says of a kind of discipline.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What a page, a message or a test says of a kind of discipline.
+#[derive(Clone, Copy, Debug)]
 pub struct Kind {
     /// The kernel's name.
     pub name: &'static str,
     /// tc's words that are understood.
-    pub words: &'static [&'static str],
+    pub words: fn() -> Vec<&'static str>,
+    /// The scenario's field that a word sets.
+    pub field: fn(&str) -> Option<&'static str>,
+    /// tc's words that are refused, for the simulator does not model them.
+    pub unmodelled: &'static [&'static str],
+    /// Its table, for the reference page.
+    pub lines: fn() -> Vec<Line>,
     /// The least text that tc accepts.
     pub least: &'static str,
-    /// tc's grammar where the words alone do not say it.
-    pub grammar: &'static str,
+    /// What the page says besides the table.
+    pub notes: &'static str,
+    /// Texts that between them say what it can do ([`Configuration::EXAMPLES`]).
+    pub examples: &'static [&'static str],
+    /// Texts at the ends of the ranges ([`Configuration::EXTREMES`]).
+    pub extremes: &'static [&'static str],
+    /// Whether it has classes with disciplines of their own.
+    pub classful: bool,
+    /// Whether `tc qdisc change` leaves alone what it does not name.
+    pub keeps: bool,
+    /// The kernel's modules that it may be in.
+    pub modules: &'static [&'static str],
 }
 
 /// Registers disciplines: one line each. The order is the order of the reference page.
@@ -73,9 +91,17 @@ macro_rules! disciplines {
         /// All kinds.
         pub const KINDS: &[Kind] = &[$(Kind {
             name: <$spec>::KIND,
-            words: <$spec>::WORDS,
+            words: <$spec>::words,
+            field: <$spec>::field,
+            unmodelled: <$spec>::UNMODELLED,
+            lines: <$spec>::lines,
             least: <$spec>::LEAST,
-            grammar: <$spec>::GRAMMAR,
+            notes: <$spec>::NOTES,
+            examples: <$spec>::EXAMPLES,
+            extremes: <$spec>::EXTREMES,
+            classful: <$spec>::CLASSFUL,
+            keeps: <$spec>::KEEPS,
+            modules: <$spec>::MODULES,
         }),+];
 
         $(impl From<$spec> for QdiscSpec {
@@ -149,6 +175,12 @@ macro_rules! disciplines {
             #[must_use]
             pub const fn nested(&self) -> bool {
                 match self { $(Self::$variant(_) => <$spec>::NESTED,)+ }
+            }
+
+            /// Whether it takes single frames only: a burst that is one packet is cut in front of it.
+            #[must_use]
+            pub const fn cuts_bursts(&self) -> bool {
+                match self { $(Self::$variant(_) => <$spec>::CUTS_BURSTS,)+ }
             }
 
             /// The classes that are set up in the kernel besides the discipline itself.
@@ -254,6 +286,7 @@ disciplines! {
     Cake(cake::CakeSpec),
     Dualpi2(dualpi2::DualPi2Spec),
     Netem(Box<netem::NetemSpec>),
+    Skbprio(skbprio::SkbprioSpec),
 }
 
 impl Default for QdiscSpec {
@@ -317,11 +350,20 @@ impl QdiscSpec {
             return Err(wrong("nothing", format!("a queue discipline: {list}")));
         };
         Self::parse_kind(kind, words).unwrap_or_else(|| {
-            let expected = suggest(kind, names(), &format!("a queue discipline: {list}"));
+            let expected = format!("a queue discipline: {list}");
+            let plain = kind.to_lowercase().replace(['-', '_'], "");
+            let expected = if FIFOS.contains(&plain.as_str()) {
+                format!("{expected}; did you mean \"pfifo\"?")
+            } else {
+                suggest(kind, names(), &expected)
+            };
             Err(wrong(format!("{kind:?}"), expected))
         })
     }
 }
+
+/// What others call a queue that drops what comes when it is full.
+const FIFOS: [&str; 3] = ["droptail", "taildrop", "fifo"];
 
 #[cfg(test)]
 mod tests;

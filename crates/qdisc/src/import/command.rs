@@ -2,31 +2,104 @@
 
 use super::Wrong;
 use super::filter;
-use super::lines::Word;
-use super::tree::{ClassOf, Id, Interfaces, Place, Standing, Verb};
+use super::lines::{Command, Word};
+use super::tree::{ClassOf, Id, Interfaces, Place, Stab, Standing, Verb};
 use super::words::{Rest, device, handle, id, no_device, refused};
+use crate::tc::wrong;
 
 /// iproute2 takes any beginning of a word.
 fn begins(word: &str, whole: &str) -> bool {
     !word.is_empty() && whole.starts_with(word)
 }
 
-/// Does what a command says; the answer is whether it is one of tc's.
-pub(super) fn perform(words: &[Word], interfaces: &mut Interfaces) -> Result<bool, Wrong> {
-    let prompt = |word: &Word| {
-        let text = word.text.as_str();
-        ["sudo", "doas", "$"].contains(&text) || text.contains('@') && text.ends_with(['#', '$'])
-    };
-    let begin = words.iter().take_while(|word| prompt(word)).count();
-    let mut rest = Rest::of(&words[begin..]);
+/// Programs that make no queue; `ip netns exec` and `ip link set ... txqueuelen` are looked at.
+const OTHERS: [&str; 40] = [
+    "ip",
+    "ifconfig",
+    "route",
+    "arp",
+    "bridge",
+    "brctl",
+    "ethtool",
+    "iw",
+    "iwconfig",
+    "iptables",
+    "ip6tables",
+    "ebtables",
+    "nft",
+    "ipset",
+    "modprobe",
+    "insmod",
+    "rmmod",
+    "sysctl",
+    "echo",
+    "printf",
+    "cat",
+    "sleep",
+    "wait",
+    "date",
+    "logger",
+    "ping",
+    "iperf",
+    "iperf3",
+    "netperf",
+    "netserver",
+    "flent",
+    "ss",
+    "systemctl",
+    "service",
+    "dhclient",
+    "mkdir",
+    "set",
+    "true",
+    ":",
+    "exit",
+];
+
+/// Does what a command says; the answer is whether it is one of tc's, and not another program's that makes no queue.
+pub(super) fn perform(command: &Command, interfaces: &mut Interfaces) -> Result<bool, Wrong> {
+    let mut words = command.words.as_slice();
+    interfaces.namespace = None;
+    while let Some(word) = words.first() {
+        if let Some((name, inner)) = in_namespace(words) {
+            interfaces.namespace = Some(name.text.clone());
+            words = inner;
+        } else if is_prompt(&word.text) {
+            words = &words[1..];
+        } else {
+            break;
+        }
+    }
+    let mut rest = Rest::of(words);
     let Some(program) = rest.next() else { return Ok(false) };
-    let object = match program.text.rsplit('/').next() {
-        Some("tc") => {
-            while let Some(option) = rest.peek().filter(|word| word.starts_with('-')) {
+    let name = program.text.rsplit('/').next().unwrap_or_default();
+    if OTHERS.contains(&name) {
+        if ["ip", "ifconfig"].contains(&name) {
+            queue_length(words, interfaces)?;
+        }
+        return Ok(false);
+    }
+    if let Some(wrong) = &command.wrong {
+        return Err(wrong.clone());
+    }
+    if is_listing(words) {
+        let expected = "tc's commands: `dragstrip inspect FILE` reads a listing";
+        let problem = wrong("a listing of `tc qdisc show`", expected);
+        return Err(Wrong { line: program.line, problem });
+    }
+    let object = match name {
+        "tc" => {
+            while let Some(word) = rest.peek().filter(|word| word.starts_with('-')) {
+                let option = word.to_owned();
                 let word = rest.next().expect("it was looked at");
-                if !["-s", "-d", "-p", "-statistics", "-details", "-f", "-force"].contains(&option)
-                {
-                    return refused(word, "no option of tc, or -s, -d, -p or -force");
+                match option.trim_start_matches('-') {
+                    "n" | "net" | "netns" => {
+                        interfaces.namespace = Some(rest.value(word)?.text.clone());
+                    }
+                    "s" | "d" | "p" | "f" | "j" | "r" | "i" | "t" | "c" | "statistics"
+                    | "details" | "pretty" | "force" | "json" | "raw" | "iec" | "timestamp"
+                    | "color" => {}
+                    _ => return refused(word, "no option of tc, or -n, -s, -d, -p, -j or -force"),
                 }
             }
             match rest.next() {
@@ -40,10 +113,10 @@ pub(super) fn perform(words: &[Word], interfaces: &mut Interfaces) -> Result<boo
             }
         }
         // As in a file for `tc -batch`.
-        Some("qdisc" | "class" | "filter") => program,
-        _ if harmless(words) => return Ok(false),
+        "qdisc" | "class" | "filter" => program,
         _ => {
-            let expected = "a command of tc: tc qdisc, tc class or tc filter (beside it only modprobe and ip link add or set up)";
+            let expected = "a command of tc: tc qdisc, tc class or tc filter \
+                            (beside it commands that make no queue: ip, ethtool, iptables, modprobe and the like)";
             return refused(program, expected);
         }
     };
@@ -55,7 +128,9 @@ pub(super) fn perform(words: &[Word], interfaces: &mut Interfaces) -> Result<boo
         };
     };
     let does = match verb.text.as_str() {
-        text if begins(text, "show") || begins(text, "list") || text == "lst" => return Ok(true),
+        text if begins(text, "show") || begins(text, "list") || begins(text, "lst") => {
+            return Ok(true);
+        }
         text if begins(text, "add") => Verb::Add,
         text if begins(text, "change") => Verb::Change,
         text if begins(text, "replace") => Verb::Replace,
@@ -80,16 +155,49 @@ pub(super) fn perform(words: &[Word], interfaces: &mut Interfaces) -> Result<boo
     Ok(true)
 }
 
-/// Commands beside tc's that make no queue: they load modules, and make and raise interfaces.
-fn harmless(words: &[Word]) -> bool {
-    let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
-    let texts = texts.strip_prefix(&["sudo"]).unwrap_or(&texts);
-    match texts {
-        ["modprobe" | "insmod", ..] | ["true" | ":"] | ["set", "-e" | "-x" | "-ex" | "-eu"] => true,
-        ["ip", "link", "add", rest @ ..] => rest.ends_with(&["type", "ifb"]),
-        ["ip", "link", "set", rest @ ..] => {
-            matches!(rest, [_, "up"] | ["dev", _, "up"] | ["up", _] | ["up", "dev", _])
+/// What stands in front of a command without changing it.
+fn is_prompt(text: &str) -> bool {
+    ["sudo", "doas", "$", "-E"].contains(&text) || text.contains('@') && text.ends_with(['#', '$'])
+}
+
+/// What `ip netns exec NAME` runs, and where.
+fn in_namespace(words: &[Word]) -> Option<(&Word, &[Word])> {
+    let texts: Vec<&str> = words.iter().take(4).map(|word| word.text.as_str()).collect();
+    match texts[..] {
+        [ip, "netns" | "net", "exec" | "e", _] if ip.rsplit('/').next() == Some("ip") => {
+            Some((&words[3], &words[4..]))
         }
+        _ => None,
+    }
+}
+
+/// `ip link set dev X txqueuelen N`, `ifconfig X txqueuelen N`.
+fn queue_length(words: &[Word], interfaces: &mut Interfaces) -> Result<(), Wrong> {
+    let named = |word: &Word| ["txqueuelen", "txqlen", "qlen"].contains(&word.text.as_str());
+    let Some(at) = words.iter().position(named) else { return Ok(()) };
+    let Some(packets) = words.get(at + 1).and_then(|word| word.text.parse::<u32>().ok()) else {
+        return refused(&words[at], "a number of packets after it");
+    };
+    let of = words.iter().position(|word| word.text == "dev").map(|dev| dev + 1);
+    let plain = || {
+        let known = ["link", "l", "set", "s", "add", "name", "ifconfig", "ip"];
+        words
+            .iter()
+            .position(|word| !known.contains(&word.text.as_str()) && !word.text.contains('/'))
+    };
+    if let Some(word) = of.or_else(plain).and_then(|at| words.get(at)) {
+        device(word, interfaces)?.txqueuelen = Some(packets);
+    }
+    Ok(())
+}
+
+/// A line of `tc qdisc show`, `tc class show` or `tc filter show`: `qdisc fq_codel 8001: dev eth0 ...`.
+fn is_listing(words: &[Word]) -> bool {
+    let texts: Vec<&str> = words.iter().take(3).map(|word| word.text.as_str()).collect();
+    match texts[..] {
+        ["qdisc", _, handle] => handle.ends_with(':'),
+        ["class", _, id] => id.contains(':'),
+        ["filter", "parent", id] => id.contains(':'),
         _ => false,
     }
 }
@@ -101,7 +209,7 @@ fn qdisc(
     interfaces: &mut Interfaces,
 ) -> Result<(), Wrong> {
     let (mut dev, mut named, mut place, mut kind) = (None, None, None, None);
-    let mut ingress = None;
+    let (mut ingress, mut stab) = (None, None);
     while let Some(word) = rest.next() {
         match word.text.as_str() {
             "dev" => dev = Some(rest.value(word)?),
@@ -120,7 +228,8 @@ fn qdisc(
                 }
             }
             "ingress" | "clsact" => ingress = Some(word),
-            "stab" | "estimator" | "est" | "ingress_block" | "egress_block" | "offload" => {
+            "stab" => stab = Some(size_table(word, &mut rest)?),
+            "estimator" | "est" | "ingress_block" | "egress_block" | "offload" => {
                 return refused(word, "none of it: the simulator does not model it");
             }
             _ => {
@@ -166,8 +275,32 @@ fn qdisc(
     let Some(kind) = kind else {
         return refused(verb, "the name of a discipline, such as fq_codel");
     };
-    let new = Standing { place, handle: named, kind: kind.clone(), words };
+    let new = Standing { place, handle: named, kind: kind.clone(), words, stab };
     interface.put(does, new, parent)
+}
+
+/// `stab` with `overhead`, `mpu` and `linklayer`; `mtu` and `tsize` are sizes of the kernel's table.
+fn size_table(word: &Word, rest: &mut Rest<'_>) -> Result<Stab, Wrong> {
+    let (mut overhead_bytes, mut mpu_bytes, mut atm) = (0, 0, false);
+    while let Some("overhead" | "mpu" | "linklayer" | "mtu" | "tsize") = rest.peek() {
+        let name = rest.next().expect("it was looked at");
+        let value = rest.value(name)?;
+        let number = value.text.strip_suffix('b').unwrap_or(&value.text).parse::<i32>();
+        match (name.text.as_str(), number) {
+            ("linklayer", _) => match value.text.as_str() {
+                "atm" | "adsl" => atm = true,
+                "ethernet" => atm = false,
+                _ => return refused(value, "atm, adsl or ethernet"),
+            },
+            ("overhead", Ok(bytes)) if (-20..=65_535).contains(&bytes) => overhead_bytes = bytes,
+            ("overhead", _) => return refused(value, "bytes from -20 to 65535"),
+            ("mpu", Ok(bytes @ 0..=65_535)) => mpu_bytes = bytes.unsigned_abs(),
+            ("mpu", _) => return refused(value, "bytes from 0 to 65535"),
+            (_, Ok(1..)) => {}
+            (_, _) => return refused(value, "a number of bytes, or of entries, above 0"),
+        }
+    }
+    Ok(Stab { word: word.clone(), overhead_bytes, mpu_bytes, atm })
 }
 
 fn class(

@@ -2,7 +2,7 @@
 
 use super::Wrong;
 use super::lines::Word;
-use super::tree::{Filter, Id, Interfaces, Verb};
+use super::tree::{Filter, Id, Interfaces, Verb, full};
 use super::words::{Rest, device, id, no_device, refused};
 use crate::tc::wrong;
 
@@ -64,6 +64,7 @@ pub(super) fn perform(
         }
     }
     let Some(dev) = dev else { return no_device(verb) };
+    let namespace = interfaces.namespace.clone();
     let interface = device(dev, interfaces)?;
     let (major, parent) = match hangs {
         Some((0, word)) => {
@@ -103,6 +104,7 @@ pub(super) fn perform(
         return refused(verb, "a filter, such as \"matchall\"");
     };
     let Does { class, redirect, police } = options(kind, &mut rest, major)?;
+    let redirect = redirect.map(|to| Word { text: full(&to.text, namespace.as_deref()), ..to });
     let least = || interface.filters.iter().filter(|filter| filter.major == major);
     let automatic =
         || least().map(|filter| filter.priority.saturating_sub(1)).min().unwrap_or(PRIORITY);

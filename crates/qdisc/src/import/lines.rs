@@ -13,13 +13,23 @@ pub(super) struct Word {
     pub(super) line: usize,
 }
 
+/// A command in words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Command {
+    pub(super) words: Vec<Word>,
+    /// Why its words are not those that a shell would give it.
+    pub(super) wrong: Option<Wrong>,
+}
+
+/// In place of what only a shell can compute.
+const COMPUTED: char = '…';
 /// Most words that a script may have once its variables stand for their values.
 const WORDS_MAX: usize = 20_000;
 /// Longest value of a variable, bytes.
 const VALUE_MAX: usize = 1_000;
 
-/// The commands of a script, each in words.
-pub(super) fn commands(script: &str) -> Result<Vec<Vec<Word>>, Wrong> {
+/// The commands of a script.
+pub(super) fn commands(script: &str) -> Result<Vec<Command>, Wrong> {
     let mut reader = Reader::default();
     let mut lines = (1..).zip(script.lines());
     while let Some((number, text)) = lines.next() {
@@ -36,9 +46,12 @@ pub(super) fn commands(script: &str) -> Result<Vec<Vec<Word>>, Wrong> {
 
 #[derive(Default)]
 struct Reader {
-    commands: Vec<Vec<Word>>,
+    commands: Vec<Command>,
     command: Vec<Word>,
-    variables: BTreeMap<String, String>,
+    /// Of the command in hand.
+    wrong: Option<Wrong>,
+    /// Those whose value only a shell can compute have none, and the line that sets them.
+    variables: BTreeMap<String, Result<String, usize>>,
     words: usize,
     /// The word in hand; none: between two.
     word: Option<Word>,
@@ -69,7 +82,14 @@ impl Reader {
                     rest = self.variable(behind, line)?;
                     continue;
                 }
-                ('`', Some('"') | None) => return Err(computed("`", line)),
+                ('`', Some('"') | None) => {
+                    let Some((inside, after)) = behind.split_once('`') else {
+                        return Err(computed("`", line));
+                    };
+                    self.computed(&format!("`{inside}`"), line);
+                    rest = after;
+                    continue;
+                }
                 (_, Some(_)) => self.push(letter, line),
                 ('"' | '\'', None) => {
                     self.quote = Some(letter);
@@ -102,25 +122,55 @@ impl Reader {
         self.word.get_or_insert(Word { text: String::new(), line }).text.push(letter);
     }
 
+    /// What stands there only a shell can compute.
+    fn computed(&mut self, what: &str, line: usize) {
+        self.push(COMPUTED, line);
+        self.wrong.get_or_insert_with(|| computed(what, line));
+    }
+
     /// Puts a variable's value in place of its name, which `rest` begins with; what is behind it.
     fn variable<'a>(&mut self, rest: &'a str, line: usize) -> Result<&'a str, Wrong> {
         let named = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        let (name, behind) = match rest.strip_prefix('{') {
-            Some(inside) => inside.split_once('}').unwrap_or((inside, "")),
-            None => rest.split_at(rest.find(|c| !named(c)).unwrap_or(rest.len())),
-        };
-        let plain = !name.is_empty()
-            && name.chars().all(named)
-            && !name.starts_with(|c: char| c.is_ascii_digit());
-        if !plain {
-            return Err(computed(
-                &format!("${}", rest.split_whitespace().next().unwrap_or_default()),
-                line,
-            ));
+        let said = || format!("${}", rest.split_whitespace().next().unwrap_or_default());
+        if rest.starts_with('(') {
+            let Some(end) = closing(rest) else { return Err(computed(&said(), line)) };
+            self.computed(&format!("${}", &rest[..end]), line);
+            return Ok(&rest[end..]);
         }
-        let Some(value) = self.variables.get(name).cloned() else {
-            let expected = format!("a variable that a line before sets, such as {name}=eth0");
-            return Err(Wrong { line, problem: wrong(format!("\"${name}\""), expected) });
+        let (inside, behind) = match rest.strip_prefix('{') {
+            Some(inside) => inside.split_once('}').unwrap_or((inside, "")),
+            None => {
+                let end = rest.find(|c| !named(c)).unwrap_or(rest.len());
+                // `$?`, `$@` and the like have one letter.
+                rest.split_at(end.max(rest.chars().next().map_or(0, char::len_utf8)))
+            }
+        };
+        // `${NAME:-DEFAULT}`
+        let end = inside.find(|c| !named(c)).unwrap_or(inside.len());
+        let (name, more) = inside.split_at(end);
+        let default = [":-", ":=", "-", "="].into_iter().find_map(|sign| more.strip_prefix(sign));
+        let argument = name.starts_with(|c: char| c.is_ascii_digit());
+        let value = match (self.variables.get(name), default) {
+            (Some(Ok(value)), _) if more.is_empty() || default.is_some() => value.clone(),
+            (None, Some(default)) if !default.contains(['$', '`']) => default.to_owned(),
+            (Some(Err(at)), _) => {
+                let expected = format!("the value itself: line {at} leaves it to a shell");
+                let problem = wrong(format!("\"${name}\""), expected);
+                self.push(COMPUTED, line);
+                self.wrong.get_or_insert(Wrong { line, problem });
+                return Ok(behind);
+            }
+            (None, None) if more.is_empty() && !name.is_empty() && !argument => {
+                let expected = format!("a variable that a line before sets, such as {name}=eth0");
+                self.push(COMPUTED, line);
+                let problem = wrong(format!("\"${name}\""), expected);
+                self.wrong.get_or_insert(Wrong { line, problem });
+                return Ok(behind);
+            }
+            _ => {
+                self.computed(&said(), line);
+                return Ok(behind);
+            }
         };
         for letter in value.chars() {
             if letter.is_whitespace() && self.quote.is_none() {
@@ -151,8 +201,15 @@ impl Reader {
 
     fn end_command(&mut self) -> Result<(), Wrong> {
         self.end_word();
+        let unknown = self.wrong.take();
         let mut command = unredirected(std::mem::take(&mut self.command));
-        if command.first().is_some_and(|word| word.text == "export") {
+        if let Some(word) = command.iter().find(|word| word.text.starts_with("<<")) {
+            let expected = "a file without texts for other programs in it";
+            let problem = wrong(format!("{:?}", word.text), expected);
+            return Err(Wrong { line: word.line, problem });
+        }
+        let sets = ["export", "local", "readonly"];
+        if command.first().is_some_and(|word| sets.contains(&word.text.as_str())) {
             command.remove(0);
         }
         if let Some(first) = command.first() {
@@ -163,11 +220,16 @@ impl Reader {
                 let problem = wrong(format!("{name:?}"), format!("at most {VALUE_MAX} bytes"));
                 return Err(Wrong { line: command[0].line, problem });
             }
+            let value = if value.contains(COMPUTED) && unknown.is_some() {
+                Err(command[0].line)
+            } else {
+                Ok(value)
+            };
             self.variables.insert(name, value);
             command.remove(0);
         }
         if !command.is_empty() {
-            self.commands.push(command);
+            self.commands.push(Command { words: command, wrong: unknown });
         }
         Ok(())
     }
@@ -176,6 +238,20 @@ impl Reader {
 /// A `$` alone is a prompt.
 fn names_something(behind: &str) -> bool {
     behind.starts_with(|c: char| !c.is_whitespace())
+}
+
+/// Behind the bracket that closes the one in front.
+fn closing(text: &str) -> Option<usize> {
+    let mut open = 0_usize;
+    for (at, letter) in text.char_indices() {
+        match letter {
+            '(' => open += 1,
+            ')' if open == 1 => return Some(at + 1),
+            ')' => open -= 1,
+            _ => {}
+        }
+    }
+    None
 }
 
 fn computed(what: &str, line: usize) -> Wrong {

@@ -11,7 +11,9 @@ mod command;
 mod filter;
 mod lines;
 mod resolve;
+mod shapes;
 mod tree;
+mod within;
 mod words;
 
 use crate::disciplines::QdiscSpec;
@@ -33,8 +35,28 @@ pub struct Imported {
     pub lines: Vec<usize>,
     /// The discipline.
     pub queue: QdiscSpec,
+    /// What stands in front of the queue, as fields of a path: `rtt`, `loss`.
+    pub front: Vec<(&'static str, String)>,
     /// What a reader should know.
     pub notes: Vec<String>,
+}
+
+/// What a script makes.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Script {
+    /// In the order in which its interfaces appear.
+    pub queues: Vec<Imported>,
+    /// Commands of other programs, which are left out.
+    pub skipped: Vec<Skipped>,
+}
+
+/// A command that says nothing of a queue.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Skipped {
+    /// Counted from 1.
+    pub line: usize,
+    /// Its words.
+    pub command: String,
 }
 
 /// What a script says that cannot be right, or has no counterpart here.
@@ -78,28 +100,37 @@ impl Imported {
                 if htb.linklayer_atm {
                     fields.push(("atm", "true".to_owned()));
                 }
+                fields.extend(self.front.iter().cloned());
                 return fields;
             }
         }
-        vec![("queue", self.queue.print())]
+        let mut fields = vec![("queue", self.queue.print())];
+        fields.extend(self.front.iter().cloned());
+        fields
     }
 }
 
-/// The queues that a script of tc's commands makes, in the order in which its interfaces appear.
+/// The queues that a script of tc's commands makes.
 ///
 /// # Errors
 /// The first word that is wrong or has no counterpart, with its line.
-pub fn import(script: &str) -> Result<Vec<Imported>, Wrong> {
+pub fn import(script: &str) -> Result<Script, Wrong> {
     let mut interfaces = tree::Interfaces::default();
+    let mut skipped = Vec::new();
     let mut any = false;
-    for words in lines::commands(script)? {
-        any |= command::perform(&words, &mut interfaces)?;
+    for command in lines::commands(script)? {
+        if command::perform(&command, &mut interfaces)? {
+            any = true;
+        } else if let Some(first) = command.words.first() {
+            let texts: Vec<&str> = command.words.iter().map(|word| word.text.as_str()).collect();
+            skipped.push(Skipped { line: first.line, command: texts.join(" ") });
+        }
     }
     if !any {
         let expected = "tc's commands, such as: tc qdisc add dev eth0 root fq_codel (what is behind # is not read)";
         return Err(Wrong { line: 1, problem: tc::wrong("no command of tc", expected) });
     }
-    resolve::resolve(&interfaces)
+    Ok(Script { queues: resolve::resolve(&interfaces)?, skipped })
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use crate::QdiscSpec;
 
 /// The queues of a script.
 fn queues(script: &str) -> Vec<Imported> {
-    import(script).unwrap_or_else(|wrong| panic!("{wrong}\n{script}"))
+    import(script).unwrap_or_else(|wrong| panic!("{wrong}\n{script}")).queues
 }
 
 /// The only queue of a script is that of these words.
@@ -161,8 +161,10 @@ fn the_class_that_all_packets_go_to_is_found() {
         tc class add dev eth0 parent 1:1 classid 1:20 htb rate 5mbit ceil 20mbit\n\
         tc qdisc add dev eth0 parent 1:20 sfq\n";
     let one = same(&format!("{HTB}{classes}"), "htb rate 10mbit");
-    assert_eq!(one.notes.len(), 2);
-    assert!(one.notes[1].starts_with("class 1:20 (line 4)"), "{:?}", one.notes);
+    let begins =
+        ["prio 1 (line 3)", "quantum 1514 (line 3)", "class 1:1 (line 2)", "class 1:20 (line 4)"];
+    assert_eq!(one.notes.len(), begins.len(), "{:?}", one.notes);
+    assert!(one.notes.iter().zip(begins).all(|(note, begin)| note.starts_with(begin)));
     let led = "tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dst 0.0.0.0/0 flowid 1:20";
     let (line, said) = refusal(&format!("{HTB}{classes}{led}"));
     assert_eq!(line, 4);
@@ -178,7 +180,8 @@ fn what_cannot_be_is_refused_with_its_line() {
     for (script, line, said) in [
         ("", 1, "no command of tc"),
         ("# tc qdisc add dev eth0 root sfq", 1, "no command of tc"),
-        ("\niptables -F", 2, "\"iptables\""),
+        ("\nwondershaper eth0 1000 500", 2, "\"wondershaper\""),
+        ("iptables -F", 1, "no command of tc"),
         ("tc qdisc add dev eth0 root", 1, "the name of a discipline"),
         ("tc qdisc add root sfq", 1, "no \"dev\""),
         ("tc qdisc add dev eth0 sfq", 1, "\"root\""),
@@ -188,7 +191,8 @@ fn what_cannot_be_is_refused_with_its_line() {
         ("tc qdisc add dev eth0 root codel\\\n  target 5ms\\\n  limt 9", 3, "\"limt\""),
         ("tc qdisc add dev eth0 root sfq perturb x", 1, "\"perturb x\""),
         ("tc qdisc add dev eth0 root pfifo limit 0x", 1, "\"limit 0x\""),
-        ("tc qdisc add dev eth0 root stab overhead 18 sfq", 1, "\"stab\""),
+        ("tc qdisc add dev eth0 root stab overhead 18 cake bandwidth 1mbit", 1, "\"stab\""),
+        ("tc qdisc add dev eth0 root stab linklayer vdsl sfq", 1, "\"vdsl\""),
         ("tc qdisc add dev eth0 root htb rate 1mbit leaf sfq", 1, "\"rate\""),
         ("tc qdisc add dev eth0 root sfq leaf pfifo", 1, "\"leaf\""),
         (
@@ -207,14 +211,14 @@ fn what_cannot_be_is_refused_with_its_line() {
         ("tc qdisc add dev $(ip -o link) root sfq", 1, "the value itself"),
         ("tc qdisc add dev 'eth0 root sfq", 1, "the quote's end"),
         (
-            "tc qdisc add dev eth0 root handle 1: prio\ntc qdisc add dev eth0 parent 1:1 sfq",
+            "tc qdisc add dev eth0 root handle 1: red limit 60kb avpkt 1000\ntc qdisc add dev eth0 parent 1:1 sfq",
             2,
-            "nothing in prio",
+            "nothing in red",
         ),
         (
-            "tc qdisc add dev eth0 root handle 1: tbf rate 1mbit burst 9k latency 9ms\ntc qdisc add dev eth0 parent 1: sfq",
-            2,
-            "nothing in tbf",
+            "tc qdisc add dev x root handle 1: netem delay 9ms 1ms\ntc qdisc add dev x parent 1: sfq",
+            1,
+            "\"delay TIME\"",
         ),
         (
             "tc qdisc add dev x root netem delay 9ms 1ms 25%\ntc qdisc change dev x root netem delay 9ms",
@@ -226,6 +230,15 @@ fn what_cannot_be_is_refused_with_its_line() {
         (&format!("tc qdisc add dev eth0 root handle 1: htb\n{class}"), 1, "no \"default\""),
         (&format!("{htb}{class}"), 3, "not there yet"),
         (&htb.replace("htb rate", "hfsc rate"), 2, "\"hfsc\""),
+        (&htb.replace("htb rate", "hfsc sc rate").replace("htb", "hfsc"), 2, "an upper limit"),
+        (&htb.replace("1mbit", "1mbit mtu x"), 2, "\"mtu x\""),
+        ("X=$(a b)\ntc qdisc add dev $X root sfq", 2, "line 1 leaves it to a shell"),
+        (
+            "tc qdisc add dev eth0 root sfq\n\nqdisc sfq 8001: dev eth0 root refcnt 2",
+            3,
+            "a listing of `tc qdisc show`",
+        ),
+        ("tc -s qdisc show <<EOF", 1, "\"<<EOF\""),
         (&htb.replace("1mbit", "1mbt"), 2, "\"rate 1mbt\""),
         (&htb.replace("1mbit", "1mbit r2q 9"), 2, "\"r2q\""),
         (&htb.replace("parent 1:", "parent 1:9"), 2, "\"parent 1:9\""),
@@ -252,6 +265,105 @@ fn what_cannot_be_is_refused_with_its_line() {
         assert_eq!(at, line, "{script}: {text}");
         assert!(text.contains(said), "{script}: {text}");
     }
+}
+
+/// Words that change nothing are named in a note.
+#[test]
+fn words_that_change_nothing_are_noted() {
+    let class = "tc class add dev eth0 parent 1: classid 1:10 htb rate 8mbit overhead 18 mtu 2047";
+    let one = same(&format!("{HTB}{class}"), "htb rate 8mbit overhead 18");
+    assert!(one.notes[0].starts_with("mtu 2047 (line 2) changes nothing:"), "{:?}", one.notes);
+    let cake = "tc qdisc add dev eth0 root cake bandwidth 8mbit nat fwmark 0xff ack-filter";
+    assert_eq!(same(cake, "cake bandwidth 8mbit ack-filter").notes.len(), 2);
+    assert_eq!(
+        same("tc qdisc add dev eth0 root fq buckets 1024 horizon_drop", "fq").notes.len(),
+        2
+    );
+    let fast = same("tc qdisc replace dev eth0 root pfifo_fast", "pfifo limit 1000");
+    assert!(fast.notes[0].starts_with("pfifo_fast (line 1)"), "{:?}", fast.notes);
+    for length in [
+        "ip link set dev eth0 txqueuelen 50",
+        "sudo ip link set eth0 txqueuelen 50",
+        "ifconfig eth0 txqueuelen 50",
+    ] {
+        same(&format!("{length}\ntc qdisc add dev eth0 root pfifo_fast"), "pfifo limit 50");
+    }
+}
+
+/// A namespace in front of tc, behind it, and two interfaces of one name.
+#[test]
+fn namespaces_are_told_apart() {
+    let words = "qdisc add dev eth0 root tbf rate 10mbit burst 32kbit latency 400ms";
+    for script in [
+        format!("ip netns exec r1 tc {words}"),
+        format!("sudo ip netns exec r1 sudo /sbin/tc {words}"),
+        format!("tc -n r1 {words}"),
+        format!("tc -s -netns r1 {words}"),
+    ] {
+        let one = same(&script, "tbf rate 10mbit burst 32kbit latency 400ms");
+        assert_eq!(one.device, "eth0", "{script}");
+    }
+    let two = queues(&format!("tc -n a {words}\ntc -n b {words}"));
+    assert_eq!(
+        two.iter().map(|one| one.device.as_str()).collect::<Vec<_>>(),
+        ["eth0 in a", "eth0 in b"]
+    );
+    let led = "tc -n a qdisc add dev eth0 ingress\ntc -n b qdisc add dev ifb0 root sfq\n\
+        tc -n a filter add dev eth0 parent ffff: matchall action mirred egress redirect dev ifb0";
+    assert!(refusal(led).1.contains("ifb0 in a"), "{:?}", refusal(led));
+}
+
+/// Other programs' commands are listed, whatever a shell would make of their words.
+#[test]
+fn other_programs_are_skipped_and_listed() {
+    let script = "#!/bin/bash\nset -euo pipefail\nIF=${1:-eth0}\n\
+        echo \"$(date) for $1, `uname -r`\"; ethtool -K $IF tso off\nip netns exec r1 sysctl -w net.ipv4.tcp_ecn=1\n\
+        sleep 1 && tc qdisc add dev $IF root sfq\ntc -s qdisc ls dev $IF\nip addr flush dev $IF\n";
+    let found = import(script).unwrap_or_else(|wrong| panic!("{wrong}"));
+    assert_eq!(found.queues[0].device, "eth0");
+    let lines: Vec<usize> = found.skipped.iter().map(|one| one.line).collect();
+    assert_eq!(lines, [2, 4, 4, 5, 6, 8]);
+    assert_eq!(found.skipped[2].command, "ethtool -K eth0 tso off");
+}
+
+/// One discipline within another, as tutorials have it.
+#[test]
+fn a_discipline_within_another_is_one_queue() {
+    let tbf = "tc qdisc add dev x root handle 1: tbf rate 1mbit burst 4kb latency 400ms\n";
+    let netem = "tc qdisc add dev x parent 1:1 handle 10: netem delay 100ms";
+    let bucket = "htb rate 1mbit burst 4kb cburst 4kb";
+    same(&format!("{tbf}{netem}"), &format!("{bucket} leaf netem delay 100ms"));
+    let netem = "tc qdisc add dev x root handle 1:0 netem delay 100ms loss 0.5%\n";
+    let inner = tbf.replace("root handle 1:", "parent 1:1 handle 10:");
+    let one = same(&format!("{netem}{inner}"), "tbf rate 1mbit burst 4kb latency 400ms");
+    let front = [("rtt", "100ms".to_owned()), ("loss", "0.5%".to_owned())];
+    assert_eq!(one.front, front);
+    assert_eq!(one.path()[1..], front);
+    let prio = "tc qdisc add dev x root handle 1: prio\ntc qdisc add dev x parent 1:3 handle 30: netem delay 9ms\n";
+    same(prio, "pfifo limit 1000");
+    let led = "tc filter add dev x parent 1: protocol ip u32 match ip dst 0/0 flowid 1:3";
+    same(&format!("{prio}{led}"), "netem delay 9ms");
+    let hfsc = "tc qdisc add dev x root handle 1: hfsc default 12\n\
+        tc class add dev x parent 1: classid 1:1 hfsc sc rate 1mbit ul rate 1mbit\n\
+        tc class add dev x parent 1:1 classid 1:12 hfsc sc umax 1500b dmax 53ms rate 400kbit ul rate 2mbit\n\
+        tc qdisc add dev x parent 1:12 sfq";
+    same(hfsc, "htb rate 1mbit leaf sfq");
+}
+
+/// A size table is what a link adds to each packet.
+#[test]
+fn a_size_table_is_an_overhead() {
+    let table = "stab linklayer adsl overhead 40 mpu 64 mtu 2047 tsize 512";
+    let class = "tc class add dev eth0 parent 1: classid 1:10 htb rate 8mbit";
+    let script = format!("{}{class}", HTB.replace("htb", &format!("{table} htb")));
+    same(&script, "htb rate 8mbit overhead 40 mpu 64 linklayer atm");
+    assert!(refusal(&format!("{script} overhead 4")).1.contains("both count"));
+    let tbf = format!("tc qdisc add dev x root {table} tbf rate 1mbit burst 4kb limit 9kb");
+    same(
+        &tbf,
+        "htb rate 1mbit burst 4kb cburst 4kb overhead 40 mpu 64 linklayer atm leaf bfifo limit 9kb",
+    );
+    assert_eq!(same(&format!("tc qdisc add dev x root {table} sfq"), "sfq").notes.len(), 1);
 }
 
 /// Values that grow out of one another come to an end.

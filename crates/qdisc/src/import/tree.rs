@@ -2,6 +2,7 @@
 
 use super::Wrong;
 use super::lines::Word;
+use crate::disciplines::KINDS;
 use crate::tc::wrong;
 use std::fmt::{self, Display};
 
@@ -37,6 +38,17 @@ pub(super) struct Standing {
     pub(super) kind: Word,
     /// What is behind the kind.
     pub(super) words: Vec<Word>,
+    /// What `stab` adds to each packet's length.
+    pub(super) stab: Option<Stab>,
+}
+
+/// A size table: what a link adds to each packet, as a shaper counts it (tc-stab(8)).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Stab {
+    pub(super) word: Word,
+    pub(super) overhead_bytes: i32,
+    pub(super) mpu_bytes: u32,
+    pub(super) atm: bool,
 }
 
 /// A class.
@@ -79,11 +91,17 @@ pub(super) struct Interface {
     /// Line and kind: `ingress` or `clsact`.
     pub(super) ingress: Option<Word>,
     pub(super) filters: Vec<Filter>,
+    /// Packets, if a command sets them.
+    pub(super) txqueuelen: Option<u32>,
 }
 
 /// All of them, in the order in which they are named first.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Interfaces(pub(super) Vec<Interface>);
+pub(super) struct Interfaces {
+    pub(super) all: Vec<Interface>,
+    /// The network namespace of the command in hand.
+    pub(super) namespace: Option<String>,
+}
 
 /// What a command does to what may be there already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,16 +112,23 @@ pub(super) enum Verb {
     Delete,
 }
 
-/// Disciplines whose options are attributes of their own: what `change` does not name stays.
-const KEPT: [&str; 7] = ["codel", "fq", "fq_codel", "pie", "fq_pie", "cake", "dualpi2"];
+/// An interface's name with its namespace, which no name contains: a blank is in between.
+pub(super) fn full(name: &str, namespace: Option<&str>) -> String {
+    match namespace {
+        Some(namespace) => format!("{name} in {namespace}"),
+        None => name.to_owned(),
+    }
+}
 
 impl Interfaces {
     pub(super) fn named(&mut self, name: &str) -> &mut Interface {
-        let at = self.0.iter().position(|interface| interface.name == name).unwrap_or_else(|| {
-            self.0.push(Interface { name: name.to_owned(), ..Interface::default() });
-            self.0.len() - 1
-        });
-        &mut self.0[at]
+        let name = full(name, self.namespace.as_deref());
+        let at =
+            self.all.iter().position(|interface| interface.name == name).unwrap_or_else(|| {
+                self.all.push(Interface { name, ..Interface::default() });
+                self.all.len() - 1
+            });
+        &mut self.all[at]
     }
 }
 
@@ -278,10 +303,13 @@ impl Standing {
             "netem" if keeps(&self.words) => {
                 return refuse("\"del\" and \"add\": what this netem keeps is not modelled");
             }
-            kind if KEPT.contains(&kind) => self.words.extend(new.words),
+            kind if KINDS.iter().any(|known| known.name == kind && known.keeps) => {
+                self.words.extend(new.words)
+            }
             _ => self.words = new.words,
         }
         self.kind = new.kind;
+        self.stab = new.stab.or(self.stab.take());
         Ok(())
     }
 }

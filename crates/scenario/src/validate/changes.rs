@@ -6,7 +6,8 @@ use crate::changes::has;
 use crate::routing::Topology;
 use crate::types::{ChangeSpec, LinkSpec, Scenario};
 use dragstrip_qdisc::Change;
-use dragstrip_units::Report;
+use dragstrip_units::tc::format_time;
+use dragstrip_units::{Duration, Report};
 
 /// More than a value per 0.1 s for half an hour.
 const CHANGES_MAX: usize = 20_000;
@@ -23,7 +24,8 @@ pub(super) fn check(scenario: &Scenario, topology: &Topology, needs: &[Need], re
     for index in order {
         let (change, at) = (&scenario.changes[index], format!("changes[{index}]"));
         if change.at_ns >= scenario.duration_ns {
-            let expected = format!("below the run's duration, {}", scenario.duration_ns);
+            let end = format_time(Duration::from_nanos(scenario.duration_ns));
+            let expected = format!("a time before the run's end at {end}");
             report.add(format!("{at}.at_ns"), change.at_ns, expected);
         }
         if change.is_empty() {

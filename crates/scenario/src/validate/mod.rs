@@ -142,11 +142,12 @@ fn burst_checks(scenario: &Scenario, host: &HostSpec, at: &str, report: &mut Rep
 }
 
 impl Scenario {
-    /// What cuts a burst that is one packet: a medium, a token bucket, in which it might not fit (`tbf_segment`), a policer, or cake.
+    /// What cuts a burst that is one packet: a medium, or a discipline that takes single frames only, such as a token
+    /// bucket, in which it might not fit (`tbf_segment`).
     #[must_use]
     pub fn cuts_bursts(&self) -> Option<String> {
         fn cuts(qdisc: &QdiscSpec) -> Option<&'static str> {
-            if matches!(qdisc, QdiscSpec::Tbf(_) | QdiscSpec::Cake(_) | QdiscSpec::Police(_)) {
+            if qdisc.cuts_bursts() {
                 return Some(qdisc.kind());
             }
             qdisc.classes().iter().find_map(|class| cuts(class.child))

@@ -52,28 +52,7 @@ fn the_fixture_is_valid() {
 
 #[test]
 fn every_discipline_is_valid_as_tc_configures_it() {
-    for text in [
-        "noqueue",
-        "bfifo",
-        "pfifo",
-        "tbf rate 1mbit burst 1600 latency 50ms",
-        "htb rate 1mbit leaf bfifo limit 0.1MB",
-        "codel",
-        "fq_codel",
-        "sfq perturb 10",
-        "pie",
-        "red limit 400000 avpkt 1000",
-        "choke limit 1000 bandwidth 10mbit",
-        "fq",
-        "fq_pie",
-        "sfb",
-        "cake",
-        "cake bandwidth 20mbit besteffort dual-srchost ack-filter pppoe-ptm ether-vlan rtt 50ms memlimit 1mb ingress wash",
-        "prio",
-        "ets strict 1 quanta 3028 1514",
-        "dualpi2",
-        "netem delay 100ms 75ms loss 1%",
-    ] {
+    for text in dragstrip_qdisc::KINDS.iter().flat_map(|kind| kind.examples) {
         let mut scenario = fixture::scenario();
         tc(text)(&mut scenario);
         assert_eq!(scenario.validate(), Ok(()), "{text}");
@@ -245,6 +224,7 @@ fn an_unknown_algorithm_gets_the_nearest_one() {
     let cc = |name: &str| Transport::Tcp {
         cc: name.to_owned(),
         cc_options: BTreeMap::new(),
+        receiver_cc: None,
         socket: SocketBuffers::default(),
     };
     let expected = wrong("flows[0].transport.cc", |s| s.flows[0].transport = cc("rono"));
@@ -254,6 +234,7 @@ fn an_unknown_algorithm_gets_the_nearest_one() {
         s.flows[0].transport = Transport::Tcp {
             cc: "reno".to_owned(),
             cc_options: options,
+            receiver_cc: None,
             socket: SocketBuffers::default(),
         };
     });
@@ -488,6 +469,7 @@ fn all_problems_are_reported_at_once() {
         s.flows[0].transport = Transport::Tcp {
             cc: "x".to_owned(),
             cc_options: BTreeMap::new(),
+            receiver_cc: None,
             socket: SocketBuffers::default(),
         };
         s.probes[0].interval_ns = 0;

@@ -59,11 +59,12 @@ fn check_flow(
         report.at_most(format!("{at}.stop_ns"), *stop, DURATION_MAX_NS);
     }
     match transport {
-        Transport::Tcp { cc, cc_options, socket } => {
+        Transport::Tcp { cc, cc_options, receiver_cc, socket } => {
+            let within = format!("{at}.transport");
             match programs.get(cc.as_str()) {
                 Some(program) => program::options(program.as_ref(), cc, cc_options, at, report),
                 None => {
-                    check_algorithm(scenario, cc, cc_options, &format!("{at}.transport"), report)
+                    check_algorithm(scenario, cc, cc_options, (&within, "cc"), report);
                 }
             }
             let both = matches!(
@@ -71,9 +72,17 @@ fn check_flow(
                 Application::RequestResponse { .. } | Application::Tunnel { .. }
             );
             let sending = if both { vec![sender, receiver] } else { vec![sender] };
-            check_kernel_has(scenario, cc, &sending, topology, &format!("{at}.transport"), report);
+            check_kernel_has(scenario, cc, &sending, topology, &format!("{within}.cc"), report);
+            if let Some(other) = receiver_cc {
+                if !programs.contains_key(other.as_str()) {
+                    let options = BTreeMap::new();
+                    check_algorithm(scenario, other, &options, (&within, "receiver_cc"), report);
+                }
+                let field = format!("{within}.receiver_cc");
+                check_kernel_has(scenario, other, &[receiver], topology, &field, report);
+            }
             let ends = [sender, receiver];
-            check_buffers(scenario, *socket, &ends, topology, &format!("{at}.transport"), report);
+            check_buffers(scenario, *socket, &ends, topology, &within, report);
         }
         Transport::Udp => {}
     }
@@ -119,7 +128,7 @@ fn check_algorithm(
     scenario: &Scenario,
     cc: &str,
     options: &BTreeMap<String, f64>,
-    at: &str,
+    (at, field): (&str, &str),
     report: &mut Report,
 ) {
     match dragstrip_cc::check(cc, options) {
@@ -133,7 +142,7 @@ fn check_algorithm(
             let own = nearest_of(&name, scenario.programs.keys().map(String::as_str));
             let nearest = own.unwrap_or(nearest);
             let expected = format!("one of {}; did you mean {nearest:?}?", list.join(", "));
-            report.add(format!("{at}.cc"), format!("{name:?}"), expected);
+            report.add(format!("{at}.{field}"), format!("{name:?}"), expected);
         }
         Err(UnknownAlgorithm::Parameter { algorithm, parameter, expected }) => {
             let value = options.get(&parameter).map_or_else(String::new, f64::to_string);
@@ -161,7 +170,7 @@ fn check_kernel_has(
         && dragstrip_cc::names().contains(&cc)
     {
         let expected = format!("one of {} on a host of profile {profile}", known.join(", "));
-        report.add(format!("{at}.cc"), format!("{cc:?}"), expected);
+        report.add(at, format!("{cc:?}"), expected);
     }
 }
 

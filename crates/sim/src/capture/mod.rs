@@ -145,7 +145,6 @@ fn lay(
     };
     let is_host = |node: &NodeSpec| node.host().is_some() && node.name() == name;
     if let Some(host) = scenario.nodes.iter().position(is_host) {
-        // What arrives comes before what is sent at the same instant in answer.
         let ends = |index: usize| topology.ends(index);
         for (index, link) in
             links.iter_mut().enumerate().filter(|(index, _)| ends(*index).1 == host)

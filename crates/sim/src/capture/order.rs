@@ -1,7 +1,8 @@
-//! What a vantage point has seen, put into the order of time.
+//! What a vantage point has seen, put into the order of time, and at one instant into the order of cause and effect.
 //!
 //! Sightings of one stage come in order but for what overtakes; those of two do not, for departures may be told ahead of the
-//! clock. So each stage has a line of its own, and the lines are merged up to the clock.
+//! clock. So each stage has a line of its own, and the lines are merged up to the clock. A cause is always told before its
+//! effect, however far ahead: at one instant what was told first comes first.
 
 use dragstrip_units::{Instant, make_room};
 use std::collections::VecDeque;
@@ -12,14 +13,22 @@ const ENOUGH: u32 = 512;
 /// Lines of one vantage point.
 #[derive(Debug)]
 pub(super) struct Order<T> {
-    lines: Vec<VecDeque<(Instant, T)>>,
+    lines: Vec<VecDeque<Told<T>>>,
+    told: u64,
     fresh: u32,
+}
+
+/// A sighting, and how many were told before it.
+#[derive(Debug)]
+struct Told<T> {
+    place: (Instant, u64),
+    what: T,
 }
 
 impl<T> Order<T> {
     /// Of so many stages.
     pub fn new(lines: usize) -> Self {
-        Self { lines: (0..lines).map(|_| VecDeque::new()).collect(), fresh: 0 }
+        Self { lines: (0..lines).map(|_| VecDeque::new()).collect(), told: 0, fresh: 0 }
     }
 
     /// Adds what one stage has seen; whether there is much to merge now.
@@ -27,9 +36,10 @@ impl<T> Order<T> {
     pub fn add(&mut self, line: usize, at: Instant, what: T) -> bool {
         let line = &mut self.lines[line];
         make_room(line);
-        line.push_back((at, what));
+        line.push_back(Told { place: (at, self.told), what });
+        self.told += 1;
         let mut place = line.len() - 1;
-        while place > 0 && line[place - 1].0 > at {
+        while place > 0 && line[place - 1].place.0 > at {
             line.swap(place - 1, place);
             place -= 1;
         }
@@ -43,28 +53,31 @@ impl<T> Order<T> {
         self.fresh = 0;
         loop {
             // What is first, and how long its line goes on before another one has something.
-            let (mut first, mut next) =
-                ((Instant::NEVER, usize::MAX), (Instant::NEVER, usize::MAX));
-            for (line, told) in self.lines.iter().enumerate() {
-                let Some((at, _)) = told.front() else { continue };
-                let place = (*at, line);
-                next = next.min(first.max(place));
-                first = first.min(place);
+            let (mut first, mut next) = (END, END);
+            let mut line = usize::MAX;
+            for (index, told) in self.lines.iter().enumerate() {
+                let Some(Told { place, .. }) = told.front() else { continue };
+                next = next.min(first.max(*place));
+                if *place < first {
+                    (first, line) = (*place, index);
+                }
             }
-            let line = first.1;
             if first.0 > clock || line == usize::MAX {
                 return;
             }
-            while let Some((at, what)) = self.lines[line].front()
-                && (*at, line) < next
-                && *at <= clock
+            while let Some(Told { place, what }) = self.lines[line].front()
+                && *place < next
+                && place.0 <= clock
             {
-                each(line, *at, what);
+                each(line, place.0, what);
                 self.lines[line].pop_front();
             }
         }
     }
 }
+
+/// After every place.
+const END: (Instant, u64) = (Instant::NEVER, u64::MAX);
 
 #[cfg(test)]
 mod tests {
@@ -79,7 +92,7 @@ mod tests {
         }
         let mut taken = Vec::new();
         order.take(at(7), |_, _, what| taken.push(*what));
-        assert_eq!(taken, [(0, 5), (0, 5), (1, 5), (1, 6), (0, 7)]);
+        assert_eq!(taken, [(0, 5), (1, 5), (0, 5), (1, 6), (0, 7)]);
         order.take(Instant::NEVER, |_, _, what| taken.push(*what));
         assert_eq!(taken.last(), Some(&(0, 9)));
     }

@@ -28,6 +28,9 @@ use dragstrip_qdisc::{
 };
 use dragstrip_units::{Duration, Instant};
 
+/// No stage has been passed yet.
+const NO_STAGE: usize = usize::MAX;
+
 /// Ethernet's header, which a frame's length counts.
 pub(crate) const ETHERNET_BYTES: u32 = 14;
 
@@ -231,6 +234,14 @@ impl<O: Observer> Sink for Losses<'_, O> {
     }
 }
 
+/// A packet enters a lane, which has an event of its own from its first packet on.
+#[inline(always)]
+fn enter(lane: &mut Lane, calendar: &mut Calendar, waiting: Waiting) {
+    if lane.push(waiting) {
+        calendar.set(lane.source, waiting.at);
+    }
+}
+
 impl<O: Observer> Network<O> {
     /// Shared media on which somebody talks before any of our stations does.
     pub fn start_media(&mut self) {
@@ -264,8 +275,7 @@ impl<O: Observer> Network<O> {
         now: Instant,
     ) -> Option<Instant> {
         let mut first_departure = now;
-        let mut first: Option<usize> = None;
-        let mut last = 0;
+        let (mut first, mut last) = (NO_STAGE, 0);
         loop {
             let entry = self.hops[hop as usize];
             if entry & (END | PROCESSOR) != 0 {
@@ -284,30 +294,35 @@ impl<O: Observer> Network<O> {
             self.watch.at_stage(index, Event::Enqueued, id, &self.packets, at);
             let Server::Computed(fifo) = &mut stage.server else {
                 let refused = self.enqueue(index, id, hop, len, now);
-                return (!refused || first.is_some()).then_some(first_departure);
+                return (!refused || first != NO_STAGE).then_some(first_departure);
             };
             let Some(departure) = fifo.schedule(len, at) else {
-                stage.counters.dropped += 1;
-                let loss = Event::Dropped(Loss::Queue(DropReason::Overlimit));
-                self.watch.at_stage(index, loss, id, &self.packets, at);
-                self.packets.remove(id);
-                return first.map(|_| first_departure);
+                self.refuse(index, id, at);
+                return (first != NO_STAGE).then_some(first_departure);
             };
-            stage.counters.bytes += u64::from(len);
-            let leaves = departure.leaves;
-            at = leaves + stage.delay;
+            stage.counters.bytes = stage.counters.bytes.wrapping_add(u64::from(len));
+            at = departure.leaves + stage.delay;
             let left = departure.out_of_queue;
             self.watch.at_stage(index, Event::Dequeued, id, &self.packets, left);
             self.watch.at_stage(index, Event::Arrived, id, &self.packets, at);
-            if first.is_none() {
-                first = Some(index);
-                first_departure = leaves;
+            if first == NO_STAGE {
+                (first, first_departure) = (index, departure.leaves);
             }
             last = index;
             hop += 1;
         }
-        self.wait(Waiting { at, id, hop }, first.unwrap_or(last), last);
+        let first = if first == NO_STAGE { last } else { first };
+        self.wait(Waiting { at, id, hop }, first, last);
         Some(first_departure)
+    }
+
+    /// A FIFO had no room for the packet.
+    #[cold]
+    fn refuse(&mut self, index: usize, id: PacketId, at: Instant) {
+        self.stages[index].counters.dropped += 1;
+        let loss = Event::Dropped(Loss::Queue(DropReason::Overlimit));
+        self.watch.at_stage(index, loss, id, &self.packets, at);
+        self.packets.remove(id);
     }
 
     /// The neighbour's address is not known: the packet waits for the reply to an ARP request, which
@@ -326,19 +341,22 @@ impl<O: Observer> Network<O> {
 
     /// Puts a packet into the first lane in which it overtakes nobody: the one of the first stage it has just
     /// passed, the one of the last, or the last stage's own.
-    #[inline]
+    #[inline(always)]
     fn wait(&mut self, waiting: Waiting, first: usize, last: usize) {
-        let mut lane = self.stages[first].shared_lane;
-        if self.lanes[lane as usize].last() > waiting.at {
-            lane = self.stages[last].shared_lane;
-            if self.lanes[lane as usize].last() > waiting.at {
-                lane = self.stages[last].own_lane;
-            }
+        let shared = self.stages[first].shared_lane as usize;
+        let lane = &mut self.lanes[shared];
+        if lane.last() > waiting.at {
+            return self.wait_elsewhere(waiting, last);
         }
-        let lane = &mut self.lanes[lane as usize];
-        if lane.push(waiting) {
-            self.calendar.set(lane.source, waiting.at);
-        }
+        enter(lane, &mut self.calendar, waiting);
+    }
+
+    #[inline(never)]
+    fn wait_elsewhere(&mut self, waiting: Waiting, last: usize) {
+        let Stage { shared_lane, own_lane, .. } = self.stages[last];
+        let shared = self.lanes[shared_lane as usize].last() <= waiting.at;
+        let lane = &mut self.lanes[if shared { shared_lane } else { own_lane } as usize];
+        enter(lane, &mut self.calendar, waiting);
     }
 
     /// The packet at the head of `lane` has arrived. The answer is a packet at the end of its path, and

@@ -55,6 +55,8 @@ pub(crate) struct World<O> {
     changes: Changes,
     pub(crate) now: Instant,
     end: Instant,
+    /// What arrived in the last interval is recorded.
+    ended: bool,
     interval: Duration,
     every_ack: bool,
     record_rtts: bool,
@@ -113,6 +115,7 @@ impl<O: Observer> World<O> {
             layout,
             now: Instant::ZERO,
             end: Instant::from_nanos(scenario.duration_ns).min(END_OF_TIME),
+            ended: false,
             interval: Duration::from_nanos(scenario.record.interval_ns),
             every_ack: scenario.record.every_ack,
             record_rtts: scenario.record.rtts,
@@ -130,8 +133,7 @@ impl<O: Observer> World<O> {
         if let Some((at, ..)) = world.changes.ahead.front() {
             world.network.calendar.set(world.layout.changes, *at);
         }
-        let first_tick = Instant::ZERO + world.interval;
-        world.network.calendar.set(world.layout.tick, first_tick);
+        world.set_tick();
         world
     }
 
@@ -141,7 +143,10 @@ impl<O: Observer> World<O> {
         let mut report_at = Instant::ZERO + Duration::from_secs(1);
         loop {
             self.advance(report_at, EVENTS_UNREPORTED);
-            let Some(next) = self.pending() else { break };
+            let Some(next) = self.pending() else {
+                self.advance(self.end, u32::MAX);
+                return;
+            };
             if self.fault().is_some() || !progress(self.now.as_nanos()) {
                 return;
             }
@@ -169,6 +174,10 @@ impl<O: Observer> World<O> {
             events += 1;
         }
         self.now = self.now.max(until);
+        if self.now == self.end && !self.ended {
+            self.ended = true;
+            self.record_arrivals();
+        }
         events
     }
 
@@ -506,25 +515,14 @@ impl<O: Observer> World<O> {
         self.set_app(index, Instant::NEVER);
     }
 
-    /// The end of a recording interval.
+    /// The end of a recording interval; of the last one what arrives at the same instant is still to come.
     fn on_tick(&mut self) {
-        let now_ns = self.now.as_nanos() as i64;
+        if self.now < self.end {
+            self.record_arrivals();
+        }
         for index in 0..self.flows.len() {
             let flow = &self.flows[index];
-            let running = flow.is_running();
-            let arrivals = &mut self.arrivals[index];
-            if running || arrivals.wire_bytes > 0 {
-                let (wire, new) = (arrivals.wire_bytes as i64, arrivals.new_bytes as i64);
-                self.recorder.received.push(ReceivedRow {
-                    time_ns: now_ns,
-                    flow: index as u32,
-                    wire_bytes: wire,
-                    new_bytes: new,
-                });
-                arrivals.wire_bytes = 0;
-                arrivals.new_bytes = 0;
-            }
-            if running
+            if flow.is_running()
                 && !self.every_ack
                 && let Some(sender) = flow.data_sender()
             {
@@ -536,7 +534,7 @@ impl<O: Observer> World<O> {
             let sent_bytes = self.network.sent_bytes(watch.stage, self.now);
             let counters = self.network.stages[watch.stage].counters;
             self.recorder.queues.push(QueueRow {
-                time_ns: now_ns,
+                time_ns: self.now.as_nanos() as i64,
                 link: watch.link,
                 backlog_bytes: backlog.bytes as i64,
                 backlog_packets: i64::from(backlog.packets),
@@ -546,7 +544,30 @@ impl<O: Observer> World<O> {
                 sent_bytes: sent_bytes as i64,
             });
         }
-        self.network.calendar.set(self.layout.tick, self.now + self.interval);
+        self.set_tick();
+    }
+
+    /// The last interval ends with the run, and may be shorter than the others.
+    fn set_tick(&mut self) {
+        let next = (self.now + self.interval).min(self.end);
+        let due = if self.now < self.end { next } else { Instant::NEVER };
+        self.network.calendar.set(self.layout.tick, due);
+    }
+
+    /// What has arrived since the interval before.
+    fn record_arrivals(&mut self) {
+        for (index, (flow, arrivals)) in self.flows.iter().zip(&mut self.arrivals).enumerate() {
+            // One that is stopped at the run's end has lived through the last interval.
+            let lives = flow.is_running() || flow.ended == Some(self.end);
+            if lives || arrivals.wire_bytes > 0 {
+                self.recorder.received.push(ReceivedRow {
+                    time_ns: self.now.as_nanos() as i64,
+                    flow: index as u32,
+                    wire_bytes: std::mem::take(&mut arrivals.wire_bytes) as i64,
+                    new_bytes: std::mem::take(&mut arrivals.new_bytes) as i64,
+                });
+            }
+        }
     }
 
     /// The recording of what happened so far.

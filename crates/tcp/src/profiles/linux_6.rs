@@ -113,6 +113,7 @@ impl Settings {
             adv_win_scale: 1,
             moderate_rcvbuf: true,
             limit_output_bytes: 1_048_576,
+            notsent_lowat: u32::MAX,
             tso_win_divisor: 3,
             min_tso_segs: 2,
             tso_rtt_log: 9,

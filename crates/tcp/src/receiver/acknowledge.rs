@@ -128,6 +128,12 @@ impl Acknowledger {
         self.rcv_mss
     }
 
+    /// Whether ACKs are delayed by what the spacing of data is estimated at.
+    #[inline]
+    pub fn is_estimated(&self) -> bool {
+        self.style == DelayedAck::Estimated
+    }
+
     #[inline]
     pub fn owes(&self) -> bool {
         self.scheduled
@@ -175,17 +181,30 @@ impl Acknowledger {
 
     /// `tcp_event_data_recv`: measures segment size and spacing.
     pub fn on_data(&mut self, segment: &Segment, tick: u64, window: u64, rto_ticks: u64) {
-        self.scheduled = true;
-        let mut len = u32::from(segment.len);
-        if len > self.advmss {
-            // Several in one packet: their own length (gso_size).
-            len = self.advmss - if segment.timestamps().is_some() { 12 } else { 0 };
-        }
-        if self.style == DelayedAck::Spacing {
-            self.measure_spacing(tick, rto_ticks);
-            self.measure_segment(len, segment.flags.has(Flags::PSH));
+        if self.style != DelayedAck::Spacing {
+            self.estimate(segment, tick, window, rto_ticks);
             return;
         }
+        self.scheduled = true;
+        self.measure_spacing(tick, rto_ticks);
+        self.measure_segment(self.full_len(segment), segment.flags.has(Flags::PSH));
+    }
+
+    /// The length of one segment: several in one packet have their own (gso_size).
+    #[inline]
+    fn full_len(&self, segment: &Segment) -> u32 {
+        let len = u32::from(segment.len);
+        if len <= self.advmss {
+            return len;
+        }
+        self.advmss - if segment.timestamps().is_some() { 12 } else { 0 }
+    }
+
+    /// The same in all kernels but 2.2.
+    #[inline]
+    pub fn estimate(&mut self, segment: &Segment, tick: u64, window: u64, rto_ticks: u64) {
+        self.scheduled = true;
+        let len = self.full_len(segment);
         let last_len = std::mem::take(&mut self.last_len);
         let pushed = segment.flags.has(Flags::PSH);
         if len >= self.rcv_mss {
@@ -268,7 +287,8 @@ impl Acknowledger {
             return true;
         }
         if !situation.hole {
-            return self.acknowledges_read(situation) || self.delay(situation);
+            return self.acknowledges_read(situation)
+                || self.delay(situation.now, self.ticks.at(situation.now), situation.srtt_us_x8);
         }
         if !situation.sack || self.compressed >= self.sack_limit {
             return true;
@@ -283,6 +303,25 @@ impl Acknowledger {
         }
         self.compress(situation);
         false
+    }
+
+    /// The same for data in order that an application has read at once, with nothing out of order: whatever makes more than one
+    /// segment, or ends a write, is acknowledged. `opened`: what it has read opens the window.
+    #[inline]
+    pub fn decide_read(
+        &mut self,
+        now: Instant,
+        tick: u64,
+        unacked: u64,
+        opened: bool,
+        srtt_us_x8: u32,
+    ) -> bool {
+        unacked > u64::from(self.rcv_mss)
+            || self.quick > 0
+            || self.now
+            || self.pushed
+            || opened
+            || self.delay(now, tick, srtt_us_x8)
     }
 
     /// What an application that reads lets go (`tcp_cleanup_rbuf`): more than one segment, or a pushed one if all is read, or a
@@ -346,15 +385,14 @@ impl Acknowledger {
         self.compressed_deadline = situation.now + delay + self.sack_slack;
     }
 
-    /// `tcp_send_delayed_ack`; whether the timer was so close that the ACK goes out at once.
-    fn delay(&mut self, situation: &Situation) -> bool {
-        let tick = self.ticks.at(situation.now);
+    /// `tcp_send_delayed_ack`, in the tick that it is; whether the timer was so close that the ACK goes out at once.
+    fn delay(&mut self, now: Instant, tick: u64, srtt_us_x8: u32) -> bool {
         let max_ticks = u64::from(self.max_ticks);
         let mut ato = self.ato;
         if ato > self.min_ticks {
             let mut limit = if self.pushed { max_ticks } else { max_ticks * 5 / 2 };
-            if situation.srtt_us_x8 > 0 {
-                let rtt = self.ticks.count_micros_ceil(u64::from(situation.srtt_us_x8 >> 3));
+            if srtt_us_x8 > 0 {
+                let rtt = self.ticks.count_micros_ceil(u64::from(srtt_us_x8 >> 3));
                 limit = limit.min(rtt.max(self.min_ticks));
             }
             ato = ato.min(limit);
@@ -368,7 +406,7 @@ impl Acknowledger {
             expires = expires.min(pending);
         }
         if self.delack.is_none_or(|(pending, _)| pending != expires) {
-            self.delack = Some((expires, self.ticks.timer(situation.now, expires - tick)));
+            self.delack = Some((expires, self.ticks.timer(now, expires - tick)));
         }
         false
     }
@@ -397,6 +435,16 @@ impl Acknowledger {
     pub fn refuse(&mut self, window: u64) {
         self.enter_quick(MAX_QUICK, window);
         self.scheduled = true;
+    }
+
+    /// Nothing waits to be acknowledged, or is about to be.
+    pub fn is_at_rest(&self) -> bool {
+        !self.scheduled
+            && !self.now
+            && !self.pushed
+            && self.delack.is_none()
+            && self.compressed == 0
+            && self.compressed_deadline == Instant::NEVER
     }
 
     /// `tcp_event_ack_sent`.

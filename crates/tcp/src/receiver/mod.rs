@@ -5,6 +5,7 @@
 //! | `accurate.rs` | counters of marks, for accurate ECN | `tcp_ecn_received_counters` |
 //! | `acknowledge.rs` | when to acknowledge | `__tcp_ack_snd_check`, `tcp_send_delayed_ack` |
 //! | `feedback.rs` | how marks are echoed | `tcp_ecn_check_ce` |
+//! | `next.rs` | the common case: the next segment, and nothing else to do | `tcp_rcv_established` |
 //! | `reassembly.rs` | what arrived out of order, SACK blocks | `tcp_data_queue_ofo`, `tcp_sack_*` |
 //! | `unread.rs` | what the application has not read yet | `tcp_queue_rcv`, `tcp_recvmsg_locked` |
 //! | `window.rs` | window and buffer autotuning | `__tcp_select_window`, `tcp_rcv_space_adjust` |
@@ -12,6 +13,7 @@
 mod accurate;
 mod acknowledge;
 mod feedback;
+mod next;
 mod reassembly;
 mod unread;
 mod window;
@@ -50,6 +52,8 @@ pub(crate) struct Receiver {
     timestamps: bool,
     sack: bool,
     dsack: bool,
+    /// The next segment may be taken as `next.rs` does: the kernel is one of those that it knows, and no flag echoes marks.
+    predicts: bool,
     window: WindowOffer,
     acks: Acknowledger,
     reassembly: Reassembly,
@@ -86,6 +90,7 @@ impl Receiver {
             timestamps: settings.timestamps,
             sack: settings.sack,
             dsack: settings.dsack,
+            predicts: false,
             ticks: settings.ticks(),
             unread: None,
             refused_ms: 0,
@@ -105,6 +110,7 @@ impl Receiver {
     ) {
         self.acks.cap_segment_size(mss);
         self.feedback = Feedback::new(ecn);
+        self.predicts = self.acks.is_estimated() && self.window.has_headroom() && !ecn.by_flags();
         self.sack = options.sack;
         self.timestamps = options.timestamps;
         self.window.establish(now, options.scaling, options.timestamps, u64::from(reserved));
@@ -330,6 +336,7 @@ impl Receiver {
     /// A data segment has arrived (`tcp_data_queue`, `tcp_ack_snd_check`). `flushed`: an ACK of what came before has just left,
     /// and counts as this segment's too if it is out of order. `srtt_us_x8` and `rto_ticks` are
     /// this host's own estimates, which bound the delay of an ACK.
+    #[inline(never)]
     pub fn on_data(
         &mut self,
         segment: &Segment,
@@ -420,8 +427,20 @@ impl Receiver {
     }
 
     /// A pure acknowledgement.
+    #[inline(always)] // the segment is then made in its place
     pub fn acknowledgement(&mut self, now: Instant, seq: u64) -> Segment {
         let mut segment = Segment::new(seq, 0, Flags::ACK);
+        if self.counters.is_none() && !self.reassembly.reports() {
+            segment.window = if self.is_still() { self.still_offered() } else { self.advertise() };
+            self.fill(&mut segment, now);
+            return segment;
+        }
+        self.fill_report(segment, now)
+    }
+
+    /// `segment` as an acknowledgement with SACK blocks and counters.
+    #[inline(never)]
+    fn fill_report(&mut self, mut segment: Segment, now: Instant) -> Segment {
         let mut fields = None;
         if let Some(counters) = &self.counters {
             fields = counters.fit(self.timestamps, &mut 0);
@@ -447,20 +466,29 @@ impl Receiver {
 
     /// Acknowledgement number, window, timestamps and ECN echo of a segment about to leave: whatever leaves
     /// acknowledges (`tcp_event_ack_sent`).
-    #[inline]
+    #[inline(always)] // the segment is then made in its place
     pub fn fill_header(&mut self, segment: &mut Segment, now: Instant) {
+        segment.window = if self.is_still() { self.still_offered() } else { self.advertise_anew() };
+        self.fill(segment, now);
+    }
+
+    /// Nothing has come in since the last segment left.
+    #[inline]
+    fn is_still(&self) -> bool {
+        self.rcv_nxt == self.last_acked && !self.acks.owes() && self.unread.is_none()
+    }
+
+    /// Then the window is what it was, and nothing is acknowledged.
+    #[inline]
+    fn still_offered(&self) -> u32 {
+        debug_assert!(self.acks.is_at_rest());
+        self.window.offered() as u32
+    }
+
+    /// What of a header does not depend on what has come in since the last one.
+    #[inline(always)] // as above
+    fn fill(&mut self, segment: &mut Segment, now: Instant) {
         segment.ack = self.rcv_nxt;
-        let still = self.rcv_nxt == self.last_acked && !self.acks.owes();
-        segment.window = if still && self.unread.is_none() {
-            // Nothing has come in since: the window is what it was.
-            self.window.offered() as u32
-        } else {
-            let (memory, rcv_mss) = (self.memory(), self.acks.segment_size());
-            if self.window.is_tight(memory) {
-                self.acks.leave_quick();
-            }
-            self.window.advertise(self.rcv_nxt, memory, rcv_mss)
-        };
         if self.timestamps {
             let val = self.ticks.stamp_ms(now);
             segment.set_timestamps(Timestamps { val, ecr: self.ts_recent });
@@ -470,7 +498,23 @@ impl Receiver {
             None => segment.flags.with_if(Flags::ECE, self.feedback.echo),
             Some(counters) => segment.flags.with_ace(counters.ace()),
         };
+    }
+
+    /// [`Self::advertise`], out of the way of whoever has nothing to acknowledge.
+    #[inline(never)]
+    fn advertise_anew(&mut self) -> u32 {
+        self.advertise()
+    }
+
+    /// The window of a segment about to leave, which acknowledges all there is.
+    #[inline(always)] // an acknowledgement is mostly this
+    fn advertise(&mut self) -> u32 {
+        let (memory, rcv_mss) = (self.memory(), self.acks.segment_size());
+        if self.window.is_tight(memory) {
+            self.acks.leave_quick();
+        }
         self.last_acked = self.rcv_nxt;
         self.acks.sent();
+        self.window.advertise(self.rcv_nxt, memory, rcv_mss)
     }
 }

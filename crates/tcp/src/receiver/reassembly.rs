@@ -25,6 +25,12 @@ impl Reassembly {
         self.ranges.is_empty()
     }
 
+    /// Whether there is something that an acknowledgement reports.
+    #[inline]
+    pub fn reports(&self) -> bool {
+        self.recent_count > 0 || self.duplicate.is_some()
+    }
+
     /// Memory held by queued segments: 2304 bytes for 1448 of payload (truesize, approximate).
     #[inline]
     pub fn memory(&self) -> u64 {
@@ -115,13 +121,14 @@ impl Reassembly {
     }
 
     /// The in-order edge has reached `next`: takes out what now continues it. The new edge, and how many of the
-    /// queued bytes lay below `next`; the first of them are reported as duplicates (`tcp_ofo_queue`).
+    /// queued bytes lay below `next`; the first range of them is reported as a duplicate (`tcp_ofo_queue`).
     pub fn absorb(&mut self, mut next: u64, dsack: bool) -> (u64, u64) {
-        if let Some(&(start, _)) = self.ranges.first()
+        if let Some(&(start, end)) = self.ranges.first()
             && dsack
             && start < next
         {
-            self.extend_duplicate(start, next);
+            // Not what lies beyond it: that has come for the first time.
+            self.extend_duplicate(start, end.min(next));
         }
         let mut taken = 0;
         let mut overlap = 0;
@@ -201,6 +208,20 @@ mod tests {
         assert_eq!(reassembly.absorb(4500, false), (5000, 500));
         assert!(reassembly.is_empty());
         assert_eq!(reassembly.memory(), 0);
+    }
+
+    #[test]
+    fn a_segment_that_covers_what_was_queued_reports_no_more_than_that() {
+        let mut reassembly = Reassembly::default();
+        reassembly.insert(1000, 3000, true);
+        reassembly.insert(4000, 5000, true);
+        assert_eq!(reassembly.absorb(6000, true), (6000, 3000));
+        assert_eq!(reported(&mut reassembly, 6000), [(-5000, -3000)], "the first range alone");
+        // Out of order, each range that touches the one before extends it (tcp_dsack_extend).
+        reassembly.insert(7000, 8000, true);
+        reassembly.insert(9000, 9500, true);
+        assert_eq!(reassembly.insert(7000, 10_000, true), 1500);
+        assert_eq!(reported(&mut reassembly, 6000), [(1000, 2000), (1000, 4000)]);
     }
 
     #[test]

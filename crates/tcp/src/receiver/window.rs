@@ -202,13 +202,33 @@ impl WindowOffer {
     #[inline]
     pub fn is_tight(&self, queued: u64) -> bool {
         let settings = &self.settings;
-        settings.window_from_space(self.rcvbuf.saturating_sub(queued))
-            < self.clamp.min(settings.window_from_space(self.rcvbuf)) / 2
+        queued > 0
+            && settings.window_from_space(self.rcvbuf.saturating_sub(queued))
+                < self.clamp.min(settings.window_from_space(self.rcvbuf)) / 2
     }
 
     /// `__tcp_select_window`: what could be offered with `queued` bytes of memory in use. `rcv_mss`: size of the sender's segments.
     #[inline]
     pub fn select(&self, queued: u64, rcv_mss: u32) -> u64 {
+        let scaled = self.scale > 0
+            && !matches!(self.settings.tuning, ReceiveTuning::Step | ReceiveTuning::Fixed);
+        if scaled && queued == 0 {
+            // All of the buffer is free.
+            return self.scaled(self.settings.window_from_space(self.rcvbuf));
+        }
+        self.select_beside(queued, rcv_mss)
+    }
+
+    /// What is offered of `free`, in units of the scale.
+    #[inline]
+    fn scaled(&self, free: u64) -> u64 {
+        let unit = (1_u64 << self.scale) - 1;
+        (free.min(self.ssthresh).min(self.clamp.max(self.ssthresh)) + unit) & !unit
+    }
+
+    /// The same where memory is in use, and where the window is not cut to its scale alone.
+    #[inline(never)]
+    fn select_beside(&self, queued: u64, rcv_mss: u32) -> u64 {
         if self.settings.tuning == ReceiveTuning::Step {
             // sbspace: data out of order are not in the buffer; and the window is cut to its scale.
             return self.rcvbuf & !((1 << self.scale) - 1);
@@ -227,8 +247,11 @@ impl WindowOffer {
                 return 0;
             }
         }
+        if self.scale > 0 {
+            return self.scaled(free);
+        }
         let free = free.min(self.ssthresh).min(self.clamp.max(self.ssthresh));
-        if self.scale > 0 { (free + unit) & !unit } else { self.select_unscaled(free, mss, full) }
+        self.select_unscaled(free, mss, full)
     }
 
     /// Without scaling: whole segments, and what was offered last as long as that is less than one away.
@@ -358,6 +381,26 @@ impl WindowOffer {
         (self.measured_from, self.measured_until) = (now, rcv_nxt + self.offered);
     }
 
+    /// Whether the buffer grows with room for slow start.
+    #[inline]
+    pub fn has_headroom(&self) -> bool {
+        self.settings.tuning == ReceiveTuning::Headroom
+    }
+
+    /// Whether data in order up to `end` ends no measurement of a window, and the offer has grown as far as it may: then
+    /// neither [`Self::measure_window`] nor [`Self::grow`] does anything where no memory is in use.
+    #[inline]
+    pub fn is_settled(&self, end: u64) -> bool {
+        end < self.measured_until
+            && self.clamp.min(self.settings.window_from_space(self.rcvbuf)) <= self.ssthresh
+    }
+
+    /// Whether the timestamp that a segment echoes is another than the last one.
+    #[inline]
+    pub fn is_new_echo(&self, segment: &Segment) -> bool {
+        segment.timestamps().is_some_and(|stamps| stamps.ecr != self.last_echo)
+    }
+
     /// The RTT that the timestamps of data tell (`tcp_rcv_rtt_measure_ts`), or FreeBSD's growth of the buffer; `rcv_nxt` was
     /// `before`.
     #[inline]
@@ -390,10 +433,15 @@ impl WindowOffer {
         if matches!(self.settings.tuning, ReceiveTuning::Step) {
             return;
         }
-        let elapsed_us = now.since(self.space_at).as_micros_floor();
-        if self.rtt_us_x8 == 0 || elapsed_us < self.rtt_us_x8 >> 3 {
-            return;
+        let rtt_ns = (self.rtt_us_x8 >> 3) * 1_000;
+        if self.rtt_us_x8 > 0 && now.since(self.space_at).as_nanos() >= rtt_ns {
+            self.end_round(now, copied_seq);
         }
+    }
+
+    /// A round trip has passed since the reading rate was last looked at.
+    #[inline(never)]
+    fn end_round(&mut self, now: Instant, copied_seq: u64) {
         let copied = copied_seq - self.space_seq;
         if copied > self.space {
             match self.settings.tuning {

@@ -63,6 +63,7 @@ impl Sender {
     }
 
     /// An ACK has arrived, and whatever it allows is sent.
+    #[inline]
     pub fn on_ack<O: Outbox>(&mut self, segment: &Segment, io: &mut Io<'_, O>) {
         let core = &mut self.core;
         core.new_rtt_us = None;
@@ -144,6 +145,12 @@ impl Sender {
         self.core.timer.rto_ticks
     }
 
+    /// Smoothed RTT × 8, µs, and retransmission timeout, ticks.
+    #[inline]
+    pub fn estimates(&self) -> (u32, u64) {
+        (self.core.view.srtt_us_x8, self.core.timer.rto_ticks)
+    }
+
     pub fn bytes_written(&self) -> u64 {
         self.core.buffer.written
     }
@@ -160,11 +167,6 @@ impl Sender {
     }
 
     /// What holds the sender back just now.
-    pub fn limited_by(&self) -> LimitedBy {
-        self.core.limited_by()
-    }
-
-    /// What holds it back just now.
     pub fn limit(&self) -> LimitedBy {
         self.core.limit()
     }

@@ -10,14 +10,14 @@ fn the_peers_window_is_a_limit() {
     host.until(100).answer_syn(7);
     host.write_endless();
     assert_eq!(host.sent(), run(0, 5), "no part of a segment goes");
-    assert_eq!(host.snapshot().limited_by, LimitedBy::Rwnd);
+    assert_eq!(host.snapshot().limit, LimitedBy::Rwnd);
     host.until(200).ack(5);
     assert_eq!(host.sent(), run(5, 10));
     assert_eq!(host.cwnd(), 10, "a window that is not used does not grow");
     host.window = 100 * 1448;
     host.until(300).ack(10);
     assert_eq!(host.sent(), run(10, 20));
-    assert_eq!(host.snapshot().limited_by, LimitedBy::Cwnd);
+    assert_eq!(host.snapshot().limit, LimitedBy::Cwnd);
 }
 
 fn small_buffer() -> Settings {
@@ -51,11 +51,10 @@ fn a_sender_without_data_in_its_full_buffer_is_limited_by_it() {
     host.write_endless().until(200).ack(10).until(300).ack(20).until(400).ack(30);
     let snapshot = host.snapshot();
     assert!(snapshot.bytes_in_flight < snapshot.cwnd_bytes);
-    assert_eq!((snapshot.limited_by, snapshot.limit), (LimitedBy::Sndbuf, LimitedBy::Sndbuf));
+    assert_eq!(snapshot.limit, LimitedBy::Sndbuf);
     // The application that has nothing more to say.
     let mut host = Host::connected("reno", 100, &stock());
     host.write(5);
-    assert_eq!(host.snapshot().limited_by, LimitedBy::App);
     assert_eq!(host.snapshot().limit, LimitedBy::App);
 }
 
@@ -68,7 +67,7 @@ fn pacing_is_a_limit_and_not_the_window() {
     }
     let snapshot = host.snapshot();
     assert!(snapshot.bytes_in_flight < snapshot.cwnd_bytes, "what is left waits for the pacer");
-    assert_eq!((snapshot.limited_by, snapshot.limit), (LimitedBy::Cwnd, LimitedBy::Pacing));
+    assert_eq!(snapshot.limit, LimitedBy::Pacing);
     // Reno has no pacer, whatever its pacing rate is.
     let mut host = Host::connected("reno", 100, &stock());
     host.write_endless();

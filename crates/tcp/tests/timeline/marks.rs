@@ -5,7 +5,7 @@ use crate::harness::{Host, at_ms, settings, stock};
 use dragstrip_cc::algorithms::reno;
 use dragstrip_cc::{
     About, AckEvent, Algorithm, CongestionControl, EcnMode, Event, Guest, Needs, RateSample,
-    Response, View, Window,
+    Response, Signal, View, Window,
 };
 use dragstrip_tcp::{Ecn, Endpoint, Flags, Outbox, Role, Segment, Settings};
 use dragstrip_units::{Duration, Instant};
@@ -16,6 +16,7 @@ const CLASSIC: About = About {
     name: "toy-classic",
     file: file!(),
     models: "none",
+    signal: Signal::Loss,
     parameters: &[],
     variables: &[],
     needs: Needs::NOTHING,
@@ -90,11 +91,17 @@ impl CongestionControl for Toy {
         self.samples
     }
 
-    fn cong_control(&mut self, _view: &View, _window: &mut Window, sample: &RateSample) {
+    fn cong_control(
+        &mut self,
+        _view: &View,
+        _window: &mut Window,
+        sample: &RateSample,
+    ) -> Response {
         self.count("sampled_echoes", u32::from(sample.is_ece));
         self.count("sampled_newly_marked", sample.newly_marked);
         self.reported.insert("sample_delivered", f64::from(sample.delivered.unwrap_or(0)));
         self.reported.insert("sample_marked", f64::from(sample.delivered_ce));
+        Response::None
     }
 
     fn variables(&self, _view: &View, _window: &Window, tell: &mut dyn FnMut(&'static str, f64)) {

@@ -72,13 +72,13 @@ fn modules_and_registry_stay_sorted_and_complete() {
 fn the_new_algorithm_compiles_and_passes_its_tests_and_the_lints() {
     let mut paths = vec!["crates/cc", "crates/units", "clippy.toml", "rustfmt.toml", "Cargo.lock"];
     // Its tests read them.
-    paths.extend(["docs/program.md", "programs"]);
+    paths.extend(["docs/how-to/program.md", "programs"]);
     let tree = Copy::of("compiles", &paths);
     tree.workspace(&["units", "cc"]);
     create(&tree.0, "my-exp").unwrap();
     check(&tree.0);
     // The guide to the letter: its change to the new file, and the lines that it says are registered.
-    let guide = fs::read_to_string(root().join("docs/new-algorithm.md")).unwrap();
+    let guide = fs::read_to_string(root().join("docs/how-to/new-algorithm.md")).unwrap();
     let [registered, change] = diffs(&guide)[..] else { panic!("two diffs in the guide") };
     let places = ["crates/cc/src/algorithms/mod.rs", REGISTRY].map(|path| tree.text(path)).concat();
     for line in registered.lines().filter(|line| !line.starts_with("+++")) {

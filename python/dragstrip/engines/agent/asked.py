@@ -20,16 +20,16 @@ from typing import IO
 from dragstrip.engines.agent import compiled
 from dragstrip.engines.contract import Json, Progress
 from dragstrip.errors import BadInputError, DragstripError, Raw
-from dragstrip.outside import one_line
-from dragstrip.shape import COUNT, NUMBER, OBJECT, TEXT, Shape, expect
+from dragstrip.io.shape import COUNT, NUMBER, TEXT, Shape, expect
+from dragstrip.io.untrusted import one_line
 
-PROTOCOL = 2
+PROTOCOL = 3
 SILENCE_S = 60
 """A run that has not moved for so long hangs."""
 ANSWER_BYTES_MAX = 1 << 30
 HEAD = struct.Struct("<cQ")
 _RECORDED: dict[str, Shape] = {
-    "hashes": OBJECT,
+    "sha256": TEXT,
     "tables": [{"name": TEXT, "columns": [{"name": TEXT, "kind": TEXT, "offset": COUNT, "bytes": COUNT}]}],
     "captures": [dict.fromkeys(("packets", "missing", "offset", "bytes"), COUNT) | {"point": TEXT}],
 }
@@ -59,7 +59,7 @@ class Asked:
     grant: str = ""
     """What of the machine it may change (crates/agent/src/machine/grant.rs)."""
     shape: Shape | None = None
-    """Of the answer's line of JSON; none: that of a run."""
+    """The shape of the answer's line of JSON; None means that of a run."""
 
     def ask(self, request: Json, progress: Progress | None = None, raw: bytes = b"") -> tuple[Json, bytes]:
         """The answer: the line of JSON, and the bytes that it speaks of. `raw` stands behind the request.
@@ -113,7 +113,7 @@ class Asked:
         return head, body[end + 1 :]
 
     def _not_taken(self, reason: str) -> DragstripError:
-        return self._fault(f"the agent's answer cannot be taken: {reason}")
+        return self._fault(f"the agent's answer is invalid: {reason}")
 
     @contextlib.contextmanager
     def _started(self) -> Iterator[tuple[subprocess.Popen[bytes], IO[bytes]]]:
@@ -145,7 +145,7 @@ class Asked:
         descriptor, parts = process.stdout.fileno(), bytearray()
         while len(parts) < size:
             if not select.select([descriptor], [], [], SILENCE_S)[0]:
-                raise self._fault(f"no word from the agent for {SILENCE_S} s")
+                raise self._fault(f"the agent has been silent for {SILENCE_S} s")
             part = os.read(descriptor, min(size - len(parts), 1 << 20))
             if not part:
                 raise self._gone(process, said)
@@ -164,4 +164,4 @@ class Asked:
         words = said.read()[-2000:].decode(errors="replace")
         if words.strip():
             return self.refused(words)
-        return self._fault(f"the agent has gone (status {status})")
+        return self._fault(f"the agent ended (status {status})")

@@ -17,13 +17,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from dragstrip import outside, sums
-from dragstrip.cache import cache
 from dragstrip.engines.agent.compiled import made_again
 from dragstrip.engines.agent.locking import locked
 from dragstrip.engines.contract import Json, Say, quietly
 from dragstrip.errors import BadInputError, DragstripError
-from dragstrip.files import replacing
+from dragstrip.io import checksums, untrusted
+from dragstrip.io.cache import cache
+from dragstrip.io.files import replacing
 
 HOME = Path(__file__).resolve().parents[4] / "bpf"
 """Where our algorithms, their header and the loader are."""
@@ -43,13 +43,13 @@ class Loadable:
 
     @property
     def name(self) -> str:
-        """Of the algorithm."""
+        """The algorithm's name: that of the file."""
         return self.file.stem
 
     @cached_property
     def digest(self) -> str:
-        """Of the compiled program."""
-        return hashlib.sha256(outside.content(self.file)).hexdigest()
+        """The SHA-256 of the compiled program."""
+        return hashlib.sha256(untrusted.content(self.file)).hexdigest()
 
 
 def missing() -> str | None:
@@ -69,7 +69,7 @@ def names(source: str) -> list[str]:
 
     Raises `BadInputError` where there is no such file.
     """
-    text = outside.content(_existing(source), outside.SOURCE_MAX, "a C file").decode(errors="replace")
+    text = untrusted.content(_existing(source), untrusted.SOURCE_MAX, "a C file").decode(errors="replace")
     return re.findall(r'\.name\s*=\s*"([^"]*)"', text)
 
 
@@ -91,13 +91,13 @@ def compiled(source: str, say: Say = quietly) -> Loadable:
     tool = loader()
     place = cache() / "bpf" / _key(file)
     with locked(cache() / "bpf" / "lock"):
-        if not sums.whole(place, made_again):
+        if not checksums.whole(place, made_again):
             say(f"compiling {source}, once ...")
             with replacing(place) as draft:
                 made = draft / "made"
                 compile_object(file, made)
                 named = made.rename(draft / f"{_name(tool, source, made)}.o")
-                sums.write(draft, [named.name])
+                checksums.write(draft, [named.name])
     (kept,) = place.glob("*.o")
     return Loadable(source, kept)
 
@@ -105,7 +105,7 @@ def compiled(source: str, say: Say = quietly) -> Loadable:
 def request(scenario: Json, load: Sequence[Loadable], **words: Any) -> tuple[Json, bytes]:
     """What the agent is asked, and the files that stand behind it: the loader, then what it is to load."""
     files = [loader(), *(one.file for one in load)] if load else []
-    contents = [outside.content(file) for file in files]
+    contents = [untrusted.content(file) for file in files]
     listed = [{"name": file.name, "bytes": len(raw)} for file, raw in zip(files, contents, strict=True)]
     return {"scenario": scenario, "load": listed, **words}, b"".join(contents)
 
@@ -122,9 +122,9 @@ def at_source(error: BadInputError, load: Sequence[Loadable]) -> BadInputError:
 def loader() -> Path:
     """The static program that puts objects into the kernel it runs on (bpf/load.c)."""
     source = HOME / "load.c"
-    place = cache() / "bpf" / f"loader-{hashlib.sha256(outside.content(source)).hexdigest()[:16]}"
+    place = cache() / "bpf" / f"loader-{hashlib.sha256(untrusted.content(source)).hexdigest()[:16]}"
     with locked(cache() / "bpf" / "lock"):
-        if not sums.whole(place, made_again):
+        if not checksums.whole(place, made_again):
             with replacing(place) as draft:
                 libraries = ["-lbpf", "-lelf", "-lz", *_zstd()]
                 done = _run("cc", "-O2", "-static", "-o", str(draft / LOADER), str(source), *libraries)
@@ -132,7 +132,7 @@ def loader() -> Path:
                     raise DragstripError(
                         f"the loader of BPF programs does not compile: {done.stderr[-2000:]}"
                     )
-                sums.write(draft, [LOADER])
+                checksums.write(draft, [LOADER])
     return place / LOADER
 
 
@@ -164,7 +164,7 @@ def _key(file: Path) -> str:
     for part in (file, *sorted(beside)):
         hashed.update(
             part.name.encode()
-            + hashlib.sha256(outside.content(part, outside.SOURCE_MAX, "a C file or header")).digest()
+            + hashlib.sha256(untrusted.content(part, untrusted.SOURCE_MAX, "a C file or header")).digest()
         )
     return hashed.hexdigest()[:16]
 

@@ -14,12 +14,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from dragstrip import outside, sums
-from dragstrip.cache import cache
 from dragstrip.engines.agent.locking import locked
 from dragstrip.engines.contract import Say, quietly
 from dragstrip.errors import BadInputError, DragstripError
-from dragstrip.files import DamagedError, replacing, warn
+from dragstrip.io import checksums, untrusted
+from dragstrip.io.cache import cache
+from dragstrip.io.files import DamagedError, replacing, warn
 
 
 @dataclass(frozen=True)
@@ -68,16 +68,16 @@ def made(part: Part, say: Say = quietly) -> Path:
             f"{part.package} is missing; {part.variable} names one compiled from the sources"
         )
     place = cache() / "made" / _fingerprint(root, part.crates)
-    if sums.whole(place):
+    if checksums.whole(place):
         return place / part.file
     with locked(cache() / "made" / "lock"):
-        if not sums.whole(place, made_again):
+        if not checksums.whole(place, made_again):
             say(f"compiling {part.package}, once ...")
             built = _build(root, part)
             with replacing(place) as draft:
                 shutil.copyfile(built, draft / part.file)
                 (draft / part.file).chmod(0o755)
-                sums.write(draft, [part.file])
+                checksums.write(draft, [part.file])
     return place / part.file
 
 
@@ -93,7 +93,7 @@ def _fingerprint(root: Path, crates: Sequence[str]) -> str:
         hashed.update(
             str(file.relative_to(root)).encode()
             + b"\0"
-            + outside.content(file, outside.SOURCE_MAX, "a source")
+            + untrusted.content(file, untrusted.SOURCE_MAX, "a source")
         )
     return hashed.hexdigest()[:16]
 

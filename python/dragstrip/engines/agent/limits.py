@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 SERVICE_MIN, SERVICE_MAX = 0.98, 1.01
 """Bytes served while packets wait, as a share of the rate."""
 INTERVALS_MIN = 10
-"""Fewer with a backlog tell nothing."""
+"""The least number of intervals with a backlog from which a share is computed."""
 LATE_SHARE_MAX = 0.01
-"""Of the samples."""
+"""The share of late samples above which the machine limited the run."""
 STEAL_SHARE_MAX = 0.01
 IDLE_SHARE_MIN = 0.3
 
 
 def services(scenario: Json, queues: pa.Table) -> dict[str, float]:
-    """Of each link with a rate and a backlog that lasted: the share of its rate that it served meanwhile."""
+    """Return, by link with a rate and a lasting backlog, the share of its rate that it served."""
     found = {}
     links = queues.column("link").to_numpy(zero_copy_only=False)
     for link in scenario["links"]:

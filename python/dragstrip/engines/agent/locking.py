@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from dragstrip.files import writing
+from dragstrip.io.files import writing
 
 
 @contextmanager

@@ -48,6 +48,7 @@ def missing(recording: Recording) -> list[str]:
     """A line for each capture that lacks packets."""
     name = recording.scenario["name"]
     return [
-        f"warning: {name}: the capture at {point} lacks {count} packets: no room for them (docs/captures.md)"
+        f"warning: {name}: the capture at {point} lacks {count} packets: no room for them "
+        "(docs/how-to/captures.md)"
         for point, count in recording.provenance.get("captures_missing", {}).items()
     ]

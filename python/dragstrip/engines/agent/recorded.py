@@ -38,7 +38,7 @@ def recorded(engine: str, scenario: Json, answer: Answer, begun: Begun, kernel: 
         "version": _core.__version__,
         "seed": scenario["seed"],
         "started": begun.at.isoformat(timespec="seconds"),
-        **head["hashes"],
+        "recording_sha256": head["sha256"],
         "kernel": {"release": seen.pop("kernel"), **kernel},
         **own,
         "wall_s": round(wall_s, 3),

@@ -7,19 +7,22 @@ import platform
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-from dragstrip.cache import cache
-from dragstrip.engines.agent import bpf, compiled
+from dragstrip.engines.agent import compiled
 from dragstrip.engines.agent.asked import CHECKED, Asked
 from dragstrip.engines.agent.bpf import Loadable
 from dragstrip.engines.agent.locking import locked
 from dragstrip.engines.agent.packets import Packets
-from dragstrip.engines.agent.recorded import Begun, judged, recorded
-from dragstrip.engines.contract import Json, Progress, Say, quietly
-from dragstrip.errors import BadInputError
+from dragstrip.engines.agent.recorded import judged
+from dragstrip.engines.agent.runs import performed
+from dragstrip.engines.contract import Json, Progress, Refusal, Say, quietly
+from dragstrip.io.cache import cache
 from dragstrip.recording import Recording
 
 NAME = "netns"
+REFUSED = 2
+"""The agent's exit status where the machine has not what it takes."""
 AGENT = Asked(NAME, grant="programs", shape=CHECKED)
 
 
@@ -29,12 +32,28 @@ def program(say: Say = quietly) -> Path:
 
 
 def about(say: Say = quietly) -> Json:
-    """What this machine's kernel has; raises `DragstripError` without the rights, or without the agent."""
-    asked = subprocess.run([program(say), "about"], capture_output=True, text=True, check=False)  # noqa: S603
+    """What this machine's kernel has.
+
+    Raises `BadInputError` without the rights, `DragstripError` without the agent.
+    """
+    found: Json = _asked("about", say=say)
+    return found
+
+
+def missing(scenarios: Sequence[Json]) -> list[Refusal | None]:
+    """What keeps this machine's kernel from running each of these; raises as `about` does."""
+    found = _asked("missing", json.dumps(list(scenarios)))
+    return [None if reason is None else Refusal(*reason) for reason in found]
+
+
+def _asked(mode: str, content: str = "", say: Say = quietly) -> Any:
+    words: list[str | Path] = [program(say), mode]
+    asked = subprocess.run(words, input=content, capture_output=True, text=True, check=False)  # noqa: S603
+    if asked.returncode == REFUSED:
+        raise Refusal(*asked.stderr.strip().split("\n")).error(f"engine {NAME}")
     if asked.returncode:
         raise AGENT.refused(asked.stderr)
-    found: Json = json.loads(asked.stdout)
-    return found
+    return json.loads(asked.stdout)
 
 
 def run(
@@ -51,15 +70,13 @@ def run(
     Raises `BadInputError` for one that this kernel cannot run, `DragstripError` for anything else.
     """
     with locked(cache() / f"{NAME}.lock"):  # two at a time would share the processors
-        begun = Begun()
-        words = {} if packets is None else {"capture": packets.wanted()}
-        request, behind = bpf.request(scenario, load, real_time=True, **words)
-        try:
-            answer = AGENT.ask(request, progress, behind)
-        except BadInputError as error:
-            raise bpf.at_source(error, load) from None
-    own: Json = {"loaded": {one.name: one.digest for one in load}}
-    if packets is not None:
-        own |= packets.write(answer)
-    recording = recorded(NAME, scenario, answer, begun, {"package": platform.version()}, own)
+        recording = performed(
+            NAME,
+            scenario,
+            lambda request, behind: AGENT.ask(request, progress, behind),
+            {"package": platform.version()},
+            load=load,
+            packets=packets,
+            words={"real_time": True},
+        )
     return judged(recording, "the machine", strict=strict)

@@ -85,7 +85,7 @@ def simulate(scenario: Json, progress: Progress | None = None, capture: Files | 
         "version": _core.__version__,
         "seed": scenario["seed"],
         "started": started.isoformat(timespec="seconds"),
-        **outcome["hashes"],
+        "recording_sha256": outcome["sha256"],
     }
     return Recording(scenario, from_core(outcome["tables"]), provenance)
 

@@ -10,16 +10,17 @@ import stat
 from collections.abc import Sequence
 from pathlib import Path
 
-from dragstrip.engines.agent import bpf, compiled
+from dragstrip.engines.agent import compiled
 from dragstrip.engines.agent.asked import Asked
 from dragstrip.engines.agent.bpf import Loadable
-from dragstrip.engines.agent.recorded import Begun, judged, recorded
+from dragstrip.engines.agent.recorded import judged
+from dragstrip.engines.agent.runs import performed
 from dragstrip.engines.contract import Json, Progress
 from dragstrip.engines.ssh.lab import Lab
 from dragstrip.engines.ssh.nodes import homes
-from dragstrip.errors import BadInputError, DragstripError
+from dragstrip.errors import DragstripError
+from dragstrip.io.shape import ANY, OBJECT, TEXT, Plain, Shape, optional
 from dragstrip.recording import Recording
-from dragstrip.shape import ANY, OBJECT, TEXT, Plain, Shape, optional
 
 NAME = "ssh"
 SSH = "DRAGSTRIP_SSH"
@@ -52,17 +53,15 @@ def run(
 
     Raises `BadInputError` for what the files say, else `DragstripError`.
     """
-    begun = Begun()
-    request, behind = bpf.request(scenario, load, lab=_lab(lab, scenario), what="run")
-    try:
-        answer = Asked(NAME, "conduct").ask(request, progress, behind)
-    except BadInputError as error:
-        raise bpf.at_source(error, load) from None
-    own = {
-        "lab": {"name": lab.name, "sha256": lab.digest, "nodes": homes(scenario, lab)[0]},
-        "loaded": {one.name: one.digest for one in load},
-    }
-    recording = recorded(NAME, scenario, answer, begun, {}, own)
+    recording = performed(
+        NAME,
+        scenario,
+        lambda request, behind: Asked(NAME, "conduct").ask(request, progress, behind),
+        {},
+        {"lab": {"name": lab.name, "sha256": lab.digest, "nodes": homes(scenario, lab)[0]}},
+        load=load,
+        words={"lab": _lab(lab, scenario), "what": "run"},
+    )
     return judged(recording, "the hosts", strict=strict)
 
 

@@ -1,4 +1,4 @@
-"""A lab's file: hosts, their roles, interfaces and rights, and what may be changed on them (docs/lab.md).
+"""A lab's file: hosts, their roles, interfaces rights, and permitted changes (docs/how-to/lab.md).
 
 Nothing in it reaches a shell: names are words of a few characters, addresses are parsed, and what ssh(1) is
 told is one argument.
@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from dragstrip import _core, outside, toml
+from dragstrip import _core
 from dragstrip.errors import BadInputError, Raw, nearest
+from dragstrip.io import toml, untrusted
 
 ROLES = ("sender", "router", "receiver")
 RIGHTS = ("root", "sudo", "capabilities")
@@ -26,7 +27,7 @@ SYSCTLS = ("net.ipv4.tcp_*",)
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 INTERFACE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@:-]{0,14}")
 DESTINATION = re.compile(r"[^-\s][^\s\x00-\x1f\x7f]{0,254}")
-SYSCTL = re.compile(r"net(\.[a-z0-9_-]+)+\*?|net(\.[a-z0-9_-]+)*\.\*")
+SYSCTL = re.compile(r"net(\.[a-z0-9_-]{1,60}){1,8}\*?|net(\.[a-z0-9_-]{1,60}){0,8}\.\*")
 
 _T = TypeVar("_T")
 
@@ -71,8 +72,10 @@ class Lab:
     @classmethod
     def read(cls, path: Path | str) -> Lab:
         """The lab in a TOML file; raises `BadInputError` that names file, field and value."""
-        table = outside.parsed_toml(path, "a lab's file")
-        digest = hashlib.sha256(outside.content(path, outside.DESCRIPTION_MAX, "a lab's file")).hexdigest()
+        table = untrusted.parsed_toml(path, "a lab's file")
+        digest = hashlib.sha256(
+            untrusted.content(path, untrusted.DESCRIPTION_MAX, "a lab's file")
+        ).hexdigest()
         try:
             return _lab(_Table("", table), digest)
         except BadInputError as error:
@@ -232,7 +235,7 @@ def _host(name: str, table: _Table, hosts: Collection[str]) -> Host:
         cable.only("address", "to")
         if own == management:
             raise BadInputError(
-                cable.place, own, "an interface that is not management: that one is never touched"
+                cable.place, own, "an interface other than management, which is never touched"
             )
         to = cable.take("to", _one_of([other for other in hosts if other != name]))
         if any(known.to == to for known in cables):

@@ -30,7 +30,7 @@ def homes(scenario: Json, lab: Lab) -> tuple[dict[str, str], list[Refusal]]:
             if home := _nth(hosts, number):
                 found[name] = home.name
             else:
-                expected = f"a line in [nodes]: which host plays it? The lab has {len(hosts)} of role {role}"
+                expected = f"a line in [nodes] that names its host: the lab has {len(hosts)} of role {role}"
                 refusals.append(Refusal("nodes", name, expected))
     return found, refusals
 

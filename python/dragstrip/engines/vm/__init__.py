@@ -1,4 +1,4 @@
-"""A stock Linux kernel with its TCP and queue disciplines, in QEMU with virtual time (docs/vm.md)."""
+"""A stock Linux kernel with its TCP and queue disciplines, in QEMU with virtual time (docs/how-to/vm.md)."""
 
 from __future__ import annotations
 

@@ -10,16 +10,17 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from dragstrip import kernel
-from dragstrip.engines.agent import bpf, compiled
+from dragstrip.engines.agent import compiled
 from dragstrip.engines.agent.bpf import Loadable
 from dragstrip.engines.agent.packets import Packets
-from dragstrip.engines.agent.recorded import Begun, recorded
+from dragstrip.engines.agent.recorded import Answer
+from dragstrip.engines.agent.runs import performed
 from dragstrip.engines.contract import Json, Say, invalid, quietly
+from dragstrip.engines.kernels import kernel
 from dragstrip.engines.vm import machine
 from dragstrip.engines.vm.window import Window
-from dragstrip.errors import BadInputError, DragstripError
-from dragstrip.files import sha256
+from dragstrip.errors import DragstripError
+from dragstrip.io.files import sha256
 from dragstrip.recording import Recording
 
 LOOK_S = 0.005
@@ -49,24 +50,20 @@ def emulate(
     `progress` gets the virtual nanoseconds; if it answers `False` the run ends there with an error.
     Raises `BadInputError` for a scenario that cannot be run, `DragstripError` for anything else.
     """
-    begun = Begun()
-    named = [flow["transport"]["cc"] for flow in scenario["flows"] if "cc" in flow["transport"]]
+    ends = [flow["transport"].get(field) for flow in scenario["flows"] for field in ("cc", "receiver_cc")]
+    named = [cc for cc in ends if cc is not None]
     for refusal in invalid(scenario, named):  # which algorithms there are, the kernel says
         raise refusal.error()
     chosen = kernel.chosen(kernel_name)
     parts = (compiled.program(), compiled.lockstep())
-    words = {} if packets is None else {"capture": packets.wanted()}
-    with machine.resumed(chosen, *parts, *bpf.request(scenario, load, **words)) as (guest, window):
-        wait(guest, window, progress)
-        try:
-            answer = window.answer()
-        except BadInputError as error:
-            raise bpf.at_source(error, load) from None
+
+    def ask(request: Json, behind: bytes) -> Answer:
+        with machine.resumed(chosen, *parts, request, behind) as (guest, window):
+            wait(guest, window, progress)
+            return window.answer()
+
     about = {"package": chosen.package, "image_sha256": sha256(chosen.image)}
-    own: Json = {"emulator": machine.version(), "loaded": {one.name: one.digest for one in load}}
-    if packets is not None:
-        own |= packets.write(answer)
-    return recorded("vm", scenario, answer, begun, about, own)
+    return performed("vm", scenario, ask, about, {"emulator": machine.version()}, load=load, packets=packets)
 
 
 def wait(guest: machine.Machine, window: Window, progress: Callable[[int], object] | None = None) -> None:
@@ -77,7 +74,7 @@ def wait(guest: machine.Machine, window: Window, progress: Callable[[int], objec
         if not guest.alive():
             if window.answered():
                 return
-            raise DragstripError(f"the guest has gone: {guest.last_lines()}")
+            raise DragstripError(f"the guest ended: {guest.last_lines()}")
         now_ns = window.progress()
         if now_ns != last_ns:
             last_ns, silent = now_ns, 0

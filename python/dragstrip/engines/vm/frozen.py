@@ -6,9 +6,9 @@ import hashlib
 import os
 from pathlib import Path
 
-from dragstrip import outside
 from dragstrip.errors import BadInputError
-from dragstrip.files import DamagedError, read_json, sha256, write_json
+from dragstrip.io import untrusted
+from dragstrip.io.files import DamagedError, read_json, sha256, write_json
 
 SUMS = "checksums.json"
 BLOCK = 64 << 10
@@ -36,12 +36,12 @@ def check(folder: Path) -> bool:
             return True
         written, now = read_json(folder / SUMS), _sums(folder)
     except (BadInputError, OSError) as error:
-        raise DamagedError(folder, outside.first_line(error)) from error
+        raise DamagedError(folder, untrusted.first_line(error)) from error
     for name, digest in now.items():
         if written.get(name) != digest:
             raise DamagedError(folder / name, f"its SHA-256 is not the one in {SUMS}")
     if written.keys() != now.keys():
-        raise DamagedError(folder / SUMS, "it has other names than ram and state")
+        raise DamagedError(folder / SUMS, "it does not consist of ram and state")
     _sound[folder] = state
     return True
 
@@ -51,8 +51,8 @@ def _sums(folder: Path) -> dict[str, str]:
 
 
 def _sparse_sha256(path: Path) -> str:
-    """Of the size and the blocks that are not empty, each with its place; holes are skipped, not read."""
-    with outside.opened(path, outside.TABLE_MAX, "a frozen machine") as file:
+    """Return the SHA-256 of the size and of the non-empty blocks with their places; holes are not read."""
+    with untrusted.opened(path, untrusted.TABLE_MAX, "a frozen machine") as file:
         opened = file.fileno()
         size = os.fstat(opened).st_size
         hashed, at = hashlib.sha256(size.to_bytes(8, "little")), 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from dragstrip import outside
+from dragstrip.io import untrusted
 
 WATCHDOG = "ib700wdt.ko"
 SOONEST = "timeout=2"
@@ -19,9 +19,9 @@ def initramfs(file: Path, agent: Path, modules: Sequence[Path]) -> None:
     order = "".join(f"{m.name} {SOONEST}\n" if m.name == WATCHDOG else f"{m.name}\n" for m in modules)
     entries: list[tuple[str, int, bytes]] = [
         *((name, FOLDER, b"") for name in ("dev", "proc", "sys", "modules")),
-        ("init", PROGRAM, outside.content(agent)),
+        ("init", PROGRAM, untrusted.content(agent)),
         ("modules/order", PLAIN, order.encode()),
-        *((f"modules/{module.name}", PLAIN, outside.content(module)) for module in modules),
+        *((f"modules/{module.name}", PLAIN, untrusted.content(module)) for module in modules),
     ]
     parts = [_entry(number, *entry) for number, entry in enumerate(entries, start=1)]
     file.write_bytes(b"".join(parts) + _entry(0, "TRAILER!!!", 0, b""))

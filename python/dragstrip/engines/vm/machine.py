@@ -23,16 +23,16 @@ from functools import cache as once
 from pathlib import Path
 from typing import IO, Any
 
-from dragstrip import outside, sums
-from dragstrip.cache import cache
 from dragstrip.engines.agent.locking import alone, locked
 from dragstrip.engines.contract import Say, quietly
+from dragstrip.engines.kernels.kernel import Kernel
 from dragstrip.engines.vm import frozen
 from dragstrip.engines.vm.image import initramfs
 from dragstrip.engines.vm.window import SIZE, Window
 from dragstrip.errors import BadInputError, DragstripError
-from dragstrip.files import DamagedError, replacing, scratch, warn, writing
-from dragstrip.kernel import Kernel
+from dragstrip.io import checksums, untrusted
+from dragstrip.io.cache import cache
+from dragstrip.io.files import DamagedError, replacing, scratch, warn, writing
 
 PROGRAM = "qemu-system-x86_64"
 INSTALL = "apt-get install qemu-system-x86"
@@ -86,7 +86,7 @@ class Machine:
         serial = f"file,id=console,path={_option(self._console)}"
         command = [PROGRAM, *arguments, "-chardev", serial, "-device", "isa-serial,chardev=console"]
         # Preloaded as an open file: ld.so(8) ends a path at a space or colon, and goes on without it.
-        given = outside.opened(preload, what="a library") if preload else contextlib.nullcontext()
+        given = untrusted.opened(preload, what="a library") if preload else contextlib.nullcontext()
         with given as library:
             inherited = [library.fileno()] if library else []
             environment = {"LD_PRELOAD": f"/proc/self/fd/{inherited[0]}"} if inherited else {}
@@ -107,7 +107,7 @@ class Machine:
     def cpu_s(self) -> float:
         """Processor time it has taken so far (proc(5): utime and stime)."""
         try:
-            stat = outside.content(Path(f"/proc/{self._process.pid}/stat"), outside.KIB)
+            stat = untrusted.content(Path(f"/proc/{self._process.pid}/stat"), untrusted.KIB)
         except BadInputError:
             return 0.0  # it has just ended
         ticks = stat.rpartition(b")")[2].split()[11:13]
@@ -115,7 +115,7 @@ class Machine:
 
     def last_lines(self) -> str:
         """What the guest, or the emulator, said last, in one line."""
-        said = [outside.content(self._console) if self._console.exists() else b""]
+        said = [untrusted.content(self._console) if self._console.exists() else b""]
         self._errors.seek(0)
         said.append(self._errors.read())
         lines = b"\n".join(said).decode(errors="replace").replace("\r", "").strip().splitlines()
@@ -164,7 +164,7 @@ def resumed(
         try:
             monitor = Monitor(machine, folder / "talk")
             monitor.leave_memory_out()
-            with outside.opened(place / "state", what="a frozen machine") as state:
+            with untrusted.opened(place / "state", what="a frozen machine") as state:
                 monitor.hand_over("state", state)
                 monitor.order("migrate_incoming fd:state")
             monitor.wait_until_migrated()
@@ -255,14 +255,14 @@ def key(chosen: Kernel, agent: Path) -> str:
     hashed = hashlib.sha256()
     own = json.dumps([version(), BOOT_WORDS, _hardware(Path("ram"), Path("window"), shared=True)])
     hashed.update(own.encode())
-    listed = sums.read(chosen.folder)
+    listed = checksums.read(chosen.folder)
     for file in (chosen.image, agent, *chosen.modules):
-        content = hashlib.sha256(outside.content(file))
+        content = hashlib.sha256(untrusted.content(file))
         if file != agent and listed is not None:
             name = file.relative_to(chosen.folder).as_posix()
             if listed.get(name) != content.hexdigest():
-                advice = "`dragstrip kernel fetch` or `use` takes the kernel in again"
-                raise DamagedError(file, f"its SHA-256 is not the one in {sums.NAME}", advice)
+                advice = "`dragstrip kernel fetch` or `use` imports the kernel again"
+                raise DamagedError(file, f"its SHA-256 is not the one in {checksums.NAME}", advice)
         hashed.update(file.name.encode() + content.digest())
     return f"{chosen.name}-{hashed.hexdigest()[:12]}"
 

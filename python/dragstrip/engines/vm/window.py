@@ -11,7 +11,7 @@ from typing import Any
 from dragstrip.errors import BadInputError, DragstripError, Raw
 
 SIZE = 1 << 28
-"""Of the file; only what is written takes memory."""
+"""The size of the file in bytes; only what is written takes memory."""
 
 BODY = 4096
 ASKED, RUNNING, ANSWERED, FAILED, REFUSED = 1, 2, 3, 4, 5

@@ -1,10 +1,19 @@
 //! BBR's window: how many packets the model wants in flight, and how the window gets there.
 
-use super::{BW_SCALE, Bbr, Mode, UNIT, in_recovery, saturate};
+use super::mode::{Mode, PROBING};
+use super::{BW_SCALE, Bbr, GAIN_SCALE, UNIT, in_recovery, saturate};
 use crate::{CaState, RateSample, View, Window};
 
 /// Below this rate bursts are one packet, bytes/s (1.2 Mbit/s).
-const MIN_TSO_RATE: u64 = 1_200_000 >> 3;
+const MIN_TSO_RATE: u64 = 1_200_000 / 8;
+/// ... and from there on at least two, one ACK's worth.
+const MIN_TSO_SEGS: u32 = 2;
+/// Nor are they longer than as many packets (`bbr_tso_segs_goal`).
+const TSO_SEGS_MAX: u32 = 0x7f;
+/// Bursts that the window has room for: in the sender's queue, in its TSO engine and in the receiver's GRO.
+const BURSTS: u32 = 3;
+/// Even a small BDP must see its in-flight raised in the 1.25 phase.
+const PROBE_PACKETS: u32 = 2;
 /// Largest burst, bytes: `GSO_MAX_SIZE - 1 - MAX_TCP_HEADER`, whatever the device can.
 const TSO_BYTES_MAX: u64 = 65_536 - 1 - 320;
 /// Keeps ACKs of every other packet flowing.
@@ -20,16 +29,17 @@ impl Bbr {
             return INIT_CWND;
         }
         let product = (u64::from(bw) * u64::from(self.min_rtt_us)).saturating_mul(u64::from(gain));
-        saturate((product >> 8).div_ceil(1 << BW_SCALE))
+        saturate((product >> GAIN_SCALE).div_ceil(1 << BW_SCALE))
     }
 
     /// `bbr_quantization_budget`: room for the bursts at both ends and on the way.
     #[inline]
     fn with_bursts(&self, view: &View, window: &Window, packets: u32) -> u32 {
-        let packets = packets.saturating_add(3 * tso_segs_goal(view, window));
+        let packets = packets.saturating_add(BURSTS * tso_segs_goal(view, window));
+        // Even, so that delayed ACKs of two packets leave none over.
         let even = packets.saturating_add(1) & !1;
-        // Even a small BDP must see its in-flight raised in the 1.25 phase.
-        if self.mode == (Mode::ProbeBw { phase: 0 }) { even.saturating_add(2) } else { even }
+        let probing = self.mode == Mode::ProbeBw { phase: PROBING };
+        if probing { even.saturating_add(PROBE_PACKETS) } else { even }
     }
 
     /// `bbr_inflight`.
@@ -42,7 +52,7 @@ impl Bbr {
     pub(super) fn in_net_at_departure(&self, view: &View, window: &Window, in_flight: u32) -> u32 {
         let wait_us = view.departure.since(view.now).as_micros_floor();
         let delivered = saturate(u64::from(self.bw()).saturating_mul(wait_us) >> BW_SCALE);
-        let rising = self.pacing_gain > UNIT;
+        let rising = self.pace.pacing_gain() > UNIT;
         let in_flight = in_flight + if rising { tso_segs_goal(view, window) } else { 0 };
         in_flight.saturating_sub(delivered)
     }
@@ -61,7 +71,7 @@ impl Bbr {
                 if conserving { cwnd } else { self.towards_target(view, window, cwnd, acked) };
         }
         window.cwnd = window.cwnd.min(window.clamp);
-        if matches!(self.mode, Mode::ProbeRtt { .. }) {
+        if self.is_probing_rtt() {
             window.cwnd = window.cwnd.min(CWND_MIN_TARGET);
         }
     }
@@ -95,14 +105,14 @@ impl Bbr {
         cwnd: u32,
         acked: u32,
     ) -> u32 {
-        let bdp = self.bdp(self.bw(), self.cwnd_gain);
-        let target = if self.full_bw_reached {
+        let bdp = self.bdp(self.bw(), self.mode.cwnd_gain());
+        let target = if self.pipe.is_full() {
             bdp.saturating_add(self.aggregation.room(self.bw()))
         } else {
             bdp
         };
         let target = self.with_bursts(view, window, target);
-        let cwnd = if self.full_bw_reached {
+        let cwnd = if self.pipe.is_full() {
             cwnd.saturating_add(acked).min(target)
         } else if cwnd < target || view.delivered < u64::from(INIT_CWND) {
             cwnd.saturating_add(acked)
@@ -117,9 +127,9 @@ impl Bbr {
 #[inline]
 pub(super) fn tso_segs_goal(view: &View, window: &Window) -> u32 {
     let bytes = (window.pacing_rate >> view.pacing_shift).min(TSO_BYTES_MAX) as u32;
-    (bytes / view.mss).max(min_tso_segs(window)).min(0x7f)
+    (bytes / view.mss).max(min_tso_segs(window)).min(TSO_SEGS_MAX)
 }
 
 pub(super) fn min_tso_segs(window: &Window) -> u32 {
-    if window.pacing_rate < MIN_TSO_RATE { 1 } else { 2 }
+    if window.pacing_rate < MIN_TSO_RATE { 1 } else { MIN_TSO_SEGS }
 }

@@ -25,15 +25,18 @@
 
 pub(super) mod aggregation;
 mod cwnd;
+mod mode;
 mod policer;
 
 use self::aggregation::{Aggregation, SLOT_ROUNDS};
 use self::cwnd::{CWND_MIN_TARGET, min_tso_segs};
+pub(super) use self::mode::DRAIN_GAIN;
+use self::mode::{CYCLE_LEN, CYCLE_RAND, HIGH_GAIN, LowInFlight, Mode, Pace, Pipe};
 use self::policer::{Change, Policer};
 use crate::windowed_max::WindowedMax;
 use crate::{
-    About, CaState, CongestionControl, Event, Needs, Parameters, RateSample, Response, Rules, Unit,
-    Variable, View, Window,
+    About, CaState, CongestionControl, Event, Needs, Parameters, RateSample, Response, Rules,
+    Signal, Unit, Variable, View, Window,
 };
 use dragstrip_units::Stream;
 
@@ -42,6 +45,7 @@ pub const ABOUT: About = About {
     name: "bbr",
     file: file!(),
     models: "Linux 6.1, tcp_bbr.c",
+    signal: Signal::Model,
     parameters: &[],
     variables: &[
         Variable::new(
@@ -69,51 +73,31 @@ pub const ABOUT: About = About {
     needs: Needs { pacing: true, dice: true, ..Needs::NOTHING },
 };
 
-/// Bandwidths are in packets/µs · 2^24.
+/// Bandwidths are in packets/µs · 2^24 (`BW_SCALE`): 0.7 kbit/s to 3 Tbit/s fit into 32 bits at 1500 bytes.
 pub(super) const BW_SCALE: u32 = 24;
-/// Gains are in 1/256.
-const UNIT: u16 = 256;
-/// 2/ln 2, the least gain that doubles the rate every round trip.
-const HIGH_GAIN: u16 = (256 * 2885 / 1000 + 1) as u16;
-/// Its inverse: drains in one round what STARTUP has queued.
-const DRAIN_GAIN: u16 = (256 * 1000 / 2885) as u16;
-/// Twice the BDP, to bear delayed and stretched ACKs.
-const CWND_GAIN: u16 = 2 * UNIT;
-/// Probe for more, drain what that queued, cruise.
-const CYCLE: [u16; 8] = [UNIT * 5 / 4, UNIT * 3 / 4, UNIT, UNIT, UNIT, UNIT, UNIT, UNIT];
-/// The cycle starts in any phase but the one that drains.
-const CYCLE_RAND: u32 = 7;
-/// Rounds that the bandwidth filter remembers.
+/// Gains and fractions are in 1/2^8 (`BBR_SCALE`).
+pub(super) const GAIN_SCALE: u32 = 8;
+/// A gain of 1 (`BBR_UNIT`).
+pub(super) const UNIT: u16 = 1 << GAIN_SCALE;
+/// Rounds that the bandwidth filter remembers: a cycle and two more, as RTTs vary (`bbr_bw_rtts`).
 const BW_ROUNDS: u32 = 10;
+/// As long a `min_rtt` is believed (`bbr_min_rtt_win_sec`).
 const MIN_RTT_WINDOW_S: u64 = 10;
-const PROBE_RTT_MS: u64 = 200;
-/// 25 % more is growth; three rounds without fill the pipe.
-const FULL_BW_THRESHOLD: u64 = 256 * 5 / 4;
-const FULL_BW_CNT: u8 = 3;
-
-/// What BBR is doing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Mode {
-    Startup,
-    Drain,
-    ProbeBw {
-        /// Index into [`CYCLE`].
-        phase: u8,
-    },
-    ProbeRtt {
-        /// `None` until no more than four packets are in flight.
-        low: Option<LowInFlight>,
-    },
-}
-
-/// The low water of PROBE_RTT.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct LowInFlight {
-    /// 200 ms after it began, jiffies.
-    until: u64,
-    /// Whether a round trip has passed.
-    round_done: bool,
-}
+/// At least as long PROBE_RTT keeps in-flight low, so that flows that share a queue do it together
+/// (`bbr_probe_rtt_mode_ms`).
+pub(super) const PROBE_RTT_MS: u64 = 200;
+/// 25 % more is growth (`bbr_full_bw_thresh`) ...
+pub(super) const FULL_BW_THRESHOLD: u64 = UNIT as u64 * 5 / 4;
+/// ... and three rounds without fill the pipe (`bbr_full_bw_cnt`).
+pub(super) const FULL_BW_ROUNDS: u8 = 3;
+/// The RTT that the first pacing rate assumes while there is none (`bbr_init_pacing_rate_from_rtt`).
+pub(super) const NOMINAL_RTT_US: u32 = 1_000;
+/// The pace stays as far below the bandwidth, so that no queue builds up (`bbr_pacing_margin_percent`).
+const PACING_MARGIN_PERCENT: u64 = 1;
+/// The send buffer holds as many windows (`bbr_sndbuf_expand`): it may slow-start even in recovery.
+pub(super) const SNDBUF_FACTOR: u32 = 3;
+const US_PER_S: u64 = 1_000_000;
+const MS_PER_S: u64 = 1_000;
 
 /// Linux's BBR v1.
 #[derive(Clone, Debug)]
@@ -132,15 +116,10 @@ pub struct Bbr {
     cycle_us: u64,
     prev_state: CaState,
     packet_conservation: bool,
-    round_start: bool,
     idle_restart: bool,
     has_seen_rtt: bool,
-    in_probe_rtt: bool,
-    full_bw_reached: bool,
-    full_bw_cnt: u8,
-    full_bw: u32,
-    pacing_gain: u16,
-    cwnd_gain: u16,
+    pipe: Pipe,
+    pace: Pace,
     /// The window before recovery or PROBE_RTT cut it.
     prior_cwnd: u32,
     policer: Policer,
@@ -162,15 +141,10 @@ impl Bbr {
             cycle_us: 0,
             prev_state: CaState::Open,
             packet_conservation: false,
-            round_start: false,
             idle_restart: false,
             has_seen_rtt: false,
-            in_probe_rtt: false,
-            full_bw_reached: false,
-            full_bw_cnt: 0,
-            full_bw: 0,
-            pacing_gain: HIGH_GAIN,
-            cwnd_gain: HIGH_GAIN,
+            pipe: Pipe::EMPTY,
+            pace: Pace { mode: Mode::Startup, policed: false },
             prior_cwnd: 0,
             policer: Policer::default(),
             aggregation: Aggregation::default(),
@@ -189,9 +163,9 @@ impl Bbr {
     fn init_pacing_rate(&mut self, view: &View, window: &mut Window) {
         let rtt_us = if view.srtt_us_x8 > 0 {
             self.has_seen_rtt = true;
-            (view.srtt_us_x8 >> 3).max(1)
+            (view.srtt_us_x8 / 8).max(1)
         } else {
-            1_000
+            NOMINAL_RTT_US
         };
         let bw = (u64::from(window.cwnd) << BW_SCALE) / u64::from(rtt_us);
         window.pacing_rate = bytes_per_second(view, saturate(bw), HIGH_GAIN);
@@ -203,45 +177,52 @@ impl Bbr {
         if !self.has_seen_rtt && view.srtt_us_x8 > 0 {
             self.init_pacing_rate(view, window);
         }
-        if self.full_bw_reached || rate > window.pacing_rate {
+        if self.pipe.is_full() || rate > window.pacing_rate {
             window.pacing_rate = rate;
         }
     }
 
     // ---- The model, in the order of bbr_update_model.
 
-    fn update_bw(&mut self, view: &View, sample: &RateSample) {
-        self.round_start = false;
-        let Some(delivered) = valid(sample) else { return };
-        if sample.prior_delivered >= self.next_rtt_delivered {
+    /// Whether this ACK begins a round.
+    fn update_bw(&mut self, view: &View, sample: &RateSample) -> bool {
+        let Some(delivered) = valid(sample) else { return false };
+        let round_start = sample.prior_delivered >= self.next_rtt_delivered;
+        if round_start {
             self.next_rtt_delivered = view.delivered;
             self.rtt_cnt += 1;
-            self.round_start = true;
             self.packet_conservation = false;
         }
-        self.detect_policer(view, sample);
+        self.detect_policer(view, sample, round_start);
 
         let bw = saturate((u64::from(delivered) << BW_SCALE) / sample.interval_us);
         // An application-limited sample says how fast the application is, unless it is a record.
         if !sample.is_app_limited || bw >= self.bw.get() {
             self.bw.update(BW_ROUNDS, self.rtt_cnt, bw);
         }
+        round_start
     }
 
-    fn detect_policer(&mut self, view: &View, sample: &RateSample) {
+    fn detect_policer(&mut self, view: &View, sample: &RateSample, round_start: bool) {
         let probing = matches!(self.mode, Mode::ProbeBw { .. });
-        match self.policer.sample(view, sample, self.round_start, probing) {
+        match self.policer.sample(view, sample, round_start, probing) {
             Change::None => {}
-            Change::Found => self.pacing_gain = UNIT, // at once, to avoid drops
+            Change::Found => self.pace.policed = true, // at once, to avoid drops
             Change::Released => self.enter_probe_bw(view),
         }
     }
 
-    fn update_ack_aggregation(&mut self, view: &View, window: &Window, sample: &RateSample) {
+    fn update_ack_aggregation(
+        &mut self,
+        view: &View,
+        window: &Window,
+        sample: &RateSample,
+        round_start: bool,
+    ) {
         if sample.acked_sacked == 0 || valid(sample).is_none() {
             return;
         }
-        if self.round_start {
+        if round_start {
             self.aggregation.begin_round(SLOT_ROUNDS);
         }
         self.aggregation.update(view, window.cwnd, self.bw(), sample.acked_sacked);
@@ -251,7 +232,7 @@ impl Bbr {
         if let Mode::ProbeBw { phase } = self.mode
             && self.phase_is_over(view, window, sample)
         {
-            self.enter_phase(view, phase + 1);
+            self.enter_phase(view, (phase + 1) % CYCLE_LEN);
         }
     }
 
@@ -259,43 +240,44 @@ impl Bbr {
     fn phase_is_over(&self, view: &View, window: &Window, sample: &RateSample) -> bool {
         let age_us = view.delivered_at.as_micros_floor().saturating_sub(self.cycle_us);
         let full_length = age_us > u64::from(self.min_rtt_us);
-        if self.pacing_gain == UNIT {
+        let gain = self.pace.pacing_gain();
+        if gain == UNIT {
             return full_length;
         }
         let in_flight = self.in_net_at_departure(view, window, sample.prior_in_flight);
         let bw = self.bw.get();
-        if self.pacing_gain > UNIT {
+        if gain > UNIT {
             // Until it has raised what is in flight, or the buffer cannot hold that.
             return full_length
-                && (sample.losses > 0
-                    || in_flight >= self.in_flight(view, window, bw, self.pacing_gain));
+                && (sample.losses > 0 || in_flight >= self.in_flight(view, window, bw, gain));
         }
         full_length || in_flight <= self.in_flight(view, window, bw, UNIT)
     }
 
     fn enter_phase(&mut self, view: &View, phase: u8) {
-        self.mode = Mode::ProbeBw { phase: phase % CYCLE.len() as u8 };
+        self.enter(Mode::ProbeBw { phase });
         self.cycle_us = view.delivered_at.as_micros_floor();
     }
 
-    fn check_full_bw_reached(&mut self, sample: &RateSample) {
-        if self.full_bw_reached || !self.round_start || sample.is_app_limited {
+    fn check_full_bw_reached(&mut self, sample: &RateSample, round_start: bool) {
+        let Pipe::Filling { bw, rounds } = self.pipe else { return };
+        if !round_start || sample.is_app_limited {
             return;
         }
-        let threshold = (u64::from(self.full_bw) * FULL_BW_THRESHOLD) >> 8;
-        if u64::from(self.bw.get()) >= threshold {
-            self.full_bw = self.bw.get();
-            self.full_bw_cnt = 0;
-            return;
-        }
-        self.full_bw_cnt += 1;
-        self.full_bw_reached = self.full_bw_cnt >= FULL_BW_CNT;
+        let threshold = (u64::from(bw) * FULL_BW_THRESHOLD) >> GAIN_SCALE;
+        self.pipe = if u64::from(self.bw.get()) >= threshold {
+            Pipe::Filling { bw: self.bw.get(), rounds: 0 }
+        } else if rounds + 1 < FULL_BW_ROUNDS {
+            Pipe::Filling { bw, rounds: rounds + 1 }
+        } else {
+            Pipe::Full
+        };
     }
 
     fn check_drain(&mut self, view: &View, window: &mut Window) {
         let bw = self.bw.get();
-        if self.mode == Mode::Startup && self.full_bw_reached {
-            self.mode = Mode::Drain;
+        if self.mode == Mode::Startup && self.pipe.is_full() {
+            self.enter(Mode::Drain);
             // For the curious; BBR itself never asks for it.
             window.ssthresh = self.in_flight(view, window, bw, UNIT);
         }
@@ -308,12 +290,18 @@ impl Bbr {
     }
 
     fn enter_probe_bw(&mut self, view: &View) {
-        // Any phase but the draining one is the first.
-        let phase = CYCLE.len() as u8 - 1 - self.chance.below(CYCLE_RAND) as u8;
-        self.enter_phase(view, phase + 1);
+        let phase = (CYCLE_LEN - self.chance.below(CYCLE_RAND) as u8) % CYCLE_LEN;
+        self.enter_phase(view, phase);
     }
 
-    fn update_min_rtt(&mut self, view: &View, window: &mut Window, sample: &RateSample) {
+    /// `bbr_update_min_rtt`; asks for the application-limited mark in PROBE_RTT, where its own low rates must not count.
+    fn update_min_rtt(
+        &mut self,
+        view: &View,
+        window: &mut Window,
+        sample: &RateSample,
+        round_start: bool,
+    ) -> Response {
         let now = view.jiffies();
         let expired = now > self.min_rtt_stamp + MIN_RTT_WINDOW_S * u64::from(view.hz);
         if let Some(rtt_us) = sample.rtt_us
@@ -322,31 +310,44 @@ impl Bbr {
             self.min_rtt_us = rtt_us;
             self.min_rtt_stamp = now;
         }
-        if expired && !self.idle_restart && !matches!(self.mode, Mode::ProbeRtt { .. }) {
+        if expired && !self.idle_restart && !self.is_probing_rtt() {
             self.keep_larger_cwnd(window);
-            self.mode = Mode::ProbeRtt { low: None };
+            self.enter(Mode::ProbeRtt { low: None });
         }
-        self.in_probe_rtt = matches!(self.mode, Mode::ProbeRtt { .. });
-        if let Mode::ProbeRtt { low } = &mut self.mode {
-            match low {
-                None if view.in_flight() <= CWND_MIN_TARGET => {
-                    // msecs_to_jiffies rounds up.
-                    let wait = (PROBE_RTT_MS * u64::from(view.hz)).div_ceil(1_000);
-                    *low = Some(LowInFlight { until: now + wait, round_done: false });
-                    self.next_rtt_delivered = view.delivered;
-                }
-                None => {}
-                Some(low) => {
-                    low.round_done |= self.round_start;
-                    if low.round_done {
-                        self.leave_probe_rtt_when_due(view, window);
-                    }
-                }
-            }
+        let mut response = Response::None;
+        if let Mode::ProbeRtt { low } = self.mode {
+            response = Response::MarkAppLimited;
+            self.probe_rtt(view, window, low, round_start);
         }
         // An idle restart is over once something new is delivered.
         if sample.delivered.is_some_and(|delivered| delivered > 0) {
             self.idle_restart = false;
+        }
+        response
+    }
+
+    /// An ACK in PROBE_RTT: 200 ms and a round after in-flight has become low, it is over.
+    fn probe_rtt(
+        &mut self,
+        view: &View,
+        window: &mut Window,
+        low: Option<LowInFlight>,
+        round_start: bool,
+    ) {
+        match low {
+            None if view.in_flight() <= CWND_MIN_TARGET => {
+                let until = view.jiffies() + probe_rtt_jiffies(view);
+                self.enter(Mode::ProbeRtt { low: Some(LowInFlight { until, round_done: false }) });
+                self.next_rtt_delivered = view.delivered;
+            }
+            None => {}
+            Some(low) => {
+                let low = LowInFlight { round_done: low.round_done || round_start, ..low };
+                if low.round_done {
+                    self.enter(Mode::ProbeRtt { low: Some(low) });
+                    self.leave_probe_rtt_when_due(view, window);
+                }
+            }
         }
     }
 
@@ -356,30 +357,25 @@ impl Bbr {
         if view.jiffies() > low.until {
             self.min_rtt_stamp = view.jiffies();
             window.cwnd = window.cwnd.max(self.prior_cwnd).min(window.clamp);
-            if self.full_bw_reached {
+            if self.pipe.is_full() {
                 self.enter_probe_bw(view);
             } else {
-                self.mode = Mode::Startup;
+                self.enter(Mode::Startup);
             }
         }
-    }
-
-    fn update_gains(&mut self) {
-        (self.pacing_gain, self.cwnd_gain) = match self.mode {
-            Mode::Startup => (HIGH_GAIN, HIGH_GAIN),
-            Mode::Drain => (DRAIN_GAIN, HIGH_GAIN),
-            Mode::ProbeBw { .. } if self.policer.rate().is_some() => (UNIT, CWND_GAIN),
-            Mode::ProbeBw { phase } => (CYCLE[usize::from(phase)], CWND_GAIN),
-            Mode::ProbeRtt { .. } => (UNIT, UNIT),
-        };
     }
 }
 
 /// Bytes per second at `gain`, 1 % below what the model says (`bbr_rate_bytes_per_sec`).
 #[inline]
 pub(super) fn bytes_per_second(view: &View, bw: u32, gain: u16) -> u64 {
-    let rate = (u64::from(bw) * u64::from(view.mss)).saturating_mul(u64::from(gain)) >> 8;
-    rate.saturating_mul(1_000_000 / 100 * 99) >> BW_SCALE
+    let rate = (u64::from(bw) * u64::from(view.mss)).saturating_mul(u64::from(gain)) >> GAIN_SCALE;
+    rate.saturating_mul(US_PER_S / 100 * (100 - PACING_MARGIN_PERCENT)) >> BW_SCALE
+}
+
+/// [`PROBE_RTT_MS`] in jiffies, rounded up like `msecs_to_jiffies`.
+pub(super) fn probe_rtt_jiffies(view: &View) -> u64 {
+    (PROBE_RTT_MS * u64::from(view.hz)).div_ceil(MS_PER_S)
 }
 
 /// Packets delivered, if the sample says anything.
@@ -410,7 +406,7 @@ impl CongestionControl for Bbr {
     }
 
     fn ssthresh(&mut self, _view: &View, window: &mut Window) -> u32 {
-        if in_recovery(self.prev_state) || matches!(self.mode, Mode::ProbeRtt { .. }) {
+        if in_recovery(self.prev_state) || self.is_probing_rtt() {
             self.keep_larger_cwnd(window);
         } else {
             self.prior_cwnd = window.cwnd;
@@ -426,10 +422,11 @@ impl CongestionControl for Bbr {
     fn set_state(&mut self, view: &View, _window: &mut Window, new: CaState) {
         if new == CaState::Loss {
             self.prev_state = CaState::Loss;
-            self.full_bw = 0;
+            if let Pipe::Filling { bw, .. } = &mut self.pipe {
+                *bw = 0;
+            }
             // A timeout ends a round, with a loss.
-            self.round_start = true;
-            self.detect_policer(view, &RateSample { losses: 1, ..RateSample::default() });
+            self.detect_policer(view, &RateSample { losses: 1, ..RateSample::default() }, true);
         }
     }
 
@@ -447,8 +444,9 @@ impl CongestionControl for Bbr {
     }
 
     fn undo_cwnd(&mut self, view: &View, window: &mut Window) -> u32 {
-        self.full_bw = 0;
-        self.full_bw_cnt = 0;
+        if !self.pipe.is_full() {
+            self.pipe = Pipe::EMPTY;
+        }
         self.policer.reset(view);
         window.cwnd
     }
@@ -457,30 +455,26 @@ impl CongestionControl for Bbr {
         true
     }
 
-    fn cong_control(&mut self, view: &View, window: &mut Window, sample: &RateSample) {
-        self.update_bw(view, sample);
-        self.update_ack_aggregation(view, window, sample);
+    fn cong_control(&mut self, view: &View, window: &mut Window, sample: &RateSample) -> Response {
+        let round_start = self.update_bw(view, sample);
+        self.update_ack_aggregation(view, window, sample, round_start);
         self.update_cycle_phase(view, window, sample);
-        self.check_full_bw_reached(sample);
+        self.check_full_bw_reached(sample, round_start);
         self.check_drain(view, window);
-        self.update_min_rtt(view, window, sample);
-        self.update_gains();
+        let response = self.update_min_rtt(view, window, sample, round_start);
+        self.update_pace();
 
-        self.set_pacing_rate(view, window, self.bw(), self.pacing_gain);
+        self.set_pacing_rate(view, window, self.bw(), self.pace.pacing_gain());
         self.set_cwnd(view, window, sample);
-    }
-
-    fn keeps_app_limited(&self) -> bool {
-        self.in_probe_rtt
+        response
     }
 
     fn min_tso_segs(&self, _view: &View, window: &Window) -> Option<u32> {
         Some(min_tso_segs(window))
     }
 
-    /// It may slow-start even in recovery.
     fn sndbuf_factor(&self) -> u32 {
-        3
+        SNDBUF_FACTOR
     }
 
     fn phase(&self, _view: &View, _window: &Window) -> &'static str {
@@ -501,14 +495,14 @@ impl CongestionControl for Bbr {
         if self.min_rtt_us != u32::MAX {
             tell("min_rtt", f64::from(self.min_rtt_us) * 1e3);
         }
-        tell("pacing_gain", f64::from(self.pacing_gain) / f64::from(UNIT));
-        tell("cwnd_gain", f64::from(self.cwnd_gain) / f64::from(UNIT));
+        tell("pacing_gain", f64::from(self.pace.pacing_gain()) / f64::from(UNIT));
+        tell("cwnd_gain", f64::from(self.pace.mode.cwnd_gain()) / f64::from(UNIT));
         if let Mode::ProbeBw { phase } = self.mode {
             tell("cycle_phase", f64::from(phase));
         }
         tell("round", f64::from(self.rtt_cnt));
-        if !self.full_bw_reached {
-            tell("full_bandwidth", bps(self.full_bw));
+        if let Pipe::Filling { bw, .. } = self.pipe {
+            tell("full_bandwidth", bps(bw));
         }
         tell("policed", f64::from(u8::from(self.policer.rate().is_some())));
         tell("extra_acked", f64::from(self.aggregation.room(self.bw())));

@@ -7,19 +7,24 @@
 //! - **States**: `waiting ──loss──▶ sampling ──two agree──▶ in use ──48 rounds──▶ waiting`
 //! - **Source of the details**: Linux 6.1 `tcp_bbr.c` (`bbr_lt_bw_*`).
 
-use super::{BW_SCALE, UNIT, bytes_per_second, saturate};
+use super::{BW_SCALE, GAIN_SCALE, MS_PER_S, UNIT, US_PER_S, bytes_per_second, saturate};
 use crate::{RateSample, View};
 
-/// Shortest interval, rounds; four times that is too long.
+/// Shortest interval, rounds (`bbr_lt_intvl_min_rtts`).
 const INTERVAL_ROUNDS: u8 = 4;
-/// Least loss, /256 of what was delivered.
+/// Longer than four times that, and it is no policer's.
+const INTERVAL_ROUNDS_MAX: u8 = 4 * INTERVAL_ROUNDS;
+/// Least loss, /256 of what was delivered (`bbr_lt_loss_thresh`).
 const LOSS_THRESHOLD: u64 = 50;
-/// Two rates agree within 1/8, in 1/256.
-const BW_RATIO: u64 = 256 / 8;
-/// ... or within 4 kbit/s, bytes/s.
+/// Two rates agree within 1/8, in 1/256 (`bbr_lt_bw_ratio`).
+const BW_RATIO: u64 = UNIT as u64 / 8;
+/// ... or within 4 kbit/s, bytes/s (`bbr_lt_bw_diff`).
 const BW_DIFF: u64 = 4_000 / 8;
-/// Rounds that the policer's rate is used for before BBR probes again.
+/// Rounds that the policer's rate is used for before BBR probes again (`bbr_lt_bw_max_rtts`).
 const USE_ROUNDS: u8 = 48;
+/// An interval of as many ms does not fit into the kernel's 32 bits of µs.
+const INTERVAL_MS_MAX: u64 = u32::MAX as u64 / US_PER_MS;
+const US_PER_MS: u64 = US_PER_S / MS_PER_S;
 
 /// What an ACK has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,7 +104,7 @@ impl Policer {
             return Change::None;
         }
         self.rounds += u8::from(round_start);
-        if self.rounds > 4 * INTERVAL_ROUNDS {
+        if self.rounds > INTERVAL_ROUNDS_MAX {
             self.reset(view);
         } else if self.rounds >= INTERVAL_ROUNDS && sample.losses > 0 {
             return self.end_interval(view);
@@ -112,22 +117,21 @@ impl Policer {
         let lost = view.lost - self.last_lost;
         let delivered = view.delivered - self.last_delivered;
         let ms = delivered_ms(view).saturating_sub(self.last_ms);
-        if delivered == 0 || lost << 8 < LOSS_THRESHOLD * delivered || ms == 0 {
+        if delivered == 0 || lost << GAIN_SCALE < LOSS_THRESHOLD * delivered || ms == 0 {
             return Change::None;
         }
-        // The kernel's 32 bits of µs.
-        if ms >= u64::from(u32::MAX / 1_000) {
+        if ms >= INTERVAL_MS_MAX {
             self.reset(view);
             return Change::None;
         }
-        self.compare(view, saturate((delivered << BW_SCALE) / (ms * 1_000)))
+        self.compare(view, saturate((delivered << BW_SCALE) / (ms * US_PER_MS)))
     }
 
     /// `bbr_lt_bw_interval_done`.
     fn compare(&mut self, view: &View, bw: u32) -> Change {
         let difference = bw.abs_diff(self.bw);
         if self.bw > 0
-            && (u64::from(difference) * 256 <= BW_RATIO * u64::from(self.bw)
+            && (u64::from(difference) << GAIN_SCALE <= BW_RATIO * u64::from(self.bw)
                 || bytes_per_second(view, difference, UNIT) <= BW_DIFF)
         {
             self.bw = ((u64::from(bw) + u64::from(self.bw)) >> 1) as u32;

@@ -1,6 +1,7 @@
 //! BBR on an imagined path: one ACK per packet, at the bottleneck's spacing.
 
 use super::cwnd::tso_segs_goal;
+use super::mode::CYCLE;
 use super::*;
 use crate::testing::{made, view};
 use dragstrip_units::{Duration, Instant};
@@ -10,6 +11,8 @@ struct Path {
     bbr: Bbr,
     view: View,
     window: Window,
+    /// The answer to the last ACK.
+    response: Response,
     spacing_us: u64,
     rtt_us: u32,
 }
@@ -22,7 +25,7 @@ impl Path {
         view.min_rtt_us = rtt_us;
         view.srtt_us_x8 = rtt_us * 8;
         bbr.init(&view, &mut window);
-        Self { bbr, view, window, spacing_us, rtt_us }
+        Self { bbr, view, window, response: Response::None, spacing_us, rtt_us }
     }
 
     /// One packet is delivered while `in_flight` others are on the way.
@@ -45,7 +48,13 @@ impl Path {
     }
 
     fn control(&mut self, sample: &RateSample) {
-        self.bbr.cong_control(&self.view, &mut self.window, sample);
+        self.response = self.bbr.cong_control(&self.view, &mut self.window, sample);
+    }
+
+    /// Puts it into a phase of PROBE_BW, as if the last ACK had done so.
+    fn force(&mut self, phase: u8) {
+        self.bbr.mode = Mode::ProbeBw { phase };
+        self.bbr.update_pace();
     }
 
     /// `n` packets at full window.
@@ -131,8 +140,7 @@ fn drain_ends_when_in_flight_is_the_bdp_and_cruising_paces_at_99_percent() {
     let mut path = Path::new(1_000, 20_000);
     path.settle();
     // 20 packets; over one cycle the mean rate is 99 % of 1448 kB/s.
-    path.bbr.mode = Mode::ProbeBw { phase: 3 };
-    path.bbr.update_gains();
+    path.force(3);
     path.run(1);
     let exact = 1_448_000.0 * 0.99;
     assert!((path.window.pacing_rate as f64 / exact - 1.0).abs() < 1e-3);
@@ -166,8 +174,7 @@ fn at_1_mbit_per_second_the_window_is_12_and_14_while_probing() {
     let mut path = Path::new(12_112, 49_000);
     path.settle();
     for (phase, expected) in [(0, 14), (2, 12)] {
-        path.bbr.mode = Mode::ProbeBw { phase };
-        path.bbr.update_gains();
+        path.force(phase);
         path.bbr.aggregation = Aggregation::default();
         let bw = path.bbr.bw();
         path.bbr.set_pacing_rate(&path.view, &mut path.window, bw, CYCLE[usize::from(phase)]);
@@ -190,7 +197,7 @@ fn after_10_s_it_leaves_4_packets_for_200_ms_and_a_round_then_restores_the_windo
     // Init at 0, and an equal RTT does not renew the estimate.
     assert_eq!(entered.as_nanos() / 1_000_000, 10_001);
     assert_eq!(path.window.cwnd, 4);
-    assert!(path.bbr.keeps_app_limited());
+    assert_eq!(path.response, Response::MarkAppLimited);
 
     let sample = path.ack(4);
     path.control(&sample);
@@ -201,8 +208,9 @@ fn after_10_s_it_leaves_4_packets_for_200_ms_and_a_round_then_restores_the_windo
     }
     assert_eq!(path.view.now.since(low).as_millis_floor(), 201);
     assert!(path.window.cwnd >= cwnd, "{} after {cwnd}", path.window.cwnd);
+    assert_eq!(path.response, Response::MarkAppLimited, "the last ACK is still one of PROBE_RTT");
     path.run(1);
-    assert!(!path.bbr.keeps_app_limited());
+    assert_eq!(path.response, Response::None);
 }
 
 #[test]
@@ -238,8 +246,7 @@ fn the_first_round_of_recovery_conserves_packets_and_its_end_restores_the_window
 fn packets_already_scheduled_to_leave_are_not_in_the_network() {
     let mut path = Path::new(1_000, 20_000);
     path.settle();
-    path.bbr.mode = Mode::ProbeBw { phase: 2 };
-    path.bbr.update_gains();
+    path.force(2);
     path.view.departure = path.view.now + Duration::from_millis(5);
     // 999.9 packets/s, cut.
     assert_eq!(path.bbr.in_net_at_departure(&path.view, &path.window, 20), 16);
@@ -267,9 +274,10 @@ fn application_limited_samples_do_not_lower_the_estimate_but_may_raise_it() {
 #[test]
 fn a_timeout_counts_as_a_lossy_round_and_asks_for_no_lower_threshold() {
     let mut path = Path::new(1_000, 20_000);
-    path.settle();
+    path.run(30);
+    assert!(matches!(path.bbr.pipe, Pipe::Filling { bw: 1.., .. }), "{:?}", path.bbr.pipe);
     path.bbr.set_state(&path.view, &mut path.window, CaState::Loss);
-    assert_eq!((path.bbr.full_bw, path.bbr.round_start), (0, true));
+    assert!(matches!(path.bbr.pipe, Pipe::Filling { bw: 0, .. }), "{:?}", path.bbr.pipe);
     assert_eq!(path.bbr.prev_state, CaState::Loss);
     assert_eq!(path.bbr.undo_cwnd(&path.view, &mut path.window), path.window.cwnd);
 }
@@ -287,4 +295,52 @@ fn bursts_follow_the_rate() {
         window.pacing_rate = rate;
         assert_eq!(tso_segs_goal(&view, &window), segments, "{rate} B/s");
     }
+}
+
+/// Every pair of modes against the header's diagram.
+#[test]
+fn the_state_diagram_has_these_edges_and_no_other() {
+    let low = |round_done| Mode::ProbeRtt { low: Some(LowInFlight { until: 9, round_done }) };
+    let high = Mode::ProbeRtt { low: None };
+    let phase = |phase| Mode::ProbeBw { phase };
+    let modes = [Mode::Startup, Mode::Drain, high, low(false), low(true)];
+    let modes: Vec<Mode> = modes.into_iter().chain((0..CYCLE_LEN).map(phase)).collect();
+    for from in &modes {
+        let expected: Vec<Mode> = match from {
+            Mode::Startup => vec![Mode::Drain, high],
+            Mode::Drain => [0, 2, 3, 4, 5, 6, 7].map(phase).into_iter().chain([high]).collect(),
+            Mode::ProbeBw { phase: at } => (0..CYCLE_LEN)
+                .filter(|next| *next != 1 || *at == 0)
+                .map(phase)
+                .chain([high])
+                .collect(),
+            Mode::ProbeRtt { low: None } => vec![low(false)],
+            Mode::ProbeRtt { low: Some(_) } => [Mode::Startup, low(true)]
+                .into_iter()
+                .chain([0, 2, 3, 4, 5, 6, 7].map(phase))
+                .collect(),
+        };
+        for to in &modes {
+            assert_eq!(from.may_become(*to), expected.contains(to), "{from:?} -> {to:?}");
+        }
+    }
+    assert!(!Mode::Drain.may_become(phase(CYCLE_LEN)));
+    assert!(
+        !low(false)
+            .may_become(Mode::ProbeRtt { low: Some(LowInFlight { until: 8, round_done: true }) })
+    );
+}
+
+#[test]
+#[should_panic(expected = "Startup -> ProbeBw { phase: 0 } is not in the state diagram")]
+fn a_mode_cannot_be_skipped() {
+    let mut path = Path::new(1_000, 20_000);
+    path.bbr.pipe = Pipe::Full;
+    path.bbr.enter(Mode::ProbeBw { phase: 0 });
+}
+
+#[test]
+#[should_panic(expected = "Drain while the pipe is Filling")]
+fn startup_does_not_end_before_the_pipe_is_full() {
+    Path::new(1_000, 20_000).bbr.enter(Mode::Drain);
 }

@@ -1,14 +1,14 @@
 //! The long-term bound, `inflight_hi`: lowered where a probe loses too much, raised where it does not.
 
 use super::signals::kept;
-use super::{Bbr3, CWND_MIN, INFINITE, Mode, Phase};
+use super::{Bbr3, CWND_MIN, GAIN_SCALE, INFINITE, Mode, Phase, UNIT};
 use crate::{LostPacket, RateSample, View, Window};
 
 /// Loss above it is too much: `bbr_loss_thresh`, 2 %, /256.
-const LOSS_THRESHOLD: u64 = 256 * 2 / 100;
+const LOSS_THRESHOLD: u64 = UNIT as u64 * 2 / 100;
 /// `bbr_inflight_headroom`, 15 %, /256.
-const HEADROOM: u64 = 256 * 15 / 100;
-/// The slope of `inflight_hi` doubles as often at most.
+const HEADROOM: u64 = UNIT as u64 * 15 / 100;
+/// The slope of `inflight_hi` doubles as often at most (`bbr_raise_inflight_hi_slope`): 2^30 packets are more than any window.
 const SLOPE_ROUNDS_MAX: u8 = 30;
 
 /// Which probe the ACKs that arrive are about (`bbr_ack_phase`).
@@ -65,7 +65,7 @@ impl Upper {
         if self.inflight_hi == INFINITE {
             return INFINITE;
         }
-        let headroom = ((u64::from(self.inflight_hi) * HEADROOM) >> 8).max(1) as u32;
+        let headroom = ((u64::from(self.inflight_hi) * HEADROOM) >> GAIN_SCALE).max(1) as u32;
         self.inflight_hi.saturating_sub(headroom).max(CWND_MIN)
     }
 
@@ -92,16 +92,17 @@ impl Upper {
 /// `bbr_is_inflight_too_high`: more than 2 % of what was in flight has been lost.
 pub(super) fn is_too_high(sample: &RateSample) -> bool {
     sample.tx_in_flight > 0
-        && u64::from(sample.lost) > (u64::from(sample.tx_in_flight) * LOSS_THRESHOLD) >> 8
+        && u64::from(sample.lost) > (u64::from(sample.tx_in_flight) * LOSS_THRESHOLD) >> GAIN_SCALE
 }
 
 /// `bbr_inflight_hi_from_lost_skb`: how much was in flight when loss exceeded the threshold.
 pub(super) fn where_loss_became_too_high(packet: &LostPacket) -> u32 {
     let before = u64::from(packet.tx_in_flight.saturating_sub(1));
     let lost_before = u64::from(packet.lost.saturating_sub(1));
-    let budget = (before * LOSS_THRESHOLD).div_ceil(256);
+    let budget = (before * LOSS_THRESHOLD).div_ceil(u64::from(UNIT));
     // (lost + x) / (in flight + x) = threshold, where x of the packet itself still fit.
-    let prefix = (budget.saturating_sub(lost_before) << 8) / (256 - LOSS_THRESHOLD);
+    let prefix =
+        (budget.saturating_sub(lost_before) << GAIN_SCALE) / (u64::from(UNIT) - LOSS_THRESHOLD);
     (before + prefix).min(u64::from(u32::MAX)) as u32
 }
 

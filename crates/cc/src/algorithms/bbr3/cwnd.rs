@@ -1,13 +1,23 @@
 //! The window: what the model wants in flight, and the bounds it must keep.
 
-use super::{BW_SCALE, Bbr3, CWND_MIN, INFINITE, Mode, PROBE_RTT_CWND_GAIN, Phase, UNIT, saturate};
+use super::{
+    BW_SCALE, Bbr3, CWND_MIN, GAIN_SCALE, INFINITE, Mode, PROBE_RTT_CWND_GAIN, Phase, UNIT,
+    saturate,
+};
 use crate::{View, Window};
 
-/// The least burst, packets.
+/// The least burst, packets: one ACK's worth (`bbr_min_tso_segs`).
 pub(super) const MIN_TSO_SEGS: u32 = 2;
-/// A burst is 64 KB longer on the shortest paths, half as much for every 512 µs of `min_rtt`.
+/// A burst is 64 KB longer on the shortest paths (`GSO_LEGACY_MAX_SIZE`), ...
 const SHORT_PATH_BYTES: u64 = 65_536;
+/// ... half as much for every 2^9 µs of `min_rtt` (`bbr_tso_rtt_shift`).
 const SHORT_PATH_SHIFT: u32 = 9;
+/// Bursts that the window has room for: in the sender's queue, in its TSO engine and in the receiver's GRO.
+const BURSTS: u32 = 3;
+/// Even a small BDP must see its in-flight raised by a probe.
+const PROBE_PACKETS: u32 = 2;
+/// In STARTUP the window grows to as many initial ones, whatever the model says (`bbr_set_cwnd`).
+const STARTUP_INITIAL_CWNDS: u32 = 2;
 
 impl Bbr3 {
     /// `bbr_bdp`: ⌈bw · min_rtt · gain⌉.
@@ -17,7 +27,7 @@ impl Bbr3 {
             return self.initial_cwnd;
         }
         let product = (u64::from(bw) * u64::from(self.min_rtt_us)).saturating_mul(u64::from(gain));
-        saturate((product >> 8).div_ceil(1 << BW_SCALE))
+        saturate((product >> GAIN_SCALE).div_ceil(1 << BW_SCALE))
     }
 
     /// Packets per burst (`bbr_tso_segs_generic`).
@@ -32,9 +42,8 @@ impl Bbr3 {
 
     /// `bbr_quantization_budget`: enough for the bursts at both ends and on the way.
     fn with_bursts(&self, view: &View, window: &Window, packets: u32) -> u32 {
-        let packets = packets.max(3 * self.tso_segs_goal(view, window)).max(CWND_MIN);
-        // Even a small BDP must see its in-flight raised by a probe.
-        let more = if self.mode == Mode::ProbeBw(Phase::Up) { 2 } else { 0 };
+        let packets = packets.max(BURSTS * self.tso_segs_goal(view, window)).max(CWND_MIN);
+        let more = if self.mode == Mode::ProbeBw(Phase::Up) { PROBE_PACKETS } else { 0 };
         packets.saturating_add(more)
     }
 
@@ -57,7 +66,7 @@ impl Bbr3 {
     pub(super) fn in_net_at_departure(&self, view: &View, window: &Window, in_flight: u32) -> u32 {
         let wait_us = view.departure.since(view.now).as_micros_floor();
         let delivered = saturate(u64::from(self.bw()).saturating_mul(wait_us) >> BW_SCALE);
-        let rising = self.pacing_gain > UNIT;
+        let rising = self.pace.pacing_gain() > UNIT;
         let more = if rising { self.tso_segs_goal(view, window) } else { 0 };
         in_flight.saturating_add(more).saturating_sub(delivered)
     }
@@ -65,13 +74,15 @@ impl Bbr3 {
     /// `bbr_set_cwnd`.
     pub(super) fn set_cwnd(&mut self, view: &View, window: &mut Window, acked: u32) {
         if acked > 0 {
-            let (bw, gain) = (self.bw(), self.cwnd_gain);
+            let (bw, gain) = (self.bw(), self.mode.cwnd_gain());
             let target = self.bdp(bw, gain).saturating_add(self.aggregation.room(bw));
             let target = self.with_bursts(view, window, target);
             let grown = window.cwnd.saturating_add(acked);
             window.cwnd = if self.full.reached {
                 grown.min(target)
-            } else if window.cwnd < target || window.cwnd < 2 * self.initial_cwnd {
+            } else if window.cwnd < target
+                || window.cwnd < STARTUP_INITIAL_CWNDS * self.initial_cwnd
+            {
                 grown
             } else {
                 window.cwnd
@@ -79,7 +90,7 @@ impl Bbr3 {
             window.cwnd = window.cwnd.max(CWND_MIN);
         }
         window.cwnd = window.cwnd.min(window.clamp);
-        if matches!(self.mode, Mode::ProbeRtt { .. }) {
+        if self.is_probing_rtt() {
             window.cwnd = window.cwnd.min(self.probe_rtt_cwnd());
         }
     }

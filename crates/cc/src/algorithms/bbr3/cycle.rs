@@ -1,20 +1,23 @@
 //! Which state follows which.
 
 use super::bounds::{Acks, is_too_high};
-use super::{
-    Bbr3, INFINITE, LowInFlight, MIN_RTT_WINDOW_S, Mode, PROBE_RTT_MS, PROBE_RTT_WINDOW_S, Phase,
-    UNIT,
-};
-use crate::{CaState, RateSample, View, Window};
+use super::{Bbr3, INFINITE, LowInFlight, MIN_RTT_WINDOW_S, Mode, PROBE_RTT_WINDOW_S, Phase, UNIT};
+use crate::algorithms::bbr::probe_rtt_jiffies;
+use crate::{CaState, RateSample, Response, View, Window};
 
-/// As many ACKs with losses end STARTUP (`bbr_full_loss_cnt`), where they are counted to 15.
+/// As many ACKs with losses end STARTUP (`bbr_full_loss_cnt`), ...
 const FULL_LOSS_CNT: u8 = 6;
-const LOSS_EVENTS_MAX: u8 = 15;
-/// Between probes: 2 s and up to 1 s more, or as many rounds as Reno would need to refill the pipe, 63 at most.
+/// ... where they are counted in 4 bits (`loss_events_in_round`).
+const LOSS_EVENTS_MAX: u8 = 0xf;
+/// Between probes: 2 s (`bbr_bw_probe_base_us`) ...
 pub(super) const PROBE_WAIT_US: u32 = 2_000_000;
+/// ... and up to 1 s more (`bbr_bw_probe_rand_us`), ...
 pub(super) const PROBE_WAIT_RANDOM_US: u32 = 1_000_000;
+/// ... or as many rounds as Reno would need to refill the pipe, 63 at most (`bbr_bw_probe_max_rounds`).
 const PROBE_WAIT_ROUNDS_MAX: u32 = 63;
-/// The count of those rounds begins at 0 or 1.
+/// DRAIN gives up after more rounds than these: the path may have become slower than `max_bw` (draft-ietf-ccwg-bbr, §5.3.2).
+const DRAIN_ROUNDS_MAX: u8 = 3;
+/// The count of those rounds begins at 0 or 1 (`bbr_bw_probe_rand_rounds`).
 const PROBE_RANDOM_ROUNDS: u32 = 2;
 
 impl Bbr3 {
@@ -46,17 +49,21 @@ impl Bbr3 {
         }
     }
 
-    /// `bbr_check_drain`.
+    /// `bbr_check_drain`, and `BBRCheckDrainDone` of the draft, which does not drain for ever.
     pub(super) fn check_drain(&mut self, view: &View, window: &mut Window) {
         let target = self.in_flight(view, window, self.max_bw(), UNIT);
         if self.mode == Mode::Startup && self.full.reached {
-            self.mode = Mode::Drain;
+            self.enter(Mode::Drain);
             // For the curious; it never asks for it.
             window.ssthresh = target;
             self.signals.reset();
+            self.drain_rounds = 0;
+        } else if self.mode == Mode::Drain && self.round_start {
+            self.drain_rounds = self.drain_rounds.saturating_add(1);
         }
         if self.mode == Mode::Drain
-            && self.in_net_at_departure(view, window, view.in_flight()) <= target
+            && (self.drain_rounds > DRAIN_ROUNDS_MAX
+                || self.in_net_at_departure(view, window, view.in_flight()) <= target)
         {
             self.start_down(view);
         }
@@ -142,7 +149,7 @@ impl Bbr3 {
         self.cycle_us = view.delivered_at.as_micros_floor();
         self.upper.acks = Acks::Stopping;
         self.next_round_delivered = view.delivered;
-        self.mode = Mode::ProbeBw(Phase::Down);
+        self.enter(Mode::ProbeBw(Phase::Down));
     }
 
     /// `bbr_start_bw_probe_cruise`.
@@ -150,7 +157,7 @@ impl Bbr3 {
         if self.signals.inflight_lo != INFINITE {
             self.signals.inflight_lo = self.signals.inflight_lo.min(self.upper.inflight_hi);
         }
-        self.mode = Mode::ProbeBw(Phase::Cruise);
+        self.enter(Mode::ProbeBw(Phase::Cruise));
     }
 
     /// `bbr_start_bw_probe_refill`.
@@ -161,7 +168,7 @@ impl Bbr3 {
         self.upper.stopped_risky = false;
         self.upper.acks = Acks::Refilling;
         self.next_round_delivered = view.delivered;
-        self.mode = Mode::ProbeBw(Phase::Refill);
+        self.enter(Mode::ProbeBw(Phase::Refill));
     }
 
     /// `bbr_start_bw_probe_up`.
@@ -170,11 +177,16 @@ impl Bbr3 {
         self.next_round_delivered = view.delivered;
         self.full.restart(bw);
         self.upper.raise_slope(window.cwnd);
-        self.mode = Mode::ProbeBw(Phase::Up);
+        self.enter(Mode::ProbeBw(Phase::Up));
     }
 
-    /// `bbr_update_min_rtt`.
-    pub(super) fn update_min_rtt(&mut self, view: &View, window: &mut Window, sample: &RateSample) {
+    /// `bbr_update_min_rtt`; asks for the application-limited mark in PROBE_RTT, where its own low rates must not count.
+    pub(super) fn update_min_rtt(
+        &mut self,
+        view: &View,
+        window: &mut Window,
+        sample: &RateSample,
+    ) -> Response {
         let now = view.jiffies();
         let hz = u64::from(view.hz);
         let due = now > self.probe_rtt_min_stamp + PROBE_RTT_WINDOW_S * hz;
@@ -189,34 +201,40 @@ impl Bbr3 {
             self.min_rtt_us = self.probe_rtt_min_us;
             self.min_rtt_stamp = self.probe_rtt_min_stamp;
         }
-        if due && !self.idle_restart && !matches!(self.mode, Mode::ProbeRtt { .. }) {
+        if due && !self.idle_restart && !self.is_probing_rtt() {
             self.save_cwnd(window);
-            self.mode = Mode::ProbeRtt { low: None };
+            self.enter(Mode::ProbeRtt { low: None });
             self.upper.acks = Acks::Stopping;
             self.next_round_delivered = view.delivered;
         }
-        self.in_probe_rtt = matches!(self.mode, Mode::ProbeRtt { .. });
-        let few = view.in_flight() <= self.probe_rtt_cwnd();
-        if let Mode::ProbeRtt { low } = &mut self.mode {
-            match low {
-                None if few => {
-                    // msecs_to_jiffies rounds up.
-                    let wait = (PROBE_RTT_MS * hz).div_ceil(1_000);
-                    *low = Some(LowInFlight { until: now + wait, round_done: false });
-                    self.next_round_delivered = view.delivered;
-                }
-                None => {}
-                Some(low) => {
-                    low.round_done |= self.round_start;
-                    if low.round_done {
-                        self.leave_probe_rtt_when_due(view, window);
-                    }
-                }
-            }
+        let mut response = Response::None;
+        if let Mode::ProbeRtt { low } = self.mode {
+            response = Response::MarkAppLimited;
+            self.probe_rtt(view, window, low);
         }
         // An idle restart is over once something new is delivered.
         if sample.delivered.is_some_and(|delivered| delivered > 0) {
             self.idle_restart = false;
+        }
+        response
+    }
+
+    /// An ACK in PROBE_RTT: 200 ms and a round after in-flight has become low, it is over.
+    fn probe_rtt(&mut self, view: &View, window: &mut Window, low: Option<LowInFlight>) {
+        match low {
+            None if view.in_flight() <= self.probe_rtt_cwnd() => {
+                let until = view.jiffies() + probe_rtt_jiffies(view);
+                self.enter(Mode::ProbeRtt { low: Some(LowInFlight { until, round_done: false }) });
+                self.next_round_delivered = view.delivered;
+            }
+            None => {}
+            Some(low) => {
+                let low = LowInFlight { round_done: low.round_done || self.round_start, ..low };
+                if low.round_done {
+                    self.enter(Mode::ProbeRtt { low: Some(low) });
+                    self.leave_probe_rtt_when_due(view, window);
+                }
+            }
         }
     }
 
@@ -233,7 +251,7 @@ impl Bbr3 {
             self.start_down(view);
             self.start_cruise();
         } else {
-            self.mode = Mode::Startup;
+            self.enter(Mode::Startup);
         }
     }
 }

@@ -20,9 +20,15 @@
 //!   the draft has none either.
 //! - **Departs from Google's module**: every ACK runs the whole model (its shortcut for application-limited ACKs is left
 //!   out); bursts and delayed ACKs are the host's, not the module's (`tso_segs`, `fast_ack_mode`); the ACK of a tail loss probe's
-//!   retransmission begins a round of signals like any other; an undone reduction never lowers the window.
+//!   retransmission begins a round of signals like any other; an undone reduction never lowers the window. As the draft has
+//!   it, DRAIN ends after more than three rounds whatever is in flight, and a spurious loss gives back what was before the
+//!   first loss of its round, STARTUP or a probe included.
 //! - **Departs from the draft**, as Google's module does: drain gain 0.34, not 0.5; 0.91, not 0.90, in DOWN; the plateau
-//!   is reset by any ACK; fractions are multiples of 1/256, so that 2 % is 1.95 % and 0.7 is 0.703.
+//!   is reset by any ACK; fractions are multiples of 1/256, so that 2 % is 1.95 % and 0.7 is 0.703; STARTUP counts ACKs with
+//!   losses, not lost ranges, and has the 2 % rule without SACK too; a timeout begins the judgement of growth anew and, outside
+//!   of probes, bounds `inflight_lo`; what is in flight is an estimate for the next departure; aggregation is the maximum of 5 to
+//!   10 rounds and of 100 ms at most; CRUISE lowers `inflight_lo` to `inflight_hi`; a cycle without a sample does not advance
+//!   the bandwidth filter.
 //! - **No kernel of Debian has it**: no recording of a kernel stands beside it. Tests hold it against closed forms of the draft.
 //! - **Source of the details**: `tcp_bbr.c` of the branch v3 of github.com/google/bbr. It has no parameters here.
 
@@ -34,10 +40,13 @@ mod signals;
 use self::bounds::Upper;
 use self::signals::{FullBandwidth, Signals};
 use super::bbr::aggregation::{Aggregation, SLOT_ROUNDS};
-use super::bbr::{BW_SCALE, bytes_per_second, in_recovery, saturate, valid};
+use super::bbr::{
+    BW_SCALE, DRAIN_GAIN, GAIN_SCALE, NOMINAL_RTT_US, SNDBUF_FACTOR, UNIT, bytes_per_second,
+    in_recovery, saturate, valid,
+};
 use crate::{
     About, CaState, CongestionControl, Event, LostPacket, Needs, Parameters, RateSample, Response,
-    Rules, Unit, Variable, View, Window,
+    Rules, Signal, Unit, Variable, View, Window,
 };
 use dragstrip_units::Stream;
 
@@ -46,6 +55,7 @@ pub const ABOUT: About = About {
     name: "bbr3",
     file: file!(),
     models: "Google's tcp_bbr.c, branch v3; draft-ietf-ccwg-bbr. No kernel of Debian has it",
+    signal: Signal::Model,
     parameters: &[],
     variables: &[
         Variable::new("bandwidth", Unit::BitsPerSecond, "of the model: the largest, within bw_lo"),
@@ -74,25 +84,30 @@ pub const ABOUT: About = About {
     needs: Needs { pacing: true, dice: true, ..Needs::NOTHING },
 };
 
-/// Gains are in 1/256.
-const UNIT: u16 = 256;
-/// 4 ln 2, the least pacing gain that doubles the rate every round with a window of twice the BDP.
-const STARTUP_GAIN: u16 = (256 * 277 / 100 + 1) as u16;
-const DRAIN_GAIN: u16 = (256 * 1000 / 2885) as u16;
+/// 4 ln 2, the least pacing gain that doubles the rate every round with a window of twice the BDP (`bbr_startup_pacing_gain`).
+const STARTUP_GAIN: u16 = (UNIT as u32 * 277 / 100 + 1) as u16;
+/// Puts a quarter of a BDP more in flight every round (`bbr_pacing_gain` of UP).
 const UP_GAIN: u16 = UNIT * 5 / 4;
-const DOWN_GAIN: u16 = (256 * 91 / 100) as u16;
+/// Drains that within three rounds, and leaves room for others (`bbr_pacing_gain` of DOWN).
+const DOWN_GAIN: u16 = (UNIT as u32 * 91 / 100) as u16;
+/// Twice the BDP, to bear delayed and stretched ACKs (`bbr_cwnd_gain`).
 const CWND_GAIN: u16 = 2 * UNIT;
+/// ... and the quarter that UP adds (`bbr_cwnd_gain` + 1/4).
 const UP_CWND_GAIN: u16 = UNIT * 9 / 4;
-/// Of the bandwidth-delay product, in PROBE_RTT.
+/// Of the bandwidth-delay product, in PROBE_RTT (`bbr_probe_rtt_cwnd_gain`).
 const PROBE_RTT_CWND_GAIN: u16 = UNIT / 2;
 /// "No bound".
 const INFINITE: u32 = u32::MAX;
-/// The window never asks for less.
+/// The window never asks for less (`bbr_cwnd_min_target`).
 const CWND_MIN: u32 = 4;
-/// `bbr_min_rtt_win_sec` and `bbr_probe_rtt_win_ms`, s; `bbr_probe_rtt_mode_ms`.
+/// The module keeps the initial window in 7 bits (`init_cwnd`).
+const INITIAL_CWND_MAX: u32 = 0x7f;
+/// A slot of the ACK-aggregation filter in STARTUP, rounds (`bbr_extra_acked_win_rtts` is for later).
+const STARTUP_SLOT_ROUNDS: u8 = 1;
+/// As long a `min_rtt` is believed (`bbr_min_rtt_win_sec`).
 const MIN_RTT_WINDOW_S: u64 = 10;
+/// As long PROBE_RTT waits for a lower RTT (`bbr_probe_rtt_win_ms`).
 const PROBE_RTT_WINDOW_S: u64 = 5;
-const PROBE_RTT_MS: u64 = 200;
 
 /// What it is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,6 +130,55 @@ enum Phase {
     Refill,
 }
 
+impl Mode {
+    /// Whether the state diagram leads from here to `next`.
+    fn may_become(self, next: Self) -> bool {
+        match (self, next) {
+            (Self::Startup, Self::Drain)
+            | (
+                Self::Drain | Self::ProbeBw(Phase::Up) | Self::ProbeRtt { low: Some(_) },
+                Self::ProbeBw(Phase::Down),
+            )
+            | (Self::ProbeBw(Phase::Down), Self::ProbeBw(Phase::Cruise))
+            | (Self::ProbeBw(Phase::Down | Phase::Cruise), Self::ProbeBw(Phase::Refill))
+            | (Self::ProbeBw(Phase::Refill), Self::ProbeBw(Phase::Up))
+            | (Self::Startup | Self::Drain | Self::ProbeBw(_), Self::ProbeRtt { low: None })
+            // The last two: a loss that ended STARTUP was none.
+            | (
+                Self::ProbeRtt { low: Some(_) } | Self::Drain | Self::ProbeBw(_),
+                Self::Startup,
+            ) => true,
+            (Self::ProbeRtt { low: None }, Self::ProbeRtt { low: Some(low) }) => !low.round_done,
+            (Self::ProbeRtt { low: Some(low) }, Self::ProbeRtt { low: Some(next) }) => {
+                next == LowInFlight { round_done: true, ..low }
+            }
+            _ => false,
+        }
+    }
+
+    /// Pacing rate to bandwidth, /256.
+    fn pacing_gain(self) -> u16 {
+        match self {
+            Self::Startup => STARTUP_GAIN,
+            Self::Drain => DRAIN_GAIN,
+            Self::ProbeBw(Phase::Up) => UP_GAIN,
+            Self::ProbeBw(Phase::Down) => DOWN_GAIN,
+            Self::ProbeBw(Phase::Cruise | Phase::Refill) | Self::ProbeRtt { .. } => UNIT,
+        }
+    }
+
+    /// Window to BDP, /256.
+    fn cwnd_gain(self) -> u16 {
+        match self {
+            Self::ProbeBw(Phase::Up) => UP_CWND_GAIN,
+            Self::Startup
+            | Self::Drain
+            | Self::ProbeBw(Phase::Down | Phase::Cruise | Phase::Refill) => CWND_GAIN,
+            Self::ProbeRtt { .. } => UNIT,
+        }
+    }
+}
+
 /// The low water of PROBE_RTT.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct LowInFlight {
@@ -129,6 +193,9 @@ struct LowInFlight {
 pub struct Bbr3 {
     chance: Stream,
     mode: Mode,
+    /// What paces the packets in flight: the mode as the last ACK left it. One that begins within an ACK, or with a loss
+    /// between two, has paced nothing yet. (The module writes its gains at the end of `bbr_update_model`.)
+    pace: Mode,
     signals: Signals,
     full: FullBandwidth,
     upper: Upper,
@@ -151,14 +218,23 @@ pub struct Bbr3 {
     prev_state: CaState,
     idle_restart: bool,
     has_seen_rtt: bool,
-    in_probe_rtt: bool,
-    pacing_gain: u16,
-    cwnd_gain: u16,
     initial_cwnd: u32,
     /// The window before recovery or PROBE_RTT cut it.
     prior_cwnd: u32,
-    /// `bw_lo`, `inflight_lo` and `inflight_hi` before the last reduction.
-    undo: (u32, u32, u32),
+    undo: Undo,
+    /// Rounds since DRAIN began.
+    drain_rounds: u8,
+}
+
+/// What a loss changes, as it was before the first one of a round (`BBRSaveStateUponLoss`).
+#[derive(Clone, Debug)]
+struct Undo {
+    mode: Mode,
+    bw_lo: u32,
+    inflight_lo: u32,
+    inflight_hi: u32,
+    /// Of the round in progress: what follows in it is the same loss.
+    of_this_round: bool,
 }
 
 impl Bbr3 {
@@ -168,6 +244,7 @@ impl Bbr3 {
         Self {
             chance: stream,
             mode: Mode::Startup,
+            pace: Mode::Startup,
             signals: Signals::default(),
             full: FullBandwidth::default(),
             upper: Upper::default(),
@@ -185,13 +262,40 @@ impl Bbr3 {
             prev_state: CaState::Open,
             idle_restart: false,
             has_seen_rtt: false,
-            in_probe_rtt: false,
-            pacing_gain: STARTUP_GAIN,
-            cwnd_gain: CWND_GAIN,
             initial_cwnd: 0,
             prior_cwnd: 0,
-            undo: (INFINITE, INFINITE, INFINITE),
+            undo: Undo {
+                mode: Mode::Startup,
+                bw_lo: INFINITE,
+                inflight_lo: INFINITE,
+                inflight_hi: INFINITE,
+                of_this_round: false,
+            },
+            drain_rounds: 0,
         }
+    }
+
+    /// Every change of mode.
+    fn enter(&mut self, next: Mode) {
+        debug_assert!(
+            self.mode.may_become(next),
+            "{:?} -> {next:?} is not in the state diagram",
+            self.mode
+        );
+        debug_assert!(
+            match next {
+                Mode::Startup => !self.full.reached,
+                Mode::Drain | Mode::ProbeBw(_) => self.full.reached,
+                Mode::ProbeRtt { .. } => true,
+            },
+            "{next:?} while the pipe is {:?}",
+            self.full
+        );
+        self.mode = next;
+    }
+
+    fn is_probing_rtt(&self) -> bool {
+        matches!(self.mode, Mode::ProbeRtt { .. })
     }
 
     /// `bbr_max_bw`.
@@ -210,9 +314,9 @@ impl Bbr3 {
     fn init_pacing_rate(&mut self, view: &View, window: &mut Window) {
         let rtt_us = if view.srtt_us_x8 > 0 {
             self.has_seen_rtt = true;
-            (view.srtt_us_x8 >> 3).max(1)
+            (view.srtt_us_x8 / 8).max(1)
         } else {
-            1_000
+            NOMINAL_RTT_US
         };
         let bw = (u64::from(window.cwnd) << BW_SCALE) / u64::from(rtt_us);
         window.pacing_rate = bytes_per_second(view, saturate(bw), STARTUP_GAIN);
@@ -245,27 +349,54 @@ impl Bbr3 {
             return;
         }
         if self.round_start {
-            self.aggregation.begin_round(if self.full.reached { SLOT_ROUNDS } else { 1 });
+            let rounds = if self.full.reached { SLOT_ROUNDS } else { STARTUP_SLOT_ROUNDS };
+            self.aggregation.begin_round(rounds);
         }
         self.aggregation.update(view, window.cwnd, self.bw(), sample.acked_sacked);
     }
 
-    /// `bbr_update_gains`.
-    fn update_gains(&mut self) {
-        (self.pacing_gain, self.cwnd_gain) = match self.mode {
-            Mode::Startup => (STARTUP_GAIN, CWND_GAIN),
-            Mode::Drain => (DRAIN_GAIN, CWND_GAIN),
-            Mode::ProbeBw(Phase::Up) => (UP_GAIN, UP_CWND_GAIN),
-            Mode::ProbeBw(Phase::Down) => (DOWN_GAIN, CWND_GAIN),
-            Mode::ProbeBw(Phase::Cruise | Phase::Refill) => (UNIT, CWND_GAIN),
-            Mode::ProbeRtt { .. } => (UNIT, UNIT),
+    /// `bbr_save_cwnd`.
+    fn save_cwnd(&mut self, window: &Window) {
+        let cut = in_recovery(self.prev_state) || self.is_probing_rtt();
+        self.prior_cwnd = if cut { self.prior_cwnd.max(window.cwnd) } else { window.cwnd };
+    }
+
+    /// `BBRSaveStateUponLoss`: once per round, for the losses of one have lowered the bounds before recovery is entered.
+    fn save_undo(&mut self) {
+        if self.undo.of_this_round {
+            return;
+        }
+        self.undo = Undo {
+            mode: self.mode,
+            bw_lo: self.signals.bw_lo,
+            inflight_lo: self.signals.inflight_lo,
+            inflight_hi: self.upper.inflight_hi,
+            of_this_round: true,
         };
     }
 
-    /// `bbr_save_cwnd`.
-    fn save_cwnd(&mut self, window: &Window) {
-        let cut = in_recovery(self.prev_state) || matches!(self.mode, Mode::ProbeRtt { .. });
-        self.prior_cwnd = if cut { self.prior_cwnd.max(window.cwnd) } else { window.cwnd };
+    /// `bbr_note_loss`.
+    fn note_loss(&mut self, view: &View) {
+        self.save_undo();
+        self.signals.note_loss(view);
+    }
+
+    /// The state that a spurious loss ended (`BBRHandleSpuriousLossDetection`): a probe is taken up by refilling the pipe.
+    fn return_to_probing(&mut self, view: &View) {
+        match (self.undo.mode, self.mode) {
+            (_, Mode::ProbeRtt { .. } | Mode::Startup) => {}
+            (Mode::Startup, Mode::Drain | Mode::ProbeBw(_)) => {
+                self.full.reached = false;
+                self.enter(Mode::Startup);
+            }
+            (Mode::ProbeBw(Phase::Up), Mode::ProbeBw(Phase::Down | Phase::Cruise)) => {
+                self.start_refill(view)
+            }
+            (
+                Mode::Drain | Mode::ProbeBw(_) | Mode::ProbeRtt { .. },
+                Mode::Drain | Mode::ProbeBw(_),
+            ) => {}
+        }
     }
 
     /// `bbr_is_probing_bandwidth`.
@@ -277,7 +408,7 @@ impl Bbr3 {
 impl CongestionControl for Bbr3 {
     fn init(&mut self, view: &View, window: &mut Window) {
         window.ssthresh = Window::INFINITE;
-        self.initial_cwnd = window.cwnd.min(0x7f);
+        self.initial_cwnd = window.cwnd.min(INITIAL_CWND_MAX);
         self.next_round_delivered = view.delivered;
         self.signals.round_delivered = view.delivered + 1;
         self.min_rtt_us = view.min_rtt_us;
@@ -290,7 +421,7 @@ impl CongestionControl for Bbr3 {
 
     fn ssthresh(&mut self, _view: &View, window: &mut Window) -> u32 {
         self.save_cwnd(window);
-        self.undo = (self.signals.bw_lo, self.signals.inflight_lo, self.upper.inflight_hi);
+        self.save_undo();
         window.ssthresh
     }
 
@@ -326,7 +457,7 @@ impl CongestionControl for Bbr3 {
             }
             Event::TlpRecovery => {
                 let tx_in_flight = self.signals.inflight_latest.saturating_add(1);
-                self.signals.note_loss(view);
+                self.note_loss(view);
                 let probe = RateSample { lost: 1, tx_in_flight, ..RateSample::default() };
                 if self.upper.samples && bounds::is_too_high(&probe) {
                     self.handle_too_high(view, window, &probe);
@@ -341,12 +472,15 @@ impl CongestionControl for Bbr3 {
         }
     }
 
-    fn undo_cwnd(&mut self, _view: &View, window: &mut Window) -> u32 {
+    fn undo_cwnd(&mut self, view: &View, window: &mut Window) -> u32 {
         self.full.restart(0);
-        let (bw_lo, inflight_lo, inflight_hi) = self.undo;
-        self.signals.bw_lo = self.signals.bw_lo.max(bw_lo);
-        self.signals.inflight_lo = self.signals.inflight_lo.max(inflight_lo);
-        self.upper.inflight_hi = self.upper.inflight_hi.max(inflight_hi);
+        // Nor does what was no loss count at the round's end.
+        self.signals.loss_in_round = false;
+        self.undo.of_this_round = false;
+        self.signals.bw_lo = self.signals.bw_lo.max(self.undo.bw_lo);
+        self.signals.inflight_lo = self.signals.inflight_lo.max(self.undo.inflight_lo);
+        self.upper.inflight_hi = self.upper.inflight_hi.max(self.undo.inflight_hi);
+        self.return_to_probing(view);
         self.prior_cwnd.max(window.cwnd)
     }
 
@@ -355,7 +489,7 @@ impl CongestionControl for Bbr3 {
     }
 
     /// `bbr_main`.
-    fn cong_control(&mut self, view: &View, window: &mut Window, sample: &RateSample) {
+    fn cong_control(&mut self, view: &View, window: &mut Window, sample: &RateSample) -> Response {
         self.update_round(view, sample);
         let bw = signals::bandwidth(sample);
         self.signals.update_latest(view, sample, bw);
@@ -366,18 +500,15 @@ impl CongestionControl for Bbr3 {
         self.full.check(sample, bw, self.round_start);
         self.check_drain(view, window);
         self.update_cycle(view, window, sample, bw);
-        self.update_min_rtt(view, window, sample);
-        self.update_gains();
+        let response = self.update_min_rtt(view, window, sample);
+        self.pace = self.mode;
 
-        self.set_pacing_rate(view, window, self.pacing_gain);
+        self.set_pacing_rate(view, window, self.pace.pacing_gain());
         self.set_cwnd(view, window, sample.acked_sacked);
         self.bound_cwnd(window);
         self.signals.advance_latest(sample, bw);
         self.prev_state = view.state;
-    }
-
-    fn keeps_app_limited(&self) -> bool {
-        self.in_probe_rtt
+        response
     }
 
     fn wants_flights(&self) -> bool {
@@ -386,7 +517,7 @@ impl CongestionControl for Bbr3 {
 
     /// `bbr_skb_marked_lost`.
     fn marked_lost(&mut self, view: &View, window: &mut Window, packet: &LostPacket) {
-        self.signals.note_loss(view);
+        self.note_loss(view);
         if !self.upper.samples {
             return; // what is lost was not sent to probe
         }
@@ -407,7 +538,7 @@ impl CongestionControl for Bbr3 {
     }
 
     fn sndbuf_factor(&self) -> u32 {
-        3
+        SNDBUF_FACTOR
     }
 
     fn phase(&self, _view: &View, _window: &Window) -> &'static str {
@@ -441,8 +572,8 @@ impl CongestionControl for Bbr3 {
         if self.min_rtt_us != u32::MAX {
             tell("min_rtt", f64::from(self.min_rtt_us) * 1e3);
         }
-        tell("pacing_gain", f64::from(self.pacing_gain) / f64::from(UNIT));
-        tell("cwnd_gain", f64::from(self.cwnd_gain) / f64::from(UNIT));
+        tell("pacing_gain", f64::from(self.pace.pacing_gain()) / f64::from(UNIT));
+        tell("cwnd_gain", f64::from(self.pace.cwnd_gain()) / f64::from(UNIT));
         if !self.full.reached {
             tell("full_bandwidth", bps(self.full.bw));
         }

@@ -1,14 +1,12 @@
 //! What ACKs and losses of one round say: the latest delivery, the short-term bounds (`bw_lo`, `inflight_lo`), and
 //! whether bandwidth still grows.
 
-use super::{BW_SCALE, Bbr3, INFINITE, saturate, valid};
+use super::{BW_SCALE, Bbr3, GAIN_SCALE, INFINITE, UNIT, saturate, valid};
+use crate::algorithms::bbr::{FULL_BW_ROUNDS, FULL_BW_THRESHOLD};
 use crate::{RateSample, View, Window};
 
 /// What is kept of a bound by a round with loss: 1 − `bbr_beta`, /256.
-const KEEP: u64 = 256 - 256 * 30 / 100;
-/// 25 % more is growth; three rounds without fill the pipe.
-const FULL_BW_THRESHOLD: u64 = 256 * 5 / 4;
-const FULL_BW_CNT: u8 = 3;
+const KEEP: u64 = UNIT as u64 - UNIT as u64 * 30 / 100;
 
 /// `bbr_calculate_bw_sample`: packets/µs · 2^24, rounded up; 0 without a sample.
 pub(super) fn bandwidth(sample: &RateSample) -> u32 {
@@ -18,7 +16,7 @@ pub(super) fn bandwidth(sample: &RateSample) -> u32 {
 
 /// 0.7 of a bound, but no less than what has just been delivered.
 pub(super) fn lowered(bound: u32, latest: u32) -> u32 {
-    latest.max(((u64::from(bound) * KEEP) >> 8) as u32)
+    latest.max(((u64::from(bound) * KEEP) >> GAIN_SCALE) as u32)
 }
 
 /// 0.7 of a target.
@@ -127,11 +125,11 @@ impl FullBandwidth {
         if self.now || sample.is_app_limited {
             return;
         }
-        if u64::from(bw) >= (u64::from(self.bw) * FULL_BW_THRESHOLD) >> 8 {
+        if u64::from(bw) >= (u64::from(self.bw) * FULL_BW_THRESHOLD) >> GAIN_SCALE {
             self.restart(bw);
         } else if round_start {
             self.rounds += 1;
-            self.now = self.rounds >= FULL_BW_CNT;
+            self.now = self.rounds >= FULL_BW_ROUNDS;
             self.reached |= self.now;
         }
     }
@@ -159,6 +157,7 @@ impl Bbr3 {
             self.lower_bounds(window);
         }
         self.signals.loss_in_round = false;
+        self.undo.of_this_round = false;
     }
 
     /// `bbr_adapt_lower_bounds`: a round with loss.

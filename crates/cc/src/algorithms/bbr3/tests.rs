@@ -45,7 +45,7 @@ impl Path {
     }
 
     fn control(&mut self, sample: &RateSample) {
-        self.bbr.cong_control(&self.view, &mut self.window, sample);
+        let _ = self.bbr.cong_control(&self.view, &mut self.window, sample);
     }
 
     /// A packet at the window, or at twice the BDP where that is less (the path holds no more).
@@ -174,7 +174,7 @@ fn startup_ends_on_a_plateau_of_three_rounds() {
     // The first round sets the mark, the next three do not beat it.
     assert_eq!(rounds, 4);
     assert!(path.bbr.full.reached && path.bbr.upper.inflight_hi == INFINITE);
-    assert_eq!(path.bbr.pacing_gain, DRAIN_GAIN);
+    assert_eq!(path.bbr.pace.pacing_gain(), DRAIN_GAIN);
 }
 
 #[test]
@@ -335,4 +335,112 @@ fn a_spurious_timeout_gives_window_and_bounds_back() {
     assert_eq!(path.bbr.signals.inflight_lo, INFINITE);
     path.bbr.set_state(&path.view, &mut path.window, CaState::Open);
     assert_eq!(path.window.cwnd, cwnd);
+}
+
+/// draft-ietf-ccwg-bbr, `BBRHandleSpuriousLossDetection`: the round of what was no loss does not cut what has been restored.
+#[test]
+fn an_undone_loss_is_forgotten_by_the_end_of_its_round() {
+    for undone in [false, true] {
+        let mut path = Path::new(500, 50_000);
+        path.until("probe_bw_cruise");
+        path.step();
+        path.mark_lost(100, 1);
+        path.bbr.ssthresh(&path.view, &mut path.window);
+        if undone {
+            path.bbr.undo_cwnd(&path.view, &mut path.window);
+        }
+        for _ in 0..300 {
+            path.step();
+        }
+        let bounds = (path.bbr.signals.bw_lo, path.bbr.signals.inflight_lo);
+        assert_eq!(bounds == (INFINITE, INFINITE), undone, "{bounds:?}");
+    }
+}
+
+/// The same: losses that ended a probe were none. Its bound comes back, and the probe by way of REFILL.
+#[test]
+fn a_probe_that_a_spurious_loss_ended_is_taken_up_again() {
+    let mut path = Path::new(500, 50_000);
+    path.until("probe_bw_up");
+    path.bbr.upper.inflight_hi = 150;
+    // Two in one round: the second must not save what the first has lowered; nor must recovery.
+    path.mark_lost(100, 50);
+    assert_eq!(path.phase(), "probe_bw_down");
+    path.mark_lost(100, 51);
+    assert!(path.bbr.upper.inflight_hi < 150);
+    path.bbr.ssthresh(&path.view, &mut path.window);
+    path.bbr.undo_cwnd(&path.view, &mut path.window);
+    assert_eq!((path.phase(), path.bbr.upper.inflight_hi), ("probe_bw_refill", 150));
+    path.until("probe_bw_up");
+}
+
+#[test]
+fn startup_that_a_spurious_loss_ended_is_taken_up_again() {
+    let mut path = Path::new(1_000, 40_000);
+    for _ in 0..60 {
+        path.step();
+    }
+    path.mark_lost(40, 20);
+    path.bbr.ssthresh(&path.view, &mut path.window);
+    // The end of the round in recovery finds them too many.
+    path.view.state = CaState::Recovery;
+    path.bbr.signals.loss_events = 6;
+    path.bbr.signals.round_delivered = 0;
+    let sample = RateSample { lost: 20, tx_in_flight: 40, ..path.ack(60) };
+    path.control(&sample);
+    assert!(path.bbr.full.reached && path.bbr.upper.inflight_hi != INFINITE);
+    assert_eq!(path.phase(), "drain");
+    path.bbr.undo_cwnd(&path.view, &mut path.window);
+    assert_eq!((path.phase(), path.bbr.upper.inflight_hi), ("startup", INFINITE));
+    assert!(!path.bbr.full.reached);
+}
+
+/// draft-ietf-ccwg-bbr, §5.3.2: the path has become slower, so that in flight stays above the old BDP.
+#[test]
+fn drain_ends_after_three_rounds_whatever_is_in_flight() {
+    let mut path = Path::new(1_000, 20_000);
+    path.until("drain");
+    let mut rounds = 0;
+    for _ in 0..1_000 {
+        if path.phase() != "drain" {
+            break;
+        }
+        let sample = path.ack(200);
+        path.control(&sample);
+        rounds += u32::from(path.bbr.round_start);
+    }
+    assert_eq!((path.phase(), rounds), ("probe_bw_down", 4));
+}
+
+/// Every pair of modes against the header's diagram.
+#[test]
+fn the_state_diagram_has_these_edges_and_no_other() {
+    use Phase::{Cruise, Down, Refill, Up};
+    let low = |round_done| Mode::ProbeRtt { low: Some(LowInFlight { until: 9, round_done }) };
+    let high = Mode::ProbeRtt { low: None };
+    let bw = Mode::ProbeBw;
+    let edges = [
+        (Mode::Startup, vec![Mode::Drain, high]),
+        (Mode::Drain, vec![bw(Down), high, Mode::Startup]),
+        (bw(Down), vec![bw(Cruise), bw(Refill), high, Mode::Startup]),
+        (bw(Cruise), vec![bw(Refill), high, Mode::Startup]),
+        (bw(Refill), vec![bw(Up), high, Mode::Startup]),
+        (bw(Up), vec![bw(Down), high, Mode::Startup]),
+        (high, vec![low(false)]),
+        (low(false), vec![Mode::Startup, bw(Down), low(true)]),
+        (low(true), vec![Mode::Startup, bw(Down), low(true)]),
+    ];
+    for (from, expected) in &edges {
+        for (to, _) in &edges {
+            assert_eq!(from.may_become(*to), expected.contains(to), "{from:?} -> {to:?}");
+        }
+    }
+}
+
+#[test]
+#[should_panic(expected = "ProbeBw(Cruise) -> ProbeBw(Up) is not in the state diagram")]
+fn a_probe_does_not_begin_before_the_pipe_is_refilled() {
+    let mut path = Path::new(500, 50_000);
+    path.until("probe_bw_cruise");
+    path.bbr.enter(Mode::ProbeBw(Phase::Up));
 }

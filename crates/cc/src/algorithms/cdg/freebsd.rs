@@ -31,7 +31,7 @@
 use crate::bsd::{ByteWindow, Ertt};
 use crate::{
     About, Ack, BsdHost, CaState, CongestionControl, Event, Needs, Parameter, Parameters, Range,
-    Response, Rules, Unit, Variable, View, Window,
+    Response, Rules, Signal, Unit, Variable, View, Window,
 };
 use dragstrip_units::Stream;
 
@@ -40,6 +40,7 @@ pub const ABOUT: About = About {
     name: "cdg-freebsd",
     file: file!(),
     models: "FreeBSD 9.3, cc_cdg.c, version 0.1",
+    signal: Signal::Delay,
     parameters: &[
         Parameter::new(
             "tick_ms",

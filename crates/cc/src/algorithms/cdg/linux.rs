@@ -31,7 +31,7 @@
 use crate::algorithms::reno;
 use crate::{
     About, Ack, CongestionControl, Event, Needs, Parameter, Parameters, Range, Response, Rules,
-    Unit, Variable, View, Window,
+    Signal, Unit, Variable, View, Window,
 };
 use dragstrip_units::Stream;
 
@@ -40,6 +40,7 @@ pub const ABOUT: About = About {
     name: "cdg",
     file: file!(),
     models: "Linux 6.1, tcp_cdg.c",
+    signal: Signal::Delay,
     parameters: &[
         Parameter::new(
             "window",

@@ -24,8 +24,8 @@
 
 use crate::bsd::{ByteCounting, ByteWindow};
 use crate::{
-    About, Ack, CaState, CongestionControl, Event, Needs, Parameters, Response, Rules, Unit,
-    Variable, View, Window,
+    About, Ack, CaState, CongestionControl, Event, Needs, Parameters, Response, Rules, Signal,
+    Unit, Variable, View, Window,
 };
 use dragstrip_units::Stream;
 
@@ -34,6 +34,7 @@ pub const ABOUT: About = About {
     name: "cubic-freebsd",
     file: file!(),
     models: "FreeBSD 9.3, cc_cubic.c",
+    signal: Signal::Loss,
     parameters: &[],
     variables: &[
         Variable::new(

@@ -36,7 +36,7 @@ use crate::slow_start::hystart::{self, HyStart};
 use crate::slow_start::hystart_pp::{HYSTART_PP, HyStartPp};
 use crate::{
     About, Ack, CaState, CongestionControl, CubicCurve, Event, Needs, Parameter, Parameters, Range,
-    Response, Rules, Unit, Variable, View, Window,
+    Response, Rules, Signal, Unit, Variable, View, Window,
 };
 use dragstrip_units::Stream;
 
@@ -62,6 +62,7 @@ pub const ABOUT: About = About {
     name: "cubic",
     file: file!(),
     models: "Linux 2.6.27, 2.6.38 and 6.1, tcp_cubic.c",
+    signal: Signal::Loss,
     parameters: &[
         FAST_CONVERGENCE,
         Parameter::new(

@@ -24,7 +24,7 @@
 use crate::slow_start::hystart_pp::HyStartPp;
 use crate::{
     About, Ack, CaState, CongestionControl, Event, Needs, Parameter, Parameters, Range, Response,
-    Rules, Unit, Variable, View, Window,
+    Rules, Signal, Unit, Variable, View, Window,
 };
 use dragstrip_units::{Duration, Instant, Stream};
 
@@ -40,6 +40,7 @@ pub const ABOUT: About = About {
     name: "cubic-rfc9438",
     file: file!(),
     models: "RFC 9438",
+    signal: Signal::Loss,
     parameters: &[
         Parameter::new(
             "fast_convergence",

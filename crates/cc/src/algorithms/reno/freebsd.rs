@@ -19,8 +19,8 @@
 
 use crate::bsd::{ByteCounting, ByteWindow, half};
 use crate::{
-    About, CongestionControl, Event, Needs, Parameters, Response, Rules, Unit, Variable, View,
-    Window,
+    About, CongestionControl, Event, Needs, Parameters, Response, Rules, Signal, Unit, Variable,
+    View, Window,
 };
 use dragstrip_units::Stream;
 
@@ -29,6 +29,7 @@ pub const ABOUT: About = About {
     name: "newreno-freebsd",
     file: file!(),
     models: "FreeBSD 9.3, cc_newreno.c",
+    signal: Signal::Loss,
     parameters: &[],
     variables: &[Variable::new(
         "bytes_acked",

@@ -17,7 +17,9 @@
 //! - **Source of the details**: Linux 6.1 `tcp_cong.c` (`tcp_reno_*`).
 
 use crate::slow_start::hystart_pp::{HYSTART_PP, HyStartPp};
-use crate::{About, Ack, CongestionControl, Needs, Parameters, Response, Rules, View, Window};
+use crate::{
+    About, Ack, CongestionControl, Needs, Parameters, Response, Rules, Signal, View, Window,
+};
 use dragstrip_units::Stream;
 
 /// Its row in the registry.
@@ -25,6 +27,7 @@ pub const ABOUT: About = About {
     name: "reno",
     file: file!(),
     models: "Linux 2.2 to 6.1, tcp_cong.c",
+    signal: Signal::Loss,
     parameters: &[HYSTART_PP],
     variables: &[],
     needs: Needs::NOTHING,

@@ -22,7 +22,7 @@
 use crate::bsd::{ByteCounting, ByteWindow, Ertt, half};
 use crate::{
     About, Ack, CaState, CongestionControl, Event, Needs, Parameter, Parameters, Range, Response,
-    Rules, Unit, Variable, View, Window,
+    Rules, Signal, Unit, Variable, View, Window,
 };
 use dragstrip_units::Stream;
 
@@ -31,6 +31,7 @@ pub const ABOUT: About = About {
     name: "vegas-freebsd",
     file: file!(),
     models: "FreeBSD 9.3, cc_vegas.c",
+    signal: Signal::Delay,
     parameters: &[
         Parameter::new(
             "alpha",

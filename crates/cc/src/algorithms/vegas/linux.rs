@@ -32,7 +32,7 @@ use super::rounds::{NO_RTT, Rounds};
 use crate::algorithms::reno;
 use crate::{
     About, Ack, CaState, CongestionControl, Event, Needs, Parameter, Parameters, Range, Response,
-    Rules, Unit, Variable, VegasRule, View, Window,
+    Rules, Signal, Unit, Variable, VegasRule, View, Window,
 };
 use dragstrip_units::Stream;
 
@@ -41,6 +41,7 @@ pub const ABOUT: About = About {
     name: "vegas",
     file: file!(),
     models: "Linux 2.6.38 and 6.1, tcp_vegas.c; on Linux 2.2 the patch of 1999",
+    signal: Signal::Delay,
     parameters: &[
         Parameter::new(
             "alpha",

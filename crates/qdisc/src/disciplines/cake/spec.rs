@@ -4,62 +4,113 @@ use super::tins::terms;
 use super::{AckFilter, Cake, Charge, Config, Diffserv, Isolation, LinkLayer};
 use crate::contract::Change;
 use crate::disciplines::{Buffer, Configuration, Confirmation, FRAME, Facts, Streams};
-use crate::netlink::{Attributes, Writer, micros, saturated};
-use crate::tc::{self, Text, Words, unless, wrong};
+use crate::netlink::{Attributes, micros, saturated};
+use crate::table::{
+    self, Draft, Given, Place, Plain, Word, one_of, size, switch, table, text, whole,
+};
+use crate::tc::{self, Words, wrong};
 use crate::truesize::truesize;
-use dragstrip_units::{Problem, Report};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use dragstrip_units::Problem;
 
-/// Common Applications Kept Enhanced: shaper, priorities by DSCP, fairness between hosts and flows, and an AQM in each queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct CakeSpec {
-    /// Rate of the shaper; none: it lets go what the line takes.
-    #[serde(default)]
-    pub bandwidth_bps: Option<u64>,
-    /// Tins by DSCP.
-    pub diffserv: Diffserv,
-    /// Whom a queue is for, and between whom the rate is shared.
-    pub isolation: Isolation,
-    /// Round-trip time of the paths behind it: the AQM's interval; its target is a twentieth.
-    pub rtt_ns: u64,
-    /// Memory of waiting packets, with what the kernel adds to each; none: four round trips at the rate, from 4 MiB to 15 MB.
-    #[serde(default)]
-    pub memory_limit_bytes: Option<u64>,
-    /// Which acknowledgements a newer one removes from the queue.
-    pub ack_filter: AckFilter,
-    /// Count frames with Ethernet's header; false: IP packets, as tc does wherever it is told an overhead.
-    pub raw: bool,
-    /// Added to every packet's charge; may be negative.
-    pub overhead_bytes: i32,
-    /// Least charge per packet.
-    pub mpu_bytes: u32,
-    /// What the line makes of a packet.
-    pub link_layer: LinkLayer,
-    /// What it drops has used the line already, and is charged for.
-    pub ingress: bool,
-    /// Clear the DSCP of what leaves.
-    pub wash: bool,
-}
-
-impl Default for CakeSpec {
-    /// What tc and the kernel fill in.
-    fn default() -> Self {
-        Self {
-            bandwidth_bps: None,
-            diffserv: Diffserv::default(),
-            isolation: Isolation::default(),
-            rtt_ns: 100_000_000,
-            memory_limit_bytes: None,
-            ack_filter: AckFilter::default(),
-            raw: true,
-            overhead_bytes: 0,
-            mpu_bytes: 0,
-            link_layer: LinkLayer::default(),
-            ingress: false,
-            wash: false,
-        }
+// Attributes: TCA_CAKE_BASE_RATE64 and on. The last of several words for one thing counts; named framings add up. `raw`
+// anywhere means that frames are counted (`complete`).
+table! {
+    /// Common Applications Kept Enhanced: shaper, priorities by DSCP, fairness between hosts and flows, and an AQM in each queue.
+    #[derive(Copy, Eq)]
+    pub struct CakeSpec {
+        /// Rate of the shaper; none: it lets go what the line takes.
+        #[serde(default)]
+        bandwidth_bps: Option<u64> = None => table::rate("bandwidth")
+            .or_none("unlimited")
+            .at_least(BANDWIDTH_LEAST)
+            .long(2)
+            .or_zero()
+            .confirmed_as("bandwidth in bytes per second"),
+        /// Tins by DSCP.
+        diffserv: Diffserv = Diffserv::default() => one_of(DIFFSERV)
+            .also(&[("diffserv", Diffserv::Diffserv4)])
+            .attribute(3)
+            .confirmed_as("diffserv mode"),
+        /// Whom a queue is for, and between whom the rate is shared.
+        isolation: Isolation = Isolation::default() =>
+            one_of(ISOLATION).attribute(5).confirmed_as("flow mode"),
+        /// Round-trip time of the paths behind it: the AQM's interval; its target is a twentieth.
+        rtt_ns: u64 = 100_000_000 => text("rtt", "TIME", whole_microseconds, tc::time)
+            .at_least(RTT_LEAST)
+            .at_most(RTT_MOST)
+            .encoded(|ns| u64::from(micros(ns)))
+            .attribute(7)
+            .confirmed_as("rtt in microseconds")
+            .after("ack_filter"),
+        /// Memory of waiting packets, with what the kernel adds to each; none: four round trips at the rate, from 4 MiB to 15 MB.
+        #[serde(default)]
+        memory_limit_bytes: Option<u64> = None => size("memlimit")
+            .at_least(truesize(FRAME))
+            .at_most(u32::MAX as u64)
+            .attribute(10)
+            .or_zero()
+            .confirmed()
+            .after("mpu_bytes"),
+        /// Which acknowledgements a newer one removes from the queue.
+        ack_filter: AckFilter = AckFilter::default() =>
+            one_of(ACK_FILTER).attribute(16).confirmed_as("ack-filter"),
+        /// Count frames with Ethernet's header; false: IP packets, as tc does wherever it is told an overhead.
+        raw: bool = true => switch(&[("raw", true)]).then(|spec: &mut CakeSpec| {
+            (spec.link_layer, spec.overhead_bytes) = (LinkLayer::Noatm, 0);
+        }),
+        /// Added to every packet's charge; may be negative.
+        overhead_bytes: i32 = 0 => whole("overhead")
+            .then(|spec: &mut CakeSpec| spec.raw = false)
+            .shown_if(|spec| !(spec.raw && spec.overhead_bytes == 0))
+            .at_least(OVERHEAD_LEAST)
+            .at_most(OVERHEAD_MOST)
+            .attribute(6)
+            .confirmed(),
+        /// Least charge per packet.
+        mpu_bytes: u32 = 0 => whole("mpu").unless_usual().at_most(MPU_MOST).attribute(14).confirmed(),
+        /// What the line makes of a packet.
+        link_layer: LinkLayer = LinkLayer::default() =>
+            one_of(LINK_LAYER).attribute(4).confirmed_as("link layer").after("raw"),
+        /// What it drops has used the line already, and is charged for.
+        ingress: bool = false => switch(&[("ingress", true), ("egress", false)])
+            .unless_usual()
+            .attribute(15)
+            .confirmed()
+            .after("isolation"),
+        /// Clear the DSCP of what leaves.
+        wash: bool = false => switch(&[("wash", true), ("nowash", false)])
+            .attribute(13)
+            .confirmed()
+            .after("isolation"),
+    }
+    words {
+        "preset" => Word::new(&[], "", preset)
+            .and(|| PRESETS.iter().map(|(word, _)| *word).collect())
+            .about(|| {
+                let named = |(word, us): &(&str, u64)| format!("{word} is {}", tc::time(us * 1_000));
+                let named: Vec<String> = PRESETS.iter().map(named).collect();
+                format!("`rtt` by name: {}.", named.join(", "))
+            })
+            .after("rtt_ns"),
+        "framing" => Word::new(&["conservative"], "", framing)
+            .and(|| FRAMINGS.iter().map(|(word, ..)| *word).collect())
+            .about(|| {
+                "`overhead`, `mpu` and what the line makes of a packet by name; the overheads add up.".into()
+            })
+            .after("link_layer"),
+        "usual" => Word::new(&["nonat", "split-gso"], "", |_, _, _| Ok(()))
+            // tc takes it and ignores it.
+            .or(&["via-ethernet"])
+            .about(|| "What the simulator does anyway.".into())
+            // TCA_CAKE_SPLIT_GSO
+            .sends(Place::Attribute(17), |_| Some(1_u32.to_ne_bytes().to_vec())),
+        // TCA_CAKE_TARGET
+        "target" => Word::sent(Place::Attribute(8), |spec: &CakeSpec| {
+            Some(saturated(spec.config().target_us()).to_ne_bytes().to_vec())
+        })
+        .confirmed_as("target in microseconds"),
+        // TCA_CAKE_RAW, which is there or not
+        "counted" => Word::sent(Place::Attribute(12), |spec: &CakeSpec| spec.raw.then(|| vec![0; 4])),
     }
 }
 
@@ -92,6 +143,7 @@ const FRAMINGS: &[(&str, Option<LinkLayer>, i32, Option<u32>)] = &[
     ("ether-vlan", None, 4, None),
 ];
 
+/// In the order of the kernel's numbers, as the three lists below.
 const DIFFSERV: &[(&str, Diffserv)] = &[
     ("diffserv3", Diffserv::Diffserv3),
     ("diffserv4", Diffserv::Diffserv4),
@@ -120,19 +172,6 @@ const ACK_FILTER: &[(&str, AckFilter)] = &[
 const LINK_LAYER: &[(&str, LinkLayer)] =
     &[("noatm", LinkLayer::Noatm), ("atm", LinkLayer::Atm), ("ptm", LinkLayer::Ptm)];
 
-/// The lists above are in the order of the kernel's numbers, `DIFFSERV` to `LINK_LAYER`.
-fn number<T: PartialEq>(list: &[(&str, T)], value: &T) -> u32 {
-    list.iter().position(|(_, one)| one == value).unwrap_or_default() as u32
-}
-
-fn name<'a, T: PartialEq>(list: &[(&'a str, T)], value: &T) -> &'a str {
-    list.iter().find(|(_, one)| one == value).map_or("", |(word, _)| word)
-}
-
-fn named<T: Copy>(list: &[(&str, T)], word: &str) -> Option<T> {
-    list.iter().find(|(name, _)| *name == word).map(|(_, value)| *value)
-}
-
 /// tc's words that the simulator has nothing for, and what would be right.
 const REFUSED: &[(&str, &str)] = &[
     ("nat", "nonat: the simulator does not model address translation"),
@@ -153,6 +192,39 @@ const BANDWIDTH_LEAST: u64 = 512;
 /// The kernel counts microseconds in 32 bits.
 const RTT_LEAST: u64 = 1_000;
 const RTT_MOST: u64 = u32::MAX as u64 * 1_000;
+
+impl Plain for Diffserv {}
+impl Plain for Isolation {}
+impl Plain for AckFilter {}
+impl Plain for LinkLayer {}
+
+fn whole_microseconds(words: &mut Words<'_>, word: &str) -> Result<u64, Problem> {
+    Ok(words.time(word)? / 1_000 * 1_000)
+}
+
+fn preset(draft: &mut Draft<'_, CakeSpec>, _: &mut Words<'_>, word: &str) -> Result<(), Problem> {
+    if let Some(earlier) = draft.given.of("preset").next() {
+        return Err(wrong(format!("\"{earlier}\" and \"{word}\""), "one of them"));
+    }
+    if let Some((_, us)) = PRESETS.iter().find(|(name, _)| *name == word) {
+        draft.spec.rtt_ns = us * 1_000;
+    }
+    Ok(())
+}
+
+fn framing(draft: &mut Draft<'_, CakeSpec>, _: &mut Words<'_>, word: &str) -> Result<(), Problem> {
+    let spec = &mut draft.spec;
+    spec.raw = false;
+    if let Some((_, layer, more, mpu)) = FRAMINGS.iter().find(|one| one.0 == word) {
+        spec.link_layer = layer.unwrap_or(spec.link_layer);
+        spec.overhead_bytes = spec.overhead_bytes.saturating_add(*more);
+        spec.mpu_bytes = mpu.unwrap_or(spec.mpu_bytes);
+    } else {
+        // The word beside the list, `conservative`, sets and does not add.
+        (spec.link_layer, spec.overhead_bytes) = (LinkLayer::Atm, 48);
+    }
+    Ok(())
+}
 
 impl CakeSpec {
     fn charge(&self) -> Charge {
@@ -180,202 +252,39 @@ impl CakeSpec {
         let config = self.config();
         terms(config.rate, &config).cobalt.target
     }
-
-    /// Takes one of the words that need no value; whether it is one.
-    fn take(&mut self, word: &str, raw: &mut bool) -> bool {
-        if let Some(diffserv) = named(DIFFSERV, word) {
-            self.diffserv = diffserv;
-        } else if let Some(isolation) = named(ISOLATION, word) {
-            self.isolation = isolation;
-        } else if let Some(ack_filter) = named(ACK_FILTER, word) {
-            self.ack_filter = ack_filter;
-        } else if let Some(link_layer) = named(LINK_LAYER, word) {
-            self.link_layer = link_layer;
-        } else if let Some((_, layer, more, mpu)) = FRAMINGS.iter().find(|one| one.0 == word) {
-            self.link_layer = layer.unwrap_or(self.link_layer);
-            self.overhead_bytes = self.overhead_bytes.saturating_add(*more);
-            self.mpu_bytes = mpu.unwrap_or(self.mpu_bytes);
-            self.raw = false;
-        } else {
-            match word {
-                "unlimited" => self.bandwidth_bps = None,
-                "diffserv" => self.diffserv = Diffserv::Diffserv4,
-                "ingress" => self.ingress = true,
-                "egress" => self.ingress = false,
-                "wash" => self.wash = true,
-                "nowash" => self.wash = false,
-                "conservative" => {
-                    (self.link_layer, self.overhead_bytes, self.raw) = (LinkLayer::Atm, 48, false);
-                }
-                "raw" => {
-                    (self.link_layer, self.overhead_bytes) = (LinkLayer::Noatm, 0);
-                    *raw = true;
-                }
-                // What the simulator has anyway, and what tc takes and ignores.
-                "nonat" | "split-gso" | "via-ethernet" => {}
-                _ => return false,
-            }
-        }
-        true
-    }
 }
 
 impl Configuration for CakeSpec {
     type Model = Box<Cake>;
 
     const KIND: &'static str = "cake";
-    const WORDS: &'static [&'static str] = &[
-        "bandwidth",
-        "unlimited",
-        "besteffort",
-        "precedence",
-        "diffserv3",
-        "diffserv4",
-        "diffserv8",
-        "flowblind",
-        "srchost",
-        "dsthost",
-        "hosts",
-        "flows",
-        "dual-srchost",
-        "dual-dsthost",
-        "triple-isolate",
-        "rtt",
-        "datacentre",
-        "lan",
-        "metro",
-        "regional",
-        "internet",
-        "oceanic",
-        "satellite",
-        "interplanetary",
-        "memlimit",
-        "no-ack-filter",
-        "ack-filter",
-        "ack-filter-aggressive",
-        "raw",
-        "overhead",
-        "mpu",
-        "noatm",
-        "atm",
-        "ptm",
-        "conservative",
-        "docsis",
-        "ethernet",
-        "ether-vlan",
-        "ipoa-vcmux",
-        "ipoa-llcsnap",
-        "bridged-vcmux",
-        "bridged-llcsnap",
-        "pppoa-vcmux",
-        "pppoa-llc",
-        "pppoe-vcmux",
-        "pppoe-llcsnap",
-        "pppoe-ptm",
-        "bridged-ptm",
-        "ingress",
-        "egress",
-        "wash",
-        "nowash",
-        "nonat",
-        "split-gso",
+    const MODULES: &'static [&'static str] = &["sch_cake"];
+    const EXAMPLES: &'static [&'static str] = &[
+        "cake",
+        "cake bandwidth 8mbit flows ack-filter",
+        "cake bandwidth 20mbit besteffort dual-srchost ack-filter pppoe-ptm ether-vlan rtt 50ms memlimit 1mb ingress wash",
+        "cake bandwidth 20mbit diffserv4 dual-dsthost wash ingress ack-filter-aggressive oceanic conservative memlimit 8mb",
+        "cake raw ptm overhead -4 mpu 64 flowblind precedence no-ack-filter",
+        "cake overhead 0 noatm hosts diffserv8",
+    ];
+    const EXTREMES: &'static [&'static str] = &[
+        "cake memlimit 1mb ack-filter-aggressive interplanetary ingress",
+        "cake bandwidth {}bit rtt 1us conservative",
     ];
     const UNMODELLED: &'static [&'static str] =
-        &["nat", "fwmark", "autorate-ingress", "no-split-gso"];
-    const GRAMMAR: &'static str = "\
-- `bandwidth RATE` or `unlimited`; `rtt TIME`, or one by name: `datacentre` (100 us), `lan` (1 ms), `metro` (10 ms), `regional` (30 ms),
-  `internet` (100 ms), `oceanic` (300 ms), `satellite` (1 s), `interplanetary` (1000 s); `memlimit SIZE`
-- `besteffort`, `precedence`, `diffserv3`, `diffserv4` or `diffserv8`
-- `flowblind`, `srchost`, `dsthost`, `hosts`, `flows`, `dual-srchost`, `dual-dsthost` or `triple-isolate`
-- `no-ack-filter`, `ack-filter` or `ack-filter-aggressive`; `ingress` or `egress`; `wash` or `nowash`
-- `raw`, or `overhead BYTES`, `mpu BYTES` and `noatm`, `atm` or `ptm`, or by name: `conservative`, `docsis`, `ethernet`, `ether-vlan`,
-  `pppoe-vcmux`, `pppoe-ptm` and tc's others
-- refused, for the simulator has nothing like it: `nat`, `fwmark`, `autorate-ingress`, `no-split-gso`
-";
+        &[REFUSED[0].0, REFUSED[1].0, REFUSED[2].0, REFUSED[3].0];
+    const CUTS_BURSTS: bool = true;
 
-    /// The last of several words for one thing counts; named framings add up. `raw` anywhere means that frames are counted.
-    fn parse(words: &mut Words<'_>) -> Result<Self, Problem> {
-        let mut spec = Self::default();
-        let (mut raw, mut preset) = (false, None);
-        while let Some(word) = words.next() {
-            if spec.take(word, &mut raw) {
-                continue;
-            }
-            if let Some(us) = named(PRESETS, word) {
-                if let Some(earlier) = preset.replace(word) {
-                    let value = format!("\"{earlier}\" and \"{word}\"");
-                    return Err(wrong(value, "one of them"));
-                }
-                spec.rtt_ns = us * 1_000;
-                continue;
-            }
-            match word {
-                "bandwidth" => spec.bandwidth_bps = Some(words.rate(word)?),
-                "rtt" => spec.rtt_ns = words.time(word)? / 1_000 * 1_000,
-                "memlimit" => spec.memory_limit_bytes = Some(words.size(word)?),
-                "overhead" => (spec.overhead_bytes, spec.raw) = (words.whole(word)?, false),
-                "mpu" => spec.mpu_bytes = words.whole(word)?,
-                _ => {
-                    let refused = named(REFUSED, word);
-                    return Err(refused.map_or_else(
-                        || Self::unknown(word),
-                        |right| wrong(format!("{word:?}"), right),
-                    ));
-                }
-            }
-        }
-        spec.raw |= raw;
-        Ok(spec)
+    fn complete(mut self, given: &Given<'_>) -> Result<Self, Problem> {
+        self.raw |= given.has("raw");
+        Ok(self)
     }
 
-    fn print(&self) -> Text {
-        let Self { bandwidth_bps, raw, overhead_bytes, mpu_bytes, .. } = *self;
-        let text = Text::new(Self::KIND);
-        let text = match bandwidth_bps {
-            Some(bps) => text.pair("bandwidth", tc::rate(bps)),
-            None => text.word("unlimited"),
-        };
-        text.word(name(DIFFSERV, &self.diffserv))
-            .word(name(ISOLATION, &self.isolation))
-            .word(if self.wash { "wash" } else { "nowash" })
-            .word(if self.ingress { "ingress" } else { "" })
-            .word(name(ACK_FILTER, &self.ack_filter))
-            .pair("rtt", tc::time(self.rtt_ns))
-            .word(if raw { "raw" } else { "" })
-            .word(name(LINK_LAYER, &self.link_layer))
-            .optional("overhead", unless(raw && overhead_bytes == 0, overhead_bytes))
-            .optional("mpu", unless(mpu_bytes == 0, mpu_bytes))
-            .optional("memlimit", self.memory_limit_bytes.map(tc::size))
-    }
-
-    fn check(&self, at: &str, report: &mut Report) {
-        let Self {
-            bandwidth_bps,
-            diffserv: _,
-            isolation: _,
-            rtt_ns,
-            memory_limit_bytes,
-            ack_filter: _,
-            raw: _,
-            overhead_bytes,
-            mpu_bytes,
-            link_layer: _,
-            ingress: _,
-            wash: _,
-        } = *self;
-        if let Some(bps) = bandwidth_bps {
-            report.shaper_rate(format!("{at}.bandwidth_bps"), bps);
-            report.at_least(format!("{at}.bandwidth_bps"), bps, BANDWIDTH_LEAST);
+    fn unknown(word: &str) -> Problem {
+        match REFUSED.iter().find(|(refused, _)| *refused == word) {
+            Some((_, right)) => wrong(format!("{word:?}"), *right),
+            None => tc::unknown(word, &Self::words(), &[]),
         }
-        report.at_least(format!("{at}.rtt_ns"), rtt_ns, RTT_LEAST);
-        report.at_most(format!("{at}.rtt_ns"), rtt_ns, RTT_MOST);
-        if let Some(limit) = memory_limit_bytes {
-            report.at_least(format!("{at}.memory_limit_bytes"), limit, truesize(FRAME));
-            report.at_most(format!("{at}.memory_limit_bytes"), limit, u32::MAX.into());
-        }
-        report.at_least(format!("{at}.overhead_bytes"), overhead_bytes, OVERHEAD_LEAST);
-        report.at_most(format!("{at}.overhead_bytes"), overhead_bytes, OVERHEAD_MOST);
-        report.at_most(format!("{at}.mpu_bytes"), mpu_bytes, MPU_MOST);
     }
 
     fn facts(&self) -> Facts {
@@ -405,47 +314,14 @@ impl Configuration for CakeSpec {
         }
     }
 
-    fn options(&self) -> Option<Vec<u8>> {
-        let config = self.config();
-        Some(Writer::value(|inside| {
-            inside.u64(2, config.rate); // TCA_CAKE_BASE_RATE64
-            inside.u32(3, number(DIFFSERV, &self.diffserv)); // TCA_CAKE_DIFFSERV_MODE
-            inside.u32(4, number(LINK_LAYER, &self.link_layer)); // TCA_CAKE_ATM
-            inside.u32(5, number(ISOLATION, &self.isolation)); // TCA_CAKE_FLOW_MODE
-            inside.u32(6, self.overhead_bytes as u32); // TCA_CAKE_OVERHEAD
-            // TCA_CAKE_RTT, TCA_CAKE_TARGET
-            inside.u32(7, saturated(config.rtt_us)).u32(8, saturated(config.target_us()));
-            inside.u32(10, config.memory.unwrap_or_default()); // TCA_CAKE_MEMORY
-            if self.raw {
-                inside.u32(12, 0); // TCA_CAKE_RAW
-            }
-            inside.u32(13, u32::from(self.wash)); // TCA_CAKE_WASH
-            inside.u32(14, self.mpu_bytes); // TCA_CAKE_MPU
-            inside.u32(15, u32::from(self.ingress)); // TCA_CAKE_INGRESS
-            inside.u32(16, number(ACK_FILTER, &self.ack_filter)); // TCA_CAKE_ACK_FILTER
-            inside.u32(17, 1); // TCA_CAKE_SPLIT_GSO
-        }))
-    }
-
     fn confirm(&self, options: &[u8]) -> Vec<Confirmation> {
-        let (inside, config) = (Attributes(options), self.config());
-        let one = |what, kind, wanted| Confirmation::new(what, inside.number(kind), wanted);
-        vec![
-            // The lower half of 64 bits.
-            one("bandwidth in bytes per second", 2, config.rate as u32),
-            one("diffserv mode", 3, number(DIFFSERV, &self.diffserv)),
-            one("link layer", 4, number(LINK_LAYER, &self.link_layer)),
-            one("flow mode", 5, number(ISOLATION, &self.isolation)),
-            one("overhead", 6, self.overhead_bytes as u32),
-            one("rtt in microseconds", 7, saturated(config.rtt_us)),
-            one("target in microseconds", 8, saturated(config.target_us())),
-            one("memlimit", 10, config.memory.unwrap_or_default()),
-            Confirmation::new("raw", Some(u32::from(inside.get(12).is_some())), self.raw.into()),
-            one("wash", 13, u32::from(self.wash)),
-            one("mpu", 14, self.mpu_bytes),
-            one("ingress", 15, u32::from(self.ingress)),
-            one("ack-filter", 16, number(ACK_FILTER, &self.ack_filter)),
-        ]
+        let is_raw = Attributes(options).get(12).is_some();
+        let mut all: Vec<Confirmation> = table::expected(self, Self::LAYOUT, options)
+            .into_iter()
+            .map(|(expected, found)| Confirmation::new(expected.what, found, expected.number))
+            .collect();
+        all.push(Confirmation::new("raw", Some(u32::from(is_raw)), self.raw.into()));
+        all
     }
 
     /// `TCA_CAKE_STATS_TIN_STATS`, and in each tin `TCA_CAKE_TIN_STATS_ECN_MARKED_PACKETS`.

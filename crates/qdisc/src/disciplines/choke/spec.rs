@@ -5,35 +5,43 @@ use crate::contract::Change;
 use crate::disciplines::red::average::Params;
 use crate::disciplines::red::shape::{Impossible, Shape, Wish};
 use crate::disciplines::red::spec::{PROBABILITY, report_impossible};
-use crate::disciplines::{Buffer, Configuration, Confirmation, Facts, Streams};
-use crate::netlink::{Attributes, Writer, word, words};
-use crate::tc::{self, Text, Words, missing, wrong};
+use crate::disciplines::{Buffer, Configuration, Facts, Streams};
+use crate::netlink::{Writer, word};
+use crate::table::{self, Given, Layout, rate, switch, table, whole};
 use dragstrip_units::{Problem, Report};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
-/// CHOKe: RED that compares an arriving packet with a random one of the queue, and drops both if they are of one flow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ChokeSpec {
-    /// Packets that may wait.
-    pub limit_packets: u32,
-    /// Average queue up to which nothing is dropped, in packets.
-    pub min_packets: u32,
-    /// Average queue above which every packet is chosen, in packets.
-    pub max_packets: u32,
-    /// Packets that may come at once to an empty queue; more make the average slower.
-    pub burst_packets: u32,
-    /// Rate by which the average of an idle queue decays.
-    pub bandwidth_bps: u64,
-    /// Mark instead of drop, where no packet of the same flow was drawn.
-    pub ecn: bool,
-}
 
 /// Bytes of a packet for what tc computes.
 const AVPKT_BYTES: u32 = 1_000;
 /// The kernel's most (`CHOKE_MAX_QUEUE`).
 const LIMIT_MAX: u32 = 128 * 1024 - 1;
+
+// TCA_CHOKE_PARMS with struct tc_red_qopt. What is zero here follows from the limit (`complete`).
+table! {
+    /// CHOKe: RED that compares an arriving packet with a random one of the queue, and drops both if they are of one flow.
+    #[derive(Copy, Eq)]
+    pub struct ChokeSpec {
+        /// Packets that may wait.
+        limit_packets: u32 = 0 =>
+            whole("limit").mandatory("1000").at_least(1).at_most(LIMIT_MAX).at(0).confirmed(),
+        /// Average queue up to which nothing is dropped, in packets.
+        min_packets: u32 = 0 =>
+            whole("min").usually("a third of `max`").at_least(1).at(4).confirmed(),
+        /// Average queue above which every packet is chosen, in packets.
+        max_packets: u32 = 0 =>
+            whole("max")
+                .usually("a quarter of `limit`")
+                .at_least_of("min", |spec: &ChokeSpec| spec.min_packets)
+                .at_most_of("limit", |spec: &ChokeSpec| spec.limit_packets)
+                .at(8)
+                .confirmed(),
+        /// Packets that may come at once to an empty queue; more make the average slower.
+        burst_packets: u32 = 0 => whole("burst").usually("(2 `min` + `max`) / 3"),
+        /// Rate by which the average of an idle queue decays.
+        bandwidth_bps: u64 = 0 => rate("bandwidth").mandatory("1mbit").after("limit_packets"),
+        /// Mark instead of drop, where no packet of the same flow was drawn.
+        ecn: bool = false => switch(&[("ecn", true)]),
+    }
+}
 
 impl ChokeSpec {
     fn shape(&self) -> Result<Shape, Impossible> {
@@ -52,72 +60,43 @@ impl Configuration for ChokeSpec {
     type Model = Box<Choke>;
 
     const KIND: &'static str = "choke";
-    const WORDS: &'static [&'static str] = &["limit", "bandwidth", "ecn", "min", "max", "burst"];
+    const MODULES: &'static [&'static str] = &["sch_choke"];
+    const EXAMPLES: &'static [&'static str] = &[
+        "choke limit 1000 bandwidth 10mbit",
+        "choke limit 300 bandwidth 3mbit min 20 max 90 burst 60 ecn",
+    ];
+    const EXTREMES: &'static [&'static str] = &["choke limit 1000 bandwidth 10mbit ecn"];
+    const LAYOUT: Layout = Layout::Inside(1, 16);
     const UNMODELLED: &'static [&'static str] = &["probability", "avpkt", "harddrop"];
     const LEAST: &'static str = "choke limit 1000 bandwidth 10mbit";
 
-    /// Limit and bandwidth are mandatory; the rest follows from the limit.
-    fn parse(words: &mut Words<'_>) -> Result<Self, Problem> {
-        let (mut limit, mut bandwidth) = (None, None);
-        let (mut min, mut max, mut burst, mut ecn) = (0_u32, 0_u32, 0_u32, false);
-        while let Some(word) = words.next() {
-            match word {
-                "limit" => limit = Some(words.whole::<u32>(word)?),
-                "bandwidth" => bandwidth = Some(words.rate(word)?),
-                "min" => min = words.whole(word)?,
-                "max" => max = words.whole(word)?,
-                "burst" => burst = words.whole(word)?,
-                "ecn" => ecn = true,
-                _ => return Err(Self::unknown(word)),
-            }
+    /// What is not said follows from the limit.
+    fn complete(mut self, _given: &Given<'_>) -> Result<Self, Problem> {
+        if self.max_packets == 0 {
+            self.max_packets = self.limit_packets / 4;
         }
-        let limit_packets = limit
-            .ok_or_else(|| wrong("no \"limit\"", "choke to have one, such as \"limit 1000\""))?;
-        let bandwidth_bps = bandwidth.ok_or_else(|| missing("bandwidth", "choke"))?;
-        let max_packets = if max == 0 { limit_packets / 4 } else { max };
-        let min_packets = if min == 0 { max_packets / 3 } else { min };
-        if burst == 0 {
-            let third = (2 * u64::from(min_packets) + u64::from(max_packets)) / 3;
-            burst = u32::try_from(third).unwrap_or(u32::MAX);
+        if self.min_packets == 0 {
+            self.min_packets = self.max_packets / 3;
         }
-        Ok(Self {
-            limit_packets,
-            min_packets,
-            max_packets,
-            burst_packets: burst,
-            bandwidth_bps,
-            ecn,
-        })
-    }
-
-    fn print(&self) -> Text {
-        Text::new(Self::KIND)
-            .pair("limit", self.limit_packets)
-            .pair("bandwidth", tc::rate(self.bandwidth_bps))
-            .pair("min", self.min_packets)
-            .pair("max", self.max_packets)
-            .pair("burst", self.burst_packets)
-            .word(if self.ecn { "ecn" } else { "" })
+        if self.burst_packets == 0 {
+            let third = (2 * u64::from(self.min_packets) + u64::from(self.max_packets)) / 3;
+            self.burst_packets = u32::try_from(third).unwrap_or(u32::MAX);
+        }
+        Ok(self)
     }
 
     fn check(&self, at: &str, report: &mut Report) {
-        let Self { limit_packets, min_packets, max_packets, burst_packets, bandwidth_bps, ecn: _ } =
-            *self;
         let before = report.problems.len();
-        report.at_least(format!("{at}.limit_packets"), limit_packets, 1);
-        report.at_most(format!("{at}.limit_packets"), limit_packets, LIMIT_MAX);
-        report.at_least(format!("{at}.min_packets"), min_packets, 1);
-        report.at_least(format!("{at}.max_packets"), max_packets, min_packets);
-        report.at_most(format!("{at}.max_packets"), max_packets, limit_packets);
-        report.shaper_rate(format!("{at}.bandwidth_bps"), bandwidth_bps);
+        table::check(self, at, report);
         if report.problems.len() == before
             && let Err(problem) = self.shape()
         {
+            let max = (format!("{at}.max_packets"), self.max_packets.to_string());
             let wish = [
-                (format!("{at}.burst_packets"), burst_packets.to_string()),
-                (format!("{at}.max_packets"), max_packets.to_string()),
-                (format!("{at}.max_packets"), max_packets.to_string()),
-                (format!("{at}.bandwidth_bps"), bandwidth_bps.to_string()),
+                (format!("{at}.burst_packets"), self.burst_packets.to_string()),
+                max.clone(),
+                max,
+                (format!("{at}.bandwidth_bps"), self.bandwidth_bps.to_string()),
             ];
             report_impossible(problem, wish, "packets", report);
         }
@@ -140,23 +119,13 @@ impl Configuration for ChokeSpec {
 
     fn options(&self) -> Option<Vec<u8>> {
         let shape = self.shape().unwrap_or_default();
-        let mut parameters = words(&[self.limit_packets, self.min_packets, self.max_packets]);
+        let mut parameters = table::structure(self, 16);
         let logs = [shape.wlog, shape.plog, shape.cell_log, u32::from(self.ecn)];
-        parameters.extend(logs.map(|log| log as u8));
+        parameters[12..].copy_from_slice(&logs.map(|log| log as u8));
         Some(Writer::value(|inside| {
             // TCA_CHOKE_PARMS, TCA_CHOKE_STAB, TCA_CHOKE_MAX_P
             inside.bytes(1, &parameters).bytes(2, &shape.table[..]).u32(3, shape.max_p);
         }))
-    }
-
-    fn confirm(&self, options: &[u8]) -> Vec<Confirmation> {
-        let parameters = Attributes(options).get(1).unwrap_or_default();
-        let one = |what, at, wanted| Confirmation::new(what, word(parameters, at), wanted);
-        vec![
-            one("limit", 0, self.limit_packets),
-            one("min", 4, self.min_packets),
-            one("max", 8, self.max_packets),
-        ]
     }
 
     /// struct tc_choke_xstats: early, pdrop, other, marked

@@ -5,25 +5,90 @@ use crate::disciplines::prio::spec::{check_priomap, octets, printed, priomap};
 use crate::disciplines::prio::{PRIORITIES, Priomap};
 use crate::disciplines::{Buffer, Configuration, Confirmation, FRAME, Facts, Streams, TXQUEUELEN};
 use crate::netlink::{Attributes, Writer};
-use crate::tc::{Text, Words, wrong};
+use crate::table::{Draft, Given, Place, Word, table, whole};
+use crate::tc::wrong;
 use dragstrip_units::{Problem, Report};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
-/// Enhanced transmission selection: strict bands, then shares between the others.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct EtsSpec {
-    /// Number of bands that are served first, in their order.
-    pub strict: u32,
-    /// Bytes that each band behind them may send in turn.
-    pub quanta_bytes: Vec<u32>,
-    /// The band of each priority.
-    pub priomap: [u32; PRIORITIES],
-}
 
 /// `TCQ_ETS_MAX_BANDS`.
 const BANDS_MAX: usize = 16;
+/// A priority that `priomap` says nothing of: it has the last band.
+const UNSAID: u32 = u32::MAX;
+const NESTED: u16 = 0x8000;
+
+// Attributes: TCA_ETS_NBANDS and on.
+table! {
+    /// Enhanced transmission selection: strict bands, then shares between the others.
+    #[derive(Eq)]
+    pub struct EtsSpec {
+        /// Number of bands that are served first, in their order.
+        strict: u32 = 0 => whole("strict").at_most(BANDS_MAX as u32).octet(2),
+        /// Bytes that each band behind them may send in turn.
+        quanta_bytes: Vec<u32> = Vec::new() =>
+            Word::new(&["quanta"], "BYTES...", |draft: &mut Draft<'_, EtsSpec>, words, word| {
+                while words.number_follows() {
+                    draft.spec.quanta_bytes.push(words.whole(word)?);
+                }
+                Ok(())
+            })
+            .printed(|spec| {
+                let quanta: Vec<String> = spec.quanta_bytes.iter().map(u32::to_string).collect();
+                (!quanta.is_empty()).then(|| format!("quanta {}", quanta.join(" ")))
+            })
+            .checked(check_quanta)
+            // TCA_ETS_QUANTA of TCA_ETS_QUANTA_BAND
+            .sends(Place::Attribute(3 | NESTED), |spec| {
+                let quanta = || Writer::value(|inside| {
+                    for &quantum in &spec.quanta_bytes {
+                        inside.u32(4, quantum);
+                    }
+                });
+                (!spec.quanta_bytes.is_empty()).then(quanta)
+            }),
+        /// The band of each priority.
+        priomap: [u32; PRIORITIES] = [UNSAID; PRIORITIES] =>
+            Word::new(&["priomap"], "BAND...", |draft: &mut Draft<'_, EtsSpec>, words, word| {
+                priomap(words, word, &mut draft.spec.priomap)
+            })
+            .printed(|spec| Some(format!("priomap {}", printed(&spec.priomap))))
+            .checked(|spec, field, report| {
+                let bands = u32::try_from(spec.bands()).unwrap_or(u32::MAX);
+                check_priomap(bands, &spec.priomap, field, report);
+            })
+            // TCA_ETS_PRIOMAP of TCA_ETS_PRIOMAP_BAND
+            .sends(Place::Attribute(5 | NESTED), |spec| {
+                Some(Writer::value(|inside| {
+                    for band in octets(&spec.priomap) {
+                        inside.bytes(6, &[band]);
+                    }
+                }))
+            }),
+    }
+    words {
+        "bands" => Word::new(&["bands"], "NUMBER", |draft, words, word| {
+            let bands = words.whole::<u8>(word)?;
+            draft.given.keep(word, u64::from(bands));
+            Ok(())
+        })
+        .about(|| "Number of bands; those that are not strict and have no quantum have a frame.".into())
+        .printed(|spec: &EtsSpec| Some(format!("bands {}", spec.bands())))
+        .sends(Place::Attribute(1), |spec| {
+            Some(vec![u8::try_from(spec.bands()).unwrap_or(u8::MAX)])
+        })
+        .after(""),
+    }
+}
+
+fn check_quanta(spec: &EtsSpec, field: &str, report: &mut Report) {
+    let most = BANDS_MAX.saturating_sub(spec.strict as usize);
+    if spec.quanta_bytes.len() > most || spec.bands() == 0 {
+        let expected =
+            format!("one for each band that is not strict: 1 to {BANDS_MAX} bands in all");
+        report.add(field, spec.quanta_bytes.len(), expected);
+    }
+    for (band, &quantum) in spec.quanta_bytes.iter().enumerate() {
+        report.at_least(format!("{field}[{band}]"), quantum, 1);
+    }
+}
 
 impl EtsSpec {
     fn bands(&self) -> usize {
@@ -35,30 +100,22 @@ impl Configuration for EtsSpec {
     type Model = Box<Ets>;
 
     const KIND: &'static str = "ets";
-    const WORDS: &'static [&'static str] = &["bands", "strict", "quanta", "priomap"];
+    const MODULES: &'static [&'static str] = &["sch_ets"];
+    const EXAMPLES: &'static [&'static str] = &[
+        "ets bands 3",
+        "ets strict 2",
+        "ets strict 1 quanta 3028 1514",
+        "ets bands 8 strict 1 quanta 3028 1514 priomap 0 1 2",
+    ];
     const UNMODELLED: &'static [&'static str] = &["leaf"];
     const LEAST: &'static str = "ets bands 3";
     const NESTED: bool = true;
+    const KEEPS: bool = false;
 
     /// The number of bands follows from `strict` and `quanta` unless it is given; a band without a quantum has a frame.
-    fn parse(words: &mut Words<'_>) -> Result<Self, Problem> {
-        let (mut bands, mut strict, mut quanta) = (None, 0, Vec::new());
-        let mut given = [u32::MAX; PRIORITIES];
-        while let Some(word) = words.next() {
-            match word {
-                "bands" => bands = Some(words.whole::<u8>(word)?),
-                "strict" => strict = words.whole::<u32>(word)?,
-                "quanta" => {
-                    while words.number_follows() {
-                        quanta.push(words.whole::<u32>(word)?);
-                    }
-                }
-                "priomap" => priomap(words, word, &mut given)?,
-                _ => return Err(Self::unknown(word)),
-            }
-        }
-        let named = strict as usize + quanta.len();
-        let bands = bands.map_or(named, |bands| bands as usize);
+    fn complete(mut self, given: &Given<'_>) -> Result<Self, Problem> {
+        let named = self.bands();
+        let bands = given.value("bands").map_or(named, |bands| bands as usize);
         if bands == 0 {
             let expected = "at least one band, such as \"bands 3\"";
             return Err(wrong("none of \"bands\", \"strict\" and \"quanta\"", expected));
@@ -69,36 +126,10 @@ impl Configuration for EtsSpec {
                 format!("at least {named}: so many are strict or have a quantum"),
             ));
         }
-        quanta.resize(bands - strict as usize, FRAME);
+        self.quanta_bytes.resize(bands - self.strict as usize, FRAME);
         let last = u32::try_from(bands - 1).unwrap_or(u32::MAX);
-        let priomap = given.map(|band| if band == u32::MAX { last } else { band });
-        Ok(Self { strict, quanta_bytes: quanta, priomap })
-    }
-
-    fn print(&self) -> Text {
-        let quanta: Vec<String> = self.quanta_bytes.iter().map(u32::to_string).collect();
-        let quanta = (!quanta.is_empty()).then(|| quanta.join(" "));
-        Text::new(Self::KIND)
-            .pair("bands", self.bands())
-            .pair("strict", self.strict)
-            .optional("quanta", quanta)
-            .pair("priomap", printed(&self.priomap))
-    }
-
-    fn check(&self, at: &str, report: &mut Report) {
-        let Self { strict, quanta_bytes, priomap } = self;
-        report.at_most(format!("{at}.strict"), *strict as usize, BANDS_MAX);
-        let most = BANDS_MAX.saturating_sub(*strict as usize);
-        if quanta_bytes.len() > most || self.bands() == 0 {
-            let expected =
-                format!("one for each band that is not strict: 1 to {BANDS_MAX} bands in all");
-            report.add(format!("{at}.quanta_bytes"), quanta_bytes.len(), expected);
-        }
-        for (band, &quantum) in quanta_bytes.iter().enumerate() {
-            report.at_least(format!("{at}.quanta_bytes[{band}]"), quantum, 1);
-        }
-        let bands = u32::try_from(self.bands()).unwrap_or(u32::MAX);
-        check_priomap(bands, priomap, at, report);
+        self.priomap = self.priomap.map(|band| if band == UNSAID { last } else { band });
+        Ok(self)
     }
 
     /// Packets of a flow that differ in DSCP overtake each other.
@@ -111,29 +142,6 @@ impl Configuration for EtsSpec {
     fn build(&self, _streams: &Streams<'_>) -> Box<Ets> {
         let quanta = self.quanta_bytes.iter().map(|&quantum| quantum.max(1)).collect();
         Box::new(Ets::new(self.strict, quanta, Priomap(self.priomap)))
-    }
-
-    fn options(&self) -> Option<Vec<u8>> {
-        const NESTED: u16 = 0x8000;
-        Some(Writer::value(|inside| {
-            // TCA_ETS_NBANDS, TCA_ETS_NSTRICT
-            let bands = u8::try_from(self.bands()).unwrap_or(u8::MAX);
-            inside.bytes(1, &[bands]).bytes(2, &[u8::try_from(self.strict).unwrap_or(u8::MAX)]);
-            if !self.quanta_bytes.is_empty() {
-                // TCA_ETS_QUANTA of TCA_ETS_QUANTA_BAND
-                inside.nest(3 | NESTED, |inside| {
-                    for &quantum in &self.quanta_bytes {
-                        inside.u32(4, quantum);
-                    }
-                });
-            }
-            // TCA_ETS_PRIOMAP of TCA_ETS_PRIOMAP_BAND
-            inside.nest(5 | NESTED, |inside| {
-                for band in octets(&self.priomap) {
-                    inside.bytes(6, &[band]);
-                }
-            });
-        }))
     }
 
     fn confirm(&self, options: &[u8]) -> Vec<Confirmation> {

@@ -2,39 +2,33 @@
 
 use super::{Fifo, Limit};
 use crate::contract::Change;
-use crate::disciplines::{Buffer, Configuration, Confirmation, Facts, Streams};
+use crate::disciplines::{Buffer, Configuration, Facts, Streams};
 use crate::disciplines::{FRAME, TXQUEUELEN};
-use crate::netlink::{saturated, word};
-use crate::tc::{Text, Words, size};
-use dragstrip_units::{Problem, Report};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use crate::table::{Layout, packets, size, table};
 
-/// Unlimited FIFO.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct NoqueueSpec {}
-
-/// FIFO limited in bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct BfifoSpec {
-    /// Bytes that may wait.
-    pub limit_bytes: u64,
+table! {
+    /// Unlimited FIFO.
+    #[derive(Copy, Eq)]
+    pub struct NoqueueSpec {}
 }
 
-/// FIFO limited in packets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct PfifoSpec {
-    /// Packets that may wait.
-    pub limit_packets: u32,
+// struct tc_fifo_qopt. The kernel's default: `txqueuelen` full frames.
+table! {
+    /// FIFO limited in bytes.
+    #[derive(Copy, Eq)]
+    pub struct BfifoSpec {
+        /// Bytes that may wait.
+        limit_bytes: u64 = u64::from(TXQUEUELEN) * u64::from(FRAME) =>
+            size("limit").at_least(1).at(0).confirmed(),
+    }
 }
 
-impl Default for PfifoSpec {
-    /// `txqueuelen` packets.
-    fn default() -> Self {
-        Self { limit_packets: TXQUEUELEN }
+table! {
+    /// FIFO limited in packets.
+    #[derive(Copy, Eq)]
+    pub struct PfifoSpec {
+        /// Packets that may wait.
+        limit_packets: u32 = TXQUEUELEN => packets("limit").at_least(1).at(0).confirmed(),
     }
 }
 
@@ -42,17 +36,9 @@ impl Configuration for NoqueueSpec {
     type Model = Fifo;
 
     const KIND: &'static str = "noqueue";
-    const WORDS: &'static [&'static str] = &[];
-
-    fn parse(words: &mut Words<'_>) -> Result<Self, Problem> {
-        words.next().map_or(Ok(Self {}), |word| Err(Self::unknown(word)))
-    }
-
-    fn print(&self) -> Text {
-        Text::new(Self::KIND)
-    }
-
-    fn check(&self, _at: &str, _report: &mut Report) {}
+    const KEEPS: bool = false;
+    const MODULES: &'static [&'static str] = &[];
+    const EXAMPLES: &'static [&'static str] = &["noqueue"];
 
     fn facts(&self) -> Facts {
         Facts::default()
@@ -77,27 +63,10 @@ impl Configuration for BfifoSpec {
     type Model = Fifo;
 
     const KIND: &'static str = "bfifo";
-    const WORDS: &'static [&'static str] = &["limit"];
-
-    fn parse(words: &mut Words<'_>) -> Result<Self, Problem> {
-        // The kernel's default: txqueuelen full frames.
-        let mut limit_bytes = u64::from(TXQUEUELEN) * u64::from(FRAME);
-        while let Some(word) = words.next() {
-            match word {
-                "limit" => limit_bytes = words.size(word)?,
-                _ => return Err(Self::unknown(word)),
-            }
-        }
-        Ok(Self { limit_bytes })
-    }
-
-    fn print(&self) -> Text {
-        Text::new(Self::KIND).pair("limit", size(self.limit_bytes))
-    }
-
-    fn check(&self, at: &str, report: &mut Report) {
-        report.at_least(format!("{at}.limit_bytes"), self.limit_bytes, 1);
-    }
+    const MODULES: &'static [&'static str] = &[];
+    const EXAMPLES: &'static [&'static str] = &["bfifo", "bfifo limit 100kb"];
+    const EXTREMES: &'static [&'static str] = &["bfifo limit 65549b", "bfifo limit 1gb"];
+    const LAYOUT: Layout = Layout::Structure(4);
 
     fn facts(&self) -> Facts {
         Facts::queue(Buffer::bytes(self.limit_bytes)).holding("limit_bytes", self.limit_bytes)
@@ -112,14 +81,6 @@ impl Configuration for BfifoSpec {
         Some(Self { limit_bytes })
     }
 
-    fn options(&self) -> Option<Vec<u8>> {
-        Some(saturated(self.limit_bytes).to_ne_bytes().to_vec())
-    }
-
-    fn confirm(&self, options: &[u8]) -> Vec<Confirmation> {
-        vec![Confirmation::new("limit", word(options, 0), saturated(self.limit_bytes))]
-    }
-
     #[cfg(any(test, feature = "arbitrary"))]
     fn arbitrary(scope: crate::arbitrary::Scope) -> proptest::strategy::BoxedStrategy<Self> {
         use proptest::prelude::*;
@@ -131,26 +92,10 @@ impl Configuration for PfifoSpec {
     type Model = Fifo;
 
     const KIND: &'static str = "pfifo";
-    const WORDS: &'static [&'static str] = &["limit"];
-
-    fn parse(words: &mut Words<'_>) -> Result<Self, Problem> {
-        let mut spec = Self::default();
-        while let Some(word) = words.next() {
-            match word {
-                "limit" => spec.limit_packets = words.packets(word)?,
-                _ => return Err(Self::unknown(word)),
-            }
-        }
-        Ok(spec)
-    }
-
-    fn print(&self) -> Text {
-        Text::new(Self::KIND).pair("limit", self.limit_packets)
-    }
-
-    fn check(&self, at: &str, report: &mut Report) {
-        report.at_least(format!("{at}.limit_packets"), self.limit_packets, 1);
-    }
+    const MODULES: &'static [&'static str] = &[];
+    const EXAMPLES: &'static [&'static str] = &["pfifo", "pfifo limit 100"];
+    const EXTREMES: &'static [&'static str] = &["pfifo limit 1", "pfifo limit 4294967295"];
+    const LAYOUT: Layout = Layout::Structure(4);
 
     fn facts(&self) -> Facts {
         Facts::queue(Buffer::packets(self.limit_packets))
@@ -163,14 +108,6 @@ impl Configuration for PfifoSpec {
     fn changed(&self, change: Change) -> Option<Self> {
         let Change::LimitPackets(limit_packets) = change else { return None };
         Some(Self { limit_packets })
-    }
-
-    fn options(&self) -> Option<Vec<u8>> {
-        Some(self.limit_packets.to_ne_bytes().to_vec())
-    }
-
-    fn confirm(&self, options: &[u8]) -> Vec<Confirmation> {
-        vec![Confirmation::new("limit", word(options, 0), self.limit_packets)]
     }
 
     #[cfg(any(test, feature = "arbitrary"))]

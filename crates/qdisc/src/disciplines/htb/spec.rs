@@ -6,36 +6,63 @@ use crate::disciplines::fifo::PfifoSpec;
 use crate::disciplines::{Class, Configuration, Confirmation, Facts, Payment, Streams};
 use crate::disciplines::{Discipline, QdiscSpec};
 use crate::netlink::{Attributes, Writer, ratespec, saturated, ticks, word, words};
-use crate::tc::{self, Text, Words, missing, unless, unreadable};
+use crate::table::{self, Given, Word, size, table, text, whole};
+use crate::tc::{Words, unreadable};
 use crate::token_rate::{Framing, rate};
-use dragstrip_units::{ParseError, Problem, Report};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use dragstrip_units::Problem;
 
-/// Hierarchical token bucket with one class.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct HtbSpec {
-    /// Token rate.
-    pub rate_bps: u64,
-    /// Ceiling; the rate when absent.
-    #[serde(default)]
-    pub ceil_bps: Option<u64>,
-    /// Bucket.
-    pub burst_bytes: u64,
-    /// Ceiling's bucket.
-    pub cburst_bytes: u64,
-    /// Added to every packet's charge; may be negative.
-    #[serde(default)]
-    pub overhead_bytes: i32,
-    /// Least charge per packet.
-    #[serde(default)]
-    pub mpu_bytes: u32,
-    /// Charge in whole ATM cells (48 bytes of payload cost 53).
-    #[serde(default)]
-    pub linklayer_atm: bool,
-    /// Queue discipline of the class.
-    pub leaf: Box<QdiscSpec>,
+// Below an overhead of -20 a pure ACK (54 bytes at least) might cost nothing. A bucket of zero is tc's (`complete`); the
+// kernel's default leaf is a pfifo of `txqueuelen` packets.
+table! {
+    /// Hierarchical token bucket with one class.
+    pub struct HtbSpec {
+        /// Token rate.
+        rate_bps: u64 = 0 => table::rate("rate").mandatory("1mbit"),
+        /// Ceiling; the rate when absent.
+        #[serde(default)]
+        ceil_bps: Option<u64> = None =>
+            table::rate("ceil").at_least_of("rate", |spec: &HtbSpec| spec.rate_bps),
+        /// Bucket.
+        burst_bytes: u64 = 0 => size("burst")
+            .or(&["buffer", "maxburst"])
+            .usually("1600b, and a nanosecond at the rate")
+            .at_least(1),
+        /// Ceiling's bucket.
+        cburst_bytes: u64 = 0 => size("cburst")
+            .or(&["cbuffer", "cmaxburst"])
+            .usually("1600b, and a nanosecond at the ceiling")
+            .at_least(1),
+        /// Added to every packet's charge; may be negative.
+        #[serde(default)]
+        overhead_bytes: i32 = 0 => whole("overhead").unless_usual().at_least(-20).at_most(65_535),
+        /// Least charge per packet.
+        #[serde(default)]
+        mpu_bytes: u32 = 0 => whole("mpu").unless_usual().at_most(65_535),
+        /// Charge in whole ATM cells (48 bytes of payload cost 53).
+        #[serde(default)]
+        linklayer_atm: bool = false =>
+            text("linklayer", "atm|adsl|ethernet", linklayer, |atm| {
+                if atm { "atm" } else { "ethernet" }.to_owned()
+            })
+            .unless_usual(),
+        /// Queue discipline of the class.
+        leaf: Box<QdiscSpec> = Box::new(QdiscSpec::from(PfifoSpec::default())) =>
+            Word::new(&["leaf"], "DISCIPLINE", |draft: &mut table::Draft<'_, HtbSpec>, words, _| {
+                *draft.spec.leaf = QdiscSpec::parse_words(words)?;
+                Ok(())
+            })
+            .or(&[":"])
+            .printed(|spec| Some(format!("leaf {}", spec.leaf.print())))
+            .checked(|spec, field, report| spec.leaf.check(field, report)),
+    }
+}
+
+fn linklayer(words: &mut Words<'_>, word: &str) -> Result<bool, Problem> {
+    words.value(word, |text| match text {
+        "atm" | "adsl" => Ok(true),
+        "ethernet" => Ok(false),
+        _ => Err(unreadable(text, "atm, adsl or ethernet")),
+    })
 }
 
 /// The MTU that tc's htb assumes for a class.
@@ -84,81 +111,28 @@ impl Configuration for HtbSpec {
     type Model = Box<Htb<Discipline>>;
 
     const KIND: &'static str = "htb";
-    const WORDS: &'static [&'static str] =
-        &["rate", "ceil", "burst", "cburst", "overhead", "mpu", "linklayer", "leaf"];
+    const MODULES: &'static [&'static str] = &["sch_htb"];
+    const EXAMPLES: &'static [&'static str] = &[
+        "htb rate 1mbit leaf bfifo limit 0.1mb",
+        "htb rate 1mbit ceil 2mbit overhead -4 mpu 64 linklayer atm leaf codel ecn",
+        "htb rate 1mbit burst 9kb cburst 3kb leaf netem delay 10ms",
+        "htb rate 9mbit leaf police rate 1mbit burst 15kb leaf sfq",
+    ];
+    const EXTREMES: &'static [&'static str] = &["htb rate {}bit"];
     const UNMODELLED: &'static [&'static str] =
         &["prio", "quantum", "mtu", "default", "r2q", "direct_qlen"];
     const LEAST: &'static str = "htb rate 1mbit";
     const CLASSFUL: bool = true;
+    const KEEPS: bool = false;
 
-    /// One class; the kernel's default leaf is a pfifo of `txqueuelen` packets.
-    fn parse(words: &mut Words<'_>) -> Result<Self, Problem> {
-        let (mut rate, mut ceil_bps, mut burst, mut cburst) = (None, None, None, None);
-        let (mut overhead_bytes, mut mpu_bytes, mut linklayer_atm) = (0, 0, false);
-        let mut leaf = QdiscSpec::from(PfifoSpec::default());
-        while let Some(word) = words.next() {
-            match word {
-                "rate" => rate = Some(words.rate(word)?),
-                "ceil" => ceil_bps = Some(words.rate(word)?),
-                "burst" | "buffer" | "maxburst" => burst = Some(words.size(word)?),
-                "cburst" | "cbuffer" | "cmaxburst" => cburst = Some(words.size(word)?),
-                "overhead" => overhead_bytes = words.whole(word)?,
-                "mpu" => mpu_bytes = words.whole(word)?,
-                "linklayer" => linklayer_atm = words.value(word, linklayer)?,
-                "leaf" | ":" => leaf = QdiscSpec::parse_words(words)?,
-                _ => return Err(Self::unknown(word)),
-            }
+    fn complete(mut self, given: &Given<'_>) -> Result<Self, Problem> {
+        if !given.has("burst_bytes") {
+            self.burst_bytes = Self::default_burst_bytes(self.rate_bps);
         }
-        let rate_bps = rate.ok_or_else(|| missing("rate", "htb"))?;
-        let ceiling = ceil_bps.unwrap_or(rate_bps);
-        Ok(Self {
-            rate_bps,
-            ceil_bps,
-            burst_bytes: burst.unwrap_or_else(|| Self::default_burst_bytes(rate_bps)),
-            cburst_bytes: cburst.unwrap_or_else(|| Self::default_burst_bytes(ceiling)),
-            overhead_bytes,
-            mpu_bytes,
-            linklayer_atm,
-            leaf: Box::new(leaf),
-        })
-    }
-
-    fn print(&self) -> Text {
-        let Self { overhead_bytes, mpu_bytes, linklayer_atm, .. } = self;
-        Text::new(Self::KIND)
-            .pair("rate", tc::rate(self.rate_bps))
-            .optional("ceil", self.ceil_bps.map(tc::rate))
-            .pair("burst", tc::size(self.burst_bytes))
-            .pair("cburst", tc::size(self.cburst_bytes))
-            .optional("overhead", unless(*overhead_bytes == 0, overhead_bytes))
-            .optional("mpu", unless(*mpu_bytes == 0, mpu_bytes))
-            .optional("linklayer", linklayer_atm.then_some("atm"))
-            .pair("leaf", self.leaf.print())
-    }
-
-    fn check(&self, at: &str, report: &mut Report) {
-        let Self {
-            rate_bps,
-            ceil_bps,
-            burst_bytes,
-            cburst_bytes,
-            overhead_bytes,
-            mpu_bytes,
-            linklayer_atm: _,
-            leaf,
-        } = self;
-        report.shaper_rate(format!("{at}.rate_bps"), *rate_bps);
-        if let Some(ceil) = ceil_bps {
-            report.shaper_rate(format!("{at}.ceil_bps"), *ceil);
-            report.at_least(format!("{at}.ceil_bps"), *ceil, *rate_bps);
+        if !given.has("cburst_bytes") {
+            self.cburst_bytes = Self::default_burst_bytes(self.ceiling_bps());
         }
-        report.at_least(format!("{at}.burst_bytes"), *burst_bytes, 1);
-        report.at_least(format!("{at}.cburst_bytes"), *cburst_bytes, 1);
-        // Below -20 a pure ACK (54 bytes at least) might cost nothing.
-        report.at_least(format!("{at}.overhead_bytes"), *overhead_bytes, -20);
-        report.at_most(format!("{at}.overhead_bytes"), *overhead_bytes, 65_535);
-        report.at_most(format!("{at}.mpu_bytes"), *mpu_bytes, 65_535);
-        leaf.check(&format!("{at}.leaf"), report);
+        Ok(self)
     }
 
     /// Its leaf's, at the rate: without siblings to borrow from, the ceiling lets nothing more pass.
@@ -240,6 +214,10 @@ impl Configuration for HtbSpec {
         vec![Class { options, child: &self.leaf }]
     }
 
+    fn confirm(&self, _options: &[u8]) -> Vec<Confirmation> {
+        Vec::new()
+    }
+
     fn confirm_class(&self, _index: usize, options: &[u8]) -> Vec<Confirmation> {
         // struct tc_htb_opt begins with two struct tc_ratespec, whose last word is the rate in bytes per second.
         let found = Attributes(options).get(1).and_then(|parameters| word(parameters, 8));
@@ -271,13 +249,5 @@ impl Configuration for HtbSpec {
                 leaf: Box::new(leaf),
             })
             .boxed()
-    }
-}
-
-fn linklayer(text: &str) -> Result<bool, ParseError> {
-    match text {
-        "atm" | "adsl" => Ok(true),
-        "ethernet" => Ok(false),
-        _ => Err(unreadable(text, "atm, adsl or ethernet")),
     }
 }

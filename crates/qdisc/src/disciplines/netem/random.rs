@@ -91,7 +91,7 @@ pub enum Loss {
     },
     /// Every so many-th packet (no model of netem's).
     Every {
-        /// Of which the last is lost.
+        /// Number of packets of which the last is lost.
         packets: u32,
     },
     /// Four states (tc: `loss state P13 P31 P32 P23 P14`): 1 received in a gap, 2 received in a

@@ -1,60 +1,113 @@
 //! netem in words, checks and the kernel's form (`q_netem.c`).
 
-use super::{Config, Distribution, Loss, Netem, table};
+use super::{Config, Distribution, Loss, Netem, table as distribution_table};
 use crate::contract::Change;
-use crate::disciplines::{Buffer, Configuration, Confirmation, Facts, Streams};
-use crate::netlink::{self, TICK_NS, Writer, saturated, word, words};
-use crate::tc::{Text, Words, rate, share_unless_zero, time, unknown, unless, unreadable, wrong};
+use crate::disciplines::{Buffer, Configuration, Facts, Streams};
+use crate::netlink::{self, TICK_NS, Writer, saturated, words};
+use crate::table::{self, Draft, Given, Layout, Place, Plain, Word};
+use crate::table::{packets, rate, share, switch, table, text, time, whole};
+use crate::tc::{Text, Words, share_unless_zero, unknown, unreadable, wrong};
 use crate::token_rate;
-use dragstrip_units::{Duration, ParseError, Problem, Report, format_percent};
+use dragstrip_units::{Duration, Problem, Report, format_percent};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Network emulator: delay, jitter, loss, reordering, duplication.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct NetemSpec {
-    /// Packets that may be inside.
-    pub limit_packets: u32,
-    /// Mean delay.
-    #[serde(default)]
-    pub delay_ns: u64,
-    /// Half width (uniform) or standard deviation (normal ...) of the delay.
-    #[serde(default)]
-    pub jitter_ns: u64,
-    /// Correlation of successive delays, 0 to 1.
-    #[serde(default)]
-    pub delay_correlation: f64,
-    /// Shape of the delay.
-    #[serde(default)]
-    pub distribution: DelayDistribution,
-    /// Loss.
-    #[serde(default)]
-    pub loss: LossModel,
-    /// Probability of a copy, 0 to 1.
-    #[serde(default)]
-    pub duplicate: f64,
-    /// Correlation of successive duplications.
-    #[serde(default)]
-    pub duplicate_correlation: f64,
-    /// Probability of a corrupted packet (dropped by the receiver's checksum), 0 to 1.
-    #[serde(default)]
-    pub corrupt: f64,
-    /// Probability that a packet overtakes the delay, 0 to 1.
-    #[serde(default)]
-    pub reorder: f64,
-    /// Correlation of successive reorderings.
-    #[serde(default)]
-    pub reorder_correlation: f64,
-    /// Only every `gap`-th packet may overtake; 0: no reordering.
-    #[serde(default)]
-    pub gap: u32,
-    /// netem's own rate.
-    #[serde(default)]
-    pub rate_bps: Option<u64>,
-    /// Mark ECN-capable packets instead of losing them.
-    #[serde(default)]
-    pub ecn: bool,
+// struct tc_netem_qopt, then attributes. Without any words nothing happens to a packet.
+table! {
+    /// Network emulator: delay, jitter, loss, reordering, duplication.
+    pub struct NetemSpec {
+        /// Packets that may be inside.
+        limit_packets: u32 = 1000 => packets("limit").at_least(1).at(4).confirmed(),
+        /// Mean delay.
+        #[serde(default)]
+        delay_ns: u64 = 0 => time("delay")
+            .or(&["latency"])
+            .encoded(ticks)
+            .at(0)
+            .confirmed_as("delay in ticks"),
+        /// Half width (uniform) or standard deviation (normal ...) of the delay.
+        #[serde(default)]
+        jitter_ns: u64 = 0 => time("").called("JITTER").behind_or_kept().encoded(ticks).at(20),
+        /// Correlation of successive delays, 0 to 1.
+        #[serde(default)]
+        delay_correlation: f64 = 0.0 => share("").called("CORRELATION").behind(),
+        /// Shape of the delay.
+        #[serde(default)]
+        distribution: DelayDistribution = DelayDistribution::default() =>
+            text("distribution", "uniform|normal|pareto|paretonormal", shape, |shape| {
+                match shape {
+                    DelayDistribution::Uniform => "uniform",
+                    DelayDistribution::Normal => "normal",
+                    DelayDistribution::Pareto => "pareto",
+                    DelayDistribution::Paretonormal => "paretonormal",
+                }
+                .to_owned()
+            })
+            .unless_usual(),
+        /// Loss.
+        #[serde(default)]
+        loss: LossModel = LossModel::default() => LOSS,
+        /// Probability of a copy, 0 to 1.
+        #[serde(default)]
+        duplicate: f64 = 0.0 => share("duplicate").at(16),
+        /// Correlation of successive duplications.
+        #[serde(default)]
+        duplicate_correlation: f64 = 0.0 => share("").called("CORRELATION").behind(),
+        /// Probability of a corrupted packet (dropped by the receiver's checksum), 0 to 1.
+        #[serde(default)]
+        corrupt: f64 = 0.0 => share("corrupt")
+            .unless_usual()
+            .alone("no correlation: the simulator corrupts packets independently"),
+        /// Probability that a packet overtakes the delay, 0 to 1.
+        #[serde(default)]
+        reorder: f64 = 0.0 => share("reorder"),
+        /// Correlation of successive reorderings.
+        #[serde(default)]
+        reorder_correlation: f64 = 0.0 => share("").called("CORRELATION").behind(),
+        /// Only every `gap`-th packet may overtake; 0: no reordering.
+        #[serde(default)]
+        gap: u32 = 0 => whole("gap").unless_usual(),
+        /// netem's own rate.
+        #[serde(default)]
+        rate_bps: Option<u64> = None =>
+            rate("rate").alone("no overhead or cell size: the simulator does not model them"),
+        /// Mark ECN-capable packets instead of losing them.
+        #[serde(default)]
+        ecn: bool = false => switch(&[("ecn", true)]).after("loss"),
+    }
+}
+
+/// The loss models behind `loss`. tc takes `ecn` only behind a loss, even one that never comes.
+const LOSS: Word<NetemSpec> = Word::new(
+    &["loss"],
+    "[random] P [CORRELATION] | gemodel P [R [1-H [1-K]]] | every PACKETS",
+    |draft: &mut Draft<'_, NetemSpec>, words, word| {
+        draft.spec.loss = loss(words, word)?;
+        Ok(())
+    },
+)
+.or(&["drop"])
+.about(|| {
+    "Loss: each packet with a probability, Gilbert-Elliott's two states, or the last of each so many, which tc does not have \
+     and the vm engine refuses."
+        .into()
+})
+.printed(|spec| {
+    let loss = spec.loss.print().or_else(|| spec.ecn.then(|| "0%".to_owned()));
+    loss.map(|loss| format!("loss {loss}"))
+})
+.checked(|spec, field, report| spec.loss.check(field, report))
+.sends(Place::At(8), |spec| {
+    let share = match spec.loss {
+        LossModel::None | LossModel::Gemodel { .. } | LossModel::Every { .. } => return None,
+        LossModel::Random { probability, .. } => netlink::share(probability),
+    };
+    Some(share.to_ne_bytes().to_vec())
+});
+
+/// Whole ticks of the packet scheduler.
+fn ticks(ns: u64) -> u64 {
+    ns / TICK_NS
 }
 
 /// Shape of netem's delay.
@@ -100,32 +153,12 @@ pub enum LossModel {
     },
     /// Every so many-th packet, counted from the first. A kernel's netem has no such model: only the simulator runs it.
     Every {
-        /// Of which the last is lost.
+        /// Number of packets of which the last is lost.
         packets: u32,
     },
 }
 
-impl Default for NetemSpec {
-    /// netem without any words: nothing happens to a packet, and tc's limit of 1000 packets holds.
-    fn default() -> Self {
-        Self {
-            limit_packets: 1000,
-            delay_ns: 0,
-            jitter_ns: 0,
-            delay_correlation: 0.0,
-            distribution: DelayDistribution::default(),
-            loss: LossModel::default(),
-            duplicate: 0.0,
-            duplicate_correlation: 0.0,
-            corrupt: 0.0,
-            reorder: 0.0,
-            reorder_correlation: 0.0,
-            gap: 0,
-            rate_bps: None,
-            ecn: false,
-        }
-    }
-}
+impl Plain for DelayDistribution {}
 
 impl NetemSpec {
     /// What `text` says about netem, with or without the word `netem` in front.
@@ -150,15 +183,12 @@ impl NetemSpec {
     }
 
     /// tc's own checks once all words are read.
-    fn consistent(mut self, distribution: Option<DelayDistribution>) -> Result<Self, Problem> {
-        if let Some(distribution) = distribution {
-            if self.delay_ns == 0 || self.jitter_ns == 0 {
-                return Err(wrong(
-                    "\"distribution\" alone",
-                    "delay and jitter too: \"delay 100ms 10ms\"",
-                ));
-            }
-            self.distribution = distribution;
+    fn consistent(mut self, shaped: bool) -> Result<Self, Problem> {
+        if shaped && (self.delay_ns == 0 || self.jitter_ns == 0) {
+            return Err(wrong(
+                "\"distribution\" alone",
+                "delay and jitter too: \"delay 100ms 10ms\"",
+            ));
         }
         if self.reorder > 0.0 {
             if self.delay_ns == 0 {
@@ -184,156 +214,27 @@ impl Configuration for NetemSpec {
     type Model = Box<Netem>;
 
     const KIND: &'static str = "netem";
-    const WORDS: &'static [&'static str] = &[
-        "delay",
-        "distribution",
-        "loss",
-        "duplicate",
-        "corrupt",
-        "reorder",
-        "gap",
-        "limit",
-        "rate",
-        "ecn",
+    const MODULES: &'static [&'static str] = &["sch_netem"];
+    const EXAMPLES: &'static [&'static str] = &[
+        "netem",
+        "netem delay 100ms 75ms loss 1%",
+        "netem delay 100ms 75ms 25% distribution pareto loss gemodel 1% 10% 70% 0.1%",
+        "netem delay 0ms 0ms 5% duplicate 0% 6% reorder 0% 7%",
+        "netem loss 0% ecn",
+        "netem loss every 100",
+        "netem delay 1ms reorder 25% 50% gap 5 duplicate 1% 2% corrupt 3% loss 3.3% 1% ecn rate 9kbit",
     ];
+    const EXTREMES: &'static [&'static str] =
+        &["netem rate {}bit limit 1000", "netem delay 4000s 3000s limit 4294967295"];
+    const LAYOUT: Layout = Layout::Structure(24);
     const UNMODELLED: &'static [&'static str] = &["slot", "seed"];
-    const GRAMMAR: &'static str = "\
-- `delay TIME [JITTER [CORRELATION]]`, `distribution uniform|normal|pareto|paretonormal`
-- `loss P [CORRELATION]`, `loss random P [CORRELATION]`, `loss gemodel P [R [1-H [1-K]]]`, `ecn`
-- `loss every PACKETS`: the last of each so many, which tc has not; the vm engine refuses it
-- `duplicate P [CORRELATION]`, `corrupt P`, `reorder P [CORRELATION]`, `gap N`
-- `limit PACKETS`, `rate RATE`
-";
 
-    fn parse(words: &mut Words<'_>) -> Result<Self, Problem> {
-        let mut spec = Self::default();
-        let (mut distribution, mut has_loss) = (None, false);
-        while let Some(word) = words.next() {
-            match word {
-                "limit" => spec.limit_packets = words.packets(word)?,
-                "delay" | "latency" => {
-                    spec.delay_ns = words.time(word)?;
-                    if words.number_follows() {
-                        spec.jitter_ns = words.time(word)?;
-                        spec.delay_correlation = words.share_or(word, 0.0)?;
-                    }
-                }
-                "distribution" => distribution = Some(words.value(word, shape)?),
-                "loss" | "drop" => {
-                    spec.loss = loss(words, word)?;
-                    has_loss = true;
-                }
-                "ecn" => spec.ecn = true,
-                "duplicate" => {
-                    spec.duplicate = words.share(word)?;
-                    spec.duplicate_correlation = words.share_or(word, 0.0)?;
-                }
-                "corrupt" => {
-                    spec.corrupt = words.share(word)?;
-                    let expected = "no correlation: the simulator corrupts packets independently";
-                    no_number(words, word, expected)?;
-                }
-                "reorder" => {
-                    spec.reorder = words.share(word)?;
-                    spec.reorder_correlation = words.share_or(word, 0.0)?;
-                }
-                "gap" => spec.gap = words.whole(word)?,
-                "rate" => {
-                    spec.rate_bps = Some(words.rate(word)?);
-                    let expected = "no overhead or cell size: the simulator does not model them";
-                    no_number(words, word, expected)?;
-                }
-                _ => return Err(Self::unknown(word)),
-            }
-        }
-        if spec.ecn && !has_loss {
+    fn complete(self, given: &Given<'_>) -> Result<Self, Problem> {
+        if self.ecn && !given.has("loss") {
             let expected = "a loss that can become a mark: \"loss 1% ecn\"";
             return Err(wrong("\"ecn\" without \"loss\"", expected));
         }
-        spec.consistent(distribution)
-    }
-
-    fn print(&self) -> Text {
-        let Self {
-            limit_packets,
-            delay_ns,
-            jitter_ns,
-            delay_correlation,
-            distribution,
-            loss,
-            duplicate,
-            duplicate_correlation,
-            corrupt,
-            reorder,
-            reorder_correlation,
-            gap,
-            rate_bps,
-            ecn,
-        } = self;
-        // A correlation stands behind its value, even where that is 0.
-        let jitter = unless(*jitter_ns == 0 && *delay_correlation == 0.0, time(*jitter_ns));
-        let delay = unless(*delay_ns == 0 && jitter.is_none(), time(*delay_ns));
-        let percent = |share: f64, correlation: f64| {
-            unless(share == 0.0 && correlation == 0.0, format_percent(share))
-        };
-        let shape = match distribution {
-            DelayDistribution::Uniform => None,
-            DelayDistribution::Normal => Some("normal"),
-            DelayDistribution::Pareto => Some("pareto"),
-            DelayDistribution::Paretonormal => Some("paretonormal"),
-        };
-        Text::new(Self::KIND)
-            .pair("limit", limit_packets)
-            .optional("delay", delay)
-            .word(jitter.as_deref().unwrap_or_default())
-            .word(&share_unless_zero(*delay_correlation))
-            .optional("distribution", shape)
-            // tc takes "ecn" only behind a loss, even one that never comes.
-            .optional("loss", loss.print().or_else(|| ecn.then(|| "0%".to_owned())))
-            .word(if *ecn { "ecn" } else { "" })
-            .optional("duplicate", percent(*duplicate, *duplicate_correlation))
-            .word(&share_unless_zero(*duplicate_correlation))
-            .optional("corrupt", percent(*corrupt, 0.0))
-            .optional("reorder", percent(*reorder, *reorder_correlation))
-            .word(&share_unless_zero(*reorder_correlation))
-            .optional("gap", unless(*gap == 0, gap))
-            .optional("rate", rate_bps.map(rate))
-    }
-
-    fn check(&self, at: &str, report: &mut Report) {
-        let Self {
-            limit_packets,
-            delay_ns,
-            jitter_ns,
-            delay_correlation,
-            distribution: _,
-            loss,
-            duplicate,
-            duplicate_correlation,
-            corrupt,
-            reorder,
-            reorder_correlation,
-            gap: _,
-            rate_bps,
-            ecn: _,
-        } = self;
-        report.at_least(format!("{at}.limit_packets"), *limit_packets, 1);
-        report.time(format!("{at}.delay_ns"), *delay_ns, 0);
-        report.time(format!("{at}.jitter_ns"), *jitter_ns, 0);
-        for (field, share) in [
-            ("delay_correlation", delay_correlation),
-            ("duplicate", duplicate),
-            ("duplicate_correlation", duplicate_correlation),
-            ("corrupt", corrupt),
-            ("reorder", reorder),
-            ("reorder_correlation", reorder_correlation),
-        ] {
-            report.share(format!("{at}.{field}"), *share);
-        }
-        loss.check(&format!("{at}.loss"), report);
-        if let Some(bps) = rate_bps {
-            report.shaper_rate(format!("{at}.rate_bps"), *bps);
-        }
+        self.consistent(given.has("distribution"))
     }
 
     fn facts(&self) -> Facts {
@@ -397,23 +298,15 @@ impl Configuration for NetemSpec {
 
     fn options(&self) -> Option<Vec<u8>> {
         let share = netlink::share;
-        let (random, loss_correlation) = match self.loss {
-            LossModel::None | LossModel::Gemodel { .. } | LossModel::Every { .. } => (0.0, 0.0),
-            LossModel::Random { probability, correlation } => (probability, correlation),
+        let loss_correlation = match self.loss {
+            LossModel::None | LossModel::Gemodel { .. } | LossModel::Every { .. } => 0.0,
+            LossModel::Random { correlation, .. } => correlation,
         };
         // With reordering and no gap, tc sets the gap to 1.
         let gap = if self.reorder > 0.0 { self.gap.max(1) } else { self.gap };
-        let ticks = |ns: u64| saturated(ns / TICK_NS);
-        // struct tc_netem_qopt, then attributes
-        let head = [
-            ticks(self.delay_ns),
-            self.limit_packets,
-            share(random),
-            gap,
-            share(self.duplicate),
-            ticks(self.jitter_ns),
-        ];
-        let mut body = Writer::behind(&words(&head));
+        let mut head = table::structure(self, 24);
+        head[12..16].copy_from_slice(&gap.to_ne_bytes());
+        let mut body = Writer::behind(&head);
         body.u64(10, self.delay_ns).u64(11, self.jitter_ns); // TCA_NETEM_LATENCY64, _JITTER64
         let correlations = [self.delay_correlation, loss_correlation, self.duplicate_correlation];
         body.bytes(1, &words(&correlations.map(share))); // TCA_NETEM_CORR
@@ -437,20 +330,12 @@ impl Configuration for NetemSpec {
             body.u32(7, 1); // TCA_NETEM_ECN
         }
         if self.jitter_ns > 0
-            && let Some(table) = table(self.distribution())
+            && let Some(table) = distribution_table(self.distribution())
         {
             let entries = table.iter().flat_map(|entry| entry.to_ne_bytes());
             body.bytes(2, &entries.collect::<Vec<u8>>()); // TCA_NETEM_DELAY_DIST
         }
         Some(body.into_bytes())
-    }
-
-    fn confirm(&self, options: &[u8]) -> Vec<Confirmation> {
-        let ticks = saturated(self.delay_ns / TICK_NS);
-        vec![
-            Confirmation::new("delay in ticks", word(options, 0), ticks),
-            Confirmation::new("limit", word(options, 4), self.limit_packets),
-        ]
     }
 
     #[cfg(any(test, feature = "arbitrary"))]
@@ -548,22 +433,14 @@ impl LossModel {
     }
 }
 
-fn no_number(words: &mut Words<'_>, word: &str, expected: &str) -> Result<(), Problem> {
-    if !words.number_follows() {
-        return Ok(());
-    }
-    let extra = words.next().unwrap_or_default();
-    Err(wrong(format!("{extra:?} behind {word:?}"), expected))
-}
-
-fn shape(text: &str) -> Result<DelayDistribution, ParseError> {
-    match text {
+fn shape(words: &mut Words<'_>, word: &str) -> Result<DelayDistribution, Problem> {
+    words.value(word, |text| match text {
         "uniform" => Ok(DelayDistribution::Uniform),
         "normal" => Ok(DelayDistribution::Normal),
         "pareto" => Ok(DelayDistribution::Pareto),
         "paretonormal" => Ok(DelayDistribution::Paretonormal),
         _ => Err(unreadable(text, "uniform, normal, pareto or paretonormal")),
-    }
+    })
 }
 
 /// `loss P [CORR]`, `loss random P [CORR]`, `loss every PACKETS` or `loss gemodel P [R [1-H [1-K]]]`.

@@ -7,28 +7,10 @@ use crate::disciplines::{
     Class, Configuration, Confirmation, Discipline, Facts, QdiscSpec, Streams,
 };
 use crate::netlink::{Attributes, Writer, ratespec, saturated, ticks, word, words};
-use crate::tc::{self, Text, Words, missing, wrong};
+use crate::table::{self, Given, Word, packets, size, table};
+use crate::tc::{self, wrong};
 use crate::token_rate::rate;
 use dragstrip_units::{Problem, Report};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
-/// A policer, which drops what comes faster than its rate, and the queue behind it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct PoliceSpec {
-    /// Token rate.
-    pub rate_bps: u64,
-    /// Bucket.
-    pub burst_bytes: u64,
-    /// The longest frame that may pass; with a peak rate also the second bucket.
-    pub mtu_bytes: u32,
-    /// Second bucket's rate.
-    #[serde(default)]
-    pub peakrate_bps: Option<u64>,
-    /// Queue discipline behind it.
-    pub leaf: Box<QdiscSpec>,
-}
 
 /// `tcf_police_init` without an mtu: 255 cells of the smallest table that tc makes, which are 8 bytes each.
 const MTU_BYTES: u32 = 255 << 3;
@@ -36,6 +18,51 @@ const MTU_BYTES: u32 = 255 << 3;
 const SHOT: u32 = 2;
 /// `TC_RTAB_SIZE`.
 const TABLE_BYTES: usize = 1024;
+
+// What exceeds is dropped, whether `drop` says so or not. Behind it waits a pfifo of `txqueuelen` packets.
+table! {
+    /// A policer, which drops what comes faster than its rate, and the queue behind it.
+    pub struct PoliceSpec {
+        /// Token rate.
+        rate_bps: u64 = 0 => table::rate("rate").mandatory("1mbit"),
+        /// Bucket.
+        burst_bytes: u64 = 0 =>
+            size("burst").or(&["buffer", "maxburst"]).mandatory("15kb").at_least(1),
+        /// The longest frame that may pass; with a peak rate also the second bucket.
+        mtu_bytes: u32 = MTU_BYTES =>
+            packets("mtu").called("SIZE").or(&["minburst"]).written(size_of_mtu).at_least(1),
+        /// Second bucket's rate.
+        #[serde(default)]
+        peakrate_bps: Option<u64> = None =>
+            table::rate("peakrate").at_least_of("rate", |spec: &PoliceSpec| spec.rate_bps),
+        /// Queue discipline behind it.
+        leaf: Box<QdiscSpec> = Box::new(QdiscSpec::from(PfifoSpec::default())) =>
+            Word::new(&["leaf"], "DISCIPLINE", |draft: &mut table::Draft<'_, PoliceSpec>, words, _| {
+                *draft.spec.leaf = QdiscSpec::parse_words(words)?;
+                Ok(())
+            })
+            .printed(|spec| Some(format!("leaf {}", spec.leaf.print())))
+            .checked(check_leaf),
+    }
+    words {
+        "drop" => Word::new(&["drop"], "", |_, _, _| Ok(()))
+            .about(|| "What happens to what exceeds, said or not.".into())
+            .after("peakrate_bps"),
+    }
+}
+
+fn size_of_mtu(bytes: u32) -> String {
+    tc::size(u64::from(bytes))
+}
+
+fn check_leaf(spec: &PoliceSpec, field: &str, report: &mut Report) {
+    let leaf = &spec.leaf;
+    if leaf.policer().is_some() || **leaf == QdiscSpec::NOQUEUE {
+        let expected = "a queue, such as pfifo limit 1000, without a policer of its own";
+        report.add(field, leaf.kind(), expected);
+    }
+    leaf.check(field, report);
+}
 
 impl PoliceSpec {
     fn ratespec(&self, rate_bps: Option<u64>) -> Vec<u8> {
@@ -51,61 +78,24 @@ impl Configuration for PoliceSpec {
     type Model = Box<Police<Discipline>>;
 
     const KIND: &'static str = "police";
-    const WORDS: &'static [&'static str] = &["rate", "burst", "mtu", "peakrate", "drop", "leaf"];
+    const MODULES: &'static [&'static str] = &["sch_ingress", "cls_matchall", "act_police"];
+    const EXAMPLES: &'static [&'static str] = &[
+        "police rate 1mbit burst 15kb",
+        "police rate 1mbit burst 15kb drop mtu 1514 peakrate 2mbit leaf fq_codel",
+    ];
     const UNMODELLED: &'static [&'static str] =
         &["avrate", "overhead", "linklayer", "pkts_rate", "pkts_burst", "conform-exceed", "index"];
     const LEAST: &'static str = "police rate 1mbit burst 15kb";
     const CLASSFUL: bool = true;
     const NESTED: bool = true;
+    const KEEPS: bool = false;
+    const CUTS_BURSTS: bool = true;
 
-    /// What exceeds is dropped, whether `drop` says so or not. Behind it waits a pfifo of `txqueuelen` packets.
-    fn parse(words: &mut Words<'_>) -> Result<Self, Problem> {
-        let (mut rate, mut burst, mut mtu, mut peakrate_bps) = (None, None, None, None);
-        let mut leaf = QdiscSpec::from(PfifoSpec::default());
-        while let Some(word) = words.next() {
-            match word {
-                "rate" => rate = Some(words.rate(word)?),
-                "burst" | "buffer" | "maxburst" => burst = Some(words.size(word)?),
-                "mtu" | "minburst" => mtu = Some(words.packets(word)?),
-                "peakrate" => peakrate_bps = Some(words.rate(word)?),
-                "drop" => {}
-                "leaf" => leaf = QdiscSpec::parse_words(words)?,
-                _ => return Err(Self::unknown(word)),
-            }
-        }
-        let rate_bps = rate.ok_or_else(|| missing("rate", "police"))?;
-        let burst_bytes = burst
-            .ok_or_else(|| wrong("no \"burst\"", "police to have one, such as \"burst 15kb\""))?;
-        if peakrate_bps.is_some() && mtu.is_none() {
+    fn complete(self, given: &Given<'_>) -> Result<Self, Problem> {
+        if self.peakrate_bps.is_some() && !given.has("mtu_bytes") {
             return Err(wrong("\"peakrate\" without \"mtu\"", "both: the mtu is its bucket"));
         }
-        let mtu_bytes = mtu.unwrap_or(MTU_BYTES);
-        Ok(Self { rate_bps, burst_bytes, mtu_bytes, peakrate_bps, leaf: Box::new(leaf) })
-    }
-
-    fn print(&self) -> Text {
-        Text::new(Self::KIND)
-            .pair("rate", tc::rate(self.rate_bps))
-            .pair("burst", tc::size(self.burst_bytes))
-            .pair("mtu", tc::size(u64::from(self.mtu_bytes)))
-            .optional("peakrate", self.peakrate_bps.map(tc::rate))
-            .pair("leaf", self.leaf.print())
-    }
-
-    fn check(&self, at: &str, report: &mut Report) {
-        let Self { rate_bps, burst_bytes, mtu_bytes, peakrate_bps, leaf } = self;
-        report.shaper_rate(format!("{at}.rate_bps"), *rate_bps);
-        report.at_least(format!("{at}.burst_bytes"), *burst_bytes, 1);
-        report.at_least(format!("{at}.mtu_bytes"), *mtu_bytes, 1);
-        if let Some(peak) = peakrate_bps {
-            report.shaper_rate(format!("{at}.peakrate_bps"), *peak);
-            report.at_least(format!("{at}.peakrate_bps"), *peak, *rate_bps);
-        }
-        if leaf.policer().is_some() || **leaf == QdiscSpec::NOQUEUE {
-            let expected = "a queue, such as pfifo limit 1000, without a policer of its own";
-            report.add(format!("{at}.leaf"), leaf.kind(), expected);
-        }
-        leaf.check(&format!("{at}.leaf"), report);
+        Ok(self)
     }
 
     /// A packet longer than the bucket, or than the mtu, can never pass.

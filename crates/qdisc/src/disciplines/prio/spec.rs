@@ -3,28 +3,28 @@
 use super::{PRIORITIES, Prio, Priomap};
 use crate::disciplines::{Buffer, Configuration, Confirmation, Facts, Streams, TXQUEUELEN};
 use crate::netlink::word;
-use crate::tc::{Text, Words, wrong};
+use crate::table::{self, Layout, Place, Word, table, whole};
+use crate::tc::{Words, wrong};
 use dragstrip_units::{Problem, Report};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
-/// Strict priority between bands that the TOS bits choose.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct PrioSpec {
-    /// Number of bands.
-    pub bands: u32,
-    /// The band of each priority.
-    pub priomap: [u32; PRIORITIES],
-}
 
 /// `TCQ_MIN_PRIO_BANDS` and `TCQ_PRIO_BANDS`.
 const BANDS: (u32, u32) = (2, 16);
 
-impl Default for PrioSpec {
-    /// tc's.
-    fn default() -> Self {
-        Self { bands: 3, priomap: [1, 2, 2, 2, 1, 2, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1] }
+// struct tc_prio_qopt
+table! {
+    /// Strict priority between bands that the TOS bits choose.
+    #[derive(Copy, Eq)]
+    pub struct PrioSpec {
+        /// Number of bands.
+        bands: u32 = 3 => whole("bands").at_least(BANDS.0).at_most(BANDS.1).at(0),
+        /// The band of each priority.
+        priomap: [u32; PRIORITIES] = [1, 2, 2, 2, 1, 2, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1] =>
+            Word::new(&["priomap"], "BAND...", |draft: &mut table::Draft<'_, PrioSpec>, words, word| {
+                priomap(words, word, &mut draft.spec.priomap)
+            })
+            .printed(|spec| Some(format!("priomap {}", printed(&spec.priomap))))
+            .checked(|spec, field, report| check_priomap(spec.bands, &spec.priomap, field, report))
+            .sends(Place::At(4), |spec| Some(octets(&spec.priomap).to_vec())),
     }
 }
 
@@ -55,11 +55,11 @@ pub(crate) fn octets(map: &[u32; PRIORITIES]) -> [u8; PRIORITIES] {
 }
 
 /// Every priority has a band.
-pub(crate) fn check_priomap(bands: u32, map: &[u32; PRIORITIES], at: &str, report: &mut Report) {
+pub(crate) fn check_priomap(bands: u32, map: &[u32; PRIORITIES], field: &str, report: &mut Report) {
     for (priority, &band) in map.iter().enumerate() {
         if band >= bands {
             let expected = format!("a band below {bands}");
-            report.add(format!("{at}.priomap[{priority}]"), band, expected);
+            report.add(format!("{field}[{priority}]"), band, expected);
         }
     }
 }
@@ -68,31 +68,10 @@ impl Configuration for PrioSpec {
     type Model = Box<Prio>;
 
     const KIND: &'static str = "prio";
-    const WORDS: &'static [&'static str] = &["bands", "priomap"];
+    const MODULES: &'static [&'static str] = &["sch_prio"];
+    const EXAMPLES: &'static [&'static str] = &["prio", "prio bands 4 priomap 3 2 1 0"];
+    const LAYOUT: Layout = Layout::Structure(20);
     const UNMODELLED: &'static [&'static str] = &["multiqueue", "leaf"];
-
-    fn parse(words: &mut Words<'_>) -> Result<Self, Problem> {
-        let mut spec = Self::default();
-        while let Some(word) = words.next() {
-            match word {
-                "bands" => spec.bands = words.whole(word)?,
-                "priomap" => priomap(words, word, &mut spec.priomap)?,
-                _ => return Err(Self::unknown(word)),
-            }
-        }
-        Ok(spec)
-    }
-
-    fn print(&self) -> Text {
-        Text::new(Self::KIND).pair("bands", self.bands).pair("priomap", printed(&self.priomap))
-    }
-
-    fn check(&self, at: &str, report: &mut Report) {
-        let Self { bands, priomap } = self;
-        report.at_least(format!("{at}.bands"), *bands, BANDS.0);
-        report.at_most(format!("{at}.bands"), *bands, BANDS.1);
-        check_priomap(*bands, priomap, at, report);
-    }
 
     /// Packets of a flow that differ in DSCP overtake each other.
     fn facts(&self) -> Facts {
@@ -102,13 +81,6 @@ impl Configuration for PrioSpec {
 
     fn build(&self, _streams: &Streams<'_>) -> Box<Prio> {
         Box::new(Prio::new(self.bands, Priomap(self.priomap)))
-    }
-
-    /// struct tc_prio_qopt
-    fn options(&self) -> Option<Vec<u8>> {
-        let mut bytes = self.bands.to_ne_bytes().to_vec();
-        bytes.extend(octets(&self.priomap));
-        Some(bytes)
     }
 
     fn confirm(&self, options: &[u8]) -> Vec<Confirmation> {

@@ -4,46 +4,55 @@ use super::average::Params;
 use super::shape::{Impossible, Shape, Wish};
 use super::{Red, Signals};
 use crate::contract::Change;
-use crate::disciplines::{Buffer, Configuration, Confirmation, Facts, Streams};
-use crate::netlink::{Attributes, Writer, word, words};
-use crate::tc::{self, Text, Words, unreadable, wrong};
-use dragstrip_units::tc::text::parse_size;
-use dragstrip_units::{ParseError, Problem, Report};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
-/// Random early detection.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct RedSpec {
-    /// Bytes that may wait.
-    pub limit_bytes: u32,
-    /// Average queue from which on packets are chosen.
-    pub min_bytes: u32,
-    /// Average queue from which on every packet is.
-    pub max_bytes: u32,
-    /// Length of a packet for what tc computes.
-    pub avpkt_bytes: u32,
-    /// Packets that may come at once to an empty queue; more make the average slower.
-    pub burst_packets: u32,
-    /// Share of packets chosen where the average reaches the upper threshold.
-    pub probability: f64,
-    /// Rate by which the average of an idle queue decays.
-    pub bandwidth_bps: u64,
-    /// Move the probability so that the average stays between the thresholds.
-    pub adaptive: bool,
-    /// Mark instead of drop.
-    pub ecn: bool,
-    /// Drop above the upper threshold even with `ecn`.
-    pub harddrop: bool,
-    /// With `ecn`: let in what cannot be marked.
-    pub nodrop: bool,
-}
+use crate::disciplines::{Buffer, Configuration, Facts, Streams};
+use crate::netlink::{Writer, word, words};
+use crate::table::{self, Given, Layout, rate, size_u32, switch, table, text, whole};
+use crate::tc::{Words, unreadable};
+use dragstrip_units::{Problem, Report};
 
 /// tc's.
 pub(crate) const PROBABILITY: f64 = 0.02;
 /// tc's.
 const BANDWIDTH_BPS: u64 = 10_000_000;
+
+// TCA_RED_PARMS with struct tc_red_qopt. What is zero here follows from the limit (`complete`).
+table! {
+    /// Random early detection.
+    #[derive(Copy)]
+    pub struct RedSpec {
+        /// Bytes that may wait.
+        limit_bytes: u32 = 0 =>
+            size_u32("limit").mandatory("400000").at_least(1).at(0).confirmed(),
+        /// Average queue from which on packets are chosen.
+        min_bytes: u32 = 0 =>
+            size_u32("min").usually("a third of `max`").at_least(1).at(4).confirmed(),
+        /// Average queue from which on every packet is.
+        max_bytes: u32 = 0 =>
+            size_u32("max")
+                .usually("three times `min`, or a quarter of `limit`")
+                .at_least_of("min", |spec: &RedSpec| spec.min_bytes)
+                .at(8)
+                .confirmed(),
+        /// Length of a packet for what tc computes.
+        avpkt_bytes: u32 = 0 => size_u32("avpkt").mandatory("1000").at_least(1),
+        /// Packets that may come at once to an empty queue; more make the average slower.
+        burst_packets: u32 = 0 => whole("burst").usually("(2 `min` + `max`) / (3 `avpkt`)"),
+        /// Share of packets chosen where the average reaches the upper threshold.
+        probability: f64 = PROBABILITY =>
+            text("probability", "NUMBER", probability, |share| share.to_string())
+                .within("0 to 1", |report, field, share| report.share(field, share)),
+        /// Rate by which the average of an idle queue decays.
+        bandwidth_bps: u64 = BANDWIDTH_BPS => rate("bandwidth"),
+        /// Move the probability so that the average stays between the thresholds.
+        adaptive: bool = false => switch(&[("adaptive", true)]).also(&[("adaptative", true)]),
+        /// Mark instead of drop.
+        ecn: bool = false => switch(&[("ecn", true)]),
+        /// Drop above the upper threshold even with `ecn`.
+        harddrop: bool = false => switch(&[("harddrop", true)]),
+        /// With `ecn`: let in what cannot be marked.
+        nodrop: bool = false => switch(&[("nodrop", true)]),
+    }
+}
 
 impl RedSpec {
     fn shape(&self) -> Result<Shape, Impossible> {
@@ -64,18 +73,12 @@ impl RedSpec {
     }
 }
 
-/// A size that the kernel's 32 bits hold.
-fn size(words: &mut Words<'_>, word: &str) -> Result<u32, Problem> {
-    words.value(word, |text| {
-        let bytes = parse_size(text)?.get();
-        u32::try_from(bytes).map_err(|_| unreadable(text, "a size below 4 GiB"))
-    })
-}
-
 /// A probability as tc writes it: a plain number.
-pub(crate) fn probability(text: &str) -> Result<f64, ParseError> {
-    let share = text.parse().ok().filter(|share| (0.0..=1.0).contains(share));
-    share.ok_or_else(|| unreadable(text, "a plain number above 0, up to 1"))
+fn probability(words: &mut Words<'_>, word: &str) -> Result<f64, Problem> {
+    words.value(word, |text| {
+        let share = text.parse().ok().filter(|share| (0.0..=1.0).contains(share));
+        share.ok_or_else(|| unreadable(text, "a plain number above 0, up to 1"))
+    })
 }
 
 /// Says in which field a wish cannot be met.
@@ -111,117 +114,42 @@ impl Configuration for RedSpec {
     type Model = Box<Red>;
 
     const KIND: &'static str = "red";
-    const WORDS: &'static [&'static str] = &[
-        "limit",
-        "min",
-        "max",
-        "avpkt",
-        "burst",
-        "adaptive",
-        "probability",
-        "bandwidth",
-        "ecn",
-        "harddrop",
-        "nodrop",
+    const MODULES: &'static [&'static str] = &["sch_red"];
+    const EXAMPLES: &'static [&'static str] = &[
+        "red limit 400000 avpkt 1000",
+        "red limit 60kb min 5kb avpkt 1514 burst 9 probability 0.1 bandwidth 3mbit adaptive ecn",
+        "red limit 1mb max 90kb avpkt 1514 ecn harddrop nodrop",
     ];
+    const EXTREMES: &'static [&'static str] = &["red limit 1mb avpkt 1000 adaptive ecn"];
+    const LAYOUT: Layout = Layout::Inside(1, 16);
     const UNMODELLED: &'static [&'static str] = &["qevent"];
     const LEAST: &'static str = "red limit 400000 avpkt 1000";
 
-    /// Limit and avpkt are mandatory; the rest follows from them (Floyd's recommendations, says tc).
-    fn parse(words: &mut Words<'_>) -> Result<Self, Problem> {
-        let (mut limit, mut avpkt) = (None, None);
-        let (mut min_bytes, mut max_bytes, mut burst_packets) = (0, 0, 0);
-        let mut spec = Self {
-            limit_bytes: 0,
-            min_bytes: 0,
-            max_bytes: 0,
-            avpkt_bytes: 0,
-            burst_packets: 0,
-            probability: PROBABILITY,
-            bandwidth_bps: BANDWIDTH_BPS,
-            adaptive: false,
-            ecn: false,
-            harddrop: false,
-            nodrop: false,
-        };
-        while let Some(word) = words.next() {
-            match word {
-                "limit" => limit = Some(size(words, word)?),
-                "min" => min_bytes = size(words, word)?,
-                "max" => max_bytes = size(words, word)?,
-                "avpkt" => avpkt = Some(size(words, word)?),
-                "burst" => burst_packets = words.whole(word)?,
-                "probability" => spec.probability = words.value(word, probability)?,
-                "bandwidth" => spec.bandwidth_bps = words.rate(word)?,
-                "adaptive" | "adaptative" => spec.adaptive = true,
-                "ecn" => spec.ecn = true,
-                "harddrop" => spec.harddrop = true,
-                "nodrop" => spec.nodrop = true,
-                _ => return Err(Self::unknown(word)),
-            }
-        }
-        let mandatory = |word: &str, example: &str| {
-            wrong(format!("no {word:?}"), format!("red to have one, such as \"{word} {example}\""))
-        };
-        spec.limit_bytes = limit.ok_or_else(|| mandatory("limit", "400000"))?;
-        spec.avpkt_bytes = avpkt.ok_or_else(|| mandatory("avpkt", "1000"))?;
-        spec.max_bytes = match (max_bytes, min_bytes) {
-            (0, 0) => spec.limit_bytes / 4,
+    /// What is not said follows from the limit (Floyd's recommendations, says tc).
+    fn complete(mut self, _given: &Given<'_>) -> Result<Self, Problem> {
+        self.max_bytes = match (self.max_bytes, self.min_bytes) {
+            (0, 0) => self.limit_bytes / 4,
             (0, min) => min.saturating_mul(3),
             (max, _) => max,
         };
-        spec.min_bytes = if min_bytes == 0 { spec.max_bytes / 3 } else { min_bytes };
-        if burst_packets == 0 {
-            let bytes = 2 * u64::from(spec.min_bytes) + u64::from(spec.max_bytes);
-            let packets = bytes.checked_div(3 * u64::from(spec.avpkt_bytes)).unwrap_or(0);
-            burst_packets = u32::try_from(packets).unwrap_or(u32::MAX);
+        if self.min_bytes == 0 {
+            self.min_bytes = self.max_bytes / 3;
         }
-        spec.burst_packets = burst_packets;
-        Ok(spec)
-    }
-
-    fn print(&self) -> Text {
-        let bytes = |bytes: u32| tc::size(u64::from(bytes));
-        let flag = |on: bool, word: &'static str| if on { word } else { "" };
-        Text::new(Self::KIND)
-            .pair("limit", bytes(self.limit_bytes))
-            .pair("min", bytes(self.min_bytes))
-            .pair("max", bytes(self.max_bytes))
-            .pair("avpkt", bytes(self.avpkt_bytes))
-            .pair("burst", self.burst_packets)
-            .pair("probability", self.probability)
-            .pair("bandwidth", tc::rate(self.bandwidth_bps))
-            .word(flag(self.adaptive, "adaptive"))
-            .word(flag(self.ecn, "ecn"))
-            .word(flag(self.harddrop, "harddrop"))
-            .word(flag(self.nodrop, "nodrop"))
+        if self.burst_packets == 0 {
+            let bytes = 2 * u64::from(self.min_bytes) + u64::from(self.max_bytes);
+            let packets = bytes.checked_div(3 * u64::from(self.avpkt_bytes)).unwrap_or(0);
+            self.burst_packets = u32::try_from(packets).unwrap_or(u32::MAX);
+        }
+        Ok(self)
     }
 
     fn check(&self, at: &str, report: &mut Report) {
-        let Self {
-            limit_bytes,
-            min_bytes,
-            max_bytes,
-            avpkt_bytes,
-            burst_packets,
-            probability,
-            bandwidth_bps,
-            adaptive,
-            ecn,
-            harddrop: _,
-            nodrop,
-        } = *self;
         let before = report.problems.len();
-        report.at_least(format!("{at}.limit_bytes"), limit_bytes, 1);
-        report.at_least(format!("{at}.avpkt_bytes"), avpkt_bytes, 1);
-        report.at_least(format!("{at}.min_bytes"), min_bytes, 1);
-        report.at_least(format!("{at}.max_bytes"), max_bytes, min_bytes);
-        report.share(format!("{at}.probability"), probability);
-        report.shaper_rate(format!("{at}.bandwidth_bps"), bandwidth_bps);
-        if nodrop && !ecn {
+        table::check(self, at, report);
+        if self.nodrop && !self.ecn {
             report.add(format!("{at}.nodrop"), "true without ecn", "ecn: true too, or no nodrop");
         }
-        if nodrop && adaptive {
+        if self.nodrop && self.adaptive {
             let expected = "one of the two: no kernel takes them together";
             report.add(format!("{at}.nodrop"), "true with adaptive", expected);
         }
@@ -229,10 +157,10 @@ impl Configuration for RedSpec {
             && let Err(problem) = self.shape()
         {
             let wish = [
-                (format!("{at}.burst_packets"), burst_packets.to_string()),
-                (format!("{at}.max_bytes"), max_bytes.to_string()),
-                (format!("{at}.probability"), probability.to_string()),
-                (format!("{at}.bandwidth_bps"), bandwidth_bps.to_string()),
+                (format!("{at}.burst_packets"), self.burst_packets.to_string()),
+                (format!("{at}.max_bytes"), self.max_bytes.to_string()),
+                (format!("{at}.probability"), self.probability.to_string()),
+                (format!("{at}.bandwidth_bps"), self.bandwidth_bps.to_string()),
             ];
             report_impossible(problem, wish, "packets of avpkt_bytes", report);
         }
@@ -252,19 +180,19 @@ impl Configuration for RedSpec {
         Box::new(Red::new(limit, self.min_bytes, params, signals, self.adaptive, stream))
     }
 
-    /// Flags go where tc had them before 5.7, because there the kernel starts the adaptive algorithm's timer;
-    /// `nodrop` is only known in the newer place, and both at once are refused.
     fn changed(&self, change: Change) -> Option<Self> {
         let Change::LimitBytes(bytes) = change else { return None };
         Some(Self { limit_bytes: u32::try_from(bytes).ok()?, ..*self })
     }
 
+    /// Flags go where tc had them before 5.7, because there the kernel starts the adaptive algorithm's timer;
+    /// `nodrop` is only known in the newer place, and both at once are refused.
     fn options(&self) -> Option<Vec<u8>> {
         let shape = self.shape().unwrap_or_default();
-        let mut parameters = words(&[self.limit_bytes, self.min_bytes, self.max_bytes]);
+        let mut parameters = table::structure(self, 16);
         let historic = if self.nodrop { 0 } else { self.flags() };
         let logs = [shape.wlog, shape.plog, shape.cell_log, historic];
-        parameters.extend(logs.map(|log| log as u8));
+        parameters[12..].copy_from_slice(&logs.map(|log| log as u8));
         Some(Writer::value(|inside| {
             // TCA_RED_PARMS, TCA_RED_STAB, TCA_RED_MAX_P, TCA_RED_FLAGS (struct nla_bitfield32: value, selector)
             inside.bytes(1, &parameters).bytes(2, &shape.table[..]).u32(3, shape.max_p);
@@ -272,16 +200,6 @@ impl Configuration for RedSpec {
                 inside.bytes(4, &words(&[self.flags(), 15]));
             }
         }))
-    }
-
-    fn confirm(&self, options: &[u8]) -> Vec<Confirmation> {
-        let parameters = Attributes(options).get(1).unwrap_or_default();
-        let one = |what, at, wanted| Confirmation::new(what, word(parameters, at), wanted);
-        vec![
-            one("limit", 0, self.limit_bytes),
-            one("min", 4, self.min_bytes),
-            one("max", 8, self.max_bytes),
-        ]
     }
 
     /// struct tc_red_xstats: early, pdrop, other, marked

@@ -2,56 +2,67 @@
 
 use super::{CERTAIN, Config, Sfb};
 use crate::contract::Change;
-use crate::disciplines::{Buffer, Configuration, Confirmation, Facts, Streams, TXQUEUELEN};
-use crate::netlink::{Attributes, Writer, saturated, word, words};
-use crate::tc::{Text, Words, unreadable};
+use crate::disciplines::{Buffer, Configuration, Facts, Streams, TXQUEUELEN};
+use crate::netlink::word;
+use crate::table::{Form, Given, Layout, table, text, whole};
+use crate::tc::unreadable;
 use dragstrip_units::{Duration, ParseError, Problem, Report};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
-/// Stochastic fair blue: packets are marked or dropped by probabilities that flows have through a hash, and flows that do not answer are
-/// held to a rate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct SfbSpec {
-    /// Packets that may wait.
-    pub limit_packets: u32,
-    /// Packets that may wait in a bin: of a flow, and of others that share the bin.
-    pub max_packets: u32,
-    /// Packets in a bin from which on its probability grows.
-    pub target_packets: u32,
-    /// By how much, in 65535ths, with each packet that finds it so.
-    pub increment: u32,
-    /// By how much it falls, in 65535ths, with each packet that finds the bin empty.
-    pub decrement: u32,
-    /// Packets per second of all flows together whose probability is one.
-    pub penalty_rate: u32,
-    /// How many of those may come at once.
-    pub penalty_burst_packets: u32,
-    /// Time between changes of the hash; 0: never.
-    pub rehash_ns: u64,
-    /// Time before a change in which the next bins learn who does not answer; 0: none.
-    pub warmup_ns: u64,
-}
 
 const MS: u64 = 1_000_000;
 /// tc's `max` where neither that nor `target` is given.
 const MAX: u32 = 25;
 
-impl Default for SfbSpec {
-    /// What tc fills in; the kernel by itself would have twice the increment and four times the decrement.
-    fn default() -> Self {
-        Self {
-            limit_packets: TXQUEUELEN,
-            max_packets: MAX,
-            target_packets: target_below(MAX),
-            increment: 33,
-            decrement: 3,
-            penalty_rate: 10,
-            penalty_burst_packets: 20,
-            rehash_ns: 600_000 * MS,
-            warmup_ns: 60_000 * MS,
-        }
+// TCA_SFB_PARMS with struct tc_sfb_qopt. The defaults are tc's; the kernel by itself would have twice the increment and four
+// times the decrement. Times come back in the kernel's ticks.
+table! {
+    /// Stochastic fair blue: packets are marked or dropped by probabilities that flows have through a hash, and flows that do not answer are
+    /// held to a rate.
+    #[derive(Copy, Eq)]
+    pub struct SfbSpec {
+        /// Packets that may wait.
+        limit_packets: u32 = TXQUEUELEN => whole("limit").at_least(1).at(24).confirmed(),
+        /// Packets that may wait in a bin: of a flow, and of others that share the bin.
+        max_packets: u32 = MAX => whole("max").at_least(1).at(8).confirmed(),
+        /// Packets in a bin from which on its probability grows.
+        target_packets: u32 = target_below(MAX) => whole("target").at_least(1).at(12).confirmed(),
+        /// By how much, in 65535ths, with each packet that finds it so.
+        increment: u32 = 33 => step("increment").at(16).confirmed(),
+        /// By how much it falls, in 65535ths, with each packet that finds the bin empty.
+        decrement: u32 = 3 => step("decrement").at(20).confirmed(),
+        /// Packets per second of all flows together whose probability is one.
+        penalty_rate: u32 = 10 => whole("penalty_rate").at(28).confirmed(),
+        /// How many of those may come at once.
+        penalty_burst_packets: u32 = 20 => whole("penalty_burst").at(32).confirmed(),
+        /// Time between changes of the hash; 0: never.
+        rehash_ns: u64 = 600_000 * MS => milliseconds("rehash").at(0).after(""),
+        /// Time before a change in which the next bins learn who does not answer; 0: none.
+        warmup_ns: u64 = 60_000 * MS => milliseconds("db").at(4).after("rehash_ns"),
+    }
+}
+
+/// A plain number from 0 to 1.
+const fn step(word: &'static str) -> Form<SfbSpec, u32> {
+    text(word, "NUMBER", |words, word| words.value(word, probability), printed)
+        .at_most(CERTAIN as u32)
+}
+
+/// A plain number of milliseconds.
+const fn milliseconds(word: &'static str) -> Form<SfbSpec, u64> {
+    text(
+        word,
+        "MILLISECONDS",
+        |words, word| Ok(u64::from(words.whole::<u32>(word)?) * MS),
+        |ns| (ns / MS).to_string(),
+    )
+    .within("up to 17000000", whole_milliseconds)
+    .encoded(|ns| ns / MS)
+}
+
+fn whole_milliseconds(report: &mut Report, field: String, ns: u64) {
+    let before = report.problems.len();
+    report.time(field.clone(), ns, 0);
+    if report.problems.len() == before && !ns.is_multiple_of(MS) {
+        report.add(field, ns, "whole milliseconds, as tc says it");
     }
 }
 
@@ -87,90 +98,35 @@ impl Configuration for SfbSpec {
     type Model = Box<Sfb>;
 
     const KIND: &'static str = "sfb";
-    const WORDS: &'static [&'static str] = &[
-        "rehash",
-        "db",
-        "limit",
-        "max",
-        "target",
-        "increment",
-        "decrement",
-        "penalty_rate",
-        "penalty_burst",
+    const MODULES: &'static [&'static str] = &["sch_sfb"];
+    const EXAMPLES: &'static [&'static str] = &[
+        "sfb",
+        "sfb max 100",
+        "sfb rehash 5000 db 250 limit 500 target 40 increment 0.01 decrement 0.002 penalty_rate 50 penalty_burst 5",
     ];
-    const GRAMMAR: &'static str = "\
-- `rehash` and `db` are in milliseconds (tc's own help says seconds), `increment` and `decrement` from 0 to 1, the others in packets
+    const EXTREMES: &'static [&'static str] = &[
+        "sfb limit 4294967295 max 4294967295 target 1 increment 1 rehash 1 db 1 penalty_rate 4294967295 penalty_burst 4294967295",
+    ];
+    const LAYOUT: Layout = Layout::Inside(1, 36);
+    const NOTES: &'static str = "\
+- `rehash` and `db` are in milliseconds (tc's own help says seconds)
 - `max` follows from `target`, and `target` from `max`, where only one is given
 ";
 
     /// A zero limit is the device's queue length, a zero `max` or `target` follows from the other.
-    fn parse(words: &mut Words<'_>) -> Result<Self, Problem> {
-        let mut spec = Self { max_packets: 0, target_packets: 0, ..Self::default() };
-        while let Some(word) = words.next() {
-            match word {
-                "rehash" => spec.rehash_ns = u64::from(words.whole::<u32>(word)?) * MS,
-                "db" => spec.warmup_ns = u64::from(words.whole::<u32>(word)?) * MS,
-                "limit" => spec.limit_packets = words.whole(word)?,
-                "max" => spec.max_packets = words.whole(word)?,
-                "target" => spec.target_packets = words.whole(word)?,
-                "increment" => spec.increment = words.value(word, probability)?,
-                "decrement" => spec.decrement = words.value(word, probability)?,
-                "penalty_rate" => spec.penalty_rate = words.whole(word)?,
-                "penalty_burst" => spec.penalty_burst_packets = words.whole(word)?,
-                _ => return Err(Self::unknown(word)),
-            }
+    fn complete(mut self, given: &Given<'_>) -> Result<Self, Problem> {
+        let said = |field: &str, packets: u32| if given.has(field) { packets } else { 0 };
+        if self.limit_packets == 0 {
+            self.limit_packets = TXQUEUELEN;
         }
-        if spec.limit_packets == 0 {
-            spec.limit_packets = TXQUEUELEN;
-        }
-        if spec.max_packets == 0 {
-            spec.max_packets =
-                if spec.target_packets == 0 { MAX } else { max_above(spec.target_packets) };
-        }
-        if spec.target_packets == 0 {
-            spec.target_packets = target_below(spec.max_packets);
-        }
-        Ok(spec)
-    }
-
-    fn print(&self) -> Text {
-        Text::new(Self::KIND)
-            .pair("rehash", self.rehash_ns / MS)
-            .pair("db", self.warmup_ns / MS)
-            .pair("limit", self.limit_packets)
-            .pair("max", self.max_packets)
-            .pair("target", self.target_packets)
-            .pair("increment", printed(self.increment))
-            .pair("decrement", printed(self.decrement))
-            .pair("penalty_rate", self.penalty_rate)
-            .pair("penalty_burst", self.penalty_burst_packets)
-    }
-
-    fn check(&self, at: &str, report: &mut Report) {
-        let Self {
-            limit_packets,
-            max_packets,
-            target_packets,
-            increment,
-            decrement,
-            penalty_rate: _,
-            penalty_burst_packets: _,
-            rehash_ns,
-            warmup_ns,
-        } = *self;
-        report.at_least(format!("{at}.limit_packets"), limit_packets, 1);
-        report.at_least(format!("{at}.max_packets"), max_packets, 1);
-        report.at_least(format!("{at}.target_packets"), target_packets, 1);
-        for (field, share) in [("increment", increment), ("decrement", decrement)] {
-            report.at_most(format!("{at}.{field}"), share, u32::from(CERTAIN));
-        }
-        for (field, ns) in [("rehash_ns", rehash_ns), ("warmup_ns", warmup_ns)] {
-            let before = report.problems.len();
-            report.time(format!("{at}.{field}"), ns, 0);
-            if report.problems.len() == before && !ns.is_multiple_of(MS) {
-                report.add(format!("{at}.{field}"), ns, "whole milliseconds, as tc says it");
-            }
-        }
+        let target = said("target_packets", self.target_packets);
+        self.max_packets = match (said("max_packets", self.max_packets), target) {
+            (0, 0) => MAX,
+            (0, target) => max_above(target),
+            (max, _) => max,
+        };
+        self.target_packets = if target == 0 { target_below(self.max_packets) } else { target };
+        Ok(self)
     }
 
     fn facts(&self) -> Facts {
@@ -195,39 +151,6 @@ impl Configuration for SfbSpec {
     fn changed(&self, change: Change) -> Option<Self> {
         let Change::LimitPackets(limit_packets) = change else { return None };
         Some(Self { limit_packets, ..*self })
-    }
-
-    fn options(&self) -> Option<Vec<u8>> {
-        // struct tc_sfb_qopt
-        let parameters = words(&[
-            saturated(self.rehash_ns / MS),
-            saturated(self.warmup_ns / MS),
-            self.max_packets,
-            self.target_packets,
-            self.increment,
-            self.decrement,
-            self.limit_packets,
-            self.penalty_rate,
-            self.penalty_burst_packets,
-        ]);
-        Some(Writer::value(|inside| {
-            inside.bytes(1, &parameters); // TCA_SFB_PARMS
-        }))
-    }
-
-    /// Times come back in the kernel's ticks.
-    fn confirm(&self, options: &[u8]) -> Vec<Confirmation> {
-        let parameters = Attributes(options).get(1).unwrap_or_default();
-        let one = |what, at, wanted| Confirmation::new(what, word(parameters, at), wanted);
-        vec![
-            one("max", 8, self.max_packets),
-            one("target", 12, self.target_packets),
-            one("increment", 16, self.increment),
-            one("decrement", 20, self.decrement),
-            one("limit", 24, self.limit_packets),
-            one("penalty_rate", 28, self.penalty_rate),
-            one("penalty_burst", 32, self.penalty_burst_packets),
-        ]
     }
 
     /// struct tc_sfb_xstats: earlydrop, penaltydrop, bucketdrop, queuedrop, childdrop, marked

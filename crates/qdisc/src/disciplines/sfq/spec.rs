@@ -3,49 +3,55 @@
 use super::{Config, Sfq};
 use crate::disciplines::{Buffer, Configuration, Facts, Streams};
 use crate::disciplines::{FRAME, QUANTUM_MAX};
-use crate::netlink::{saturated, words};
-use crate::tc::{Text, Words, unless};
-use dragstrip_units::{Duration, Problem, Report};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
-/// Stochastic fairness queueing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct SfqSpec {
-    /// Packets that may wait.
-    pub limit_packets: u32,
-    /// Number of queues.
-    pub flows: u32,
-    /// Hash buckets.
-    pub divisor: u32,
-    /// Packets that may wait in one queue.
-    pub depth_packets: u32,
-    /// Bytes a queue may send in turn.
-    pub quantum_bytes: u32,
-    /// Time between changes of the hash; 0: never.
-    pub perturb_ns: u64,
-}
+use crate::table::{Layout, packets, table, text, whole};
+use dragstrip_units::{Duration, Report};
 
 /// The kernel's bounds (`SFQ_MAX_FLOWS`, `SFQ_MAX_DEPTH`, 65536 hash buckets).
 const FLOWS_MAX: u32 = 65_408;
 const DEPTH_MAX: u32 = 127;
 const DIVISOR_MAX: u32 = 65_536;
 const SECOND_NS: u64 = 1_000_000_000;
-/// Size of struct tc_sfq_qopt_v1.
-const QOPT_V1_BYTES: usize = 72;
 
-impl Default for SfqSpec {
-    /// The kernel's on Ethernet: the hash never changes.
-    fn default() -> Self {
-        Self {
-            limit_packets: 127,
-            flows: 128,
-            divisor: 1024,
-            depth_packets: 127,
-            quantum_bytes: FRAME,
-            perturb_ns: 0,
-        }
+// struct tc_sfq_qopt_v1, in which headdrop and RED behind it stay off. The hash never changes by default.
+table! {
+    /// Stochastic fairness queueing.
+    #[derive(Copy, Eq)]
+    pub struct SfqSpec {
+        /// Packets that may wait.
+        limit_packets: u32 = 127 => whole("limit").at_least(1).at(8),
+        /// Number of queues.
+        flows: u32 = 128 => whole("flows").at_least(1).at_most(FLOWS_MAX).at(16),
+        /// Hash buckets.
+        divisor: u32 = 1024 => whole("divisor").within("a power of two up to 65536", divisor).at(12),
+        /// Packets that may wait in one queue.
+        depth_packets: u32 = 127 => whole("depth").at_least(1).at_most(DEPTH_MAX).at(20),
+        /// Bytes a queue may send in turn.
+        quantum_bytes: u32 = FRAME => packets("quantum").called("BYTES").at_least(1).at_most(QUANTUM_MAX).at(0),
+        /// Time between changes of the hash; 0: never.
+        perturb_ns: u64 = 0 =>
+            text(
+                "perturb",
+                "SECONDS",
+                |words, word| Ok(u64::from(words.whole::<u32>(word)?) * SECOND_NS),
+                |ns| (ns / SECOND_NS).to_string(),
+            )
+            .unless_usual()
+            .within("up to 17000", whole_seconds)
+            .encoded(|ns| ns / SECOND_NS)
+            .at(4),
+    }
+}
+
+fn divisor(report: &mut Report, field: String, divisor: u32) {
+    if !divisor.is_power_of_two() || divisor > DIVISOR_MAX {
+        report.add(field, divisor, format!("a power of two up to {DIVISOR_MAX}"));
+    }
+}
+
+fn whole_seconds(report: &mut Report, field: String, ns: u64) {
+    report.time(field.clone(), ns, 0);
+    if !ns.is_multiple_of(SECOND_NS) {
+        report.add(field, ns, "whole seconds, as the kernel keeps it");
     }
 }
 
@@ -53,8 +59,11 @@ impl Configuration for SfqSpec {
     type Model = Box<Sfq>;
 
     const KIND: &'static str = "sfq";
-    const WORDS: &'static [&'static str] =
-        &["limit", "flows", "divisor", "depth", "quantum", "perturb"];
+    const MODULES: &'static [&'static str] = &["sch_sfq"];
+    const EXAMPLES: &'static [&'static str] =
+        &["sfq", "sfq limit 90 flows 16 divisor 64 depth 30 quantum 3028 perturb 10"];
+    const EXTREMES: &'static [&'static str] = &["sfq"];
+    const LAYOUT: Layout = Layout::Structure(72);
     const UNMODELLED: &'static [&'static str] = &[
         "headdrop",
         "redflowlimit",
@@ -66,54 +75,6 @@ impl Configuration for SfqSpec {
         "ecn",
         "harddrop",
     ];
-
-    /// `perturb` is in whole seconds, as in tc.
-    fn parse(words: &mut Words<'_>) -> Result<Self, Problem> {
-        let mut spec = Self::default();
-        while let Some(word) = words.next() {
-            match word {
-                "limit" => spec.limit_packets = words.whole(word)?,
-                "flows" => spec.flows = words.whole(word)?,
-                "divisor" => spec.divisor = words.whole(word)?,
-                "depth" => spec.depth_packets = words.whole(word)?,
-                "quantum" => spec.quantum_bytes = words.packets(word)?,
-                "perturb" => spec.perturb_ns = u64::from(words.whole::<u32>(word)?) * SECOND_NS,
-                _ => return Err(Self::unknown(word)),
-            }
-        }
-        Ok(spec)
-    }
-
-    fn print(&self) -> Text {
-        Text::new(Self::KIND)
-            .pair("limit", self.limit_packets)
-            .pair("flows", self.flows)
-            .pair("divisor", self.divisor)
-            .pair("depth", self.depth_packets)
-            .pair("quantum", self.quantum_bytes)
-            .optional("perturb", unless(self.perturb_ns == 0, self.perturb_ns / SECOND_NS))
-    }
-
-    fn check(&self, at: &str, report: &mut Report) {
-        let Self { limit_packets, flows, divisor, depth_packets, quantum_bytes, perturb_ns } =
-            *self;
-        report.at_least(format!("{at}.limit_packets"), limit_packets, 1);
-        report.at_least(format!("{at}.flows"), flows, 1);
-        report.at_most(format!("{at}.flows"), flows, FLOWS_MAX);
-        if !divisor.is_power_of_two() || divisor > DIVISOR_MAX {
-            let expected = format!("a power of two up to {DIVISOR_MAX}");
-            report.add(format!("{at}.divisor"), divisor, expected);
-        }
-        report.at_least(format!("{at}.depth_packets"), depth_packets, 1);
-        report.at_most(format!("{at}.depth_packets"), depth_packets, DEPTH_MAX);
-        report.at_least(format!("{at}.quantum_bytes"), quantum_bytes, 1);
-        report.at_most(format!("{at}.quantum_bytes"), quantum_bytes, QUANTUM_MAX);
-        report.time(format!("{at}.perturb_ns"), perturb_ns, 0);
-        if perturb_ns % SECOND_NS != 0 {
-            let expected = "whole seconds, as the kernel keeps it";
-            report.add(format!("{at}.perturb_ns"), perturb_ns, expected);
-        }
-    }
 
     fn facts(&self) -> Facts {
         Facts { draws: true, ..Facts::queue(Buffer::packets(self.limit_packets)) }
@@ -129,15 +90,6 @@ impl Configuration for SfqSpec {
             perturb: Duration::from_nanos(self.perturb_ns),
         };
         Box::new(Sfq::new(config, streams.named(Self::KIND)))
-    }
-
-    fn options(&self) -> Option<Vec<u8>> {
-        let perturb_s = saturated(self.perturb_ns / SECOND_NS);
-        let mut bytes =
-            words(&[self.quantum_bytes, perturb_s, self.limit_packets, self.divisor, self.flows]);
-        bytes.extend(words(&[self.depth_packets])); // headdrop and RED behind it stay off
-        bytes.resize(QOPT_V1_BYTES, 0);
-        Some(bytes)
     }
 
     #[cfg(any(test, feature = "arbitrary"))]

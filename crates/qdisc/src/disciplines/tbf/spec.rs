@@ -4,28 +4,39 @@ use super::{Config, Tbf};
 use crate::contract::Change;
 use crate::disciplines::{Buffer, Configuration, Confirmation, Facts, Streams};
 use crate::netlink::{Attributes, Writer, ratespec, saturated, ticks, word, words};
-use crate::tc::{self, Text, Words, missing, wrong};
+use crate::table::{self, Given, Word, size, table};
+use crate::tc::wrong;
 use crate::token_rate::rate;
 use dragstrip_units::{Problem, Report};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
-/// Token bucket filter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct TbfSpec {
-    /// Token rate.
-    pub rate_bps: u64,
-    /// Bucket.
-    pub burst_bytes: u64,
-    /// Bytes that may wait.
-    pub limit_bytes: u64,
-    /// Second bucket's rate.
-    #[serde(default)]
-    pub peakrate_bps: Option<u64>,
-    /// Second bucket's size.
-    #[serde(default)]
-    pub mtu_bytes: Option<u64>,
+table! {
+    /// Token bucket filter.
+    #[derive(Copy, Eq)]
+    pub struct TbfSpec {
+        /// Token rate.
+        rate_bps: u64 = 0 => table::rate("rate").mandatory("1mbit"),
+        /// Bucket.
+        burst_bytes: u64 = 0 =>
+            size("burst").or(&["buffer", "maxburst"]).mandatory("1600").at_least(1),
+        /// Bytes that may wait.
+        limit_bytes: u64 = 0 => size("limit").usually("from `latency`").at_least(1),
+        /// Second bucket's rate.
+        #[serde(default)]
+        peakrate_bps: Option<u64> = None =>
+            table::rate("peakrate").at_least_of("rate", |spec: &TbfSpec| spec.rate_bps),
+        /// Second bucket's size.
+        #[serde(default)]
+        mtu_bytes: Option<u64> = None => size("mtu").or(&["minburst"]).at_least(1),
+    }
+    words {
+        "latency" => Word::new(&["latency"], "TIME", |draft, words, word| {
+            let latency = words.time(word)?;
+            draft.given.keep(word, latency);
+            Ok(())
+        })
+        .about(|| "In place of `limit`: how long a packet may wait at the rate.".into())
+        .after("limit_bytes"),
+    }
 }
 
 /// tc's default `mtu`, the second bucket's size.
@@ -35,78 +46,50 @@ impl Configuration for TbfSpec {
     type Model = Box<Tbf>;
 
     const KIND: &'static str = "tbf";
-    const WORDS: &'static [&'static str] =
-        &["rate", "burst", "limit", "latency", "peakrate", "mtu"];
+    const MODULES: &'static [&'static str] = &["sch_tbf"];
+    const EXAMPLES: &'static [&'static str] = &[
+        "tbf rate 1mbit burst 1600 latency 50ms",
+        "tbf rate 1mbit burst 1600 latency 50ms peakrate 2mbit mtu 1514",
+        "tbf rate 3mbit burst 9kb limit 90kb",
+    ];
+    const EXTREMES: &'static [&'static str] = &["tbf rate {}bit burst 65549b limit 1mb"];
     const UNMODELLED: &'static [&'static str] = &["mpu", "overhead", "linklayer"];
     const LEAST: &'static str = "tbf rate 1mbit burst 1600 latency 50ms";
+    const KEEPS: bool = false;
+    const CUTS_BURSTS: bool = true;
 
-    /// Rate and burst are mandatory, and either a limit or the latency it is computed from.
-    fn parse(words: &mut Words<'_>) -> Result<Self, Problem> {
-        let (mut rate, mut burst, mut limit, mut latency) = (None, None, None, None);
-        let (mut peakrate_bps, mut mtu_bytes) = (None, None);
-        while let Some(word) = words.next() {
-            match word {
-                "rate" => rate = Some(words.rate(word)?),
-                "burst" | "buffer" | "maxburst" => burst = Some(words.size(word)?),
-                "limit" => limit = Some(words.size(word)?),
-                "latency" => latency = Some(words.time(word)?),
-                "peakrate" => peakrate_bps = Some(words.rate(word)?),
-                "mtu" | "minburst" => mtu_bytes = Some(words.size(word)?),
-                _ => return Err(Self::unknown(word)),
-            }
-        }
-        let rate_bps = rate.ok_or_else(|| missing("rate", "tbf"))?;
-        let burst_bytes = burst
-            .ok_or_else(|| wrong("no \"burst\"", "tbf to have one, such as \"burst 1600\""))?;
-        if peakrate_bps.is_some() != mtu_bytes.is_some() {
+    /// Either a limit or the latency it is computed from.
+    fn complete(mut self, given: &Given<'_>) -> Result<Self, Problem> {
+        if self.peakrate_bps.is_some() != self.mtu_bytes.is_some() {
             return Err(wrong("one of \"peakrate\" and \"mtu\"", "both or neither"));
         }
-        let limit_bytes = match (limit, latency) {
-            (Some(limit), None) => limit,
-            (None, Some(latency)) => {
-                let main = limit_for_latency(rate_bps, latency, burst_bytes);
-                match (peakrate_bps, mtu_bytes) {
+        match (given.has("limit_bytes"), given.value("latency")) {
+            (true, None) => {}
+            (false, Some(latency)) => {
+                let main = limit_for_latency(self.rate_bps, latency, self.burst_bytes);
+                self.limit_bytes = match (self.peakrate_bps, self.mtu_bytes) {
                     (Some(peak), Some(mtu)) => main.min(limit_for_latency(peak, latency, mtu)),
                     (_, None) | (None, _) => main,
-                }
+                };
             }
-            (Some(_), Some(_)) => {
-                return Err(wrong(
-                    "\"limit\" and \"latency\"",
-                    "one of them: each determines the other",
-                ));
+            (true, Some(_)) => {
+                let expected = "one of them: each determines the other";
+                return Err(wrong("\"limit\" and \"latency\"", expected));
             }
-            (None, None) => {
-                return Err(wrong(
-                    "neither \"limit\" nor \"latency\"",
-                    "one, such as \"latency 50ms\"",
-                ));
+            (false, None) => {
+                let expected = "one, such as \"latency 50ms\"";
+                return Err(wrong("neither \"limit\" nor \"latency\"", expected));
             }
-        };
-        Ok(Self { rate_bps, burst_bytes, limit_bytes, peakrate_bps, mtu_bytes })
-    }
-
-    fn print(&self) -> Text {
-        Text::new(Self::KIND)
-            .pair("rate", tc::rate(self.rate_bps))
-            .pair("burst", tc::size(self.burst_bytes))
-            .pair("limit", tc::size(self.limit_bytes))
-            .optional("peakrate", self.peakrate_bps.map(tc::rate))
-            .optional("mtu", self.mtu_bytes.map(tc::size))
+        }
+        Ok(self)
     }
 
     fn check(&self, at: &str, report: &mut Report) {
-        let Self { rate_bps, burst_bytes, limit_bytes, peakrate_bps, mtu_bytes } = *self;
-        report.shaper_rate(format!("{at}.rate_bps"), rate_bps);
-        report.at_least(format!("{at}.burst_bytes"), burst_bytes, 1);
-        report.at_least(format!("{at}.limit_bytes"), limit_bytes, 1);
-        match (peakrate_bps, mtu_bytes) {
-            (None, None) => {}
-            (Some(peak), Some(mtu)) => {
-                report.shaper_rate(format!("{at}.peakrate_bps"), peak);
-                report.at_least(format!("{at}.peakrate_bps"), peak, rate_bps);
-                report.at_least(format!("{at}.mtu_bytes"), mtu, 1);
-            }
+        let paired = self.peakrate_bps.is_some() == self.mtu_bytes.is_some();
+        let alone = Self { peakrate_bps: None, mtu_bytes: None, ..*self };
+        table::check(if paired { self } else { &alone }, at, report);
+        match (self.peakrate_bps, self.mtu_bytes) {
+            (None, None) | (Some(_), Some(_)) => {}
             (Some(_), None) => {
                 report.add(format!("{at}.mtu_bytes"), "nothing", "the peak rate's bucket");
             }

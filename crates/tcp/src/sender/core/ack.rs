@@ -3,71 +3,45 @@
 use super::{Core, Draft};
 use crate::segment::{Flags, Segment};
 
-/// What an ACK brought (`FLAG_*`).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(in crate::sender) struct AckFlags(u32);
-
-impl AckFlags {
-    /// `snd_una` moved (`FLAG_SND_UNA_ADVANCED`).
-    pub const ADVANCED: Self = Self(1);
-    /// Data was cumulatively acknowledged.
-    pub const DATA_ACKED: Self = Self(2);
-    /// New SACKs.
-    pub const DATA_SACKED: Self = Self(4);
-    /// ECN echo.
-    pub const ECE: Self = Self(8);
-    /// A duplicate was reported.
-    pub const DSACKING_ACK: Self = Self(16);
-    /// ... of a tail loss probe.
-    pub const DSACK_OF_PROBE: Self = Self(32);
-    /// Never-retransmitted data from before `high_seq`, or from before the timeout that 2.6's F-RTO judges, was (S)ACKed.
-    pub const ORIG_SACK_ACKED: Self = Self(64);
-    /// A retransmission was found lost.
-    pub const LOST_RETRANS: Self = Self(128);
-    /// The timer must be set again.
-    pub const SET_TIMER: Self = Self(256);
-    /// The head of the queue is SACKed: the receiver reneges.
-    pub const RENEGING: Self = Self(512);
-    /// Something acknowledged was retransmitted.
-    pub const RETRANS_ACKED: Self = Self(1024);
-    /// Carries data, moves the window or acknowledges: not a duplicate ACK.
-    pub const NOT_DUPLICATE: Self = Self(2048);
-    /// The receiver may have sat on this ACK.
-    pub const MAYBE_DELAYED: Self = Self(4096);
-    /// A retransmitted segment other than the head was acknowledged.
-    pub const NONHEAD_RETRANS_ACKED: Self = Self(8192);
-    /// A block reaches beyond `high_seq`.
-    pub const DATA_LOST: Self = Self(16_384);
-    /// A block reaches beyond what F-RTO judges (2.6.27).
-    pub const BEYOND_FRTO: Self = Self(32_768);
-    /// The receiver's window was taken from it.
-    pub const WINDOW_UPDATE: Self = Self(65_536);
-    /// Header prediction takes it.
-    pub const PREDICTED: Self = Self(131_072);
-
-    #[inline]
-    pub const fn has(self, other: Self) -> bool {
-        self.0 & other.0 == other.0
-    }
-
-    #[inline]
-    pub const fn any(self, other: Self) -> bool {
-        self.0 & other.0 != 0
-    }
-
-    #[inline]
-    pub const fn with(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
-
-    #[inline]
-    pub fn set(&mut self, other: Self) {
-        self.0 |= other.0;
-    }
-
-    #[inline]
-    pub fn clear(&mut self, other: Self) {
-        self.0 &= !other.0;
+dragstrip_units::flags! {
+    /// What an ACK brought (`FLAG_*`).
+    pub(in crate::sender) struct AckFlags: u32 {
+        /// `snd_una` moved (`FLAG_SND_UNA_ADVANCED`).
+        ADVANCED = 1;
+        /// Data was cumulatively acknowledged.
+        DATA_ACKED = 2;
+        /// New SACKs.
+        DATA_SACKED = 4;
+        /// ECN echo.
+        ECE = 8;
+        /// A duplicate was reported.
+        DSACKING_ACK = 16;
+        /// ... of a tail loss probe.
+        DSACK_OF_PROBE = 32;
+        /// Never-retransmitted data from before `high_seq`, or from before the timeout that 2.6's F-RTO judges, was (S)ACKed.
+        ORIG_SACK_ACKED = 64;
+        /// A retransmission was found lost.
+        LOST_RETRANS = 128;
+        /// The timer must be set again.
+        SET_TIMER = 256;
+        /// The head of the queue is SACKed: the receiver reneges.
+        RENEGING = 512;
+        /// Something acknowledged was retransmitted.
+        RETRANS_ACKED = 1024;
+        /// Carries data, moves the window or acknowledges: not a duplicate ACK.
+        NOT_DUPLICATE = 2048;
+        /// The receiver may have sat on this ACK.
+        MAYBE_DELAYED = 4096;
+        /// A retransmitted segment other than the head was acknowledged.
+        NONHEAD_RETRANS_ACKED = 8192;
+        /// A block reaches beyond `high_seq`.
+        DATA_LOST = 16_384;
+        /// A block reaches beyond what F-RTO judges (2.6.27).
+        BEYOND_FRTO = 32_768;
+        /// The receiver's window was taken from it.
+        WINDOW_UPDATE = 65_536;
+        /// Header prediction takes it.
+        PREDICTED = 131_072;
     }
 }
 
@@ -124,11 +98,17 @@ impl Core {
         }
         if ack.flags.has(AckFlags::ADVANCED) || self.may_update_window(segment) {
             ack.flags.set(AckFlags::NOT_DUPLICATE.with(AckFlags::WINDOW_UPDATE));
-            self.window_end = segment.ack + u64::from(segment.window);
-            self.window_seq = segment.seq + 1;
-            self.buffer.max_window = self.buffer.max_window.max(u64::from(segment.window));
+            self.take_window(segment);
         }
         self.view.snd_una = segment.ack;
+    }
+
+    /// The window is the one that the segment offers.
+    #[inline]
+    pub fn take_window(&mut self, segment: &Segment) {
+        self.window_end = segment.ack + u64::from(segment.window);
+        self.window_seq = segment.seq + 1;
+        self.buffer.max_window = self.buffer.max_window.max(u64::from(segment.window));
     }
 
     /// `tcp_may_update_window` (RFC 9293 §3.10.7.4): whatever is newer than the last update may, and shrink it.

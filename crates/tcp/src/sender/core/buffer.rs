@@ -5,7 +5,8 @@
 //! before it begins the next one; when that has reached `sndbuf` the writer sleeps, the last buffer is
 //! pushed (PSH on its last segment), and it is woken when a third of `sndbuf` is free
 //! (`sk_stream_write_space`). A buffer that is full and first in line is sent from at once, and what
-//! has left it is room again. `sndbuf` follows the window, but only when the window could not be filled
+//! has left it is room again. Where `tcp_notsent_lowat` is set, it sleeps as well while so much is unsent, and is woken at
+//! half of it (`tcp_stream_memory_free`). `sndbuf` follows the window, but only when the window could not be filled
 //! (`tcp_sendmsg_locked`, `tcp_check_space`, `tcp_sndbuf_expand`).
 
 use super::Core;
@@ -51,9 +52,9 @@ pub(in crate::sender) struct Buffer {
     sndbuf: u64,
     /// The application waits for room.
     pub blocked: bool,
-    factor: u64,
+    factor: u32,
     limit: u64,
-    per_segment: u64,
+    per_segment: u32,
     /// Bytes of one write of the application.
     write_bytes: u64,
     /// Bytes of a full socket buffer, were it not for the peer's window.
@@ -65,9 +66,13 @@ pub(in crate::sender) struct Buffer {
     /// End of what was last pushed (`pushed_seq`).
     pushed: u64,
     mss: u64,
+    /// 2^64 / `mss`, rounded up: segments are counted for every one that is sent.
+    per_mss: u64,
     style: SendBuffer,
     /// By how much it grows at a time, where it grows by steps (`sendbuf_inc`).
     step: u64,
+    /// A new buffer is begun only while fewer bytes than this are unsent (`tcp_notsent_lowat`).
+    notsent_lowat: u32,
 }
 
 /// What one step of writing did.
@@ -105,17 +110,19 @@ impl Buffer {
             chunks: VecDeque::new(),
             sndbuf: settings.wmem[1],
             blocked: false,
-            factor: u64::from(factor),
+            factor,
             limit: settings.wmem[2],
-            per_segment,
+            per_segment: per_segment as u32,
             write_bytes: settings.write_bytes,
             chunk_bytes: 0,
             bursts: settings.gso && style == SendBuffer::Memory,
             max_window: 0,
             pushed: 0,
             mss,
+            per_mss: 0,
             style,
             step: settings.bsd.send_step,
+            notsent_lowat: settings.notsent_lowat,
         };
         buffer.set_mss(mss);
         match style {
@@ -133,6 +140,7 @@ impl Buffer {
 
     pub fn set_mss(&mut self, mss: u64) {
         self.mss = mss;
+        self.per_mss = u64::MAX / mss + 1;
         // sk_gso_max_size less room for headers, in whole segments; one without offload (sk_gso_max_segs).
         self.chunk_bytes = if self.bursts { (65_215 / mss).max(1) * mss } else { mss };
     }
@@ -183,7 +191,7 @@ impl Buffer {
             SendBuffer::Payload | SendBuffer::Fixed => return,
         };
         let segments = u64::from(cwnd.max(least).max(reordering + 1));
-        self.raise(self.factor * segments * self.per_segment);
+        self.raise(u64::from(self.factor) * segments * u64::from(self.per_segment));
     }
 
     fn raise(&mut self, wanted: u64) {
@@ -193,27 +201,39 @@ impl Buffer {
     /// Memory in use: payload, and an skb's overhead for every unsent buffer and every burst sent, or for every segment.
     fn memory(&self, snd_una: u64, snd_nxt: u64, bursts_out: u64) -> u64 {
         let bytes = self.written - snd_una;
-        let skbs = match self.style {
-            SendBuffer::LinearSegments | SendBuffer::Segments | SendBuffer::Fixed => {
-                bytes.div_ceil(self.mss)
+        match self.style {
+            SendBuffer::Memory | SendBuffer::Payload => {
+                bytes + SKB_OVERHEAD * (self.skbs_unsent(snd_nxt) + bursts_out)
             }
-            SendBuffer::Memory | SendBuffer::Payload => self.skbs_unsent(snd_nxt) + bursts_out,
-        };
-        bytes + self.overhead() * skbs
+            SendBuffer::LinearSegments | SendBuffer::Segments | SendBuffer::Fixed => {
+                bytes + self.overhead() * bytes.div_ceil(self.mss)
+            }
+        }
     }
 
     fn overhead(&self) -> u64 {
         match self.style {
             SendBuffer::Memory | SendBuffer::Payload => SKB_OVERHEAD,
-            SendBuffer::LinearSegments => self.per_segment - self.mss,
+            SendBuffer::LinearSegments => u64::from(self.per_segment) - self.mss,
             SendBuffer::Segments | SendBuffer::Fixed => SEGMENT_OVERHEAD,
         }
     }
 
+    /// Segments that hold so many bytes. Of less than 2^48 the product is exact: what `per_mss` is too large by is less than a
+    /// byte's part.
+    #[inline]
+    fn segments_in(&self, bytes: u64) -> u64 {
+        let most = u128::from(bytes + self.mss - 1);
+        let segments = ((most * u128::from(self.per_mss)) >> 64) as u64;
+        debug_assert_eq!(segments, bytes.div_ceil(self.mss));
+        segments
+    }
+
+    #[inline]
     fn skbs_unsent(&self, snd_nxt: u64) -> u64 {
         if !self.bursts {
             // All are full but the last: a write goes on where the one before it ended.
-            return (self.written - snd_nxt).div_ceil(self.mss);
+            return self.segments_in(self.written - snd_nxt);
         }
         // The last buffer sent from goes only when the next one is looked at.
         let gone = self.chunks.front().is_some_and(|chunk| chunk.end <= snd_nxt);
@@ -239,15 +259,36 @@ impl Buffer {
     }
 
     /// Whether a writer that waits for room has enough of it (`sk_stream_is_writeable`; 2.2: `tcp_memory_free`).
+    #[inline]
     fn is_writeable(&self, snd_una: u64, snd_nxt: u64, bursts_out: u64) -> bool {
+        let unsent = self.written - snd_nxt;
+        if self.style == SendBuffer::Memory {
+            let skbs = self.skbs_unsent(snd_nxt) + bursts_out;
+            return self.is_free(self.written - snd_una + SKB_OVERHEAD * skbs, unsent);
+        }
         let memory = self.memory(snd_una, snd_nxt, bursts_out);
         match self.style {
             SendBuffer::Payload => true,
             SendBuffer::Fixed => memory < self.sndbuf,
             SendBuffer::Memory | SendBuffer::LinearSegments | SendBuffer::Segments => {
-                self.sndbuf.saturating_sub(memory) >= memory / 2
+                self.is_free(memory, unsent)
             }
         }
+    }
+
+    /// Whether a third of it is free, and little enough is unsent: `tcp_stream_memory_free` wakes a writer at half of what
+    /// stops it.
+    #[inline]
+    fn is_free(&self, memory: u64, unsent: u64) -> bool {
+        self.sndbuf.saturating_sub(memory) >= memory / 2
+            && 2 * unsent < u64::from(self.notsent_lowat)
+    }
+
+    /// Whether a writer waits that is not to wait for memory alone. Sending frees none: what has left is still there until it
+    /// is acknowledged, and of no fewer buffers.
+    #[inline]
+    pub fn waits_for_less_unsent(&self, snd_nxt: u64) -> bool {
+        self.blocked && 2 * (self.written - snd_nxt) >= u64::from(self.notsent_lowat)
     }
 
     /// One step of `sendmsg`: copies into the last buffer, or into a new one if there is memory for it.
@@ -263,7 +304,9 @@ impl Buffer {
         let mut room = self.room_in_tail(snd_nxt);
         if room == 0 {
             let memory = self.memory(snd_una, snd_nxt, bursts_out);
-            self.blocked = memory >= self.sndbuf && self.written > snd_una;
+            let full =
+                memory >= self.sndbuf || self.written - snd_nxt >= u64::from(self.notsent_lowat);
+            self.blocked = full && self.written > snd_una;
             if self.blocked {
                 // The socket does not block the application: what fitted was a write, and the next
                 // one begins here.
@@ -277,7 +320,11 @@ impl Buffer {
                 let left = self.sndbuf.saturating_sub(memory).div_ceil(self.mss + self.overhead());
                 let until_push =
                     (self.max_window / 2 + self.pushed + 1).saturating_sub(self.written);
-                room = self.mss * left.min(until_push.div_ceil(self.mss)).max(1);
+                let unsent = self.written - snd_nxt;
+                let until_low =
+                    u64::from(self.notsent_lowat).saturating_sub(unsent).div_ceil(self.mss);
+                let segments = left.min(until_push.div_ceil(self.mss)).min(until_low);
+                room = self.mss * segments.max(1);
             }
             let start = self.written;
             let goes_on = |tail: &Chunk| !self.bursts && !tail.pushed && tail.end > snd_nxt;
@@ -366,6 +413,12 @@ impl Core {
     /// One step of the application's writing.
     pub fn write(&mut self) -> Wrote {
         self.buffer.write(self.view.snd_una, self.view.snd_nxt, self.transmission.bursts_out)
+    }
+
+    /// A writer waits that has room enough.
+    pub fn misses_space(&self) -> bool {
+        let (view, bursts_out) = (&self.view, self.transmission.bursts_out);
+        self.buffer.blocked && self.buffer.is_writeable(view.snd_una, view.snd_nxt, bursts_out)
     }
 
     /// A writer that was woken looks again (`tcp_poll`): bursts cut off meanwhile may have taken the room.

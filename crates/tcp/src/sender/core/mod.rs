@@ -30,7 +30,7 @@ pub(crate) use buffer::Supply;
 pub(super) use buffer::{Buffer, SKB_OVERHEAD, Wrote};
 pub(super) use rate::{Draft, sent_after};
 pub(super) use rtx_queue::Cleaned;
-pub(super) use scoreboard::{Flight, Marks, Scoreboard, Sent};
+pub(super) use scoreboard::{Flight, Marks, Plain, Scoreboard, Sent};
 pub(super) use stack::{Handshake, Push, Stack};
 pub(super) use timer::Timer;
 pub(super) use transmission::{Burst, Transmission};
@@ -316,19 +316,6 @@ impl Core {
             && self.view.departure > self.view.now
         {
             LimitedBy::Pacing
-        } else {
-            LimitedBy::Cwnd
-        }
-    }
-
-    /// The same as the recording's first format has it.
-    pub fn limited_by(&self) -> LimitedBy {
-        if self.in_flight() >= self.window.cwnd {
-            LimitedBy::Cwnd
-        } else if self.transmission.rwnd_limited {
-            LimitedBy::Rwnd
-        } else if self.unsent() == 0 {
-            if self.buffer.blocked { LimitedBy::Sndbuf } else { LimitedBy::App }
         } else {
             LimitedBy::Cwnd
         }

@@ -1,6 +1,6 @@
 //! What a cumulative ACK takes off the retransmission queue (`tcp_clean_rtx_queue`).
 
-use super::{Ack, AckFlags, Core, Marks, Stack};
+use super::{Ack, AckFlags, Core, Draft, Marks, Plain, Stack};
 use dragstrip_cc::{self as cc, CongestionControl};
 
 /// What a cumulative ACK took off the queue.
@@ -70,10 +70,19 @@ impl Core {
         cleaned
     }
 
+    /// Drops segments that were sent once, and neither SACKed nor lost.
+    #[inline]
+    pub fn take_off(&mut self, plain: &Plain) {
+        self.board.take_off(plain);
+        self.view.packets_out -= plain.segments;
+        self.view.delivered += u64::from(plain.segments);
+        self.transmission.bursts_out -= u64::from(plain.bursts);
+    }
+
     /// `pkts_acked`: passes to the algorithm what the ACK acknowledged.
     #[inline]
-    pub fn report_acked(&mut self, packets: u32, ack: &Ack) {
-        let in_flight = (self.view.delivered - ack.draft.prior_delivered()) as u32;
+    pub fn report_acked(&mut self, packets: u32, draft: &Draft) {
+        let in_flight = (self.view.delivered - draft.prior_delivered()) as u32;
         let sample = cc::Ack { packets, rtt_us: self.last_rtt_us, in_flight };
         self.cc.acked(&self.view, &mut self.window, &sample);
     }

@@ -6,51 +6,25 @@
 use dragstrip_units::make_room;
 use std::collections::VecDeque;
 
-/// What is known of one segment (kernel: `sacked` flags of `tcp_skb_cb`).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(in crate::sender) struct Marks(u8);
-
-impl Marks {
-    /// S: selectively acknowledged.
-    pub const SACKED: Self = Self(1);
-    /// R: a retransmission is in flight.
-    pub const RETRANS: Self = Self(2);
-    /// L: deemed lost.
-    pub const LOST: Self = Self(4);
-    /// Was retransmitted at least once.
-    pub const EVER_RETRANS: Self = Self(8);
-    /// Was sent while the application was the limit.
-    pub const APP_LIMITED: Self = Self(16);
-    /// The last segment of its burst: the socket buffer it is part of ends with it.
-    pub const BURST_END: Self = Self(32);
-    /// RACK has found it lost, and does not look at it again before it is retransmitted (the kernel takes it off its list).
-    pub const JUDGED: Self = Self(64);
-    /// Pushed: PSH goes with the data whenever it is sent (`tcp_flags` of `tcp_skb_cb`).
-    pub const PUSHED: Self = Self(128);
-
-    #[inline]
-    pub const fn has(self, other: Self) -> bool {
-        self.0 & other.0 == other.0
-    }
-
-    #[inline]
-    pub const fn any(self, other: Self) -> bool {
-        self.0 & other.0 != 0
-    }
-
-    #[inline]
-    pub fn set(&mut self, other: Self) {
-        self.0 |= other.0;
-    }
-
-    #[inline]
-    pub fn clear(&mut self, other: Self) {
-        self.0 &= !other.0;
-    }
-
-    #[inline]
-    pub const fn with(self, other: Self) -> Self {
-        Self(self.0 | other.0)
+dragstrip_units::flags! {
+    /// What is known of one segment (kernel: `sacked` flags of `tcp_skb_cb`).
+    pub(in crate::sender) struct Marks: u8 {
+        /// S: selectively acknowledged.
+        SACKED = 1;
+        /// R: a retransmission is in flight.
+        RETRANS = 2;
+        /// L: deemed lost.
+        LOST = 4;
+        /// Was retransmitted at least once.
+        EVER_RETRANS = 8;
+        /// Was sent while the application was the limit.
+        APP_LIMITED = 16;
+        /// The last segment of its burst: the socket buffer it is part of ends with it.
+        BURST_END = 32;
+        /// RACK has found it lost, and does not look at it again before it is retransmitted (the kernel takes it off its list).
+        JUDGED = 64;
+        /// Pushed: PSH goes with the data whenever it is sent (`tcp_flags` of `tcp_skb_cb`).
+        PUSHED = 128;
     }
 }
 
@@ -139,12 +113,17 @@ impl Entry {
         Flight { in_flight: self.seq, lost: self.sent_us }
     }
 
+    #[inline]
+    fn sent_us(&self) -> u64 {
+        u64::from(self.sent_us_high) << 32 | u64::from(self.sent_us)
+    }
+
     /// The segment, whose first byte is not below `base`.
     #[inline]
     fn sent(&self, base: u64) -> Sent {
         Sent {
             seq: base + u64::from(self.seq.wrapping_sub(base as u32)),
-            sent_us: u64::from(self.sent_us_high) << 32 | u64::from(self.sent_us),
+            sent_us: self.sent_us(),
             since_first_tx_us: self.since_first_tx_us,
             since_delivery_us: self.since_delivery_us,
             delivered: self.delivered,
@@ -154,6 +133,21 @@ impl Entry {
         }
     }
 }
+
+/// Segments at the front of the queue of which nothing is known but that they were sent, once.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::sender) struct Plain {
+    pub segments: u32,
+    /// How many of them end a burst.
+    pub bursts: u32,
+    /// When the first was sent, µs.
+    pub first_us: u64,
+    pub last: Sent,
+}
+
+/// What makes a segment other than plain.
+const NOT_PLAIN: Marks =
+    Marks::SACKED.with(Marks::RETRANS).with(Marks::LOST).with(Marks::EVER_RETRANS);
 
 /// The queue.
 #[derive(Clone, Debug)]
@@ -238,12 +232,18 @@ impl Scoreboard {
         }
     }
 
+    /// When the oldest segment was last sent, µs.
+    #[inline]
+    pub fn front_sent_us(&self) -> Option<u64> {
+        self.entries.front().map(Entry::sent_us)
+    }
+
     #[inline]
     pub fn front(&self) -> Option<Sent> {
         (!self.is_empty()).then(|| self.get(self.head))
     }
 
-    #[inline]
+    #[inline(always)] // the entry is then made in its place
     pub fn push(&mut self, sent: &Sent) {
         if self.entries.is_empty() {
             self.base = sent.seq;
@@ -267,6 +267,46 @@ impl Scoreboard {
         if let Some(next) = self.front() {
             self.base = next.seq;
         }
+    }
+
+    /// The segments that end at or below `una`, where all of them are plain; the first begins at `from`. `None` where there is
+    /// none, and where flights are kept.
+    #[inline]
+    pub fn plain_until(&self, from: u64, una: u64) -> Option<Plain> {
+        let first = self.entries.front()?;
+        if self.base != from || self.keeps_flights() {
+            return None;
+        }
+        let (mut last, mut seq) = (first, self.base);
+        let mut next_seq = seq + u64::from(first.len);
+        if next_seq > una || first.marks.any(NOT_PLAIN) {
+            return None;
+        }
+        let mut segments = 1_u32;
+        let mut bursts = u32::from(first.marks.has(Marks::BURST_END));
+        while let Some(entry) = self.entries.get(segments as usize) {
+            let end = next_seq + u64::from(entry.len);
+            if end > una {
+                break;
+            }
+            if entry.marks.any(NOT_PLAIN) {
+                return None;
+            }
+            (last, seq, next_seq) = (entry, next_seq, end);
+            segments += 1;
+            bursts += u32::from(entry.marks.has(Marks::BURST_END));
+        }
+        Some(Plain { segments, bursts, first_us: first.sent_us(), last: last.sent(seq) })
+    }
+
+    /// Takes them off.
+    #[inline]
+    pub fn take_off(&mut self, plain: &Plain) {
+        for _ in 0..plain.segments {
+            self.entries.pop_front();
+        }
+        self.head += u64::from(plain.segments);
+        self.base = if self.is_empty() { plain.last.seq } else { plain.last.end_seq() };
     }
 
     /// Takes the newest segment back: it has not left.

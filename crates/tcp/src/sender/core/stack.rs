@@ -63,6 +63,13 @@ pub(in crate::sender) trait Stack: Sized {
         }
     }
 
+    /// Whether [`Self::output`] has done so after whatever it has sent last.
+    #[inline]
+    fn checks_space_when_sending(&self, core: &Core) -> bool {
+        let _ = core;
+        false
+    }
+
     /// The application begins a write.
     #[inline]
     fn on_write(&mut self, core: &mut Core) {
@@ -116,11 +123,13 @@ pub(in crate::sender) trait Stack: Sized {
 
     /// `tcp_data_snd_check`: sends what the window allows, then lets a writer that waited for room go on.
     /// Whether anything was sent.
-    #[inline]
+    #[inline(always)] // the end of every ACK
     fn push_pending<O: Outbox>(&mut self, core: &mut Core, io: &mut Io<'_, O>) -> bool {
         let waited = core.buffer.blocked;
         let sent = self.output(core, Push::Pending, io);
-        self.check_space(core);
+        if !sent || !self.checks_space_when_sending(core) {
+            self.check_space(core);
+        }
         if waited && !core.buffer.blocked {
             core.poll_writer();
         }
@@ -131,9 +140,11 @@ pub(in crate::sender) trait Stack: Sized {
     /// anything was sent.
     #[inline]
     fn refill<O: Outbox>(&mut self, core: &mut Core, io: &mut Io<'_, O>) -> bool {
-        if core.buffer.blocked || core.buffer.waiting() == 0 {
-            return false;
-        }
+        !core.buffer.blocked && core.buffer.waiting() > 0 && self.write_on(core, io)
+    }
+
+    /// The same where it has something and need not wait.
+    fn write_on<O: Outbox>(&mut self, core: &mut Core, io: &mut Io<'_, O>) -> bool {
         let mut sent = false;
         loop {
             if core.buffer.begins_write() {

@@ -3,8 +3,8 @@
 //! Kernel: `__tcp_transmit_skb`, `__tcp_retransmit_skb`, `tcp_update_skb_after_send`, `tcp_fragment` (tcp_output.c).
 
 use super::{Core, Io, Marks, SKB_OVERHEAD, Sent, Stack};
-use crate::ecn::Carries;
-use crate::segment::{Flags, Outbox, Segment};
+use crate::ecn::{Agreed, Carries};
+use crate::segment::{Ecn, Flags, Outbox, Segment};
 use dragstrip_cc::{CongestionControl, Event, PacingStatus};
 use dragstrip_units::{Duration, Instant};
 
@@ -16,7 +16,7 @@ const MOST_HEADERS: u64 = 120;
 pub(in crate::sender) struct Burst {
     pub segments: u32,
     pub bytes: u64,
-    /// Pushed, even where the buffer that it is from does not end with it.
+    /// Its last segment is pushed.
     pub pushed: bool,
 }
 
@@ -60,9 +60,10 @@ impl Core {
     /// The first unsent segment alone.
     pub fn one_segment(&mut self) -> Burst {
         let head = self.buffer.head(self.view.snd_nxt);
-        let end = head.map_or(self.buffer.written, |(end, _)| end);
-        let bytes = (end - self.view.snd_nxt).min(u64::from(self.view.mss));
-        Burst { segments: 1, bytes, pushed: false }
+        let (end, pushed) = head.unwrap_or((self.buffer.written, true));
+        let left = end - self.view.snd_nxt;
+        let bytes = left.min(u64::from(self.view.mss));
+        Burst { segments: 1, bytes, pushed: pushed && bytes == left }
     }
 
     /// Nagle with Minshall's refinement (`tcp_nagle_check`): a short segment waits only for another short one.
@@ -83,15 +84,69 @@ impl Core {
     }
 
     /// Sends new segments back to back; whether the host's own queue took them.
+    #[inline]
     pub fn send_burst<S: Stack, O: Outbox>(
         &mut self,
         stack: &mut S,
         burst: Burst,
         io: &mut Io<'_, O>,
     ) -> bool {
+        if burst.segments == 1 {
+            return self.send_alone(stack, burst.bytes, burst.pushed, io);
+        }
+        self.send_together(stack, burst, io)
+    }
+
+    /// The same of one segment of `len` bytes.
+    #[inline(never)]
+    fn send_alone<S: Stack, O: Outbox>(
+        &mut self,
+        stack: &mut S,
+        len: u64,
+        pushed: bool,
+        io: &mut Io<'_, O>,
+    ) -> bool {
         self.before_data();
-        let (chunk_end, pushed) =
-            self.buffer.head(self.view.snd_nxt).unwrap_or((self.buffer.written, true));
+        let seq = self.view.snd_nxt;
+        let end = seq + len;
+        if len < u64::from(self.view.mss) {
+            self.transmission.small_end = end;
+        }
+        let marks = Marks::BURST_END.with_if(Marks::PUSHED, pushed);
+        let mut sent = Sent { seq, len: len as u16, marks, ..Sent::default() };
+        self.stamp(&mut sent, self.view.departure.as_micros_floor());
+        self.board.push(&sent);
+        if !self.put(stack, &sent, flags(marks, false), true, 1, io)
+            && self.view.packets_out > 0
+            && S::UNSENT_IF_REFUSED
+        {
+            self.take_back(stack);
+            return false;
+        }
+        self.view.snd_nxt = end;
+        self.view.packets_out += 1;
+        self.transmission.bursts_out += 1;
+        self.after_data(len, 1);
+        true
+    }
+
+    /// The segment sent last has been refused by the host's own queue.
+    #[cold]
+    fn take_back<S: Stack>(&mut self, stack: &mut S) {
+        self.board.pop_back();
+        self.counters.segments_sent -= 1;
+        stack.on_local_queue_full(self);
+    }
+
+    /// The same of several.
+    #[inline(never)]
+    fn send_together<S: Stack, O: Outbox>(
+        &mut self,
+        stack: &mut S,
+        burst: Burst,
+        io: &mut Io<'_, O>,
+    ) -> bool {
+        self.before_data();
         let burst_end = self.view.snd_nxt + burst.bytes;
         if burst.bytes < u64::from(burst.segments) * u64::from(self.view.mss) {
             self.transmission.small_end = burst_end;
@@ -111,7 +166,7 @@ impl Core {
             if last_of_burst {
                 sent.marks.set(Marks::BURST_END);
             }
-            if (pushed && end == chunk_end) || (burst.pushed && last_of_burst) {
+            if burst.pushed && last_of_burst {
                 sent.marks.set(Marks::PUSHED);
             }
             let flags = flags(sent.marks, burst.segments > 1 && last_of_burst);
@@ -124,9 +179,7 @@ impl Core {
                 && self.view.packets_out > 0
                 && S::UNSENT_IF_REFUSED
             {
-                self.board.pop_back();
-                self.counters.segments_sent -= 1;
-                stack.on_local_queue_full(self);
+                self.take_back(stack);
                 return false;
             }
             self.view.snd_nxt = end;
@@ -142,6 +195,7 @@ impl Core {
     }
 
     /// What happens once per skb before it is sent (`__tcp_transmit_skb`).
+    #[inline]
     fn before_data(&mut self) {
         if self.in_flight() == 0 {
             self.cc.cwnd_event(&self.view, &mut self.window, Event::TxStart);
@@ -152,6 +206,7 @@ impl Core {
     }
 
     /// Advances the pacer's clock (`tcp_update_skb_after_send`).
+    #[inline]
     fn after_data(&mut self, payload: u64, segments: u64) {
         self.transmission.data_segments += segments;
         if self.view.pacing_status == PacingStatus::None {
@@ -168,7 +223,21 @@ impl Core {
     }
 
     /// Puts one data segment on the wire, or `segments` of them as one packet; whether the host's own queue took it.
+    #[inline(never)]
     fn emit<S: Stack, O: Outbox>(
+        &mut self,
+        stack: &mut S,
+        sent: &Sent,
+        flags: Flags,
+        new: bool,
+        segments: u32,
+        io: &mut Io<'_, O>,
+    ) -> bool {
+        self.put(stack, sent, flags, new, segments, io)
+    }
+
+    #[inline(always)] // the segment is then made in its place
+    fn put<S: Stack, O: Outbox>(
         &mut self,
         stack: &mut S,
         sent: &Sent,
@@ -177,10 +246,9 @@ impl Core {
         segments: u32,
         io: &mut Io<'_, O>,
     ) -> bool {
-        let ecn = self.codepoint(if new { Carries::NewData } else { Carries::Retransmission });
-        if new && self.agreed.by_flags() {
-            flags = flags.with_if(Flags::CWR, self.cwr_pending);
-            self.cwr_pending = false;
+        let mut ecn = Ecn::NotEct;
+        if !matches!(self.agreed, Agreed::None) {
+            (ecn, flags) = self.ecn_of(flags, new);
         }
         let mut segment = Segment::new(sent.seq, sent.len, flags);
         io.receiver.fill_header(&mut segment, self.view.now);
@@ -196,6 +264,17 @@ impl Core {
             stack.on_queued_locally(leaves, u64::from(sent.len) + SKB_OVERHEAD);
         }
         true
+    }
+
+    /// Codepoint and flags of a data segment where ECN was agreed on.
+    #[inline(never)]
+    fn ecn_of(&mut self, flags: Flags, new: bool) -> (Ecn, Flags) {
+        let ecn = self.codepoint(if new { Carries::NewData } else { Carries::Retransmission });
+        if !new || !self.agreed.by_flags() {
+            return (ecn, flags);
+        }
+        let reduced = std::mem::take(&mut self.cwr_pending);
+        (ecn, flags.with_if(Flags::CWR, reduced))
     }
 
     /// `__tcp_retransmit_skb`: sends `segments` from `number` on again, together.

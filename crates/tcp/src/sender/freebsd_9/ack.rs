@@ -35,7 +35,7 @@ impl Freebsd9 {
         if prior_packets > 0 && (advanced || ack.flags.has(AckFlags::DATA_SACKED)) {
             let cleaned = core.clean_queue(self, &mut ack);
             self.take_rtts(core, &ack, &cleaned);
-            core.report_acked(cleaned.packets, &ack);
+            core.report_acked(cleaned.packets, &ack.draft);
             acked = cleaned.packets;
         }
         if advanced {

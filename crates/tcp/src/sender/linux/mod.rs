@@ -16,7 +16,7 @@ use crate::profile::Settings;
 use crate::segment::Segment;
 use dragstrip_units::{Duration, Instant};
 use output::Usage;
-pub(super) use output::{Sendable, max_burst, one_segment, sendable};
+pub(super) use output::{Sendable, max_burst, may_be_short, one_segment, sendable};
 use rtt::{RttEstimator, WindowedMin};
 
 /// `TCP_TIMEOUT_FALLBACK`.

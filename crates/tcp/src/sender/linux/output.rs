@@ -28,9 +28,10 @@ impl Default for Usage {
 pub(in crate::sender) struct Sendable {
     /// Segments that the congestion window lets go.
     pub quota: u32,
-    /// Bytes of the buffer, and its end.
+    /// Bytes of the buffer, its end, and whether its last segment is pushed.
     pub bytes: u64,
     pub end: u64,
+    pub pushed: bool,
     /// Bytes that the receiver has room for.
     pub room: u64,
 }
@@ -47,30 +48,40 @@ pub(in crate::sender) fn sendable(core: &mut Core, push: Push) -> Option<Sendabl
     } else {
         return None;
     };
-    let (end, _) = core.buffer.head(core.view.snd_nxt)?;
+    let (end, pushed) = core.buffer.head(core.view.snd_nxt)?;
     let bytes = end - core.view.snd_nxt;
     let room = core.room();
     if room < u64::from(core.view.mss).min(bytes) {
         core.transmission.rwnd_limited = true;
         return None;
     }
-    Some(Sendable { quota, bytes, end, room })
+    Some(Sendable { quota, bytes, end, pushed, room })
+}
+
+/// Whether Nagle lets data leave that is less than a segment: whatever is not merely pending leaves in any case
+/// (`TCP_NAGLE_OFF` of `tcp_send_loss_probe`, `TCP_NAGLE_PUSH` of `tcp_push_one`).
+#[inline]
+pub(in crate::sender) fn may_be_short(core: &Core, push: Push) -> bool {
+    push != Push::Pending || !core.waits_for_short()
 }
 
 /// One segment of it, unless it is short and Nagle holds it back.
 #[inline]
-pub(in crate::sender) fn one_segment(core: &Core, sendable: Sendable) -> Option<Burst> {
+pub(in crate::sender) fn one_segment(core: &Core, sendable: Sendable, push: Push) -> Option<Burst> {
     let mss = u64::from(core.view.mss);
     let bytes = sendable.bytes.min(mss);
-    let may_send = bytes == mss || sendable.end < core.buffer.written || !core.waits_for_short();
-    may_send.then_some(Burst { segments: 1, bytes, pushed: false })
+    let may_send = bytes == mss || sendable.end < core.buffer.written || may_be_short(core, push);
+    let pushed = sendable.pushed && bytes == sendable.bytes;
+    may_send.then_some(Burst { segments: 1, bytes, pushed })
 }
 
 /// `tcp_tso_autosize`: about a millisecond of the pacing rate, more on short paths.
+#[inline]
 pub(in crate::sender) fn max_burst(core: &Core) -> u32 {
-    if !core.settings.gso {
-        return 1;
-    }
+    if core.settings.gso { burst_by_rate(core) } else { 1 }
+}
+
+fn burst_by_rate(core: &Core) -> u32 {
     let mut bytes = core.window.pacing_rate >> core.view.pacing_shift;
     let halvings = core.view.min_rtt_us >> core.settings.tso_rtt_log;
     if halvings < 32 {
@@ -96,12 +107,17 @@ impl Linux {
     }
 
     /// The end of `tcp_cwnd_validate`: whether the window was `used` by the last transmissions.
+    #[inline]
     pub fn validate_cwnd(&mut self, core: &mut Core, used: bool) {
         if used {
             self.usage.most_out = 0;
             self.usage.justified_at = core.view.now;
-            return;
+        } else {
+            self.note_unused(core);
         }
+    }
+
+    fn note_unused(&mut self, core: &mut Core) {
         self.usage.most_out = self.usage.most_out.max(core.view.packets_out);
         let idle = core.view.to_jiffies_floor(core.view.now.since(self.usage.justified_at));
         if core.settings.slow_start_after_idle
@@ -153,6 +169,7 @@ impl Linux {
     /// `tcp_check_space`: memory was freed, or something was sent. A buffer that could not fill the window, of which `used`
     /// packets are, grows (`tcp_should_expand_sndbuf`: only a window that is not full asks for more data), and a writer that
     /// waits for room is woken if there is enough.
+    #[inline]
     pub fn check_space(&mut self, core: &mut Core, used: u32) {
         if used < core.window.cwnd {
             core.buffer.expand(core.window.cwnd, self.reordering);

@@ -112,7 +112,15 @@ impl WindowedMin {
     /// Takes a sample.
     #[inline]
     pub fn sample(&mut self, window: u64, time: u64, value: u32) {
-        let sample = (time, value);
+        if value > self.best[2].1 && time - self.best[0].0 <= window / 4 {
+            return; // the third best at most, and none of them is old
+        }
+        self.take(window, (time, value));
+    }
+
+    #[inline(never)]
+    fn take(&mut self, window: u64, sample: (u64, u32)) {
+        let (time, value) = sample;
         if value <= self.best[0].1 || time - self.best[2].0 > window {
             self.best = [sample; 3];
             return;

@@ -36,7 +36,7 @@ impl Linux22 {
         if prior_packets > 0 {
             let cleaned = core.clean_queue(self, &mut ack);
             sample = self.take_sample(core, &ack, &cleaned);
-            core.report_acked(cleaned.packets, &ack);
+            core.report_acked(cleaned.packets, &ack.draft);
             acked = cleaned.packets;
         }
         self.facked = self.facked.saturating_sub(acked);

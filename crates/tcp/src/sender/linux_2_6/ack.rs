@@ -66,7 +66,7 @@ impl Linux26 {
         let cleaned = core.clean_queue(self, ack);
         self.take_rtts(core, ack, &cleaned);
         self.settle(core, ack, &cleaned);
-        core.report_acked(cleaned.packets, ack);
+        core.report_acked(cleaned.packets, &ack.draft);
         if cleaned.packets > 0 {
             self.rearm_rto(core);
         }

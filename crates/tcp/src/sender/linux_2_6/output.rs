@@ -23,7 +23,9 @@ impl Linux26 {
         }
         while core.unsent() > 0 && !core.is_pacing_blocked() {
             let head = linux::sendable(core, push);
-            let Some(burst) = head.and_then(|head| linux::one_segment(core, head)) else { break };
+            let Some(burst) = head.and_then(|head| linux::one_segment(core, head, push)) else {
+                break;
+            };
             if !core.send_burst(self, burst, io) || push != Push::Pending {
                 break;
             }

@@ -4,9 +4,9 @@ use super::Linux6;
 use super::marks::is_predicted;
 use super::recovery::{Episode, Rexmit};
 use crate::segment::{Outbox, Segment};
-use crate::sender::core::{Ack, AckFlags, Cleaned, Core, Io, Marks, Sent, Stack};
+use crate::sender::core::{Ack, AckFlags, Cleaned, Core, Draft, Io, Marks, Sent, Stack};
 use crate::ticks::micros;
-use dragstrip_cc::{CaState, CongestionControl, RateSample, Response};
+use dragstrip_cc::{CaState, CongestionControl, Response};
 use dragstrip_units::{Duration, Instant};
 
 /// From an ACK's arrival to what it lets go, at least: a tick of the kernel's clock for RTTs.
@@ -14,6 +14,19 @@ const ACK_WORK: Duration = Duration::from_micros(1);
 
 /// An ACK that is not plain progress.
 const UNUSUAL: AckFlags = AckFlags::DATA_SACKED.with(AckFlags::ECE).with(AckFlags::DSACKING_ACK);
+
+/// What an ACK has brought, packets.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Counts {
+    /// In flight before it.
+    pub prior_in_flight: u32,
+    /// Newly acknowledged or SACKed.
+    pub acked_sacked: u32,
+    /// Of those, reported as marked.
+    pub newly_marked: u32,
+    /// Newly marked lost.
+    pub losses: u32,
+}
 
 /// The clock of an ACK whose segments leave at `now`: the kernel reads it when the ACK comes and again when it sends
 /// (`tcp_mstamp_refresh` in `tcp_rcv_established` and in `tcp_write_xmit`), and has worked in between. How long depends on the
@@ -44,8 +57,34 @@ impl Linux6 {
         let now = core.view.now;
         core.view.now = arrival_of_ack(core, now);
         core.since_arrival_ns = now.since(core.view.now).as_nanos() as u32;
+        let predicted = is_predicted(core, segment, io.receiver.rcv_nxt());
+        let (rexmit, sets_timer) = if let Some(plain) = self.plain_part(core, segment) {
+            self.progress(core, segment, &plain, predicted);
+            (Rexmit::None, true)
+        } else {
+            self.any_ack(core, segment, predicted)
+        };
+        core.view.now = now;
+        core.since_arrival_ns = 0;
+        if rexmit != Rexmit::None {
+            self.xmit_recovery(core, rexmit, io);
+        }
+        let sent = self.push_pending(core, io);
+        if sets_timer && !sent {
+            self.set_transmit_timer(core);
+        }
+    }
+
+    /// What is to be sent after an ACK, and whether the timer is to be set unless something is.
+    #[inline(never)]
+    pub(super) fn any_ack(
+        &mut self,
+        core: &mut Core,
+        segment: &Segment,
+        predicted: bool,
+    ) -> (Rexmit, bool) {
         let mut ack = Ack::new(core);
-        if is_predicted(core, segment, io.receiver.rcv_nxt()) {
+        if predicted {
             ack.flags.set(AckFlags::PREDICTED);
         }
         let rexmit = if segment.ack < ack.prior_una {
@@ -53,13 +92,7 @@ impl Linux6 {
         } else {
             self.new_ack(core, segment, &mut ack)
         };
-        core.view.now = now;
-        core.since_arrival_ns = 0;
-        self.xmit_recovery(core, rexmit, io);
-        let sent = self.push_pending(core, io);
-        if ack.flags.has(AckFlags::SET_TIMER) && !sent {
-            self.set_transmit_timer(core);
-        }
+        (rexmit, ack.flags.has(AckFlags::SET_TIMER))
     }
 
     /// An ACK from the past: only its SACK blocks tell anything; a duplicate among them can undo a reduction even when
@@ -117,18 +150,13 @@ impl Linux6 {
             ack.flags.clear(AckFlags::SET_TIMER);
         }
         newly_marked += self.count_marked(core, ack, delivered_then);
-        let sample = RateSample {
+        let counts = Counts {
             newly_marked,
-            is_ece: ack.flags.has(AckFlags::ECE),
-            rtt_us: core.last_rtt_us,
             losses: (core.view.lost - prior_lost) as u32,
             acked_sacked: (core.view.delivered - prior_delivered) as u32,
             prior_in_flight,
-            is_ack_delayed: ack.flags.has(AckFlags::MAYBE_DELAYED),
-            ..RateSample::default()
         };
-        let sample = self.rate_sample(core, &ack.draft, sample);
-        self.control(core, ack.flags, &sample);
+        self.control(core, ack.flags, &counts, &ack.draft);
         rexmit
     }
 
@@ -196,7 +224,7 @@ impl Linux6 {
         let cleaned = core.clean_queue(self, ack);
         let rtt_taken = self.take_rtts(core, ack, &cleaned);
         self.settle(core, ack, &cleaned, rtt_taken);
-        core.report_acked(cleaned.packets, ack);
+        core.report_acked(cleaned.packets, &ack.draft);
     }
 
     /// The RTT samples of the ACK: from the first acknowledged segment for the timeout, from the
@@ -264,27 +292,44 @@ impl Linux6 {
     }
 
     /// `tcp_cong_control`: the algorithm, or PRR, moves the window.
-    fn control(&mut self, core: &mut Core, flags: AckFlags, sample: &RateSample) {
+    #[inline(always)] // of an ACK that is plain progress, a part
+    pub(super) fn control(
+        &mut self,
+        core: &mut Core,
+        flags: AckFlags,
+        counts: &Counts,
+        draft: &Draft,
+    ) {
+        let rate = self.measure_rate(core, draft, counts.acked_sacked > 0);
         if core.has_cong_control {
-            core.cc.cong_control(&core.view, &mut core.window, sample);
-            if core.cc.keeps_app_limited() {
-                let mark = core.view.delivered + u64::from(core.view.in_flight());
-                core.view.app_limited = mark.max(1);
-            }
+            let sample = self.rate_sample(core, flags, *counts, *draft, rate);
+            let response = core.cc.cong_control(&core.view, &mut core.window, &sample);
+            self.grant(core, response);
             return;
         }
         if let Episode::Reduction(prr) = &mut self.episode {
             let advanced = flags.has(AckFlags::ADVANCED);
-            prr.reduce(core, sample.acked_sacked, sample.losses, advanced);
+            prr.reduce(core, counts.acked_sacked, counts.losses, advanced);
         } else if self.may_grow(core, flags) {
-            let response = core.cc.cong_avoid(&core.view, &mut core.window, sample.acked_sacked);
+            let response = core.cc.cong_avoid(&core.view, &mut core.window, counts.acked_sacked);
             // tcp_cong_avoid: as long as ACKs come, a window that is not used does not decay.
             self.linux.note_window_justified(core);
-            if response == Response::EnterCwr {
-                self.enter_cwr(core);
-            }
+            self.grant(core, response);
         }
         core.update_pacing_rate();
+    }
+
+    /// What the algorithm has asked for.
+    #[inline]
+    fn grant(&mut self, core: &mut Core, response: Response) {
+        match response {
+            Response::None => {}
+            Response::EnterCwr => self.enter_cwr(core),
+            Response::MarkAppLimited => {
+                let mark = core.view.delivered + u64::from(core.view.in_flight());
+                core.view.app_limited = mark.max(1);
+            }
+        }
     }
 
     /// `tcp_may_raise_cwnd`.

@@ -5,6 +5,7 @@
 //! |---|---|---|
 //! | `accurate.rs` | what accurate ECN's counters tell | `__tcp_accecn_process` |
 //! | `ack.rs` | one ACK, step by step | `tcp_ack` |
+//! | `progress.rs` | the same where it tells nothing but progress | `tcp_ack` |
 //! | `recovery.rs` | states and PRR | `tcp_fastretrans_alert` ... |
 //! | `loss.rs` | the timeout, F-RTO, reneging | `tcp_enter_loss`, `tcp_process_loss` |
 //! | `undo.rs` | undoing a reduction | `tcp_try_undo_*` |
@@ -24,6 +25,7 @@ mod loss;
 mod marks;
 mod no_sack;
 mod output;
+mod progress;
 mod rack;
 mod rate;
 mod recovery;
@@ -33,7 +35,7 @@ mod window_probe;
 
 use super::core::{Ack, Core, Handshake, Io, Push, Sent, Stack};
 use super::linux::Linux;
-use crate::profile::Settings;
+use crate::profile::{SendBuffer, Settings};
 use crate::segment::{Outbox, Segment};
 use dragstrip_units::Instant;
 use marks::MarkHistory;
@@ -122,6 +124,11 @@ impl Stack for Linux6 {
         if core.buffer.blocked {
             self.linux.check_space(core, core.in_flight());
         }
+    }
+
+    #[inline]
+    fn checks_space_when_sending(&self, core: &Core) -> bool {
+        core.settings.profile.send_buffer == SendBuffer::Memory
     }
 
     #[inline]

@@ -5,7 +5,6 @@
 
 use super::Linux6;
 use super::timers::Pending;
-use crate::profile::SendBuffer;
 use crate::segment::Outbox;
 use crate::sender::core::{Burst, Core, Io, Push, SKB_OVERHEAD, Stack};
 use crate::sender::linux::{self, Sendable};
@@ -53,6 +52,7 @@ impl Linux6 {
         let prior_packets = core.view.packets_out;
         let max_segments = linux::max_burst(core);
         let mut cwnd_blocked = false;
+        let mut checks_space = self.checks_space_when_sending(core);
         core.transmission.rwnd_limited = false;
         if prior_packets == 0 {
             self.linux.restart_after_idle(core);
@@ -61,21 +61,31 @@ impl Linux6 {
             if core.unsent() == 0 || core.is_pacing_blocked() {
                 break;
             }
-            let Some(burst) = next_burst(core, push, max_segments, &mut cwnd_blocked) else {
-                break;
+            let Some(head) = linux::sendable(core, push) else { break };
+            let burst = if head.bytes <= u64::from(core.view.mss) || !core.buffer.bursts {
+                let Some(burst) = linux::one_segment(core, head, push) else { break };
+                burst
+            } else {
+                let burst = several(core, head, push, max_segments, &mut cwnd_blocked);
+                let Some(burst) = burst else { break };
+                burst
             };
-            if self.is_local_queue_full(core, burst) {
+            if self.is_local_queue_full(core, burst.bytes) {
                 break;
             }
             core.send_burst(self, burst, io);
-            if core.settings.profile.send_buffer == SendBuffer::Memory {
+            if checks_space {
                 // tcp_event_new_data_sent, since 5.18: while more of the window is still to be filled.
                 self.check_space(core);
+                checks_space = core.buffer.waits_for_less_unsent(core.view.snd_nxt);
             }
             if push != Push::Pending {
                 break;
             }
         }
+        debug_assert!(
+            checks_space || !self.checks_space_when_sending(core) || !core.misses_space()
+        );
         let sent = core.view.packets_out - prior_packets;
         cwnd_blocked |= core.in_flight() >= core.window.cwnd;
         if sent > 0 || cwnd_blocked {
@@ -123,12 +133,12 @@ impl Linux6 {
 
     /// `tcp_small_queue_check`: no more than about a millisecond of data below TCP.
     #[inline]
-    fn is_local_queue_full(&mut self, core: &mut Core, burst: Burst) -> bool {
+    fn is_local_queue_full(&mut self, core: &mut Core, bytes: u64) -> bool {
         self.device.drain(core.view.now);
         if self.device.bytes == 0 {
             return false;
         }
-        let next = burst.bytes + SKB_OVERHEAD;
+        let next = bytes + SKB_OVERHEAD;
         let limit = (core.window.pacing_rate >> core.view.pacing_shift)
             .max(2 * next)
             .min(core.settings.limit_output_bytes);
@@ -192,26 +202,24 @@ impl Linux6 {
     }
 }
 
-/// What goes next; `None`: nothing now.
-#[inline]
-fn next_burst(
-    core: &mut Core,
+/// What goes next of a buffer that holds more than a segment; `None`: nothing now.
+#[inline(never)]
+fn several(
+    core: &Core,
+    head: Sendable,
     push: Push,
     max_segments: u32,
     cwnd_blocked: &mut bool,
 ) -> Option<Burst> {
     let mss = u64::from(core.view.mss);
-    let head = linux::sendable(core, push)?;
-    if head.bytes <= mss || !core.buffer.bursts {
-        return linux::one_segment(core, head);
-    }
     if push == Push::Pending && should_defer(core, head.bytes, max_segments, cwnd_blocked) {
         return None;
     }
     let most = u64::from(head.quota.min(max_segments)) * mss;
-    let may_be_short = push == Push::One || !core.waits_for_short();
+    let may_be_short = linux::may_be_short(core, push);
     let bytes = split_point(core, head, most, may_be_short);
-    Some(Burst { segments: bytes.div_ceil(mss) as u32, bytes, pushed: false })
+    let pushed = head.pushed && bytes == head.bytes;
+    Some(Burst { segments: bytes.div_ceil(mss) as u32, bytes, pushed })
 }
 
 /// `tcp_mss_split_point`: how much of the first unsent buffer goes, of which at most `most` may. What is

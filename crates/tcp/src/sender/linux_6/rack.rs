@@ -200,6 +200,7 @@ impl Linux6 {
     }
 
     /// `tcp_rack_update_reo_wnd`: a DSACK in a round widens the window by a quarter of the minimum RTT.
+    #[inline(always)] // a few comparisons
     pub(super) fn rack_adapt(&mut self, core: &mut Core, prior_delivered: u64) {
         if core.settings.rack_static_window || prior_delivered == 0 {
             return;

@@ -8,6 +8,7 @@ use super::recovery::Episode;
 use crate::segment::Outbox;
 use crate::sender::core::{AckFlags, Core, Io, Push, Stack};
 use dragstrip_cc::{CaState, CongestionControl, Event};
+use dragstrip_units::Duration;
 
 /// What the timer is for (`icsk_pending`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,7 +62,7 @@ impl Linux6 {
 
     /// µs until the head's timeout, counted from when it was last sent (`tcp_rto_delta_us`).
     fn rto_left_us(&self, core: &Core) -> i64 {
-        let sent_us = core.board.front().map_or(0, |sent| sent.sent_us);
+        let sent_us = core.board.front_sent_us().unwrap_or(0);
         (sent_us + core.ticks.to_micros(core.timer.rto_ticks)) as i64 - core.now_us() as i64
     }
 
@@ -95,9 +96,9 @@ impl Linux6 {
             let alone = core.view.packets_out == 1;
             let extra_us =
                 if alone { u64::from(core.timer.min_us) } else { core.settings.timeout_min_us() };
-            core.ticks.count_micros_ceil(u64::from(core.view.srtt_us_x8 >> 2) + extra_us)
+            Duration::from_micros(u64::from(core.view.srtt_us_x8 >> 2) + extra_us)
         } else {
-            core.ticks.count_span_ceil(core.settings.rto_initial)
+            core.settings.rto_initial
         };
         let rto_us = if advancing {
             core.ticks.to_micros(core.timer.rto_ticks) as i64
@@ -105,9 +106,9 @@ impl Linux6 {
             self.rto_left_us(core)
         };
         if rto_us > 0 {
-            delay = delay.min(core.ticks.count_micros_ceil(rto_us as u64));
+            delay = delay.min(Duration::from_micros(rto_us as u64));
         }
-        self.set_timer(core, Pending::LossProbe, delay);
+        self.set_timer(core, Pending::LossProbe, core.ticks.count_span_ceil(delay));
         true
     }
 

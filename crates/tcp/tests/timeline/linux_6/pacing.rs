@@ -152,3 +152,21 @@ fn at_most_two_segments_wait_in_a_slow_interface() {
     host.forget().interface(Duration::from_micros(12)).write_endless();
     assert_eq!(host.sent().len(), 10);
 }
+
+// ---- The application's writes ----
+
+/// `tcp_stream_memory_free`: no segment is begun while `tcp_notsent_lowat` bytes are unsent.
+#[test]
+fn a_writer_waits_while_too_much_is_unsent() {
+    let unsent = |lowat: u32| {
+        let mut host = Host::connected("cubic", 100, &settings(|s| s.notsent_lowat = lowat));
+        host.write_endless();
+        (0..6).for_each(|_| {
+            host.wait(100).ack_all();
+        });
+        host.snapshot().bytes_unsent
+    };
+    let (free, held) = (unsent(u32::MAX), unsent(16_384));
+    assert!(free > 1_000_000, "the send buffer is the limit: {free}");
+    assert!((1..16_384 + 1_448).contains(&held), "{held}");
+}

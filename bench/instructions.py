@@ -1,0 +1,187 @@
+"""Instructions that a packet costs, counted under valgrind, against the stored table.
+
+    bench/instructions                 # counts everything; status 1 if anything costs over 2 % more
+    bench/instructions --only cubic    # only what has this word in its name
+    bench/instructions --write         # stores the counts, for the commit that says what they were spent on
+
+Counts are the same on every machine, but not with every compiler: the table names its own, and with another
+one nothing is judged.
+"""
+
+# ruff: noqa: S603, S607, T201 -- starting programs that are on the PATH and printing a table is the point
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from cases import CASES, Case
+
+from dragstrip import _core
+from dragstrip.experiment.comparison import compare
+from dragstrip.experiment.expand import expand
+
+ROOT = Path(__file__).resolve().parents[1]
+TABLE = Path(__file__).with_suffix(".json")
+GROWTH_MAX = 0.02
+PATH = {"rate": "20mbit", "rtt": "40ms", "queue": "pfifo limit 66", "duration": "3s"}
+"""The path of algorithms and disciplines: the queue holds one bandwidth-delay product."""
+SECONDS = {1: 4, 10: 4, 30: 6, 100: 1, 1000: 1}
+"""Simulated time of a case of `make bench`, by its flows."""
+RATED = {"tbf", "htb", "police"}
+"""Disciplines whose example has a rate of its own, 1 Mbit/s: they need longer for as many packets."""
+
+
+@dataclass(frozen=True)
+class Count:
+    """Something to count: its name, and the arguments of the bench program."""
+
+    name: str
+    arguments: tuple[str, ...]
+
+
+def dumbbell(case: Case) -> Count:
+    """A case of `make bench`, shorter."""
+    sizes = {"flows": case.flows, "mbps": case.mbps, "rtt-ms": case.rtt_ms, "seconds": SECONDS[case.flows]}
+    words = [word for name, value in sizes.items() for word in (f"--{name}", str(value))]
+    return Count(f"case {case.name}", ("sim", *words, "--cc", case.cc, "--layout", case.layout))
+
+
+def scenarios(folder: Path) -> Iterator[Count]:
+    """An algorithm or a discipline at a time: one flow alone, four flows of CUBIC; and a capture."""
+
+    def stored(name: str, algorithms: list[str], **options: object) -> Count:
+        (run,) = expand(compare(algorithms, **{**PATH, **options}))  # type: ignore[arg-type]
+        file = folder / f"{name}.json".replace(" ", "-")
+        file.write_text(run.text)
+        return Count(name, ("scenario", str(file)))
+
+    for name in _core.algorithms():
+        yield stored(f"algorithm {name}", [name])
+    for row in json.loads(_core.names())["queues"]:
+        name, example = row["name"], row["example"]
+        options: dict[str, object] = {"queue": example, "flows": 4}
+        if name in RATED:
+            options |= {"rate": "1mbit", "duration": "30s"}
+        yield stored(f"queue {name}", ["cubic"], **options)
+
+
+def captured(folder: Path) -> Count:
+    """The capture that is inspected: what a host sees of four flows that lose packets."""
+    command = [
+        sys.executable,
+        "-m",
+        "dragstrip",
+        "compare",
+        "cubic",
+        "--flows",
+        "4",
+        "--loss",
+        "1%",
+        "--capture",
+        "d",
+    ]
+    words = [word for name, value in PATH.items() for word in (f"--{name}", value)]
+    done = subprocess.run(
+        [*command, *words, "--out", str(folder / "captured")],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        raise SystemExit(f"bench/instructions: {done.stderr.strip()}")
+    (file,) = (folder / "captured").rglob("d.pcapng")
+    return Count("inspect", ("inspect", str(file)))
+
+
+def instructions(program: Path, count: Count) -> float:
+    """Instructions per packet of one run."""
+    with tempfile.NamedTemporaryFile("r") as log:
+        valgrind = ("valgrind", "--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null")
+        command = [*valgrind, f"--log-file={log.name}", str(program), *count.arguments]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise SystemExit(f"bench/instructions: {count.name}: {done.stderr.strip()}")
+        total = re.search(r"I\s+refs:\s+([\d,]+)", log.read())
+    if total is None:
+        raise SystemExit(f"bench/instructions: {count.name}: valgrind printed no count")
+    result: dict[str, int] = json.loads(done.stdout)
+    return int(total[1].replace(",", "")) / max(1, result.get("data_packets") or result["packets"])
+
+
+def built() -> Path:
+    """The bench program, optimised as a release is."""
+    subprocess.run(
+        ["cargo", "build", "--locked", "--quiet", "--release", "-p", "dragstrip-bench"], cwd=ROOT, check=True
+    )
+    target = Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target")
+    return ROOT / target / "release/dragstrip-bench"
+
+
+def compiler() -> str:
+    """rustc's version and machine, on which counts depend."""
+    text = subprocess.run(["rustc", "-vV"], capture_output=True, text=True, check=True).stdout
+    found = dict(line.split(": ", 1) for line in text.splitlines() if ": " in line)
+    return f"rustc {found['release']}, {found['host']}"
+
+
+def main() -> int:
+    """1 if anything costs more than the table allows."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--only", default="", metavar="WORD", help="count only what has WORD in its name")
+    parser.add_argument("--write", action="store_true", help="store what was counted")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes at a time")
+    asked = parser.parse_args()
+    if not shutil.which("valgrind"):
+        print("Skipped: instructions: valgrind is missing: apt-get install valgrind")
+        return 0
+    table = json.loads(TABLE.read_text())
+    known: dict[str, float] = table["instructions"]
+    judged = table["compiler"] == compiler()
+    if not judged and not asked.write:
+        print(f"Skipped: instructions: the table is of {table['compiler']}, and this is {compiler()}")
+        return 0
+    program = built()
+    with tempfile.TemporaryDirectory() as name, ThreadPoolExecutor(asked.jobs) as jobs:
+        folder = Path(name)
+        counts = [*map(dumbbell, CASES), *scenarios(folder), captured(folder)]
+        counts = [count for count in counts if asked.only in count.name]
+        found = dict(
+            zip(
+                (count.name for count in counts),
+                jobs.map(lambda count: round(instructions(program, count)), counts),
+                strict=True,
+            )
+        )
+    grown = []
+    print(f"{'instructions a packet':<28} {'stored':>8} {'now':>8} {'change':>8}")
+    for name, now in found.items():
+        before = known.get(name)
+        change = f"{now / before - 1:+8.1%}" if before else "     new"
+        print(f"{name:<28} {before or '':>8} {now:>8} {change}")
+        if not before or now > before * (1 + GROWTH_MAX):
+            grown.append(name)
+    if asked.write:
+        stored = {**known, **found} if asked.only and judged else found
+        text = json.dumps({"compiler": compiler(), "instructions": stored}, indent=2)
+        TABLE.write_text(text + "\n")
+        return 0
+    if grown:
+        print(f"More than {GROWTH_MAX:.0%} dearer, or not in the table: {', '.join(grown)}.")
+        print("If that is worth it: bench/instructions --write, and say in the commit what it buys.")
+    return 1 if grown else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,137 @@
+//! From an experiment's content to its scenarios, in the two steps that everybody takes: the content is checked once,
+//! and each run of it is built and judged. What is wrong is told in the experiment's own fields.
+
+use crate::named::spell_names;
+use crate::origin::told;
+use crate::pattern::matches;
+use crate::problem;
+use crate::rules;
+use crate::run::build_run;
+use crate::types::Experiment;
+use crate::words::FlowWord;
+use dragstrip_scenario::{NodeSpec, Problem, Scenario};
+use serde_json::{Map, Value};
+
+/// The congestion controls that the simulator has.
+#[must_use]
+pub fn algorithms() -> Vec<String> {
+    dragstrip_cc::about().iter().map(|row| row.name.to_owned()).collect()
+}
+
+/// The content of an experiment, checked: names of paths and media are written out, and a congestion control is named
+/// as `algorithms` name it (`my_exp` for `my-exp`).
+///
+/// # Errors
+/// The first field that is wrong.
+pub fn checked(content: Value, algorithms: &[String]) -> Result<Value, Problem> {
+    read(content, algorithms).map(|(content, _)| content)
+}
+
+fn read(mut content: Value, algorithms: &[String]) -> Result<(Value, Experiment), Problem> {
+    if !content.is_object() {
+        return Err(problem("", "", "is no experiment: a table of fields is expected"));
+    }
+    spell_names(&mut content)?;
+    name_alike(&mut content, algorithms);
+    let experiment = Experiment::read(&content)?;
+    rules::check(&experiment, &content, algorithms)?;
+    Ok((content, experiment))
+}
+
+/// Names congestion controls as they are known, where only hyphens and underscores differ.
+fn name_alike(content: &mut Value, algorithms: &[String]) {
+    let own = content.get("programs").and_then(Value::as_object);
+    let own: Vec<String> = own.into_iter().flat_map(Map::keys).cloned().collect();
+    let known = || algorithms.iter().chain(&own);
+    let flows = content.get_mut("flows").and_then(Value::as_array_mut);
+    for cc in flows.into_iter().flatten().filter_map(|flow| flow.get_mut("cc")) {
+        let Some(word) = cc.as_str() else { continue };
+        let Ok(FlowWord { name, .. }) = FlowWord::parse(word, "") else { continue };
+        if known().any(|known| known == name) {
+            continue;
+        }
+        if let Some(other) = known().find(|known| alike(known) == alike(name)) {
+            *cc = Value::String(word.replacen(name, other, 1));
+        }
+    }
+}
+
+/// Equal for names of congestion controls that are one: `my-exp`, which a kernel has as `my_exp`.
+fn alike(name: &str) -> String {
+    name.replace('-', "_")
+}
+
+/// The scenario of one run: of a `repeat`, counted from 0 of `repeats`, of content in which `settings` were chosen.
+/// If it is to be `judged`, it is validated too, which repeats after the first need not be: they differ in the seed
+/// alone.
+///
+/// # Errors
+/// The first field that is wrong, with the settings that set it.
+pub fn planned(
+    content: Value,
+    settings: &Map<String, Value>,
+    (repeat, repeats): (u64, u64),
+    algorithms: &[String],
+    judged: bool,
+) -> Result<Scenario, Problem> {
+    let made = read(content, algorithms).and_then(|(_, experiment)| {
+        let scenario = build_run(&experiment, settings, repeat, repeats)?;
+        if judged {
+            judge(&scenario, &experiment, algorithms)?;
+        }
+        Ok(scenario)
+    });
+    made.map_err(|problem| where_varied(problem, settings))
+}
+
+/// What is wrong with the scenario of an experiment, in the experiment's fields.
+fn judge(
+    scenario: &Scenario,
+    experiment: &Experiment,
+    algorithms: &[String],
+) -> Result<(), Problem> {
+    let hosts: Vec<&str> =
+        scenario.nodes.iter().filter_map(NodeSpec::host).map(|host| host.name.as_str()).collect();
+    for (pattern, _) in &experiment.hosts.0 {
+        if !hosts.iter().any(|host| matches(host, pattern)) {
+            let listed: Vec<&str> = hosts.iter().take(HOSTS_LISTED).copied().collect();
+            let more = if hosts.len() > HOSTS_LISTED { ", ..." } else { "" };
+            let expected = format!("a host or a pattern: {}{more}", listed.join(", "));
+            return Err(problem("hosts", &format!("{pattern:?}"), &expected));
+        }
+    }
+    let mut problems = scenario.validate().err().unwrap_or_default();
+    problems.retain(|found| !(found.field.ends_with(".transport.cc") && beyond(found, algorithms)));
+    let more = match problems.len() {
+        0 | 1 => String::new(),
+        found => format!(" (and {} more)", found - 1),
+    };
+    match problems.into_iter().next() {
+        None => Ok(()),
+        Some(first) => {
+            let Problem { field, value, expected } = told(first, scenario, experiment);
+            Err(Problem { field, value, expected: expected + &more })
+        }
+    }
+}
+
+/// As many as a message has room for.
+const HOSTS_LISTED: usize = 12;
+
+/// Whether the problem is that the simulator has not got an algorithm that the engine has.
+fn beyond(problem: &Problem, algorithms: &[String]) -> bool {
+    let name: String = serde_json::from_str(&problem.value).unwrap_or_default();
+    let own = dragstrip_cc::about().iter().any(|row| alike(row.name) == alike(&name));
+    !own && algorithms.iter().any(|known| alike(known) == alike(&name))
+}
+
+/// The problem with the settings under which it arose.
+fn where_varied(problem: Problem, settings: &Map<String, Value>) -> Problem {
+    if settings.is_empty() {
+        return problem;
+    }
+    let said: Vec<String> =
+        settings.iter().map(|(path, value)| format!("{path} = {value}")).collect();
+    let expected = format!("{} (where vary sets {})", problem.expected, said.join(", "));
+    Problem { expected, ..problem }
+}

@@ -1,0 +1,19 @@
+// The fields of the page's form. Generated: `cargo xtask generate`; the table is in crates/experiment/src/race.rs.
+
+export type TextField = "rate" | "rtt" | "queue" | "duration" | "stagger" | "loss" | "jitter" | "up_rate" | "seed";
+
+/** Options with a field of text. */
+export const TEXTS: readonly TextField[] = ["rate", "rtt", "queue", "duration", "stagger", "loss", "jitter", "up_rate", "seed"];
+
+/** What each option does, in one sentence. */
+export const ABOUT: Record<TextField, string> = {
+  rate: "Rate of the bottleneck, such as 10mbit.",
+  rtt: "Round-trip time of the empty path, such as 40ms.",
+  queue: "Queue of the bottleneck: 1bdp (the default; of a medium pfifo), 100ms, or in tc's words: 'bfifo limit 200kb', fq_codel.",
+  duration: "Duration of each run, such as 30s.",
+  stagger: "Time between the starts of a run's flows, such as 5s.",
+  loss: "Random packet loss behind the bottleneck, such as 1%.",
+  jitter: "Jitter: each packet is delayed by 0 to twice this, such as 5ms, and may be overtaken.",
+  up_rate: "Rate of the return path, such as 1mbit; default: unlimited, or as the way there where data goes both ways.",
+  seed: "Seed of the random numbers, of the first repeat.",
+};

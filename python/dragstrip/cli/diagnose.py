@@ -1,0 +1,84 @@
+"""`dragstrip diagnose`: what is wrong on a path, how sure that is, and what to change."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dragstrip.cli import completion
+from dragstrip.cli.options import JsonFlag
+from dragstrip.cli.output import print_json, say
+from dragstrip.cli.race import Race, takes_race
+
+Files = Annotated[
+    list[Path] | None,
+    typer.Argument(
+        metavar="[FILE...]",
+        help="What was measured: scripts of tc commands, listings of tc -s qdisc show, captures (pcap, "
+        "pcapng), files of iperf3, flent, ping, fping, irtt or ss -tin.",
+        show_default=False,
+    ),
+]
+PATH = (
+    "path",
+    "rate",
+    "medium",
+    "rtt",
+    "queue",
+    "loss",
+    "jitter",
+    "up_rate",
+    "up_medium",
+    "up_queue",
+    "ecn",
+    "sysctl",
+)
+"""Options of `compare` that describe a path and its hosts."""
+
+
+@takes_race(PATH)
+def diagnose(
+    files: Files = None,
+    *,
+    race: Race,
+    algorithm: Annotated[
+        str | None,
+        typer.Option(
+            "--algorithm",
+            metavar="NAME",
+            help="What the senders run; default: what the files say, else cubic.",
+            autocompletion=completion.algorithms,
+            show_default=False,
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            metavar="FOLDER",
+            help="Also write the diagnosis as JSON, and the reports of its runs.",
+            show_default=False,
+        ),
+    ] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Say what is wrong on a path, how sure that is, and which change helps by how much.
+
+    Takes any number of files that show the path, and options that describe it. Each change is tried on the
+    simulator, on the path as it was found. With a path alone, a run of it stands for measurements.
+
+    Example: dragstrip diagnose router.sh loaded.txt iperf3.json
+
+    Example: dragstrip diagnose --path "home DSL"
+    """
+    from dragstrip.diagnosis import console, walk
+
+    document = walk.diagnose(files or [], race, algorithm, out, quiet=as_json)
+    if as_json:
+        print_json(document)
+        return
+    say(console.text(document))
+    if out is not None:
+        say(f"\nWritten: {out}")

@@ -1,0 +1,437 @@
+"""Changes that may help against a finding, as command lines, and what they are on the simulator.
+
+Belongs here: which changes are tried for which finding, on which path, and which of them are worth it. Does
+not belong here: running them, which `trials` does. A queue is what the core makes of the very tc commands
+that are shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from dragstrip import _core
+from dragstrip.diagnosis.asked import CARRIERS
+from dragstrip.diagnosis.evidence import FRAME_OVER_PAYLOAD, Evidence
+from dragstrip.diagnosis.findings import Finding, buffer_bytes, direction
+from dragstrip.diagnosis.trials import Measured, Setup, duration
+from dragstrip.diagnosis.wording import shown
+from dragstrip.formats import scripts
+
+GAIN = 0.2
+"""Share by which a delay or a loss must fall to recommend a change."""
+GAIN_GOODPUT = 0.1
+"""Share by which goodput must rise to recommend a change."""
+COST = 0.15
+"""Share of the goodput that a change may cost at most; a shaper below the line's rate costs 5 % by itself."""
+BELOW_LINE = 0.95
+"""Rate of a shaper in front of a line, as a share of the line's, so that the queue is in the shaper."""
+BELOW_UP = 0.85
+"""The same of a return path, which carries acknowledgements, too, and whose medium takes some of its rate."""
+FASTER_LINE = 4
+"""Rate of the line behind a shaper or a policer, where it is not known, as a multiple of theirs."""
+BURST_MIN_BYTES = 15_000
+"""Burst that is taken for a policer whose own is not known, unless the BDP is more."""
+MIN_WINDOW_BYTES = 4096
+"""Window that is given to a host at least."""
+DEVICE = "eth0"
+"""The interface in command lines where none is known."""
+INSIDE = "eth1"
+"""The interface of a router towards its hosts, where none is known."""
+SHARED = 2
+"""Flows where a fault concerns what flows do to each other."""
+BUFFERS_MAX = 1 << 30
+"""Largest socket buffer that is proposed, in bytes: the kernel allows 2 GiB."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A change: its command lines, and what it is on the simulator."""
+
+    change: str
+    commands: tuple[str, ...]
+    where: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    algorithm: str = ""
+
+
+@dataclass(frozen=True)
+class Advice:
+    """The changes that are tried for a finding, on the path as it was found."""
+
+    finding: Finding
+    before: Setup
+    assumed: tuple[str, ...]
+    after: tuple[tuple[Candidate, Setup], ...]
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A change that was tried: whether it is worth it, and why."""
+
+    candidate: Candidate
+    setup: Setup
+    measured: Measured
+    gain: float
+    """Share by which the complaint's quantity got better; negative if it got worse."""
+    recommended: bool
+    reason: str
+
+
+@dataclass(frozen=True)
+class _Path:
+    """The path as it was found, as options of `compare`."""
+
+    options: dict[str, Any]
+    assumed: list[str]
+    line_bps: float
+    algorithm: str
+
+
+def proposed(
+    evidence: Evidence, findings: Sequence[Finding], race: Mapping[str, Any], algorithm: str | None
+) -> tuple[list[Advice], list[str]]:
+    """Return what is to be tried for each finding, and why nothing can be tried for others."""
+    made: list[Advice] = []
+    refused: list[str] = []
+    done: set[str] = set()
+    for finding in findings:
+        if not finding.complaint or finding.complaint + finding.name in done:
+            continue
+        if finding.complaint == "delay" and "delay" in done and finding.name != "bufferbloat_up":
+            continue
+        path = _found_path(evidence, finding, findings, race, algorithm)
+        if isinstance(path, str):
+            refused.append(f"{finding.name}: {path}")
+            continue
+        done |= {finding.complaint + finding.name, finding.complaint}
+        flows = SHARED if finding.complaint == "delay" or finding.name == "no_ecn" else 1
+        before = Setup.of(path.options, path.algorithm, flows)
+        after = [
+            (
+                candidate,
+                Setup.of(
+                    _changed(path.options, candidate.options), candidate.algorithm or path.algorithm, flows
+                ),
+            )
+            for candidate in _candidates(evidence, finding, findings, path)
+            if candidate.algorithm != path.algorithm
+        ]
+        made.append(Advice(finding, before, tuple(path.assumed), tuple(after)))
+    return made, refused
+
+
+def _changed(options: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    made = {**options, **changes}
+    if "sysctl" in options and "sysctl" in changes:
+        made["sysctl"] = {**options["sysctl"], **changes["sysctl"]}
+    return made
+
+
+def _rate(bps: float) -> str:
+    """Return a rate with three digits, as tc and `compare` take it."""
+    for size, unit in ((1e9, "gbit"), (1e6, "mbit"), (1e3, "kbit")):
+        if bps >= size:
+            return f"{float(f'{bps / size:.3g}'):g}{unit}"
+    return f"{max(1, round(bps))}bit"
+
+
+def _found_path(
+    evidence: Evidence,
+    finding: Finding,
+    findings: Sequence[Finding],
+    race: Mapping[str, Any],
+    algorithm: str | None,
+) -> _Path | str:
+    """Return the path as it was found, or why it cannot be simulated."""
+    line, idle, assumed = evidence.line_bps, evidence.idle, list[str]()
+    if not line:
+        return "no run without a rate (--rate)"
+    if idle is None and "path" not in race and "rtt" not in race:
+        return "no run without an idle RTT (--rtt)"
+    if finding.complaint == "goodput" and evidence.rate is None and not evidence.simulated:
+        return "no run without the rate of the path (--rate): the goodput does not show what is left of it"
+    options = dict(race)
+    if finding.name == "bufferbloat_up" and evidence.upward is not None:
+        line = float(finding.figures["up_rate_bps"])
+        race = options = dict(evidence.upward)
+    in_front = {found.name for found in findings} & {"shaper_above_line", "aqm_elsewhere"}
+    queue = finding.queue or (None if in_front else evidence.queue)
+    if not any(name in race for name in CARRIERS):
+        if finding.name == "policer" and finding.certainty != "certain":
+            line = float(finding.figures["goodput_bps"]) * FRAME_OVER_PAYLOAD
+        shaped = queue.shaped_bps if queue is not None and queue.queue is not None else None
+        behind = shaped is not None or finding.name == "policer"
+        options["rate"] = _rate((shaped or line) * FASTER_LINE if behind else line)
+        if behind:
+            what = "policer" if finding.name == "policer" else "shaper"
+            assumed.append(f"the line is {FASTER_LINE} times as fast as the {what}")
+        elif evidence.rate is None or evidence.slower_line:
+            assumed.append(f"the line has {options['rate']}, the least that carries the goodput")
+    if "path" not in race and "rtt" not in race and idle is not None:
+        options["rtt"] = f"{float(f'{float(idle.value):.3g}'):g}ms"
+    if "queue" not in race and ("path" not in race or in_front):
+        if evidence.simulated and queue is None:
+            assumed.append("the queue is a FIFO, the default of compare")
+        else:
+            options["queue"] = _queue_words(evidence, finding, line, bool(in_front), assumed)
+    if finding.name == "bufferbloat" and direction(evidence) == "back":
+        assumed.append("the queue is in the data's direction, although captures show it on the way back")
+    if not evidence.simulated:
+        _add_fault(finding, options, assumed)
+    chosen = algorithm
+    if chosen is None:
+        seen = next((str(fact.value) for fact in evidence.facts if fact.name == "algorithm"), None)
+        chosen = seen if seen in _known_algorithms() else "cubic"
+        if seen is None:
+            assumed.append("the senders run cubic, Linux's default")
+        elif chosen != seen:
+            assumed.append(f"the senders run cubic: {seen} is not modelled")
+    trip = float(idle.value) if idle is not None else 40.0
+    options.setdefault("duration", duration(line, trip))
+    options.setdefault("seed", "1")
+    return _Path(options, assumed, line, chosen)
+
+
+def _known_algorithms() -> list[str]:
+    return _core.algorithms()
+
+
+def _queue_words(
+    evidence: Evidence, finding: Finding, line: float, in_front: bool, assumed: list[str]
+) -> str:
+    queue, size = finding.queue or evidence.queue, buffer_bytes(evidence)
+    if finding.name == "policer" and finding.certainty != "certain":
+        burst = max(BURST_MIN_BYTES, round(evidence.bdp_bytes or 0))
+        assumed.append(f"the policer's burst is {burst} bytes")
+        return f"police rate {_rate(line)} burst {burst}b"
+    if queue is not None and queue.queue is not None and not in_front:
+        return queue.queue
+    if finding.complaint == "delay" and not evidence.simulated and size is not None and size > 0:
+        assumed.append("the queue is a FIFO of the size that the delay shows")
+        return f"bfifo limit {round(size)}b"
+    assumed.append("the queue is a FIFO of one BDP")
+    return "1bdp"
+
+
+def _add_fault(finding: Finding, options: dict[str, Any], assumed: list[str]) -> None:
+    """Add what a finding says about the hosts or the path to its options."""
+    figures = finding.figures
+    if finding.name == "path_loss" and "loss" not in options and "path" not in options:
+        options["loss"] = f"{float(figures['retransmitted_share']) * 100:.3g}%"
+        assumed.append(f"segments are lost at random, {options['loss']} of them")
+    window = figures.get("window_bytes")
+    names = {"receive_window": "net.ipv4.tcp_rmem", "send_window": "net.ipv4.tcp_wmem"}
+    if finding.name in names and isinstance(window, float):
+        name, size = names[finding.name], 2 * max(MIN_WINDOW_BYTES, round(window))
+        options["sysctl"] = {name: f"4096 {size} {size}", **dict(options.get("sysctl") or {})}
+        assumed.append(f"{name} ends at {size} bytes, twice the window that was seen")
+
+
+def _candidates(
+    evidence: Evidence, finding: Finding, findings: Sequence[Finding], path: _Path
+) -> list[Candidate]:
+    if finding.name == "bufferbloat_up":
+        return _against_delay_up(evidence, path)
+    if finding.complaint == "delay":
+        return _against_delay(evidence, findings, path)
+    if finding.name == "policer":
+        rate = path.line_bps
+        if finding.certainty == "certain":
+            rate = float(finding.figures["rate_bps"])
+        return [
+            _shaped("fq_codel", rate * BELOW_LINE, DEVICE, "on the sending side of the policer"),
+            _algorithm("bbr"),
+        ]
+    if finding.name == "path_loss":
+        return [
+            _algorithm("bbr"),
+            _shaped("fq_codel", path.line_bps * BELOW_LINE, DEVICE, "at the bottleneck"),
+        ]
+    if finding.name in ("receive_window", "send_window"):
+        return _windows(evidence, finding)
+    if finding.name == "no_ecn":
+        return [
+            Candidate(
+                "ECN",
+                ("sysctl -w net.ipv4.tcp_ecn=1",),
+                "on both hosts (tcp_ecn=1 asks for it, the default 2 accepts it)",
+                {"ecn": True},
+            )
+        ]
+    return []
+
+
+def _against_delay(evidence: Evidence, findings: Sequence[Finding], path: _Path) -> list[Candidate]:
+    queue = evidence.queue
+    in_front = {found.name for found in findings} & {"shaper_above_line", "aqm_elsewhere"}
+    own = queue is not None and queue.shaped_bps is not None and not in_front
+    device = (queue.device if queue is not None else "") or DEVICE
+    if queue is not None and queue.shaped_bps is not None and own:
+        rate, where = queue.shaped_bps, f"in place of the queue of {device}"
+    else:
+        rate = path.line_bps * BELOW_LINE
+        where = "where traffic enters the bottleneck, at 95 % of its rate"
+    made = [_shaped("fq_codel", rate, device, where), _cake(rate, device, where)]
+    if not own and not in_front:
+        made.append(
+            Candidate(
+                "fq_codel, without a shaper",
+                (f"tc qdisc replace dev {device} root fq_codel",),
+                f"only where {device} itself sends into the bottleneck, at the rate of its line",
+                {"queue": "fq_codel"},
+            )
+        )
+    if evidence.bdp_bytes is not None:
+        size = max(2 * 1514, round(evidence.bdp_bytes))
+        made.append(_shaped(f"bfifo limit {size}b", rate, device, f"{where}; one BDP"))
+    made.append(_algorithm("bbr"))
+    return made
+
+
+def _against_delay_up(evidence: Evidence, path: _Path) -> list[Candidate]:
+    """Return shapers for the return path, and where data go both ways for both directions of a router."""
+    if "both_ways" not in path.options:
+        rate, where = path.line_bps * BELOW_LINE, f"on the router, whose {DEVICE} sends into the return path"
+        return [
+            _shaped("fq_codel", rate, DEVICE, where),
+            _cake(rate, DEVICE, where),
+            _algorithm("bbr"),
+        ]
+    up, down = path.line_bps * BELOW_UP, (evidence.line_bps or path.line_bps) * BELOW_LINE
+    where = f"on the router in front of the line: {DEVICE} sends into it, {INSIDE} to the hosts"
+    made = []
+    for one, other in (
+        (_shaped("fq_codel", up, DEVICE, ""), _shaped("fq_codel", down, INSIDE, "")),
+        (_cake(up, DEVICE, ""), _cake(down, INSIDE, "")),
+    ):
+        kind = one.change.partition(",")[0]
+        options = {"up_queue": one.options["queue"], "queue": other.options["queue"]}
+        change = f"{kind}, shaped to {_rate(up)} up, {_rate(down)} down"
+        made.append(Candidate(change, one.commands + other.commands, where, options))
+    alone = _shaped("fq_codel", up, DEVICE, "")
+    made.append(
+        Candidate(
+            f"{alone.change}, up alone",
+            alone.commands,
+            f"on the router in front of the line, into which {DEVICE} sends",
+            {"up_queue": alone.options["queue"]},
+        )
+    )
+    return [*made, _algorithm("bbr")]
+
+
+def _shaped(leaf: str, rate_bps: float, device: str, where: str) -> Candidate:
+    rate = _rate(rate_bps)
+    commands = (
+        f"tc qdisc replace dev {device} root handle 1: htb default 10",
+        f"tc class add dev {device} parent 1: classid 1:10 htb rate {rate}",
+        f"tc qdisc add dev {device} parent 1:10 {leaf}",
+    )
+    return Candidate(f"{leaf}, shaped to {rate}", commands, where, {"queue": _imported(commands)})
+
+
+def _cake(rate_bps: float, device: str, where: str) -> Candidate:
+    rate = _rate(rate_bps)
+    commands = (f"tc qdisc replace dev {device} root cake bandwidth {rate}",)
+    return Candidate(f"cake, shaped to {rate}", commands, where, {"queue": _imported(commands)})
+
+
+def _imported(commands: Sequence[str]) -> str:
+    """Return the queue that these commands make, in words that the simulator takes: the fewest that do."""
+    whole = str(scripts.imported("\n".join(commands), "advice")["queues"][0]["queue"])
+    for short in ("htb rate {rate} leaf {leaf}", "cake bandwidth {rate}"):
+        words = commands[-1].partition(" 1:10 ")[2] or commands[-1].partition(" root ")[2]
+        rate = (commands[1] if len(commands) > 1 else words).rpartition(" ")[2]
+        said = short.format(rate=rate, leaf=words)
+        if _core.parse_qdisc(said) == _core.parse_qdisc(whole):
+            return said
+    return whole
+
+
+def _algorithm(name: str) -> Candidate:
+    return Candidate(
+        f"{name} at the senders",
+        ("sysctl -w net.core.default_qdisc=fq", f"sysctl -w net.ipv4.tcp_congestion_control={name}"),
+        "on the sending hosts",
+        algorithm=name,
+    )
+
+
+def _windows(evidence: Evidence, finding: Finding) -> list[Candidate]:
+    """Return the sysctl that gives room for the BDP.
+
+    `tcp_rmem` is four times the BDP, since half of it is announced and the window needs room to grow, and
+    `tcp_wmem` three times, since memory includes overhead (docs/how-to/report.md).
+    """
+    bdp = evidence.bdp_bytes
+    if bdp is None:
+        return []
+    receive = _window("net.ipv4.tcp_rmem", 131072, 4 * bdp, "receiving", "SO_RCVBUF")
+    send = _window("net.ipv4.tcp_wmem", 16384, 3 * bdp, "sending", "SO_SNDBUF")
+    both = Candidate(
+        f"{send.change}, {receive.change}",
+        send.commands + receive.commands,
+        "tcp_wmem on the sending, tcp_rmem on the receiving host; applications must set neither "
+        "SO_SNDBUF nor SO_RCVBUF",
+        {"sysctl": {**send.options["sysctl"], **receive.options["sysctl"]}},
+    )
+    return [receive if finding.name == "receive_window" else send, both]
+
+
+def _window(name: str, middle: int, needed: float, side: str, option: str) -> Candidate:
+    size = min(BUFFERS_MAX, 1 << max(16, (round(needed) - 1).bit_length()))
+    value = f"4096 {min(middle, size)} {size}"
+    return Candidate(
+        f"{name.rpartition('.')[2]} up to {shown('size_bytes', size)}",
+        (f'sysctl -w {name}="{value}"',),
+        f"on the {side} host; an application that sets {option} must not",
+        {"sysctl": {name: value}},
+    )
+
+
+def judged(advice: Advice, before: Measured, after: Sequence[Measured]) -> list[Judged]:
+    """Return the changes that were tried, those that are recommended first, each sort best first."""
+    made = []
+    for (candidate, setup), measured in zip(advice.after, after, strict=True):
+        complaint = advice.finding.complaint or "goodput"
+        gain = _gain(complaint, before, measured)
+        cost = 1 - measured.goodput_bps / before.goodput_bps if before.goodput_bps else 0.0
+        told = _change(complaint, before, measured)
+        worth = gain >= (GAIN_GOODPUT if complaint == "goodput" else GAIN)
+        if not worth:
+            told = f"no gain: {told}"
+        elif cost > COST:
+            worth = False
+            told = f"{told}, but it costs {shown('cost_share', cost)} of the goodput"
+        made.append(Judged(candidate, setup, measured, gain, worth, told))
+    return sorted(made, key=lambda it: (not it.recommended, -round(it.gain, 1)))
+
+
+def _gain(complaint: str, before: Measured, after: Measured) -> float:
+    """Return the share by which the quantity that is complained of got better."""
+    one, other = _quantity(complaint, before), _quantity(complaint, after)
+    if not one:
+        return 0.0
+    return other / one - 1 if complaint == "goodput" else 1 - other / one
+
+
+def _quantity(complaint: str, measured: Measured) -> float:
+    if complaint == "goodput":
+        return measured.goodput_bps
+    return (measured.ping_p95_ms or 0.0) if complaint == "delay" else measured.retransmitted_share
+
+
+def _change(complaint: str, before: Measured, after: Measured) -> str:
+    """Return what happens to the quantity that is complained of, in words."""
+    what, name = {
+        "delay": ("the pings' 95th percentile", "ping_ms"),
+        "goodput": ("goodput", "goodput_bps"),
+        "loss": ("the share sent again", "sent_share"),
+    }[complaint]
+    one, other = (shown(name, _quantity(complaint, it)) for it in (before, after))
+    if one == other:
+        return f"{what} stays at {one}"
+    rises = _quantity(complaint, after) > _quantity(complaint, before)
+    return f"{what} {'rises' if rises else 'falls'} from {one} to {other}"

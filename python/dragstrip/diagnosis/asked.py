@@ -1,0 +1,172 @@
+"""The path that options of the command line describe, as facts and, where nothing was measured, simulated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dragstrip.diagnosis.evidence import (
+    COMMAND_LINE,
+    SIMULATION,
+    Fact,
+    Flow,
+    Probe,
+    Queue,
+    Seen,
+    chosen_queue,
+)
+from dragstrip.diagnosis.listing import kind_of
+from dragstrip.diagnosis.trials import Measured
+from dragstrip.experiment import comparison
+from dragstrip.experiment.expand import expand
+from dragstrip.results import per_flow
+from dragstrip.scenario.paths import PathFacts, link_facts, path_of
+
+CARRIERS = ("path", "medium", "rate")
+"""Options that say how fast the bottleneck is."""
+TURNED = {"rate": "up_rate", "queue": "up_queue"}
+"""Options that change places where a path is turned round."""
+UP = "return path loaded"
+STAND_INS = {"rate": "10mbit", "rtt": "40ms"}
+"""What is taken for options that files answer while the others are checked."""
+
+
+def is_whole(race: Mapping[str, Any]) -> bool:
+    """Return whether the options describe a path without any file."""
+    return "path" in race or ("rtt" in race and any(name in race for name in CARRIERS))
+
+
+@dataclass(frozen=True)
+class Stated:
+    """What options state of a path."""
+
+    seen: Seen
+    path: PathFacts
+    up_bps: float | None
+    """The rate of a return path with a queue of its own."""
+    upward: dict[str, Any] | None
+    """Options of a run that loads it."""
+
+
+def stated(race: Mapping[str, Any], algorithm: str) -> Stated:
+    """Return what options state of a path; raises `BadInputError` for a wrong option."""
+    whole = dict(race)
+    if not any(name in whole for name in CARRIERS):
+        whole["rate"] = STAND_INS["rate"]
+    if "path" not in whole:
+        whole.setdefault("rtt", STAND_INS["rtt"])
+    described = comparison.compare([algorithm], source=comparison.COMMAND_LINE, **whole)
+    (run,) = comparison.reworded(lambda: expand(described), comparison.COMMAND_LINE)
+    flow = run.scenario["flows"][0]
+    path = path_of(run.scenario, flow["sender"], flow["receiver"])
+    facts: list[Fact] = []
+    queues: list[Queue] = []
+    link = path.bottleneck or {}
+    if path.rate_bps is not None and not link.get("medium") and any(name in race for name in CARRIERS):
+        facts.append(Fact("rate_bps", path.rate_bps, "exact", COMMAND_LINE))
+    if ("rtt" in race or "path" in race) and not any(link.get("medium") for link in path.links):
+        facts.append(Fact("idle_rtt_ms", path.ping_ns / 1e6, "exact", COMMAND_LINE))
+    if "queue" in race or "path" in race:
+        queues.append(_queue(described.content()["path"].get("queue", ""), link))
+    content = described.content()["path"]
+    rates = {link["name"]: found["fastest_bps"] for link, found in _rates(run.scenario)}
+    up = min((rates[link["name"]] for link in path.back if rates[link["name"]]), default=None)
+    upward = _upward(race, content)
+    return Stated(Seen(facts=facts, queues=queues), path, None if upward is None else up, upward)
+
+
+def _rates(scenario: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
+    return zip(scenario["links"], link_facts(scenario), strict=True)
+
+
+def _upward(race: Mapping[str, Any], content: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return options of a run that loads the return path, if its queue is known: uploads, or data both ways.
+
+    Uploads are downloads on the path turned round. A path of media is not turned, but loaded both ways.
+    """
+    if "up_queue" not in content:
+        return None
+    if "rate" not in content or "up_medium" in content:
+        return {**race, "both_ways": True}
+    turned = {name: value for name, value in race.items() if name not in ("path", *TURNED, *TURNED.values())}
+    for name, other in {**TURNED, **{other: name for name, other in TURNED.items()}}.items():
+        if name in content:
+            turned[other] = content[name]
+    turned.setdefault("rate", content["rate"])
+    return {**turned, **{name: content[name] for name in ("rtt", "loss", "jitter") if name in content}}
+
+
+def uploaded(measured: Measured, up_bps: float) -> Seen:
+    """Return what a run with the return path loaded showed."""
+    pings = measured.summary["probes"][0]["rtt_ms"]
+    figures = {"up_rtt_p50_ms": pings["p50"], "up_rtt_p95_ms": pings["p95"], "up_rate_bps": up_bps}
+    known = {name: value for name, value in figures.items() if value is not None}
+    return Seen(facts=[Fact(name, value, "simulated", SIMULATION, UP) for name, value in known.items()])
+
+
+def _queue(words: str, link: Mapping[str, Any]) -> Queue:
+    model = link.get("qdisc") or {}
+    name = kind_of(words)
+    kind = name if name.isalpha() or "_" in name else str(model.get("kind", "bfifo"))
+    return Queue(
+        COMMAND_LINE, "", "", words, words, kind if kind in ("noqueue",) or name == kind else "bfifo"
+    )
+
+
+def to_simulate(race: Mapping[str, Any], seen: Seen) -> dict[str, Any]:
+    """Return the options of a run of the path: those that were given, with a queue that files have."""
+    queue = chosen_queue(seen.queues)
+    line = next((float(fact.value) for fact in seen.facts if fact.name == "rate_bps"), None)
+    if "queue" in race or queue is None or queue.queue is None:
+        return dict(race)
+    if queue.shaped_bps is not None and line is not None and queue.shaped_bps > line:
+        return dict(race)  # the queue is in front of the line, whose own is not known
+    return {**race, "queue": queue.queue}
+
+
+def simulated(measured: Measured) -> Seen:
+    """Return what a run of the path showed, in place of measurements."""
+    flows = []
+    for flow in measured.summary["flows"]:
+        spent = sum(flow["limited_s"].values()) or 1.0
+        limited: dict[str, float] = {}
+        for word, seconds in flow["limited_s"].items():
+            name = "send_buffer" if word == "sndbuf" else per_flow.LIMITS.get(word, "unknown")
+            limited[name] = limited.get(name, 0.0) + seconds / spent
+        middle = flow["rtt_ms"]["p50"]
+        flows.append(
+            Flow(
+                source=SIMULATION,
+                label=flow["label"],
+                sender="",
+                bytes=flow["bytes_received"],
+                duration_s=flow["stop_s"] - flow["start_s"],
+                goodput_bps=flow["goodput_bps"],
+                segments=flow["segments_sent"],
+                retransmitted=flow["retransmits"],
+                rtt_p50_ms=middle,
+                rtt_p95_ms=flow["rtt_ms"]["p95"],
+                limited=limited,
+                cc=flow["cc"],
+            )
+        )
+    pings = [
+        Probe(
+            SIMULATION,
+            probe["target"],
+            1,
+            0,
+            None,
+            probe["rtt_ms"]["p50"],
+            probe["rtt_ms"]["p95"],
+            True,
+        )
+        for probe in measured.summary["probes"]
+    ]
+    queue = measured.summary["queues"][0]
+    facts = [Fact("dropped", queue["dropped"], "simulated", SIMULATION, queue["link"])]
+    if measured.least_rtt_ms is not None:
+        facts.append(Fact("idle_rtt_ms", measured.least_rtt_ms, "simulated", SIMULATION))
+    facts.append(Fact("goodput_bps", measured.goodput_bps, "simulated", SIMULATION, "all flows"))
+    return Seen(flows=flows, probes=pings, facts=facts)

@@ -1,0 +1,148 @@
+"""A diagnosis as text: verdict, findings, advice with what each change does, and what cannot be known."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from dragstrip.diagnosis.evidence import Fact
+from dragstrip.diagnosis.wording import shown
+from dragstrip.io.untrusted import one_line
+
+WIDTH = 80
+_UNIT = re.compile(r"(?<=\d) (?=(?:%|µs|ms|s|[kMG]?bit/s|[kMG]?B|[kMG]iB)(?![A-Za-z])|\d{3}(?!\d))")
+"""The space between a figure and its unit, and between its thousands."""
+CHANGE_WIDTH = 34
+"""Columns of a change's name in a table; what is longer goes on in the next line."""
+
+
+def text(document: Mapping[str, Any]) -> str:
+    """Return a diagnosis for a terminal of 80 columns."""
+    lines = [*_wrapped(document["verdict"])]
+    if document["findings"]:
+        lines += ["", "Findings"]
+        for finding in document["findings"]:
+            lines += _finding(finding)
+    if document["contradictions"]:
+        lines += ["", "Contradictions"]
+        lines += [line for said in document["contradictions"] for line in _wrapped(said, "  ", "- ")]
+    for advice in document["advice"]:
+        lines += ["", *_advice(advice)]
+    if document["not_tried"]:
+        lines += ["", "Nothing was tried for"]
+        lines += [line for said in document["not_tried"] for line in _wrapped(said, "  ", "- ")]
+    if document["unknown"]:
+        lines += ["", "What this cannot know"]
+        for finding in document["unknown"]:
+            lines += _wrapped(finding["sentence"], "  ", "- ")
+            lines += _measure(finding)
+    if document["notes"]:
+        lines += ["", *(line for note in document["notes"] for line in _wrapped(note, "", "note: "))]
+    return "\n".join(lines)
+
+
+def _wrapped(said: str, indent: str = "", mark: str = "") -> list[str]:
+    lines = textwrap.wrap(
+        _UNIT.sub("\u00a0", one_line(said)),
+        WIDTH,
+        initial_indent=indent + mark,
+        subsequent_indent=indent + " " * len(mark),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return [line.replace("\u00a0", " ") for line in lines]
+
+
+def _finding(finding: Mapping[str, Any]) -> Iterator[str]:
+    yield from _wrapped(f"{finding['sentence']} ({finding['certainty']})", "  ", "- ")
+    places: dict[str, list[str]] = {}
+    for row in finding["evidence"]:
+        fact = Fact(row["name"], row["value"], row["basis"], row["file"], row["place"])
+        where = f"{fact.source}, {fact.place}" if fact.place else fact.source
+        places.setdefault(where, []).append(fact.text)
+    for where, facts in places.items():
+        yield from _wrapped(f"{where}: {'; '.join(facts)}", "    ", "")
+    if finding["measure"]:
+        yield from _measure(finding)
+
+
+def _measure(finding: Mapping[str, Any]) -> list[str]:
+    return [f"    {finding['measure']}"] if finding["measure"] else []
+
+
+def _advice(advice: Mapping[str, Any]) -> Iterator[str]:
+    yield from _wrapped(f"What helps against {advice['against']} (simulated)")
+    for said in advice["assumed"]:
+        yield from _wrapped(f"assumed: {said}", "  ")
+    if advice["differs"]:
+        yield from _wrapped(f"note: {advice['differs']}", "  ")
+    yield from _table([("as found", advice["as_found"]), *((it["change"], it) for it in advice["changes"])])
+    kept = [change for change in advice["changes"] if change["recommended"]]
+    for number, change in enumerate(kept, start=1):
+        yield ""
+        yield from _wrapped(f"{change['change']}: {change['reason']}", "  ", f"{number}. ")
+        yield from _wrapped(f"{change['where']}:", "     ")
+        yield from (f"       {command}" for command in change["commands"])
+    if not kept:
+        yield from _wrapped("None of these changes is worth it.", "  ")
+    for change in advice["changes"]:
+        if not change["recommended"]:
+            yield from _wrapped(
+                f"tried, not recommended: {change['change']} ({change['reason']})", "  ", "- "
+            )
+    yield ""
+    yield "  These runs again:"
+    for row in (advice["as_found"], *advice["changes"]):
+        yield from _command(row["compare"])
+
+
+def _command(said: str) -> list[str]:
+    r"""Return a command line in lines of at most 80 columns, continued with a backslash."""
+    lines, now = [], "   "
+    words = _arguments(said)
+    for at, word in enumerate(words):
+        room = WIDTH - (0 if at == len(words) - 1 else 2)
+        if len(now) + 1 + len(word) > room and now.strip():
+            lines.append(f"{now} \\")
+            now = "       "
+        now = f"{now} {word}"
+    return [*lines, now]
+
+
+def _arguments(said: str) -> list[str]:
+    """Return a command line's words, each option with its value, as they stand."""
+    import shlex
+
+    words: list[str] = []
+    for word in map(shlex.quote, shlex.split(said)):
+        if words and words[-1].startswith("--") and " " not in words[-1] and words[-1] != "--ecn":
+            words[-1] = f"{words[-1]} {word}"
+        else:
+            words.append(word)
+    return words
+
+
+def _table(rows: Sequence[tuple[str, Mapping[str, Any]]]) -> Iterator[str]:
+    heads = ("", "goodput", "ping p50", "ping p95", "sent again")
+    cells = [
+        (
+            name,
+            shown("goodput_bps", row["goodput_bps"]),
+            _ms(row["ping_p50_ms"]),
+            _ms(row["ping_p95_ms"]),
+            shown("share_share", row["retransmitted_share"]),
+        )
+        for name, row in rows
+    ]
+    widths = [max(len(row[at]) for row in (heads, *cells)) for at in range(1, 5)]
+    for name, *values in (heads, *cells):
+        parts = textwrap.wrap(name, CHANGE_WIDTH, break_long_words=False) or [""]
+        tail = "  ".join(value.rjust(width) for value, width in zip(values, widths, strict=True))
+        yield f"  {parts[0].ljust(CHANGE_WIDTH)}  {tail}".rstrip()
+        yield from (f"    {part}" for part in parts[1:])
+
+
+def _ms(value: float | None) -> str:
+    return "–" if value is None else shown("ping_ms", value)

@@ -1,0 +1,601 @@
+"""What evidence means: rules with thresholds, each of which says how sure it is and what would tell.
+
+Belongs here: a function per rule, from evidence to findings. Does not belong here: what to change, which
+`advice` says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeAlias
+
+from dragstrip.diagnosis.evidence import (
+    BLOAT_MS,
+    COMMAND_LINE,
+    FRAME_OVER_PAYLOAD,
+    SIMULATION,
+    Evidence,
+    Fact,
+    Flow,
+    Queue,
+    fact_document,
+)
+from dragstrip.diagnosis.wording import said
+
+Certainty: TypeAlias = Literal["certain", "likely", "cannot know"]
+Complaint: TypeAlias = Literal["delay", "goodput", "loss", ""]
+
+LOSS_SHARE = 0.001
+"""Share of segments sent again from which on losses are worth a finding: at 0.1 % a Reno-like flow of 40 ms
+has some 11 Mbit/s (Mathis et al., 1997)."""
+LOSSES_MIN = 5
+"""Lost segments below which nothing is said about where they were lost."""
+QUEUE_MS = 10.0
+"""Queueing delay before losses below which no queue can have been full, unless it was very short."""
+QUEUE_OF_RTT = 0.1
+"""The same as a share of the idle RTT; the larger of both counts."""
+BURSTY = 4.0
+"""Variance over mean of the losses in 100 ms from which on they come in bursts; 1 if independent."""
+BURSTY_LOSSES_MIN = 15
+"""Lost segments from which on that ratio says something."""
+UNEXPLAINED = 2.0
+"""Retransmissions over drops of the queue from which on the drops do not explain them."""
+WINDOW_SHARE = 0.3
+"""Share of the time limited by a window, or by the application, from which on it is a finding."""
+FILLED = 0.9
+"""Share of the rate that frames take from which on the path is full."""
+HALF_FULL = 0.5
+"""The same share of a simulated path below which nothing is said about its queue."""
+FIFO_MS = 30.0
+"""Delay of a full FIFO from which on it is worth a finding."""
+IDLE_PING = "ping -c 20 HOST    # while nothing else runs"
+LOADED_PING = "iperf3 -c HOST -t 30 -J > load.json & ping -D -i 0.2 -c 140 HOST > loaded.txt"
+THROUGHPUT = "iperf3 -c HOST -t 30 -J > iperf3.json"
+LISTING = "tc -s qdisc show > listing.txt; tc -s class show >> listing.txt    # on the router"
+CAPTURE = "tcpdump -i eth0 -s 128 -w sender.pcap tcp and host HOST    # on the sending host"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that is wrong, or that cannot be known."""
+
+    name: str
+    template: str
+    certainty: Certainty
+    figures: dict[str, float | str]
+    evidence: tuple[Fact, ...] = ()
+    complaint: Complaint = ""
+    """The quantity that a change must improve."""
+    measure: str = ""
+    """A command line that would tell more."""
+    queue: Queue | None = None
+    """The queue that it is about, if that is not the one that matters most."""
+
+    @property
+    def sentence(self) -> str:
+        """The finding in words, with its figures."""
+        return said(self.template, self.figures)
+
+    def document(self) -> dict[str, Any]:
+        """Return the finding as JSON."""
+        return {
+            "name": self.name,
+            "sentence": self.sentence,
+            "certainty": self.certainty,
+            "figures": self.figures,
+            "evidence": [fact_document(fact) for fact in self.evidence],
+            "measure": self.measure or None,
+        }
+
+
+def found(evidence: Evidence) -> list[Finding]:
+    """Return what is wrong, most disturbing first, then what cannot be known."""
+    made = [finding for rule in RULES for finding in rule(evidence)]
+    if not any(finding.complaint for finding in made):
+        made = [*made, *_nothing(evidence)]
+    if evidence.simulated:
+        made = [_as_likely(finding, evidence.queue is None) for finding in made]
+    order: dict[str, int] = {"certain": 0, "likely": 0, "cannot know": 1}
+    return sorted([*made, *_unknown(evidence)], key=lambda finding: order[finding.certainty])
+
+
+def _as_likely(finding: Finding, assumed: bool) -> Finding:
+    """Return a finding of a run on the simulator: what the path is said to be, not what was measured.
+
+    Of a path without a queue, for which one was `assumed`, it says nothing about delays and losses.
+    """
+    if all(fact.basis == "exact" for fact in finding.evidence):
+        return finding
+    if assumed and finding.name not in ("receive_window", "send_window"):
+        template = f"{finding.template} (if the queue is a FIFO, the default of compare, which was assumed)"
+        return replace(finding, template=template, certainty="cannot know", measure=LISTING)
+    if finding.certainty != "certain":
+        return finding
+    return replace(finding, certainty="likely")
+
+
+def direction(evidence: Evidence) -> str:
+    """Return where captures at two points show the queue of the largest flow: there, back or nothing."""
+    flows = [flow for flow in evidence.seen.flows if flow.between is not None]
+    flow = max(flows, key=lambda flow: flow.bytes, default=None)
+    return flow.between.direction if flow is not None and flow.between is not None else ""
+
+
+def buffer_bytes(evidence: Evidence) -> float | None:
+    """Return the bytes that queued at the 95th percentile of the RTT, or None if they are unknown."""
+    if evidence.idle is None or evidence.loaded is None or evidence.line_bps is None:
+        return None
+    return (float(evidence.loaded.p95.value) - float(evidence.idle.value)) / 1e3 * evidence.line_bps / 8
+
+
+def _is_bloated(evidence: Evidence) -> bool:
+    return evidence.excess_ms is not None and evidence.excess_ms >= BLOAT_MS
+
+
+def bufferbloat(evidence: Evidence) -> Iterator[Finding]:
+    """The RTT under load is far above the idle RTT."""
+    excess, idle, loaded = evidence.excess_ms, evidence.idle, evidence.loaded
+    if excess is None or idle is None or loaded is None or not _is_bloated(evidence):
+        return
+    figures: dict[str, float | str] = {
+        "idle_rtt_ms": float(idle.value),
+        "rtt_p50_ms": float(loaded.p50.value),
+        "rtt_p95_ms": float(loaded.p95.value),
+        "excess_p50_ms": excess,
+    }
+    template = (
+        "Bufferbloat: under load the RTT is {rtt_p50_ms} (median) and {rtt_p95_ms} (95 %) instead of "
+        "{idle_rtt_ms} idle; the queue adds {excess_p50_ms}"
+    )
+    if not loaded.certain:
+        template = (
+            "Bufferbloat: the RTT is {rtt_p50_ms} (median) and {rtt_p95_ms} (95 %) instead of "
+            "{idle_rtt_ms} at best, {excess_p50_ms} more; the file does not say whether flows were busy"
+        )
+    used = [idle, loaded.p50, loaded.p95]
+    size, line = buffer_bytes(evidence), evidence.line_bps
+    if size is not None and line is not None:
+        figures |= {"buffer_bytes": size, "rate_bps": line}
+        if evidence.rate is not None and not evidence.slower_line:
+            used.append(evidence.rate)
+            template += ". At {rate_bps} that is a buffer of about {buffer_bytes}"
+        elif evidence.floor is not None:
+            used.append(evidence.floor)
+            template += ". At {rate_bps} or more that is a buffer of {buffer_bytes} or more"
+    way = direction(evidence)
+    if way:
+        used += [fact for fact in evidence.facts if fact.name in ("queueing_there_ms", "queueing_back_ms")]
+        where = "in the data's direction" if way == "there" else "on the way back, of the acknowledgements"
+        template += f". The captures at two points show the queue {where}"
+    certainty: Certainty = "certain" if loaded.certain else "likely"
+    yield Finding(
+        "bufferbloat",
+        template,
+        certainty,
+        figures,
+        tuple(used),
+        "delay",
+        "" if loaded.certain else LOADED_PING,
+    )
+
+
+def bufferbloat_up(evidence: Evidence) -> Iterator[Finding]:
+    """The RTT is far above the idle RTT while the return path is loaded."""
+    facts = {fact.name: fact for fact in evidence.facts if fact.name.startswith("up_")}
+    middle, high, rate = (facts.get(name) for name in ("up_rtt_p50_ms", "up_rtt_p95_ms", "up_rate_bps"))
+    idle, upward, loaded = evidence.idle, evidence.upward, evidence.loaded
+    if middle is None or high is None or rate is None or idle is None or upward is None:
+        return
+    both = bool(upward.get("both_ways"))
+    before = float(loaded.p50.value) if both and loaded is not None else float(idle.value)
+    if float(middle.value) - before < BLOAT_MS:
+        return
+    how = "with data both ways" if both else "under uploads"
+    yield Finding(
+        "bufferbloat_up",
+        f"Bufferbloat on the return path: {how} the RTT is {{up_rtt_p50_ms}} (median) and {{up_rtt_p95_ms}} "
+        "(95 %) instead of {idle_rtt_ms} idle; it has {up_rate_bps}",
+        "likely",
+        {**{name: float(fact.value) for name, fact in facts.items()}, "idle_rtt_ms": float(idle.value)},
+        (idle, middle, high, rate),
+        "delay",
+        "iperf3 -c HOST --bidir -t 30 -J > load.json & ping -D -i 0.2 -c 140 HOST > loaded.txt",
+    )
+
+
+def wrong_rate(evidence: Evidence) -> Iterator[Finding]:
+    """A shaper's rate is above that of the line, so that the queue is in front of the line."""
+    queue = evidence.queue
+    if queue is None or queue.shaped_bps is None:
+        return
+    shaped = next(
+        fact
+        for fact in evidence.facts
+        if fact.name == "rate_bps" and (fact.source, fact.place) == (queue.source, queue.place)
+    )
+    given = [
+        f for f in evidence.facts if f.name == "rate_bps" and f.source == COMMAND_LINE and f is not shaped
+    ]
+    if given and queue.shaped_bps > float(given[0].value):
+        yield Finding(
+            "shaper_above_line",
+            "The shaper's rate of {shaper_bps} is above the line's {line_bps}: the queue builds up in front "
+            "of the line, where the discipline does not manage it",
+            "certain",
+            {"shaper_bps": queue.shaped_bps, "line_bps": float(given[0].value)},
+            (shaped, given[0]),
+            "delay",
+        )
+        return
+    excess = evidence.excess_ms
+    if evidence.floor is None or excess is None or not evidence.slower_line:
+        return
+    yield Finding(
+        "shaper_above_line",
+        "The shaper is set to {shaper_bps}, but only {goodput_bps} arrive, and {excess_p50_ms} of "
+        "queueing delay are measured: the line is slower than the shaper, and the queue builds up in front "
+        "of the line",
+        "likely",
+        {
+            "shaper_bps": queue.shaped_bps,
+            "goodput_bps": float(evidence.floor.value),
+            "excess_p50_ms": excess,
+        },
+        (shaped, evidence.floor),
+        "delay",
+        THROUGHPUT,
+    )
+
+
+def unshaped_aqm(evidence: Evidence) -> Iterator[Finding]:
+    """An AQM without a shaper is there, and the delay arises elsewhere."""
+    queue, excess = evidence.queue, evidence.excess_ms
+    if queue is None or excess is None or queue.source in (COMMAND_LINE, SIMULATION):
+        return
+    if not _is_bloated(evidence) or not queue.is_aqm or queue.shaped_bps is not None:
+        return
+    of_queue = tuple(_facts_of(evidence, queue, "queue", "dropped", "marked"))
+    yield Finding(
+        "aqm_elsewhere",
+        "{kind} on {device} does not hold the queue: {excess_p50_ms} of queueing delay are measured, and "
+        "without a shaper it manages the queue only if its own interface is the bottleneck",
+        "likely",
+        {"kind": queue.kind, "device": queue.device or "the interface", "excess_p50_ms": excess},
+        of_queue,
+        "delay",
+        LISTING,
+    )
+
+
+def fifo(evidence: Evidence) -> Iterator[Finding]:
+    """The queue is a plain FIFO."""
+    queue = evidence.queue
+    if queue is None or not queue.is_fifo or queue.polices:
+        return
+    if evidence.simulated and not _is_bloated(evidence):
+        return
+    held = tuple(_facts_of(evidence, queue, "queue", "rate_bps"))
+    delay = evidence.full_ms
+    if delay is not None and delay < FIFO_MS:
+        return
+    figures: dict[str, float | str] = {"queue": queue.words}
+    template = "The queue is a plain FIFO ({queue}): every flow waits behind all others, until it is full"
+    if delay is not None:
+        figures["full_ms"] = delay
+        template += ", and then for {full_ms}"
+    yield Finding("fifo", template, "certain", figures, held, "delay")
+
+
+def losses(evidence: Evidence) -> Iterator[Finding]:
+    """Segments are lost where no queue is: a policer, or the path itself."""
+    for queue in evidence.seen.queues:
+        if queue.polices:
+            yield Finding(
+                "policer",
+                "A policer of {rate_bps} drops what exceeds its rate instead of letting it wait",
+                "certain",
+                {"rate_bps": queue.shaped_bps or 0.0},
+                tuple(_facts_of(evidence, queue, "queue", "rate_bps")),
+                "loss",
+                queue=queue,
+            )
+            return
+    if evidence.simulated:
+        yield from _simulated_losses(evidence)
+        return
+    suspects = [flow for flow in evidence.seen.flows if _is_lossy(flow)]
+    flow = max(suspects, key=lambda flow: flow.retransmitted or 0, default=None)
+    if flow is None:
+        return
+    delay = _delay_before_losses(evidence, flow)
+    if delay is None or delay >= max(QUEUE_MS, QUEUE_OF_RTT * (flow.rtt_min_ms or 0.0)):
+        return
+    drops = sum(queue.dropped or 0 for queue in evidence.seen.queues)
+    counted = any(queue.dropped is not None for queue in evidence.seen.queues)
+    if counted and (flow.retransmitted or 0) < UNEXPLAINED * drops:
+        return
+    share = flow.retransmitted_share or 0.0
+    figures: dict[str, float | str] = {
+        "retransmitted_share": share,
+        "lost": flow.retransmitted or 0,
+        "rtt_before_loss_ms": delay,
+    }
+    known = tuple(
+        fact
+        for fact in evidence.facts
+        if (fact.source, fact.place) == (flow.source, flow.label) and fact.name in OF_LOSSES
+    )
+    if counted:
+        known += tuple(fact for fact in evidence.facts if fact.name == "dropped")
+    seen = ""
+    if flow.between is not None and flow.between.lost:
+        figures["lost_between"] = flow.between.lost
+        seen = "; {lost_between} packets were lost between the captures"
+    policed = (
+        flow.losses is not None
+        and flow.losses.count >= BURSTY_LOSSES_MIN
+        and flow.losses.burstiness >= BURSTY
+    )
+    if policed and flow.losses is not None:
+        figures |= {"burstiness": flow.losses.burstiness, "goodput_bps": flow.goodput_bps}
+        yield Finding(
+            "policer",
+            "A policer, or a very short buffer: {lost} segments ({retransmitted_share}) were sent again, "
+            "lost in bursts (variance over mean {burstiness}) while the queue added only "
+            "{rtt_before_loss_ms}; {goodput_bps} pass" + seen,
+            "likely",
+            figures,
+            known,
+            "loss",
+            "iperf3 -c HOST -u -b RATE -t 10    # a policer loses nothing below its rate",
+        )
+        return
+    yield Finding(
+        "path_loss",
+        "Loss that no queue explains: {lost} segments ({retransmitted_share}) were sent again while the "
+        "queue added only {rtt_before_loss_ms}; a noisy link or a policer with a short burst loses like this"
+        + seen,
+        "likely",
+        figures,
+        known,
+        "goodput",
+        "iperf3 -c HOST -u -b RATE -t 10    # RATE a tenth: a noisy link loses, too",
+    )
+
+
+def _simulated_losses(evidence: Evidence) -> Iterator[Finding]:
+    """Losses of a run on the simulator, whose queue counts what it drops."""
+    flows = [flow for flow in evidence.seen.flows if flow.source == SIMULATION]
+    lost = sum(flow.retransmitted or 0 for flow in flows)
+    sent = sum(flow.segments or 0 for flow in flows)
+    dropped = [fact for fact in evidence.facts if fact.name == "dropped" and fact.basis == "simulated"]
+    drops = sum(float(fact.value) for fact in dropped)
+    if lost < max(LOSSES_MIN, UNEXPLAINED * drops) or lost < LOSS_SHARE * sent:
+        return
+    yield Finding(
+        "path_loss",
+        "Loss that no queue explains: {lost} segments ({retransmitted_share}) were sent again, and the queue "
+        "dropped {dropped}",
+        "likely",
+        {"lost": lost, "retransmitted_share": lost / sent, "dropped": drops},
+        (*dropped, *(fact for fact in evidence.facts if fact.name == "retransmitted_share")),
+        "goodput",
+    )
+
+
+def _is_lossy(flow: Flow) -> bool:
+    share = flow.retransmitted_share
+    return (flow.retransmitted or 0) >= LOSSES_MIN and share is not None and share >= LOSS_SHARE
+
+
+def _delay_before_losses(evidence: Evidence, flow: Flow) -> float | None:
+    if flow.losses is not None and flow.losses.delay_ms is not None:
+        return flow.losses.delay_ms
+    idle = evidence.idle
+    if flow.rtt_p95_ms is None or idle is None:
+        return None
+    if flow.smoothed and idle.source == flow.source:
+        return None  # smoothed values alone do not show how short an empty queue makes the RTT
+    return max(0.0, flow.rtt_p95_ms - float(idle.value))
+
+
+def windows(evidence: Evidence) -> Iterator[Finding]:
+    """A window of one of the hosts, not the path, limits a flow."""
+    flow = max(evidence.seen.flows, key=lambda flow: flow.bytes, default=None)
+    if flow is None or flow.limited is None or _is_full(evidence, flow):
+        return
+    known = tuple(
+        fact
+        for fact in evidence.facts
+        if (fact.source, fact.place) == (flow.source, flow.label)
+        and fact.name
+        in ("receiver_share", "application_share", "send_buffer_share", "goodput_bps", "idle_rtt_ms")
+    )
+    receiver = flow.limited.get("receiver", 0.0)
+    trip = flow.rtt_p50_ms or flow.rtt_min_ms
+    if receiver >= WINDOW_SHARE and trip is not None:
+        window = flow.goodput_bps / 8 * trip / 1e3
+        figures: dict[str, float | str] = {
+            "receiver_share": receiver,
+            "goodput_bps": flow.goodput_bps,
+            "rtt_p50_ms": trip,
+            "window_bytes": window,
+        }
+        template = (
+            "The receive window limits the flow for {receiver_share} of its time: {goodput_bps} at an RTT of "
+            "{rtt_p50_ms} are {window_bytes} in flight"
+        )
+        template, figures = _needed(evidence, template, figures)
+        yield Finding("receive_window", template, "certain", figures, known, "goodput")
+    buffered = flow.limited.get("send_buffer", 0.0)
+    if buffered >= WINDOW_SHARE:
+        figures = {"send_buffer_share": buffered, "goodput_bps": flow.goodput_bps}
+        template = "The send buffer limits the flow to {goodput_bps} for {send_buffer_share} of its time"
+        template, figures = _needed(evidence, template, figures)
+        yield Finding("send_window", template, "certain", figures, known, "goodput")
+        return
+    waiting = flow.limited.get("application", 0.0)
+    if waiting < WINDOW_SHARE:
+        return
+    figures = {"application_share": waiting}
+    if flow.steady_bytes is not None:
+        figures["window_bytes"] = flow.steady_bytes
+        template = (
+            "The send buffer limits the flow: for {application_share} of its time it sends no more than "
+            "{window_bytes} per round trip, always the same"
+        )
+        template, figures = _needed(evidence, template, figures)
+        yield Finding("send_window", template, "likely", figures, known, "goodput", SS)
+        return
+    yield Finding(
+        "sending_host",
+        "Why the sending host limits the flow for {application_share} of its time: its application or its "
+        "send buffer",
+        "cannot know",
+        {"application_share": waiting},
+        known,
+        "",
+        SS,
+    )
+
+
+def _is_full(evidence: Evidence, flow: Flow) -> bool:
+    """Whether a flow and those beside it fill the path, so that no window is too small."""
+    if evidence.rate is None:
+        return False
+    together = sum(it.goodput_bps for it in evidence.seen.flows if it.source == flow.source)
+    return together * FRAME_OVER_PAYLOAD >= FILLED * float(evidence.rate.value)
+
+
+OF_LOSSES = frozenset(
+    {"retransmitted_share", "rtt_before_loss_ms", "burstiness", "idle_rtt_ms", "rtt_p95_ms", "lost_between"}
+)
+"""Facts behind a finding about losses."""
+SS = "date +%s.%N; ss -tin    # on the sending host: app_limited, sndbuf_limited, rwnd_limited"
+
+
+def _needed(
+    evidence: Evidence, template: str, figures: dict[str, float | str]
+) -> tuple[str, dict[str, float | str]]:
+    bdp = evidence.bdp_bytes
+    if bdp is None or evidence.rate is None:
+        return template + "; how much the path would take needs its rate", figures
+    return template + "; the path takes {bdp_bytes} (its BDP)", {**figures, "bdp_bytes": bdp}
+
+
+def ecn(evidence: Evidence) -> Iterator[Finding]:
+    """The queue marks, but flows have not negotiated ECN."""
+    marking = [queue for queue in evidence.seen.queues if queue.marks]
+    flow = evidence.busiest
+    if not marking or flow is None or flow.ecn is not False:
+        return
+    queue = marking[0]
+    known = [*_facts_of(evidence, queue, "queue", "marked")]
+    known += [fact for fact in evidence.facts if fact.name == "ecn" and fact.source == flow.source][:1]
+    yield Finding(
+        "no_ecn",
+        "{kind} marks packets of flows with ECN, but the flow has not negotiated it: it loses segments "
+        "instead",
+        "certain",
+        {"kind": queue.kind},
+        tuple(known),
+        "loss",
+        queue=queue,
+    )
+
+
+def _nothing(evidence: Evidence) -> Iterator[Finding]:
+    excess, flow, idle, loaded = evidence.excess_ms, evidence.busiest, evidence.idle, evidence.loaded
+    if excess is None or idle is None or loaded is None or not loaded.certain:
+        return
+    if evidence.simulated and evidence.queue is None:
+        return  # a queue was assumed
+    figures: dict[str, float | str] = {"excess_p50_ms": max(0.0, excess), "idle_rtt_ms": float(idle.value)}
+    if evidence.simulated and (rate := evidence.rate) is not None and flow is not None:
+        together = sum(it.goodput_bps for it in evidence.seen.flows)
+        if together * FRAME_OVER_PAYLOAD < HALF_FULL * float(rate.value):
+            yield Finding(
+                "not_filled",
+                "What happens when the path is full: in the simulated time its flows reached "
+                "{goodput_bps} of {rate_bps}",
+                "cannot know",
+                {"goodput_bps": together, "rate_bps": float(rate.value)},
+                (rate,),
+                measure=THROUGHPUT,
+            )
+            return
+    where = "a simulation of the path" if evidence.simulated else "what was measured"
+    template = f"Nothing is wrong in {where}: the queue adds {{excess_p50_ms}} to an RTT of {{idle_rtt_ms}}"
+    used = [idle, loaded.p50]
+    if flow is not None and flow.retransmitted_share is not None:
+        figures["retransmitted_share"] = flow.retransmitted_share
+        template += ", and {retransmitted_share} of the segments are sent again"
+        used += [
+            fact
+            for fact in evidence.facts
+            if fact.name == "retransmitted_share" and (fact.source, fact.place) == (flow.source, flow.label)
+        ]
+    # The least RTT of the very flow that loads the path may hide a queue that was never empty.
+    apart = idle.basis == "exact" or (idle.source, idle.place) != (loaded.p50.source, loaded.p50.place)
+    yield Finding("nothing", template, "certain" if apart else "likely", figures, tuple(used))
+
+
+def _unknown(evidence: Evidence) -> Iterator[Finding]:
+    """What the evidence cannot show, with the measurement that would."""
+    if evidence.simulated:
+        yield _missing(
+            "measured",
+            "Nothing was measured: a simulation of the path as described stands for it",
+            LOADED_PING,
+        )
+        return
+    if evidence.idle is None:
+        yield _missing("idle_rtt", "The RTT of the idle path: no file has one", IDLE_PING)
+    if evidence.loaded is None:
+        yield _missing("rtt_under_load", "The RTT under load: no file has one of a busy path", LOADED_PING)
+    elif not evidence.loaded.certain and not _is_bloated(evidence):
+        yield _missing("rtt_under_load", "Whether flows were busy while the pings ran", LOADED_PING)
+    if evidence.rate is None:
+        told = (
+            "The bottleneck's rate: no file and no option has one"
+            if evidence.floor is None
+            else "The bottleneck's rate: the goodput is only the least that it can be (--rate gives it)"
+        )
+        yield _missing("rate", told, THROUGHPUT if evidence.floor is None else LISTING)
+    if evidence.queue is None:
+        yield _missing("queue", "The queue discipline at the bottleneck", LISTING)
+    elif evidence.queue.queue is None:
+        figures: dict[str, float | str] = {"queue": evidence.queue.words, "device": evidence.queue.device}
+        yield Finding(
+            "queue_settings",
+            "How {queue} on {device} behaves: the simulator cannot be given these settings",
+            "cannot know",
+            figures,
+        )
+    elif evidence.queue.kind == "htb" and evidence.queue.shaped_bps is None:
+        yield _missing("rate", "The rates of htb's classes: a listing of disciplines has none", LISTING)
+    if not any(flow.retransmitted is not None for flow in evidence.seen.flows):
+        yield _missing("loss", "Losses: no file counts retransmissions", CAPTURE)
+
+
+def _missing(name: str, sentence: str, measure: str) -> Finding:
+    return Finding(name, sentence, "cannot know", {}, (), "", measure)
+
+
+def _facts_of(evidence: Evidence, queue: Queue, *names: str) -> Iterator[Fact]:
+    for fact in evidence.facts:
+        if fact.name in names and (fact.source, fact.place) == (queue.source, queue.place):
+            yield fact
+
+
+RULES: tuple[Callable[[Evidence], Iterator[Finding]], ...] = (
+    bufferbloat,
+    bufferbloat_up,
+    wrong_rate,
+    unshaped_aqm,
+    losses,
+    windows,
+    ecn,
+    fifo,
+)

@@ -1,0 +1,117 @@
+"""What the engines with a kernel have in common. What is heavy is imported when it is needed."""
+
+from __future__ import annotations
+
+import hashlib
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from dragstrip.engines.contract import Capture, Engine, Json, Option, Options, Progress, Say, quietly
+from dragstrip.errors import BadInputError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from dragstrip.engines.agent.bpf import Loadable
+    from dragstrip.engines.agent.packets import Packets
+    from dragstrip.recording import Recording
+
+STRICT = "strict"
+"""The option of engines in real time by which a run that the machine limited has failed."""
+
+
+def load_option(meaning: str) -> Option:
+    """The option `load`: C files with congestion controls."""
+    return Option(meaning, file=True, many=True)
+
+
+class KernelEngine(Engine):
+    """Hosts run a kernel, which the agent drives and loads congestion controls of one's own into."""
+
+    own_stack = "linux-6"
+    whose: ClassVar[str] = ""
+    """Whose time limits a run in real time, in words."""
+
+    @abstractmethod
+    def own_algorithms(self, options: Options) -> list[str]:
+        """The congestion controls that the kernel has itself."""
+
+    @abstractmethod
+    def ready(self, options: Options, say: Say) -> None:
+        """Compiles the agent, and makes what else all runs share."""
+
+    @abstractmethod
+    def parts(self, options: Options) -> list[str]:
+        """What decides a run's figures beside the scenario and what is loaded, a text each."""
+
+    @abstractmethod
+    def perform(
+        self,
+        scenario: Json,
+        options: Options,
+        progress: Progress | None,
+        load: Sequence[Loadable],
+        packets: Packets | None,
+    ) -> Recording:
+        """One run of a scenario that is not refused, with `load` in the kernel; `packets` are written too."""
+
+    def algorithms(self, options: Options) -> list[str]:
+        """The kernel's own, and those named in the sources to be loaded."""
+        from dragstrip.engines.agent import bpf
+
+        strict = options.get(STRICT, "no")
+        if strict not in ("yes", "no"):
+            raise BadInputError(f"--engine-option {STRICT}", strict, "yes or no")
+        own = self.own_algorithms(options)
+        return [*own, *(name for source in options.get("load", ()) for name in bpf.names(source))]
+
+    def prepare(self, options: Options, say: Say = quietly) -> None:
+        """Compiles what is to be loaded and the agent, and makes what else all runs share."""
+        from dragstrip.engines.agent import bpf
+
+        for source in options.get("load", ()):
+            bpf.compiled(source, say)
+        self.ready(options, say)
+
+    def build(self, options: Options) -> str:
+        """A hash of the engine's parts, of what is loaded and of `strict`, by which a run may fail."""
+        parts = self.parts(options) + [one.digest for one in _loaded(options)]
+        parts += [STRICT] if options.get(STRICT) == "yes" else []
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+    def run(self, scenario: Json, options: Options, progress: Progress | None = None) -> Recording:
+        """Runs one scenario."""
+        return self._run(scenario, options, progress)
+
+    def run_captured(
+        self, scenario: Json, options: Options, capture: Capture, folder: Path, progress: Progress | None
+    ) -> Recording:
+        """Likewise; the agent has taps of its own for it."""
+        from dragstrip.engines.agent.packets import Packets
+
+        if not self.captures:
+            return super().run_captured(scenario, options, capture, folder, progress)
+        return self._run(scenario, options, progress, Packets(self.name, scenario, capture, folder))
+
+    def _run(
+        self, scenario: Json, options: Options, progress: Progress | None, packets: Packets | None = None
+    ) -> Recording:
+        for refusal in self.refusals(scenario, options):
+            raise refusal.error(f"engine {self.name}")
+        return self.perform(scenario, options, progress, _loaded(options), packets)
+
+    def notes(self, recording: Recording) -> list[str]:
+        """What captures lack, and how the machine limited a run in real time."""
+        from dragstrip.engines.agent.packets import missing
+
+        name, limits = recording.scenario["name"], recording.provenance["verified"].get("limits", ())
+        return missing(recording) + [
+            f"warning: {name}: {self.whose} limited this run: {limit}" for limit in limits
+        ]
+
+
+def _loaded(options: Options) -> list[Loadable]:
+    from dragstrip.engines.agent import bpf
+
+    return [bpf.compiled(source) for source in options.get("load", ())]

@@ -1,0 +1,116 @@
+"""What a kernel lacks, known before anything starts: features by release, and what scenarios ask for."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Iterator, Mapping
+
+from dragstrip import _core
+from dragstrip.engines.contract import Json, Refusal, alike
+
+ACCURATE_ECN = "accurate ecn"
+SINCE: Mapping[str, tuple[str, tuple[int, int]]] = {ACCURATE_ECN: ("accurate ECN (RFC 9768)", (7, 0))}
+"""Features that scripts may need, by their name there: what they are called, the Linux that brought them."""
+QUEUES_SINCE: Mapping[str, tuple[int, int]] = {
+    "cake": (4, 19),
+    "skbprio": (4, 20),
+    "ets": (5, 6),
+    "fq_pie": (5, 6),
+    "dualpi2": (6, 17),
+}
+"""Queue disciplines that a kernel in use may be too old for: the Linux that brought each."""
+
+
+def lacks(release: str) -> dict[str, str]:
+    """Which of these features a kernel of this release lacks, each with the reason, as the agent says it."""
+    return {
+        name: f"{title} can be set in Linux since {since[0]}.{since[1]}, and this kernel is {release}; "
+        "the engine sim has it"
+        for name, (title, since) in SINCE.items()
+        if _version(release) < since
+    }
+
+
+def _version(release: str) -> tuple[int, int]:
+    found = re.match(r"(\d+)\.(\d+)", release)
+    return (int(found[1]), int(found[2])) if found else (0, 0)
+
+
+def _kinds(qdisc: Json) -> Iterator[str]:
+    """The kinds of a discipline and of those within it."""
+    for value in qdisc.values():
+        for inner in value if isinstance(value, list) else [value]:
+            if isinstance(inner, dict):
+                yield from _kinds(inner)
+    if isinstance(kind := qdisc.get("kind"), str):
+        yield kind
+
+
+def _too_young(where: str, qdisc: Json, release: str) -> Iterator[Refusal]:
+    """The disciplines that a kernel of this release does not have yet."""
+    for kind in dict.fromkeys(_kinds(qdisc)):
+        since = QUEUES_SINCE.get(kind)
+        if since is not None and _version(release) < since:
+            expected = (
+                f"another queue: Linux has {kind} since {since[0]}.{since[1]}, and this kernel is {release}; "
+                "the engine sim has it"
+            )
+            yield Refusal(f"{where}: queue", kind, expected)
+
+
+def without_a_kernel(
+    scenario: Json,
+    known: Collection[str],
+    stack: str | None,
+    tick_hz: int | None = None,
+    release: str | None = None,
+) -> list[Refusal]:
+    """What a kernel cannot run that has one stack, so many ticks per second and these congestion controls.
+
+    As the agent says it (crates/agent/src/plan.rs, network.rs, machine/modules.rs).
+    `release`: as `uname -r` says; none: not known yet.
+    """
+    inaccurate = None if release is None else lacks(release).get(ACCURATE_ECN)
+    expected = "none: a program runs only in the simulator (see docs/how-to/new-algorithm.md for a kernel)"
+    found = [Refusal("programs", name, expected) for name in scenario.get("programs", {})]
+    for host in (node for node in scenario["nodes"] if node["kind"] == "host"):
+        where = f"host {host['name']}"
+        profile, hz = host.get("profile", stack), host.get("tick_hz")
+        if profile != stack:
+            found.append(Refusal(f"{where}: profile", str(profile), f"{stack}, the kernel's own stack"))
+        elif tick_hz is not None and hz not in (None, tick_hz):
+            found.append(Refusal(f"{where}: tick_hz", str(hz), f"{tick_hz}, as the kernel was built"))
+        ecn = host.get("sysctl", {}).get("net.ipv4.tcp_ecn", "").strip()
+        if inaccurate and ecn in ("3", "4", "5"):
+            found.append(Refusal(f"{where}: net.ipv4.tcp_ecn", ecn, f"from 0 to 2: {inaccurate}"))
+        if host.get("gso") == "whole":
+            expected = "off or auto: offloads are off on its interfaces"
+            found.append(Refusal(f"{where}: gso", "whole", expected))
+        if (cpu := host.get("cpu")) is not None:
+            expected = "none: a kernel takes its own time"
+            found.append(Refusal(f"{where}: cpu", json.dumps(cpu), expected))
+    if scenario["record"].get("captures"):
+        expected = "false: --capture and `dragstrip inspect` do it on a kernel, the engine sim while it runs"
+        found.append(Refusal("record: captures", "true", expected))
+    for link in scenario["links"]:
+        where, medium, qdisc = f"link {link['name']}", link.get("medium"), link.get("qdisc") or {}
+        if qdisc["kind"] == "htb" and qdisc["leaf"]["kind"] == "noqueue":
+            expected = "a queue, such as pfifo limit 1000: the kernel's htb holds packets in one"
+            found.append(Refusal(f"{where}: queue", "noqueue", expected))
+        found += [] if release is None else _too_young(where, qdisc, release)
+        netem = (link.get("netem"), qdisc, qdisc.get("leaf"))
+        if any((spec or {}).get("loss", {}).get("model") == "every" for spec in netem):
+            expected = "random or gemodel: a kernel's netem loses no packet by its number"
+            found.append(Refusal(f"{where}: loss", "every", expected))
+        if medium is not None:
+            kind = scenario.get("media", {}).get(medium, {}).get("kind", "unknown")
+            expected = "none: a kernel has only links of its own"
+            found.append(Refusal(f"{where}: medium", f"{medium} ({kind})", expected))
+    for flow in scenario["flows"]:
+        for field in ("cc", "receiver_cc"):
+            cc = flow["transport"].get(field)
+            if cc is not None and alike(cc) not in map(alike, known) and cc in _core.algorithms():
+                expected = f"one that this kernel has: {' '.join(known)}"
+                found.append(Refusal(f"flow {flow['label']}: {field}", cc, expected))
+    return found

@@ -1,0 +1,129 @@
+"""The reproducibility check: every run of a plan is made twice, and the recordings are compared byte by byte.
+
+No recording is kept, and none is taken from an earlier run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from dragstrip.engines.registry import named
+from dragstrip.errors import BadInputError
+from dragstrip.execution.runner import Plan, prepare
+from dragstrip.experiment.expand import PlannedRun
+from dragstrip.io.files import scratch
+from dragstrip.pool import UNLIMITED, Limits, Task, Watcher, raise_failure, run_all
+from dragstrip.recording import TABLES, Recording, read
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The comparison of two runs of one scenario: their hash, their first difference, or why a run failed."""
+
+    run: PlannedRun
+    sha256: str
+    difference: str
+    failure: str = ""
+
+    @property
+    def identical(self) -> bool:
+        """Whether both runs succeeded and left the same bytes."""
+        return not self.difference and not self.failure
+
+
+def check(
+    planned: Plan,
+    workers: int | None = None,
+    watcher: Watcher | None = None,
+    limits: Limits = UNLIMITED,
+) -> list[Verdict]:
+    """Run everything twice; raises `BadInputError` for an engine in real time, whose runs always differ."""
+    for name in planned.experiment.engines:
+        if named(name).real_time:
+            expected = "an engine in virtual time with --check: in real time no two runs are the same"
+            raise BadInputError("--engine", name, expected, "command line")
+    with scratch("check") as folder:
+        runs = twice(planned.runs)
+        options = {name: planned.experiment.options_of(name) for name in planned.experiment.engines}
+        tasks = [
+            Task(run.scenario, folder / str(number), {}, run.engine, options[run.engine])
+            for number, run in enumerate(runs)
+        ]
+        prepare(tasks, watcher or Watcher())
+        outcomes = run_all(tasks, workers, watcher, limits)
+        raise_failure(outcomes)
+        verdicts = []
+        for number in range(0, len(runs), 2):
+            failures = [outcome.failure for outcome in outcomes[number : number + 2] if not outcome.summary]
+            if failures:
+                verdicts.append(Verdict(runs[number], "", "", failures[0]))
+                continue
+            first, second = (read(task.folder) for task in tasks[number : number + 2])
+            digest = str(first.provenance["recording_sha256"])
+            verdicts.append(Verdict(runs[number], digest, difference(first, second)))
+    return verdicts
+
+
+def twice(runs: Sequence[PlannedRun]) -> list[PlannedRun]:
+    """Return every run followed by itself."""
+    return [run for run in runs for _ in range(2)]
+
+
+def difference(first: Recording, second: Recording) -> str:
+    """Return the first place where two recordings differ, in words, or an empty string."""
+    for table in TABLES:
+        one, other = first[table], second[table]
+        if one.column_names != other.column_names:
+            return f"table {table}: columns {one.column_names} and {other.column_names}"
+        rows = min(one.num_rows, other.num_rows)
+        places = [(_first(one[column], other[column], rows), column) for column in one.column_names]
+        row, column = min(places, key=lambda place: place[0])
+        if row < rows:
+            sides = f"{one[column][row].as_py()} and {other[column][row].as_py()}"
+            return f"table {table}, row {row}, column {column}: {sides}"
+        if one.num_rows != other.num_rows:
+            return f"table {table}: {one.num_rows} and {other.num_rows} rows"
+    return ""
+
+
+def _first(one: pa.ChunkedArray[Any], other: pa.ChunkedArray[Any], rows: int) -> int:
+    """Return the first row that differs, or `rows` if none does."""
+    if one.slice(0, rows).equals(other.slice(0, rows)):
+        return rows
+    values = [np.asarray(column.slice(0, rows).to_pylist(), dtype=object) for column in (one, other)]
+    apart = np.flatnonzero(values[0] != values[1])
+    return int(apart[0]) if apart.size else rows
+
+
+def document(verdicts: Sequence[Verdict]) -> dict[str, Any]:
+    """Return the verdicts as JSON."""
+    return {
+        "identical": all(verdict.identical for verdict in verdicts),
+        "runs": [
+            {
+                "scenario": verdict.run.name,
+                "engine": verdict.run.engine,
+                "seed": verdict.run.scenario["seed"],
+                "identical": verdict.identical,
+                "recording_sha256": verdict.sha256 or None,
+                "difference": verdict.difference or None,
+                "failure": verdict.failure or None,
+            }
+            for verdict in verdicts
+        ],
+    }
+
+
+def describe(verdict: Verdict) -> str:
+    """Return a verdict as one line."""
+    name = f"{verdict.run.name} ({verdict.run.engine}, seed {verdict.run.scenario['seed']})"
+    if verdict.failure:
+        return f"{name}: failed: {verdict.failure}"
+    if verdict.difference:
+        return f"{name}: differs: {verdict.difference}"
+    return f"{name}: identical, {verdict.sha256[:16]}"

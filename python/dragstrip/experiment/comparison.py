@@ -1,0 +1,94 @@
+"""What `dragstrip compare` means, as an experiment.
+
+    s1 ... sN --plain veth-- r --bottleneck-- [loss, jitter] -- d
+                             r <-- whole RTT, up rate, up queue -- d
+
+One run per algorithm, or one run with all of them (`together`). The receiver pings the first sender
+five times a second; the ping's answer passes the bottleneck. The options and what they mean are the core's
+(`crates/experiment/src/race.rs`, `compare.rs`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar, Unpack
+
+from dragstrip import _core
+from dragstrip.engines import DEFAULT
+from dragstrip.errors import BadInputError, Raw, expect_text
+from dragstrip.experiment.programs import refuse_unnamed
+from dragstrip.experiment.race import RaceOptions
+from dragstrip.experiment.types import Experiment
+
+T = TypeVar("T")
+
+COMMAND_LINE = "command line"
+"""Where an option was written with hyphens."""
+
+
+def compare(
+    algorithms: Sequence[str],
+    *,
+    engine: str = DEFAULT,
+    engine_options: Mapping[str, str | Sequence[str]] | None = None,
+    load: Sequence[str] = (),
+    source: str = "",
+    **options: Unpack[RaceOptions],
+) -> Experiment:
+    """The experiment that these algorithms and options describe.
+
+    `programs` are algorithms as texts, by name (docs/how-to/program.md). Raises `BadInputError`, which names
+    the option that is wrong; where `source` is the command line, with its hyphens.
+    """
+    form = {"algorithms": list(algorithms), **options}
+    for name, value in form.items():
+        if name != "programs":  # read from files as text
+            _expect_texts(name, value, source)
+    refuse_unnamed(options.get("programs") or {}, list(algorithms))
+
+    def described() -> Experiment:
+        try:
+            content = json.loads(_core.compare(json.dumps(form, default=list)))
+        except _core.InputError as error:
+            field, value, expected = error.args
+            raise BadInputError(field, Raw(value) if value else None, expected) from None
+        content.update(engine=engine, engine_options=dict(engine_options or {}), load=list(load))
+        return Experiment.build(content)
+
+    return reworded(described, source)
+
+
+def _expect_texts(name: str, value: Any, source: str) -> None:
+    """Raises `BadInputError` where a text is not UTF-8."""
+    parts = [*value, *value.values()] if isinstance(value, Mapping) else value
+    words = [parts] if isinstance(parts, str) else parts if isinstance(parts, Sequence) else []
+    for word in words:
+        if isinstance(word, str):
+            expect_text(_option(name, source), word, source)
+
+
+def reworded(build: Callable[[], T], source: str = "") -> T:
+    """Calls `build`; an error about a field of the experiment names the option that it comes from."""
+    try:
+        return build()
+    except BadInputError as error:
+        value = Raw(error.value) if error.value else None
+        raise BadInputError(_option(error.field, source), value, error.expected, source) from None
+
+
+def _option(field: str, source: str) -> str:
+    """The option behind a field of the experiment: its keyword, or on a command line its word."""
+    typed = source == COMMAND_LINE
+    if field.startswith("engine_options."):
+        return f"--engine-option {field.removeprefix('engine_options.')}" if typed else field
+    if field in ("engine", "load"):
+        return f"--{field}" if typed else field
+    found = _core.race_option(field)
+    if found is None:
+        return field
+    name, word = found
+    return word if typed else name
+
+
+__all__ = ["COMMAND_LINE", "compare", "reworded"]

@@ -1,0 +1,105 @@
+"""The files that an experiment names: recorded links, traces of values, programs.
+
+The core reads no files. `located` makes their paths absolute, so that an experiment means the same wherever
+it is run from; `read_in` puts what they hold where the core looks for it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from dragstrip import _core
+from dragstrip.errors import BadInputError, Raw
+from dragstrip.experiment import programs, traces
+
+Json: TypeAlias = dict[str, Any]
+
+
+def as_json(value: object) -> str:
+    """Content as JSON; what TOML has and JSON has not (dates, times, nan and inf) becomes text."""
+    try:
+        return json.dumps(value, default=str, allow_nan=False)
+    except ValueError:
+        return json.dumps(_finite(value), default=str)
+
+
+def _finite(value: object) -> object:
+    if isinstance(value, Mapping):
+        return {key: _finite(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(entry) for entry in value]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def located(content: Mapping[str, Any], folder: Path) -> Json:
+    """Content whose traces have absolute paths and whose programs are texts; the files are read and checked.
+
+    A relative path starts at `folder`. What is of a wrong kind is left for the core to refuse. Raises
+    `BadInputError`, which names the field, the file and its line.
+    """
+    found = dict(content)
+    if isinstance(media := content.get("media"), dict):
+        found["media"] = {name: _medium(name, medium, folder) for name, medium in media.items()}
+    if isinstance(changes := content.get("changes"), list):
+        found["changes"] = [_change(at, change, folder) for at, change in enumerate(changes)]
+    table = content.get("programs")
+    if isinstance(table, dict) and all(isinstance(said, str) for said in table.values()):
+        found["programs"] = programs.of_table(table, folder)
+    return found
+
+
+def _medium(name: str, medium: Any, folder: Path) -> Any:
+    if not (
+        isinstance(medium, dict) and medium.get("kind") == "trace" and isinstance(medium.get("file"), str)
+    ):
+        return medium
+    return {**medium, "file": traces.located(medium["file"], folder, f"media.{name}.file")}
+
+
+def _change(at: int, change: Any, folder: Path) -> Any:
+    if not (isinstance(change, dict) and isinstance(change.get("file"), str)):
+        return change
+    return {**change, "file": traces.beside(change["file"], folder, f"changes[{at}].file")}
+
+
+def read_in(content: Mapping[str, Any]) -> Json:
+    """Located content with what its files hold: recorded links have their times, a file of changes its rows.
+
+    Rows behind the end of the run are left out. Raises `BadInputError`.
+    """
+    found = dict(content)
+    if any(medium.get("kind") == "trace" for medium in content.get("media", {}).values()):
+        found["media"] = {
+            name: {**medium, "opportunities_ms": traces.opportunities_ms(medium["file"])}
+            if medium.get("kind") == "trace"
+            else medium
+            for name, medium in content["media"].items()
+        }
+    if any("file" in change for change in content.get("changes", [])):
+        entries: list[Json] = []
+        for at, change in enumerate(content["changes"]):
+            entries += _rows(change, f"changes[{at}]", content["duration"]) if "file" in change else [change]
+        found["changes"] = entries
+    return found
+
+
+def _rows(change: Mapping[str, Any], field: str, duration: str) -> list[Json]:
+    """The changes in a file, whose times begin at the entry's `at`."""
+    first = _core.parse_time(change.get("at", "0s"))
+    end = _core.parse_time(duration)
+    link = {key: change[key] for key in ("link",) if key in change}
+    rows = []
+    for number, row in traces.changes(change["file"], f"{field}.file"):
+        try:
+            at = first + _core.change_at(as_json({**link, **row}))
+        except _core.InputError as error:
+            inner, value, expected = error.args
+            told = f"{Path(change['file']).name}, line {number}: {value}"
+            raise BadInputError(f"{field}.{inner}", Raw(told), expected) from None
+        if at < end:
+            rows.append({**link, **row, "at": f"{at}ns"})
+    return rows

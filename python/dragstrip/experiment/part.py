@@ -1,0 +1,107 @@
+"""What all parts of an experiment have in common: they are made of content, and give content back.
+
+Content is what a TOML file holds: texts, numbers, lists and tables. The generated classes (`parts.py`) say
+which of their fields hold further parts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, dataclass, fields
+from typing import Any, ClassVar, Self, TypeAlias
+
+Reader: TypeAlias = Callable[[Any], Any]
+"""Turns what a field's content holds into parts."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """A piece of an experiment, which does not change. The core checks it as part of the whole."""
+
+    READERS: ClassVar[Mapping[str, Reader]] = {}
+    """Field → what reads the parts in it."""
+
+    @classmethod
+    def of(cls, content: Mapping[str, Any]) -> Self:
+        """The part that checked content describes; fields that it lacks have their defaults."""
+        part = object.__new__(cls)
+        for known in fields(cls):
+            key = known.metadata.get("key", known.name)
+            if key in content:
+                reader = cls.READERS.get(known.name)
+                value = content[key] if reader is None else reader(content[key])
+            elif known.default is not MISSING:
+                value = known.default
+            elif known.default_factory is not MISSING:
+                value = known.default_factory()
+            else:
+                raise TypeError(f"{cls.__name__}: {key} is missing")
+            object.__setattr__(part, known.name, value)
+        return part
+
+    def content(self) -> dict[str, Any]:
+        """What a file would hold: the fields that differ from their defaults, and what tells kinds apart."""
+        found: dict[str, Any] = {}
+        for known in fields(self):
+            value = getattr(self, known.name)
+            default = known.default
+            if default is MISSING and known.default_factory is not MISSING:
+                default = known.default_factory()
+            if value != default or known.name == "kind":
+                found[known.metadata.get("key", known.name)] = plain(value)
+        return found
+
+
+def plain(value: Any) -> Any:
+    """A value with its parts as content."""
+    if isinstance(value, Part):
+        return value.content()
+    if isinstance(value, Mapping):
+        return {key: plain(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(entry) for entry in value]
+    return value
+
+
+@dataclass(frozen=True)
+class One:
+    """Reads a table as a part of one class."""
+
+    kind: type[Part]
+
+    def __call__(self, content: Any) -> Any:
+        """The part, or content that is no table."""
+        return self.kind.of(content) if isinstance(content, Mapping) else content
+
+
+@dataclass(frozen=True)
+class Tagged:
+    """Reads a table as a part of the class that its field `kind` names."""
+
+    kinds: Mapping[str, type[Part]]
+
+    def __call__(self, content: Any) -> Any:
+        """The part, or content that is no table."""
+        return self.kinds[content["kind"]].of(content) if isinstance(content, Mapping) else content
+
+
+@dataclass(frozen=True)
+class Entries:
+    """Reads each entry of a list."""
+
+    reader: Reader
+
+    def __call__(self, content: Any) -> Any:
+        """The parts, or content that is no list."""
+        return [self.reader(entry) for entry in content] if isinstance(content, list) else content
+
+
+@dataclass(frozen=True)
+class Named:
+    """Reads each value of a table of names."""
+
+    reader: Reader
+
+    def __call__(self, content: Any) -> Any:
+        """The names with their parts."""
+        return {name: self.reader(entry) for name, entry in content.items()}

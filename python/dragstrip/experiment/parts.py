@@ -1,0 +1,848 @@
+"""The parts of an experiment as Python classes. Generated: `cargo xtask generate`.
+
+Do not edit: fields, defaults and documentation are those of crates/experiment/src/types.rs. Values are what a TOML
+file would hold: quantities are text with a unit (`rate="10mbit"`). The core checks them when an experiment is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal, TypeAlias
+
+from dragstrip.experiment.part import Entries, Named, One, Part, Reader, Tagged
+
+
+TextOrTexts: TypeAlias = "str | list[str]"
+"""A text, or several."""
+
+
+TransmitterKind: TypeAlias = Literal["htb", "wire"]
+"""How a rate is enforced."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Access(Part):
+    """A sender's own link, the same in both directions."""
+
+    rate: str | None = None
+    """The rate of a store-and-forward wire; without one the link is a plain veth, which takes no time."""
+    delay: str = "0s"
+    """The propagation delay, one way."""
+    queue: str | None = None
+    """The queue in front of the wire, towards the router."""
+
+
+Senders: TypeAlias = "int | list[Access]"
+"""How many senders, or each one's access link."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Path(Part):
+    """A dumbbell: senders `s1` to `sN`, a router `r`, the bottleneck, and a receiver `d`, or `d1` to `dM`
+    behind a second router `w`. Links are named after their ends: `s1-r`, `r-s1`, `r-d`, `d-r`; with several
+    receivers `r-w`, `w-d1`.
+    """
+
+    preset: str | None = None
+    """A path by name, whose fields the others override; `path = "home DSL"` is short for a table with this
+    field alone.
+    """
+    rate: str | None = None
+    """The rate of the bottleneck, from the senders to the receivers. A path has a rate or a medium."""
+    medium: str | None = None
+    """What carries the bottleneck instead of a rate: an entry of `media`, or a medium by name. A medium that
+    stations share carries both directions.
+    """
+    up_medium: str | None = None
+    """What carries the return path instead of a rate."""
+    link: TransmitterKind = "htb"
+    """How the rates of both directions are enforced."""
+    queue: str = "pfifo limit 1000"
+    """The queue discipline of the bottleneck, in tc's words (`bfifo limit 200kb`, `fq_codel`), or its depth
+    (`1bdp`, `100ms`). The default is Linux's in an htb class.
+    """
+    overhead: str = "0b"
+    """Bytes charged per frame in addition to Ethernet's header."""
+    atm: bool = False
+    """Whether whole ATM cells are charged (`link = "htb"` only)."""
+    delay: str = "0s"
+    """The propagation delay of the bottleneck link."""
+    loss: str = "0%"
+    """Random packet loss behind the bottleneck."""
+    jitter: str = "0s"
+    """Jitter behind the bottleneck: each packet is delayed by 0 to twice this, uniformly, and may be
+    overtaken.
+    """
+    netem: str | None = None
+    """Any other impairment behind the bottleneck in netem's words, such as `delay 5ms 2ms distribution
+    normal loss 1%`, instead of `loss` and `jitter`. `loss every 100` loses the last of each hundred packets,
+    which no kernel does and the engine vm refuses.
+    """
+    ahead_loss: str = "0%"
+    """Random loss on each sender's own link, ahead of the bottleneck's queue."""
+    ahead_netem: str | None = None
+    """Any other impairment on each sender's own link, in netem's words, instead of `ahead_loss`."""
+    up_rate: str | None = None
+    """The rate of the return path; without one it is unlimited."""
+    up_queue: str | None = None
+    """The queue discipline of the return path."""
+    up_delay: str = "0s"
+    """The propagation delay of the return path."""
+    up_netem: str | None = None
+    """An impairment on the return path, in netem's words."""
+    rtt: str | None = None
+    """The round-trip time of the empty path, all of it on the return path, instead of `delay` and
+    `up_delay`.
+    """
+    senders: Senders | None = None
+    """How many senders, or a table for each one's access link. Default: one sender per flow."""
+    receivers: int = 1
+    """How many receivers, up to 100000. Several sit behind a second router `w`, beyond the bottleneck."""
+
+    READERS: ClassVar[Mapping[str, Reader]] = {
+        "senders": Entries(One(Access)),
+    }
+
+
+NodeKind: TypeAlias = Literal["host", "router"]
+"""What a node is."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Node(Part):
+    """A host or a router of a graph."""
+
+    name: str
+    """The node's name."""
+    kind: NodeKind
+    """Whether it is a host or a router."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Link(Part):
+    """A link of a graph: one direction, or both alike."""
+
+    from_: str = field(metadata={"key": "from"})
+    """The node that it leaves."""
+    to: str
+    """The node that it leads to."""
+    name: str = ""
+    """The link's name. Default: its ends, `a-r`; the second direction of a named link ends in `-back`."""
+    both_ways: bool = True
+    """Whether a second link like this one leads the other way."""
+    rate: str | None = None
+    """The rate of the link; without a rate and a medium it is a plain veth, which takes no time."""
+    medium: str | None = None
+    """What carries the link instead of a rate: an entry of `media`."""
+    link: TransmitterKind = "htb"
+    """How the rate is enforced."""
+    queue: str | None = None
+    """The queue discipline in front of the link, in tc's words. Default: `pfifo limit 1000` where there is a
+    rate or a medium.
+    """
+    overhead: str = "0b"
+    """Bytes charged per frame in addition to Ethernet's header."""
+    atm: bool = False
+    """Whether whole ATM cells are charged (`link = "htb"` only)."""
+    delay: str = "0s"
+    """The propagation delay."""
+    netem: str | None = None
+    """An impairment behind the link, in netem's words."""
+
+
+AdslEncapsulation: TypeAlias = Literal["pppoe_llc", "pppoe_vc_mux", "pppoa_vc_mux"]
+"""What wraps an IP packet on an ADSL line, bytes with AAL5's trailer."""
+
+
+WifiSlot: TypeAlias = Literal["short", "long"]
+"""802.11g's slot time."""
+
+
+WifiProtection: TypeAlias = Literal["off", "short_preamble", "long_preamble"]
+"""CTS-to-self in front of 802.11g frames."""
+
+
+WifiBand: TypeAlias = Literal["2.4ghz", "5ghz"]
+"""802.11n's band."""
+
+
+ModemProtocol: TypeAlias = Literal["async", "mnp4", "mnp5", "v42", "v42bis"]
+"""What a pair of modems does between its serial ports."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Adsl(Part):
+    """ADSL over ATM, one direction: whole cells at the synchronisation rate."""
+
+    kind: Literal["adsl"] = "adsl"
+    """What it is."""
+    rate: str
+    """The synchronisation rate, which counts the bits of cells."""
+    encapsulation: AdslEncapsulation | None = None
+    """What wraps a packet, `pppoe_llc` by default."""
+    interleaving: str | None = None
+    """What interleaving takes from end to end, 12 ms by default."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WifiG(Part):
+    """802.11g, frame by frame."""
+
+    kind: Literal["wifi_g"] = "wifi_g"
+    """What it is."""
+    rate: str
+    """The PHY rate: 6, 9, 12, 18, 24, 36, 48 or 54 Mbit/s."""
+    slot: WifiSlot | None = None
+    """The slot time, `short` by default."""
+    protection: WifiProtection | None = None
+    """CTS-to-self for the sake of 802.11b stations, `off` by default."""
+    frame_error: str | None = None
+    """The probability that a frame arrives damaged, 0 by default."""
+    ring: int | None = None
+    """Frames in each station's driver, 1 by default."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WifiN(Part):
+    """802.11n with aggregation: what waits in the driver goes out as one aggregate."""
+
+    kind: Literal["wifi_n"] = "wifi_n"
+    """What it is."""
+    mcs: int
+    """The modulation and coding scheme, 0 to 15."""
+    width_mhz: int | None = None
+    """The channel's width in MHz, 20 (the default) or 40."""
+    short_guard: bool | None = None
+    """Whether the guard interval is 400 instead of 800 ns."""
+    band: WifiBand | None = None
+    """The band, `5ghz` by default."""
+    aggregate: int | None = None
+    """Frames in an aggregate, up to 64; 32 by default."""
+    aggregate_bytes: str | None = None
+    """Bytes in an aggregate, up to 65535."""
+    air_time: str | None = None
+    """The longest air time of an aggregate, 4 ms by default."""
+    frame_error: str | None = None
+    """The probability that a subframe arrives damaged, 0 by default."""
+    ring: int | None = None
+    """Frames in each station's driver, 64 by default."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class HomeplugAv(Part):
+    """HomePlug AV powerline."""
+
+    kind: Literal["homeplug_av"] = "homeplug_av"
+    """What it is."""
+    phy: str
+    """The raw rate as adapters report it, up to 200 Mbit/s."""
+    efficiency: float | None = None
+    """The share of the information rate that tone maps and repeated blocks leave, 1 by default."""
+    burst: str | None = None
+    """The longest payload of a burst, 2.05 ms by default."""
+    beacon: str | None = None
+    """The beacon region of each beacon period, 1.5 ms by default."""
+    beacon_period: str | None = None
+    """Two cycles of the mains, 40 ms by default."""
+    ring: int | None = None
+    """Frames in each adapter, 64 by default."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Modem(Part):
+    """A pair of telephone modems, one direction: PPP over a serial port, error control, compression."""
+
+    kind: Literal["modem"] = "modem"
+    """What it is."""
+    rate: str
+    """The rate of the line: V.34's 2400 to 33600 bit/s in steps of 2400."""
+    protocol: ModemProtocol | None = None
+    """Error control and compression, `v42` by default."""
+    block: str | None = None
+    """The size of an error-control block, `128b` by default."""
+    compression_ratio: float | None = None
+    """How many times smaller compression makes the data; 1, the default, is incompressible."""
+    van_jacobson: bool | None = None
+    """Whether headers are compressed (RFC 1144)."""
+    dte: str | None = None
+    """The rate of the serial ports at both ends, 115200 bit/s by default."""
+    buffer: str | None = None
+    """What the sending modem holds, `2kb` by default; when it is full, packets wait in the queue."""
+    processing: str | None = None
+    """What both modems take for themselves, 30 ms by default."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class EthernetHub(Part):
+    """Half-duplex Ethernet at 100 Mbit/s: stations on a hub (CSMA/CD)."""
+
+    kind: Literal["ethernet_hub"] = "ethernet_hub"
+    """What it is."""
+    background_stations: int | None = None
+    """Stations that talk among themselves, none by default."""
+    background_load: float | None = None
+    """What these stations offer together, as a share of the 100 Mbit/s; above 1 they never pause."""
+    full_duplex: str | None = None
+    """The node that sends without listening: a duplex mismatch."""
+    ring: int | None = None
+    """Frames in each station's interface, 16 by default."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trace(Part):
+    """A recorded link, one direction, in mahimahi's format."""
+
+    kind: Literal["trace"] = "trace"
+    """What it is."""
+    file: str
+    """The file: times in milliseconds, one a line, at which 1500 bytes may leave, over and over. A relative
+    path starts at the experiment's file.
+    """
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tunnel(Part):
+    """IP over TCP: two links, one each way, carried by a flow. Nothing is taken from a link's queue while
+    the flow's send buffer is full.
+    """
+
+    kind: Literal["tunnel"] = "tunnel"
+    """What it is."""
+    flow: str
+    """The label of the flow whose application is the tunnel."""
+    near: str
+    """The node whose packets that flow's sender takes."""
+
+
+Medium: TypeAlias = Adsl | WifiG | WifiN | HomeplugAv | Modem | EthernetHub | Trace | Tunnel
+"""What carries links that are no plain wires. Propagation delay comes on top. On `wifi_g`, `wifi_n`,
+`homeplug_av` and `ethernet_hub` all links that name the medium contend for it, and links that leave the
+same node are one station. `adsl`, `modem` and `trace` are one direction of a line, and each link that
+names one has its own. In front of each station is the link's queue, then the driver's ring.
+"""
+MEDIUMS: Mapping[str, type[Part]] = {
+    "adsl": Adsl,
+    "wifi_g": WifiG,
+    "wifi_n": WifiN,
+    "homeplug_av": HomeplugAv,
+    "modem": Modem,
+    "ethernet_hub": EthernetHub,
+    "trace": Trace,
+    "tunnel": Tunnel,
+}
+"""Kind → class."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Route(Part):
+    """A static route."""
+
+    node: str
+    """At this node ..."""
+    destination: str
+    """... packets for this host ..."""
+    link: str
+    """... take this link."""
+
+
+StackProfile: TypeAlias = Literal[
+    "linux-6",
+    "linux-4.15",
+    "linux-2.2",
+    "linux-2.6.27",
+    "linux-2.6.38",
+    "freebsd-9",
+]
+"""A kernel's TCP: [stack profiles](profiles.md)."""
+
+
+GsoMode: TypeAlias = Literal["off", "auto", "whole"]
+"""Generic segmentation offload in the socket layer."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class History(Part):
+    """What a host remembers of connections before the run (Linux 2.6's cache of metrics). Zero means
+    nothing.
+    """
+
+    ssthresh: int = 0
+    """The window in packets at which slow start ends at first."""
+    reordering: int = 0
+    """The reordering in packets that was learnt."""
+    rtt: str = "0s"
+    """The smoothed round-trip time."""
+    deviation: str = "0s"
+    """The deviation of the round-trip time."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cpu(Part):
+    """What a host's processor takes for each packet, up to 1 s. It takes one packet after the other; what
+    arrives meanwhile waits, and so does what a packet triggers.
+    """
+
+    shared: str | None = None
+    """Hosts that give the same name share one processor."""
+    receive: str = "0s"
+    """The time for a received packet that carries data."""
+    ack: str = "0s"
+    """The time for a received segment that carries none."""
+    send: str = "0s"
+    """The time for a sent packet."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class HostSettings(Part):
+    """Settings of a host."""
+
+    profile: StackProfile | None = None
+    """The stack profile, whose default is `linux-6`."""
+    sysctl: dict[str, str | int] = field(default_factory=dict)
+    """Sysctls by the kernel's names; an unknown one is an error."""
+    gso: GsoMode | None = None
+    """Whether TCP builds bursts of several segments, as Linux does where an interface takes them (`auto`),
+    or none (`off`); `whole`: they stay one packet all the way, as where TSO and GRO are on at every
+    interface. A queue then counts a burst as one packet and by all its bytes, and drops it whole. Not over
+    media and tbf, which carry single frames.
+    """
+    mtu: str | None = None
+    """The MTU of the host's interfaces, 1500 bytes by default."""
+    tick_hz: int | None = None
+    """The kernel's timer ticks per second. The default is the profile's: 250 for `linux-6`, 1000 for
+    `freebsd-9`.
+    """
+    history: History | None = None
+    """What the host remembers of earlier connections (Linux 2.6)."""
+    cpu: Cpu | None = None
+    """What the host's processor takes for a packet. Only the simulator does this."""
+
+    READERS: ClassVar[Mapping[str, Reader]] = {
+        "history": One(History),
+        "cpu": One(Cpu),
+    }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bulk(Part):
+    """It writes as fast as the socket takes it."""
+
+    kind: Literal["bulk"] = "bulk"
+    """What it is."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OnOff(Part):
+    """It writes for a while, and is silent for a while."""
+
+    kind: Literal["on_off"] = "on_off"
+    """What it is."""
+    on: str
+    """How long it writes."""
+    off: str
+    """How long it is silent."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RequestResponse(Part):
+    """It sends a request, waits for the response, thinks, and asks again."""
+
+    kind: Literal["request_response"] = "request_response"
+    """What it is."""
+    request: str
+    """The size of a request."""
+    response: str
+    """The size of a response."""
+    think: str = "0s"
+    """The time between a response and the next request."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConstantRate(Part):
+    """It sends UDP datagrams at regular times; the flow has no `cc`."""
+
+    kind: Literal["constant_rate"] = "constant_rate"
+    """What it is."""
+    rate: str
+    """The rate of the datagrams' payload."""
+    datagram: str = "1470b"
+    """The payload of a datagram."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TunnelApplication(Part):
+    """It carries the links of a medium of kind `tunnel`."""
+
+    kind: Literal["tunnel"] = "tunnel"
+    """What it is."""
+    header: str = "2b"
+    """What stands in front of each packet."""
+
+
+Application: TypeAlias = Bulk | OnOff | RequestResponse | ConstantRate | TunnelApplication
+"""What the sending application does."""
+APPLICATIONS: Mapping[str, type[Part]] = {
+    "bulk": Bulk,
+    "on_off": OnOff,
+    "request_response": RequestResponse,
+    "constant_rate": ConstantRate,
+    "tunnel": TunnelApplication,
+}
+"""Kind → class."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Flow(Part):
+    """One flow, or `count` alike."""
+
+    cc: str | None = None
+    """The sender's congestion control, in one word with options, count, round-trip time and start:
+    `cubic:beta=0.8*4@20ms+5s`. Every flow but a UDP flow has one.
+    """
+    cc_options: dict[str, float] = field(default_factory=dict)
+    """The congestion control's module parameters, by name."""
+    receiver_cc: str | None = None
+    """Congestion control of the receiver's socket. A listener grants ECN to a SYN of `dctcp` or `prague`
+    only if its own algorithm needs ECN too, as when the server runs a stock kernel's cubic. Default: the
+    sender's.
+    """
+    label: str = ""
+    """The flow's name. Default: its `cc`, numbered where several flows are alike."""
+    count: int = 1
+    """How many flows, up to 100000."""
+    sender: str = ""
+    """The host that sends. On a `path` the default is one after the other."""
+    receiver: str = ""
+    """The host that receives. On a `path` the default is one after the other."""
+    reverse: bool = False
+    """Whether the flow goes from the receivers' side to the senders'."""
+    rtt: str | None = None
+    """The round-trip time of this flow's empty path, instead of the path's own. Not with `senders`."""
+    start: str = "0s"
+    """When the flow starts."""
+    stagger: str = "0s"
+    """The time between the starts of the `count` flows."""
+    stop: str | None = None
+    """When the flow stops. Default: at the end of the run."""
+    bytes: str | None = None
+    """How much there is to send. Default: without end."""
+    send_buffer: str | None = None
+    """What both ends ask for by SO_SNDBUF, as `iperf3 -w` does. Linux cuts it to `net.core.wmem_max`,
+    doubles it and no longer tunes the buffer. Not on FreeBSD. Default: the kernel tunes it.
+    """
+    receive_buffer: str | None = None
+    """What both ends ask for by SO_RCVBUF, cut to `net.core.rmem_max`. Default: the kernel tunes it."""
+    application: Application = field(default_factory=Bulk)
+    """What the sending application does."""
+
+    READERS: ClassVar[Mapping[str, Reader]] = {
+        "application": Tagged(APPLICATIONS),
+    }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Probe(Part):
+    """Pings from one host to another node."""
+
+    from_: str = field(metadata={"key": "from"})
+    """The host that pings."""
+    target: str
+    """The host or router that answers."""
+    label: str = ""
+    """The probe's name. Default: `from-target`."""
+    interval: str = "200ms"
+    """The time between two pings."""
+    size: str = "64b"
+    """The size of ICMP's header and payload."""
+    start: str = "0s"
+    """When the first ping is sent."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recorded(Part):
+    """What to record."""
+
+    interval: str = "100ms"
+    """The interval of samples and queues."""
+    every_ack: bool = False
+    """Whether every ACK makes a sample."""
+    rtts: bool = True
+    """Whether round-trip times are recorded packet by packet."""
+    cc_state: bool = False
+    """Whether the congestion control's own variables are recorded with every sample."""
+    captures: bool = False
+    """Whether captures at both ends of each TCP flow are analysed (engine `sim`)."""
+
+
+State: TypeAlias = Literal["up", "down"]
+"""Whether a link carries anything."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Change(Part):
+    """A change of a link during the run, or a file of changes. Changes at one instant happen in the order of
+    the file, after everything else at that instant.
+    """
+
+    at: str | None = None
+    """When it happens; of a file, where its times begin. Mandatory but for a file."""
+    link: str | None = None
+    """The link's name. Default: the bottleneck of the `path`."""
+    rate: str | None = None
+    """The link's new rate."""
+    delay: str | None = None
+    """The link's new propagation delay, one way."""
+    rtt: str | None = None
+    """The whole path's new round-trip time, made on the return path as `path.rtt` is."""
+    loss: str | None = None
+    """The new random loss behind the link."""
+    limit: str | int | None = None
+    """The queue's new limit as that queue counts: a size such as `50kb`, or packets such as 100."""
+    state: State | None = None
+    """Whether the link carries anything."""
+    file: str | None = None
+    """A trace of values (CSV) instead of settings. Its first line names columns: `at`, and any of `rate`,
+    `delay`, `rtt`, `loss`, `limit` and `state`. An empty cell changes nothing; rows behind the end of the
+    run are left out.
+    """
+
+
+@dataclass(frozen=True, kw_only=True)
+class Alternative(Part):
+    """Several fields set together under one name."""
+
+    name: str
+    """The name, in tables and claims."""
+    set: dict[str, Any]
+    """Dotted path → value."""
+
+
+Across: TypeAlias = Literal["min", "max", "sum"]
+"""How several matches in one run become one figure."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claim(Part):
+    """A figure that somebody published, and how ours is measured and compared with it. It is one of `value`,
+    `range`, `order` and `asked`.
+    """
+
+    id: str
+    """A short name that no other claim of the experiment has."""
+    source: str
+    """The section, figure, table or file, and the words quoted."""
+    metric: str
+    """The measure, such as `goodput_bps` or `rtt_ms_p50`."""
+    where: dict[str, Any] = field(default_factory=dict)
+    """Which runs and flows: `cc`, `label`, `sender`, `receiver`, `flow`, `probe`, `target`, `link`,
+    `alternative`, `repeat` or a varied path → a value, or a list of which any will do. Of several matches
+    the median is taken. For probes, queues and runs, `cc` and the like select runs with such a flow; without
+    `link` the first link with a queue is meant.
+    """
+    over: dict[str, Any] | None = None
+    """A second selector, whose figure divides the first one's."""
+    value: float | None = None
+    """The published figure, in `unit`."""
+    range: list[float] | None = None
+    """The published range from low to high, in `unit`."""
+    tolerance: str | float | None = None
+    """A share of the value such as `"5%"`, or a number in `unit`. It widens a range at both ends; of an
+    order, each figure must exceed the one before by this share. A `value` has one.
+    """
+    unit: str = "1"
+    """The unit of the published figure: bit/s, kbit/s, Mbit/s, Gbit/s, s, ms, us, B, kB, KB, MB, packets,
+    segments, 1 or %.
+    """
+    order: list[str] | None = None
+    """Values of `by`, from the smallest figure to the largest."""
+    by: str = "cc"
+    """The key that `order` lists."""
+    asked: str | None = None
+    """What the publication left open. The figure is ours alone and not graded."""
+    across: Across | None = None
+    """How several matches in one run become one figure; the runs' median follows. Default: the median of
+    all.
+    """
+    after: str = "0s"
+    """How much of each flow's beginning to leave out."""
+    until: str | None = None
+    """The end of what counts, from the flow's start. Counts such as `retransmits`, and measures of queues,
+    probes and runs, take none.
+    """
+    state: str | None = None
+    """Only samples in this state of the algorithm count."""
+    not_testable: str | None = None
+    """Why the claim cannot be tested here; its figure is shown all the same."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ablation(Part):
+    """Claims measured again with a changed setting: a part left out, a parameter halved or doubled. They are
+    never counted: a claim is graded once, on the publication's own set-up.
+    """
+
+    claims: list[str]
+    """The claims' ids; `*` stands for anything."""
+    vary: dict[str, Any] = field(default_factory=dict)
+    """Dotted path → list of values, which override what the experiment sets there."""
+    metric: str | None = None
+    """Another measure of the same, which the publication may really have taken."""
+    about: str
+    """What the ablation shows."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FlowTable(Part):
+    """A table of flows as the publication prints it, to stand beside the flows of our runs, each from the
+    fastest to the slowest.
+    """
+
+    source: str
+    """Where the publication prints the table."""
+    where: dict[str, Any] = field(default_factory=dict)
+    """Which runs, and which of their flows, as in a claim."""
+    published: list[float]
+    """The published throughput in Mbit/s, one entry per flow."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExperimentFields(Part):
+    """A path, traffic, what varies, how often it is repeated, and the published claims that it is graded by.
+    """
+
+    name: str = ""
+    """The name in tables and folders. Default: the file's folder and name."""
+    title: str = ""
+    """A title for people."""
+    source: str = ""
+    """The publication that the experiment reproduces."""
+    description: str = ""
+    """What the experiment shows, for people."""
+    duration: str
+    """The duration of each run."""
+    seed: int = 1
+    """The seed of the first repeat, below 2^53; each further repeat counts up by one. All alternatives of a
+    repeat share its seed.
+    """
+    repeat: int = 1
+    """How often everything is run, up to 100000: all alternatives in turn, then all again. Where nothing is
+    random, every run is made once, and a note says so.
+    """
+    cold_arp: bool = False
+    """Whether neighbour caches start empty: the first packet over a link then waits for ARP, one round trip
+    of that link. A path that was pinged before has warm caches.
+    """
+    idle: str = "0s"
+    """The pause between runs where the path is real. The simulator starts every run on an empty path."""
+    engine: str = "sim"
+    """The engine, `sim`, `vm`, `netns` or `ssh`; or two that are compared with each other, such as `sim,vm`.
+    """
+    engine_options: dict[str, TextOrTexts] = field(default_factory=dict)
+    """Options of the engine, by name. `kernel` (vm) is one of `dragstrip kernel list`; `strict = "yes"`
+    (netns, ssh) fails a run that the machine limited.
+    """
+    load: list[str] = field(default_factory=list)
+    """C files beside the experiment with congestion controls for a kernel, which flows may name."""
+    path: Path | str | None = None
+    """The dumbbell that the flows share, instead of `nodes` and `links`."""
+    nodes: list[Node] = field(default_factory=list)
+    """Hosts and routers of any other graph."""
+    links: list[Link] = field(default_factory=list)
+    """Links of any other graph."""
+    media: dict[str, Medium] = field(default_factory=dict)
+    """Name → what carries the links that name it, where that is no plain wire."""
+    routes: list[Route] = field(default_factory=list)
+    """Routes of a graph where the shortest path is not meant."""
+    programs: dict[str, str] = field(default_factory=dict)
+    """Name → an algorithm as a text, or the file beside the experiment that holds it; flows name it as their
+    `cc`. Only the simulator runs programs.
+    """
+    hosts: dict[str, HostSettings] = field(default_factory=dict)
+    """Name or pattern (`*`, `s?`) → settings of those hosts; later entries override earlier ones."""
+    flows: list[Flow]
+    """The flows; at least one."""
+    probes: list[Probe] = field(default_factory=list)
+    """Pings beside the flows."""
+    record: Recorded = field(default_factory=Recorded)
+    """What to record."""
+    changes: list[Change] = field(default_factory=list)
+    """Changes of links during the run."""
+    vary: dict[str, Any] = field(default_factory=dict)
+    """Dotted path → list of values; several paths multiply. A path through a list without an index means
+    each of its entries (`flows.cc`), one with an index means that entry (`flows.0.cc`); a part with dots
+    stands in quotes.
+    """
+    alternatives: list[Alternative] = field(default_factory=list)
+    """Several fields set together under a name; alternatives multiply with `vary`."""
+    claims: list[Claim] = field(default_factory=list)
+    """Published figures, and how ours are measured and compared with them."""
+    ablations: list[Ablation] = field(default_factory=list)
+    """Claims measured again with a changed setting."""
+    flow_tables: list[FlowTable] = field(default_factory=list)
+    """Published tables of flows, to stand beside ours."""
+
+    READERS: ClassVar[Mapping[str, Reader]] = {
+        "path": One(Path),
+        "nodes": Entries(One(Node)),
+        "links": Entries(One(Link)),
+        "media": Named(Tagged(MEDIUMS)),
+        "routes": Entries(One(Route)),
+        "hosts": Named(One(HostSettings)),
+        "flows": Entries(One(Flow)),
+        "probes": Entries(One(Probe)),
+        "record": One(Recorded),
+        "changes": Entries(One(Change)),
+        "alternatives": Entries(One(Alternative)),
+        "claims": Entries(One(Claim)),
+        "ablations": Entries(One(Ablation)),
+        "flow_tables": Entries(One(FlowTable)),
+    }
+
+__all__ = [
+    "Ablation",
+    "Access",
+    "Across",
+    "Adsl",
+    "AdslEncapsulation",
+    "Alternative",
+    "Application",
+    "Bulk",
+    "Change",
+    "Claim",
+    "ConstantRate",
+    "Cpu",
+    "EthernetHub",
+    "ExperimentFields",
+    "Flow",
+    "FlowTable",
+    "GsoMode",
+    "History",
+    "HomeplugAv",
+    "HostSettings",
+    "Link",
+    "Medium",
+    "Modem",
+    "ModemProtocol",
+    "Node",
+    "NodeKind",
+    "OnOff",
+    "Path",
+    "Probe",
+    "Recorded",
+    "RequestResponse",
+    "Route",
+    "Senders",
+    "StackProfile",
+    "State",
+    "TextOrTexts",
+    "Trace",
+    "TransmitterKind",
+    "Tunnel",
+    "TunnelApplication",
+    "WifiBand",
+    "WifiG",
+    "WifiN",
+    "WifiProtection",
+    "WifiSlot",
+]

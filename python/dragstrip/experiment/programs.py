@@ -1,0 +1,76 @@
+"""Algorithms as texts (docs/how-to/program.md): files of an experiment or of the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from dragstrip import _core
+from dragstrip.errors import BadInputError, Raw, nearest
+from dragstrip.io import untrusted
+
+
+def of_files(files: Sequence[str]) -> dict[str, str]:
+    """Name → text of files that the command line names; the name is the file's, without its ending.
+
+    Raises `BadInputError` that names file, line and column.
+    """
+    programs: dict[str, str] = {}
+    for file in files:
+        name = Path(file).stem
+        if name in programs:
+            expected = f"another name: a second program is called {name} here"
+            raise BadInputError("--program", file, expected, "command line")
+        programs[name] = _read(Path(file))
+        try:
+            _core.check_program(programs[name])
+        except _core.InputError as error:
+            at, found, expected = error.args
+            raise BadInputError("", Raw(found), expected, f"{file}:{at}") from None
+    return programs
+
+
+def of_table(table: Mapping[str, str], folder: Path) -> dict[str, str]:
+    """Name → text of an experiment's `[programs]`: each is a text, or a file seen from its folder.
+
+    Raises `BadInputError` that names file, line and column.
+    """
+    programs = {}
+    for name, said in table.items():
+        text = said
+        if not _is_text(said):
+            try:
+                text = _read(folder / said)
+            except BadInputError as error:
+                raise BadInputError(f"programs.{name}", said, f"a program's file: {error}") from None
+        try:
+            _core.check_program(text)
+        except _core.InputError as error:
+            at, found, expected = error.args
+            where = at if _is_text(said) else f"{said}:{at}"
+            raise BadInputError(f"programs.{name}", Raw(f"{found} at {where}"), expected) from None
+        programs[name] = text
+    return programs
+
+
+def refuse_unnamed(programs: Mapping[str, str], algorithms: Sequence[str]) -> None:
+    """Raises `BadInputError` for a program that none of these words of a command line names."""
+    named = []
+    for word in algorithms:
+        try:
+            named.append(_core.flow_word(word)[0])
+        except _core.InputError:
+            return  # it is told elsewhere
+    for name in programs:
+        if name.replace("-", "_") not in [known.replace("-", "_") for known in named]:
+            expected = f"an ALGORITHM {name} beside it{nearest(name, named)}"
+            raise BadInputError("--program", Raw(f"{name}, which nothing names"), expected, "command line")
+
+
+def _is_text(said: str) -> bool:
+    """A file's name has neither braces nor lines."""
+    return "{" in said or "\n" in said
+
+
+def _read(file: Path) -> str:
+    return untrusted.text(file, _core.PROGRAM_MAX, "a program")

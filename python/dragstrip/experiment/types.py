@@ -1,0 +1,211 @@
+"""The experiment: a path, traffic, what varies, how often, and the claims it is graded by.
+
+The classes are the TOML format (docs/reference/experiment.md); their fields are generated (`parts`).
+Whatever a file, a command line or a program says goes through the core, which checks it and answers in the
+same words to all of them. Here stands what the core cannot do: read files that an experiment names, and ask
+engines what they have.
+"""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path as FilePath
+from typing import Any, Self, TypeAlias
+
+from dragstrip import _core, engines
+from dragstrip.errors import BadInputError, Note, Raw
+from dragstrip.experiment import files, stacks
+from dragstrip.experiment.part import Part
+from dragstrip.experiment.parts import (
+    Ablation,
+    Alternative,
+    Change,
+    Claim,
+    ExperimentFields,
+    Flow,
+    FlowTable,
+    HostSettings,
+    Link,
+    Node,
+    Path,
+    Probe,
+)
+from dragstrip.io import toml
+from dragstrip.io.untrusted import parsed_toml, printable
+
+Selector: TypeAlias = dict[str, Any]
+"""Which runs and flows: key → value, or a list of values."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Experiment(ExperimentFields):
+    """What a person writes, checked: `Experiment(duration="10s", path=Path(...), flows=[Flow(cc="cubic")])`.
+
+    Raises `BadInputError` for the first field that is wrong.
+    """
+
+    def __post_init__(self) -> None:
+        """Fields as the core has checked them."""
+        checked = type(self).build(self.content())
+        for name in self.__dataclass_fields__:
+            object.__setattr__(self, name, getattr(checked, name))
+
+    @property
+    def engines(self) -> tuple[str, ...]:
+        """The names of the engines that run it."""
+        return engines.parse(self.engine)
+
+    def options_of(self, engine: str) -> dict[str, Any]:
+        """The options of this engine, by name."""
+        return engines.options_of(engine, {**self.engine_options, "load": self.load})
+
+    @classmethod
+    def read(cls, file: FilePath) -> Experiment:
+        """The experiment in a TOML file. Raises `BadInputError`, which names file, line and field."""
+        content = parsed_toml(file)
+        content.setdefault("name", printable(f"{file.resolve().parent.name}/{file.stem}"))
+        _beside(content, file.parent)
+        try:
+            return cls.build(content, str(file))
+        except BadInputError as error:
+            raise toml.pointed(error) from None
+
+    @classmethod
+    def build(cls, content: Mapping[str, Any], source: str = "") -> Self:
+        """The experiment that content describes. Raises `BadInputError` for the first field that is wrong.
+
+        Files that it names are looked for from the folder of `source`.
+        """
+        try:
+            known = algorithms(content)
+            located = files.located(content, FilePath(source).parent)
+            try:
+                checked = json.loads(_core.checked(files.as_json(located), known))
+            except _core.InputError as error:
+                raise refused(error) from None
+        except BadInputError as error:
+            raise error.at(source) from None
+        for text in _byte_rates(checked):
+            _note_byte_rate(text)
+        return cls.of(checked)
+
+    def changed(self, **fields: Any) -> Self:
+        """The experiment with other values in these fields, checked again. Raises `BadInputError`."""
+        return replace(self, **fields)
+
+    def algorithms(self) -> list[str]:
+        """The congestion controls that its flows may name: those of the first engine."""
+        return engines.named(self.engines[0]).algorithms(self.options_of(self.engines[0]))
+
+
+def refused(error: _core.InputError, source: str = "") -> BadInputError:
+    """What the core says of an input, as an error of ours."""
+    field, value, expected = error.args
+    return BadInputError(field, Raw(value) if value else None, expected, source)
+
+
+def algorithms(content: Mapping[str, Any]) -> list[str]:
+    """The congestion controls of the first engine that content names.
+
+    Raises `BadInputError` for what is wrong with engines and their options.
+    """
+    engine, options, load = (content.get(key) for key in ("engine", "engine_options", "load"))
+    if not (isinstance(engine or "", str) and isinstance(options or {}, dict)):
+        return []  # the core tells
+    names = engines.parse(engine or engines.DEFAULT)
+    try:
+        engines.check_options(names, options or {})
+    except BadInputError as error:
+        field = f"engine_options.{error.field}"
+        raise BadInputError(field, Raw(error.value), error.expected) from None
+    engines.check_options(names, {"load": load})
+    return engines.named(names[0]).algorithms(
+        engines.options_of(names[0], {**(options or {}), "load": load or []})
+    )
+
+
+def _byte_rates(content: object) -> Iterator[str]:
+    """The rates that are written in bytes per second."""
+    if isinstance(content, Mapping):
+        for key, value in content.items():
+            if key in ("rate", "up_rate", "phy", "dte") and str(value).lower().endswith("bps"):
+                yield str(value)
+            else:
+                yield from _byte_rates(value)
+    elif isinstance(content, list):
+        for entry in content:
+            yield from _byte_rates(entry)
+
+
+def _note_byte_rate(text: str) -> None:
+    mbps = _core.parse_rate(text) / 1e6
+    meant = f"{text[:-3].lower()}bit for bits"
+    note = f"{text} is {mbps:g} Mbit/s: tc reads bps as bytes per second; {meant}"
+    warnings.warn(note, Note, stacklevel=2)
+
+
+def _beside(content: dict[str, Any], folder: FilePath) -> None:
+    """Engine options that are files are meant from the experiment's folder."""
+    given = content.get("engine_options", {})
+    for table in (content, given if isinstance(given, dict) else {}):
+        for key in engines.file_options() & table.keys():
+            value = table[key]
+            if isinstance(value, list):
+                table[key] = [str(folder / str(part)) for part in value]
+            elif isinstance(value, str):
+                table[key] = str(folder / value)
+
+
+def rebuilt(content: dict[str, Any], changed: Mapping[str, Any]) -> tuple[Experiment, list[str]]:
+    """An experiment with what the command line says instead, and the older stacks that gave way.
+
+    Where the command line chooses an engine whose hosts run a kernel of their own, that stack takes the place
+    of older ones of its family, also where they vary: claims are graded on it, and the description says so.
+    Raises `BadInputError`.
+    """
+    replaced: set[str] = set()
+    try:
+        chosen = engines.parse(changed["engine"]) if "engine" in changed else ()
+    except BadInputError as error:
+        raise error.at("command line") from None
+    for name in chosen:
+        if (own := engines.named(name).own_stack) is not None:
+            replacing = stacks.Replacing(own)
+            content = replacing.everywhere(content)
+            replaced |= replacing.replaced
+    if replaced:
+        older = ", ".join(sorted(replaced))
+        said = f"Here hosts run the stack of the engine's own kernel, in place of {older}."
+        content = {**content, "description": f"{content.get('description', '')}\n\n{said}".strip()}
+    try:
+        return Experiment.build({**content, **changed}, "command line"), sorted(replaced)
+    except BadInputError as error:
+        field, dot, inner = error.field.partition(".")
+        if field not in changed:
+            raise
+        option = "--engine-option " if field == "engine_options" and dot else f"--{field}{dot}"
+        raise BadInputError(f"{option}{inner}", Raw(error.value), error.expected, error.source) from None
+
+
+__all__ = [
+    "Ablation",
+    "Alternative",
+    "Change",
+    "Claim",
+    "Experiment",
+    "Flow",
+    "FlowTable",
+    "HostSettings",
+    "Link",
+    "Node",
+    "Part",
+    "Path",
+    "Probe",
+    "Selector",
+    "algorithms",
+    "rebuilt",
+    "refused",
+]

@@ -1,0 +1,147 @@
+"""Readers of other programs' files, as recordings.
+
+Belongs here: a module per format, with a function from a document or a text, and the name for error messages,
+to a `Found`. Columns that a file does not contain stay empty; nothing is estimated. Does not belong here:
+opening files, which `io.untrusted` does, and packet captures, which the core reads.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from dragstrip.errors import BadInputError
+from dragstrip.formats import guess
+from dragstrip.formats.readers import flent, iperf3, irtt, ping, probe, qlog, ss, tc
+from dragstrip.formats.readers.found import Found
+from dragstrip.io import untrusted
+from dragstrip.recording import Recording
+
+Json: TypeAlias = dict[str, Any]
+
+DOCUMENTS: Mapping[str, tuple[Callable[[Json], bool], Callable[[Json, str], Found]]] = {
+    "iperf3": (iperf3.is_one, iperf3.read),
+    "irtt": (irtt.is_one, irtt.read),
+    "flent": (flent.is_one, flent.read),
+    "qlog": (qlog.is_one, qlog.read),
+}
+TEXTS: Mapping[str, tuple[Callable[[str], bool], Callable[[str, str], Found]]] = {
+    "ping": (ping.is_one, ping.read),
+    "tcp_probe": (probe.is_one, probe.read),
+    "ss": (ss.is_one, ss.read),
+    "tc": (tc.is_one, tc.read),
+    "iperf": (iperf3.is_text, iperf3.read_text),
+}
+NAMES = (*DOCUMENTS, *TEXTS)
+KNOWN = (
+    "JSON of iperf3, irtt, flent or qlog, or output of ping, fping, ss -tin, tcp_probe or tc -s qdisc show"
+)
+LOOKED_AT = 1 << 16
+"""Characters at the beginning of a text by which its format is recognised."""
+
+
+def is_one(path: Path) -> bool:
+    """Return whether a file's beginning looks like one of these formats; False for a capture."""
+    begin = _beginning(next(untrusted.capture_pieces(path), (b"", 1.0))[0][:LOOKED_AT])
+    if begin.startswith(b"\n\r\r\n"):  # pcapng
+        return False
+    text = begin.decode("utf-8", "replace")
+    return begin.lstrip()[:1] in (b"{", b"[", b"\x1e") or any(
+        is_one_of(text) for is_one_of, _ in TEXTS.values()
+    )
+
+
+def read(path: Path) -> Recording:
+    """Return the recording of a file.
+
+    Raises `BadInputError` if it has none of these formats or is damaged.
+    """
+    packed, said = untrusted.unpacked_content(path, untrusted.JSON_MAX, KNOWN)
+    name, found = understood(said, str(path))
+    digest = hashlib.sha256(packed).hexdigest()
+    return found.recording({"engine": name, "source": path.name, "source_sha256": digest})
+
+
+def understood(said: bytes, source: str) -> tuple[str, Found]:
+    """Return the name of the format and what the file contains; raises `BadInputError`."""
+    said = _beginning(said)
+    begin = said[:LOOKED_AT].lstrip(b"\xef\xbb\xbf \t\r\n")
+    if begin[:1] in (b"{", b"\x1e"):
+        document, *more = _documents(said, source)
+        if more:
+            return "iperf3", iperf3.read_several([document, *more], source)
+        for name, (is_one, reader) in DOCUMENTS.items():
+            if is_one(document):
+                return name, reader(document, source)
+        raise BadInputError("", None, guess.of_document(document, KNOWN), source)
+    text = said.decode("utf-8", "replace")
+    if begin[:1] == b"[" and tc.is_one(text[:LOOKED_AT]):
+        return "tc", tc.read_document(_writable(untrusted.parsed_json(said, source)), source)
+    for name, (is_one_of, reader_of) in TEXTS.items():
+        if is_one_of(text[:LOOKED_AT]):
+            return name, reader_of(text, source)
+    if begin[:1] == b"[" and not _SECTION.match(begin):
+        raise BadInputError("", None, guess.of_document(untrusted.parsed_json(said, source), KNOWN), source)
+    raise BadInputError("", None, guess.of_text(text[:LOOKED_AT], KNOWN), source)
+
+
+_IPERF3 = re.compile(rb'(?m)^\{(?=\s{0,20}"start"\s{0,20}:)')
+"""Where a document of iperf3's begins. Its warnings, on the same output, stand before and after."""
+_SECTION = re.compile(rb"\[{1,2}[A-Za-z]")
+"""How a section of TOML begins, and no list of JSON."""
+_NAN = re.compile(rb"(?<=[:,\[\s])-?nan(?=\s{0,20}[,}\]])")
+"""What C prints for no number."""
+
+
+def _beginning(said: bytes) -> bytes:
+    """Return the text in UTF-8 from its first document of iperf3's on, and any other text whole."""
+    if said[:2] in (b"\xff\xfe", b"\xfe\xff"):  # what PowerShell's > writes
+        said = said.decode("utf-16", "replace").encode(errors="replace")
+    if said.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"\x1e"):
+        return said
+    first = _IPERF3.search(said, 0, LOOKED_AT)
+    return said[first.start() :] if first else said
+
+
+def _documents(said: bytes, source: str) -> list[Json]:
+    """Return the JSON objects of a text: one, or several runs of iperf3.
+
+    Lines or records are joined (`iperf3 --json-stream`, qlog's JSON-SEQ).
+    """
+    said = _NAN.sub(b"null", said)
+    if said.lstrip()[:1] == b"\x1e":
+        parts = [untrusted.parsed_json(part, source) for part in said.split(b"\x1e") if part.strip()]
+        return [_writable(qlog.joined(parts))]
+    first = said.lstrip(b"\xef\xbb\xbf \t\r\n").split(b"\n", 1)[0]
+    if iperf3.EVENT.match(first):
+        lines = [line for line in said.split(b"\n") if line.strip()]
+        return [_writable(iperf3.joined([untrusted.parsed_json(line, source) for line in lines], source))]
+    begins = [found.start() for found in _IPERF3.finditer(said)]
+    if begins:
+        runs = [said[begin:end] for begin, end in zip(begins, [*begins[1:], len(said)], strict=True)]
+        return [_object(_run(run), source) for run in runs]
+    return [_object(said, source)]
+
+
+def _run(said: bytes) -> bytes:
+    """Return a document of iperf3's, of one line or of many, without the lines behind it."""
+    first = said.split(b"\n", 1)[0].rstrip()
+    end = said.rfind(b"\n}")
+    return first if first.endswith(b"}") or end < 0 else said[: end + 2]
+
+
+def _object(said: bytes, source: str) -> Json:
+    value = untrusted.parsed_json(said, source)
+    if not isinstance(value, dict):
+        raise BadInputError("", None, "is not a JSON object", source)
+    written: Json = _writable(value)
+    return written
+
+
+def _writable(document: Any) -> Any:
+    """Replace unpaired surrogates, which cannot be written to a file."""
+    return json.loads(json.dumps(document, ensure_ascii=False).encode(errors="replace"))

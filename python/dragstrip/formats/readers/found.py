@@ -1,0 +1,149 @@
+"""The content of another program's file: rows of the recording's tables, with the known columns."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+
+from dragstrip.errors import BadInputError
+from dragstrip.recording import TABLES, Recording
+from dragstrip.recording.definition import SCHEMA
+
+Row: TypeAlias = dict[str, Any]
+
+MOST = 2**62
+"""Largest whole number in a table: nanoseconds of 146 years."""
+ROWS_MAX = 10_000_000
+LOST_MAX = 250_000
+"""Requests without an answer that get a row, at most; one line may claim any number of them."""
+WRAP = 1 << 16
+"""Where the sequence numbers of pings begin again."""
+NAME_MAX = 200
+"""Characters of a label, at most."""
+_TYPES: Mapping[str, Any] = {
+    "int": pa.int64(),
+    "text": pa.string(),
+    "bool": pa.bool_(),
+    "float": pa.float64(),
+}
+
+
+@dataclass
+class Found:
+    """Rows by table, and notes about them.
+
+    `reported` has, by flow, figures that the other program computed, as `results.per_flow` takes them:
+    `measured_s` and `rtt_ms` with `min`, `mean` and `max`; `disciplines` the settings and counts of queues.
+    """
+
+    flows: list[Row] = field(default_factory=list)
+    samples: list[Row] = field(default_factory=list)
+    received: list[Row] = field(default_factory=list)
+    probes: list[Row] = field(default_factory=list)
+    cc_state: list[Row] = field(default_factory=list)
+    queues: list[Row] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    reported: dict[int, Row] = field(default_factory=dict)
+    disciplines: list[Row] = field(default_factory=list)
+    lost: int = 0
+
+    def probe(self, time_ns: int, probe: str, target: str, rtt_ns: int | None) -> None:
+        """Add a request and its round trip, None if it was lost."""
+        self.lost += rtt_ns is None
+        row = {"probe": probe, "target": target, "rtt_ns": rtt_ns, "lost": rtt_ns is None}
+        self.probes.append({"time_ns": time_ns, **row})
+
+    def flow(self, label: str, **known: Any) -> int:
+        """Add a flow and return its number."""
+        number = len(self.flows)
+        self.flows.append({"flow": number, "label": label[:NAME_MAX], "protocol": "tcp", **known})
+        return number
+
+    def recording(self, provenance: Mapping[str, Any]) -> Recording:
+        """Return the rows as a recording, with every table in order of time."""
+        tables = {}
+        for name in TABLES:
+            rows: list[Row] = getattr(self, name, [])
+            if name != "flows":
+                rows = sorted(rows, key=lambda row: (row["time_ns"], row.get("flow", 0)))
+            tables[name] = _table(name, rows)
+        ends = [
+            row["time_ns"]
+            for rows in (self.samples, self.received, self.probes, self.cc_state)
+            for row in rows
+        ]
+        ends += [row["stop_ns"] for row in self.flows if row.get("stop_ns") is not None]
+        scenario = {"name": str(provenance.get("source", "")), "duration_ns": max(ends, default=0)}
+        facts = {**provenance, "notes": self.notes}
+        if self.reported:
+            facts["reported"] = {str(flow): said for flow, said in self.reported.items()}
+        if self.disciplines:
+            facts["disciplines"] = self.disciplines
+        return Recording(scenario, tables, facts)
+
+
+def _table(name: str, rows: Sequence[Row]) -> pa.Table:
+    columns = {}
+    for column, described in SCHEMA[name].items():
+        kind = _TYPES[described.kind]
+        values = pa.array([row.get(column) for row in rows], kind)
+        columns[column] = values.dictionary_encode() if described.kind == "text" else values
+    return pa.table(columns)
+
+
+def number(value: object) -> float | None:
+    """Return a finite number of a JSON document, and None for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        found = float(value)
+    except OverflowError:
+        return None
+    return found if math.isfinite(found) and abs(found) <= MOST else None
+
+
+def whole(value: object, factor: float = 1) -> int | None:
+    """Return a number times `factor`, rounded, or None outside 0 to `MOST`; programs write -1 for unknown."""
+    found = number(value)
+    if found is None or found < 0 or found * factor > MOST:
+        return None
+    return round(found * factor)
+
+
+def unwrapped(number: int, before: int) -> int:
+    """Return a 16-bit sequence number as one that counts on, nearest to the one before."""
+    return number + WRAP * ((before - number + WRAP // 2) // WRAP)
+
+
+def nanoseconds(said: str) -> int:
+    """Convert decimal seconds such as `1700000000.123` exactly, to nine decimals and at most `MOST`."""
+    seconds, _, rest = said.partition(".")
+    return min(int(seconds) * 1_000_000_000 + int(rest[:9].ljust(9, "0")), MOST)
+
+
+def table(value: object) -> Row:
+    """Return a JSON object, or an empty one for anything else."""
+    return value if isinstance(value, dict) else {}
+
+
+def entries(value: object, source: str, what: str) -> list[Any]:
+    """Return a JSON list, or an empty one for anything else; raises `BadInputError` if it is too long."""
+    if not isinstance(value, list):
+        return []
+    if len(value) > ROWS_MAX:
+        raise BadInputError(what, len(value), f"at most {ROWS_MAX} entries", source)
+    return value
+
+
+def text(value: object) -> str | None:
+    """Return a text of at most `NAME_MAX` characters, or None for anything else."""
+    return value[:NAME_MAX] if isinstance(value, str) else None
+
+
+def nothing(source: str, what: str) -> BadInputError:
+    """Return the error for a file of a known format without the expected content."""
+    return BadInputError("", None, f"has {what}", source)

@@ -1,0 +1,204 @@
+"""Reader of the output of ping (iputils, busybox, BSD, macOS, Windows) and fping, logged or not.
+
+The time of a row is that of the request. With `-D` it is the reply's time stamp less the round trip. Without,
+it is the sequence number times the interval, which iputils prints in its last line, or ping's default of 1 s.
+A missing sequence number is a request without an answer; the numbers wrap at 65536.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from dragstrip.formats.readers.found import LOST_MAX, MOST, Found, nanoseconds, nothing, unwrapped
+
+_REPLY = re.compile(
+    r"(?:\[(?P<at>\d{1,12}\.\d{1,9})\] )?\d{1,6} bytes from (?P<host>\S{1,200}?(?: \([^)\s]{1,200}\))?)[:,] "
+    r"(?:icmp_)?(?:seq|req)=(?P<seq>\d{1,9}) (?:ttl|hlim)=\d{1,4} "
+    r"time=(?P<rtt>\d{1,9}(?:\.\d{1,6})?) ms(?P<dup>.{0,60}DUP)?"
+)
+_FPING = re.compile(
+    r"(?:\[(?P<at>\d{1,12}\.\d{1,9})\] )?(?P<host>\S{1,200}?) {0,60}: \[(?P<seq>\d{1,9})\], "
+    r"(?:timed out|\d{1,6} bytes, (?P<rtt>\d{1,9}(?:\.\d{1,6})?) ms)"
+)
+_UNANSWERED = re.compile(
+    r"no answer yet for icmp_seq=(\d{1,9})|Request timeout for icmp_seq (\d{1,9})|"
+    r"From \S{1,200}(?: \([^)\s]{1,200}\))? icmp_seq=(\d{1,9}) "
+)
+"""What iputils (`-O`, or a router's answer) and macOS print for a request without an answer."""
+_SENT = re.compile(r"(\d{1,9}) packets transmitted")
+_HEAD = re.compile(
+    r"(?:^|\s)PING (?P<host>[^\s(]{1,200}) ?\((?P<address>[^)\s]{1,200})\)|"
+    r"(?:^|\s)PING (?P<name>[^\s:]{1,200}):|"
+    r"(?:^|\s)PING6\([^)]{1,60}\) \S{1,60} --> (?P<six>\S{1,60})"
+)
+_STATISTICS = re.compile(r"--- (?P<host>\S{1,200}) ping6? statistics ---")
+_WINDOWS_HEAD = re.compile(r"^(?:Pinging |Ping wird ausgef)[^\n]{1,300}$", re.M)
+_WINDOWS_HOST = re.compile(
+    r"(?P<host>[\w.:-]{1,200})(?: \[(?P<address>[0-9a-fA-F.:]{2,60})\])? (?:with|mit) \d{1,5} "
+)
+_WINDOWS = re.compile(
+    r"^\S{1,20} \S{1,20} (?P<host>[\w.:]{1,200}): "
+    r"(?:bytes=\d{1,5} )?\w{2,20}(?P<less>[=<])(?P<rtt>\d{1,9}) ?ms(?: TTL=\d{1,3})?\s*$|"
+    r"^\S{1,20} \S{1,20} (?P<unreachable>[\w.:]{1,200}): [^=\n]{1,100}$",
+    re.I,
+)
+_TOOK = re.compile(r"time (\d{1,12})ms")
+LOOKED_AT = 1 << 12
+"""Characters in which Windows' first line is looked for."""
+DEFAULT_NS = 1_000_000_000
+
+
+@dataclass
+class _Run:
+    """One run of ping, or what fping prints of one target."""
+
+    kind: str
+    names: tuple[str, ...]
+    answers: dict[int, tuple[int | None, int | None]] = field(default_factory=dict)
+    """By number: the stamp of the answer, if there is one, and the round trip, None if it timed out."""
+    shown: str = ""
+    first: int | None = None
+    last: int | None = None
+    sent: int | None = None
+    took_ms: int | None = None
+    ended: bool = False
+
+    def number(self, said: str) -> int:
+        """Return a sequence number as one that counts on."""
+        number = unwrapped(int(said), int(said) if self.last is None else self.last)
+        self.first = number if self.first is None else min(self.first, number)
+        self.last = number if self.last is None else max(self.last, number)
+        return number
+
+
+def is_one(begin: str) -> bool:
+    """Return whether a text looks like output of ping or fping."""
+    return bool(
+        _REPLY.search(begin)
+        or _FPING.search(begin)
+        or _WINDOWS_HEAD.search(begin)
+        or (_HEAD.search(begin) and (_SENT.search(begin) or _UNANSWERED.search(begin)))
+    )
+
+
+def read(said: str, source: str) -> Found:
+    """Return a probe for each run and target; raises `BadInputError` if nothing says what was sent."""
+    if _WINDOWS_HEAD.search(said[:LOOKED_AT]):
+        return _windows(said, source)
+    found, room = Found(), LOST_MAX
+    for run in _runs(said):
+        if run.last is not None or run.sent:
+            room -= _target(found, run, room)
+    if not found.probes:
+        raise nothing(source, "no answer")
+    return found
+
+
+def _runs(said: str) -> list[_Run]:
+    """Return the runs of a text: one after the other, or at the same time, told apart by name and address."""
+    runs: list[_Run] = []
+    current: _Run | None = None
+    for line in said.splitlines():
+        if head := _HEAD.search(line):
+            current = _Run("ping", tuple(name for name in head.groups() if name))
+            runs.append(current)
+        elif seen := _REPLY.search(line) or _FPING.search(line):
+            if seen.groupdict().get("dup"):
+                continue
+            kind = "fping" if seen.re is _FPING else "ping"
+            run = _run_of(runs, kind, seen["host"], current)
+            rtt = None if seen["rtt"] is None else round(float(seen["rtt"]) * 1e6)
+            at = None if seen["at"] is None else nanoseconds(seen["at"])
+            run.answers.setdefault(run.number(seen["seq"]), (at, rtt))
+            run.shown = run.shown or seen["host"]
+        elif end := _STATISTICS.search(line):
+            current = _named(runs, end["host"]) or current
+            if current:
+                current.ended = True
+        elif current and (numbers := _UNANSWERED.search(line)):
+            current.number(next(number for number in numbers.groups() if number))
+        elif (sent := _SENT.search(line)) and (current or len(runs) == 1):
+            run = current or runs[0]
+            run.sent = int(sent[1])
+            took = _TOOK.search(line)
+            run.took_ms = int(took[1]) if took else None
+    return runs
+
+
+def _named(runs: list[_Run], host: str) -> _Run | None:
+    """Return the latest run of a host that has not ended."""
+    words = host.replace("(", " ").replace(")", " ").split()
+    fits = (run for run in reversed(runs) if not run.ended and any(word in run.names for word in words))
+    return next(fits, None)
+
+
+def _run_of(runs: list[_Run], kind: str, host: str, current: _Run | None) -> _Run:
+    """Return the run that an answer belongs to: one of its host, or the one whose head stands above."""
+    if found := _named(runs, host):
+        return found
+    if current and not current.ended:
+        return current
+    made = _Run(kind, tuple(host.replace("(", " ").replace(")", " ").split()))
+    runs.append(made)
+    return made
+
+
+def _target(found: Found, run: _Run, room: int) -> int:
+    """Add a run's rows and return the number of unanswered requests, of which at most `room` get a row."""
+    answers, host = run.answers, run.shown or run.names[0]
+    first, latest = 1 if run.first is None else run.first, 0 if run.last is None else run.last
+    count = len(answers) if run.sent is None else run.sent
+    # iputils counts from 1, busybox and BSD from 0; what was sent last may have no answer.
+    begin = 1 if first >= 1 and latest == count else min(first, 1)
+    end = max(latest + 1, begin + count)
+    step = round(run.took_ms * 1e6 / (count - 1)) if run.took_ms and count > 1 else DEFAULT_NS
+    stamps = {number: at - (rtt or 0) for number, (at, rtt) in answers.items() if at is not None}
+    origin = min(stamps.values(), default=0) - (min(stamps, default=begin) - begin) * step if stamps else 0
+    if not stamps:
+        found.notes.append(
+            f"{host}: times are sequence numbers times {step / 1e9:g} s: no stamps (ping -D has them)"
+        )
+    lost = end - begin - len(answers)
+    listed = range(begin, end) if lost <= room else sorted(answers)
+    if lost > room:
+        found.notes.append(f"{host}: {lost} requests without an answer are left out: more than {LOST_MAX}")
+    for number in listed:
+        _, rtt = answers.get(number, (None, None))
+        time_ns = stamps[number] - origin if number in stamps else (number - begin) * step
+        found.probe(min(max(time_ns, 0), MOST), run.kind, host, rtt)
+    return lost if lost <= room else 0
+
+
+def _windows(said: str, source: str) -> Found:
+    """Return the probes of Windows' ping: a line for each request, a second apart."""
+    found = Found()
+    room, rows, whole = LOST_MAX, 0, True
+    target: str | None = None
+    for line in map(str.strip, said.splitlines()):
+        if _WINDOWS_HEAD.match(line):
+            named = _WINDOWS_HOST.search(line)
+            target, rows = (named["address"] or named["host"]) if named else "?", 0
+            continue
+        # The statistics begin with an empty line, as the requests do.
+        if target is None or (not line and rows == 0):
+            continue
+        if not line:
+            target = None
+            continue
+        seen = _WINDOWS.match(line)
+        rtt = None if seen is None or seen["rtt"] is None else int(seen["rtt"]) * 1_000_000
+        whole = whole and (seen is None or seen["less"] != "<")
+        room -= rtt is None
+        if rtt is None and room < 0:
+            break
+        found.probe(rows * DEFAULT_NS, "ping", target, rtt)
+        rows += 1
+    if not found.probes:
+        raise nothing(source, "no answer")
+    found.notes.append(
+        "times are numbers of requests times 1 s, and round trips whole milliseconds: so writes Windows"
+    )
+    if not whole:
+        found.notes.append("round trips below 1 ms, written <1ms, are 1 ms here")
+    return found

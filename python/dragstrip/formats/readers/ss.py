@@ -1,0 +1,111 @@
+"""Reader of polls of `ss -tin` (iproute2's `misc/ss.c`), each after a line with its time.
+
+The time is in seconds since 1970 or in ISO 8601. ss omits values that are zero or a default, and they stay
+empty here. It may round rates to three digits (but not with `-n`).
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+
+from dragstrip.formats.readers.found import MOST, Found, Row, nanoseconds, nothing
+
+_SOCKET = re.compile(
+    r"(?:tcp\s+)?(?:ESTAB|FIN-WAIT-\d|CLOSE-WAIT|LAST-ACK|CLOSING|SYN-\w+)\s+\d+\s+\d+\s+(\S{1,100})\s+(\S{1,100})"
+)
+_EPOCH = re.compile(r"(?:[A-Za-z_ ]{0,20}:?\s*)?(\d{9,10}(?:\.\d{1,9})?)\s*$")
+_ISO = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?)\s*$")
+_PAIR = re.compile(r"(?<!\S)([a-z_]{2,20}):(\S{1,200})")
+_RATE = re.compile(r"(?<!\S)(pacing_rate|delivery_rate) (\d{1,18}(?:\.\d{1,6})?)([kKMGT]?)bps")
+_CC = re.compile(r"^(?:(?:ts|usec_ts|sack|ecn|ecnseen|fastopen) )*([a-z][a-z0-9_-]{1,15}) (?=\S+:)")
+_UNITS = {"": 1, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
+
+
+def is_one(begin: str) -> bool:
+    """Return whether a text has polls of ss."""
+    return bool(re.search(r"(?m)^(?:tcp\s+)?ESTAB\s", begin) and re.search(r"\bcwnd:\d", begin))
+
+
+def read(said: str, source: str) -> Found:
+    """Return a flow for each socket whose algorithm and window were shown; raises `BadInputError`."""
+    found = Found()
+    flows: dict[tuple[str, str], int] = {}
+    first: int | None = None
+    now: int | None = None
+    socket: tuple[str, str] | None = None
+    for line in said.splitlines():
+        if (at := _time(line)) is not None:
+            now, socket = at, None
+            first = at if first is None else first
+            continue
+        if header := _SOCKET.match(line):
+            socket = (header[1], header[2])
+        if socket is None or "cwnd:" not in line:
+            continue
+        if now is None or first is None:
+            raise nothing(
+                source, "no time before its first socket: put `date +%s.%N` in front of each `ss -tin`"
+            )
+        words = line[header.end() :].strip() if header else line.strip()
+        if socket not in flows:
+            algorithm = _CC.match(words)
+            ends = {"sender": socket[0], "receiver": socket[1], "cc": algorithm[1] if algorithm else None}
+            flows[socket] = found.flow(f"{socket[0]} > {socket[1]}", **ends)
+        found.samples.append({"time_ns": max(now - first, 0), "flow": flows[socket], **_sample(words)})
+        socket = None
+    if not found.samples:
+        raise nothing(source, "no TCP socket with its window (ss -tin)")
+    return found
+
+
+def _time(line: str) -> int | None:
+    if epoch := _EPOCH.match(line):
+        return nanoseconds(epoch[1])
+    if iso := _ISO.match(line):
+        try:
+            moment = datetime.fromisoformat(iso[1].replace(",", "."))
+        except ValueError:
+            return None
+        return round((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1e9)
+    return None
+
+
+def _sample(words: str) -> Row:
+    """Return the values in one socket's line."""
+    said = dict(_PAIR.findall(words))
+
+    def value(name: str, factor: float = 1, part: int = 0) -> int | None:
+        parts = said.get(name, "").split("/")
+        if part >= len(parts) or not re.fullmatch(r"\d{1,18}(?:\.\d{1,9})?", parts[part]):
+            return None
+        scaled = float(parts[part]) * factor
+        return round(scaled) if scaled <= MOST else None
+
+    mss = value("mss")
+    cwnd, ssthresh, unacked = value("cwnd"), value("ssthresh"), value("unacked")
+    in_flight = None
+    if unacked is not None:  # tcp_packets_in_flight
+        in_flight = unacked - (value("sacked") or 0) - (value("lost") or 0) + (value("retrans") or 0)
+    rates = {
+        name: round(float(rate) * _UNITS[unit])
+        for name, rate, unit in _RATE.findall(words)
+        if float(rate) * _UNITS[unit] <= MOST
+    }
+
+    def in_bytes(packets: int | None) -> int | None:
+        return (
+            None if packets is None or mss is None or packets < 0 or packets * mss > MOST else packets * mss
+        )
+
+    return {
+        "cwnd_bytes": in_bytes(cwnd),
+        "ssthresh_bytes": in_bytes(ssthresh),
+        "bytes_in_flight": in_bytes(in_flight),
+        "srtt_ns": value("rtt", 1e6),
+        "min_rtt_ns": value("minrtt", 1e6),
+        "pacing_bps": rates.get("pacing_rate"),
+        "delivery_bps": rates.get("delivery_rate"),
+        "bytes_acked": value("bytes_acked"),
+        "retransmits": value("retrans", part=1),
+    }

@@ -1,0 +1,197 @@
+"""TOML: writing content as a person would, and finding the line that an error is about."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from dragstrip import _core
+from dragstrip.errors import BadInputError, Raw
+from dragstrip.io.untrusted import DESCRIPTION_MAX, nested_key, text
+
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
+_AT_LINE = re.compile(r" \(at line (\d+), column \d+\)")
+
+
+# --- written ----------------------------------------------------------------------------------
+
+
+def written(content: Mapping[str, Any]) -> str:
+    """Return text, numbers, lists and tables as TOML that `tomllib` reads back as the same content."""
+    lines = [f"{_key(key)} = {_value(value)}" for key, value in content.items() if not _is_table(value)]
+    for key, value in content.items():
+        if isinstance(value, Mapping):
+            if any(isinstance(entry, Mapping) for entry in value.values()) and key in ("media", "hosts"):
+                for name, entry in value.items():
+                    lines += ["", f"[{_key(key)}.{_key(name)}]", *_fields(entry)]
+            else:
+                lines += ["", f"[{_key(key)}]", *_fields(value)]
+        elif _is_table(value):
+            for entry in value:
+                lines += ["", f"[[{_key(key)}]]", *_fields(entry)]
+    return "\n".join(lines).lstrip("\n") + "\n"
+
+
+def _is_table(value: object) -> bool:
+    if isinstance(value, list):
+        return bool(value) and all(isinstance(entry, Mapping) for entry in value)
+    return isinstance(value, Mapping)
+
+
+def _fields(table: Mapping[str, Any]) -> list[str]:
+    return [f"{_key(key)} = {_value(value)}" for key, value in table.items()]
+
+
+def _key(key: str) -> str:
+    return key if _BARE.fullmatch(key) else _value(key)
+
+
+def _value(value: object) -> str:
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(_fields(value)) + " }" if value else "{}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(_value, value)) + "]"
+    if isinstance(value, str):  # JSON's escapes are TOML's, but for this one
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    if isinstance(value, bool | int):
+        return json.dumps(value)
+    return repr(value)  # a float: nan and inf are TOML's words too
+
+
+# --- lines ------------------------------------------------------------------------------------
+
+
+def pointed(error: BadInputError) -> BadInputError:
+    """Return the error with its line added to the source (`mine.toml:12`).
+
+    Returns the error unchanged if its source is no TOML file or the file has no such field.
+    """
+    if not error.source.endswith(".toml") or not Path(error.source).is_file():
+        return error
+    found = _AT_LINE.search(error.expected)
+    if found is not None and "is not TOML" in error.expected:
+        expected = error.expected.replace(found[0], "")
+        return BadInputError(error.field, Raw(error.value), expected, f"{error.source}:{found[1]}")
+    try:
+        line = line_of(text(error.source, DESCRIPTION_MAX, "a TOML file"), error.field)
+    except BadInputError:
+        return error
+    return error if line is None else error.at(f"{error.source}:{line}")
+
+
+def line_of(content: str, field: str) -> int | None:
+    """Return the line, from 1, of a dotted field or of its nearest enclosing table.
+
+    None if there is neither.
+    """
+    wanted = tuple(_core.path_parts(field))
+    lines = {tuple(path): line for path, line in reversed(list(_places(content)))}
+    for length in range(len(wanted), 0, -1):
+        if wanted[:length] in lines:
+            return lines[wanted[:length]]
+    return None
+
+
+def _places(content: str) -> Iterator[tuple[list[str], int]]:
+    """Yield the path and line of every key and header.
+
+    Entries of `[[tables]]` have their index after the name.
+    """
+    base: list[str] = []
+    counts: dict[tuple[str, ...], int] = {}
+    lines = content.removeprefix("\ufeff").splitlines()
+    at = 0
+    while at < len(lines):
+        first = at
+        stripped = lines[at].strip()
+        value = _Value()
+        while at < len(lines) and value.goes_on(lines[at]):
+            at += 1
+        at += 1
+        if not stripped or stripped.startswith("#"):
+            continue
+        parsed = _parsed("\n".join(lines[first:at]))
+        if parsed is None:
+            return
+        if stripped.startswith("["):
+            base = []
+            for key in _header(parsed):
+                base.append(key)
+                if tuple(base) in counts and not stripped.startswith("[["):
+                    base.append(str(counts[tuple(base)]))
+            if stripped.startswith("[["):
+                name = tuple(base)
+                counts[name] = counts.get(name, -1) + 1
+                base.append(str(counts[name]))
+            yield _split(base), first + 1
+        else:
+            for path in _keys(parsed):
+                yield _split([*base, *path]), first + 1
+
+
+_TOKEN = re.compile(r"""\"{3}|'{3}|"(?:[^"\\]|\\.)*+"|'[^']*+'|["'\[\]{}#]""")
+_CLOSING = {
+    '"""': re.compile(r'(?:[^"\\]|\\.|"(?!""))*+"{3,5}'),
+    "'''": re.compile(r"(?:[^']|'(?!''))*+'{3,5}"),
+}
+
+
+class _Value:
+    """What is open at the end of a line: brackets, or a string of several lines."""
+
+    def __init__(self) -> None:
+        self._depth, self._quote = 0, ""
+
+    def goes_on(self, line: str) -> bool:
+        """Return whether the value goes on in the line after this one."""
+        at = 0
+        while True:
+            found = (_CLOSING[self._quote].match if self._quote else _TOKEN.search)(line, at)
+            if found is None:
+                break
+            at = found.end()
+            if self._quote:
+                self._quote = ""
+            elif found[0] in _CLOSING:
+                self._quote = found[0]
+            elif found[0] in "#\"'":  # a comment; a string without an end
+                break
+            elif len(found[0]) == 1:
+                self._depth += 1 if found[0] in "[{" else -1
+        return self._depth > 0 or self._quote != ""
+
+
+def _parsed(statement: str) -> dict[str, Any] | None:
+    try:
+        return None if nested_key(statement) else tomllib.loads(statement)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _header(parsed: Any) -> list[str]:
+    keys = []
+    while parsed:
+        table = parsed[0] if isinstance(parsed, list) else parsed
+        if not table:
+            break
+        ((key, parsed),) = table.items()
+        keys.append(key)
+    return keys
+
+
+def _keys(value: Any) -> Iterator[list[str]]:
+    entries = value.items() if isinstance(value, dict) else enumerate(value)
+    for key, inner in entries:
+        yield [str(key)]
+        if isinstance(inner, dict | list):
+            for path in _keys(inner):
+                yield [str(key), *path]
+
+
+def _split(path: list[str]) -> list[str]:
+    """Split keys that contain dots into their parts, as error messages write them."""
+    return [part for key in path for part in (_core.path_parts(key) or [key])]

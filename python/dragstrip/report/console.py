@@ -1,0 +1,440 @@
+"""Output in the terminal: tables on standard output, progress on standard error."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from dragstrip.engines.contract import alike
+from dragstrip.engines.registry import named
+from dragstrip.experiment.expand import PlannedRun
+from dragstrip.experiment.types import Experiment
+from dragstrip.io.progress import ProgressMessages, say
+from dragstrip.io.terminal import Terminal
+from dragstrip.io.untrusted import printable
+from dragstrip.pool import Outcome, Watcher
+from dragstrip.results.measures import parts_text
+from dragstrip.results.standings import quantity
+from dragstrip.results.standings.path import qdisc, queue_text
+from dragstrip.results.standings.setups import Contender, Planned, Setup, setups_of
+from dragstrip.results.standings.stats import Row, Statistic, count_of, idle_of, rows_of, seconds_of
+from dragstrip.results.standings.verdict import headline
+from dragstrip.scenario.paths import link_facts
+
+UNKNOWN = "–"
+SENTENCES_MAX = 4
+"""Set-ups whose verdict is printed as a sentence, at most; the page has all."""
+
+
+@contextmanager
+def watching(runs: Sequence[PlannedRun], quiet: bool = False) -> Iterator[Watcher]:
+    """Yield a watcher: a progress bar on a terminal, else a line per finished run, and nothing if quiet."""
+    if quiet:
+        yield _Quiet()
+        return
+    watcher = _Bar(runs) if sys.stderr.isatty() else _Lines(runs)
+    try:
+        yield watcher
+    finally:
+        watcher.close()
+
+
+class Speed:
+    """The throughput of all flows of a run in real time over its last whole second."""
+
+    def __init__(self) -> None:
+        self.index, self.since_ns, self.bytes = -1, 0, 0
+        self.bps: float | None = None
+
+    def arrived(self, index: int, now_ns: int, arrived_bytes: int) -> None:
+        """Record the bytes that have arrived by `now_ns`; 0 means that the engine does not count them."""
+        if index != self.index:
+            self.index, self.since_ns, self.bytes, self.bps = index, 0, 0, None
+        if arrived_bytes and now_ns - self.since_ns >= 1_000_000_000:
+            self.bps = (arrived_bytes - self.bytes) * 8e9 / (now_ns - self.since_ns)
+            self.since_ns, self.bytes = now_ns, arrived_bytes
+
+    def words(self) -> str:
+        """Return the throughput for a progress line, or an empty string if it is unknown."""
+        return "" if self.bps is None else f", throughput {quantity.rate(self.bps)}"
+
+
+class _Quiet(Watcher):
+    def note(self, what: str) -> None:
+        say(what)
+
+
+class _Lines(_Quiet):
+    """Prints a line per finished run, and progress messages in between."""
+
+    def __init__(self, runs: Sequence[PlannedRun]) -> None:
+        self.runs = runs
+        self.several = len({run.engine for run in runs}) > 1
+        self.done = 0
+        self.reached = [0.0] * len(runs)
+        self.total = sum(run.scenario["duration_ns"] for run in runs) / 1e9
+        real = any(named(run.engine).real_time for run in runs)
+        self.unit = "seconds" if real else "simulated seconds"
+        self.speed = Speed()
+        self.messages = ProgressMessages()
+        self.messages.doing(lambda: "checking what is to run ...")
+
+    def preparing(self, what: str) -> None:
+        say(what)
+        self.messages.doing(lambda: f"still {what}")
+
+    def started(self, index: int) -> None:
+        if not any(self.reached):
+            self.messages.doing(self._running)
+
+    def _running(self) -> str:
+        reached, runs = sum(self.reached), len(self.runs)
+        times = f"{quantity.digits(reached)} of {quantity.digits(self.total)} {self.unit}"
+        return f"[{self.done}/{runs}] {times}{self.speed.words()} ..."
+
+    def advanced(self, index: int, now_ns: int, arrived_bytes: int = 0) -> None:
+        self.reached[index] = now_ns / 1e9
+        self.speed.arrived(index, now_ns, arrived_bytes)
+
+    def finished(self, index: int, outcome: Outcome) -> None:
+        self.done += 1
+        self.reached[index] = self.runs[index].scenario["duration_ns"] / 1e9
+        # Why it failed is said once, at the end.
+        ending = "done" if outcome.summary is not None else "failed"
+        run = self.runs[index]
+        name = f"{run.name} ({run.engine})" if self.several else run.name
+        self.tell(f"[{self.done}/{len(self.runs)}] {name}: {ending}", outcome)
+
+    def tell(self, line: str, outcome: Outcome) -> None:
+        say(line)
+
+    def concluding(self, what: str) -> None:
+        self.messages.doing(lambda: f"{what} ...")
+
+    def close(self) -> None:
+        self.messages.close()
+
+
+class _Bar(_Lines):
+    """Shows one bar over the seconds of all runs, then lines once it is gone."""
+
+    def __init__(self, runs: Sequence[PlannedRun]) -> None:
+        super().__init__(runs)
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+        self.progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            console=Terminal(stderr=True),
+            transient=True,
+        )
+        self.bar = self.progress.add_task(self.unit, total=round(self.total))
+        self.progress.start()
+
+    def preparing(self, what: str) -> None:
+        self.progress.console.print(what, highlight=False)
+        self.messages.doing(None)
+
+    def started(self, index: int) -> None:
+        self.messages.doing(None)
+
+    def advanced(self, index: int, now_ns: int, arrived_bytes: int = 0) -> None:
+        super().advanced(index, now_ns, arrived_bytes)
+        self._show()
+
+    def finished(self, index: int, outcome: Outcome) -> None:
+        super().finished(index, outcome)
+        self._show()
+
+    def tell(self, line: str, outcome: Outcome) -> None:
+        if outcome.summary is None:
+            self.progress.console.print(line, highlight=False)
+
+    def aside(self) -> None:
+        self.progress.stop()
+
+    def concluding(self, what: str) -> None:
+        if self.progress.live.is_started:
+            self.progress.update(self.bar, description=what)
+        else:
+            say(f"{what} ...")
+
+    def close(self) -> None:
+        super().close()
+        self.progress.stop()
+
+    def _show(self) -> None:
+        words = self.unit + self.speed.words()
+        self.progress.update(self.bar, completed=round(sum(self.reached)), description=words)
+
+
+def show_result(document: dict[str, Any], runs: Sequence[PlannedRun], heading: str = "") -> None:
+    """Print the runs, medians over repeats, and the claims; `heading` follows the experiment's name."""
+    console = Terminal()
+    planned = {f"runs/{run.slug}": run for run in runs}
+    lines = [(line, planned[line["recording"]]) for line in document["runs"]]
+    setups = setups_of([Planned(line, run.known, run.settings) for line, run in lines])
+    table = _runs_table(document, setups, console.width)
+    table.title = ", ".join(filter(None, (str(table.title), heading)))
+    console.print(table)
+    show_reasons(console, setups)
+    compared = [setup for setup in setups if len(setup.contenders) > 1]
+    for setup in compared if len(compared) <= SENTENCES_MAX else []:
+        sentence = headline(setup, rows_of(setup)).striptags()
+        console.print(f"{setup.title}: {sentence}" if len(setups) > 1 else sentence)
+    if document["claims"]:
+        console.print(_claims_table(document["claims"]))
+        if (ablations := _ablations_table(document["claims"])) is not None:
+            console.print(ablations)
+    for failure in document["failed"]:
+        console.print(f"failed: {failure['scenario']}: {failure['reason']}")
+
+
+REASONS_MAX = 12
+"""Rows whose reasons are printed, at most; the page has all."""
+
+
+WIDE = 60
+"""Columns of a terminal that is wide enough for the time by state."""
+
+
+def show_reasons(console: Terminal, setups: Sequence[Setup]) -> None:
+    """Print what limited the flows, and a sentence per run (for repeats, that of the first)."""
+    rows = [(setup, contender) for setup in setups for contender in setup.contenders]
+    shown = rows[:REASONS_MAX]
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table.add_column("run", min_width=7, overflow="fold")
+    wide = console.width >= WIDE
+    for heading in ("limited by", "state") if wide else ("limited by",):
+        table.add_column(heading, overflow="fold")
+    for heading in ("reduc-\ntions", "time-\nouts", "link\nidle"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    sentences: dict[str, str] = {}
+    for setup, contender in shown:
+        limited, states = seconds_of(contender, "limited_s"), seconds_of(contender, "state_s")
+        if not limited:
+            continue
+        counts = [_text(count_of(contender, field), 1) for field in ("reductions", "timeouts")]
+        idle = _text(idle_of(setup, contender), 100, " %")
+        name = _row_name(setups, setup, contender)
+        spent = [parts_text(part, "\n", 3) for part in ((limited, states) if wide else (limited,))]
+        table.add_row(name, *spent, *counts, idle)
+        first = contender.bouts[0].run.summary
+        if first["why"]:
+            sentences.setdefault(first["recording"], first["why"][0]["sentence"])
+    if table.row_count:
+        console.print(table)
+    for sentence in sentences.values():
+        console.print(f"{sentence}.")
+    if len(rows) > len(shown):
+        console.print(
+            f"(explanations for the first {len(shown)} of {len(rows)} rows; the report has them all)"
+        )
+
+
+def _text(figure: float | None, factor: float, unit: str = "") -> str:
+    return UNKNOWN if figure is None else f"{figure * factor:.0f}{unit}"
+
+
+@dataclass(frozen=True)
+class _Column:
+    """A column of the table of runs: its heading, and the figure in each row."""
+
+    heading: str
+    figure: Callable[[Row], Statistic | None]
+    factor: float = 1
+    digits: int = 1
+    together: bool = False
+    """Whether the column is shown only if flows share a path."""
+
+    def cell(self, row: Row) -> str:
+        figure = self.figure(row)
+        return UNKNOWN if figure is None else f"{figure.middle * self.factor:.{self.digits}f}"
+
+
+_COLUMNS = (
+    _Column("goodput\nMbit/s", lambda row: row.goodput_bps, 1e-6, 3),
+    _Column("share\n%", lambda row: row.share, 100, together=True),
+    _Column("RTT ms\nmedian", lambda row: row.rtt_p50_ms),
+    _Column("RTT ms\n95 %", lambda row: row.rtt_p95_ms),
+    _Column("ping ms\nmedian", lambda row: row.ping_p50_ms),
+    _Column("retrans-\nmitted", lambda row: row.retransmits, digits=0),
+    _Column("queue\nkB", lambda row: row.queue_p50_bytes, 1e-3),
+    _Column("Jain", lambda row: row.jain, digits=3, together=True),
+)
+
+
+_DECIDING = ("goodput", "RTT ms", "share", "retrans-", "ping ms", "queue", "Jain")
+"""Columns by the first line of their headings, in order of importance; a narrow terminal drops the last
+first."""
+USUAL = 80
+NAME_MIN, NARROW_NAME_MIN = 7, 12
+"""Characters of a run's name on one line, at least: on a usual terminal, and on a narrower one, where columns
+are dropped instead."""
+
+
+def _runs_table(document: dict[str, Any], setups: Sequence[Setup], width: int) -> Table:
+    table = Table(title=_title(document, setups), box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    entries = [(setup, row) for setup in setups for row in rows_of(setup)]
+    shared = any(setup.shared for setup in setups)
+    several = any(row.flows > 1 for _, row in entries)
+    columns = [column for column in _COLUMNS if shared or not column.together]
+    names = [_row_name(setups, setup, row.contender) for setup, row in entries]
+    least = NAME_MIN if width >= USUAL else NARROW_NAME_MIN
+    room = width - 1 - min(max(map(len, names), default=0), least) - 7 * several
+    columns, left_out = _fitting(columns, [row for _, row in entries], room)
+    if left_out:
+        table.caption = f"a wider terminal also shows: {', '.join(left_out)}"
+    table.add_column("run", min_width=NAME_MIN, overflow="fold")
+    if several:
+        table.add_column("flows", justify="right", no_wrap=True)
+    for column in columns:
+        table.add_column(column.heading, justify="right", no_wrap=True)
+    for name, (_, row) in zip(names, entries, strict=True):
+        flows = [str(row.flows)] if several else []
+        table.add_row(name, *flows, *(column.cell(row) for column in columns))
+    return table
+
+
+def _fitting(columns: list[_Column], rows: Sequence[Row], room: int) -> tuple[list[_Column], list[str]]:
+    """Return the columns that fit into `room`, the most important first, and the headings of the others."""
+    kept = set()
+    for column in sorted(columns, key=lambda column: _DECIDING.index(column.heading.split("\n")[0])):
+        lines = [*column.heading.split("\n"), *(column.cell(row) for row in rows)]
+        room -= max(map(len, lines)) + 2
+        if room < 0:
+            break
+        kept.add(column)
+    left_out = [
+        column.heading.replace("-\n", "").replace("\n", " ") for column in columns if column not in kept
+    ]
+    return [column for column in columns if column in kept], left_out
+
+
+def _title(document: dict[str, Any], setups: Sequence[Setup]) -> str:
+    repeats = max((setup.repeats for setup in setups), default=1)
+    if repeats < 2:
+        return str(document["experiment"])
+    if not any(setup.draws for setup in setups):
+        return f"{document['experiment']}, {repeats} repeats, all the same: nothing draws random numbers"
+    return f"{document['experiment']}, medians of {repeats} repeats"
+
+
+def _engine_words(setups: Sequence[Setup], setup: Setup) -> str:
+    """Return the engine's name as a suffix if there are several engines."""
+    engines = {run.engine for each in setups for run in each.runs}
+    return f" · {setup.runs[0].engine}" if len(engines) > 1 else ""
+
+
+def _row_name(setups: Sequence[Setup], setup: Setup, contender: Contender) -> str:
+    """Return the contender's title, after the run's name (without its repeat) if that adds something."""
+    engine = _engine_words(setups, setup)
+    run, name = contender.bouts[0].run, _run_name(contender)
+    if len({_run_name(other) for each in setups for other in each.contenders}) == 1:
+        return contender.title + engine
+    if alike(name) == alike(contender.title) or name.startswith(tuple(contender.title + c for c in ":*@+")):
+        return name + engine  # bbr*4@80ms says its algorithm; a kernel spells my-exp my_exp
+    algorithms = list(dict.fromkeys(str(flow["cc"]) for flow in run.flows))
+    named = name not in ("+".join(algorithms), algorithms[0], contender.title)
+    return (f"{name} · {contender.title}" if named else contender.title) + engine
+
+
+def _run_name(contender: Contender) -> str:
+    return contender.bouts[0].run.name.rsplit(" #", 1)[0]
+
+
+def _claims_table(claims: Sequence[dict[str, Any]]) -> Table:
+    table = Table(title="claims", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for heading in ("claim", "published", "measured", "grade"):
+        table.add_column(heading, overflow="fold", no_wrap=heading in ("claim", "grade"))
+    for claim in claims:
+        same_order = claim["unit"] == "order" and claim["published"] == claim["measured"]
+        measured = "the same" if same_order else _with_unit(claim["measured"], claim["unit"])
+        published = _with_unit(claim["published"], claim["unit"])
+        table.add_row(claim["id"], published, measured, grade_text(claim["grade"]))
+    return table
+
+
+def _ablations_table(claims: Sequence[dict[str, Any]]) -> Table | None:
+    """Return a table of the settings, each with the claims whose grades it changes, or None."""
+    moved: dict[str, list[Text]] = {}
+    for claim in claims:
+        for other in claim.get("ablations", []):
+            setting = ", ".join(f"{path} = {value}" for path, value in other["setting"].items())
+            changed = moved.setdefault(setting, [])
+            if other["grade"] != claim["grade"]:
+                figure = _with_unit(other["measured"], claim["unit"])
+                grade = grade_text(other["grade"])
+                rest = "" if claim["unit"] == "order" else f" ({figure})"
+                changed.append(Text.assemble(f"{printable(claim['id'])} ", grade, printable(rest)))
+    if not moved:
+        return None
+    table = Table(title="ablations", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table.add_column("with", overflow="fold", max_width=34)
+    table.add_column("grades that change", overflow="fold")
+    for setting, changed in moved.items():
+        table.add_row(setting, Text("\n").join(changed) if changed else "none")
+    return table
+
+
+def _with_unit(value: Any, unit: str) -> str:
+    return _figure(value) + ("" if value is None or unit in ("1", "order") else f" {unit}")
+
+
+def grade_text(grade: str) -> Text:
+    """Return a grade in its colour."""
+    colours = {"reproduced": "green", "contradicted": "red"}
+    return Text(printable(grade), colours.get(grade, "yellow"))
+
+
+def _figure(value: Any) -> str:
+    match value:
+        case None:
+            return UNKNOWN
+        case [float() | int(), float() | int()]:
+            return f"{value[0]:g} to {value[1]:g}"
+        case list():
+            return " < ".join(value)
+        case float():
+            return f"{value:.4g}"
+        case _:
+            return str(value)
+
+
+def show_plan(experiment: Experiment, runs: Sequence[PlannedRun]) -> None:
+    """Print what an experiment would run, and its claims."""
+    console = Terminal(highlight=False)
+    scenario = runs[0].scenario
+    console.print(": ".join(filter(None, (experiment.name, experiment.title))), style="bold")
+    for text in (experiment.source, experiment.description.strip()):
+        if text:
+            console.print(text)
+    count = "1 run" if len(runs) == 1 else f"{len(runs)} runs"
+    console.print(f"{count} of {scenario['duration_ns'] / 1e9:g} s, seeds from {experiment.seed}:")
+    console.print("  " + ", ".join(dict.fromkeys(run.name.rsplit(" #", 1)[0] for run in runs)))
+    links = Table("link", "rate", "delay ms", "queue", title="path of the first run")
+    for link, facts in zip(scenario["links"], link_facts(scenario), strict=True):
+        rate = facts["rate_bps"]
+        shown_rate = f"{rate / 1e6:g} Mbit/s" if rate else link["medium"] or "unlimited"
+        links.add_row(
+            link["name"], shown_rate, f"{facts['delay_ns'] / 1e6:g}", queue_text(qdisc(link)) or "none"
+        )
+    console.print(links)
+    for claim in experiment.claims:
+        published = claim.value if claim.value is not None else claim.range or claim.order
+        listed = list(published) if isinstance(published, tuple) else published
+        slack = "" if claim.tolerance is None else f" ± {claim.tolerance}"
+        where = ", ".join(f"{key} = {value}" for key, value in claim.where.items())
+        console.print(f"claim {claim.id}: {claim.metric}{f' of {where}' if where else ''}")
+        console.print(f"    {_figure(listed)}{slack} {claim.unit}; {claim.source}")
+        if claim.not_testable:
+            console.print(f"    not testable here: {claim.not_testable}")

@@ -1,0 +1,54 @@
+"""The requested figures for papers: which formats, and how wide."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dragstrip.errors import BadInputError
+
+ENDINGS = ("svg", "png", "pdf", "csv")
+POINTS = {"mm": 72 / 25.4, "cm": 720 / 25.4, "in": 72.0, "pt": 1.0}
+"""Points (1/72 inch, as in PDF and CSS) per unit."""
+LEAST_PT, GREATEST_PT = 70 * POINTS["mm"], 1000 * POINTS["mm"]
+"""Width of a picture in points: below the first a drawing of a path cannot be read; above the second no paper
+is wide enough."""
+_LENGTH = re.compile(r"(\d+(?:\.\d+)?|\.\d+) ?(mm|cm|in|pt)", re.IGNORECASE | re.ASCII)
+
+
+@dataclass(frozen=True)
+class Paper:
+    """The formats to write, none by default, and the width of each picture in points (None: its own)."""
+
+    endings: tuple[str, ...] = ()
+    width_pt: float | None = None
+
+    @property
+    def pictures(self) -> tuple[str, ...]:
+        """The formats that are drawn."""
+        return tuple(ending for ending in self.endings if ending != "csv")
+
+
+NO_FIGURES = Paper()
+
+
+def paper(endings: Sequence[str], width: str | None = None) -> Paper:
+    """Return the requested formats, each once; raises `BadInputError` for what cannot be made."""
+    for ending in endings:
+        if ending not in ENDINGS:
+            raise BadInputError("--figures", ending, f"one or several of {','.join(ENDINGS)}", "command line")
+    asked = Paper(tuple(dict.fromkeys(endings)), None if width is None else _points(width))
+    if width is not None and not asked.pictures:
+        raise BadInputError("--width", None, "needs --figures with svg, png or pdf", "command line")
+    return asked
+
+
+def _points(width: str) -> float:
+    found = _LENGTH.fullmatch(width.strip())
+    points = float(found[1]) * POINTS[found[2].lower()] if found else math.nan
+    if not LEAST_PT - 0.01 <= points <= GREATEST_PT + 0.01:
+        expected = "a width from 70mm to 1000mm, such as 84mm, 3.3in or 240pt"
+        raise BadInputError("--width", width, expected, "command line")
+    return points

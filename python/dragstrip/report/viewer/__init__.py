@@ -1,0 +1,75 @@
+"""The viewer: what draws a page's figures in the browser, and the page's content security policy.
+
+Belongs here: JavaScript modules that draw the descriptions of `dragstrip.report.figure`, their style sheet,
+and the single script made from them. There is no build tool: browsers refuse modules from other files on a
+page opened as a file, so `script` wraps each module in a function, in the order of their imports. The modules
+themselves are standard. Does not belong here: anything that knows what is measured or compared.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from functools import cache
+from pathlib import Path
+
+from dragstrip.io import untrusted
+
+HERE = Path(__file__).parent
+# Each after those that it imports from.
+MODULES = (
+    "data",
+    "marks",
+    "axes",
+    "frame",
+    "cursor",
+    "timelines",
+    "distribution",
+    "bars",
+    "scatter",
+    "shares",
+    "rows",
+    "copy",
+    "page",
+)
+
+_IMPORT = re.compile(
+    r'^import (?:\* as (?P<whole>\w+)|(?P<names>\{[^}]*\})) from "\./(?P<module>\w+)\.js";$', re.M
+)
+_EXPORT = re.compile(r"^export ((?:const|function) (\w+))", re.M)
+
+
+COPYING = ("copy",)
+"""The modules for pages without figures, whose commands are copied by a click."""
+
+
+@cache
+def script(modules: tuple[str, ...] = MODULES) -> str:
+    """Return all modules as one script; for `COPYING` the script also starts it."""
+    parts = []
+    for name in modules:
+        text = untrusted.text(HERE / f"{name}.js", untrusted.MIB, "our script")
+        text = _IMPORT.sub(lambda m: f"const {m['whole'] or m['names']} = {m['module']}Module;", text)
+        exports = ", ".join(found[1] for found in _EXPORT.findall(text))
+        body = _EXPORT.sub(r"\1", text)
+        parts.append(f"const {name}Module = (() => {{\n{body}return {{ {exports} }};\n}})();\n")
+    begin = "copyModule.watch();\n" if modules == COPYING else ""
+    return f'"use strict";\n{"".join(parts)}{begin}'
+
+
+@cache
+def style() -> str:
+    """Return the style sheet of the figures."""
+    return untrusted.text(HERE / "chart.css", untrusted.MIB, "our style sheet")
+
+
+def policy(style: str, script: str = "") -> str:
+    """Return a content security policy that allows this style and script, and no loading of anything else."""
+    scripts = f"script-src {_hash(script)}; " if script else ""
+    return f"default-src 'none'; {scripts}style-src {_hash(style)}; base-uri 'none'; form-action 'none'"
+
+
+def _hash(text: str) -> str:
+    digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+    return f"'sha256-{digest}'"

@@ -1,0 +1,296 @@
+"""Claims: published figures compared with ours and graded.
+
+`reproduced`: ours lies in the published range, widened by the claim's tolerance. `contradicted`: it does not.
+`not testable here`: the claim says why, or nothing could be measured. `open question`: nothing was published,
+and the figure is ours alone. A claim over several runs or flows is compared with their median.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+from dragstrip import _core
+from dragstrip.errors import BadInputError, nearest
+from dragstrip.experiment.expand import PlannedRun
+from dragstrip.experiment.types import Claim, Experiment, FlowTable, Selector
+from dragstrip.results.measures import FlowMeasures, Measured, Window, find, names
+
+REPRODUCED = "reproduced"
+CONTRADICTED = "contradicted"
+NOT_TESTABLE = "not testable here"
+OPEN = "open question"
+GRADES = (REPRODUCED, CONTRADICTED, NOT_TESTABLE, OPEN)
+
+UNITS: dict[str, tuple[str, float]] = {
+    "bit/s": ("bit/s", 1.0),
+    "kbit/s": ("bit/s", 1e3),
+    "Mbit/s": ("bit/s", 1e6),
+    "Gbit/s": ("bit/s", 1e9),
+    "s": ("s", 1.0),
+    "ms": ("s", 1e-3),
+    "us": ("s", 1e-6),
+    "B": ("B", 1.0),
+    "kB": ("B", 1e3),
+    "KB": ("B", 1024.0),
+    "MB": ("B", 1e6),
+    "packets": ("1", 1.0),
+    "segments": ("1", 1.0),
+    "1": ("1", 1.0),
+    "%": ("1", 1e-2),
+}
+"""The quantity that each unit measures, and the unit's size in base units of that quantity."""
+
+FLOW_KEYS = ("cc", "label", "sender", "receiver", "flow")
+PROBE_KEYS = ("probe", "target")
+QUEUE_KEYS = ("link",)
+RUN_KEYS = ("alternative", "repeat")
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A run whose recording can be measured."""
+
+    run: PlannedRun
+    measured: Measured
+
+
+def conversion(measure_unit: str, claim_unit: str) -> float | None:
+    """Return the factor from a measure's unit to a claim's, or None if their quantities differ."""
+    if measure_unit not in UNITS or claim_unit not in UNITS:
+        return None
+    (kind, factor), (claimed_kind, claimed_factor) = UNITS[measure_unit], UNITS[claim_unit]
+    return factor / claimed_factor if kind == claimed_kind else None
+
+
+def check(experiment: Experiment, runs: Sequence[PlannedRun], source: str = "") -> None:
+    """Raise `BadInputError`, before anything runs, for a claim that could never be measured."""
+    for at, claim in enumerate(experiment.claims):
+        where = f"claims[{at}] ({claim.id})"
+        measure = find(claim.metric)
+        if measure is None:
+            expected = f"a measure, such as {', '.join(names())}{nearest(claim.metric, names())}"
+            raise BadInputError(f"{where}.metric", claim.metric, expected, source)
+        if claim.until is not None and not _core.has_window(claim.metric):
+            expected = "none: this measure covers a whole flow, queue or run"
+            raise BadInputError(f"{where}.until", claim.until, expected, source)
+        unit = "1" if claim.over is not None else measure.unit
+        if claim.order is None and conversion(unit, claim.unit) is None:
+            raise BadInputError(f"{where}.unit", claim.unit, f"a unit for what is in {unit}", source)
+        for part, selector in (("where", claim.where), ("over", claim.over or {})):
+            _check_selector(f"{where}.{part}", selector, runs, source)
+        if claim.order is not None:
+            _check_selector(f"{where}.order", {claim.by: claim.order}, runs, source)
+    for at, table in enumerate(experiment.flow_tables):
+        _check_selector(f"flow_tables[{at}].where", table.where, runs, source)
+
+
+def _check_selector(where: str, selector: Selector, runs: Sequence[PlannedRun], source: str) -> None:
+    for key, wanted in selector.items():
+        known: set[Any] = set()
+        for run in runs:
+            known.update(_values(run, key))
+        if not known:
+            keys = [*FLOW_KEYS, *PROBE_KEYS, *QUEUE_KEYS, *RUN_KEYS, *runs[0].settings]
+            raise BadInputError(f"{where}.{key}", wanted, f"one of the keys {', '.join(keys)}", source)
+        for value in listed(wanted):
+            if value not in known:
+                shown = ", ".join(str(candidate) for candidate in sorted(known, key=str))
+                raise BadInputError(f"{where}.{key}", value, f"one of {shown}", source)
+
+
+def _values(run: PlannedRun, key: str) -> list[Any]:
+    """Return the values that a selector's key has in a run."""
+    scenario = run.scenario
+    match key:
+        case "cc":
+            return [flow["transport"].get("cc", "udp") for flow in scenario["flows"]]
+        case "flow":
+            return list(range(len(scenario["flows"])))
+        case "label" | "sender" | "receiver":
+            return [flow[key] for flow in scenario["flows"]]
+        case "probe":
+            return [probe["label"] for probe in scenario["probes"]]
+        case "target":
+            return [probe["target"] for probe in scenario["probes"]]
+        case "link":
+            return [link["name"] for link in scenario["links"]]
+        case "repeat":
+            return [run.repeat]
+        case _:
+            value = run.settings.get(key)
+            return [] if value is None or isinstance(value, dict | list) else [value]
+
+
+def selectors(claim: Claim) -> list[Selector]:
+    """All selectors of a claim: of what it looks at, and of what that is divided by."""
+    ordered = {} if claim.order is None else {claim.by: claim.order}
+    return [{**claim.where, **ordered}, *([] if claim.over is None else [claim.over])]
+
+
+def slack_of(claim: Claim) -> float:
+    """Half the width that a claim allows, in its unit; of an order, the margin as a share."""
+    if claim.tolerance is None:
+        return 0.0
+    if isinstance(claim.tolerance, float | int):
+        return float(claim.tolerance)
+    share = float(claim.tolerance.strip().removesuffix("%")) / 100
+    if claim.order is not None:
+        return share
+    return share * max(abs(figure) for figure in (claim.range or (claim.value or 0.0,)))
+
+
+def listed(wanted: Any) -> list[Any]:
+    """Return a selector's value as a list; any entry of it matches."""
+    return wanted if isinstance(wanted, list) else [wanted]
+
+
+def grade(claim: Claim, finished: Sequence[Finished]) -> dict[str, Any]:
+    """Return the graded claim as an entry of the result document."""
+    line: dict[str, Any] = {"id": claim.id, "source": claim.source, "metric": claim.metric}
+    reason = ""
+    if claim.order is not None:
+        figures = {value: figure(claim, {**claim.where, claim.by: value}, finished) for value in claim.order}
+        measured: Any = sorted(
+            (value for value, number in figures.items() if number is not None),
+            key=lambda value: figures[value] or 0.0,
+        )
+        published: Any = claim.order
+        holds, reason = _ordered(claim.order, figures, slack_of(claim))
+        unit = "order"
+    else:
+        low, high = _published(claim)
+        published = claim.value if claim.range is None else [low, high]
+        measured = _in_unit(claim, finished)
+        slack = slack_of(claim)
+        holds = None if measured is None else low - slack <= measured <= high + slack
+        unit = claim.unit
+    line.update(published=published, measured=measured, unit=unit)
+    if claim.asked is not None:
+        return {**line, "grade": OPEN, "reason": claim.asked}
+    if claim.not_testable is not None:
+        return {**line, "grade": NOT_TESTABLE, "reason": claim.not_testable}
+    if holds is None:
+        return {**line, "grade": NOT_TESTABLE, "reason": "nothing was measured"}
+    graded = {**line, "grade": REPRODUCED if holds else CONTRADICTED}
+    return {**graded, "reason": reason} if reason else graded
+
+
+def flow_table(table: FlowTable, finished: Sequence[Finished]) -> dict[str, Any]:
+    """Return goodputs in Mbit/s from the fastest flow to the slowest, published and of each run.
+
+    With repeats, each rank shows its median.
+    """
+    runs: dict[str, list[list[float]]] = {}
+    for item in finished:
+        if not _run_selected(table.where, item.run):
+            continue
+        rates = [flow.goodput_bps / 1e6 for flow in item.measured.flows if _flow_selected(table.where, flow)]
+        if rates:
+            name = item.run.name.rsplit(" #", 1)[0]
+            runs.setdefault(name, []).append(sorted(rates, reverse=True))
+    ours = {name: [median(place) for place in zip(*own, strict=True)] for name, own in runs.items()}
+    return {"source": table.source, "published": sorted(table.published, reverse=True), "ours": ours}
+
+
+def _ordered(order: list[str], figures: dict[str, float | None], margin: float) -> tuple[bool | None, str]:
+    """Return whether each figure exceeds the one before by more than the margin, else which does not."""
+    for before, after in itertools.pairwise(order):
+        low, high = figures[before], figures[after]
+        if low is None or high is None:
+            return None, ""
+        if not high > low * (1 + margin):
+            needed = f" by more than {margin * 100:.0f} %" if margin else ""
+            return False, f"{after} ({high:.4g}) does not exceed {before} ({low:.4g}){needed}"
+    return True, ""
+
+
+def _published(claim: Claim) -> tuple[float, float]:
+    if claim.range is not None:
+        low, high = claim.range
+        return low, high
+    value = claim.value if claim.value is not None else math.nan
+    return value, value
+
+
+def _in_unit(claim: Claim, finished: Sequence[Finished]) -> float | None:
+    measured = figure(claim, claim.where, finished)
+    if measured is None:
+        return None
+    measure = find(claim.metric)
+    unit = measure.unit if measure else "1"
+    if claim.over is not None:
+        unit = "1"
+        other = figure(claim, claim.over, finished)
+        if not other:
+            return None
+        measured /= other
+    return measured * (conversion(unit, claim.unit) or math.nan)
+
+
+def figure(claim: Claim, where: Selector, finished: Sequence[Finished]) -> float | None:
+    """Return the median of the claim's metric over everything selected, or None if nothing is."""
+    found: list[float] = []
+    for item in finished:
+        values = [v for v in _figures(claim, where, item) if v is not None and math.isfinite(v)]
+        found += [_ACROSS[claim.across](values)] if claim.across and values else values
+    return median(found) if found else None
+
+
+_ACROSS: dict[str, Callable[[list[float]], float]] = {"min": min, "max": max, "sum": math.fsum}
+
+
+def _figures(claim: Claim, where: Selector, item: Finished) -> Iterator[float | None]:
+    measure = find(claim.metric)
+    if measure is None or not _run_selected(where, item.run):
+        return
+    flows = [flow for flow in item.measured.flows if _flow_selected(where, flow)]
+    if not flows:
+        return
+    until = None if claim.until is None else _core.parse_time(claim.until)
+    window = Window(_core.parse_time(claim.after), until, claim.state)
+    scenario = item.run.scenario
+    subjects: list[Any]
+    match measure.level:
+        case "flow":
+            subjects = list(flows)
+        case "probe":
+            subjects = [probe["label"] for probe in scenario["probes"] if _probe_selected(where, probe)]
+        case "queue":
+            wanted = listed(where["link"]) if "link" in where else item.measured.queued_links()[:1]
+            subjects = [link["name"] for link in scenario["links"] if link["name"] in wanted]
+        case _:
+            subjects = [None]
+    for subject in subjects:
+        value = measure.figure(item.measured, subject, window)
+        yield None if value is None else float(value)
+
+
+def _run_selected(where: Selector, run: PlannedRun) -> bool:
+    own = {*FLOW_KEYS, *PROBE_KEYS, *QUEUE_KEYS}
+    return all(
+        any(value in listed(wanted) for value in _values(run, key))
+        for key, wanted in where.items()
+        if key not in own
+    )
+
+
+def concerns(claim: Claim, run: PlannedRun) -> bool:
+    """Return whether a claim needs this run."""
+    return any(
+        all(any(value in listed(wanted) for value in _values(run, key)) for key, wanted in selector.items())
+        for selector in selectors(claim)
+    )
+
+
+def _flow_selected(where: Selector, flow: FlowMeasures) -> bool:
+    return all(getattr(flow, key) in listed(where[key]) for key in FLOW_KEYS if key in where)
+
+
+def _probe_selected(where: Selector, probe: dict[str, Any]) -> bool:
+    names_of = {"probe": probe["label"], "target": probe["target"]}
+    return all(names_of[key] in listed(where[key]) for key in PROBE_KEYS if key in where)

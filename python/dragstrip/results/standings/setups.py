@@ -1,0 +1,455 @@
+"""What is compared with what: set-ups, contenders and repeats.
+
+A **set-up** is everything about a run except its seed and what it compares: engine, path, hosts, and the
+traffic without its labels and algorithms. A **contender** is what a curve and a row stand for: a label, an
+algorithm and its options. Flows whose labels differ only in a number are one contender if they are alike
+(same application, times and path). Contenders that share a run are compared only with each other; the same
+flows with other algorithms are another set-up. A **bout** is one contender in one run; several bouts of the
+same contender are repeats.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, TypeAlias, TypeVar
+
+from dragstrip.results.standings import path as paths
+from dragstrip.results.standings import quantity
+from dragstrip.scenario.paths import Known, PathFacts, known
+
+T = TypeVar("T")
+Json: TypeAlias = Mapping[str, Any]
+
+LABELS_MAX = 10
+"""Curves per algorithm, at most; with more, its flows share one curve, because nobody can tell 30 colours
+apart."""
+FLOWS_DRAWN_MAX = 1000
+"""Flows of one run whose curves are read, at most; of more, an evenly spaced selection is read."""
+COMPARED_SYSCTLS = ("net.ipv4.tcp_congestion_control",)
+"""Sysctls that are compared and therefore not part of the set-up: the kernel's default algorithm."""
+NO_RANDOM_ENGINES = ("sim",)
+"""Engines whose runs depend on the scenario alone; a kernel has randomness of its own."""
+DASHES: tuple[tuple[int, ...], ...] = ((1, 0), (6, 2), (2, 2), (8, 2, 2, 2), (1, 2), (12, 3))
+"""Dash patterns that distinguish contenders of the same algorithm, and then of the same colour."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run of the result document with its scenario."""
+
+    summary: Json
+    """The run's entry in `runs` of the result document."""
+
+    @property
+    def scenario(self) -> Json:
+        """The scenario as it was run."""
+        raise NotImplementedError
+
+    @cached_property
+    def known(self) -> Known:
+        """The scenario with its facts."""
+        return known(self.scenario)
+
+    @property
+    def settings(self) -> Json:
+        """The values by dotted path that distinguish this run, and the name of its `alternative`."""
+        raise NotImplementedError
+
+    @property
+    def flows(self) -> list[Json]:
+        """The rows of the run's flows in the result document."""
+        return list(self.summary.get("flows") or [])
+
+    @property
+    def engine(self) -> str:
+        """The name of the engine that made the run."""
+        return str(self.summary.get("engine") or "unknown")
+
+    @property
+    def name(self) -> str:
+        """The scenario's name."""
+        return str(self.scenario.get("name") or self.summary.get("scenario") or "")
+
+    @property
+    def seed(self) -> Any:
+        """The run's seed; repeats of different contenders with the same seed are a pair."""
+        return self.summary.get("seed", self.scenario.get("seed"))
+
+    @property
+    def duration_s(self) -> float:
+        """The run's duration in seconds."""
+        return float(self.scenario.get("duration_ns", 0)) / 1e9 or float(self.summary.get("duration_s") or 0)
+
+
+@dataclass(frozen=True)
+class Planned(Run):
+    """A run as planned."""
+
+    planned: Known
+    chosen: Json
+
+    @property
+    def scenario(self) -> Json:
+        """The scenario as planned, with the facts of its links."""
+        return self.planned.scenario
+
+    @cached_property
+    def known(self) -> Known:
+        """The scenario with its facts."""
+        return self.planned
+
+    @property
+    def settings(self) -> Json:
+        """The values by dotted path that distinguish this run, and the name of its `alternative`."""
+        return self.chosen
+
+
+@dataclass(frozen=True)
+class Bout:
+    """One contender in one run: the rows of the result document about its flows."""
+
+    run: Run
+    results: list[Json]
+
+
+def drawn(flows: Sequence[T]) -> Sequence[T]:
+    """Return the flows whose curves are read: all, or an evenly spaced selection of `FLOWS_DRAWN_MAX`."""
+    return flows if len(flows) <= FLOWS_DRAWN_MAX else flows[:: -(-len(flows) // FLOWS_DRAWN_MAX)]
+
+
+@dataclass
+class Contender:
+    """A curve in every figure and a row in every table."""
+
+    key: str
+    title: str
+    cc: str
+    colour: str
+    dash: tuple[int, ...] = DASHES[0]
+    bouts: list[Bout] = field(default_factory=list)
+    unlike: bool = False
+    """Its flows differ in application, times or path, and are too many to be shown separately."""
+
+    @property
+    def is_tcp(self) -> bool:
+        """Whether its flows are TCP, with windows and round-trip times."""
+        return self.cc != "udp"
+
+
+@dataclass
+class Setup:
+    """Runs over the same path with the same traffic."""
+
+    key: str
+    title: str
+    runs: list[Run]
+    contenders: list[Contender]
+
+    @property
+    def scenario(self) -> Json:
+        """The scenario of the first run; the others differ only in algorithm and seed."""
+        return self.runs[0].scenario
+
+    @property
+    def scenarios(self) -> list[Json]:
+        """The scenarios of all runs."""
+        return [run.scenario for run in self.runs]
+
+    @property
+    def together(self) -> bool:
+        """Whether contenders share a run, so that shares and fairness between them have a meaning."""
+        return any(sum(run is bout.run for c in self.contenders for bout in c.bouts) > 1 for run in self.runs)
+
+    @property
+    def shared(self) -> bool:
+        """Whether any run has several flows."""
+        return any(len(run.flows) > 1 for run in self.runs)
+
+    @property
+    def repeats(self) -> int:
+        """The largest number of runs of one contender."""
+        return max((len(contender.bouts) for contender in self.contenders), default=0)
+
+    @property
+    def duration_s(self) -> float:
+        """The duration of the longest run in seconds."""
+        return max(run.duration_s for run in self.runs)
+
+    @property
+    def end_s(self) -> float:
+        """When the last flow stops, rounded up to whole seconds, at most the duration of the runs."""
+        stops = [
+            quantity.number(flow.get("stop_s")) or self.duration_s for run in self.runs for flow in run.flows
+        ]
+        return min(self.duration_s, math.ceil(max(stops, default=self.duration_s)) or self.duration_s)
+
+    @cached_property
+    def path(self) -> PathFacts:
+        """The path of the first flow."""
+        ways = self.runs[0].known.ways
+        return ways[0] if ways else PathFacts([], [])
+
+    @property
+    def queue_link(self) -> str | None:
+        """The name of the link at whose queue the flows meet, or None."""
+        link = self.path.bottleneck or (self.path.forward[0] if self.path.forward else None)
+        return str(link["name"]) if link else None
+
+    @cached_property
+    def draws(self) -> bool:
+        """Whether another seed may give other figures."""
+        return any(run.engine not in NO_RANDOM_ENGINES or run.known.draws for run in self.runs)
+
+
+def setups_of(runs: Iterable[Run], colours: Mapping[str, str] | None = None) -> list[Setup]:
+    """Group all runs into set-ups, in the order of first appearance.
+
+    `colours` maps algorithms to colours, for callers that draw.
+    """
+    groups: dict[str, list[tuple[Run, list[_Group]]]] = {}
+    runs = list(runs)
+    for run in runs:
+        members = _groups(run)
+        key = (
+            _setup_key(run, members) if len(runs) > 1 else ""
+        )  # of a hundred thousand flows it takes a second
+        groups.setdefault(key, []).append((run, members))
+    setups = []
+    for key, entries in groups.items():
+        setups.append(Setup(key, "", [run for run, _ in entries], _contenders(entries, colours or {})))
+    _name(setups)
+    return setups
+
+
+def algorithms_of(runs: Iterable[Run]) -> list[str]:
+    """Return every algorithm once, in the order of first appearance."""
+    return list(dict.fromkeys(str(flow.get("cc")) for run in runs for flow in run.flows))
+
+
+# --- contenders -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Group:
+    """Flows of one run that are one contender."""
+
+    label: str
+    """The flows' label without its number."""
+    algorithm: str
+    """The algorithm with its options."""
+    alike: str
+    """What else the flows of one contender have in common, as text."""
+    rows: list[Json]
+    unlike: bool = False
+
+    @property
+    def key(self) -> str:
+        return json.dumps([self.label, self.algorithm, self.alike])
+
+
+def _groups(run: Run) -> list[_Group]:
+    """Group a run's flows by label, algorithm with options, and signature.
+
+    By algorithm if they are too many.
+    """
+    specs = {str(spec.get("label")): spec for spec in run.scenario.get("flows") or []}
+    alike = _signatures(run)
+    groups: dict[tuple[str, str, str], list[Json]] = {}
+    for row in run.flows:
+        label = str(row.get("label"))
+        key = (_plain(label), _algorithm(row, specs.get(label, {})), alike.get(label, ""))
+        groups.setdefault(key, []).append(row)
+    found = [_Group(*key, rows) for key, rows in groups.items()]
+    if len(found) <= LABELS_MAX:
+        return found
+    pooled: dict[str, list[_Group]] = {}
+    for group in found:
+        pooled.setdefault(group.algorithm, []).append(group)
+    return [
+        members[0] if len(members) == 1 else _Group("", algorithm, "", _in_order(run, members), unlike=True)
+        for algorithm, members in pooled.items()
+    ]
+
+
+def _in_order(run: Run, members: Sequence[_Group]) -> list[Json]:
+    numbers = {row.get("flow") for group in members for row in group.rows}
+    return [row for row in run.flows if row.get("flow") in numbers]
+
+
+def _plain(label: str) -> str:
+    """Return the label without the number that flows of one entry get."""
+    return re.sub(r"-\d+$", "", label)
+
+
+def _algorithm(row: Json, spec: Json) -> str:
+    options = (spec.get("transport") or {}).get("cc_options") or {}
+    words = [f"{name}={quantity.digits(float(value))}" for name, value in sorted(options.items())]
+    return " ".join([str(row.get("cc")), *words])
+
+
+def _signatures(run: Run) -> dict[str, str]:
+    """Return the application, times, path and competitors of each flow as text, by label."""
+    specs = run.scenario.get("flows") or []
+    if len(specs) < 2:
+        return {}
+    ways = run.known.ways
+    links = [[str(link["name"]) for link in way.forward] for way in ways]
+    used = Counter(name for names in links for name in names)
+    competing = run.summary.get("competing") or []
+    sets = {number: place for place, each in enumerate(competing) for number in each["flows"]}
+    numbers = {str(row.get("label")): row.get("flow") for row in run.flows}
+    found = {}
+    written: dict[str, str] = {}  # a hundred thousand flows alike share one text
+    for spec, way, names in zip(specs, ways, links, strict=True):
+        label = str(spec.get("label"))
+        shared = [name for name in names if used[name] > 1]
+        times = [spec.get("application"), spec.get("start_ns"), spec.get("stop_ns")]
+        path = [way.rtt_ns, way.rate_bps, len(names), shared, sets.get(numbers.get(label))]
+        alike = repr((times, path))
+        found[label] = written.get(alike) or written.setdefault(
+            alike, json.dumps([times, path], sort_keys=True)
+        )
+    return found
+
+
+def _contenders(entries: Sequence[tuple[Run, list[_Group]]], colours: Mapping[str, str]) -> list[Contender]:
+    groups: dict[str, _Group] = {}
+    contenders: dict[str, Contender] = {}
+    for run, members in entries:
+        for group in members:
+            cc = str(group.rows[0].get("cc"))
+            groups.setdefault(group.key, group)
+            contender = contenders.setdefault(
+                group.key, Contender(group.key, "", cc, colours.get(cc, ""), unlike=group.unlike)
+            )
+            contender.bouts.append(Bout(run, group.rows))
+    for key, title in _titles(groups).items():
+        contenders[key].title = title
+    return _dashed(list(contenders.values()))
+
+
+def _titles(groups: Mapping[str, _Group]) -> dict[str, str]:
+    """Title each contender by what distinguishes it: its algorithm, with its label if labels differ."""
+    several = len({group.label for group in groups.values()}) > 1
+    titles = {}
+    for key, group in groups.items():
+        named = several and group.label and group.label != group.algorithm.split()[0]
+        cc = group.algorithm.split()[0]
+        # cubic:beta=0.8, bbr*4@80ms, cubic-reverse
+        typed = re.match(rf"{re.escape(cc)}[:*@+]", group.label)
+        said = named and (typed or group.label == f"{group.algorithm}-reverse")
+        titles[key] = (
+            group.label if said else f"{group.label} · {group.algorithm}" if named else group.algorithm
+        )
+    for title, count in Counter(titles.values()).items():
+        for key in [key for key, found in titles.items() if found == title] if count > 1 else []:
+            titles[key] = _numbered(groups[key], title)
+    return titles
+
+
+def _numbered(group: _Group, title: str) -> str:
+    """Return the title with the flows' full labels, which are unique in a run."""
+    labels = [str(row.get("label")) for row in group.rows]
+    words = labels[0] if len(labels) == 1 else f"{labels[0]} to {labels[-1]}"
+    return title.replace(group.label, words, 1) if title.startswith(group.label) else f"{words} · {title}"
+
+
+def _dashed(contenders: list[Contender]) -> list[Contender]:
+    seen: Counter[str] = Counter()
+    for contender in contenders:
+        place = contender.colour or contender.cc
+        contender.dash = DASHES[seen[place] % len(DASHES)]
+        seen[place] += 1
+    return contenders
+
+
+# --- set-ups --------------------------------------------------------------------------------------
+
+
+def _setup_key(run: Run, members: Sequence[_Group]) -> str:
+    scenario = run.scenario
+    nodes = []
+    for node in scenario.get("nodes") or []:
+        sysctl = {k: v for k, v in (node.get("sysctl") or {}).items() if k not in COMPARED_SYSCTLS}
+        nodes.append({**node, "sysctl": sysctl} if "sysctl" in node else node)
+    traffic = [
+        {k: v for k, v in flow.items() if k not in ("label", "transport")}
+        | {"protocol": (flow.get("transport") or {}).get("protocol")}
+        for flow in scenario.get("flows") or []
+    ]
+    compared = ("name", "seed", "nodes", "flows")
+    rest = {key: value for key, value in scenario.items() if key not in compared}
+    together = [group.key for group in members] if len(members) > 1 else []
+    shape = [run.engine, nodes, traffic, rest, together]
+    return hashlib.sha256(json.dumps(shape, sort_keys=True).encode()).hexdigest()
+
+
+def _name(setups: list[Setup]) -> None:
+    """Title each set-up by its path and by what else distinguishes it."""
+    engines = {run.engine for setup in setups for run in setup.runs}
+    flows = {setup.key: len(setup.scenario.get("flows") or []) for setup in setups}
+    for setup in setups:
+        count = flows[setup.key]
+        words = [
+            paths.summary(setup.path, setup.runs[0].known.ways),
+            *([f"{count} flows"] if count > 1 else []),
+        ]
+        if setup.together:
+            words.append("together")
+        setup.title = ", ".join(words)
+        if len(engines) > 1:
+            setup.title += f" · {setup.runs[0].engine}"
+        alternatives = {str(run.settings.get("alternative") or "") for run in setup.runs}
+        if len(alternatives) == 1 and (alternative := alternatives.pop()):
+            setup.title = f"{alternative}: {setup.title}"
+    _tell_apart(setups, _algorithms)
+    _tell_apart(setups, _settings)
+    _tell_apart(setups, _profiles)
+    _tell_apart(setups, lambda twins: [re.sub(r" #\d+$", "", twin.runs[0].name) for twin in twins])
+
+
+def _tell_apart(setups: list[Setup], words: Any) -> None:
+    """Prefix equal titles with words that differ between their set-ups."""
+    for title, count in Counter(setup.title for setup in setups).items():
+        twins = [setup for setup in setups if setup.title == title] if count > 1 else []
+        said = words(twins) if twins else []
+        if len(set(said)) > 1:
+            for twin, word in zip(twins, said, strict=True):
+                twin.title = f"{word}: {title}" if word else title
+
+
+def _algorithms(twins: Sequence[Setup]) -> list[str]:
+    """Return the algorithms that share the path in each set-up."""
+    return [
+        quantity.listing(list(dict.fromkeys(c.cc for c in twin.contenders))) if twin.together else ""
+        for twin in twins
+    ]
+
+
+def _profiles(twins: Sequence[Setup]) -> list[str]:
+    """Return the stack profiles of the hosts in each set-up."""
+    known = [
+        dict.fromkeys(node["profile"] for node in twin.scenario.get("nodes") or [] if node.get("profile"))
+        for twin in twins
+    ]
+    return [quantity.listing(list(profiles)) for profiles in known]
+
+
+def _settings(twins: Sequence[Setup]) -> list[str]:
+    """Return the settings that differ between the set-ups, except those of the algorithms."""
+    known = [dict(twin.runs[0].settings) for twin in twins]
+    keys = dict.fromkeys(key for settings in known for key in settings)
+    differ = [
+        key
+        for key in keys
+        if not re.fullmatch(r"flows(\..+)?\.(cc|label)|alternative", key)
+        and len({json.dumps(settings.get(key), sort_keys=True, default=str) for settings in known}) > 1
+    ]
+    return [", ".join(f"{key} = {settings[key]}" for key in differ if key in settings) for settings in known]

@@ -1,0 +1,158 @@
+"""The facts of a scenario's paths, as the core computes them (`crates/scenario/src/path.rs`).
+
+Routes, round trips and rates are computed nowhere else, neither in reports nor in comparisons.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from dragstrip import _core
+from dragstrip.errors import BadInputError, Raw
+
+Json: TypeAlias = Mapping[str, Any]
+
+PING_FRAME_BYTES = 98
+"""Bytes of a default ping's frame: 64 bytes of ICMP, plus IP and Ethernet headers."""
+
+
+@dataclass(frozen=True)
+class PathFacts:
+    """The path between two nodes in both directions; the links are the scenario's own."""
+
+    forward: list[Json]
+    back: list[Json]
+    bottleneck: Json | None = None
+    """The first of the slowest links on the way forward, or the first with a medium if no rate is
+    configured."""
+    rate_bps: int | None = None
+    """The bottleneck's configured rate in bit/s."""
+    rtt_ns: int = 0
+    """The sum of all delays in both directions, without transmission and queueing, in nanoseconds."""
+    ping_ns: int = 0
+    """Round-trip time of a ping on the idle path, in nanoseconds."""
+    bdp_bytes: int | None = None
+    """The bandwidth-delay product: bytes that the bottleneck carries in `rtt_ns`."""
+    changes: list[Json] = field(default_factory=list)
+    """The scenario's changes of these links."""
+
+    @property
+    def links(self) -> list[Json]:
+        """The links forward, then the links back."""
+        return [*self.forward, *self.back]
+
+
+def path_of(scenario: Json, near: str, far: str) -> PathFacts:
+    """Return the path that packets between two nodes take; raises `BadInputError` if there is none."""
+    return paths_of(scenario, [(near, far)])[0]
+
+
+def paths_of(scenario: Json, pairs: Iterable[tuple[str, str]]) -> list[PathFacts]:
+    """Return the paths of several pairs of nodes, in their order; raises `BadInputError` if one has none."""
+    try:
+        found = json.loads(_core.path_facts(bare(scenario), list(pairs), PING_FRAME_BYTES))
+    except _core.InputError as error:
+        raise _refused(error) from None
+    return _paths(scenario, found)
+
+
+def _paths(scenario: Json, found: list[Json]) -> list[PathFacts]:
+    links = {link["name"]: link for link in scenario["links"]}
+    changes = scenario.get("changes") or []
+    return [
+        PathFacts(
+            forward=[links[name] for name in facts["forward"]],
+            back=[links[name] for name in facts["back"]],
+            bottleneck=links.get(facts["bottleneck"]),
+            rate_bps=facts["rate_bps"],
+            rtt_ns=facts["idle_rtt_ns"],
+            ping_ns=facts["base_rtt_ns"],
+            bdp_bytes=facts["bdp_bytes"],
+            changes=changes and [c for c in changes if c["link"] in (*facts["forward"], *facts["back"])],
+        )
+        for facts in found
+    ]
+
+
+def link_facts(scenario: Json) -> list[Json]:
+    """Return `rate_bps`, `fastest_bps`, `delay_ns` and `buffer` of each link of a scenario, in order.
+
+    Raises `BadInputError`.
+    """
+    try:
+        found: list[Json] = json.loads(_core.link_facts(bare(scenario)))
+    except _core.InputError as error:
+        raise _refused(error) from None
+    return found
+
+
+@dataclass(frozen=True)
+class Known:
+    """A scenario with its facts, computed once because there may be a hundred thousand hosts."""
+
+    scenario: Json
+    """The scenario with each link's facts added, and its medium instead of the medium's name."""
+    ways: list[PathFacts]
+    """The path of each flow, in the order of the flows."""
+    draws: bool
+    """Whether the run draws random numbers; if not, every seed gives the same recording."""
+
+
+def known(scenario: Json, text: str = "") -> Known:
+    """Return all facts of a scenario; raises `BadInputError`.
+
+    `text` is the scenario as JSON, if the caller has it already.
+    """
+    if all("facts" in link for link in scenario.get("links") or []):
+        return add_facts(scenario)
+    return add_facts({**scenario, "links": [dict(link) for link in scenario.get("links") or []]}, text)
+
+
+def with_facts(scenario: Json) -> Json:
+    """Return the scenario with each link's facts added, and its medium instead of the medium's name."""
+    return known(scenario).scenario
+
+
+def add_facts(scenario: Json, text: str = "") -> Known:
+    """Add facts to the scenario's own links in place and return all facts; raises `BadInputError`.
+
+    `text` is the scenario as JSON, if the caller has it already.
+    """
+    try:
+        links, ways, draws = _core.facts(text or bare(scenario), PING_FRAME_BYTES)
+    except _core.InputError as error:
+        raise _refused(error) from None
+    if not all("facts" in link for link in scenario.get("links") or []):
+        _add(scenario, json.loads(links))
+    return Known(scenario, _paths(scenario, json.loads(ways)), draws)
+
+
+def _add(scenario: Json, facts: list[Json]) -> None:
+    known: dict[tuple[Any, ...], Json] = {}  # ten thousand links alike share one
+    for link, found in zip(scenario.get("links") or [], facts, strict=True):
+        name = link.get("medium")
+        key = (name, found["rate_bps"], found["fastest_bps"], found["delay_ns"], *found["buffer"].values())
+        shared = known.get(key) or known.setdefault(key, {**found, "medium": name})
+        link.update(medium=(scenario.get("media") or {}).get(name), facts=shared)
+
+
+def bare(scenario: Json) -> str:
+    """Return the scenario as JSON for the core, without any added facts."""
+    links = scenario.get("links") or []
+    if any("facts" in link for link in links):
+        return json.dumps({**scenario, "links": [_plain(link) for link in links]})
+    return json.dumps(scenario)
+
+
+def _plain(link: Json) -> Json:
+    """Return a link as the scenario's file has it."""
+    own = {key: value for key, value in link.items() if key != "facts"}
+    return {**own, "medium": link["facts"]["medium"]}
+
+
+def _refused(error: _core.InputError) -> BadInputError:
+    field, value, expected = error.args
+    return BadInputError(field, Raw(value) if value else None, expected)

@@ -1,0 +1,29 @@
+"""How a sweep is made: processes, limits, and what is kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from dragstrip.engines.capture import Asked
+from dragstrip.pool.process import Limits
+from dragstrip.sweep.claim import Confirm
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a sweep is made; no option changes a figure."""
+
+    workers: int | None = None
+    on: str | None = None
+    shard: tuple[int, int] = (1, 1)
+    limits: Limits = field(default_factory=Limits)
+    keep_recordings: bool = False
+    capture: Asked | None = None
+    """What is captured of the packets of runs that are made now; earlier runs have no captures."""
+    retry_failed: bool = False
+    report: bool = True
+    command: str = ""
+    replace: bool = False
+    """Whether another sweep's folder may be taken over without a question."""
+    confirm: Confirm = lambda _: False
+    """Asked before another sweep's folder is taken over, unless `replace`."""
