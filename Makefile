@@ -116,7 +116,7 @@ test-faults: python  ## Every moment of SIGKILL that docs/how-to/sweeps.md speak
 	@.ci/tools ssh agent
 	DRAGSTRIP_FAULTS=full $(UV) run --no-sync pytest tests/sweep/test_faults.py tests/sweep/test_cluster.py tests/ssh/test_faults.py
 
-torture: python  ## Everything that docs/explanation/reliability.md promises, tried for an hour; TORTURE_MINUTES=N, ONLY=KIND,...
+torture: python play  ## Everything that docs/explanation/reliability.md promises, tried for an hour; TORTURE_MINUTES=N, ONLY=KIND,...
 	@$(UV) run --no-sync python tests/torture/everything.py --minutes $${TORTURE_MINUTES:-60} --only "$(ONLY)"
 
 audit: python  ## Licences, origins and advisories of all dependencies; fails where a database cannot be reached.
