@@ -7,7 +7,7 @@ import { parse } from "smol-toml";
 import { type Plugin, defineConfig } from "vite";
 import { viteSingleFile } from "vite-plugin-singlefile";
 
-// What `cargo xtask play` writes, core.js, and pack.py, core.txt.
+// What `cargo page` writes, core.js, and pack.py, core.txt.
 const core = resolve(process.env.DRAGSTRIP_CORE ?? "../target/play");
 const out = resolve(process.env.DRAGSTRIP_PAGE ?? "../python/dragstrip/play");
 

@@ -1,4 +1,4 @@
-/** What `cargo xtask play` writes; its own core.d.ts has the whole interface. */
+/** What `cargo page` writes; its own core.d.ts has the whole interface. */
 declare module "dragstrip-core" {
   export interface Run {
     free(): void;

@@ -34,7 +34,7 @@ WIDTH = 390
 
 pytestmark = [
     pytest.mark.skipif(not PAGE.exists(), reason="no page of the playground: make play"),
-    pytest.mark.skipif(not (BUILT / "core.wasm").exists(), reason="no core for a page: cargo xtask play"),
+    pytest.mark.skipif(not (BUILT / "core.wasm").exists(), reason="no core for a page: cargo page"),
 ]
 
 # What the page of a worker does, without the page: a fresh instance for each scenario, and slices.

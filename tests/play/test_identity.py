@@ -1,5 +1,5 @@
 """The core of the page gives the bytes that the native one gives: the golden recording, every form of `compare`, random
-experiments. Without Node or the compiled core these are skipped (`cargo xtask play`).
+experiments. Without Node or the compiled core these are skipped (`cargo page`).
 
 DRAGSTRIP_IDENTITY=1000 tries so many random experiments.
 """
@@ -79,7 +79,7 @@ def command() -> list[str]:
     if node is None:
         pytest.skip("no Node: apt-get install nodejs")
     if not (BUILT / "core.wasm").exists():
-        pytest.skip("no core for a page: rustup target add wasm32-unknown-unknown; cargo xtask play")
+        pytest.skip("no core for a page: rustup target add wasm32-unknown-unknown; cargo page")
     return [node, str(Path(__file__).with_name("core.mjs"))]
 
 

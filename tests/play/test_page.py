@@ -141,6 +141,19 @@ def test_a_phone_sees_all_of_it(browser: Browser, scheme: str) -> None:
     page.close()
 
 
+def test_a_phone_sees_each_chart_beside_the_slider_that_moves_it(browser: Browser) -> None:
+    page = browser.page(PAGE, 390, 800)
+    settled(page)
+    place = """(() => { const { top, bottom } = %s.getBoundingClientRect(); return [top, bottom]; })()"""
+    slider = "document.querySelector('input[type=range]')"
+    for chart in range(page.value("document.querySelectorAll('.charts figure').length")):
+        figure = f"document.querySelectorAll('.charts figure')[{chart}]"
+        page.value(f"void {figure}.scrollIntoView({{ block: 'start' }})")
+        (top, bottom), (above, below) = page.value(place % figure), page.value(place % slider)
+        assert 0 <= round(top) < bottom < above < below < 800, chart
+    page.close()
+
+
 def test_the_keyboard_alone_moves_the_cursor_and_the_zoom(browser: Browser) -> None:
     page = browser.page(PAGE)
     settled(page)

@@ -30,6 +30,7 @@ const ORDER: &[&str] = &[
     "testkit",
     "py",
     "play",
+    "page",
     "xtask",
 ];
 

@@ -1,7 +1,7 @@
 //! Maintenance commands.
 //!
 //! What lives here: `generate` (the JSON Schema, the Python classes and the reference pages, from
-//! the Rust types), `new-algorithm NAME`, `new-qdisc NAME`, `fuzz`, `play` and `tidy`. What must not: anything a user of Dragstrip
+//! the Rust types), `new-algorithm NAME`, `new-qdisc NAME`, `fuzz` and `tidy`. What must not: anything a user of Dragstrip
 //! needs. Exit codes: 0 done, 1 something is stale or untidy, 2 a mistake on the command line.
 #![allow(
     clippy::disallowed_methods,
@@ -20,7 +20,6 @@ mod new_algorithm;
 mod new_qdisc;
 mod output;
 mod pages;
-mod play;
 mod profiles;
 mod python;
 mod race;
@@ -40,7 +39,6 @@ usage: cargo xtask generate [--check]     write (or only compare) schema, Python
        cargo xtask fuzz [TARGET ...] [--seconds N] [--executions N]   fuzz the parsers; with neither, the same inputs each time
        cargo xtask fuzz TARGET --summary             in a temporary folder; prints one line of JSON
        cargo xtask fuzz TARGET --replay FILE         run a target on one input
-       cargo xtask play                   the core of the page, in target/play (docs/how-to/play.md)
        cargo xtask tidy                   check what the compiler does not";
 
 fn main() -> ExitCode {
@@ -85,7 +83,6 @@ fn run(arguments: &[&str], root: &Path) -> Result<String, Failure> {
         ["new-algorithm", name, "--bpf"] => new_algorithm::create_both(root, name),
         ["new-qdisc", name] => new_qdisc::create(root, name),
         ["fuzz", rest @ ..] => fuzz::run(rest, root),
-        ["play"] => play::build(root),
         ["tidy"] => tidy::check(root),
         _ => Err(Failure::Usage(USAGE.to_owned())),
     }

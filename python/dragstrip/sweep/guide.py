@@ -87,7 +87,7 @@ def _advice(name: str, findings: Findings, layout: Layout) -> str:
         better = int(counts.argmax())
         if counts[better] > counts[use]:
             text += (
-                f"; unless it is {_as_written(settings)}: there `{names[better]}` is on "
+                f". With {_as_written(settings)} `{names[better]}` is among the best on "
                 f"{int(counts[better])} of {len(cells)}, `{first.contender}` on {int(counts[use])}"
             )
     return text + "."
