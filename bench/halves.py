@@ -6,7 +6,7 @@
 A server sends to every subscriber over a core link (10 Gbit/s, 5 ms) and the subscriber's own link
 (50 Mbit/s, 5 ms, fq_codel). A half is a run of its own with half of the subscribers and half of the core's
 rate. The halves never wait for each other, as the parts of a parallel run would have to at every 5 ms of
-simulated time: what they gain is a bound that a parallel run does not reach. Wall-clock time, medians of five.
+simulated time: what they gain is a bound that a parallel run does not reach. Wall-clock time, median of five.
 """
 
 from __future__ import annotations
