@@ -1,0 +1,336 @@
+"""An attack from its options to its document and the experiments that replay it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path as FilePath
+from typing import Any
+
+from dragstrip import _core
+from dragstrip.attack import elements, goals, search
+from dragstrip.attack.elements import Attack
+from dragstrip.attack.goals import STARVED, Goal, Score, Trial
+from dragstrip.attack.scene import VICTIM
+from dragstrip.errors import BadInputError, nearest
+from dragstrip.io import toml
+from dragstrip.io.files import expect_folder
+from dragstrip.io.progress import ProgressMessages
+from dragstrip.pool import worker_count
+
+VERSION = 1
+CLAIM = "victim"
+"""The claim of a find's experiment that holds its figure."""
+DOCUMENT, PAGE = "attack.json", "attack.md"
+NO_ATTACK = "none"
+"""The vector of what happens without an attack."""
+DURATION_MIN_MS = 2000
+"""Shortest run in ms: what happens in less is slow start."""
+WORKERS_MAX = 1024
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is searched: the algorithm, goals and vectors, and on which path if not on each goal's own."""
+
+    algorithm: str
+    goals: tuple[Goal, ...]
+    vectors: tuple[str, ...]
+    path: Mapping[str, str]
+    """`rate`, `rtt`, `queue` and `duration`, where they are given."""
+    seed: int
+    evaluations: int | None
+    seconds: float | None
+    programs: Mapping[str, str]
+
+    def trial(self, goal: Goal) -> Trial:
+        """Return the goal on the path that is asked for."""
+        return Trial(goal, self.algorithm, replace(goal.path, **self.path), self.seed, self.programs)
+
+
+@dataclass(frozen=True)
+class Find:
+    """An attack that works, minimised, and what it does in twice the time."""
+
+    name: str
+    vector: str
+    attack: Attack
+    score: Score
+    doubled: Score
+
+    @property
+    def starved(self) -> bool:
+        """Whether the victim has less than a tenth of its share, also in a run of twice the duration."""
+        return max(self.score.value, self.doubled.value) < STARVED
+
+    @property
+    def words(self) -> str:
+        """What the attack does."""
+        return (
+            "; ".join(element.words(self.score.other is not None) for element in self.attack) or "no attack"
+        )
+
+
+def asked(
+    algorithm: str,
+    goal_names: Sequence[str],
+    vectors: Sequence[str],
+    path: Mapping[str, str | None],
+    seed: int,
+    evaluations: int | None,
+    seconds: float | None,
+    programs: Mapping[str, str],
+) -> Asked:
+    """Return what is searched. Raises `BadInputError` for what cannot be."""
+    wanted = tuple(
+        goals.named(_known("--goal", name, [goal.name for goal in goals.GOALS])) for name in goal_names
+    )
+    chosen = tuple(_known("--with", vector, elements.VECTORS) for vector in vectors)
+    given = {name: value for name, value in path.items() if value is not None}
+    made = Asked(
+        _plain(algorithm, programs),
+        wanted or goals.GOALS,
+        chosen,
+        given,
+        seed,
+        evaluations,
+        seconds,
+        programs,
+    )
+    searches = _searches(made)
+    if not searches:
+        value = ", ".join(goal.name for goal in made.goals)
+        expected = "starvation or neighbour beside --with rtt, which needs two flows"
+        raise BadInputError("--goal", value, expected, "command line")
+    if evaluations is not None and evaluations < len(searches):
+        raise BadInputError(
+            "--evaluations", evaluations, f"at least {len(searches)}, one a search", "command line"
+        )
+    for goal in made.goals:
+        trial = made.trial(goal)
+        if trial.path.duration_ms < DURATION_MIN_MS:
+            expected = f"at least {DURATION_MIN_MS // 1000}s"
+            raise BadInputError("--duration", trial.path.duration, expected, "command line")
+        _check(trial)
+    return made
+
+
+def _known(option: str, word: str, known: Sequence[str]) -> str:
+    if word in known:
+        return word
+    raise BadInputError(option, word, f"one of {', '.join(known)}{nearest(word, known)}", "command line")
+
+
+def _plain(algorithm: str, programs: Mapping[str, str]) -> str:
+    """Return the algorithm with its options; raises `BadInputError` for a count, a round trip or a start."""
+    known = [*_core.algorithms(), *programs]
+    try:
+        name, count = _core.flow_word(algorithm)
+    except _core.InputError as error:
+        raise BadInputError("ALGORITHM", algorithm, error.args[2], "command line") from None
+    if name not in known:
+        expected = f"one of {', '.join(known)}{nearest(name, known)}"
+        raise BadInputError("ALGORITHM", name, expected, "command line")
+    if count != 1 or any(mark in algorithm for mark in "*@+"):
+        expected = "an algorithm with its options alone: the attack decides on flows, RTT and start"
+        raise BadInputError("ALGORITHM", algorithm, expected, "command line")
+    return algorithm
+
+
+OPTIONS = (("rate", "--rate"), ("queue", "--queue"), ("duration", "--duration"), ("delay", "--rtt"))
+"""Parts of a scenario's field, and the option that it comes from."""
+
+
+def _check(trial: Trial) -> None:
+    """Raise `BadInputError`, in words of the command line, for a path or algorithm that cannot be run."""
+    try:
+        goals.planned(trial.scene(()))
+    except BadInputError as error:
+        name = next((option for part, option in OPTIONS if part in error.field), "ALGORITHM")
+        text = trial.algorithm if name == "ALGORITHM" else trial.path.words[name]
+        raise BadInputError(name, text, error.said, "command line") from None
+
+
+def _searches(asked: Asked) -> list[tuple[Goal, str]]:
+    """Return each goal with each of its vectors; several vectors are mixed at the end."""
+    found: list[tuple[Goal, str]] = []
+    for goal in asked.goals:
+        wanted = asked.vectors or elements.VECTORS
+        fit = [vector for vector in wanted if elements.kinds(vector, goal.two_flows)]
+        mixed = [elements.MIXED] if len(fit) > 1 else []
+        found += [(goal, vector) for vector in dict.fromkeys([*fit, *mixed])]
+    return found
+
+
+def attack(
+    asked: Asked, workers: int | None = None, quiet: bool = False
+) -> tuple[dict[str, Any], list[Find]]:
+    """Search, minimise and confirm; return the document and the finds in its order."""
+    searches = _searches(asked)
+    left = asked.seconds
+    share = None if asked.evaluations is None else asked.evaluations // len(searches)
+    extra = 0 if share is None else asked.evaluations % len(searches) if asked.evaluations else 0
+    found: list[Find] = []
+    without: dict[str, Score] = {}
+    nothing: list[dict[str, Any]] = []
+    spent = 0
+    messages = ProgressMessages()
+    with search.bench(worker_count(workers, WORKERS_MAX)) as bench:
+        try:
+            for at, (goal, vector) in enumerate(searches):
+                trial = asked.trial(goal)
+                if not quiet:
+                    messages.doing(_told(goal, vector, at, len(searches), bench))
+                if goal.name not in without:
+                    (bare,) = bench.scores(trial, [()])
+                    without[goal.name] = bare[1]
+                    if bare[1].value <= goal.find_max:
+                        found.append(_find(trial, NO_ATTACK, bare, bench))
+                seconds = None if left is None else left / (len(searches) - at)
+                evaluations = None if share is None else share + (at < extra)
+                budget = search.Budget(evaluations, seconds)
+                begin = [it.attack for it in found if it.attack and it.name.startswith(f"{goal.name}-")]
+                best, scored = search.search(
+                    trial, vector, budget, bench, begin if vector == elements.MIXED else ()
+                )
+                spent += scored
+                made = None if best is None else search.minimised(trial, best, bench)
+                if made is not None and _counts(made, without[goal.name], found, goal):
+                    found.append(_find(trial, vector, made, bench))
+                else:
+                    value = None if best is None else best[1].value
+                    nothing.append({"goal": goal.name, "vector": vector, "value": value})
+                if left is not None:
+                    left -= budget.taken()
+        finally:
+            messages.close()
+    found.sort(key=lambda find: [goal.name for goal in asked.goals].index(_goal(find).name))
+    return _document(asked, found, nothing, without, spent), found
+
+
+def _told(goal: Goal, vector: str, at: int, of: int, bench: search.Bench) -> Callable[[], str]:
+    return lambda: f"{goal.name}, {vector}: search {at + 1} of {of}, {bench.scored} attacks scored"
+
+
+def _goal(find: Find) -> Goal:
+    return goals.named(find.name.partition("-")[0])
+
+
+def _counts(made: search.Scored, bare: Score, found: Sequence[Find], goal: Goal) -> bool:
+    """Return whether an attack is worth telling: it works, it needs its elements, and it is new."""
+    attack, score = made
+    if not attack or score.value > min(goal.find_max, bare.value / search.HOLDS):
+        return False
+    mine = [find for find in found if _goal(find) is goal]
+    return all(find.attack != attack for find in mine)
+
+
+def _find(trial: Trial, vector: str, made: search.Scored, bench: search.Bench) -> Find:
+    attack, score = made
+    ((_, doubled),) = bench.scores(trial.doubled(), [attack])
+    return Find(f"{trial.goal.name}-{vector}", vector, attack, score, doubled)
+
+
+def _document(
+    asked: Asked,
+    found: Sequence[Find],
+    nothing: list[dict[str, Any]],
+    without: Mapping[str, Score],
+    spent: int,
+) -> dict[str, Any]:
+    return {
+        "version": VERSION,
+        "algorithm": asked.algorithm,
+        "seed": asked.seed,
+        "evaluations": spent,
+        "goals": [_told_goal(asked.trial(goal), without[goal.name]) for goal in asked.goals],
+        "finds": [_told_find(find) for find in found],
+        "nothing": nothing,
+    }
+
+
+def _told_goal(trial: Trial, bare: Score) -> dict[str, Any]:
+    goal, path = trial.goal, trial.path
+    return {
+        "name": goal.name,
+        "about": goal.about,
+        "reference": goal.reference,
+        "unit": goal.unit,
+        "rate": path.rate,
+        "rtt": path.rtt,
+        "queue": path.queue,
+        "duration": path.duration,
+        "without": _figures(bare),
+    }
+
+
+def _told_find(find: Find) -> dict[str, Any]:
+    goal = _goal(find)
+    return {
+        "name": find.name,
+        "goal": goal.name,
+        "vector": find.vector,
+        "unit": goal.unit,
+        **_figures(find.score),
+        "starved": find.starved if goal.two_flows else None,
+        "doubled": _figures(find.doubled),
+        "elements": [element.document(goal.two_flows) for element in find.attack],
+        "words": find.words,
+        "replay": f"dragstrip run {find.name}.toml",
+    }
+
+
+def _figures(score: Score) -> dict[str, Any]:
+    return {
+        "value": score.value,
+        "figure": score.figure,
+        "reference": score.reference,
+        "left_mbps": score.left,
+        "other_mbps": score.other,
+    }
+
+
+# --- experiments ------------------------------------------------------------------------------
+
+
+def experiment(trial: Trial, find: Find) -> dict[str, Any]:
+    """Return the experiment that replays a find; its claim holds the victim's figure."""
+    goal = trial.goal
+    content = trial.scene(find.attack).content()
+    head = {
+        "title": f"{trial.algorithm}: {find.words}",
+        "source": "dragstrip attack",
+        "description": f"The goal was the {goal.about}. The victim got {goals.said(goal, find.score)}; "
+        f"in a run of twice the duration {goals.said(goal, find.doubled)}. Held against: {goal.reference}.",
+    }
+    claim: dict[str, Any] = {
+        "id": CLAIM,
+        "source": f"dragstrip attack, seed {trial.seed}",
+        "metric": goal.metric,
+        "where": {"label": VICTIM},
+        "value": find.score.figure,
+        "unit": goal.unit,
+        "tolerance": "5%",
+    }
+    if after := trial.claim_after_ms(find.attack):
+        claim["after"] = f"{after:g}ms"
+    return {**head, **content, "claims": [claim]}
+
+
+def files(asked: Asked, found: Sequence[Find]) -> dict[str, str]:
+    """Return the texts of all finds' experiments, and of the recorded links beside them, by file name."""
+    texts: dict[str, str] = {}
+    for find in found:
+        trial = asked.trial(_goal(find))
+        texts[f"{find.name}.toml"] = toml.written(experiment(trial, find))
+        for name, times in trial.scene(find.attack).traces().items():
+            texts[name] = "".join(f"{time}\n" for time in times)
+    return texts
+
+
+def expect_free(folder: FilePath) -> None:
+    """Raise `BadInputError`, before anything is run, unless the finds can be written into this folder."""
+    expect_folder("--out", folder)
+    if folder.exists() and any(folder.iterdir()):
+        expected = "an empty folder, or one that does not exist"
+        raise BadInputError("--out", str(folder), expected, "command line")
