@@ -26,6 +26,8 @@ NO_ATTACK = "none"
 """The vector of what happens without an attack."""
 DURATION_MIN_MS = 2000
 """Shortest run in ms: what happens in less is slow start."""
+BITS_MAX = 20e9
+"""Bits that a run may carry: two million full frames, half a second or so."""
 WORKERS_MAX = 1024
 
 
@@ -111,6 +113,11 @@ def asked(
         if trial.path.duration_ms < DURATION_MIN_MS:
             expected = f"at least {DURATION_MIN_MS // 1000}s"
             raise BadInputError("--duration", trial.path.duration, expected, "command line")
+        if trial.path.rate_bps * trial.path.duration_ms / 1e3 > BITS_MAX:
+            longest = max(DURATION_MIN_MS, round(BITS_MAX / trial.path.rate_bps * 1e3))
+            expected = f"runs of at most {BITS_MAX / 1e9:g} Gbit, at this rate {longest / 1e3:g} s"
+            name = "--rate" if longest == DURATION_MIN_MS else "--duration"
+            raise BadInputError(name, trial.path.words[name], expected, "command line")
         _check(trial)
     return made
 
@@ -146,6 +153,8 @@ def _check(trial: Trial) -> None:
     try:
         goals.planned(trial.scene(()))
     except BadInputError as error:
+        if error.source:
+            raise
         name = next((option for part, option in OPTIONS if part in error.field), "ALGORITHM")
         text = trial.algorithm if name == "ALGORITHM" else trial.path.words[name]
         raise BadInputError(name, text, error.said, "command line") from None
