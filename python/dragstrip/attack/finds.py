@@ -26,6 +26,8 @@ NO_ATTACK = "none"
 """The vector of what happens without an attack."""
 DURATION_MIN_MS = 2000
 """Shortest run in ms: what happens in less is slow start."""
+SEARCHED = 0.95
+"""Share of the time that is planned for; the last find is minimised in the rest."""
 BITS_MAX = 20e9
 """Bits that a run may carry: two million full frames, half a second or so."""
 WORKERS_MAX = 1024
@@ -176,7 +178,7 @@ def attack(
 ) -> tuple[dict[str, Any], list[Find]]:
     """Search, minimise and confirm; return the document and the finds in its order."""
     searches = _searches(asked)
-    left = asked.seconds
+    left = None if asked.seconds is None else asked.seconds * SEARCHED
     share = None if asked.evaluations is None else asked.evaluations // len(searches)
     extra = 0 if share is None else asked.evaluations % len(searches) if asked.evaluations else 0
     found: list[Find] = []
@@ -203,11 +205,12 @@ def attack(
                     trial, vector, budget, bench, begin if vector == elements.MIXED else ()
                 )
                 spent += scored
-                made = None if best is None else search.minimised(trial, best, bench)
+                chosen = search.lasting(trial, best, bench)
+                made = None if chosen is None else search.minimised(trial, chosen, bench)
                 if made is not None and _counts(made, without[goal.name], found, goal):
                     found.append(_find(trial, vector, made, bench))
                 else:
-                    value = None if best is None else best[1].value
+                    value = best[0][1].value if best else None
                     nothing.append({"goal": goal.name, "vector": vector, "value": value})
                 if left is not None:
                     left -= budget.taken()

@@ -22,6 +22,8 @@ from dragstrip.attack.goals import Score, Trial
 
 KEPT = 10
 DRAWN = 20
+CONFIRMED = 4
+"""Best attacks of a search that are run for twice the time; the one that lasts is chosen."""
 FRESH = 0.2
 """Share of new attacks that are made afresh."""
 MIXES = 0.3
@@ -102,8 +104,8 @@ def bench(workers: int) -> Iterator[Bench]:
 
 def search(
     trial: Trial, vector: str, budget: Budget, bench: Bench, begin_with: Sequence[Attack] = ()
-) -> tuple[Scored | None, int]:
-    """Return the best attack of a vector, and how many were scored.
+) -> tuple[list[Scored], int]:
+    """Return the best attacks of a vector, up to `CONFIRMED`, and how many were scored.
 
     `begin_with` are attacks of the first generation; the rest of it is drawn at random.
     """
@@ -133,8 +135,7 @@ def search(
         kept += [pair for pair in scored if pair[1].whole or len(kept) < KEPT]
         kept.sort(key=lambda pair: (pair[1].value, len(pair[0])))
         del kept[KEPT:]
-    whole = [pair for pair in kept if pair[1].whole]
-    return (whole[0] if whole else None), spent
+    return [pair for pair in kept if pair[1].whole][:CONFIRMED], spent
 
 
 def _drawn(
@@ -175,6 +176,13 @@ def _changed(attack: Attack, pool: Sequence[Kind], rng: random.Random) -> Attack
         at = rng.randrange(len(made))
         made[at] = elements.changed(made[at], rng)
     return tuple(made)
+
+
+def lasting(trial: Trial, best: Sequence[Scored], bench: Bench) -> Scored | None:
+    """Return the attack whose value is least where the better of it and of twice the duration counts."""
+    later = bench.scores(trial.doubled(), [attack for attack, _ in best])
+    pairs = zip(best, later, strict=True)
+    return min(pairs, key=lambda it: max(it[0][1].value, it[1][1].value), default=(None, None))[0]
 
 
 def minimised(trial: Trial, found: Scored, bench: Bench) -> Scored:
