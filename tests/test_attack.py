@@ -88,6 +88,12 @@ def test_another_seed_searches_elsewhere(tmp_path: Path) -> None:
     assert attacked(tmp_path / "1", *words, "1")["finds"] != attacked(tmp_path / "2", *words, "2")["finds"]
 
 
+def test_with_limits_what_is_mixed_too(finds: tuple[Path, dict[str, Any]]) -> None:
+    vectors = {BY_NAME[it["kind"]].vector for find in finds[1]["finds"] for it in find["elements"]}
+    assert vectors <= {"cross", "acks", "changes"}
+    assert {it["vector"] for it in finds[1]["finds"] + finds[1]["nothing"]} >= {"mixed", "cross", "acks"}
+
+
 def test_the_number_of_evaluations_is_kept(finds: tuple[Path, dict[str, Any]]) -> None:
     assert finds[1]["evaluations"] == 240
 

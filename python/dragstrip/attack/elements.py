@@ -2,14 +2,14 @@
 
 Every number has a range, chosen so that no element takes the link away by itself: cross traffic carries at
 most `CROSS_MAX_PCT` of the rate, loss stays within `LOSS_MAX_PCT`, and an outage is short. What a range still
-allows is held against a reference sender in the same conditions (`goals`).
+allows is compared with a reference sender in the same conditions (`goals`).
 """
 
 from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -303,10 +303,9 @@ VECTORS = ("cross", "loss", "jitter", "acks", "changes", "rtt")
 MIXED = "mixed"
 
 
-def kinds(vector: str, two_flows: bool) -> list[Kind]:
-    """Return the kinds of a vector, or of all, that a scene with so many flows can have."""
-    wanted = [kind for kind in KINDS if vector in (kind.vector, MIXED)]
-    return [kind for kind in wanted if two_flows or not kind.two_flows]
+def kinds(vectors: Collection[str], two_flows: bool) -> list[Kind]:
+    """Return the kinds of these vectors that a scene with so many flows can have."""
+    return [kind for kind in KINDS if kind.vector in vectors and (two_flows or not kind.two_flows)]
 
 
 def drawn(pool: Sequence[Kind], rng: random.Random) -> Element:

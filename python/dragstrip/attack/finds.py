@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path as FilePath
 from typing import Any
@@ -159,7 +160,7 @@ def _check(trial: Trial) -> None:
             raise
         name = next((option for part, option in OPTIONS if part in error.field), "ALGORITHM")
         text = trial.algorithm if name == "ALGORITHM" else trial.path.words[name]
-        raise BadInputError(name, text, error.said, "command line") from None
+        raise BadInputError(name, text, error.expected, "command line") from None
 
 
 def _searches(asked: Asked) -> list[tuple[Goal, str]]:
@@ -167,7 +168,7 @@ def _searches(asked: Asked) -> list[tuple[Goal, str]]:
     found: list[tuple[Goal, str]] = []
     for goal in asked.goals:
         wanted = asked.vectors or elements.VECTORS
-        fit = [vector for vector in wanted if elements.kinds(vector, goal.two_flows)]
+        fit = [vector for vector in wanted if elements.kinds([vector], goal.two_flows)]
         mixed = [elements.MIXED] if len(fit) > 1 else []
         found += [(goal, vector) for vector in dict.fromkeys([*fit, *mixed])]
     return found
@@ -178,10 +179,8 @@ def attack(
 ) -> tuple[dict[str, Any], list[Find]]:
     """Search, minimise and confirm; return the document and the finds in its order."""
     searches = _searches(asked)
-    left = None if asked.seconds is None else asked.seconds * SEARCHED
-    share = None if asked.evaluations is None else asked.evaluations // len(searches)
-    extra = 0 if share is None else asked.evaluations % len(searches) if asked.evaluations else 0
-    found: list[Find] = []
+    budgets = _budgets(asked, len(searches))
+    found: dict[str, list[Find]] = {goal.name: [] for goal in asked.goals}
     without: dict[str, Score] = {}
     nothing: list[dict[str, Any]] = []
     spent = 0
@@ -189,35 +188,49 @@ def attack(
     with search.bench(worker_count(workers, WORKERS_MAX)) as bench:
         try:
             for at, (goal, vector) in enumerate(searches):
-                trial = asked.trial(goal)
+                trial, mine = asked.trial(goal), found[goal.name]
                 if not quiet:
                     messages.doing(_told(goal, vector, at, len(searches), bench))
                 if goal.name not in without:
                     (bare,) = bench.scores(trial, [()])
                     without[goal.name] = bare[1]
                     if bare[1].value <= goal.find_max:
-                        found.append(_find(trial, NO_ATTACK, bare, bench))
-                seconds = None if left is None else left / (len(searches) - at)
-                evaluations = None if share is None else share + (at < extra)
-                budget = search.Budget(evaluations, seconds)
-                begin = [it.attack for it in found if it.attack and it.name.startswith(f"{goal.name}-")]
-                best, scored = search.search(
-                    trial, vector, budget, bench, begin if vector == elements.MIXED else ()
-                )
+                        mine.append(_find(trial, NO_ATTACK, bare, bench))
+                best, scored = _best(asked, trial, vector, next(budgets), bench, mine)
                 spent += scored
                 chosen = search.lasting(trial, best, bench)
                 made = None if chosen is None else search.minimised(trial, chosen, bench)
-                if made is not None and _counts(made, without[goal.name], found, goal):
-                    found.append(_find(trial, vector, made, bench))
+                if made is not None and _counts(made, without[goal.name], mine, goal):
+                    mine.append(_find(trial, vector, made, bench))
                 else:
                     value = best[0][1].value if best else None
                     nothing.append({"goal": goal.name, "vector": vector, "value": value})
-                if left is not None:
-                    left -= budget.taken()
         finally:
             messages.close()
-    found.sort(key=lambda find: [goal.name for goal in asked.goals].index(_goal(find).name))
-    return _document(asked, found, nothing, without, spent), found
+    finds = [find for goal in asked.goals for find in found[goal.name]]
+    return _document(asked, finds, nothing, without, spent), finds
+
+
+def _budgets(asked: Asked, searches: int) -> Iterator[search.Budget]:
+    """Yield what each search may take when it begins: an equal share of what is left."""
+    if asked.evaluations is not None:
+        share, more = divmod(asked.evaluations, searches)
+        yield from (search.Budget(evaluations=share + (at < more)) for at in range(searches))
+        return
+    until = time.monotonic() + (asked.seconds or 0.0) * SEARCHED
+    for at in range(searches):
+        yield search.Budget(seconds=(until - time.monotonic()) / (searches - at))
+
+
+def _best(
+    asked: Asked, trial: Trial, vector: str, budget: search.Budget, bench: search.Bench, mine: Sequence[Find]
+) -> tuple[list[search.Scored], int]:
+    """Return the best attacks of a vector; all vectors mixed begin with the goal's finds so far."""
+    mixed = vector == elements.MIXED
+    vectors = (asked.vectors or elements.VECTORS) if mixed else [vector]
+    begin = [find.attack for find in mine if find.attack] if mixed else []
+    pool = elements.kinds(vectors, trial.goal.two_flows)
+    return search.search(trial, vector, pool, budget, bench, begin)
 
 
 def _told(goal: Goal, vector: str, at: int, of: int, bench: search.Bench) -> Callable[[], str]:
@@ -233,8 +246,7 @@ def _counts(made: search.Scored, bare: Score, found: Sequence[Find], goal: Goal)
     attack, score = made
     if not attack or score.value > min(goal.find_max, bare.value / search.HOLDS):
         return False
-    mine = [find for find in found if _goal(find) is goal]
-    return all(find.attack != attack for find in mine)
+    return all(find.attack != attack for find in found)
 
 
 def _find(trial: Trial, vector: str, made: search.Scored, bench: search.Bench) -> Find:
@@ -313,7 +325,7 @@ def experiment(trial: Trial, find: Find) -> dict[str, Any]:
         "title": f"{trial.algorithm}: {find.words}",
         "source": "dragstrip attack",
         "description": f"The goal was the {goal.about}. The victim got {goals.said(goal, find.score)}; "
-        f"in a run of twice the duration {goals.said(goal, find.doubled)}. Held against: {goal.reference}.",
+        f"in a run of twice the duration {goals.said(goal, find.doubled)}. Compared with: {goal.reference}.",
     }
     claim: dict[str, Any] = {
         "id": CLAIM,

@@ -1,4 +1,4 @@
-"""What counts as failure: a victim's figure, held against a reference in the same conditions.
+"""What counts as failure: a victim's figure, compared with a reference in the same conditions.
 
 A sender that gets little where nobody could get more has not failed. So each figure is divided by a
 reference: the capacity that cross traffic leaves, or what another sender reaches under the same attack,
@@ -45,7 +45,7 @@ class Goal:
     """Share of the run, from its beginning, that does not count."""
     about: str
     reference: str
-    """What the figure is held against, in words."""
+    """What the figure is compared with, in words."""
     find_max: float = 0.8
     """Largest value of an attack that is reported."""
 
@@ -103,7 +103,7 @@ class Score:
     figure: float
     """The victim's figure, in the goal's unit."""
     reference: float
-    """What the figure is held against, in the goal's unit."""
+    """What the figure is compared with, in the goal's unit."""
     left: float
     """The capacity that cross traffic leaves, in Mbit/s of payload."""
     other: float | None
@@ -276,7 +276,7 @@ def named(name: str) -> Goal:
 
 
 def said(goal: Goal, score: Score) -> str:
-    """Return the figure and what it is held against, such as `1.2 of 9.8 Mbit/s`."""
+    """Return the figure and what it is compared with, such as `1.2 of 9.8 Mbit/s`."""
     if goal is STALL:
         return f"{score.figure:.1f} s, not {score.reference:.1f}"
     return f"{score.figure:.2f} of {score.reference:.1f} Mbit/s"

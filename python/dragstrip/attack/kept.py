@@ -1,4 +1,4 @@
-"""Kept finds as regression tests: run again, and held against the figures that they were kept with."""
+"""Kept finds as regression tests: run again, and compared with the figures that were recorded."""
 
 from __future__ import annotations
 

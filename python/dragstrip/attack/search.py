@@ -103,14 +103,19 @@ def bench(workers: int) -> Iterator[Bench]:
 
 
 def search(
-    trial: Trial, vector: str, budget: Budget, bench: Bench, begin_with: Sequence[Attack] = ()
+    trial: Trial,
+    vector: str,
+    pool: Sequence[Kind],
+    budget: Budget,
+    bench: Bench,
+    begin_with: Sequence[Attack] = (),
 ) -> tuple[list[Scored], int]:
-    """Return the best attacks of a vector, up to `CONFIRMED`, and how many were scored.
+    """Return the best attacks made of these kinds, up to `CONFIRMED`, and how many were scored.
 
-    `begin_with` are attacks of the first generation; the rest of it is drawn at random.
+    `vector` names the search; with goal and seed it decides what is drawn. `begin_with` are attacks of the
+    first generation, whose rest is drawn at random.
     """
     rng = random.Random(f"{trial.seed}/{trial.goal.name}/{vector}")  # noqa: S311
-    pool = elements.kinds(vector, trial.goal.two_flows)
     kept: list[Scored] = []
     seen: set[Attack] = set()
     spent = 0
