@@ -102,10 +102,10 @@ def test_what_an_attack_does_not_need_is_dropped() -> None:
     shrew, idle = element("pulses", 500, 60, 250, 10), element("ack_loss", 1, 0)
     it = trial(UTILISATION, "reno")
     with search.bench(1) as bench:
-        ((_, score),) = bench.scores(it, [(idle, shrew)])
-        attack, least = search.minimised(it, ((idle, shrew), score), bench)
-    assert attack == (shrew,)
-    assert least.value <= score.value * search.HOLDS
+        (found,) = search.confirmed(it, bench.scores(it, [(idle, shrew)]), bench)
+        least = search.minimised(it, found, bench)
+    assert least.attack == (shrew,)
+    assert least.value <= found.value * search.HOLDS
 
 
 def test_what_happens_without_an_attack_is_no_attack() -> None:
@@ -113,10 +113,21 @@ def test_what_happens_without_an_attack_is_no_attack() -> None:
     it = trial(HARM, "bbr", duration="10s")
     loss = (element("ack_loss", 1, 0),)
     with search.bench(1) as bench:
-        ((_, score),) = bench.scores(it, [loss])
-        attack, _ = search.minimised(it, (loss, score), bench)
-    assert score.value < 0.5
-    assert attack == ()
+        (found,) = search.confirmed(it, bench.scores(it, [loss]), bench)
+        least = search.minimised(it, found, bench)
+    assert found.value < 0.5
+    assert least.attack == ()
+
+
+def test_what_does_not_last_is_no_find() -> None:
+    """A flow that starts late has caught up in twice the time."""
+    it = trial(STARVATION, "reno", rate="6mbit", duration="4s")
+    late = (element("late", 900),)
+    with search.bench(1) as bench:
+        ((_, score),) = scored = bench.scores(it, [late])
+        (found,) = search.confirmed(it, scored, bench)
+        assert score.value < found.doubled.value == found.value
+        assert search.confirmed(it, scored, bench, below=found.doubled.value) == []
 
 
 # --- what counts ------------------------------------------------------------------------------

@@ -181,7 +181,7 @@ def attack(
     searches = _searches(asked)
     budgets = _budgets(asked, len(searches))
     found: dict[str, list[Find]] = {goal.name: [] for goal in asked.goals}
-    without: dict[str, Score] = {}
+    without: dict[str, search.Confirmed] = {}
     nothing: list[dict[str, Any]] = []
     spent = 0
     messages = ProgressMessages()
@@ -192,18 +192,17 @@ def attack(
                 if not quiet:
                     messages.doing(_told(goal, vector, at, len(searches), bench))
                 if goal.name not in without:
-                    (bare,) = bench.scores(trial, [()])
-                    without[goal.name] = bare[1]
-                    if bare[1].value <= goal.find_max:
-                        mine.append(_find(trial, NO_ATTACK, bare, bench))
+                    (bare,) = search.confirmed(trial, bench.scores(trial, [()]), bench)
+                    without[goal.name] = bare
+                    if bare.value <= goal.find_max:
+                        mine.append(_find(goal, NO_ATTACK, bare))
                 best, scored = _best(asked, trial, vector, next(budgets), bench, mine)
                 spent += scored
-                chosen = search.lasting(trial, best, bench)
-                made = None if chosen is None else search.minimised(trial, chosen, bench)
+                made = None if best is None else search.minimised(trial, best, bench)
                 if made is not None and _counts(made, without[goal.name], mine, goal):
-                    mine.append(_find(trial, vector, made, bench))
+                    mine.append(_find(goal, vector, made))
                 else:
-                    value = best[0][1].value if best else None
+                    value = None if best is None else best.value
                     nothing.append({"goal": goal.name, "vector": vector, "value": value})
         finally:
             messages.close()
@@ -224,8 +223,8 @@ def _budgets(asked: Asked, searches: int) -> Iterator[search.Budget]:
 
 def _best(
     asked: Asked, trial: Trial, vector: str, budget: search.Budget, bench: search.Bench, mine: Sequence[Find]
-) -> tuple[list[search.Scored], int]:
-    """Return the best attacks of a vector; all vectors mixed begin with the goal's finds so far."""
+) -> tuple[search.Confirmed | None, int]:
+    """Return the best attack of a vector; all vectors mixed begin with the goal's finds so far."""
     mixed = vector == elements.MIXED
     vectors = (asked.vectors or elements.VECTORS) if mixed else [vector]
     begin = [find.attack for find in mine if find.attack] if mixed else []
@@ -241,25 +240,22 @@ def _goal(find: Find) -> Goal:
     return goals.named(find.name.partition("-")[0])
 
 
-def _counts(made: search.Scored, bare: Score, found: Sequence[Find], goal: Goal) -> bool:
+def _counts(made: search.Confirmed, bare: search.Confirmed, mine: Sequence[Find], goal: Goal) -> bool:
     """Return whether an attack is worth telling: it works, it needs its elements, and it is new."""
-    attack, score = made
-    if not attack or score.value > min(goal.find_max, bare.value / search.HOLDS):
+    if not made.attack or made.value > min(goal.find_max, bare.value / search.HOLDS):
         return False
-    return all(find.attack != attack for find in found)
+    return all(find.attack != made.attack for find in mine)
 
 
-def _find(trial: Trial, vector: str, made: search.Scored, bench: search.Bench) -> Find:
-    attack, score = made
-    ((_, doubled),) = bench.scores(trial.doubled(), [attack])
-    return Find(f"{trial.goal.name}-{vector}", vector, attack, score, doubled)
+def _find(goal: Goal, vector: str, made: search.Confirmed) -> Find:
+    return Find(f"{goal.name}-{vector}", vector, made.attack, made.score, made.doubled)
 
 
 def _document(
     asked: Asked,
     found: Sequence[Find],
     nothing: list[dict[str, Any]],
-    without: Mapping[str, Score],
+    without: Mapping[str, search.Confirmed],
     spent: int,
 ) -> dict[str, Any]:
     return {
@@ -267,7 +263,7 @@ def _document(
         "algorithm": asked.algorithm,
         "seed": asked.seed,
         "evaluations": spent,
-        "goals": [_told_goal(asked.trial(goal), without[goal.name]) for goal in asked.goals],
+        "goals": [_told_goal(asked.trial(goal), without[goal.name].score) for goal in asked.goals],
         "finds": [_told_find(find) for find in found],
         "nothing": nothing,
     }

@@ -22,8 +22,6 @@ from dragstrip.attack.goals import Score, Trial
 
 KEPT = 10
 DRAWN = 20
-CONFIRMED = 4
-"""Best attacks of a search that are run for twice the time; the one that lasts is chosen."""
 FRESH = 0.2
 """Share of new attacks that are made afresh."""
 MIXES = 0.3
@@ -34,6 +32,20 @@ HOLDS = 1.05
 """Factor by which a value may rise while elements are dropped."""
 
 Scored: TypeAlias = tuple[Attack, Score]
+
+
+@dataclass(frozen=True)
+class Confirmed:
+    """An attack that was also run for twice the duration."""
+
+    attack: Attack
+    score: Score
+    doubled: Score
+
+    @property
+    def value(self) -> float:
+        """The value that the search goes by: the weaker one of both runs."""
+        return max(self.score.value, self.doubled.value)
 
 
 @dataclass
@@ -109,14 +121,14 @@ def search(
     budget: Budget,
     bench: Bench,
     begin_with: Sequence[Attack] = (),
-) -> tuple[list[Scored], int]:
-    """Return the best attacks made of these kinds, up to `CONFIRMED`, and how many were scored.
+) -> tuple[Confirmed | None, int]:
+    """Return the best attack made of these kinds, and how many were scored.
 
     `vector` names the search; with goal and seed it decides what is drawn. `begin_with` are attacks of the
     first generation, whose rest is drawn at random.
     """
     rng = random.Random(f"{trial.seed}/{trial.goal.name}/{vector}")  # noqa: S311
-    kept: list[Scored] = []
+    kept: list[Confirmed] = []
     seen: set[Attack] = set()
     spent = 0
     while pool and (room := budget.room(spent)):
@@ -125,22 +137,30 @@ def search(
             drawn += [attack for attack in dict.fromkeys(begin_with) if attack not in seen][:room]
             seen.update(drawn)
         while len(drawn) < room:
-            attack = _drawn([attack for attack, _ in kept], pool, rng, seen)
+            attack = _drawn([it.attack for it in kept], pool, rng, seen)
             if attack is None:
                 break
             seen.add(attack)
             drawn.append(attack)
         if not drawn:
             break
-        below = kept[-1][1].value if len(kept) == KEPT else 1.0
+        below = kept[-1].value if len(kept) == KEPT else 1.0
         scored = bench.scores(trial, drawn, below, budget.late)
         spent += len(scored)
         if not scored:
             break
-        kept += [pair for pair in scored if pair[1].whole or len(kept) < KEPT]
-        kept.sort(key=lambda pair: (pair[1].value, len(pair[0])))
+        promising = sorted(scored, key=lambda pair: pair[1].value)[:KEPT]
+        kept += confirmed(trial, [pair for pair in promising if pair[1].value < below], bench, below)
+        kept.sort(key=lambda it: (it.value, len(it.attack)))
         del kept[KEPT:]
-    return [pair for pair in kept if pair[1].whole][:CONFIRMED], spent
+    return (kept[0] if kept else None), spent
+
+
+def confirmed(trial: Trial, scored: Sequence[Scored], bench: Bench, below: float = 2.0) -> list[Confirmed]:
+    """Run attacks for twice the duration, and return those whose value stays below `below`."""
+    later = bench.scores(trial.doubled(), [attack for attack, _ in scored], below)
+    made = (Confirmed(*pair, doubled) for pair, (_, doubled) in zip(scored, later, strict=True))
+    return [it for it in made if it.value < below]
 
 
 def _drawn(
@@ -183,25 +203,19 @@ def _changed(attack: Attack, pool: Sequence[Kind], rng: random.Random) -> Attack
     return tuple(made)
 
 
-def lasting(trial: Trial, best: Sequence[Scored], bench: Bench) -> Scored | None:
-    """Return the attack whose value is least where the better of it and of twice the duration counts."""
-    later = bench.scores(trial.doubled(), [attack for attack, _ in best])
-    pairs = zip(best, later, strict=True)
-    return min(pairs, key=lambda it: max(it[0][1].value, it[1][1].value), default=(None, None))[0]
-
-
-def minimised(trial: Trial, found: Scored, bench: Bench) -> Scored:
+def minimised(trial: Trial, found: Confirmed, bench: Bench) -> Confirmed:
     """Return the attack without the elements that it does not need.
 
     It may need none. Elements are dropped one after the other while the value rises by no more than 5 % in
     all.
     """
-    attack, score = found
-    most = score.value * HOLDS
-    while attack:
-        fewer = [(*attack[:at], *attack[at + 1 :]) for at in range(len(attack))]
-        best = min(bench.scores(trial, fewer), key=lambda pair: pair[1].value)
-        if best[1].value > most:
+    most = found.value * HOLDS
+    while found.attack:
+        attack = found.attack
+        fewer = bench.scores(trial, [(*attack[:at], *attack[at + 1 :]) for at in range(len(attack))])
+        hold = confirmed(trial, [pair for pair in fewer if pair[1].value <= most], bench)
+        best = min(hold, key=lambda it: it.value, default=None)
+        if best is None or best.value > most:
             break
-        attack, score = best
-    return attack, score
+        found = best
+    return found
