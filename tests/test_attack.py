@@ -91,7 +91,15 @@ def test_another_seed_searches_elsewhere(tmp_path: Path) -> None:
 def test_with_limits_what_is_mixed_too(finds: tuple[Path, dict[str, Any]]) -> None:
     vectors = {BY_NAME[it["kind"]].vector for find in finds[1]["finds"] for it in find["elements"]}
     assert vectors <= {"cross", "acks", "changes"}
-    assert {it["vector"] for it in finds[1]["finds"] + finds[1]["nothing"]} >= {"mixed", "cross", "acks"}
+
+
+def test_names_are_those_of_vectors(finds: tuple[Path, dict[str, Any]]) -> None:
+    names = [find["name"] for find in finds[1]["finds"]]
+    assert len(set(names)) == len(names)
+    for find in finds[1]["finds"]:
+        vectors = {BY_NAME[it["kind"]].vector for it in find["elements"]}
+        assert find["name"] == f"{find['goal']}-{find['vector']}"
+        assert find["vector"] == ("mixed" if len(vectors) > 1 else min(vectors))
 
 
 def test_the_number_of_evaluations_is_kept(finds: tuple[Path, dict[str, Any]]) -> None:

@@ -64,9 +64,14 @@ class Find:
     doubled: Score
 
     @property
+    def value(self) -> float:
+        """The weaker value of both runs."""
+        return max(self.score.value, self.doubled.value)
+
+    @property
     def starved(self) -> bool:
         """Whether the victim has less than a tenth of its share, also in a run of twice the duration."""
-        return max(self.score.value, self.doubled.value) < STARVED
+        return self.value < STARVED
 
     @property
     def words(self) -> str:
@@ -200,7 +205,7 @@ def attack(
                 spent += scored
                 made = None if best is None else search.minimised(trial, best, bench)
                 if made is not None and _counts(made, without[goal.name], mine, goal):
-                    mine.append(_find(goal, vector, made))
+                    _keep(mine, _find(goal, _vector(vector, made), made))
                 else:
                     value = None if best is None else best.value
                     nothing.append({"goal": goal.name, "vector": vector, "value": value})
@@ -245,6 +250,21 @@ def _counts(made: search.Confirmed, bare: search.Confirmed, mine: Sequence[Find]
     if not made.attack or made.value > min(goal.find_max, bare.value / search.HOLDS):
         return False
     return all(find.attack != made.attack for find in mine)
+
+
+def _vector(searched: str, made: search.Confirmed) -> str:
+    """Return the vector of an attack: of a mixed search, too, the one that all its elements have."""
+    vectors = {element.kind.vector for element in made.attack}
+    return vectors.pop() if len(vectors) == 1 else searched
+
+
+def _keep(mine: list[Find], find: Find) -> None:
+    """Add a find; of two with the same name the stronger one stays."""
+    known = next((at for at, it in enumerate(mine) if it.name == find.name), None)
+    if known is None:
+        mine.append(find)
+    elif find.value < mine[known].value:
+        mine[known] = find
 
 
 def _find(goal: Goal, vector: str, made: search.Confirmed) -> Find:
