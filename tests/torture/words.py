@@ -30,7 +30,7 @@ PING h (10.0.0.2) 56(84) bytes of data.
 """
 PROGRAM = "on ack { cwnd = cwnd + acked / cwnd } on loss { ssthresh = max(cwnd / 2, 2) }"
 UNKNOWN = "--no-such-option"
-NOT_RUN = ("doctor", "new-algorithm", "kernel fetch", "lab", "validate")
+NOT_RUN = ("attack", "doctor", "new-algorithm", "kernel fetch", "lab", "validate")
 """Commands that take minutes, ask other machines or change the checkout: only refused or asked for help here."""
 LEFT_OUT = {"--serve", "--on"}
 """`--serve` ends when interrupted, and `--on` connects to other machines: `serve.py` and tests/sweep have them."""
@@ -93,6 +93,10 @@ VALUES: dict[str, tuple[str, ...]] = {
         "duration=0s,100ms",
     ),
     "PATH=VALUE": ("path.rtt=20ms", "x"),
+    "GOAL": ("utilisation", "starvation", "neighbour", "stall", "stal"),
+    "VECTOR": ("cross", "loss", "jitter", "acks", "changes", "rtt", "cros"),
+    "QUEUE": ("1bdp", "pfifo limit 40", "fq_codel", "0bdp", "pfito", "1"),
+    "[ALGORITHM]": ("reno", "cubic:beta=0.6", "bbr", "rneo", "reno*2", "mine"),
     "lhs:N": ("lhs:3", "lhs:0", "sobol:3", "3"),
     "k/N": ("1/2", "2/2", "3/2", "x", "0/0"),
     "SIZE": ("1gb", "1kb", "x"),

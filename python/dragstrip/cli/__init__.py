@@ -13,6 +13,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from dragstrip.cli import (
+    attack,
     catalogue,
     compare,
     diagnose,
@@ -51,6 +52,7 @@ app.command(short_help="Write a page with an interactive race.")(play.play)
 app.command()(report.report)
 app.command(short_help="Report what captures and other programs' files show.")(inspect.inspect)
 app.command(short_help="Say what is wrong on a path, and what helps.")(diagnose.diagnose)
+app.command(short_help="Search for conditions under which one fails.")(attack.attack)
 app.command(short_help="Write recordings as files of other programs.")(export.export)
 app.command("tc-import", short_help="Print the queues that a script of tc commands sets up.")(
     tc_import.tc_import

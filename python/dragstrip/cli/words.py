@@ -38,8 +38,8 @@ def with_strict(options: dict[str, str | list[str]], strict: bool) -> dict[str, 
     return {**options, "strict": "yes"} if strict else options
 
 
-def time_limit(text: str | None) -> Limits:
-    """Return the limits of a run that `--time-limit` asks for; raises `BadInputError` for no time."""
+def time_limit(text: str | None, option: str = "--time-limit") -> Limits:
+    """Return the limits of a run that an option asks for; raises `BadInputError` for no time."""
     from dragstrip import _core
     from dragstrip.pool import UNLIMITED, Limits
 
@@ -48,9 +48,9 @@ def time_limit(text: str | None) -> Limits:
     try:
         limit_ns = _core.parse_time(text)
     except _core.InputError as error:
-        raise BadInputError("--time-limit", text, error.args[2], "command line") from None
+        raise BadInputError(option, text, error.args[2], "command line") from None
     if limit_ns <= 0:
-        raise BadInputError("--time-limit", text, "a time above zero, such as 600s", "command line")
+        raise BadInputError(option, text, "a time above zero, such as 600s", "command line")
     return Limits(limit_ns / 1e9, 0)
 
 

@@ -71,3 +71,22 @@ def _buffer(kind: str, column: pa.ChunkedArray[Any]) -> Any:
 def _filled(column: Any, kind: Any, null: Any) -> npt.NDArray[Any]:
     values: npt.NDArray[Any] = column.cast(kind).fill_null(null).to_numpy()
     return values
+
+
+_KINDS: Any = {"int": "<i8", "float": "<f8", "bool": "u1"}
+
+
+def core_columns(tables: Any) -> dict[str, dict[str, tuple[str, Any]]]:
+    """Return what `_core.run` gave as `tables` in the form of `to_core`, without making a recording of it."""
+    return {
+        name: {
+            column: (
+                kind,
+                (data[0], np.frombuffer(data[1], "<i4"))
+                if kind == "text"
+                else np.frombuffer(data, _KINDS[kind]),
+            )
+            for column, (kind, data) in table.items()
+        }
+        for name, table in tables.items()
+    }

@@ -1,0 +1,221 @@
+"""The search: a small evolution per goal and vector, the same for any number of workers.
+
+Each generation keeps the `KEPT` best attacks and draws `DRAWN` new ones: changed, combined, or made afresh.
+A generation is scored in parallel and taken in the order in which it was drawn, so the outcome follows from
+seed and number of evaluations alone. With a time limit, the number of evaluations depends on the machine.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from dragstrip.attack import elements
+from dragstrip.attack.elements import Attack, Kind
+from dragstrip.attack.goals import Score, Trial
+
+KEPT = 10
+DRAWN = 20
+FRESH = 0.2
+"""Share of new attacks that are made afresh."""
+MIXES = 0.3
+"""Share of new attacks that combine two that were kept."""
+TRIES_MAX = 50
+"""Attempts to draw an attack that is admissible."""
+HOLDS = 1.05
+"""Factor by which a value may rise while elements are dropped."""
+
+Scored: TypeAlias = tuple[Attack, Score]
+
+
+@dataclass(frozen=True)
+class Confirmed:
+    """An attack that was also run for twice the duration."""
+
+    attack: Attack
+    score: Score
+    doubled: Score
+
+    @property
+    def value(self) -> float:
+        """The value that the search goes by: the weaker one of both runs."""
+        return max(self.score.value, self.doubled.value)
+
+
+@dataclass
+class Budget:
+    """What one search may take: evaluations, or seconds."""
+
+    evaluations: int | None = None
+    seconds: float | None = None
+    _began: float = field(default_factory=time.monotonic, init=False)
+
+    def taken(self) -> float:
+        """Return the seconds since it was made."""
+        return time.monotonic() - self._began
+
+    def room(self, spent: int) -> int:
+        """Return how many more attacks may be scored in the next generation."""
+        if self.evaluations is not None:
+            return max(0, min(DRAWN, self.evaluations - spent))
+        return 0 if self.late() else DRAWN
+
+    def late(self) -> bool:
+        """Return whether the time is over."""
+        return self.seconds is not None and self.taken() >= self.seconds
+
+
+class Bench:
+    """Threads on which attacks are scored; the core releases the interpreter's lock while it simulates."""
+
+    def __init__(self, workers: int) -> None:
+        self._threads = ThreadPoolExecutor(workers, thread_name_prefix="attack")
+        self._stop = threading.Event()
+        self.scored = 0
+        """Attacks scored so far."""
+
+    def scores(
+        self,
+        trial: Trial,
+        attacks: Iterable[Attack],
+        below: float = 1.0,
+        late: Callable[[], bool] | None = None,
+    ) -> list[Scored]:
+        """Score attacks and return them in their order; those that begin when it is `late` are left out."""
+
+        def one(attack: Attack) -> Scored | None:
+            if self._stop.is_set() or (late is not None and late()):
+                return None
+            return attack, trial.score(attack, below)
+
+        made = [scored for scored in self._threads.map(one, list(attacks)) if scored is not None]
+        self.scored += len(made)
+        return made
+
+    def close(self) -> None:
+        """End the threads; what has not begun is dropped."""
+        self._stop.set()
+        self._threads.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def bench(workers: int) -> Iterator[Bench]:
+    """Yield threads to score attacks on."""
+    made = Bench(workers)
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+def search(
+    trial: Trial,
+    vector: str,
+    pool: Sequence[Kind],
+    budget: Budget,
+    bench: Bench,
+    begin_with: Sequence[Attack] = (),
+) -> tuple[Confirmed | None, int]:
+    """Return the best attack made of these kinds, and how many were scored.
+
+    `vector` names the search; with goal and seed it decides what is drawn. `begin_with` are attacks of the
+    first generation, whose rest is drawn at random.
+    """
+    rng = random.Random(f"{trial.seed}/{trial.goal.name}/{vector}")  # noqa: S311
+    kept: list[Confirmed] = []
+    seen: set[Attack] = set()
+    spent = 0
+    while pool and (room := budget.room(spent)):
+        drawn: list[Attack] = []
+        if not kept:
+            drawn += [attack for attack in dict.fromkeys(begin_with) if attack not in seen][:room]
+            seen.update(drawn)
+        while len(drawn) < room:
+            attack = _drawn([it.attack for it in kept], pool, rng, seen)
+            if attack is None:
+                break
+            seen.add(attack)
+            drawn.append(attack)
+        if not drawn:
+            break
+        below = kept[-1].value if len(kept) == KEPT else 1.0
+        scored = bench.scores(trial, drawn, below, budget.late)
+        spent += len(scored)
+        if not scored:
+            break
+        promising = sorted(scored, key=lambda pair: pair[1].value)[:KEPT]
+        kept += confirmed(trial, [pair for pair in promising if pair[1].value < below], bench, below)
+        kept.sort(key=lambda it: (it.value, len(it.attack)))
+        del kept[KEPT:]
+    return (kept[0] if kept else None), spent
+
+
+def confirmed(trial: Trial, scored: Sequence[Scored], bench: Bench, below: float = 2.0) -> list[Confirmed]:
+    """Run attacks for twice the duration, and return those whose value stays below `below`."""
+    later = bench.scores(trial.doubled(), [attack for attack, _ in scored], below)
+    made = (Confirmed(*pair, doubled) for pair, (_, doubled) in zip(scored, later, strict=True))
+    return [it for it in made if it.value < below]
+
+
+def _drawn(
+    kept: Sequence[Attack], pool: Sequence[Kind], rng: random.Random, seen: set[Attack]
+) -> Attack | None:
+    """Return an admissible attack that was not scored before, or None if there seems to be none."""
+    for _ in range(TRIES_MAX):
+        if not kept or rng.random() < FRESH:
+            attack: Attack = tuple(elements.drawn(pool, rng) for _ in range(rng.choice((1, 1, 2))))
+        elif rng.random() < MIXES:
+            attack = _combined(_parent(kept, rng), _parent(kept, rng), rng)
+        else:
+            attack = _changed(_parent(kept, rng), pool, rng)
+        if attack and attack not in seen and elements.admissible(attack):
+            return attack
+    return None
+
+
+def _parent(kept: Sequence[Attack], rng: random.Random) -> Attack:
+    """Return one of two at random, the better one: `kept` is sorted."""
+    return kept[min(rng.randrange(len(kept)), rng.randrange(len(kept)))]
+
+
+def _combined(one: Attack, other: Attack, rng: random.Random) -> Attack:
+    """Return about half the elements of each; none twice."""
+    return tuple(dict.fromkeys(element for element in (*one, *other) if rng.random() < 0.6))
+
+
+def _changed(attack: Attack, pool: Sequence[Kind], rng: random.Random) -> Attack:
+    """Return the attack with an element changed, and now and then one more or one less."""
+    made = list(attack)
+    dice = rng.random()
+    if dice < 0.15 and len(made) > 1:
+        del made[rng.randrange(len(made))]
+    elif dice < 0.3:
+        made.append(elements.drawn(pool, rng))
+    else:
+        at = rng.randrange(len(made))
+        made[at] = elements.changed(made[at], rng)
+    return tuple(made)
+
+
+def minimised(trial: Trial, found: Confirmed, bench: Bench) -> Confirmed:
+    """Return the attack without the elements that it does not need.
+
+    It may need none. Elements are dropped one after the other while the value rises by no more than 5 % in
+    all.
+    """
+    most = found.value * HOLDS
+    while found.attack:
+        attack = found.attack
+        fewer = bench.scores(trial, [(*attack[:at], *attack[at + 1 :]) for at in range(len(attack))])
+        hold = confirmed(trial, [pair for pair in fewer if pair[1].value <= most], bench)
+        best = min(hold, key=lambda it: it.value, default=None)
+        if best is None or best.value > most:
+            break
+        found = best
+    return found
