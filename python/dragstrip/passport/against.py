@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from dragstrip.errors import BadInputError
 from dragstrip.io.files import read_json
-from dragstrip.io.shape import COUNT, FIGURE, TEXT, Plain, Shape, expect
+from dragstrip.io.shape import COUNT, FIGURE, NUMBER, TEXT, Plain, Shape, expect
 from dragstrip.passport import suite
 from dragstrip.passport.document import FORMAT, VERDICTS
 
@@ -32,6 +31,7 @@ _SHAPE: Mapping[str, Shape] = {
             "values": [FIGURE],
             "recordings": [TEXT],
             "more_is_better": _EITHER,
+            "floor": NUMBER,
         }
     ],
 }
@@ -53,7 +53,7 @@ def compare(now: Mapping[str, Any], before: Mapping[str, Any], name: str) -> dic
 
     Rows whose recordings have equal hashes are unchanged and not judged. Of the others, a row is worse if
     a limit was held and is missed, if its runs fail that did not, or if its figure is worse by more than 3 %
-    for every pair of seeds.
+    and its floor for every pair of seeds.
     """
     earlier = {row["id"]: row for row in before["rows"]}
     changed, unchanged, alone = [], 0, 0
@@ -99,19 +99,18 @@ def _how(row: Mapping[str, Any], old: Mapping[str, Any]) -> str:
     if more is None or row["kind"] == "R":
         return "same"
     sign = 1.0 if more else -1.0
-    if _apart([sign * value for value in row["values"]], [sign * value for value in old["values"]]):
+    now, before = ([sign * value for value in one["values"]] for one in (row, old))
+    if _apart(now, before, row["floor"]):
         return "better"
-    if _apart([sign * value for value in old["values"]], [sign * value for value in row["values"]]):
-        return "worse"
-    return "same"
+    return "worse" if _apart(before, now, row["floor"]) else "same"
 
 
-def _apart(high: Sequence[float], low: Sequence[float]) -> bool:
-    """Whether every figure of one passport is above every figure of the other by more than the margin."""
+def _apart(high: Sequence[float], low: Sequence[float], floor: float) -> bool:
+    """Whether all figures of one passport are above all of the other, by the margin and the floor."""
     if not high or not low:
         return False
     least, most = min(high), max(low)
-    return least > most and not math.isclose(least, most, rel_tol=MARGIN)
+    return least - most > max(floor, MARGIN * max(abs(least), abs(most)))
 
 
 def worse(change: Mapping[str, Any]) -> list[Mapping[str, Any]]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dragstrip import __version__
-from dragstrip.passport import suite
+from dragstrip.passport import laws, suite
 from dragstrip.passport.chapters import beside
 from dragstrip.passport.rows import BASELINES, Row, Subject
 from dragstrip.passport.sentences import sentences
@@ -86,6 +86,7 @@ def _row(entry: Judged, subject: Subject) -> dict[str, Any]:
         "unit": row.figure.unit,
         "formula": row.figure.formula,
         "more_is_better": row.figure.more_is_better,
+        "floor": row.figure.floor,
         "kind": row.rule.kind,
         "rule": row.rule.text,
         "least": row.rule.least,
@@ -121,7 +122,7 @@ def _harm(rows: Mapping[str, Mapping[str, Any]], word: str) -> list[dict[str, An
                     "by": doer,
                     "to": neighbour,
                     "goodput_mbit": left,
-                    "harm": None if left is None else 1 - left / path.mbit,
+                    "harm": None if left is None else 1 - left / (path.mbit * laws.PAYLOAD / laws.FRAME),
                 }
                 for doer, left in doers.items()
             ]

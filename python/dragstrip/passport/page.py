@@ -95,7 +95,7 @@ def _text(said: object) -> str:
 
 def _tally(verdicts: Mapping[str, int]) -> str:
     spans = [f'<span class="{COLOURS[name]}">{count} {name}</span>' for name, count in verdicts.items()]
-    return ", ".join(spans) or tally(verdicts)
+    return "; ".join(spans) or tally(verdicts)
 
 
 def _table(heads: Sequence[str], lines: Iterable[Sequence[str]], numbers: Sequence[int] = ()) -> str:

@@ -50,11 +50,13 @@ class Scenario:
     """How many flows, from the first, are the algorithm's; None: all."""
     repeats: int = 1
     """Runs with different seeds, where something is random; what draws nothing runs once."""
+    path: Mapping[str, Any] = field(default_factory=dict)
+    """Fields of an experiment's `[path]` that `compare` has no option for."""
 
     @property
     def is_comparison(self) -> bool:
         """Whether one `dragstrip compare` line says all of it."""
-        return all(isinstance(flow, str) for flow in self.flows)
+        return not self.path and all(isinstance(flow, str) for flow in self.flows)
 
     def experiment(self, subject: Subject, repeats: int | None = None) -> Experiment:
         """The scenario with this algorithm; raises `BadInputError` for what `compare` would refuse."""
@@ -67,6 +69,7 @@ class Scenario:
             return compare(words, source=COMMAND_LINE, **race)
         content = compare([subject.word], source=COMMAND_LINE, **race).content()
         content.pop("vary", None)  # its one algorithm
+        content["path"] = {**content["path"], **self.path}
         return Experiment.build({**content, "flows": [_table(flow, subject.word) for flow in self.flows]})
 
     def command(self, subject: Subject, repeats: int | None = None) -> str:

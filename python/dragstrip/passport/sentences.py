@@ -9,7 +9,7 @@ from dragstrip.passport import suite
 from dragstrip.passport.chapters import beside
 from dragstrip.passport.rows import Subject
 from dragstrip.passport.verdicts import Judged, ratio, worst
-from dragstrip.passport.wording import measured
+from dragstrip.passport.wording import counted, measured
 
 
 def sentences(subject: Subject, judged: Sequence[Judged]) -> dict[str, str]:
@@ -43,13 +43,15 @@ def _fails(subject: Subject, judged: Sequence[Judged]) -> str:
     targets = sum(entry.verdict == "missed" and entry.row.rule.kind == "T" for entry in judged)
     shared = sum(entry.verdict == "missed, as by CUBIC" for entry in judged)
     below = sum(entry.verdict == "worse" for entry in judged)
-    parts = [f"{failed} runs failed"] if failed else []
-    parts += [f"{limits} limits of documents and {targets} published targets that CUBIC holds are missed"]
-    parts += [f"{shared} as by CUBIC"] if shared else []
-    parts += [f"{below} rows are worse than both baselines"]
-    said = f"Fails: {', '.join(parts)}"
     if not (failed or limits or targets or shared or below):
-        return f"Fails: nothing in these {len(judged)} rows."
+        return f"Fails: nothing in {counted(len(judged), 'row')}."
+    holds = "" if subject.word == "cubic" else " that CUBIC holds"
+    parts = [f"{counted(failed, 'row')} without a figure"] if failed else []
+    parts += [f"{counted(limits, 'limit')} of documents missed{holds}"] if limits else []
+    parts += [f"{counted(targets, 'published target')} missed{holds}"] if targets else []
+    parts += [f"{shared} missed, as by CUBIC"] if shared else []
+    parts += [f"{counted(below, 'row')} worse than both baselines"] if below else []
+    said = f"Fails: {'; '.join(parts)}"
     gravest = worst(judged, 1)[0]
     return f"{said}; worst of all {gravest.row.title}: {_figures(gravest)}."
 

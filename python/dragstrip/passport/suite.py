@@ -59,7 +59,6 @@ UNTESTED = (
     Untested(
         "adaptive video: stalls and switches (Pensieve)", "no player is modelled; chunks of fixed size are"
     ),
-    Untested("bursty loss (Gilbert-Elliott) and loss of ACKs", "no row yet"),
     Untested("web search and data mining loads by size", "no row yet; short flows of three sizes are"),
     Untested("ACK aggregation and one flow's jitter (Arun et al.)", "no row yet"),
     Untested(

@@ -111,10 +111,17 @@ def ratio(one: float, other: float, floor: float) -> float:
 
 
 def worst(judged: Sequence[Judged], count: int) -> list[Judged]:
-    """The rows that say most against the algorithm: failures, documents' limits, the rest by excess."""
+    """The rows that say most against the algorithm: failures, documents' limits, the rest by excess.
+
+    There is one row of each scenario.
+    """
 
     def gravity(row: Judged) -> tuple[int, float, str]:
         grades = {"failed": 0, "missed": 1 if row.row.rule.kind == "P" else 2, "worse": 2}
         return grades.get(row.verdict, 3), -row.badness, row.row.id
 
-    return sorted((row for row in judged if row.verdict not in GOOD), key=gravity)[:count]
+    chosen: list[Judged] = []
+    for row in sorted((row for row in judged if row.verdict not in GOOD), key=gravity):
+        if row.row.title not in (other.row.title for other in chosen):
+            chosen.append(row)
+    return chosen[:count]

@@ -17,14 +17,14 @@ def measured(figure: float | None) -> str:
     return f"{figure:.3g}"
 
 
-def limit(row: Mapping[str, Any]) -> str:
-    """What a row of the document asks for, in a few words."""
-    return str(row["rule"])
+def counted(count: int, noun: str) -> str:
+    """A count with its noun, such as `1 row` or `2 rows`."""
+    return f"{count} {noun if count == 1 else noun + 's'}"
 
 
 def tally(verdicts: Mapping[str, int]) -> str:
-    """Counts of verdicts in words, such as `12 held, 3 missed`."""
-    return ", ".join(f"{count} {name}" for name, count in verdicts.items()) or "no rows"
+    """Counts of verdicts in words, such as `12 held; 3 missed`."""
+    return "; ".join(f"{count} {name}" for name, count in verdicts.items()) or "no rows"
 
 
 def unit(row: Mapping[str, Any]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from dragstrip.passport.figures import COMPLETION, GOODPUT, RESENT, TIMEOUTS, UTILISATION
 from dragstrip.passport.rows import Path, Row, Rule, rated
@@ -35,6 +36,7 @@ def rows() -> Iterator[Row]:
             (GOODPUT, Rule("K", "RFC 8868: random loss; RFC 9743 5.1.3")),
         )
     yield from _outages()
+    yield from _impaired()
     for burst in ("15kb", "100kb"):
         path = Path(50, 40, 1, 30).with_(queue=f"police rate 10mbit burst {burst}")
         yield from rated(
@@ -64,6 +66,24 @@ def rows() -> Iterator[Row]:
             f"ACKs by {up[:-4]} Mbit/s at {path.name}",
             path.scenario(),
             (UTILISATION, Rule("K", "RFC 3449; RFC 5166 2.6; RFC 8867 5.3")),
+        )
+
+
+def _impaired() -> Iterator[Row]:
+    """Rows whose impairment `compare` has no option for."""
+    bursty = {"netem": "loss gemodel 0.2% 10%"}
+    for key, title, path, source in (
+        ("bursty", "bursts of loss (0.2 % into, 10 % out of one)", bursty, "RFC 8868: Gilbert-Elliott"),
+        ("acks-10", "10 % of ACKs lost", {"up_netem": "loss 10%"}, "RFC 5166 2.6; RFC 3449"),
+        ("acks-50", "50 % of ACKs lost", {"up_netem": "loss 50%"}, "RFC 5166 2.6; RFC 3449"),
+    ):
+        base = Path(20, 40, 1, 20)
+        yield from rated(
+            NAME,
+            key,
+            f"{title} at {base.name}",
+            replace(base.scenario(repeats=SEEDS), path=path),
+            (GOODPUT, Rule("K", source)),
         )
 
 

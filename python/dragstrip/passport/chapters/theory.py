@@ -21,7 +21,7 @@ QUICK = ("mathis-0.001", "sawtooth-reno-0.1", "sawtooth-cubic-0.1", "vegas-1", "
 def rows() -> Iterator[Row]:
     """The rows of the chapter."""
     for share in (0.0003, 0.001, 0.003, 0.01):
-        path = Path(100, 50, 1, 40).with_(loss=f"{share * 100:g}%")
+        path = Path(100, 50, 1, 200 if share < 0.001 else 60).with_(loss=f"{share * 100:g}%")
         law = Law(
             "Mathis",
             laws.mathis_mbit(share, 50),
@@ -33,7 +33,7 @@ def rows() -> Iterator[Row]:
     path = Path(100, 50, 1, 40).with_(loss="3%")
     law = Law("PFTK", laws.pftk_mbit(0.03, 50), "up to 5 % lost", "Padhye et al., SIGCOMM 1998", RENO)
     yield _row("pftk-0.03", f"3 % lost at {path.name}", _lossy(path), GOODPUT, law)
-    path = Path(100, 100, 1, 40).with_(loss="0.01%")
+    path = Path(100, 100, 1, 200).with_(loss="0.01%")
     law = Law("CUBIC", laws.cubic_mbit(0.0001, 100), "10⁻⁴ lost, 100 ms", "RFC 9438 5.1", CUBIC)
     yield _row("cubic-0.0001", f"0.01 % lost at {path.name}", _lossy(path), GOODPUT, law)
     for bdp in (0.1, 0.25, 0.5, 1):
