@@ -331,7 +331,7 @@ def test_hostile_words_stay_text() -> None:
 
 
 def test_a_passport_against_itself_has_nothing_but_unchanged_rows(made: Path, tmp_path: Path) -> None:
-    file = tmp_path / "rows.xml"
+    file = tmp_path / "p" / "rows.xml"
     ended = invoke(
         *("passport", "vegas", "--quick", "--only", ONLY, "--out", str(tmp_path / "p")),
         *("--against", str(made / "passport.json"), "--junit", str(file)),

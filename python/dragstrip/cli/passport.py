@@ -79,7 +79,7 @@ def passport(
     asked = command.asked(algorithm, of_files(files), files, quick=quick, only=only, against_file=against)
     if out is not None:
         expect_folder("--out", out)
-    if junit is not None:
+    if junit is not None and junit.parent != out:  # the folder may not exist yet
         expect_file("--junit", junit)
     with place(out, "passport") as folder:
         found = command.make(asked, workers, quiet=as_json)

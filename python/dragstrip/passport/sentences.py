@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from dragstrip.passport import suite
 from dragstrip.passport.chapters import beside
+from dragstrip.passport.figures import NEIGHBOUR
 from dragstrip.passport.rows import Subject
 from dragstrip.passport.verdicts import Judged, ratio, worst
 from dragstrip.passport.wording import counted, measured
@@ -66,7 +67,7 @@ def _harms(subject: Subject, judged: Sequence[Judged]) -> str:
             f"Harms: no neighbour more than CUBIC or Reno would, in {len(harm)} rows beside flows of CUBIC "
             "and Reno."
         )
-    gravest = max(worse, key=lambda entry: (entry.badness, entry.row.id))
+    gravest = max(worse, key=lambda entry: (entry.row.figure is NEIGHBOUR, entry.badness, entry.row.id))
     return (
         f"Harms: neighbours have less beside {subject.word} than beside CUBIC or Reno in {len(worse)} of "
         f"{len(harm)} rows; most of all {gravest.row.title}: {_figures(gravest)}."
