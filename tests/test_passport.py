@@ -22,6 +22,7 @@ from typer.testing import CliRunner
 
 from dragstrip.cli import app
 from dragstrip.passport import against, console, junit, laws, page, runs, suite, summary
+from dragstrip.passport.chapters import users
 from dragstrip.passport.figures import GOODPUT, RESENT, mos
 from dragstrip.passport.rows import PLACE, Row, Rule, Subject
 from dragstrip.passport.rows import Path as Line
@@ -91,6 +92,15 @@ def test_a_chapter_that_is_none_is_refused_with_the_nearest() -> None:
     assert "alone" in str(ended.exception)
 
 
+@pytest.mark.parametrize(("share", "seed"), [(0.3, 1), (0.85, 1), (0.6, 2)])
+def test_a_load_is_what_it_says_and_the_same_again(share: float, seed: int) -> None:
+    flows = users.load(share, 1000, 600, seed)
+    assert flows == users.load(share, 1000, 600, seed)
+    assert flows != users.load(share, 1000, 600, seed + 10)
+    bits = 8 * sum(int(flow["bytes"][:-1]) for flow in flows)
+    assert bits / (1e9 * (400 - users.WARM_UP_S)) == pytest.approx(share, rel=0.05)
+
+
 # --- replay -------------------------------------------------------------------------------------
 
 
@@ -103,6 +113,7 @@ def sample() -> list[Row]:
         "rtt-20-40-1bdp-ratio",
         "loss-slow-10-goodput",
         "loss-acks-50-goodput",
+        "many-parking-lot-long-share",
         "aqm-codel-10-80-4-ping-p95",
         "changes-drop-and-back-completion",
         "users-short-cubic-1bdp-neighbour-completion",
@@ -207,6 +218,10 @@ def test_laws_have_their_published_values() -> None:
     assert laws.sawtooth(0.5, 1) == 1
     # Ware et al.: 10 Mbit/s, 40 ms, one BBR flow, 8 BDP.
     assert laws.ware_share(8, 1, 8 * 33.0, 10, 40) == pytest.approx(0.55, abs=0.01)
+    # DCTCP: K + N at most, and half a swing below it on average.
+    assert laws.dctcp_queue_packets(100, 10, 20, 1) == pytest.approx(21 - math.sqrt(2 * 102.6) / 4, abs=0.01)
+    assert laws.long_share(3, 1) == 0.25
+    assert laws.long_share(3, 2) == pytest.approx(0.366, abs=0.001)
     assert mos(0, 0) == pytest.approx(4.41, abs=0.01)
     assert mos(400, 0) < mos(150, 0)
     assert mos(100, 20) < 2

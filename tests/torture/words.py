@@ -258,7 +258,7 @@ def trial(number: int, folder: Path) -> str:
     shutil.copytree(found(), folder, dirs_exist_ok=True)
     before = written(folder)
     apart = (
-        words[0] == "sweep"
+        words[0] in ("sweep", "passport")
         or any(word.partition("=")[0] in APART for word in words)
         or "\0" in "".join(words)
     )

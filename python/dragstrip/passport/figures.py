@@ -127,6 +127,33 @@ def _mean_completion(flows: Sequence[Summary]) -> float | None:
     return sum(times) / len(times) if times else None
 
 
+def _long_share(summary: Summary, scenario: Scenario) -> float | None:
+    own = _total_bps(subjects(summary, scenario))
+    others = neighbours(summary, scenario)
+    every = own + _total_bps(others) / len(others)
+    return own / every if every else None
+
+
+def _slowdown(percentile: float, summary: Summary, scenario: Scenario) -> float | None:
+    """A percentile, interpolated linearly, of the flows' times over those of an empty path.
+
+    Alone, a flow takes a round trip for the handshake, one for its first byte, and its bytes at the link's
+    rate. A flow that never started has no bytes and is left out.
+    """
+    rate = _core.parse_rate(str(scenario.options["rate"]))
+    trips = 2 * _base_ms(scenario) / 1e3
+    flows = [flow for flow in subjects(summary, scenario) if flow["bytes_received"]]
+    slow = sorted(
+        time / (trips + 8 * flow["bytes_received"] / rate)
+        for time, flow in zip(_times(flows), flows, strict=True)
+    )
+    if not slow:
+        return None
+    at = percentile * (len(slow) - 1)
+    low = int(at)
+    return float(slow[low] + (at - low) * (slow[min(low + 1, len(slow) - 1)] - slow[low]))
+
+
 def _timeouts(summary: Summary, scenario: Scenario) -> float | None:
     counts = [flow.get("timeouts") for flow in subjects(summary, scenario)]
     return None if None in counts else float(sum(filter(None, counts)))
@@ -234,4 +261,21 @@ RETRANSMITS = Figure(
     None,
     lambda summary, scenario: float(sum(flow["retransmits"] for flow in subjects(summary, scenario))),
     "sum of the algorithm's flows[].retransmits",
+)
+LONG = Figure("long share", "of a link", True, _long_share, "flows[0] over itself and the others' mean", 0.01)
+SLOWDOWN_P50 = Figure(
+    "slowdown p50",
+    "times",
+    False,
+    lambda summary, scenario: _slowdown(0.5, summary, scenario),
+    "median of (stop_s - start_s) over 2 rtt + 8 bytes_received / rate",
+    0.01,
+)
+SLOWDOWN_P99 = Figure(
+    "slowdown p99",
+    "times",
+    False,
+    lambda summary, scenario: _slowdown(0.99, summary, scenario),
+    "99th percentile of (stop_s - start_s) over 2 rtt + 8 bytes_received / rate",
+    0.01,
 )

@@ -57,6 +57,25 @@ def overshoot_packets(mbit: float, rtt_ms: float, bdp: float) -> float:
     return path * (1 + bdp)
 
 
+def dctcp_queue_packets(mbit: float, rtt_ms: float, threshold: float, flows: int) -> float:
+    """Mean packets in the queue of DCTCP: threshold and flows, less half of the swing.
+
+    The swing is half the root of twice the flows times what path and threshold hold. Source: Alizadeh et al.,
+    SIGCOMM 2010, section 3.3: K + N at most, swing sqrt(2N(C·RTT + K))/2, all flows in step.
+    """
+    path = mbit * 1e6 * rtt_ms / 1e3 / 8 / FRAME
+    swing = math.sqrt(2 * flows * (path + threshold)) / 2
+    return threshold + flows - swing / 2
+
+
+def long_share(hops: int, alpha: float) -> float:
+    """The part of a link that a flow over so many of them has beside a flow on each.
+
+    Fairness is weighted by alpha: 1 is proportional (Kelly, Maulloo, Tan, 1998), 2 Reno's.
+    """
+    return float(1 / (1 + hops ** (1 / alpha)))
+
+
 def ware_share(bdp: float, flows: int, buffer_packets: float, mbit: float, rtt_ms: float) -> float:
     """The part of the link that `flows` flows of BBRv1 take from loss-based ones (Ware et al., IMC 2019)."""
     others = 0.5 - 1 / (2 * bdp) - 4 * flows / buffer_packets

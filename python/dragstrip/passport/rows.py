@@ -50,13 +50,13 @@ class Scenario:
     """How many flows, from the first, are the algorithm's; None: all."""
     repeats: int = 1
     """Runs with different seeds, where something is random; what draws nothing runs once."""
-    path: Mapping[str, Any] = field(default_factory=dict)
-    """Fields of an experiment's `[path]` that `compare` has no option for."""
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    """Fields of an experiment that `compare` has no option for; those of `path` join it, None removes one."""
 
     @property
     def is_comparison(self) -> bool:
         """Whether one `dragstrip compare` line says all of it."""
-        return not self.path and all(isinstance(flow, str) for flow in self.flows)
+        return not self.fields and all(isinstance(flow, str) for flow in self.flows)
 
     def experiment(self, subject: Subject, repeats: int | None = None) -> Experiment:
         """The scenario with this algorithm; raises `BadInputError` for what `compare` would refuse."""
@@ -69,8 +69,11 @@ class Scenario:
             return compare(words, source=COMMAND_LINE, **race)
         content = compare([subject.word], source=COMMAND_LINE, **race).content()
         content.pop("vary", None)  # its one algorithm
-        content["path"] = {**content["path"], **self.path}
-        return Experiment.build({**content, "flows": [_table(flow, subject.word) for flow in self.flows]})
+        more = dict(self.fields)
+        if isinstance(path := more.get("path"), Mapping):
+            more["path"] = {**content["path"], **path}
+        content.update(more, flows=[_table(flow, subject.word) for flow in self.flows])
+        return Experiment.build({name: value for name, value in content.items() if value is not None})
 
     def command(self, subject: Subject, repeats: int | None = None) -> str:
         """The command line that replays a scenario which is a comparison."""

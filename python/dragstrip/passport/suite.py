@@ -54,12 +54,9 @@ UNTESTED = (
     Untested("real radio: fading, handover, recorded cellular traces", "no traces ship with the program"),
     Untested("tunnels (RFC 9743 6.2)", "no row yet; experiments can describe them"),
     Untested(
-        "parking lots and other paths with several bottlenecks", "no row yet; experiments can describe them"
-    ),
-    Untested(
         "adaptive video: stalls and switches (Pensieve)", "no player is modelled; chunks of fixed size are"
     ),
-    Untested("web search and data mining loads by size", "no row yet; short flows of three sizes are"),
+    Untested("loads of data mining, Hadoop and caches", "no row yet; web search is one"),
     Untested("ACK aggregation and one flow's jitter (Arun et al.)", "no row yet"),
     Untested(
         "the phases of BBR (draft-ietf-ccwg-bbr, appendix)", "rows read figures, not an algorithm's state"

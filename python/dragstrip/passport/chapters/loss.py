@@ -82,7 +82,7 @@ def _impaired() -> Iterator[Row]:
             NAME,
             key,
             f"{title} at {base.name}",
-            replace(base.scenario(repeats=SEEDS), path=path),
+            replace(base.scenario(repeats=SEEDS), fields={"path": path}),
             (GOODPUT, Rule("K", source)),
         )
 

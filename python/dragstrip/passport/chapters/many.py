@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
-from dragstrip.passport.figures import JAIN, LEAST, PING_P95, RESENT, UTILISATION
+from dragstrip.passport.chapters.graphs import parked, parking_lot
+from dragstrip.passport.figures import JAIN, LEAST, LONG, PING_P95, RESENT, UTILISATION
 from dragstrip.passport.rows import Path, Row, Rule, rated, several
 
 NAME = "many"
@@ -31,6 +33,7 @@ def rows() -> Iterator[Row]:
             quick=count <= 8,
         )
     yield from _late()
+    yield from _parked()
     for count in (1, 10, 30):
         path = Path(100, 100, 0.02, 15)
         yield from rated(
@@ -70,6 +73,20 @@ def rows() -> Iterator[Row]:
         both.scenario(subjects=1),
         (UTILISATION, Rule("K", "heistp/l4s-tests: asymmetric")),
         (PING_P95, Rule("K", "heistp/l4s-tests: asymmetric")),
+    )
+
+
+def _parked() -> Iterator[Row]:
+    base = Path(20, 30, 1, 60)
+    fields = parking_lot("20mbit", "bfifo limit 75kb", "30ms")
+    scenario = replace(base.scenario(*parked("{a}"), subjects=1), fields=fields)
+    yield from rated(
+        NAME,
+        "parking-lot",
+        "a flow over three links of 20 Mbit/s, 30 ms, 1 BDP, and one flow over each",
+        scenario,
+        (LEAST, STARVES_NONE),
+        (LONG, Rule("K", "draft-irtf-iccrg-tcpeval-01: parking lot; RFC 5166 2.3")),
     )
 
 

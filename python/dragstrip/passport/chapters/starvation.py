@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
+from dragstrip.passport.chapters.graphs import unequal
 from dragstrip.passport.figures import GOODPUT, IMBALANCE, LEAST
 from dragstrip.passport.rows import Path, Row, Rule, rated
 
@@ -44,6 +46,17 @@ def rows() -> Iterator[Row]:
         f"a flow that starts at 10 s into the queue of two at {hidden.name}",
         hidden.scenario("{a}*2", "{a}+10s"),
         (LEAST, STARVES_NONE),
+    )
+    lossy = Path(48, 40, 1, 60)
+    fields = unequal("48mbit", "bfifo limit 240kb", "40ms", "loss 2%")
+    flows = [{"cc": "{a}", "sender": name, "receiver": "d"} for name in ("s1", "s2")]
+    yield from rated(
+        NAME,
+        "lossy-sender",
+        f"two flows, one of which loses 2 % on its own link, at {lossy.name}",
+        replace(lossy.scenario(*flows, repeats=3), fields=fields),
+        (LEAST, STARVES_NONE),
+        (IMBALANCE, Rule("K", f"{ARUN}: loss on one of two flows")),
     )
     for period_ms in (200, 500, 1000, 2000):
         path = Path(10, 40, 1, 20)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from dragstrip.passport import laws
-from dragstrip.passport.figures import GOODPUT, OWN_SHARE, QUEUE_PACKETS, RETRANSMITS, UTILISATION
+from dragstrip.passport.chapters.graphs import HOPS, parked, parking_lot
+from dragstrip.passport.figures import GOODPUT, LONG, OWN_SHARE, QUEUE_PACKETS, RETRANSMITS, UTILISATION
 from dragstrip.passport.rows import Figure, Law, Path, Row, Rule, Scenario
 
 NAME = "theory"
@@ -53,6 +55,8 @@ def rows() -> Iterator[Row]:
     yield _row("vegas-1", f"one flow at {path.name}", path.scenario(), QUEUE_PACKETS, law)
     for bdp in (4, 8, 16):
         yield _ware(bdp)
+    yield _dctcp()
+    yield from _parked()
 
 
 def _row(key: str, title: str, scenario: Scenario, figure: Figure, law: Law) -> Row:
@@ -84,6 +88,34 @@ def _sawtooth(bdp: float, names: tuple[str, ...], beta: float) -> Row:
     )
     key = f"sawtooth-{names[0]}-{bdp:g}"
     return _row(key, f"one flow at {path.name}", path.scenario(), UTILISATION, law)
+
+
+def _dctcp() -> Row:
+    marking = "codel ecn target 100ms ce_threshold 2ms"
+    path = Path(100, 10, 1, 20).with_(queue=marking, ecn=True)
+    threshold = 100e6 * 0.002 / 8 / laws.FRAME
+    law = Law(
+        "DCTCP",
+        laws.dctcp_queue_packets(100, 10, threshold, 1),
+        "threshold above a seventh of the BDP, one flow",
+        "Alizadeh et al., SIGCOMM 2010",
+        ("dctcp",),
+    )
+    return _row("dctcp-1", f"marked above 2 ms at {path.name}", path.scenario(), QUEUE_PACKETS, law)
+
+
+def _parked() -> Iterator[Row]:
+    base = Path(20, 30, 1, 120)
+    fields = parking_lot("20mbit", "bfifo limit 150kb", "30ms")
+    scenario = replace(base.scenario(*parked("{a}"), subjects=1), fields=fields)
+    law = Law(
+        "parking lot",
+        laws.long_share(HOPS, 1.0),
+        "proportional fairness, round trips that stay equal",
+        "Kelly, Maulloo, Tan, JORS 49(3), 1998; Low, Peterson, Wang, JACM 49(2), 2002",
+        ("vegas",),
+    )
+    yield _row("parking-lot-1", "three links of 20 Mbit/s, 30 ms, 2 BDP", scenario, LONG, law)
 
 
 def _ware(bdp: float) -> Row:

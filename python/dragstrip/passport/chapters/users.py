@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from typing import Any
 
 from dragstrip.passport.figures import (
@@ -13,6 +15,8 @@ from dragstrip.passport.figures import (
     NEIGHBOUR_COMPLETION,
     PING_P95,
     RPM,
+    SLOWDOWN_P50,
+    SLOWDOWN_P99,
 )
 from dragstrip.passport.rows import Path, Row, Rule, rated
 
@@ -70,6 +74,7 @@ def rows() -> Iterator[Row]:
         (PING_P95, Rule("K", "flent's rrul (Hoeiland-Joergensen et al., 2017); RFC 9743 5.1.2")),
     )
     yield from _short()
+    yield from _loads()
     for count in (16, 64):
         path = Path(1000, 0.1, 1, 3).with_(queue="bfifo limit 200kb")
         yield from rated(
@@ -79,6 +84,57 @@ def rows() -> Iterator[Row]:
             path.scenario({"cc": f"{{a}}*{count}", "bytes": "64kb"}),
             (MEAN_COMPLETION, Rule("K", "RFC 9743 7.11: incast")),
             quick=count == 16,
+        )
+
+
+WEB_SEARCH = (
+    (0, 0.0),
+    (10_000, 0.15),
+    (20_000, 0.2),
+    (30_000, 0.3),
+    (50_000, 0.4),
+    (80_000, 0.53),
+    (200_000, 0.6),
+    (1_000_000, 0.7),
+    (2_000_000, 0.8),
+    (5_000_000, 0.9),
+    (10_000_000, 0.97),
+    (30_000_000, 1.0),
+)
+"""Bytes of a flow and their cumulative distribution: DCTCP's web search, as in HPCC's repository."""
+WARM_UP_S = 0.5
+"""Seconds before the first flow of a load may come."""
+
+
+def load(share: float, mbit: float, duration_s: float, seed: int) -> list[dict[str, Any]]:
+    """Flows that come at random (Poisson), with sizes of web search, and load a link by this share.
+
+    They come in the first two thirds of the run. The list follows from the seed alone.
+    """
+    dice = random.Random(seed)  # noqa: S311 - a workload's numbers are no secret
+    pairs = list(pairwise(WEB_SEARCH))
+    mean = sum((one[0] + other[0]) / 2 * (other[1] - one[1]) for one, other in pairs)
+    gap_s = mean * 8 / (share * mbit * 1e6)
+    flows, now = [], WARM_UP_S
+    while (now := now + dice.expovariate(1 / gap_s)) < duration_s * 2 / 3:
+        draw = dice.random()
+        one, other = next(pair for pair in pairs if draw < pair[1][1])
+        size = one[0] + (other[0] - one[0]) * (draw - one[1]) / (other[1] - one[1])
+        flows.append({"cc": "{a}", "bytes": f"{max(1, round(size))}b", "start": f"{now * 1000:.0f}ms"})
+    return flows
+
+
+def _loads() -> Iterator[Row]:
+    for share in (0.3, 0.6, 0.85):
+        path = Path(100, 20, 1, 60)
+        yield from rated(
+            NAME,
+            f"web-search-{100 * share:.0f}",
+            f"web search at a load of {100 * share:.0f} % of {path.name}",
+            path.scenario(*load(share, 100, 60, seed=1)),
+            (SLOWDOWN_P50, Rule("K", "RFC 9743 5.1.5; web search (DCTCP, SIGCOMM 2010)")),
+            (SLOWDOWN_P99, Rule("K", "RFC 9743 5.1.5; web search (DCTCP, SIGCOMM 2010)")),
+            quick=share == 0.6,
         )
 
 
