@@ -45,6 +45,7 @@ WEIGHTS = {
     "lab": 1,
     "new-algorithm": 1,
     "doctor": 1,
+    "passport": 1,
 }
 """How often a command is tried, where that is not twice."""
 TIMES = ("200ms", "100ms", "40ms", "0ms", "1s", "5", "-1s", "99999s", "1e99s", "1m")
@@ -102,6 +103,8 @@ VALUES: dict[str, tuple[str, ...]] = {
     "SIZE": ("1gb", "1kb", "x"),
     "KEY": ("abc", "0123456789abcdef"),
     "FORMAT": ("csv", "iperf3", "ns3", "flent", "qlog", "xls"),
+    "CHAPTERS": ("theory", "theory", "theory,", "nothing", "Theory"),
+    "PASSPORT.json": ("missing.json", "e.toml", "run/result.json", "run"),
     "SUITE": ("bookworm",),
     "TEXT": ("no-such-cell",),
     "NAMES": ("a,b",),
@@ -224,7 +227,9 @@ def line(dice: random.Random) -> tuple[list[str], str]:
         it[0].startswith("--duration") for it in known
     ):
         known.append(["--duration", "200ms"])
-    if name in ("run", "sweep", "inspect") and dice.random() < 0.5:
+    if name == "passport" and not any(it[0].startswith("--only") for it in known):
+        known.append(["--only", "theory"])  # a whole one takes half a minute
+    if name in ("run", "sweep", "inspect", "passport") and dice.random() < 0.5:
         known.append(["--out", "out"])
     groups = [*known, *([word] for word in arguments(dice, command, careful))]
     dice.shuffle(groups)
@@ -257,12 +262,12 @@ def trial(number: int, folder: Path) -> str:
     shutil.copytree(found(), folder, dirs_exist_ok=True)
     before = written(folder)
     apart = (
-        words[0] == "sweep"
+        words[0] in ("sweep", "passport")
         or any(word.partition("=")[0] in APART for word in words)
         or "\0" in "".join(words)
     )
     ended = dragstrip(folder, *words) if apart else in_process(folder, *words)
-    check_answer(ended)
+    check_answer(ended, 0, 1, 2, *([3] if words[0] == "passport" else []))
     assert not leftovers(folder), f"{leftovers(folder)} stay: {ended}"
     if known:
         assert ended.status == {"help": 0, "refused": 2}[known], f"expected to be {known}: {ended}"

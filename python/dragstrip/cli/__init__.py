@@ -22,6 +22,7 @@ from dragstrip.cli import (
     inspect,
     kernel,
     lab,
+    passport,
     play,
     report,
     run,
@@ -52,6 +53,7 @@ app.command(short_help="Write a page with an interactive race.")(play.play)
 app.command()(report.report)
 app.command(short_help="Report what captures and other programs' files show.")(inspect.inspect)
 app.command(short_help="Say what is wrong on a path, and what helps.")(diagnose.diagnose)
+app.command(short_help="Say what an algorithm is good at and whom it harms.")(passport.passport)
 app.command(short_help="Search for conditions under which one fails.")(attack.attack)
 app.command(short_help="Write recordings as files of other programs.")(export.export)
 app.command("tc-import", short_help="Print the queues that a script of tc commands sets up.")(

@@ -27,6 +27,7 @@ from dragstrip.io.untrusted import one_line
 
 FAILED = 1
 BAD_INPUT = 2
+WORSE = 3
 FAULT = 70
 INTERRUPTED = 130
 

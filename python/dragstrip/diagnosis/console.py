@@ -9,6 +9,8 @@ from typing import Any
 
 from dragstrip.diagnosis.evidence import Fact
 from dragstrip.diagnosis.wording import shown
+from dragstrip.experiment.comparison import FLAGS
+from dragstrip.io.shell import folded
 from dragstrip.io.untrusted import one_line
 
 WIDTH = 80
@@ -95,33 +97,7 @@ def _advice(advice: Mapping[str, Any]) -> Iterator[str]:
     yield ""
     yield "  These runs again:"
     for row in (advice["as_found"], *advice["changes"]):
-        yield from _command(row["compare"])
-
-
-def _command(said: str) -> list[str]:
-    r"""Return a command line in lines of at most 80 columns, continued with a backslash."""
-    lines, now = [], "   "
-    words = _arguments(said)
-    for at, word in enumerate(words):
-        room = WIDTH - (0 if at == len(words) - 1 else 2)
-        if len(now) + 1 + len(word) > room and now.strip():
-            lines.append(f"{now} \\")
-            now = "       "
-        now = f"{now} {word}"
-    return [*lines, now]
-
-
-def _arguments(said: str) -> list[str]:
-    """Return a command line's words, each option with its value, as they stand."""
-    import shlex
-
-    words: list[str] = []
-    for word in map(shlex.quote, shlex.split(said)):
-        if words and words[-1].startswith("--") and " " not in words[-1] and words[-1] != "--ecn":
-            words[-1] = f"{words[-1]} {word}"
-        else:
-            words.append(word)
-    return words
+        yield from folded(row["compare"], WIDTH, FLAGS)
 
 
 def _table(rows: Sequence[tuple[str, Mapping[str, Any]]]) -> Iterator[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ import pyarrow.compute as pc
 
 from dragstrip.errors import DragstripError
 from dragstrip.execution.runner import execute_all, plan
-from dragstrip.experiment.comparison import COMMAND_LINE, compare, reworded
+from dragstrip.experiment.comparison import COMMAND_LINE, command, compare, reworded
 from dragstrip.experiment.race import OPTIONS
 from dragstrip.io.files import scratch
 from dragstrip.io.progress import ProgressMessages
@@ -70,21 +69,7 @@ class Setup:
     @property
     def command(self) -> str:
         """The command line that repeats the run."""
-        words = ["dragstrip", "compare"]
-        race = self.race
-        for option in OPTIONS:
-            if option.name not in race:
-                continue
-            value = race[option.name]
-            if option.takes == "flag":
-                words.append(option.word)
-            elif option.takes == "pairs":
-                for key, text in value.items():
-                    words += [option.word, f"{key}={text}"]
-            else:
-                for text in value if isinstance(value, list) else [value]:
-                    words += [option.word, str(text)]
-        return shlex.join([*words, self.word])
+        return command([self.word], self.race)
 
 
 def _fixed(value: Any) -> Any:

@@ -63,7 +63,7 @@ def check(
             if failures:
                 verdicts.append(Verdict(runs[number], "", "", failures[0]))
                 continue
-            first, second = (read(task.folder) for task in tasks[number : number + 2])
+            first, second = (read(folder / str(at)) for at in (number, number + 1))
             digest = str(first.provenance["recording_sha256"])
             verdicts.append(Verdict(runs[number], digest, difference(first, second)))
     return verdicts

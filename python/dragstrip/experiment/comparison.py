@@ -11,6 +11,7 @@ five times a second; the ping's answer passes the bottleneck. The options and wh
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar, Unpack
 
@@ -18,13 +19,15 @@ from dragstrip import _core
 from dragstrip.engines import DEFAULT
 from dragstrip.errors import BadInputError, Raw, expect_text
 from dragstrip.experiment.programs import refuse_unnamed
-from dragstrip.experiment.race import RaceOptions
+from dragstrip.experiment.race import OPTIONS, RaceOptions
 from dragstrip.experiment.types import Experiment
 
 T = TypeVar("T")
 
 COMMAND_LINE = "command line"
 """Where an option was written with hyphens."""
+FLAGS = frozenset(option.word for option in OPTIONS if option.takes == "flag")
+"""The words of options without a value."""
 
 
 def compare(
@@ -59,6 +62,27 @@ def compare(
     return reworded(described, source)
 
 
+def command(algorithms: Sequence[str], options: Mapping[str, Any]) -> str:
+    """The command line of `dragstrip compare` with these algorithms and options.
+
+    `options` are those of `compare` by name; of `programs`, whose texts come from files, they hold the files.
+    """
+    words = ["dragstrip", "compare"]
+    for option in OPTIONS:
+        value = options.get(option.name)
+        if value is None or value is False:
+            continue
+        if option.takes == "flag":
+            words.append(option.word)
+        elif option.takes == "pairs":
+            for key, text in value.items():
+                words += [option.word, f"{key}={text}"]
+        else:
+            for text in value if isinstance(value, list | tuple) else [value]:
+                words += [option.word, str(text)]
+    return shlex.join([*words, *algorithms])
+
+
 def _expect_texts(name: str, value: Any, source: str) -> None:
     """Raises `BadInputError` where a text is not UTF-8."""
     parts = [*value, *value.values()] if isinstance(value, Mapping) else value
@@ -91,4 +115,4 @@ def _option(field: str, source: str) -> str:
     return word if typed else name
 
 
-__all__ = ["COMMAND_LINE", "compare", "reworded"]
+__all__ = ["COMMAND_LINE", "FLAGS", "command", "compare", "reworded"]

@@ -32,10 +32,11 @@ THREADED_PACKETS_MAX = 10e6
 
 @dataclass(frozen=True)
 class Task:
-    """One run and the folder of its recording."""
+    """One run, and the folder of its recording."""
 
     scenario: dict[str, Any]
-    folder: Path
+    folder: Path | None
+    """None: the recording is measured and not kept."""
     provenance: dict[str, Any] = field(default_factory=dict)
     engine: str = DEFAULT
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -52,7 +53,7 @@ class Task:
             "" if here else json.dumps(self.scenario),
             self.engine,
             self.options,
-            str(self.folder),
+            "" if self.folder is None else str(self.folder),
             self.provenance,
             self.recalled,
             watched=True,
@@ -71,6 +72,8 @@ class Outcome:
     """The arguments of the `BadInputError`, if it was one."""
     kind: str = ""
     """`FAULT`, `UNWRITTEN` or empty."""
+    sha256: str = ""
+    """The recording's hash; empty if the run failed."""
 
 
 def raise_failure(outcomes: Sequence[Outcome]) -> None:
@@ -163,7 +166,7 @@ def _outcome(answer: Answer) -> Outcome:
     for note in answer.get("notes", ()):
         print(one_line(note), file=sys.stderr)  # noqa: T201
     if answer["status"] == OK:
-        return Outcome(answer["summary"])
+        return Outcome(answer["summary"], sha256=answer["sha256"])
     if "output" in answer and os.environ.get("DRAGSTRIP_TRACEBACK"):
         print(answer["output"], file=sys.stderr)  # noqa: T201
     return Outcome(None, answer["reason"], answer.get("wrong", ()), answer.get("kind", ""))

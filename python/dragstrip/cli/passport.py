@@ -1,0 +1,95 @@
+"""`dragstrip passport`: what a congestion control is good at, where it fails, whom it harms."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dragstrip.cli import completion
+from dragstrip.cli.ending import WORSE
+from dragstrip.cli.options import JsonFlag, Program, Workers
+from dragstrip.cli.output import print_json, say
+
+
+def passport(
+    algorithm: Annotated[
+        str,
+        typer.Argument(
+            metavar="ALGORITHM",
+            help="A congestion control with its options, such as bbr or cubic:beta=0.8.",
+            autocompletion=completion.algorithms,
+            show_default=False,
+        ),
+    ],
+    *,
+    quick: Annotated[bool, typer.Option("--quick", help="Make the rows that tell most alone.")] = False,
+    only: Annotated[
+        str | None,
+        typer.Option(
+            "--only",
+            metavar="CHAPTERS",
+            help="Make these chapters alone: alone, many, beside, rtt, loss, aqm, changes, users, "
+            "starvation, theory; with commas between.",
+            show_default=False,
+        ),
+    ] = None,
+    against: Annotated[
+        Path | None,
+        typer.Option(
+            "--against",
+            metavar="PASSPORT.json",
+            help="Say which rows got better or worse than in this passport.",
+            show_default=False,
+        ),
+    ] = None,
+    junit: Annotated[
+        Path | None,
+        typer.Option("--junit", metavar="FILE", help="Also write the rows as JUnit XML.", show_default=False),
+    ] = None,
+    program: Program = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            metavar="FOLDER",
+            help="Folder of passport.json, .html and .md; what it has of an earlier one is replaced.",
+            show_default="runs/...",
+        ),
+    ] = None,
+    workers: Workers = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Say what a congestion control is good at, where it fails and whom it harms, row by row.
+
+    Each row has a scenario, a figure, a rule with its source, the figures of CUBIC and Reno, and a command
+    that replays it. Exit status 3: a limit of a document is missed; with --against, a row got worse.
+
+    Example: dragstrip passport bbr --quick
+
+    Example: dragstrip passport cubic:beta=0.8 --against old/passport.json --out new --junit rows.xml
+    """
+    from dragstrip.cli.execute import place
+    from dragstrip.experiment.programs import of_files
+    from dragstrip.io.files import expect_file, expect_folder
+    from dragstrip.passport import command, console
+
+    files = program or []
+    asked = command.asked(algorithm, of_files(files), files, quick=quick, only=only, against_file=against)
+    if out is not None:
+        expect_folder("--out", out)
+    if junit is not None and junit.parent != out:  # the folder may not exist yet
+        expect_file("--junit", junit)
+    with place(out, "passport") as folder:
+        found = command.make(asked, workers, quiet=as_json)
+        command.write(found, asked, folder)
+        if junit is not None:
+            command.write_junit(found, junit)
+    if as_json:
+        print_json(found)
+    else:
+        say(console.text(found))
+        say(f"\nPassport: {folder / 'passport.html'}")
+    if command.fails(found):
+        raise typer.Exit(WORSE)

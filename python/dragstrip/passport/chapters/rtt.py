@@ -1,0 +1,48 @@
+"""Chapter rtt: flows of one kind whose round trips differ share a bottleneck."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dragstrip.passport.figures import IMBALANCE, LEAST, NEIGHBOUR
+from dragstrip.passport.rows import Path, Row, Rule, rated
+
+NAME = "rtt"
+TITLE = "different round trips"
+ORDER = Rule("P", "RFC 8085 3.1 as read in RFC 9331 4.3.1: within an order of magnitude", most=10.0)
+EVEN = Rule("K", "RFC 5166 2.3.2; draft-irtf-iccrg-tcpeval-01: intra- and inter-RTT fairness")
+
+
+def rows() -> Iterator[Row]:
+    """The rows of the chapter."""
+    for other in (40, 80, 160):
+        for bdp in (1, 4):
+            path = Path(20, 20, bdp, 60)
+            yield from rated(
+                NAME,
+                f"20-{other}-{bdp}bdp",
+                f"20 and {other} ms at {path.name}",
+                path.scenario("{a}", f"{{a}}@{other}ms"),
+                (IMBALANCE, ORDER),
+                (LEAST, EVEN),
+                quick=bdp == 1,
+            )
+    media = Path(40, 20, 4, 60)
+    yield from rated(
+        NAME,
+        "five",
+        f"20, 50, 100, 200 and 300 ms at {media.name}, 2 s apart",
+        media.scenario("{a}", "{a}@50ms+2s", "{a}@100ms+4s", "{a}@200ms+6s", "{a}@300ms+8s"),
+        (IMBALANCE, ORDER),
+        (LEAST, EVEN),
+    )
+    beside = Path(20, 20, 2, 60)
+    for own, cubic in ((20, 80), (80, 20)):
+        yield from rated(
+            NAME,
+            f"cubic-{own}-{cubic}",
+            f"with {own} ms beside a cubic with {cubic} ms at {beside.name}",
+            beside.scenario(f"{{a}}@{own}ms", f"cubic@{cubic}ms+0.3s", subjects=1),
+            (NEIGHBOUR, Rule("K", "RFC 9743 5.2.1; heistp/l4s-tests: pairs of round trips")),
+            (IMBALANCE, ORDER),
+        )

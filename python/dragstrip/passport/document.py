@@ -1,0 +1,148 @@
+"""A passport as one JSON document: rows, chapters, sentences, harm, theory, and what was not tested."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dragstrip import __version__
+from dragstrip.passport import laws, suite
+from dragstrip.passport.chapters import beside
+from dragstrip.passport.rows import BASELINES, Row, Subject
+from dragstrip.passport.sentences import sentences
+from dragstrip.passport.verdicts import Judged, Value, worst
+
+FORMAT = 1
+"""The version of the document's form."""
+WORST = 5
+"""Rows that are shown as the worst."""
+VERDICTS = ("held", "missed", "missed, as by CUBIC", "better", "same", "worse", "reported", "failed")
+
+
+def experiment_file(row: Row) -> str:
+    """The file of a row whose scenario is an experiment, from the passport's folder."""
+    return f"experiments/{row.id}.toml"
+
+
+def replay(row: Row, subject: Subject, seeds: int) -> str:
+    """The one command that makes a row's runs again; one of an experiment is run in the passport's folder."""
+    if row.scenario.is_comparison:
+        return row.scenario.command(subject, seeds)
+    return f"dragstrip run {experiment_file(row)}"
+
+
+def document(
+    subject: Subject, judged: Sequence[Judged], chapters: Sequence[str], quick: bool, build: str
+) -> dict[str, Any]:
+    """Return the passport as JSON; the same rows give the same bytes."""
+    rows = [_row(entry, subject) for entry in judged]
+    by_id = {row["id"]: row for row in rows}
+    return {
+        "passport": FORMAT,
+        "suite": suite.VERSION,
+        "version": __version__,
+        "build": build,
+        "engine": "sim",
+        "algorithm": subject.word,
+        "quick": quick,
+        "chapters": [_chapter(name, rows) for name in chapters],
+        "sentences": sentences(subject, judged),
+        "worst": [entry.row.id for entry in worst(judged, WORST)],
+        "harm": _harm(by_id, subject.word),
+        "rows": rows,
+        "not_tested": [*_left_out(subject, chapters, quick), *_untested()],
+    }
+
+
+def counts(rows: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    """How many rows have each verdict, those without one left out."""
+    found = Counter(row["verdict"] for row in rows)
+    return {name: found[name] for name in VERDICTS if found[name]}
+
+
+def _chapter(name: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    own = [row for row in rows if row["chapter"] == name]
+    return {"name": name, "title": suite.TITLES[name], "rows": len(own), "verdicts": counts(own)}
+
+
+def _value(found: Value) -> dict[str, Any]:
+    return {
+        "value": found.median,
+        "values": list(found.each),
+        "recordings": list(found.recordings),
+        **({"failure": found.failure} if found.failure else {}),
+    }
+
+
+def _row(entry: Judged, subject: Subject) -> dict[str, Any]:
+    row, law = entry.row, entry.row.law
+    seeds = max(1, len(entry.value.recordings))
+    return {
+        "id": row.id,
+        "chapter": row.chapter,
+        "title": row.title,
+        "measure": row.figure.name,
+        "unit": row.figure.unit,
+        "formula": row.figure.formula,
+        "more_is_better": row.figure.more_is_better,
+        "floor": row.figure.floor,
+        "kind": row.rule.kind,
+        "rule": row.rule.text,
+        "least": row.rule.least,
+        "most": row.rule.most,
+        "source": row.rule.source,
+        "verdict": entry.verdict,
+        **_value(entry.value),
+        "baselines": {name: _value(found) for name, found in entry.baselines.items()},
+        "theory": None
+        if law is None
+        else {
+            "law": law.name,
+            "value": law.value,
+            "valid": law.valid,
+            "deviation": None if entry.value.median is None else entry.value.median / law.value - 1,
+        },
+        "replay": replay(row, subject, seeds),
+    }
+
+
+def _harm(rows: Mapping[str, Mapping[str, Any]], word: str) -> list[dict[str, Any]]:
+    """Who does it, to whom, and what is left to the neighbour of half the link, by buffer."""
+    cells = []
+    for bdp, path in beside.PATHS.items():
+        for neighbour in BASELINES:
+            row = rows.get(f"{beside.NAME}-{beside.key(neighbour, bdp)}-neighbour")
+            if row is None:
+                continue
+            doers = {word: row["value"], **{name: of["value"] for name, of in row["baselines"].items()}}
+            cells += [
+                {
+                    "path": path.name,
+                    "by": doer,
+                    "to": neighbour,
+                    "goodput_mbit": left,
+                    "harm": None if left is None else 1 - left / (path.mbit * laws.PAYLOAD / laws.FRAME),
+                }
+                for doer, left in doers.items()
+            ]
+    return cells
+
+
+def _left_out(subject: Subject, chapters: Sequence[str], quick: bool) -> list[dict[str, str]]:
+    left = [
+        {"what": f"chapter {name}", "why": "--only leaves it out"}
+        for name in suite.NAMES
+        if name not in chapters
+    ]
+    if quick:
+        whole = len(suite.rows(subject.name, chapters, quick=False))
+        part = len(suite.rows(subject.name, chapters, quick=True))
+        left.append({"what": f"{whole - part} of {whole} rows", "why": "--quick leaves them out"})
+    if beyond := suite.beyond(subject.name):
+        left.append({"what": f"theory: {', '.join(beyond)}", "why": f"no law of {subject.name}"})
+    return left
+
+
+def _untested() -> list[dict[str, str]]:
+    return [{"what": entry.what, "why": entry.why} for entry in suite.UNTESTED]

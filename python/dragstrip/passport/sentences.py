@@ -1,0 +1,92 @@
+"""Three sentences made from rows: what an algorithm is good at, where it fails, whom it harms."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from dragstrip.passport import suite
+from dragstrip.passport.chapters import beside
+from dragstrip.passport.figures import NEIGHBOUR
+from dragstrip.passport.rows import Subject
+from dragstrip.passport.verdicts import Judged, ratio, worst
+from dragstrip.passport.wording import counted, measured
+
+
+def sentences(subject: Subject, judged: Sequence[Judged]) -> dict[str, str]:
+    """The sentences, by what they are about: `good`, `fails` and `harms`."""
+    return {
+        "good": _good(subject, judged),
+        "fails": _fails(subject, judged),
+        "harms": _harms(subject, judged),
+    }
+
+
+def _good(subject: Subject, judged: Sequence[Judged]) -> str:
+    compared = [entry for entry in judged if entry.row.rule.kind == "K" and entry.verdict != "failed"]
+    better = [entry for entry in compared if entry.verdict == "better"]
+    if not compared:
+        return f"Good at: no row compares {subject.word} with the baselines."
+    if not better:
+        return f"Good at: {subject.word} is better than CUBIC and Reno in none of {len(compared)} rows."
+    chapters = Counter(suite.TITLES[entry.row.chapter] for entry in better)
+    most, count = min(chapters.items(), key=lambda item: (-item[1], item[0]))
+    best = max(better, key=lambda entry: (_lead(entry), entry.row.id))
+    return (
+        f"Good at: {subject.word} is better than CUBIC and Reno in {len(better)} of {len(compared)} rows, "
+        f"{count} of them {most}; most of all {best.row.title}: {_figures(best)}."
+    )
+
+
+def _fails(subject: Subject, judged: Sequence[Judged]) -> str:
+    failed = sum(entry.verdict == "failed" for entry in judged)
+    limits = sum(entry.verdict == "missed" and entry.row.rule.kind == "P" for entry in judged)
+    targets = sum(entry.verdict == "missed" and entry.row.rule.kind == "T" for entry in judged)
+    shared = sum(entry.verdict == "missed, as by CUBIC" for entry in judged)
+    below = sum(entry.verdict == "worse" for entry in judged)
+    if not (failed or limits or targets or shared or below):
+        return f"Fails: nothing in {counted(len(judged), 'row')}."
+    holds = "" if subject.word == "cubic" else " that CUBIC holds"
+    parts = [f"{counted(failed, 'row')} without a figure"] if failed else []
+    parts += [f"{counted(limits, 'limit')} of documents missed{holds}"] if limits else []
+    parts += [f"{counted(targets, 'published target')} missed{holds}"] if targets else []
+    parts += [f"{shared} missed, as by CUBIC"] if shared else []
+    parts += [f"{counted(below, 'row')} worse than both baselines"] if below else []
+    said = f"Fails: {'; '.join(parts)}"
+    gravest = worst(judged, 1)[0]
+    return f"{said}; worst of all {gravest.row.title}: {_figures(gravest)}."
+
+
+def _harms(subject: Subject, judged: Sequence[Judged]) -> str:
+    harm = [entry for entry in judged if entry.row.rule is beside.HARM and entry.verdict != "failed"]
+    if not harm:
+        return "Harms: no row of this passport has a neighbour."
+    worse = [entry for entry in harm if entry.verdict == "worse"]
+    if not worse:
+        return (
+            f"Harms: no neighbour more than CUBIC or Reno would, in {len(harm)} rows beside flows of CUBIC "
+            "and Reno."
+        )
+    gravest = max(worse, key=lambda entry: (entry.row.figure is NEIGHBOUR, entry.badness, entry.row.id))
+    return (
+        f"Harms: neighbours have less beside {subject.word} than beside CUBIC or Reno in {len(worse)} of "
+        f"{len(harm)} rows; most of all {gravest.row.title}: {_figures(gravest)}."
+    )
+
+
+def _lead(entry: Judged) -> float:
+    others = [other.median for other in entry.baselines.values() if other.median is not None]
+    own, figure = entry.value.median, entry.row.figure
+    if own is None or not others:
+        return 0.0
+    return min(abs(ratio(own, other, figure.floor)) for other in others)
+
+
+def _figures(entry: Judged) -> str:
+    unit, name = entry.row.figure.unit, entry.row.figure.name
+    others = [
+        f"{baseline.upper() if baseline == 'cubic' else baseline.capitalize()} {measured(found.median)}"
+        for baseline, found in entry.baselines.items()
+    ]
+    own = entry.value.failure or f"{name} {measured(entry.value.median)} {unit}"
+    return f"{own} ({', '.join(others)})"

@@ -1,0 +1,62 @@
+"""What runs showed, kept by build and scenario in the cache: the next passport simulates what is new."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dragstrip.errors import BadInputError
+from dragstrip.io.cache import cache
+from dragstrip.io.files import NotWrittenError, make_folder, read_json, write_text
+from dragstrip.io.shape import SUMMARY, TEXT, expect
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What a run showed, or why there is nothing."""
+
+    summary: dict[str, Any] | None
+    sha256: str = ""
+    """The recording's hash."""
+    failure: str = ""
+
+
+class Store:
+    """Finished runs of one build of the engine. An entry that is damaged is made again."""
+
+    def __init__(self, build: str) -> None:
+        self.build = build
+        self.folder = cache() / "passport"
+
+    def _file(self, simulated: str) -> Path:
+        key = hashlib.sha256(f"{self.build} {simulated}".encode()).hexdigest()
+        return self.folder / key[:2] / f"{key}.json"
+
+    def find(self, simulated: str) -> Shown | None:
+        """What the run with this hash of engine and scenario showed; None if it is not kept, or damaged."""
+        file = self._file(simulated)
+        if not file.exists():
+            return None
+        try:
+            entry = read_json(file)
+            expect(entry, {"sha256": TEXT, "summary": SUMMARY, "check": TEXT}, str(file))
+        except BadInputError:
+            return None
+        made = Shown(entry["summary"], entry["sha256"])
+        return made if entry["check"] == _check(made) else None
+
+    def keep(self, simulated: str, made: Shown) -> None:
+        """Keep what a run showed; a cache that cannot be written keeps nothing."""
+        entry = {"sha256": made.sha256, "summary": made.summary, "check": _check(made)}
+        file = self._file(simulated)
+        with contextlib.suppress(NotWrittenError):
+            make_folder(file.parent)
+            write_text(file, json.dumps(entry, allow_nan=False) + "\n")
+
+
+def _check(made: Shown) -> str:
+    return hashlib.sha256(json.dumps([made.sha256, made.summary], sort_keys=True).encode()).hexdigest()

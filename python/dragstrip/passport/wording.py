@@ -1,0 +1,32 @@
+"""Figures in words, alike in the terminal, on the page and in Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+
+def measured(figure: float | None) -> str:
+    """A figure with three digits, or a dash."""
+    if figure is None:
+        return "–"
+    if figure and (abs(figure) < 0.001 or abs(figure) >= 1e5):
+        return f"{figure:.2e}"
+    if abs(figure) >= 100:
+        return f"{figure:.0f}"
+    return f"{figure:.3g}"
+
+
+def counted(count: int, noun: str) -> str:
+    """A count with its noun, such as `1 row` or `2 rows`."""
+    return f"{count} {noun if count == 1 else noun + 's'}"
+
+
+def tally(verdicts: Mapping[str, int]) -> str:
+    """Counts of verdicts in words, such as `12 held; 3 missed`."""
+    return "; ".join(f"{count} {name}" for name, count in verdicts.items()) or "no rows"
+
+
+def unit(row: Mapping[str, Any]) -> str:
+    """A row's figure with its unit."""
+    return f"{measured(row['value'])} {row['unit']}" if row["value"] is not None else "no figure"

@@ -1,0 +1,574 @@
+"""`dragstrip passport`: rows replay, verdicts follow their rules, comparisons, files, refusals, interruption."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import pytest
+from typer.testing import CliRunner
+
+from dragstrip.cli import app
+from dragstrip.passport import against, console, junit, laws, page, runs, suite, summary
+from dragstrip.passport.chapters import users
+from dragstrip.passport.figures import GOODPUT, RESENT, mos
+from dragstrip.passport.rows import PLACE, Row, Rule, Subject
+from dragstrip.passport.rows import Path as Line
+from dragstrip.passport.store import Shown, Store
+from dragstrip.passport.verdicts import Value, compared, judge, worst
+
+ONLY = "theory,rtt"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _cache(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """A cache of these tests, so that what they keep is nobody else's."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DRAGSTRIP_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+def invoke(*words: str) -> Any:
+    return CliRunner().invoke(app, [*words])
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a quick passport of two chapters of vegas."""
+    folder = tmp_path_factory.mktemp("passport") / "vegas"
+    ended = invoke("passport", "vegas", "--quick", "--only", ONLY, "--out", str(folder))
+    assert ended.exit_code in (0, 3), ended.output
+    return folder
+
+
+def document(folder: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((folder / "passport.json").read_text())
+    return found
+
+
+# --- the suite ----------------------------------------------------------------------------------
+
+
+def test_the_suite_has_many_rows_with_ids_of_their_own_and_sources() -> None:
+    rows = suite.rows("bbr", suite.NAMES, quick=False)
+    assert len(rows) > 200
+    assert len({row.id for row in rows}) == len(rows)
+    assert sum(row.rule.kind != "R" for row in rows) > 200
+    assert {row.chapter for row in rows} == set(suite.NAMES)
+    assert all(row.rule.source and row.id.startswith(f"{row.chapter}-") for row in rows)
+    for row in rows:
+        bounds = row.rule.least is not None or row.rule.most is not None
+        assert bounds == (row.rule.kind in "PT"), row.id
+    quick = suite.rows("bbr", suite.NAMES, quick=True)
+    assert {row.id for row in quick} < {row.id for row in rows}
+    assert {row.chapter for row in quick} == set(suite.NAMES)
+
+
+@pytest.mark.parametrize("algorithm", ["bbr", "cubic", "reno", "vegas"])
+def test_every_scenario_can_be_planned(algorithm: str) -> None:
+    for row in suite.rows(algorithm, suite.NAMES, quick=False):
+        planned = runs.planned(row.scenario, Subject(algorithm))
+        assert planned.runs, f"{row.id}: {planned.failure}"
+        own = [flow for flow in planned.runs[0].scenario["flows"] if flow["transport"].get("cc") == algorithm]
+        count = row.scenario.subjects
+        assert len(own) >= (1 if count is None else count), row.id
+
+
+def test_a_chapter_that_is_none_is_refused_with_the_nearest() -> None:
+    ended = invoke("passport", "reno", "--only", "alnoe")
+    assert ended.exit_code != 0
+    assert "alone" in str(ended.exception)
+
+
+@pytest.mark.parametrize(("share", "seed"), [(0.3, 1), (0.85, 1), (0.6, 2)])
+def test_a_load_is_what_it_says_and_the_same_again(share: float, seed: int) -> None:
+    flows = users.load(share, 1000, 600, seed)
+    assert flows == users.load(share, 1000, 600, seed)
+    assert flows != users.load(share, 1000, 600, seed + 10)
+    bits = 8 * sum(int(flow["bytes"][:-1]) for flow in flows)
+    assert bits / (1e9 * (400 - users.WARM_UP_S)) == pytest.approx(share, rel=0.05)
+
+
+# --- replay -------------------------------------------------------------------------------------
+
+
+def sample() -> list[Row]:
+    """A cheap row of each chapter, comparisons and experiments alike."""
+    wanted = (
+        "alone-1.5-40-1bdp-resent",
+        "many-newcomer-8bdp-least-share",
+        "beside-1-and-4-cubic-neighbour",
+        "rtt-20-40-1bdp-ratio",
+        "loss-slow-10-goodput",
+        "loss-acks-50-goodput",
+        "many-parking-lot-long-share",
+        "aqm-codel-10-80-4-ping-p95",
+        "changes-drop-and-back-completion",
+        "users-short-cubic-1bdp-neighbour-completion",
+        "starvation-shrew-500-goodput",
+    )
+    rows = {row.id: row for row in suite.rows("vegas", suite.NAMES, quick=False)}
+    return [rows[name] for name in wanted]
+
+
+@pytest.mark.parametrize("row", sample(), ids=lambda row: row.id)
+def test_the_replay_command_gives_the_figure_of_the_row(row: Row, tmp_path: Path) -> None:
+    from dragstrip.passport.command import Asked, make, write
+
+    asked = Asked(Subject("vegas"), suite.NAMES, False, (row,))
+    found = make(asked, None, quiet=True)
+    write(found, asked, tmp_path)
+    (told,) = found["rows"]
+    assert told["value"] is not None, told
+    words = shlex.split(told["replay"])[1:]
+    if words[0] == "run":
+        words[1] = str(tmp_path / words[1])
+    ended = invoke(*words, "--json", "--no-report", "--out", str(tmp_path / "again"))
+    assert ended.exit_code == 0, ended.output
+    again = json.loads(ended.stdout)
+    values = [row.figure.of(run, row.scenario) for run in again["runs"]]
+    assert values == told["values"]
+
+
+# --- verdicts -----------------------------------------------------------------------------------
+
+
+def verdict(rule: Rule, figure: Any, own: float, cubic: float, reno: float) -> str:
+    row = Row("x-1", "alone", "x", Line(10, 40).scenario(), figure, rule)
+    baselines = {"cubic": Value(cubic), "reno": Value(reno)}
+    return judge(row, Value(own), baselines).verdict
+
+
+LIMIT = Rule("P", "a document", most=0.1)
+AMONG = Rule("K", "a comparison")
+
+
+@pytest.mark.parametrize(
+    ("rule", "figure", "own", "cubic", "reno", "expected"),
+    [
+        (LIMIT, RESENT, 0.1, 0.0, 0.0, "held"),
+        (LIMIT, RESENT, 0.11, 0.0, 0.0, "missed"),
+        (LIMIT, RESENT, 0.11, 0.2, 0.0, "missed, as by CUBIC"),
+        (LIMIT, RESENT, 0.11, 0.0, 0.2, "missed"),
+        (AMONG, GOODPUT, 4.96, 5.0, 9.0, "same"),
+        (AMONG, GOODPUT, 4.94, 5.0, 9.0, "worse"),
+        (AMONG, GOODPUT, 9.05, 5.0, 9.0, "same"),
+        (AMONG, GOODPUT, 9.10, 5.0, 9.0, "better"),
+        (AMONG, RESENT, 0.0009, 0.0, 0.0, "same"),
+        (AMONG, RESENT, 0.0011, 0.0, 0.0, "worse"),
+        (AMONG, RESENT, 0.010, 0.03, 0.02, "better"),
+        (Rule("R", "nobody"), RESENT, 1.0, 0.0, 0.0, "reported"),
+    ],
+)
+def test_a_verdict_follows_from_the_figures(
+    rule: Rule, figure: Any, own: float, cubic: float, reno: float, expected: str
+) -> None:
+    assert verdict(rule, figure, own, cubic, reno) == expected
+
+
+def test_without_a_baseline_nothing_is_worse_and_without_a_figure_the_row_failed() -> None:
+    assert compared(GOODPUT, 1.0, [None, None])[0] == "same"
+    row = Row("x-1", "alone", "x", Line(10, 40).scenario(), GOODPUT, AMONG)
+    none = Value(None, failure="stalled")
+    assert judge(row, none, {"cubic": Value(1.0), "reno": Value(1.0)}).verdict == "failed"
+
+
+def test_the_worst_are_failures_then_limits_then_the_rest_and_each_scenario_once() -> None:
+    def entry(key: str, rule: Rule, own: float | None) -> Any:
+        row = Row(key, "alone", key.partition(" ")[0], Line(10, 40).scenario(), RESENT, rule)
+        return judge(row, Value(own), {"cubic": Value(0.0), "reno": Value(0.0)})
+
+    rows = [
+        entry("compared", AMONG, 0.9),
+        entry("held", LIMIT, 0.05),
+        entry("limit", LIMIT, 0.2),
+        entry("failed", AMONG, None),
+        entry("compared again", AMONG, 0.8),
+        entry("target", Rule("T", "somebody", most=0.1), 0.3),
+    ]
+    assert [one.row.id for one in worst(rows, 5)] == ["failed", "limit", "compared", "target"]
+    assert [one.row.id for one in worst(rows, 2)] == ["failed", "limit"]
+
+
+# --- theory -------------------------------------------------------------------------------------
+
+
+def test_laws_have_their_published_values() -> None:
+    # RFC 9438, section 5.1, table 2 (RTT 0.1 s, in packets): the window at a loss of 10^-5 is 1054.
+    packets = laws.cubic_mbit(1e-5, 100) * 0.1 * 1e6 / 8 / laws.PAYLOAD
+    assert packets == pytest.approx(1054, rel=0.01)
+    # Mathis: 1.22 / sqrt(p) packets per round trip.
+    packets = laws.mathis_mbit(0.01, 50) * 0.05 * 1e6 / 8 / laws.PAYLOAD
+    assert packets == pytest.approx(12.2, rel=0.01)
+    assert laws.pftk_mbit(0.1, 50) < laws.mathis_mbit(0.1, 50)
+    # Reno without a buffer uses three quarters, with a whole BDP all of the link.
+    assert laws.sawtooth(0.5, 0) == pytest.approx(0.75)
+    assert laws.sawtooth(0.5, 1) == 1
+    # Ware et al.: 10 Mbit/s, 40 ms, one BBR flow, 8 BDP.
+    assert laws.ware_share(8, 1, 8 * 33.0, 10, 40) == pytest.approx(0.55, abs=0.01)
+    # DCTCP: K + N at most, and half a swing below it on average.
+    assert laws.dctcp_queue_packets(100, 10, 20, 1) == pytest.approx(21 - math.sqrt(2 * 102.6) / 4, abs=0.01)
+    assert laws.long_share(3, 1) == 0.25
+    assert laws.long_share(3, 2) == pytest.approx(0.366, abs=0.001)
+    assert mos(0, 0) == pytest.approx(4.41, abs=0.01)
+    assert mos(400, 0) < mos(150, 0)
+    assert mos(100, 20) < 2
+
+
+def test_reno_is_within_a_fifth_of_its_laws_where_they_hold(tmp_path: Path) -> None:
+    ended = invoke("passport", "reno", "--only", "theory", "--out", str(tmp_path / "p"), "--json")
+    assert ended.exit_code == 0, ended.output
+    rows = json.loads(ended.stdout)["rows"]
+    assert {row["theory"]["law"] for row in rows} == {"Mathis", "PFTK", "sawtooth", "overshoot"}
+    assert [row["id"] for row in rows if abs(row["theory"]["deviation"]) > 0.2] == []
+
+
+# --- files --------------------------------------------------------------------------------------
+
+
+class Tags(HTMLParser):
+    """Collects the addresses that a page would load, and its open elements at the end."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.loads: list[str] = []
+        self.open: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        self.loads += [f"{tag} {value}" for name, value in attrs if name in ("src", "srcset")]
+        self.loads += [f"link {value}" for name, value in attrs if tag == "link"]
+        if tag not in ("meta", "br"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def test_a_passport_is_three_files_that_say_the_same(made: Path) -> None:
+    found = document(made)
+    text = (made / "passport.html").read_text()
+    tags = Tags()
+    tags.feed(text)
+    assert not tags.loads
+    assert not tags.open
+    assert "<script" not in text
+    assert "prefers-color-scheme:dark" in text
+    assert "width=device-width" in text
+    assert all(row["id"] in text for row in found["rows"])
+    assert all(page._text(entry["what"]) in text for entry in found["not_tested"])
+    markdown = (made / "passport.md").read_text()
+    assert all(found["sentences"][name].partition(":")[0] in markdown for name in ("good", "fails", "harms"))
+    assert markdown == summary.markdown(found)
+    assert {path.name for path in made.iterdir()} == {"passport.json", "passport.html", "passport.md"}
+
+
+def test_what_is_left_out_is_said(made: Path) -> None:
+    said = {entry["what"]: entry["why"] for entry in document(made)["not_tested"]}
+    assert said["chapter alone"] == "--only leaves it out"
+    assert any(why == "--quick leaves them out" for why in said.values())
+    assert any("Mathis" in what for what in said)  # no law of vegas
+
+
+def test_the_same_input_gives_the_same_bytes_with_any_number_of_workers(made: Path, tmp_path: Path) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DRAGSTRIP_CACHE", str(tmp_path / "empty"))
+        words = ("passport", "vegas", "--quick", "--only", ONLY, "--workers", "1", "--out")
+        assert invoke(*words, str(tmp_path / "p")).exit_code in (0, 3)
+    for name in ("passport.json", "passport.html", "passport.md"):
+        assert (tmp_path / "p" / name).read_bytes() == (made / name).read_bytes(), name
+
+
+def test_the_terminal_has_80_columns_and_all_that_matters(made: Path) -> None:
+    found = document(made)
+    text = console.text(found)
+    assert max(map(len, text.splitlines())) <= 80
+    assert all(chapter["title"] in text for chapter in found["chapters"])
+    flat = " ".join(text.replace("\\\n", " ").split())
+    for name in found["worst"]:
+        row = next(row for row in found["rows"] if row["id"] == name)
+        assert " ".join(row["replay"].split()) in flat
+
+
+def test_hostile_words_stay_text() -> None:
+    row = {
+        "id": "alone-1",
+        "chapter": "alone",
+        "title": "<script>alert(1)</script> ]]> \x1b[31m",
+        "measure": "goodput",
+        "unit": "Mbit/s",
+        "formula": "",
+        "kind": "P",
+        "rule": "at least 1",
+        "source": "a & b",
+        "verdict": "missed",
+        "value": 0.5,
+        "values": [0.5],
+        "recordings": [],
+        "baselines": {},
+        "theory": None,
+        "replay": "dragstrip compare '<b>'",
+    }
+    found = {
+        "algorithm": '<img src=x onerror="1">',
+        "version": "0",
+        "suite": 1,
+        "engine": "sim",
+        "quick": False,
+        "sentences": {"good": "<i>"},
+        "chapters": [{"name": "alone", "title": "alone", "rows": 1, "verdicts": {"missed": 1}}],
+        "worst": ["alone-1"],
+        "harm": [],
+        "rows": [row],
+        "not_tested": [],
+    }
+    text = page.page(found)
+    assert "<script" not in text
+    assert "<img" not in text
+    assert "<i>" not in text
+    root = ET.fromstring(junit.xml(found, {"alone-1": "missed <&>"}))  # noqa: S314
+    assert root.get("failures") == "1"
+    assert re.search(r"(?<!\\)<script", summary.markdown(found)) is None
+
+
+# --- comparison ---------------------------------------------------------------------------------
+
+
+def test_a_passport_against_itself_has_nothing_but_unchanged_rows(made: Path, tmp_path: Path) -> None:
+    file = tmp_path / "p" / "rows.xml"
+    ended = invoke(
+        *("passport", "vegas", "--quick", "--only", ONLY, "--out", str(tmp_path / "p")),
+        *("--against", str(made / "passport.json"), "--junit", str(file)),
+    )
+    assert ended.exit_code == 0, ended.output
+    found = document(tmp_path / "p")
+    assert found["against"]["changed"] == []
+    assert found["against"]["unchanged"] == len(found["rows"]) > 0
+    root = ET.fromstring(file.read_text())  # noqa: S314
+    assert root.get("failures") == "0"
+    assert len(root.findall(".//testcase")) == len(found["rows"])
+
+
+def test_an_algorithm_that_got_worse_ends_with_3_and_names_its_rows(made: Path, tmp_path: Path) -> None:
+    file = tmp_path / "rows.xml"
+    ended = invoke(
+        *("passport", "fixed:window=3", "--quick", "--only", ONLY, "--out", str(tmp_path / "p")),
+        *("--against", str(made / "passport.json"), "--junit", str(file)),
+    )
+    found = document(tmp_path / "p")
+    worse = [row["id"] for row in found["against"]["changed"] if row["how"] == "worse"]
+    assert (ended.exit_code == 3) == bool(worse)
+    assert worse
+    assert all(f"- {name}:" in " ".join(ended.output.split()) for name in worse)
+    failed = ET.fromstring(file.read_text()).findall(".//testcase[failure]")  # noqa: S314
+    assert sorted(case.get("name") or "" for case in failed) == sorted(worse)
+
+
+def one(**changed: Any) -> dict[str, Any]:
+    row = {"id": "a", "kind": "K", "verdict": "same", "value": 10.0, "values": [10.0], "recordings": ["x"]}
+    return {**row, "more_is_better": True, "floor": 0.0, **changed}
+
+
+@pytest.mark.parametrize(
+    ("now", "before", "expected"),
+    [
+        (one(recordings=["y"], values=[9.0]), one(), "worse"),
+        (one(recordings=["y"], values=[9.8]), one(), "same"),
+        (one(recordings=["y"], values=[11.0]), one(), "better"),
+        (one(recordings=["y"], values=[9.0], more_is_better=False), one(), "better"),
+        (one(recordings=["y"], values=[9.0, 10.1, 9.1]), one(values=[10.0, 10.2, 10.0]), "same"),
+        (one(recordings=["y"], values=[9.0], floor=2.0), one(), "same"),
+        (one(recordings=["y"], values=[9.0], kind="R"), one(), "same"),
+        (one(recordings=["y"], verdict="missed", kind="P"), one(verdict="held", kind="P"), "worse"),
+        (one(recordings=["y"], verdict="held", kind="P"), one(verdict="missed", kind="P"), "better"),
+        (one(recordings=[], values=[], value=None, verdict="failed"), one(), "worse"),
+        (one(recordings=["y"]), one(recordings=[], values=[], value=None, verdict="failed"), "better"),
+    ],
+)
+def test_a_changed_row_is_judged_by_what_changed(now: Any, before: Any, expected: str) -> None:
+    found = against.compare({"rows": [now]}, {"rows": [before], "algorithm": "a"}, "old.json")
+    assert [row["how"] for row in found["changed"]] == [expected]
+
+
+def test_equal_recordings_are_unchanged_whatever_the_verdict_says() -> None:
+    found = against.compare(
+        {"rows": [one(verdict="worse", values=[1.0])]}, {"rows": [one()], "algorithm": "a"}, "old"
+    )
+    assert found["unchanged"] == 1
+    assert not found["changed"]
+
+
+# --- limits, failures, interruption -------------------------------------------------------------
+
+
+def test_a_limit_that_is_missed_ends_with_3_and_fails_its_test(tmp_path: Path) -> None:
+    """BBR starves one of 32 flows of its kind where CUBIC and Reno do not."""
+    from dragstrip.passport.command import Asked, fails, make
+
+    (row,) = (
+        row for row in suite.rows("bbr", ["many"], quick=False) if row.id == "many-32-flows-least-share"
+    )
+    row = replace(row, scenario=replace(row.scenario, options={**row.scenario.options, "duration": "10s"}))
+    found = make(Asked(Subject("bbr"), ("many",), False, (row,)), None, quiet=True)
+    assert found["rows"][0]["verdict"] == "missed"
+    assert list(fails(found)) == [row.id]
+
+
+def test_a_row_that_is_refused_fails_alone() -> None:
+    good = Row("alone-a", "alone", "good", Line(2, 20, duration_s=1).scenario(), GOODPUT, AMONG)
+    refused = Line(2, 20, duration_s=1).with_(queue="no-such-queue").scenario()
+    bad = Row("alone-b", "alone", "bad", refused, GOODPUT, Rule("P", "a document", least=1.0))
+    from dragstrip.passport.command import Asked, fails, make
+
+    found = make(Asked(Subject("reno"), ("alone",), False, (good, bad)), None, quiet=True)
+    by_id = {row["id"]: row for row in found["rows"]}
+    assert by_id["alone-a"]["verdict"] == "same"
+    assert by_id["alone-b"]["verdict"] == "failed"
+    assert "no-such-queue" in by_id["alone-b"]["failure"]
+    assert found["worst"] == ["alone-b"]
+    assert list(fails(found)) == ["alone-b"]
+
+
+def test_a_run_that_fails_is_the_failure_of_its_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    from dragstrip.passport.command import Asked, make
+    from dragstrip.pool import Outcome
+
+    def one_stalls(tasks: Any, workers: Any, watcher: Any, limits: Any) -> None:
+        assert limits.time_s == runs.TIME_LIMIT_S
+        for at, task in enumerate(tasks):
+            stalls = task.scenario["flows"][0]["transport"]["cc"] == "vegas"
+            made = Outcome(None, "it took longer than 60 s") if stalls else Outcome(SUMMARY, sha256="0" * 64)
+            watcher.finished(at, made)
+
+    SUMMARY = {"flows": [{"goodput_bps": 1e6, "cc": "x"}], "probes": [], "queues": []}  # noqa: N806
+    monkeypatch.setattr(runs, "run_all", one_stalls)
+    monkeypatch.setattr(Store, "keep", lambda *_: None)
+    line = Line(3, 20, duration_s=1)
+    row = Row("alone-a", "alone", "a", line.scenario(), GOODPUT, AMONG)
+    found = make(Asked(Subject("vegas"), ("alone",), False, (row,)), None, quiet=True)
+    assert found["rows"][0]["failure"] == "it took longer than 60 s"
+    assert found["rows"][0]["baselines"]["cubic"]["value"] == 1.0
+
+
+def test_the_store_gives_back_what_was_kept_and_nothing_damaged(tmp_path: Path) -> None:
+    row = Row("alone-a", "alone", "a", Line(2, 20, duration_s=1).scenario(), GOODPUT, AMONG)
+    store = Store("a build of these tests")
+    first = runs.make([row], [Subject("reno")], None, True, store).of(row, Subject("reno"))
+    kept = [file for file in store.folder.rglob("*.json") if first[0].sha256 in file.read_text()]
+    assert kept
+    (planned,) = runs.planned(row.scenario, Subject("reno")).runs
+    assert store.find(runs._key(planned)) == first[0]
+    for file in kept:
+        file.write_text(file.read_text().replace('"goodput_bps": 1', '"goodput_bps": 9'))
+    assert store.find(runs._key(planned)) is None
+    assert Store("another build").find(runs._key(planned)) is None
+
+
+def test_interrupted_it_writes_nothing_and_keeps_what_was_done(tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "dragstrip", "passport", "cdg", "--only", "beside", "--out", "p"]
+    environment = {**os.environ, "DRAGSTRIP_CACHE": str(tmp_path / "cache")}
+    process = subprocess.Popen(
+        words, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    until = time.monotonic() + 60
+    while not list((tmp_path / "cache").rglob("*.json")) and time.monotonic() < until:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130, said
+    assert said.splitlines()[-1] == "error: interrupted"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["cache"]
+    assert list((tmp_path / "cache").rglob("*.json"))
+
+
+# --- input --------------------------------------------------------------------------------------
+
+PROGRAM = "on ack { cwnd = cwnd + acked / cwnd } on loss { ssthresh = max(cwnd / 2, 2) }"
+
+
+def test_an_algorithm_as_a_text_has_a_passport_whose_replay_names_its_file(tmp_path: Path) -> None:
+    file = tmp_path / "mine.cc"
+    file.write_text(PROGRAM)
+    words = ("passport", "mine", "--program", str(file), "--quick", "--only", "rtt", "--json")
+    ended = invoke(*words, "--out", str(tmp_path / "p"))
+    assert ended.exit_code in (0, 3), ended.output
+    found = json.loads(ended.stdout)
+    assert found["algorithm"] == "mine"
+    assert all(row["value"] is not None for row in found["rows"])
+    assert all(f"--program {file}" in row["replay"] for row in found["rows"])
+
+
+def test_options_of_an_algorithm_change_its_figures(made: Path, tmp_path: Path) -> None:
+    words = ("passport", "vegas:alpha=8,beta=16", "--quick", "--only", "rtt", "--out", str(tmp_path / "p"))
+    assert invoke(*words).exit_code in (0, 3)
+    values = [
+        [row["value"] for row in document(at)["rows"] if row["chapter"] == "rtt"]
+        for at in (made, tmp_path / "p")
+    ]
+    assert values[0] != values[1]
+    assert not any(math.isnan(value) for value in values[1])
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (("passport", "bbr*4"), 'ALGORITHM: got "bbr\\*4"|ALGORITHM: got \'bbr'),
+        (("passport", "bbr+2s"), "ALGORITHM"),
+        (("passport", "nope"), 'ALGORITHM: got "nope", expected one of reno, cubic'),
+        (("passport", "reno", "--only", ""), "--only"),
+        (("passport", "reno", "--against", "none.json"), "none.json"),
+        (("passport", "reno", "--junit", "none/rows.xml"), "--junit"),
+    ],
+)
+def test_what_is_wrong_is_named_and_nothing_is_written(
+    words: tuple[str, ...], expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    ended = invoke(*words)
+    assert re.search(expected, str(ended.exception)), ended.exception
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"suite": 99}, "suite"),
+        ({"passport": 99}, "passport"),
+        ({"rows": [{"id": 1}]}, "rows"),
+        ({"rows": "none"}, "rows"),
+    ],
+)
+def test_a_file_that_is_no_passport_of_this_suite_is_refused(
+    made: Path, tmp_path: Path, changes: dict[str, Any], field: str
+) -> None:
+    file = tmp_path / "old.json"
+    file.write_text(json.dumps({**document(made), **changes}))
+    ended = invoke("passport", "vegas", "--against", str(file))
+    assert f"{file}: {field}" in str(ended.exception)
+
+
+def test_an_engine_is_asked_once_for_each_scenario(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows of one scenario, and an algorithm that is a baseline itself, share their runs."""
+    made: list[int] = []
+    real = runs.run_all
+    monkeypatch.setattr(
+        runs, "run_all", lambda tasks, *rest: (made.append(len(tasks)), real(tasks, *rest))[1]
+    )
+    scenario = Line(2, 30, duration_s=1).scenario()
+    rows = [Row(f"alone-{name}", "alone", "a", scenario, GOODPUT, AMONG) for name in "ab"]
+    shown = runs.make(rows, [Subject("cubic"), Subject("reno")], None, True, Store("asked once"))
+    assert made == [2]
+    first: list[Shown] = shown.of(rows[0], Subject("cubic"))
+    assert first == shown.of(rows[1], Subject("cubic"))
+    assert PLACE not in json.dumps(first[0].summary)
