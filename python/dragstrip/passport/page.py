@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -35,6 +36,12 @@ td.n,th.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
 thead th{background:var(--shade)}code{font:.8125rem/1.4 ui-monospace,monospace;overflow-wrap:anywhere}
 .good{color:var(--good)}.bad{color:var(--bad);font-weight:600}.poor{color:var(--poor)}
 summary{cursor:pointer;padding:.3rem 0}details details{margin:0}
+code span{display:inline-block;max-width:100%}
+@media(max-width:44rem){.rows thead{display:none}.rows td,.rows td.n{border:0;padding:.1rem 0;text-align:left}
+.rows tr{display:grid;grid-template-columns:2fr 1fr 1fr 1fr;gap:0 .5rem;padding:.5rem 0;
+border-bottom:1px solid var(--line)}
+.rows td:first-child,.rows td:nth-child(n+6){grid-column:1/-1}
+.rows td:nth-child(n+2)::before{content:attr(data-head);display:block;font-size:.75rem;color:var(--soft)}}
 """
 
 
@@ -98,14 +105,21 @@ def _tally(verdicts: Mapping[str, int]) -> str:
     return "; ".join(spans) or tally(verdicts)
 
 
-def _table(heads: Sequence[str], lines: Iterable[Sequence[str]], numbers: Sequence[int] = ()) -> str:
-    kinds = [' class="n"' if at in numbers else "" for at in range(len(heads))]
-    top = "".join(f'<th scope="col"{kind}>{head}</th>' for head, kind in zip(heads, kinds, strict=True))
+def _table(
+    heads: Sequence[str], lines: Iterable[Sequence[str]], numbers: Sequence[int] = (), kind: str = ""
+) -> str:
+    """A table that scrolls by itself; of kind `rows`, each line is a card where the page is narrow."""
+    styles = [' class="n"' if at in numbers else "" for at in range(len(heads))]
+    top = "".join(f'<th scope="col"{style}>{head}</th>' for head, style in zip(heads, styles, strict=True))
+    named = [
+        f'{style} data-head="{head}"' if kind else style for head, style in zip(heads, styles, strict=True)
+    ]
     body = "".join(
-        f"<tr>{''.join(f'<td{kind}>{cell}</td>' for cell, kind in zip(line, kinds, strict=True))}</tr>"
+        f"<tr>{''.join(f'<td{style}>{cell}</td>' for cell, style in zip(line, named, strict=True))}</tr>"
         for line in lines
     )
-    table = f"<table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>"
+    style = f' class="{kind}"' if kind else ""
+    table = f"<table{style}><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>"
     return f'<div class="scroll" tabindex="0">{table}</div>'
 
 
@@ -123,10 +137,16 @@ def _worst(rows: Sequence[Mapping[str, Any]]) -> str:
     items = [
         f"<li>{_text(row['title'])}: {_text(row['measure'])} <strong>{_text(unit(row))}</strong> "
         f"({_baselines(row)}); {_verdict(row)}, asked: {_text(row['rule'])} "
-        f"<small>({_text(row['source'])})</small>{_failure(row)}<br><code>{_text(row['replay'])}</code></li>"
+        f"<small>({_text(row['source'])})</small>{_failure(row)}<br>{_command(row['replay'])}</li>"
         for row in rows
     ]
     return f"<ol>{''.join(items)}</ol>"
+
+
+def _command(said: str) -> str:
+    """A command line whose words stay whole where it is broken."""
+    words = [f"<span>{_text(shlex.quote(word))}</span>" for word in shlex.split(said)]
+    return f"<code>{' '.join(words)}</code>"
 
 
 def _failure(row: Mapping[str, Any]) -> str:
@@ -201,7 +221,7 @@ def _chapter(chapter: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> s
     lines = [
         (
             f"{_text(row['title'])}<br><details><summary><small>{_text(row['id'])}</small></summary>"
-            f"<code>{_text(row['replay'])}</code><br><small>{_text(row['formula'])}</small></details>",
+            f"{_command(row['replay'])}<br><small>{_text(row['formula'])}</small></details>",
             f"{_text(row['measure'])}<br><small>{_text(row['unit'])}</small>",
             measured(row["value"]),
             *(measured(of["value"]) for of in row["baselines"].values()),
@@ -213,6 +233,6 @@ def _chapter(chapter: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> s
     ]
     names = next((list(row["baselines"]) for row in rows), [])
     heads = ("scenario", "measure", "figure", *map(_text, names), "verdict", "rule")
-    table = _table(heads, lines, numbers=range(2, 3 + len(names)))
+    table = _table(heads, lines, numbers=range(2, 3 + len(names)), kind="rows")
     head = f"<summary><strong>{_text(chapter['title'])}</strong></summary>"
     return f'<details open id="{chapter["name"]}">{head}{table}</details>'
