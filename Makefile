@@ -12,7 +12,7 @@ export UV_SYSTEM_CERTS := true
 export UV_NATIVE_TLS := true
 endif
 
-.PHONY: demo play test check test-faults torture audit sbom guide bench fidelity agreement catalogue fuzz-long site wheel wheel-test python quick core check-rust clean-demo
+.PHONY: demo play test check test-faults torture audit sbom guide passports bench fidelity agreement catalogue fuzz-long site wheel wheel-test python quick core check-rust clean-demo
 
 demo: python clean-demo  ## Compares five congestion controls on a published path.
 	@$(UV) run --no-sync dragstrip run caia-110729a/adsl1 --out demo
@@ -147,6 +147,11 @@ guide: python  ## The sweeps behind docs/how-to/which-congestion-control.md and 
 	$(UV) run --no-sync python -m dragstrip.sweep.guide runs/guide docs/how-to/which-congestion-control.md
 	$(UV) run --no-sync dragstrip sweep bench/queues.toml --out runs/queues --replace
 	$(UV) run --no-sync python -m dragstrip.sweep.queues runs/queues docs/how-to/which-queue.md
+
+passports: python  ## A passport of every built-in algorithm, and docs/reference/passports.md; ten minutes.
+	@for name in $$($(UV) run --no-sync python -c 'from dragstrip import _core; print(*_core.algorithms())'); do \
+	  $(UV) run --no-sync dragstrip passport $$name --out runs/passports/$$name >/dev/null || [ $$? -eq 3 ] || exit; done
+	$(UV) run --no-sync python -m dragstrip.passport.across runs/passports docs/reference/passports.md
 
 python: check-rust $(UV)  ## The environment in .venv, with the extension compiled and current.
 	@test -d .venv || echo "Fetching packages and compiling; the first time this takes about a minute."

@@ -21,7 +21,7 @@ import pytest
 from typer.testing import CliRunner
 
 from dragstrip.cli import app
-from dragstrip.passport import against, console, junit, laws, page, runs, suite, summary
+from dragstrip.passport import across, against, console, junit, laws, page, runs, suite, summary
 from dragstrip.passport.chapters import users
 from dragstrip.passport.figures import GOODPUT, RESENT, mos
 from dragstrip.passport.rows import PLACE, Row, Rule, Subject
@@ -556,6 +556,20 @@ def test_a_file_that_is_no_passport_of_this_suite_is_refused(
     file.write_text(json.dumps({**document(made), **changes}))
     ended = invoke("passport", "vegas", "--against", str(file))
     assert f"{file}: {field}" in str(ended.exception)
+
+
+def test_passports_stand_side_by_side(made: Path, tmp_path: Path) -> None:
+    across.main(str(made.parent), str(tmp_path / "page.md"))
+    page = (tmp_path / "page.md").read_text()
+    found = document(made)
+    for kind, name in across.KINDS.items():
+        assert name in page
+        (row,) = [line for line in page.splitlines() if line.startswith("| [`vegas`]")]
+        rows = [it for it in found["rows"] if it["kind"] == kind]
+        cell = [it.strip() for it in row.split("|")][2 + list(across.KINDS).index(kind)]
+        assert sum(int(it) for it in cell.split(" (")[0].split(" / ")) == len(rows)
+    with pytest.raises(ValueError, match="expected one"):
+        across.page([found, {**found, "build": "another"}])
 
 
 def test_an_engine_is_asked_once_for_each_scenario(monkeypatch: pytest.MonkeyPatch) -> None:
