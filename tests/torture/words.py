@@ -97,7 +97,7 @@ VALUES: dict[str, tuple[str, ...]] = {
     "k/N": ("1/2", "2/2", "3/2", "x", "0/0"),
     "SIZE": ("1gb", "1kb", "x"),
     "KEY": ("abc", "0123456789abcdef"),
-    "FORMAT": ("csv", "iperf3", "ns3", "flent", "qlog", "xls"),
+    "FORMAT": ("csv", "iperf3", "ns3", "flent", "perfetto", "qlog", "xls"),
     "SUITE": ("bookworm",),
     "TEXT": ("no-such-cell",),
     "NAMES": ("a,b",),

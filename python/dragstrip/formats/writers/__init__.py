@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from dragstrip.errors import BadInputError, DragstripError
-from dragstrip.formats.writers import flent, iperf3, ns3, qlog, tables
+from dragstrip.formats.writers import flent, iperf3, ns3, perfetto, qlog, tables
 from dragstrip.io import files
 from dragstrip.io.untrusted import json_object
 from dragstrip.recording import CAPTURES, Recording, read
@@ -23,8 +23,11 @@ FORMATS: Mapping[str, Callable[[Recording, str], Files]] = {
     "iperf3": iperf3.write,
     "qlog": qlog.write,
 }
-PACKETS: Mapping[str, Callable[[Recording, str, Path], Files]] = {"ns3": ns3.write}
-"""Formats of packets, which are read from the captures of a run."""
+PACKETS: Mapping[str, Callable[[Recording, str, Path], Files]] = {
+    "ns3": ns3.write,
+    "perfetto": perfetto.write,
+}
+"""Formats that show packets, which are read from the captures of a run."""
 NAMES = sorted([*FORMATS, *PACKETS])
 
 
