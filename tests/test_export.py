@@ -215,6 +215,44 @@ def test_perfetto_has_every_sample_as_counters_and_every_stretch_as_a_slice(
     assert not [event for event in events if event["ph"] in "sf"]
 
 
+def test_qlog_has_what_qvis_looks_for(tmp_path: Path) -> None:
+    """States, windows and pacing of every sample, and the packets from which qvis takes its axes.
+
+    As in QlogLoaderV2.ts and CongestionGraphD3Renderer.ts of qvis.
+    """
+    race = tmp_path / "race"
+    described = compare(["cubic", "bbr"], together=True, **{**PATH, "duration": "2s"})
+    execute(captured(plan(described), Asked(["s1"])), race, report=False)
+    recording = read(next((race / "runs").iterdir()))
+    (file,) = exported(race, "qlog", tmp_path)
+    assert '"qlog_version": "0.3", "qlog_format": "JSON"' in file.read_text()[:1024]
+    sent = []
+    for trace, flow in zip(_json(file)["traces"], recording["flows"].to_pylist(), strict=True):
+        assert trace["common_fields"]["time_format"] == "relative"
+        assert trace["vantage_point"] == {"name": flow["sender"], "type": "client"}
+        events = trace["events"]
+        times = [event["time"] for event in events]
+        assert times == sorted(times)
+
+        def named(name: str, events: list[dict[str, Any]] = events) -> list[dict[str, Any]]:
+            return [event for event in events if event["name"] == name]
+
+        samples = of_flow(recording, "samples", flow["flow"])
+        states = [state for state, _ in itertools.groupby(samples, key=lambda it: it["state"])]
+        assert [it["data"]["new"] for it in named("recovery:congestion_state_updated")] == states
+        metrics = named("recovery:metrics_updated")
+        for metric, column in (("congestion_window", "cwnd_bytes"), ("pacing_rate", "pacing_bps")):
+            told = [it["data"][metric] for it in metrics if metric in it["data"]]
+            assert told == [
+                value for value, _ in itertools.groupby(it[column] for it in samples) if value is not None
+            ]
+        packets = named("transport:packet_sent")
+        sent.append(sum(it["data"]["raw"]["length"] > 1000 for it in packets))
+        assert [it["data"]["header"]["packet_number"] for it in packets] == list(range(len(packets)))
+    # Only the first flow's sender was captured; a packet of it may hold several segments.
+    assert sent[1] == 0 < sent[0] <= recording["flows"]["segments_sent"][0].as_py()
+
+
 def test_perfetto_leads_from_each_drop_to_its_retransmission(tmp_path: Path) -> None:
     """CUBIC resends each segment that the queue drops once: as many arrows, from queue to flow, forward in time."""
     race = tmp_path / "race"

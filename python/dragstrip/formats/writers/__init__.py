@@ -21,13 +21,13 @@ FORMATS: Mapping[str, Callable[[Recording, str], Files]] = {
     "csv": tables.write,
     "flent": flent.write,
     "iperf3": iperf3.write,
-    "qlog": qlog.write,
 }
 PACKETS: Mapping[str, Callable[[Recording, str, Path], Files]] = {
     "ns3": ns3.write,
     "perfetto": perfetto.write,
+    "qlog": qlog.write,
 }
-"""Formats that show packets, which are read from the captures of a run."""
+"""Formats that show packets, which are read from the captures of a run; only ns-3's needs them."""
 NAMES = sorted([*FORMATS, *PACKETS])
 
 

@@ -17,9 +17,8 @@ from ipaddress import IPv4Address
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from dragstrip.engines.capture import names
 from dragstrip.errors import BadInputError
-from dragstrip.formats.writers.packets import Packet, packets
+from dragstrip.formats.writers.packets import TCP, UDP, Packet, capture_of, packets
 from dragstrip.recording import Recording
 
 Json: TypeAlias = Mapping[str, Any]
@@ -27,7 +26,6 @@ Json: TypeAlias = Mapping[str, Any]
 EVENTS = {"+": "TxQueue/Enqueue", "-": "TxQueue/Dequeue", "d": "TxQueue/Drop", "r": "MacRx"}
 _ECN = ("Not-ECT", "ECT (1)", "ECT (0)", "CE")
 _TCP_FLAGS = ("FIN", "SYN", "RST", "PSH", "ACK", "URG", "ECE", "CWR")
-_TCP, _UDP = 6, 17
 
 
 @dataclass(frozen=True)
@@ -75,11 +73,9 @@ def _places(scenario: Json, captures: Path) -> dict[Path, Place]:
         devices[link] = of_node[node]
         of_node[node] += 1
     found = {}
-    # Which of several points got a plain name depends on the order in which they were captured; a name that
-    # holds nothing but what a file may be called by is its own.
     for point in [*hosts, *ends]:
-        path = captures / names([point])[point]
-        if path.is_file():
+        path = capture_of(captures, point)
+        if path is not None:
             node, device = (nodes.index(point), 0) if point in hosts else (ends[point], devices[point])
             line = f"/NodeList/{node}/DeviceList/{device}/$ns3::CsmaNetDevice"
             found[path] = Place(node, device, line, nodes[node] in hosts)
@@ -117,9 +113,9 @@ def _packet(packet: Packet) -> str:
         f"ns3::Ipv4Header (tos 0x{tos:x} DSCP {dscp} ECN {_ECN[tos & 3]} ttl {ttl} id {number} "
         f"protocol {protocol} offset (bytes) 0 flags {flags} length: {total} {ends})"
     )
-    if protocol == _TCP:
+    if protocol == TCP:
         header, length = _segment(frame[34:])
-    elif protocol == _UDP:
+    elif protocol == UDP:
         ports = struct.unpack_from(">HHH", frame, 34)
         header, length = f"ns3::UdpHeader (length: {ports[2]} {ports[0]} > {ports[1]})", 8
     else:

@@ -1,4 +1,7 @@
-"""Packets of the captures that a run has written."""
+"""Packets of the captures that a run has written.
+
+A run numbers the ports of its flows from 30001 at senders and from 5001 at receivers.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from dragstrip.engines.capture import names
 from dragstrip.errors import BadInputError
 from dragstrip.formats.writers.rows import EPOCH_S
 from dragstrip.io.untrusted import capture_pieces
 
+TCP, UDP = 6, 17
+_SENDER_PORT, _RECEIVER_PORT = 30_001, 5_001
 _SHB, _EPB = 0x0A0D0D0A, 6
 _COMMENT, _FLAGS, _ID = 1, 2, 5
 _INBOUND = 1
@@ -25,6 +31,16 @@ class Packet:
     id: int
     frame: bytes
     original: int
+
+
+def capture_of(captures: Path, point: str) -> Path | None:
+    """Return the file of a host or link in a folder of captures, or None if there is none.
+
+    Which of several points got a plain name depends on the order in which they were captured; a name that
+    holds nothing but what a file may be called by is its own.
+    """
+    path = captures / names([point])[point]
+    return path if path.is_file() else None
 
 
 def packets(path: Path) -> Iterator[Packet]:
@@ -61,3 +77,19 @@ def _block(body: bytes) -> Packet:
     time_ns = (high << 32 | low) - EPOCH_S * 10**9
     number = int.from_bytes(options.get(_ID, b""), "little")
     return Packet(time_ns, event, number, body[20 : 20 + captured], original)
+
+
+def flow_of(packet: Packet) -> int | None:
+    """Return the number of the flow that the ports tell, or None."""
+    frame = packet.frame
+    if len(frame) < 38 or frame[23] not in (TCP, UDP):
+        return None
+    return by_ports(*struct.unpack_from(">HH", frame, 34))[0]
+
+
+def by_ports(source: int, target: int) -> tuple[int | None, bool]:
+    """Return the flow, and whether the end that begins it has sent the packet."""
+    begun = source > target
+    low, high = sorted((source, target))
+    flow = low - _RECEIVER_PORT
+    return (flow, begun) if 0 <= flow == high - _SENDER_PORT else (None, begun)

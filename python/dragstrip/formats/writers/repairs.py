@@ -1,8 +1,7 @@
 """Drops of a run, and the retransmission that repaired each, from the captures of the run.
 
-A run numbers the ports of its flows from 30001 at senders and 5001 at receivers. A retransmission is the
-first packet after the drop that carries the segment's first byte again, seen at the host that sends the data
-or, if that was not captured, where the packet was dropped.
+A retransmission is the first packet after the drop that carries the segment's first byte again, seen at the
+host that sends the data or, if that was not captured, where the packet was dropped.
 """
 
 from __future__ import annotations
@@ -15,12 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from dragstrip.engines.capture import names
-from dragstrip.formats.writers.packets import Packet, packets
+from dragstrip.formats.writers.packets import TCP, Packet, by_ports, capture_of, flow_of, packets
 from dragstrip.recording import Recording
 
-_TCP, _UDP = 6, 17
-_SENDER_PORT, _RECEIVER_PORT = 30_001, 5_001
 _FLOWS_MAX = 25_000
 """Flows whose ports are their own."""
 _SYN_FIN = 0x03
@@ -60,7 +56,7 @@ def repairs(recording: Recording, captures: Path) -> list[Drop]:
     for point, path in files.items():
         for packet in packets(path):
             if packet.event == "d":
-                segment, flow = _segment(packet), _flow(packet)
+                segment, flow = _segment(packet), flow_of(packet)
                 known = Drop(point, packet.at_ns, flow, packet.original)
                 lost.setdefault((packet.at_ns, packet.id), (known, segment))
     drops = sorted(lost.values(), key=lambda it: (it[0].at_ns, it[0].where))
@@ -72,11 +68,11 @@ def repairs(recording: Recording, captures: Path) -> list[Drop]:
 def _files(recording: Recording, captures: Path) -> Iterator[tuple[str, Path]]:
     """Yield the capture of each link, then of each host, that has one."""
     scenario = recording.scenario
-    if not captures.is_dir() or len(scenario.get("flows", ())) > _FLOWS_MAX:
+    if len(scenario.get("flows", ())) > _FLOWS_MAX:
         return
     for point in [it["name"] for it in (*scenario.get("links", ()), *scenario.get("nodes", ()))]:
-        path = captures / names([point])[point]
-        if path.is_file():
+        path = capture_of(captures, point)
+        if path is not None:
             yield point, path
 
 
@@ -123,30 +119,14 @@ def _repair(drops: list[tuple[Drop, _Segment]], sent: Iterable[Packet]) -> None:
         del waiting[begin:end]
 
 
-def _flow(packet: Packet) -> int | None:
-    """Return the number of the flow that the ports tell, or None."""
-    frame = packet.frame
-    if len(frame) < 38 or frame[23] not in (_TCP, _UDP):
-        return None
-    return _by_ports(*struct.unpack_from(">HH", frame, 34))[0]
-
-
-def _by_ports(source: int, target: int) -> tuple[int | None, bool]:
-    """Return the flow, and whether the end that begins it has sent the packet."""
-    begun = source > target
-    low, high = sorted((source, target))
-    flow = low - _RECEIVER_PORT
-    return (flow, begun) if 0 <= flow == high - _SENDER_PORT else (None, begun)
-
-
 def _segment(packet: Packet) -> _Segment | None:
     """Return what a TCP packet carries, or None for another packet."""
     frame = packet.frame
-    if len(frame) < 54 or frame[23] != _TCP:
+    if len(frame) < 54 or frame[23] != TCP:
         return None
     (total,) = struct.unpack_from(">H", frame, 16)
     source, target, first, _, offset, flags = struct.unpack_from(">HHIIBB", frame, 34)
-    flow, begun = _by_ports(source, target)
+    flow, begun = by_ports(source, target)
     if flow is None:
         return None
     length = total - 20 - (offset >> 4) * 4 + (flags & _SYN_FIN).bit_count()
