@@ -6,6 +6,7 @@ import csv
 import errno
 import gzip
 import io
+import itertools
 import json
 import os
 import shutil
@@ -20,6 +21,7 @@ from dragstrip.errors import BadInputError
 from dragstrip.execution.runner import captured, execute, plan
 from dragstrip.experiment.comparison import compare
 from dragstrip.formats import readers, writers
+from dragstrip.formats.writers import perfetto
 from dragstrip.io.files import NotWrittenError
 from dragstrip.recording import Recording, read
 
@@ -174,6 +176,122 @@ def test_what_is_exported_and_read_again_is_the_same(
     assert sums == [sum(row["new_bytes"] for row in of_flow(recording, "received", flow)) for flow in (0, 1)]
 
 
+def test_perfetto_has_every_sample_as_counters_and_every_stretch_as_a_slice(
+    made: Path, recording: Recording, tmp_path: Path
+) -> None:
+    (file,) = exported(made, "perfetto", tmp_path)
+    events = _json(file)["traceEvents"]
+    names = {event["pid"]: event["args"]["name"] for event in events if event["name"] == "process_name"}
+    flows = recording["flows"].to_pylist()
+    assert list(names.values()) == [
+        *(f"{flow['label']} ({flow['sender']} to {flow['receiver']})" for flow in flows),
+        "queue r-d",
+        *(f"ping {name}" for name in dict.fromkeys(recording["probes"]["probe"].to_pylist())),
+    ]
+
+    def values(pid: int, name: str) -> list[tuple[float, float]]:
+        found = [it for it in events if it["ph"] == "C" and (it["pid"], it["name"]) == (pid, name)]
+        return [(it["ts"], it["args"]["value"]) for it in found]
+
+    for pid, flow in enumerate(flows, 1):
+        samples = of_flow(recording, "samples", flow["flow"])
+        windows = [(it["time_ns"] / 1e3, it["cwnd_bytes"] / 1e3) for it in samples]
+        assert values(pid, "cwnd (kB)") == windows
+        rtts = of_flow(recording, "rtts", flow["flow"]) or samples
+        assert values(pid, "RTT (ms)") == [
+            (it["time_ns"] / 1e3, it["rtt_ns"] / 1e6) for it in rtts if it["rtt_ns"] is not None
+        ]
+        rates = values(pid, "goodput (Mbit/s)")
+        carried = sum((end - at) * rate / 8 for (at, rate), (end, _) in itertools.pairwise(rates))
+        assert carried == pytest.approx(flow["bytes_received"])
+        slices = [it for it in events if it["ph"] == "X" and (it["pid"], it["tid"]) == (pid, perfetto.STATE)]
+        states = [(word, next(rows)) for word, rows in itertools.groupby(samples, key=lambda it: it["state"])]
+        assert [(it["name"], it["ts"]) for it in slices] == [(w, it["time_ns"] / 1e3) for w, it in states]
+        assert all(
+            one["ts"] + one["dur"] == pytest.approx(two["ts"]) for one, two in itertools.pairwise(slices)
+        )
+    backlog = [(it["time_ns"] / 1e3, it["backlog_bytes"] / 1e3) for it in recording["queues"].to_pylist()]
+    assert values(len(flows) + 1, "backlog (kB)") == backlog
+    assert not [event for event in events if event["ph"] in "sf"]
+
+
+def test_qlog_has_what_qvis_looks_for(tmp_path: Path) -> None:
+    """States, windows and pacing of every sample, and the packets from which qvis takes its axes.
+
+    As in QlogLoaderV2.ts and CongestionGraphD3Renderer.ts of qvis.
+    """
+    race = tmp_path / "race"
+    described = compare(["cubic", "bbr"], together=True, **{**PATH, "duration": "2s"})
+    execute(captured(plan(described), Asked(["s1"])), race, report=False)
+    recording = read(next((race / "runs").iterdir()))
+    (file,) = exported(race, "qlog", tmp_path)
+    assert '"qlog_version": "0.3", "qlog_format": "JSON"' in file.read_text()[:1024]
+    sent = []
+    for trace, flow in zip(_json(file)["traces"], recording["flows"].to_pylist(), strict=True):
+        assert trace["common_fields"]["time_format"] == "relative"
+        assert trace["vantage_point"] == {"name": flow["sender"], "type": "client"}
+        events = trace["events"]
+        times = [event["time"] for event in events]
+        assert times == sorted(times)
+
+        def named(name: str, events: list[dict[str, Any]] = events) -> list[dict[str, Any]]:
+            return [event for event in events if event["name"] == name]
+
+        samples = of_flow(recording, "samples", flow["flow"])
+        states = [state for state, _ in itertools.groupby(samples, key=lambda it: it["state"])]
+        assert [it["data"]["new"] for it in named("recovery:congestion_state_updated")] == states
+        metrics = named("recovery:metrics_updated")
+        for metric, column in (("congestion_window", "cwnd_bytes"), ("pacing_rate", "pacing_bps")):
+            told = [it["data"][metric] for it in metrics if metric in it["data"]]
+            assert told == [
+                value for value, _ in itertools.groupby(it[column] for it in samples) if value is not None
+            ]
+        packets = named("transport:packet_sent")
+        sent.append(sum(it["data"]["raw"]["length"] > 1000 for it in packets))
+        assert [it["data"]["header"]["packet_number"] for it in packets] == list(range(len(packets)))
+    # Only the first flow's sender was captured; a packet of it may hold several segments.
+    assert sent[1] == 0 < sent[0] <= recording["flows"]["segments_sent"][0].as_py()
+
+
+def test_perfetto_leads_from_each_drop_to_its_retransmission(tmp_path: Path) -> None:
+    """CUBIC resends each segment that the queue drops once: as many arrows, from queue to flow, forward in time."""
+    race = tmp_path / "race"
+    described = compare(["cubic"], **{**PATH, "duration": "3s"})
+    execute(captured(plan(described), Asked()), race, report=False)
+    recording = read(next((race / "runs").iterdir()))
+    (flow,) = recording["flows"].to_pylist()
+    dropped = max(row["dropped"] for row in recording["queues"].to_pylist())
+    (file,) = exported(race, "perfetto", tmp_path)
+    document = _json(file)
+    events = document["traceEvents"]
+    drops = [event for event in events if event["name"] == "drop"]
+    assert document["otherData"]["drops"] == sum(it["args"]["packets"] for it in drops) == dropped > 10
+    begins = {event["id"]: event for event in events if event["ph"] == "s"}
+    ends = {event["id"]: event for event in events if event["ph"] == "f"}
+    assert begins.keys() == ends.keys()
+    assert len(begins) == flow["retransmits"] == dropped
+    slices = {(it["pid"], it["tid"], it["ts"]) for it in events if it["ph"] == "X"}
+    for number, begin in begins.items():
+        end = ends[number]
+        # A retransmission takes a round trip at least: duplicate acknowledgements must come back first.
+        assert end["ts"] - begin["ts"] > 20_000
+        assert {(it["pid"], it["tid"], it["ts"]) for it in (begin, end)} <= slices
+
+
+def test_perfetto_s_file_is_bounded(
+    made: Path, recording: Recording, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A counter of too many values keeps its extremes."""
+    monkeypatch.setattr(perfetto, "POINTS_MAX", 16)
+    (file,) = exported(made, "perfetto", tmp_path)
+    events = _json(file)["traceEvents"]
+    for pid, flow in enumerate(recording["flows"].to_pylist(), 1):
+        shown = [it["args"]["value"] for it in events if (it["pid"], it["name"]) == (pid, "cwnd (kB)")]
+        windows = [it["cwnd_bytes"] / 1e3 for it in of_flow(recording, "samples", flow["flow"])]
+        assert len(shown) <= 17 < len(windows)
+        assert (min(shown), max(shown), shown[-1]) == (min(windows), max(windows), windows[-1])
+
+
 def test_csv_has_a_file_for_each_table(made: Path, recording: Recording, tmp_path: Path) -> None:
     files = exported(made, "csv", tmp_path)
     (flows,) = [file for file in files if file.name.endswith(".flows.csv")]
@@ -187,7 +305,9 @@ def test_nothing_is_overwritten_and_what_is_none_is_refused(made: Path, tmp_path
     exported(made, "qlog", tmp_path)
     with pytest.raises(BadInputError, match=r"--out: got .*qlog.*, expected a file that does not exist yet"):
         writers.export(made, "qlog", tmp_path)
-    with pytest.raises(BadInputError, match="--to: got 'xml', expected one of csv flent iperf3 ns3 qlog"):
+    with pytest.raises(
+        BadInputError, match="--to: got 'xml', expected one of csv flent iperf3 ns3 perfetto qlog"
+    ):
         writers.export(made, "xml", tmp_path)
     with pytest.raises(BadInputError, match=r"RUN: got .*, expected the folder of a recording"):
         writers.export(tmp_path, "csv", tmp_path)

@@ -102,7 +102,7 @@ VALUES: dict[str, tuple[str, ...]] = {
     "k/N": ("1/2", "2/2", "3/2", "x", "0/0"),
     "SIZE": ("1gb", "1kb", "x"),
     "KEY": ("abc", "0123456789abcdef"),
-    "FORMAT": ("csv", "iperf3", "ns3", "flent", "qlog", "xls"),
+    "FORMAT": ("csv", "iperf3", "ns3", "flent", "perfetto", "qlog", "xls"),
     "CHAPTERS": ("theory", "theory", "theory,", "nothing", "Theory"),
     "PASSPORT.json": ("missing.json", "e.toml", "run/result.json", "run"),
     "SUITE": ("bookworm",),

@@ -46,7 +46,7 @@ def execute(
         def measured(document: dict[str, Any]) -> None:
             if not as_json:  # the figures are there; the report takes a moment longer
                 watcher.aside()
-                show_result(document, planned.runs, heading)
+                show_result(document, planned.runs, heading, folder)
                 sys.stdout.flush()
 
         try:
@@ -60,6 +60,7 @@ def execute(
                 report=report,
                 figures=figures,
                 measured=measured,
+                counterfactuals=True,
             )
         except NotDrawnError as error:
             undrawn = error

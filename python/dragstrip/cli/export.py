@@ -16,7 +16,9 @@ def export(
         Path,
         typer.Argument(metavar="RUN", help="Folder of a recording, or an output folder for all of its runs."),
     ],
-    to: Annotated[str, typer.Option("--to", metavar="FORMAT", help="csv, flent, iperf3, ns3 or qlog.")],
+    to: Annotated[
+        str, typer.Option("--to", metavar="FORMAT", help="csv, flent, iperf3, ns3, perfetto or qlog.")
+    ],
     out: Annotated[
         Path, typer.Option("--out", metavar="FOLDER", help="Folder for the files; none is overwritten.")
     ] = Path(),

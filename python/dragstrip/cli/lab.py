@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dragstrip.cli.options import JsonFlag
-from dragstrip.cli.output import print_json, say
+from dragstrip.cli.output import print_json, say, say_finding
 
 if TYPE_CHECKING:
     from dragstrip.engines.ssh.lab import Lab
@@ -85,8 +85,8 @@ def _show(findings: list[dict[str, Any]]) -> None:
     for finding in findings:
         where = f"host {finding['host']}: " if finding["host"] else ""
         wanted = f", expected {finding['expected']}" if finding["expected"] and not finding["ok"] else ""
-        mark = "ok     " if finding["ok"] else "WRONG  "
-        say(f"{mark}{where}{finding['what']}: {one_line(finding['found'])}{one_line(wanted)}")
+        said = f"{where}{finding['what']}: {one_line(finding['found'])}{one_line(wanted)}"
+        say_finding("ok" if finding["ok"] else "WRONG", said)
 
 
 @app.command(short_help="Show who is using the hosts.")

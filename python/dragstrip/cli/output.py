@@ -29,6 +29,13 @@ def say(text: str, err: bool = False) -> None:
     typer.echo(printable(text), err=err)
 
 
+def say_finding(mark: str, text: str) -> None:
+    """Print a line of a list after its mark, wrapped to the terminal, without terminal control characters."""
+    from dragstrip.io.terminal import hanging
+
+    typer.echo(hanging(printable(f"{mark:<7}  {text}"), 9))
+
+
 def command_line() -> str:
     """Return the command as it was typed, for the result document."""
     return shlex.join(["dragstrip", *sys.argv[1:]])

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from dragstrip.cli.options import Engine, JsonFlag
-from dragstrip.cli.output import print_json, say
+from dragstrip.cli.output import print_json, say, say_finding
 from dragstrip.errors import BadInputError, DragstripError, Raw
 
 NAME_LETTERS_MAX = 15
@@ -29,7 +29,7 @@ def doctor(as_json: JsonFlag = False) -> None:
         print_json({"healthy": all(finding["ok"] for finding in findings), "findings": findings})
     else:
         for finding in findings:
-            say(f"{'ok     ' if finding['ok'] else 'MISSING'}  {finding['what']}: {finding['found']}")
+            say_finding("ok" if finding["ok"] else "MISSING", f"{finding['what']}: {finding['found']}")
     if not all(finding["ok"] for finding in findings):
         raise typer.Exit(1)
 

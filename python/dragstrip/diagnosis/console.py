@@ -17,7 +17,7 @@ WIDTH = 80
 _UNIT = re.compile(r"(?<=\d) (?=(?:%|µs|ms|s|[kMG]?bit/s|[kMG]?B|[kMG]iB)(?![A-Za-z])|\d{3}(?!\d))")
 """The space between a figure and its unit, and between its thousands."""
 CHANGE_WIDTH = 34
-"""Columns of a change's name in a table; what is longer goes on in the next line."""
+"""Columns of a change's name in a table, at most; what is longer goes on in the next line."""
 
 
 def text(document: Mapping[str, Any]) -> str:
@@ -113,10 +113,11 @@ def _table(rows: Sequence[tuple[str, Mapping[str, Any]]]) -> Iterator[str]:
         for name, row in rows
     ]
     widths = [max(len(row[at]) for row in (heads, *cells)) for at in range(1, 5)]
+    wide = min(CHANGE_WIDTH, WIDTH - 2 - sum(width + 2 for width in widths))
     for name, *values in (heads, *cells):
-        parts = textwrap.wrap(name, CHANGE_WIDTH, break_long_words=False) or [""]
+        parts = textwrap.wrap(name, wide, break_long_words=False) or [""]
         tail = "  ".join(value.rjust(width) for value, width in zip(values, widths, strict=True))
-        yield f"  {parts[0].ljust(CHANGE_WIDTH)}  {tail}".rstrip()
+        yield f"  {parts[0].ljust(wide)}  {tail}".rstrip()
         yield from (f"    {part}" for part in parts[1:])
 
 

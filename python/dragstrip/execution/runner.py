@@ -15,13 +15,14 @@ import shutil
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dragstrip import _core, engines
 from dragstrip.engines.capture import Asked
 from dragstrip.errors import BadInputError, DragstripError, Note
+from dragstrip.execution import counterfactual
 from dragstrip.experiment.expand import PlannedRun, draws, expand
 from dragstrip.experiment.types import Experiment
 from dragstrip.io import checksums
@@ -138,11 +139,15 @@ def execute(
     figures: Paper = NO_FIGURES,
     limits: Limits = UNLIMITED,
     measured: Callable[[dict[str, Any]], object] = lambda _: None,
+    counterfactuals: bool = False,
 ) -> dict[str, Any]:
     """Run a plan into the folder `out` and return the result document (docs/reference/result-json.md).
 
     `figures` for papers are written with the report. `limits` apply to each run; a run that reaches one
-    fails. `measured` is called with the document before the report is written. Raises `BadInputError` for a
+    fails. `measured` is called with the document before the report is written. With `counterfactuals`, cheap
+    runs are made again without what explains them (`execution/counterfactual.py`).
+
+    Raises `BadInputError` for a
     folder that cannot be used and `DragstripError` if every run failed.
     """
     settings: dict[str, Any] = {"workers": workers, "watcher": watcher, "command": command}
@@ -151,6 +156,7 @@ def execute(
         "report": report,
         "figures": figures,
         "measured": lambda _, document: measured(document),
+        "counterfactuals": counterfactuals,
     }
     return execute_all({"": planned}, out, **settings)[""]
 
@@ -166,6 +172,7 @@ def execute_all(
     figures: Paper = NO_FIGURES,
     limits: Limits = UNLIMITED,
     measured: Callable[[str, dict[str, Any]], object] = lambda *_: None,
+    counterfactuals: bool = False,
 ) -> dict[str, dict[str, Any]]:
     """Run all plans at once, each into the folder of its name below `out`; return result documents by name.
 
@@ -186,7 +193,8 @@ def execute_all(
             raise_failure(outcomes)
             if all(outcome.summary is None for outcome in outcomes):
                 raise _every_run_failed(outcomes)
-            documents, undrawn = _conclude(plans, outcomes, out, watcher, report, figures, measured)
+            explain = partial(counterfactual.add, workers=workers, limits=limits) if counterfactuals else None
+            documents, undrawn = _conclude(plans, outcomes, out, watcher, report, figures, measured, explain)
         except KeyboardInterrupt:
             _clean_up(out, made_here)
             raise
@@ -221,6 +229,7 @@ def _conclude(
     report: bool,
     figures: Paper,
     measured: Callable[[str, dict[str, Any]], object],
+    explain: Callable[..., list[str]] | None,
 ) -> tuple[dict[str, dict[str, Any]], NotWrittenError | None]:
     """Measure and write.
 
@@ -238,9 +247,10 @@ def _conclude(
             from dragstrip.validation import both, validate
 
             document["agreement"] = validate.document(both.of_result(document, folder))
+        written = explain(document, planned.experiment, planned.runs, folder) if explain else []
         write_json(folder / "experiment.json", planned.experiment.content())
         write_json(folder / "result.json", document)
-        checksums.write(folder, ("experiment.json", "result.json"))
+        checksums.write(folder, ("experiment.json", "result.json", *written))
         measured(name, document)
         if report and document["runs"] and undrawn is None:
             watcher.concluding(f"drawing the report {name}".strip())

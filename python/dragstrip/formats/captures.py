@@ -74,11 +74,9 @@ def _feed(session: _core.Inspection, index: int, piece: bytes, path: Path, begin
 
 def table(said: dict[str, Any]) -> str:
     """Return the flows as a table for a terminal."""
-    from io import StringIO
-
     from rich.table import Table
 
-    from dragstrip.io.terminal import Terminal
+    from dragstrip.io.terminal import as_text
 
     lines = Table(box=None, pad_edge=False, header_style="bold")
     for heading in (
@@ -101,10 +99,7 @@ def table(said: dict[str, Any]) -> str:
         )
     for flow in said["flows"]:
         lines.add_row(*_cells(flow))
-    out = StringIO()
-    console = Terminal(file=out, width=200)
-    console.print(lines)
-    return out.getvalue().rstrip()
+    return as_text(lines)
 
 
 def labels_table(said: dict[str, Any]) -> str:

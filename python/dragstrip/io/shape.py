@@ -72,6 +72,13 @@ SPANS = Plain(
     lambda value: isinstance(value, dict) and all(map(_text, value)) and all(map(_number, value.values())),
 )
 
+WITHOUT = Plain(
+    "an object with the texts sentence and experiment",
+    lambda value: (
+        isinstance(value, dict) and all(_text(value.get(name)) for name in ("sentence", "experiment"))
+    ),
+)
+
 _THREE = {"p5": FIGURE, "p50": FIGURE, "p95": FIGURE}
 SUMMARY: Mapping[str, Shape] = {
     "duration_s": NUMBER,
@@ -99,7 +106,7 @@ SUMMARY: Mapping[str, Shape] = {
     "competing": [
         {"flows": [COUNT], "jain": FIGURE, "from_s": optional(FIGURE), "until_s": optional(FIGURE)}
     ],
-    "why": [{"sentence": TEXT}],
+    "why": [{"sentence": TEXT, "without": optional(WITHOUT)}],
     "probes": [{"target": TEXT, "rtt_ms": _THREE, "lost": COUNT}],
     "queues": [
         {

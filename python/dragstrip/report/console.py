@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from rich import box
@@ -20,6 +21,7 @@ from dragstrip.io.progress import ProgressMessages, say
 from dragstrip.io.terminal import Terminal
 from dragstrip.io.untrusted import printable
 from dragstrip.pool import Outcome, Watcher
+from dragstrip.report.why import counterfactual
 from dragstrip.results.measures import parts_text
 from dragstrip.results.standings import quantity
 from dragstrip.results.standings.path import qdisc, queue_text
@@ -177,8 +179,13 @@ class _Bar(_Lines):
         self.progress.update(self.bar, completed=round(sum(self.reached)), description=words)
 
 
-def show_result(document: dict[str, Any], runs: Sequence[PlannedRun], heading: str = "") -> None:
-    """Print the runs, medians over repeats, and the claims; `heading` follows the experiment's name."""
+def show_result(
+    document: dict[str, Any], runs: Sequence[PlannedRun], heading: str = "", folder: Path | None = None
+) -> None:
+    """Print the runs, medians over repeats, and the claims; `heading` follows the experiment's name.
+
+    `folder` is the output folder, for commands that name files in it.
+    """
     console = Terminal()
     planned = {f"runs/{run.slug}": run for run in runs}
     lines = [(line, planned[line["recording"]]) for line in document["runs"]]
@@ -186,7 +193,7 @@ def show_result(document: dict[str, Any], runs: Sequence[PlannedRun], heading: s
     table = _runs_table(document, setups, console.width)
     table.title = ", ".join(filter(None, (str(table.title), heading)))
     console.print(table)
-    show_reasons(console, setups)
+    show_reasons(console, setups, folder)
     compared = [setup for setup in setups if len(setup.contenders) > 1]
     for setup in compared if len(compared) <= SENTENCES_MAX else []:
         sentence = headline(setup, rows_of(setup)).striptags()
@@ -207,8 +214,11 @@ WIDE = 60
 """Columns of a terminal that is wide enough for the time by state."""
 
 
-def show_reasons(console: Terminal, setups: Sequence[Setup]) -> None:
-    """Print what limited the flows, and a sentence per run (for repeats, that of the first)."""
+def show_reasons(console: Terminal, setups: Sequence[Setup], folder: Path | None = None) -> None:
+    """Print what limited the flows, and a sentence per run (for repeats, that of the first).
+
+    After it comes what a run without the cause shows, with the command that repeats that run.
+    """
     rows = [(setup, contender) for setup in setups for contender in setup.contenders]
     shown = rows[:REASONS_MAX]
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
@@ -230,11 +240,14 @@ def show_reasons(console: Terminal, setups: Sequence[Setup]) -> None:
         table.add_row(name, *spent, *counts, idle)
         first = contender.bouts[0].run.summary
         if first["why"]:
-            sentences.setdefault(first["recording"], first["why"][0]["sentence"])
+            sentences.setdefault(first["recording"], f"{first['why'][0]['sentence']}.")
+            if other := first["why"][0].get("without"):
+                again = f"dragstrip run {(folder or Path()) / other['experiment']}"
+                sentences.setdefault(f"{first['recording']} without", counterfactual(other, again))
     if table.row_count:
         console.print(table)
     for sentence in sentences.values():
-        console.print(f"{sentence}.")
+        console.print(sentence)
     if len(rows) > len(shown):
         console.print(
             f"(explanations for the first {len(shown)} of {len(rows)} rows; the report has them all)"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from dragstrip.report.tables import Cell, Table
@@ -40,12 +40,25 @@ def _named(reasons: Iterable[Reason]) -> list[Reason]:
 def _reason(who: Contender | None, runs: list[Json]) -> Reason:
     findings = [run.get("why") or [] for run in runs]
     first = findings[0] if findings else []
-    sentences = [str(finding.get("sentence", "")) for finding in first]
+    sentences = [text for finding in first for text in _told(finding)]
     repeats = ""
     if first and len(runs) > 1:
         same = sum(bool(other) and other[0].get("rule") == first[0].get("rule") for other in findings)
         repeats = f"the first holds in {same} of {len(runs)} repeats"
     return Reason(who, sentences, repeats)
+
+
+def _told(finding: Json) -> Iterator[str]:
+    """Yield a finding's sentence, then that of the run without its cause."""
+    yield str(finding.get("sentence", ""))
+    if other := finding.get("without"):
+        yield counterfactual(other, f"dragstrip run {other['experiment']}, in the output folder")
+
+
+def counterfactual(other: Json, again: str) -> str:
+    """Return the sentence of a run without the cause, marked as a run, with what repeats it."""
+    sentence = str(other["sentence"])
+    return f"{sentence[:1].upper()}{sentence[1:]} (a run of its own: {again})"
 
 
 def limits(setup: Setup) -> Table | None:

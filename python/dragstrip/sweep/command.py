@@ -150,6 +150,9 @@ def summary(document: dict[str, Any], out: Path) -> str:
 
 def ranking_table(ranked: dict[str, Any]) -> str:
     """Return as plain text who is best on how many paths, and how far from the best on the others."""
+    from rich.table import Table
+
+    from dragstrip.io.terminal import as_text, hanging
     from dragstrip.results.intervals import REPEATS_MIN
     from dragstrip.sweep.map import WORDS
 
@@ -160,19 +163,17 @@ def ranking_table(ranked: dict[str, Any]) -> str:
             share = line.get("of_best", line.get("median"))
             shown = "–" if share is None else f"{share * 100:.1f} %"
             rows[line["contender"]].append(f"{line['sole_best']} / {line['best_or_tied']}  {shown:>7}")
-    width = max(len(contender) for contender in rows)
-    columns = [
-        max(len(WORDS[name]), *(len(row[at]) for row in rows.values())) for at, name in enumerate(names)
-    ]
-    paths = f"{ranked['paths']:,} path{'s' * (ranked['paths'] != 1)}"
-    lines = [
-        f"On {paths}: on how many sole best / best or tied, and the median share of the best one's figure"
-        + (" (harm: its median)" if "harm" in names else ""),
-        "  ".join([" " * width, *(WORDS[name].rjust(columns[at]) for at, name in enumerate(names))]),
-    ]
+    table = Table("", box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="")
+    for name in names:
+        table.add_column(WORDS[name], justify="right")
     for contender, row in rows.items():
-        cells = [cell.rjust(columns[at]) for at, cell in enumerate(row)]
-        lines.append("  ".join([contender.ljust(width), *cells]))
+        table.add_row(contender, *row)
+    paths = f"{ranked['paths']:,} path{'s' * (ranked['paths'] != 1)}"
+    said = (
+        f"On {paths}: on how many sole best / best or tied, and the median share of the best one's figure"
+        + (" (harm: its median)" if "harm" in names else "")
+    )
+    lines = [hanging(said, 0), as_text(table)]
     if ranked["repeats"] < REPEATS_MIN:
         lines.append(f"Below {REPEATS_MIN} repeats (--repeat) nothing is called different.")
     return "\n".join(lines)

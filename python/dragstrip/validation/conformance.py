@@ -10,6 +10,7 @@ from typing import Any
 from dragstrip.engines import DEFAULT, named
 from dragstrip.errors import BadInputError, DragstripError
 from dragstrip.io import untrusted
+from dragstrip.io.terminal import hanging
 
 FOLDER = Path(__file__).resolve().parents[3] / "conformance"
 NEEDS = re.compile(r"^[ \t]*needs[ \t]+([^#\n]+)", re.MULTILINE)
@@ -129,4 +130,4 @@ def table(played: list[Played], *, trace: bool = False) -> str:
     for engine, counts in document(played)["counts"].items():
         said = ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items()))
         lines.append(f"{engine}: {sum(counts.values())} scripts: {said}")
-    return "\n".join(lines)
+    return "\n".join(hanging(line, len(line) - len(line.lstrip()) + 4) for line in lines)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from dragstrip.errors import BadInputError, DragstripError
-from dragstrip.formats.writers import flent, iperf3, ns3, qlog, tables
+from dragstrip.formats.writers import flent, iperf3, ns3, perfetto, qlog, tables
 from dragstrip.io import files
 from dragstrip.io.untrusted import json_object
 from dragstrip.recording import CAPTURES, Recording, read
@@ -21,10 +21,13 @@ FORMATS: Mapping[str, Callable[[Recording, str], Files]] = {
     "csv": tables.write,
     "flent": flent.write,
     "iperf3": iperf3.write,
+}
+PACKETS: Mapping[str, Callable[[Recording, str, Path], Files]] = {
+    "ns3": ns3.write,
+    "perfetto": perfetto.write,
     "qlog": qlog.write,
 }
-PACKETS: Mapping[str, Callable[[Recording, str, Path], Files]] = {"ns3": ns3.write}
-"""Formats of packets, which are read from the captures of a run."""
+"""Formats that show packets, which are read from the captures of a run; only ns-3's needs them."""
 NAMES = sorted([*FORMATS, *PACKETS])
 
 

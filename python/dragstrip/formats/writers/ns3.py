@@ -17,21 +17,15 @@ from ipaddress import IPv4Address
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from dragstrip.engines.capture import names
 from dragstrip.errors import BadInputError
-from dragstrip.formats.writers.rows import EPOCH_S
-from dragstrip.io.untrusted import capture_pieces
+from dragstrip.formats.writers.packets import TCP, UDP, Packet, capture_of, packets
 from dragstrip.recording import Recording
 
 Json: TypeAlias = Mapping[str, Any]
 
 EVENTS = {"+": "TxQueue/Enqueue", "-": "TxQueue/Dequeue", "d": "TxQueue/Drop", "r": "MacRx"}
-_SHB, _EPB = 0x0A0D0D0A, 6
-_COMMENT, _FLAGS, _ID = 1, 2, 5
-_INBOUND = 1
 _ECN = ("Not-ECT", "ECT (1)", "ECT (0)", "CE")
 _TCP_FLAGS = ("FIN", "SYN", "RST", "PSH", "ACK", "URG", "ECE", "CWR")
-_TCP, _UDP = 6, 17
 
 
 @dataclass(frozen=True)
@@ -47,17 +41,6 @@ class Place:
     def rank(self, event: str) -> int:
         """Return the order of simultaneous events: out of a host, into a router, out of it, into a host."""
         return (3 if self.host else 1) if event == "r" else (0 if self.host else 2)
-
-
-@dataclass(frozen=True)
-class Packet:
-    """A packet of a capture."""
-
-    at_ns: int
-    event: str
-    id: int
-    frame: bytes
-    original: int
 
 
 def write(recording: Recording, stem: str, captures: Path) -> dict[str, bytes]:
@@ -90,11 +73,9 @@ def _places(scenario: Json, captures: Path) -> dict[Path, Place]:
         devices[link] = of_node[node]
         of_node[node] += 1
     found = {}
-    # Which of several points got a plain name depends on the order in which they were captured; a name that
-    # holds nothing but what a file may be called by is its own.
     for point in [*hosts, *ends]:
-        path = captures / names([point])[point]
-        if path.is_file():
+        path = capture_of(captures, point)
+        if path is not None:
             node, device = (nodes.index(point), 0) if point in hosts else (ends[point], devices[point])
             line = f"/NodeList/{node}/DeviceList/{device}/$ns3::CsmaNetDevice"
             found[path] = Place(node, device, line, nodes[node] in hosts)
@@ -119,42 +100,6 @@ def _line(packet: Packet, event: str, place: Place, said: str) -> str:
     return f"{event} {at} {place.line}/{EVENTS[event]} {said}\n"
 
 
-def packets(path: Path) -> Iterator[Packet]:
-    """Yield the packets of a capture that Dragstrip wrote; raises `BadInputError` for another one.
-
-    Such a file is pcapng, little-endian, with one Ethernet interface and nanoseconds.
-    """
-    held = b""
-    for piece, _ in capture_pieces(path):
-        held += piece
-        at = 0
-        while len(held) - at >= 12:
-            kind, length = struct.unpack_from("<II", held, at)
-            if length < 12 or length % 4 or (at == 0 and kind not in (_SHB, _EPB, 1, 5)):
-                raise BadInputError("block", length, "a capture that a run has written", str(path))
-            if len(held) - at < length:
-                break
-            if kind == _EPB:
-                yield _block(held[at + 8 : at + length - 4])
-            at += length
-        held = held[at:]
-
-
-def _block(body: bytes) -> Packet:
-    _, high, low, captured, original = struct.unpack_from("<IIIII", body)
-    at = 20 + captured + -captured % 4
-    options: dict[int, bytes] = {}
-    while at + 4 <= len(body):
-        code, length = struct.unpack_from("<HH", body, at)
-        options[code] = body[at + 4 : at + 4 + length]
-        at += 4 + length + -length % 4
-    inbound = int.from_bytes(options.get(_FLAGS, b""), "little") & 3 == _INBOUND
-    event = "d" if _COMMENT in options else "r" if inbound else "-"
-    time_ns = (high << 32 | low) - EPOCH_S * 10**9
-    number = int.from_bytes(options.get(_ID, b""), "little")
-    return Packet(time_ns, event, number, body[20 : 20 + captured], original)
-
-
 def _packet(packet: Packet) -> str:
     """Return the headers, one after the other."""
     frame = packet.frame
@@ -168,9 +113,9 @@ def _packet(packet: Packet) -> str:
         f"ns3::Ipv4Header (tos 0x{tos:x} DSCP {dscp} ECN {_ECN[tos & 3]} ttl {ttl} id {number} "
         f"protocol {protocol} offset (bytes) 0 flags {flags} length: {total} {ends})"
     )
-    if protocol == _TCP:
+    if protocol == TCP:
         header, length = _segment(frame[34:])
-    elif protocol == _UDP:
+    elif protocol == UDP:
         ports = struct.unpack_from(">HHH", frame, 34)
         header, length = f"ns3::UdpHeader (length: {ports[2]} {ports[0]} > {ports[1]})", 8
     else:
