@@ -11,7 +11,7 @@ from dragstrip import _core, engines
 from dragstrip.errors import BadInputError
 from dragstrip.experiment.comparison import COMMAND_LINE, compare
 from dragstrip.io import toml
-from dragstrip.io.files import adding, json_text
+from dragstrip.io.files import adding, json_text, write_text
 from dragstrip.passport import against, junit, page, runs, suite, summary
 from dragstrip.passport.document import document, experiment_file
 from dragstrip.passport.rows import BASELINES, Row, Subject
@@ -108,12 +108,10 @@ def write(found: Mapping[str, Any], asked: Asked, folder: Path) -> None:
     texts = {JSON: json_text(found), page.NAME: page.page(found), summary.NAME: summary.markdown(found)}
     with adding(folder) as draft:
         for name, text in {**texts, **experiments}.items():
-            (draft / name).parent.mkdir(exist_ok=True)
+            (draft / Path(name).parent).mkdir(exist_ok=True)
             (draft / name).write_text(text, encoding="utf-8")
 
 
 def write_junit(found: Mapping[str, Any], file: Path) -> None:
     """Write the rows as JUnit XML; raises `NotWrittenError`."""
-    from dragstrip.io.files import write_text
-
     write_text(file, junit.xml(found, fails(found)))
