@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from pathlib import Path
 
@@ -35,6 +36,36 @@ def test_a_recordings_table_has_the_rows_of_all_runs(folder: Path) -> None:
     table = dragstrip.load(folder, "samples", kind="pyarrow")
     assert table.column_names[:2] == ["run", "scenario"]
     assert set(table["scenario"].to_pylist()) == {"cubic", "bbr*2"}
+
+
+def test_what_varied_has_a_column(tmp_path: Path) -> None:
+    """In base units, as in a sweep; in the figures and in each of the recordings' tables."""
+    varied = {"path.rtt": ["20ms", "40ms"], "path.queue": ["1bdp", "fq_codel"]}
+    race = dragstrip.compare(["cubic", "bbr"], rate="10mbit", rtt="40ms", duration="1s")
+    race = race.changed(vary={**race.vary, **varied})
+    out = tmp_path / "out"
+    dragstrip.run(race, out, report=False)
+    for table in ("figures", "samples", "queues"):
+        found = dragstrip.load(out, table)
+        assert isinstance(found, pa.Table)
+        rows = {
+            (row["flows_cc"], row["path_rtt_ns"], row["path_queue"], row["repeat"])
+            for row in found.to_pylist()
+        }
+        assert rows == {
+            (cc, rtt, queue, 0)
+            for cc in ("cubic", "bbr")
+            for rtt in (20_000_000, 40_000_000)
+            for queue in ("1bdp", "fq_codel")
+        }
+
+
+def test_a_column_that_only_some_runs_have_is_there(folder: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(folder, tmp_path / "copy")
+    document = json.loads((copy / "result.json").read_text())
+    document["runs"][-1]["flows"][-1]["made_up"] = 5
+    (copy / "result.json").write_text(json.dumps(document))
+    assert dragstrip.load(copy)["made_up"].to_pylist() == [None, None, 5]
 
 
 def test_a_sweep_is_its_dataset(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,17 +15,19 @@ from dragstrip.recording import TABLES, read
 from dragstrip.sweep import dataset
 
 FIGURES = "figures"
-KINDS = ("pandas", "polars", "pyarrow")
+ARROW = "pyarrow"
+KINDS = ("pandas", "polars", ARROW)
 
 
-def load(folder: str | Path, table: str = FIGURES, *, kind: str | None = None) -> Any:
-    """Return the figures of a run's or a sweep's output folder, as a DataFrame or an Arrow table.
+def load(folder: str | Path, table: str = FIGURES, *, kind: str = ARROW) -> Any:
+    """Return the figures of a run's or a sweep's output folder, as an Arrow table or a DataFrame.
 
-    For a run there is one row per flow; a sweep gives its dataset (docs/how-to/sweeps.md).
+    For a run there is one row per flow; a sweep gives its dataset (docs/how-to/sweeps.md). Whatever varied
+    has a column, named as in a sweep's dataset: `path_rtt_ns` for `path.rtt`.
 
     `table` selects one of the recordings' tables instead (docs/reference/recording.md), such as `samples`:
-    the rows of all runs, preceded by the run's number and name. Units are in the names of the columns. `kind`
-    is `pandas`, `polars` or `pyarrow`; None takes the first that is installed.
+    the rows of all runs, preceded by the run's number and name and what varied. Units are in the names of the
+    columns. `kind` is `pyarrow`, `pandas` or `polars`.
 
     Raises `BadInputError` if there is no such folder or table, and `DragstripError` if `kind` is not
     installed.
@@ -37,7 +39,7 @@ def load(folder: str | Path, table: str = FIGURES, *, kind: str | None = None) -
             raise BadInputError("table", table, expected, str(place))
         found = dataset.read(place)
     elif table == FIGURES:
-        found = pa.Table.from_pylist(list(_rows(_result(place))))
+        found = _rows(place)
     elif table in TABLES:
         found = _recorded(place, table)
     else:
@@ -52,12 +54,35 @@ def _result(place: Path) -> dict[str, Any]:
     return read_json(place / "result.json")
 
 
-def _rows(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    for number, run in enumerate(document["runs"]):
+def _rows(place: Path) -> pa.Table:
+    document = _result(place)
+    rows: list[dict[str, Any]] = []
+    for number, (run, varied) in enumerate(zip(document["runs"], _varied(place, document), strict=True)):
         own = {key: value for key, value in run.items() if not isinstance(value, dict | list)}
         probe = {f"probe_{key}": value for key, value in _flat((run["probes"] or [{}])[0]).items()}
-        for flow in run["flows"]:
-            yield {"run": number, **own, **_flat(flow), **probe}
+        rows += ({"run": number, **varied, **own, **_flat(flow), **probe} for flow in run["flows"])
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    return pa.table({name: [row.get(name) for row in rows] for name in names})
+
+
+def _varied(place: Path, document: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return for each run its repeat, and what the experiment varied, by column."""
+    files = (place / run["recording"] / "provenance.json" for run in document["runs"])
+    known = [read_json(file) if file.is_file() else {} for file in files]
+    settings = [it.get("settings") or {} for it in known]
+    paths = dict.fromkeys(path for each in settings for path in each)
+    values = {path: [each[path] for each in settings if path in each] for path in paths}
+    columns = dataset.named_columns(values)
+    return [
+        {
+            "repeat": it.get("repeat", 0),
+            **{
+                name: dataset.in_base_units(each[path], suffix) if path in each else None
+                for path, name, suffix in columns
+            },
+        }
+        for it, each in zip(known, settings, strict=True)
+    ]
 
 
 def _flat(figures: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -72,25 +97,25 @@ def _flat(figures: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def _recorded(place: Path, table: str) -> pa.Table:
+    document = _result(place)
     parts = []
-    for number, run in enumerate(_result(place)["runs"]):
+    for number, (run, varied) in enumerate(zip(document["runs"], _varied(place, document), strict=True)):
         rows = read(place / run["recording"])[table]
-        rows = rows.add_column(0, "run", pa.array([number] * rows.num_rows, pa.int64()))
-        parts.append(rows.add_column(1, "scenario", pa.array([run["scenario"]] * rows.num_rows, pa.string())))
+        before = {"run": number, "scenario": run["scenario"], **varied}
+        columns = {name: pa.repeat(pa.scalar(value), rows.num_rows) for name, value in before.items()}
+        parts.append(pa.table({**columns, **dict(zip(rows.column_names, rows.columns, strict=True))}))
     if not parts:
         raise BadInputError("", None, "holds no run", str(place))
-    return pa.concat_tables(parts)
+    return pa.concat_tables(parts, promote_options="permissive")
 
 
-def _converted(table: pa.Table, kind: str | None) -> Any:
-    if kind is not None and kind not in KINDS:
+def _converted(table: pa.Table, kind: str) -> Any:
+    if kind not in KINDS:
         raise BadInputError("kind", kind, f"one of {', '.join(KINDS)}", "dragstrip.load")
-    for wanted in KINDS if kind is None else (kind,):
-        try:
-            module = importlib.import_module(wanted)
-        except ImportError:
-            continue
-        if wanted == "pandas":
-            return table.to_pandas()
-        return module.from_arrow(table) if wanted == "polars" else table
-    raise DragstripError(f"{kind} is not installed: pip install 'dragstrip[{kind}]'")
+    if kind == ARROW:
+        return table
+    try:
+        module = importlib.import_module(kind)
+    except ImportError:
+        raise DragstripError(f"{kind} is not installed: pip install 'dragstrip[{kind}]'") from None
+    return table.to_pandas() if kind == "pandas" else module.from_arrow(table)

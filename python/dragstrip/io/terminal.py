@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import copy
 import shutil
 import textwrap
 from collections.abc import Iterator
+from copy import copy as twin
+from dataclasses import replace
 from io import StringIO
 from typing import Any
 
@@ -72,7 +73,7 @@ class Terminal(Console):
         for number, group in enumerate(groups):
             room = self.width - around * len(group)
             widths = _shared_out([least[at] for at in group], [most[at] for at in group], room)
-            part = copy.copy(table)
+            part = twin(table)
             part.columns = [_fixed(columns[at], width) for at, width in zip(group, widths, strict=True)]
             part.title = table.title if number == 0 else None
             part.caption = table.caption if number == len(groups) - 1 else None
@@ -124,10 +125,7 @@ def _divided(widths: list[int], room: int) -> list[list[int]]:
 
 def _fixed(column: Column, width: int) -> Column:
     """Return a column of this width whose text wraps."""
-    fixed = copy.copy(column)
-    fixed.width, fixed.no_wrap, fixed.overflow = width, False, "fold"
-    fixed.min_width = fixed.max_width = None
-    return fixed
+    return replace(column, width=width, min_width=None, max_width=None, no_wrap=False, overflow="fold")
 
 
 def _shared_out(least: list[int], most: list[int], room: int) -> list[int]:

@@ -6,7 +6,7 @@ does not depend on the machine, the time or the order of work: the same sweep an
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +45,14 @@ def axis_columns(sweep: Sweep) -> list[tuple[str, str, str | None]]:
             shown = level.assignments if axis.path == "sample" else {axis.path: level.label}
             for path, value in shown.items():
                 values[path].append(value)
+    return named_columns(values)
+
+
+def named_columns(values: Mapping[str, Sequence[Any]]) -> list[tuple[str, str, str | None]]:
+    """Return path, column and unit suffix of every path with the values that it takes.
+
+    The suffix of a text column is None, and so is that of values of several kinds.
+    """
     made: list[tuple[str, str, str | None]] = []
     for path, labels in values.items():
         kinds = {found[0] if (found := quantity(label)) else None for label in labels}
@@ -173,14 +181,15 @@ def _labelled(
         "cell": pa.array(cells[points], pa.int64()),
     }
     for path, name, suffix in columns:
-        values = [_value(setting[path], suffix) for setting in settings]
+        values = [in_base_units(setting[path], suffix) for setting in settings]
         made[name] = pa.array(values, schema.field(name).type).take(pa.array(where))
     for name in RESULTS:
         made[name] = rows[name].cast(SCHEMA.field(name).type)
     return pa.table([made[name] for name in schema.names], schema=schema)
 
 
-def _value(label: Any, suffix: str | None) -> Any:
+def in_base_units(label: Any, suffix: str | None) -> Any:
+    """Return a value as its column has it: in the unit of the suffix, or as text."""
     if suffix is None:
         return label if isinstance(label, str) else repr(label)
     found = quantity(label)
