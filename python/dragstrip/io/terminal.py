@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import textwrap
 from collections.abc import Iterator
@@ -19,6 +20,8 @@ from dragstrip.io.untrusted import printable
 
 NAME_MAX, WORD_MAX = 44, 20
 """Characters of a word that stays in one piece, in the first column and in others."""
+_WORDS = re.compile(r"(?<!\d)\s+")
+"""What separates words: a number belongs to the unit that follows it."""
 COMFORTABLE = 30
 """Characters to which a text is wrapped where a table is divided in any case."""
 
@@ -61,6 +64,7 @@ class Terminal(Console):
         around = -(-around // len(columns))
         longest = [NAME_MAX] + [WORD_MAX] * (len(columns) - 1)
         least = [self._wanted(*pair) for pair in zip(columns, longest, strict=True)]
+        least = [min(pair) for pair in zip(least, most, strict=True)]
         groups = [list(range(len(columns)))]
         if sum(least) + around * len(columns) > self.width:
             usual = [max(low, min(high, COMFORTABLE)) + around for low, high in zip(least, most, strict=True)]
@@ -82,15 +86,18 @@ class Terminal(Console):
     def _wanted(self, column: Column, longest: int | None = None) -> int:
         """Return the width of a column in one piece, or the least that breaks no figure and no word.
 
-        A figure is a cell on the right; words of more than `longest` characters may be broken.
+        A figure is a cell on the right, or a number and its unit in a text; words of more than `longest`
+        characters may be broken. A column that folds at a width of its own has that least.
         """
+        if longest is not None and column.overflow == "fold" and column.min_width is not None:
+            return column.min_width
         widths = [0]
         for at, cell in enumerate([column.header, *column.cells]):
             lines = (cell if isinstance(cell, Text) else self.render_str(str(cell))).plain.split("\n")
-            if longest is None or (at and column.justify == "right"):
+            if longest is None or column.no_wrap or (at and column.justify == "right"):
                 widths += map(len, lines)
             else:
-                widths += (min(len(word), longest) for line in lines for word in line.split())
+                widths += (min(len(word), longest) for line in lines for word in _WORDS.split(line))
         return max(widths)
 
 
