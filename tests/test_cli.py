@@ -344,7 +344,7 @@ def test_a_narrow_terminal_keeps_names_apart(
     folded = "".join(line[:16].split("   ")[0].strip() for line in table.splitlines())
     assert all(name in folded for name in names)
     first = next(line for line in table.splitlines() if "reno" in line)
-    assert len(first.split()) == {40: 2, 60: 4, 80: 7}[columns]
+    assert len(first.split()) == {40: 4, 60: 6, 80: 7}[columns]
     assert ("a wider terminal also shows" in " ".join(table.split())) == (columns < 80)
 
 
