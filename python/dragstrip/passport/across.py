@@ -6,6 +6,7 @@ It reads the passport.json of each folder in FOLDER, and makes docs/reference/pa
 from __future__ import annotations
 
 import sys
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -52,7 +53,7 @@ def _lines(passports: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         yield ""
         yield f"## {passport['algorithm']}"
         for sentence in passport["sentences"].values():
-            yield f"- {_plain(sentence)}"
+            yield from textwrap.wrap(f"- {_plain(sentence)}", 116, subsequent_indent="  ")
 
 
 def _cell(kind: str, rows: Sequence[Mapping[str, Any]]) -> str:
