@@ -228,9 +228,9 @@ def _package(of: Archive, version: str | None) -> str:
         if wanted == NEWEST:
             found = [name for name in of.needs(NEWEST) if name.startswith("linux-image-")]
         else:
-            plain = re.compile(rf"{re.escape(wanted)}[.\-+].*-{ARCHITECTURE}$")
+            versioned = re.compile(rf"{re.escape(wanted)}[.\-+].*-{ARCHITECTURE}$")
             special = ("-cloud-", "-rt-", "-dbg", "-unsigned")
-            found = [n for n in known if plain.match(n) and not any(word in n for word in special)]
+            found = [n for n in known if versioned.match(n) and not any(word in n for word in special)]
         if not found:
             raise BadInputError("VERSION", version, f"a kernel of the archive{nearest(wanted, known)}")
         wanted = max(found, key=_release)
