@@ -51,7 +51,7 @@ def finds(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any
 
 
 @pytest.mark.parametrize("algorithm", ["reno", "cubic"])
-def test_the_shrew_is_found_from_scratch(algorithm: str, tmp_path: Path) -> None:
+def test_low_rate_pulses_are_found_from_scratch(algorithm: str, tmp_path: Path) -> None:
     words = f"{algorithm} --goal utilisation --with cross --evaluations 300"
     (find,) = attacked(tmp_path / "finds", *words.split())["finds"]
     assert find["value"] < 0.3
