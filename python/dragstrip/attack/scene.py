@@ -17,13 +17,13 @@ from typing import Any, TypeAlias
 
 from dragstrip import _core
 from dragstrip.errors import BadInputError
+from dragstrip.scenario.paths import FRAME_BYTES
 
 Json: TypeAlias = dict[str, Any]
 
 VICTIM, OTHER, CROSS = "victim", "other", "cross"
 """Labels of the flows."""
 BOTTLENECK = "r-d"
-FRAME_BYTES = 1514
 PAYLOAD = 1448 / FRAME_BYTES
 """Share of a full Ethernet frame that is TCP payload, with timestamps."""
 BUFFERS = "4096 131072 268435456"

@@ -18,6 +18,7 @@ from dragstrip.diagnosis.findings import Finding, buffer_bytes, direction
 from dragstrip.diagnosis.trials import Measured, Setup, duration
 from dragstrip.diagnosis.wording import shown
 from dragstrip.formats import scripts
+from dragstrip.scenario.paths import FRAME_BYTES
 
 GAIN = 0.2
 """Share by which a delay or a loss must fall to recommend a change."""
@@ -284,7 +285,7 @@ def _against_delay(evidence: Evidence, findings: Sequence[Finding], path: _Path)
             )
         )
     if evidence.bdp_bytes is not None:
-        size = max(2 * 1514, round(evidence.bdp_bytes))
+        size = max(2 * FRAME_BYTES, round(evidence.bdp_bytes))
         made.append(_shaped(f"bfifo limit {size}b", rate, device, f"{where}; one BDP"))
     made.append(_algorithm("bbr"))
     return made

@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeAlias
 from dragstrip import _core
 from dragstrip.diagnosis.losses import Pattern
 from dragstrip.diagnosis.wording import shown
+from dragstrip.scenario.paths import FRAME_BYTES
 
 Basis: TypeAlias = Literal["exact", "at least", "at most", "measured", "simulated"]
 
@@ -41,9 +42,7 @@ OTHER_PATH = 1.5
 ONE_WAY = 3.0
 ONE_WAY_MS = 1.0
 """A queueing delay is of one direction if it is this many times that of the other, or of a millisecond."""
-FRAME_BYTES = 1514
-"""Ethernet frame of a full segment."""
-FRAME_OVER_PAYLOAD = 1514 / 1448
+FRAME_OVER_PAYLOAD = FRAME_BYTES / 1448
 """Ethernet frame over TCP payload of a full segment with timestamps."""
 FIFOS = frozenset({"pfifo", "bfifo", "pfifo_fast", "tbf"})
 """Disciplines that send in order of arrival and drop what does not fit; of a tbf, where it has no leaf."""

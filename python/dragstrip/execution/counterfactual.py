@@ -20,7 +20,7 @@ from dragstrip.io.files import make_folder, scratch, write_text
 from dragstrip.pool import Limits, Task, run_all
 from dragstrip.results.standings import quantity
 from dragstrip.results.standings.path import qdisc
-from dragstrip.scenario.paths import PathFacts, path_of
+from dragstrip.scenario.paths import FRAME_BYTES, PathFacts, path_of
 
 FOLDER = "counterfactuals"
 """Folder of the experiments, in the output folder."""
@@ -32,7 +32,6 @@ ENTRIES_MAX = 16
 """Entries of `flows` among which one is left out, at most: each is expanded once."""
 SMALLER, SHORTER = 1.25, 0.9
 """A buffer of so many BDPs or fewer is no cause, nor is one whose change leaves more of the RTT."""
-FRAME_BYTES = 1514
 
 Json: TypeAlias = Mapping[str, Any]
 Told: TypeAlias = Callable[[Json], tuple[str, dict[str, float]] | None]

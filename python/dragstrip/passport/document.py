@@ -12,6 +12,7 @@ from dragstrip.passport.chapters import beside
 from dragstrip.passport.rows import BASELINES, Row, Subject
 from dragstrip.passport.sentences import sentences
 from dragstrip.passport.verdicts import Judged, Value, worst
+from dragstrip.scenario.paths import FRAME_BYTES
 
 FORMAT = 1
 """The version of the document's form."""
@@ -122,7 +123,7 @@ def _harm(rows: Mapping[str, Mapping[str, Any]], word: str) -> list[dict[str, An
                     "by": doer,
                     "to": neighbour,
                     "goodput_mbit": left,
-                    "harm": None if left is None else 1 - left / (path.mbit * laws.PAYLOAD / laws.FRAME),
+                    "harm": None if left is None else 1 - left / (path.mbit * laws.PAYLOAD / FRAME_BYTES),
                 }
                 for doer, left in doers.items()
             ]

@@ -11,6 +11,7 @@ from typing import Any
 
 from dragstrip import _core
 from dragstrip.passport.rows import Figure, Scenario, Summary
+from dragstrip.scenario.paths import FRAME_BYTES
 
 
 def subjects(summary: Summary, scenario: Scenario) -> Sequence[Summary]:
@@ -65,10 +66,6 @@ def _queue_bdp(summary: Summary, scenario: Scenario) -> float | None:
 def _queue_packets(summary: Summary, scenario: Scenario) -> float | None:
     backlog = summary["queues"][0]["backlog_bytes"]["p50"] if summary["queues"] else None
     return None if backlog is None else backlog / FRAME_BYTES
-
-
-FRAME_BYTES = 1514
-"""Bytes of a full frame, as a queue counts it."""
 
 
 def _ping(percentile: str, summary: Summary) -> float | None:

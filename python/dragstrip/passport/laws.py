@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
+from dragstrip.scenario.paths import FRAME_BYTES
+
 PAYLOAD = 1448
 """Bytes of data in a full segment with timestamps, at an MTU of 1500 bytes."""
-FRAME = 1514
-"""Bytes of its Ethernet frame, as a queue counts it."""
 
 
 def mathis_mbit(loss: float, rtt_ms: float) -> float:
@@ -53,7 +53,7 @@ def sawtooth(beta: float, bdp: float) -> float:
 
 def overshoot_packets(mbit: float, rtt_ms: float, bdp: float) -> float:
     """Packets that slow start loses without HyStart: a path's and its buffer's contents."""
-    path = mbit * 1e6 * rtt_ms / 1e3 / 8 / FRAME
+    path = mbit * 1e6 * rtt_ms / 1e3 / 8 / FRAME_BYTES
     return path * (1 + bdp)
 
 
@@ -63,7 +63,7 @@ def dctcp_queue_packets(mbit: float, rtt_ms: float, threshold: float, flows: int
     The swing is half the root of twice the flows times what path and threshold hold. Source: Alizadeh et al.,
     SIGCOMM 2010, section 3.3: K + N at most, swing sqrt(2N(C·RTT + K))/2, all flows in step.
     """
-    path = mbit * 1e6 * rtt_ms / 1e3 / 8 / FRAME
+    path = mbit * 1e6 * rtt_ms / 1e3 / 8 / FRAME_BYTES
     swing = math.sqrt(2 * flows * (path + threshold)) / 2
     return threshold + flows - swing / 2
 
@@ -79,7 +79,7 @@ def long_share(hops: int, alpha: float) -> float:
 def ware_share(bdp: float, flows: int, buffer_packets: float, mbit: float, rtt_ms: float) -> float:
     """The part of the link that `flows` flows of BBRv1 take from loss-based ones (Ware et al., IMC 2019)."""
     others = 0.5 - 1 / (2 * bdp) - 4 * flows / buffer_packets
-    drain_s = buffer_packets * FRAME * 8 / (mbit * 1e6)
+    drain_s = buffer_packets * FRAME_BYTES * 8 / (mbit * 1e6)
     probing = (drain_s + 0.2 + rtt_ms / 1e3) / 10
     return (1 - others) * (1 - probing)
 

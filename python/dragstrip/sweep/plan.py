@@ -23,7 +23,7 @@ from dragstrip.experiment.expand import assign, complete, given, planned
 from dragstrip.experiment.types import Experiment, algorithms, rebuilt
 from dragstrip.io.shape import SWEEP, expect
 from dragstrip.scenario.memory import refuse_if_too_large
-from dragstrip.scenario.paths import link_facts
+from dragstrip.scenario.paths import FRAME_BYTES, link_facts
 from dragstrip.sweep import axes as _axes
 from dragstrip.sweep.axes import AGAINST, ALONE, Axis, Level, Range
 from dragstrip.sweep.build import run_key
@@ -40,7 +40,6 @@ FORMAT = 1
 COMPETITOR = "competitor"
 """Label of the flow that `--against` adds."""
 
-FRAME_BYTES = 1514
 """Bytes of a full Ethernet frame, with which a run's packets are estimated."""
 
 

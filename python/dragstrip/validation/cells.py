@@ -13,12 +13,12 @@ import hashlib
 import re
 
 from dragstrip.errors import BadInputError
+from dragstrip.scenario.paths import FRAME_BYTES
 from dragstrip.validation.conditions import DRAWING_QUEUES, RANDOMIZED
 from dragstrip.validation.kernel import Json
 
 DURATION_S = 30
 """Seconds of a cell whose name has no duration."""
-FRAME_BYTES = 1514
 SMALLEST_QUEUE_BYTES = 3 * FRAME_BYTES
 """Bytes of the grid's smallest queue: three full frames."""
 SYSCTL: Json = {

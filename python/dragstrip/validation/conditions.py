@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dragstrip.scenario.paths import path_of
+from dragstrip.scenario.paths import FRAME_BYTES, path_of
 from dragstrip.validation.kernel import Json
 
-FULL_FRAME_BITS = 1514 * 8
+FULL_FRAME_BITS = 8 * FRAME_BYTES
 """Bits that htb charges for a full segment: the frame without FCS, preamble and gap."""
 
 RANDOMIZED = ("bbr", "cdg", "lp", "nv")

@@ -9,12 +9,13 @@ from dragstrip.passport import laws
 from dragstrip.passport.chapters.graphs import HOPS, parked, parking_lot
 from dragstrip.passport.figures import GOODPUT, LONG, OWN_SHARE, QUEUE_PACKETS, RETRANSMITS, UTILISATION
 from dragstrip.passport.rows import Figure, Law, Path, Row, Rule, Scenario
+from dragstrip.scenario.paths import FRAME_BYTES
 
 NAME = "theory"
 TITLE = "figure and theory"
 RENO = ("reno", "newreno-freebsd")
 CUBIC = ("cubic", "cubic-freebsd", "cubic-rfc9438")
-LINKS = laws.PAYLOAD / laws.FRAME
+LINKS = laws.PAYLOAD / FRAME_BYTES
 """The part of a link's rate that is payload."""
 QUICK = ("mathis-0.001", "sawtooth-reno-0.1", "sawtooth-cubic-0.1", "vegas-1", "ware-4")
 """The rows of the quick suite."""
@@ -93,7 +94,7 @@ def _sawtooth(bdp: float, names: tuple[str, ...], beta: float) -> Row:
 def _dctcp() -> Row:
     marking = "codel ecn target 100ms ce_threshold 2ms"
     path = Path(100, 10, 1, 20).with_(queue=marking, ecn=True)
-    threshold = 100e6 * 0.002 / 8 / laws.FRAME
+    threshold = 100e6 * 0.002 / 8 / FRAME_BYTES
     law = Law(
         "DCTCP",
         laws.dctcp_queue_packets(100, 10, threshold, 1),
@@ -120,7 +121,7 @@ def _parked() -> Iterator[Row]:
 
 def _ware(bdp: float) -> Row:
     path = Path(10, 40, bdp, 120)
-    buffer_packets = bdp * 10e6 * 0.04 / 8 / laws.FRAME
+    buffer_packets = bdp * 10e6 * 0.04 / 8 / FRAME_BYTES
     law = Law(
         "Ware",
         laws.ware_share(bdp, 1, buffer_packets, 10, 40),
