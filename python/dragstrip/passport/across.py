@@ -15,6 +15,7 @@ from dragstrip.io.files import write_text
 from dragstrip.passport import against
 from dragstrip.passport.command import JSON
 from dragstrip.passport.document import counts
+from dragstrip.passport.wording import escaped
 
 KINDS = {"P": "limits of documents", "T": "published targets", "K": "beside CUBIC and Reno"}
 """The kinds of rules that judge, as the table's columns are called."""
@@ -53,7 +54,7 @@ def _lines(passports: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         yield ""
         yield f"## {passport['algorithm']}"
         for sentence in passport["sentences"].values():
-            yield from textwrap.wrap(f"- {_plain(sentence)}", 116, subsequent_indent="  ")
+            yield from textwrap.wrap(f"- {escaped(sentence)}", 116, subsequent_indent="  ")
 
 
 def _cell(kind: str, rows: Sequence[Mapping[str, Any]]) -> str:
@@ -75,10 +76,6 @@ def _worst(passport: Mapping[str, Any]) -> str:
 
     chapter = max(passport["chapters"], key=share)
     return f"{chapter['title']} ({share(chapter):.0%})" if share(chapter) else "–"
-
-
-def _plain(said: str) -> str:
-    return "".join(f"\\{character}" if character in "\\`*_<>|[]" else character for character in said)
 
 
 def main(folder: str, to: str) -> None:

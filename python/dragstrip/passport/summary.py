@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dragstrip.passport.wording import measured, tally, unit
+from dragstrip.passport.wording import escaped, measured, tally, unit
 
 NAME = "passport.md"
 
@@ -13,7 +13,7 @@ NAME = "passport.md"
 def markdown(document: Mapping[str, Any]) -> str:
     """Return the sentences, the chapters, the worst rows and what changed."""
     lines = [f"# Passport of {_code(document['algorithm'])}", ""]
-    lines += [f"- {_plain(sentence)}" for sentence in document["sentences"].values()]
+    lines += [f"- {escaped(sentence)}" for sentence in document["sentences"].values()]
     lines += ["", "| chapter | rows | verdicts |", "|---|---|---|"]
     lines += [
         f"| {chapter['title']} | {chapter['rows']} | {tally(chapter['verdicts'])} |"
@@ -26,14 +26,14 @@ def markdown(document: Mapping[str, Any]) -> str:
             row = rows[name]
             others = ", ".join(f"{one} {measured(of['value'])}" for one, of in row["baselines"].items())
             lines += [
-                f"- **{_plain(row['title'])}**: {row['measure']} {unit(row)} ({others}), {row['verdict']} "
-                f"({_plain(row['rule'])}; {_plain(row['source'])})  ",
+                f"- **{escaped(row['title'])}**: {row['measure']} {unit(row)} ({others}), {row['verdict']} "
+                f"({escaped(row['rule'])}; {escaped(row['source'])})  ",
                 f"  {_code(row['replay'])}",
             ]
     if "against" in document:
         lines += ["", *_against(document["against"])]
     lines += ["", "## Not tested", ""]
-    lines += [f"- {_plain(entry['what'])}: {_plain(entry['why'])}" for entry in document["not_tested"]]
+    lines += [f"- {escaped(entry['what'])}: {escaped(entry['why'])}" for entry in document["not_tested"]]
     return "\n".join(lines) + "\n"
 
 
@@ -48,11 +48,6 @@ def _against(change: Mapping[str, Any]) -> list[str]:
         f"{row['verdict_before']} → {row['verdict_now']} |"
         for row in moved
     ]
-
-
-def _plain(said: str) -> str:
-    flat = " ".join(said.split())
-    return "".join(f"\\{character}" if character in "\\`*_<>|[]" else character for character in flat)
 
 
 def _code(said: str) -> str:

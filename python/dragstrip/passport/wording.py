@@ -27,6 +27,12 @@ def tally(verdicts: Mapping[str, int]) -> str:
     return "; ".join(f"{count} {name}" for name, count in verdicts.items()) or "no rows"
 
 
+def escaped(said: str) -> str:
+    """Text on one line as Markdown shows it literally."""
+    flat = " ".join(said.split())
+    return "".join(f"\\{character}" if character in "\\`*_<>|[]" else character for character in flat)
+
+
 def unit(row: Mapping[str, Any]) -> str:
     """A row's figure with its unit."""
     return f"{measured(row['value'])} {row['unit']}" if row["value"] is not None else "no figure"
