@@ -13,6 +13,8 @@ import pytest
 
 from dragstrip import _core
 from dragstrip.engines.sim import simulate
+from dragstrip.experiment.expand import expand
+from dragstrip.experiment.types import Experiment
 from dragstrip.pool import Task, run_all
 from dragstrip.recording import read
 
@@ -57,3 +59,45 @@ def test_workers_give_the_golden_recording(
 
 def test_another_seed_gives_another_recording(scenario: dict[str, Any], golden: str) -> None:
     assert _core.run(json.dumps({**scenario, "seed": 1}))["sha256"] != golden
+
+
+SUBSCRIBERS = [f"s{number}" for number in range(20)]
+CROWD = {
+    "duration": "300ms",
+    "nodes": [
+        {"name": "server", "kind": "host"},
+        {"name": "core", "kind": "router"},
+        {"name": "edge", "kind": "router"},
+        *({"name": name, "kind": "host"} for name in SUBSCRIBERS),
+    ],
+    "links": [
+        {"from": "server", "to": "core"},
+        {"from": "core", "to": "edge", "rate": "10gbit", "delay": "5ms", "queue": "bfifo limit 6mb"},
+        *(
+            {"from": "edge", "to": name, "rate": "50mbit", "delay": "5ms", "queue": "fq_codel"}
+            for name in SUBSCRIBERS
+        ),
+    ],
+    "flows": [{"cc": "cubic", "count": 50, "sender": "server", "receiver": name} for name in SUBSCRIBERS],
+    "probes": [{"from": "s3", "target": "server", "interval": "20ms"}],
+}
+"""A thousand flows, of which the simulator makes several parts where there are cores for them."""
+
+
+@pytest.fixture(scope="module")
+def crowd() -> str:
+    return json.dumps(expand(Experiment.build(CROWD))[0].scenario)
+
+
+def test_cores_change_nothing(crowd: str) -> None:
+    hashes = [_core.run(crowd, None, None, cores)["sha256"] for cores in (1, 2, 3, 4)]
+    assert hashes == hashes[:1] * 4
+
+
+def test_a_run_in_parts_reports_progress_and_can_be_ended(crowd: str) -> None:
+    heard: list[int] = []
+    whole = _core.run(crowd, heard.append, None, 2)
+    assert heard
+    assert heard == sorted(heard)
+    ended = _core.run(crowd, lambda _: False, None, 2)
+    assert ended["sha256"] != whole["sha256"]

@@ -9,6 +9,7 @@ mod experiment;
 mod inspect;
 mod measures;
 mod panic;
+mod parts;
 mod tables;
 
 use dragstrip_scenario::{Problem, Scenario};
@@ -30,14 +31,16 @@ create_exception!(
 ///
 /// `progress` is called with the simulated time in nanoseconds, about every simulated second and within some
 /// tenths of a real one; when it answers `False` the run ends early. The interpreter is free while the simulator works, and Ctrl-C
-/// ends the run. A panic is raised as `PanicError`. With `capture` packets are written to files meanwhile (see `capture.rs`).
+/// ends the run. A panic is raised as `PanicError`. With `capture` packets are written to files meanwhile (see `capture.rs`). Otherwise a
+/// large network is simulated on at most `cores` processor cores (see `parts.rs`); the tables do not depend on that.
 #[pyfunction]
-#[pyo3(signature = (scenario_json, progress=None, capture=None))]
+#[pyo3(signature = (scenario_json, progress=None, capture=None, cores=1))]
 fn run<'py>(
     py: Python<'py>,
     scenario_json: &str,
     progress: Option<Py<PyAny>>,
     capture: Option<capture::Asked>,
+    cores: usize,
 ) -> PyResult<Bound<'py, PyDict>> {
     let scenario = panic::caught(scenario_json, || parse(scenario_json))?;
     let mut interrupted: Option<PyErr> = None;
@@ -51,7 +54,7 @@ fn run<'py>(
     let mut taps = capture.as_ref().map(|asked| capture::begin(&scenario, asked)).transpose()?;
     let outcome = panic::caught(scenario_json, || {
         Ok(py.detach(|| match &mut taps {
-            None => dragstrip_sim::run(&scenario, &mut advanced),
+            None => parts::run(&scenario, cores, &mut advanced),
             Some(taps) => dragstrip_sim::run_observed(&scenario, taps, &mut advanced),
         }))
     })?;

@@ -4,7 +4,7 @@ use crate::apps::FlowKind;
 use crate::network::{Processor, Server};
 use crate::observer::Observer;
 use crate::world::World;
-use crate::{Recording, SetupError, build};
+use crate::{Recording, SetupError, build, division};
 use dragstrip_scenario::Scenario;
 use dragstrip_units::Instant;
 
@@ -68,6 +68,14 @@ pub fn audit_observed<O: Observer>(
     world.run(&mut |_| true);
     let audit = world.audit(scenario);
     Ok((world.finish(scenario), audit))
+}
+
+/// The recordings of a scenario of any size in one world and in at most `count` parts; `None` where it cannot be cut.
+///
+/// # Errors
+/// A scenario that validation would refuse.
+pub fn in_parts(scenario: &Scenario, count: usize) -> Result<Option<[Recording; 2]>, SetupError> {
+    division::both_ways(scenario, count)
 }
 
 impl<O: Observer> World<O> {

@@ -3,6 +3,7 @@
 use crate::apps::{App, Flow, FlowKind};
 use crate::calendar::{Calendar, MAX_SOURCES, Source};
 use crate::changes::{changes, concerns_queue};
+use crate::division::{Division, FLOWS_MIN, Seams, Share};
 use crate::error::{SetupError, problem};
 use crate::hops::{END, PROCESSOR};
 use crate::lane::{Lane, MAX_HOPS};
@@ -49,6 +50,8 @@ struct Draft {
     delay: Duration,
     /// Node it leads to: stages to the same node share a lane.
     to: usize,
+    /// The network may be cut behind it.
+    seam: bool,
     watched: Option<String>,
 }
 
@@ -56,6 +59,7 @@ struct Draft {
 fn stages<'a>(
     scenario: &'a Scenario,
     topology: &Topology<'_>,
+    seams: &Seams,
     media: &mut Media<'a>,
 ) -> (Vec<Draft>, Vec<Vec<u32>>) {
     let mut drafts = Vec::new();
@@ -73,6 +77,7 @@ fn stages<'a>(
             changes: concerns_queue(scenario, link),
             delay: if behind.is_some() { Duration::ZERO } else { delay },
             to,
+            seam: seams.at(index),
             watched: (link.qdisc != QdiscSpec::NOQUEUE).then(|| link.name.clone()),
         });
         if let Some(spec) = &behind {
@@ -85,6 +90,7 @@ fn stages<'a>(
                 changes: false,
                 delay: after_netem,
                 to,
+                seam: false, // a link with a netem is not cut
                 watched: Some(name),
             });
         }
@@ -257,18 +263,33 @@ fn with_buffers(settings: Settings, socket: SocketBuffers) -> Settings {
     }
 }
 
+/// Refuses what validation refuses.
+pub(crate) fn check(scenario: &Scenario) -> Result<(), SetupError> {
+    scenario
+        .validate()
+        .map_err(|problems| problem(problems[0].field.clone(), problems[0].to_string()))
+}
+
 /// Builds the world.
 pub(crate) fn build<O: Observer>(scenario: &Scenario, observer: O) -> Result<World<O>, SetupError> {
-    if let Err(problems) = scenario.validate() {
-        let first = &problems[0];
-        return Err(problem(first.field.clone(), first.to_string()));
-    }
-    let topology = Topology::new(scenario);
+    check(scenario)?;
+    build_part(scenario, &Topology::new(scenario), &Seams::of(scenario, FLOWS_MIN), None, observer)
+}
+
+/// Builds the world of one part of a valid scenario, or of all of it: everything is there and has the same number in each, but
+/// only what is of this part begins to act.
+pub(crate) fn build_part<O: Observer>(
+    scenario: &Scenario,
+    topology: &Topology<'_>,
+    seams: &Seams,
+    part: Option<(&Division, u8)>,
+    observer: O,
+) -> Result<World<O>, SetupError> {
     let mut media = Media::new(scenario);
-    let (drafts, of_link) = stages(scenario, &topology, &mut media);
+    let (drafts, of_link) = stages(scenario, topology, seams, &mut media);
     let mut processors = Processors::of(scenario);
     let mut ports = Ports {
-        topology: &topology,
+        topology,
         of_link: &of_link,
         processors: &processors,
         ports: Vec::new(),
@@ -321,12 +342,12 @@ pub(crate) fn build<O: Observer>(scenario: &Scenario, observer: O) -> Result<Wor
     let lanes = lanes(&layout, drafts.len() + processors.count());
     processors.number((layout.shared_lanes + drafts.len()) as u32, layout.processor_source());
     let mut stages = finish_stages(drafts, &flows, &feeders, &layout, &mut watched, &mut recorder);
-    let resolutions = resolutions(scenario, &topology, &of_link);
+    let resolutions = resolutions(scenario, topology, &of_link);
     for stage in resolutions.keys() {
         stages[*stage as usize].neighbour_known = Instant::NEVER;
     }
     let owners = ports.iter().map(|target| owner(*target, &flows, &sockets));
-    let watch = Watch::new(observer, &topology, &of_link, &hops, owners);
+    let watch = Watch::new(observer, topology, &of_link, &hops, owners);
     let mut network = Network {
         packets: Packets::default(),
         sent: 0,
@@ -343,8 +364,23 @@ pub(crate) fn build<O: Observer>(scenario: &Scenario, observer: O) -> Result<Wor
         watch,
     };
     network.start_media();
+    if seams.any() {
+        // In this order in every part, and in one.
+        for probe in &scenario.probes {
+            recorder.probes.probe.word(&probe.label);
+            recorder.probes.target.word(&probe.target);
+        }
+    }
+    let share = match part {
+        None => Share::all(seams.any()),
+        Some((division, number)) => {
+            Share::of(scenario, topology, &of_link, &flows, division, number)
+        }
+    };
     let changes = changes(scenario, &of_link);
-    Ok(World::new(scenario, network, sockets, flows, probes, recorder, watched, layout, changes))
+    Ok(World::new(
+        scenario, network, sockets, flows, probes, recorder, watched, layout, changes, share,
+    ))
 }
 
 /// Whose packets are for this target.
@@ -375,6 +411,7 @@ fn finish_stages(
     recorder: &mut Writer,
 ) -> Vec<Stage> {
     let mut stages = Vec::with_capacity(drafts.len());
+    let at_seams: Vec<bool> = drafts.iter().map(|draft| draft.seam).collect();
     for (index, draft) in drafts.into_iter().enumerate() {
         let observed = draft.watched.is_some();
         if let Some(name) = &draft.watched {
@@ -384,8 +421,13 @@ fn finish_stages(
             None if !draft.changes => ComputedFifo::of(&draft.discipline, draft.line, observed),
             None | Some(_) => None,
         };
-        let tandem = computed.is_some() && !observed && feeders[index].is_some();
+        let tandem = computed.is_some()
+            && !observed
+            && !draft.seam
+            && feeders[index]
+                .is_some_and(|feeder| !at_seams.get(feeder as usize).is_some_and(|seam| *seam));
         let source = layout.watchdog_source(index);
+        let own_lane = (layout.shared_lanes + index) as u32;
         let discipline = draft.discipline;
         let (rate, overhead) = draft.line.map_or((None, 0), |(rate, more)| (Some(rate), more));
         let server = match (computed, draft.medium) {
@@ -418,8 +460,9 @@ fn finish_stages(
             server,
             delay: draft.delay,
             tandem,
-            shared_lane: draft.to as u32,
-            own_lane: (layout.shared_lanes + index) as u32,
+            seam: draft.seam,
+            shared_lane: if draft.seam { own_lane } else { draft.to as u32 },
+            own_lane,
             counters: StageCounters::default(),
             neighbour_known: Instant::ZERO,
         });

@@ -11,6 +11,7 @@ mod build;
 mod calendar;
 mod capture;
 mod changes;
+mod division;
 mod error;
 mod hops;
 mod lane;
@@ -25,6 +26,7 @@ mod sockets;
 mod world;
 
 pub use capture::{Capture, CaptureSettings};
+pub use division::{Crossings, Part, Parts, Turns, unite};
 pub use dragstrip_recording::{Column, Data, Recording, Table};
 pub use error::SetupError;
 pub use observer::{Event, Kinds, Loss, Observer, Owner, Sighting, Vantage};

@@ -6,12 +6,13 @@ use dragstrip_scenario::{
     CpuSpec, FlowSpec, FqCodelSpec, HostSpec, LinkSpec, MediumSpec, NodeSpec, ProbeSpec, QdiscSpec,
     Scenario, StackProfile,
 };
-use dragstrip_sim::audit::{Audit, audit};
+use dragstrip_sim::audit::{Audit, audit, in_parts};
 use dragstrip_sim::{Column, Data, Recording};
 use dragstrip_testkit::{Budget, extremes, on_stack, path, payload_bytes_max, scenarios};
 use dragstrip_units::Instant;
 use proptest::strategy::{BoxedStrategy, Strategy as _};
 use proptest::test_runner::{Config, TestCaseError, TestError, TestRng, TestRunner};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Cases in all; they are shared by the tests below.
 const CASES: u32 = 2_000;
@@ -161,6 +162,38 @@ fn what_draws_nothing_is_the_same_with_every_seed() {
     };
     let test = "what_draws_nothing_is_the_same_with_every_seed";
     Trial { test, stream: 6, share: 5, check }.run();
+}
+
+/// A run in parts is the run in one piece, in every byte.
+#[test]
+fn parts_are_the_whole() {
+    static CUT: AtomicUsize = AtomicUsize::new(0);
+    let check = |scenario: &Scenario| {
+        let mut scenario = on_stack(scenario, StackProfile::Linux6, &["reno", "cubic", "bbr"]);
+        (scenario.cold_arp, scenario.record.every_ack) = (false, scenario.seed.is_multiple_of(2));
+        for parts in [2, 3] {
+            let both = in_parts(&scenario, parts).map_err(|error| format!("{error:?}"))?;
+            let Some([whole, united]) = both else { continue };
+            CUT.fetch_add(1, Ordering::Relaxed);
+            for (one, other) in whole.tables.iter().zip(&united.tables) {
+                for (left, right) in one.columns.iter().zip(&other.columns) {
+                    ensure!(
+                        left.data == right.data,
+                        "{parts} parts: another {}.{}",
+                        one.name,
+                        left.name
+                    );
+                }
+            }
+            ensure!(whole.sha256() == united.sha256(), "{parts} parts: another hash");
+        }
+        Ok(())
+    };
+    let test = "parts_are_the_whole";
+    Trial { test, stream: 7, share: 2, check }.run();
+    let cut = CUT.load(Ordering::Relaxed);
+    assert!(cut > 0, "no network was cut");
+    println!("{cut} runs in parts");
 }
 
 fn conserved(scenario: &Scenario) -> Result<(), String> {

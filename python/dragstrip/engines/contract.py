@@ -128,6 +128,12 @@ class Engine(ABC):
     def run(self, scenario: Json, options: Options, progress: Progress | None = None) -> Recording:
         """Runs one scenario. Raises `BadInputError` where it cannot be run, else `DragstripError`."""
 
+    def run_on(
+        self, cores: int, scenario: Json, options: Options, progress: Progress | None = None
+    ) -> Recording:
+        """As `run`, for a run that has `cores` processor cores for itself; the recording is the same."""
+        return self.run(scenario, options, progress)
+
     def run_captured(
         self, scenario: Json, options: Options, capture: Capture, folder: Path, progress: Progress | None
     ) -> Recording:

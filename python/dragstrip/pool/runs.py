@@ -47,7 +47,7 @@ class Task:
     capture: Mapping[str, Any] | None = None
     """A `Capture` as a table, or None."""
 
-    def order(self, number: int, here: bool) -> Order:
+    def order(self, number: int, here: bool, cores: int) -> Order:
         """Return the task as order `number`, for a thread of this process (`here`) or for a worker."""
         return Order(
             number,
@@ -60,6 +60,7 @@ class Task:
             watched=True,
             scenario=self.scenario if here else None,
             capture=self.capture,
+            cores=cores,
         )
 
 
@@ -138,7 +139,9 @@ def run_all(
     An exception, such as Ctrl-C, ends all runs before it propagates.
     """
     here = limits == UNLIMITED and _short(tasks)  # a thread cannot be ended
-    orders = [task.order(at, here) for at, task in enumerate(tasks)]
+    each = worker_count(workers, len(tasks))
+    cores_each = max(1, worker_count(workers, cores()) // each)
+    orders = [task.order(at, here, cores_each) for at, task in enumerate(tasks)]
     if any(named(task.engine).real_time for task in tasks):
         workers = 1  # the others would take the processors that it needs
     count, watcher = worker_count(workers, len(tasks)), watcher or Watcher()

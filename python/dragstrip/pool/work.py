@@ -59,6 +59,8 @@ class Order:
     """The scenario itself, instead of its text, for a run in this process."""
     capture: Mapping[str, Any] | None = None
     """A `Capture` that is written beside the recording."""
+    cores: int = 1
+    """Processor cores that it may use."""
 
     def line(self) -> str:
         """Return the order as one line for a worker process."""
@@ -72,6 +74,7 @@ class Order:
             "build": self.build,
             "watched": self.watched,
             "capture": self.capture,
+            "cores": self.cores,
         }
         return f"{json.dumps(head)}\t{self.text}\n"
 
@@ -138,7 +141,7 @@ def run(order: Order, progress: Progress | None) -> Answer:
     if order.recalled:
         recording = recall(engine, scenario, order.options, progress, notes.append)
     else:
-        recording = engine.run(scenario, order.options, progress)
+        recording = engine.run_on(order.cores, scenario, order.options, progress)
     notes += engine.notes(recording)
     return _concluded(order, recording, notes)
 

@@ -105,6 +105,8 @@ pub(crate) struct Stage {
     pub delay: Duration,
     /// Only one stage feeds this one, in order, and nothing watches its queue: it may be computed ahead of time.
     pub tandem: bool,
+    /// The network may be cut behind it: what passes it waits in a lane of its own.
+    pub seam: bool,
     /// Lane shared with other stages that lead to the same node, and a lane of its own for
     /// what would overtake there.
     pub shared_lane: u32,
@@ -302,11 +304,13 @@ impl<O: Observer> Network<O> {
             };
             stage.counters.bytes = stage.counters.bytes.wrapping_add(u64::from(len));
             at = departure.leaves + stage.delay;
-            let left = departure.out_of_queue;
+            let (left, seam) = (departure.out_of_queue, stage.seam);
             self.watch.at_stage(index, Event::Dequeued, id, &self.packets, left);
             self.watch.at_stage(index, Event::Arrived, id, &self.packets, at);
             if first == NO_STAGE {
                 (first, first_departure) = (index, departure.leaves);
+            } else if seam {
+                first = index;
             }
             last = index;
             hop += 1;

@@ -1,6 +1,7 @@
 //! The loop: takes the earliest event and lets whoever waited for it act.
 
 mod layout;
+mod parts;
 mod probes;
 mod programs;
 mod tunnel;
@@ -9,6 +10,7 @@ pub(crate) use layout::Layout;
 
 use crate::apps::{App, Flow, FlowKind, Phase};
 use crate::calendar::{END_OF_TIME, Source};
+use crate::division::{Share, united};
 use crate::network::{Changes, Network, Target};
 use crate::observer::Observer;
 use crate::packets::Packet;
@@ -62,6 +64,8 @@ pub(crate) struct World<O> {
     record_rtts: bool,
     record_cc_state: bool,
     has_programs: bool,
+    /// What of it all is simulated here.
+    share: Share,
 }
 
 /// The way out of one host for one connection.
@@ -101,6 +105,7 @@ impl<O: Observer> World<O> {
         queues: Vec<QueueWatch>,
         layout: Layout,
         changes: Changes,
+        share: Share,
     ) -> Self {
         let mut world = Self {
             memory: Memory::of(&sockets),
@@ -121,12 +126,18 @@ impl<O: Observer> World<O> {
             record_rtts: scenario.record.rtts,
             record_cc_state: scenario.record.cc_state,
             has_programs: !scenario.programs.is_empty(),
+            share,
         };
+        let share = &world.share;
+        world.queues.retain(|watch| share.has_stage(watch.stage));
         for (index, flow) in world.flows.iter().enumerate() {
             let source = world.layout.flows + index as Source;
             world.network.calendar.set(source, flow.start);
         }
         for (index, probe) in world.probes.iter().enumerate() {
+            if !world.share.asks(index) {
+                continue;
+            }
             let source = world.layout.probes + index as Source;
             world.network.calendar.set(source, probe.start);
         }
@@ -406,6 +417,9 @@ impl<O: Observer> World<O> {
 
     pub(crate) fn write_until(&mut self, endpoint: u32, total: u64) {
         let index = endpoint as usize;
+        if !self.share.has_socket(index) {
+            return;
+        }
         let mut out = Out { network: &mut self.network, first_hop: self.sockets[index].first_hop };
         self.sockets[index].endpoint.write_until(total, self.now, &mut out);
         self.reschedule(index);
@@ -413,6 +427,9 @@ impl<O: Observer> World<O> {
 
     fn write_endless(&mut self, endpoint: u32) {
         let index = endpoint as usize;
+        if !self.share.has_socket(index) {
+            return;
+        }
         let mut out = Out { network: &mut self.network, first_hop: self.sockets[index].first_hop };
         self.sockets[index].endpoint.write_endless(self.now, &mut out);
         self.reschedule(index);
@@ -420,6 +437,9 @@ impl<O: Observer> World<O> {
 
     fn open(&mut self, endpoint: u32) {
         let index = endpoint as usize;
+        if !self.share.has_socket(index) {
+            return;
+        }
         self.memory.recall(&mut self.sockets[index]);
         let mut out = Out { network: &mut self.network, first_hop: self.sockets[index].first_hop };
         self.sockets[index].endpoint.open(self.now, &mut out);
@@ -437,6 +457,10 @@ impl<O: Observer> World<O> {
             return;
         }
         let next = match (kind, app) {
+            (FlowKind::Udp { .. }, App::ConstantRate { .. }) if !self.share.sends(index) => {
+                self.flows[index].phase = Phase::Busy;
+                Instant::NEVER
+            }
             (FlowKind::Udp { first_hop }, App::ConstantRate { rate, datagram }) => {
                 self.send_datagram(index, first_hop, datagram);
                 let flow = &mut self.flows[index];
@@ -509,8 +533,11 @@ impl<O: Observer> World<O> {
         flow.phase = Phase::Stopped;
         flow.ended.get_or_insert(self.now);
         if let FlowKind::Tcp { client, server } = flow.kind {
-            self.memory.close(&mut self.sockets[client as usize]);
-            self.memory.close(&mut self.sockets[server as usize]);
+            for socket in [client, server].map(|socket| socket as usize) {
+                if self.share.has_socket(socket) {
+                    self.memory.close(&mut self.sockets[socket]);
+                }
+            }
         }
         self.set_app(index, Instant::NEVER);
     }
@@ -525,6 +552,7 @@ impl<O: Observer> World<O> {
             if flow.is_running()
                 && !self.every_ack
                 && let Some(sender) = flow.data_sender()
+                && self.share.has_socket(sender as usize)
             {
                 self.sample(index, sender as usize);
             }
@@ -559,6 +587,9 @@ impl<O: Observer> World<O> {
         for (index, (flow, arrivals)) in self.flows.iter().zip(&mut self.arrivals).enumerate() {
             // One that is stopped at the run's end has lived through the last interval.
             let lives = flow.is_running() || flow.ended == Some(self.end);
+            if !self.share.receives(index) {
+                continue;
+            }
             if lives || arrivals.wire_bytes > 0 {
                 self.recorder.received.push(ReceivedRow {
                     time_ns: self.now.as_nanos() as i64,
@@ -574,15 +605,16 @@ impl<O: Observer> World<O> {
     pub fn finish(mut self, scenario: &Scenario) -> Recording {
         let mut tables = std::mem::take(&mut self.recorder);
         self.add_flows(scenario, &mut tables);
+        let in_order = self.share.in_order;
         drop(self); // tables of many flows are large too
-        tables.finish()
+        if in_order { united(vec![tables.finish()]) } else { tables.finish() }
     }
 
     /// The same of a run that goes on.
     pub fn recording(&self, scenario: &Scenario) -> Recording {
         let mut tables = self.recorder.clone();
         self.add_flows(scenario, &mut tables);
-        tables.finish()
+        if self.share.in_order { united(vec![tables.finish()]) } else { tables.finish() }
     }
 
     fn add_flows(&self, scenario: &Scenario, tables: &mut Writer) {

@@ -43,6 +43,12 @@ class Simulator(Engine):
         """Runs one scenario in this process; other threads go on meanwhile."""
         return simulate(scenario, progress)
 
+    def run_on(
+        self, cores: int, scenario: Json, options: Options, progress: Progress | None = None
+    ) -> Recording:
+        """Likewise; a large network is simulated in parts, a thread each."""
+        return simulate(scenario, progress, cores=cores)
+
     def run_captured(
         self, scenario: Json, options: Options, capture: Capture, folder: Path, progress: Progress | None
     ) -> Recording:
@@ -61,18 +67,21 @@ class Simulator(Engine):
             raise FaultError(str(error)) from None
 
 
-def simulate(scenario: Json, progress: Progress | None = None, capture: Files | None = None) -> Recording:
+def simulate(
+    scenario: Json, progress: Progress | None = None, capture: Files | None = None, cores: int = 1
+) -> Recording:
     """Runs one scenario in this process.
 
     `progress` gets the simulated nanoseconds about once a simulated second; if it answers `False` the
-    run ends there. `capture` is what `_core.run` takes. Other threads go on meanwhile.
+    run ends there. `capture` is what `_core.run` takes. Other threads go on meanwhile. A scenario of a
+    thousand flows and more runs on at most `cores` processor cores; the recording does not depend on it.
 
     Raises `BadInputError` for a scenario that cannot run, and
     `FaultError` with scenario and seed for a fault of the core.
     """
     started = datetime.now(UTC)
     try:
-        outcome = _core.run(json.dumps(scenario), progress, capture)
+        outcome = _core.run(json.dumps(scenario), progress, capture, cores)
     except _core.InputError as error:
         field, value, expected = error.args
         raise BadInputError(field, value or None, expected) from None

@@ -1,0 +1,84 @@
+//! What of a scenario is simulated in one world.
+
+use super::Division;
+use crate::apps::{Flow, FlowKind};
+use dragstrip_scenario::{Scenario, Topology};
+
+/// Which hosts' sockets, flows, probes and links act in this world: all of them, or those of one part.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Share {
+    /// Of each; empty: all.
+    sockets: Vec<bool>,
+    stages: Vec<bool>,
+    probes: Vec<bool>,
+    /// The hosts of each flow.
+    senders: Vec<bool>,
+    receivers: Vec<bool>,
+    /// Rows of one instant are put in order at the end: parts do not know who of them came first.
+    pub in_order: bool,
+}
+
+fn has(of: &[bool], index: usize) -> bool {
+    of.get(index).copied().unwrap_or(true)
+}
+
+impl Share {
+    /// Everything.
+    pub fn all(in_order: bool) -> Self {
+        Self { in_order, ..Self::default() }
+    }
+
+    /// What is of part `number`: a socket with its host, a stage of a link with the node that the link begins at.
+    pub fn of(
+        scenario: &Scenario,
+        topology: &Topology<'_>,
+        of_link: &[Vec<u32>],
+        flows: &[Flow],
+        division: &Division,
+        number: u8,
+    ) -> Self {
+        let mine =
+            |node: &str| topology.node(node).is_some_and(|node| division.part_of[node] == number);
+        let mut share = Self { in_order: true, ..Self::default() };
+        for (flow, spec) in flows.iter().zip(&scenario.flows) {
+            let (sends, receives) = (mine(&spec.sender), mine(&spec.receiver));
+            if let FlowKind::Tcp { .. } = flow.kind {
+                share.sockets.extend([sends, receives]); // as build_flows numbers them: client, server
+            }
+            let back = matches!(flow.data_sender(), Some(sender) if flow.socket(true) == sender);
+            share.senders.push(sends);
+            share.receivers.push(if back { sends } else { receives });
+        }
+        for (link, stages) in of_link.iter().enumerate() {
+            let mine = division.part_of[topology.ends(link).0] == number;
+            share.stages.extend(stages.iter().map(|_| mine));
+        }
+        share.probes.extend(scenario.probes.iter().map(|probe| mine(&probe.from)));
+        share
+    }
+
+    /// Whether a socket is of this world.
+    pub fn has_socket(&self, socket: usize) -> bool {
+        has(&self.sockets, socket)
+    }
+
+    /// Whether a stage is.
+    pub fn has_stage(&self, stage: usize) -> bool {
+        has(&self.stages, stage)
+    }
+
+    /// Whether the host that opens a flow is.
+    pub fn sends(&self, flow: usize) -> bool {
+        has(&self.senders, flow)
+    }
+
+    /// Whether the host that a flow's data arrive at is.
+    pub fn receives(&self, flow: usize) -> bool {
+        has(&self.receivers, flow)
+    }
+
+    /// Whether the node that a probe begins at is.
+    pub fn asks(&self, probe: usize) -> bool {
+        has(&self.probes, probe)
+    }
+}
