@@ -1,7 +1,7 @@
 //! One large run on several processors: a thread for each of its parts.
 //!
 //! What lives here: the threads, and how they wait for each other. What must not: which parts there are and what they
-//! exchange (`crates/sim/src/division`).
+//! exchange (`crates/sim/src/parts.rs`).
 
 use dragstrip_scenario::Scenario;
 use dragstrip_sim::{Crossings, Part, Parts, Recording, SetupError, unite};

@@ -4,7 +4,7 @@ use crate::apps::FlowKind;
 use crate::network::{Processor, Server};
 use crate::observer::Observer;
 use crate::world::World;
-use crate::{Recording, SetupError, build, division};
+use crate::{Recording, SetupError, build, parts};
 use dragstrip_scenario::Scenario;
 use dragstrip_units::Instant;
 
@@ -75,7 +75,7 @@ pub fn audit_observed<O: Observer>(
 /// # Errors
 /// A scenario that validation would refuse.
 pub fn in_parts(scenario: &Scenario, count: usize) -> Result<Option<[Recording; 2]>, SetupError> {
-    division::both_ways(scenario, count)
+    parts::both_ways(scenario, count)
 }
 
 impl<O: Observer> World<O> {

@@ -8,9 +8,9 @@ use crate::error::{SetupError, problem};
 use crate::hops::{END, PROCESSOR};
 use crate::lane::{Lane, MAX_HOPS};
 use crate::media::{Media, Place};
+use crate::neighbours::resolutions;
 use crate::network::{
-    Addresses, Evented, Network, Processors, Resolution, Server, Shared, Stage, StageCounters,
-    Target, Tunnel,
+    Addresses, Evented, Network, Processors, Server, Shared, Stage, StageCounters, Target, Tunnel,
 };
 use crate::observer::{Observer, Owner, Watch};
 use crate::packets::Packets;
@@ -97,35 +97,6 @@ fn stages<'a>(
         of_link.push(mine);
     }
     (drafts, of_link)
-}
-
-/// The ARP exchanges that the first packets will wait for; those that take no time are left out.
-fn resolutions(
-    scenario: &Scenario,
-    topology: &Topology<'_>,
-    of_link: &[Vec<u32>],
-) -> BTreeMap<u32, Resolution> {
-    let mut resolutions = BTreeMap::new();
-    if !scenario.cold_arp {
-        return resolutions;
-    }
-    let delay = |index: usize| {
-        let link = &scenario.links[index];
-        link.delay_ns + link.netem.as_ref().map_or(0, |netem| netem.delay_ns)
-    };
-    for index in 0..scenario.links.len() {
-        let (from, to) = topology.ends(index);
-        let back = topology.link_between(to, from);
-        let round_trip = delay(index) + back.map_or(0, delay);
-        if round_trip > 0 {
-            let resolution = Resolution {
-                back: back.map(|link| of_link[link][0]),
-                round_trip: Duration::from_nanos(round_trip),
-            };
-            resolutions.insert(of_link[index][0], resolution);
-        }
-    }
-    resolutions
 }
 
 /// Ports under construction.

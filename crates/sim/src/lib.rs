@@ -16,9 +16,11 @@ mod error;
 mod hops;
 mod lane;
 mod media;
+mod neighbours;
 mod network;
 mod observer;
 mod packets;
+mod parts;
 mod probes;
 mod recorder;
 mod run;
@@ -26,10 +28,10 @@ mod sockets;
 mod world;
 
 pub use capture::{Capture, CaptureSettings};
-pub use division::{Crossings, Part, Parts, Turns, unite};
 pub use dragstrip_recording::{Column, Data, Recording, Table};
 pub use error::SetupError;
 pub use observer::{Event, Kinds, Loss, Observer, Owner, Sighting, Vantage};
+pub use parts::{Crossings, Part, Parts, Turns, unite};
 pub use run::Run;
 
 use capture::BothEnds;

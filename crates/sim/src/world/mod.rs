@@ -4,6 +4,7 @@ mod layout;
 mod parts;
 mod probes;
 mod programs;
+mod tick;
 mod tunnel;
 
 pub(crate) use layout::Layout;
@@ -19,7 +20,7 @@ use crate::recorder;
 use crate::sockets::{Memory, Socket};
 use dragstrip_packet::{Body, Datagram, Dscp, Echo, EchoKind, Ecn, Segment, TrafficClass};
 use dragstrip_qdisc::PacketId;
-use dragstrip_recording::{QueueRow, ReceivedRow, Recording, RttRow, Word, Writer};
+use dragstrip_recording::{Recording, RttRow, Word, Writer};
 use dragstrip_scenario::Scenario;
 use dragstrip_tcp::Outbox;
 use dragstrip_units::{Duration, Instant};
@@ -540,65 +541,6 @@ impl<O: Observer> World<O> {
             }
         }
         self.set_app(index, Instant::NEVER);
-    }
-
-    /// The end of a recording interval; of the last one what arrives at the same instant is still to come.
-    fn on_tick(&mut self) {
-        if self.now < self.end {
-            self.record_arrivals();
-        }
-        for index in 0..self.flows.len() {
-            let flow = &self.flows[index];
-            if flow.is_running()
-                && !self.every_ack
-                && let Some(sender) = flow.data_sender()
-                && self.share.has_socket(sender as usize)
-            {
-                self.sample(index, sender as usize);
-            }
-        }
-        for watch in &self.queues {
-            let backlog = self.network.backlog(watch.stage, self.now);
-            let sent_bytes = self.network.sent_bytes(watch.stage, self.now);
-            let counters = self.network.stages[watch.stage].counters;
-            self.recorder.queues.push(QueueRow {
-                time_ns: self.now.as_nanos() as i64,
-                link: watch.link,
-                backlog_bytes: backlog.bytes as i64,
-                backlog_packets: i64::from(backlog.packets),
-                enqueued: counters.enqueued as i64,
-                dropped: counters.dropped as i64,
-                marked: counters.marked as i64,
-                sent_bytes: sent_bytes as i64,
-            });
-        }
-        self.set_tick();
-    }
-
-    /// The last interval ends with the run, and may be shorter than the others.
-    fn set_tick(&mut self) {
-        let next = (self.now + self.interval).min(self.end);
-        let due = if self.now < self.end { next } else { Instant::NEVER };
-        self.network.calendar.set(self.layout.tick, due);
-    }
-
-    /// What has arrived since the interval before.
-    fn record_arrivals(&mut self) {
-        for (index, (flow, arrivals)) in self.flows.iter().zip(&mut self.arrivals).enumerate() {
-            // One that is stopped at the run's end has lived through the last interval.
-            let lives = flow.is_running() || flow.ended == Some(self.end);
-            if !self.share.receives(index) {
-                continue;
-            }
-            if lives || arrivals.wire_bytes > 0 {
-                self.recorder.received.push(ReceivedRow {
-                    time_ns: self.now.as_nanos() as i64,
-                    flow: index as u32,
-                    wire_bytes: std::mem::take(&mut arrivals.wire_bytes) as i64,
-                    new_bytes: std::mem::take(&mut arrivals.new_bytes) as i64,
-                });
-            }
-        }
     }
 
     /// The recording of what happened so far.
