@@ -12,7 +12,7 @@ export UV_SYSTEM_CERTS := true
 export UV_NATIVE_TLS := true
 endif
 
-.PHONY: demo play test check test-faults torture audit sbom guide passports bench fidelity agreement catalogue fuzz-long site wheel wheel-test python quick core check-rust clean-demo
+.PHONY: demo play test check test-faults torture audit sbom guide passports bench fidelity agreement catalogue fuzz-long site wheel wheel-test python pictures quick core check-rust clean-demo
 
 demo: python clean-demo  ## Compares five congestion controls on a published path.
 	@$(UV) run --no-sync dragstrip run caia-110729a/adsl1 --out demo
@@ -124,6 +124,9 @@ audit: python  ## Licences, origins and advisories of all dependencies; fails wh
 
 sbom: python  ## The bill of materials of a release, in dist/.
 	@UV=$(UV) $(UV) run --no-sync python .ci/sbom.py dist/dragstrip.cdx.json
+
+pictures: python  ## The tutorials' pictures, docs/images/tutorial-*.png, from their commands and a headless Chromium; a minute.
+	@$(UV) run --no-sync python -m tests.viewer.pictures
 
 # Each in an environment of its own, by uv.lock.
 site: $(UV)  ## The documentation as a site, in dist/site; it needs no network to be read.

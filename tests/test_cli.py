@@ -219,6 +219,7 @@ def test_names_are_listed(dragstrip: Call, kind: str) -> None:
     shown = dragstrip(f"list --{kind}")
     assert shown.status == 0
     assert all(name in shown.out for name in names)
+    assert not re.search(r"\]\(|`", shown.out)  # text of a page, but for a terminal
 
 
 def test_help_explains_topics_and_commands(dragstrip: Call) -> None:

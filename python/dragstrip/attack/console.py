@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from dragstrip.io.terminal import wrapped
 from dragstrip.io.untrusted import one_line
 
-WIDTH = 80
 HEADINGS = {
     "utilisation": "Utilisation: one flow",
     "starvation": "Starvation: one of two flows",
@@ -20,7 +19,7 @@ HEADINGS = {
 def text(document: Mapping[str, Any], folder: str) -> str:
     """Return the finds by goal, worst first, for a terminal of 80 columns."""
     count = f"{document['evaluations']} attacks on {document['algorithm']}, seed {document['seed']}"
-    lines = _wrapped(f"{count}. The value is the victim's figure over its reference: 1 is harmless.")
+    lines = wrapped(f"{count}. The value is the victim's figure over its reference: 1 is harmless.")
     for goal in document["goals"]:
         lines += ["", *_goal(document, goal, folder)]
     return "\n".join(lines)
@@ -60,15 +59,15 @@ def checked(document: Mapping[str, Any]) -> str:
 
 
 def _goal(document: Mapping[str, Any], goal: Mapping[str, Any], folder: str) -> Iterator[str]:
-    yield from _wrapped(f"{HEADINGS[goal['name']]} ({_setting(goal)})")
+    yield from wrapped(f"{HEADINGS[goal['name']]} ({_setting(goal)})")
     for find in finds_of(document, goal):
         starved = "; starved" if find["starved"] else ""
         twice = f"; {find['doubled']['value']:.3f} in twice the time"
-        yield from _wrapped(f"{find['value']:.3f}  {_figure(goal, find)}{twice}{starved}", "  ")
-        yield from _wrapped(find["words"], "         ")
+        yield from wrapped(f"{find['value']:.3f}  {_figure(goal, find)}{twice}{starved}", "  ", " " * 9)
+        yield from wrapped(find["words"], "         ")
         yield f"         dragstrip run {folder}/{find['name']}.toml"
     for said in _rest(document, goal):
-        yield from _wrapped(said, "  ")
+        yield from wrapped(said, "  ")
 
 
 def _setting(goal: Mapping[str, Any]) -> str:
@@ -87,8 +86,3 @@ def _rest(document: Mapping[str, Any], goal: Mapping[str, Any]) -> Iterator[str]
     nothing = [it["vector"] for it in document["nothing"] if it["goal"] == goal["name"]]
     if nothing:
         yield f"Nothing new by: {', '.join(nothing)}"
-
-
-def _wrapped(said: str, indent: str = "") -> list[str]:
-    rest = indent + " " * (7 if indent == "  " and said[:1].isdigit() else 0)
-    return textwrap.wrap(one_line(said), WIDTH, initial_indent=indent, subsequent_indent=rest)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from typing import Annotated, Any
 
@@ -77,9 +78,23 @@ def _algorithms() -> list[Row]:
     return rows
 
 
+_LINK = re.compile(r"\[[^\]\[]+\]\(\.\./([^()#]+)[^()]*\)")
+"""A link of the reference page."""
+
+
+def _plain(text: str) -> str:
+    """Return text of the reference page for a terminal: a link is the page that it leads to."""
+    return _LINK.sub(r"docs/\1", text).replace("`", "")
+
+
 def _measures() -> list[Row]:
     return [
-        {"name": name + ("_*" if series else ""), "of": level, "unit": unit, "meaning": meaning}
+        {
+            "name": name + ("_*" if series else ""),
+            "of": level,
+            "unit": unit,
+            "meaning": _plain(meaning),
+        }
         for name, level, unit, meaning, series in _core.measures()
     ]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -11,61 +10,46 @@ from dragstrip.diagnosis.evidence import Fact
 from dragstrip.diagnosis.wording import shown
 from dragstrip.experiment.comparison import FLAGS
 from dragstrip.io.shell import folded
-from dragstrip.io.untrusted import one_line
+from dragstrip.io.terminal import WIDTH, wrapped
 
-WIDTH = 80
-_UNIT = re.compile(r"(?<=\d) (?=(?:%|µs|ms|s|[kMG]?bit/s|[kMG]?B|[kMG]iB)(?![A-Za-z])|\d{3}(?!\d))")
-"""The space between a figure and its unit, and between its thousands."""
 CHANGE_WIDTH = 34
 """Columns of a change's name in a table, at most; what is longer goes on in the next line."""
 
 
 def text(document: Mapping[str, Any]) -> str:
     """Return a diagnosis for a terminal of 80 columns."""
-    lines = [*_wrapped(document["verdict"])]
+    lines = [*wrapped(document["verdict"])]
     if document["findings"]:
         lines += ["", "Findings"]
         for finding in document["findings"]:
             lines += _finding(finding)
     if document["contradictions"]:
         lines += ["", "Contradictions"]
-        lines += [line for said in document["contradictions"] for line in _wrapped(said, "  ", "- ")]
+        lines += [line for said in document["contradictions"] for line in wrapped(said, "  - ")]
     for advice in document["advice"]:
         lines += ["", *_advice(advice)]
     if document["not_tried"]:
         lines += ["", "Nothing was tried for"]
-        lines += [line for said in document["not_tried"] for line in _wrapped(said, "  ", "- ")]
+        lines += [line for said in document["not_tried"] for line in wrapped(said, "  - ")]
     if document["unknown"]:
         lines += ["", "What this cannot know"]
         for finding in document["unknown"]:
-            lines += _wrapped(finding["sentence"], "  ", "- ")
+            lines += wrapped(finding["sentence"], "  - ")
             lines += _measure(finding)
     if document["notes"]:
-        lines += ["", *(line for note in document["notes"] for line in _wrapped(note, "", "note: "))]
+        lines += ["", *(line for note in document["notes"] for line in wrapped(note, "note: "))]
     return "\n".join(lines)
 
 
-def _wrapped(said: str, indent: str = "", mark: str = "") -> list[str]:
-    lines = textwrap.wrap(
-        _UNIT.sub("\u00a0", one_line(said)),
-        WIDTH,
-        initial_indent=indent + mark,
-        subsequent_indent=indent + " " * len(mark),
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
-    return [line.replace("\u00a0", " ") for line in lines]
-
-
 def _finding(finding: Mapping[str, Any]) -> Iterator[str]:
-    yield from _wrapped(f"{finding['sentence']} ({finding['certainty']})", "  ", "- ")
+    yield from wrapped(f"{finding['sentence']} ({finding['certainty']})", "  - ")
     places: dict[str, list[str]] = {}
     for row in finding["evidence"]:
         fact = Fact(row["name"], row["value"], row["basis"], row["file"], row["place"])
         where = f"{fact.source}, {fact.place}" if fact.place else fact.source
         places.setdefault(where, []).append(fact.text)
     for where, facts in places.items():
-        yield from _wrapped(f"{where}: {'; '.join(facts)}", "    ", "")
+        yield from wrapped(f"{where}: {'; '.join(facts)}", "    ")
     if finding["measure"]:
         yield from _measure(finding)
 
@@ -75,25 +59,23 @@ def _measure(finding: Mapping[str, Any]) -> list[str]:
 
 
 def _advice(advice: Mapping[str, Any]) -> Iterator[str]:
-    yield from _wrapped(f"What helps against {advice['against']} (simulated)")
+    yield from wrapped(f"What helps against {advice['against']} (simulated)")
     for said in advice["assumed"]:
-        yield from _wrapped(f"assumed: {said}", "  ")
+        yield from wrapped(f"assumed: {said}", "  ")
     if advice["differs"]:
-        yield from _wrapped(f"note: {advice['differs']}", "  ")
+        yield from wrapped(f"note: {advice['differs']}", "  ")
     yield from _table([("as found", advice["as_found"]), *((it["change"], it) for it in advice["changes"])])
     kept = [change for change in advice["changes"] if change["recommended"]]
     for number, change in enumerate(kept, start=1):
         yield ""
-        yield from _wrapped(f"{change['change']}: {change['reason']}", "  ", f"{number}. ")
-        yield from _wrapped(f"{change['where']}:", "     ")
+        yield from wrapped(f"{change['change']}: {change['reason']}", f"  {number}. ")
+        yield from wrapped(f"{change['where']}:", "     ")
         yield from (f"       {command}" for command in change["commands"])
     if not kept:
-        yield from _wrapped("None of these changes is worth it.", "  ")
+        yield from wrapped("None of these changes is worth it.", "  ")
     for change in advice["changes"]:
         if not change["recommended"]:
-            yield from _wrapped(
-                f"tried, not recommended: {change['change']} ({change['reason']})", "  ", "- "
-            )
+            yield from wrapped(f"tried, not recommended: {change['change']} ({change['reason']})", "  - ")
     yield ""
     yield "  These runs again:"
     for row in (advice["as_found"], *advice["changes"]):

@@ -1,11 +1,14 @@
-"""Runs without the cause that explains a run: the flow that takes more is left out, or the buffer is one BDP.
+"""Runs without the cause that explains a run, such as one without the flow that takes more.
 
 Each is an experiment of its own, written beside the result, so that `dragstrip run` repeats it. It is run on
-the simulator with the seed of the run that it explains, and no recording of it is kept.
+the simulator with the seed of the run that it explains, and no recording of it is kept. Its sentence says
+whether the run confirms the cause: whether what the cause explains changes by a tenth, in the direction that
+the cause says.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,28 +17,55 @@ from typing import Any, TypeAlias
 from dragstrip.engines import DEFAULT
 from dragstrip.errors import BadInputError
 from dragstrip.experiment.expand import PlannedRun, expand
+from dragstrip.experiment.parts import Application, Bulk, Flow, HostSettings, OnOff, RequestResponse
+from dragstrip.experiment.parts import Path as PathForm
 from dragstrip.experiment.types import Experiment
 from dragstrip.io import toml
 from dragstrip.io.files import make_folder, scratch, write_text
 from dragstrip.pool import Limits, Task, run_all
 from dragstrip.results.standings import quantity
 from dragstrip.results.standings.path import qdisc
-from dragstrip.scenario.paths import FRAME_BYTES, PathFacts, path_of
+from dragstrip.scenario.paths import FRAME_BYTES, PathFacts, link_facts, packets, path_of
 
 FOLDER = "counterfactuals"
 """Folder of the experiments, in the output folder."""
 SEGMENTS_MAX = 250_000
-"""Segments that the explained run sent, at most: the simulator takes 0.1 s for as many."""
+"""Segments that the explained run sent, and that the other can send, at most: the simulator takes 0.1 s."""
 RUNS_MAX = 4
 """Counterfactual runs of an experiment, at most."""
 ENTRIES_MAX = 16
-"""Entries of `flows` among which one is left out, at most: each is expanded once."""
-SMALLER, SHORTER = 1.25, 0.9
-"""A buffer of so many BDPs or fewer is no cause, nor is one whose change leaves more of the RTT."""
+"""Entries of `flows` among which one is looked for, at most: each is expanded once."""
+SMALLER = 1.25
+"""A buffer of so many BDPs or fewer is no cause of a standing queue."""
+MOVED = 0.1
+"""A figure that changes by a smaller part than this stays as it is."""
+UNEQUAL_SHARE = 1 / 3
+"""Where a flow has less than this of what two get, the other has twice as much: what a rule calls unequal."""
+ACK_PART = 1 / 30
+"""A way back with less than this part of the rate holds ACKs up: one of 66 bytes for two frames of 1514."""
+AQMS = ("codel", "fq_codel", "cake")
+"""Active queue managements that a rule speaks of."""
+FIFO = "pfifo limit 1000"
+"""What stands in the place of an active queue management: Linux's default."""
 
 Json: TypeAlias = Mapping[str, Any]
-Told: TypeAlias = Callable[[Json], tuple[str, dict[str, float]] | None]
-"""From the summary of the counterfactual run to its sentence and figures, or None if it shows nothing."""
+
+
+@dataclass(frozen=True)
+class _Told:
+    """What a run without the cause shows: a sentence, its figures, and whether it confirms the cause."""
+
+    sentence: str
+    figures: dict[str, float]
+    confirms: bool
+
+
+@dataclass(frozen=True)
+class _Without:
+    """An experiment without the cause, and what its summary says; None if that has nothing to do with it."""
+
+    experiment: Experiment
+    told: Callable[[Json], _Told | None]
 
 
 @dataclass(frozen=True)
@@ -43,9 +73,75 @@ class _Trial:
     """A run without the cause, and the finding that it belongs to."""
 
     finding: dict[str, Any]
-    experiment: Experiment
+    without: _Without
     run: PlannedRun
-    told: Told
+
+
+@dataclass(frozen=True)
+class _Case:
+    """A finding, the run that it explains with its line of the result, and that run's experiment alone."""
+
+    bare: Experiment
+    finding: Json
+    run: PlannedRun
+    line: Json
+
+    @property
+    def flows(self) -> Sequence[Json]:
+        """The flows of the result, in the order of the scenario's."""
+        flows: Sequence[Json] = self.line["flows"]
+        return flows
+
+    @property
+    def path(self) -> PathForm | None:
+        """The dumbbell, if it is one that is written out field by field."""
+        return None if isinstance(self.bare.path, str) or "path" in self.bare.vary else self.bare.path
+
+    def on_path(self, field: str) -> Any:
+        """Return what the run has in this field of `path`."""
+        varied = self.bare.vary.get(f"path.{field}")
+        return varied[0] if varied else getattr(self.path, field)
+
+    def place(self, holds: Callable[[Json], bool]) -> int:
+        """Return the place of the flow that a sentence names: of the finding's, the first that fits."""
+        of_cause = [at for at, flow in enumerate(self.flows) if flow["label"] in self.finding["flows"]]
+        return next((at for at in of_cause if holds(self.flows[at])), of_cause[0])
+
+    def facts(self, place: int, run: PlannedRun | None = None) -> PathFacts:
+        """Return the facts of a flow's path, in the explained run or another."""
+        scenario = (run or self.run).scenario
+        flow = scenario["flows"][place]
+        return path_of(scenario, flow["sender"], flow["receiver"])
+
+    def changed(self, how: str, ends: Sequence[str] = (), **fields: Any) -> Experiment:
+        """Return the experiment with other fields; what varies there, by these ends, is fixed."""
+        vary = {
+            path: values
+            for path, values in self.bare.vary.items()
+            if path.partition(".")[0] not in fields or not path.endswith(tuple(ends))
+        }
+        title = f"{self.bare.title or self.bare.name}, {how}"
+        return self.bare.changed(title=title, vary=vary, **fields)
+
+    def with_path(self, how: str, **fields: Any) -> Experiment:
+        """Return the experiment with other fields of its path, which must be written out."""
+        assert self.path is not None
+        return self.changed(how, [f"path.{name}" for name in fields], path=replace(self.path, **fields))
+
+    def with_sysctls(self, how: str, sysctls: Mapping[str, str], flows: Sequence[Flow] = ()) -> Experiment:
+        """Return the experiment with sysctls of all hosts."""
+        hosts = {
+            name: replace(host, sysctl={key: it for key, it in host.sysctl.items() if key not in sysctls})
+            for name, host in self.bare.hosts.items()
+        }
+        everyone = hosts.get("*", HostSettings())
+        hosts["*"] = replace(everyone, sysctl={**everyone.sysctl, **sysctls})
+        return self.changed(
+            how,
+            [end for name in sysctls for end in (name, f"{name}'", f'{name}"')],
+            hosts=hosts,
+            flows=list(flows) or self.bare.flows,
+        )
 
 
 def add(
@@ -72,21 +168,25 @@ def add(
         return []
     with scratch("counterfactual") as folder:
         tasks = [
-            Task(trial.run.scenario, folder / str(at), {}, DEFAULT, trial.experiment.options_of(DEFAULT))
+            Task(trial.run.scenario, folder / str(at), {}, DEFAULT, experiment.options_of(DEFAULT))
             for at, trial in enumerate(trials)
         ]
         outcomes = run_all(tasks, workers, limits=limits)
     files = []
     for at, (trial, outcome) in enumerate(zip(trials, outcomes, strict=True)):
-        told = None if outcome.summary is None else trial.told(outcome.summary)
+        told = None if outcome.summary is None else trial.without.told(outcome.summary)
         if told is None:
             continue
         name = f"{FOLDER}/{at:02d}.toml"
         make_folder(out / FOLDER)
-        write_text(out / name, toml.written(trial.experiment.content()))
+        write_text(out / name, toml.written(trial.without.experiment.content()))
         files.append(name)
-        sentence, figures = told
-        trial.finding["without"] = {"sentence": sentence, "figures": figures, "experiment": name}
+        trial.finding["without"] = {
+            "sentence": told.sentence,
+            "figures": told.figures,
+            "confirms": told.confirms,
+            "experiment": name,
+        }
     return files
 
 
@@ -96,106 +196,406 @@ def _segments(line: Json) -> int:
 
 def _trials(experiment: Experiment, line: Json, run: PlannedRun) -> Iterator[_Trial]:
     """Yield the counterfactual of a run's first explanation, if there is one and it can be run."""
-    if experiment.alternatives:
+    if experiment.alternatives or {"flows", "hosts"} & run.settings.keys():
         return
     finding = line["why"][0]
-    how = {"unfair_share": _without_a_flow, "standing_queue": _with_one_bdp}.get(finding["rule"])
     alone = {name: [value] for name, value in run.settings.items()}
     try:
         bare = experiment.changed(
             claims=[], ablations=[], flow_tables=[], repeat=1, seed=run.scenario["seed"], vary=alone
         )
-        made = how(bare, finding, run, line) if how else None
-        if made is not None:
-            changed, told = made
-            yield _Trial(finding, changed, expand(changed)[0], told)
+        case = _Case(bare, finding, run, line)
+        for how in _HOW.get(finding["rule"], ()):
+            without = how(case)
+            if without is None:
+                continue
+            (other,) = expand(without.experiment)
+            # A preset, or a host's own setting, may stand above what was changed.
+            differs = any(other.scenario[key] != run.scenario[key] for key in ("flows", "links", "nodes"))
+            if differs and packets(other.scenario) <= SEGMENTS_MAX:
+                yield _Trial(finding, without, other)
+                return
     except BadInputError:
         return  # what is left is no experiment, such as a workload without the flow that it loads
 
 
-def _without_a_flow(
-    bare: Experiment, finding: Json, run: PlannedRun, line: Json
-) -> tuple[Experiment, Told] | None:
-    """Return the experiment without the entry of `flows` that has the flow which gets more."""
-    flows = run.scenario["flows"]
-    labels = [flow["label"] for flow in flows]
-    most, least = (labels.index(label) for label in finding["flows"][:2])
-    if not 2 <= len(bare.flows) <= ENTRIES_MAX or set(bare.hosts) - {"*"}:
-        return None
-    if _algorithm(flows[most]) == _algorithm(flows[least]):
+def _verdict(before: float, after: float, rises: bool) -> int:
+    """Return 1 if a figure moves as the cause says, -1 if it moves the other way, 0 if it stays."""
+    if abs(after - before) < MOVED * max(abs(before), 1e-12):
+        return 0
+    return 1 if (after > before) == rises else -1
+
+
+def _compared(
+    when: str,
+    subject: str,
+    verb: str,
+    before: float,
+    after: float,
+    text: Callable[[float], str],
+    cause: str,
+    rises: bool,
+) -> tuple[str, bool]:
+    """Return the sentence that says how a figure changes without the cause, and whether that confirms it."""
+    was, now = text(before), text(after)
+    moved = _verdict(before, after, rises)
+    if moved == 0:
+        aside = "" if was == now else f" ({was} before)"
+        return f"{when}, {subject} stays at {now}{aside}: {cause} does not explain it alone", False
+    said = f"{when}, {subject} {verb} {now} instead of {was}"
+    return (said, True) if moved > 0 else (f"{said}: {cause} does not explain it", False)
+
+
+def _goodput(case: _Case, place: int, when: str, cause: str) -> Callable[[Json], _Told | None]:
+    """Return what tells how a flow's goodput rises without the cause."""
+    flow = case.flows[place]
+
+    def told(summary: Json) -> _Told | None:
+        after = summary["flows"][place]["goodput_bps"]
+        compared = (flow["label"], "gets", flow["goodput_bps"], after, quantity.rate, cause, True)
+        sentence, confirms = _compared(when, *compared)
+        return _Told(sentence, {"goodput_bps": after}, confirms)
+
+    return told
+
+
+def _share(case: _Case, when: str, cause: str) -> Callable[[Json], _Told | None]:
+    """Return what tells how the share of the flow that gets less rises, of what both get while both live."""
+    most, least = _rivals(case)
+
+    def share(flows: Sequence[Json]) -> float | None:
+        more, less = flows[most]["share"], flows[least]["share"]
+        return None if more is None or less is None or more + less <= 0 else less / (more + less)
+
+    def told(summary: Json) -> _Told | None:
+        before, after = share(case.flows), share(summary["flows"])
+        if before is None or after is None:
+            return None
+        subject = f"the share of {case.flows[least]['label']} in what both get"
+        sentence, confirms = _compared(when, subject, "is", before, after, quantity.percent, cause, True)
+        if confirms and after <= UNEQUAL_SHARE:
+            still = quantity.digits((1 - after) / after)
+            sentence += f", but {case.flows[most]['label']} still gets {still} times as much"
+        return _Told(sentence, {"share": after}, confirms)
+
+    return told
+
+
+def _rtt(case: _Case, place: int, when: str, cause: str, rises: bool) -> Callable[[Json], _Told | None]:
+    """Return what tells how a flow's median RTT changes without the cause."""
+    before = case.flows[place]["rtt_ms"]["p50"]
+    label = case.flows[place]["label"]
+
+    def told(summary: Json) -> _Told | None:
+        other = summary["flows"][place]
+        after = other["rtt_ms"]["p50"]
+        if before is None or after is None:
+            return None
+        compared = (f"the median RTT of {label}", "is", before, after, quantity.milliseconds, cause, rises)
+        sentence, confirms = _compared(when, *compared)
+        if confirms:
+            sentence += f", at {quantity.rate(other['goodput_bps'])}"
+        return _Told(sentence, {"goodput_bps": other["goodput_bps"], "rtt_ms": after}, confirms)
+
+    return told
+
+
+def _resent(
+    places: Sequence[int], case: _Case, when: str, cause: str, rises: bool
+) -> Callable[[Json], _Told]:
+    """Return what tells how many segments these flows send again without the cause."""
+
+    def again(flows: Sequence[Json]) -> float:
+        return float(sum(flows[place]["retransmits"] or 0 for place in places))
+
+    def told(summary: Json) -> _Told:
+        of = f" of {case.flows[places[0]]['label']}" if len(places) == 1 else ""
+        before, after = again(case.flows), again(summary["flows"])
+        compared = (f"the number of segments{of} sent again", "is", before, after, quantity.count)
+        sentence, confirms = _compared(when, *compared, cause, rises)
+        return _Told(sentence, {"retransmits": after}, confirms)
+
+    return told
+
+
+def _rivals(case: _Case) -> tuple[int, int]:
+    """Return the places of the flows that get most and least."""
+    labels = [flow["label"] for flow in case.run.scenario["flows"]]
+    most, least = (labels.index(label) for label in case.finding["flows"][:2])
+    return most, least
+
+
+def _alike(case: _Case) -> bool:
+    """Return whether the flows that get most and least run one algorithm with the same options."""
+    flows = case.run.scenario["flows"]
+    one, other = (
+        (flow.get("cc"), flow.get("cc_options")) for flow in (flows[at]["transport"] for at in _rivals(case))
+    )
+    return one == other
+
+
+def _entry(case: _Case, place: int) -> tuple[int, int, int] | None:
+    """Return which entry of `flows` has the flow at this place, and the places of its first and its end."""
+    flows, every = case.bare.flows, len(case.run.scenario["flows"])
+    if not 2 <= len(flows) <= ENTRIES_MAX or set(case.bare.hosts) - {"*"}:
         return None
     begin = 0
-    for at in range(len(bare.flows)):
-        rest = bare.changed(flows=[*bare.flows[:at], *bare.flows[at + 1 :]])
-        end = begin + len(flows) - len(expand(rest)[0].scenario["flows"])
-        if begin <= most < end:
-            break
+    for at in range(len(flows)):
+        rest = case.bare.changed(flows=[*flows[:at], *flows[at + 1 :]])
+        end = begin + every - len(expand(rest)[0].scenario["flows"])
+        if begin <= place < end:
+            return at, begin, end
         begin = end
-    else:
+    return None
+
+
+def _without_a_flow(case: _Case) -> _Without | None:
+    """The entry of `flows` that has the flow which gets more is left out."""
+    most, least = _rivals(case)
+    found = None if _alike(case) else _entry(case, most)
+    if found is None or found[1] <= least < found[2]:
         return None
-    if begin <= least < end:
-        return None
-    who = labels[most] if end - begin == 1 else f"the {end - begin} flows of {line['flows'][most]['cc']}"
-    place = least if least < begin else least - (end - begin)
-
-    def told(summary: Json) -> tuple[str, dict[str, float]] | None:
-        goodput = summary["flows"][place]["goodput_bps"]
-        before = quantity.rate(line["flows"][least]["goodput_bps"])
-        sentence = (
-            f"without {who} beside it, {labels[least]} gets {quantity.rate(goodput)} instead of {before}"
-        )
-        return sentence, {"goodput_bps": goodput}
-
-    return rest.changed(title=f"{bare.title or bare.name}, without {who}"), told
-
-
-def _algorithm(flow: Json) -> Any:
-    transport = flow["transport"]
-    return transport.get("cc"), transport.get("cc_options")
-
-
-def _with_one_bdp(
-    bare: Experiment, finding: Json, run: PlannedRun, line: Json
-) -> tuple[Experiment, Told] | None:
-    """Return the experiment with a buffer of one BDP, if a single flow stands in a larger FIFO."""
-    if len(run.scenario["flows"]) != 1 or bare.path is None or isinstance(bare.path, str):
-        return None
-    setting = {"path.queue": ["1bdp"]} if "path.queue" in bare.vary else {}
-    path = bare.path if setting else replace(bare.path, queue="1bdp")
-    changed = bare.changed(
-        path=path, vary={**bare.vary, **setting}, title=f"{bare.title or bare.name}, buffer of one BDP"
+    at, begin, end = found
+    who = (
+        case.flows[most]["label"]
+        if end - begin == 1
+        else f"the {end - begin} flows of {case.flows[most]['cc']}"
     )
-    flow = line["flows"][0]
-    before, after = (_buffer_ms(each) for each in (run, expand(changed)[0]))
+    place = least if least < begin else least - (end - begin)
+    label, before = case.flows[least]["label"], case.flows[least]["goodput_bps"]
+
+    def told(summary: Json) -> _Told:
+        flow = summary["flows"][place]
+        after, when = flow["goodput_bps"], f"without {who} beside it"
+        sentence, confirms = _compared(when, label, "gets", before, after, quantity.rate, who, True)
+        first = summary["why"][0] if summary["why"] else {}
+        if confirms and first.get("rule") == "unfair_share" and first["flows"][1] == flow["label"]:
+            sentence += f", and {first['flows'][0]} still gets more: {who} is not the only cause"
+        return _Told(sentence, {"goodput_bps": after}, confirms)
+
+    rest = [*case.bare.flows[:at], *case.bare.flows[at + 1 :]]
+    return _Without(case.changed(f"without {who}", flows=rest), told)
+
+
+_PARTS = re.compile(r"(?<!\de)(?=[*@+])")
+"""Where a flow's word has its count, RTT and start: `cubic:beta=0.8*4@20ms+5s`. A number may be `1e+3`."""
+
+
+def _without_part(flow: Flow, sign: str) -> tuple[Flow, str | None]:
+    """Return the flow without its word's part that begins with this sign, and that part."""
+    parts = _PARTS.split(flow.cc or "")
+    left = "".join(part for part in parts if part[:1] != sign)
+    return replace(flow, cc=left or None), next((part[1:] for part in parts if part[:1] == sign), None)
+
+
+def _with_equal_round_trips(case: _Case) -> _Without | None:
+    """The flow that gets less has the round-trip time of the one that gets more."""
+    figures = case.finding["figures"]
+    if "most_rtt_ms" not in figures or not _alike(case) or case.path is None or case.path.senders is not None:
+        return None
+    most, least = _rivals(case)
+    places = [_entry(case, place) for place in (most, least)]
+    if places[0] is None or places[1] is None or places[0] == places[1]:
+        return None
+    near, part = _without_part(case.bare.flows[places[0][0]], "@")
+    far, _ = _without_part(case.bare.flows[places[1][0]], "@")
+    flows = list(case.bare.flows)
+    flows[places[1][0]] = replace(far, rtt=near.rtt or part)
+    rtt = quantity.duration_ns(case.facts(most).rtt_ns)
+    when = f"with the RTT of {case.flows[most]['label']} ({rtt})"
+    told = _share(case, when, "the difference in RTT")
+    return _Without(case.changed("equal round-trip times", (".rtt",), flows=flows), told)
+
+
+def _with_one_start(case: _Case) -> _Without | None:
+    """All flows start at once."""
+    if "later_s" not in case.finding["figures"] or not _alike(case):
+        return None
+    flows = [replace(_without_part(flow, "+")[0], start="0s", stagger="0s") for flow in case.bare.flows]
+    told = _share(case, "if all start at once", "the later start")
+    return _Without(case.changed("all start at once", (".start", ".stagger"), flows=flows), told)
+
+
+def _with_ecn_for_both(case: _Case) -> _Without | None:
+    """Every host negotiates ECN, where one flow is marked and the other dropped."""
+    if not {"marked", "dropped", "resent"} <= case.finding["figures"].keys():
+        return None
+    changed = case.with_sysctls("ECN for both", {"net.ipv4.tcp_ecn": "1"})
+    return _Without(changed, _share(case, "with ECN for both", "that only one has ECN"))
+
+
+def _with_one_bdp(case: _Case) -> _Without | None:
+    """The buffer is one BDP, where flows stand in a larger FIFO."""
+    if case.path is None:
+        return None
+    rtt = case.finding["figures"]["rtt_ms"]
+    place = case.place(lambda flow: flow["rtt_ms"]["p50"] == rtt)
+    changed = case.with_path("buffer of one BDP", queue="1bdp")
+    before, after = _buffer_ms(case.facts(place)), _buffer_ms(case.facts(place, expand(changed)[0]))
     if before is None or after is None or before < SMALLER * after:
         return None
-    rtt = flow["rtt_ms"]["p50"]
-
-    def told(summary: Json) -> tuple[str, dict[str, float]] | None:
-        (other,) = summary["flows"]
-        shorter = other["rtt_ms"]["p50"]
-        if shorter is None or shorter > SHORTER * rtt:
-            return None
-        sentence = (
-            f"with a buffer of {quantity.milliseconds(after)} (one BDP) instead of "
-            f"{quantity.milliseconds(before)}, {flow['label']} gets {quantity.rate(other['goodput_bps'])} "
-            f"at a median RTT of {quantity.milliseconds(shorter)}"
-        )
-        return sentence, {"goodput_bps": other["goodput_bps"], "rtt_ms": shorter, "buffer_ms": after}
-
-    return changed, told
+    when = _buffers(before, after)
+    return _Without(changed, _rtt(case, place, when, "the buffer", rises=False))
 
 
-def _buffer_ms(run: PlannedRun) -> float | None:
+def _buffers(before: float, after: float) -> str:
+    one, other = quantity.milliseconds(after), quantity.milliseconds(before)
+    return f"with a buffer of {one} (one BDP) instead of {other}"
+
+
+def _with_a_deeper_buffer(case: _Case) -> _Without | None:
+    """The buffer is one BDP, where it is smaller than that."""
+    blamed = case.finding["rule"] == "timeouts" or "buffer_bytes" in case.finding["figures"]
+    if case.path is None or not blamed:
+        return None
+    place = _slowed(case)
+    changed = case.with_path("buffer of one BDP", queue="1bdp")
+    before, after = _buffer_ms(case.facts(place)), _buffer_ms(case.facts(place, expand(changed)[0]))
+    if before is None or after is None or after < SMALLER * before:
+        return None
+    when = _buffers(before, after)
+    return _Without(changed, _goodput(case, place, when, "the small buffer"))
+
+
+def _slowed(case: _Case) -> int:
+    """Return the place of the flow that a finding on timeouts, loss or an idle link is shown by."""
+    figures = case.finding["figures"]
+    if case.finding["rule"] == "timeouts":
+        return case.place(lambda flow: flow["timeouts"] == figures["timeouts"])
+    if case.finding["rule"] == "random_loss":
+        return case.place(lambda flow: flow["goodput_bps"] == figures["goodput_bps"])
+    return case.place(lambda _: True)
+
+
+def _without_loss(case: _Case) -> _Without | None:
+    """Nothing is lost at random."""
+    if case.path is None or case.path.preset is not None:
+        return None
+    lossless = {"loss": "0%", "ahead_loss": "0%"}
+    changed = case.with_path("no random loss", **lossless)
+    return _Without(changed, _goodput(case, _slowed(case), "without random loss", "the loss"))
+
+
+def _without_policer(case: _Case) -> _Without | None:
+    """A FIFO stands in the place of a policer."""
+    if case.path is None or not str(case.on_path("queue")).startswith("police"):
+        return None
+    changed = case.with_path("no policer", queue=FIFO)
+    when = f"without the policer ({FIFO} in its place)"
+    return _Without(changed, _goodput(case, _slowed(case), when, "the policer"))
+
+
+def _with_a_faster_way_back(case: _Case) -> _Without | None:
+    """The return path is unlimited, where it is too slow for the ACKs."""
+    if case.path is None or case.path.preset is not None or not case.on_path("up_rate"):
+        return None
+    figures = case.finding["figures"]
+    place = case.place(lambda flow: figures.get("rtt_ms") in (None, flow["rtt_ms"]["p50"]))
+    facts = case.facts(place)
+    rates = [known["rate_bps"] for known in link_facts({**case.run.scenario, "links": facts.back})]
+    back = min((rate for rate in rates if rate), default=0)
+    if not facts.rate_bps or not 0 < back < ACK_PART * facts.rate_bps:
+        return None
+    changed = case.with_path("return path unlimited", up_rate=None, up_queue=None)
+    when = f"with an unlimited return path instead of {quantity.rate(back)}"
+    if case.finding["rule"] == "standing_queue":
+        return _Without(changed, _rtt(case, place, when, "the slow return path", rises=False))
+    return _Without(changed, _goodput(case, place, when, "the slow return path"))
+
+
+def _with_a_fifo(case: _Case) -> _Without | None:
+    """A FIFO stands in the place of an active queue management."""
+    if case.path is None:
+        return None
+    kind, *words = str(case.on_path("queue")).split() or [""]
+    if kind not in AQMS or "bandwidth" in words:
+        return None
+    place = case.place(lambda flow: flow["rtt_ms"]["p50"] is not None)
+    changed = case.with_path(f"{FIFO} instead of {kind}", queue=FIFO)
+    return _Without(changed, _rtt(case, place, f"with {FIFO} instead of {kind}", kind, rises=True))
+
+
+def _without_ecn(case: _Case) -> _Without | None:
+    """No host negotiates ECN, where marks stand for drops."""
+    places = [at for at, flow in enumerate(case.flows) if flow["label"] in case.finding["flows"]]
+    resent = _resent(places, case, "without ECN", "ECN", rises=True)
+
+    def told(summary: Json) -> _Told | None:
+        marked = any(queue["marked"] for queue in summary["queues"])
+        return None if marked else resent(summary)  # DCTCP and Prague negotiate ECN all the same
+
+    return _Without(case.with_sysctls("no ECN", {"net.ipv4.tcp_ecn": "0"}), told)
+
+
+def _with_larger_window(case: _Case) -> _Without | None:
+    """Socket buffers are larger than what the path holds, and the kernel tunes them."""
+    goodput = case.finding["figures"]["goodput_bps"]
+    place = case.place(lambda flow: flow["goodput_bps"] == goodput)
+    bdp = case.facts(place).bdp_bytes
+    if bdp is None:
+        return None
+    # A third of the send buffer and half of the receive buffer are used, and memory includes overhead.
+    largest = min(2**30, 1 << (8 * bdp + 2**23).bit_length())
+    sysctls = {"net.ipv4.tcp_wmem": f"4096 16384 {largest}", "net.ipv4.tcp_rmem": f"4096 131072 {largest}"}
+    flows = [replace(flow, send_buffer=None, receive_buffer=None) for flow in case.bare.flows]
+    what = "send buffer" if case.finding["rule"] == "send_buffer" else "receive window"
+    told = _goodput(case, place, f"with socket buffers of up to {quantity.limit(largest)}", f"the {what}")
+    return _Without(case.with_sysctls("large socket buffers", sysctls, flows), told)
+
+
+def _with_hystart(case: _Case) -> _Without | None:
+    """Slow start is HyStart++'s (RFC 9406), for algorithms that have the option."""
+    again = case.finding["figures"]["retransmits"]
+    place = case.place(lambda flow: flow["retransmits"] == again)
+    options = {flow["transport"].get("cc") for flow in case.run.scenario["flows"]}
+    if not options <= {"reno", "cubic"}:
+        return None
+    flows = [replace(flow, cc_options={**flow.cc_options, "hystart_pp": 1}) for flow in case.bare.flows]
+    told = _resent([place], case, "with HyStart++", "slow start", rises=False)
+    return _Without(case.changed("HyStart++", (".cc_options.hystart_pp",), flows=flows), told)
+
+
+def _without_pauses(case: _Case) -> _Without | None:
+    """The applications never pause: nothing is silent, and what is answered is asked again at once."""
+    limited = case.finding["figures"]["app_limited_s"]
+    place = case.place(lambda flow: (flow["limited_s"] or {}).get("app") == limited)
+    flows = []
+    for flow in case.bare.flows:
+        doing: Application = flow.application
+        if isinstance(doing, OnOff):
+            doing = Bulk()
+        elif isinstance(doing, RequestResponse):
+            doing = replace(doing, think="0s")
+        flows.append(replace(flow, application=doing))
+    told = _goodput(case, place, "without pauses of the application", "its pauses")
+    dropped = (".application", ".application.off", ".application.on", ".application.think")
+    return _Without(case.changed("no pauses", dropped, flows=flows), told)
+
+
+_HOW: Mapping[str, Sequence[Callable[[_Case], _Without | None]]] = {
+    "timeouts": (_without_loss, _with_a_deeper_buffer),
+    "application": (_without_pauses,),
+    "send_buffer": (_with_larger_window,),
+    "receive_window": (_with_larger_window,),
+    "unfair_share": (_with_ecn_for_both, _with_equal_round_trips, _with_one_start, _without_a_flow),
+    "random_loss": (_without_loss,),
+    "ecn_marks": (_without_ecn,),
+    "aqm": (_with_a_fifo,),
+    "standing_queue": (_with_a_faster_way_back, _with_one_bdp),
+    "slow_start_overshoot": (_with_hystart,),
+    "idle_link": (_without_policer, _with_a_faster_way_back, _with_a_deeper_buffer),
+}
+"""By rule, what may be changed: the first that can be is."""
+
+
+def _buffer_ms(facts: PathFacts) -> float | None:
     """Return how long a full FIFO at the bottleneck takes to leave, or None for another queue."""
-    flow = run.scenario["flows"][0]
-    facts: PathFacts = path_of(run.scenario, flow["sender"], flow["receiver"])
     if facts.bottleneck is None or facts.rate_bps is None:
         return None
     queue = qdisc(facts.bottleneck)
     queue = queue.get("leaf") or queue
     if queue["kind"] not in ("bfifo", "pfifo"):
         return None
-    packets = queue.get("limit_packets")
-    size = queue.get("limit_bytes") if packets is None else packets * FRAME_BYTES
+    count = queue.get("limit_packets")
+    size = queue.get("limit_bytes") if count is None else count * FRAME_BYTES
     return None if size is None else size * 8e3 / facts.rate_bps

@@ -16,8 +16,10 @@ from rich.measure import Measurement
 from rich.table import Column, Table
 from rich.text import Text
 
-from dragstrip.io.untrusted import printable
+from dragstrip.io.untrusted import one_line, printable
 
+WIDTH = 80
+"""Columns of a text that is written for any terminal."""
 NAME_MAX, WORD_MAX = 44, 20
 """Characters of a word that stays in one piece, in the first column and in others."""
 _WORDS = re.compile(r"(?<!\d)\s+")
@@ -106,6 +108,26 @@ def as_text(table: Table) -> str:
     out = StringIO()
     Terminal(file=out).print(table)
     return "\n".join(line.rstrip() for line in out.getvalue().rstrip().split("\n"))
+
+
+_UNIT = re.compile(r"(?<=\d) (?=(?:%|µs|ms|s|[kMG]?bit/s|[kMG]?B|[kMG]iB)(?![A-Za-z])|\d{3}(?!\d))")
+"""The space between a figure and its unit, and between its thousands."""
+
+
+def wrapped(said: str, first: str = "", rest: str | None = None) -> list[str]:
+    """Return a text in lines of at most 80 columns: the first begins with `first`, the others with `rest`.
+
+    `rest` is as many blanks unless told. A figure stays beside its unit, and a word is never divided.
+    """
+    lines = textwrap.wrap(
+        _UNIT.sub("\u00a0", one_line(said)),
+        WIDTH,
+        initial_indent=first,
+        subsequent_indent=" " * len(first) if rest is None else rest,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return [line.replace("\u00a0", " ") for line in lines]
 
 
 def hanging(line: str, indent: int) -> str:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from dragstrip.experiment.comparison import FLAGS
 from dragstrip.io.shell import folded
-from dragstrip.io.untrusted import one_line
+from dragstrip.io.terminal import WIDTH, wrapped
 from dragstrip.passport.wording import measured, tally, unit
 
-WIDTH = 80
 MARKS = {"better": "+", "worse": "-"}
 
 
@@ -22,49 +20,37 @@ def text(document: Mapping[str, Any]) -> str:
 
 def _lines(document: Mapping[str, Any]) -> Iterator[str]:
     for sentence in document["sentences"].values():
-        yield from _wrapped(sentence)
+        yield from wrapped(sentence, rest="  ")
     yield ""
     for chapter in document["chapters"]:
-        yield from _wrapped(tally(chapter["verdicts"]), f"{chapter['title']:<24}", " " * 24)
+        yield from wrapped(tally(chapter["verdicts"]), f"{chapter['title']:<24}")
     rows = {row["id"]: row for row in document["rows"]}
     if document["worst"]:
         yield ""
         yield "The worst rows"
     for number, name in enumerate(document["worst"], 1):
         row = rows[name]
-        yield from _wrapped(f"{row['title']}: {row['measure']} {unit(row)}", f"  {number}. ", "     ")
+        yield from wrapped(f"{row['title']}: {row['measure']} {unit(row)}", f"  {number}. ")
         others = ", ".join(f"{one} {measured(of['value'])}" for one, of in row["baselines"].items())
-        yield from _wrapped(f"{row['verdict']} ({row['rule']}; {others})", "     ", "     ")
+        yield from wrapped(f"{row['verdict']} ({row['rule']}; {others})", "     ")
         if row.get("failure"):
-            yield from _wrapped(row["failure"], "     ", "     ")
+            yield from wrapped(row["failure"], "     ")
         yield from folded(row["replay"], WIDTH, FLAGS, " " * 5)
     if "against" in document:
         yield ""
         yield from _against(document["against"])
     yield ""
-    yield from _wrapped(
-        f"Not tested: {len(document['not_tested'])} things, each with its reason on the page."
-    )
+    yield f"Not tested: {len(document['not_tested'])} things, each with its reason on the page."
 
 
 def _against(change: Mapping[str, Any]) -> Iterator[str]:
     counts = {how: sum(row["how"] == how for row in change["changed"]) for how in ("better", "same", "worse")}
     said = f"Against {change['against']} ({change['algorithm']}): {change['unchanged']} rows unchanged, "
     said += ", ".join(f"{count} {how}" for how, count in counts.items())
-    yield from _wrapped(said + (f", {change['only_before']} not made now" if change["only_before"] else ""))
+    said += f", {change['only_before']} not made now" if change["only_before"] else ""
+    yield from wrapped(said, rest="  ")
     for row in change["changed"]:
         if row["how"] in MARKS:
             verdicts = f"{row['verdict_before']} -> {row['verdict_now']}"
             figures = f"{measured(row['before'])} -> {measured(row['now'])}"
-            yield from _wrapped(f"{row['id']}: {figures} ({verdicts})", f"  {MARKS[row['how']]} ", "    ")
-
-
-def _wrapped(said: str, first: str = "", rest: str = "  ") -> list[str]:
-    return textwrap.wrap(
-        one_line(said),
-        WIDTH,
-        initial_indent=first,
-        subsequent_indent=rest,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
+            yield from wrapped(f"{row['id']}: {figures} ({verdicts})", f"  {MARKS[row['how']]} ")

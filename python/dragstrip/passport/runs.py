@@ -13,7 +13,7 @@ from dragstrip.io.progress import ProgressMessages
 from dragstrip.passport.rows import Row, Scenario, Subject
 from dragstrip.passport.store import Shown, Store
 from dragstrip.pool import Limits, Outcome, Task, Watcher, run_all
-from dragstrip.pool.runs import packets
+from dragstrip.scenario.paths import packets
 
 TIME_LIMIT_S = 60.0
 """Real time in seconds after which a run counts as stalled."""
@@ -75,7 +75,9 @@ def make(
         found = kept.find(key)
         if found is not None:
             shown[key] = found
-    missing = sorted((key for key in runs if key not in shown), key=lambda key: (-_weight(runs[key]), key))
+    missing = sorted(
+        (key for key in runs if key not in shown), key=lambda key: (-packets(runs[key].scenario), key)
+    )
     if missing:
         tasks = [Task(runs[key].scenario, None) for key in missing]
         with _Keeping(missing, shown, kept, quiet) as watcher:
@@ -85,10 +87,6 @@ def make(
 
 def _key(run: PlannedRun) -> str:
     return Job(run, "").simulated
-
-
-def _weight(run: PlannedRun) -> float:
-    return packets(run.scenario)
 
 
 class _Keeping(Watcher):

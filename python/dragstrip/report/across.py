@@ -53,6 +53,8 @@ def figures(setups: Sequence[Setup]) -> list[Figure]:
         if not known:
             continue
         unit = unit_for(max(max(values) for _, _, values in known), measure.units)
+        rates = measure.units is RATES
+        text = quantity.rates(max(max(values) for _, _, values in known)) if rates else measure.text
         bars = [
             Bar(
                 who,
@@ -60,7 +62,7 @@ def figures(setups: Sequence[Setup]) -> list[Figure]:
                 unit.scale(middle_of(values)),
                 unit.scale(min(values)),
                 unit.scale(max(values)),
-                measure.text(middle_of(values)),
+                text(middle_of(values)),
             )
             for who, colour, values in known
         ]
@@ -89,13 +91,15 @@ def table(setups: Sequence[Setup]) -> Table | None:
             values = [_values(contender, measure) for contender in contenders]
             if not any(values):
                 continue
+            most = max(max(by_seed.values(), default=0.0) for by_seed in values)
+            text = quantity.rates(most) if measure.units is RATES else measure.text
             own = measure is MEASURES[0]
             who = Cell(name, colour=first.colour, number=False) if own else Cell("", number=False)
-            middles = [Cell(measure.text(median(by_seed.values()))) for by_seed in values]
+            middles = [Cell(text(median(by_seed.values()))) for by_seed in values]
             apart = [_difference(values[0], other, measure) for other in values[1:]]
             rows.append([who, Cell(measure.title, number=False), *middles, *apart])
             algorithms.append(first.cc)
-    titles = "; ".join(f"{letter}: {setup.title}" for letter, setup in zip(letters, setups, strict=True))
+    titles = "; ".join(f"{letter}: {setup.short}" for letter, setup in zip(letters, setups, strict=True))
     caption = f"{titles}. Differences between runs with one seed: the median and, in small type, the range."
     deciding = frozenset(["Algorithm", "Measure", "A", *(f"{letter} − A" for letter in letters[1:])])
     return Table(heads, rows, caption, algorithms, deciding)

@@ -196,8 +196,8 @@ def show_result(
     show_reasons(console, setups, folder)
     compared = [setup for setup in setups if len(setup.contenders) > 1]
     for setup in compared if len(compared) <= SENTENCES_MAX else []:
-        sentence = headline(setup, rows_of(setup)).striptags()
-        console.print(f"{setup.title}: {sentence}" if len(setups) > 1 else sentence)
+        sentence = headline(setup, rows_of(setup), brief=setup is not compared[0]).striptags()
+        console.print(f"{setup.short}: {sentence}" if len(setups) > 1 else sentence)
     if document["claims"]:
         console.print(_claims_table(document["claims"]))
         if (ablations := _ablations_table(document["claims"])) is not None:
@@ -240,7 +240,8 @@ def show_reasons(console: Terminal, setups: Sequence[Setup], folder: Path | None
         table.add_row(name, *spent, *counts, idle)
         first = contender.bouts[0].run.summary
         if first["why"]:
-            sentences.setdefault(first["recording"], f"{first['why'][0]['sentence']}.")
+            where = f"{setup.short}: " if len(setups) > 1 else ""
+            sentences.setdefault(first["recording"], f"{where}{first['why'][0]['sentence']}.")
             if other := first["why"][0].get("without"):
                 again = f"dragstrip run {(folder or Path()) / other['experiment']}"
                 sentences.setdefault(f"{first['recording']} without", counterfactual(other, again))

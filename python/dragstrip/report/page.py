@@ -27,7 +27,7 @@ from dragstrip.report.load import Bundle, Json, RecordedRun
 from dragstrip.report.tables import Table, overview
 from dragstrip.report.why import Reason
 from dragstrip.results.standings import quantity
-from dragstrip.results.standings.setups import Setup
+from dragstrip.results.standings.setups import Setup, shared_words
 from dragstrip.results.standings.stats import Row
 from dragstrip.results.standings.verdict import Verdict
 
@@ -105,6 +105,7 @@ def render(
         agreement=agreement,
         claims=claims(bundle),
         overview=overview([(section.setup, section.rows) for section in sections]),
+        shared=", ".join(shared_words([section.setup for section in sections])),
         across=across.table([section.setup for section in sections]),
         across_figures=[drawn(figure) for figure in across.figures([section.setup for section in sections])],
         builds=of_builds(bundle.runs),

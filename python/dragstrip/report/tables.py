@@ -53,6 +53,7 @@ class _Column:
 def comparison(setup: Setup, rows: list[Row]) -> Table:
     """Return what each contender got and what it cost, with the best of each column marked."""
     columns = [column for column in _columns(setup) if any(column.figure(row) is not None for row in rows)]
+    columns = _in_one_unit(columns, rows)
     heads = [("Algorithm" if not setup.together else "Flow", "")]
     heads += [(column.head, column.meaning) for column in columns]
     best = _best(setup, columns, rows)
@@ -79,6 +80,17 @@ def _best(setup: Setup, columns: list[_Column], rows: list[Row]) -> list[list[Ro
         order = None if column.most is None else verdict.order(setup, figures, column.text, most=column.most)
         certain = order is not None and order.judged and order.worst
         found.append([rows[place] for place in order.best] if order is not None and certain else [])
+    return found
+
+
+def _in_one_unit(columns: list[_Column], rows: list[Row]) -> list[_Column]:
+    """Return the columns, with rates in the unit of the largest of theirs."""
+    found = []
+    for column in columns:
+        if column.text is quantity.rate:
+            figures = [figure.middle for row in rows if (figure := column.figure(row)) is not None]
+            column = replace(column, text=quantity.rates(max(figures, default=None)))
+        found.append(column)
     return found
 
 
@@ -143,22 +155,22 @@ def _columns(setup: Setup) -> list[_Column]:
     columns += [
         _Column(
             "Queue p50",
-            f"Median backlog at {setup.queue_link}",
+            f"Median backlog at {setup.bottleneck}",
             lambda r: r.queue_p50_bytes,
             quantity.size,
             False,
         ),
         _Column(
             "Queue p95",
-            f"95th percentile of the backlog at {setup.queue_link}",
+            f"95th percentile of the backlog at {setup.bottleneck}",
             lambda r: r.queue_p95_bytes,
             quantity.size,
             False,
         ),
-        _Column("Dropped", f"Packets dropped at {setup.queue_link}", lambda r: r.dropped, quantity.count),
+        _Column("Dropped", f"Packets dropped at {setup.bottleneck}", lambda r: r.dropped, quantity.count),
         _Column(
             "Marked",
-            f"Packets marked at {setup.queue_link}",
+            f"Packets marked at {setup.bottleneck}",
             lambda r: r.marked if r.marked and r.marked.greatest else None,
             quantity.count,
         ),
@@ -187,7 +199,7 @@ def _shared_words(setup: Setup, rows: list[Row]) -> str:
         words.append(f"{quantity.count(row.dropped.middle)} packets dropped")
     if row.marked is not None and row.marked.greatest > 0:
         words.append(f"{quantity.count(row.marked.middle)} marked")
-    said = f"At {setup.queue_link}: {', '.join(words)}. " if words else ""
+    said = f"At {setup.bottleneck}: {', '.join(words)}. " if words else ""
     sets = {row.competitors: row.jain for row in rows if row.jain is not None}
     for labels, jain in sets.items():
         whose = f" of {quantity.listing(list(labels))}" if len(sets) > 1 else ""
@@ -221,6 +233,7 @@ def overview(entries: list[tuple[Setup, list[Row]]]) -> Table:
         _Column("RTT p95", "", lambda r: r.rtt_p95_ms, quantity.milliseconds, False),
         _Column("Retransmitted", "", lambda r: r.retransmit_rate, quantity.percent, False),
     ]
+    columns = _in_one_unit(columns, [row for _, rows in entries for row in rows])
     heads = [("Setup", ""), ("Algorithm", ""), *((column.head, "") for column in columns)]
     body = []
     algorithms = []
@@ -229,7 +242,7 @@ def overview(entries: list[tuple[Setup, list[Row]]]) -> Table:
             setup, [replace(c, most=None) if setup.together and "RTT" in c.head else c for c in columns], rows
         )
         for row in rows:
-            name = Cell(setup.title if row is rows[0] else "", number=False)
+            name = Cell(setup.short if row is rows[0] else "", number=False)
             cells = [
                 _cell(column, row, row in winners) for column, winners in zip(columns, best, strict=True)
             ]

@@ -66,7 +66,7 @@ def _section(setup: Setup, number: int, colours: dict[str, str]) -> page.Section
         setup=setup,
         rows=rows,
         anchor=f"setup-{number}",
-        headline=verdict.headline(setup, rows),
+        headline=verdict.headline(setup, rows, brief=number > 1),
         cautions=cautions(setup, rows),
         verdicts=verdict.verdicts(setup, rows),
         reasons=why.reasons(setup),

@@ -91,6 +91,21 @@ def link_facts(scenario: Json) -> list[Json]:
     return found
 
 
+def packets(scenario: Json) -> float:
+    """Return roughly how many full frames the slowest link can carry in a run.
+
+    Raises `BadInputError` for a scenario that has no such facts.
+    """
+    links = {  # one of all that are alike: there may be ten thousand
+        repr([(key, value) for key, value in link.items() if key not in ("name", "from", "to")]): link
+        for link in scenario["links"]
+    }
+    alone = {"links": list(links.values()), "nodes": [], "flows": [], "routes": [], "probes": []}
+    rates = [facts["rate_bps"] for facts in link_facts({**scenario, **alone, "changes": []})]
+    slowest = min((rate for rate in rates if rate), default=0)
+    return slowest * float(scenario["duration_ns"]) / 1e9 / (8 * FRAME_BYTES) + 1
+
+
 @dataclass(frozen=True)
 class Known:
     """A scenario with its facts, computed once because there may be a hundred thousand hosts."""

@@ -23,7 +23,7 @@ from dragstrip.experiment.expand import assign, complete, given, planned
 from dragstrip.experiment.types import Experiment, algorithms, rebuilt
 from dragstrip.io.shape import SWEEP, expect
 from dragstrip.scenario.memory import refuse_if_too_large
-from dragstrip.scenario.paths import FRAME_BYTES, link_facts
+from dragstrip.scenario.paths import packets
 from dragstrip.sweep import axes as _axes
 from dragstrip.sweep.axes import AGAINST, ALONE, Axis, Level, Range
 from dragstrip.sweep.build import run_key
@@ -39,8 +39,6 @@ FORMAT = 1
 
 COMPETITOR = "competitor"
 """Label of the flow that `--against` adds."""
-
-"""Bytes of a full Ethernet frame, with which a run's packets are estimated."""
 
 
 @dataclass(frozen=True)
@@ -128,7 +126,7 @@ class Sweep:
         if not checked:
             refuse_if_too_large(json.dumps(scenario), scenario["duration_ns"], self.source)
         filled = complete(scenario)
-        weight = _weight(filled)
+        weight = packets(filled)
         filled["name"] = ""
         made = []
         for repeat in range(self.repeat):
@@ -330,9 +328,3 @@ def _against(rival: str, axes: Sequence[Axis]) -> Axis:
             "command line",
         )
     return Axis(AGAINST, tuple(Level(label, {}) for label in (ALONE, rival)))
-
-
-def _weight(scenario: Json) -> float:
-    rates = [facts["rate_bps"] for facts in link_facts(scenario)]
-    slowest = min((rate for rate in rates if rate), default=0)
-    return slowest * float(scenario["duration_ns"]) / 1e9 / (8 * FRAME_BYTES) + 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median as middle_of
 from typing import Any
@@ -57,6 +57,12 @@ def unit_for(largest: float | None, units: tuple[Unit, ...]) -> Unit:
 def rate(bits_per_second: float | None) -> str:
     """Return a rate, given in bit/s, such as `9.57 Mbit/s`."""
     return unit_for(bits_per_second, RATES).text(bits_per_second)
+
+
+def rates(largest_bps: float | None) -> Callable[[float | None], str]:
+    """Return `rate` for a column of rates: in the unit of the largest, except below a thousandth of it."""
+    unit = unit_for(largest_bps, RATES)
+    return lambda value: unit.text(value) if value and abs(value) >= unit.divisor / 1e3 else rate(value)
 
 
 def size(size_bytes: float | None) -> str:

@@ -151,6 +151,8 @@ class Setup:
     title: str
     runs: list[Run]
     contenders: list[Contender]
+    short: str = ""
+    """The part of the title that other set-ups do not share, for lists of them."""
 
     @property
     def scenario(self) -> Json:
@@ -201,6 +203,11 @@ class Setup:
         """The name of the link at whose queue the flows meet, or None."""
         link = self.path.bottleneck or (self.path.forward[0] if self.path.forward else None)
         return str(link["name"]) if link else None
+
+    @property
+    def bottleneck(self) -> str:
+        """What `queue_link` is called in a sentence: by its name only where no link is the bottleneck."""
+        return "the bottleneck" if self.path.bottleneck else self.queue_link or "the link"
 
     @cached_property
     def draws(self) -> bool:
@@ -413,6 +420,17 @@ def _name(setups: list[Setup]) -> None:
     _tell_apart(setups, _settings)
     _tell_apart(setups, _profiles)
     _tell_apart(setups, lambda twins: [re.sub(r" #\d+$", "", twin.runs[0].name) for twin in twins])
+    alike = shared_words(setups)
+    own = [", ".join(word for word in setup.title.split(", ") if word not in alike) for setup in setups]
+    distinct = all(own) and len(set(own)) == len(own)
+    for setup, said in zip(setups, own, strict=True):
+        setup.short = said if distinct else setup.title
+
+
+def shared_words(setups: Sequence[Setup]) -> list[str]:
+    """Return the parts of titles that several set-ups share, such as `10 Mbit/s` and `40 ms`."""
+    parts = [setup.title.split(", ") for setup in setups]
+    return [word for word in parts[0] if all(word in other for other in parts)] if len(parts) > 1 else []
 
 
 def _tell_apart(setups: list[Setup], words: Any) -> None:

@@ -130,14 +130,14 @@ def reach(setup: Setup) -> str:
     return "In this run" if setup.repeats == 1 else f"In these {setup.repeats} runs"
 
 
-def headline(setup: Setup, rows: list[Row]) -> Markup:
-    """Return one or two sentences, with the contenders in bold."""
+def headline(setup: Setup, rows: list[Row], brief: bool = False) -> Markup:
+    """Return one or two sentences, with the contenders in bold; if `brief`, without what a measure means."""
     if not rows:
         return Markup("Nothing was carried.")
     if setup.together:
-        sentence = _together(rows)
+        sentence = _together(rows, brief)
     elif len(rows) == 1:
-        sentence = _alone(rows[0])
+        sentence = _alone(rows[0], brief)
     else:
         sentence = _apart(setup, rows)
     words = reach(setup)
@@ -181,7 +181,7 @@ def _delay_sentence(delay: Verdict, rows: list[Row]) -> Markup:
     return sentence
 
 
-def _together(rows: list[Row]) -> Markup:
+def _together(rows: list[Row], brief: bool) -> Markup:
     """Return the sentence for contenders on one path at once.
 
     Shares and fairness of each set of competitors.
@@ -209,7 +209,7 @@ def _together(rows: list[Row]) -> Markup:
             )
         elif members[0].competitors:
             parts += _without_rival_rows(members[0])
-        fairness = _fairness(members[0])
+        fairness = _fairness(members[0], brief)
         parts += [fairness] if fairness else []
     sentence = Markup("; ").join(parts) + "."
     return Markup(sentence[:1].upper() + sentence[1:])  # noqa: S704 - escaped before
@@ -236,7 +236,7 @@ def _without_rival_rows(row: Row) -> list[Markup]:
     return [Markup("{} had its direction to itself ({})").format(who, quantity.rate(row.goodput_bps.middle))]
 
 
-def _alone(row: Row) -> Markup:
+def _alone(row: Row, brief: bool) -> Markup:
     """Return the sentence for a single contender, with any number of flows."""
     who = _bold([row.contender.title])
     goodput = quantity.rate(row.goodput_bps.middle if row.goodput_bps else None)
@@ -244,14 +244,16 @@ def _alone(row: Row) -> Markup:
     sentence = subject.format(row.flows, who, goodput)
     if row.rtt_p50_ms is not None:
         sentence += Markup(" at a median RTT of {}").format(quantity.milliseconds(row.rtt_p50_ms.middle))
-    fairness = _fairness(row)
+    fairness = _fairness(row, brief)
     return sentence + (Markup("; ") + fairness if fairness else Markup("")) + "."
 
 
-def _fairness(row: Row) -> Markup | None:
+def _fairness(row: Row, brief: bool) -> Markup | None:
     if row.jain is None:
         return None
     flows = len(row.competitors)
+    if brief:
+        return Markup("Jain’s index is {:.2f}").format(row.jain.middle)
     return Markup(
         "Jain’s index is {:.2f} over {} flows (1 is an equal split, {:.2f} is one taking all)"
     ).format(row.jain.middle, flows, 1 / flows)
