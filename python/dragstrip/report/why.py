@@ -76,9 +76,7 @@ def limits(setup: Setup) -> Table | None:
     shown = [contender for contender in setup.contenders if contender.is_tcp]
     idle = {contender.key: quantity.percent(idle_of(setup, contender)) for contender in shown}
     if not setup.together:
-        heads.append(
-            (f"{setup.queue_link or 'Link'} idle", "Time in which the bottleneck had nothing to send")
-        )
+        heads.append(("Bottleneck idle", f"Time in which {setup.queue_name} had nothing to send"))
     body = []
     for contender in shown:
         limited, states = seconds_of(contender, "limited_s"), seconds_of(contender, "state_s")
@@ -96,7 +94,7 @@ def limits(setup: Setup) -> Table | None:
         return None
     caption = ""
     if setup.together and shown and idle[shown[0].key] != MISSING:
-        caption = f"The bottleneck {setup.queue_link} was idle for {idle[shown[0].key]} of the time."
+        caption = f"Idle time of {setup.queue_name}: {idle[shown[0].key]} of the run."
     algorithms = [contender.cc for contender in shown if seconds_of(contender, "limited_s")]
     deciding = frozenset({heads[0][0], "Limited by", "Timeouts"})
     return Table(heads, body, caption, algorithms, deciding)

@@ -58,6 +58,7 @@ export function panels(figure, host, width, room) {
   // Over the curves, whichever way they are drawn.
   const over = mark("svg", { class: "plot over", viewBox: `0 0 ${width} ${height}`, width, height, "aria-hidden": "true" }, host);
   const x = scale(figure.x, left, right);
+  const along = (value) => `${digits(value)} ${figure.x.unit}`;
   const inside = ([at]) => at >= figure.x.low && at <= figure.x.high;
   const moments = figure.marks.filter(inside);
   let top = HEAD - GAP;
@@ -90,7 +91,7 @@ export function panels(figure, host, width, room) {
   const show = (told) => {
     const time = told !== undefined && inside([told]) ? told : undefined;
     needle.setAttribute("visibility", time === undefined ? "hidden" : "visible");
-    moment.textContent = time === undefined ? "" : `${digits(time)} s`;
+    moment.textContent = time === undefined ? "" : along(time);
     if (time !== undefined) {
       for (const end of ["x1", "x2"]) needle.setAttribute(end, x.at(time));
       moment.setAttribute("x", Math.min(x.at(time), right - 14));
@@ -106,11 +107,11 @@ export function panels(figure, host, width, room) {
     }
   };
   const say = (time) =>
-    [`${digits(time)} s`, ...drawn.map(({ panel }) => `${named(panel)} ${text(panel, values(figure, panel, time), time)}`)].join(", ");
+    [along(time), ...drawn.map(({ panel }) => `${named(panel)} ${text(panel, values(figure, panel, time), time)}`)].join(", ");
   const area = { left, top: HEAD, width: right - left, height: height - FOOT - HEAD };
   const stops = [...new Set([...figure.marks.map(([at]) => at), ...figure.panels.flatMap((panel) => panel.ticks ?? [])])];
   const reading = {
-    area, axis: figure.x, back: x.back, say, label: `Time in ${figure.title}`, stops: stops.sort((a, b) => a - b),
+    area, axis: figure.x, back: x.back, say, label: `${named({ y: figure.x })} in ${figure.title}`, stops: stops.sort((a, b) => a - b),
   };
   return { show, reading };
 }

@@ -201,6 +201,14 @@ class Setup:
         link = self.path.bottleneck or (self.path.forward[0] if self.path.forward else None)
         return str(link["name"]) if link else None
 
+    @property
+    def queue_name(self) -> str:
+        """What readers call that link: the bottleneck or, where none is known, its ends."""
+        if self.path.bottleneck or not self.path.forward:
+            return "the bottleneck"
+        first = self.path.forward[0]
+        return f"{first['from']} → {first['to']}"
+
     @cached_property
     def draws(self) -> bool:
         """Whether another seed may give other figures."""
