@@ -89,11 +89,22 @@ export function lessons(): Plugin {
   };
 }
 
+/** The colours of text and grid, as report/page.py puts them into its style sheet. */
+function look(): Plugin {
+  const { colours } = JSON.parse(readFileSync(resolve(import.meta.dirname, "../python/dragstrip/results/standings/look.json"), "utf8"));
+  const own = (at: number) => `--ink: ${colours.ink[at]}; --muted: ${colours.muted[at]}; --line: ${colours.grid[at]};`;
+  return {
+    name: "dragstrip-look",
+    enforce: "pre",
+    transform: (code, id) => (id.endsWith("/src/style.css") ? code.replace("/*light*/", own(0)).replace("/*dark*/", own(1)) : null),
+  };
+}
+
 export default defineConfig({
   base: "./",
   resolve: { alias: { "dragstrip-core": `${core}/core.js` } },
   oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
   worker: { format: "iife" },
   build: { outDir: out, emptyOutDir: false, target: "es2022", modulePreload: false },
-  plugins: [lessons(), viteSingleFile({ removeViteModuleLoader: true }), whole()],
+  plugins: [lessons(), look(), viteSingleFile({ removeViteModuleLoader: true }), whole()],
 });

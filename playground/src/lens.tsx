@@ -1,7 +1,9 @@
 // The race in slow motion: packets in links and queues around the cursor's instant.
 import { effect, signal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
-import { type Look as Paint, colour, colours, greatestOf } from "./draw";
+import { greatestOf } from "../../python/dragstrip/report/viewer/columns.js";
+import { digits } from "../../python/dragstrip/report/viewer/data.js";
+import { looksOf, named } from "./look";
 import type { Packets, Picture, ToWorker } from "./protocol";
 
 const COLUMNS = 10;
@@ -28,7 +30,6 @@ export interface LensProps {
   cursor: { value: number | null };
   width: number;
   dark: boolean;
-  paint: () => Paint;
   tell: (message: ToWorker) => void;
   say: (words: string) => void;
 }
@@ -215,10 +216,11 @@ function delayBack(told: Packets | null): string {
   const its = told && waysOf(told).ways.get(wayOf(0, 1));
   if (!its) return "";
   const sum = [...its.keys()].reduce((so, link) => so + told.links[link]!.delay_ns, 0);
-  return sum ? `: ${Number((sum / 1e6).toPrecision(3))} ms of delay` : "";
+  return sum ? `: ${digits(sum / 1e6)} ms of delay` : "";
 }
 
-function draw(canvas: HTMLCanvasElement, width: number, told: Packets | null, seen: readonly Seen[], picture: Picture, dark: boolean, look: Paint) {
+function draw(canvas: HTMLCanvasElement, width: number, told: Packets | null, seen: readonly Seen[], picture: Picture, dark: boolean) {
+  const [ink, faint, ghost] = [named("ink", dark), named("grid", dark), named("grey", dark)];
   const ratio = devicePixelRatio || 1;
   const [wide, high] = [Math.round(width * ratio), Math.round(HEIGHT * ratio)];
   if (canvas.width !== wide || canvas.height !== high) {
@@ -235,13 +237,13 @@ function draw(canvas: HTMLCanvasElement, width: number, told: Packets | null, se
   const [left, right] = [8, width - 8];
   const room = { from: left + (right - left) * 0.16, to: left + (right - left) * (narrow ? 0.5 : 0.42), top: 24, bottom: 110 };
   const [road, home] = [67, 158];
-  to.fillStyle = look.faint;
+  to.fillStyle = faint;
   to.fillRect(left, road + 14, room.from - left, 1);
   to.fillRect(room.to, road + 14, right - room.to, 1);
   to.fillRect(left, home + 8, right - left, 1);
-  to.strokeStyle = look.ghost;
+  to.strokeStyle = ghost;
   to.strokeRect(room.from + 0.5, room.top + 0.5, room.to - room.from - 1, room.bottom - room.top - 1);
-  to.fillStyle = look.ink;
+  to.fillStyle = ink;
   to.textAlign = "left";
   if (!narrow) to.fillText("senders", left, 12);
   to.fillText(`queue: ${seen.filter((it) => it.part === "queue" && !it.lost).length}`, room.from, 12);
@@ -256,11 +258,11 @@ function draw(canvas: HTMLCanvasElement, width: number, told: Packets | null, se
   let cell = 12;
   while (cell > 1 && Math.floor(inside.wide / cell) * Math.floor(inside.high / cell) < most) cell -= 1;
   const rowsOf = Math.max(1, Math.floor(inside.high / cell));
-  const numbers = colours(picture.flows.map((flow) => flow.cc));
+  const looks = looksOf(picture.flows.map((flow) => flow.cc), dark);
   const lanes = Math.min(picture.flows.length, 6);
   const plain = seen.length > SHAPES_MAX;
   for (const it of seen) {
-    to.fillStyle = it.flow >= 0 ? colour(numbers[it.flow]!, dark) : look.ghost;
+    to.fillStyle = it.flow >= 0 ? looks[it.flow]!.colour : ghost;
     const lane = it.flow >= 0 ? (it.flow % lanes) - (lanes - 1) / 2 : 0;
     let size = 7;
     let x: number;
@@ -313,7 +315,7 @@ export function Lens(props: LensProps) {
     // While the next stretch is on its way the last picture stays.
     if (!there && (told ? asked : now.picture.packets <= QUICK_PACKETS)) return;
     const seen = there ? at(there, t, rttOf(now.picture)) : [];
-    draw(canvas, now.width, there, seen, now.picture, now.dark, now.paint());
+    draw(canvas, now.width, there, seen, now.picture, now.dark);
     if (!playing.value) {
       const words = there ? `${inWords(seen, now.picture, t)}${there.full ? " There are more than are shown." : ""}` : "";
       wordsRef.current!.textContent = words;

@@ -2,7 +2,10 @@ import { batch, effect, signal } from "@preact/signals";
 import { core } from "dragstrip-core";
 import { render } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
-import { type Chart, type Look, LEFT, RIGHT, colour, colours, drawChart, drawPlane, drawStrips, sharesOf, valueAtPixel } from "./draw";
+import { cursor as slider } from "../../python/dragstrip/report/viewer/cursor.js";
+import { digits } from "../../python/dragstrip/report/viewer/data.js";
+import { EDGE, panels } from "../../python/dragstrip/report/viewer/timelines.js";
+import { LEFT, drawPlane, figureOf } from "./draw";
 import {
   FIRST, type Form, type Problem, STEPS, TEXTS, type TextField, flowOf, fromOptions, limitOf, movedTo, place, readWordsBy, rough, spoken,
   textOf, toJson, withLimit, words,
@@ -13,10 +16,10 @@ import { ABOUT } from "./options";
 import { LessonChoice, LessonPanel, ran } from "./lessons";
 import { Refused, fragmentOf, linkOf } from "./link";
 import { citationOf, pythonOf, tomlOf } from "./copies";
-import { pinched } from "./pinch";
 import { Programs, isMarked, programsOf } from "./program";
-import type { FromWorker, Line, Picture, ToWorker } from "./protocol";
+import type { FromWorker, Picture, ToWorker } from "./protocol";
 import PlayWorker from "./worker?worker&inline";
+import "../../python/dragstrip/report/viewer/chart.css";
 import "./style.css";
 
 /** Looks of half a second each. A blocked page delays the looks as well as the messages, and so ends no run. */
@@ -226,13 +229,13 @@ function embedded() {
 }
 
 // ---- Views.
-const mbit = (bps: number | null | undefined) => (bps == null ? "–" : (bps / 1e6).toPrecision(3));
+const mbit = (bps: number | null | undefined) => (bps == null ? "–" : digits(bps / 1e6));
 
 function said(it: Picture): string {
   const rates = it.measures.flows.map((flow) => `${flow.label} ${mbit(flow.goodput_bps)}`);
   const shown = rates.length > 8 ? [...rates.slice(0, 8), `${rates.length - 8} more`] : rates;
   const ping = it.measures.probes[0]?.rtt_ms?.p50;
-  return `${shown.join(", ")} Mbit/s${ping ? `; ping ${ping.toPrecision(3)} ms` : ""}. ${it.sentence}`;
+  return `${shown.join(", ")} Mbit/s${ping ? `; ping ${digits(ping)} ms` : ""}. ${it.sentence}`;
 }
 
 function Problems({ field }: { field: string }) {
@@ -347,170 +350,75 @@ function Flows() {
   );
 }
 
-function shownChart(it: Picture, what: string): Omit<Chart, "height" | "from" | "to" | "times"> {
-  const numbers = colours(it.flows.map((flow) => flow.cc));
-  const curves = (lines: Line[], named = true) =>
-    lines.map((line, at) => ({
-      line, colour: colour(numbers[at]!, dark.value), label: named ? it.flows[at]!.label : "",
-      dashed: !named || numbers.indexOf(numbers[at]!) !== at,
-    }));
-  const old = pinned.value;
-  const same = old && old.view.from === it.view.from && old.view.to === it.view.to && old.view.pixels === it.view.pixels;
-  const ghosts = (of: (it: Picture) => (Line | null)[]) => (same ? of(old).filter((line) => line !== null) : []);
-  if (what === "window") return { curves: [...curves(it.lines.ssthresh.map((l) => l), false), ...curves(it.lines.cwnd)], ghosts: ghosts((p) => p.lines.cwnd), ticks: null, scale: 1e3 };
-  if (what === "RTT") return { curves: curves(it.lines.rtt), ghosts: ghosts((p) => p.lines.rtt), ticks: null, scale: 1e6 };
-  if (what === "goodput") return { curves: curves(it.lines.goodput), ghosts: ghosts((p) => p.lines.goodput), ticks: null, scale: 1e6 };
-  if (what === "share") return { curves: curves(sharesOf(it.lines.goodput)), ghosts: [], ticks: null, scale: 1 };
-  const queue = it.lines.queue ? [{ line: it.lines.queue, colour: colour(7, dark.value), label: it.link?.link ?? "" }] : [];
-  return { curves: queue, ghosts: ghosts((p) => [p.lines.queue]), ticks: it.lines.drops, scale: 1e3 };
-}
-
-const CHARTS = [
-  ["window", "Window, kB (dashed: ssthresh, or a further flow of the same algorithm)"],
-  ["RTT", "RTT, ms"],
-  ["goodput", "Goodput over 10 RTTs, Mbit/s"],
-  ["queue", "Queue, kB (ticks: drops)"],
-  ["share", "Share of the goodput, %"],
-] as const;
-
-function look(): Look {
-  const style = getComputedStyle(document.documentElement);
-  const own = (name: string) => style.getPropertyValue(name).trim();
-  return { dark: dark.value, ink: own("--ink"), faint: own("--faint"), ghost: own("--line") };
-}
-
-function Canvas({ draw, label }: { draw: (canvas: HTMLCanvasElement) => void; label: string }) {
-  const ref = useRef<HTMLCanvasElement>(null);
-  useLayoutEffect(() => draw(ref.current!));
-  return <canvas ref={ref} role="img" aria-label={label} />;
-}
-
-function zoom(by: number) {
+/** Asks for another part of the run, in seconds. */
+function show(low: number, high: number) {
   const it = picture.value;
   if (!it) return;
-  const span = Math.min(it.duration, (it.view.to - it.view.from) * by);
-  const middle = cursor.value ?? (it.view.from + it.view.to) / 2;
-  const from = Math.max(0, Math.min(it.duration - span, middle - span / 2));
-  view.value = by === 0 || span >= it.duration ? { from: 0, to: 0 } : { from, to: from + span };
+  view.value = high - low >= it.duration / 1e9 ? { from: 0, to: 0 } : { from: low * 1e9, to: high * 1e9 };
   tell({ kind: "view", id: latest, view: { ...view.value, pixels: pixels.value } });
 }
 
-/** Fingers move faster than pictures come: each step goes on from the view that was asked for last. */
-function pinch(before: [number, number], after: [number, number]) {
-  const it = picture.value;
-  if (!it) return;
-  const shown = view.value.to > 0 ? view.value : { from: 0, to: it.duration };
-  const { from, to } = pinched(shown, before, after, it.duration);
-  view.value = to - from >= it.duration ? { from: 0, to: 0 } : { from, to };
-  tell({ kind: "view", id: latest, view: { ...view.value, pixels: pixels.value } });
-}
+/** As the keys + - 0 of the cursor, for buttons. */
+const press = (key: string) => document.querySelector(".charts .cursor")?.dispatchEvent(new KeyboardEvent("keydown", { key }));
 
-function keys(event: KeyboardEvent) {
-  const it = picture.value;
-  if (!it || event.ctrlKey || event.metaKey || event.altKey) return;
-  const rtt = (it.measures.flows[0]?.rtt_ms?.p50 ?? 40) * 1e6;
-  const at = cursor.value ?? it.view.from;
-  const put = (to: number) => (cursor.value = Math.max(it.view.from, Math.min(it.view.to, to)));
-  const drop = (step: number) => {
-    const line = it.lines.drops;
-    if (!line) return;
-    const width = (it.view.to - it.view.from) / (line.length / 4);
-    for (let x = Math.round((at - it.view.from) / width) + step; x >= 0 && 4 * x < line.length; x += step)
-      if (line[4 * x + 2]! > 0) return void put(it.view.from + x * width);
-  };
-  const acts: Record<string, () => void> = {
-    ArrowLeft: () => put(at - rtt * (event.shiftKey ? 10 : 1)),
-    ArrowRight: () => put(at + rtt * (event.shiftKey ? 10 : 1)),
-    Home: () => put(it.view.from),
-    End: () => put(it.view.to),
-    "+": () => zoom(0.5),
-    "-": () => zoom(2),
-    "0": () => zoom(0),
-    "[": () => drop(-1),
-    "]": () => drop(1),
-  };
-  const act = acts[event.key];
-  if (!act) return;
-  event.preventDefault();
-  act();
-  clearTimeout(settle);
-  settle = window.setTimeout(() => {
-    spokenNow.value = readout();
-  }, SETTLED_MS);
-}
-
-function readout(): string {
-  const it = picture.value;
-  if (!it || cursor.value === null) return "";
-  const { from, to, pixels: count } = it.view;
-  const x = Math.floor(((cursor.value - from) / (to - from)) * count);
-  const flows = it.flows.slice(0, 8).map((flow, at) => {
-    const of = (lines: Line[], scale: number) => (valueAtPixel(lines[at]!, x) / scale).toPrecision(3);
-    return `${flow.label}: window ${of(it.lines.cwnd, 1e3)} kB, RTT ${of(it.lines.rtt, 1e6)} ms, ${of(it.lines.goodput, 1e6)} Mbit/s`;
-  });
-  const queue = it.lines.queue ? `; queue ${(valueAtPixel(it.lines.queue, x) / 1e3).toPrecision(3)} kB` : "";
-  return `t = ${(cursor.value / 1e9).toFixed(2)} s. ${flows.join("; ")}${queue}`;
-}
-
-/** On its own, so that a moving cursor draws no chart again. */
-function Readout() {
-  return <div class="readout">{readout() || "Point at a chart, or focus it and press the arrow keys."}</div>;
-}
-
-function Cursor() {
-  const it = picture.value;
-  if (!it || cursor.value === null) return null;
-  const x = LEFT + ((cursor.value - it.view.from) / (it.view.to - it.view.from)) * it.view.pixels;
-  return <div class="cursor" ref={(line) => { if (line) line.style.transform = `translateX(${x}px)`; }} />;
-}
-
+/** The charts: what timelines.js of the report draws, with the report's cursor over it. */
 function Charts() {
   const ref = useRef<HTMLDivElement>(null);
+  const made = useRef<{ inner: HTMLElement; handle: ReturnType<typeof slider>; shown: (time?: number) => void } | null>(null);
   useLayoutEffect(() => {
     const watch = new ResizeObserver(() => {
-      const wide = Math.max(100, Math.floor(ref.current!.clientWidth) - LEFT - RIGHT);
+      const wide = Math.max(100, Math.floor(ref.current!.clientWidth) - LEFT - EDGE);
       if (wide === pixels.value) return;
       pixels.value = wide;
       tell({ kind: "view", id: latest, view: { ...view.value, pixels: wide } });
     });
     watch.observe(ref.current!);
-    return () => watch.disconnect();
+    const inner = document.createElement("div");
+    ref.current!.append(inner);
+    const its: NonNullable<typeof made.current> = { inner, handle: slider(ref.current!), shown: () => {} };
+    made.current = its;
+    const stop = effect(() => its.shown(cursor.value === null ? undefined : cursor.value / 1e9));
+    return () => (watch.disconnect(), stop());
   }, []);
   const it = picture.value;
-  const fingers = useRef(new Map<number, number>());
-  const point = (event: PointerEvent) => {
+  useLayoutEffect(() => {
+    const its = made.current!;
     if (!it) return;
-    const share = (event.clientX - ref.current!.getBoundingClientRect().left - LEFT) / it.view.pixels;
-    const before = [...fingers.current.values()];
-    if (event.pointerType === "touch") fingers.current.set(event.pointerId, share);
-    const after = [...fingers.current.values()];
-    if (before.length === 2 && after.length === 2) return pinch([before[0]!, before[1]!], [after[0]!, after[1]!]);
-    cursor.value = it.view.from + Math.max(0, Math.min(1, share)) * (it.view.to - it.view.from);
-  };
-  const lift = (event: PointerEvent) => void fingers.current.delete(event.pointerId);
-  const width = it ? it.view.pixels + LEFT + RIGHT : 0;
+    const old = pinned.value;
+    const same = old && old.view.from === it.view.from && old.view.to === it.view.to && old.view.pixels === it.view.pixels;
+    its.inner.replaceChildren();
+    const { show: follow, reading } = panels(figureOf(it, same ? old : null, said(it), dark.value), its.inner, it.view.pixels + LEFT + EDGE, LEFT);
+    const lie = (axis: { low: number; high: number }) => its.handle.place({
+      ...reading, axis, whole: { low: 0, high: it.duration / 1e9 },
+      moved: (time?: number) => (cursor.value = time === undefined ? null : time * 1e9),
+      zoom: (part: { low: number; high: number }) => {
+        // Fingers move faster than pictures come: each step goes on from the part that was asked for last.
+        lie(part);
+        show(part.low, part.high);
+      },
+    });
+    lie(reading.axis);
+    its.shown = (time) => (its.handle.show(time), follow(time));
+    its.shown(cursor.peek() === null ? undefined : cursor.peek()! / 1e9);
+  });
   return (
     <>
       <div class="row">
-        <button type="button" aria-label="Zoom in" onClick={() => zoom(0.5)}>+</button>
-        <button type="button" aria-label="Zoom out" onClick={() => zoom(2)}>−</button>
-        <button type="button" onClick={() => zoom(0)}>Whole run</button>
+        <button type="button" aria-label="Zoom in" onClick={() => press("+")}>+</button>
+        <button type="button" aria-label="Zoom out" onClick={() => press("-")}>−</button>
+        <button type="button" onClick={() => press("0")}>Whole run</button>
         <button type="button" onClick={() => (pinned.value = pinned.value ? null : it)}>{pinned.value ? "Unpin" : "Pin"}</button>
       </div>
-      <Readout />
-      <div class="charts" ref={ref} tabIndex={0} role="group" aria-label="Charts: arrows move the cursor, + and - zoom, [ and ] go to drops" onKeyDown={keys} onPointerMove={point} onPointerDown={point} onPointerUp={lift} onPointerCancel={lift} onPointerLeave={lift}>
-        {it && CHARTS.map(([what, title], at) => (
-          <figure key={what} ref={(figure) => { if (figure) figure.style.margin = "0"; }}>
-            <h2>{title}</h2>
-            <Canvas label={`${title}. ${said(it)}`} draw={(canvas) => drawChart(canvas, width, { ...shownChart(it, what), height: 110, from: it.view.from, to: it.view.to, times: at === CHARTS.length - 1 }, look())} />
-          </figure>
-        ))}
-        {it && <><h2>Phase and limit of each flow</h2><Canvas label="Phase and limit of each flow" draw={(canvas) => drawStrips(canvas, width, it, look())} /></>}
-        <Cursor />
-      </div>
-      {it && it.flows.length === 2 && <><h2>One goodput against the other (diagonal: fair; falling line: the link is full)</h2><Canvas label={`Chiu–Jain plane. ${said(it)}`} draw={(canvas) => drawPlane(canvas, Math.min(320, width), it, look())} /></>}
+      <div class="charts chart" ref={ref} />
+      {it && it.flows.length === 2 && <><h2>One goodput against the other (diagonal: fair; falling line: the link is full)</h2><Plane it={it} /></>}
     </>
   );
+}
+
+function Plane({ it }: { it: Picture }) {
+  const ref = useRef<HTMLDivElement>(null);
+  useLayoutEffect(() => drawPlane(ref.current!, Math.min(320, it.view.pixels), it, said(it), dark.value));
+  return <div class="chart plane" ref={ref} />;
 }
 
 function Table({ it }: { it: Picture }) {
@@ -606,7 +514,7 @@ function App() {
             </select></label>
           )}
           <Programs form={form} problems={problems.value} change={change} copy={(text) => void copy(text)} />
-          {it && <Lens picture={it} latest={() => latest} cursor={cursor} width={it.view.pixels + LEFT + RIGHT} dark={dark.value} paint={look} tell={tell} say={(words) => (spokenNow.value = words)} />}
+          {it && <Lens picture={it} latest={() => latest} cursor={cursor} width={it.view.pixels + LEFT + EDGE} dark={dark.value} tell={tell} say={(words) => (spokenNow.value = words)} />}
           <Charts />
           {it && <Table it={it} />}
           <details>

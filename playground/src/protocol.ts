@@ -80,6 +80,12 @@ export interface Summary {
   jain: number | null;
 }
 
+/** What explains a part of the result: instants and other figures in base units, of which the names say the unit. */
+export interface Finding {
+  flows: string[];
+  figures: Record<string, number>;
+}
+
 /** Four values a pixel: first, least, greatest, last. */
 export type Line = Float64Array<ArrayBuffer>;
 
@@ -98,6 +104,8 @@ export interface Picture {
   strips: { limit: Line[]; state: Line[]; limitWords: string[]; stateWords: string[] };
   measures: Summary;
   sentence: string;
+  /** All that explains the run, the strongest cause first. */
+  why: Finding[];
   names: string[];
   command: string;
   /** Of a form: the experiment that it describes. Its seed may have more digits than a Number holds. */

@@ -200,7 +200,7 @@ function picture(it: Current) {
   const view: View = { ...wanted.view };
   if (view.to <= view.from) (view.from = 0), (view.to = run.duration_ns);
   const { from, to, pixels } = view;
-  const { measures, sentence }: Pick<Picture, "measures" | "sentence"> = JSON.parse(run.measures());
+  const { measures, sentence, why }: Pick<Picture, "measures" | "sentence" | "why"> = JSON.parse(run.measures());
   const rtt_ns = (measures.flows[0]?.rtt_ms?.p50 ?? 50) * 1e6;
   const window_ns = Math.max(10 * rtt_ns, 5e7);
   const each = (series: string): Line[] => flows.map((flow) => run.lines(series, flow.flow, from, to, pixels, window_ns));
@@ -233,6 +233,7 @@ function picture(it: Current) {
     strips,
     measures,
     sentence,
+    why,
     names: it.names,
     command: it.command,
     experiment: it.experiment,

@@ -1,9 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { FIRST, flowOf, limitOf, movedTo, place, readWordsBy, rough, spoken, textOf, toJson, valueAt, withLimit, words } from "../src/form";
-import { apart, columns, greatestOf, rounded, sharesOf } from "../src/draw";
+import { sharesOf } from "../src/draw";
 import { FRAGMENT_MAX, fragmentOf, linkOf } from "../src/link";
 import { tomlOf } from "../src/copies";
-import { pinched } from "../src/pinch";
+import { columns, greatestOf } from "../../python/dragstrip/report/viewer/columns.js";
+import { key } from "../../python/dragstrip/report/viewer/cursor.js";
+import { pinched, zoomed } from "../../python/dragstrip/report/viewer/zoom.js";
+import { axisOf, looksOf, momentsOf } from "../src/look";
+import looks from "../../tests/viewer/looks.json";
 import { parse } from "smol-toml";
 
 describe("links", () => {
@@ -50,17 +54,43 @@ describe("an experiment copied as TOML", () => {
 });
 
 describe("two fingers", () => {
-  const view = { from: 4e9, to: 8e9 };
+  const view = { low: 4, high: 8 }, whole = { low: 0, high: 30 };
   it("keep what is under them", () => {
-    const now = pinched(view, [0.25, 0.5], [0.2, 0.7], 30e9);
-    for (const [share, time] of [[0.2, 5e9], [0.7, 6e9]] as const) expect(now.from + share * (now.to - now.from)).toBeCloseTo(time, -3);
+    const now = pinched(view, [0.25, 0.5], [0.2, 0.7], whole);
+    for (const [share, time] of [[0.2, 5], [0.7, 6]] as const) expect(now.low + share * (now.high - now.low)).toBeCloseTo(time, 9);
   });
   it("stay within the run, and do nothing where one is on the other", () => {
-    expect(pinched(view, [0.1, 0.9], [0.45, 0.5], 30e9)).toEqual({ from: 0, to: 30e9 });
-    expect(pinched(view, [0.1, 0.9], [0.5, 0.5], 30e9)).toBe(view);
-    const least = pinched(view, [0.4, 0.401], [0, 1], 30e9);
-    expect(least.to - least.from).toBeGreaterThanOrEqual(1e6);
+    expect(pinched(view, [0.1, 0.9], [0.45, 0.5], whole)).toEqual(whole);
+    expect(pinched(view, [0.1, 0.9], [0.5, 0.5], whole)).toBe(view);
+    const least = pinched(view, [0.4, 0.401], [0, 1], whole);
+    expect(least.high - least.low).toBeGreaterThan(0);
   });
+});
+
+describe("keys", () => {
+  const whole = { low: 0, high: 30 };
+  const at = (name: string, value: number | undefined, more = {}) => key({ key: name, ...more }, value, whole, [3, 12, 20]);
+  it("move by a hundredth of what is shown, and to marks", () => {
+    expect([at("ArrowRight", 12), at("ArrowLeft", 12, { shiftKey: true }), at("]", 12), at("[", 12), at("]", undefined)]).toEqual([12.3, 9, 20, 3, 3]);
+    expect([at("]", 20), at("a", 1), at("ArrowLeft", 1, { ctrlKey: true }), at("Escape", 1)]).toEqual([null, null, null, undefined]);
+  });
+  it("zoom around the cursor, within the whole", () => {
+    expect(zoomed(whole, 0.5, 5, whole)).toEqual({ low: 0, high: 15 });
+    expect(zoomed({ low: 5, high: 10 }, 0.5, 8, whole)).toEqual({ low: 6.75, high: 9.25 });
+    expect([zoomed({ low: 5, high: 10 }, 0, 8, whole), zoomed({ low: 5, high: 25 }, 2, 8, whole)]).toEqual([whole, whole]);
+  });
+});
+
+describe("the look", () => {
+  it.each(looks)("of $algorithms is that of the report", ({ algorithms, colours, dashes }) =>
+    expect(looksOf(algorithms, false)).toEqual(colours.map((colour, at) => ({ colour, dash: dashes[at] }))));
+  it("takes the largest unit of which there is one", () =>
+    expect([axisOf("cwnd", 160e3), axisOf("cwnd", 999)].map(({ divisor, axis }) => [divisor, axis.title])).toEqual([[1e3, "Window (kB)"], [1, "Window (B)"]]));
+  it("marks what an explanation names", () =>
+    expect(momentsOf([
+      { flows: ["cubic", "vegas"], figures: { peak_s: 4.5 } }, { flows: ["cubic", "vegas"], figures: { from_s: 5, later_s: 5 } },
+      { flows: ["cubic", "vegas"], figures: { from_s: 0, later_s: 0 } }, { flows: ["cubic"], figures: { peak_s: 1 } },
+    ])).toEqual([[4.5, "vegas backs off"], [5, "vegas starts"]]));
 });
 
 describe("drawing", () => {
@@ -69,13 +99,11 @@ describe("drawing", () => {
     expect([...columns(line, 10, 100)]).toEqual([50, 50, 10, 90, -1, -1]);
     expect(greatestOf([line])).toBe(9);
   });
-  it("rounds axes up", () => expect([rounded(9.6), rounded(160), rounded(0)]).toEqual([{ top: 10, step: 5 }, { top: 200, step: 50 }, { top: 1, step: 1 }]));
-  it("moves labels apart", () => expect(apart([50, 51, 100], 15, 100)).toEqual([50, 65, 100]));
 });
 
 describe("shares", () => {
   it("end where the run has come to", () => {
     const of = (value: number) => Float64Array.from([...Array<number>(4).fill(value), ...Array<number>(4).fill(NaN)]);
-    expect(sharesOf([of(3), of(1)]).map((line) => [...line.slice(3, 5)])).toEqual([[75, NaN], [25, NaN]]);
+    expect(sharesOf([of(3), of(1)]).map((line) => [...line.slice(3, 5)])).toEqual([[0.75, NaN], [0.25, NaN]]);
   });
 });

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import dragstrip
+from dragstrip.report.colours import INK, KNOWN, ON_DARK
 from viewer.browser import Browser, Page, program
 
 PAGE = Path(dragstrip.__file__).parent / "play" / "page.html"
@@ -62,9 +64,15 @@ def test_the_first_race_is_drawn_without_a_request_or_a_complaint(browser: Brows
     assert "cubic gets" in page.value(SENTENCE)
     painted = """[...document.querySelectorAll("canvas")].map((it) => new Set(
         new Uint32Array(it.getContext("2d").getImageData(0, 0, it.width, it.height).data.buffer)).size)"""
+    # The packets, and the curves of the panels; the plane is of lines.
     colours = page.value(painted)
-    assert len(colours) == 8
+    assert len(colours) == 2
     assert min(colours) > 3
+    titles = page.value(
+        "[...document.querySelectorAll('.charts g.panel > text.title')].map((it) => it.textContent.split(' (')[0])"
+    )
+    assert titles[:4] == ["Window", "RTT", "Goodput", "Queue"]
+    assert page.value("document.querySelector('.plane path.curve').getAttribute('d').split('M').length") > 100
     assert page.complaints() == []
     assert [it for it in page.requests() if not it.startswith(("file:", "blob:"))] == []
     page.close()
@@ -146,8 +154,10 @@ def test_a_phone_sees_each_chart_beside_the_slider_that_moves_it(browser: Browse
     settled(page)
     place = """(() => { const { top, bottom } = %s.getBoundingClientRect(); return [top, bottom]; })()"""
     slider = "document.querySelector('input[type=range]')"
-    for chart in range(page.value("document.querySelectorAll('.charts figure').length")):
-        figure = f"document.querySelectorAll('.charts figure')[{chart}]"
+    charts = page.value("document.querySelectorAll('.charts g.panel').length")
+    assert charts == 6
+    for chart in range(charts):
+        figure = f"document.querySelectorAll('.charts g.panel')[{chart}]"
         page.value(f"void {figure}.scrollIntoView({{ block: 'start' }})")
         (top, bottom), (above, below) = page.value(place % figure), page.value(place % slider)
         assert 0 <= round(top) < bottom < above < below < 800, chart
@@ -159,11 +169,11 @@ def test_the_keyboard_alone_moves_the_cursor_and_the_zoom(browser: Browser) -> N
     settled(page)
     for _ in range(60):
         page.key("Tab", windowsVirtualKeyCode=9)
-        if page.value("document.activeElement.className") == "charts":
+        if page.value("document.activeElement.className") == "cursor":
             break
-    readout = "document.querySelector('.readout').textContent"
+    readout = "document.querySelector('.charts .cursor').ariaValueText"
     page.key("]")
-    assert page.value(readout).startswith("t = ")
+    assert re.match(r"[0-9.]+ s, Window cubic [0-9.]+, vegas [0-9.]+, RTT ", page.value(readout))
     at = page.value(readout)
     page.key("ArrowRight")
     assert page.value(readout) != at
@@ -173,4 +183,20 @@ def test_the_keyboard_alone_moves_the_cursor_and_the_zoom(browser: Browser) -> N
     page.wait_for(lambda: page.value(strokes) != whole)
     page.key("0")
     page.wait_for(lambda: page.value(strokes) == whole)
+    page.key("Escape")
+    assert page.value("document.querySelector('.charts .needle').getAttribute('visibility')") == "hidden"
     page.close()
+
+
+def test_the_reports_colours_are_the_pages(browser: Browser) -> None:
+    for scheme in ("light", "dark"):
+        page = browser.page(PAGE, prefers_color_scheme=scheme)
+        settled(page)
+        drawn = (
+            "[...document.querySelectorAll('.charts .legend line')].map((it) => it.getAttribute('stroke'))"
+        )
+        own = [KNOWN["cubic"], KNOWN["vegas"]]
+        assert page.value(drawn) == (own if scheme == "light" else [ON_DARK[it] for it in own])
+        ink = page.value("getComputedStyle(document.body).getPropertyValue('--ink').trim()")
+        assert ink == (INK if scheme == "light" else ON_DARK[INK])
+        page.close()

@@ -9,9 +9,9 @@ import pytest
 
 import dragstrip
 from dragstrip.experiment.types import Experiment
-from dragstrip.report import across
+from dragstrip.report import across, variable
 from dragstrip.report.colours import assign
-from dragstrip.report.figure import Bars
+from dragstrip.report.figure import Bars, TimeLines
 from dragstrip.report.load import load, middle_of
 from dragstrip.results.standings.quantity import rate
 from dragstrip.results.standings.setups import algorithms_of, setups_of
@@ -71,3 +71,37 @@ def test_one_setup_has_nothing_to_compare(tmp_path: Path) -> None:
     assert across.table(setups) is None
     assert across.figures(setups) == []
     assert "Across setups" not in (tmp_path / "out" / "report.html").read_text()
+
+
+def test_set_ups_that_differ_in_one_number_are_drawn_along_it(tmp_path: Path) -> None:
+    queues = ["bfifo limit 10kb", "bfifo limit 40kb", "bfifo limit 100kb"]
+    document: dict[str, Any] = dragstrip.run(experiment(queues), tmp_path / "out", figures=["csv"])
+    bundle = load(tmp_path / "out")
+    setups = setups_of(bundle.runs, assign(algorithms_of(bundle.runs)))
+    figure = variable.figure(setups)
+    assert figure is not None
+    content = figure.content
+    assert isinstance(content, TimeLines)
+    assert content.time.title == "Buffer (kB)"
+    goodput = content.panels[0]
+    assert [stroke.label for stroke in goodput.strokes] == ["cubic", "reno"]
+    for stroke in goodput.strokes:
+        [curve] = stroke.curves
+        assert list(curve.x) == [10.24, 40.96, 102.4]
+        for queue, value in zip(queues, curve.y, strict=True):
+            ours = [
+                flow["goodput_bps"]
+                for run in document["runs"]
+                for flow in run["flows"]
+                if flow["cc"] == stroke.label and queue in run["scenario"]
+            ]
+            assert value == pytest.approx(middle_of(ours) / 1e6)
+    assert (tmp_path / "out" / "figures" / "along.csv").exists()
+    # Two say no more than bars do.
+    assert variable.figure(setups[:2]) is None
+
+
+def test_another_discipline_is_no_number(tmp_path: Path) -> None:
+    dragstrip.run(experiment([*QUEUES, "bfifo limit 40kb"]), tmp_path / "out", report=False)
+    bundle = load(tmp_path / "out")
+    assert variable.figure(setups_of(bundle.runs, assign(algorithms_of(bundle.runs)))) is None

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
 import re
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from dragstrip.report import embed, viewer
-from dragstrip.report.colours import GREY, KNOWN, ON_DARK, PALETTE
+from dragstrip.report.colours import GREY, KNOWN, ON_DARK, PALETTE, assign
 from dragstrip.report.figure import Axis
+from dragstrip.results.standings.setups import Contender, _dashed
 
 IMPORT = re.compile(r"^import (?:\* as \w+|\{(?P<names>[^}]*)\}) from \"\./(?P<module>\w+)\.js\";$")
 
@@ -152,6 +156,15 @@ def test_colours_can_be_told_apart_and_seen(scheme: str) -> None:
         seen = [lab(vision @ linear(colour)) for colour in colours]
         assert min(difference(a, b) for a, b in itertools.combinations(seen[:5], 2)) >= 15
         assert min(difference(a, b) for a, b in itertools.combinations(seen, 2)) >= 13
+
+
+@pytest.mark.parametrize("case", json.loads((Path(__file__).parent / "looks.json").read_text()))
+def test_a_flow_looks_as_in_the_playground(case: dict[str, list[Any]]) -> None:
+    """The playground's own test reads the same cases (playground/test/link.test.ts)."""
+    colours = assign(case["algorithms"])
+    found = _dashed([Contender(str(at), "", cc, colours[cc]) for at, cc in enumerate(case["algorithms"])])
+    assert [it.colour for it in found] == case["colours"]
+    assert [list(it.dash) for it in found] == case["dashes"]
 
 
 def test_every_algorithms_colour_has_one_for_dark_pages() -> None:

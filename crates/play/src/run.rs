@@ -5,7 +5,7 @@ use crate::curves::{self, Span, Wanted};
 use crate::moment;
 use crate::refused::{self, Refused};
 use crate::watch::Fates;
-use dragstrip_measures::{Measured, MissingColumn, Summary, explain, summarise};
+use dragstrip_measures::{Finding, Measured, MissingColumn, Summary, explain, summarise};
 use dragstrip_scenario::{Scenario, Transport};
 use dragstrip_sim as sim;
 use serde_json::{Value, json};
@@ -21,6 +21,7 @@ const PIXELS_MAX: u32 = 1 << 16;
 struct Told<'a> {
     measures: &'a Summary,
     sentence: String,
+    why: Vec<Finding>,
 }
 
 /// A run.
@@ -226,16 +227,16 @@ impl Run {
     }
 
     /// What is measured of what has run so far, as JSON: `measures`, which is `summary` of a run in the result document
-    /// (docs/reference/result-json.md), and the `sentence` of what explains it best, empty where nothing does.
+    /// (docs/reference/result-json.md), the `sentence` of what explains it best, empty where nothing does, and `why`: all that does.
     ///
     /// # Errors
     /// None that a run of the simulator has.
     pub fn measures(&self) -> Result<String, Refused> {
         let measured = self.measured()?;
         let summary = summarise(&measured).map_err(missing)?;
-        let found = explain(&measured).map_err(missing)?;
-        let sentence = found.into_iter().next().map_or_else(String::new, |it| it.sentence);
-        serde_json::to_string(&Told { measures: &summary, sentence })
+        let why = explain(&measured).map_err(missing)?;
+        let sentence = why.first().map_or_else(String::new, |it| it.sentence.clone());
+        serde_json::to_string(&Told { measures: &summary, sentence, why })
             .map_err(|error| refused::wrong("", "", &error.to_string()))
     }
 

@@ -19,7 +19,9 @@ LETTERS = "ABCDEF"
 
 
 @dataclass(frozen=True)
-class _Measure:
+class Measure:
+    """A figure of a contender in one run, and how it is written."""
+
     name: str
     title: str
     figure: Callable[[Bout], float | None]
@@ -29,9 +31,9 @@ class _Measure:
 
 PER_CENT = Unit(0.01, "%")
 MEASURES = (
-    _Measure("goodput", "Goodput", lambda bout: goodput_bps(bout.results), quantity.rate, RATES),
-    _Measure("rtt", "Median RTT", lambda bout: rtt_ms(bout, "p50"), quantity.milliseconds, (TIMES_MS[1],)),
-    _Measure("retransmitted", "Retransmitted", retransmit_rate, quantity.percent, (PER_CENT,)),
+    Measure("goodput", "Goodput", lambda bout: goodput_bps(bout.results), quantity.rate, RATES),
+    Measure("rtt", "Median RTT", lambda bout: rtt_ms(bout, "p50"), quantity.milliseconds, (TIMES_MS[1],)),
+    Measure("retransmitted", "Retransmitted", retransmit_rate, quantity.percent, (PER_CENT,)),
 )
 
 
@@ -46,8 +48,8 @@ def figures(setups: Sequence[Setup]) -> list[Figure]:
         known = []
         for name in shared:
             for letter, setup in zip(LETTERS, setups, strict=False):
-                contender = _contender(setup, name)
-                values = _values(contender, measure)
+                contender = contender_of(setup, name)
+                values = values_of(contender, measure)
                 if contender and values:
                     known.append((f"{name} · {letter}", contender.colour, list(values.values())))
         if not known:
@@ -85,10 +87,10 @@ def table(setups: Sequence[Setup]) -> Table | None:
     heads += [(f"{letter} − A", "Median difference of the same seeds") for letter in letters[1:]]
     rows, algorithms = [], []
     for name in shared:
-        contenders = [_contender(setup, name) for setup in setups]
+        contenders = [contender_of(setup, name) for setup in setups]
         first = next(contender for contender in contenders if contender is not None)
         for measure in MEASURES:
-            values = [_values(contender, measure) for contender in contenders]
+            values = [values_of(contender, measure) for contender in contenders]
             if not any(values):
                 continue
             most = max(max(by_seed.values(), default=0.0) for by_seed in values)
@@ -113,11 +115,12 @@ def _shared(setups: Sequence[Setup]) -> list[str]:
     return [name for name in dict.fromkeys(names) if names.count(name) > 1]
 
 
-def _contender(setup: Setup, name: str) -> Contender | None:
+def contender_of(setup: Setup, name: str) -> Contender | None:
+    """Return the contender of that title, if the set-up has it."""
     return next((contender for contender in setup.contenders if contender.title == name), None)
 
 
-def _values(contender: Contender | None, measure: _Measure) -> dict[object, float]:
+def values_of(contender: Contender | None, measure: Measure) -> dict[object, float]:
     """Return a contender's values of a measure by seed."""
     found: dict[object, float] = {}
     for bout in contender.bouts if contender else []:
@@ -127,7 +130,7 @@ def _values(contender: Contender | None, measure: _Measure) -> dict[object, floa
     return found
 
 
-def _difference(first: dict[object, float], other: dict[object, float], measure: _Measure) -> Cell:
+def _difference(first: dict[object, float], other: dict[object, float], measure: Measure) -> Cell:
     apart = [other[seed] - first[seed] for seed in first if seed in other]
     if not apart:
         return Cell(quantity.MISSING)

@@ -24,8 +24,8 @@ from dragstrip.report.series import EMPTY, Curve, cdf, decimate, nice_bin_s, rat
 from dragstrip.report.tables import Cell, Table
 from dragstrip.results import per_flow
 from dragstrip.results.measures import parts_text
-from dragstrip.results.standings import quantity
-from dragstrip.results.standings.quantity import MISSING, RATES, SIZES, TIMES_MS, Unit, unit_for
+from dragstrip.results.standings import look, quantity
+from dragstrip.results.standings.quantity import MISSING, TIMES_MS, UNITS, Unit, unit_for
 
 Row: TypeAlias = dict[str, Any]
 
@@ -306,14 +306,15 @@ def _distribution(drawn: Sequence[_Drawn]) -> Figure | None:
 
 def _timelines(drawn: Sequence[_Drawn]) -> Figure | None:
     panels = []
-    for name, title, units in (
-        ("arrived", "Goodput", RATES),
-        ("round_trips", "RTT", (TIMES_MS[1],)),
-        ("window", "Window", SIZES),
-        ("flight", "In flight", SIZES),
+    for name, key in (
+        ("arrived", "goodput"),
+        ("round_trips", "rtt"),
+        ("window", "cwnd"),
+        ("flight", "flight"),
     ):
+        title, kind = look.panel(key)
         curves = [(it, decimate(getattr(it, name), POINTS)) for it in drawn]
-        panel = _panel(title, units, [(it, curve) for it, curve in curves if len(curve)])
+        panel = _panel(title, UNITS[kind], [(it, curve) for it, curve in curves if len(curve)])
         panels += [] if panel is None else [panel]
     if not panels:
         return None
@@ -334,4 +335,4 @@ def _panel(title: str, units: tuple[Unit, ...], curves: Sequence[tuple[_Drawn, C
         Stroke([Curve(c.x, c.y / unit.divisor)], it.colour, 1.3, dash=it.dash, label=it.title, main=True)
         for it, c in curves
     ]
-    return Panel(Axis(f"{title} ({unit.name})", 0, unit.scale(top) * 1.05, unit.name), strokes)
+    return Panel(Axis(f"{title} ({unit.name})", 0, unit.scale(top) * look.HEADROOM, unit.name), strokes)

@@ -1,59 +1,27 @@
 """One colour per algorithm, the same in every figure, on paper, in reports and in the playground.
 
-There are two palettes, for white and for dark pages. Each colour has a contrast of at least 3:1 with its page
-(WCAG 2.2, 1.4.11). Any two of the first five differ by 15 or more in CIEDE2000, and any two of all by 13, for
-readers with normal vision and with each of the three dichromacies (after Machado, Oliveira, Fernandes: "A
-Physiologically-based Model for Simulation of Color Vision Deficiency", 2009); tests compute this. The last
-colour is close to the ink of axes and text and is used last.
+The colours stand in look.json, from which the playground's page takes them too. There are two palettes, for
+white and for dark pages. Each colour has a contrast of at least 3:1 with its page (WCAG 2.2, 1.4.11). Any two
+of the first five differ by 15 or more in CIEDE2000, and any two of all by 13, for readers with normal vision
+and with each of the three dichromacies (after Machado, Oliveira, Fernandes: "A Physiologically-based Model
+for Simulation of Color Vision Deficiency", 2009); tests compute this. The last colour is close to the ink of
+axes and text and is used last.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-BLUE = "#02387a"
-VERMILION = "#b04204"
-GREEN = "#09745c"
-ROSE = "#dc5c91"
-BROWN = "#492600"
-SKY = "#0591f1"
-OLIVE = "#a48d3f"
-BLACK = "#161616"
-GREY = "#7f7f7f"
+from dragstrip.results.standings.look import LOOK
 
-INK = "#1f2328"
-MUTED = "#59636e"
-GRID = "#dfe3e8"
+_PAIRS: dict[str, tuple[str, str]] = {name: tuple(pair) for name, pair in LOOK["colours"].items()}
+GREY, INK, MUTED, GRID = (_PAIRS[name][0] for name in ("grey", "ink", "muted", "grid"))
 
 # The five of the demonstration first, so that they differ most.
-KNOWN = {
-    "reno": BLUE,
-    "newreno": BLUE,
-    "cubic": VERMILION,
-    "vegas": GREEN,
-    "bbr": ROSE,
-    "cdg": BROWN,
-    "exp": SKY,
-    "udp": GREY,
-}
-PALETTE = (BLUE, VERMILION, GREEN, ROSE, BROWN, SKY, OLIVE, BLACK)
-
-
+PALETTE = tuple(_PAIRS[name][0] for name in LOOK["palette"])
+KNOWN = {algorithm: _PAIRS[name][0] for algorithm, name in LOOK["known"].items()}
 # The same places in the palette for a dark page (#0d1117).
-ON_DARK = {
-    BLUE: "#57a9ff",
-    VERMILION: "#dd5902",
-    GREEN: "#3d916f",
-    ROSE: "#a8709f",
-    BROWN: "#f7ba29",
-    SKY: "#b3e6fe",
-    OLIVE: "#f2f6bf",
-    BLACK: "#afafaf",
-    GREY: "#9aa2ab",
-    INK: "#e6edf3",
-    MUTED: "#9ba5b0",
-    GRID: "#2b323b",
-}
+ON_DARK = dict(_PAIRS.values())
 
 
 def assign(algorithms: Iterable[str]) -> dict[str, str]:

@@ -266,7 +266,7 @@ def _span(start: float, end: float) -> str:
 
 
 def _time_table(content: TimeLines) -> Table:
-    """Return the smallest and largest value of each panel's main curves in each stretch of time."""
+    """Return the smallest and largest value of each panel's main curves in each stretch of the axis."""
     edges = np.linspace(content.time.low, content.time.high, STRETCHES + 1)
     columns = []
     heads = []
@@ -282,8 +282,8 @@ def _time_table(content: TimeLines) -> Table:
         ]
         for i in range(STRETCHES)
     ]
-    caption = "Minimum to maximum of each stretch of time."
-    return Table([("Time (s)", ""), *((head, "") for head in heads)], rows, caption)
+    caption = "Minimum to maximum of each stretch."
+    return Table([(content.time.title, ""), *((head, "") for head in heads)], rows, caption)
 
 
 def _stretches(curves: Sequence[Curve], edges: FloatArray) -> list[Cell]:

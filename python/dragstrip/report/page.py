@@ -19,7 +19,7 @@ from markupsafe import Markup
 from dragstrip import _core
 from dragstrip.errors import BadInputError
 from dragstrip.io import untrusted
-from dragstrip.report import across, embed, viewer
+from dragstrip.report import across, embed, variable, viewer
 from dragstrip.report.cautions import of_builds
 from dragstrip.report.colours import GRID, INK, MUTED, ON_DARK
 from dragstrip.report.figure import Figure
@@ -108,6 +108,7 @@ def render(
         shared=", ".join(shared_words([section.setup for section in sections])),
         across=across.table([section.setup for section in sections]),
         across_figures=[drawn(figure) for figure in across.figures([section.setup for section in sections])],
+        along=[drawn(it) for it in (variable.figure([section.setup for section in sections]),) if it],
         builds=of_builds(bundle.runs),
         tally=tally(bundle.claims),
         provenance=provenance(bundle.runs),

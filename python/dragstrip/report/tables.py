@@ -155,22 +155,22 @@ def _columns(setup: Setup) -> list[_Column]:
     columns += [
         _Column(
             "Queue p50",
-            f"Median backlog at {setup.bottleneck}",
+            f"Median backlog at {setup.queue_name}",
             lambda r: r.queue_p50_bytes,
             quantity.size,
             False,
         ),
         _Column(
             "Queue p95",
-            f"95th percentile of the backlog at {setup.bottleneck}",
+            f"95th percentile of the backlog at {setup.queue_name}",
             lambda r: r.queue_p95_bytes,
             quantity.size,
             False,
         ),
-        _Column("Dropped", f"Packets dropped at {setup.bottleneck}", lambda r: r.dropped, quantity.count),
+        _Column("Dropped", f"Packets dropped at {setup.queue_name}", lambda r: r.dropped, quantity.count),
         _Column(
             "Marked",
-            f"Packets marked at {setup.bottleneck}",
+            f"Packets marked at {setup.queue_name}",
             lambda r: r.marked if r.marked and r.marked.greatest else None,
             quantity.count,
         ),
@@ -199,7 +199,7 @@ def _shared_words(setup: Setup, rows: list[Row]) -> str:
         words.append(f"{quantity.count(row.dropped.middle)} packets dropped")
     if row.marked is not None and row.marked.greatest > 0:
         words.append(f"{quantity.count(row.marked.middle)} marked")
-    said = f"At {setup.bottleneck}: {', '.join(words)}. " if words else ""
+    said = f"At {setup.queue_name}: {', '.join(words)}. " if words else ""
     sets = {row.competitors: row.jain for row in rows if row.jain is not None}
     for labels, jain in sets.items():
         whose = f" of {quantity.listing(list(labels))}" if len(sets) > 1 else ""

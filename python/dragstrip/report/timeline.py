@@ -12,9 +12,9 @@ from dragstrip.report.collect import Panel as Lines
 from dragstrip.report.colours import GREY
 from dragstrip.report.figure import Axis, Figure, Panel, Rule, Stroke, TimeLines
 from dragstrip.report.series import Curve
+from dragstrip.results.standings import look, quantity
 from dragstrip.results.standings import path as paths
-from dragstrip.results.standings import quantity
-from dragstrip.results.standings.quantity import RATES, SIZES, TIMES_MS, Unit, unit_for
+from dragstrip.results.standings.quantity import RATES, UNITS, Unit, unit_for
 from dragstrip.results.standings.setups import Setup
 
 # What leaves at an opportunity of a trace.
@@ -117,10 +117,11 @@ def moments(setup: Setup) -> list[Rule]:
     found = []
     for finding in setup.runs[0].summary.get("why") or []:
         figures, flows = finding.get("figures") or {}, finding.get("flows") or []
-        if "peak_s" in figures and len(flows) == 2:
-            found.append(Rule(float(figures["peak_s"]), f"{flows[1]} backs off"))
-        elif float(figures.get("later_s", 0)) > 0 and "from_s" in figures and len(flows) == 2:
-            found.append(Rule(float(figures["from_s"]), f"{flows[1]} starts"))
+        for moment in look.LOOK["moments"] if len(flows) == 2 else ():
+            where = moment.get("where")
+            if moment["at"] in figures and (where is None or float(figures.get(where, 0)) > 0):
+                found.append(Rule(float(figures[moment["at"]]), moment["text"].format(flows[1])))
+                break
     return found[:MARKS_MAX]
 
 
@@ -170,12 +171,14 @@ def _common_scales(setup: Setup, curves: list[Curves]) -> list[_Scale]:
     idle_ms, words = paths.idle(setup.path)
     rate_bps = None if paths.rate_changes(setup.path) else setup.path.rate_bps
     scales = []
-    for key, title, units, rule, text in (
-        ("cwnd", "Window", SIZES, None, ""),
-        ("rtt", "RTT", (TIMES_MS[1],), idle_ms or None, words),
-        ("throughput", "Throughput", RATES, rate_bps, f"bottleneck {quantity.rate(rate_bps)}"),
-        ("queue", "Queue", SIZES, None, ""),
+    for key, rule, text in (
+        ("cwnd", None, ""),
+        ("rtt", idle_ms or None, words),
+        ("throughput", rate_bps, f"bottleneck {quantity.rate(rate_bps)}"),
+        ("queue", None, ""),
     ):
+        title, kind = look.panel(key)
+        units = UNITS[kind]
         top = max(entry.panels[key].greatest() for entry in curves)
         if key == "throughput":
             known = [float(curve.y.max()) for stroke in capacity(setup, RATES[0]) for curve in stroke.curves]
@@ -196,7 +199,8 @@ def _panel(setup: Setup, entry: Curves, scale: _Scale) -> Panel:
 
 
 def _axis(scale: _Scale) -> Axis:
-    return Axis(f"{scale.title} ({scale.unit.name})", 0, scale.unit.scale(scale.top) * 1.05, scale.unit.name)
+    high = scale.unit.scale(scale.top) * look.HEADROOM
+    return Axis(f"{scale.title} ({scale.unit.name})", 0, high, scale.unit.name)
 
 
 def _strokes(lines: Lines, colour: str, unit: Unit) -> list[Stroke]:
@@ -208,5 +212,7 @@ def _strokes(lines: Lines, colour: str, unit: Unit) -> list[Stroke]:
         strokes.append(Stroke(scaled(lines.pale), colour, 0.7, opacity=0.3))
     if lines.dashed:
         threshold = scaled(lines.dashed)
-        strokes.append(Stroke(threshold, colour, 1, 0.8, dash=(3, 2), step=True, label="ssthresh"))
+        strokes.append(
+            Stroke(threshold, colour, 1, 0.8, dash=tuple(look.LOOK["threshold"]), step=True, label="ssthresh")
+        )
     return [*strokes, Stroke(scaled(lines.main), colour, 1.3, main=True)]

@@ -76,7 +76,7 @@ def limits(setup: Setup) -> Table | None:
     shown = [contender for contender in setup.contenders if contender.is_tcp]
     idle = {contender.key: quantity.percent(idle_of(setup, contender)) for contender in shown}
     if not setup.together:
-        heads.append(("Link idle", f"Time in which {setup.bottleneck} had nothing to send"))
+        heads.append(("Bottleneck idle", f"Time in which {setup.queue_name} had nothing to send"))
     body = []
     for contender in shown:
         limited, states = seconds_of(contender, "limited_s"), seconds_of(contender, "state_s")
@@ -94,8 +94,7 @@ def limits(setup: Setup) -> Table | None:
         return None
     caption = ""
     if setup.together and shown and idle[shown[0].key] != MISSING:
-        where = setup.bottleneck[:1].upper() + setup.bottleneck[1:]
-        caption = f"{where} was idle for {idle[shown[0].key]} of the time."
+        caption = f"Idle time of {setup.queue_name}: {idle[shown[0].key]} of the run."
     algorithms = [contender.cc for contender in shown if seconds_of(contender, "limited_s")]
     deciding = frozenset({heads[0][0], "Limited by", "Timeouts"})
     return Table(heads, body, caption, algorithms, deciding)

@@ -8,7 +8,19 @@ from pathlib import Path
 from markupsafe import Markup
 
 from dragstrip.io.files import adding
-from dragstrip.report import across, charts, page, picture, render, rows, tables, timeline, verified, why
+from dragstrip.report import (
+    across,
+    charts,
+    page,
+    picture,
+    render,
+    rows,
+    tables,
+    timeline,
+    variable,
+    verified,
+    why,
+)
 from dragstrip.report.cautions import cautions
 from dragstrip.report.collect import curves_of, shares_of
 from dragstrip.report.colours import assign
@@ -97,7 +109,8 @@ def _idle(setup: Setup) -> str:
 
 def _export_across(setups: Sequence[Setup], draft: Path, paper: Paper) -> None:
     """Write the figures that compare set-ups."""
-    for figure in across.figures(setups):
+    along = variable.figure(setups)
+    for figure in [*([along] if along else []), *across.figures(setups)]:
         _export_rows(figure, draft, "", paper)
         if paper.pictures:
             render.export(draft, figure.name, render.svg(figure, width_pt=paper.width_pt), paper)

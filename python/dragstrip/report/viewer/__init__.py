@@ -3,7 +3,8 @@
 Belongs here: JavaScript modules that draw the descriptions of `dragstrip.report.figure`, their style sheet,
 and the single script made from them. There is no build tool: browsers refuse modules from other files on a
 page opened as a file, so `script` wraps each module in a function, in the order of their imports. The modules
-themselves are standard. Does not belong here: anything that knows what is measured or compared.
+themselves are standard, and the playground's page is built from the same ones
+(docs/decisions/0018-one-viewer.md). Does not belong here: anything that knows what is measured or compared.
 """
 
 from __future__ import annotations
@@ -23,7 +24,11 @@ MODULES = (
     "marks",
     "axes",
     "frame",
+    "columns",
+    "zoom",
     "cursor",
+    "linked",
+    "strips",
     "timelines",
     "distribution",
     "bars",
@@ -37,6 +42,8 @@ MODULES = (
 _IMPORT = re.compile(
     r'^import (?:\* as (?P<whole>\w+)|(?P<names>\{[^}]*\})) from "\./(?P<module>\w+)\.js";$', re.M
 )
+# Lines of comments alone, which a page needs not carry.
+_COMMENT = re.compile(r"^ *(?://|/\*\*|\*).*\n", re.M)
 _EXPORT = re.compile(r"^export ((?:const|function) (\w+))", re.M)
 
 
@@ -49,7 +56,7 @@ def script(modules: tuple[str, ...] = MODULES) -> str:
     """Return all modules as one script; for `COPYING` the script also starts it."""
     parts = []
     for name in modules:
-        text = untrusted.text(HERE / f"{name}.js", untrusted.MIB, "our script")
+        text = _COMMENT.sub("", untrusted.text(HERE / f"{name}.js", untrusted.MIB, "our script"))
         text = _IMPORT.sub(lambda m: f"const {m['whole'] or m['names']} = {m['module']}Module;", text)
         exports = ", ".join(found[1] for found in _EXPORT.findall(text))
         body = _EXPORT.sub(r"\1", text)

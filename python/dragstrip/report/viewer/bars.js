@@ -69,7 +69,9 @@ function reading(figure, host, area, groups) {
   };
   const locate = (event, box) => last - Math.floor(((event.clientY - box.top) / box.height) * (last + 1));
   const axis = { low: 0, high: last, step: 1 };
-  const handle = cursor(host, area, axis, { vertical: true, locate, moved: show, say, label: `Row of ${figure.title}` });
+  const handle = cursor(host);
+  handle.place({ area, axis, vertical: true, locate, moved: show, say, label: `Row of ${figure.title}` });
+  handle.show(undefined);
 }
 
 function bar(group, row, x, middle, ranged) {

@@ -57,7 +57,9 @@ export function draw(figure, host, width) {
     }
   };
   const label = `Share of samples in ${figure.title}`;
-  const handle = cursor(host, plot.area, Y, { vertical: true, back: y.back, moved: show, say, label });
+  const handle = cursor(host);
+  handle.place({ area: plot.area, axis: Y, vertical: true, back: y.back, moved: show, say, label });
+  handle.show(undefined);
 }
 
 /**

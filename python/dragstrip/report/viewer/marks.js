@@ -22,10 +22,11 @@ export function html(name, attributes, parent, words) {
   return element;
 }
 
-const ruler = document.createElement("canvas").getContext("2d");
+let ruler;
 
 /** How wide a text is in the figures' font. */
 export function widthOf(text, size = TEXT) {
+  ruler ??= document.createElement("canvas").getContext("2d");
   ruler.font = `${size}px system-ui, -apple-system, "Segoe UI", Roboto, Helvetica, Arial, sans-serif`;
   return ruler.measureText(text).width;
 }

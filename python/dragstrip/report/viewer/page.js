@@ -11,18 +11,26 @@ import * as timelines from "./timelines.js";
 
 const KINDS = { bars, interval: bars, distribution, scatter, shares, pie: shares, timelines };
 
-/** One moment that several figures show; each follows it, any may move it. */
-function linkOf(links, group, place) {
-  if (!links.has(group)) links.set(group, { time: undefined, followers: new Map() });
+/** One moment, and one part of the time axis, that several figures show; each follows them, any may change them. */
+function linkOf(links, group, place, drawn) {
+  if (!links.has(group)) links.set(group, { time: undefined, view: undefined, followers: new Map() });
   const link = links.get(group);
+  const tell = (anew) => {
+    for (const follower of link.followers.values()) follower(link.time, link.view, anew);
+  };
   return {
     move(time) {
       link.time = time;
-      for (const follower of link.followers.values()) follower(time);
+      tell(false);
+    },
+    zoom(view) {
+      link.view = { low: view.low, high: view.high };
+      tell(true);
+      drawn();
     },
     follow(follower) {
       link.followers.set(place, follower);
-      follower(link.time);
+      follower(link.time, link.view, false);
     },
   };
 }
@@ -32,6 +40,9 @@ function start() {
   const links = new Map();
   const drawn = new Map();
   const form = document.querySelector(".toggles");
+  const faded = () => {
+    if (form) for (const host of drawn.keys()) fade(form, host);
+  };
   const draw = (host) => {
     const { figure, link, width: before } = drawn.get(host);
     const width = Math.floor(host.clientWidth);
@@ -46,7 +57,7 @@ function start() {
     const content = JSON.parse(source.textContent);
     const host = source.parentElement.querySelector(".chart");
     const figure = KINDS[content.kind].read(content);
-    drawn.set(host, { figure, link: linkOf(links, host.closest("section"), host), width: 0 });
+    drawn.set(host, { figure, link: linkOf(links, host.closest("section"), host, faded), width: 0 });
     draw(host);
     observer.observe(host);
     button(figure, source.parentElement.querySelector("details") ?? source.parentElement, html);

@@ -69,7 +69,9 @@ export function draw(figure, host, width) {
     ring.setAttribute("cy", y.at(found.y));
   };
   const label = `${figure.x.title} in ${figure.title}`;
-  const handle = cursor(host, plot.area, figure.x, { back: x.back, moved: show, say, label });
+  const handle = cursor(host);
+  handle.place({ area: plot.area, axis: figure.x, back: x.back, moved: show, say, label });
+  handle.show(undefined);
 }
 
 /** The point whose x is nearest. */

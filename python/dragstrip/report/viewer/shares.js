@@ -3,6 +3,7 @@
 import { cursor } from "./cursor.js";
 import { column, countUpTo, digits, percent, STEPS_X, STEPS_Y } from "./data.js";
 import { frame, needleIn } from "./frame.js";
+import { linked } from "./linked.js";
 import { html, mark, picture, sample, TEXT, widthOf } from "./marks.js";
 
 const HEIGHT = 252;
@@ -21,13 +22,16 @@ export function read(figure) {
 
 export function draw(figure, host, width, link) {
   if (figure.kind === "pie") pie(figure, host, width);
-  else stacked(figure, host, width, link);
+  else linked(figure, host, link, (part, inner) => stacked(part, inner, width));
 }
 
-function stacked(figure, host, width, link) {
+function stacked(figure, host, width) {
   const plot = frame(figure, host, width, HEIGHT, figure.x, figure.y);
-  const { svg, x, y, right } = plot;
+  const { svg, x, y, right, area } = plot;
   const { times, rows } = figure;
+  // What leads out of a part of the axis is cut off.
+  const box = { x: area.left, y: area.top, width: area.width, height: area.height };
+  const inside = mark("svg", { ...box, viewBox: Object.values(box).join(" ") }, svg);
   for (const [number, part] of figure.parts.entries()) {
     const upper = [];
     const lower = [];
@@ -37,7 +41,8 @@ function stacked(figure, host, width, link) {
       lower.push(`L${to.toFixed(1)} ${y.at(rows[number + 1][bin]).toFixed(1)}H${from.toFixed(1)}`);
     }
     const d = `M${upper.join("").slice(1)}${lower.reverse().join("")}Z`;
-    mark("path", { class: "area", d, fill: part.colour, "fill-opacity": part.depth, "data-colour": part.colour }, svg);
+    const look = { fill: part.colour, "fill-opacity": part.depth, "data-colour": part.colour };
+    mark("path", { class: "area", d, ...look }, inside);
   }
   plot.grid(); // over the areas
   const figures = legend(figure, host);
@@ -49,17 +54,16 @@ function stacked(figure, host, width, link) {
   };
   const say = (time) =>
     `${digits(time)} s: ${figure.parts.map((part, number) => `${part.label} ${share(number, time)}`).join(", ")}`;
-  const label = `Time in ${figure.title}`;
-  const handle = cursor(host, plot.area, figure.x, { back: x.back, moved: link.move, say, label });
-  link.follow((time) => {
-    handle.show(time);
-    needle.setAttribute("visibility", time === undefined ? "hidden" : "visible");
+  const show = (time) => {
+    const seen = time !== undefined && time >= figure.x.low && time <= figure.x.high;
+    needle.setAttribute("visibility", seen ? "visible" : "hidden");
     readout.textContent = time === undefined ? "" : `${digits(time)} s`;
-    if (time !== undefined) for (const end of ["x1", "x2"]) needle.setAttribute(end, x.at(time));
+    if (seen) for (const end of ["x1", "x2"]) needle.setAttribute(end, x.at(time));
     for (const [number, element] of figures.entries()) {
       element.textContent = time === undefined ? figure.parts[number].note : share(number, time);
     }
-  });
+  };
+  return { show, reading: { area, axis: figure.x, back: x.back, say, label: `Time in ${figure.title}` } };
 }
 
 function pie(figure, host, width) {
@@ -110,7 +114,9 @@ function pie(figure, host, width) {
   };
   const area = { left: cx - RADIUS, top: cy - RADIUS, width: 2 * RADIUS, height: 2 * RADIUS };
   const axis = { low: 0, high: last, step: 1 };
-  const handle = cursor(host, area, axis, { locate, moved: show, say, label: `Part of ${figure.title}` });
+  const handle = cursor(host);
+  handle.place({ area, axis, locate, moved: show, say, label: `Part of ${figure.title}` });
+  handle.show(undefined);
 }
 
 function legend(figure, host) {

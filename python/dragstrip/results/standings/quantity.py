@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from statistics import median as middle_of
 from typing import Any
 
+from dragstrip.results.standings.look import LOOK
+
 MISSING = "–"
 
 
@@ -29,8 +31,9 @@ class Unit:
         return f"{digits(value / self.divisor)} {self.name}"
 
 
-RATES = (Unit(1.0, "bit/s"), Unit(1e3, "kbit/s"), Unit(1e6, "Mbit/s"), Unit(1e9, "Gbit/s"))
-SIZES = (Unit(1.0, "B"), Unit(1e3, "kB"), Unit(1e6, "MB"), Unit(1e9, "GB"))
+UNITS = {kind: tuple(Unit(float(d), name) for d, name in units) for kind, units in LOOK["units"].items()}
+"""Units of rates (in bit/s), sizes (in bytes), round trips over time (in ms) and shares (of 1)."""
+RATES, SIZES = UNITS["rate"], UNITS["size"]
 TIMES_MS = (Unit(1e-3, "µs"), Unit(1.0, "ms"), Unit(1e3, "s"))
 
 

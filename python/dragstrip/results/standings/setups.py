@@ -22,6 +22,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from dragstrip.results.standings import path as paths
 from dragstrip.results.standings import quantity
+from dragstrip.results.standings.look import DASHES
 from dragstrip.scenario.paths import Known, PathFacts, known
 
 T = TypeVar("T")
@@ -36,8 +37,6 @@ COMPARED_SYSCTLS = ("net.ipv4.tcp_congestion_control",)
 """Sysctls that are compared and therefore not part of the set-up: the kernel's default algorithm."""
 NO_RANDOM_ENGINES = ("sim",)
 """Engines whose runs depend on the scenario alone; a kernel has randomness of its own."""
-DASHES: tuple[tuple[int, ...], ...] = ((1, 0), (6, 2), (2, 2), (8, 2, 2, 2), (1, 2), (12, 3))
-"""Dash patterns that distinguish contenders of the same algorithm, and then of the same colour."""
 
 
 @dataclass(frozen=True)
@@ -205,9 +204,12 @@ class Setup:
         return str(link["name"]) if link else None
 
     @property
-    def bottleneck(self) -> str:
-        """What `queue_link` is called in a sentence: by its name only where no link is the bottleneck."""
-        return "the bottleneck" if self.path.bottleneck else self.queue_link or "the link"
+    def queue_name(self) -> str:
+        """What readers call that link: the bottleneck or, where none is known, its ends."""
+        if self.path.bottleneck or not self.path.forward:
+            return "the bottleneck"
+        first = self.path.forward[0]
+        return f"{first['from']} → {first['to']}"
 
     @cached_property
     def draws(self) -> bool:

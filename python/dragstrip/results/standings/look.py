@@ -1,0 +1,30 @@
+"""What charts look like and what their axes are called, in the report and in the playground: look.json.
+
+The playground is built from the same file, so that a colour, a dash pattern, an axis or a mark is changed
+there alone (docs/decisions/0018-one-viewer.md). Each colour is a pair, for white and for dark pages. `units`
+are pairs of a size in base units and a name, from the smallest up. `panels` are titles over time with the
+units that they are drawn in. `headroom` is how far above the greatest value an axis ends. `moments` are the
+figures of an explanation (`why` of a summary) that are instants to be marked: `{}` is the second flow's name,
+and a figure that `where` names must be above 0.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from dragstrip.io import untrusted
+
+LOOK: dict[str, Any] = json.loads(
+    untrusted.text(Path(__file__).with_name("look.json"), untrusted.MIB, "our look of charts")
+)
+DASHES: tuple[tuple[int, ...], ...] = tuple(map(tuple, LOOK["dashes"]))
+"""Dash patterns that distinguish contenders of the same algorithm, and then of the same colour."""
+HEADROOM: float = LOOK["headroom"]
+
+
+def panel(name: str) -> tuple[str, str]:
+    """Return a panel's title, and the name of its units; raises `KeyError` if there is no such panel."""
+    title, units = LOOK["panels"][name]
+    return title, units
