@@ -23,7 +23,7 @@ from dragstrip.io.untrusted import one_line
 from dragstrip.pool.local import Local, cores
 from dragstrip.pool.process import UNLIMITED, Limits
 from dragstrip.pool.work import FAILED, FAULT, OK, UNWRITTEN, Answer, Order, perform
-from dragstrip.scenario.paths import FRAME_BYTES
+from dragstrip.scenario.paths import packets
 
 THREADED_RUNS_MAX = 24
 """More runs than this use worker processes, because measuring and writing hold the interpreter's lock."""
@@ -151,13 +151,6 @@ def _short(tasks: Sequence[Task]) -> bool:
         and all(named(task.engine).in_process for task in tasks)
         and sum(packets(task.scenario) for task in tasks) <= THREADED_PACKETS_MAX
     )
-
-
-def packets(scenario: Mapping[str, Any]) -> float:
-    """Return roughly how many full frames the slowest link can carry in a run."""
-    rates = [link.get("rate_bps") or (link.get("qdisc") or {}).get("rate_bps") for link in scenario["links"]]
-    slowest = min((rate for rate in rates if rate), default=0)
-    return float(slowest * scenario["duration_ns"] / 1e9 / (8 * FRAME_BYTES) + 1)
 
 
 def _outcome(answer: Answer) -> Outcome:

@@ -158,3 +158,10 @@ def _plain(link: Json) -> Json:
 def _refused(error: _core.InputError) -> BadInputError:
     field, value, expected = error.args
     return BadInputError(field, Raw(value) if value else None, expected)
+
+
+def packets(scenario: Json) -> float:
+    """Return roughly how many full frames the slowest link can carry in a run."""
+    rates = [link.get("rate_bps") or (link.get("qdisc") or {}).get("rate_bps") for link in scenario["links"]]
+    slowest = min((rate for rate in rates if rate), default=0)
+    return float(slowest * scenario["duration_ns"] / 1e9 / (8 * FRAME_BYTES) + 1)
