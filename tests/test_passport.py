@@ -701,6 +701,32 @@ def test_an_algorithm_as_a_text_has_a_passport_whose_replay_names_its_file(tmp_p
     assert all(f"--program {file}" in row["replay"] for row in found["rows"])
 
 
+HOSTILE = {
+    "divides": "on ack { cwnd = cwnd / (acked - acked) } on loss { ssthresh = 2 }",
+    "nothing": "on ack { cwnd = 0 } on loss { ssthresh = 0 }",
+    "endless": "on ack { cwnd = 4294967296 } on loss { ssthresh = 4294967296 }",
+    "negative": "on ack { cwnd = -1 } on loss { ssthresh = -5 }",
+    "idle": "on ack { cwnd = cwnd } on loss { ssthresh = ssthresh }",
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_text_that_misbehaves_costs_its_own_rows_alone(name: str, tmp_path: Path) -> None:
+    from dragstrip.passport.command import Asked, make, write
+
+    rows = (brief("one", 1), brief("two", 2))
+    asked = Asked(Subject(name, ((name, HOSTILE[name]),), (f"{name}.cc",)), ("alone",), False, rows)
+    found = make(asked, None, quiet=True)
+    write(found, asked, tmp_path)
+    for row in found["rows"]:
+        assert (row["value"] is None) == (row["verdict"] == "failed") == bool(row.get("failure")), row
+        assert f"--program {name}.cc" in row["replay"]
+        assert row["baselines"]["cubic"]["value"] > 1
+    assert {row["verdict"] for row in found["rows"]} <= {"failed", "worse", "same", "better"}
+    if name == "divides":
+        assert all("divi" in row["failure"] for row in found["rows"])
+
+
 def test_options_of_an_algorithm_change_its_figures(made: Path, tmp_path: Path) -> None:
     words = ("passport", "vegas:alpha=8,beta=16", "--quick", "--only", "rtt", "--out", str(tmp_path / "p"))
     assert invoke(*words).exit_code in (0, 3)

@@ -22,8 +22,8 @@ AFTER_S = 4.0
 """Ctrl-C comes at most this much after the search has begun: Python's own start is not ours to interrupt."""
 
 
-def options(draws: random.Random) -> list[str]:
-    """Words of a search that takes seconds."""
+def options(draws: random.Random, evaluations: int) -> list[str]:
+    """Words of a search of so many attacks."""
     words = ["attack", draws.choice(ALGORITHMS), "--seed", str(draws.randrange(1000))]
     for goal in draws.sample(GOALS, draws.randint(1, 2)):
         words += ["--goal", goal]
@@ -31,7 +31,7 @@ def options(draws: random.Random) -> list[str]:
         words += ["--with", vector]
     words += ["--rate", f"{draws.choice((2, 5, 12))}mbit", "--rtt", f"{draws.choice((10, 40, 100))}ms"]
     words += ["--queue", draws.choice(("0.5bdp", "1bdp", "4bdp", "fq_codel"))]
-    return [*words, "--duration", f"{draws.choice((2, 3, 5))}s", "--evaluations", str(draws.randint(5, 150))]
+    return [*words, "--duration", f"{draws.choice((2, 3, 5))}s", "--evaluations", str(evaluations)]
 
 
 def searching(process: subprocess.Popen[str]) -> None:
@@ -53,12 +53,19 @@ def replays(folder: Path, find: dict[str, object]) -> None:
 def trial(number: int, folder: Path) -> str:
     """Number's search; every second one is interrupted after number's delay."""
     draws = random.Random(number)
-    process = start(folder, *options(draws), "--out", "finds")
+    evaluations = draws.randint(150, 3000) if number % 2 else draws.randint(5, 150)
+    process = start(folder, *options(draws, evaluations), "--out", "finds")
     if number % 2:
         searching(process)
         time.sleep(draws.uniform(0, AFTER_S))
         process.send_signal(signal.SIGINT)
     ended = end(process)
+    if ended.status == -signal.SIGINT:
+        # Python itself ends like this (130 to a shell) after its last line, or interrupted in an import.
+        assert ended.error in ("", "interrupted"), f"killed at work: {ended}"
+        assert "Traceback" not in ended.stderr, f"a traceback: {ended}"
+        assert not leftovers(folder), f"left behind: {leftovers(folder)}"
+        return "ended by Python"
     check_answer(ended, 0, 2, INTERRUPTED)
     assert not leftovers(folder), f"left behind: {leftovers(folder)}"
     finds = folder / "finds"
