@@ -224,7 +224,7 @@ def test_finds_replay_with_the_same_figure(finds: tuple[Path, dict[str, Any]], t
         )
         assert ended.exit_code == 0, ended.output
         (claim,) = json.loads(ended.stdout)["claims"]
-        assert claim["measured"] == pytest.approx(find["figure"], rel=1e-9), find["name"]
+        assert claim["measured"] == find["figure"], find["name"]
 
 
 def test_the_folder_holds_what_the_document_names(finds: tuple[Path, dict[str, Any]]) -> None:
@@ -253,6 +253,38 @@ def test_an_algorithm_as_a_text(tmp_path: Path) -> None:
     document = attacked(tmp_path / "finds", *words.split())
     assert document["finds"]
     assert run("attack", "--check", tmp_path / "finds").exit_code == 0
+
+
+@pytest.mark.parametrize("calls", [1, 2, 3, 5, 8, 12, 16, 21])
+def test_interrupted_it_keeps_the_finds_so_far(
+    calls: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C after so many calls of the bench: in a first generation, in a later one, while minimising."""
+    made, real = [0], search.Bench.scores
+
+    def scores(self: search.Bench, *given: Any, **more: Any) -> Any:
+        made[0] += 1
+        if made[0] == calls:
+            raise KeyboardInterrupt
+        return real(self, *given, **more)
+
+    monkeypatch.setattr(search.Bench, "scores", scores)
+    words = "cubic --goal utilisation --with cross --with acks --duration 4s --evaluations 120 --json"
+    ended = run("attack", *words.split(), "--out", tmp_path / "finds")
+    assert made[0] == calls or ended.exit_code == 0
+    if calls <= 4:  # nothing is confirmed yet
+        assert not (tmp_path / "finds").exists()
+        assert ended.stdout == ""
+        return
+    document = json.loads(ended.stdout)
+    assert document == json.loads((tmp_path / "finds" / "attack.json").read_text())
+    assert document["partial"]
+    assert document["finds"]
+    assert console.PARTIAL in console.text(document, "f")
+    assert console.PARTIAL in (tmp_path / "finds" / "attack.md").read_text()
+    assert isinstance(ended.exception, KeyboardInterrupt) or ended.exit_code in (1, 130)
+    again = run("attack", "--check", tmp_path / "finds", "--json")
+    assert [it["verdict"] for it in json.loads(again.stdout)["finds"]] == ["same"] * len(document["finds"])
 
 
 # --- kept finds -------------------------------------------------------------------------------

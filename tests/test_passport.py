@@ -21,10 +21,13 @@ import pytest
 from typer.testing import CliRunner
 
 from dragstrip.cli import app
+from dragstrip.engines import registry
+from dragstrip.engines.contract import Refusal
+from dragstrip.engines.sim.engine import Simulator
 from dragstrip.passport import across, against, console, junit, laws, page, runs, suite, summary
 from dragstrip.passport.chapters import users
 from dragstrip.passport.figures import GOODPUT, RESENT, mos
-from dragstrip.passport.rows import PLACE, Row, Rule, Subject
+from dragstrip.passport.rows import PLACE, On, Row, Rule, Subject
 from dragstrip.passport.rows import Path as Line
 from dragstrip.passport.store import Shown, Store
 from dragstrip.passport.verdicts import Value, compared, judge, worst
@@ -324,7 +327,17 @@ def test_hostile_words_stay_text() -> None:
         "algorithm": '<img src=x onerror="1">',
         "version": "0",
         "suite": 1,
-        "engine": "sim",
+        "engine": "vm",
+        "kernel": "6.1 <b>",
+        "beside": {
+            "engine": "<u>",
+            "kernel": None,
+            "rows": 1,
+            "same": 0,
+            "different": [{**row, "other_verdict": "held", "other_value": 2.0}],
+            "not_run": [{"id": "alone-1", "title": "<h9>", "why": "<h9> | *"}],
+        },
+        "not_run": [{"id": "alone-2", "title": "<h9>", "why": "<h9> \x1b[31m"}],
         "quick": False,
         "sentences": {"good": "<i>"},
         "chapters": [{"name": "alone", "title": "alone", "rows": 1, "verdicts": {"missed": 1}}],
@@ -336,7 +349,8 @@ def test_hostile_words_stay_text() -> None:
     text = page.page(found)
     assert "<script" not in text
     assert "<img" not in text
-    assert "<i>" not in text
+    assert not any(tag in text for tag in ("<i>", "<b>", "<u>", "<h9>"))
+    assert "\x1b" not in console.text(found)
     root = ET.fromstring(junit.xml(found, {"alone-1": "missed <&>"}))  # noqa: S314
     assert root.get("failures") == "1"
     assert re.search(r"(?<!\\)<script", summary.markdown(found)) is None
@@ -407,6 +421,184 @@ def test_equal_recordings_are_unchanged_whatever_the_verdict_says() -> None:
     )
     assert found["unchanged"] == 1
     assert not found["changed"]
+
+
+# --- engines ------------------------------------------------------------------------------------
+
+
+class Another(Simulator):
+    """The simulator, as an engine that does not know BBR, refuses lossy paths, and says what runs cost."""
+
+    name = "another"
+    seconds = 10.0
+    made = ""
+
+    def algorithms(self, options: Any) -> list[str]:
+        return [name for name in super().algorithms(options) if name != "bbr"]
+
+    def refusals(self, scenario: Any, options: Any) -> list[Refusal]:
+        if any((link.get("netem") or {}).get("loss") for link in scenario["links"]):
+            return [Refusal("link r-d: loss", "random", "none on this engine")]
+        if any(flow["transport"]["cc"] == "bbr" for flow in scenario["flows"]):
+            return [Refusal("flow bbr: cc", "bbr", "another")]
+        return []
+
+    def build(self, options: Any) -> str:
+        return f"another engine {self.made}"
+
+    def kernel(self, options: Any) -> str | None:
+        return "9.9"
+
+    def cost_s(self, scenario: Any) -> float:
+        return self.seconds * scenario["duration_ns"] / 1e9
+
+
+ENGINE = Another()
+
+
+@pytest.fixture
+def another(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """An engine beside the others, whose runs are made in this process."""
+    from dragstrip.engines.registry import named
+    from dragstrip.pool import Outcome
+    from dragstrip.results.measures import summarise
+
+    def here(tasks: Any, workers: Any, watcher: Any, limits: Any) -> None:
+        for at, task in enumerate(tasks):
+            recording = named(task.engine).run(task.scenario, task.options)
+            sha256 = recording.provenance["recording_sha256"]
+            watcher.finished(at, Outcome(summarise(recording), sha256=sha256))
+
+    monkeypatch.setattr(Another, "made", str(tmp_path))  # nothing that is kept is of another test
+    monkeypatch.setitem(registry.HOMES, "another", __name__)
+    monkeypatch.setattr(runs, "run_all", here)
+
+
+def brief(key: str, seconds: float, **options: Any) -> Row:
+    line = Line(2, 20, duration_s=seconds).with_(**options)
+    return Row(f"alone-{key}", "alone", key, line.scenario(), GOODPUT, AMONG)
+
+
+@pytest.mark.usefixtures("another")
+def test_an_engine_runs_the_rows_that_it_can_and_says_why_it_leaves_others(tmp_path: Path) -> None:
+    from dragstrip.passport.command import Asked, make, write
+
+    dear, longest = brief("dear", 5), brief("longest", 20)
+    rows = (brief("good", 1), brief("lossy", 1, loss="1%"), longest, dear, brief("again", 1, loss="2%"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(runs, "COST_MAX_S", 40.0)  # two algorithms of 10 s each, and no more of 50 s each
+        found = make(Asked(Subject("reno", on=On("another")), ("alone",), False, rows), None, quiet=True)
+    assert (found["engine"], found["kernel"]) == ("another", "9.9")
+    assert [row["id"] for row in found["rows"]] == ["alone-good"]
+    assert "--engine another" in found["rows"][0]["replay"]
+    left = {row["id"]: row["why"] for row in found["not_run"]}
+    assert (
+        left["alone-lossy"]
+        == left["alone-again"]
+        == "link r-d: loss: got random, expected none on this engine"
+    )
+    assert left["alone-longest"] == "one of its runs takes more than 60 s of a core there"
+    assert left["alone-dear"] == "cheaper rows fill the 40 s of a core that a passport takes there"
+    assert "a real kernel" in {entry.what for entry in suite.UNTESTED}
+    assert "a real kernel" not in {entry["what"] for entry in found["not_tested"]}
+    asked = Asked(Subject("reno", on=On("another")), ("alone",), False, rows)
+    write(found, asked, tmp_path)
+    for text in (console.text(found), summary.markdown(found), page.page(found)):
+        flat = " ".join(text.replace("\\", "").split())
+        assert "ot run on engine another (Linux 9.9)" in flat
+        assert all(why in flat for why in left.values())
+
+
+@pytest.mark.usefixtures("another")
+def test_two_engines_stand_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
+    from dragstrip.passport.command import Asked, make
+
+    rows = (brief("even", 1), replace(brief("limit", 1), rule=Rule("P", "a document", least=1.5)))
+    real = Another.run
+
+    def slower(self: Any, scenario: Any, options: Any, progress: Any = None) -> Any:
+        scenario = json.loads(json.dumps(scenario))
+        for link in scenario["links"]:
+            for place in (link, link["qdisc"]):
+                if place.get("rate_bps"):
+                    place["rate_bps"] //= 2
+        return real(self, scenario, options, progress)
+
+    monkeypatch.setattr(Another, "run", slower)
+    subject = Subject("reno", on=On("another"))
+    asked = Asked(subject, ("alone",), False, rows, beside=On())
+    found = make(asked, None, quiet=True)
+    beside = found["beside"]
+    assert (beside["engine"], beside["kernel"], beside["rows"], beside["same"]) == ("sim", None, 2, 1)
+    (apart,) = beside["different"]
+    assert (apart["id"], apart["verdict"], apart["other_verdict"]) == (
+        "alone-limit",
+        "missed, as by CUBIC",
+        "held",
+    )
+    assert apart["value"] < 1.0 < 1.5 < apart["other_value"]
+    assert "1 of 2 rows have the same verdict (50 %)" in " ".join(console.text(found).split())
+    # The other way round, the second engine leaves rows out.
+    swapped = Asked(
+        Subject("reno"), ("alone",), False, (*rows, brief("lossy", 1, loss="1%")), beside=subject.on
+    )
+    found = make(swapped, None, quiet=True)
+    assert [row["id"] for row in found["beside"]["not_run"]] == ["alone-lossy"]
+    assert found["beside"]["rows"] == 2
+    assert found["not_run"] == []
+
+
+@pytest.mark.usefixtures("another")
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (("bbr", "--engine", "another"), "bbr"),
+        (("bbr", "--beside", "another"), "bbr"),
+        (("reno", "--engine", "sim,vm"), "--engine: got 'sim,vm'"),
+        (("reno", "--engine", "nope"), "--engine: got 'nope'"),
+        (("reno", "--beside", "nope"), "--beside: got 'nope'"),
+        (("reno", "--beside", "sim"), "--beside: got 'sim', expected another engine"),
+        (("reno", "--load", "x.bpf.c"), "--load: got"),
+        (("reno", "--engine-option", "kernel=1"), "--engine-option kernel"),
+    ],
+)
+def test_an_engine_that_cannot_be_is_refused_before_anything_runs(
+    words: tuple[str, ...], expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(runs, "run_all", None)
+    ended = invoke("passport", *words)
+    assert expected in str(ended.exception), ended.exception
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_of_an_algorithm_whose_runs_stall_no_more_than_a_few_are_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from dragstrip.passport.command import Asked, make
+    from dragstrip.pool import Outcome
+
+    started = []
+
+    def stall(tasks: Any, workers: Any, watcher: Any, limits: Any) -> None:
+        for at, task in enumerate(tasks):
+            cc = task.scenario["flows"][0]["transport"]["cc"]
+            started.append(cc)
+            stalls = cc == "vegas"
+            said = f"it took longer than {limits.time_s:g} s"
+            made = Outcome(None, said) if stalls else Outcome(SUMMARY, sha256="0" * 64)
+            watcher.finished(at, made)
+
+    SUMMARY = {"flows": [{"goodput_bps": 1e6, "cc": "x"}], "probes": [], "queues": []}  # noqa: N806
+    monkeypatch.setattr(runs, "run_all", stall)
+    monkeypatch.setattr(Store, "keep", lambda *_: None)
+    rows = tuple(brief(f"{at}", 1 + at) for at in range(6))
+    found = make(Asked(Subject("vegas"), ("alone",), False, rows), None, quiet=True)
+    assert started.count("vegas") == runs.STALLED_MAX
+    said = [row["failure"] for row in found["rows"]]
+    assert said.count("it took longer than 60 s") == 3
+    assert said.count("not started: 3 runs of vegas took longer than 60 s") == 3
+    assert all(row["baselines"]["cubic"]["value"] is not None for row in found["rows"])
 
 
 # --- limits, failures, interruption -------------------------------------------------------------
@@ -507,6 +699,32 @@ def test_an_algorithm_as_a_text_has_a_passport_whose_replay_names_its_file(tmp_p
     assert found["algorithm"] == "mine"
     assert all(row["value"] is not None for row in found["rows"])
     assert all(f"--program {file}" in row["replay"] for row in found["rows"])
+
+
+HOSTILE = {
+    "divides": "on ack { cwnd = cwnd / (acked - acked) } on loss { ssthresh = 2 }",
+    "nothing": "on ack { cwnd = 0 } on loss { ssthresh = 0 }",
+    "endless": "on ack { cwnd = 4294967296 } on loss { ssthresh = 4294967296 }",
+    "negative": "on ack { cwnd = -1 } on loss { ssthresh = -5 }",
+    "idle": "on ack { cwnd = cwnd } on loss { ssthresh = ssthresh }",
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_text_that_misbehaves_costs_its_own_rows_alone(name: str, tmp_path: Path) -> None:
+    from dragstrip.passport.command import Asked, make, write
+
+    rows = (brief("one", 1), brief("two", 2))
+    asked = Asked(Subject(name, ((name, HOSTILE[name]),), (f"{name}.cc",)), ("alone",), False, rows)
+    found = make(asked, None, quiet=True)
+    write(found, asked, tmp_path)
+    for row in found["rows"]:
+        assert (row["value"] is None) == (row["verdict"] == "failed") == bool(row.get("failure")), row
+        assert f"--program {name}.cc" in row["replay"]
+        assert row["baselines"]["cubic"]["value"] > 1
+    assert {row["verdict"] for row in found["rows"]} <= {"failed", "worse", "same", "better"}
+    if name == "divides":
+        assert all("divi" in row["failure"] for row in found["rows"])
 
 
 def test_options_of_an_algorithm_change_its_figures(made: Path, tmp_path: Path) -> None:

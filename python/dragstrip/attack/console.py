@@ -8,6 +8,7 @@ from typing import Any
 from dragstrip.io.terminal import wrapped
 from dragstrip.io.untrusted import one_line
 
+PARTIAL = "Interrupted: these are the finds so far"
 HEADINGS = {
     "utilisation": "Utilisation: one flow",
     "starvation": "Starvation: one of two flows",
@@ -22,6 +23,7 @@ def text(document: Mapping[str, Any], folder: str) -> str:
     lines = wrapped(f"{count}. The value is the victim's figure over its reference: 1 is harmless.")
     for goal in document["goals"]:
         lines += ["", *_goal(document, goal, folder)]
+    lines += ["", f"{PARTIAL}."] if document["partial"] else []
     return "\n".join(lines)
 
 
@@ -29,6 +31,7 @@ def markdown(document: Mapping[str, Any]) -> str:
     """Return the finds as a page: a table for each goal."""
     lines = [f"# Attacks on {document['algorithm']}", ""]
     lines += [f"{document['evaluations']} attacks scored, seed {document['seed']}.", ""]
+    lines += [f"{PARTIAL}.", ""] if document["partial"] else []
     for goal in document["goals"]:
         lines += [f"## {HEADINGS[goal['name']]}", "", f"{_setting(goal)}.", ""]
         if finds := finds_of(document, goal):

@@ -182,13 +182,18 @@ def _searches(asked: Asked) -> list[tuple[Goal, str]]:
 def attack(
     asked: Asked, workers: int | None = None, quiet: bool = False
 ) -> tuple[dict[str, Any], list[Find]]:
-    """Search, minimise and confirm; return the document and the finds in its order."""
+    """Search, minimise and confirm; return the document and the finds in its order.
+
+    Ctrl-C ends it with the finds so far, and the document is marked as partial; the best attack of the search
+    that was interrupted is not minimised. Raises `KeyboardInterrupt` where nothing was found yet.
+    """
     searches = _searches(asked)
     budgets = _budgets(asked, len(searches))
     found: dict[str, list[Find]] = {goal.name: [] for goal in asked.goals}
     without: dict[str, search.Confirmed] = {}
     nothing: list[dict[str, Any]] = []
     spent = 0
+    partial = False
     messages = ProgressMessages()
     with search.bench(worker_count(workers, WORKERS_MAX)) as bench:
         try:
@@ -201,18 +206,30 @@ def attack(
                     without[goal.name] = bare
                     if bare.value <= goal.find_max:
                         mine.append(_find(goal, NO_ATTACK, bare))
-                best, scored = _best(asked, trial, vector, next(budgets), bench, mine)
+                budget = next(budgets)
+                best, scored = _best(asked, trial, vector, budget, bench, mine)
                 spent += scored
-                made = None if best is None else search.minimised(trial, best, bench)
+                partial, made = budget.interrupted, best
+                if best is not None and not partial:
+                    try:
+                        made = search.minimised(trial, best, bench)
+                    except KeyboardInterrupt:
+                        partial = True
                 if made is not None and _counts(made, without[goal.name], mine, goal):
                     _keep(mine, _find(goal, _vector(vector, made), made))
-                else:
+                elif not partial:
                     value = None if best is None else best.value
                     nothing.append({"goal": goal.name, "vector": vector, "value": value})
+                if partial:
+                    break
+        except KeyboardInterrupt:
+            partial = True
         finally:
             messages.close()
     finds = [find for goal in asked.goals for find in found[goal.name]]
-    return _document(asked, finds, nothing, without, spent), finds
+    if partial and not finds:
+        raise KeyboardInterrupt
+    return {**_document(asked, finds, nothing, without, spent), "partial": partial}, finds
 
 
 def _budgets(asked: Asked, searches: int) -> Iterator[search.Budget]:
@@ -283,7 +300,11 @@ def _document(
         "algorithm": asked.algorithm,
         "seed": asked.seed,
         "evaluations": spent,
-        "goals": [_told_goal(asked.trial(goal), without[goal.name].score) for goal in asked.goals],
+        "goals": [
+            _told_goal(asked.trial(goal), without[goal.name].score)
+            for goal in asked.goals
+            if goal.name in without
+        ],
         "finds": [_told_find(find) for find in found],
         "nothing": nothing,
     }

@@ -27,6 +27,8 @@ NEIGHBOUR = "cubic"
 """What the neighbour runs."""
 STARVED = 0.1
 """Share of the reference below which a flow is starved."""
+MBIT_PER_BIT = 1 / 1e6
+"""A factor, as a claim converts its figure: a find replays to the last digit."""
 WINDOWS = (1.0, 1.5, 2.0, 4.0)
 """Windows of the reference sender, in multiples of the flow's bandwidth-delay product."""
 
@@ -128,7 +130,7 @@ class _Run:
 
     def goodput(self, flow: int, after_ms: float) -> float:
         """Return a flow's goodput in Mbit/s, without the first `after_ms` of its life."""
-        return (self._figure("goodput_bps", flow, after_ms) or 0.0) / 1e6
+        return (self._figure("goodput_bps", flow, after_ms) or 0.0) * MBIT_PER_BIT
 
     def stall_s(self) -> float:
         """Return the victim's longest stall in seconds; below the measure's one second, to 100 ms."""

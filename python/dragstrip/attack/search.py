@@ -54,6 +54,8 @@ class Budget:
 
     evaluations: int | None = None
     seconds: float | None = None
+    interrupted: bool = False
+    """Whether Ctrl-C ended the search."""
     _began: float = field(default_factory=time.monotonic, init=False)
 
     def taken(self) -> float:
@@ -125,34 +127,39 @@ def search(
     """Return the best attack made of these kinds, and how many were scored.
 
     `vector` names the search; with goal and seed it decides what is drawn. `begin_with` are attacks of the
-    first generation, whose rest is drawn at random.
+    first generation, whose rest is drawn at random. Ctrl-C ends the search with what it has, and the budget
+    says so.
     """
     rng = random.Random(f"{trial.seed}/{trial.goal.name}/{vector}")  # noqa: S311
     kept: list[Confirmed] = []
     seen: set[Attack] = set()
     spent = 0
-    while pool and (room := budget.room(spent)):
-        drawn: list[Attack] = []
-        if not kept:
-            drawn += [attack for attack in dict.fromkeys(begin_with) if attack not in seen][:room]
-            seen.update(drawn)
-        while len(drawn) < room:
-            attack = _drawn([it.attack for it in kept], pool, rng, seen)
-            if attack is None:
+    try:
+        while pool and (room := budget.room(spent)):
+            drawn: list[Attack] = []
+            if not kept:
+                drawn += [attack for attack in dict.fromkeys(begin_with) if attack not in seen][:room]
+                seen.update(drawn)
+            while len(drawn) < room:
+                attack = _drawn([it.attack for it in kept], pool, rng, seen)
+                if attack is None:
+                    break
+                seen.add(attack)
+                drawn.append(attack)
+            if not drawn:
                 break
-            seen.add(attack)
-            drawn.append(attack)
-        if not drawn:
-            break
-        below = kept[-1].value if len(kept) == KEPT else 1.0
-        scored = bench.scores(trial, drawn, below, budget.late)
-        spent += len(scored)
-        if not scored:
-            break
-        promising = sorted(scored, key=lambda pair: pair[1].value)[:KEPT]
-        kept += confirmed(trial, [pair for pair in promising if pair[1].value < below], bench, below)
+            below = kept[-1].value if len(kept) == KEPT else 1.0
+            scored = bench.scores(trial, drawn, below, budget.late)
+            spent += len(scored)
+            if not scored:
+                break
+            promising = sorted(scored, key=lambda pair: pair[1].value)[:KEPT]
+            kept += confirmed(trial, [pair for pair in promising if pair[1].value < below], bench, below)
+            kept.sort(key=lambda it: (it.value, len(it.attack)))
+            del kept[KEPT:]
+    except KeyboardInterrupt:
+        budget.interrupted = True
         kept.sort(key=lambda it: (it.value, len(it.attack)))
-        del kept[KEPT:]
     return (kept[0] if kept else None), spent
 
 

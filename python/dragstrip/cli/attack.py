@@ -106,6 +106,7 @@ def attack(
     """Search for conditions under which a congestion control fails, and keep them as experiments.
 
     Tries cross traffic, loss, jitter, held ACKs, changes of rate and delay, and other round-trip times.
+    Ctrl-C keeps the finds so far.
 
     Example: dragstrip attack cubic --time 60s --out finds
 
@@ -155,6 +156,8 @@ def attack(
         print_json(document)
     else:
         say(console.text(document, str(folder)))
+    if document["partial"]:
+        raise KeyboardInterrupt
 
 
 def _check(folder: Path, workers: int | None, as_json: bool) -> None:

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from dragstrip.cli import completion
+from dragstrip.cli import completion, words
 from dragstrip.cli.ending import WORSE
-from dragstrip.cli.options import JsonFlag, Program, Workers
+from dragstrip.cli.options import Engine, EngineOption, JsonFlag, Load, Program, Workers
 from dragstrip.cli.output import print_json, say
 
 
@@ -49,6 +49,18 @@ def passport(
         typer.Option("--junit", metavar="FILE", help="Also write the rows as JUnit XML.", show_default=False),
     ] = None,
     program: Program = None,
+    engine: Engine = "sim",
+    engine_option: EngineOption = None,
+    load: Load = None,
+    beside: Annotated[
+        str | None,
+        typer.Option(
+            "--beside",
+            metavar="ENGINE",
+            help="Run the rows on this engine too, and list those with another verdict.",
+            show_default=False,
+        ),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -68,15 +80,27 @@ def passport(
 
     Example: dragstrip passport bbr --quick
 
+    Example: dragstrip passport cubic --quick --engine vm --beside sim
+
     Example: dragstrip passport cubic:beta=0.8 --against old/passport.json --out new --junit rows.xml
     """
     from dragstrip.cli.execute import place
     from dragstrip.experiment.programs import of_files
     from dragstrip.io.files import expect_file, expect_folder
     from dragstrip.passport import command, console
+    from dragstrip.passport.rows import On
 
     files = program or []
-    asked = command.asked(algorithm, of_files(files), files, quick=quick, only=only, against_file=against)
+    asked = command.asked(
+        algorithm,
+        of_files(files),
+        files,
+        quick=quick,
+        only=only,
+        against_file=against,
+        on=On(engine, words.engine_options(engine_option or []), tuple(load or ())),
+        beside=beside,
+    )
     if out is not None:
         expect_folder("--out", out)
     if junit is not None and junit.parent != out:  # the folder may not exist yet

@@ -124,6 +124,14 @@ class Engine(ABC):
         Two builds with the same name give the same recordings, so that a stored one may stand for a run.
         """
 
+    def kernel(self, options: Options) -> str | None:
+        """The release of the kernel that its hosts run, if it is one kernel and known beforehand."""
+        return None
+
+    def cost_s(self, scenario: Json) -> float:
+        """Roughly the seconds of one core that a run takes; 0 where that is not worth asking."""
+        return 0.0
+
     @abstractmethod
     def run(self, scenario: Json, options: Options, progress: Progress | None = None) -> Recording:
         """Runs one scenario. Raises `BadInputError` where it cannot be run, else `DragstripError`."""

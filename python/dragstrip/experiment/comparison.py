@@ -62,12 +62,13 @@ def compare(
     return reworded(described, source)
 
 
-def command(algorithms: Sequence[str], options: Mapping[str, Any]) -> str:
+def command(algorithms: Sequence[str], options: Mapping[str, Any], engine: Sequence[str] = ()) -> str:
     """The command line of `dragstrip compare` with these algorithms and options.
 
     `options` are those of `compare` by name; of `programs`, whose texts come from files, they hold the files.
+    `engine` are the words that choose one.
     """
-    words = ["dragstrip", "compare"]
+    words = ["dragstrip", "compare", *engine]
     for option in OPTIONS:
         value = options.get(option.name)
         if value is None or value is False:

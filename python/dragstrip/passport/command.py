@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from dragstrip import _core, engines
 from dragstrip.errors import BadInputError
-from dragstrip.experiment.comparison import COMMAND_LINE, compare
+from dragstrip.experiment.comparison import COMMAND_LINE, compare, reworded
 from dragstrip.io import toml
 from dragstrip.io.files import adding, json_text, write_text
-from dragstrip.passport import against, junit, page, runs, suite, summary
+from dragstrip.passport import against, agreement, junit, page, runs, suite, summary
 from dragstrip.passport.document import document, experiment_file
-from dragstrip.passport.rows import BASELINES, Row, Subject
-from dragstrip.passport.verdicts import judge, value
+from dragstrip.passport.rows import BASELINES, SIMULATOR, On, Row, Subject
+from dragstrip.passport.verdicts import Judged, judge, value
 
 JSON = "passport.json"
 
@@ -31,6 +31,8 @@ class Asked:
     before: Mapping[str, Any] | None = None
     """An earlier passport to compare with."""
     before_name: str = ""
+    beside: On | None = None
+    """A second engine, whose verdicts stand beside the first one's."""
 
 
 def asked(
@@ -41,20 +43,48 @@ def asked(
     quick: bool,
     only: str | None,
     against_file: Path | None,
+    on: On = SIMULATOR,
+    beside: str | None = None,
 ) -> Asked:
     """What the command line asks for; raises `BadInputError`, in its words, for what is wrong."""
-    subject = Subject(algorithm, tuple(sorted(programs.items())), tuple(files))
-    described = compare([algorithm], rate="10mbit", rtt="40ms", source=COMMAND_LINE, programs=dict(programs))
-    if _decorated(algorithm):
-        expected = "an algorithm with its options alone: each row has its own flows, round trips and starts"
-        raise BadInputError("ALGORITHM", algorithm, expected, "command line")
-    from dragstrip.experiment.expand import expand
-
-    expand(described)
+    subject = Subject(algorithm, tuple(sorted(programs.items())), tuple(files), on)
+    other = None if beside is None else _beside(beside, on)
+    for one in (on, *([] if other is None else [other])):
+        _expect_runnable(replace(subject, on=one))
     chapters = suite.chapters(only)
     before = None if against_file is None else against.read(against_file)
     rows = tuple(suite.rows(subject.name, chapters, quick))
-    return Asked(subject, chapters, quick, rows, before, str(against_file or ""))
+    return Asked(subject, chapters, quick, rows, before, str(against_file or ""), other)
+
+
+def _beside(name: str, on: On) -> On:
+    """The second engine of this name, with the options of the first that it takes too."""
+    try:
+        engines.named(name)
+    except BadInputError as error:
+        raise BadInputError("--beside", name, error.expected, "command line") from None
+    if name == on.engine:
+        raise BadInputError("--beside", name, "another engine than --engine", "command line")
+    takes = engines.named(name).options
+    options = {key: given for key, given in on.options.items() if key in takes}
+    return On(name, options, on.load if "load" in takes else ())
+
+
+def _expect_runnable(subject: Subject) -> None:
+    """Raise `BadInputError` for an algorithm that its engine does not know or would not run."""
+    from dragstrip.experiment.expand import expand
+
+    on, word = subject.on, subject.word
+    if "," in on.engine:
+        raise BadInputError("--engine", on.engine, "one engine; --beside names a second one", COMMAND_LINE)
+    race: dict[str, Any] = {**on.race, "programs": dict(subject.programs)}
+    described = compare([word], rate="10mbit", rtt="40ms", source=COMMAND_LINE, **race)
+    if _decorated(word):
+        expected = "an algorithm with its options alone: each row has its own flows, round trips and starts"
+        raise BadInputError("ALGORITHM", word, expected, COMMAND_LINE)
+    for run in reworded(lambda: expand(described), COMMAND_LINE):
+        for refusal in engines.named(on.engine).refusals(run.scenario, on.all_options):
+            raise refusal.error(f"engine {on.engine}")
 
 
 def _decorated(word: str) -> bool:
@@ -65,18 +95,33 @@ def _decorated(word: str) -> bool:
 def make(asked: Asked, workers: int | None, quiet: bool) -> dict[str, Any]:
     """Make a passport and return its document."""
     own = asked.subject
-    baselines = [own if name == own.word else Subject(name) for name in BASELINES]
-    made = runs.make(asked.rows, [own, *(one for one in baselines if one is not own)], workers, quiet)
-    judged = []
-    for row in asked.rows:
-        mine = value(row, made.of(row, own))
-        others = {one.word: mine if one is own else value(row, made.of(row, one)) for one in baselines}
-        judged.append(judge(row, mine, others))
-    build = engines.named(engines.DEFAULT).build({})
-    found = document(own, judged, asked.chapters, asked.quick, build)
+    judged, left = _judged(asked.rows, own, workers, quiet)
+    not_run = [(row, left[row.id]) for row in asked.rows if row.id in left]
+    found = document(own, judged, asked.chapters, asked.quick, not_run)
+    if asked.beside is not None:
+        rows = [entry.row for entry in judged]
+        others, lacking = _judged(rows, replace(own, on=asked.beside), workers, quiet)
+        found["beside"] = agreement.compare(judged, others, lacking, asked.beside)
     if asked.before is not None:
         found["against"] = against.compare(found, asked.before, asked.before_name)
     return found
+
+
+def _judged(
+    rows: Sequence[Row], own: Subject, workers: int | None, quiet: bool
+) -> tuple[list[Judged], dict[str, str]]:
+    """The verdicts of the rows that the subject's engine runs, and why it does not run the others, by id."""
+    baselines = [own if name == own.word else Subject(name, on=own.on) for name in BASELINES]
+    subjects = [own, *(one for one in baselines if one is not own)]
+    made = runs.make(rows, subjects, workers, quiet, on=own.on)
+    judged = []
+    for row in rows:
+        if row.id in made.left:
+            continue
+        mine = value(row, made.of(row, own))
+        others = {one.word: mine if one is own else value(row, made.of(row, one)) for one in baselines}
+        judged.append(judge(row, mine, others))
+    return judged, made.left
 
 
 def fails(found: Mapping[str, Any]) -> dict[str, str]:
@@ -100,10 +145,14 @@ def fails(found: Mapping[str, Any]) -> dict[str, str]:
 
 def write(found: Mapping[str, Any], asked: Asked, folder: Path) -> None:
     """Write a passport's files into a folder, all or none of them; raises `NotWrittenError`."""
+    own = asked.subject
+    # The files to load are named from an experiment's own folder.
+    subject = replace(own, on=replace(own.on, load=tuple(str(Path(one).resolve()) for one in own.on.load)))
+    told = {row["id"] for row in found["rows"]}
     experiments = {
-        experiment_file(row): toml.written(row.scenario.experiment(asked.subject).content())
+        experiment_file(row): toml.written(row.scenario.experiment(subject).content())
         for row in asked.rows
-        if not row.scenario.is_comparison
+        if row.id in told and not row.scenario.is_comparison
     }
     texts = {JSON: json_text(found), page.NAME: page.page(found), summary.NAME: summary.markdown(found)}
     with adding(folder) as draft:

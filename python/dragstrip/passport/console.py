@@ -8,7 +8,7 @@ from typing import Any
 from dragstrip.experiment.comparison import FLAGS
 from dragstrip.io.shell import folded
 from dragstrip.io.terminal import WIDTH, wrapped
-from dragstrip.passport.wording import measured, tally, unit
+from dragstrip.passport.wording import agreed, by_reason, counted, engine, measured, tally, unit
 
 MARKS = {"better": "+", "worse": "-"}
 
@@ -36,11 +36,29 @@ def _lines(document: Mapping[str, Any]) -> Iterator[str]:
         if row.get("failure"):
             yield from wrapped(row["failure"], "     ")
         yield from folded(row["replay"], WIDTH, FLAGS, " " * 5)
+    if "beside" in document:
+        yield ""
+        yield from _beside(document["beside"])
     if "against" in document:
         yield ""
         yield from _against(document["against"])
     yield ""
-    yield f"Not tested: {len(document['not_tested'])} things, each with its reason on the page."
+    for why, names in by_reason(document["not_run"]).items():
+        yield from wrapped(f"Not run on engine {engine(document)}, {counted(len(names), 'row')}: {why}")
+    yield from wrapped(f"Not tested: {len(document['not_tested'])} things, each with its reason on the page.")
+
+
+def _beside(beside: Mapping[str, Any]) -> Iterator[str]:
+    yield from wrapped(agreed(beside) + ("; the others:" if beside["different"] else ""))
+    for row in beside["different"]:
+        yield from wrapped(
+            f"{row['id']}: {row['verdict']} ({measured(row['value'])} {row['unit']}), there "
+            f"{row['other_verdict']} ({measured(row['other_value'])})",
+            "  ",
+            "    ",
+        )
+    for why, names in by_reason(beside["not_run"]).items():
+        yield from wrapped(f"Not run there, {counted(len(names), 'row')}: {why}")
 
 
 def _against(change: Mapping[str, Any]) -> Iterator[str]:

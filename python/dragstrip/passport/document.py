@@ -16,6 +16,8 @@ from dragstrip.scenario.paths import FRAME_BYTES
 
 FORMAT = 1
 """The version of the document's form."""
+KERNEL = "a real kernel"
+"""What the suite leaves untested on the simulator alone."""
 WORST = 5
 """Rows that are shown as the worst."""
 VERDICTS = ("held", "missed", "missed, as by CUBIC", "better", "same", "worse", "reported", "failed")
@@ -34,17 +36,25 @@ def replay(row: Row, subject: Subject, seeds: int) -> str:
 
 
 def document(
-    subject: Subject, judged: Sequence[Judged], chapters: Sequence[str], quick: bool, build: str
+    subject: Subject,
+    judged: Sequence[Judged],
+    chapters: Sequence[str],
+    quick: bool,
+    not_run: Sequence[tuple[Row, str]] = (),
 ) -> dict[str, Any]:
-    """Return the passport as JSON; the same rows give the same bytes."""
+    """Return the passport as JSON; the same rows give the same bytes.
+
+    `not_run` are the rows that its engine did not run, each with the reason.
+    """
     rows = [_row(entry, subject) for entry in judged]
     by_id = {row["id"]: row for row in rows}
     return {
         "passport": FORMAT,
         "suite": suite.VERSION,
         "version": __version__,
-        "build": build,
-        "engine": "sim",
+        "build": subject.on.build,
+        "engine": subject.on.engine,
+        "kernel": subject.on.kernel,
         "algorithm": subject.word,
         "quick": quick,
         "chapters": [_chapter(name, rows) for name in chapters],
@@ -52,7 +62,8 @@ def document(
         "worst": [entry.row.id for entry in worst(judged, WORST)],
         "harm": _harm(by_id, subject.word),
         "rows": rows,
-        "not_tested": [*_left_out(subject, chapters, quick), *_untested()],
+        "not_run": [{"id": row.id, "title": row.title, "why": why} for row, why in not_run],
+        "not_tested": [*_left_out(subject, chapters, quick), *_untested(subject)],
     }
 
 
@@ -145,5 +156,9 @@ def _left_out(subject: Subject, chapters: Sequence[str], quick: bool) -> list[di
     return left
 
 
-def _untested() -> list[dict[str, str]]:
-    return [{"what": entry.what, "why": entry.why} for entry in suite.UNTESTED]
+def _untested(subject: Subject) -> list[dict[str, str]]:
+    return [
+        {"what": entry.what, "why": entry.why}
+        for entry in suite.UNTESTED
+        if not (entry.what == KERNEL and subject.on.kernel)
+    ]

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from dragstrip.passport.wording import measured, tally, unit
+from dragstrip.passport.wording import agreed, by_reason, engine, measured, tally, unit
 
 NAME = "passport.html"
 COLOURS = {
@@ -52,7 +52,7 @@ def page(document: Mapping[str, Any]) -> str:
     title = f"{kind.capitalize()} of {document['algorithm']}"
     parts = [
         f'<p class="soft">Dragstrip {_text(document["version"])} · suite {document["suite"]} · engine '
-        f"{_text(document['engine'])} · {len(rows)} rows</p>",
+        f"{_text(engine(document))} · {len(rows)} rows</p>",
         f"<h1>{_text(title)}</h1>",
         *(f"<p>{_text(sentence)}</p>" for sentence in document["sentences"].values()),
         "<h2>Chapters</h2>",
@@ -70,11 +70,13 @@ def page(document: Mapping[str, Any]) -> str:
         ),
         "<h2>The worst rows</h2>",
         _worst([rows[name] for name in document["worst"]]),
+        *_beside(document.get("beside")),
         *_against(document.get("against")),
         "<h2>Harm</h2>",
         _harm(document["harm"]),
         "<h2>Figure and theory</h2>",
         _theory(document["rows"]),
+        *_not_run(document["not_run"], f"Not run on engine {engine(document)}"),
         "<h2>Not tested</h2>",
         "<p>A row that is not here is no pass.</p>",
         "<ul>",
@@ -124,7 +126,11 @@ def _table(
 
 
 def _verdict(row: Mapping[str, Any]) -> str:
-    return f'<span class="{COLOURS[row["verdict"]]}">{_text(row["verdict"])}</span>'
+    return _coloured(row["verdict"])
+
+
+def _coloured(verdict: str) -> str:
+    return f'<span class="{COLOURS[verdict]}">{_text(verdict)}</span>'
 
 
 def _baselines(row: Mapping[str, Any]) -> str:
@@ -192,6 +198,40 @@ def _theory(rows: Sequence[Mapping[str, Any]]) -> str:
         for row in known
     ]
     return _table(("path", "law", "figure", "theory", "apart", "valid"), lines, numbers=(2, 3, 4))
+
+
+def _not_run(rows: Sequence[Mapping[str, Any]], title: str) -> list[str]:
+    if not rows:
+        return []
+    titles = {row["id"]: row["title"] for row in rows}
+    items = [
+        f"<li>{_text(why)}: {_text('; '.join(dict.fromkeys(titles[name] for name in names)))}</li>"
+        for why, names in by_reason(rows).items()
+    ]
+    return [f"<h2>{_text(title)}</h2>", f"<ul>{''.join(items)}</ul>"]
+
+
+def _beside(beside: Mapping[str, Any] | None) -> list[str]:
+    if beside is None:
+        return []
+    lines = [
+        (
+            f"{_text(row['title'])}<br><small>{_text(row['id'])}</small>",
+            f"{_text(row['measure'])}<br><small>{_text(row['unit'])}</small>",
+            measured(row["value"]),
+            _coloured(row["verdict"]),
+            measured(row["other_value"]),
+            _coloured(row["other_verdict"]),
+        )
+        for row in beside["different"]
+    ]
+    heads = ("row", "measure", "here", "verdict", _text(beside["engine"]), "verdict")
+    return [
+        f"<h2>Beside engine {_text(engine(beside))}</h2>",
+        f"<p>{_text(agreed(beside))}.</p>",
+        *([_table(heads, lines, numbers=(2, 4))] if lines else []),
+        *_not_run(beside["not_run"], f"Not run on engine {engine(beside)}"),
+    ]
 
 
 def _against(change: Mapping[str, Any] | None) -> list[str]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
+from dragstrip import engines
 from dragstrip.experiment.comparison import COMMAND_LINE, command, compare
 from dragstrip.experiment.types import Experiment
 
@@ -22,6 +23,53 @@ Kind: TypeAlias = Literal["P", "T", "K", "R"]
 
 
 @dataclass(frozen=True)
+class On:
+    """The engine that runs rows, and its options."""
+
+    engine: str = engines.DEFAULT
+    options: Options = field(default_factory=dict)
+    """As `--engine-option` takes them."""
+    load: tuple[str, ...] = ()
+    """C files with congestion controls for the kernel."""
+
+    @property
+    def all_options(self) -> Options:
+        """The engine's options, `load` with them."""
+        return engines.options_of(self.engine, {**self.options, "load": list(self.load)})
+
+    @property
+    def build(self) -> str:
+        """What decides the figures beside the scenario."""
+        return engines.named(self.engine).build(self.all_options)
+
+    @property
+    def kernel(self) -> str | None:
+        """The release of the kernel, on an engine with one."""
+        return engines.named(self.engine).kernel(self.all_options)
+
+    @property
+    def words(self) -> list[str]:
+        """The options of `dragstrip compare` that choose it; none for the default."""
+        if self.engine == engines.DEFAULT:
+            return []
+        pairs = [
+            f"{name}={text}"
+            for name, given in self.options.items()
+            for text in (given if isinstance(given, list | tuple) else [given])
+        ]
+        options = [word for pair in pairs for word in ("--engine-option", pair)]
+        return ["--engine", self.engine, *options, *(word for file in self.load for word in ("--load", file))]
+
+    @property
+    def race(self) -> dict[str, Any]:
+        """The keywords of `compare` that choose it."""
+        return {"engine": self.engine, "engine_options": self.options, "load": self.load}
+
+
+SIMULATOR = On()
+
+
+@dataclass(frozen=True)
 class Subject:
     """An algorithm that a passport is made of."""
 
@@ -31,6 +79,8 @@ class Subject:
     """Algorithms as texts, by name."""
     files: tuple[str, ...] = ()
     """The files of the texts, as the command line named them."""
+    on: On = SIMULATOR
+    """What runs it."""
 
     @property
     def name(self) -> str:
@@ -66,8 +116,8 @@ class Scenario:
         if programs and any(PLACE in str(flow) for flow in self.flows):
             race["programs"] = programs
         if self.is_comparison:
-            return compare(words, source=COMMAND_LINE, **race)
-        content = compare([subject.word], source=COMMAND_LINE, **race).content()
+            return compare(words, source=COMMAND_LINE, **subject.on.race, **race)
+        content = compare([subject.word], source=COMMAND_LINE, **subject.on.race, **race).content()
         content.pop("vary", None)  # its one algorithm
         more = dict(self.fields)
         if isinstance(path := more.get("path"), Mapping):
@@ -80,7 +130,7 @@ class Scenario:
         race = dict(self._race(repeats))
         if subject.files and any(PLACE in str(flow) for flow in self.flows):
             race["programs"] = list(subject.files)
-        return command([_filled(str(flow), subject.word) for flow in self.flows], race)
+        return command([_filled(str(flow), subject.word) for flow in self.flows], race, subject.on.words)
 
     def _race(self, repeats: int | None) -> dict[str, Any]:
         count = self.repeats if repeats is None else repeats

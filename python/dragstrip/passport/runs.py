@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from dragstrip import engines
@@ -10,13 +11,24 @@ from dragstrip.errors import BadInputError
 from dragstrip.execution.runner import Job
 from dragstrip.experiment.expand import PlannedRun, draws, expand
 from dragstrip.io.progress import ProgressMessages
-from dragstrip.passport.rows import Row, Scenario, Subject
+from dragstrip.passport.rows import SIMULATOR, On, Row, Scenario, Subject
 from dragstrip.passport.store import Shown, Store
 from dragstrip.pool import Limits, Outcome, Task, Watcher, run_all
+from dragstrip.pool.local import too_long
 from dragstrip.scenario.paths import packets
 
 TIME_LIMIT_S = 60.0
 """Real time in seconds after which a run counts as stalled."""
+STALLED_MAX = 3
+"""Stalled runs of an algorithm after which no more of its runs are started."""
+COST_MAX_S = 900.0
+"""Seconds of one core that all runs may take where an engine says what one takes; two cores: 7.5 min."""
+REAL_TIME_MAX_S = 560.0
+"""The same in real time, one run after the other."""
+RUN_MAX_S = 60.0
+"""Seconds of one core that a single run may take there."""
+SLOW_LIMIT_S = 600.0
+"""Real time in seconds after which such a run counts as stalled: it shares the machine."""
 
 
 @dataclass(frozen=True)
@@ -39,8 +51,12 @@ def planned(scenario: Scenario, subject: Subject) -> Planned:
 class Made:
     """What the runs of a passport showed."""
 
-    def __init__(self, shown: dict[str, Shown], plans: dict[tuple[str, str], Planned]) -> None:
+    def __init__(
+        self, shown: dict[str, Shown], plans: dict[tuple[str, str], Planned], left: dict[str, str]
+    ) -> None:
         self._shown, self._plans = shown, plans
+        self.left = left
+        """The rows that were not run on this engine, by id, and why."""
 
     def of(self, row: Row, subject: Subject) -> list[Shown]:
         """What the runs of a row with this algorithm showed, by seed, or why there are none."""
@@ -54,50 +70,148 @@ def make(
     workers: int | None,
     quiet: bool,
     store: Store | None = None,
+    on: On = SIMULATOR,
 ) -> Made:
     """Make the runs of these rows with each algorithm, every scenario once.
 
-    What an earlier passport of the same build made is read from the store. A run that fails fails alone.
+    What an earlier passport of the same build made is read from the store. A run that fails fails alone. Rows
+    that this engine cannot run, or that would take too long on it, are left out.
     """
-    kept = Store(engines.named(engines.DEFAULT).build({})) if store is None else store
-    words = list(subjects)
-    known: dict[tuple[int, str], Planned] = {}  # the rows of one scenario share its runs
-    plans = {}
+    engine = engines.named(on.engine)
+    with _Keeping(quiet) as watcher:
+        engine.prepare(on.all_options, watcher.preparing)
+        words = list(subjects)
+        known: dict[tuple[int, str], Planned] = {}  # the rows of one scenario share its runs
+        plans = {}
+        for row in rows:
+            for subject in words:
+                at = id(row.scenario), subject.word
+                if at not in known:
+                    known[at] = planned(row.scenario, subject)
+                plans[row.id, subject.word] = known[at]
+        left = _left(rows, words, plans, on)
+        names = {row.id for row in rows} - left.keys()
+        runs: dict[str, PlannedRun] = {}
+        whose: dict[str, str] = {}
+        for (name, word), plan in plans.items():
+            for run in plan.runs if name in names else ():
+                runs[_key(run)] = run
+                whose.setdefault(_key(run), word)
+        watcher.store = (Store(on.build) if store is None else store) if not engine.real_time else None
+        shown = watcher.shown
+        for key in runs:
+            found = None if watcher.store is None else watcher.store.find(key)
+            if found is not None:
+                shown[key] = found
+        missing = sorted(
+            (key for key in runs if key not in shown), key=lambda key: (-packets(runs[key].scenario), key)
+        )
+        _run(missing, runs, whose, on, workers, watcher)
+    return Made(shown, plans, left)
+
+
+def _run(
+    missing: Sequence[str],
+    runs: Mapping[str, PlannedRun],
+    whose: Mapping[str, str],
+    on: On,
+    workers: int | None,
+    watcher: _Keeping,
+) -> None:
+    """Make these runs; of an algorithm whose runs stall, no more than a few."""
+    slow = not engines.named(on.engine).in_process
+    # An emulator maps more memory than it uses.
+    limits = Limits(SLOW_LIMIT_S, 0) if slow else Limits(time_s=TIME_LIMIT_S)
+    waiting = list(missing)
+    while waiting:
+        watcher.begin(waiting, [whose[key] for key in waiting], too_long(limits)["reason"])
+        try:
+            run_all(
+                [Task(runs[key].scenario, None, engine=on.engine, options=on.all_options) for key in waiting],
+                workers,
+                watcher,
+                limits,
+            )
+        except _StalledError as stalled:
+            reason = f"not started: {STALLED_MAX} runs of {stalled.word} took longer than {limits.time_s:g} s"
+            for key in waiting:
+                if key not in watcher.shown and whose[key] == stalled.word:
+                    watcher.shown[key] = Shown(None, failure=reason)
+        waiting = [key for key in waiting if key not in watcher.shown]
+
+
+def _left(
+    rows: Sequence[Row], subjects: Sequence[Subject], plans: Mapping[tuple[str, str], Planned], on: On
+) -> dict[str, str]:
+    """The rows that this engine does not run, by id, and why: it cannot, or all would take too long."""
+    engine, options = engines.named(on.engine), on.all_options
+    if on == SIMULATOR:
+        return {}
+    left: dict[str, str] = {}
+    together: dict[int, list[Row]] = {}
     for row in rows:
-        for subject in words:
-            at = id(row.scenario), subject.word
-            if at not in known:
-                known[at] = planned(row.scenario, subject)
-            plans[row.id, subject.word] = known[at]
-    runs = {_key(run): run for plan in known.values() for run in plan.runs}
-    shown: dict[str, Shown] = {}
-    for key in runs:
-        found = kept.find(key)
-        if found is not None:
-            shown[key] = found
-    missing = sorted(
-        (key for key in runs if key not in shown), key=lambda key: (-packets(runs[key].scenario), key)
-    )
-    if missing:
-        tasks = [Task(runs[key].scenario, None) for key in missing]
-        with _Keeping(missing, shown, kept, quiet) as watcher:
-            run_all(tasks, workers, watcher, Limits(time_s=TIME_LIMIT_S))
-    return Made(shown, plans)
+        together.setdefault(id(row.scenario), []).append(row)
+    costs: list[tuple[float, int]] = []
+    for at, group in together.items():
+        own = [plans[group[0].id, subject.word] for subject in subjects]
+        scenarios = [run.scenario for plan in own for run in plan.runs]
+        reasons = [plan.failure for plan in own if plan.failure]
+        reasons += [str(it.error()) for one in scenarios for it in engine.refusals(one, options)[:1]]
+        if not reasons:
+            reasons += [str(it.error()) for it in engine.missing(scenarios, options) if it is not None]
+        each = [engine.cost_s(one) for one in scenarios]
+        if not reasons and each and max(each) > RUN_MAX_S:
+            reasons = [f"one of its runs takes more than {RUN_MAX_S:.0f} s of a core there"]
+        if reasons:
+            left.update((row.id, reasons[0]) for row in group)
+        else:
+            costs.append((sum(each), at))
+    limit, total = REAL_TIME_MAX_S if engine.real_time else COST_MAX_S, 0.0
+    for cost, at in sorted(costs, key=lambda it: (it[0], together[it[1]][0].id)):
+        total += cost
+        if total > limit:
+            reason = f"cheaper rows fill the {limit:.0f} s of a core that a passport takes there"
+            left.update((row.id, reason) for row in together[at])
+    return left
 
 
 def _key(run: PlannedRun) -> str:
     return Job(run, "").simulated
 
 
+class _StalledError(Exception):
+    """Raised while runs are made, where those of an algorithm stall."""
+
+    def __init__(self, word: str) -> None:
+        super().__init__(word)
+        self.word = word
+
+
 class _Keeping(Watcher):
     """Keeps what each run showed as it ends, and says how many have ended."""
 
-    def __init__(self, keys: Sequence[str], shown: dict[str, Shown], store: Store, quiet: bool) -> None:
-        self.keys, self.shown, self.store = keys, shown, store
-        self.done = 0
+    def __init__(self, quiet: bool) -> None:
+        self.shown: dict[str, Shown] = {}
+        self.store: Store | None = None
+        self.keys: Sequence[str] = ()
+        self.words: Sequence[str] = ()
+        self.stall = ""
+        self.stalled: Counter[str] = Counter()
+        self.done = self.count = 0
+        self.quiet = quiet
         self.messages = ProgressMessages()
-        if not quiet:
-            self.messages.doing(lambda: f"simulating: {self.done} of {len(keys)} runs done")
+
+    def preparing(self, what: str) -> None:
+        """Say what is compiled or started."""
+        if not self.quiet:
+            self.messages.doing(lambda: what)
+
+    def begin(self, keys: Sequence[str], words: Sequence[str], stall: str) -> None:
+        """Take these runs, each with its algorithm, to be made; `stall` is the failure of one that stalls."""
+        self.keys, self.words, self.stall = keys, words, stall
+        self.count = self.count or len(keys)
+        if not self.quiet:
+            self.messages.doing(lambda: f"running: {self.done} of {self.count} runs done")
 
     def finished(self, index: int, outcome: Outcome) -> None:
         """Keep a run that has ended."""
@@ -105,7 +219,13 @@ class _Keeping(Watcher):
         made = Shown(outcome.summary, outcome.sha256, outcome.failure)
         self.shown[self.keys[index]] = made
         if made.summary is not None:
-            self.store.keep(self.keys[index], made)
+            if self.store is not None:
+                self.store.keep(self.keys[index], made)
+        elif outcome.failure == self.stall:
+            word = self.words[index]
+            self.stalled[word] += 1
+            if self.stalled[word] == STALLED_MAX:
+                raise _StalledError(word)
 
     def __enter__(self) -> _Keeping:
         return self

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dragstrip.passport.wording import escaped, measured, tally, unit
+from dragstrip.passport.wording import agreed, by_reason, engine, escaped, measured, tally, unit
 
 NAME = "passport.md"
 
@@ -13,6 +13,8 @@ NAME = "passport.md"
 def markdown(document: Mapping[str, Any]) -> str:
     """Return the sentences, the chapters, the worst rows and what changed."""
     lines = [f"# Passport of {_code(document['algorithm'])}", ""]
+    if document["kernel"]:
+        lines += [f"Engine {escaped(engine(document))}.", ""]
     lines += [f"- {escaped(sentence)}" for sentence in document["sentences"].values()]
     lines += ["", "| chapter | rows | verdicts |", "|---|---|---|"]
     lines += [
@@ -30,11 +32,34 @@ def markdown(document: Mapping[str, Any]) -> str:
                 f"({escaped(row['rule'])}; {escaped(row['source'])})  ",
                 f"  {_code(row['replay'])}",
             ]
+    if "beside" in document:
+        lines += ["", *_beside(document["beside"])]
     if "against" in document:
         lines += ["", *_against(document["against"])]
+    if document["not_run"]:
+        lines += ["", f"## Not run on engine {escaped(engine(document))}", "", *_not_run(document["not_run"])]
     lines += ["", "## Not tested", ""]
     lines += [f"- {escaped(entry['what'])}: {escaped(entry['why'])}" for entry in document["not_tested"]]
     return "\n".join(lines) + "\n"
+
+
+def _not_run(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    return [f"- {escaped(why)}: {', '.join(names)}" for why, names in by_reason(rows).items()]
+
+
+def _beside(beside: Mapping[str, Any]) -> list[str]:
+    name = escaped(engine(beside))
+    lines = [f"## Beside engine {name}", "", f"{escaped(agreed(beside))}."]
+    if beside["different"]:
+        lines += ["", f"| row | unit | here | verdict | {name} | verdict |", "|---|---|---|---|---|---|"]
+        lines += [
+            f"| {row['id']} | {row['unit']} | {measured(row['value'])} | {row['verdict']} | "
+            f"{measured(row['other_value'])} | {row['other_verdict']} |"
+            for row in beside["different"]
+        ]
+    if beside["not_run"]:
+        lines += ["", "Not run there:", "", *_not_run(beside["not_run"])]
+    return lines
 
 
 def _against(change: Mapping[str, Any]) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 
@@ -20,6 +20,27 @@ def measured(figure: float | None) -> str:
 def counted(count: int, noun: str) -> str:
     """A count with its noun, such as `1 row` or `2 rows`."""
     return f"{count} {noun if count == 1 else noun + 's'}"
+
+
+def engine(document: Mapping[str, Any]) -> str:
+    """The engine of a document with its kernel, such as `vm (Linux 6.1.0-56-amd64)`."""
+    kernel = document.get("kernel")
+    return f"{document['engine']} (Linux {kernel})" if kernel else str(document["engine"])
+
+
+def by_reason(not_run: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
+    """The ids of rows that were not run, by the reason."""
+    found: dict[str, list[str]] = {}
+    for row in not_run:
+        found.setdefault(row["why"], []).append(row["id"])
+    return found
+
+
+def agreed(beside: Mapping[str, Any]) -> str:
+    """How many rows have the same verdict on a second engine, in words."""
+    rows, same = beside["rows"], beside["same"]
+    share = f" ({100 * same / rows:.0f} %)" if rows else ""
+    return f"Beside engine {engine(beside)}: {same} of {counted(rows, 'row')} have the same verdict{share}"
 
 
 def tally(verdicts: Mapping[str, int]) -> str:

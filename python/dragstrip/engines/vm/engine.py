@@ -22,6 +22,12 @@ NODES_MAX = 256
 """Hosts and routers: each is a network namespace, and the machine is silent while they are built."""
 FLOWS_MAX = 1000
 """Flows: each has sockets with buffers of their own in the machine's memory."""
+START_S = 1.0
+"""Seconds from the start of a run to its first sample."""
+IDLE_COST = 0.04
+"""Seconds per virtual second without traffic."""
+PACKET_COST_S = 300e-6
+"""Seconds per full frame at the bottleneck: 0.4 s for each second of 10 Mbit/s, 2.5 s for one of 100."""
 IDLE_MIN = 0.3
 """The least idle share of the guest's processor: below it, packets wait for the processor too."""
 
@@ -68,6 +74,16 @@ class VirtualMachine(KernelEngine):
 
         key = machine.key(kernel.chosen(options.get("kernel")), compiled.program())
         return [key, compiled.lockstep().parent.name]
+
+    def kernel(self, options: Options) -> str | None:
+        """That of the kernel that boots."""
+        return _release(options)
+
+    def cost_s(self, scenario: Json) -> float:
+        """By the figures of docs/how-to/vm.md: a start, little while nothing moves, and each packet."""
+        from dragstrip.scenario.paths import packets
+
+        return START_S + IDLE_COST * float(scenario["duration_ns"]) / 1e9 + PACKET_COST_S * packets(scenario)
 
     def perform(
         self,
