@@ -106,7 +106,9 @@ def _row(entry: Judged, subject: Subject) -> dict[str, Any]:
         "source": row.rule.source,
         "verdict": entry.verdict,
         **_value(entry.value),
-        "baselines": {name: _value(found) for name, found in entry.baselines.items()},
+        "baselines": {
+            name: {**_value(found), **_difference(entry, name)} for name, found in entry.baselines.items()
+        },
         "theory": None
         if law is None
         else {
@@ -119,20 +121,27 @@ def _row(entry: Judged, subject: Subject) -> dict[str, Any]:
     }
 
 
+def _difference(entry: Judged, name: str) -> dict[str, Any]:
+    """The interval of the row's figure less a baseline's, where the two are compared."""
+    return {"difference": list(entry.differences[name])} if name in entry.differences else {}
+
+
 def _harm(rows: Mapping[str, Mapping[str, Any]], word: str) -> list[dict[str, Any]]:
-    """Who does it, to whom, and what is left to the neighbour of half the link, by buffer."""
+    """Who does it, to whom, and what is left to the neighbour of the link, by buffer; its own kind first."""
     cells = []
     for bdp, path in beside.PATHS.items():
-        for neighbour in BASELINES:
+        for neighbour in (beside.OWN, *BASELINES):
             row = rows.get(f"{beside.NAME}-{beside.key(neighbour, bdp)}-neighbour")
-            if row is None:
+            if row is None or (neighbour == beside.OWN and word in BASELINES):
                 continue
-            doers = {word: row["value"], **{name: of["value"] for name, of in row["baselines"].items()}}
+            doers = {word: row["value"]}
+            if neighbour != beside.OWN:
+                doers.update({name: of["value"] for name, of in row["baselines"].items()})
             cells += [
                 {
                     "path": path.name,
                     "by": doer,
-                    "to": neighbour,
+                    "to": word if neighbour == beside.OWN else neighbour,
                     "goodput_mbit": left,
                     "harm": None if left is None else 1 - left / (path.mbit * laws.PAYLOAD / FRAME_BYTES),
                 }

@@ -83,9 +83,10 @@ def page(document: Mapping[str, Any]) -> str:
         *(f"<li>{_text(one['what'])}: {_text(one['why'])}</li>" for one in document["not_tested"]),
         "</ul>",
         "<h2>All rows</h2>",
-        "<p>P: a document's limit. T: somebody's published target. K: no worse than the worse of CUBIC and "
-        "Reno by more than 1 %. R: reported. Figures of several seeds are medians. A command that names a "
-        "file is run in the passport's folder.</p>",
+        "<p>P: a document's limit. T: somebody's published target. K: worse, or better, than CUBIC and Reno "
+        "by more than 1 %; with several seeds, by the 95 % interval of the differences seed by seed. "
+        "R: reported. Figures of several seeds are medians. A command that names a file is run in the "
+        "passport's folder.</p>",
         *(_chapter(one, document["rows"]) for one in document["chapters"]),
     ]
     head = (
@@ -170,10 +171,12 @@ def _harm(cells: Sequence[Mapping[str, Any]]) -> str:
         (f"{_text(by)} to {_text(to)}", *(_share(found.get((by, to, path))) for path in paths))
         for by in doers
         for to in victims
+        if any(cell["by"] == by and cell["to"] == to for cell in cells)
     ]
     note = (
         "<p>What one flow of the first takes from one flow of the second, of the link that the second would "
-        "have alone: 50 % is half the link (Ware et al., HotNets 2019).</p>"
+        "have alone: 50 % is half the link (Ware et al., HotNets 2019). What a kind takes from itself is the "
+        "base of comparison.</p>"
     )
     return note + _table(("who to whom", *map(_text, paths)), lines, numbers=range(1, len(paths) + 1))
 

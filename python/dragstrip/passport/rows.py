@@ -14,6 +14,9 @@ PLACE = "{a}"
 """What stands for the algorithm in a scenario's flows."""
 BASELINES = ("cubic", "reno")
 """The deployed algorithms that every row is also run with: RFC 9743 asks for no more harm than they do."""
+SEEDS = 6
+"""Runs of a scenario where something is random, the algorithm included: the fewest whose bootstrap interval
+is more than their range (`dragstrip.results.intervals`)."""
 
 Summary: TypeAlias = Mapping[str, Any]
 """A run's entry of the result document (docs/reference/result-json.md)."""
@@ -98,7 +101,7 @@ class Scenario:
     options: Options
     subjects: int | None = None
     """How many flows, from the first, are the algorithm's; None: all."""
-    repeats: int = 1
+    repeats: int = SEEDS
     """Runs with different seeds, where something is random; what draws nothing runs once."""
     fields: Mapping[str, Any] = field(default_factory=dict)
     """Fields of an experiment that `compare` has no option for; those of `path` join it, None removes one."""
@@ -252,11 +255,9 @@ class Path:
         """The path with these options of `compare` too."""
         return replace(self, more={**self.more, **more})
 
-    def scenario(
-        self, *flows: str | Mapping[str, Any], subjects: int | None = None, repeats: int = 1
-    ) -> Scenario:
+    def scenario(self, *flows: str | Mapping[str, Any], subjects: int | None = None) -> Scenario:
         """A scenario of this path with these flows."""
-        return Scenario(flows or (PLACE,), self.options, subjects, repeats)
+        return Scenario(flows or (PLACE,), self.options, subjects)
 
 
 LARGE_KBIT = 16000.0

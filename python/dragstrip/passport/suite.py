@@ -21,7 +21,7 @@ from dragstrip.passport.chapters import (
 )
 from dragstrip.passport.rows import Row
 
-VERSION = 1
+VERSION = 2
 """The suite's version: rows of different versions are not compared."""
 CHAPTERS: tuple[ModuleType, ...] = (
     alone,

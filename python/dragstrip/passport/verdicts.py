@@ -5,17 +5,20 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
+
+import numpy as np
 
 from dragstrip.passport.rows import BASELINES, Figure, Row, Rule
 from dragstrip.passport.store import Shown
+from dragstrip.results.intervals import interval
 
 Verdict: TypeAlias = Literal[
     "held", "missed", "missed, as by CUBIC", "better", "same", "worse", "reported", "failed"
 ]
 MARGIN = 0.01
-"""Part of a baseline's figure by which a row may be worse and is still the same."""
+"""Part of a baseline's figure by which a row may differ and is still the same."""
 GOOD: frozenset[Verdict] = frozenset(("held", "better", "same", "reported"))
 
 
@@ -41,6 +44,8 @@ class Judged:
     verdict: Verdict
     badness: float
     """How far on the wrong side the figure is, as a natural logarithm of a ratio; 0 where it is not."""
+    differences: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    """Of a comparison: by baseline, the ends of the interval of the figure less the baseline's."""
 
 
 def value(row: Row, shown: Sequence[Shown]) -> Value:
@@ -67,13 +72,12 @@ def judge(row: Row, own: Value, baselines: Mapping[str, Value]) -> Judged:
     if row.rule.kind == "R":
         return Judged(row, own, baselines, "reported", 0.0)
     if row.rule.kind == "K":
-        verdict, badness = compared(row.figure, own.median, [baselines[name].median for name in BASELINES])
-        return Judged(row, own, baselines, verdict, badness)
+        return _compared(row, own, baselines)
     if holds(row.rule, own.median):
         return Judged(row, own, baselines, "held", 0.0)
     cubic = baselines["cubic"]
     as_cubic = cubic is not own and cubic.median is not None and not holds(row.rule, cubic.median)
-    verdict = "missed, as by CUBIC" if as_cubic else "missed"
+    verdict: Verdict = "missed, as by CUBIC" if as_cubic else "missed"
     return Judged(row, own, baselines, verdict, _excess(row.rule, own.median))
 
 
@@ -82,21 +86,43 @@ def holds(rule: Rule, figure: float) -> bool:
     return (rule.most is None or figure <= rule.most) and (rule.least is None or figure >= rule.least)
 
 
-def compared(figure: Figure, own: float, others: Sequence[float | None]) -> tuple[Verdict, float]:
+def _compared(row: Row, own: Value, baselines: Mapping[str, Value]) -> Judged:
     """The verdict against the baselines, and by how much the figure is worse than the worse of them.
 
-    Worse: than the worse one by more than 1 % and the figure's floor; better: than the better one by as much.
+    Worse: the interval of the difference from each baseline lies beyond the margin on the wrong side; better:
+    beyond it on the right side of each.
     """
-    known = [other for other in others if other is not None]
-    if not known or figure.more_is_better is None:
-        return "same", 0.0
-    sign = 1.0 if figure.more_is_better else -1.0
-    worst, best = (min(known), max(known)) if figure.more_is_better else (max(known), min(known))
-    if sign * (worst - own) > max(MARGIN * abs(worst), figure.floor):
-        return "worse", abs(ratio(own, worst, figure.floor))
-    if sign * (own - best) > max(MARGIN * abs(best), figure.floor):
-        return "better", 0.0
-    return "same", 0.0
+    differences: dict[str, tuple[float, float]] = {}
+    sides: set[Verdict] = set()
+    for name in BASELINES:
+        if (median := baselines[name].median) is not None:
+            low, high = differences[name] = difference(own, baselines[name], row.id)
+            sides.add(_side(row.figure, low, high, max(MARGIN * abs(median), row.figure.floor)))
+    verdict: Verdict = sides.pop() if len(sides) == 1 else "same"
+    badness = 0.0
+    if verdict == "worse" and own.median is not None:
+        others = [found.median for found in baselines.values() if found.median is not None]
+        nearest = min(others) if row.figure.more_is_better else max(others)
+        badness = abs(ratio(own.median, nearest, row.figure.floor))
+    return Judged(row, own, baselines, verdict, badness, differences)
+
+
+def difference(own: Value, other: Value, name: str) -> tuple[float, float]:
+    """The interval of the median of differences, seed by seed, between two values of the row with this name.
+
+    A paired bootstrap at 95 % (`dragstrip.results.intervals`). A value of one run, where nothing was random,
+    stands for every seed; between two of them there is no chance, and both ends are their difference.
+    """
+    pairs = np.subtract(*np.broadcast_arrays(np.array(own.each), np.array(other.each)))
+    _, low, high = interval(pairs[None, :], name)
+    return float(low[0]), float(high[0])
+
+
+def _side(figure: Figure, low: float, high: float, margin: float) -> Verdict:
+    """Where the interval of a difference lies: beyond the margin on one side, or not."""
+    if (low <= margin and high >= -margin) or figure.more_is_better is None:
+        return "same"
+    return "better" if (low > margin) == figure.more_is_better else "worse"
 
 
 def _excess(rule: Rule, figure: float) -> float:

@@ -48,10 +48,11 @@ def among_best(
     return np.asarray(~different & ~np.isnan(median), dtype=np.bool_)
 
 
-def interval(values: Floats) -> tuple[Floats, Floats, Floats]:
+def interval(values: Floats, name: str = "") -> tuple[Floats, Floats, Floats]:
     """Return the medians over the last axis and the lower and upper ends of their intervals.
 
-    Each has the shape of `values` without its last axis. NaN values are left out.
+    Each has the shape of `values` without its last axis. NaN values are left out. What has another `name` is
+    resampled by other random numbers, always the same for the same name.
     """
     rows = values.reshape(-1, values.shape[-1])
     made = np.full((3, len(rows)), math.nan)
@@ -64,14 +65,14 @@ def interval(values: Floats) -> tuple[Floats, Floats, Floats]:
         for start in range(0, len(chosen), step):
             part = chosen[start : start + step]
             whole = np.stack([row[~np.isnan(row)] for row in rows[part]])
-            made[:, part] = _bootstrap(whole)
+            made[:, part] = _bootstrap(whole, name)
     median, low, high = (column.reshape(values.shape[:-1]) for column in made)
     return median, low, high
 
 
-def _bootstrap(rows: Floats) -> Floats:
+def _bootstrap(rows: Floats, name: str) -> Floats:
     count = rows.shape[1]
-    random = np.random.Generator(np.random.PCG64([SEED, count]))
+    random = np.random.Generator(np.random.PCG64([SEED, count, *name.encode()]))
     medians = np.empty((len(rows), RESAMPLES))
     step = max(1, NUMBERS_AT_A_TIME // rows.size)
     for start in range(0, RESAMPLES, step):

@@ -11,7 +11,6 @@ NAME = "aqm"
 TITLE = "with AQM and ECN"
 CONSIDERED = "RFC 9743 7.1"
 ORDER = Rule("P", "RFC 9331 4.3.1: within an order of magnitude in one classic queue", most=10.0)
-SEEDS = 3
 QUEUES = {
     "codel": "codel",
     "fq-codel": "fq_codel",
@@ -31,7 +30,7 @@ def rows() -> Iterator[Row]:
             NAME,
             key,
             f"alone at {path.name}",
-            path.scenario(repeats=SEEDS),
+            path.scenario(),
             (UTILISATION, Rule("K", CONSIDERED)),
             (PING_P95, Rule("K", f"{CONSIDERED}; 5.1.2")),
             quick=key in ("codel", "fq-codel"),
@@ -52,7 +51,7 @@ def rows() -> Iterator[Row]:
             NAME,
             key,
             f"alone with ECN at {path.name}",
-            path.scenario(repeats=SEEDS),
+            path.scenario(),
             (UTILISATION, Rule("K", f"{CONSIDERED}; RFC 8311")),
             (PING_P95, Rule("K", f"{CONSIDERED}; 5.1.2")),
             quick=key == "codel-ecn",
@@ -63,7 +62,7 @@ def rows() -> Iterator[Row]:
             NAME,
             f"{key}-beside",
             f"beside one cubic at {path.name}{'' if key == 'codel-drop' else ' with ECN'}",
-            path.scenario("{a}", "cubic+0.3s", subjects=1, repeats=SEEDS),
+            path.scenario("{a}", "cubic+0.3s", subjects=1),
             (IMBALANCE, ORDER),
             (NEIGHBOUR, Rule("K", "RFC 9743 5.2.1, 7.1; heistp/l4s-tests")),
             quick=key == "codel-ecn",

@@ -1,15 +1,18 @@
-"""Chapter beside: what flows of CUBIC and Reno lose when the algorithm comes beside them."""
+"""Chapter beside: what flows of CUBIC, Reno and its own kind lose when the algorithm comes beside them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from dragstrip.passport.figures import IMBALANCE, NEIGHBOUR, NEIGHBOUR_RESENT, OWN_SHARE
-from dragstrip.passport.rows import BASELINES, Path, Row, Rule, rated, several
+from dragstrip.passport.rows import BASELINES, PLACE, Path, Row, Rule, rated, several
 
 NAME = "beside"
 TITLE = "beside others"
 HARM = Rule("K", "RFC 9743 5.2.1; Ware et al., HotNets 2019: harm at most that of the deployed")
+OWN_KIND = Rule("R", "Ware et al., HotNets 2019: harm by one's own kind, the base of harm to others")
+OWN = "own"
+"""What stands for its own kind where a neighbour is named."""
 ORDER = Rule("P", "RFC 8085 3.1 as read in RFC 9331 4.3.1: within an order of magnitude", most=10.0)
 PATHS = {bdp: Path(50, 30, bdp, 60 if bdp <= 4 else 120) for bdp in (0.5, 1, 4, 16)}
 """The paths of one flow beside one other; google/bbr nsperf: coexist."""
@@ -34,6 +37,15 @@ def rows() -> Iterator[Row]:
                 *([(NEIGHBOUR_RESENT, HARM)] if bdp == 1 else []),
                 quick=bdp in (1, 4),
             )
+    for bdp, path in PATHS.items():
+        yield from rated(
+            NAME,
+            key(OWN, bdp),
+            f"beside one of its own kind at {path.name}",
+            path.scenario("{a}+0.3s", PLACE, subjects=1),
+            (NEIGHBOUR, OWN_KIND),
+            quick=bdp in (1, 4),
+        )
     for own, others in ((1, 4), (1, 16), (4, 1)):
         path = Path(10, 40, 4, 60)
         yield from rated(

@@ -88,7 +88,7 @@ def _wireless() -> Iterator[Row]:
             NAME,
             medium,
             f"{medium}, 20 ms, pfifo",
-            Scenario((PLACE,), options, repeats=3),
+            Scenario((PLACE,), options),
             (GOODPUT, WIRELESS),
             (PING_P95, WIRELESS),
         )

@@ -11,7 +11,6 @@ from dragstrip.passport.rows import Path, Row, Rule, rated
 NAME = "loss"
 TITLE = "loss and damage"
 NSPERF = "google/bbr nsperf: random_loss; RFC 9743 5.1.3, 6.4"
-SEEDS = 3
 
 
 def rows() -> Iterator[Row]:
@@ -22,7 +21,7 @@ def rows() -> Iterator[Row]:
             NAME,
             f"random-{share[:-1]}",
             f"{share} lost at random at {path.name}",
-            path.scenario(repeats=SEEDS),
+            path.scenario(),
             (GOODPUT, Rule("K", NSPERF)),
             quick=share in ("0.1%", "5%"),
         )
@@ -32,7 +31,7 @@ def rows() -> Iterator[Row]:
             NAME,
             f"slow-{share[:-1]}",
             f"{share} lost at random at {path.name}",
-            path.scenario(repeats=SEEDS),
+            path.scenario(),
             (GOODPUT, Rule("K", "RFC 8868: random loss; RFC 9743 5.1.3")),
         )
     yield from _outages()
@@ -54,7 +53,7 @@ def rows() -> Iterator[Row]:
             NAME,
             f"reorder-{jitter}",
             f"reordered by {jitter} of jitter at {path.name}",
-            path.scenario(repeats=SEEDS),
+            path.scenario(),
             (GOODPUT, Rule("K", "RFC 9743 7.7; RFC 4653")),
             quick=jitter == "5ms",
         )
@@ -82,7 +81,7 @@ def _impaired() -> Iterator[Row]:
             NAME,
             key,
             f"{title} at {base.name}",
-            replace(base.scenario(repeats=SEEDS), fields={"path": path}),
+            replace(base.scenario(), fields={"path": path}),
             (GOODPUT, Rule("K", source)),
         )
 

@@ -54,7 +54,7 @@ def rows() -> Iterator[Row]:
         NAME,
         "lossy-sender",
         f"two flows, one of which loses 2 % on its own link, at {lossy.name}",
-        replace(lossy.scenario(*flows, repeats=3), fields=fields),
+        replace(lossy.scenario(*flows), fields=fields),
         (LEAST, STARVES_NONE),
         (IMBALANCE, Rule("K", f"{ARUN}: loss on one of two flows")),
     )

@@ -75,7 +75,7 @@ def _row(key: str, title: str, scenario: Scenario, figure: Figure, law: Law) -> 
 
 
 def _lossy(path: Path) -> Scenario:
-    return path.scenario(repeats=3)
+    return path.scenario()
 
 
 def _sawtooth(bdp: float, names: tuple[str, ...], beta: float) -> Row:
