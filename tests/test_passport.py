@@ -721,6 +721,31 @@ def test_interrupted_it_writes_nothing_and_keeps_what_was_done(tmp_path: Path) -
     assert list((tmp_path / "cache").rglob("*.json"))
 
 
+@pytest.mark.usefixtures("another")
+def test_the_next_call_makes_only_the_runs_that_an_interrupted_one_left(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    here, made = runs.run_all, []
+
+    def interrupted(tasks: Any, *rest: Any) -> None:
+        here(tasks[:2], *rest)
+        raise KeyboardInterrupt
+
+    def counted(tasks: Any, *rest: Any) -> None:
+        made.append(len(tasks))
+        here(tasks, *rest)
+
+    rows = [brief("a", 1), brief("b", 2), brief("c", 3)]
+    given: Any = (rows, [Subject("reno", on=On("another"))], None, True, Store("of an interrupted one"))
+    monkeypatch.setattr(runs, "run_all", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        runs.make(*given, on=On("another"))
+    monkeypatch.setattr(runs, "run_all", counted)
+    again = runs.make(*given, on=On("another"))
+    assert made == [1]
+    assert all(again.of(row, given[1][0])[0].sha256 for row in rows)
+
+
 # --- input --------------------------------------------------------------------------------------
 
 PROGRAM = "on ack { cwnd = cwnd + acked / cwnd } on loss { ssthresh = max(cwnd / 2, 2) }"
