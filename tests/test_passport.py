@@ -525,7 +525,7 @@ def test_an_engine_runs_the_rows_that_it_can_and_says_why_it_leaves_others(tmp_p
     dear, longest = brief("dear", 5), brief("longest", 20)
     rows = (brief("good", 1), brief("lossy", 1, loss="1%"), longest, dear, brief("again", 1, loss="2%"))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(runs, "COST_MAX_S", 40.0)  # two algorithms of 10 s each, and no more of 50 s each
+        patch.setattr(runs, "COST_MAX_S", 150.0)  # two algorithms with six seeds of 10 s, no more of 50 s
         found = make(Asked(Subject("reno", on=On("another")), ("alone",), False, rows), None, quiet=True)
     assert (found["engine"], found["kernel"]) == ("another", "9.9")
     assert [row["id"] for row in found["rows"]] == ["alone-good"]
@@ -537,7 +537,7 @@ def test_an_engine_runs_the_rows_that_it_can_and_says_why_it_leaves_others(tmp_p
         == "link r-d: loss: got random, expected none on this engine"
     )
     assert left["alone-longest"] == "one of its runs takes more than 60 s of a core there"
-    assert left["alone-dear"] == "cheaper rows fill the 40 s of a core that a passport takes there"
+    assert left["alone-dear"] == "cheaper rows fill the 150 s of a core that a passport takes there"
     assert "a real kernel" in {entry.what for entry in suite.UNTESTED}
     assert "a real kernel" not in {entry["what"] for entry in found["not_tested"]}
     asked = Asked(Subject("reno", on=On("another")), ("alone",), False, rows)

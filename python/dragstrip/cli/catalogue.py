@@ -78,7 +78,7 @@ def _algorithms() -> list[Row]:
     return rows
 
 
-_LINK = re.compile(r"\[[^\]\[]+\]\(\.\./([^()#]+)[^()]*\)")
+_LINK = re.compile(r"\[[^\]\[]+\]\(\.\./([^()#]+)(?:#[^()]*)?\)")
 """A link of the reference page."""
 
 
