@@ -1,0 +1,1 @@
+"""What a capture tells of the network path that its packets took."""
