@@ -106,7 +106,7 @@ def _longer(one: Network, by_ms: float) -> Network:
     return replace(one, rtt_ms=max(0.001, one.rtt_ms + by_ms))
 
 
-def known(path: PathEstimate, ecn: bool, longest_queue_bytes: float) -> Known:
+def known(path: PathEstimate, ecn: bool, receiver_limited: bool, longest_queue_bytes: float) -> Known:
     """Return a path to run on. Raises `BadInputError`, with the reason, where rate or round trip are unknown.
 
     `longest_queue_bytes` is what the buffer held at least, for captures that do not tell its size.
@@ -122,7 +122,7 @@ def known(path: PathEstimate, ecn: bool, longest_queue_bytes: float) -> Known:
         1.0,
         loss=path.random_loss.value or 0.0,
         jitter_ms=_jitter(path.jitter_ms, rtt_ms),
-        window_bytes=_window(path.receiver_window_bytes),
+        window_bytes=path.receiver_window_bytes.value if receiver_limited else None,
         ecn=ecn,
     )
     if policed:
@@ -214,11 +214,6 @@ def _policer(middle: Network, path: PathEstimate, assumed: list[str]) -> Known:
 def _jitter(estimate: Estimate, rtt_ms: float) -> float:
     value = estimate.value or 0.0
     return value if value > JITTER_SHARE_MIN * rtt_ms else 0.0
-
-
-def _window(estimate: Estimate) -> float | None:
-    """Return the receiver's window, if it is said to have limited the sender."""
-    return estimate.value if estimate.value is not None and "limited" in estimate.reason else None
 
 
 def experiment(options: Mapping[str, Any], algorithms: list[str], title: str = "") -> Experiment:

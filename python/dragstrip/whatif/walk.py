@@ -18,7 +18,7 @@ from dragstrip.inference.path import PathEstimate
 from dragstrip.recording import Recording
 from dragstrip.whatif import fit as fitting
 from dragstrip.whatif import identify as identifying
-from dragstrip.whatif import network, seen
+from dragstrip.whatif import network, seen, wording
 from dragstrip.whatif.bench import BITS_MAX, Bench, Run, bench
 from dragstrip.whatif.fit import NOT_EXPLAINED, Fit
 from dragstrip.whatif.identify import Answer
@@ -30,6 +30,8 @@ OTHERS = ("cubic", "bbr", "reno")
 """What is raced if no algorithm is named."""
 MOVES_MAX = 0.5
 """The idle round trip is corrected by the first run, by at most this share."""
+RECEIVER_SHARE = 0.05
+"""Share of the time from which the receiver's window is a part of the path."""
 SEEDS = 5
 """Runs with other seeds where something on the path is random."""
 
@@ -100,6 +102,12 @@ def figures(run: Seen) -> dict[str, float | None]:
     }
 
 
+def wide(found: tuple[float, float, float]) -> bool:
+    """Return whether a figure's range says more than the figure."""
+    value, low, high = found
+    return high - low > wording.WIDE * abs(value)
+
+
 def read(file: Path, name: str | None) -> Flow:
     """Return the flow of a capture whose name contains `name`, or its largest.
 
@@ -154,8 +162,9 @@ def queue_bytes(flow: Flow) -> float:
 
 def on_path(flow: Flow) -> Known:
     """Return the path to run on; raises `BadInputError` where it is not known well enough."""
-    marked = bool(flow.said["ecn"])
-    return network.known(flow.path, marked, queue_bytes(flow))
+    limits = flow.said["limited_s"]
+    limited = limits["receiver"] > RECEIVER_SHARE * sum(limits.values())
+    return network.known(flow.path, bool(flow.said["ecn"]), limited, queue_bytes(flow))
 
 
 def calibrated(flow: Flow, known: Known, algorithm: str, bench: Bench) -> Known:
@@ -354,6 +363,4 @@ def flow_name(flow: Flow, addresses: bool) -> str:
 
 def sentence(verdict: Verdict) -> str:
     """Return the verdict in sentences that can be read alone."""
-    from dragstrip.whatif.wording import verdict_sentence
-
-    return verdict_sentence(verdict)
+    return wording.verdict_sentence(verdict)

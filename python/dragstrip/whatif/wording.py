@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from dragstrip.inference.path import Estimate
@@ -12,6 +13,9 @@ from dragstrip.whatif.identify import Answer
 
 if TYPE_CHECKING:
     from dragstrip.whatif.walk import Prediction, Verdict
+
+WIDE = 0.3
+"""A figure whose range is wider than this share of it is told as a range."""
 
 
 def verdict_sentence(verdict: Verdict) -> str:
@@ -61,8 +65,15 @@ def _changes(verdict: Verdict) -> str:
 
 def _one(one: Prediction) -> str:
     goodput, rtt = one.of("goodput_bps"), one.of("rtt_ms_p50")
-    delay = "" if rtt is None else f" at {quantity.milliseconds(rtt[0])}"
-    return f"{one.algorithm} would have {quantity.rate(goodput[0] if goodput else None)}{delay}"
+    delay = "" if rtt is None else f" at {_told(rtt, quantity.milliseconds)}"
+    rate = "–" if goodput is None else _told(goodput, quantity.rate)
+    return f"{one.algorithm} would have {rate}{delay}"
+
+
+def _told(found: tuple[float, float, float], text: Callable[[float], str]) -> str:
+    """Return a figure, or its range if that is wide."""
+    value, low, high = found
+    return f"{text(low)} to {text(high)}" if high - low > WIDE * abs(value) else text(value)
 
 
 def estimate(found: Estimate, text: str, scale: float = 1.0) -> str:
