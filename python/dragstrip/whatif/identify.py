@@ -176,9 +176,9 @@ def identify(
     shapes = [Shape(seen, idle) for seen in bench.seen(runs)]
     mine = Shape(capture.first(duration), idle)
     each = [shapes[at : at + len(paths)] for at in range(0, len(shapes), len(paths))]
-    near = np.array([[distances(mine, shape) for shape in one] for one in each])
-    own = np.array([[distances(a, b) for a, b in combinations(one, 2)] for one in each])
-    return judged(names, near, own)
+    near = distances([(mine, shape) for shape in shapes])
+    own = distances([pair for one in each for pair in combinations(one, 2)])
+    return judged(names, *(found.reshape(len(names), -1, len(MEASURES)) for found in (near, own)))
 
 
 def scored(near: Matrix, own: Matrix) -> tuple[Matrix, Matrix]:

@@ -7,7 +7,7 @@ lasts, because a small error of the path shifts every later loss.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -48,6 +48,16 @@ class Shape:
     def flight(self) -> FloatArray:
         """The logarithm of the bytes in flight, likewise."""
         return self._course(self.seen.at_s, np.log(np.maximum(self.seen.flight_bytes, 1448.0)))
+
+    @cached_property
+    def queueing_shares(self) -> FloatArray:
+        """Percentiles of `queueing`."""
+        return np.percentile(self.queueing, SHARES)
+
+    @cached_property
+    def flight_shares(self) -> FloatArray:
+        """Percentiles of `flight`."""
+        return np.percentile(self.flight, SHARES)
 
     @cached_property
     def start(self) -> FloatArray:
@@ -159,14 +169,15 @@ FLOORS: Mapping[str, float] = {
 """Least noise of each measure: what the accuracy of the capture and of the simulator leaves."""
 
 
-def distances(one: Shape, other: Shape) -> FloatArray:
-    """Return how far apart both are by each of `MEASURES`; 0 is equal."""
-    return np.array(
-        [
-            _apart(np.percentile(one.queueing, SHARES), np.percentile(other.queueing, SHARES)),
-            _apart(np.percentile(one.flight, SHARES), np.percentile(other.flight, SHARES)),
-            warped(one.queueing, other.queueing),
-            warped(one.flight, other.flight),
+def distances(pairs: Sequence[tuple[Shape, Shape]]) -> FloatArray:
+    """Return how far apart the flows of each pair are by each of `MEASURES`, a row a pair; 0 is equal."""
+    found = np.zeros((len(pairs), len(MEASURES)))
+    for row, (one, other) in zip(found, pairs, strict=True):
+        row[:] = (
+            _apart(one.queueing_shares, other.queueing_shares),
+            _apart(one.flight_shares, other.flight_shares),
+            0.0,
+            0.0,
             _apart(one.start, other.start),
             _apart(one.spectrum, other.spectrum),
             _apart(one.phases, other.phases),
@@ -174,32 +185,41 @@ def distances(one: Shape, other: Shape) -> FloatArray:
             abs(math.log((len(one.epochs_s) + 1) / (len(other.epochs_s) + 1))),
             abs(math.log((one.seen.retransmitted + 3) / (other.seen.retransmitted + 3))),
             abs(math.log(max(one.seen.goodput_bps, 1.0) / max(other.seen.goodput_bps, 1.0))),
-        ]
-    )
+        )
+    for name, course in (("rtt_course", "queueing"), ("flight_course", "flight")):
+        ones, others = (np.array([getattr(pair[side], course) for pair in pairs]) for side in (0, 1))
+        found[:, MEASURES.index(name)] = warped(ones, others)
+    return found
 
 
 def _apart(one: FloatArray, other: FloatArray) -> float:
     return float(np.mean(np.abs(one - other)))
 
 
-def warped(one: FloatArray, other: FloatArray) -> float:
-    """Return the mean distance of two courses by dynamic time warping within `BAND` (Sakoe and Chiba 1978).
+def warped(ones: FloatArray, others: FloatArray) -> FloatArray:
+    """Return the mean distance of courses, a row each, by dynamic time warping within `BAND`.
 
-    The costs of an antidiagonal depend on the two before it, so each is computed at once.
+    Source: Sakoe and Chiba, "Dynamic programming algorithm optimization for spoken word recognition", IEEE
+    TASSP 26(1), 1978. The costs of an antidiagonal depend on the two before it, so that each is computed at
+    once, for all rows.
     """
-    n = len(one)
+    count, n = ones.shape
     band = max(1, round(BAND * n))
-    cost = np.full((2 * n - 1, n), np.inf)
+    before = np.full((count, n), np.inf)
+    last = before.copy()
     for total in range(2 * n - 1):
         low, high = max(0, total - n + 1, (total - band + 1) // 2), min(n - 1, total, (total + band) // 2)
-        rows = np.arange(low, high + 1)
-        step = np.abs(one[rows] - other[total - rows])
+        step = np.abs(ones[:, low : high + 1] - others[:, total - high : total - low + 1][:, ::-1])
+        now = np.full((count, n), np.inf)
         if total == 0:
-            cost[0, 0] = step[0]
-            continue
-        before, two = cost[total - 1], cost[total - 2] if total > 1 else np.full(n, np.inf)
-        up = np.where(rows > 0, before[np.maximum(rows - 1, 0)], np.inf)
-        diagonal = np.where(rows > 0, two[np.maximum(rows - 1, 0)] + step, np.inf)
-        least = np.minimum(np.minimum(up, before[rows]), diagonal)
-        cost[total, rows] = least + step
-    return float(cost[2 * n - 2, n - 1]) / (2 * n - 1)
+            now[:, 0] = step[:, 0]
+        else:
+            up, diagonal = (np.full(step.shape, np.inf) for _ in range(2))
+            first = max(low, 1)
+            up[:, first - low :] = last[:, first - 1 : high]
+            diagonal[:, first - low :] = before[:, first - 1 : high]
+            diagonal += step
+            now[:, low : high + 1] = np.minimum(np.minimum(up, last[:, low : high + 1]), diagonal) + step
+        before, last = last, now
+    found: FloatArray = last[:, n - 1] / (2 * n - 1)
+    return found
