@@ -78,11 +78,11 @@ def test_a_receiver_that_limits(tmp_path: Path) -> None:
 
 
 def test_several_flows_are_chosen_among(tmp_path: Path) -> None:
-    file = sender(raced(tmp_path / "two", ("cubic",), flows=2, duration="10s"))
-    assert answer(file, "--flow", "30001")["kind"] in (GIVEN, UNCERTAIN, NONE, IMPOSSIBLE)
+    file = sender(raced(tmp_path / "two", ("cubic",), flows=2, duration="3s"), "d")
+    assert [answer(file, "--flow", port)["flow"] for port in ("30001", "30002")] == ["flow 0", "flow 1"]
     ended = CliRunner().invoke(app, ["identify", str(file), "--flow", "10.0.0"])
     assert isinstance(ended.exception, BadInputError)
-    assert "--flow" in str(ended.exception)
+    assert "--flow: got '10.0.0', expected part of the name of one flow" in str(ended.exception)
 
 
 # --- captures that lack something -------------------------------------------------------------------
@@ -113,8 +113,7 @@ def cut(file: Path, made: Path, keep: Any) -> Path:
 def test_without_the_handshake(made: Path, tmp_path: Path) -> None:
     (file,) = made.glob("runs/*-cubic/captures/s1.pcapng")
     document = answer(cut(file, tmp_path / "late.pcapng", lambda number, _: number > 8))
-    assert document["kind"] in (GIVEN, UNCERTAIN, IMPOSSIBLE)
-    assert document["answer"] in (None, "cubic")
+    assert (document["kind"], document["answer"]) == (GIVEN, "cubic")
 
 
 def test_one_direction_alone(made: Path, tmp_path: Path) -> None:

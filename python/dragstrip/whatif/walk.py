@@ -11,7 +11,8 @@ import numpy as np
 
 from dragstrip import _core
 from dragstrip.errors import BadInputError, nearest
-from dragstrip.experiment.comparison import command
+from dragstrip.experiment.comparison import COMMAND_LINE, command, reworded
+from dragstrip.experiment.expand import expand
 from dragstrip.formats import captures
 from dragstrip.inference import path as inference
 from dragstrip.inference.path import PathEstimate
@@ -28,6 +29,8 @@ from dragstrip.whatif.seen import Seen
 VERSION = 1
 OTHERS = ("cubic", "bbr", "reno")
 """What is raced if no algorithm is named."""
+ANY_PATH: Options = {"rate": "10mbit", "rtt": "40ms"}
+"""A path on which options are checked before the capture is read."""
 MOVES_MAX = 0.5
 """The idle round trip is corrected by the first run, by at most this share."""
 RECEIVER_SHARE = 0.05
@@ -202,12 +205,19 @@ def _identified(flow: Flow, bench: Bench) -> tuple[Known | None, Answer]:
 
 
 def check_algorithm(option: str, word: str) -> None:
-    """Raise `BadInputError` for what is no congestion control of the simulator."""
+    """Raise `BadInputError` for what is no congestion control of the simulator, or has wrong options."""
     name = word.partition(":")[0]
     known = _core.algorithms()
+    if any(mark in word for mark in "*@+"):
+        expected = "an algorithm with its options alone: the capture decides on flows, RTT and start"
+        raise BadInputError(option, word, expected, "command line")
     if name not in known:
         expected = f"one of {', '.join(known)}{nearest(name, known)}"
         raise BadInputError(option, word, expected, "command line")
+    try:
+        reworded(lambda: expand(network.experiment(ANY_PATH, [word])), COMMAND_LINE)
+    except BadInputError as error:
+        raise BadInputError(option, word, error.expected, "command line") from None
 
 
 def whatif(
@@ -229,7 +239,7 @@ def whatif(
         check_algorithm("ALGORITHM", word)
     if own is not None:
         check_algorithm("--cc", own)
-    network.experiment({"rate": "10mbit", "rtt": "40ms", **changes}, ["reno"])
+    network.experiment({**ANY_PATH, **changes}, ["reno"])
     flow = read(file, name)
     known = on_path(flow)
     with bench("running the path", quiet) as made:
