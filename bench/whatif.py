@@ -1,6 +1,6 @@
 """`dragstrip identify` and `dragstrip whatif` against runs whose truth is known, as docs/reference/whatif.md.
 
-    python bench/whatif.py --write-docs docs/reference/whatif.md
+    python bench/whatif.py --write-docs docs/reference/whatif.md --real FOLDER
 
 Each run is captured at its sender; path and algorithm are inferred from that file alone. `--keep FOLDER`
 keeps the captures and takes them from there the next time. The limits of the answers were chosen on nine
@@ -251,6 +251,40 @@ def _of(table: dict[str, dict[str, float | None]], name: str, figure: str) -> fl
     return value
 
 
+# --- real captures ----------------------------------------------------------------------------------
+
+
+def real(folder: Path) -> Iterator[str]:
+    """Yield how many captures of CUBIC behind policers and shapers a run explains, and why not."""
+    grades: Counter[str] = Counter()
+    reasons: Counter[str] = Counter()
+    files = sorted(file for file in folder.iterdir() if ".pcap" in file.name)
+    for file in files:
+        try:
+            verdict = walk.whatif(file, ["bbr"], own="cubic", name=None, changes={}, anyway=False, quiet=True)
+        except BadInputError as error:
+            grades["path not inferred"] += 1
+            told(f"{file.name}: {error.said}")
+            continue
+        grades[verdict.fit.grade] += 1
+        told(f"{file.name}: {verdict.fit.grade}: {'; '.join(verdict.reasons)}")
+        if verdict.refused:
+            kinds = {
+                "other flow": "other flows of the capture share the path",
+                "the application": "the application had nothing to send for a part of the time",
+                "the RTT rises": "the RTT grows while the flight is flat",
+                "least RTT": "the least RTT moves",
+            }
+            known = [text for mark, text in kinds.items() if any(mark in said for said in verdict.reasons)]
+            reasons.update(known or ["no cause was found beyond the errors themselves"])
+    yield "| a run of CUBIC on the inferred path | captures |"
+    yield "|---|---|"
+    yield from (f"| {grade} | {count} |" for grade, count in grades.most_common())
+    yield ""
+    yield "What contradicts the path in those that are not explained (several may):\n"
+    yield from (f"- {reason}: {count}" for reason, count in reasons.most_common())
+
+
 # --- the page ---------------------------------------------------------------------------------------
 
 
@@ -259,13 +293,13 @@ def told(line: str) -> None:
     print(line, file=sys.stderr, flush=True)  # noqa: T201
 
 
-def page(folder: Path, engines: Sequence[str], parts: Sequence[str]) -> Iterator[str]:
+def page(folder: Path, engines: Sequence[str], parts: Sequence[str], captures: Path | None) -> Iterator[str]:
     """Yield the page's lines."""
     yield f"<!-- Written by `python bench/whatif.py --write-docs {PAGE}`: do not edit. -->"
     yield "# How good `identify` and `whatif` are\n"
     yield "Both get captures at the sender, of runs whose path and algorithm are known, and nothing else."
     yield "[How they work](../how-to/whatif.md) says what the words mean. Written by\n"
-    yield f"    python bench/whatif.py --write-docs {PAGE}\n"
+    yield f"    python bench/whatif.py --write-docs {PAGE} --real FOLDER\n"
     for engine in engines:
         where = {"sim": "the simulator", "vm": "a Linux kernel (`--engine vm`)"}[engine]
         if "identify" in parts:
@@ -276,6 +310,13 @@ def page(folder: Path, engines: Sequence[str], parts: Sequence[str]) -> Iterator
             yield f"## `whatif`: captures of {where}\n"
             yield from _whatif(folder, engine)
             yield ""
+
+    if captures is not None:
+        yield "## `whatif`: real captures\n"
+        yield "Senders with Linux's CUBIC behind policers and shapers, most with several flows at once, from"
+        yield "[USC-NSL/policing-detection](https://github.com/USC-NSL/policing-detection) (SIGCOMM"
+        yield "2016). No other algorithm's run is there to compare with, only whether `whatif` goes on.\n"
+        yield from real(captures)
 
 
 def _identify(folder: Path, engine: str) -> Iterator[str]:
@@ -312,10 +353,11 @@ def main() -> None:
     parser.add_argument("--engine", nargs="+", choices=list(DURATION), default=list(DURATION))
     parser.add_argument("--part", nargs="+", choices=["identify", "whatif"], default=["identify", "whatif"])
     parser.add_argument("--keep", type=Path, metavar="FOLDER")
+    parser.add_argument("--real", type=Path, metavar="FOLDER", help="captures of policing-detection")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         folder = asked.keep or Path(scratch)
-        text = "\n".join(page(folder, asked.engine, asked.part)).rstrip() + "\n"
+        text = "\n".join(page(folder, asked.engine, asked.part, asked.real)).rstrip() + "\n"
     if asked.write_docs is None:
         print(text)  # noqa: T201
     else:

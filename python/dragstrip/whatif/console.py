@@ -23,7 +23,7 @@ SHOWN = 6
 def text(verdict: Verdict, addresses: bool) -> str:
     """Return everything that `whatif` found."""
     flow = verdict.flow
-    lines = [*_wrapped(verdict_sentence(verdict)), "", f"Capture: {_capture(flow, addresses)}"]
+    lines = [*_wrapped(verdict_sentence(verdict)), "", *_wrapped(f"Capture: {_capture(flow, addresses)}")]
     if verdict.answer is not None:
         lines += _wrapped(f"Congestion control: {in_words(verdict.answer)}")
     lines += ["", *_path(flow.path), *_listed("taken", verdict.known.assumed)]
@@ -49,7 +49,7 @@ def text(verdict: Verdict, addresses: bool) -> str:
 
 def identified(flow: Flow, answer: Answer, addresses: bool) -> str:
     """Return what `identify` found."""
-    lines = [*_wrapped(in_words(answer)), f"Capture: {_capture(flow, addresses)}"]
+    lines = [*_wrapped(in_words(answer)), *_wrapped(f"Capture: {_capture(flow, addresses)}")]
     if answer.scores:
         lines += ["", f"{'candidate':<12} {'score':>6}  distance in units of its own noise"]
         lines += [f"{name:<12} {score:6.2f}  {apart:.2f}" for name, score, apart in answer.scores[:SHOWN]]

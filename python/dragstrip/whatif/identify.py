@@ -57,7 +57,7 @@ FAR = 12.0
 """Distance in units of noise beyond which a measure counts no further."""
 ALIKE = 0.02
 """Two runs whose distances from one capture agree within this share are the same."""
-MARGIN = 0.35
+MARGIN = 0.2
 """Score by which the best must be ahead of the others."""
 UNKNOWN = 3.0
 """Mean distance in units of noise beyond which no candidate explains the capture."""

@@ -33,10 +33,12 @@ def _was(verdict: Verdict) -> str:
     capture, path = verdict.capture, verdict.known.middle
     trips = capture.rtt_quantiles_ms
     delay = "" if trips is None else f" with a median round trip of {quantity.milliseconds(trips[1])}"
-    return (
-        f"{verdict.algorithm} moved {quantity.rate(capture.goodput_bps)}{delay} through a path of "
-        f"{quantity.rate(path.rate_bps)} and {quantity.milliseconds(path.rtt_ms)}."
-    )
+    policer = verdict.flow.path.policer_rate_bps.value
+    through = f"a path of {quantity.rate(path.rate_bps)} and {quantity.milliseconds(path.rtt_ms)}"
+    if verdict.flow.path.queue == "policer" and policer is not None:
+        through = f"a policer of {quantity.rate(policer)} at {quantity.milliseconds(path.rtt_ms)}"
+    moved = quantity.rate(capture.goodput_bps)
+    return f"{verdict.algorithm} moved {moved}{delay} through {through}."
 
 
 def _explained(verdict: Verdict) -> str:
