@@ -132,7 +132,7 @@ def identified(every: Sequence[Captured]) -> list[str]:
     share = f"{100 * total['right'] / answers:.1f} %" if answers else "none"
     lines += [
         f"Of {total.total()} captures, {answers} got an answer "
-        f"({100 * (1 - answers / total.total()):.1f} % none); {share} of the answers are right. "
+        f"({100 * (1 - answers / total.total()):.1f} % none); {share} of the answers are right.",
         f"A capture takes {spent / total.total():.1f} s of processor time.",
         "",
         *(f"- {said}" for said in wrong),
