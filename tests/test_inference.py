@@ -28,7 +28,7 @@ PATHS: dict[str, dict[str, Any]] = {
     "lossy": {"rate": "100mbit", "rtt": "40ms", "queue": "1bdp", "loss": "1%"},
     "short": {"rate": "20mbit", "rtt": "40ms", "queue": "1bdp", "duration": "100ms"},
 }
-SHARED = Path(__file__).parent.parent.parent / "shared" / "captures" / "policing"
+SHARED = Path(__file__).parents[2] / "shared" / "captures" / "policing"
 
 
 @pytest.fixture(scope="module")

@@ -46,7 +46,7 @@ class PathEstimate:
     """Where the capture stands: `sender`, `receiver`, `between`."""
     base_rtt_ms: Estimate
     rate_bps: Estimate
-    """Of the bottleneck, over the time at capacity."""
+    """Rate of the bottleneck, over the time at capacity."""
     rate_over_time: tuple[tuple[float, float], ...]
     """Seconds since the flow's first segment, bit/s; only while the bottleneck was busy."""
     buffer_bytes: Estimate
