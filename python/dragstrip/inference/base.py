@@ -1,8 +1,9 @@
-"""The round trip of the empty path.
+"""The round trip of a full segment on the empty path.
 
-The minimum over the handshake and all clean samples. A link that stores whole packets before it forwards
-them delays each by the time to send it, a shaper with tokens in store does not: the handshake's small packets
-beside the data's tell which. The minimum is too long if the queue never emptied, which a capture cannot show.
+The minimum over all clean samples and the handshake, whose packets are shorter: on a link that stores and
+forwards, a full segment takes longer by the time to send the difference. The handshake may include other
+delays (address resolution, a busy server), so it counts only where it is shorter. The minimum is too long if
+the queue never emptied, which a capture cannot show.
 """
 
 from __future__ import annotations
@@ -27,21 +28,15 @@ def rough_s(flow: Flow, seen: Trips) -> float | None:
 
 def base_rtt(flow: Flow, seen: Trips, rate_bps: float | None) -> Estimate:
     """Return the round trip of the empty path in milliseconds, from the capture to the receiver and back."""
-    raw = rough_s(flow, seen)
-    if raw is None:
+    shortest = rough_s(flow, seen)
+    if shortest is None:
         return unknown("no handshake and no acknowledgement of data that were sent once")
-    if rate_bps is None:
-        # Without the rate only the handshake's small packets are nearly free of the time to send them.
-        return Estimate(raw * 1e3, None if flow.opening_s is None else raw * 0.9e3, raw * 1e3)
-    full_s = flow.full_bytes * flow.overhead * 8 / rate_bps
-    syn_s = SYN_BYTES * 8 / rate_bps
     data = float(seen.rtt_s.min()) if len(seen) else np.inf
-    opening = np.inf if flow.opening_s is None else flow.opening_s
-    low = max(0.0, min(data - full_s, opening - syn_s, raw * 0.99))
-    # A link that stores and forwards delays a full segment more than a SYN, and the SYN by the rest.
-    stores = abs(data - opening - (full_s - syn_s)) < 0.25 * full_s
-    value = max(low, opening - syn_s) if stores else raw
-    return Estimate(value * 1e3, low * 1e3, raw * 1e3)
+    longer = 0.0 if rate_bps is None else (flow.full_bytes + flow.header_bytes - SYN_BYTES) * 8 / rate_bps
+    opening = np.inf if flow.opening_s is None else flow.opening_s + longer
+    value = min(data, opening)
+    low = min(shortest, value) * 0.995
+    return Estimate(value * 1e3, low * 1e3, value * 1.005e3)
 
 
 def elsewhere(flow: Flow) -> Estimate:

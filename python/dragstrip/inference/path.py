@@ -26,6 +26,9 @@ SEGMENTS_MIN = 20
 """Segments of a flow with which it is looked at."""
 SHARED = 0.05
 """Share of a flow's bytes that others have sent meanwhile, from which they compete."""
+DEEP_MIN, FASTER = 20, 1.3
+"""Packets of a bucket that no short queue is taken for, at least; how much faster than a policer's rate
+segments must arrive where they wait for one or two packets' time."""
 BESIDE_MAX = 3
 """Flows that may share a policer with one, at most."""
 FLOWS_MAX = 64
@@ -43,7 +46,7 @@ class PathEstimate:
     """Where the capture stands: `sender`, `receiver`, `between`."""
     base_rtt_ms: Estimate
     rate_bps: Estimate
-    """Of the bottleneck, over the time at capacity."""
+    """Rate of the bottleneck, over the time at capacity."""
     rate_over_time: tuple[tuple[float, float], ...]
     """Seconds since the flow's first segment, bit/s; only while the bottleneck was busy."""
     buffer_bytes: Estimate
@@ -180,7 +183,7 @@ def _before_bottleneck(
     trip = base.base_rtt(flow, seen, estimate.value or found.rate_bps)
     base_s = (trip.value or 0.0) / 1e3
     jitter = noise.jitter(seen, packet * 8 / (estimate.value or found.rate_bps or np.inf), base_s)
-    policed = _policed(flow, others, packet, base_s, seen, known)
+    policed = _policed(flow, others, packet, base_s, seen, found, known)
     if policed is not None:
         trip = base.base_rtt(flow, seen, None)
     if flow.place == "between":
@@ -207,7 +210,7 @@ def _before_bottleneck(
         speed = estimate.value or (found.rate_bps if others else None)
         waits = None if speed is None else queue.waits(flow, seen, base_s, speed)
         if speed is None or waits is None:
-            held = _no_queue(flow, estimate)
+            held = queue.unqueued(flow, estimate.reason)
         else:
             held = queue.classify(flow, waits, speed, packet, (jitter.value or 0.0) / 1e3)
             if others:
@@ -234,7 +237,13 @@ def _before_bottleneck(
 
 
 def _policed(
-    flow: Flow, others: list[Flow], packet: float, base_s: float, seen: rate.Trips, known: Buckets
+    flow: Flow,
+    others: list[Flow],
+    packet: float,
+    base_s: float,
+    seen: rate.Trips,
+    found: rate.Pairs,
+    known: Buckets,
 ) -> policer.Bucket | None:
     """Return the policer that explains this flow's losses, alone or together with flows beside it."""
     beside = sorted(others, key=lambda other: -int(other.sent.bytes.sum()))[:BESIDE_MAX]
@@ -249,15 +258,13 @@ def _policed(
             if waits is None or not len(waits.at_loss):
                 continue
             # A queue that overflows is a bucket too, but what it lets pass has waited as long as it is deep.
-            if float(np.median(waits.at_loss)) <= max(packet, 0.15 * bucket.burst_bytes):
+            # The depth is sure only if the bucket was seen full.
+            waited = float(np.median(waits.at_loss))
+            sure = bucket.burst_bounds[1] is not None and bucket.burst_bytes >= DEEP_MIN * packet
+            faster = found.rate_bps is None or found.rate_bps > FASTER * bucket.rate_bps
+            short = waited <= 0.35 * packet or (faster and waited <= 2 * packet)
+            if short or (sure and waited <= 0.15 * bucket.burst_bytes):
                 tried.append(bucket)
                 if bucket.right >= policer.CLEAR:
                     return bucket
     return max(tried, key=lambda bucket: bucket.right, default=None)
-
-
-def _no_queue(flow: Flow, estimate: Estimate) -> queue.Queue:
-    segments = int(np.maximum(1, np.ceil(flow.sent.bytes / flow.full_bytes)).sum())
-    lost = int(np.ceil(flow.sent.lost / flow.full_bytes).sum())
-    why = estimate.reason
-    return queue.without("cannot tell", why, why, queue.share(lost, segments))

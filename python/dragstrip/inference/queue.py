@@ -15,10 +15,19 @@ from dragstrip.inference.estimate import Estimate, unknown
 from dragstrip.inference.rate import Trips
 from dragstrip.inference.series import Flags, Floats, Flow
 
-FULL = 0.85
-"""A queue is full from this share of the longest that was seen, or from two packets less."""
+FLAT = 0.04
+"""Losses at a full buffer find queues that differ by this share at most, or by two packets."""
+SPREAD_MAX = 0.6
+"""Shortest over longest queue at losses (10 % and 95 % quantiles) of an active queue management, at most."""
+EMPTY_MAX, AQM_MIN = 0.02, 12
+"""Share of losses at an empty queue up to which an active queue management can be at work, and the packets
+that its queue has held at least."""
+DEEP_MIN = 8
+"""Packets of a buffer that is told to 10 %, at least."""
 EPISODES_MIN = 2
+"""Round trips with losses, at least."""
 LOSSES_MIN = 5
+"""Losses of a kind, at least."""
 
 
 @dataclass(frozen=True)
@@ -94,28 +103,24 @@ def classify(flow: Flow, seen: Waits, rate_bps: float, packet: float, jitter_s: 
             "cannot tell", "nothing was lost", "nothing was lost: the buffer never filled", share(0, segments)
         )
     noise = 2 * packet + 3 * jitter_s * rate_bps / 8
-    top = float(np.quantile(seen.always, 0.999))
-    full = seen.at_loss >= min(FULL * top, top - noise)
+    top = float(np.quantile(seen.at_loss, 0.95))
+    longest = float(np.quantile(seen.always, 0.999)) if noise > 2.5 * packet else seen.longest
+    room = max(noise, FLAT * top)
+    full = seen.at_loss >= top - room
+    at_full = float(full.mean())
     # A full buffer of a few packets is no queue that can be told from jitter.
-    if top < 3 * packet:
+    if longest < 3 * packet:
         return without(
             "cannot tell",
             "the queue never held more than three packets",
             "the queue was hardly ever in use",
             unknown("losses cannot be told from those of a very short queue"),
         )
-    at_full = float(full.mean())
-    found = seen.always
-    rank = float(np.mean(np.searchsorted(np.sort(found), seen.at_loss, "right")) / len(found))
-    if at_full >= 0.9:
+    rank = float(np.mean(np.searchsorted(np.sort(seen.always), seen.at_loss, "right")) / len(seen.always))
+    capped = longest <= top + room and full.sum() >= LOSSES_MIN
+    if capped and (at_full >= 0.9 or _two_kinds(seen, full, top, noise)):
         return _tail_drop(seen, full, rate_bps, packet, segments, noise, at_full)
     random = _is_random(seen, rank)
-    plateau = seen.at_loss[full]
-    if at_full >= 0.25 and _two_kinds(seen, full, top, noise):
-        part = _tail_drop(seen, full, rate_bps, packet, segments, noise, at_full)
-        others = int((~full).sum())
-        return Queue(part.kind, part.reason, part.buffer_bytes, part.buffer_ms, share(others, segments))
-    del plateau
     if random:
         return without(
             "cannot tell",
@@ -126,7 +131,9 @@ def classify(flow: Flow, seen: Waits, rate_bps: float, packet: float, jitter_s: 
     if len(seen.at_loss) < LOSSES_MIN or seen.episodes < EPISODES_MIN:
         why = f"{len(seen.at_loss)} losses in {seen.episodes} round trips are too few to tell"
         return without("cannot tell", why, why, unknown(why))
-    if rank > 0.6:
+    empty = float((seen.at_loss <= noise).mean())
+    spread = float(np.quantile(seen.at_loss, 0.1)) < SPREAD_MAX * top
+    if rank > 0.6 and spread and empty <= EMPTY_MAX and longest >= AQM_MIN * packet:
         why = "losses begin before the queue is at its longest, and come at different lengths"
         return without(
             "aqm", why, "the queue drops before its buffer is full", unknown("the queue itself drops early")
@@ -137,13 +144,37 @@ def classify(flow: Flow, seen: Waits, rate_bps: float, packet: float, jitter_s: 
 
 def _is_random(seen: Waits, rank: float) -> bool:
     """Return whether losses come at lengths like any others."""
-    count = len(seen.at_loss)
-    error = np.sqrt(1 / (12 * max(1, count)))
-    return count >= LOSSES_MIN and abs(rank - 0.5) < max(0.1, 2.5 * error) and seen.episodes >= LOSSES_MIN
+    return (
+        len(seen.at_loss) >= LOSSES_MIN and seen.episodes >= LOSSES_MIN and _middling(rank, len(seen.at_loss))
+    )
+
+
+def _middling(rank: float, count: int) -> bool:
+    """Return whether the mean rank of so many losses among all segments is that of a random choice."""
+    return abs(rank - 0.5) < max(0.1, 2.5 / float(np.sqrt(12 * max(1, count))))
+
+
+def unqueued(flow: Flow, why: str) -> Queue:
+    """Return what can be said of losses where the bottleneck was not reached.
+
+    Random ones come as often with little under way as with much; a short queue loses what is sent at the
+    highest flights.
+    """
+    segments = int(np.maximum(1, np.ceil(flow.sent.bytes / flow.full_bytes)).sum())
+    hit = flow.sent.lost > 0
+    lost = int(np.ceil(flow.sent.lost / flow.full_bytes).sum())
+    fresh = ~flow.sent.again
+    flights = np.sort(flow.sent.in_flight[fresh])
+    ranks = np.searchsorted(flights, flow.sent.in_flight[hit & fresh], "right") / max(1, len(flights))
+    if not lost or (len(ranks) >= LOSSES_MIN and _middling(float(ranks.mean()), len(ranks))):
+        return without("cannot tell", why, why, share(lost, segments))
+    return without("cannot tell", why, why, unknown("the losses may be those of a short queue"))
 
 
 def _two_kinds(seen: Waits, full: Flags, top: float, noise: float) -> bool:
     """Return whether losses that found no full queue found any length, so that two causes are at work."""
+    if full.mean() < 0.4:
+        return False
     rest = seen.at_loss[~full]
     return bool(len(rest) >= LOSSES_MIN and np.quantile(rest, 0.25) < 0.5 * (top - noise))
 
@@ -152,14 +183,24 @@ def _tail_drop(
     seen: Waits, full: Flags, rate_bps: float, packet: float, segments: int, noise: float, at_full: float
 ) -> Queue:
     at = seen.at_loss[full]
-    # The longest is what the buffer holds; the segment in transmission has left it.
-    value = float(np.quantile(at, 0.9))
-    spread = float(np.quantile(at, 0.9) - np.quantile(at, 0.25))
-    low, high = max(0.0, value - max(spread, packet)), max(value, seen.longest) + packet
+    # What is accepted last waits for all before it: the buffer without itself, and the rest of what is being
+    # sent. So the buffer holds as much as is waited for, give or take a packet.
+    value = float(at.max() if noise <= 2.5 * packet else np.quantile(at, 0.9))
+    spread = float(np.quantile(at, 0.9) - np.quantile(at, 0.25)) if noise > 2.5 * packet else 0.0
+    low, high = max(0.0, value - spread - packet), max(value, seen.longest) + packet
     others = int((~full).sum())
     reason = f"{at_full * 100:.0f} % of {len(seen.at_loss)} losses found the queue at its longest"
-    loss = share(others if others > 0.02 * len(full) else 0, segments)
+    loss = share(others if others >= 0.1 * len(full) and others >= LOSSES_MIN else 0, segments)
+    rest = seen.at_loss[~full]
+    if loss.value:
+        rank = np.searchsorted(np.sort(seen.always), rest, "right").mean() / len(seen.always)
+        if not _middling(float(rank), len(rest)):
+            loss = unknown("some losses found a queue that was neither full nor of any length")
     scale = 8e3 / rate_bps
+    if value < DEEP_MIN * packet:
+        why = f"about {value / packet:.0f} packets, known to a packet or so"
+        size, time = unknown(why, low, high), unknown(why, low * scale, high * scale)
+        return Queue("tail drop", reason, size, time, loss)
     return Queue(
         "tail drop",
         reason,

@@ -36,6 +36,8 @@ class Sent:
     lost: Integers
     """Bytes of the segment whose copy was lost."""
     marked: Flags
+    in_flight: Integers
+    """Bytes under way with this segment."""
 
     def __len__(self) -> int:
         return len(self.time_s)
@@ -162,4 +164,6 @@ def _sent(column: Mapping[str, Integers], seconds: Floats) -> Sent:
                         lost[whole] = min(count[whole], lost[whole] + overlap)
                     at += 1
         copies[first] = int(row)
-    return Sent(seconds, start, count, column["ip_bytes"], again, lost, column["marked"] == 1)
+    return Sent(
+        seconds, start, count, column["ip_bytes"], again, lost, column["marked"] == 1, column["in_flight"]
+    )
