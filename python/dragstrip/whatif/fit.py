@@ -38,7 +38,7 @@ class Fit:
 
     goodput: float
     rtt: tuple[float, float, float] | None
-    """Of the 5th, 50th and 95th percentile; None where the capture shows no round trips."""
+    """Errors of the 5th, 50th and 95th percentile; None where the capture shows no round trips."""
     retransmissions: tuple[int, int]
     """In the capture and in the run."""
     apart_bytes: float

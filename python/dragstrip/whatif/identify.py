@@ -44,7 +44,7 @@ WITH_ECN = ("dctcp",)
 DURATION_MIN_S = 8.0
 ROUND_TRIPS_MIN = 60.0
 DURATION_MAX_S = 60.0
-"""Of what is longer, the beginning is looked at."""
+"""Longest beginning of a capture that is looked at."""
 BITS_MAX = 1.5e9
 """Likewise: a run has as many bits at most."""
 LIMITED_MAX = 0.2
@@ -77,7 +77,7 @@ class Answer:
     confidence: float
     reason: str
     scores: tuple[tuple[str, float, float], ...] = ()
-    """Of each candidate, the best first: name, score, and mean distance in units of noise."""
+    """All candidates, the best first: name, score, and mean distance in units of noise."""
     alike: tuple[str, ...] = ()
     """Candidates that do the same on this path as the first."""
 
